@@ -1,0 +1,80 @@
+# diapason_component(NAME room USES room... SOURCES file... [TESTS file...])
+#
+# Declares the room src/<room> as the static library diapason_<room>. Configuring fails when USES
+# names a room that cmake/rooms.cmake does not allow, or when one of the room's files includes a
+# header of a room that USES does not name. TESTS are unit tests that sit beside their sources.
+include(${CMAKE_CURRENT_LIST_DIR}/rooms.cmake)
+
+function(diapason_check_includes room uses files)
+  foreach(file IN LISTS files)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(STRINGS ${file} includes REGEX "^[ \t]*#[ \t]*include[ \t]+\"[a-z_]+/")
+    foreach(line IN LISTS includes)
+      string(REGEX REPLACE "^[ \t]*#[ \t]*include[ \t]+\"([a-z_]+)/.*" "\\1" other "${line}")
+      if(other STREQUAL room OR other STREQUAL "diapason")
+        continue()
+      endif()
+      if(NOT other IN_LIST uses)
+        message(FATAL_ERROR "forbidden edge: ${file} includes a header of '${other}', "
+                            "but the room '${room}' declares only: ${uses}")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+function(diapason_component)
+  cmake_parse_arguments(ARG "" "NAME" "USES;SOURCES;TESTS" ${ARGN})
+  if(NOT DEFINED DIAPASON_MAY_USE_${ARG_NAME})
+    message(FATAL_ERROR "room '${ARG_NAME}' is not in cmake/rooms.cmake")
+  endif()
+  foreach(other IN LISTS ARG_USES)
+    if(NOT other IN_LIST DIAPASON_MAY_USE_${ARG_NAME})
+      message(FATAL_ERROR "forbidden edge: room '${ARG_NAME}' may not use '${other}' "
+                          "(allowed: ${DIAPASON_MAY_USE_${ARG_NAME}}; see cmake/rooms.cmake)")
+    endif()
+  endforeach()
+
+  file(GLOB all_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h
+                                        ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  diapason_check_includes(${ARG_NAME} "${ARG_USES}" "${all_files}")
+
+  add_library(diapason_${ARG_NAME} STATIC ${ARG_SOURCES})
+  target_include_directories(diapason_${ARG_NAME} PUBLIC ${PROJECT_SOURCE_DIR}/src
+                                                         ${PROJECT_BINARY_DIR}/generated
+                                                         ${PROJECT_SOURCE_DIR}/include)
+  set_target_properties(diapason_${ARG_NAME} PROPERTIES POSITION_INDEPENDENT_CODE ON
+                        CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  foreach(other IN LISTS ARG_USES)
+    target_link_libraries(diapason_${ARG_NAME} PUBLIC diapason_${other})
+  endforeach()
+
+  if(DIAPASON_CHECK_HEADERS)
+    file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+    diapason_check_headers(${ARG_NAME} "${headers}")
+  endif()
+
+  if(ARG_TESTS AND BUILD_TESTING)
+    add_executable(${ARG_NAME}_test ${ARG_TESTS})
+    target_link_libraries(${ARG_NAME}_test PRIVATE diapason_${ARG_NAME} GTest::gtest_main)
+    target_compile_definitions(${ARG_NAME}_test PRIVATE
+                               DIAPASON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    gtest_discover_tests(${ARG_NAME}_test TEST_PREFIX "${ARG_NAME}." DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()
+
+# Every header must compile alone: one translation unit per header that includes nothing else.
+function(diapason_check_headers room headers)
+  set(units "")
+  foreach(header IN LISTS headers)
+    file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${header})
+    string(MAKE_C_IDENTIFIER ${name} id)
+    set(unit ${PROJECT_BINARY_DIR}/headers/${id}.cc)
+    file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"@header@\"\n#include \"@header@\"\n" @ONLY)
+    list(APPEND units ${unit})
+  endforeach()
+  if(units)
+    add_library(${room}_headers OBJECT ${units})
+    target_include_directories(${room}_headers PRIVATE ${PROJECT_SOURCE_DIR}/src
+                               ${PROJECT_BINARY_DIR}/generated ${PROJECT_SOURCE_DIR}/include)
+  endif()
+endfunction()

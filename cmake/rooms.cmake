@@ -1,0 +1,10 @@
+# Who may know whom. A room is a folder under src/; the list after it names the rooms it may use.
+# diapason_component() refuses an edge that is not here, and an #include that goes round it.
+set(DIAPASON_MAY_USE_base    "")
+set(DIAPASON_MAY_USE_domain  base)
+set(DIAPASON_MAY_USE_policy  base domain)
+set(DIAPASON_MAY_USE_journal base domain)
+set(DIAPASON_MAY_USE_plugin  base domain policy journal)
+set(DIAPASON_MAY_USE_report  base domain policy journal)
+# The command-line tool knows every room but the plugin, which it opens with dlopen as NCCL does.
+set(DIAPASON_MAY_USE_cli     base domain policy journal report)
