@@ -1,0 +1,108 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace diapason {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Status WriteAll(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return IoError(ErrnoText(errno));
+    content.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string ErrnoText(int error) {
+  char buffer[128] = "";
+  // GNU's strerror_r returns the text, not necessarily in the buffer.
+  return strerror_r(error, buffer, sizeof(buffer));
+}
+
+bool FileExists(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+Result<std::string> ReadFile(const std::string& path, size_t limit) {
+  // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) {
+    const std::string message =
+        Format("cannot open '%s': %s", path.c_str(), ErrnoText(errno).c_str());
+    return errno == ENOENT ? NotFound(message) : IoError(message);
+  }
+  struct stat info;
+  if (::fstat(file.get(), &info) != 0) {
+    return IoError(Format("cannot look at '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
+  }
+  if (S_ISDIR(info.st_mode)) {
+    return Invalid(Format("'%s' is a directory, not a file", path.c_str()));
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return Invalid(Format("'%s' is not a regular file", path.c_str()));
+  }
+  const auto too_large = [&] {
+    return Invalid(Format("'%s' is larger than %zu bytes", path.c_str(), limit));
+  };
+  if (static_cast<uint64_t>(info.st_size) > limit) return too_large();
+  std::string content;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t got = ::read(file.get(), buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return IoError(Format("cannot read '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
+    }
+    if (got == 0) return content;
+    content.append(buffer, static_cast<size_t>(got));
+    // Files in /proc and growing files do not keep to the size they announce.
+    if (content.size() > limit) return too_large();
+  }
+}
+
+Status WriteFileAtomically(const std::string& path, std::string_view content) {
+  const std::string temporary = Format("%s.%d.tmp", path.c_str(), static_cast<int>(::getpid()));
+  const auto failed = [&](const char* what, int error) {
+    ::unlink(temporary.c_str());
+    return IoError(Format("cannot %s '%s': %s", what, path.c_str(), ErrnoText(error).c_str()));
+  };
+  const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (file.get() < 0) {
+    return IoError(Format("cannot create '%s': %s", temporary.c_str(), ErrnoText(errno).c_str()));
+  }
+  if (const Status written = WriteAll(file.get(), content); !written.ok()) {
+    return failed("write", errno);
+  }
+  if (::fsync(file.get()) != 0) return failed("flush", errno);
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return failed("replace", errno);
+  return {};
+}
+
+}  // namespace diapason

@@ -1,0 +1,46 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace diapason {
+namespace {
+
+class FileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/diapason_file_test_XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string folder_;
+};
+
+TEST_F(FileTest, WritesAndReadsBack) {
+  const std::string path = folder_ + "/a.txt";
+  ASSERT_TRUE(WriteFileAtomically(path, "one").ok());
+  ASSERT_TRUE(WriteFileAtomically(path, "two").ok());
+  EXPECT_EQ(ReadFile(path, 100).value(), "two");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1)
+      << "no temporary file is left behind";
+}
+
+TEST_F(FileTest, EveryKindOfNonFileIsAnErrorThatSaysWhat) {
+  EXPECT_EQ(ReadFile(folder_ + "/missing", 100).status().code(), ErrorCode::kNotFound);
+  EXPECT_NE(ReadFile(folder_, 100).status().message().find("directory"), std::string::npos);
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_NE(ReadFile(pipe, 100).status().message().find("regular file"), std::string::npos);
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/large", std::string(101, 'x')).ok());
+  EXPECT_NE(ReadFile(folder_ + "/large", 100).status().message().find("larger"), std::string::npos);
+  EXPECT_TRUE(ReadFile(folder_ + "/large", 101).ok());
+  EXPECT_FALSE(WriteFileAtomically(folder_ + "/no/such/folder", "x").ok());
+}
+
+}  // namespace
+}  // namespace diapason

@@ -1,0 +1,176 @@
+#include "base/settings.h"
+
+#include "base/status.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace diapason {
+namespace {
+
+constexpr std::array<SettingInfo, kSettingCount> kTable{{
+    {Setting::kMode, "DIAPASON_MODE", "", SettingType::kChoice, "static", 0, 0,
+     "off|observe|static",
+     "static applies the policy; observe journals what the policy would choose and changes "
+     "nothing; "
+     "off steps aside entirely."},
+    {Setting::kPolicy, "DIAPASON_POLICY", "NCCL_TUNER_CONFIG_FILE", SettingType::kText, "", 0, 0,
+     "", "The policy file. Without one the library decides as it always did."},
+    {Setting::kPolicyInline, "DIAPASON_POLICY_INLINE", "", SettingType::kText, "", 0, 0, "",
+     "A whole policy in one variable, as `diapason policy env` prints it. It wins over every "
+     "policy "
+     "file, so that a launcher can send the same policy to every rank."},
+    {Setting::kPolicyOverlap, "DIAPASON_POLICY_OVERLAP", "", SettingType::kText, "", 0, 0, "",
+     "The policy file that is used instead when DIAPASON_OVERLAP is on. Without it, "
+     "<stem>.overlap.conf beside the policy file."},
+    {Setting::kOverlap, "DIAPASON_OVERLAP", "NCCL_WORKLOAD_OVERLAP", SettingType::kFlag, "0", 0, 0,
+     "", "The job overlaps compute with communication: use the overlap policy."},
+    {Setting::kChain, "DIAPASON_CHAIN", "", SettingType::kText, "", 0, 0, "",
+     "Another tuner library (a vendor's). It is asked first, and its answer is what 'default' "
+     "means."},
+    {Setting::kLibrary, "DIAPASON_LIBRARY", "", SettingType::kChoice, "auto", 0, 0,
+     "auto|nccl|rccl", "Which library has loaded the plugin. auto looks at the library itself."},
+    {Setting::kFingerprint, "DIAPASON_FINGERPRINT", "", SettingType::kText, "", 0, 0, "",
+     "What this machine calls itself when a policy's fingerprint is compared. Empty: its GPUs, as "
+     "the driver lists them."},
+    {Setting::kRegBuff, "DIAPASON_REGBUFF", "", SettingType::kFlag, "0", 0, 0, "",
+     "Use policy rows that depend on regBuff. Each rank computes regBuff by itself: where ranks "
+     "register different buffers such rows make them choose differently, and the job hangs."},
+    {Setting::kLl128Works, "DIAPASON_LL128", "", SettingType::kFlag, "0", 0, 0, "",
+     "LL128 works between all ranks of this job. Read only under tuner API v1 and v2, which do not "
+     "say; LL128 on a path that cannot carry it can corrupt data."},
+    {Setting::kAllGatherChannels, "DIAPASON_ALLGATHER_CHANNELS", "", SettingType::kFlag, "0", 0, 0,
+     "",
+     "Apply channel counts above 1 to allgather on library 2.29 and later. There, grouped "
+     "broadcasts ask as allgather, and a count above the communicator's own is not checked. Not "
+     "needed when NCCL_ALLGATHERV_ENABLE=0."},
+    {Setting::kSingleShape, "DIAPASON_SINGLE_SHAPE", "", SettingType::kFlag, "0", 0, 0, "",
+     "Every communicator of the job has the same number of nodes and ranks. Read only under tuner "
+     "API v1, which does not say which communicator asks: without it, rows that name nodes or "
+     "ranks "
+     "are skipped there."},
+    {Setting::kJournal, "DIAPASON_JOURNAL", "", SettingType::kText, "", 0, 0, "",
+     "Write every decision to this file, one JSON object a line. %h becomes the host, %p the "
+     "process id. A process that finds the file in use adds its process id to the name."},
+    {Setting::kJournalRecords, "DIAPASON_JOURNAL_RECORDS", "", SettingType::kInteger, "16384", 64,
+     1048576, "",
+     "Decisions the journal holds in memory until its thread has written them; more at once are "
+     "dropped and counted."},
+    {Setting::kJournalLimit, "DIAPASON_JOURNAL_LIMIT", "", SettingType::kBytes, "1GiB", 65536,
+     int64_t{1} << 50, "", "The size at which the journal file stops growing."},
+    {Setting::kJournalTables, "DIAPASON_JOURNAL_TABLES", "", SettingType::kFlag, "0", 0, 0, "",
+     "Add the library's cost table to every journal record."},
+}};
+
+Result<int64_t> ParseFlag(std::string_view text) {
+  const std::string lower = ToLower(text);
+  for (const char* yes : {"1", "true", "yes", "on"}) {
+    if (lower == yes) return int64_t{1};
+  }
+  for (const char* no : {"0", "false", "no", "off", ""}) {
+    if (lower == no) return int64_t{0};
+  }
+  return Invalid("is neither on (1, true, yes) nor off (0, false, no)");
+}
+
+std::vector<std::string> Choices(const SettingInfo& info) {
+  std::vector<std::string> choices;
+  for (const std::string_view choice : Split(info.choices, '|')) choices.emplace_back(choice);
+  return choices;
+}
+
+// Turns the text of a setting into its number; text settings have none.
+Result<int64_t> ParseNumber(const SettingInfo& info, const std::string& text) {
+  switch (info.type) {
+    case SettingType::kText:
+      return int64_t{0};
+    case SettingType::kFlag:
+      return ParseFlag(text);
+    case SettingType::kChoice: {
+      const std::vector<std::string> choices = Choices(info);
+      for (size_t i = 0; i < choices.size(); ++i) {
+        if (choices[i] == ToLower(text)) return static_cast<int64_t>(i);
+      }
+      return Invalid("is not one of its values" + Suggestion(text, choices));
+    }
+    case SettingType::kInteger:
+    case SettingType::kBytes: {
+      int64_t number = 0;
+      if (info.type == SettingType::kBytes) {
+        const Result<uint64_t> bytes = ParseBytes(text);
+        if (!bytes.ok()) return Invalid("is not a size such as 64KiB or 1G");
+        if (bytes.value() > static_cast<uint64_t>(INT64_MAX)) return Invalid("is too large");
+        number = static_cast<int64_t>(bytes.value());
+      } else if (!ParseSigned(text, &number)) {
+        return Invalid("is not a whole number");
+      }
+      if (number < info.minimum || number > info.maximum) {
+        return Invalid("is out of range (" + SettingBounds(info) + ")");
+      }
+      return number;
+    }
+  }
+  return Internal("has no known type");
+}
+
+}  // namespace
+
+const std::array<SettingInfo, kSettingCount>& SettingTable() { return kTable; }
+
+std::string SettingBounds(const SettingInfo& info) {
+  switch (info.type) {
+    case SettingType::kFlag:
+      return "0 or 1";
+    case SettingType::kChoice:
+      return Join(Choices(info), ", ");
+    case SettingType::kInteger:
+      return Format("%lld to %lld", static_cast<long long>(info.minimum),
+                    static_cast<long long>(info.maximum));
+    case SettingType::kBytes:
+      return FormatBytes(static_cast<uint64_t>(info.minimum)) + " to " +
+             FormatBytes(static_cast<uint64_t>(info.maximum));
+    case SettingType::kText:
+      break;
+  }
+  return "text";
+}
+
+Settings Settings::Read(const Environment& environment) {
+  Settings settings;
+  std::vector<std::string> known_names;
+  for (const SettingInfo& info : kTable) {
+    known_names.emplace_back(info.name);
+    Value& value = settings.values_[static_cast<size_t>(info.id)];
+    value.text = info.default_value;
+    value.number = ParseNumber(info, info.default_value).value();
+
+    for (const char* name : {info.name, info.other_name}) {
+      if (*name == '\0') continue;
+      const std::optional<std::string> text = environment.Get(name);
+      // An empty value is how launchers and shells spell "not set".
+      if (!text.has_value() || text->empty()) continue;
+      const Result<int64_t> number = ParseNumber(info, std::string(Trim(*text)));
+      if (!number.ok()) {
+        settings.problems_.push_back(
+            Format("%s='%s' %s", name, text->c_str(), number.status().message().c_str()));
+        break;
+      }
+      value.text = info.type == SettingType::kChoice ? ToLower(Trim(*text)) : *text;
+      value.number = number.value();
+      value.source = name;
+      break;
+    }
+  }
+  for (const std::string& name : environment.Names()) {
+    if (!name.starts_with("DIAPASON_")) continue;
+    bool known = false;
+    for (const std::string& other : known_names) known = known || other == name;
+    if (known) continue;
+    const std::string closest = ClosestName(name, known_names);
+    settings.warnings_.push_back(
+        name + " is no setting" +
+        (closest.empty() ? "; `diapason settings` lists them" : "; did you mean " + closest + "?"));
+  }
+  return settings;
+}
+
+}  // namespace diapason

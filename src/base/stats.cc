@@ -1,0 +1,29 @@
+#include "base/stats.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+
+namespace diapason {
+
+double Quantile(std::vector<double> samples, double share) {
+  assert(!samples.empty());
+  std::sort(samples.begin(), samples.end());
+  const double position = share * static_cast<double>(samples.size() - 1);
+  const auto below = static_cast<size_t>(position);
+  const size_t above = std::min(below + 1, samples.size() - 1);
+  return samples[below] + (samples[above] - samples[below]) * (position - double(below));
+}
+
+Interval MedianInterval95(std::vector<double> samples) {
+  assert(!samples.empty());
+  std::sort(samples.begin(), samples.end());
+  const double n = static_cast<double>(samples.size());
+  const double half_width = 1.96 * std::sqrt(n) / 2;
+  const double low = std::max(0.0, std::floor(n / 2 - half_width));
+  const double high = std::min(n - 1, std::ceil(n / 2 + half_width));
+  return {samples[static_cast<size_t>(low)], samples[static_cast<size_t>(high)]};
+}
+
+}  // namespace diapason

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+namespace diapason {
+
+// The one statistics module. Samples are taken by value: they are sorted in place.
+
+// Linear interpolation between the two nearest samples; `share` in [0, 1].
+// REQUIRES: samples is not empty.
+double Quantile(std::vector<double> samples, double share);
+inline double Median(std::vector<double> samples) { return Quantile(std::move(samples), 0.5); }
+
+// A distribution-free interval for the median (order statistics, normal approximation of the
+// binomial), at 95 %.
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+Interval MedianInterval95(std::vector<double> samples);
+
+}  // namespace diapason

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdarg>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace diapason {
+
+// printf into a string: the one way text is formatted here (g++ 12 has no std::format, and the
+// plugin library carries no formatting library).
+std::string Format(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+std::string_view Trim(std::string_view text);
+std::vector<std::string_view> Split(std::string_view text, char separator);
+std::string ToLower(std::string_view text);
+
+// A name as people write it, reduced to what distinguishes it: lower case, without '_', '-' and
+// blanks. "All_Gather", "allGather" and "ALL-GATHER" all become "allgather".
+std::string FoldName(std::string_view name);
+
+// The candidate that `name` was most likely meant to be, or "" when none is near. Both sides are
+// folded before they are compared.
+std::string ClosestName(std::string_view name, const std::vector<std::string>& candidates);
+
+// "; did you mean 'ring'?", or, without a near candidate, "; known are a, b, c".
+std::string Suggestion(std::string_view name, const std::vector<std::string>& candidates);
+
+// Whole-string decimal numbers. False when there is anything else in the text, or it overflows.
+bool ParseUnsigned(std::string_view text, uint64_t* value);
+bool ParseSigned(std::string_view text, int64_t* value);
+
+std::string Join(const std::vector<std::string>& parts, std::string_view separator);
+// "1 rule", "2 rules".
+std::string Count(size_t number, std::string_view noun);
+
+}  // namespace diapason

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace diapason {
+
+// Message sizes as people write them. K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024 (as in
+// nccl-tests), KB, MB, GB, TB powers of 1000; no suffix, or B, means bytes. Fractions are fine when
+// they give a whole number of bytes: "1.5M". Letter case does not matter.
+Result<uint64_t> ParseBytes(std::string_view text);
+
+// The shortest exact form: 4194304 -> "4MiB", 4194305 -> "4194305". ParseBytes reads it back.
+std::string FormatBytes(uint64_t bytes);
+
+// Several sizes: a list "1K,8K,1M", or a range "1K:8M" (doubling), "1K:8M:x4" (times four),
+// "1M:8M:+1M" (in steps), or a mix of both. At most 4096 of them.
+Result<std::vector<uint64_t>> ParseSizes(std::string_view text);
+
+}  // namespace diapason
