@@ -1,0 +1,65 @@
+#include "domain/decision.h"
+
+#include <array>
+
+#include "base/text.h"
+
+namespace diapason {
+namespace {
+
+struct ReasonWords {
+  Reason reason;
+  std::string_view name;
+  std::string_view sentence;
+};
+
+constexpr std::array<ReasonWords, 10> kReasons{{
+    {Reason::kNoRow, "no-row", "no row matches"},
+    {Reason::kRow, "row", "a row of the policy"},
+    {Reason::kPinned, "pinned", "pinned by the program"},
+    {Reason::kUnavailable, "unavailable", "the library does not offer this pair here"},
+    {Reason::kUnknownSupport, "unknown-support",
+     "this tuner API does not say whether the pair works here"},
+    {Reason::kPartialRow, "partial-row",
+     "the row names half a pair, which this tuner API cannot express"},
+    {Reason::kFp8Guard, "fp8-guard", "the library steers 8-bit reductions away from ring"},
+    {Reason::kTreeTooSmall, "tree-too-small", "tree does not work below 64 bytes on RCCL"},
+    {Reason::kNoPolicy, "no-policy", "no policy is in use"},
+    {Reason::kLibraryRule, "library-rule",
+     "the library's own rule, which it drops while a tuner is loaded"},
+}};
+
+}  // namespace
+
+std::string ConfigText(Library library, Collective collective, const Config& config) {
+  std::string text;
+  if (config.algorithm == kKeep && config.protocol == kKeep) {
+    text = "library default";
+  } else {
+    text = config.algorithm == kKeep
+               ? "any"
+               : std::string(AlgorithmName(library, collective, config.algorithm));
+    // Open MPI has no protocols: there is no second half to show.
+    if (!Protocols(library).empty()) {
+      text += config.protocol == kKeep ? "/any"
+                                       : "/" + std::string(ProtocolName(library, config.protocol));
+    }
+  }
+  if (config.channels > 0) text += ", " + Count(static_cast<size_t>(config.channels), "channel");
+  return text;
+}
+
+std::string_view ReasonName(Reason reason) { return kReasons[static_cast<size_t>(reason)].name; }
+
+std::string_view ReasonSentence(Reason reason) {
+  return kReasons[static_cast<size_t>(reason)].sentence;
+}
+
+Result<Reason> ParseReason(std::string_view name) {
+  for (const ReasonWords& words : kReasons) {
+    if (words.name == name) return words.reason;
+  }
+  return Invalid(Format("unknown reason '%.*s'", static_cast<int>(name.size()), name.data()));
+}
+
+}  // namespace diapason

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "domain/vocabulary.h"
+
+namespace diapason {
+
+// How a collective is to run. The all-default Config means "leave it to the library", and is a
+// choice like any other.
+struct Config {
+  int algorithm = kKeep;
+  int protocol = kKeep;
+  int channels = 0;  // 0: the library's own number
+
+  bool IsDefault() const { return algorithm == kKeep && protocol == kKeep && channels == 0; }
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+// "tree/simple, 4 channels", "any/simple", "library default".
+std::string ConfigText(Library library, Collective collective, const Config& config);
+
+// What is fixed for the life of a communicator.
+struct Shape {
+  int64_t nodes = 0;
+  int64_t ranks = 0;
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+// One question of the library.
+struct Question {
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;
+  int pipe_ops = 1;
+  int reg_buff = 0;
+};
+
+// Why the answer is what it is. Stored in journals: values never change.
+enum class Reason : uint8_t {
+  kNoRow = 0,           // no row of the policy matches: library default
+  kRow = 1,             // a row of the policy
+  kPinned = 2,          // measuring code pinned the configuration
+  kUnavailable = 3,     // the row's pair is not on offer in the library's table
+  kUnknownSupport = 4,  // this API version does not say whether the pair works here
+  kPartialRow = 5,      // the row names half a pair, which this API version cannot express
+  kFp8Guard = 6,        // the library steers 8-bit reductions away from ring
+  kTreeTooSmall = 7,    // RCCL's tree does not work below 64 bytes
+  kNoPolicy = 8,        // no policy is set, or it was refused
+  kLibraryRule = 9,     // a rule the library itself follows only while no tuner is loaded
+};
+
+std::string_view ReasonName(Reason reason);      // "no-row": for journals
+std::string_view ReasonSentence(Reason reason);  // for people
+Result<Reason> ParseReason(std::string_view name);
+
+}  // namespace diapason
