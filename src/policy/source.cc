@@ -1,0 +1,61 @@
+#include "policy/source.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "policy/inline.h"
+
+namespace diapason::policy {
+
+std::string OverlapSibling(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const size_t dot = path.rfind('.');
+  const size_t name = slash == std::string::npos ? 0 : slash + 1;
+  // A leading dot is part of the name, not an extension.
+  const bool has_extension = dot != std::string::npos && dot > name;
+  return (has_extension ? path.substr(0, dot) : path) + ".overlap.conf";
+}
+
+Source FindSource(const Settings& settings) {
+  if (settings.IsSet(Setting::kPolicyInline)) {
+    return {Source::Kind::kInline, settings.Source(Setting::kPolicyInline),
+            settings.Text(Setting::kPolicyInline)};
+  }
+  if (settings.Flag(Setting::kOverlap)) {
+    if (settings.IsSet(Setting::kPolicyOverlap)) {
+      return {Source::Kind::kFile, settings.Text(Setting::kPolicyOverlap), ""};
+    }
+    if (settings.IsSet(Setting::kPolicy)) {
+      return {Source::Kind::kFile, OverlapSibling(settings.Text(Setting::kPolicy)), ""};
+    }
+    return {};
+  }
+  if (settings.IsSet(Setting::kPolicy)) {
+    return {Source::Kind::kFile, settings.Text(Setting::kPolicy), ""};
+  }
+  return {};
+}
+
+Result<Policy> LoadPolicy(const Source& source, const ParseOptions& options) {
+  Policy empty;
+  empty.library = options.library;
+  if (source.kind == Source::Kind::kNone) return empty;
+
+  Result<Policy> policy = empty;
+  if (source.kind == Source::Kind::kInline) {
+    policy = DecodeInline(source.text);
+    if (!policy.ok()) return policy.status().WithContext(source.name);
+  } else {
+    const Result<std::string> text = ReadFile(source.name, kMostBytes);
+    if (!text.ok()) return text.status();
+    policy = ParseStrictly(text.value(), source.name, options);
+    if (!policy.ok()) return policy.status();
+  }
+  if (policy.value().library != options.library) {
+    return Invalid(Format("%s: the policy is for %s, not for %s", source.name.c_str(),
+                          std::string(LibraryTitle(policy.value().library)).c_str(),
+                          std::string(LibraryTitle(options.library)).c_str()));
+  }
+  return policy;
+}
+
+}  // namespace diapason::policy
