@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "journal/record.h"
+
+namespace diapason::journal {
+
+// A journal file, read back. Every line is hostile: what cannot be understood is counted, never
+// guessed.
+struct Contents {
+  int version = 0;
+  std::string host;
+  int pid = 0;
+  std::vector<Communicator> communicators;
+  std::vector<Record> records;
+  uint64_t dropped = 0;  // as the writer counted
+  bool ended = false;    // the process ended the file in order
+  size_t bad_lines = 0;
+  int first_bad_line = 0;  // from 1
+  std::string first_bad_why;
+
+  // The communicator a record belongs to, or nullptr.
+  const Communicator* Find(uint32_t number) const;
+};
+
+Result<Contents> ReadJournal(const std::string& path);
+// The same from text; for tests and fuzzing.
+Result<Contents> ParseJournal(std::string_view text, const std::string& name);
+
+}  // namespace diapason::journal

@@ -1,0 +1,275 @@
+#include "journal/writer.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/version.h"
+
+namespace diapason::journal {
+namespace {
+
+constexpr size_t kBufferBytes = 64 * 1024;
+constexpr auto kPollInterval = std::chrono::milliseconds(20);
+constexpr auto kStopLimit = std::chrono::milliseconds(2000);
+
+class Lock {
+ public:
+  explicit Lock(pthread_mutex_t* mutex) : mutex_(mutex) { pthread_mutex_lock(mutex_); }
+  ~Lock() { pthread_mutex_unlock(mutex_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  pthread_mutex_t* mutex_;
+};
+
+timespec Later(std::chrono::milliseconds delay) {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  const int64_t nanoseconds = time.tv_nsec + (delay.count() % 1000) * 1000000;
+  time.tv_sec += delay.count() / 1000 + nanoseconds / 1000000000;
+  time.tv_nsec = nanoseconds % 1000000000;
+  return time;
+}
+
+std::string HostName() {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+std::string Expand(const std::string& pattern) {
+  std::string path;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (next == 'h') {
+      path += HostName();
+    } else if (next == 'p') {
+      path += Format("%d", static_cast<int>(getpid()));
+    } else if (next == '%') {
+      path += '%';
+    } else {
+      path += pattern[i];
+      continue;
+    }
+    ++i;
+  }
+  return path;
+}
+
+// Opens the file for this process alone. Returns -1 with errno; EWOULDBLOCK: another one has it.
+int OpenAlone(const std::string& path) {
+  // Not O_TRUNC: what another process is writing must not be cut off before the lock tells.
+  const int fd =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+  if (fd < 0) return -1;
+  struct stat info;
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    ::close(fd);
+    errno = EINVAL;
+    return -1;
+  }
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 || ::ftruncate(fd, 0) != 0) {
+    const int error = errno;
+    ::close(fd);
+    errno = error;
+    return -1;
+  }
+  return fd;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Journal>> Journal::Open(const Options& options) {
+  std::string path = Expand(options.path);
+  int fd = OpenAlone(path);
+  if (fd < 0 && errno == EWOULDBLOCK) {
+    path += Format(".%d", static_cast<int>(getpid()));
+    fd = OpenAlone(path);
+  }
+  if (fd < 0) {
+    const std::string why = errno == EINVAL  ? "it is not a regular file"
+                            : errno == ELOOP ? "it is a symbolic link"
+                                             : ErrnoText(errno);
+    return IoError(Format("cannot write the journal '%s': %s", path.c_str(), why.c_str()));
+  }
+  std::unique_ptr<Journal> journal(new Journal(fd, path, options));
+  // The host's signals are not ours to take.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(&journal->thread_, nullptr, RunThread, journal.get());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return IoError("cannot start the journal's thread: " + ErrnoText(error));
+  journal->running_ = true;
+  return journal;
+}
+
+Journal::Journal(int fd, std::string path, const Options& options)
+    : path_(std::move(path)),
+      limit_(options.limit),
+      owner_(getpid()),
+      fd_(fd),
+      ring_(options.records) {
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&wake_, &monotonic);
+  pthread_cond_init(&drained_cond_, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  headlines_.push_back(
+      Format("{\"type\":\"journal\",\"version\":%d,\"diapason\":\"%s\",\"host\":%s,\"pid\":%d,"
+             "\"time_ns\":%lld}",
+             kFormatVersion, kVersion, JsonText(HostName()).c_str(), static_cast<int>(owner_),
+             static_cast<long long>(now.tv_sec) * 1000000000 + now.tv_nsec));
+}
+
+Journal::~Journal() {
+  Stop();
+  if (!Mine()) return;
+  ::close(fd_);
+  pthread_cond_destroy(&wake_);
+  pthread_cond_destroy(&drained_cond_);
+}
+
+bool Journal::Mine() const { return getpid() == owner_; }
+
+void Journal::AddCommunicator(const Communicator& communicator) {
+  const Lock lock(&mutex_);
+  if (libraries_.size() <= communicator.number) libraries_.resize(communicator.number + 1);
+  libraries_[communicator.number] = communicator.library;
+  headlines_.push_back(CommunicatorLine(communicator));
+}
+
+bool Journal::Flush(std::chrono::milliseconds limit) {
+  if (!Mine() || !running_) return false;
+  const uint64_t wanted = ring_.pushed();
+  const timespec deadline = Later(limit);
+  const Lock lock(&mutex_);
+  while (drained_ < wanted || !headlines_.empty() || flush_wanted_) {
+    flush_wanted_ = true;
+    pthread_cond_signal(&wake_);
+    if (pthread_cond_timedwait(&drained_cond_, &mutex_, &deadline) != 0) return false;
+  }
+  return true;
+}
+
+void Journal::Stop() {
+  if (!Mine() || !running_) return;
+  running_ = false;
+  {
+    const Lock lock(&mutex_);
+    stop_wanted_ = true;
+    pthread_cond_signal(&wake_);
+  }
+  // A disk that hangs must not hang the process's end.
+  const timespec deadline = Later(kStopLimit);
+  if (pthread_clockjoin_np(thread_, nullptr, CLOCK_MONOTONIC, &deadline) != 0) {
+    pthread_detach(thread_);
+  }
+}
+
+std::string Journal::failure() {
+  const Lock lock(&mutex_);
+  return failure_;
+}
+
+void* Journal::RunThread(void* self) {
+  pthread_setname_np(pthread_self(), "diapason-jrnl");
+  static_cast<Journal*>(self)->Run();
+  return nullptr;
+}
+
+void Journal::Run() {
+  bool stop = false;
+  while (!stop) {
+    {
+      const Lock lock(&mutex_);
+      if (!stop_wanted_ && !flush_wanted_) {
+        const timespec deadline = Later(kPollInterval);
+        pthread_cond_timedwait(&wake_, &mutex_, &deadline);
+      }
+      stop = stop_wanted_;
+    }
+    Drain();
+  }
+  Append(Format("{\"type\":\"end\",\"dropped\":%llu}", static_cast<unsigned long long>(dropped())));
+  WriteBuffer();
+}
+
+void Journal::Drain() {
+  std::vector<std::string> headlines;
+  std::vector<Library> libraries;
+  {
+    // A communicator's line is queued before its first record: taking the lines first keeps them in
+    // front.
+    const Lock lock(&mutex_);
+    headlines.swap(headlines_);
+    libraries = libraries_;
+  }
+  for (const std::string& line : headlines) Append(line);
+  Record record;
+  uint64_t popped = 0;
+  // Not more than what was there: a busy producer must not keep a flush waiting.
+  for (const uint64_t most = ring_.pushed(); popped < most && ring_.Pop(&record); ++popped) {
+    const Library library =
+        record.communicator < libraries.size() ? libraries[record.communicator] : Library::kNccl;
+    Append(RecordLine(record, library));
+  }
+  const uint64_t lost = dropped();
+  if (lost != dropped_written_) {
+    dropped_written_ = lost;
+    Append(Format("{\"type\":\"dropped\",\"count\":%llu}", static_cast<unsigned long long>(lost)));
+  }
+  WriteBuffer();
+  const Lock lock(&mutex_);
+  drained_ += popped;
+  flush_wanted_ = false;
+  pthread_cond_broadcast(&drained_cond_);
+}
+
+void Journal::Append(const std::string& line) {
+  if (full_) return;
+  if (written_bytes_ + buffer_.size() + line.size() + 1 > limit_) {
+    full_ = true;
+    const Lock lock(&mutex_);
+    failure_ = Format("the journal '%s' has reached its limit of %llu bytes", path_.c_str(),
+                      static_cast<unsigned long long>(limit_));
+    return;
+  }
+  buffer_ += line;
+  buffer_ += '\n';
+  if (buffer_.size() >= kBufferBytes) WriteBuffer();
+}
+
+void Journal::WriteBuffer() {
+  std::string_view rest = buffer_;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(fd_, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      full_ = true;
+      const Lock lock(&mutex_);
+      failure_ =
+          Format("cannot write the journal '%s': %s", path_.c_str(), ErrnoText(errno).c_str());
+      break;
+    }
+    written_bytes_ += static_cast<uint64_t>(written);
+    rest.remove_prefix(static_cast<size_t>(written));
+  }
+  buffer_.clear();
+}
+
+}  // namespace diapason::journal
