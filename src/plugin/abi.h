@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The tuner plugin interface of NCCL and RCCL, versions 1 to 6, written down from its published
+// layout. Enumerations travel as int. Each tuner_vN.cc exports one of these structures as the data
+// symbol ncclTunerPlugin_vN; nothing else in the house knows that versions exist.
+namespace diapason::plugin::abi {
+
+inline constexpr int kSuccess = 0;
+
+using Logger = void (*)(int level, unsigned long flags, const char* file, int line,
+                        const char* format, ...);
+
+struct NvlDomainInfo;  // passed on to a chained tuner, never read
+struct Constants;      // likewise: the library's cost model is not ours to bend
+
+struct TunerV1 {
+  const char* name;
+  int (*init)(size_t ranks, size_t nodes, Logger logger);
+  int (*get_coll_info)(int collective, size_t bytes, int collnet_support, int nvls_support,
+                       int pipe_ops, int* algorithm, int* protocol, int* channels);
+  int (*destroy)();
+};
+
+struct TunerV2 {
+  const char* name;
+  int (*init)(size_t ranks, size_t nodes, Logger logger, void** context);
+  int (*get_coll_info)(void* context, int collective, size_t bytes, int collnet_support,
+                       int nvls_support, int pipe_ops, int* algorithm, int* protocol,
+                       int* channels);
+  int (*destroy)(void* context);
+};
+
+struct TunerV3 {
+  const char* name;
+  int (*init)(size_t ranks, size_t nodes, Logger logger, void** context);
+  // `table` is typed float** and is in truth the address of a flat float[algorithms][protocols].
+  int (*get_coll_info)(void* context, int collective, size_t bytes, int pipe_ops, float** table,
+                       int algorithms, int protocols, int* channels);
+  int (*destroy)(void* context);
+};
+
+struct TunerV4 {
+  const char* name;
+  int (*init)(size_t ranks, size_t nodes, Logger logger, void** context);
+  int (*get_coll_info)(void* context, int collective, size_t bytes, int pipe_ops, float** table,
+                       int algorithms, int protocols, int reg_buff, int* channels);
+  int (*destroy)(void* context);
+};
+
+struct TunerV5 {
+  const char* name;
+  int (*init)(void** context, uint64_t comm_id, size_t ranks, size_t nodes, Logger logger,
+              NvlDomainInfo* domain, Constants* constants);
+  int (*get_coll_info)(void* context, int collective, size_t bytes, int pipe_ops, float** table,
+                       int algorithms, int protocols, int reg_buff, int* channels);
+  int (*finalize)(void* context);
+};
+
+struct TunerV6 {
+  const char* name;
+  int (*init)(void** context, uint64_t comm_id, size_t ranks, size_t nodes, Logger logger,
+              NvlDomainInfo* domain, Constants* constants);
+  int (*get_coll_info)(void* context, int collective, size_t bytes, int pipe_ops, float** table,
+                       int algorithms, int protocols, int reg_buff, int* channels);
+  int (*finalize)(void* context);
+  int (*get_chunk_size)(void* context, int collective, size_t bytes, int algorithm, int protocol,
+                        int channels, size_t* chunk_size);
+};
+
+static_assert(sizeof(TunerV1) == 32 && sizeof(TunerV2) == 32 && sizeof(TunerV3) == 32 &&
+              sizeof(TunerV4) == 32 && sizeof(TunerV5) == 32 && sizeof(TunerV6) == 40);
+
+inline constexpr int kNewestApi = 6;
+
+}  // namespace diapason::plugin::abi
+
+// A namespace-scope const object has internal linkage in C++, and dlsym would not find it.
+#define DIAPASON_EXPORT extern "C" __attribute__((visibility("default")))

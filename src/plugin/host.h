@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+
+#include "base/settings.h"
+#include "domain/vocabulary.h"
+#include "plugin/abi.h"
+
+namespace diapason::plugin {
+
+// The library that has loaded us.
+struct Host {
+  Library library = Library::kNccl;
+  int version = 0;   // as ncclGetVersion has it, 22809 for 2.28.9; 0: unknown
+  std::string file;  // where its code is; empty: unknown
+};
+
+// Looks at the file that holds the logger the library handed over: its name, what it exports, its
+// version. Opens nothing that is not already in the process. DIAPASON_LIBRARY decides when set.
+Host DetectHost(abi::Logger logger, const Settings& settings);
+
+// The library's own log, in its own numbering of levels (RCCL's differs from 2.27 on). A missing
+// logger makes it silent.
+class HostLog {
+ public:
+  HostLog(abi::Logger logger, const Host& host);
+  void Info(const std::string& text) const;
+  void Warn(const std::string& text) const;
+
+ private:
+  abi::Logger logger_;
+  int info_level_;
+  int warn_level_;
+};
+
+}  // namespace diapason::plugin

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "domain/decision.h"
+
+namespace diapason::plugin {
+
+// The process-wide pin of diapason.h. One word, so that a reader never sees half of one pin and
+// half of another.
+class Pin {
+ public:
+  static Pin& Instance() noexcept { return instance_; }
+
+  // False when a number is out of range.
+  bool Set(int algorithm, int protocol, int channels);
+  void Clear() { word_.store(0, std::memory_order_relaxed); }
+
+  bool active() const noexcept { return word_.load(std::memory_order_relaxed) != 0; }
+  // False when nothing is pinned.
+  bool Get(Config* config) const noexcept;
+
+  void CountAsked() noexcept { asked_.fetch_add(1, std::memory_order_relaxed); }
+  void CountApplied() noexcept { applied_.fetch_add(1, std::memory_order_relaxed); }
+  uint64_t asked() const { return asked_.load(std::memory_order_relaxed); }
+  uint64_t applied() const { return applied_.load(std::memory_order_relaxed); }
+
+ private:
+  static Pin instance_;
+  std::atomic<uint64_t> word_{0};
+  std::atomic<uint64_t> asked_{0};
+  std::atomic<uint64_t> applied_{0};
+};
+
+}  // namespace diapason::plugin

@@ -1,0 +1,97 @@
+#pragma once
+
+#include "domain/decision.h"
+#include "domain/vocabulary.h"
+
+namespace diapason::plugin {
+
+// How a wanted configuration becomes an answer that the library understands, and when it must not.
+// Pure functions: no allocation, lock or system call.
+
+// The library's table of estimated microseconds, row-major; the dimensions are the library's.
+struct CostTable {
+  float* cells = nullptr;
+  int algorithms = 0;
+  int protocols = 0;
+
+  bool Valid() const {
+    return cells != nullptr && algorithms > 0 && protocols > 0 && algorithms <= 64 &&
+           protocols <= 64;
+  }
+  bool Has(int algorithm, int protocol) const {
+    return algorithm >= 0 && algorithm < algorithms && protocol >= 0 && protocol < protocols;
+  }
+  float At(int algorithm, int protocol) const { return cells[algorithm * protocols + protocol]; }
+};
+
+// Negative entries (not only -1) and not-a-number mean "not available", and so does anything as
+// large as what tuners write to push an entry out of the way.
+inline constexpr float kPushedAway = 1e9f;
+inline bool Available(float cost) { return cost >= 0.0f && cost < kPushedAway; }
+
+// For 8-bit floats on more than 8 ranks NCCL multiplies ring's estimates by 1024, disabled ones
+// (-1) included: that is how it shows that ring is to be avoided.
+inline bool RingIsGuarded(const CostTable& table) {
+  if (table.algorithms <= kRing) return false;
+  const float* ring = table.cells + kRing * table.protocols;
+  for (int protocol = 0; protocol < table.protocols; ++protocol) {
+    if (ring[protocol] <= -1000.0f) return true;
+  }
+  return false;
+}
+
+// RCCL's tree does not work below 64 bytes.
+inline bool TreeTooSmall(Library library, int algorithm, uint64_t bytes) {
+  return algorithm == kTree && bytes < 64 && library == Library::kRccl;
+}
+
+// Whether a pair can be chosen for a call of this size: kRow, or why not.
+inline Reason PairFits(Library library, int algorithm, int protocol, uint64_t bytes,
+                       const CostTable& table) {
+  if (!table.Has(algorithm, protocol) || !Available(table.At(algorithm, protocol))) {
+    return Reason::kUnavailable;
+  }
+  if (algorithm == kRing && RingIsGuarded(table)) return Reason::kFp8Guard;
+  if (TreeTooSmall(library, algorithm, bytes)) return Reason::kTreeTooSmall;
+  return Reason::kRow;
+}
+
+struct Choice {
+  Reason reason = Reason::kNoRow;
+  bool applicable = false;
+  // The pair that will run; kKeep where the library still decides.
+  int algorithm = kKeep;
+  int protocol = kKeep;
+};
+
+// The pair the library would take by itself: the cheapest available one; kKeep without any.
+Choice CheapestPair(const CostTable& table, const Config& among);
+
+// Whether `wanted` can be had from this table. A row that names only an algorithm or only a
+// protocol stands for the cheapest available pair with it; one that names neither wants a channel
+// count, and the pair is looked up because not every algorithm may be given one.
+Choice ChooseFromTable(Library library, const Config& wanted, const Question& question,
+                       const CostTable& table);
+
+// Makes the library take a pair. NCCL: every other available entry is pushed away and the chosen
+// one keeps its estimate, so ncclGroupSimulateEnd stays meaningful. RCCL: the chosen entry becomes
+// exactly 0, or RCCL overrides the protocol. An unavailable entry is never made available.
+// REQUIRES: PairFits
+void ApplyToTable(Library library, int algorithm, int protocol, CostTable* table);
+
+// The same question under tuner API v1 and v2, which have no table: the pair is taken verbatim, so
+// only what is known to work may be answered.
+struct PairSupport {
+  Shape shape;  // nodes 0: unknown
+  bool collnet = false;
+  bool nvls = false;
+  bool ll128 = false;
+};
+Choice ChoosePair(Library library, const Config& wanted, const Question& question,
+                  const PairSupport& support);
+
+// The channel count to ask for, or 0 to leave it: CollNet's and multi-node NVLS's are not checked
+// by the library, RCCL's trees have 64 at most.
+int SafeChannels(Library library, int channels, int algorithm, const Shape& shape);
+
+}  // namespace diapason::plugin
