@@ -1,0 +1,29 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "base/status.h"
+
+namespace diapason::cli {
+
+// Exit statuses of every command; `diapason --help` lists them.
+inline constexpr int kExitFine = 0;
+inline constexpr int kExitFailed = 1;  // the input is wrong, or something is not there
+inline constexpr int kExitUsage = 2;   // the command line is wrong
+
+// Each command has a file of its own with one such function: it declares its options on `parent`
+// and sets `*run` when the command line names it.
+using Run = std::function<int()>;
+void AddSettings(CLI::App* parent, Run* run);
+void AddPolicy(CLI::App* parent, Run* run);
+void AddAsk(CLI::App* parent, Run* run);
+void AddJournal(CLI::App* parent, Run* run);
+
+// "diapason: error: ..." on standard error; returns kExitFailed.
+int Fail(const Status& status);
+// "diapason: warning: ..." on standard error.
+void Warn(const std::string& text);
+
+}  // namespace diapason::cli

@@ -1,0 +1,344 @@
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "domain/fingerprint.h"
+#include "policy/inline.h"
+#include "policy/parse.h"
+#include "policy/source.h"
+#include "policy/table.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::vector<std::string> files;
+  std::string file;
+  std::string library;  // of a file that names none
+  bool json = false;
+  // show
+  int64_t nodes = 0;
+  int64_t ranks = 0;
+  int pipe_ops = 1;
+  int reg_buff = -1;
+  std::string collective;
+  // convert
+  std::string output;
+  std::string to;
+  std::string origin;
+  std::string fingerprint;
+  bool accept_edits = false;
+  // env
+  bool value_only = false;
+};
+
+Result<policy::ParseOptions> ParseOptionsOf(const Options& options) {
+  policy::ParseOptions parse;
+  parse.ignore_checksum = options.accept_edits;
+  if (options.library.empty()) return parse;
+  const Result<Library> library = ParseLibrary(options.library);
+  if (!library.ok()) return library.status();
+  parse.library = library.value();
+  return parse;
+}
+
+std::string Dump(const ordered_json& value) {
+  return value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// The policy of a file, or, without one, the policy the settings select, as the plugin would find
+// it. Any library's policy is welcome here; only the plugin insists on its own.
+Result<policy::Policy> Load(const Options& options, std::string* name) {
+  const Result<policy::ParseOptions> parse = ParseOptionsOf(options);
+  if (!parse.ok()) return parse.status();
+  policy::Source source{policy::Source::Kind::kFile, options.file, ""};
+  if (options.file.empty()) {
+    const Settings settings = Settings::Read(ProcessEnvironment());
+    if (!settings.problems().empty()) return Invalid(settings.problems().front());
+    source = policy::FindSource(settings);
+    if (source.kind == policy::Source::Kind::kNone) {
+      return Invalid("no policy: name a file, or set DIAPASON_POLICY or DIAPASON_POLICY_INLINE");
+    }
+  }
+  *name = source.name;
+  if (source.kind == policy::Source::Kind::kInline) return policy::DecodeInline(source.text);
+  const Result<std::string> text = ReadFile(source.name, policy::kMostBytes);
+  if (!text.ok()) return text.status();
+  return policy::ParseStrictly(text.value(), source.name, parse.value());
+}
+
+int CheckOne(const std::string& file, const policy::ParseOptions& parse, ordered_json* list) {
+  const Result<std::string> text = ReadFile(file, policy::kMostBytes);
+  if (!text.ok()) {
+    if (list != nullptr) {
+      list->push_back({{"file", file}, {"ok", false}, {"error", text.status().message()}});
+    } else {
+      (void)Fail(text.status());
+    }
+    return kExitFailed;
+  }
+  const policy::ParseOutcome outcome = policy::ParsePolicy(text.value(), parse);
+  if (list != nullptr) {
+    ordered_json diagnostics = ordered_json::array();
+    for (const policy::Diagnostic& diagnostic : outcome.diagnostics) {
+      const bool error = diagnostic.severity == policy::Diagnostic::Severity::kError;
+      diagnostics.push_back({{"severity", error ? "error" : "warning"},
+                             {"line", diagnostic.line},
+                             {"column", diagnostic.column},
+                             {"message", diagnostic.message}});
+    }
+    list->push_back({{"file", file},
+                     {"ok", outcome.errors == 0},
+                     {"library", LibraryName(outcome.policy.library)},
+                     {"rows", outcome.policy.rules.size()},
+                     {"digest", policy::DigestText(policy::Digest(outcome.policy))},
+                     {"errors", outcome.errors},
+                     {"warnings", outcome.warnings},
+                     {"diagnostics", diagnostics}});
+    return outcome.errors == 0 ? kExitFine : kExitFailed;
+  }
+  for (const policy::Diagnostic& diagnostic : outcome.diagnostics) {
+    std::printf("%s\n", policy::DiagnosticText(file, diagnostic).c_str());
+  }
+  const size_t shown = outcome.diagnostics.size();
+  if (outcome.errors + outcome.warnings > shown) {
+    std::printf("%s: and %zu more\n", file.c_str(), outcome.errors + outcome.warnings - shown);
+  }
+  if (outcome.errors > 0) {
+    std::printf("%s: %s; the whole file is refused\n", file.c_str(),
+                Count(outcome.errors, "error").c_str());
+    return kExitFailed;
+  }
+  std::printf("%s: fine, %s for %s%s, %s, %s\n", file.c_str(),
+              Count(outcome.policy.rules.size(), "row").c_str(),
+              std::string(LibraryTitle(outcome.policy.library)).c_str(),
+              outcome.names_library ? "" : " (the file names no library)",
+              Count(outcome.warnings, "warning").c_str(),
+              policy::DigestText(policy::Digest(outcome.policy)).c_str());
+  return kExitFine;
+}
+
+int RunCheck(const Options& options) {
+  const Result<policy::ParseOptions> parse = ParseOptionsOf(options);
+  if (!parse.ok()) return Fail(parse.status());
+  ordered_json list = ordered_json::array();
+  int status = kExitFine;
+  for (const std::string& file : options.files) {
+    status = std::max(status, CheckOne(file, parse.value(), options.json ? &list : nullptr));
+  }
+  if (options.json) std::printf("%s\n", Dump(list).c_str());
+  return status;
+}
+
+std::string RangeText(uint64_t bytes) {
+  return bytes == UINT64_MAX ? "any size above" : FormatBytes(bytes);
+}
+
+ordered_json RangeJson(const policy::Policy& policy, Collective collective,
+                       const policy::ShownRange& range) {
+  ordered_json row{{"collective", CollectiveName(collective)},
+                   {"first_bytes", range.first},
+                   {"last_bytes", range.last}};
+  if (range.entry == nullptr) {
+    row["choice"] = "library default";
+    return row;
+  }
+  const Config config = range.entry->config();
+  row["choice"] = ConfigText(policy.library, collective, config);
+  row["algorithm"] = AlgorithmName(policy.library, collective, config.algorithm);
+  row["protocol"] = ProtocolName(policy.library, config.protocol);
+  row["channels"] = config.channels;
+  row["line"] = range.entry->line;
+  return row;
+}
+
+int RunShow(const Options& options) {
+  std::string name;
+  const Result<policy::Policy> policy = Load(options, &name);
+  if (!policy.ok()) return Fail(policy.status());
+  policy::DecisionTable::Options table_options;
+  table_options.shape = {options.nodes, options.ranks};
+  table_options.use_reg_buff_rows = options.reg_buff >= 0;
+  const policy::DecisionTable table(policy.value(), table_options);
+
+  std::vector<Collective> collectives;
+  if (!options.collective.empty()) {
+    const Result<Collective> one = ParseCollective(policy.value().library, options.collective);
+    if (!one.ok()) return Fail(one.status());
+    collectives.push_back(one.value());
+  } else {
+    for (int c = 0; c < kCollectiveCount; ++c) {
+      const auto collective = static_cast<Collective>(c);
+      if (!ParseCollective(policy.value().library, CollectiveName(collective)).ok()) continue;
+      collectives.push_back(collective);
+    }
+  }
+  ordered_json list = ordered_json::array();
+  report::Table text({"collective", "from", "to", "choice", "line"});
+  text.SetAlign({report::Table::Align::kLeft, report::Table::Align::kRight,
+                 report::Table::Align::kRight, report::Table::Align::kLeft,
+                 report::Table::Align::kRight});
+  for (const Collective collective : collectives) {
+    Question question;
+    question.collective = collective;
+    question.pipe_ops = options.pipe_ops;
+    question.reg_buff = options.reg_buff;
+    for (const policy::ShownRange& range : policy::ShowRanges(table, policy.value(), question)) {
+      list.push_back(RangeJson(policy.value(), collective, range));
+      text.Add({std::string(CollectiveName(collective)), RangeText(range.first),
+                RangeText(range.last),
+                range.entry == nullptr
+                    ? "library default"
+                    : ConfigText(policy.value().library, collective, range.entry->config()),
+                range.entry == nullptr ? "" : Format("%d", range.entry->line)});
+    }
+  }
+  const std::string digest = policy::DigestText(policy::Digest(policy.value()));
+  if (options.json) {
+    std::printf("%s\n", Dump({{"policy", name},
+                              {"library", LibraryName(policy.value().library)},
+                              {"digest", digest},
+                              {"nodes", options.nodes},
+                              {"ranks", options.ranks},
+                              {"ranges", list}})
+                            .c_str());
+    return kExitFine;
+  }
+  std::printf("%s: %zu of %s match %lld nodes and %lld ranks (%s, %s)\n\n%s", name.c_str(),
+              table.row_count(), Count(policy.value().rules.size(), "row").c_str(),
+              static_cast<long long>(options.nodes), static_cast<long long>(options.ranks),
+              std::string(LibraryTitle(policy.value().library)).c_str(), digest.c_str(),
+              text.Text().c_str());
+  if (table.skipped_reg_buff_rows() > 0) {
+    std::printf("\n%s depend on regBuff and are skipped; --reg-buff 0 or 1 shows them\n",
+                Count(table.skipped_reg_buff_rows(), "row").c_str());
+  }
+  return kExitFine;
+}
+
+int RunConvert(const Options& options) {
+  std::string name;
+  Result<policy::Policy> loaded = Load(options, &name);
+  if (!loaded.ok()) return Fail(loaded.status());
+  policy::Policy policy = std::move(loaded).value();
+  if (!options.to.empty()) {
+    const Result<Library> library = ParseLibrary(options.to);
+    if (!library.ok()) return Fail(library.status());
+    policy.library = library.value();
+  }
+  if (!options.origin.empty()) policy.header.origin = options.origin;
+  if (options.fingerprint == "here") {
+    policy.header.fingerprint = MachineFingerprint();
+    if (policy.header.fingerprint.empty()) {
+      return Fail(
+          Unavailable("no driver on this machine tells its GPUs; write the fingerprint out"));
+    }
+  } else if (!options.fingerprint.empty()) {
+    policy.header.fingerprint = options.fingerprint;
+  }
+  const std::string text = policy::PolicyText(policy);
+  // Names and limits of the other library may differ: what is written must be readable.
+  const Result<policy::Policy> again =
+      policy::ParseStrictly(text, options.output.empty() ? "converted policy" : options.output, {});
+  if (!again.ok()) {
+    return Fail(again.status().WithContext("the policy cannot be written for " +
+                                           std::string(LibraryTitle(policy.library))));
+  }
+  if (options.output.empty()) {
+    std::printf("%s", text.c_str());
+    return kExitFine;
+  }
+  const Status written = WriteFileAtomically(options.output, text);
+  return written.ok() ? kExitFine : Fail(written);
+}
+
+int RunEnv(const Options& options) {
+  std::string name;
+  const Result<policy::Policy> policy = Load(options, &name);
+  if (!policy.ok()) return Fail(policy.status());
+  const std::string word = policy::EncodeInline(policy.value());
+  if (word.size() > policy::kLongestInline) {
+    return Fail(
+        Unavailable(Format("the policy takes %zu characters, and one variable holds %zu; "
+                           "use a file that every host can read",
+                           word.size(), policy::kLongestInline)));
+  }
+  std::printf("%s%s\n", options.value_only ? "" : "export DIAPASON_POLICY_INLINE=", word.c_str());
+  return kExitFine;
+}
+
+void AddFile(CLI::App* command, Options* options) {
+  command->add_option("FILE", options->file,
+                      "The policy file; without it, the one the environment selects");
+}
+
+void AddLibrary(CLI::App* command, Options* options) {
+  command->add_option("--library", options->library,
+                      "The library of a file that names none: nccl (default), rccl, gloo, openmpi");
+}
+
+}  // namespace
+
+void AddPolicy(CLI::App* parent, Run* run) {
+  auto options = std::make_shared<Options>();
+  CLI::App* policy = parent->add_subcommand("policy", "Check, show, convert and send policy files");
+  policy->require_subcommand(1);
+  const auto on = [options, run](CLI::App* command, int (*function)(const Options&)) {
+    command->callback(
+        [options, run, function] { *run = [options, function] { return function(*options); }; });
+  };
+
+  CLI::App* check =
+      policy->add_subcommand("check", "Read policy files strictly; say what is wrong and where");
+  check->add_option("FILE", options->files, "Policy files")->required();
+  AddLibrary(check, options.get());
+  check->add_flag("--json", options->json, "Print JSON");
+  on(check, RunCheck);
+
+  CLI::App* show = policy->add_subcommand(
+      "show", "The decision by size range for one communicator shape, gaps included");
+  AddFile(show, options.get());
+  AddLibrary(show, options.get());
+  show->add_option("--nodes", options->nodes, "Nodes of the communicator")
+      ->required()
+      ->check(CLI::Range(int64_t{1}, int64_t{INT32_MAX}));
+  show->add_option("--ranks", options->ranks, "Ranks of the communicator")
+      ->required()
+      ->check(CLI::Range(int64_t{1}, int64_t{INT32_MAX}));
+  show->add_option("--collective", options->collective, "Only this one");
+  show->add_option("--pipe-ops", options->pipe_ops, "numPipeOps of the call (default 1)");
+  show->add_option("--reg-buff", options->reg_buff,
+                   "regBuff of the call; uses rows that depend on it")
+      ->check(CLI::Range(0, 1));
+  show->add_flag("--json", options->json, "Print JSON");
+  on(show, RunShow);
+
+  CLI::App* convert = policy->add_subcommand(
+      "convert", "Write a policy in its standard form, with header and checksum");
+  AddFile(convert, options.get());
+  AddLibrary(convert, options.get());
+  convert->add_option("-o,--output", options->output, "The file to write (default: print it)");
+  convert->add_option("--to", options->to, "The library to write it for");
+  convert->add_option("--origin", options->origin, "Where the policy comes from, for its header");
+  convert->add_option("--fingerprint", options->fingerprint,
+                      "The machine it is for: a text, or 'here' for this machine's GPUs");
+  convert->add_flag("--accept-edits", options->accept_edits,
+                    "Read rows that no longer add up to the file's checksum");
+  on(convert, RunConvert);
+
+  CLI::App* env = policy->add_subcommand(
+      "env", "The whole policy as one environment variable, which launchers copy to every rank");
+  AddFile(env, options.get());
+  AddLibrary(env, options.get());
+  env->add_flag("--value", options->value_only, "Print the value alone");
+  on(env, RunEnv);
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,20 @@
+#include "report/table.h"
+
+#include <gtest/gtest.h>
+
+namespace diapason::report {
+namespace {
+
+TEST(TableTest, PadsByCharactersAndLeavesNoTrailingBlanks) {
+  Table table({"size", "time µs", "why"});
+  table.SetAlign({Table::Align::kRight, Table::Align::kRight});
+  table.Add({"1KiB", "7", "row"});
+  table.Add({"128KiB", "1234567", ""});
+  EXPECT_EQ(table.Text(),
+            "  size  time µs  why\n"
+            "  1KiB        7  row\n"
+            "128KiB  1234567\n");
+}
+
+}  // namespace
+}  // namespace diapason::report
