@@ -182,6 +182,15 @@ class Session {
     }
   }
 
+  // Whether a policy was selected, here or in the environment, and the plugin does not use it.
+  bool PolicyRefused() const {
+    const Settings settings = Settings::Read(ProcessEnvironment());
+    if (!settings.problems().empty()) return true;
+    return policy::FindSource(settings).kind != policy::Source::Kind::kNone &&
+           settings.Text(Setting::kMode) != "off" &&
+           (contents_.communicators.empty() || contents_.communicators.front().policy.empty());
+  }
+
  private:
   Status PrepareEnvironment() {
     if (journal_.path().empty()) return IoError("cannot create a temporary file in /tmp");
@@ -281,8 +290,17 @@ class Session {
     return {};
   }
 
-  void PrintLog() const {
+  // What the plugin logs, less what it says of the journal that this command gave it.
+  std::vector<LogLine> Log() const {
+    std::vector<LogLine> lines;
     for (const LogLine& line : PluginClient::Log()) {
+      if (line.text.find(journal_.path()) == std::string::npos) lines.push_back(line);
+    }
+    return lines;
+  }
+
+  void PrintLog() const {
+    for (const LogLine& line : Log()) {
       if (line.warning || options_.verbose) {
         std::fprintf(stderr, "plugin %s: %s\n", line.warning ? "warns" : "says", line.text.c_str());
       }
@@ -293,8 +311,8 @@ class Session {
     if (contents_.communicators.empty()) return "(the plugin stepped aside)";
     const journal::Communicator& communicator = contents_.communicators.front();
     if (communicator.policy.empty()) return "(none in use)";
-    return Format("%s, %s match, %s", communicator.policy.c_str(),
-                  Count(communicator.rows, "row").c_str(), communicator.digest.c_str());
+    return Format("%s, %s, %s", communicator.policy.c_str(),
+                  Count(communicator.rows, "matching row").c_str(), communicator.digest.c_str());
   }
 
   void PrintText() const {
@@ -351,7 +369,7 @@ class Session {
       list.push_back(row);
     }
     ordered_json log = ordered_json::array();
-    for (const LogLine& line : PluginClient::Log()) {
+    for (const LogLine& line : Log()) {
       log.push_back({{"level", line.warning ? "warning" : "info"}, {"text", line.text}});
     }
     const journal::Communicator* communicator =
@@ -387,7 +405,7 @@ int RunAsk(const Options& options) {
   const Status status = session.Run();
   if (!status.ok()) return Fail(status);
   session.Print();
-  return kExitFine;
+  return session.PolicyRefused() ? kExitFailed : kExitFine;
 }
 
 }  // namespace

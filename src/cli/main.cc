@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdio>
 
+#include "base/text.h"
 #include "base/version.h"
 #include "cli/command.h"
 
@@ -32,6 +34,14 @@ int Main(int argc, char** argv) {
   AddPolicy(&app, &run);
   AddJournal(&app, &run);
   AddSettings(&app, &run);
+  if (argc > 1 && argv[1][0] != '-') {
+    std::vector<std::string> commands;
+    for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
+    if (std::find(commands.begin(), commands.end(), argv[1]) == commands.end()) {
+      (void)Fail(Invalid(Format("unknown command '%s'", argv[1]) + Suggestion(argv[1], commands)));
+      return kExitUsage;
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -166,7 +166,8 @@ void PluginClient::PretendLibrary(Library library) { g_library = library; }
 }  // namespace diapason::cli
 
 // A plugin asks the program that holds its logger for the library's version; here that is us.
-extern "C" __attribute__((visibility("default"))) int ncclGetVersion(int* version) {
+extern "C" __attribute__((visibility("default"))) int ncclGetVersion(  // NOLINT: its name
+    int* version) {
   *version = diapason::cli::g_version;
   return diapason::cli::g_version == 0 ? 1 : 0;
 }

@@ -16,6 +16,10 @@ struct Cost {
   int protocols = 3;
   std::vector<float> cells;  // row-major
 
+  size_t Index(int algorithm, int protocol) const {
+    return static_cast<size_t>(algorithm) * static_cast<size_t>(protocols) +
+           static_cast<size_t>(protocol);
+  }
   // What a library would take: the smallest non-negative entry, the first of equals; -1 for none.
   int Cheapest() const;
 };

@@ -138,7 +138,7 @@ int RunCheck(const Options& options) {
 }
 
 std::string RangeText(uint64_t bytes) {
-  return bytes == UINT64_MAX ? "any size above" : FormatBytes(bytes);
+  return bytes == UINT64_MAX ? "and up" : FormatBytes(bytes);
 }
 
 ordered_json RangeJson(const policy::Policy& policy, Collective collective,
@@ -211,9 +211,10 @@ int RunShow(const Options& options) {
                             .c_str());
     return kExitFine;
   }
-  std::printf("%s: %zu of %s match %lld nodes and %lld ranks (%s, %s)\n\n%s", name.c_str(),
-              table.row_count(), Count(policy.value().rules.size(), "row").c_str(),
-              static_cast<long long>(options.nodes), static_cast<long long>(options.ranks),
+  std::printf("%s: %zu of %s for %s and %s (%s, %s)\n\n%s", name.c_str(), table.row_count(),
+              Count(policy.value().rules.size(), "row").c_str(),
+              Count(static_cast<size_t>(options.nodes), "node").c_str(),
+              Count(static_cast<size_t>(options.ranks), "rank").c_str(),
               std::string(LibraryTitle(policy.value().library)).c_str(), digest.c_str(),
               text.Text().c_str());
   if (table.skipped_reg_buff_rows() > 0) {

@@ -41,7 +41,7 @@ Result<std::vector<RecordedTable>> ParseText(std::string_view text, const std::s
       table.collective = collective.value();
       table.bytes = bytes.value();
       table.cost.protocols = protocols;
-      table.cost.cells.assign(static_cast<size_t>(table.cost.algorithms * protocols), -1.0f);
+      table.cost.cells.assign(table.cost.Index(table.cost.algorithms, 0), -1.0f);
     }
     if (table.cost.protocols != protocols) return bad("the lines of a table differ in length");
     for (int p = 0; p < protocols; ++p) {
@@ -51,7 +51,7 @@ Result<std::vector<RecordedTable>> ParseText(std::string_view text, const std::s
       if (error != std::errc() || end != field.data() + field.size() || field.empty()) {
         return bad("'" + std::string(field.substr(0, 40)) + "' is not a number");
       }
-      table.cost.cells[static_cast<size_t>(algorithm.value() * protocols + p)] = cost;
+      table.cost.cells[table.cost.Index(algorithm.value(), p)] = cost;
     }
   }
   std::vector<RecordedTable> list;
@@ -89,7 +89,7 @@ std::string TablesText(const std::vector<RecordedTable>& tables, Library library
       text += Format("%s,%llu,%s", std::string(CollectiveName(table.collective)).c_str(),
                      static_cast<unsigned long long>(table.bytes), std::string(name).c_str());
       for (int p = 0; p < table.cost.protocols; ++p) {
-        const float cost = table.cost.cells[static_cast<size_t>(a * table.cost.protocols + p)];
+        const float cost = table.cost.cells[table.cost.Index(a, p)];
         text += std::isfinite(cost) ? Format(",%.6g", cost) : ",-1";
       }
       text += "\n";

@@ -10,7 +10,7 @@ namespace diapason::policy {
 
 // A whole policy as one word of letters, digits, '-', '_' and '.': it passes through shells,
 // mpirun -x, srun --export and container options unquoted. It carries library, header, rows and the
-// line numbers of the file it came from, and ends in a checksum. About 12 characters a row.
+// line numbers of the file it came from, and ends in a checksum. About 19 characters a row.
 //
 //   d1.<base64url of the packed policy>.<16 hexadecimal digits>
 std::string EncodeInline(const Policy& policy);

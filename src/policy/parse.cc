@@ -237,7 +237,8 @@ class Parser {
         Format("channels '%s': expected 1 to %d for %s, or -1 for its own number",
                Shown(field.text).c_str(), limit, std::string(LibraryTitle(library)).c_str());
     if (library == Library::kNccl && value > limit && value <= ChannelLimit(Library::kRccl)) {
-      message += "; a policy for RCCL says library=rccl in its header";
+      message +=
+          "; a policy for RCCL says library=rccl in its header, or is read with --library rccl";
     }
     Error(field.column, message);
   }
