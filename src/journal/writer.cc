@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "base/mutex_lock.h"
 #include "base/text.h"
 #include "base/version.h"
 
@@ -20,17 +21,6 @@ namespace {
 constexpr size_t kBufferBytes = 64 * 1024;
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
 constexpr auto kStopLimit = std::chrono::milliseconds(2000);
-
-class Lock {
- public:
-  explicit Lock(pthread_mutex_t* mutex) : mutex_(mutex) { pthread_mutex_lock(mutex_); }
-  ~Lock() { pthread_mutex_unlock(mutex_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  pthread_mutex_t* mutex_;
-};
 
 timespec Later(std::chrono::milliseconds delay) {
   timespec time;
@@ -102,7 +92,13 @@ Result<std::unique_ptr<Journal>> Journal::Open(const Options& options) {
                                              : ErrnoText(errno);
     return IoError(Format("cannot write the journal '%s': %s", path.c_str(), why.c_str()));
   }
-  std::unique_ptr<Journal> journal(new Journal(fd, path, options));
+  std::unique_ptr<Journal> journal;
+  try {
+    journal.reset(new Journal(fd, path, options));
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
   // The host's signals are not ours to take.
   sigset_t all;
   sigset_t before;
@@ -147,7 +143,7 @@ Journal::~Journal() {
 bool Journal::Mine() const { return getpid() == owner_; }
 
 void Journal::AddCommunicator(const Communicator& communicator) {
-  const Lock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   if (libraries_.size() <= communicator.number) libraries_.resize(communicator.number + 1);
   libraries_[communicator.number] = communicator.library;
   headlines_.push_back(CommunicatorLine(communicator));
@@ -157,7 +153,7 @@ bool Journal::Flush(std::chrono::milliseconds limit) {
   if (!Mine() || !running_) return false;
   const uint64_t wanted = ring_.pushed();
   const timespec deadline = Later(limit);
-  const Lock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   while (drained_ < wanted || !headlines_.empty() || flush_wanted_) {
     flush_wanted_ = true;
     pthread_cond_signal(&wake_);
@@ -170,7 +166,7 @@ void Journal::Stop() {
   if (!Mine() || !running_) return;
   running_ = false;
   {
-    const Lock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     stop_wanted_ = true;
     pthread_cond_signal(&wake_);
   }
@@ -182,13 +178,19 @@ void Journal::Stop() {
 }
 
 std::string Journal::failure() {
-  const Lock lock(&mutex_);
+  // In a forked child the lock may be held by a thread that does not exist there.
+  if (!Mine()) return "";
+  const MutexLock lock(&mutex_);
   return failure_;
 }
 
 void* Journal::RunThread(void* self) {
   pthread_setname_np(pthread_self(), "diapason-jrnl");
-  static_cast<Journal*>(self)->Run();
+  try {
+    static_cast<Journal*>(self)->Run();
+  } catch (...) {
+    // Out of memory while ending the file: it stays without its last line.
+  }
   return nullptr;
 }
 
@@ -196,14 +198,23 @@ void Journal::Run() {
   bool stop = false;
   while (!stop) {
     {
-      const Lock lock(&mutex_);
+      const MutexLock lock(&mutex_);
       if (!stop_wanted_ && !flush_wanted_) {
         const timespec deadline = Later(kPollInterval);
         pthread_cond_timedwait(&wake_, &mutex_, &deadline);
       }
       stop = stop_wanted_;
     }
-    Drain();
+    try {
+      Drain();
+    } catch (...) {
+      // Out of memory: what was taken is lost, the job is not. The next round may do better.
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+      buffer_.clear();
+      const MutexLock lock(&mutex_);
+      flush_wanted_ = false;
+      pthread_cond_broadcast(&drained_cond_);
+    }
   }
   Append(Format("{\"type\":\"end\",\"dropped\":%llu}", static_cast<unsigned long long>(dropped())));
   WriteBuffer();
@@ -215,7 +226,7 @@ void Journal::Drain() {
   {
     // A communicator's line is queued before its first record: taking the lines first keeps them in
     // front.
-    const Lock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     headlines.swap(headlines_);
     libraries = libraries_;
   }
@@ -234,7 +245,7 @@ void Journal::Drain() {
     Append(Format("{\"type\":\"dropped\",\"count\":%llu}", static_cast<unsigned long long>(lost)));
   }
   WriteBuffer();
-  const Lock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   drained_ += popped;
   flush_wanted_ = false;
   pthread_cond_broadcast(&drained_cond_);
@@ -244,7 +255,7 @@ void Journal::Append(const std::string& line) {
   if (full_) return;
   if (written_bytes_ + buffer_.size() + line.size() + 1 > limit_) {
     full_ = true;
-    const Lock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     failure_ = Format("the journal '%s' has reached its limit of %llu bytes", path_.c_str(),
                       static_cast<unsigned long long>(limit_));
     return;
@@ -261,7 +272,7 @@ void Journal::WriteBuffer() {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       full_ = true;
-      const Lock lock(&mutex_);
+      const MutexLock lock(&mutex_);
       failure_ =
           Format("cannot write the journal '%s': %s", path_.c_str(), ErrnoText(errno).c_str());
       break;

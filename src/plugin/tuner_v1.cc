@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "base/mutex_lock.h"
 #include "plugin/engine.h"
 
 namespace diapason::plugin {
@@ -15,7 +16,7 @@ std::atomic<Engine*> g_engine{nullptr};
 
 int Init(size_t ranks, size_t nodes, abi::Logger logger) noexcept {
   const Shape shape{static_cast<int64_t>(nodes), static_cast<int64_t>(ranks)};
-  pthread_mutex_lock(&g_mutex);
+  const MutexLock lock(&g_mutex);
   if (g_communicators++ == 0) {
     Birth birth;
     birth.api = 1;
@@ -25,7 +26,6 @@ int Init(size_t ranks, size_t nodes, abi::Logger logger) noexcept {
   } else if (Engine* engine = g_engine.load(std::memory_order_relaxed); engine != nullptr) {
     engine->SharedWith(shape);
   }
-  pthread_mutex_unlock(&g_mutex);
   return abi::kSuccess;
 }
 
@@ -39,10 +39,11 @@ int GetCollInfo(int collective, size_t bytes, int collnet, int nvls, int pipe_op
 }
 
 int Destroy() noexcept {
-  pthread_mutex_lock(&g_mutex);
   Engine* last = nullptr;
-  if (g_communicators > 0 && --g_communicators == 0) last = g_engine.exchange(nullptr);
-  pthread_mutex_unlock(&g_mutex);
+  {
+    const MutexLock lock(&g_mutex);
+    if (g_communicators > 0 && --g_communicators == 0) last = g_engine.exchange(nullptr);
+  }
   Engine::Destroy(last);
   return abi::kSuccess;
 }
