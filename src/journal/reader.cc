@@ -1,5 +1,6 @@
 #include "journal/reader.h"
 
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -72,7 +73,8 @@ bool ReadPair(const Json& object, Library library, Collective collective, const 
     return false;
   }
   const auto read = [](const std::string& name, const Result<int>& parsed, int8_t* value) {
-    if (name == "-1") {
+    // "?": the library has a number for it, and we no word.
+    if (name == "-1" || name == "?") {
       *value = kKeep;
       return true;
     }
@@ -136,7 +138,13 @@ Status ReadCommunicator(const Json& object, Contents* contents) {
   const Result<Library> parsed = ParseLibrary(library);
   if (!parsed.ok()) return parsed.status();
   communicator.library = parsed.value();
-  communicator.id = std::strtoull(id.c_str(), nullptr, 16);
+  const std::string_view digits = id.starts_with("0x") ? std::string_view(id).substr(2) : "";
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), communicator.id, 16);
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) {
+    return Invalid("a communicator's id is no hexadecimal number");
+  }
+  contents->by_number.emplace(communicator.number, contents->communicators.size());
   contents->communicators.push_back(std::move(communicator));
   return {};
 }
@@ -171,10 +179,8 @@ Status ReadLine(std::string_view line, Contents* contents) {
 }  // namespace
 
 const Communicator* Contents::Find(uint32_t number) const {
-  for (const Communicator& communicator : communicators) {
-    if (communicator.number == number) return &communicator;
-  }
-  return nullptr;
+  const auto found = by_number.find(number);
+  return found == by_number.end() ? nullptr : &communicators[found->second];
 }
 
 Result<Contents> ParseJournal(std::string_view text, const std::string& name) {
@@ -187,7 +193,7 @@ Result<Contents> ParseJournal(std::string_view text, const std::string& name) {
     ++number;
     if (Trim(line).empty()) continue;
     const Status read = ReadLine(line, &contents);
-    if (number == 1 && contents.version == 0) {
+    if (number == 1 && contents.version < 1) {
       return Invalid("'" + name + "' is not a journal: its first line is none of ours");
     }
     if (contents.version > kFormatVersion) {
@@ -199,7 +205,7 @@ Result<Contents> ParseJournal(std::string_view text, const std::string& name) {
       contents.first_bad_why = read.message();
     }
   }
-  if (contents.version == 0) return Invalid("'" + name + "' is not a journal: it is empty");
+  if (contents.version < 1) return Invalid("'" + name + "' is not a journal: it is empty");
   return contents;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +23,8 @@ struct Contents {
   size_t bad_lines = 0;
   int first_bad_line = 0;  // from 1
   std::string first_bad_why;
+
+  std::map<uint32_t, size_t> by_number;  // into communicators
 
   // The communicator a record belongs to, or nullptr.
   const Communicator* Find(uint32_t number) const;

@@ -14,7 +14,9 @@ namespace diapason::journal {
 template <typename T>
 class Ring {
  public:
-  explicit Ring(size_t capacity) : mask_(std::bit_ceil(capacity) - 1), slots_(new Slot[mask_ + 1]) {
+  // Rounded up to a power of two; with a single slot "full" and "empty" would look the same.
+  explicit Ring(size_t capacity)
+      : mask_(std::bit_ceil(capacity < 2 ? size_t{2} : capacity) - 1), slots_(new Slot[mask_ + 1]) {
     for (size_t i = 0; i <= mask_; ++i) slots_[i].sequence.store(i, std::memory_order_relaxed);
   }
 

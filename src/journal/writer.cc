@@ -125,6 +125,7 @@ Journal::Journal(int fd, std::string path, const Options& options)
   pthread_condattr_destroy(&monotonic);
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
+  ++headlines_added_;
   headlines_.push_back(
       Format("{\"type\":\"journal\",\"version\":%d,\"diapason\":\"%s\",\"host\":%s,\"pid\":%d,"
              "\"time_ns\":%lld}",
@@ -143,10 +144,12 @@ Journal::~Journal() {
 bool Journal::Mine() const { return getpid() == owner_; }
 
 void Journal::AddCommunicator(const Communicator& communicator) {
+  if (!Mine()) return;  // see failure()
   const MutexLock lock(&mutex_);
   if (libraries_.size() <= communicator.number) libraries_.resize(communicator.number + 1);
   libraries_[communicator.number] = communicator.library;
   headlines_.push_back(CommunicatorLine(communicator));
+  ++headlines_added_;
 }
 
 bool Journal::Flush(std::chrono::milliseconds limit) {
@@ -154,12 +157,13 @@ bool Journal::Flush(std::chrono::milliseconds limit) {
   const uint64_t wanted = ring_.pushed();
   const timespec deadline = Later(limit);
   const MutexLock lock(&mutex_);
-  while (drained_ < wanted || !headlines_.empty() || flush_wanted_) {
+  const uint64_t wanted_headlines = headlines_added_;
+  while (drained_ < wanted || headlines_drained_ < wanted_headlines) {
     flush_wanted_ = true;
     pthread_cond_signal(&wake_);
     if (pthread_cond_timedwait(&drained_cond_, &mutex_, &deadline) != 0) return false;
   }
-  return true;
+  return failure_.empty();
 }
 
 void Journal::Stop() {
@@ -172,7 +176,17 @@ void Journal::Stop() {
   }
   // A disk that hangs must not hang the process's end.
   const timespec deadline = Later(kStopLimit);
-  if (pthread_clockjoin_np(thread_, nullptr, CLOCK_MONOTONIC, &deadline) != 0) {
+  bool finished = false;
+  {
+    const MutexLock lock(&mutex_);
+    while (!finished_) {
+      if (pthread_cond_timedwait(&drained_cond_, &mutex_, &deadline) != 0) break;
+    }
+    finished = finished_;
+  }
+  if (finished) {
+    pthread_join(thread_, nullptr);
+  } else {
     pthread_detach(thread_);
   }
 }
@@ -191,6 +205,10 @@ void* Journal::RunThread(void* self) {
   } catch (...) {
     // Out of memory while ending the file: it stays without its last line.
   }
+  auto* journal = static_cast<Journal*>(self);
+  const MutexLock lock(&journal->mutex_);
+  journal->finished_ = true;
+  pthread_cond_broadcast(&journal->drained_cond_);
   return nullptr;
 }
 
@@ -211,9 +229,7 @@ void Journal::Run() {
       // Out of memory: what was taken is lost, the job is not. The next round may do better.
       dropped_.fetch_add(1, std::memory_order_relaxed);
       buffer_.clear();
-      const MutexLock lock(&mutex_);
-      flush_wanted_ = false;
-      pthread_cond_broadcast(&drained_cond_);
+      TellDrained();
     }
   }
   Append(Format("{\"type\":\"end\",\"dropped\":%llu}", static_cast<unsigned long long>(dropped())));
@@ -221,23 +237,26 @@ void Journal::Run() {
 }
 
 void Journal::Drain() {
+  // A communicator's line is queued before its first record is pushed. So: first see how many
+  // records there are, then take the lines, and pop no more records than were there. (That a busy
+  // producer cannot keep a flush waiting follows too.)
+  const uint64_t pushed = ring_.pushed();
   std::vector<std::string> headlines;
   std::vector<Library> libraries;
   {
-    // A communicator's line is queued before its first record: taking the lines first keeps them in
-    // front.
     const MutexLock lock(&mutex_);
-    headlines.swap(headlines_);
     libraries = libraries_;
+    headlines.swap(headlines_);
+    headlines_taken_ += headlines.size();
   }
   for (const std::string& line : headlines) Append(line);
   Record record;
-  uint64_t popped = 0;
-  // Not more than what was there: a busy producer must not keep a flush waiting.
-  for (const uint64_t most = ring_.pushed(); popped < most && ring_.Pop(&record); ++popped) {
+  while (popped_ < pushed && ring_.Pop(&record)) {
+    ++popped_;
     const Library library =
         record.communicator < libraries.size() ? libraries[record.communicator] : Library::kNccl;
     Append(RecordLine(record, library));
+    if (full_) dropped_.fetch_add(1, std::memory_order_relaxed);
   }
   const uint64_t lost = dropped();
   if (lost != dropped_written_) {
@@ -245,8 +264,13 @@ void Journal::Drain() {
     Append(Format("{\"type\":\"dropped\",\"count\":%llu}", static_cast<unsigned long long>(lost)));
   }
   WriteBuffer();
+  TellDrained();
+}
+
+void Journal::TellDrained() {
   const MutexLock lock(&mutex_);
-  drained_ += popped;
+  drained_ = popped_;
+  headlines_drained_ = headlines_taken_;
   flush_wanted_ = false;
   pthread_cond_broadcast(&drained_cond_);
 }

@@ -42,7 +42,8 @@ class Journal {
   // Not for the decision path: formats and takes a lock. Numbers count from 1.
   void AddCommunicator(const Communicator& communicator);
 
-  // Waits until everything added before is in the file, at most this long. Returns whether it is.
+  // Waits until everything added before is in the file, at most this long. Returns whether it is;
+  // false too once the file has stopped growing.
   bool Flush(std::chrono::milliseconds limit);
   // Flush, end the file, end the thread.
   void Stop();
@@ -61,6 +62,8 @@ class Journal {
   void Run();
   // Moves what is in the ring to the file; called by the thread only.
   void Drain();
+  // Everything taken so far is in the file, or lost: those who wait may go on.
+  void TellDrained();
   void Append(const std::string& line);
   void WriteBuffer();
 
@@ -79,15 +82,20 @@ class Journal {
   // Guarded by mutex_.
   std::vector<std::string> headlines_;  // communicator lines on their way to the file
   std::vector<Library> libraries_;      // by communicator number
-  uint64_t drained_ = 0;                // records written or refused so far
+  uint64_t headlines_added_ = 0;
+  uint64_t headlines_drained_ = 0;
+  uint64_t drained_ = 0;  // records written or refused so far
   bool flush_wanted_ = false;
   bool stop_wanted_ = false;
+  bool finished_ = false;  // the thread has written its last
   std::string failure_;
 
   // The thread's own.
   std::string buffer_;
   uint64_t written_bytes_ = 0;
   uint64_t dropped_written_ = 0;
+  uint64_t popped_ = 0;
+  uint64_t headlines_taken_ = 0;
   bool full_ = false;
 };
 

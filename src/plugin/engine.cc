@@ -62,8 +62,9 @@ Engine* Engine::Create(const Birth& birth) noexcept {
     }
     return new Engine(birth, settings, host, log);
   } catch (const std::exception& error) {
-    HostLog(birth.logger, Host()).Warn(std::string("stepping aside: ") + error.what());
+    HostLog(birth.logger, Host()).WarnSteppingAside(error.what());
   } catch (...) {
+    HostLog(birth.logger, Host()).WarnSteppingAside("unknown exception");
   }
   return nullptr;
 }
@@ -93,6 +94,7 @@ Engine::Engine(const Birth& birth, const Settings& settings, const Host& host, c
       log_(log),
       observe_(settings.Text(Setting::kMode) == "observe"),
       number_(g_communicators.fetch_add(1) + 1) {
+  allgather_channels_ = AllGatherChannelsAreSafe(settings);
   OpenChain(settings);
   LoadPolicy(settings);
   ll128_known_ = settings.Flag(Setting::kLl128Works);
@@ -130,6 +132,9 @@ void Engine::LoadPolicy(const Settings& settings) {
   }
   policy::Policy policy = std::move(loaded).value();
   policy_digest_ = policy::DigestText(policy::Digest(policy));
+  if (policy.rules.empty()) {
+    log_.Warn("the policy " + source.name + " has no rows: the library decides");
+  }
 
   const std::string& wanted = policy.header.fingerprint;
   const std::string here = settings.IsSet(Setting::kFingerprint)
@@ -140,7 +145,7 @@ void Engine::LoadPolicy(const Settings& settings) {
                      wanted.c_str(), here.c_str()));
   }
 
-  PrepareChannels(&policy, settings);
+  PrepareChannels(&policy);
   policy::DecisionTable::Options table_options;
   table_options.shape = birth_.shape;
   table_options.use_reg_buff_rows = settings.Flag(Setting::kRegBuff);
@@ -156,31 +161,38 @@ void Engine::LoadPolicy(const Settings& settings) {
                    observe_ ? "; observing, nothing is changed" : ""));
 }
 
-void Engine::PrepareChannels(policy::Policy* policy, const Settings& settings) const {
-  for (policy::Rule& rule : policy->rules) {
-    if (rule.config.algorithm == kKeep) continue;  // which algorithm it will be shows at the call
-    rule.config.channels =
-        SafeChannels(host_.library, rule.config.channels, rule.config.algorithm, birth_.shape);
-  }
-  // On RCCL the fusion is off unless somebody turns it on; on NCCL it is on unless turned off.
+bool Engine::AllGatherChannelsAreSafe(const Settings& settings) const {
   const bool fuses = host_.version == 0 || host_.version >= kFusesBroadcasts;
+  // On RCCL the fusion is off unless somebody turns it on; on NCCL it is on unless turned off.
   const bool off = VariableIs("NCCL_ALLGATHERV_ENABLE", "0") ||
                    (host_.library == Library::kRccl && !VariableIsSet("NCCL_ALLGATHERV_ENABLE"));
   // API v4 and earlier belong to libraries that are too old for it.
-  if (!fuses || off || birth_.api < 5 || settings.Flag(Setting::kAllGatherChannels)) return;
-  size_t changed = 0;
+  return !fuses || off || birth_.api < 5 || settings.Flag(Setting::kAllGatherChannels);
+}
+
+int Engine::ChannelsFor(const Config& wanted, Collective collective, int algorithm,
+                        const Shape& shape) const noexcept {
+  const int channels = SafeChannels(host_.library, wanted.channels, algorithm, shape);
+  const bool refused = collective == Collective::kAllGather && channels > 1 && !allgather_channels_;
+  return refused ? 0 : channels;
+}
+
+void Engine::PrepareChannels(policy::Policy* policy) const {
+  size_t refused = 0;
   for (policy::Rule& rule : policy->rules) {
-    if (rule.collective != Collective::kAllGather || rule.config.channels <= 1) continue;
-    rule.config.channels = 0;
-    ++changed;
+    const int before = rule.config.channels;
+    // Which algorithm a row without one will meet shows at the call, and is looked at again there.
+    const int algorithm = rule.config.algorithm == kKeep ? kRing : rule.config.algorithm;
+    rule.config.channels = ChannelsFor(rule.config, rule.collective, algorithm, birth_.shape);
+    if (rule.collective == Collective::kAllGather && before > 1 && !allgather_channels_) ++refused;
   }
-  if (changed > 0) {
+  if (refused > 0) {
     log_.Warn(
         Format("the channel counts of %s for allgather are not applied: from 2.29 on grouped "
                "broadcasts ask as allgather and a count above the communicator's own is not "
                "checked; NCCL_ALLGATHERV_ENABLE=0 or DIAPASON_ALLGATHER_CHANNELS=1 allows "
                "them",
-               Count(changed, "row").c_str()));
+               Count(refused, "row").c_str()));
   }
 }
 
@@ -271,6 +283,7 @@ void Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_
     if (wanted.any) choice = ChooseFromTable(host_.library, wanted.config, question, table);
   }
   float estimate = 0;
+  const int channels_before = *channels;
   if (chain_ != nullptr) [[unlikely]] {
     if (choice.applicable) estimate = table.At(choice.algorithm, choice.protocol);
     chain_->AskTable(question, collective, &table, channels);
@@ -292,8 +305,7 @@ void Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_
   bool applied = false;
   int safe_channels = 0;
   if (choice.applicable) {
-    safe_channels =
-        SafeChannels(host_.library, wanted.config.channels, choice.algorithm, birth_.shape);
+    safe_channels = ChannelsFor(wanted.config, question.collective, choice.algorithm, birth_.shape);
     if (Applies(wanted)) {
       const bool channels_only =
           wanted.config.algorithm == kKeep && wanted.config.protocol == kKeep;
@@ -302,6 +314,10 @@ void Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_
           table.cells[choice.algorithm * table.protocols + choice.protocol] = estimate;
         }
         ApplyToTable(host_.library, choice.algorithm, choice.protocol, &table);
+        // A chained tuner's count was meant for its own pair; ours may not be safe with any.
+        if (SafeChannels(host_.library, *channels, choice.algorithm, birth_.shape) != *channels) {
+          *channels = channels_before;
+        }
       }
       if (safe_channels > 0) *channels = safe_channels;
       applied = true;
@@ -349,7 +365,7 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
       const bool keeps_pair = wanted.config.algorithm == kKeep;
       if (pair_channels_ && !(keeps_pair && (collnet != 0 || nvls != 0))) {
         safe_channels =
-            SafeChannels(host_.library, wanted.config.channels, choice.algorithm, support.shape);
+            ChannelsFor(wanted.config, question.collective, choice.algorithm, support.shape);
       }
       if (Applies(wanted)) {
         if (!keeps_pair) {
@@ -398,10 +414,8 @@ void Engine::Note(const Question& question, const Wanted& wanted, const Choice& 
   record.time_ns = NowNs();
   record.bytes = question.bytes;
   record.communicator = number_;
-  // One thread at a time asks about a communicator: a plain increment would do, and this is one.
-  const uint32_t call = calls_.load(std::memory_order_relaxed) + 1;
-  calls_.store(call, std::memory_order_relaxed);
-  record.call = call;
+  // Under API v1 all communicators share one engine, and their threads may ask at once.
+  record.call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
   record.line = wanted.line;
   record.pipe_ops = question.pipe_ops;
   record.collective = static_cast<uint8_t>(question.collective);

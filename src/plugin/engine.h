@@ -63,7 +63,10 @@ class Engine {
   void DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
                       int* channels) noexcept;
   void LoadPolicy(const Settings& settings);
-  void PrepareChannels(policy::Policy* policy, const Settings& settings) const;
+  bool AllGatherChannelsAreSafe(const Settings& settings) const;
+  void PrepareChannels(policy::Policy* policy) const;
+  int ChannelsFor(const Config& wanted, Collective collective, int algorithm,
+                  const Shape& shape) const noexcept;
   void WarnAboutRows() const;
   void OpenChain(const Settings& settings);
   void OpenJournal(const Settings& settings);
@@ -93,6 +96,7 @@ class Engine {
   bool tree_ll_rule_ = false;  // see docs/plugin.md: RCCL's rule for gfx950
   bool ll128_known_ = false;
   bool pair_channels_ = true;
+  bool allgather_channels_ = true;  // counts above 1 may be asked for
   bool user_forces_pair_ = false;
   std::atomic<bool> shapes_differ_{false};
   std::unique_ptr<Chain> chain_;

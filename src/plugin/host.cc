@@ -73,6 +73,12 @@ void HostLog::Info(const std::string& text) const {
           text.c_str());
 }
 
+void HostLog::WarnSteppingAside(const char* why) const noexcept {
+  if (logger_ == nullptr) return;
+  logger_(warn_level_, kSubsystemAll, "diapason", 0,
+          "diapason: stepping aside, the library decides: %s", why);
+}
+
 void HostLog::Warn(const std::string& text) const {
   if (logger_ == nullptr) return;
   logger_(warn_level_, kSubsystemAll, "diapason", 0, "diapason: %s", text.c_str());

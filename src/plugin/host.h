@@ -26,6 +26,8 @@ class HostLog {
   HostLog(abi::Logger logger, const Host& host);
   void Info(const std::string& text) const;
   void Warn(const std::string& text) const;
+  // Allocates nothing: for when there is no memory.
+  void WarnSteppingAside(const char* why) const noexcept;
 
  private:
   abi::Logger logger_;

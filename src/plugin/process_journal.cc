@@ -1,16 +1,13 @@
 #include "plugin/process_journal.h"
 
-#include <pthread.h>
-#include <time.h>
-
 #include <memory>
+
+#include "base/mutex_lock.h"
+#include "plugin/fork_safe.h"
 
 namespace diapason::plugin {
 namespace {
 
-constexpr int kLongestWait = 2;  // seconds
-
-pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
 // Never deleted: engines keep pointers to it, and at exit a hanging disk may leave its thread
 // behind.
 journal::Journal* g_journal = nullptr;
@@ -24,13 +21,7 @@ __attribute__((destructor)) void StopAtExit() {
 
 journal::Journal* ProcessJournal(const Settings& settings, const HostLog& log) {
   if (!settings.IsSet(Setting::kJournal)) return nullptr;
-  // Bounded: a child forked while another thread was in here would wait for ever.
-  timespec deadline;
-  clock_gettime(CLOCK_REALTIME, &deadline);
-  deadline.tv_sec += kLongestWait;
-  if (pthread_mutex_timedlock(&g_mutex, &deadline) != 0) return nullptr;
-  const std::unique_ptr<pthread_mutex_t, int (*)(pthread_mutex_t*)> unlock(&g_mutex,
-                                                                           pthread_mutex_unlock);
+  const MutexLock lock(&Locks().journal);
   if (g_journal != nullptr && g_journal->Mine()) return g_journal;
   journal::Journal::Options options;
   options.path = settings.Text(Setting::kJournal);

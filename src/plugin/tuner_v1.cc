@@ -1,22 +1,20 @@
 // Tuner API v1: NCCL 2.19 and 2.20, RCCL 2.20. It has no context: all communicators of the process
 // share one engine, and a question does not say which of them asks.
-#include <pthread.h>
-
 #include <atomic>
 
 #include "base/mutex_lock.h"
 #include "plugin/engine.h"
+#include "plugin/fork_safe.h"
 
 namespace diapason::plugin {
 namespace {
 
-pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
-int g_communicators = 0;  // guarded by g_mutex
+int g_communicators = 0;  // guarded by Locks().v1
 std::atomic<Engine*> g_engine{nullptr};
 
 int Init(size_t ranks, size_t nodes, abi::Logger logger) noexcept {
   const Shape shape{static_cast<int64_t>(nodes), static_cast<int64_t>(ranks)};
-  const MutexLock lock(&g_mutex);
+  const MutexLock lock(&Locks().v1);
   if (g_communicators++ == 0) {
     Birth birth;
     birth.api = 1;
@@ -41,7 +39,7 @@ int GetCollInfo(int collective, size_t bytes, int collnet, int nvls, int pipe_op
 int Destroy() noexcept {
   Engine* last = nullptr;
   {
-    const MutexLock lock(&g_mutex);
+    const MutexLock lock(&Locks().v1);
     if (g_communicators > 0 && --g_communicators == 0) last = g_engine.exchange(nullptr);
   }
   Engine::Destroy(last);

@@ -59,7 +59,7 @@ bool TakeRule(std::string_view* bytes, const Rule& previous, Rule* rule) {
     return false;
   }
   for (uint64_t& value : rest) {
-    if (!TakeVarint(bytes, &value) || value > static_cast<uint64_t>(INT32_MAX)) return false;
+    if (!TakeVarint(bytes, &value) || value > uint64_t{INT32_MAX} + 1) return false;
   }
   line = static_cast<uint64_t>(previous.line) + UnZigZag(line);
   if (line > static_cast<uint64_t>(INT32_MAX) || collective >= kCollectiveCount) return false;
@@ -67,13 +67,14 @@ bool TakeRule(std::string_view* bytes, const Rule& previous, Rule* rule) {
   rule->collective = static_cast<Collective>(collective);
   rule->min_bytes = previous.max_bytes + UnZigZag(from);
   if (__builtin_add_overflow(rule->min_bytes, length, &rule->max_bytes)) return false;
-  rule->config.algorithm = static_cast<int>(rest[0]) - 1;
-  rule->config.protocol = static_cast<int>(rest[1]) - 1;
-  rule->config.channels = static_cast<int>(rest[2]) - 1;
-  rule->nodes = static_cast<int64_t>(rest[3]) - 1;
-  rule->ranks = static_cast<int64_t>(rest[4]) - 1;
-  rule->pipe_ops = static_cast<int>(rest[5]) - 1;
-  rule->reg_buff = static_cast<int>(rest[6]) - 1;
+  const auto value = [&rest](int i) { return static_cast<int64_t>(rest[i]) - 1; };
+  rule->config.algorithm = static_cast<int>(value(0));
+  rule->config.protocol = static_cast<int>(value(1));
+  rule->config.channels = static_cast<int>(value(2));
+  rule->nodes = value(3);
+  rule->ranks = value(4);
+  rule->pipe_ops = static_cast<int>(value(5));
+  rule->reg_buff = static_cast<int>(value(6));
   return true;
 }
 

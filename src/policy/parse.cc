@@ -188,9 +188,9 @@ class Parser {
     rule.pipe_ops = static_cast<int>(pipe_ops);
     rule.reg_buff = static_cast<int>(reg_buff);
     auto& conditions = conditions_[static_cast<size_t>(rule.collective)];
-    conditions.insert({rule.pipe_ops, rule.reg_buff});
-    if (conditions.size() == kMostConditions + 1) {
-      Error(fields[kColumnsWithoutOptional].column,
+    const bool asks_anew = conditions.insert({rule.pipe_ops, rule.reg_buff}).second;
+    if (asks_anew && conditions.size() == kMostConditions + 1) {
+      Error(fields.size() == kColumns ? fields[kColumnsWithoutOptional].column : 0,
             Format("the rows of one collective ask for more than %zu different numPipeOps and "
                    "regBuff",
                    kMostConditions));
@@ -233,9 +233,11 @@ class Parser {
       *channels = value > 0 ? static_cast<int>(value) : 0;
       return;
     }
-    std::string message =
-        Format("channels '%s': expected 1 to %d for %s, or -1 for its own number",
-               Shown(field.text).c_str(), limit, std::string(LibraryTitle(library)).c_str());
+    const std::string title(LibraryTitle(library));
+    std::string message = Format("channels '%s': ", Shown(field.text).c_str());
+    message += limit == 0 ? Format("%s has none; write -1", title.c_str())
+                          : Format("expected 1 to %d for %s, or -1 for its own number", limit,
+                                   title.c_str());
     if (library == Library::kNccl && value > limit && value <= ChannelLimit(Library::kRccl)) {
       message +=
           "; a policy for RCCL says library=rccl in its header, or is read with --library rccl";

@@ -20,7 +20,9 @@ std::string Rows(const Policy& policy) {
 
 std::string Quoted(const std::string& text) {
   // Quotes and line ends would end the field; a header is for people, so they are simply replaced.
-  std::string clean = text;
+  // Cut so that the header's line stays within what a reader takes.
+  constexpr size_t kLongest = 512;
+  std::string clean = text.substr(0, kLongest);
   std::replace_if(
       clean.begin(), clean.end(), [](char c) { return c == '"'; }, '\'');
   std::replace_if(

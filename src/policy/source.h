@@ -8,10 +8,10 @@
 
 namespace diapason::policy {
 
-// Where the settings say the policy is. The order, first that is set wins:
-//   DIAPASON_POLICY_INLINE
-//   with DIAPASON_OVERLAP on: DIAPASON_POLICY_OVERLAP, else <stem>.overlap.conf beside the file
-//   below DIAPASON_POLICY (or NCCL_TUNER_CONFIG_FILE)
+// Where the settings say the policy is. The first of these that is set wins:
+// 1. DIAPASON_POLICY_INLINE;
+// 2. with DIAPASON_OVERLAP on, DIAPASON_POLICY_OVERLAP, or else <stem>.overlap.conf beside 3;
+// 3. DIAPASON_POLICY, also known as NCCL_TUNER_CONFIG_FILE.
 struct Source {
   enum class Kind { kNone, kInline, kFile };
   Kind kind = Kind::kNone;
