@@ -177,6 +177,11 @@ int Engine::ChannelsFor(const Config& wanted, Collective collective, int algorit
   return refused ? 0 : channels;
 }
 
+void Engine::DropUnsafeCount(int algorithm, const Shape& shape, int before,
+                             int* channels) const noexcept {
+  if (SafeChannels(host_.library, *channels, algorithm, shape) != *channels) *channels = before;
+}
+
 void Engine::PrepareChannels(policy::Policy* policy) const {
   size_t refused = 0;
   for (policy::Rule& rule : policy->rules) {
@@ -314,10 +319,7 @@ void Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_
           table.cells[choice.algorithm * table.protocols + choice.protocol] = estimate;
         }
         ApplyToTable(host_.library, choice.algorithm, choice.protocol, &table);
-        // A chained tuner's count was meant for its own pair; ours may not be safe with any.
-        if (SafeChannels(host_.library, *channels, choice.algorithm, birth_.shape) != *channels) {
-          *channels = channels_before;
-        }
+        DropUnsafeCount(choice.algorithm, birth_.shape, channels_before, channels);
       }
       if (safe_channels > 0) *channels = safe_channels;
       applied = true;
@@ -341,6 +343,7 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
   question.reg_buff = policy::kAny;  // not told: rows that depend on it do not match
   const bool known = collective >= 0 && collective < kAskedCollectiveCount;
   if (known) question.collective = static_cast<Collective>(collective);
+  const int channels_before = *channels;
   if (chain_ != nullptr) {
     chain_->AskPair(question, collective, collnet, nvls, algorithm, protocol, channels);
   }
@@ -371,6 +374,7 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
         if (!keeps_pair) {
           *algorithm = choice.algorithm;
           *protocol = choice.protocol;
+          DropUnsafeCount(choice.algorithm, support.shape, channels_before, channels);
         }
         if (safe_channels > 0) *channels = safe_channels;
         applied = true;

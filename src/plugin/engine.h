@@ -65,6 +65,8 @@ class Engine {
   void LoadPolicy(const Settings& settings);
   bool AllGatherChannelsAreSafe(const Settings& settings) const;
   void PrepareChannels(policy::Policy* policy) const;
+  // A chained tuner's count was meant for its own pair; with ours it may not be safe.
+  void DropUnsafeCount(int algorithm, const Shape& shape, int before, int* channels) const noexcept;
   int ChannelsFor(const Config& wanted, Collective collective, int algorithm,
                   const Shape& shape) const noexcept;
   void WarnAboutRows() const;
