@@ -12,8 +12,6 @@ struct Word {
   std::string_view name;
   // Other spellings, beyond letter case, '_' and '-': separated by blanks.
   std::string_view aliases = "";
-  // Why the word is known and yet cannot be chosen.
-  std::string_view refused = "";
 };
 using Words = std::initializer_list<Word>;
 
@@ -28,15 +26,8 @@ const Words kCollectives{
     {0, "broadcast", "bcast"}, {1, "reduce"},    {2, "allgather"},
     {3, "reducescatter"},      {4, "allreduce"}, {5, "alltoall"},
 };
-const Words kAskedCollectives{
-    {0, "broadcast", "bcast"},
-    {1, "reduce"},
-    {2, "allgather"},
-    {3, "reducescatter"},
-    {4, "allreduce"},
-    {5, "alltoall", "", "is made of sends and receives, about which the library asks no tuner"},
-};
 
+// NCCL's and RCCL's.
 const Words kNcclAlgorithms{
     {kTree, "tree"},
     {kRing, "ring"},
@@ -46,16 +37,8 @@ const Words kNcclAlgorithms{
     {kNvlsTree, "nvls_tree"},
     {kPat, "pat"},
 };
-const Words kRcclAlgorithms{
-    {kTree, "tree"},
-    {kRing, "ring"},
-    {kCollNetDirect, "collnet_direct"},
-    {kCollNetChain, "collnet_chain", "collnet"},
-    {kNvls, "nvls"},
-    {kNvlsTree, "nvls_tree"},
-    {kPat, "pat"},
-    {64, "direct", "", "is a path RCCL takes by itself: it can be measured, not chosen"},
-};
+// Known by name, and not to be chosen.
+const Words kRcclMeasuredOnly{{kRcclDirect, "direct"}};
 const Words kNcclProtocols{{kLl, "ll"}, {kLl128, "ll128"}, {kSimple, "simple"}};
 
 const Words kGlooAlgorithms{
@@ -106,9 +89,8 @@ const Words kNoWords{};
 const Words& AlgorithmWords(Library library, Collective collective) {
   switch (library) {
     case Library::kNccl:
-      return kNcclAlgorithms;
     case Library::kRccl:
-      return kRcclAlgorithms;
+      return kNcclAlgorithms;
     case Library::kGloo:
       return kGlooAlgorithms;
     case Library::kOpenMpi:
@@ -164,17 +146,16 @@ bool Matches(const Word& word, const std::string& folded) {
   return false;
 }
 
-Result<int> Find(const Words& words, const char* kind, std::string_view name) {
+// Suggests the first `offered` words only.
+Result<int> Find(const Words& words, const char* kind, std::string_view name,
+                 size_t offered = SIZE_MAX) {
   const std::string folded = FoldName(name);
   for (const Word& word : words) {
-    if (!Matches(word, folded)) continue;
-    if (word.refused.empty()) return word.value;
-    return Invalid(Format("%s '%s' %s", kind, std::string(word.name).c_str(),
-                          std::string(word.refused).c_str()));
+    if (Matches(word, folded)) return word.value;
   }
   std::vector<std::string> known;
   for (const Word& word : words) {
-    if (word.refused.empty()) known.emplace_back(word.name);
+    if (known.size() < offered) known.emplace_back(word.name);
   }
   // What a hostile file calls a name may be a megabyte long.
   const std::string shown(name.substr(0, 40));
@@ -191,9 +172,7 @@ std::string_view NameOf(const Words& words, int value) {
 
 std::vector<int> Values(const Words& words) {
   std::vector<int> values;
-  for (const Word& word : words) {
-    if (word.refused.empty()) values.push_back(word.value);
-  }
+  for (const Word& word : words) values.push_back(word.value);
   return values;
 }
 
@@ -224,9 +203,15 @@ std::string_view LibraryTitle(Library library) {
 }
 
 Result<Collective> ParseCollective(Library library, std::string_view name) {
-  const bool asks = library == Library::kNccl || library == Library::kRccl;
-  const Result<int> found = Find(asks ? kAskedCollectives : kCollectives, "collective", name);
+  const bool asks_tuner = library == Library::kNccl || library == Library::kRccl;
+  const int offered = asks_tuner ? kAskedCollectiveCount : kCollectiveCount;
+  const Result<int> found = Find(kCollectives, "collective", name, static_cast<size_t>(offered));
   if (!found.ok()) return found.status();
+  if (found.value() >= offered) {
+    return Invalid(
+        "collective 'alltoall' is made of sends and receives, about which the library "
+        "asks no tuner");
+  }
   return static_cast<Collective>(found.value());
 }
 
@@ -235,6 +220,11 @@ std::string_view CollectiveName(Collective collective) {
 }
 
 Result<int> ParseAlgorithm(Library library, Collective collective, std::string_view name) {
+  if (library == Library::kRccl && FoldName(name) == "direct") {
+    return Invalid(
+        "algorithm 'direct' is a path RCCL takes by itself: it can be measured, not "
+        "chosen");
+  }
   return Find(AlgorithmWords(library, collective), "algorithm", name);
 }
 
@@ -247,6 +237,9 @@ Result<int> ParseProtocol(Library library, std::string_view name) {
 }
 
 std::string_view AlgorithmName(Library library, Collective collective, int algorithm) {
+  if (library == Library::kRccl && algorithm == kRcclDirect) {
+    return NameOf(kRcclMeasuredOnly, algorithm);
+  }
   return NameOf(AlgorithmWords(library, collective), algorithm);
 }
 

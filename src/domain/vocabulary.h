@@ -40,6 +40,7 @@ inline constexpr int kCollNetChain = 3;
 inline constexpr int kNvls = 4;
 inline constexpr int kNvlsTree = 5;
 inline constexpr int kPat = 6;
+inline constexpr int kRcclDirect = 64;  // our number for a path that is measured, never chosen
 inline constexpr int kLl = 0;
 inline constexpr int kLl128 = 1;
 inline constexpr int kSimple = 2;

@@ -1,37 +1,8 @@
 // Tuner API v6: NCCL and RCCL 2.30 and later. Adds the chunk size, which stays the library's.
-#include "plugin/engine.h"
+#include "plugin/callbacks.h"
 
 namespace diapason::plugin {
 namespace {
-
-int Init(void** context, uint64_t comm_id, size_t ranks, size_t nodes, abi::Logger logger,
-         abi::NvlDomainInfo* domain, abi::Constants* constants) noexcept {
-  if (context == nullptr) return abi::kSuccess;
-  Birth birth;
-  birth.api = 6;
-  birth.comm_id = comm_id;
-  birth.shape = {static_cast<int64_t>(nodes), static_cast<int64_t>(ranks)};
-  birth.logger = logger;
-  birth.domain = domain;
-  birth.constants = constants;
-  *context = Engine::Create(birth);
-  return abi::kSuccess;
-}
-
-int GetCollInfo(void* context, int collective, size_t bytes, int pipe_ops, float** table,
-                int algorithms, int protocols, int reg_buff, int* channels) noexcept {
-  auto* engine = static_cast<Engine*>(context);
-  if (engine != nullptr) {
-    engine->DecideByTable(collective, bytes, pipe_ops, reg_buff,
-                          {reinterpret_cast<float*>(table), algorithms, protocols}, channels);
-  }
-  return abi::kSuccess;
-}
-
-int Finalize(void* context) noexcept {
-  Engine::Destroy(static_cast<Engine*>(context));
-  return abi::kSuccess;
-}
 
 int GetChunkSize(void* context, int collective, size_t bytes, int algorithm, int protocol,
                  int channels, size_t* chunk_size) noexcept {
@@ -45,5 +16,5 @@ int GetChunkSize(void* context, int collective, size_t bytes, int algorithm, int
 
 DIAPASON_EXPORT const diapason::plugin::abi::TunerV6 ncclTunerPlugin_v6;
 const diapason::plugin::abi::TunerV6 ncclTunerPlugin_v6 = {
-    "diapason", diapason::plugin::Init, diapason::plugin::GetCollInfo, diapason::plugin::Finalize,
-    diapason::plugin::GetChunkSize};
+    "diapason", diapason::plugin::InitWithId<6>, diapason::plugin::AskByTable,
+    diapason::plugin::End, diapason::plugin::GetChunkSize};
