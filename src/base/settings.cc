@@ -59,6 +59,26 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      int64_t{1} << 50, "", "The size at which the journal file stops growing."},
     {Setting::kJournalTables, "DIAPASON_JOURNAL_TABLES", "", SettingType::kFlag, "0", 0, 0, "",
      "Add the library's cost table to every journal record."},
+    {Setting::kBackend, "DIAPASON_BACKEND", "", SettingType::kChoice, "auto", 0, 0,
+     "auto|nccl|rccl|gloo|mpi|sim",
+     "What groups of comm.h run on, where the program itself does not say. auto takes the first of "
+     "nccl, rccl, gloo and mpi that works on every rank."},
+    {Setting::kTimeout, "DIAPASON_TIMEOUT", "", SettingType::kInteger, "600", 1, 604800, "",
+     "The limit of every wait of a group in seconds, its creation included."},
+    {Setting::kSlowCall, "DIAPASON_SLOW_CALL", "", SettingType::kInteger, "10", -1, 604800000, "",
+     "Calls of a group that take longer than so many milliseconds are logged, at most one line a "
+     "second. -1: none are."},
+    {Setting::kCluster, "DIAPASON_CLUSTER", "", SettingType::kText, "h100x8", 0, 0, "",
+     "The simulated cluster of the backend sim: a name that `diapason simulate` lists, or a file."},
+    {Setting::kNcclLibrary, "DIAPASON_NCCL_LIBRARY", "", SettingType::kText, "", 0, 0, "",
+     "The NCCL library file groups use. Empty: the one in the process, else the loader's "
+     "libnccl.so.2."},
+    {Setting::kRcclLibrary, "DIAPASON_RCCL_LIBRARY", "", SettingType::kText, "", 0, 0, "",
+     "The RCCL library file groups use. Empty: the one in the process, else the loader's "
+     "librccl.so.1."},
+    {Setting::kLibDir, "DIAPASON_LIB_DIR", "", SettingType::kText, "", 0, 0, "",
+     "Where our own libraries are, if they were moved apart: the tuner plugin and the modules for "
+     "Gloo and Open MPI. Empty: beside the program, or in lib/ beside its folder."},
 }};
 
 Result<int64_t> ParseFlag(std::string_view text) {

@@ -29,8 +29,15 @@ enum class Setting {
   kJournalRecords,
   kJournalLimit,
   kJournalTables,
+  kBackend,
+  kTimeout,
+  kSlowCall,
+  kCluster,
+  kNcclLibrary,
+  kRcclLibrary,
+  kLibDir,
 };
-inline constexpr size_t kSettingCount = static_cast<size_t>(Setting::kJournalTables) + 1;
+inline constexpr size_t kSettingCount = static_cast<size_t>(Setting::kLibDir) + 1;
 
 enum class SettingType { kFlag, kInteger, kBytes, kChoice, kText };
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/units.h"
 
 namespace diapason {
 namespace {
@@ -46,6 +47,9 @@ std::string ConfigText(Library library, Collective collective, const Config& con
     }
   }
   if (config.channels > 0) text += ", " + Count(static_cast<size_t>(config.channels), "channel");
+  if (config.segment_bytes > 0) {
+    text += ", segments of " + FormatBytes(static_cast<uint64_t>(config.segment_bytes));
+  }
   return text;
 }
 

@@ -4,20 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "diapason/config.h"
 #include "domain/vocabulary.h"
 
 namespace diapason {
-
-// How a collective is to run. The all-default Config means "leave it to the library", and is a
-// choice like any other.
-struct Config {
-  int algorithm = kKeep;
-  int protocol = kKeep;
-  int channels = 0;  // 0: the library's own number
-
-  bool IsDefault() const { return algorithm == kKeep && protocol == kKeep && channels == 0; }
-  friend bool operator==(const Config&, const Config&) = default;
-};
 
 // "tree/simple, 4 channels", "any/simple", "library default".
 std::string ConfigText(Library library, Collective collective, const Config& config);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "diapason/config.h"
 
 namespace diapason {
 
@@ -28,9 +29,6 @@ enum class Collective : uint8_t {
 inline constexpr int kCollectiveCount = 6;
 // NCCL and RCCL ask a tuner about the first five only; any other number is left alone.
 inline constexpr int kAskedCollectiveCount = 5;
-
-// "Leave it to the library", for an algorithm or a protocol.
-inline constexpr int kKeep = -1;
 
 // NCCL's and RCCL's algorithms and protocols.
 inline constexpr int kTree = 0;

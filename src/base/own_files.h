@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+namespace diapason {
+
+// The full name of a file that was built or installed with us: in DIAPASON_LIB_DIR if that is set,
+// else beside the program or library this code is part of, or in lib/ beside its folder. "" when it
+// is in none of them.
+std::string FindBesideUs(const std::string& file);
+
+}  // namespace diapason
