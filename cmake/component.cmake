@@ -34,8 +34,8 @@ function(diapason_component)
     endif()
   endforeach()
 
-  file(GLOB all_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h
-                                        ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  file(GLOB_RECURSE all_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h
+                                                ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   diapason_check_includes(${ARG_NAME} "${ARG_USES}" "${all_files}")
 
   add_library(diapason_${ARG_NAME} STATIC ${ARG_SOURCES})
@@ -49,7 +49,7 @@ function(diapason_component)
   endforeach()
 
   if(DIAPASON_CHECK_HEADERS)
-    file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
     diapason_check_headers(${ARG_NAME} "${headers}")
   endif()
 

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "comm/communicator.h"
+#include "comm/store.h"
+#include "diapason/comm.h"
+
+namespace diapason::comm {
+
+// Who we are among the ranks, after the bootstrap.
+struct Place {
+  int rank = 0;
+  int size = 1;
+  int local_rank = 0;
+  int local_size = 1;
+  int nodes = 1;
+  // An address of this host at which the other ranks can reach it.
+  std::string address = "127.0.0.1";
+};
+
+// Everything a backend needs to create its communicator.
+struct Start {
+  Place place;
+  Store* store = nullptr;  // null under a backend that brings its own (mpi, sim)
+  std::string name = "world";
+  std::chrono::milliseconds timeout{600000};
+  const GroupOptions* options = nullptr;
+  std::function<void(const std::string&)> log;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  // What is here. Starts nothing that outlives the call; may be called without a job.
+  virtual BackendInfo Look(const Place& place) const = 0;
+  virtual Result<std::unique_ptr<Communicator>> Create(const Start& start) = 0;
+};
+
+// The backend of that name, opened if it is a module; the error says why there is none.
+Result<Backend*> FindBackend(const std::string& name);
+
+// What is built in.
+Backend* NcclBackend();
+Backend* RcclBackend();
+Backend* SimBackend();
+
+// What a module (libdiapason-comm-gloo.so, libdiapason-comm-mpi.so) exports: its backend, if
+// `version` is the version it was built for, since only then do both sides mean the same by it.
+inline constexpr char kModuleEntry[] = "diapason_comm_module";
+using ModuleEntry = Backend* (*)(const char* version);
+
+}  // namespace diapason::comm

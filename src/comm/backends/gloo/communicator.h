@@ -1,0 +1,82 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "comm/backends/gloo/library.h"
+#include "comm/backends/gloo/plans.h"
+#include "comm/call_queue.h"
+#include "comm/communicator.h"
+#include "comm/lanes.h"
+#include "comm/store.h"
+
+namespace diapason::comm {
+
+// Gloo over TCP. What can be chosen is the all_reduce: its algorithm, how its sockets wait, and the
+// number of parallel contexts it is cut over.
+class GlooCommunicator : public Communicator {
+ public:
+  // Every rank of `members` (ranks of the whole job, in our order) calls this.
+  static Result<std::unique_ptr<Communicator>> Create(
+      int rank, std::vector<int> members, std::string name, Store* store,
+      std::shared_ptr<gloo::transport::Device> device, std::chrono::milliseconds timeout,
+      Deadline deadline);
+  ~GlooCommunicator() override;
+
+  Status Run(const Call& call, Deadline deadline) override;
+  Result<std::unique_ptr<Pending>> Start(const Call& call, Deadline deadline) override;
+  void Interrupt(const std::string& reason) noexcept override;
+  void Abandon() noexcept override;
+  Status CanRun(const Call& call) const override;
+  Result<std::unique_ptr<Communicator>> Split(const std::vector<int>& members,
+                                              const std::string& name, Deadline deadline) override;
+  size_t PlainLimit() const override { return SIZE_MAX; }
+  double LinkPeak() const override;
+
+ private:
+  // The connections of one purpose, with the plans that live on them.
+  struct Line {
+    std::shared_ptr<GlooMesh> mesh;
+    GlooPlans plans;
+  };
+  // What the connections are for: an all_reduce algorithm, or one of the purposes in the source;
+  // how they wait; which of the parallel ones.
+  using Purpose = std::tuple<int, GlooWait, int>;
+
+  GlooCommunicator(int rank, std::vector<int> members, std::string name, Store* store,
+                   std::shared_ptr<gloo::transport::Device> device,
+                   std::chrono::milliseconds timeout);
+  int size() const { return static_cast<int>(members_.size()); }
+  // Connects on first use, which all ranks reach in the same call.
+  Result<Line*> LineFor(const Purpose& purpose, Deadline deadline);
+  Status RunNow(const Call& call, Deadline deadline);
+  Status RunAlone(const Call& call);
+  Status AllReduce(const Call& call, Deadline deadline);
+  Status AllReducePart(const Call& call, int part, Deadline deadline);
+  Status OtherCollective(const Call& call, Line* line, std::chrono::milliseconds limit);
+  Status ReduceToRoot(const Call& call, Line* line, std::chrono::milliseconds limit);
+
+  const int rank_;
+  const std::vector<int> members_;
+  const std::string name_;
+  Store* const store_;
+  const std::shared_ptr<gloo::transport::Device> device_;
+  const std::chrono::milliseconds timeout_;
+
+  mutable std::mutex mutex_;  // guards the next three, not what is in the lines
+  std::map<Purpose, std::unique_ptr<Line>> lines_;
+  std::vector<std::shared_ptr<GlooMesh>> connecting_;
+  bool closed_ = false;
+  std::vector<std::byte> scratch_;
+  Lanes lanes_;
+  CallQueue calls_;
+  // A send and a receive must not wait for each other.
+  CallQueue sends_;
+  CallQueue receives_;
+};
+
+}  // namespace diapason::comm

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <gloo/algorithm.h>
+#include <gloo/context.h>
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <tuple>
+
+#include "base/status.h"
+#include "diapason/comm.h"
+
+namespace diapason::comm {
+
+// Gloo's older algorithms are objects bound to a buffer for their life, and creating one takes part
+// of every rank's state. A plan is such an object with a buffer of its own, kept for the next call
+// of the same kind. Which plans exist follows from the calls alone, never from where a caller's
+// buffers lie: so all ranks create and forget the same ones at the same time.
+class GlooPlans {
+ public:
+  // `algorithm` is one of the vocabulary's ring, ring_chunked, halving_doubling and bcube, or, for
+  // reduce_scatter, halving_doubling. `count` elements are exchanged in all; for reduce_scatter
+  // every rank gets count / size of them.
+  struct Kind {
+    Operation operation;
+    int algorithm;
+    DataType type;
+    ReduceOp reduce;
+    size_t count;
+    friend bool operator==(const Kind&, const Kind&) = default;
+  };
+
+  // Copies `in` into the plan's buffer, runs, copies `out_count` elements of the result to `out`.
+  Status Run(const std::shared_ptr<gloo::Context>& context, const Kind& kind, const void* in,
+             void* out, size_t out_count);
+
+ private:
+  struct Plan {
+    Kind kind;
+    std::unique_ptr<std::byte[]> buffer;
+    std::unique_ptr<gloo::Algorithm> algorithm;  // destroyed before the buffer it uses
+    size_t bytes = 0;
+  };
+  Result<Plan*> Find(const std::shared_ptr<gloo::Context>& context, const Kind& kind);
+
+  std::list<Plan> plans_;  // the last used first
+  size_t bytes_ = 0;
+};
+
+}  // namespace diapason::comm

@@ -1,0 +1,156 @@
+#include "comm/backends/nccl/backend.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <set>
+
+#include "base/text.h"
+#include "comm/backends/nccl/communicator.h"
+#include "comm/backends/nccl/connection.h"
+#include "comm/backends/nccl/pin.h"
+#include "comm/gpu/nvlink.h"
+
+namespace diapason::comm::nccl {
+namespace {
+
+using std::chrono::steady_clock;
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "host";
+  return name.data();
+}
+
+// What the ranks tell each other before they begin.
+struct Card {
+  int version = 0;
+  std::string device;  // the host's name and what the device is called there
+
+  std::string Encode() const { return Format("%d %s", version, device.c_str()); }
+  static Result<Card> Decode(const std::string& text) {
+    Card card;
+    const size_t blank = text.find(' ');
+    int64_t version = 0;
+    if (blank == std::string::npos || !ParseSigned(text.substr(0, blank), &version)) {
+      return Internal("a rank has introduced itself in another way: '" + text + "'");
+    }
+    card.version = static_cast<int>(version);
+    card.device = text.substr(blank + 1);
+    return card;
+  }
+};
+
+Result<std::vector<Card>> Introduce(const Start& start, const Card& mine,
+                                    const std::vector<int>& members, Deadline deadline) {
+  const Result<std::vector<std::string>> texts =
+      start.store->Gather("nccl/" + start.name + "/card", members, mine.Encode(), deadline);
+  if (!texts.ok()) return texts.status();
+  std::vector<Card> cards;
+  for (const std::string& text : texts.value()) {
+    Result<Card> card = Card::Decode(text);
+    if (!card.ok()) return card.status();
+    cards.push_back(std::move(card).value());
+  }
+  return cards;
+}
+
+bool ShareDevices(const std::vector<Card>& cards) {
+  std::set<std::string> devices;
+  for (const Card& card : cards) devices.insert(card.device);
+  return devices.size() < cards.size();
+}
+
+// The library refuses two ranks of one host on one device. Under different host names they are
+// taken for two hosts, and talk through the network: slow, but everything works, which is what a
+// machine with one GPU is good for.
+void SeparateRanks(const Start& start, const std::string& title) {
+  if (std::getenv("NCCL_HOSTID") != nullptr) return;
+  const std::string id = Format("%s-%d", HostName().c_str(), start.place.rank);
+  setenv("NCCL_HOSTID", id.c_str(), 0);
+  std::string told = "NCCL_HOSTID=" + id;
+  if (start.place.nodes == 1 && std::getenv("NCCL_SOCKET_IFNAME") == nullptr) {
+    setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+    told += " NCCL_SOCKET_IFNAME=lo";
+  }
+  if (start.place.rank == 0) {
+    start.log(Format("ranks share a GPU: %s gets %s, and treats every rank as a host of its own",
+                     title.c_str(), told.c_str()));
+  }
+}
+
+}  // namespace
+
+BackendInfo GpuBackend::Look(const Place& /*place*/) const {
+  BackendInfo info;
+  info.name = std::string(LibraryName(flavor_.library));
+  // The driver first: where there is none, the library, which is large, need not be opened.
+  const Result<gpu::Runtime*> runtime = flavor_.runtime();
+  if (!runtime.ok()) {
+    info.reason = runtime.status().message();
+    return info;
+  }
+  info.devices = gpu::DevicesText(*runtime.value());
+  const Result<const NcclApi*> api = OpenNccl(flavor_);
+  if (!api.ok()) {
+    info.reason = api.status().message();
+    return info;
+  }
+  info.version = api.value()->VersionText();
+  info.usable = true;
+  return info;
+}
+
+Result<std::unique_ptr<Communicator>> GpuBackend::Create(const Start& start) {
+  const Deadline deadline = steady_clock::now() + start.timeout;
+  const Result<gpu::Runtime*> runtime = flavor_.runtime();
+  if (!runtime.ok()) return runtime.status();
+  const Result<const NcclApi*> api = OpenNccl(flavor_);
+  if (!api.ok()) return api.status();
+
+  NcclCommunicator::Parts parts;
+  parts.api = api.value();
+  parts.runtime = runtime.value();
+  parts.device = start.place.local_rank % runtime.value()->DeviceCount();
+  parts.choose = start.options != nullptr && start.options->choose;
+  const std::string device_id = runtime.value()->DeviceId(parts.device);
+
+  Membership membership;
+  membership.rank = start.place.rank;
+  membership.name = start.name;
+  membership.store = start.store;
+  membership.log = start.log;
+  for (int rank = 0; rank < start.place.size; ++rank) membership.job_ranks.push_back(rank);
+
+  const Card mine{parts.api->version, HostName() + "/" + device_id};
+  const Result<std::vector<Card>> cards = Introduce(start, mine, membership.job_ranks, deadline);
+  if (!cards.ok()) return cards.status();
+  for (size_t rank = 0; rank < cards.value().size(); ++rank) {
+    const int version = cards.value()[rank].version;
+    if (version != cards.value()[0].version) {
+      return Unavailable(Format("rank 0 has %s %d and rank %zu has %d: all need the same version",
+                                parts.api->title.c_str(), cards.value()[0].version, rank, version));
+    }
+  }
+  const bool shared = ShareDevices(cards.value());
+  if (shared) SeparateRanks(start, parts.api->title);
+  if (parts.choose) Pin::AskForPlugin();
+  if (!shared && start.place.nodes == 1 && start.place.size > 1 &&
+      flavor_.library == Library::kNccl) {
+    parts.link_peak = gpu::NvlinkPeak(device_id);
+  }
+  return NcclCommunicator::Make(parts, std::move(membership), deadline);
+}
+
+}  // namespace diapason::comm::nccl
+
+namespace diapason::comm {
+
+Backend* NcclBackend() {
+  static auto* const backend =
+      new nccl::GpuBackend({Library::kNccl, Setting::kNcclLibrary, {"libnccl.so.2"}, &gpu::Cuda});
+  return backend;
+}
+
+}  // namespace diapason::comm

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/backends/nccl/connection.h"
+#include "comm/backends/nccl/messages.h"
+#include "comm/backends/nccl/pin.h"
+#include "comm/backends/nccl/staging.h"
+#include "comm/backends/nccl/workspace.h"
+#include "comm/communicator.h"
+
+namespace diapason::comm::nccl {
+
+// What a communicator and the calls it has begun share: a call may be asked for its end after the
+// communicator is gone, and gets an error then.
+struct Shared {
+  std::shared_ptr<Workspace> workspace;
+  std::unique_ptr<Connection> connection;
+  Messages messages;
+
+  // Fails for good: the library's operations are ended, and the program's host memory is not
+  // touched any more.
+  Status Break(const Status& why, bool wait = true);
+  // Begins the messages that have been collected. REQUIRES: the device is bound.
+  Status Flush(Deadline deadline);
+};
+
+// NCCL's or RCCL's communicator behind our interface.
+class NcclCommunicator : public Communicator {
+ public:
+  struct Parts {
+    const NcclApi* api = nullptr;
+    gpu::Runtime* runtime = nullptr;
+    int device = 0;
+    bool choose = false;
+    double link_peak = 0;
+  };
+  // Every member calls this.
+  static Result<std::unique_ptr<Communicator>> Make(const Parts& parts, Membership membership,
+                                                    Deadline deadline);
+  ~NcclCommunicator() override;
+
+  Status Run(const Call& call, Deadline deadline) override;
+  Result<std::unique_ptr<Pending>> Start(const Call& call, Deadline deadline) override;
+  void Interrupt(const std::string& reason) noexcept override;
+  void Abandon() noexcept override;
+  Status CanRun(const Call& call) const override;
+
+  bool TakesDevice() const override { return true; }
+  bool ConvertsOnDevice() const override { return parts_.runtime->Converts(); }
+  bool Coalesces() const override { return true; }
+
+  Result<std::unique_ptr<Communicator>> Split(const std::vector<int>& members,
+                                              const std::string& name, Deadline deadline) override;
+  double LinkPeak() const override { return parts_.link_peak; }
+
+ private:
+  NcclCommunicator(const Parts& parts, std::shared_ptr<Shared> shared)
+      : parts_(parts), shared_(std::move(shared)) {}
+  // The call in the stream, with its events around it. `verdict` is an error that the caller gets
+  // once the operation has ended: it ran, but not as it was asked to.
+  Status Enqueue(const Call& call, void* stream, Flight* flight, Deadline deadline,
+                 Status* verdict);
+  Status Launch(const Call& call, const Staging& staging, void* stream, Deadline deadline);
+  NcclResult Collective(const Call& call, const Staging& staging, void* stream) const;
+  // Whether the GPU can reach elements at such addresses.
+  Status CheckAlignment(const Call& call) const;
+
+  Parts parts_;
+  std::shared_ptr<Shared> shared_;
+  Pin pin_;
+};
+
+}  // namespace diapason::comm::nccl

@@ -1,0 +1,315 @@
+#include "comm/backends/nccl/connection.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/encoding.h"
+#include "base/text.h"
+
+namespace diapason::comm::nccl {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// Within the 5 s that a rank may take to return after its limit or the death of another.
+constexpr milliseconds kAbortLimit{3000};
+constexpr milliseconds kCloseLimit{5000};
+// How long an error of the network may wait for the news which rank has ended.
+constexpr milliseconds kNewsLimit{1000};
+constexpr milliseconds kLookInterval{1};
+constexpr milliseconds kStoreLookInterval{10};
+constexpr milliseconds kStoreSlice{500};
+constexpr milliseconds kLookoutInterval{100};
+
+}  // namespace
+
+class Connection::Errand {
+ public:
+  // Where there can be no further thread, the work is done on this one.
+  static std::shared_ptr<Errand> Begin(std::function<void()> work) {
+    auto errand = std::make_shared<Errand>();
+    auto run = [errand, work = std::move(work)] {
+      work();
+      const std::lock_guard<std::mutex> lock(errand->mutex_);
+      errand->done_ = true;
+      errand->wake_.notify_all();
+    };
+    try {
+      std::thread(run).detach();
+    } catch (const std::system_error&) {
+      run();
+    }
+    return errand;
+  }
+
+  bool WaitFor(milliseconds limit) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return wake_.wait_for(lock, limit, [this] { return done_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool done_ = false;
+};
+
+Result<std::unique_ptr<Connection>> Connection::Open(const NcclApi* api, gpu::Runtime* runtime,
+                                                     int device, Membership membership,
+                                                     Deadline deadline) {
+  std::unique_ptr<Connection> connection(
+      new Connection(api, runtime, device, std::move(membership)));
+  const Result<NcclUniqueId> id = connection->ExchangeId(deadline);
+  if (!id.ok()) return id.status().WithContext("the communicator's id");
+  if (Status status = connection->Create(id.value(), deadline); !status.ok()) return status;
+  return connection;
+}
+
+Result<NcclUniqueId> Connection::ExchangeId(Deadline deadline) {
+  const std::string key = "nccl/" + membership_.name + "/id";
+  NcclUniqueId id;
+  if (membership_.rank == 0) {
+    const NcclResult result = api_->GetUniqueId(&id);
+    if (result != kSuccess) return Unavailable(api_->ErrorText(result));
+    Status status = membership_.store->Set(
+        key, EncodeBase64Url(std::string_view(id.bytes.data(), id.bytes.size())));
+    if (!status.ok()) return status;
+    return id;
+  }
+  for (;;) {
+    const auto now = steady_clock::now();
+    const Result<std::string> text =
+        membership_.store->Get(key, std::min<Deadline>(deadline, now + kStoreSlice));
+    if (text.ok()) {
+      const Result<std::string> bytes = DecodeBase64Url(text.value());
+      if (!bytes.ok() || bytes.value().size() != id.bytes.size()) {
+        return Internal("it is not what the library makes");
+      }
+      std::copy(bytes.value().begin(), bytes.value().end(), id.bytes.begin());
+      return id;
+    }
+    if (text.status().code() != ErrorCode::kTimeout || now >= deadline) return text.status();
+    if (Status lost = LostMembers(); !lost.ok()) return lost;
+  }
+}
+
+Status Connection::Create(const NcclUniqueId& id, Deadline deadline) {
+  // There is no way to call the library back from here: the communicator it is making is not ours
+  // yet. When the time is over the thread is left behind, and ends the communicator itself should
+  // it ever come to be.
+  struct Birth {
+    std::mutex mutex;
+    bool abandoned = false;
+    NcclComm comm = nullptr;
+    NcclResult result = kSuccess;
+    Status bound;
+  };
+  auto birth = std::make_shared<Birth>();
+  auto errand = Errand::Begin([birth, id, api = api_, runtime = runtime_, device = device_,
+                               size = membership_.size(), rank = membership_.rank] {
+    const gpu::Bound bound(runtime, device);
+    NcclComm comm = nullptr;
+    NcclResult result = kSuccess;
+    if (bound.status().ok()) {
+      NcclConfig config;
+      config.blocking = 1;
+      result = api->CommInitRankConfig(&comm, size, id, rank, &config);
+      // The environment may have made it a non-blocking one (NCCL_COMM_BLOCKING=0).
+      while (result == kInProgress) {
+        std::this_thread::sleep_for(kLookInterval);
+        const NcclResult asked = api->CommGetAsyncError(comm, &result);
+        if (asked != kSuccess) result = asked;
+      }
+    }
+    const std::lock_guard<std::mutex> lock(birth->mutex);
+    birth->bound = bound.status();
+    birth->result = result;
+    birth->comm = comm;
+    if (birth->abandoned && result == kSuccess && comm != nullptr) api->CommAbort(comm);
+  });
+
+  Status status;
+  while (!errand->WaitFor(kStoreLookInterval)) {
+    status = LostMembers();
+    if (status.ok() && steady_clock::now() >= deadline) {
+      status = TimedOut(api_->title + " has not made its communicator");
+    }
+    if (!status.ok()) break;
+  }
+  const std::lock_guard<std::mutex> lock(birth->mutex);
+  if (!status.ok()) {
+    birth->abandoned = true;
+    return status;
+  }
+  if (!birth->bound.ok()) return birth->bound;
+  if (birth->result != kSuccess) return Explain(birth->result);
+  comm_ = birth->comm;
+  if (membership_.size() > 1) {
+    try {
+      lookout_ = std::thread([this] { LookAfterCalls(); });
+    } catch (const std::system_error&) {
+      // Without it a lost rank is noticed by a stuck call only at the end of its limit.
+    }
+  }
+  return Status();
+}
+
+void Connection::LookAfterCalls() {
+  uint64_t seen = 0;
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!leave_.wait_for(lock, kLookoutInterval, [this] { return leaving_; })) {
+    const uint64_t entry = entries_.load();
+    const bool long_inside = inside_.load() && entry == seen;
+    seen = entry;
+    if (!long_inside || aborted_.load()) continue;
+    lock.unlock();
+    if (const Status lost = LostMembers(); !lost.ok()) InterruptWith(lost);
+    lock.lock();
+  }
+}
+
+Status Connection::LostMembers() const {
+  std::vector<std::string> gone;
+  for (const int rank : membership_.store->Lost(membership_.name)) {
+    const auto& ours = membership_.job_ranks;
+    if (std::find(ours.begin(), ours.end(), rank) != ours.end()) {
+      gone.push_back(Format("rank %d", rank));
+    }
+  }
+  if (gone.empty()) return Status();
+  return PeerLost(Join(gone, ", ") + (gone.size() == 1 ? " is gone" : " are gone"));
+}
+
+Status Connection::Explain(NcclResult result) {
+  const std::string text = api_->ErrorText(result);
+  if (result != kSystemError && result != kRemoteError) return Internal(text);
+  // A connection broke. Which rank ended is known to the store, perhaps a moment later.
+  const auto until = steady_clock::now() + kNewsLimit;
+  Status lost = LostMembers();
+  while (lost.ok() && !interrupted_.load() && steady_clock::now() < until) {
+    std::this_thread::sleep_for(kStoreLookInterval);
+    lost = LostMembers();
+  }
+  if (!lost.ok()) return PeerLost(Format("%s; %s", lost.message().c_str(), text.c_str()));
+  return Status::Error(result == kRemoteError ? ErrorCode::kPeerLost : ErrorCode::kInternal, text);
+}
+
+Status Connection::Settle(NcclResult result, Deadline deadline) {
+  while (result == kInProgress) {
+    if (Status status = Look(); !status.ok()) return status;
+    if (steady_clock::now() >= deadline) return TimedOut("the call could not be begun");
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    const NcclResult asked = api_->CommGetAsyncError(comm_, &result);
+    if (asked != kSuccess) result = asked;
+  }
+  if (result == kSuccess) return Status();
+  return Explain(result);
+}
+
+Status Connection::broken() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return broken_;
+}
+
+Status Connection::Usable() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return interrupted_.load() ? interruption_ : broken_;
+}
+
+Status Connection::Look() {
+  if (interrupted_.load() || aborted_.load()) return Usable();
+  const auto now = steady_clock::now();
+  if (now - last_look_ < kLookInterval) return Status();
+  last_look_ = now;
+  NcclResult found = kSuccess;
+  const NcclResult asked = api_->CommGetAsyncError(comm_, &found);
+  if (asked != kSuccess) found = asked;
+  if (found != kSuccess && found != kInProgress) return Explain(found);
+  if (now - last_store_look_ < kStoreLookInterval) return Status();
+  last_store_look_ = now;
+  return LostMembers();
+}
+
+void Connection::StartAbort() noexcept {
+  if (aborted_.exchange(true)) return;
+  // Freed by the library while another thread may still be on its way out of a call: the library
+  // sets its flags first, and then takes far longer to end its own threads than that thread takes
+  // to see them. There is no other way to end a blocking call.
+  auto errand = Errand::Begin([api = api_, runtime = runtime_, device = device_, comm = comm_] {
+    const gpu::Bound bound(runtime, device);
+    api->CommAbort(comm);
+  });
+  const std::lock_guard<std::mutex> lock(mutex_);
+  abort_ = std::move(errand);
+}
+
+Status Connection::Break(const Status& why, bool wait) {
+  // Whoever has reached the limit wants to know who did not come, where that is known.
+  Status reason = why;
+  if (why.code() == ErrorCode::kTimeout) {
+    if (const Status lost = LostMembers(); !lost.ok()) reason = lost;
+  }
+  Status first;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (broken_.ok()) broken_ = interrupted_.load() ? interruption_ : reason;
+    first = broken_;
+  }
+  StartAbort();
+  if (!wait) return first;
+  std::shared_ptr<Errand> abort;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    abort = abort_;
+  }
+  if (abort != nullptr && !abort->WaitFor(kAbortLimit)) {
+    membership_.log(Format("%s does not end the communicator; left behind", api_->title.c_str()));
+  }
+  return first;
+}
+
+void Connection::Interrupt(const std::string& reason) noexcept { InterruptWith(TimedOut(reason)); }
+
+void Connection::InterruptWith(const Status& why) noexcept {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (interruption_.ok()) interruption_ = why;
+  }
+  interrupted_.store(true);
+  // A thread that waits sees the flag and ends the communicator itself. One that is inside the
+  // library cannot; one that enters it now looks at the flag first.
+  if (inside_.load()) StartAbort();
+}
+
+bool Connection::Close() {
+  if (closed_) return gone_;
+  closed_ = true;
+  if (lookout_.joinable()) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      leaving_ = true;
+    }
+    leave_.notify_all();
+    lookout_.join();
+  }
+  if (comm_ == nullptr) return gone_ = true;
+  std::shared_ptr<Errand> end;
+  if (aborted_.load()) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    end = abort_;
+  } else {
+    aborted_.store(true);  // nobody may abort it any more
+    end = Errand::Begin([api = api_, runtime = runtime_, device = device_, comm = comm_] {
+      const gpu::Bound bound(runtime, device);
+      // Both wait for the other ranks of this host, which may be late or gone.
+      api->CommFinalize(comm);
+      api->CommDestroy(comm);
+    });
+  }
+  gone_ = end != nullptr && end->WaitFor(kCloseLimit);
+  return gone_;
+}
+
+Connection::~Connection() { Close(); }
+
+}  // namespace diapason::comm::nccl

@@ -1,0 +1,115 @@
+#include "comm/backends/nccl/library.h"
+
+#include <dlfcn.h>
+
+#include <map>
+#include <mutex>
+
+#include "base/environment.h"
+#include "base/text.h"
+#include "comm/gpu/symbols.h"
+
+namespace diapason::comm::nccl {
+namespace {
+
+std::string VersionName(int version) {
+  // 2.8 and older wrote one digit for the minor number.
+  const int major_unit = version >= 10000 ? 10000 : 1000;
+  return Format("%d.%d.%d", version / major_unit, version % major_unit / 100, version % 100);
+}
+
+std::string Load(void* library, NcclApi* api) {
+  gpu::Symbols symbols(library);
+  symbols.Find("ncclGetUniqueId", &api->GetUniqueId);
+  symbols.Find("ncclCommInitRankConfig", &api->CommInitRankConfig);
+  symbols.Find("ncclCommFinalize", &api->CommFinalize);
+  symbols.Find("ncclCommDestroy", &api->CommDestroy);
+  symbols.Find("ncclCommAbort", &api->CommAbort);
+  symbols.Find("ncclCommGetAsyncError", &api->CommGetAsyncError);
+  symbols.Find("ncclGetErrorString", &api->GetErrorString);
+  symbols.Find("ncclGetLastError", &api->GetLastError);
+  symbols.Find("ncclAllReduce", &api->AllReduce);
+  symbols.Find("ncclBroadcast", &api->Broadcast);
+  symbols.Find("ncclReduce", &api->Reduce);
+  symbols.Find("ncclAllGather", &api->AllGather);
+  symbols.Find("ncclReduceScatter", &api->ReduceScatter);
+  symbols.Find("ncclSend", &api->Send);
+  symbols.Find("ncclRecv", &api->Recv);
+  symbols.Find("ncclGroupStart", &api->GroupStart);
+  symbols.Find("ncclGroupEnd", &api->GroupEnd);
+  return symbols.missing();
+}
+
+struct Opened {
+  void* library = nullptr;
+  std::string name;
+};
+
+Result<Opened> OpenFile(const Flavor& flavor, const std::string& title) {
+  // Two copies of the library in one process would not know of each other's use of the GPU.
+  for (const char* file : flavor.files) {
+    if (void* library = dlopen(file, RTLD_NOW | RTLD_NOLOAD)) return Opened{library, file};
+  }
+  const std::string named = Settings::Read(ProcessEnvironment()).Text(flavor.file_setting);
+  if (!named.empty()) {
+    if (void* library = dlopen(named.c_str(), RTLD_NOW | RTLD_LOCAL)) return Opened{library, named};
+    const char* why = dlerror();
+    const auto& info = SettingTable()[static_cast<size_t>(flavor.file_setting)];
+    return Unavailable(
+        Format("no %s: %s: %s", title.c_str(), info.name, why != nullptr ? why : ""));
+  }
+  for (const char* file : flavor.files) {
+    if (void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL)) return Opened{library, file};
+  }
+  return Unavailable(Format("no %s: %s cannot be opened", title.c_str(), flavor.files.front()));
+}
+
+Result<const NcclApi*> Open(const Flavor& flavor) {
+  const std::string title(LibraryTitle(flavor.library));
+  const Result<Opened> opened = OpenFile(flavor, title);
+  if (!opened.ok()) return opened.status();
+  const std::string& name = opened.value().name;
+
+  NcclApi api{};
+  api.title = title;
+  api.library = flavor.library;
+  gpu::Symbols symbols(opened.value().library);
+  symbols.Find("ncclGetVersion", &api.GetVersion);
+  if (!symbols.missing().empty() || api.GetVersion(&api.version) != kSuccess) {
+    return Unavailable(Format("%s is not %s: it tells no version", name.c_str(), title.c_str()));
+  }
+  if (api.version < kFirstVersion) {
+    return Unavailable(Format("%s %s is too old: 2.18 or later is needed", title.c_str(),
+                              VersionName(api.version).c_str()));
+  }
+  if (const std::string missing = Load(opened.value().library, &api); !missing.empty()) {
+    return Unavailable(Format("%s %s has no %s", title.c_str(), VersionName(api.version).c_str(),
+                              missing.c_str()));
+  }
+  return new NcclApi(api);  // kept for the life of the process, as the library is
+}
+
+}  // namespace
+
+std::string NcclApi::VersionText() const { return VersionName(version); }
+
+std::string NcclApi::ErrorText(NcclResult result) const {
+  std::string text = title + ": " + GetErrorString(result);
+  // The last warning of the whole process: it may be an old one, but most often it is the cause.
+  const char* last = GetLastError(nullptr);
+  if (last != nullptr && *last != '\0') text += Format(" (last warning: %s)", last);
+  return text;
+}
+
+Result<const NcclApi*> OpenNccl(const Flavor& flavor) {
+  static std::mutex mutex;
+  static std::map<Library, const NcclApi*> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (const auto found = known.find(flavor.library); found != known.end()) return found->second;
+  // A failure is not kept: the program may yet set a path, or load the library itself.
+  Result<const NcclApi*> api = Open(flavor);
+  if (api.ok()) known[flavor.library] = api.value();
+  return api;
+}
+
+}  // namespace diapason::comm::nccl

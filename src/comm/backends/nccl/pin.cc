@@ -1,0 +1,144 @@
+#include "comm/backends/nccl/pin.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "base/own_files.h"
+#include "base/text.h"
+#include "comm/gpu/symbols.h"
+#include "domain/decision.h"
+
+namespace diapason::comm::nccl {
+namespace {
+
+constexpr char kPluginFile[] = "libnccl-tuner-diapason.so";
+constexpr char kPluginVariable[] = "NCCL_TUNER_PLUGIN";
+
+// One pin at a time in the process; see diapason.h.
+std::timed_mutex& OnePin() {
+  static std::timed_mutex mutex;
+  return mutex;
+}
+
+std::optional<Collective> CollectiveOf(Operation operation) {
+  switch (operation) {
+    case Operation::kAllReduce:
+      return Collective::kAllReduce;
+    case Operation::kBroadcast:
+      return Collective::kBroadcast;
+    case Operation::kReduce:
+      return Collective::kReduce;
+    case Operation::kAllGather:
+      return Collective::kAllGather;
+    case Operation::kReduceScatter:
+      return Collective::kReduceScatter;
+    case Operation::kAllToAll:
+    case Operation::kSend:
+    case Operation::kRecv:
+    case Operation::kBarrier:
+      break;
+  }
+  return std::nullopt;
+}
+
+// Whether some pair exists among those that the configuration leaves open.
+bool AnyPairExists(Library library, Collective collective, const Config& config) {
+  const std::vector<int> algorithms = Algorithms(library, collective);
+  const std::vector<int> protocols = Protocols(library);
+  return std::any_of(algorithms.begin(), algorithms.end(), [&](int algorithm) {
+    if (config.algorithm != kKeep && config.algorithm != algorithm) return false;
+    return std::any_of(protocols.begin(), protocols.end(), [&](int protocol) {
+      return (config.protocol == kKeep || config.protocol == protocol) &&
+             PairExists(collective, algorithm, protocol);
+    });
+  });
+}
+
+}  // namespace
+
+void Pin::AskForPlugin() {
+  const std::string file = FindBesideUs(kPluginFile);
+  if (!file.empty()) setenv(kPluginVariable, file.c_str(), 0);
+}
+
+Pin Pin::Find(const NcclApi& api) {
+  Pin pin;
+  pin.api_ = &api;
+  if (api.version < kFirstPinningVersion) {
+    pin.reason_ = Format("%s %s asks no tuner: 2.19 or later is needed", api.title.c_str(),
+                         api.VersionText().c_str());
+    return pin;
+  }
+  void* plugin = dlopen(kPluginFile, RTLD_NOW | RTLD_NOLOAD);
+  if (plugin == nullptr) {
+    const char* named = std::getenv(kPluginVariable);
+    pin.reason_ =
+        named == nullptr
+            ? Format("%s was not found beside this program; set DIAPASON_LIB_DIR", kPluginFile)
+            : Format("%s has not loaded %s; %s is '%s'", api.title.c_str(), kPluginFile,
+                     kPluginVariable, named);
+    return pin;
+  }
+  gpu::Symbols symbols(plugin);
+  symbols.Find("diapason_pin", &pin.pin_);
+  symbols.Find("diapason_unpin", &pin.unpin_);
+  symbols.Find("diapason_pin_counts", &pin.counts_);
+  if (!symbols.missing().empty()) {
+    pin.reason_ = Format("the loaded %s is another version: it has no %s", kPluginFile,
+                         symbols.missing().c_str());
+  }
+  return pin;
+}
+
+Status Pin::CanUse(Operation operation, const Config& config, int ranks) const {
+  const std::optional<Collective> collective = CollectiveOf(operation);
+  if (!collective.has_value()) {
+    return Unavailable(Format("%s lets nobody choose how it runs %s", api_->title.c_str(),
+                              OperationName(operation)));
+  }
+  if (config.segment_bytes != 0) {
+    return Invalid(api_->title + " has no segment size");
+  }
+  const int limit = ChannelLimit(api_->library);
+  if (config.channels < 0 || config.channels > limit) {
+    return Invalid(Format("%d channels: %s has 1 to %d, or 0 for its own number", config.channels,
+                          api_->title.c_str(), limit));
+  }
+  if (!AnyPairExists(api_->library, *collective, config)) {
+    return Invalid(Format("%s never runs %s as %s", api_->title.c_str(), OperationName(operation),
+                          ConfigText(api_->library, *collective, config).c_str()));
+  }
+  if (ranks > 1 && !reason_.empty()) return Unavailable(reason_);
+  return Status();
+}
+
+Pin::Hold::Hold(const Pin& pin, const Config& config, Deadline deadline)
+    : pin_(pin), lock_(OnePin(), deadline) {
+  if (!lock_.owns_lock()) {
+    status_ = TimedOut("another group of this process has pinned a configuration all the time");
+  } else if (pin_.pin_(config.algorithm, config.protocol, config.channels) != 0) {
+    status_ = Invalid("the plugin refuses these numbers");
+  }
+}
+
+Pin::Hold::~Hold() {
+  if (lock_.owns_lock()) pin_.unpin_();
+}
+
+Status Pin::Hold::Applied(const std::string& what) const {
+  unsigned long long asked = 0;
+  unsigned long long applied = 0;
+  pin_.counts_(&asked, &applied);
+  if (asked > 0 && applied == asked) return Status();
+  if (asked == 0) {
+    return Unavailable(
+        Format("%s did not ask how to run it, and ran it its own way", pin_.api_->title.c_str()));
+  }
+  return Unavailable(Format("%s does not offer %s here, and ran it its own way",
+                            pin_.api_->title.c_str(), what.c_str()));
+}
+
+}  // namespace diapason::comm::nccl

@@ -1,0 +1,193 @@
+#include "comm/backends/nccl/staging.h"
+
+#include <cstring>
+
+#include "base/text.h"
+
+namespace diapason::comm::nccl {
+namespace {
+
+// What GPUs like best, and enough for every type.
+constexpr size_t kAlignment = 256;
+
+size_t Reserve(size_t* total, size_t bytes) {
+  const size_t offset = *total;
+  *total += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return offset;
+}
+
+// One buffer serves as input and output: the library allows it, and both have one size.
+bool CanBeInPlace(Operation operation) {
+  return operation == Operation::kAllReduce || operation == Operation::kBroadcast ||
+         operation == Operation::kReduce;
+}
+
+}  // namespace
+
+bool Staging::IsHost(const void* pointer) const {
+  switch (call_.memory) {
+    case Memory::kHost:
+      return true;
+    case Memory::kDevice:
+      return false;
+    case Memory::kAuto:
+      break;
+  }
+  return !workspace_->runtime()->IsDevicePointer(pointer);
+}
+
+Staging::Item Staging::Describe(const void* in, void* out, size_t count) const {
+  Item item;
+  item.in = in;
+  item.out = out;
+  item.count = count;
+  const size_t one = count * SizeOf(call_.type);
+  const size_t all = one * static_cast<size_t>(size_);
+  const bool root = rank_ == call_.peer;
+  switch (call_.operation) {
+    case Operation::kAllReduce:
+      item.in_bytes = item.out_bytes = one;
+      break;
+    case Operation::kBroadcast:
+      item.in_bytes = root ? one : 0;
+      item.out_bytes = one;
+      break;
+    case Operation::kReduce:
+      item.in_bytes = one;
+      item.out_bytes = root ? one : 0;
+      break;
+    case Operation::kAllGather:
+      item.in_bytes = one;
+      item.out_bytes = all;
+      break;
+    case Operation::kReduceScatter:
+      item.in_bytes = all;
+      item.out_bytes = one;
+      break;
+    case Operation::kAllToAll:
+      item.in_bytes = item.out_bytes = all;
+      break;
+    case Operation::kSend:
+      item.in_bytes = one;
+      break;
+    case Operation::kRecv:
+      item.out_bytes = one;
+      break;
+    case Operation::kBarrier:
+      break;
+  }
+  return item;
+}
+
+void Staging::LayOut(size_t* staged_bytes, size_t* device_bytes) {
+  *staged_bytes = 0;
+  for (Item& item : items_) {
+    if (item.in_bytes > 0 && IsHost(item.in)) item.in_staged = Reserve(staged_bytes, item.in_bytes);
+    if (item.out_bytes > 0 && IsHost(item.out)) {
+      item.out_staged = item.in_staged != kNone && CanBeInPlace(call_.operation)
+                            ? item.in_staged
+                            : Reserve(staged_bytes, item.out_bytes);
+    }
+  }
+  *device_bytes = *staged_bytes;
+  if (!call_.wire.has_value()) return;
+  for (Item& item : items_) item.wire = Reserve(device_bytes, item.count * SizeOf(*call_.wire));
+}
+
+Status Staging::CopyIn() {
+  gpu::Runtime* runtime = workspace_->runtime();
+  std::vector<HostGate::Copy> copies;
+  for (const Item& item : items_) {
+    if (item.in_staged != kNone) {
+      copies.push_back({Pinned(item.in_staged), item.in, item.in_bytes});
+    }
+  }
+  if (copies.empty()) return Status();
+  if (stream_ == workspace_->stream() && workspace_->Idle()) {
+    for (const HostGate::Copy& copy : copies) std::memcpy(copy.out, copy.in, copy.bytes);
+  } else {
+    // What is in the stream already may be about to write what is to be read here.
+    Status status = HostGate::Enqueue(workspace_->gate(), runtime, stream_, std::move(copies));
+    if (!status.ok()) return status;
+  }
+  for (const Item& item : items_) {
+    if (item.in_staged == kNone) continue;
+    Status status =
+        runtime->Copy(OnDevice(item.in_staged), Pinned(item.in_staged), item.in_bytes, stream_);
+    if (!status.ok()) return status;
+  }
+  return Status();
+}
+
+Status Staging::Narrow() {
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const Item& item = items_[i];
+    if (item.wire == kNone) continue;
+    Status status = workspace_->runtime()->Convert(OnDevice(item.wire), *call_.wire, parts_[i].in,
+                                                   call_.type, item.count, stream_);
+    if (!status.ok()) return status;
+    parts_[i].in = parts_[i].out = OnDevice(item.wire);
+  }
+  return Status();
+}
+
+Status Staging::Before() {
+  if (call_.tensors.empty()) {
+    items_.push_back(Describe(call_.in, call_.out, call_.count));
+  } else {
+    for (const Tensor& tensor : call_.tensors) {
+      if (tensor.count > 0) items_.push_back(Describe(tensor.in, tensor.out, tensor.count));
+    }
+  }
+  size_t staged_bytes = 0;
+  size_t device_bytes = 0;
+  LayOut(&staged_bytes, &device_bytes);
+  if (staged_bytes > 0 && flight_->captured) {
+    return Unavailable("host memory cannot be part of a GPU graph: use GPU memory in the capture");
+  }
+  if (staged_bytes > 0) {
+    const Result<void*> pinned = workspace_->Pinned(flight_, staged_bytes);
+    if (!pinned.ok()) return pinned.status();
+    pinned_ = pinned.value();
+  }
+  if (device_bytes > 0) {
+    const Result<void*> device = workspace_->Device(flight_, device_bytes);
+    if (!device.ok()) return device.status();
+    device_ = device.value();
+  }
+  for (const Item& item : items_) {
+    Part part;
+    part.count = item.count;
+    if (item.in_bytes > 0) part.in = item.in_staged != kNone ? OnDevice(item.in_staged) : item.in;
+    if (item.out_bytes > 0) {
+      part.out = item.out_staged != kNone ? OnDevice(item.out_staged) : item.out;
+    }
+    parts_.push_back(part);
+  }
+  if (Status status = CopyIn(); !status.ok()) return status;
+  return Narrow();
+}
+
+Status Staging::After() {
+  gpu::Runtime* runtime = workspace_->runtime();
+  std::vector<HostGate::Copy> copies;
+  for (const Item& item : items_) {
+    if (item.out_bytes == 0) continue;
+    const bool staged = item.out_staged != kNone;
+    if (item.wire != kNone) {
+      void* wide = staged ? OnDevice(item.out_staged) : item.out;
+      Status status =
+          runtime->Convert(wide, call_.type, OnDevice(item.wire), *call_.wire, item.count, stream_);
+      if (!status.ok()) return status;
+    }
+    if (!staged) continue;
+    Status status =
+        runtime->Copy(Pinned(item.out_staged), OnDevice(item.out_staged), item.out_bytes, stream_);
+    if (!status.ok()) return status;
+    copies.push_back({item.out, Pinned(item.out_staged), item.out_bytes});
+  }
+  if (copies.empty()) return Status();
+  return HostGate::Enqueue(workspace_->gate(), runtime, stream_, std::move(copies));
+}
+
+}  // namespace diapason::comm::nccl

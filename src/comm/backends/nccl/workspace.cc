@@ -1,0 +1,100 @@
+#include "comm/backends/nccl/workspace.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace diapason::comm::nccl {
+
+struct HostGate::Job {
+  std::shared_ptr<HostGate> gate;
+  std::vector<Copy> copies;
+};
+
+void HostGate::Run(void* job) {
+  const std::unique_ptr<Job> mine(static_cast<Job*>(job));
+  const std::lock_guard<std::mutex> lock(mine->gate->mutex_);
+  if (mine->gate->shut_) return;
+  for (const Copy& copy : mine->copies) std::memcpy(copy.out, copy.in, copy.bytes);
+}
+
+Status HostGate::Enqueue(const std::shared_ptr<HostGate>& gate, gpu::Runtime* runtime, void* stream,
+                         std::vector<Copy> copies) {
+  auto job = std::make_unique<Job>(Job{gate, std::move(copies)});
+  Status status = runtime->CallHost(&HostGate::Run, job.get(), stream);
+  if (status.ok()) static_cast<void>(job.release());  // Run deletes it
+  return status;
+}
+
+void HostGate::Shut() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  shut_ = true;
+}
+
+Result<std::shared_ptr<Workspace>> Workspace::Make(gpu::Runtime* runtime, int device) {
+  std::shared_ptr<Workspace> workspace(new Workspace(runtime, device));
+  const Result<void*> stream = runtime->CreateStream();
+  if (!stream.ok()) return stream.status();
+  workspace->stream_ = stream.value();
+  const Result<gpu::BlockPool::Block*> word = workspace->device_blocks_.Borrow(sizeof(int32_t));
+  if (!word.ok()) return word.status();
+  workspace->barrier_word_ = word.value()->memory;
+  return workspace;
+}
+
+bool Workspace::HasEnded(const Flight& flight) const {
+  if (flight.deferred) return false;
+  if (!flight.started) return true;
+  const Result<bool> done = runtime_->EventDone(flight.end);
+  return done.ok() && done.value();
+}
+
+Result<Flight*> Workspace::Begin() {
+  for (const auto& flight : flights_) {
+    if (flight->held || !HasEnded(*flight)) continue;
+    if (flight->captured && !flight->blocks.empty()) continue;
+    for (gpu::BlockPool::Block* block : flight->blocks) gpu::BlockPool::Return(block);
+    flight->blocks.clear();
+    flight->started = false;
+    flight->held = true;
+    return flight.get();
+  }
+  auto flight = std::make_unique<Flight>();
+  const Result<void*> begin = runtime_->CreateEvent();
+  if (!begin.ok()) return begin.status();
+  flight->begin = begin.value();
+  const Result<void*> end = runtime_->CreateEvent();
+  if (!end.ok()) {
+    runtime_->DestroyEvent(flight->begin);
+    return end.status();
+  }
+  flight->end = end.value();
+  flights_.push_back(std::move(flight));
+  return flights_.back().get();
+}
+
+Result<void*> Workspace::Borrow(gpu::BlockPool* pool, Flight* flight, size_t bytes) {
+  const Result<gpu::BlockPool::Block*> block = pool->Borrow(bytes);
+  if (!block.ok()) return block.status();
+  flight->blocks.push_back(block.value());
+  return block.value()->memory;
+}
+
+bool Workspace::Idle() {
+  return std::all_of(flights_.begin(), flights_.end(),
+                     [this](const auto& flight) { return HasEnded(*flight); });
+}
+
+void Workspace::FreeAll() {
+  for (const auto& flight : flights_) {
+    runtime_->DestroyEvent(flight->begin);
+    runtime_->DestroyEvent(flight->end);
+    flight->begin = flight->end = nullptr;
+    flight->started = false;
+  }
+  device_blocks_.FreeAll();
+  pinned_blocks_.FreeAll();
+  if (stream_ != nullptr) runtime_->DestroyStream(stream_);
+  stream_ = nullptr;
+}
+
+}  // namespace diapason::comm::nccl

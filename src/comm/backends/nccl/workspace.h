@@ -1,0 +1,98 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/status.h"
+#include "comm/gpu/block_pool.h"
+#include "comm/gpu/runtime.h"
+
+namespace diapason::comm::nccl {
+
+// Copies between the program's host memory and ours happen on a thread of the driver, when the
+// stream gets there. After an error the program may free its buffers: the gate is shut then, and
+// what comes later does not touch them.
+class HostGate {
+ public:
+  struct Copy {
+    void* out;
+    const void* in;
+    size_t bytes;
+  };
+  // Puts the copies into the stream.
+  static Status Enqueue(const std::shared_ptr<HostGate>& gate, gpu::Runtime* runtime, void* stream,
+                        std::vector<Copy> copies);
+  // Waits for copies that are being made.
+  void Shut();
+
+ private:
+  struct Job;
+  static void Run(void* job);
+
+  std::mutex mutex_;
+  bool shut_ = false;
+};
+
+// What a call on its way occupies.
+struct Flight {
+  void* begin = nullptr;  // events
+  void* end = nullptr;
+  std::vector<gpu::BlockPool::Block*> blocks;
+  bool held = true;       // somebody still asks for its end
+  bool deferred = false;  // not in the stream yet: see messages.h
+  bool started = false;   // both events are in the stream
+  // Part of a GPU graph, which may be run again at any time: its memory is never given back.
+  bool captured = false;
+};
+
+// The stream, memory and events of one communicator. One thread at a time.
+class Workspace {
+ public:
+  static Result<std::shared_ptr<Workspace>> Make(gpu::Runtime* runtime, int device);
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  gpu::Runtime* runtime() const { return runtime_; }
+  int device() const { return device_; }
+  void* stream() const { return stream_; }
+  void* barrier_word() const { return barrier_word_; }
+  const std::shared_ptr<HostGate>& gate() const { return gate_; }
+
+  // REQUIRES for all below: the device is bound.
+  Result<Flight*> Begin();
+  // Memory until the flight ends.
+  Result<void*> Device(Flight* flight, size_t bytes) {
+    return Borrow(&device_blocks_, flight, bytes);
+  }
+  Result<void*> Pinned(Flight* flight, size_t bytes) {
+    return Borrow(&pinned_blocks_, flight, bytes);
+  }
+  // Nobody asks for this one any more; its memory is reused once it has ended.
+  void LetGo(Flight* flight) { flight->held = false; }
+  // True when no flight is under way.
+  bool Idle();
+  // Frees everything. Only once nothing of the communicator is left on the GPU; without it, all
+  // stays where it is for the life of the process.
+  void FreeAll();
+
+ private:
+  Workspace(gpu::Runtime* runtime, int device)
+      : runtime_(runtime),
+        device_(device),
+        device_blocks_(runtime, gpu::BlockPool::Kind::kDevice),
+        pinned_blocks_(runtime, gpu::BlockPool::Kind::kPinned) {}
+  Result<void*> Borrow(gpu::BlockPool* pool, Flight* flight, size_t bytes);
+  bool HasEnded(const Flight& flight) const;
+
+  gpu::Runtime* runtime_;
+  int device_;
+  void* stream_ = nullptr;
+  void* barrier_word_ = nullptr;
+  gpu::BlockPool device_blocks_;
+  gpu::BlockPool pinned_blocks_;
+  std::vector<std::unique_ptr<Flight>> flights_;
+  std::shared_ptr<HostGate> gate_ = std::make_shared<HostGate>();
+};
+
+}  // namespace diapason::comm::nccl

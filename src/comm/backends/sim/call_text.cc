@@ -1,0 +1,46 @@
+// Calls and ranks as errors name them.
+#include "base/text.h"
+#include "base/units.h"
+#include "comm/backends/sim/world.h"
+#include "domain/decision.h"
+
+namespace diapason::comm::sim {
+
+std::string RankList(const std::vector<int>& ranks) {
+  constexpr size_t kNamed = 8;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size() && i < kNamed; ++i) {
+    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
+    text += Format("%d", ranks[i]);
+  }
+  if (ranks.size() > kNamed) text += Format(" and %zu more", ranks.size() - kNamed);
+  return text;
+}
+
+std::string CallText(const Call& call) {
+  std::string text = OperationName(call.operation);
+  if (call.operation == Operation::kBarrier) return text;
+  text += " of " + FormatBytes(call.count * SizeOf(call.type)) + " " + DataTypeName(call.type);
+  switch (call.operation) {
+    case Operation::kBroadcast:
+    case Operation::kRecv:
+      text += Format(" from rank %d", call.peer);
+      break;
+    case Operation::kReduce:
+    case Operation::kSend:
+      text += Format(" to rank %d", call.peer);
+      break;
+    default:
+      break;
+  }
+  const bool reduces = call.operation == Operation::kAllReduce ||
+                       call.operation == Operation::kReduce ||
+                       call.operation == Operation::kReduceScatter;
+  if (reduces) text += std::string(" (") + ReduceOpName(call.reduce) + ")";
+  if (!call.config.IsDefault()) {
+    text += " with " + ConfigText(Library::kNccl, Collective::kAllReduce, call.config);
+  }
+  return text;
+}
+
+}  // namespace diapason::comm::sim

@@ -1,0 +1,130 @@
+// How the simulated machine really behaves: latency of the steps, bandwidth that saturates with the
+// number of channels, and a pipeline that takes its time to fill.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "comm/backends/sim/library.h"
+
+namespace diapason::comm::sim {
+namespace {
+
+// How many sends and receives of an alltoall are on their way at once.
+constexpr double kSendsAtOnce = 8;
+
+// The depth of a tree over so many.
+double CeilLog2(int number) { return std::bit_width(static_cast<unsigned>(number - 1)); }
+
+struct StepCount {
+  double intra = 0;
+  double inter = 0;
+};
+
+// The steps one after the other from the first byte's start to its arrival.
+StepCount CountSteps(const Layout& layout, Collective collective, int algorithm) {
+  const double there_and_back = collective == Collective::kAllReduce ? 2 : 1;
+  const double local = layout.per_node - 1;
+  const double crossings = layout.nodes - 1;
+  const double depth = CeilLog2(layout.nodes);
+  switch (algorithm) {
+    case kTree:
+      return {there_and_back * local, there_and_back * depth};
+    case kCollNetDirect:
+      return {there_and_back, 1};
+    case kCollNetChain:
+      return {there_and_back * local, 1};
+    case kNvls:
+      return {there_and_back, layout.nodes > 1 ? 1.0 : 0.0};
+    case kNvlsTree:
+      return {there_and_back, there_and_back * depth};
+    case kPat:
+      return {local, depth};
+    default:
+      return {there_and_back * (layout.ranks - 1 - crossings), there_and_back * crossings};
+  }
+}
+
+// The share of the message that every link has to carry.
+double WireShare(Collective collective, int algorithm, int ranks) {
+  const double others = static_cast<double>(ranks - 1) / ranks;
+  switch (collective) {
+    case Collective::kAllReduce:
+      // The switch adds up: every GPU sends its data once, and a part of the result.
+      if (algorithm == kNvls || algorithm == kNvlsTree || algorithm == kCollNetDirect ||
+          algorithm == kCollNetChain) {
+        return 1 + 1.0 / ranks;
+      }
+      return 2 * others;
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
+      return others;
+    default:
+      return 1;
+  }
+}
+
+// What `channels` move together where `most` is all there is: near the sum while there is room,
+// never above `most`.
+double Saturated(double sum, double most) {
+  const double ratio = sum / most;
+  return sum / std::pow(1 + ratio * ratio * ratio * ratio, 0.25);
+}
+
+// Two durations, one after the other where `overlap` is 1.
+double Together(double a, double b, double overlap) {
+  if (overlap == 1 || a == 0 || b == 0) return a + b;
+  return std::pow(std::pow(a, overlap) + std::pow(b, overlap), 1 / overlap);
+}
+
+// The part of a node's network that the ranks on it can use: every GPU has its own share.
+double NetShare(const Cluster& cluster, const Layout& layout) {
+  return std::min(1.0, static_cast<double>(layout.per_node) / cluster.gpus_per_node);
+}
+
+}  // namespace
+
+double MachineSeconds(const Cluster& cluster, const Layout& layout, Collective collective,
+                      uint64_t bytes, int algorithm, int protocol, int channels) {
+  const PairCost& pair = *cluster.pairs[algorithm][protocol];
+  const StepCount steps = CountSteps(layout, collective, algorithm);
+  const double latency = pair.base_us + steps.intra * pair.hop_us + steps.inter * pair.net_us +
+                         (channels - 1) * pair.channel_us;
+  double most = pair.gbps;
+  if (layout.nodes > 1) {
+    const double net = pair.net_gbps * NetShare(cluster, layout);
+    most = layout.per_node > 1 ? std::min(most, net) : net;
+  }
+  const double gbps = Saturated(channels * pair.channel_gbps, most);
+  const double carried =
+      static_cast<double>(bytes) * WireShare(collective, algorithm, layout.ranks);
+  const double moving = carried / (1000 * gbps);
+  return Together(latency, moving, pair.overlap) * 1e-6;
+}
+
+double SendSeconds(const Cluster& cluster, bool same_node, uint64_t bytes) {
+  const Links& links = cluster.links;
+  const double latency = same_node ? links.intra_us : links.inter_us;
+  const double gbps = same_node ? links.intra_gbps : links.inter_gbps / cluster.gpus_per_node;
+  return (links.launch_us + latency + static_cast<double>(bytes) / (1000 * gbps)) * 1e-6;
+}
+
+double BarrierSeconds(const Cluster& cluster, const Layout& layout) {
+  const Links& links = cluster.links;
+  return (links.launch_us + 2 * (CeilLog2(layout.per_node) * links.intra_us +
+                                 CeilLog2(layout.nodes) * links.inter_us)) *
+         1e-6;
+}
+
+double AllToAllSeconds(const Cluster& cluster, const Layout& layout, uint64_t bytes) {
+  const Links& links = cluster.links;
+  const double near = layout.per_node - 1;
+  const double far = layout.ranks - layout.per_node;
+  const double part = static_cast<double>(bytes) / layout.ranks;
+  const double latency = (near * links.intra_us + far * links.inter_us) / kSendsAtOnce;
+  const double inside = near * part / (1000 * links.intra_gbps);
+  const double across =
+      far == 0 ? 0 : far * part * cluster.gpus_per_node / (1000 * links.inter_gbps);
+  return (links.launch_us + latency + std::max(inside, across)) * 1e-6;
+}
+
+}  // namespace diapason::comm::sim

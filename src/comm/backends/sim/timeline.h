@@ -1,0 +1,75 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "comm/backends/sim/cluster.h"
+
+namespace diapason::comm::sim {
+
+// One rank's virtual time: its clock, the collectives on its GPU and what compute does to them.
+//
+// Collectives of one communicator run one after the other (a communicator is a stream), those of
+// different ones at the same time. While the rank computes, every running collective takes the
+// share of the GPU that its channels occupy, and is itself slowed down. Nothing here depends on
+// real time or on threads: the same calls give the same times.
+//
+// A rank sees the end of a collective as its own GPU reaches it. Ranks meet again at their next
+// call.
+class Timeline {
+ public:
+  // A collective that this rank has started. What it needs is known once all ranks have started it.
+  struct Item {
+    int stream = 0;
+    double started = 0;
+    bool known = false;
+    double ready = 0;    // the last rank has started it
+    double seconds = 0;  // on a GPU that does nothing else
+    int channels = 0;
+    bool finished = false;
+    double end = 0;
+
+   private:
+    friend class Timeline;
+    double cursor_ = 0;  // its progress is counted up to this time
+    double left_ = 0;
+  };
+  using Handle = std::shared_ptr<Item>;
+
+  // At most this share of a GPU goes to channels: compute always moves on.
+  static constexpr double kMostShare = 0.9;
+
+  double now() const { return now_; }
+  Handle Start(int stream);
+  // What has become known about an item. A second time changes nothing.
+  static void Know(const Handle& item, double ready, double seconds, int channels);
+  // Waits for an item: moves the clock to its end if that lies ahead.
+  // REQUIRES: it and those before it in its stream are known.
+  void Finish(const Handle& item);
+  // The clock moves on to `time` if that lies ahead, without compute.
+  void MoveTo(double time);
+  // Computes for `seconds`, had the rank its GPU to itself. Items that are not known yet do not
+  // count.
+  void Work(double seconds, const Compute& gpu);
+  // The stream's communicator is gone; so are its items.
+  void Drop(int stream) { streams_.erase(stream); }
+  // Items that are not finished at this time, as far as that is known.
+  size_t unfinished();
+
+ private:
+  struct Stream {
+    std::deque<Handle> items;
+    double end = 0;  // of the last finished item
+  };
+
+  // Progress without compute up to `time`.
+  static void Idle(Stream* stream, double time);
+  static void Begin(Stream* stream);
+  static void End(Stream* stream, double time);
+
+  double now_ = 0;
+  std::map<int, Stream> streams_;
+};
+
+}  // namespace diapason::comm::sim

@@ -1,0 +1,161 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "comm/backends/sim/cluster.h"
+#include "comm/backends/sim/data.h"
+#include "comm/backends/sim/library.h"
+#include "comm/communicator.h"
+
+namespace diapason::comm::sim {
+
+// Something that several ranks do together: open until the last of them has come.
+struct Event {
+  enum State : int { kOpen, kMoving, kDone, kFailed };
+  std::atomic<int> state{kOpen};
+  // What follows is written before the state becomes kDone or kFailed, and never after.
+  Status status;
+  double ready = 0;    // virtual time at which the last rank came
+  double seconds = 0;  // what it takes on every rank, before the rank's own noise
+  int channels = 0;
+
+  bool over() const { return state.load(std::memory_order_acquire) >= kDone; }
+};
+
+class World;
+
+// One collective of a world, in the order in which all ranks call them.
+struct Round : Event {
+  uint64_t number = 0;
+  int first = 0;  // the rank that came first; the others must call the same
+  Call call;
+  bool split = false;
+  int count = 0;
+  std::vector<bool> here;
+  std::vector<Buffers> buffers;
+  // Of a split: who wants to be with whom, and the worlds that come of it.
+  struct Wish {
+    const std::vector<int>* members = nullptr;
+    std::string name;
+  };
+  std::vector<Wish> wishes;
+  std::vector<std::shared_ptr<World>> children;
+};
+
+// A send and its receive.
+struct Transfer : Event {
+  Call call;  // of the side that came first
+  double since = 0;
+};
+
+// The ranks of one communicator, all threads of this process, and what they do together.
+// Thread-safe.
+//
+// The last rank to come to a collective moves the data for everybody, outside the lock, and works
+// out what the call costs. The first thing that goes wrong breaks the world: everyone who waits,
+// and every later call, gets that error.
+class World {
+ public:
+  // `members` are places in the cluster: GPU m lies on node m / gpus_per_node.
+  World(std::shared_ptr<const Cluster> cluster, std::vector<int> members, const std::string& name,
+        uint64_t seed);
+
+  const Cluster& cluster() const { return *cluster_; }
+  const Layout& layout() const { return layout_; }
+  int size() const { return layout_.ranks; }
+  // The rank's place among those of its node.
+  int LocalRank(int rank) const;
+  // Whether the operation can run, with its configuration; the same on all ranks.
+  Status CanRun(const Call& call) const;
+
+  // Rank `rank` calls a collective at virtual time `time`.
+  Result<std::shared_ptr<Round>> Arrive(int rank, const Call& call, double time);
+  Result<std::shared_ptr<Round>> ArriveAtSplit(int rank, const std::vector<int>& members,
+                                               const std::string& name, double time);
+  // Rank `rank` sends or receives.
+  Result<std::shared_ptr<Transfer>> Post(int rank, const Call& call, double time);
+
+  // Until the event is over, at most to the deadline: then the world breaks.
+  Status Await(int rank, const Event& event, Deadline deadline);
+
+  void Break(const Status& why);
+  // The rank's communicator is destroyed. Returns when nobody uses its buffers any more.
+  void Leave(int rank);
+
+  // What this rank adds to the seconds of a round: its own noise.
+  double RankSeconds(const Round& round, int rank) const;
+  // How much slower this rank computes, the index-th time.
+  double ComputeFactor(int rank, uint64_t index) const;
+
+ private:
+  struct Queue {
+    bool sends = false;  // what waits here: sends or receives
+    std::deque<std::shared_ptr<Transfer>> waiting;
+  };
+  // Thousands of ranks that wake up at once would otherwise queue for one lock.
+  struct Shard {
+    std::mutex mutex;
+    std::condition_variable changed;
+  };
+  static constexpr size_t kShards = 64;
+
+  Result<std::shared_ptr<Round>> Enter(int rank, const Call& call, const std::vector<int>* members,
+                                       const std::string& name, double time);
+  std::shared_ptr<Round> FindRound(int rank, const Call& call, bool split);
+  void Complete(Round* round, std::unique_lock<std::mutex> lock);
+  Status SplitUp(Round* round) const;
+  Status Price(Round* round) const;
+  void BreakLocked(const Status& why);
+  void Wake();
+  std::string Missing(const Event& event) const;
+  double StragglerFactor(int rank, uint64_t index) const;
+  void FindStragglers();
+
+  const std::shared_ptr<const Cluster> cluster_;
+  const std::vector<int> members_;
+  const uint64_t seed_;
+  const uint64_t stream_;  // of random numbers: the world's own
+  Layout layout_;
+  // Ranks that may be slow, and each rank's reasons (empty when nobody is).
+  std::vector<int> slow_;
+  std::vector<std::vector<const Straggler*>> why_slow_;
+
+  std::mutex mutex_;
+  std::condition_variable moved_;
+  bool moving_ = false;  // somebody moves data
+  int movers_ = 0;       // that one, and those who wait for their turn
+  Status broken_;
+  std::vector<bool> gone_;
+  int gone_count_ = 0;
+  std::deque<std::shared_ptr<Round>> open_;
+  std::vector<uint64_t> next_;                   // the number of each rank's next round
+  uint64_t first_open_ = 0;                      // the number of open_.front()
+  std::map<std::pair<int, int>, Queue> queues_;  // by (sender, receiver)
+  std::map<std::pair<int, int>, uint64_t> sent_;
+  std::array<Shard, kShards> shards_;
+};
+
+// The world that all ranks with the same `key` form, once all have come; every rank calls this.
+// Different sizes, clusters or seeds, and a rank that comes twice, are errors that name the ranks.
+// `name` decides which random numbers the world gets.
+Result<std::shared_ptr<World>> Meet(const std::string& key, const std::string& name, int rank,
+                                    int size, const std::shared_ptr<const Cluster>& cluster,
+                                    uint64_t seed, Deadline deadline);
+
+// "rank 3", "ranks 3, 5 and 9", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 92 more".
+std::string RankList(const std::vector<int>& ranks);
+// "broadcast of 4KiB f32 from rank 0": a call as errors name it.
+std::string CallText(const Call& call);
+
+}  // namespace diapason::comm::sim

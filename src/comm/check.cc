@@ -1,0 +1,120 @@
+#include "comm/check.h"
+
+#include "base/text.h"
+
+namespace diapason::comm {
+namespace {
+
+// More elements than any memory has; keeps every product of counts and sizes in range.
+constexpr size_t kMostElements = size_t{1} << 50U;
+
+Status Wrong(const Call& call, const std::string& what) {
+  return Invalid(std::string(OperationName(call.operation)) + ": " + what);
+}
+
+Status CheckBuffers(const Call& call, int rank, int ranks) {
+  const bool has_root = HasRoot(call.operation);
+  const bool reads = call.operation != Operation::kRecv &&
+                     (call.operation != Operation::kBroadcast || rank == call.peer);
+  const bool writes = call.operation != Operation::kSend &&
+                      (call.operation != Operation::kReduce || rank == call.peer);
+  if (reads && call.in == nullptr) {
+    return Wrong(call, has_root ? "the root has no input buffer" : "there is no input buffer");
+  }
+  if (writes && call.out == nullptr) return Wrong(call, "there is no output buffer");
+  const size_t part = call.count * SizeOf(call.type);
+  const auto* in = static_cast<const char*>(call.in);
+  const auto* out = static_cast<const char*>(call.out);
+  const auto n = static_cast<size_t>(ranks);
+  const auto overlap = [](const char* a, size_t a_size, const char* b, size_t b_size) {
+    return a < b + b_size && b < a + a_size;
+  };
+  switch (call.operation) {
+    case Operation::kAllToAll:
+      if (overlap(in, part * n, out, part * n)) {
+        return Wrong(call, "input and output overlap: it cannot run in place");
+      }
+      break;
+    case Operation::kAllGather:
+      if (in != out + part * static_cast<size_t>(rank) && overlap(in, part, out, part * n)) {
+        return Wrong(call, "the input overlaps the output, and is not its own part of it");
+      }
+      break;
+    case Operation::kReduceScatter:
+      if (out != in + part * static_cast<size_t>(rank) && overlap(out, part, in, part * n)) {
+        return Wrong(call, "the output overlaps the input, and is not its own part of it");
+      }
+      break;
+    case Operation::kAllReduce:
+      if (in != out && overlap(in, part, out, part)) {
+        return Wrong(call, "input and output overlap in part");
+      }
+      break;
+    case Operation::kBroadcast:
+    case Operation::kReduce:
+      if (rank == call.peer && in != out && overlap(in, part, out, part)) {
+        return Wrong(call, "input and output overlap in part");
+      }
+      break;
+    default:
+      break;
+  }
+  return {};
+}
+
+Status CheckTensors(const Call& call) {
+  if (call.operation != Operation::kAllReduce) {
+    return Wrong(call, "only all_reduce takes several tensors");
+  }
+  size_t total = 0;
+  for (const Tensor& tensor : call.tensors) {
+    if (tensor.count > kMostElements || total > kMostElements)
+      return Wrong(call, "too many elements");
+    total += tensor.count;
+    Call one = call;
+    one.tensors = {};
+    one.in = tensor.in;
+    one.out = tensor.out;
+    one.count = tensor.count;
+    if (tensor.count == 0) continue;
+    const Status status = CheckBuffers(one, 0, 1);
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status CheckCall(const Call& call, int rank, int ranks) {
+  if (static_cast<int>(call.operation) >= kOperationCount) return Invalid("unknown operation");
+  if (call.operation == Operation::kBarrier) return {};
+  const bool rooted = HasRoot(call.operation);
+  const bool paired = HasPeer(call.operation);
+  if ((rooted || paired) && (call.peer < 0 || call.peer >= ranks)) {
+    return Wrong(call, Format("%s %d does not exist among %d ranks", rooted ? "root" : "rank",
+                              call.peer, ranks));
+  }
+  if (paired && call.peer == rank) {
+    return Wrong(call, Format("rank %d cannot exchange with itself", rank));
+  }
+  if (call.wire.has_value()) {
+    if (call.operation != Operation::kAllReduce || call.type != DataType::kF32 ||
+        (*call.wire != DataType::kF16 && *call.wire != DataType::kBf16)) {
+      return Wrong(call, "a wire type is for an all_reduce of f32, and is bf16 or f16");
+    }
+  }
+  if (static_cast<size_t>(call.type) > static_cast<size_t>(DataType::kI64)) {
+    return Wrong(call, "unknown data type");
+  }
+  if (Reduces(call.operation) && static_cast<size_t>(call.reduce) > 4) {
+    return Wrong(call, "unknown reduction");
+  }
+  if (call.count > kMostElements / static_cast<size_t>(ranks)) {
+    return Wrong(call, "too many elements");
+  }
+  if (!call.tensors.empty()) return CheckTensors(call);
+  if (call.count == 0) return {};
+  return CheckBuffers(call, rank, ranks);
+}
+
+}  // namespace diapason::comm

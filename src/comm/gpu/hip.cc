@@ -1,0 +1,273 @@
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdint>
+
+#include "base/text.h"
+#include "comm/gpu/runtime.h"
+#include "comm/gpu/symbols.h"
+
+namespace diapason::comm::gpu {
+namespace {
+
+// HIP's runtime interface as far as we use it, declared by ourselves so that building needs no
+// ROCm.
+struct HipApi {
+  using Error = int;
+
+  static constexpr Error kSuccess = 0;
+  static constexpr Error kNotReady = 600;
+  static constexpr int kMemcpyDefault = 4;
+  static constexpr unsigned kNonBlockingStream = 1;
+  static constexpr int kCaptureNone = 0;
+  static constexpr int kCaptureModeRelaxed = 2;
+  // ROCm 6 gave the kinds of memory new numbers.
+  static constexpr int kFirstRenumberedVersion = 60000000;
+
+  Error (*Init)(unsigned);
+  const char* (*GetErrorString)(Error);
+  Error (*RuntimeGetVersion)(int*);
+  Error (*GetDeviceCount)(int*);
+  Error (*DeviceGetName)(char*, int, int);
+  Error (*DeviceGetPCIBusId)(char*, int, int);
+  Error (*SetDevice)(int);
+  Error (*GetDevice)(int*);
+  Error (*GetLastError)();
+  Error (*PointerGetAttributes)(void*, const void*);
+  Error (*Malloc)(void**, size_t);
+  Error (*Free)(void*);
+  Error (*HostMalloc)(void**, size_t, unsigned);
+  Error (*HostFree)(void*);
+  Error (*MemcpyAsync)(void*, const void*, size_t, int, void*);
+  Error (*StreamCreateWithFlags)(void**, unsigned);
+  Error (*StreamDestroy)(void*);
+  Error (*StreamWaitEvent)(void*, void*, unsigned);
+  Error (*StreamIsCapturing)(void*, int*);
+  Error (*ThreadExchangeStreamCaptureMode)(int*);
+  Error (*EventCreate)(void**);
+  Error (*EventDestroy)(void*);
+  Error (*EventRecord)(void*, void*);
+  Error (*EventQuery)(void*);
+  Error (*EventElapsedTime)(float*, void*, void*);
+  Error (*LaunchHostFunc)(void*, void (*)(void*), void*);
+
+  // The name of a function the library does not have, or "".
+  std::string Load(void* library) {
+    Symbols symbols(library);
+    symbols.Find("hipInit", &Init);
+    symbols.Find("hipGetErrorString", &GetErrorString);
+    symbols.Find("hipRuntimeGetVersion", &RuntimeGetVersion);
+    symbols.Find("hipGetDeviceCount", &GetDeviceCount);
+    symbols.Find("hipDeviceGetName", &DeviceGetName);
+    symbols.Find("hipDeviceGetPCIBusId", &DeviceGetPCIBusId);
+    symbols.Find("hipSetDevice", &SetDevice);
+    symbols.Find("hipGetDevice", &GetDevice);
+    symbols.Find("hipGetLastError", &GetLastError);
+    symbols.Find("hipPointerGetAttributes", &PointerGetAttributes);
+    symbols.Find("hipMalloc", &Malloc);
+    symbols.Find("hipFree", &Free);
+    symbols.Find("hipHostMalloc", &HostMalloc);
+    symbols.Find("hipHostFree", &HostFree);
+    symbols.Find("hipMemcpyAsync", &MemcpyAsync);
+    symbols.Find("hipStreamCreateWithFlags", &StreamCreateWithFlags);
+    symbols.Find("hipStreamDestroy", &StreamDestroy);
+    symbols.Find("hipStreamWaitEvent", &StreamWaitEvent);
+    symbols.Find("hipStreamIsCapturing", &StreamIsCapturing);
+    symbols.Find("hipThreadExchangeStreamCaptureMode", &ThreadExchangeStreamCaptureMode);
+    symbols.Find("hipEventCreate", &EventCreate);
+    symbols.Find("hipEventDestroy", &EventDestroy);
+    symbols.Find("hipEventRecord", &EventRecord);
+    symbols.Find("hipEventQuery", &EventQuery);
+    symbols.Find("hipEventElapsedTime", &EventElapsedTime);
+    symbols.Find("hipLaunchHostFunc", &LaunchHostFunc);
+    return symbols.missing();
+  }
+};
+
+// Larger than any version's, which all begin with the kind of memory.
+struct PointerAttributes {
+  int kind = 0;
+  std::array<char, 124> rest{};
+};
+
+class HipRuntime : public Runtime {
+ public:
+  explicit HipRuntime(const HipApi& api) : api_(api) {}
+
+  Status Begin() {
+    if (Status status = Check(api_.Init(0), "hipInit"); !status.ok()) return status;
+    if (Status status = Check(api_.GetDeviceCount(&devices_), "hipGetDeviceCount"); !status.ok()) {
+      return status;
+    }
+    if (devices_ == 0) return Unavailable("the AMD driver shows no GPU");
+    return Check(api_.RuntimeGetVersion(&version_), "hipRuntimeGetVersion");
+  }
+
+  int DeviceCount() const override { return devices_; }
+  std::string DeviceName(int device) const override {
+    std::array<char, 256> name{};
+    const auto error = api_.DeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device);
+    return error == HipApi::kSuccess && name[0] != '\0' ? name.data() : "AMD GPU";
+  }
+  std::string DeviceId(int device) const override {
+    std::array<char, 64> id{};
+    const auto error = api_.DeviceGetPCIBusId(id.data(), static_cast<int>(id.size()) - 1, device);
+    return error == HipApi::kSuccess ? id.data() : Format("device-%d", device);
+  }
+  Status Bind(int device) override { return Check(api_.SetDevice(device), "hipSetDevice"); }
+  void* Current() const override {
+    int device = 0;
+    api_.GetDevice(&device);
+    return reinterpret_cast<void*>(static_cast<intptr_t>(device));
+  }
+  void Restore(void* current) override {
+    api_.SetDevice(static_cast<int>(reinterpret_cast<intptr_t>(current)));
+  }
+
+  bool IsDevicePointer(const void* pointer) const override {
+    PointerAttributes attributes;
+    if (api_.PointerGetAttributes(&attributes, pointer) != HipApi::kSuccess) {
+      api_.GetLastError();  // ordinary host memory; the program must not find an error of ours
+      return false;
+    }
+    const bool renumbered = version_ >= HipApi::kFirstRenumberedVersion;
+    const int device = renumbered ? 2 : 1;
+    const int managed = renumbered ? 3 : 4;
+    return attributes.kind == device || attributes.kind == managed;
+  }
+  Result<void*> Allocate(size_t bytes) override {
+    const RelaxedCapture relaxed(api_);
+    void* pointer = nullptr;
+    Status status = Check(api_.Malloc(&pointer, bytes), "hipMalloc");
+    if (!status.ok()) return status.WithContext(Format("%zu bytes of GPU memory", bytes));
+    return pointer;
+  }
+  void Free(void* pointer) override {
+    const RelaxedCapture relaxed(api_);
+    api_.Free(pointer);
+  }
+  Result<void*> AllocatePinned(size_t bytes) override {
+    const RelaxedCapture relaxed(api_);
+    void* pointer = nullptr;
+    Status status = Check(api_.HostMalloc(&pointer, bytes, 0), "hipHostMalloc");
+    if (!status.ok()) return status.WithContext(Format("%zu bytes of pinned memory", bytes));
+    return pointer;
+  }
+  void FreePinned(void* pointer) override {
+    const RelaxedCapture relaxed(api_);
+    api_.HostFree(pointer);
+  }
+
+  Result<void*> CreateStream() override {
+    void* stream = nullptr;
+    Status status = Check(api_.StreamCreateWithFlags(&stream, HipApi::kNonBlockingStream),
+                          "hipStreamCreateWithFlags");
+    if (!status.ok()) return status;
+    return stream;
+  }
+  void DestroyStream(void* stream) override { api_.StreamDestroy(stream); }
+  Status FollowDefault(void* stream, void* event) override {
+    Status status = Check(api_.EventRecord(event, nullptr), "hipEventRecord");
+    if (!status.ok()) return status;
+    return Check(api_.StreamWaitEvent(stream, event, 0), "hipStreamWaitEvent");
+  }
+  bool IsCapturing(void* stream) const override {
+    int state = HipApi::kCaptureNone;
+    return api_.StreamIsCapturing(stream, &state) == HipApi::kSuccess &&
+           state != HipApi::kCaptureNone;
+  }
+  Status Copy(void* out, const void* in, size_t bytes, void* stream) override {
+    return Check(api_.MemcpyAsync(out, in, bytes, HipApi::kMemcpyDefault, stream),
+                 "hipMemcpyAsync");
+  }
+  Status CallHost(void (*function)(void*), void* argument, void* stream) override {
+    return Check(api_.LaunchHostFunc(stream, function, argument), "hipLaunchHostFunc");
+  }
+
+  Result<void*> CreateEvent() override {
+    void* event = nullptr;
+    Status status = Check(api_.EventCreate(&event), "hipEventCreate");
+    if (!status.ok()) return status;
+    return event;
+  }
+  void DestroyEvent(void* event) override { api_.EventDestroy(event); }
+  Status RecordEvent(void* event, void* stream) override {
+    return Check(api_.EventRecord(event, stream), "hipEventRecord");
+  }
+  Result<bool> EventDone(void* event) override {
+    const RelaxedCapture relaxed(api_);
+    const auto error = api_.EventQuery(event);
+    if (error == HipApi::kNotReady) return false;
+    Status status = Check(error, "hipEventQuery");
+    if (!status.ok()) return status;
+    return true;
+  }
+  Result<double> Elapsed(void* from, void* to) override {
+    float milliseconds = 0;
+    Status status = Check(api_.EventElapsedTime(&milliseconds, from, to), "hipEventElapsedTime");
+    if (!status.ok()) return status;
+    return static_cast<double>(milliseconds) / 1e3;
+  }
+
+  // AMD's driver takes no portable assembly: kernels would have to be built for every kind of GPU.
+  bool Converts() const override { return false; }
+  Status Convert(void* /*out*/, DataType /*out_type*/, const void* /*in*/, DataType /*in_type*/,
+                 size_t /*count*/, void* /*stream*/) override {
+    return Unavailable("types are not converted on AMD GPUs");
+  }
+
+ private:
+  // As in cuda.cc: what would spoil a graph that is being recorded.
+  class RelaxedCapture {
+   public:
+    explicit RelaxedCapture(const HipApi& api) : api_(api) {
+      api_.ThreadExchangeStreamCaptureMode(&mode_);
+    }
+    ~RelaxedCapture() { api_.ThreadExchangeStreamCaptureMode(&mode_); }
+    RelaxedCapture(const RelaxedCapture&) = delete;
+    RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+   private:
+    const HipApi& api_;
+    int mode_ = HipApi::kCaptureModeRelaxed;
+  };
+
+  Status Check(HipApi::Error error, const char* call) const {
+    if (error == HipApi::kSuccess) return Status();
+    return Internal(Format("%s: %s", call, api_.GetErrorString(error)));
+  }
+
+  HipApi api_;
+  int devices_ = 0;
+  int version_ = 0;
+};
+
+Result<Runtime*> Open() {
+  void* library = nullptr;
+  for (const char* name :
+       {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}) {
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) break;
+  }
+  if (library == nullptr) return Unavailable("no ROCm: libamdhip64.so cannot be opened");
+  HipApi api{};
+  if (const std::string missing = api.Load(library); !missing.empty()) {
+    return Unavailable("ROCm is too old: libamdhip64.so has no " + missing);
+  }
+  // Never freed: other threads may be inside when the program ends.
+  auto* runtime = new HipRuntime(api);
+  if (Status status = runtime->Begin(); !status.ok()) {
+    delete runtime;
+    return Unavailable(status.message());
+  }
+  return runtime;
+}
+
+}  // namespace
+
+Result<Runtime*> Hip() {
+  static const Result<Runtime*> runtime = Open();
+  return runtime;
+}
+
+}  // namespace diapason::comm::gpu

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/tick_clock.h"
+#include "comm/backend.h"
+#include "comm/communicator.h"
+#include "comm/prepared.h"
+#include "comm/store.h"
+#include "comm/tally.h"
+#include "comm/watchdog.h"
+#include "diapason/comm.h"
+
+namespace diapason::comm {
+
+// What a group is made of. Create() and Split() fill it in.
+struct GroupParts {
+  Place place;
+  std::string name = "world";
+  std::string backend;
+  std::string description;
+  std::vector<int> members;      // the ranks in the whole job, in the order of this group
+  std::shared_ptr<Store> store;  // null where the backend brings its own bootstrap
+  std::unique_ptr<Communicator> communicator;
+  std::chrono::milliseconds timeout{600000};
+  double slow_seconds = -1;  // negative: nothing is logged
+  bool choose = false;
+  double link_peak = 0;
+  std::function<void(const std::string&)> log;
+};
+
+// Numbers, times, bounds and explains the calls of a group, so that backends only move data.
+class GroupState {
+ public:
+  explicit GroupState(GroupParts parts);
+  ~GroupState();
+
+  const GroupParts& parts() const { return parts_; }
+  bool simulated() const { return simulated_; }
+
+  Status Run(const Call& call);
+  Status AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp reduce);
+  std::unique_ptr<WorkState> Start(const Call& call, std::shared_ptr<GroupState> self);
+  Result<std::shared_ptr<GroupState>> Split(int color, int key);
+
+  Statistics statistics() const;
+  void ResetStatistics() { tally_.Reset(); }
+  // The group is ready: the caller's first call is number 1, and slow calls are logged from here.
+  void Open(double slow_seconds) {
+    parts_.slow_seconds = slow_seconds;
+    slow_ticks_ = slow_seconds < 0 ? UINT64_MAX : clock_.Ticks(slow_seconds);
+    number_ = 0;
+    tally_.Reset();
+  }
+  double Now() const;
+  Status SimulateCompute(double seconds);
+
+ private:
+  friend class WorkState;
+
+  // The call everybody makes most: an all_reduce with nothing special, in host memory. It needs no
+  // more checks than these, which matter where a library takes a microsecond.
+  bool IsPlain(const void* in, const void* out, size_t count, DataType type,
+               ReduceOp reduce) const {
+    const auto from = reinterpret_cast<uintptr_t>(in);
+    const auto to = reinterpret_cast<uintptr_t>(out);
+    const size_t bytes = count * 8;  // of the widest type
+    return count - 1 < plain_limit_ && from != 0 && to != 0 && type <= DataType::kI64 &&
+           reduce <= ReduceOp::kAvg && (from == to || from + bytes <= to || to + bytes <= from);
+  }
+  bool IsPlain(const Call& call) const {
+    return call.operation == Operation::kAllReduce && call.tensors.empty() &&
+           !call.wire.has_value() && call.config.IsDefault() && call.memory != Memory::kDevice &&
+           IsPlain(call.in, call.out, call.count, call.type, call.reduce);
+  }
+  Status RunPlain(const void* in, void* out, size_t count, DataType type, ReduceOp reduce);
+  // Everything that can be said before anything is started; the same on every rank.
+  Status Check(const Call& call);
+  bool NeedsPreparing(const Call& call) const;
+  Result<std::unique_ptr<Prepared>> Prepare(const Call& call, Deadline deadline);
+  Status RunPrepared(const Call& call);
+  // Runs something that may block, watched.
+  template <typename Function>
+  Status Watched(const Call& call, uint64_t number, std::chrono::milliseconds limit,
+                 const Function& function) {
+    running_ = &call;
+    running_number_ = number;
+    watch_->Begin(++turn_, limit);
+    Status status = function();
+    if (!watch_->End()) status = Overrun(status, limit);
+    return status;
+  }
+  Status Overrun(const Status& status, std::chrono::milliseconds limit);
+  // A call has failed: breaks the group and finds out which ranks are missing, unless the backend
+  // only refused it.
+  Status Fail(const Status& status, const Call& call, uint64_t number, double seconds);
+  void Counted(const Call& call, uint64_t number, double seconds);
+  void LogSlow(const Call& call, uint64_t number, double seconds);
+  Deadline DeadlineAt(uint64_t ticks, std::chrono::milliseconds limit);
+  double SecondsSince(uint64_t ticks, double virtual_start) const;
+  void Expired();
+
+  GroupParts parts_;
+  bool simulated_ = false;
+  Status broken_;
+  const TickClock& clock_;
+  Tally tally_;
+  gpu::Runtime* runtime_ = nullptr;
+  uint64_t slow_ticks_ = 0;
+  size_t plain_limit_ = 0;  // 0: no call is plain, for the group is broken or its calls need more
+
+  uint64_t number_ = 0;  // of the last call
+  uint64_t turn_ = 0;    // of the last watched section
+  int splits_ = 0;
+  // A moment in both clocks: a deadline then costs no reading of the system's.
+  uint64_t base_ticks_ = 0;
+  uint64_t rebase_ticks_ = 0;
+  Deadline base_time_;
+  // At most one line about slow calls a second.
+  Deadline next_slow_line_;
+  uint64_t slow_unsaid_ = 0;
+
+  // For the watchdog: what is running; without a call, a plain all_reduce.
+  const Call* running_ = nullptr;
+  size_t running_count_ = 0;
+  DataType running_type_ = DataType::kF32;
+  uint64_t running_number_ = 0;
+  std::atomic<bool> interrupted_{false};
+  std::unique_ptr<Watch> watch_;
+};
+
+class WorkState {
+ public:
+  WorkState(std::shared_ptr<GroupState> group, const Call& call);
+  // Waits, since buffers of ours and of the caller are in use.
+  ~WorkState();
+  WorkState(const WorkState&) = delete;
+  WorkState& operator=(const WorkState&) = delete;
+
+  Status Wait(std::chrono::milliseconds limit);
+  bool Done();
+
+ private:
+  friend class GroupState;
+  Status Conclude(const Status& status);
+
+  std::shared_ptr<GroupState> group_;
+  Call call_;
+  uint64_t number_ = 0;
+  uint64_t start_ticks_ = 0;
+  double virtual_start_ = 0;
+  std::unique_ptr<Prepared> prepared_;
+  std::unique_ptr<Pending> pending_;  // null: concluded
+  Status status_;
+};
+
+// One line on standard error.
+void LogToStderr(const std::string& line);
+
+}  // namespace diapason::comm

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+
+namespace diapason::comm {
+
+// Runs the parts of one call side by side: part 0 on the calling thread, the others on threads that
+// are kept for the next time.
+class Lanes {
+ public:
+  Lanes() = default;
+  ~Lanes();
+  Lanes(const Lanes&) = delete;
+  Lanes& operator=(const Lanes&) = delete;
+
+  // Calls part(0) to part(count - 1) at the same time and returns when all are done; the first
+  // failure in their order, if any.
+  Status Run(size_t count, const std::function<Status(size_t)>& part);
+
+ private:
+  void Work(size_t lane);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::thread> threads_;
+  const std::function<Status(size_t)>* part_ = nullptr;
+  uint64_t round_ = 0;
+  size_t count_ = 0;
+  size_t unfinished_ = 0;
+  std::vector<Status> results_;
+  bool stop_ = false;
+};
+
+}  // namespace diapason::comm

@@ -1,0 +1,42 @@
+#include <array>
+
+#include "base/text.h"
+#include "diapason/comm.h"
+
+namespace diapason {
+namespace {
+
+constexpr std::array<const char*, 8> kTypes{"f32", "f64", "f16", "bf16", "i8", "u8", "i32", "i64"};
+constexpr std::array<const char*, 5> kReductions{"sum", "prod", "min", "max", "avg"};
+constexpr std::array<const char*, kOperationCount> kOperations{
+    "all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter",
+    "all_to_all", "send",      "recv",   "barrier"};
+
+template <typename Enum, typename Table>
+Result<Enum> Parse(const char* what, const std::string& name, const Table& table) {
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (FoldName(name) == FoldName(table[i])) return static_cast<Enum>(i);
+  }
+  const std::vector<std::string> names(table.begin(), table.end());
+  return Invalid(Format("unknown %s '%s'", what, name.c_str()) + Suggestion(name, names));
+}
+
+}  // namespace
+
+const char* DataTypeName(DataType type) { return kTypes[static_cast<size_t>(type)]; }
+const char* ReduceOpName(ReduceOp reduce) { return kReductions[static_cast<size_t>(reduce)]; }
+const char* OperationName(Operation operation) {
+  return kOperations[static_cast<size_t>(operation)];
+}
+
+Result<DataType> ParseDataType(const std::string& name) {
+  return Parse<DataType>("data type", name, kTypes);
+}
+Result<ReduceOp> ParseReduceOp(const std::string& name) {
+  return Parse<ReduceOp>("reduction", name, kReductions);
+}
+Result<Operation> ParseOperation(const std::string& name) {
+  return Parse<Operation>("operation", name, kOperations);
+}
+
+}  // namespace diapason

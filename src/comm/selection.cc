@@ -1,0 +1,178 @@
+#include "comm/selection.h"
+
+#include <dlfcn.h>
+
+#include <map>
+#include <mutex>
+
+#include "base/own_files.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "comm/frame.h"
+
+namespace diapason::comm {
+namespace {
+
+struct ModuleName {
+  const char* backend;
+  const char* file;
+  const char* package;
+};
+constexpr ModuleName kModules[] = {
+    {"gloo", "libdiapason-comm-gloo.so", "libgloo-dev"},
+    {"mpi", "libdiapason-comm-mpi.so", "libopenmpi-dev"},
+};
+
+Result<Backend*> OpenModule(const ModuleName& module) {
+  const std::string path = FindBesideUs(module.file);
+  if (path.empty()) {
+    return Unavailable(
+        Format("%s is not there: diapason was built without %s", module.file, module.package));
+  }
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* why = dlerror();
+    return Unavailable(why != nullptr ? why : path + " cannot be opened");
+  }
+  const auto entry = reinterpret_cast<ModuleEntry>(dlsym(handle, kModuleEntry));
+  Backend* backend = entry != nullptr ? entry(kVersion) : nullptr;
+  if (backend == nullptr) return Unavailable(path + " belongs to another version of diapason");
+  return backend;
+}
+
+std::string Titled(const BackendInfo& info) {
+  std::string text = info.name;
+  if (!info.version.empty()) text += " " + info.version;
+  if (!info.devices.empty()) text += ", " + info.devices;
+  return text;
+}
+
+}  // namespace
+
+const std::vector<std::string>& PreferredBackends() {
+  static const std::vector<std::string> names{"nccl", "rccl", "gloo", "mpi"};
+  return names;
+}
+
+Result<Backend*> FindBackend(const std::string& name) {
+  if (name == "nccl") return NcclBackend();
+  if (name == "rccl") return RcclBackend();
+  if (name == "sim") return SimBackend();
+  // A module stays open once it was: the libraries behind it do not survive being closed.
+  static std::mutex mutex;
+  static auto* const opened = new std::map<std::string, Backend*>;
+  const std::lock_guard lock(mutex);
+  for (const ModuleName& module : kModules) {
+    if (name != module.backend) continue;
+    if (const auto found = opened->find(name); found != opened->end()) return found->second;
+    const Result<Backend*> backend = OpenModule(module);
+    if (backend.ok()) (*opened)[name] = backend.value();
+    return backend;
+  }
+  std::vector<std::string> names = PreferredBackends();
+  names.emplace_back("sim");
+  return Invalid("unknown backend '" + name + "'" + Suggestion(name, names));
+}
+
+Findings LookAround(const std::string& wanted, const Place& place) {
+  Findings findings;
+  findings.wanted = wanted;
+  const std::vector<std::string> names =
+      wanted == "auto" ? PreferredBackends() : std::vector<std::string>{wanted};
+  for (const std::string& name : names) {
+    const Result<Backend*> backend = FindBackend(name);
+    if (backend.ok()) {
+      findings.backends.push_back(backend.value()->Look(place));
+      findings.backends.back().name = name;
+    } else {
+      findings.backends.push_back({name, false, "", "", backend.status().message()});
+    }
+    // The rest would not be taken: looking at it costs time, GPU libraries most.
+    if (findings.backends.back().usable && place.size == 1) break;
+  }
+  return findings;
+}
+
+std::string Findings::Encode() const {
+  FrameWriter writer(FrameKind::kSet);
+  writer.Text(host).Text(wanted).Number(backends.size());
+  for (const BackendInfo& info : backends) {
+    writer.Text(info.name).Number(info.usable ? 1 : 0);
+    writer.Text(info.version).Text(info.devices).Text(info.reason);
+  }
+  return writer.Take().substr(5);
+}
+
+Result<Findings> Findings::Decode(const std::string& text) {
+  FrameReader reader(text);
+  Findings findings;
+  findings.host = reader.Text();
+  findings.wanted = reader.Text();
+  const uint64_t count = reader.Number();
+  for (uint64_t i = 0; i < count && reader.ok(); ++i) {
+    BackendInfo info;
+    info.name = reader.Text();
+    info.usable = reader.Number() != 0;
+    info.version = reader.Text();
+    info.devices = reader.Text();
+    info.reason = reader.Text();
+    findings.backends.push_back(std::move(info));
+  }
+  if (!reader.ok()) return Internal("another rank's findings cannot be read");
+  return findings;
+}
+
+Result<Chosen> Choose(const std::vector<Findings>& ranks) {
+  for (size_t rank = 1; rank < ranks.size(); ++rank) {
+    if (ranks[rank].wanted != ranks[0].wanted) {
+      return Invalid(Format("rank %zu asks for the backend %s and rank 0 for %s", rank,
+                            ranks[rank].wanted.c_str(), ranks[0].wanted.c_str()));
+    }
+  }
+  std::vector<std::string> refusals;
+  for (size_t i = 0; i < ranks[0].backends.size(); ++i) {
+    const BackendInfo& info = ranks[0].backends[i];
+    std::string refusal;
+    for (size_t rank = 0; rank < ranks.size() && refusal.empty(); ++rank) {
+      if (ranks[rank].backends.size() <= i || ranks[rank].backends[i].name != info.name) {
+        return Internal(Format("rank %zu has looked at other backends than rank 0", rank));
+      }
+      const BackendInfo& there = ranks[rank].backends[i];
+      if (!there.usable) {
+        refusal = there.reason;
+        if (rank > 0) refusal = Format("on rank %zu ", rank) + refusal;
+      } else if (there.version != info.version) {
+        refusal = Format("rank %zu has version %s and rank 0 %s", rank, there.version.c_str(),
+                         info.version.c_str());
+      }
+    }
+    if (refusal.empty()) {
+      std::string description = Titled(info);
+      for (const std::string& other : refusals) description += "; not " + other;
+      return Chosen{info.name, description};
+    }
+    refusals.push_back(info.name + ": " + refusal);
+  }
+  if (ranks[0].wanted != "auto") {
+    return Unavailable("the backend " + refusals[0] +
+                       ". (It was asked for by name, so no other is "
+                       "tried; `diapason backends` lists what works.)");
+  }
+  return Unavailable("no backend works here: " + Join(refusals, "; "));
+}
+
+}  // namespace diapason::comm
+
+namespace diapason {
+
+std::vector<BackendInfo> Backends() {
+  std::vector<BackendInfo> all;
+  std::vector<std::string> names = comm::PreferredBackends();
+  names.emplace_back("sim");
+  for (const std::string& name : names) {
+    all.push_back(comm::LookAround(name, comm::Place{}).backends[0]);
+  }
+  return all;
+}
+
+}  // namespace diapason

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/frame.h"
+#include "comm/socket.h"
+#include "comm/store.h"
+#include "comm/store_server.h"
+
+namespace diapason::comm {
+
+// How a rank finds the store.
+struct StoreAddress {
+  std::string host = "localhost";
+  int port = 29500;
+  // Rank 0 listens on the first free one of so many ports, and the others look for it there: for
+  // launchers that keep the port itself in use.
+  int ports = 1;
+  std::string token;
+};
+
+// A rank's connection to rank 0's store; on rank 0 it owns the server too. Any thread may use it;
+// a request of one thread makes the others wait, at most half a second.
+class TcpStore : public Store {
+ public:
+  // Returns when rank 0's store has accepted this rank. That everybody is there is for Gather.
+  static Result<std::unique_ptr<TcpStore>> Join(const StoreAddress& address, int rank, int size,
+                                                Deadline deadline);
+  // Says goodbye.
+  ~TcpStore() override;
+
+  Status Set(const std::string& key, const std::string& value) override;
+  Result<std::string> Get(const std::string& key, Deadline deadline) override;
+  Result<std::vector<Answer>> Collect(const std::string& key, const std::vector<int>& members,
+                                      const std::string& value, bool until_loss,
+                                      Deadline deadline) override;
+  std::vector<int> Lost(const std::string& group = "") override;
+  void GiveUp(const std::string& group) override;
+
+  // Our own address on the way to rank 0.
+  const std::string& local_address() const { return local_address_; }
+
+ private:
+  struct Reply {
+    FrameKind kind = FrameKind::kFine;
+    std::string body;
+  };
+
+  TcpStore(int rank, int size) : rank_(rank), size_(size) {}
+  Result<Reply> Ask(const std::string& frame, Deadline deadline);
+  // Reads until an answer comes; notices on the way are noted.
+  Result<Reply> ReadAnswer(Deadline deadline);
+  bool NoteNotice(FrameKind kind, const std::string& body);
+  Status Unreachable(const Status& status);
+  // One attempt to connect and say hello. `*again` is set where it is worth trying again.
+  Status Greet(const StoreAddress& address, int port, Deadline deadline, bool* again);
+
+  const int rank_;
+  const int size_;
+  std::unique_ptr<StoreServer> server_;
+  std::string local_address_;
+
+  std::mutex mutex_;
+  Socket socket_;
+  std::string in_;
+  bool rank_0_left_ = false;
+  std::set<int> lost_;
+  std::set<std::pair<std::string, int>> gave_up_;
+};
+
+}  // namespace diapason::comm

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+namespace diapason::comm {
+
+// Bounds calls into libraries that do not bound themselves. A group marks the begin and the end of
+// every call, which costs a few plain stores and no locked instruction: one of those, right after a
+// library has written to memory it shares with other processes, costs tens of nanoseconds. One
+// thread of the process looks four times a second how long each call has been there, and calls
+// `expired` for one that is over its limit.
+class Watch {
+ public:
+  // The watchdog gives a call this much more than its limit: the libraries' own time-outs, which
+  // know more, come first.
+  static constexpr std::chrono::milliseconds kGrace{750};
+
+  explicit Watch(std::function<void()> expired);
+  // Waits for an `expired` that is being called.
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // REQUIRES: number > 0, and larger than the last one.
+  void Begin(uint64_t number, std::chrono::milliseconds limit) {
+    limit_.store(limit.count(), std::memory_order_relaxed);
+    number_.store(number, std::memory_order_release);
+  }
+  // False: the call was expired meanwhile.
+  bool End() {
+    number_.store(0, std::memory_order_release);
+    if (!expiring_.load(std::memory_order_relaxed)) return true;
+    return Settle();
+  }
+
+ private:
+  friend class Watchdog;
+  // The watchdog suspects this call: waits for what it decides.
+  bool Settle();
+
+  std::atomic<uint64_t> number_{0};
+  std::atomic<bool> expiring_{false};
+  std::atomic<int64_t> limit_{0};
+  std::function<void()> expired_;
+  // The watchdog's own notes.
+  uint64_t seen_ = 0;
+  bool expired_call_ = false;
+  std::chrono::steady_clock::time_point since_;
+};
+
+}  // namespace diapason::comm
