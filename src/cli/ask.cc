@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/settings.h"
+#include "base/own_files.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -71,12 +72,7 @@ class TemporaryFile {
   std::string path_;
 };
 
-// bin/diapason and lib/libnccl-tuner-diapason.so stand side by side, in a build and in a bundle.
-std::string DefaultPlugin() {
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (self.parent_path().parent_path() / "lib" / "libnccl-tuner-diapason.so").string();
-}
+constexpr char kPluginFile[] = "libnccl-tuner-diapason.so";
 
 Result<int> ParseApi(const std::string& text) {
   if (text.empty()) return 0;
@@ -194,7 +190,9 @@ class Session {
  private:
   Status PrepareEnvironment() {
     if (journal_.path().empty()) return IoError("cannot create a temporary file in /tmp");
-    plugin_path_ = options_.plugin.empty() ? DefaultPlugin() : options_.plugin;
+    plugin_path_ = options_.plugin.empty() ? FindBesideUs(kPluginFile) : options_.plugin;
+    // Nowhere beside us: let the loader look, and say what it says.
+    if (plugin_path_.empty()) plugin_path_ = kPluginFile;
     const Result<int> version = ParseVersion(options_.library_version);
     if (!version.ok()) return version.status();
     PluginClient::PretendVersion(version.value());

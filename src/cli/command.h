@@ -20,6 +20,9 @@ void AddSettings(CLI::App* parent, Run* run);
 void AddPolicy(CLI::App* parent, Run* run);
 void AddAsk(CLI::App* parent, Run* run);
 void AddJournal(CLI::App* parent, Run* run);
+void AddBackends(CLI::App* parent, Run* run);
+void AddLaunch(CLI::App* parent, Run* run);
+void AddSimulate(CLI::App* parent, Run* run);
 
 // "diapason: error: ..." on standard error; returns kExitFailed.
 int Fail(const Status& status);

@@ -27,12 +27,16 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("diapason ") + kVersion);
   app.require_subcommand(1);
   app.footer(
-      "Exit status: 0 fine, 1 the input is wrong or something is missing, 2 wrong usage.\n"
+      "Exit status: 0 fine, 1 the input is wrong or something is missing, 2 wrong usage; `launch` "
+      "returns its job's.\n"
       "`diapason COMMAND --help` tells more about each.");
   Run run;
   AddAsk(&app, &run);
   AddPolicy(&app, &run);
   AddJournal(&app, &run);
+  AddBackends(&app, &run);
+  AddLaunch(&app, &run);
+  AddSimulate(&app, &run);
   AddSettings(&app, &run);
   if (argc > 1 && argv[1][0] != '-') {
     std::vector<std::string> commands;

@@ -1,0 +1,63 @@
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "diapason/comm.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+void PrintJson(const std::vector<BackendInfo>& backends, const std::string& automatic) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const BackendInfo& info : backends) {
+    list.push_back({{"name", info.name},
+                    {"usable", info.usable},
+                    {"version", info.version},
+                    {"devices", info.devices},
+                    {"reason", info.reason}});
+  }
+  const nlohmann::ordered_json whole{{"backends", list}, {"auto", automatic}};
+  std::printf("%s\n", whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+void PrintTable(const std::vector<BackendInfo>& backends, const std::string& automatic) {
+  report::Table table({"backend", "usable", "version", "devices, or why not"});
+  for (const BackendInfo& info : backends) {
+    table.Add({info.name, info.usable ? "yes" : "no", info.version.empty() ? "-" : info.version,
+               info.usable ? info.devices : info.reason});
+  }
+  std::printf("%s\n", table.Text().c_str());
+  if (automatic.empty()) {
+    std::printf("auto finds nothing that works here.\n");
+  } else {
+    std::printf("auto takes %s here, if it works on every rank of the job.\n", automatic.c_str());
+  }
+}
+
+}  // namespace
+
+void AddBackends(CLI::App* parent, Run* run) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command = parent->add_subcommand(
+      "backends", "What can run collectives here: version, devices, or the exact reason why not");
+  command->add_flag("--json", *json, "Print JSON");
+  command->callback([json, run] {
+    *run = [json] {
+      const std::vector<BackendInfo> backends = Backends();
+      std::string automatic;
+      for (const BackendInfo& info : backends) {
+        if (automatic.empty() && info.usable && info.name != "sim") automatic = info.name;
+      }
+      if (*json) {
+        PrintJson(backends, automatic);
+      } else {
+        PrintTable(backends, automatic);
+      }
+      return automatic.empty() ? kExitFailed : kExitFine;
+    };
+  });
+}
+
+}  // namespace diapason::cli
