@@ -88,7 +88,8 @@ struct Call {
   Memory memory = Memory::kAuto;
 };
 
-// Every rank's `count` elements are combined; everyone gets the result. in == out is fine.
+// Every rank's `count` elements are combined; everyone gets the result. in == out is fine. The
+// average of integers is cut off towards zero.
 inline Call AllReduceCall(const void* in, void* out, size_t count, DataType type,
                           ReduceOp reduce = ReduceOp::kSum) {
   return {Operation::kAllReduce, in, out, count, type, reduce};

@@ -53,7 +53,8 @@ class [[nodiscard]] Status {
   // Empty where all is fine.
   const std::string& message() const {
     static const std::string nothing;
-    return ok() ? nothing : content_->message;
+    if (content_ == nullptr) return nothing;
+    return content_->message;
   }
 
   // The same error, seen from one level further out. A fine status stays fine.

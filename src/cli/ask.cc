@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "base/settings.h"
 #include "base/own_files.h"
+#include "base/settings.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"

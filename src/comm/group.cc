@@ -5,7 +5,7 @@ namespace diapason {
 
 Work::Work(std::unique_ptr<comm::WorkState> state) : state_(std::move(state)) {}
 Work::Work(Work&&) noexcept = default;
-Work& Work::operator=(Work&&) noexcept = default;
+Work& Work::operator=(Work&&) noexcept = default;  // NOLINT: nothing leaks, the pointer is owned
 Work::~Work() = default;
 
 Status Work::Wait(std::chrono::milliseconds limit) {

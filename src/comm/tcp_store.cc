@@ -16,7 +16,9 @@ using std::chrono::steady_clock;
 
 // The store answers a waiting request after this long at the latest, and is asked again: other
 // threads get their turn in between.
-constexpr milliseconds kTurn{500};
+constexpr milliseconds kTurn{100};
+// A mutex is not fair: without this, whoever waits would take it again before the others wake up.
+constexpr milliseconds kPause{1};
 // What rank 0 may take to answer beyond what it was told to wait.
 constexpr milliseconds kPatience{10000};
 // And beyond the caller's own deadline.
@@ -199,6 +201,7 @@ Result<std::string> TcpStore::Get(const std::string& key, Deadline deadline) {
       }
     }
     if (steady_clock::now() >= deadline) return TimedOut("nobody has set '" + key + "'");
+    std::this_thread::sleep_for(kPause);
   }
 }
 
@@ -244,6 +247,7 @@ Result<std::vector<Answer>> TcpStore::Collect(const std::string& key,
     }
     if (!missing || (gone && until_loss) || steady_clock::now() >= deadline) return answers;
     last = std::move(answers);
+    std::this_thread::sleep_for(kPause);
   }
 }
 

@@ -25,7 +25,7 @@ struct StoreAddress {
 };
 
 // A rank's connection to rank 0's store; on rank 0 it owns the server too. Any thread may use it;
-// a request of one thread makes the others wait, at most half a second.
+// a request of one thread makes the others wait, at most a tenth of a second.
 class TcpStore : public Store {
  public:
   // Returns when rank 0's store has accepted this rank. That everybody is there is for Gather.

@@ -78,6 +78,10 @@ void SetOut(Options* options, DataType type, void* out, size_t count) {
   }
 }
 
+int ChosenAlgorithm(const Call& call) {
+  return call.config.algorithm == kKeep ? kOptionsRing : call.config.algorithm;
+}
+
 // Gloo ends the process when a message is larger than what is expected under its number. With the
 // size as part of the number, ranks that disagree never meet: the call ends at its limit, and the
 // error says where each of them was.
@@ -298,6 +302,12 @@ Status GlooCommunicator::AllReduce(const Call& call, Deadline deadline) {
   if (parts == 1) {
     status = AllReducePart(call, 0, deadline);
   } else {
+    // In order, on this thread: if several connected at once, the ranks could wait for each other's
+    // first one in different orders.
+    for (size_t part = 0; part < parts; ++part) {
+      const Result<Line*> line = AllReduceLine(call, static_cast<int>(part), deadline);
+      if (!line.ok()) return line.status();
+    }
     status = lanes_.Run(parts, [&](size_t part) {
       Call piece = call;
       const size_t begin = call.count * part / parts;
@@ -311,10 +321,15 @@ Status GlooCommunicator::AllReduce(const Call& call, Deadline deadline) {
   return status;
 }
 
-Status GlooCommunicator::AllReducePart(const Call& call, int part, Deadline deadline) {
-  const int algorithm = call.config.algorithm == kKeep ? kOptionsRing : call.config.algorithm;
+Result<GlooCommunicator::Line*> GlooCommunicator::AllReduceLine(const Call& call, int part,
+                                                                Deadline deadline) {
   const auto wait = static_cast<GlooWait>(std::max(0, call.config.protocol));
-  const Result<Line*> line = LineFor({algorithm, wait, part}, deadline);
+  return LineFor({ChosenAlgorithm(call), wait, part}, deadline);
+}
+
+Status GlooCommunicator::AllReducePart(const Call& call, int part, Deadline deadline) {
+  const int algorithm = ChosenAlgorithm(call);
+  const Result<Line*> line = AllReduceLine(call, part, deadline);
   if (!line.ok()) return line.status();
   if (algorithm != kOptionsRing && algorithm != kOptionsBcube) {
     const GlooPlans::Kind kind{call.operation, algorithm, call.type, call.reduce, call.count};

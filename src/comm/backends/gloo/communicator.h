@@ -56,6 +56,7 @@ class GlooCommunicator : public Communicator {
   Status RunNow(const Call& call, Deadline deadline);
   Status RunAlone(const Call& call);
   Status AllReduce(const Call& call, Deadline deadline);
+  Result<Line*> AllReduceLine(const Call& call, int part, Deadline deadline);
   Status AllReducePart(const Call& call, int part, Deadline deadline);
   Status OtherCollective(const Call& call, Line* line, std::chrono::milliseconds limit);
   Status ReduceToRoot(const Call& call, Line* line, std::chrono::milliseconds limit);
