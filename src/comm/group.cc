@@ -5,11 +5,12 @@ namespace diapason {
 
 Work::Work(std::unique_ptr<comm::WorkState> state) : state_(std::move(state)) {}
 Work::Work(Work&&) noexcept = default;
-Work& Work::operator=(Work&&) noexcept = default;  // NOLINT: nothing leaks, the pointer is owned
+Work& Work::operator=(Work&&) noexcept = default;
 Work::~Work() = default;
 
 Status Work::Wait(std::chrono::milliseconds limit) {
-  return state_ != nullptr ? state_->Wait(limit) : Invalid("this Work was moved away");
+  if (state_ == nullptr) return Invalid("this Work was moved away");
+  return state_->Wait(limit);
 }
 
 bool Work::Done() { return state_ == nullptr || state_->Done(); }

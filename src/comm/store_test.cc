@@ -240,7 +240,8 @@ TEST(Frame, ADamagedFrameIsNoFrame) {
   EXPECT_TRUE(reader.ok());
   EXPECT_EQ(reader.Number(), 0U);
   EXPECT_FALSE(reader.ok());
-  FrameReader many(FrameWriter(FrameKind::kSet).Number(UINT64_MAX).Take().substr(5));
+  const std::string countless = FrameWriter(FrameKind::kSet).Number(UINT64_MAX).Take().substr(5);
+  FrameReader many(countless);
   EXPECT_TRUE(many.Ranks(10).empty());
   EXPECT_FALSE(many.ok());
 }

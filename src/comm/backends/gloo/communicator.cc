@@ -192,7 +192,7 @@ Status GlooCommunicator::CanRun(const Call& call) const {
       std::find(protocols.begin(), protocols.end(), config.protocol) == protocols.end()) {
     return Invalid(Format("Gloo has no protocol number %d", config.protocol));
   }
-  if (config.algorithm == kBcube && (size() & (size() - 1)) != 0) {
+  if (config.algorithm == kBcube && !PowerOfTwo()) {
     return Unavailable(
         "Gloo's bcube computes wrong results unless the number of ranks is a power of two");
   }
@@ -275,16 +275,8 @@ Status GlooCommunicator::RunNow(const Call& call, Deadline deadline) {
   switch (call.operation) {
     case Operation::kAllReduce:
       return AllReduce(call, deadline);
-    case Operation::kReduceScatter: {
-      const Result<Line*> line = LineFor({kReduceScatters, GlooWait::kAsync, 0}, deadline);
-      if (!line.ok()) return line.status();
-      const GlooPlans::Kind kind{call.operation, kHalvingDoubling, call.type, call.reduce,
-                                 call.count * static_cast<size_t>(size())};
-      const Status status =
-          line.value()->plans.Run(line.value()->mesh, kind, call.in, call.out, call.count);
-      if (status.ok()) Finish(call.type, call.reduce, call.out, call.count, size());
-      return status;
-    }
+    case Operation::kReduceScatter:
+      return ReduceScatter(call, deadline);
     default:
       break;
   }
@@ -294,6 +286,35 @@ Status GlooCommunicator::RunNow(const Call& call, Deadline deadline) {
     return ReduceToRoot(call, line.value(), Left(deadline));
   }
   return OtherCollective(call, line.value(), Left(deadline));
+}
+
+Status GlooCommunicator::ReduceScatter(const Call& call, Deadline deadline) {
+  if (PowerOfTwo()) {
+    const Result<Line*> line = LineFor({kReduceScatters, GlooWait::kAsync, 0}, deadline);
+    if (!line.ok()) return line.status();
+    const GlooPlans::Kind kind{call.operation, kHalvingDoubling, call.type, call.reduce,
+                               call.count * static_cast<size_t>(size())};
+    const Status status =
+        line.value()->plans.Run(line.value()->mesh, kind, call.in, call.out, call.count);
+    if (status.ok()) Finish(call.type, call.reduce, call.out, call.count, size());
+    return status;
+  }
+  // Gloo's own gives wrong results for some counts then. Every rank gets the parts that are meant
+  // for it and adds them up, in rank order: as many bytes on the way as any algorithm needs.
+  const size_t part = call.count * SizeOf(call.type);
+  std::vector<std::byte> parts(part * static_cast<size_t>(size()));
+  Call exchange = AllToAllCall(call.in, parts.data(), call.count, call.type);
+  const Result<Line*> line = LineFor({kOthers, GlooWait::kAsync, 0}, deadline);
+  if (!line.ok()) return line.status();
+  const Status status = OtherCollective(exchange, line.value(), Left(deadline));
+  if (!status.ok()) return status;
+  std::memcpy(call.out, parts.data(), part);
+  for (int rank = 1; rank < size(); ++rank) {
+    Accumulate(call.type, call.reduce, call.out, parts.data() + part * static_cast<size_t>(rank),
+               call.count);
+  }
+  Finish(call.type, call.reduce, call.out, call.count, size());
+  return {};
 }
 
 Status GlooCommunicator::AllReduce(const Call& call, Deadline deadline) {

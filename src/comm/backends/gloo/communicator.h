@@ -51,11 +51,13 @@ class GlooCommunicator : public Communicator {
                    std::shared_ptr<gloo::transport::Device> device,
                    std::chrono::milliseconds timeout);
   int size() const { return static_cast<int>(members_.size()); }
+  bool PowerOfTwo() const { return (size() & (size() - 1)) == 0; }
   // Connects on first use, which all ranks reach in the same call.
   Result<Line*> LineFor(const Purpose& purpose, Deadline deadline);
   Status RunNow(const Call& call, Deadline deadline);
   Status RunAlone(const Call& call);
   Status AllReduce(const Call& call, Deadline deadline);
+  Status ReduceScatter(const Call& call, Deadline deadline);
   Result<Line*> AllReduceLine(const Call& call, int part, Deadline deadline);
   Status AllReducePart(const Call& call, int part, Deadline deadline);
   Status OtherCollective(const Call& call, Line* line, std::chrono::milliseconds limit);
