@@ -172,6 +172,8 @@ void SlowCalls(Session& session) {
   session.Fine(group.Barrier(), "barrier");
   group.ResetStatistics();
   session.TakeLog();
+  // At most one line a second: whatever was slow before has had its own.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   if (late && group.simulated()) session.Fine(group.SimulateCompute(0.5), "compute");
   if (late && !group.simulated()) std::this_thread::sleep_for(std::chrono::milliseconds(500));
   RunOne(session, group, {Operation::kAllReduce, DataType::kF32, ReduceOp::kSum, 1024});
