@@ -1,7 +1,10 @@
 #pragma once
 
+#include <optional>
+
 #include "base/status.h"
 #include "diapason/comm.h"
+#include "domain/vocabulary.h"
 
 namespace diapason::comm {
 
@@ -15,6 +18,29 @@ inline bool HasPeer(Operation operation) {
 inline bool Reduces(Operation operation) {
   return operation == Operation::kAllReduce || operation == Operation::kReduce ||
          operation == Operation::kReduceScatter;
+}
+
+// The word policies and tuners have for an operation; send, recv and barrier are no collectives.
+inline std::optional<Collective> CollectiveOf(Operation operation) {
+  switch (operation) {
+    case Operation::kAllReduce:
+      return Collective::kAllReduce;
+    case Operation::kBroadcast:
+      return Collective::kBroadcast;
+    case Operation::kReduce:
+      return Collective::kReduce;
+    case Operation::kAllGather:
+      return Collective::kAllGather;
+    case Operation::kReduceScatter:
+      return Collective::kReduceScatter;
+    case Operation::kAllToAll:
+      return Collective::kAllToAll;
+    case Operation::kSend:
+    case Operation::kRecv:
+    case Operation::kBarrier:
+      break;
+  }
+  return std::nullopt;
 }
 
 // Whether a call makes sense for rank `rank` of `ranks`, whatever the backend: roots that exist,

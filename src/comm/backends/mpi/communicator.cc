@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "comm/check.h"
 #include "comm/reduce.h"
 
 namespace diapason::comm {
@@ -17,32 +18,6 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr int kPairTag = 77;
-
-// Which of the tuned collectives a call is; send, recv and barrier are none.
-bool IsTuned(Operation operation, Collective* collective) {
-  switch (operation) {
-    case Operation::kAllReduce:
-      *collective = Collective::kAllReduce;
-      return true;
-    case Operation::kBroadcast:
-      *collective = Collective::kBroadcast;
-      return true;
-    case Operation::kReduce:
-      *collective = Collective::kReduce;
-      return true;
-    case Operation::kAllGather:
-      *collective = Collective::kAllGather;
-      return true;
-    case Operation::kReduceScatter:
-      *collective = Collective::kReduceScatter;
-      return true;
-    case Operation::kAllToAll:
-      *collective = Collective::kAllToAll;
-      return true;
-    default:
-      return false;
-  }
-}
 
 const void* OwnPart(const void* data, const Call& call, int rank) {
   return static_cast<const std::byte*>(data) +
@@ -183,18 +158,18 @@ Status MpiCommunicator::CanRun(const Call& call) const {
     return Unavailable("MPI takes at most 2147483647 elements, counted over all ranks");
   }
   if (call.config.IsDefault()) return {};
-  Collective collective{};
-  if (!IsTuned(call.operation, &collective)) {
+  const std::optional<Collective> collective = CollectiveOf(call.operation);
+  if (!collective.has_value()) {
     return Unavailable(Format("Open MPI offers no choice for %s", OperationName(call.operation)));
   }
-  return copies_.Knows(collective, call.config);
+  return copies_.Knows(*collective, call.config);
 }
 
 Status MpiCommunicator::Run(const Call& call, Deadline /*deadline*/) {
   if (call.config.IsDefault()) return RunBlocking(call, communicator_);
-  Collective collective{};
-  if (!IsTuned(call.operation, &collective)) return Internal("not a tuned collective");
-  const Result<MPI_Comm> copy = copies_.For(collective, call.config);
+  const std::optional<Collective> collective = CollectiveOf(call.operation);
+  if (!collective.has_value()) return Internal("not a tuned collective");
+  const Result<MPI_Comm> copy = copies_.For(*collective, call.config);
   if (!copy.ok()) return copy.status();
   return RunBlocking(call, copy.value());
 }

@@ -8,6 +8,7 @@
 
 #include "base/own_files.h"
 #include "base/text.h"
+#include "comm/check.h"
 #include "comm/gpu/symbols.h"
 #include "domain/decision.h"
 
@@ -17,31 +18,16 @@ namespace {
 constexpr char kPluginFile[] = "libnccl-tuner-diapason.so";
 constexpr char kPluginVariable[] = "NCCL_TUNER_PLUGIN";
 
+// A tuner is never asked about an all_to_all: NCCL makes it of sends and receives.
+std::optional<Collective> AskedCollective(Operation operation) {
+  const std::optional<Collective> collective = CollectiveOf(operation);
+  return collective == Collective::kAllToAll ? std::nullopt : collective;
+}
+
 // One pin at a time in the process; see diapason.h.
 std::timed_mutex& OnePin() {
   static std::timed_mutex mutex;
   return mutex;
-}
-
-std::optional<Collective> CollectiveOf(Operation operation) {
-  switch (operation) {
-    case Operation::kAllReduce:
-      return Collective::kAllReduce;
-    case Operation::kBroadcast:
-      return Collective::kBroadcast;
-    case Operation::kReduce:
-      return Collective::kReduce;
-    case Operation::kAllGather:
-      return Collective::kAllGather;
-    case Operation::kReduceScatter:
-      return Collective::kReduceScatter;
-    case Operation::kAllToAll:
-    case Operation::kSend:
-    case Operation::kRecv:
-    case Operation::kBarrier:
-      break;
-  }
-  return std::nullopt;
 }
 
 // Whether some pair exists among those that the configuration leaves open.
@@ -94,7 +80,7 @@ Pin Pin::Find(const NcclApi& api) {
 }
 
 Status Pin::CanUse(Operation operation, const Config& config, int ranks) const {
-  const std::optional<Collective> collective = CollectiveOf(operation);
+  const std::optional<Collective> collective = AskedCollective(operation);
   if (!collective.has_value()) {
     return Unavailable(Format("%s lets nobody choose how it runs %s", api_->title.c_str(),
                               OperationName(operation)));

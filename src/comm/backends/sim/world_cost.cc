@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "comm/backends/sim/world.h"
+#include "comm/check.h"
 
 namespace diapason::comm::sim {
 namespace {
@@ -14,28 +15,6 @@ namespace {
 // Streams of random numbers beside the worlds' own.
 constexpr uint64_t kWhoIsSlow = 1;
 constexpr uint64_t kSlowNow = 2;
-
-std::optional<Collective> CollectiveOf(Operation operation) {
-  switch (operation) {
-    case Operation::kAllReduce:
-      return Collective::kAllReduce;
-    case Operation::kBroadcast:
-      return Collective::kBroadcast;
-    case Operation::kReduce:
-      return Collective::kReduce;
-    case Operation::kAllGather:
-      return Collective::kAllGather;
-    case Operation::kReduceScatter:
-      return Collective::kReduceScatter;
-    case Operation::kAllToAll:
-      return Collective::kAllToAll;
-    case Operation::kSend:
-    case Operation::kRecv:
-    case Operation::kBarrier:
-      break;
-  }
-  return std::nullopt;
-}
 
 // The size as the library counts it. False: it does not fit into 64 bits.
 bool TotalBytes(const Call& call, int ranks, uint64_t* bytes) {
