@@ -124,5 +124,17 @@ TEST(StatsTest, QuantilesAndInterval) {
   EXPECT_NEAR(interval.high - interval.low, 20, 3);
 }
 
+TEST(UnitsTest, TimesHaveAUnit) {
+  EXPECT_DOUBLE_EQ(ParseSeconds("250us").value(), 250e-6);
+  EXPECT_DOUBLE_EQ(ParseSeconds("5 ms").value(), 5e-3);
+  EXPECT_DOUBLE_EQ(ParseSeconds("1.5s").value(), 1.5);
+  EXPECT_DOUBLE_EQ(ParseSeconds("5m").value(), 300);
+  EXPECT_DOUBLE_EQ(ParseSeconds("2H").value(), 7200);
+  for (const char* bad :
+       {"", "5", "ms", "-1s", "0s", "1e3s", "1..5s", "5 parsecs", "nan s", "99999999999h"}) {
+    EXPECT_FALSE(ParseSeconds(bad).ok()) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace diapason

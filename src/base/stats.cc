@@ -16,6 +16,20 @@ double Quantile(std::vector<double> samples, double share) {
   return samples[below] + (samples[above] - samples[below]) * (position - double(below));
 }
 
+double LowerMedian(std::vector<double> samples) {
+  assert(!samples.empty());
+  const auto middle = samples.begin() + static_cast<ptrdiff_t>((samples.size() - 1) / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+double Mean(const std::vector<double>& samples) {
+  assert(!samples.empty());
+  double sum = 0;
+  for (const double sample : samples) sum += sample;
+  return sum / static_cast<double>(samples.size());
+}
+
 Interval MedianInterval95(std::vector<double> samples) {
   assert(!samples.empty());
   std::sort(samples.begin(), samples.end());

@@ -11,6 +11,14 @@ namespace diapason {
 double Quantile(std::vector<double> samples, double share);
 inline double Median(std::vector<double> samples) { return Quantile(std::move(samples), 0.5); }
 
+// The median, or the lower one of the two samples in the middle: what stands for times of which the
+// slow ones were disturbed.
+// REQUIRES: samples is not empty.
+double LowerMedian(std::vector<double> samples);
+
+// REQUIRES: samples is not empty.
+double Mean(const std::vector<double>& samples);
+
 // A distribution-free interval for the median (order statistics, normal approximation of the
 // binomial), at 95 %.
 struct Interval {

@@ -2,18 +2,18 @@
 
 // toml++ 3.3 takes things for granted that a damaged file does not keep: its assertions are part of
 // how we refuse one, in every kind of build. Nobody else may include toml++ otherwise.
-namespace diapason::comm::sim {
+namespace diapason::tomlfile {
 struct DamagedToml {};
 constexpr void ExpectOfToml(bool condition) {
   if (!condition) throw DamagedToml();
 }
-}  // namespace diapason::comm::sim
+}  // namespace diapason::tomlfile
 #ifdef NDEBUG
 #undef NDEBUG
 #define DIAPASON_WITHOUT_ASSERTIONS
 #endif
 #define TOML_EXCEPTIONS 1
-#define TOML_ASSERT(condition) ::diapason::comm::sim::ExpectOfToml(static_cast<bool>(condition))
+#define TOML_ASSERT(condition) ::diapason::tomlfile::ExpectOfToml(static_cast<bool>(condition))
 #include <toml++/toml.h>
 #ifdef DIAPASON_WITHOUT_ASSERTIONS
 #define NDEBUG
@@ -31,9 +31,9 @@ constexpr void ExpectOfToml(bool condition) {
 #include "base/text.h"
 #include "base/units.h"
 
-namespace diapason::comm::sim {
+namespace diapason::tomlfile {
 
-// The work of one ParseCluster call. The first error counts; what follows it is not looked at.
+// The reading of one file. The first error counts; what follows it is not looked at.
 class Reader {
  public:
   explicit Reader(std::string name) : name_(std::move(name)) {}
@@ -249,4 +249,4 @@ class Section {
   std::vector<const char*> required_;
 };
 
-}  // namespace diapason::comm::sim
+}  // namespace diapason::tomlfile

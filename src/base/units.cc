@@ -1,6 +1,8 @@
 #include "base/units.h"
 
 #include <array>
+#include <cstdlib>
+#include <utility>
 
 #include "base/text.h"
 
@@ -134,6 +136,24 @@ Result<std::vector<uint64_t>> ParseSizes(std::string_view text) {
     if (sizes.size() > kMostSizes) return Invalid("more than 4096 sizes");
   }
   return sizes;
+}
+
+Result<double> ParseSeconds(std::string_view text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
+  constexpr double kLongest = 1e9;
+  const std::string_view trimmed = Trim(text);
+  const size_t end = trimmed.find_first_not_of("0123456789.");
+  const std::string number(trimmed.substr(0, end));
+  const std::string unit =
+      ToLower(Trim(end == std::string_view::npos ? std::string_view() : trimmed.substr(end)));
+  char* rest = nullptr;
+  const double value = std::strtod(number.c_str(), &rest);
+  for (const auto& [name, factor] : kUnits) {
+    if (name != unit || number.empty() || *rest != '\0') continue;
+    if (value > 0 && value * factor <= kLongest) return value * factor;
+  }
+  return Invalid("'" + std::string(text) + "' is no time such as 250us, 5ms, 90s, 5m or 1h");
 }
 
 }  // namespace diapason

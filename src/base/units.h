@@ -21,4 +21,7 @@ std::string FormatBytes(uint64_t bytes);
 // "1M:8M:+1M" (in steps), or a mix of both. At most 4096 of them.
 Result<std::vector<uint64_t>> ParseSizes(std::string_view text);
 
+// A time as people write it: "250us", "5ms", "1.5s", "5m" or "5min", "1h". More than zero.
+Result<double> ParseSeconds(std::string_view text);
+
 }  // namespace diapason

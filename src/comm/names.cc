@@ -7,6 +7,9 @@ namespace diapason {
 namespace {
 
 constexpr std::array<const char*, 8> kTypes{"f32", "f64", "f16", "bf16", "i8", "u8", "i32", "i64"};
+// As nccl-tests has them; read, never printed.
+constexpr std::array<const char*, 8> kOtherTypes{"float", "double", "half",  "bfloat16",
+                                                 "int8",  "uint8",  "int32", "int64"};
 constexpr std::array<const char*, 5> kReductions{"sum", "prod", "min", "max", "avg"};
 constexpr std::array<const char*, kOperationCount> kOperations{
     "all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter",
@@ -30,6 +33,8 @@ const char* OperationName(Operation operation) {
 }
 
 Result<DataType> ParseDataType(const std::string& name) {
+  const Result<DataType> other = Parse<DataType>("data type", name, kOtherTypes);
+  if (other.ok()) return other;
   return Parse<DataType>("data type", name, kTypes);
 }
 Result<ReduceOp> ParseReduceOp(const std::string& name) {

@@ -2,6 +2,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "comm/check.h"
+#include "domain/bandwidth.h"
 
 namespace diapason::comm {
 namespace {
@@ -33,17 +35,8 @@ uint64_t CallBytes(const Call& call, int ranks) {
 }
 
 double BusFactor(Operation operation, int ranks) {
-  const double n = ranks;
-  switch (operation) {
-    case Operation::kAllReduce:
-      return 2 * (n - 1) / n;
-    case Operation::kAllGather:
-    case Operation::kReduceScatter:
-    case Operation::kAllToAll:
-      return (n - 1) / n;
-    default:
-      return 1;
-  }
+  const std::optional<Collective> collective = CollectiveOf(operation);
+  return collective.has_value() ? diapason::BusFactor(*collective, ranks) : 1;
 }
 
 std::string CallText(const Call& call, uint64_t number, int ranks) {

@@ -86,4 +86,20 @@ std::string AmdArchitecture(const std::string& root) {
   return models.empty() ? "" : models.front();
 }
 
+std::string DriverVersion(const std::string& root) {
+  const Result<std::string> nvidia = ReadFile(root + "/proc/driver/nvidia/version", kSmallFile);
+  if (nvidia.ok()) {
+    // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue ...": the first word that is
+    // numbers and points.
+    for (const std::string_view word : Split(Split(nvidia.value(), '\n')[0], ' ')) {
+      if (word.find('.') != std::string_view::npos &&
+          word.find_first_not_of("0123456789.") == std::string_view::npos) {
+        return std::string(word);
+      }
+    }
+  }
+  const Result<std::string> amd = ReadFile(root + "/sys/module/amdgpu/version", kSmallFile);
+  return amd.ok() ? std::string(Trim(amd.value())) : "";
+}
+
 }  // namespace diapason

@@ -14,4 +14,7 @@ std::string MachineFingerprint(const std::string& root = "/");
 // differ.
 std::string AmdArchitecture(const std::string& root = "/");
 
+// The version of the GPU's kernel driver, such as "550.54.15"; empty where none tells.
+std::string DriverVersion(const std::string& root = "/");
+
 }  // namespace diapason

@@ -1,11 +1,15 @@
 // The strict reader of cluster files: every key is known, every number bounded, every error placed.
 #include "base/encoding.h"
 #include "base/text.h"
+#include "base/toml_section.h"
 #include "comm/backends/sim/cluster.h"
-#include "comm/backends/sim/toml_section.h"
 
 namespace diapason::comm::sim {
 namespace {
+
+using tomlfile::DamagedToml;
+using tomlfile::Reader;
+using tomlfile::Section;
 
 constexpr double kMostMicros = 1e9;
 constexpr double kMostGbps = 1e6;

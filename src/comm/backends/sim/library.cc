@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "domain/bandwidth.h"
 #include "domain/decision.h"
 
 namespace diapason::comm::sim {
@@ -233,13 +234,7 @@ std::vector<Config> Configurations(const Cluster& cluster, const Layout& layout,
 
 double BusBandwidth(Collective collective, int ranks, uint64_t bytes, double seconds) {
   if (!(seconds > 0)) return 0;
-  double share = 1;
-  if (collective == Collective::kAllReduce) {
-    share = 2.0 * (ranks - 1) / ranks;
-  } else if (collective != Collective::kBroadcast && collective != Collective::kReduce) {
-    share = static_cast<double>(ranks - 1) / ranks;
-  }
-  return static_cast<double>(bytes) * share / seconds;
+  return static_cast<double>(bytes) * BusFactor(collective, ranks) / seconds;
 }
 
 }  // namespace diapason::comm::sim
