@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "base/text.h"
+#include "comm/gpu/compute_kernel.h"
 #include "comm/gpu/convert_ptx.h"
 #include "comm/gpu/cuda_driver.h"
 #include "comm/gpu/runtime.h"
@@ -42,6 +43,7 @@ class CudaRuntime : public Runtime {
   Result<void*> CreateStream() override;
   void DestroyStream(void* stream) override { driver_.StreamDestroy(stream); }
   Status FollowDefault(void* stream, void* event) override;
+  Status WaitForEvent(void* stream, void* event) override;
   bool IsCapturing(void* stream) const override;
   Status Copy(void* out, const void* in, size_t bytes, void* stream) override;
   Status CallHost(void (*function)(void*), void* argument, void* stream) override;
@@ -55,6 +57,7 @@ class CudaRuntime : public Runtime {
   bool Converts() const override { return true; }
   Status Convert(void* out, DataType out_type, const void* in, DataType in_type, size_t count,
                  void* stream) override;
+  Status Compute(uint32_t rounds, void* stream) override;
 
  private:
   struct Device {
@@ -63,16 +66,23 @@ class CudaRuntime : public Runtime {
   };
   // In the order of kKernelNames below.
   using Kernels = std::array<void*, 4>;
+  struct ComputeKernel {
+    void* context = nullptr;
+    void* function = nullptr;
+    unsigned blocks = 0;
+  };
 
   Status Check(CudaDriver::Result result, const char* call) const;
   Result<void*> ContextOf(int device);
   CudaDriver::Result Attribute(void* value, int attribute, const void* pointer) const;
   Result<Kernels> KernelsOf(void* context);
+  Result<ComputeKernel> ComputeKernelOf(void* context);
 
   CudaDriver driver_;
   std::mutex mutex_;
   std::vector<Device> devices_;
   std::vector<std::pair<void*, Kernels>> kernels_;
+  std::vector<ComputeKernel> compute_kernels_;
 };
 
 constexpr std::array<const char*, 4> kKernelNames = {"f32_to_bf16", "bf16_to_f32", "f32_to_f16",
@@ -240,6 +250,10 @@ Status CudaRuntime::FollowDefault(void* stream, void* event) {
   return Check(driver_.StreamWaitEvent(stream, event, 0), "cuStreamWaitEvent");
 }
 
+Status CudaRuntime::WaitForEvent(void* stream, void* event) {
+  return Check(driver_.StreamWaitEvent(stream, event, 0), "cuStreamWaitEvent");
+}
+
 bool CudaRuntime::IsCapturing(void* stream) const {
   int state = CudaDriver::kCaptureNone;
   return driver_.StreamIsCapturing(stream, &state) == CudaDriver::kSuccess &&
@@ -317,6 +331,44 @@ Status CudaRuntime::Convert(void* out, DataType out_type, const void* in, DataTy
   return Check(driver_.LaunchKernel(kernels.value()[kernel],
                                     static_cast<unsigned>(std::min(blocks, kMostBlocks)), 1, 1,
                                     kThreadsPerBlock, 1, 1, 0, stream, arguments, nullptr),
+               "cuLaunchKernel");
+}
+
+Result<CudaRuntime::ComputeKernel> CudaRuntime::ComputeKernelOf(void* context) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const ComputeKernel& known : compute_kernels_) {
+    if (known.context == context) return known;
+  }
+  const auto device = std::find_if(devices_.begin(), devices_.end(), [&](const Device& one) {
+    return one.context != nullptr && one.context == context;
+  });
+  if (device == devices_.end()) return Invalid("no GPU is bound: there is none to compute on");
+  ComputeKernel kernel;
+  kernel.context = context;
+  int multiprocessors = 0;
+  Status status = Check(driver_.DeviceGetAttribute(
+                            &multiprocessors, CudaDriver::kDeviceMultiprocessors, device->handle),
+                        "cuDeviceGetAttribute");
+  if (!status.ok()) return status;
+  kernel.blocks = kComputeBlocks * static_cast<unsigned>(std::max(1, multiprocessors));
+  const RelaxedCapture relaxed(driver_);
+  void* module = nullptr;
+  status = Check(driver_.ModuleLoadData(&module, ComputePtx()), "cuModuleLoadData");
+  if (status.ok()) {
+    status = Check(driver_.ModuleGetFunction(&kernel.function, module, kComputeKernel),
+                   "cuModuleGetFunction");
+  }
+  if (!status.ok()) return status.WithContext("the compute kernel");
+  compute_kernels_.push_back(kernel);
+  return kernel;
+}
+
+Status CudaRuntime::Compute(uint32_t rounds, void* stream) {
+  const Result<ComputeKernel> kernel = ComputeKernelOf(Current());
+  if (!kernel.ok()) return kernel.status();
+  void* arguments[] = {&rounds};
+  return Check(driver_.LaunchKernel(kernel.value().function, kernel.value().blocks, 1, 1,
+                                    kComputeThreads, 1, 1, 0, stream, arguments, nullptr),
                "cuLaunchKernel");
 }
 

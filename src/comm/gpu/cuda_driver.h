@@ -28,6 +28,7 @@ struct CudaDriver {
   static constexpr unsigned kNonBlockingStream = 1;
   static constexpr int kCaptureNone = 0;
   static constexpr int kCaptureModeRelaxed = 2;
+  static constexpr int kDeviceMultiprocessors = 16;
 
   Result (*Init)(unsigned);
   Result (*GetErrorName)(Result, const char**);
@@ -36,6 +37,7 @@ struct CudaDriver {
   Result (*DeviceGet)(Device*, int);
   Result (*DeviceGetName)(char*, int, Device);
   Result (*DeviceGetUuid)(Uuid*, Device);
+  Result (*DeviceGetAttribute)(int*, int, Device);
   Result (*DevicePrimaryCtxRetain)(void**, Device);
   Result (*DevicePrimaryCtxGetState)(Device, unsigned*, int*);
   Result (*CtxGetCurrent)(void**);
@@ -72,6 +74,7 @@ struct CudaDriver {
     symbols.Find("cuDeviceGet", &DeviceGet);
     symbols.Find("cuDeviceGetName", &DeviceGetName);
     symbols.Find("cuDeviceGetUuid", &DeviceGetUuid);
+    symbols.Find("cuDeviceGetAttribute", &DeviceGetAttribute);
     symbols.Find("cuDevicePrimaryCtxRetain", &DevicePrimaryCtxRetain);
     symbols.Find("cuDevicePrimaryCtxGetState", &DevicePrimaryCtxGetState);
     symbols.Find("cuCtxGetCurrent", &CtxGetCurrent);

@@ -1,9 +1,14 @@
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <mutex>
+#include <vector>
 
 #include "base/text.h"
+#include "comm/gpu/compute_kernel.h"
+#include "comm/gpu/hip_compiler.h"
 #include "comm/gpu/runtime.h"
 #include "comm/gpu/symbols.h"
 
@@ -21,6 +26,7 @@ struct HipApi {
   static constexpr unsigned kNonBlockingStream = 1;
   static constexpr int kCaptureNone = 0;
   static constexpr int kCaptureModeRelaxed = 2;
+  static constexpr int kDeviceMultiprocessors = 63;  // since ROCm 5
   // ROCm 6 gave the kinds of memory new numbers.
   static constexpr int kFirstRenumberedVersion = 60000000;
 
@@ -30,6 +36,7 @@ struct HipApi {
   Error (*GetDeviceCount)(int*);
   Error (*DeviceGetName)(char*, int, int);
   Error (*DeviceGetPCIBusId)(char*, int, int);
+  Error (*DeviceGetAttribute)(int*, int, int);
   Error (*SetDevice)(int);
   Error (*GetDevice)(int*);
   Error (*GetLastError)();
@@ -50,6 +57,10 @@ struct HipApi {
   Error (*EventQuery)(void*);
   Error (*EventElapsedTime)(float*, void*, void*);
   Error (*LaunchHostFunc)(void*, void (*)(void*), void*);
+  Error (*ModuleLoadData)(void**, const void*);
+  Error (*ModuleGetFunction)(void**, void*, const char*);
+  Error (*ModuleLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                              unsigned, void*, void**, void**);
 
   // The name of a function the library does not have, or "".
   std::string Load(void* library) {
@@ -60,6 +71,7 @@ struct HipApi {
     symbols.Find("hipGetDeviceCount", &GetDeviceCount);
     symbols.Find("hipDeviceGetName", &DeviceGetName);
     symbols.Find("hipDeviceGetPCIBusId", &DeviceGetPCIBusId);
+    symbols.Find("hipDeviceGetAttribute", &DeviceGetAttribute);
     symbols.Find("hipSetDevice", &SetDevice);
     symbols.Find("hipGetDevice", &GetDevice);
     symbols.Find("hipGetLastError", &GetLastError);
@@ -80,6 +92,9 @@ struct HipApi {
     symbols.Find("hipEventQuery", &EventQuery);
     symbols.Find("hipEventElapsedTime", &EventElapsedTime);
     symbols.Find("hipLaunchHostFunc", &LaunchHostFunc);
+    symbols.Find("hipModuleLoadData", &ModuleLoadData);
+    symbols.Find("hipModuleGetFunction", &ModuleGetFunction);
+    symbols.Find("hipModuleLaunchKernel", &ModuleLaunchKernel);
     return symbols.missing();
   }
 };
@@ -171,6 +186,9 @@ class HipRuntime : public Runtime {
     if (!status.ok()) return status;
     return Check(api_.StreamWaitEvent(stream, event, 0), "hipStreamWaitEvent");
   }
+  Status WaitForEvent(void* stream, void* event) override {
+    return Check(api_.StreamWaitEvent(stream, event, 0), "hipStreamWaitEvent");
+  }
   bool IsCapturing(void* stream) const override {
     int state = HipApi::kCaptureNone;
     return api_.StreamIsCapturing(stream, &state) == HipApi::kSuccess &&
@@ -216,7 +234,22 @@ class HipRuntime : public Runtime {
     return Unavailable("types are not converted on AMD GPUs");
   }
 
+  Status Compute(uint32_t rounds, void* stream) override {
+    const Result<ComputeKernel> kernel = ComputeKernelOfDevice();
+    if (!kernel.ok()) return kernel.status();
+    void* arguments[] = {&rounds};
+    return Check(api_.ModuleLaunchKernel(kernel.value().function, kernel.value().blocks, 1, 1,
+                                         kComputeThreads, 1, 1, 0, stream, arguments, nullptr),
+                 "hipModuleLaunchKernel");
+  }
+
  private:
+  struct ComputeKernel {
+    int device = 0;
+    void* function = nullptr;
+    unsigned blocks = 0;
+  };
+
   // As in cuda.cc: what would spoil a graph that is being recorded.
   class RelaxedCapture {
    public:
@@ -232,6 +265,35 @@ class HipRuntime : public Runtime {
     int mode_ = HipApi::kCaptureModeRelaxed;
   };
 
+  // Compiled for the bound device at its first use.
+  Result<ComputeKernel> ComputeKernelOfDevice() {
+    ComputeKernel kernel;
+    Status status = Check(api_.GetDevice(&kernel.device), "hipGetDevice");
+    if (!status.ok()) return status;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const ComputeKernel& known : compute_kernels_) {
+      if (known.device == kernel.device) return known;
+    }
+    int multiprocessors = 0;
+    status = Check(
+        api_.DeviceGetAttribute(&multiprocessors, HipApi::kDeviceMultiprocessors, kernel.device),
+        "hipDeviceGetAttribute");
+    if (!status.ok()) return status;
+    kernel.blocks = kComputeBlocks * static_cast<unsigned>(std::max(1, multiprocessors));
+    const Result<std::string> code = CompileHip(ComputeHip(), "diapason_compute.hip");
+    if (!code.ok()) return code.status().WithContext("the compute kernel");
+    const RelaxedCapture relaxed(api_);
+    void* module = nullptr;
+    status = Check(api_.ModuleLoadData(&module, code.value().data()), "hipModuleLoadData");
+    if (status.ok()) {
+      status = Check(api_.ModuleGetFunction(&kernel.function, module, kComputeKernel),
+                     "hipModuleGetFunction");
+    }
+    if (!status.ok()) return status.WithContext("the compute kernel");
+    compute_kernels_.push_back(kernel);
+    return kernel;
+  }
+
   Status Check(HipApi::Error error, const char* call) const {
     if (error == HipApi::kSuccess) return Status();
     return Internal(Format("%s: %s", call, api_.GetErrorString(error)));
@@ -240,6 +302,8 @@ class HipRuntime : public Runtime {
   HipApi api_;
   int devices_ = 0;
   int version_ = 0;
+  std::mutex mutex_;
+  std::vector<ComputeKernel> compute_kernels_;
 };
 
 Result<Runtime*> Open() {

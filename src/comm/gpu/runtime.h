@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ class Runtime {
   // What is put into the stream from now on begins after what is in the default stream: there most
   // programs work, and even a copy that has returned may not have ended.
   virtual Status FollowDefault(void* stream, void* event) = 0;
+  // What is put into the stream from now on begins after what the event was last recorded behind.
+  virtual Status WaitForEvent(void* stream, void* event) = 0;
   // Whether the stream is being recorded into a graph.
   virtual bool IsCapturing(void* stream) const = 0;
   // Any direction, ordered in the stream. Returns at once where the host's side is pinned; with
@@ -62,6 +65,11 @@ class Runtime {
   // f32 -> bf16 or f16 and back, on the device; where the runtime cannot, an error says so.
   virtual Status Convert(void* out, DataType out_type, const void* in, DataType in_type,
                          size_t count, void* stream) = 0;
+
+  // Keeps the bound device's multiprocessors busy with so many rounds of arithmetic, ordered in the
+  // stream; what a round takes is for the caller to measure. The first call compiles the kernel,
+  // which can take a second.
+  virtual Status Compute(uint32_t rounds, void* stream) = 0;
 };
 
 // Binds a device for a scope and gives the thread back what it had: the thread is the user's.

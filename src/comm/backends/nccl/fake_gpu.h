@@ -47,7 +47,8 @@ class FakeGpu : public gpu::Runtime {
   size_t allocated() const { return device_.size() + pinned_.size(); }
   bool capturing = false;
   int follows = 0;
-  std::atomic<int> bound{0};  // threads that are using the device
+  std::vector<uint32_t> rounds;  // of every kernel that computes
+  std::atomic<int> bound{0};     // threads that are using the device
 
   int DeviceCount() const override { return 1; }
   std::string DeviceName(int /*device*/) const override { return "Fake"; }
@@ -75,6 +76,7 @@ class FakeGpu : public gpu::Runtime {
   Result<void*> CreateStream() override { return static_cast<void*>(this); }
   void DestroyStream(void* /*stream*/) override {}
   Status FollowDefault(void* /*stream*/, void* /*event*/) override { return ++follows, Status(); }
+  Status WaitForEvent(void* /*stream*/, void* /*event*/) override { return {}; }
   bool IsCapturing(void* /*stream*/) const override { return capturing; }
   Status Copy(void* out, const void* in, size_t bytes, void* /*stream*/) override {
     Put([=] { std::memcpy(out, in, bytes); });
@@ -100,6 +102,10 @@ class FakeGpu : public gpu::Runtime {
   Status Convert(void* /*out*/, DataType /*out_type*/, const void* /*in*/, DataType /*in_type*/,
                  size_t /*count*/, void* /*stream*/) override {
     return Internal("the fake converts nothing");
+  }
+  Status Compute(uint32_t count, void* /*stream*/) override {
+    rounds.push_back(count);
+    return {};
   }
 
  private:
