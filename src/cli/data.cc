@@ -1,0 +1,243 @@
+#include "cli/data.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "dataset/words.h"
+#include "domain/vocabulary.h"
+
+namespace diapason::cli {
+namespace {
+
+void AddFilter(CLI::App* command, DataFilter* filter) {
+  command->add_option("--collective", filter->collective, "Only this collective");
+  command->add_option("--ranks", filter->ranks, "Only so many ranks")->check(CLI::PositiveNumber);
+  command->add_option("--nodes", filter->nodes, "Only so many nodes")->check(CLI::PositiveNumber);
+  command->add_option("--bytes", filter->bytes, "Only this size: 4M, 512K, 1024");
+  command->add_option("--library", filter->library, "Only this library: nccl, rccl, gloo, openmpi");
+  command->add_option("--kind", filter->kind, "Only collective, or only iteration");
+  command->add_option("--run", filter->run, "Only this run");
+  CLI::Option* simulated = command->add_flag("--simulated", filter->simulated, "Only simulated");
+  command->add_flag("--measured", filter->measured, "Only what was really measured")
+      ->excludes(simulated);
+}
+
+void AddImport(CLI::App* data, Run* run) {
+  auto asked = std::make_shared<DataImport>();
+  CLI::App* command = data->add_subcommand(
+      "import",
+      "Take in logs of nccl-tests and rccl-tests, tables of measurements, reward lines, and what "
+      "`data export --format csv` wrote. What a file is, its content says");
+  command->add_option("FILE", asked->files, "Files to import");
+  command->add_option("--store", asked->store, "The store; made where there is none")->required();
+  command
+      ->add_option("--iterations", asked->iterations,
+                   "A file with one time of an iteration in ms a line; needs --collective, "
+                   "--bytes and --ranks")
+      ->allow_extra_args(false);
+  dataset::ImportOptions& options = asked->options;
+  CLI::Option_group* what = command->add_option_group(
+      "What the files do not say", "Where a file does say it, it has to be the same.");
+  what->add_option("--collective", options.collective, "The collective");
+  what->add_option("--bytes", asked->bytes, "The message size, for --iterations");
+  what->add_option("--ranks", options.ranks, "How many ranks")->check(CLI::PositiveNumber);
+  what->add_option("--nodes", options.nodes, "On how many nodes")->check(CLI::PositiveNumber);
+  what->add_option("--type", options.type, "The data type (default f32)");
+  what->add_option("--algorithm", options.algorithm, "The algorithm that was forced");
+  what->add_option("--protocol", options.protocol, "The protocol that was forced");
+  what->add_option("--channels", options.channels, "The number of channels that was forced")
+      ->check(CLI::Range(0, 1024));
+  what->add_option("--env", options.environment, "NAME=VALUE that was set, once for each")
+      ->allow_extra_args(false);
+  what->add_option("--library", options.library, "nccl, rccl, gloo or openmpi");
+  what->add_option("--library-version", options.library_version, "Its version: 2.28.9");
+  what->add_option("--gpu", options.gpu, "The GPUs of a node: \"8x NVIDIA H100 80GB HBM3\"");
+  what->add_option("--workload", options.workload, "What ran around it, for iterations");
+  what->add_option("--kind", asked->kind, "Of reward lines: iteration (default) or collective");
+  command->callback([asked, run] { *run = [asked] { return RunDataImport(*asked); }; });
+}
+
+void AddExport(CLI::App* data, Run* run) {
+  auto asked = std::make_shared<DataExport>();
+  CLI::App* command = data->add_subcommand("export", "Write samples as a table or as JSON");
+  command->add_option("--store", asked->store, "The store")->required();
+  command
+      ->add_option("--format", asked->format,
+                   "csv: every sample, can be imported again (default). optimized: "
+                   "optimized_metrics.csv, the best configuration of every size. json")
+      ->check(CLI::IsMember({"csv", "optimized", "json"}));
+  command->add_option("--tolerance", asked->tolerance,
+                      "optimized: configurations this near to the best count as good as it, and "
+                      "the one with the fewest channels is taken (default 5%)");
+  command->add_option("-o,--output", asked->output, "The file to write; default standard output");
+  AddFilter(command, &asked->filter);
+  command->callback([asked, run] { *run = [asked] { return RunDataExport(*asked); }; });
+}
+
+void AddShow(CLI::App* data, Run* run) {
+  auto asked = std::make_shared<DataShow>();
+  CLI::App* command = data->add_subcommand(
+      "show", "The runs of a store, and for every size how the configurations compare");
+  command->add_option("STORE", asked->store, "The store")->required();
+  AddFilter(command, &asked->filter);
+  command->add_flag("--all", asked->all, "Every configuration, not only the eight best");
+  command->add_flag("--samples", asked->samples, "Every single sample as well");
+  command->add_flag("--json", asked->json, "Print JSON");
+  command->callback([asked, run] { *run = [asked] { return RunDataShow(*asked); }; });
+}
+
+void AddCheck(CLI::App* data, Run* run) {
+  auto asked = std::make_shared<DataCheck>();
+  CLI::App* command = data->add_subcommand(
+      "check", "Find what should not be trusted; exit status 1 where something is wrong");
+  command->add_option("STORE", asked->store, "The store")->required();
+  AddFilter(command, &asked->filter);
+  command->add_flag("--json", asked->json, "Print JSON");
+  command->callback([asked, run] { *run = [asked] { return RunDataCheck(*asked); }; });
+}
+
+void AddMerge(CLI::App* data, Run* run) {
+  auto asked = std::make_shared<DataMerge>();
+  CLI::App* command = data->add_subcommand(
+      "merge", "Take several stores together; what is there already is not taken twice");
+  command
+      ->add_option("STORE", asked->stores, "The stores; without -o the first takes the others in")
+      ->required();
+  command->add_option("-o,--output", asked->output, "The store that takes all in");
+  command->callback([asked, run] { *run = [asked] { return RunDataMerge(*asked); }; });
+}
+
+Status ToStoreFilter(const DataFilter& asked, dataset::Filter* filter) {
+  filter->run = asked.run;
+  if (!asked.collective.empty()) {
+    const Result<std::string> name = dataset::ParseCollectiveWord(asked.collective);
+    if (!name.ok()) return name.status();
+    filter->collective = name.value();
+  }
+  if (!asked.library.empty()) {
+    const Result<Library> library = ParseLibrary(asked.library);
+    if (!library.ok()) return library.status();
+    filter->library = LibraryName(library.value());
+  }
+  if (asked.ranks > 0) filter->ranks = asked.ranks;
+  if (asked.nodes > 0) filter->nodes = asked.nodes;
+  if (!asked.bytes.empty()) {
+    const Result<uint64_t> bytes = ParseBytes(asked.bytes);
+    if (!bytes.ok()) return bytes.status();
+    filter->bytes = bytes.value();
+  }
+  if (!asked.kind.empty()) {
+    if (asked.kind != "collective" && asked.kind != "iteration") {
+      return Invalid("unknown kind '" + asked.kind + "'" +
+                     Suggestion(asked.kind, {"collective", "iteration"}));
+    }
+    filter->kind = asked.kind == "iteration" ? dataset::Point::Kind::kIteration
+                                             : dataset::Point::Kind::kCollective;
+  }
+  return {};
+}
+
+std::string WhatThereIs(const dataset::Contents& contents) {
+  std::vector<std::string> contexts;
+  for (const dataset::Record& record : contents.records) {
+    const dataset::Point& point = record.sample.point;
+    const std::string text = Format("%s on %d ranks", point.collective.c_str(), point.ranks);
+    if (std::find(contexts.begin(), contexts.end(), text) != contexts.end()) continue;
+    contexts.push_back(text);
+    if (contexts.size() == 8) {
+      contexts.emplace_back("...");
+      break;
+    }
+  }
+  return contexts.empty() ? "the store holds no samples" : "there is " + Join(contexts, ", ");
+}
+
+}  // namespace
+
+Result<dataset::Contents> ReadStore(const std::string& path, const DataFilter& asked) {
+  dataset::Filter filter;
+  if (Status fine = ToStoreFilter(asked, &filter); !fine.ok()) return fine;
+  Result<std::unique_ptr<dataset::Store>> store =
+      dataset::Store::Open(path, dataset::Store::Access::kRead);
+  if (!store.ok()) return store.status();
+  Result<dataset::Contents> read = store.value()->Read(filter);
+  if (!read.ok()) return read;
+  dataset::Contents& all = read.value();
+  const bool selects = !asked.run.empty() || !asked.collective.empty() || !asked.library.empty() ||
+                       !asked.bytes.empty() || !asked.kind.empty() || asked.ranks > 0 ||
+                       asked.nodes > 0 || asked.simulated || asked.measured;
+  if (!selects) return read;
+  dataset::Contents kept;
+  std::vector<size_t> place(all.runs.size(), all.runs.size());
+  for (dataset::Record& record : all.records) {
+    const dataset::Run& run = all.runs[record.run];
+    if (asked.simulated && !run.machine.simulated) continue;
+    if (asked.measured && run.machine.simulated) continue;
+    if (place[record.run] == all.runs.size()) {
+      place[record.run] = kept.runs.size();
+      kept.runs.push_back(run);
+    }
+    kept.records.push_back({place[record.run], std::move(record.sample)});
+  }
+  if (kept.records.empty()) {
+    const Result<dataset::Contents> everything = store.value()->Read();
+    if (!everything.ok()) return everything;
+    return NotFound("nothing in store '" + path + "' matches; " + WhatThereIs(everything.value()));
+  }
+  return kept;
+}
+
+int RunDataMerge(const DataMerge& asked) {
+  std::vector<std::string> sources = asked.stores;
+  std::string target = asked.output;
+  if (target.empty()) {
+    if (sources.size() < 2) return Fail(Invalid("merging needs two stores, or -o"));
+    target = sources.front();
+    sources.erase(sources.begin());
+    // Merging into a store that is not there would be a typo that makes a file.
+    const Result<std::unique_ptr<dataset::Store>> there =
+        dataset::Store::Open(target, dataset::Store::Access::kRead);
+    if (!there.ok()) return Fail(there.status());
+  }
+  // All have to be readable before anything is written.
+  for (const std::string& source : sources) {
+    const Result<std::unique_ptr<dataset::Store>> store =
+        dataset::Store::Open(source, dataset::Store::Access::kRead);
+    if (!store.ok()) return Fail(store.status());
+  }
+  Result<std::unique_ptr<dataset::Store>> store =
+      dataset::Store::Open(target, dataset::Store::Access::kWrite);
+  if (!store.ok()) return Fail(store.status());
+  for (const std::string& source : sources) {
+    const Result<size_t> came = store.value()->Merge(source);
+    if (!came.ok()) return Fail(came.status());
+    if (came.value() == 0) {
+      std::printf("%s: everything is there already\n", source.c_str());
+    } else {
+      std::printf("%s: %s came\n", source.c_str(), Count(came.value(), "sample").c_str());
+    }
+  }
+  const Result<dataset::Contents> all = store.value()->Read();
+  if (!all.ok()) return Fail(all.status());
+  std::printf("%s holds %s of %s\n", target.c_str(),
+              Count(all.value().records.size(), "sample").c_str(),
+              Count(all.value().runs.size(), "run").c_str());
+  return kExitFine;
+}
+
+void AddData(CLI::App* parent, Run* run) {
+  CLI::App* data = parent->add_subcommand(
+      "data", "Keep what was measured: import, export, merge, show and check samples");
+  data->require_subcommand(1);
+  AddImport(data, run);
+  AddExport(data, run);
+  AddMerge(data, run);
+  AddShow(data, run);
+  AddCheck(data, run);
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "dataset/check.h"
+#include "dataset/import.h"
+#include "dataset/store.h"
+
+namespace diapason::cli {
+
+// `diapason data ...`: what each subcommand was asked. Declared in data.cc, done in data_*.cc.
+
+// Which samples; empty is all.
+struct DataFilter {
+  std::string run;
+  std::string collective;
+  std::string library;
+  std::string bytes;
+  std::string kind;
+  int ranks = 0;
+  int nodes = 0;
+  bool simulated = false;
+  bool measured = false;
+};
+// Reads what matches. Where something is asked for, runs without a matching sample are left out,
+// and nothing at all is an error that says what there is.
+Result<dataset::Contents> ReadStore(const std::string& path, const DataFilter& filter);
+
+struct DataImport {
+  std::vector<std::string> files;
+  std::vector<std::string> iterations;
+  std::string store;
+  std::string bytes;
+  std::string kind;
+  dataset::ImportOptions options;
+};
+int RunDataImport(const DataImport& asked);
+
+struct DataExport {
+  std::string store;
+  std::string format = "csv";
+  std::string tolerance = "5%";
+  std::string output;
+  DataFilter filter;
+};
+int RunDataExport(const DataExport& asked);
+
+struct DataShow {
+  std::string store;
+  DataFilter filter;
+  bool json = false;
+  bool samples = false;
+  bool all = false;
+};
+int RunDataShow(const DataShow& asked);
+
+struct DataCheck {
+  std::string store;
+  DataFilter filter;
+  bool json = false;
+};
+int RunDataCheck(const DataCheck& asked);
+
+struct DataMerge {
+  std::vector<std::string> stores;
+  std::string output;
+};
+int RunDataMerge(const DataMerge& asked);
+
+}  // namespace diapason::cli

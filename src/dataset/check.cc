@@ -1,0 +1,351 @@
+#include "dataset/check.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "dataset/limits.h"
+#include "dataset/summary.h"
+#include "dataset/words.h"
+
+namespace diapason::dataset {
+namespace {
+
+// Published limits are of links; clocks, rounding and better counting deserve some room.
+constexpr double kLinkMargin = 1.3;
+// A switch that adds up halves what a link has to carry in an all-reduce.
+constexpr double kSwitchMargin = 2.2;
+constexpr double kMemoryMargin = 1.2;
+// No collective of several GPUs has ever come back this soon.
+constexpr double kShortest = 0.5e-6;
+// Repeats disagree when they are this much further apart than is typical of their run...
+constexpr double kSpreadFactor = 5;
+// ... and at least by this share of their median.
+constexpr double kSpreadLeast = 0.1;
+// Two values that digits cannot tell apart matter when the digits leave more than this open.
+constexpr double kCoarseMatters = 0.01;
+constexpr size_t kMostEvidence = 4;
+
+// Findings of one kind are gathered: one line, a count, the first few places.
+class Gathering {
+ public:
+  void Add(const std::string& evidence) {
+    if (++count_ <= kMostEvidence) evidence_.push_back(evidence);
+  }
+  size_t count() const { return count_; }
+  void Close(Severity severity, const char* kind, std::string what, std::string advice,
+             std::vector<Finding>* findings) {
+    if (count_ == 0) return;
+    if (count_ > kMostEvidence) {
+      evidence_.push_back(Format("and %zu more", count_ - kMostEvidence));
+    }
+    findings->push_back({severity, kind, std::move(what), std::move(evidence_), std::move(advice)});
+  }
+
+ private:
+  size_t count_ = 0;
+  std::vector<std::string> evidence_;
+};
+
+std::string RunText(const Run& run) {
+  return Printable(run.origin.empty() ? run.id : run.origin) + " (run " + Printable(run.id, 40) +
+         ")";
+}
+
+std::string PointText(const Point& point) {
+  return ContextText(point) + ", " + SizeText(point.bytes) + ", " + point.ConfigText();
+}
+
+std::string CellText(const Contest& contest) {
+  return ContextText(contest.context) + ", " + SizeText(contest.context.bytes);
+}
+
+std::string Cells(size_t count) { return Count(count, "cell"); }
+
+void CheckRuns(const Contents& contents, std::vector<Finding>* findings) {
+  std::vector<size_t> samples(contents.runs.size());
+  for (const Record& record : contents.records) ++samples[record.run];
+  Gathering independent;
+  Gathering interrupted;
+  for (size_t i = 0; i < contents.runs.size(); ++i) {
+    const Run& run = contents.runs[i];
+    const size_t at = run.plan.find(" independent=");
+    if (at != std::string::npos) {
+      const std::string_view rest = std::string_view(run.plan).substr(at + 13);
+      independent.Add(RunText(run) + ": " + Printable(rest.substr(0, rest.find(' ')), 8) +
+                      " programs, " + Count(samples[i], "sample"));
+    }
+    if (run.state != Run::State::kDone) {
+      interrupted.Add(RunText(run) + ": " + Count(samples[i], "sample") + "; " +
+                      Printable(run.plan, 120));
+    }
+  }
+  independent.Close(Severity::kError, "independent-runs",
+                    "programs that ran alone pose as one run of several GPUs",
+                    "Do not use these figures: nothing was communicated. The launcher started "
+                    "programs that were built without MPI; build nccl-tests with MPI=1, or start "
+                    "one program with -g.",
+                    findings);
+  const size_t count = interrupted.count();
+  interrupted.Close(
+      Severity::kWarning, "interrupted", Count(count, "run") + " did not come to an end",
+      "What was measured before is kept. Repeat the run, or find out why it failed.", findings);
+}
+
+void CheckSamples(const Contents& contents, std::vector<Finding>* findings) {
+  Gathering alone;
+  Gathering too_fast;
+  Gathering memory;
+  Gathering wrong;
+  Gathering failed;
+  std::map<size_t, size_t> alone_in;
+  for (const Record& record : contents.records) {
+    const Sample& sample = record.sample;
+    const Point& point = sample.point;
+    const Run& run = contents.runs[record.run];
+    if (sample.outcome == Outcome::kWrong || sample.wrong > 0) {
+      wrong.Add(PointText(point) + ": " +
+                (sample.wrong > 0 ? Format("%lld elements", static_cast<long long>(sample.wrong))
+                                  : Printable(sample.note)) +
+                ", " + RunText(run));
+    } else if (sample.outcome != Outcome::kFine) {
+      failed.Add(PointText(point) + ": " + OutcomeName(sample.outcome) +
+                 (sample.note.empty() ? "" : ", " + Printable(sample.note, 120)));
+    }
+    if (sample.outcome != Outcome::kFine || point.kind != Point::Kind::kCollective) continue;
+    const double algbw = static_cast<double>(point.bytes) / sample.seconds;
+    const std::optional<GpuLimits> limits = LimitsOf(run.machine.gpu);
+    if (point.ranks == 1) {
+      ++alone_in[record.run];
+      if (limits && !run.machine.simulated && algbw > limits->memory * kMemoryMargin) {
+        memory.Add(Format("%s: %.4g GB/s, the memory has %.4g, %s", PointText(point).c_str(),
+                          algbw * 1e-9, limits->memory * 1e-9, RunText(run).c_str()));
+      }
+      continue;
+    }
+    const double busbw = BusBandwidth(point, sample.seconds);
+    const double margin = limits && limits->reduces_in_switch ? kSwitchMargin : kLinkMargin;
+    if (limits && !run.machine.simulated && busbw > limits->link * margin) {
+      too_fast.Add(Format("%s: %.4g GB/s, the links of a %s carry %.4g, %s",
+                          PointText(point).c_str(), busbw * 1e-9, run.machine.gpu.c_str(),
+                          limits->link * 1e-9, RunText(run).c_str()));
+    } else if (sample.seconds < kShortest && !run.machine.simulated) {
+      too_fast.Add(Format("%s: %s, %s", PointText(point).c_str(), TimeText(sample.seconds).c_str(),
+                          RunText(run).c_str()));
+    }
+  }
+  for (const auto& [run, count] : alone_in) {
+    alone.Add(RunText(contents.runs[run]) + ": " + Count(count, "sample"));
+  }
+  alone.Close(Severity::kError, "one-rank",
+              "collectives of a single rank: their bus bandwidth is 0",
+              "They say nothing about communication. Run with several ranks.", findings);
+  const size_t fast = too_fast.count();
+  too_fast.Close(
+      Severity::kError, "too-fast", Count(fast, "sample") + " faster than the hardware can be",
+      "The time or the number of ranks is wrong: look at how it was measured.", findings);
+  const size_t above = memory.count();
+  memory.Close(Severity::kError, "above-memory",
+               Count(above, "sample") + " above the memory's bandwidth",
+               "Nothing was moved: with one rank, in place, there is nothing to do.", findings);
+  const size_t bad = wrong.count();
+  wrong.Close(Severity::kError, "wrong-results", Count(bad, "sample") + " with wrong results",
+              "Never choose these configurations; report them to the library's makers.", findings);
+  const size_t lost = failed.count();
+  failed.Close(Severity::kNote, "failures", Count(lost, "measurement") + " failed",
+               "They are kept so that nobody tries these configurations again.", findings);
+}
+
+double SpreadOf(const Contender& contender) {
+  const auto [low, high] = std::minmax_element(contender.seconds.begin(), contender.seconds.end());
+  return (*high - *low) / contender.median;
+}
+
+// Typical spread by how many repeats there are: more repeats lie further apart.
+void CheckSpread(const std::vector<Contest>& contests, const Contents& contents,
+                 std::vector<Finding>* findings) {
+  std::map<std::pair<size_t, size_t>, std::vector<double>> spreads;
+  for (const Contest& contest : contests) {
+    for (const Contender& contender : contest.contenders) {
+      if (contender.seconds.size() < 2 || contender.runs.size() != 1) continue;
+      spreads[{contender.runs[0], contender.seconds.size()}].push_back(SpreadOf(contender));
+    }
+  }
+  Gathering apart;
+  for (const Contest& contest : contests) {
+    for (const Contender& contender : contest.contenders) {
+      if (contender.seconds.size() < 2 || contender.runs.size() != 1) continue;
+      const double typical =
+          Median(spreads[{contender.runs[0], contender.seconds.size()}]) + 2 * contender.coarse;
+      const double spread = SpreadOf(contender);
+      if (spread < kSpreadLeast || spread < kSpreadFactor * typical) continue;
+      const auto [low, high] =
+          std::minmax_element(contender.seconds.begin(), contender.seconds.end());
+      apart.Add(Format("%s: %s to %s in %zu repeats; %.2g %% apart is typical here, %s",
+                       PointText(contender.point).c_str(), TimeText(*low).c_str(),
+                       TimeText(*high).c_str(), contender.seconds.size(), typical * 100,
+                       RunText(contents.runs[contender.runs[0]]).c_str()));
+    }
+  }
+  const size_t count = apart.count();
+  apart.Close(Severity::kWarning, "repeats-disagree",
+              Cells(count) + " whose repeats disagree far more than is typical of their run",
+              "Something disturbed them. Measure these cells again.", findings);
+}
+
+// Whether the digits that were printed tell the best configuration from the others.
+void CheckDigits(const Contest& contest, Gathering* coarse) {
+  const std::vector<Contender>& all = contest.contenders;
+  if (!all.front().fine()) return;
+  size_t alike = 0;
+  double digits = 0;
+  for (size_t i = 1; i < all.size() && all[i].fine(); ++i) {
+    const double needed = all[0].coarse + all[i].coarse;
+    if (needed < kCoarseMatters || all[i].median / all[0].median - 1 > needed) continue;
+    ++alike;
+    digits = std::max(digits, needed / 2);
+  }
+  if (alike == 0) return;
+  coarse->Add(Format("%s: %s and %s lie within what the digits show (%.2g %%)",
+                     CellText(contest).c_str(), all[0].point.ConfigText().c_str(),
+                     alike == 1 ? "another" : Format("%zu others", alike).c_str(), digits * 100));
+}
+
+void CheckContests(const std::vector<Contest>& contests, std::vector<Finding>* findings) {
+  size_t cells = 0;
+  Gathering single;
+  Gathering coarse;
+  for (const Contest& contest : contests) {
+    for (const Contender& contender : contest.contenders) {
+      if (!contender.fine()) continue;
+      ++cells;
+      if (contender.seconds.size() == 1) single.Add(PointText(contender.point));
+    }
+    CheckDigits(contest, &coarse);
+  }
+  const size_t ones = single.count();
+  single.Close(Severity::kNote, "single-samples",
+               Format("%zu of %s have one sample", ones, Cells(cells).c_str()),
+               "One sample does not say how much the next would differ. Repeat the measurement.",
+               findings);
+  const size_t same = coarse.count();
+  coarse.Close(Severity::kWarning, "too-coarse",
+               "in " + Count(same, "context") +
+                   " the printed digits do not tell the best configuration from others",
+               "Treat them as equal, or measure with times that have more digits.", findings);
+}
+
+// Several of what should be one, at some sizes.
+struct Mixture {
+  std::set<uint64_t> sizes;
+  std::set<std::string> names;
+  void Add(uint64_t bytes, const std::set<std::string>& more) {
+    sizes.insert(bytes);
+    names.insert(more.begin(), more.end());
+  }
+  void Tell(const Point& place, Gathering* gathering) const {
+    if (sizes.empty()) return;
+    std::vector<std::string> first(names.begin(), names.end());
+    if (first.size() > 3) first.resize(3);
+    gathering->Add(ContextText(place) + ", " + Count(sizes.size(), "size") + ": " +
+                   Printable(Join(first, "; "), 160) +
+                   (names.size() > 3 ? Format("; and %zu more", names.size() - 3) : ""));
+  }
+};
+
+// What has to be equal inside a context before figures may be compared.
+void CheckMixtures(const Contents& contents, std::vector<Finding>* findings) {
+  struct Kinds {
+    std::set<std::string> software;
+    std::set<std::string> gpus;
+    std::set<std::string> hosts;
+    std::set<bool> simulated;
+  };
+  std::map<Point, Kinds> contexts;
+  for (const Record& record : contents.records) {
+    Point context = record.sample.point;
+    context.algorithm = context.protocol = context.environment = "";
+    context.channels = 0;
+    context.segment_bytes = 0;
+    const Machine& machine = contents.runs[record.run].machine;
+    Kinds& kinds = contexts[context];
+    kinds.simulated.insert(machine.simulated);
+    kinds.software.insert(Trim(machine.library + " " + machine.library_version).empty()
+                              ? std::string("unknown library")
+                              : std::string(Trim(machine.library + " " + machine.library_version)));
+    kinds.gpus.insert(machine.gpu.empty() ? "unknown GPU" : machine.gpu);
+    if (!machine.hosts.empty()) kinds.hosts.insert(machine.hosts);
+  }
+  // One line for all sizes of a context.
+  Gathering simulated;
+  Gathering software;
+  Gathering gpus;
+  Gathering hosts;
+  std::map<Point, std::array<Mixture, 4>> places;
+  for (const auto& [context, kinds] : contexts) {
+    Point place = context;
+    place.bytes = 0;
+    place.in_place = false;
+    std::array<Mixture, 4>& mixtures = places[place];
+    if (kinds.simulated.size() > 1) mixtures[0].Add(context.bytes, {"simulated", "measured"});
+    if (kinds.software.size() > 1) mixtures[1].Add(context.bytes, kinds.software);
+    if (kinds.gpus.size() > 1) {
+      mixtures[2].Add(context.bytes, kinds.gpus);
+    } else if (kinds.hosts.size() > 1) {
+      mixtures[3].Add(context.bytes, kinds.hosts);
+    }
+  }
+  for (const auto& [place, mixtures] : places) {
+    mixtures[0].Tell(place, &simulated);
+    mixtures[1].Tell(place, &software);
+    mixtures[2].Tell(place, &gpus);
+    mixtures[3].Tell(place, &hosts);
+  }
+  const auto in = [](size_t count) { return "in " + Count(count, "context") + " "; };
+  const std::string advice =
+      "Compare inside one of them only: keep them in stores of their own, or filter.";
+  const size_t mixed = simulated.count();
+  simulated.Close(Severity::kError, "simulated-mixed",
+                  in(mixed) + "simulated samples stand beside measured ones", advice, findings);
+  const size_t versions = software.count();
+  software.Close(Severity::kWarning, "libraries-mixed",
+                 in(versions) + "several libraries or versions were measured", advice, findings);
+  const size_t machines = gpus.count();
+  gpus.Close(Severity::kWarning, "machines-mixed",
+             in(machines) + "several kinds of machine were measured", advice, findings);
+  const size_t names = hosts.count();
+  hosts.Close(Severity::kNote, "hosts-mixed", in(names) + "several hosts of one kind were measured",
+              "Fine if the hosts are alike; a slow host hides in the median.", findings);
+}
+
+}  // namespace
+
+const char* SeverityName(Severity severity) {
+  switch (severity) {
+    case Severity::kNote:
+      return "note";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kError:
+      return "error";
+  }
+  return "?";
+}
+
+std::vector<Finding> Check(const Contents& contents) {
+  std::vector<Finding> findings;
+  const std::vector<Contest> contests = Summarise(contents);
+  CheckRuns(contents, &findings);
+  CheckSamples(contents, &findings);
+  CheckMixtures(contents, &findings);
+  CheckSpread(contests, contents, &findings);
+  CheckContests(contests, &findings);
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  return findings;
+}
+
+}  // namespace diapason::dataset

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dataset/store.h"
+
+namespace diapason::dataset {
+
+enum class Severity : uint8_t { kNote = 0, kWarning = 1, kError = 2 };
+const char* SeverityName(Severity severity);  // "note", "warning", "error"
+
+// Something that should not be trusted as it stands.
+struct Finding {
+  Severity severity = Severity::kNote;
+  std::string kind;                   // "independent-runs": for programs
+  std::string what;                   // one sentence
+  std::vector<std::string> evidence;  // runs, files, points: the first few
+  std::string advice;                 // what to do
+};
+
+// Most severe first. The thresholds are in check.cc; each finding's evidence has the numbers.
+std::vector<Finding> Check(const Contents& contents);
+
+}  // namespace diapason::dataset

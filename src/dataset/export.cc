@@ -1,0 +1,233 @@
+#include "dataset/export.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "dataset/csv.h"
+#include "dataset/export_columns.h"
+#include "dataset/summary.h"
+#include "dataset/words.h"
+
+namespace diapason::dataset {
+namespace {
+
+std::string RunCells(const Run& run) {
+  const Machine& machine = run.machine;
+  std::string line;
+  for (const std::string& cell :
+       {run.id, run.source, run.origin, NumberText(run.started), std::string(StateName(run.state)),
+        run.plan, machine.library, machine.library_version, machine.gpu, machine.driver,
+        machine.topology, machine.hosts, machine.tool, std::string(machine.simulated ? "1" : "0"),
+        EnvironmentText(machine.environment)}) {
+    line += CsvCell(cell) + ",";
+  }
+  return line;
+}
+
+std::string SampleCells(const Sample& sample) {
+  const Point& point = sample.point;
+  std::string line = Format(
+      "%s,%s,%llu,%d,%d,%s,%s,%d,%d,%s,%s,%d,%lld,",
+      point.kind == Point::Kind::kIteration ? "iteration" : "collective",
+      CsvCell(point.collective).c_str(), static_cast<unsigned long long>(point.bytes), point.nodes,
+      point.ranks, CsvCell(point.type).c_str(), CsvCell(point.reduce).c_str(), point.root,
+      point.in_place ? 1 : 0, CsvCell(point.algorithm).c_str(), CsvCell(point.protocol).c_str(),
+      point.channels, static_cast<long long>(point.segment_bytes));
+  line += CsvCell(point.environment) + "," + CsvCell(point.workload) + ",";
+  line += Format("%d,%s,%s,%lld,%lld,%s,", sample.round, NumberText(sample.seconds).c_str(),
+                 NumberText(sample.coarse).c_str(), static_cast<long long>(sample.iterations),
+                 static_cast<long long>(sample.wrong), OutcomeName(sample.outcome));
+  line += CsvCell(sample.note) + "," + NumberText(sample.at) + ",";
+  if (point.kind == Point::Kind::kCollective && sample.seconds > 0) {
+    line += Format("%.6g", BusBandwidth(point, sample.seconds) * 1e-9);
+  }
+  return line;
+}
+
+// One configuration of a cell, both ways.
+struct Candidate {
+  const Contender* out_of_place = nullptr;
+  const Contender* in_place = nullptr;
+};
+
+struct CellKey {
+  std::string collective;
+  int nodes;
+  int ranks;
+  uint64_t bytes;
+  auto operator<=>(const CellKey&) const = default;
+};
+
+// By type, reduction and root, then by configuration: the format has no columns for the former.
+struct Flavour {
+  std::map<std::tuple<std::string, std::string, int>, Candidate> candidates;
+  size_t samples = 0;
+};
+using Cell = std::map<std::tuple<std::string, std::string, int>, Flavour>;
+
+double BusBandwidthOf(const Contender* contender) {
+  return contender == nullptr ? 0 : BusBandwidth(contender->point, contender->median);
+}
+
+// The default's channels are the library's business; those of a pair without a number are unknown.
+int ChannelRank(const Point& point) {
+  if (point.IsDefault()) return 0;
+  return point.channels > 0 ? point.channels : 1 << 20;
+}
+
+const Candidate* Best(const Flavour& flavour, double tolerance) {
+  // In place and out of place are two measurements: the cell is judged by one of them for all.
+  const bool in_place =
+      std::any_of(flavour.candidates.begin(), flavour.candidates.end(),
+                  [](const auto& entry) { return entry.second.in_place != nullptr; });
+  const auto score = [&](const Candidate& candidate) {
+    return BusBandwidthOf(in_place ? candidate.in_place : candidate.out_of_place);
+  };
+  double best = 0;
+  for (const auto& [config, candidate] : flavour.candidates)
+    best = std::max(best, score(candidate));
+  const Candidate* chosen = nullptr;
+  for (const auto& [config, candidate] : flavour.candidates) {
+    if (score(candidate) <= 0 || score(candidate) < best * (1 - tolerance)) continue;
+    const auto rank = [&](const Candidate& one) {
+      const Contender* any = in_place ? one.in_place : one.out_of_place;
+      return std::make_tuple(ChannelRank(any->point), -score(one));
+    };
+    if (chosen == nullptr || rank(candidate) < rank(*chosen)) chosen = &candidate;
+  }
+  return chosen;
+}
+
+std::string UpperOrDefault(const std::string& word) {
+  if (word.empty()) return "DEFAULT";
+  std::string upper = word;
+  for (char& c : upper) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return upper;
+}
+
+std::string Line(const CellKey& key, const Candidate& candidate) {
+  const Point& point =
+      (candidate.in_place != nullptr ? candidate.in_place : candidate.out_of_place)->point;
+  std::string line = Format(
+      "%s,%d,%d,%llu,%s,%s,%d", CollectiveTableWord(key.collective).c_str(), key.nodes, key.ranks,
+      static_cast<unsigned long long>(key.bytes), UpperOrDefault(point.algorithm).c_str(),
+      UpperOrDefault(point.protocol).c_str(), point.channels > 0 ? point.channels : -1);
+  for (const Contender* contender : {candidate.out_of_place, candidate.in_place}) {
+    line += contender == nullptr
+                ? ",,"
+                : Format(",%.6g,%.6g", contender->median * 1e6, BusBandwidthOf(contender) * 1e-9);
+  }
+  return line;
+}
+
+}  // namespace
+
+const char* StateName(Run::State state) {
+  switch (state) {
+    case Run::State::kRunning:
+      return "running";
+    case Run::State::kDone:
+      return "done";
+    case Run::State::kInterrupted:
+      return "interrupted";
+  }
+  return "?";
+}
+
+std::string NumberText(double value) {
+  if (!std::isfinite(value)) return "";
+  char text[64];
+  const auto [end, error] = std::to_chars(text, text + sizeof(text), value);
+  return {text, end};
+}
+
+std::string ExportCsv(const Contents& contents) {
+  std::string text(kExportTitles);
+  text += "\n";
+  std::vector<std::vector<const Sample*>> samples(contents.runs.size());
+  for (const Record& record : contents.records) samples[record.run].push_back(&record.sample);
+  for (size_t i = 0; i < contents.runs.size(); ++i) {
+    const std::string run = RunCells(contents.runs[i]);
+    if (samples[i].empty()) text += run + std::string(kSampleColumns - 1, ',') + "\n";
+    for (const Sample* sample : samples[i]) text += run + SampleCells(*sample) + "\n";
+  }
+  return text;
+}
+
+Result<std::string> ExportOptimized(const Contents& contents, double tolerance,
+                                    std::vector<std::string>* notes) {
+  const std::vector<Contest> contests = Summarise(contents);
+  std::map<CellKey, Cell> cells;
+  std::set<std::string> libraries;
+  std::set<bool> simulated;
+  size_t left_out = 0;
+  for (const Contest& contest : contests) {
+    const Point& context = contest.context;
+    if (context.kind != Point::Kind::kCollective) continue;
+    for (const Contender& contender : contest.contenders) {
+      if (!contender.fine()) continue;
+      const Point& point = contender.point;
+      if (!point.environment.empty() || point.segment_bytes > 0) {
+        ++left_out;
+        continue;
+      }
+      libraries.insert(contest.library);
+      simulated.insert(contest.simulated);
+      Flavour& flavour = cells[{context.collective, context.nodes, context.ranks, context.bytes}]
+                              [{context.type, context.reduce, context.root}];
+      flavour.samples += contender.seconds.size();
+      Candidate& candidate = flavour.candidates[{point.algorithm, point.protocol, point.channels}];
+      (point.in_place ? candidate.in_place : candidate.out_of_place) = &contender;
+    }
+  }
+  if (simulated.size() > 1) {
+    return Invalid(
+        "simulated and measured samples cannot stand in one table: choose with "
+        "--simulated or --measured");
+  }
+  if (libraries.size() > 1) {
+    return Invalid("samples of several libraries (" +
+                   Join({libraries.begin(), libraries.end()}, ", ") +
+                   ") cannot stand in one table: choose with --library");
+  }
+  const bool all_simulated = simulated.contains(true);
+  std::string text =
+      "collective,num_nodes,num_gpus,size_bytes,algo,proto,nchannels,time_oop,busbw_oop,time_ip,"
+      "busbw_ip";
+  text += all_simulated ? ",simulated\n" : "\n";
+  size_t mixed = 0;
+  for (const auto& [key, cell] : cells) {
+    const auto most = std::max_element(cell.begin(), cell.end(), [](const auto& a, const auto& b) {
+      return a.second.samples < b.second.samples;
+    });
+    if (cell.size() > 1) ++mixed;
+    const Candidate* best = Best(most->second, tolerance);
+    if (best != nullptr) text += Line(key, *best) + (all_simulated ? ",1\n" : "\n");
+  }
+  if (left_out > 0) {
+    notes->push_back(
+        Format("%zu configurations have an environment or a segment size of their "
+               "own; this format cannot hold them",
+               left_out));
+  }
+  if (mixed > 0) {
+    notes->push_back(
+        Format("%zu cells were measured with several data types, reductions or roots; "
+               "the one with most samples was taken",
+               mixed));
+  }
+  if (all_simulated) {
+    notes->push_back("every figure is simulated; the column 'simulated' says so");
+  }
+  return text;
+}
+
+}  // namespace diapason::dataset

@@ -1,0 +1,264 @@
+#include "dataset/import.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/encoding.h"
+#include "base/text.h"
+#include "dataset/csv.h"
+#include "dataset/export.h"
+#include "dataset/nccl_tests.h"
+#include "dataset/words.h"
+
+namespace diapason::dataset {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+std::string_view FirstLine(std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = Trim(text.substr(0, end));
+    if (!line.empty()) return line.substr(0, 4096);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return {};
+}
+
+bool IsNumber(std::string_view text) {
+  double value = 0;
+  double half = 0;
+  return ParseDecimal(text, &value, &half);
+}
+
+// allreduce,4194304,1,8,12.34
+bool IsReward(std::string_view line) {
+  const std::vector<std::string_view> cells = Split(line, ',');
+  if (cells.size() != 5) return false;
+  if (ToLower(Trim(cells[0])) == "colltype") return true;
+  return !IsNumber(Trim(cells[0])) &&
+         std::all_of(cells.begin() + 1, cells.end(),
+                     [](std::string_view cell) { return IsNumber(Trim(cell)); });
+}
+
+bool IsTable(std::string_view line) {
+  const std::string folded = "," + ToLower(line) + ",";
+  const auto has = [&](const char* name) { return folded.find(name) != std::string::npos; };
+  return has(",collective,") || (has(",algo,") && has(",proto,")) ||
+         (has(",size_bytes,") && (has("busbw") || has("time")));
+}
+
+}  // namespace
+
+std::string OptionsText(const ImportOptions& options) {
+  std::string text = Format(
+      "%s,%s,%d,%d,%llu,%s,%s,%d,%s,%s,%s,%s,%d", options.collective.c_str(), options.type.c_str(),
+      options.ranks, options.nodes, static_cast<unsigned long long>(options.bytes),
+      options.algorithm.c_str(), options.protocol.c_str(), options.channels,
+      options.library.c_str(), options.library_version.c_str(), options.gpu.c_str(),
+      options.workload.c_str(), options.kind ? static_cast<int>(*options.kind) : -1);
+  std::vector<std::string> environment = options.environment;
+  std::sort(environment.begin(), environment.end());
+  for (const std::string& pair : environment) text += "," + pair;
+  return text;
+}
+
+std::string ImportId(std::string_view text, const std::string& options, size_t part) {
+  const uint64_t content = Fnv1a64(text);
+  const uint64_t all =
+      Fnv1a64(Format("%016llx,%zu,%zu,%s", static_cast<unsigned long long>(content), text.size(),
+                     part, options.c_str()));
+  return Format("import-%016llx", static_cast<unsigned long long>(all));
+}
+
+Result<Point> PointFromOptions(const ImportOptions& options, const std::string& collective) {
+  Point point;
+  point.collective = collective;
+  if (!options.type.empty()) {
+    const Result<std::string> type = ParseTypeWord(options.type);
+    if (!type.ok()) return type.status();
+    point.type = type.value();
+  }
+  if (!Reduces(collective)) point.reduce.clear();
+  if (collective == "broadcast" || collective == "reduce") point.root = 0;
+  const Status set =
+      SetConfig(options.library, options.algorithm, options.protocol, options.channels, &point);
+  if (!set.ok()) return set;
+  const Result<std::string> environment = SortEnvironment(options.environment);
+  if (!environment.ok()) return environment.status();
+  point.environment = environment.value();
+  return point;
+}
+
+Status AgreesWith(const ImportOptions& options, const Point& point) {
+  const auto differs = [](const std::string& said, const char* option, const std::string& given) {
+    return Invalid(Format("the file says %s, %s says %s", said.c_str(), option, given.c_str()));
+  };
+  if (!options.collective.empty()) {
+    const Result<std::string> given = ParseCollectiveWord(options.collective);
+    if (!given.ok()) return given.status();
+    if (given.value() != point.collective) {
+      return differs(point.collective, "--collective", given.value());
+    }
+  }
+  if (options.ranks > 0 && options.ranks != point.ranks) {
+    return differs(Format("%d ranks", point.ranks), "--ranks", Format("%d", options.ranks));
+  }
+  if (options.nodes > 0 && options.nodes != point.nodes) {
+    return differs(Format("%d nodes", point.nodes), "--nodes", Format("%d", options.nodes));
+  }
+  return {};
+}
+
+Result<Import> ImportText(std::string_view text, const std::string& name,
+                          const ImportOptions& options) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const std::string shown = "'" + Printable(name) + "'";
+  if (text.starts_with("SQLite format 3")) {
+    return Invalid(shown + " is an SQLite file: `diapason data merge` takes stores together");
+  }
+  if (text.find('\0') != std::string_view::npos) {
+    return Invalid(shown + " holds binary data, not a log or a table");
+  }
+  const std::string_view first = FirstLine(text);
+  if (first.empty()) return Invalid(shown + " is empty");
+  const auto read = [&]() -> Result<Import> {
+    if (first.starts_with(kExportMark)) return ImportExport(text, name);
+    if (IsTable(first)) return ImportTable(text, name, options);
+    if (IsTestLog(text)) return ImportTestLog(text, name, options);
+    if (IsReward(first)) return ImportRewards(text, name, options);
+    if (IsNumber(first)) {
+      return Invalid(
+          "it holds numbers only; if they are times of iterations, one a line in milliseconds, say "
+          "so: --iterations FILE --collective C --bytes B --ranks N");
+    }
+    return Invalid(
+        "its format is not known; known are logs of nccl-tests and rccl-tests, tables with the "
+        "columns collective, num_nodes, num_gpus, size_bytes, algo, proto, nchannels and times or "
+        "bandwidths, reward lines (collType,nBytes,nNodes,nRanks,latency_ms) and what `diapason "
+        "data export --format csv` writes");
+  };
+  Result<Import> import = read();
+  if (!import.ok()) return import.status().WithContext(shown);
+  return import;
+}
+
+Result<Import> ImportIterations(std::string_view text, const std::string& name,
+                                const ImportOptions& options) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const std::string shown = "'" + Printable(name) + "'";
+  if (options.collective.empty() || options.bytes == 0 || options.ranks == 0) {
+    return Invalid(shown +
+                   ": a list of times does not say what ran: give --collective, --bytes and "
+                   "--ranks");
+  }
+  Import import;
+  import.format = "iteration times";
+  const Result<std::string> collective = ParseCollectiveWord(options.collective);
+  if (!collective.ok()) return collective.status();
+  Result<Point> point = PointFromOptions(options, collective.value());
+  if (!point.ok()) return point.status();
+  point.value().kind = Point::Kind::kIteration;
+  point.value().bytes = options.bytes;
+  point.value().ranks = options.ranks;
+  point.value().nodes = std::max(options.nodes, 1);
+  point.value().workload = options.workload;
+  WholeRun imported;
+  int number = 0;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = Trim(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++number;
+    if (line.empty() || line[0] == '#') continue;
+    Sample sample;
+    sample.point = point.value();
+    double half = 0;
+    if (!ParseDecimal(line, &sample.seconds, &half) || sample.seconds <= 0 ||
+        sample.seconds > 1e9) {
+      return Invalid(Format("%s line %d: '%s' is no time in milliseconds", shown.c_str(), number,
+                            Printable(line, 40).c_str()));
+    }
+    sample.coarse = half / sample.seconds;
+    sample.seconds *= 1e-3;
+    sample.round = static_cast<int>(imported.samples.size());
+    imported.samples.push_back(std::move(sample));
+  }
+  if (imported.samples.empty()) return Invalid(shown + " holds no times");
+  import.rows = imported.samples.size();
+  imported.run.id = ImportId(text, "iterations," + OptionsText(options), 0);
+  imported.run.source = "import";
+  imported.run.origin = name;
+  imported.run.state = Run::State::kDone;
+  imported.run.machine.library = options.library;
+  imported.run.machine.library_version = options.library_version;
+  imported.run.machine.gpu = options.gpu;
+  import.runs.push_back(std::move(imported));
+  return import;
+}
+
+Result<Import> ImportRewards(std::string_view text, const std::string& name,
+                             const ImportOptions& options) {
+  Import import;
+  import.format = "reward lines";
+  WholeRun imported;
+  std::map<Point, int> rounds;
+  const Point::Kind kind = options.kind.value_or(Point::Kind::kIteration);
+  if (!options.kind) {
+    import.messages.push_back(
+        "taken as times of whole iterations; --kind collective if they are of the call alone");
+  }
+  int number = 0;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const Result<std::vector<std::string>> cells = TakeCsvRow(&rest, &number);
+    if (!cells.ok()) return cells.status();
+    const std::vector<std::string>& row = cells.value();
+    if (row.size() == 1 && Trim(row[0]).empty()) continue;
+    if (ToLower(Trim(row[0])) == "colltype" || row[0].starts_with('#')) continue;
+    const auto wrong = [&](const std::string& why) {
+      return Invalid(Format("line %d: %s", number, why.c_str()));
+    };
+    if (row.size() != 5) return wrong("a reward line has 5 values");
+    const Result<std::string> collective = ParseCollectiveWord(Trim(row[0]));
+    if (!collective.ok()) return wrong(collective.status().message());
+    Result<Point> point = PointFromOptions(options, collective.value());
+    if (!point.ok()) return point.status();
+    uint64_t nodes = 0;
+    uint64_t ranks = 0;
+    Sample sample;
+    double half = 0;
+    if (!ParseUnsigned(Trim(row[1]), &point.value().bytes) ||
+        point.value().bytes > uint64_t{1} << 50 || !ParseUnsigned(Trim(row[2]), &nodes) ||
+        !ParseUnsigned(Trim(row[3]), &ranks) || nodes < 1 || ranks < nodes || ranks > 10'000'000) {
+      return wrong("bytes, nodes or ranks are out of range");
+    }
+    if (!ParseDecimal(Trim(row[4]), &sample.seconds, &half) || sample.seconds <= 0 ||
+        sample.seconds > 1e9) {
+      return wrong("'" + Printable(row[4], 40) + "' is no time in milliseconds");
+    }
+    point.value().nodes = static_cast<int>(nodes);
+    point.value().ranks = static_cast<int>(ranks);
+    point.value().kind = kind;
+    point.value().workload = options.workload;
+    sample.coarse = half / sample.seconds;
+    sample.seconds *= 1e-3;
+    if (Status same = AgreesWith(options, point.value()); !same.ok()) return wrong(same.message());
+    sample.point = std::move(point).value();
+    sample.round = rounds[sample.point]++;
+    imported.samples.push_back(std::move(sample));
+  }
+  import.rows = imported.samples.size();
+  imported.run.id = ImportId(text, "rewards," + OptionsText(options), 0);
+  imported.run.source = "import";
+  imported.run.origin = name;
+  imported.run.state = Run::State::kDone;
+  imported.run.machine.library = options.library;
+  imported.run.machine.library_version = options.library_version;
+  imported.run.machine.gpu = options.gpu;
+  import.runs.push_back(std::move(imported));
+  return import;
+}
+
+}  // namespace diapason::dataset

@@ -1,0 +1,82 @@
+#include "dataset/sample.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace diapason::dataset {
+
+std::string Point::ConfigText() const {
+  std::string text = "library default";
+  if (!algorithm.empty() || !protocol.empty()) {
+    text = algorithm.empty() ? "any" : algorithm;
+    if (!protocol.empty()) text += "/" + protocol;
+  }
+  if (channels > 0) text += ", " + Count(static_cast<size_t>(channels), "channel");
+  if (segment_bytes > 0) {
+    text += ", segments of " + FormatBytes(static_cast<uint64_t>(segment_bytes));
+  }
+  if (!environment.empty()) text += ", " + environment;
+  return text;
+}
+
+bool Point::SameContext(const Point& other) const {
+  return kind == other.kind && collective == other.collective && bytes == other.bytes &&
+         nodes == other.nodes && ranks == other.ranks && type == other.type &&
+         reduce == other.reduce && root == other.root && in_place == other.in_place &&
+         workload == other.workload;
+}
+
+const char* OutcomeName(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kFine:
+      return "fine";
+    case Outcome::kWrong:
+      return "wrong";
+    case Outcome::kHang:
+      return "hang";
+    case Outcome::kCrash:
+      return "crash";
+    case Outcome::kRefused:
+      return "refused";
+  }
+  return "?";
+}
+
+std::string NewRunId() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  uint64_t random = 0;
+  if (::getrandom(&random, sizeof(random), 0) != sizeof(random)) {
+    // Kernels without it are older than any GPU driver we meet; the clock and the process tell
+    // two runs apart well enough there.
+    random = MixBits(static_cast<uint64_t>(now.count()) ^ MixBits(static_cast<uint64_t>(getpid())));
+  }
+  const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char date[32];
+  std::strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &utc);
+  return Format("%s-%016llx", date, static_cast<unsigned long long>(random));
+}
+
+double BusFactorOf(const std::string& collective, int ranks) {
+  const double n = ranks;
+  if (collective == "allreduce") return 2 * (n - 1) / n;
+  for (const char* name :
+       {"allgather", "reducescatter", "alltoall", "alltoallv", "gather", "scatter", "hypercube"}) {
+    if (collective == name) return (n - 1) / n;
+  }
+  return 1;
+}
+
+double BusBandwidth(const Point& point, double seconds) {
+  return static_cast<double>(point.bytes) / seconds * BusFactorOf(point.collective, point.ranks);
+}
+
+}  // namespace diapason::dataset

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "dataset/sqlite.h"
+#include "dataset/store.h"
+
+namespace diapason::dataset {
+
+// What a store that is written keeps prepared.
+struct Store::Statements {
+  Statement find_machine;
+  Statement add_machine;
+  Statement find_run;
+  Statement add_run;
+  Statement end_run;
+  Statement find_point;
+  Statement add_point;
+  Statement add_sample;
+};
+
+}  // namespace diapason::dataset

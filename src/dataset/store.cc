@@ -1,0 +1,347 @@
+#include "dataset/store.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cmath>
+#include <ctime>
+#include <limits>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "dataset/schema.h"
+#include "dataset/sqlite.h"
+#include "dataset/statements.h"
+
+namespace diapason::dataset {
+namespace {
+
+// How long a writer waits for another. A transaction here takes milliseconds.
+constexpr int kBusyMilliseconds = 10'000;
+// No text of ours comes near this; one that does is an attack or an accident.
+constexpr int kLongestValue = 1 << 24;
+
+Result<int64_t> Number(sqlite3* database, const std::string& path, const char* sql) {
+  Result<Statement> statement = Statement::Prepare(database, path, sql);
+  if (!statement.ok()) return statement.status();
+  const Result<bool> row = statement.value().Step();
+  if (!row.ok()) return row.status();
+  return row.value() ? statement.value().Integer(0) : int64_t{0};
+}
+
+// What can be said before SQLite opens it.
+Status CheckFile(const std::string& path, Store::Access access) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno != ENOENT) {
+      return IoError(
+          Format("cannot look at store '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
+    }
+    if (access == Store::Access::kRead) {
+      return NotFound("there is no store '" + path + "'; `diapason data import` makes one");
+    }
+    const size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    if (!FileExists(folder)) {
+      return NotFound(
+          Format("cannot make store '%s': there is no folder '%s'", path.c_str(), folder.c_str()));
+    }
+    return {};
+  }
+  if (S_ISDIR(info.st_mode)) return Invalid("'" + path + "' is a directory, not a store");
+  if (!S_ISREG(info.st_mode)) return Invalid("'" + path + "' is not a regular file");
+  if (info.st_size == 0 && access == Store::Access::kRead) {
+    return Invalid("'" + path + "' is empty: nothing has been stored there yet");
+  }
+  return {};
+}
+
+Status CreateSchema(sqlite3* database, const std::string& path) {
+  for (const SchemaObject& object : kSchema) {
+    if (Status made = Execute(database, path, object.sql); !made.ok()) return made;
+  }
+  const std::string sql = Format(
+      "INSERT INTO meta VALUES('created_by', 'diapason %s'), ('created', '%lld');"
+      "PRAGMA application_id=%d; PRAGMA user_version=%d",
+      kVersion, static_cast<long long>(std::time(nullptr)), kApplicationId, kSchemaVersion);
+  return Execute(database, path, sql.c_str());
+}
+
+// The tables are ours, letter by letter, and nothing runs behind our back when they are written.
+Status CheckSchema(sqlite3* database, const std::string& path) {
+  Result<Statement> found = Statement::Prepare(
+      database, path, "SELECT sql FROM sqlite_master WHERE name = ?1 AND type IN('table','index')");
+  if (!found.ok()) return found.status();
+  for (const SchemaObject& object : kSchema) {
+    const Result<bool> row = found.value().Bind(std::string(object.name)).Step();
+    if (!row.ok()) return row.status();
+    if (!row.value() || found.value().Text(0) != object.sql) {
+      return Invalid(
+          Format("store '%s' is damaged or was changed by another program: its table "
+                 "'%s' is not as diapason makes it",
+                 path.c_str(), object.name));
+    }
+    found.value().Reset();
+  }
+  const Result<int64_t> triggers =
+      Number(database, path, "SELECT count(*) FROM sqlite_master WHERE type = 'trigger'");
+  if (!triggers.ok()) return triggers.status();
+  if (triggers.value() != 0) {
+    return Invalid("store '" + path + "' was changed by another program: it has triggers");
+  }
+  return {};
+}
+
+enum class Kind { kNew, kOurs };
+Result<Kind> Recognise(sqlite3* database, const std::string& path) {
+  const Result<int64_t> application = Number(database, path, "PRAGMA application_id");
+  if (!application.ok()) return application.status();
+  const Result<int64_t> version = Number(database, path, "PRAGMA user_version");
+  if (!version.ok()) return version.status();
+  const Result<int64_t> objects = Number(database, path, "SELECT count(*) FROM sqlite_master");
+  if (!objects.ok()) return objects.status();
+  if (application.value() == 0 && version.value() == 0 && objects.value() == 0) return Kind::kNew;
+  if (application.value() != kApplicationId) {
+    return Invalid("'" + path +
+                   "' is an SQLite file of another program, not a store of diapason; nothing was "
+                   "changed");
+  }
+  if (version.value() > kSchemaVersion) {
+    return Invalid(
+        Format("store '%s' was written by a newer diapason (format %lld; this one knows "
+               "%d): use that one",
+               path.c_str(), static_cast<long long>(version.value()), kSchemaVersion));
+  }
+  if (Status same = CheckSchema(database, path); !same.ok()) return same;
+  return Kind::kOurs;
+}
+
+Status CheckSample(const Sample& sample) {
+  const Point& point = sample.point;
+  const auto refuse = [&](const std::string& why) {
+    return Invalid("a sample of " + point.collective + " cannot be stored: " + why);
+  };
+  if (point.collective.empty()) return refuse("it names no collective");
+  if (point.bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    return refuse("its size does not fit into 63 bits");
+  }
+  if (point.ranks < 1 || point.nodes < 1) return refuse("it has no ranks or no nodes");
+  if (std::isinf(sample.seconds) || sample.seconds < 0) return refuse("its time is no time");
+  if (std::isnan(sample.seconds) && sample.outcome == Outcome::kFine) {
+    return refuse("it has no time and does not say why");
+  }
+  if (!std::isfinite(sample.coarse) || sample.coarse < 0) return refuse("its coarseness is none");
+  return {};
+}
+
+}  // namespace
+
+std::string EnvironmentText(const std::map<std::string, std::string>& environment) {
+  std::string text;
+  for (const auto& [name, value] : environment) {
+    if (!text.empty()) text += '\n';
+    for (const char c : name + "=" + value) {
+      if (c == '\n') {
+        text += "\\n";
+      } else {
+        if (c == '\\') text += '\\';
+        text += c;
+      }
+    }
+  }
+  return text;
+}
+
+std::map<std::string, std::string> ParseEnvironmentText(const std::string& text) {
+  std::map<std::string, std::string> environment;
+  for (const std::string_view line : Split(text, '\n')) {
+    std::string plain;
+    for (size_t i = 0; i < line.size(); ++i) {
+      if (line[i] == '\\' && i + 1 < line.size()) {
+        ++i;
+        plain += line[i] == 'n' ? '\n' : line[i];
+      } else {
+        plain += line[i];
+      }
+    }
+    const size_t equals = plain.find('=');
+    if (equals != std::string::npos)
+      environment[plain.substr(0, equals)] = plain.substr(equals + 1);
+  }
+  return environment;
+}
+
+Store::Store(sqlite3* database, std::string path) : database_(database), path_(std::move(path)) {}
+
+Store::~Store() {
+  statements_.reset();
+  sqlite3_close(database_);
+}
+
+Result<std::unique_ptr<Store>> Store::Open(const std::string& path, Access access) {
+  if (path.empty()) return Invalid("the store's path is empty");
+  if (Status fine = CheckFile(path, access); !fine.ok()) return fine;
+  // Readers open for writing too: they have to undo what a killed writer left half-way. SQLite
+  // falls back to reading where the file cannot be written.
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
+                    (access == Access::kWrite ? SQLITE_OPEN_CREATE : 0);
+  sqlite3* database = nullptr;
+  // SQLite has names of its own for what is no plain file: ":memory:", "file:x?mode=memory".
+  const std::string file = path[0] == '/' ? path : "./" + path;
+  const int opened = sqlite3_open_v2(file.c_str(), &database, flags, nullptr);
+  if (database == nullptr) return Internal("out of memory");
+  std::unique_ptr<Store> store(new Store(database, path));
+  if (opened != SQLITE_OK) return DatabaseError(database, path);
+  if (Status started = store->Start(access); !started.ok()) return started;
+  return store;
+}
+
+Status Store::Start(Access access) {
+  sqlite3_extended_result_codes(database_, 1);
+  sqlite3_busy_timeout(database_, kBusyMilliseconds);
+  sqlite3_limit(database_, SQLITE_LIMIT_LENGTH, kLongestValue);
+  // Nothing in a file from elsewhere may run code or reach beyond its tables.
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
+  Result<Kind> kind = Recognise(database_, path_);
+  if (!kind.ok()) return kind.status();
+  if (access == Access::kRead) {
+    if (kind.value() == Kind::kNew) {
+      return Invalid("'" + path_ + "' is empty: nothing has been stored there yet");
+    }
+    return Execute(database_, path_, "PRAGMA query_only=1");
+  }
+  if (sqlite3_db_readonly(database_, "main") == 1) {
+    return IoError("store '" + path_ + "' cannot be written: it is read-only here");
+  }
+  if (kind.value() == Kind::kNew) {
+    Transaction transaction(database_, path_);
+    if (Status begun = transaction.Begin(); !begun.ok()) return begun;
+    // Somebody else may have been first.
+    kind = Recognise(database_, path_);
+    if (!kind.ok()) return kind.status();
+    if (kind.value() == Kind::kNew) {
+      if (Status made = CreateSchema(database_, path_); !made.ok()) return made;
+    }
+    if (Status done = transaction.Commit(); !done.ok()) return done;
+  }
+  return PrepareStatements();
+}
+
+Status Store::PrepareStatements() {
+  statements_ = std::make_unique<Statements>();
+  const auto prepare = [&](Statement* statement, const char* sql) -> Status {
+    Result<Statement> made = Statement::Prepare(database_, path_, sql);
+    if (!made.ok()) return made.status();
+    *statement = std::move(made).value();
+    return {};
+  };
+  struct Text {
+    Statement* statement;
+    const char* sql;
+  };
+  Statements& all = *statements_;
+  for (const Text& text : {
+           Text{&all.find_machine,
+                "SELECT id FROM machine WHERE library=?1 AND library_version=?2 AND gpu=?3 AND "
+                "driver=?4 AND topology=?5 AND hosts=?6 AND tool=?7 AND simulated=?8 AND "
+                "environment=?9"},
+           Text{&all.add_machine,
+                "INSERT INTO machine(library,library_version,gpu,driver,topology,hosts,tool,"
+                "simulated,environment) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)"},
+           Text{&all.find_run, "SELECT id FROM run WHERE name=?1"},
+           Text{&all.add_run,
+                "INSERT INTO run(name,source,origin,started,state,plan,machine) "
+                "VALUES(?1,?2,?3,?4,?5,?6,?7)"},
+           Text{&all.end_run, "UPDATE run SET state=?1 WHERE id=?2"},
+           Text{&all.find_point,
+                "SELECT id FROM point WHERE collective=?1 AND bytes=?2 AND nodes=?3 AND ranks=?4 "
+                "AND algorithm=?5 AND protocol=?6 AND channels=?7 AND kind=?8 AND type=?9 AND "
+                "reduce=?10 AND root=?11 AND in_place=?12 AND segment_bytes=?13 AND "
+                "environment=?14 AND workload=?15"},
+           Text{&all.add_point,
+                "INSERT INTO point(collective,bytes,nodes,ranks,algorithm,protocol,channels,kind,"
+                "type,reduce,root,in_place,segment_bytes,environment,workload) "
+                "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)"},
+           Text{&all.add_sample,
+                "INSERT INTO sample(run,point,round,seconds,coarse,iterations,wrong,outcome,note,"
+                "at) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"},
+       }) {
+    if (Status prepared = prepare(text.statement, text.sql); !prepared.ok()) return prepared;
+  }
+  return {};
+}
+
+Result<bool> Store::BeginRun(const Run& run) { return AddRun(run, {}); }
+
+Result<bool> Store::AddRun(const Run& run, std::span<const Sample> samples) {
+  if (statements_ == nullptr) return Internal("the store was opened for reading");
+  Transaction transaction(database_, path_);
+  if (Status begun = transaction.Begin(); !begun.ok()) return begun;
+  Result<bool> added = AddRunInside(run, samples);
+  if (!added.ok()) return added;
+  if (Status done = transaction.Commit(); !done.ok()) return done;
+  return added;
+}
+
+Result<std::vector<bool>> Store::AddRuns(std::span<const WholeRun> runs) {
+  if (statements_ == nullptr) return Internal("the store was opened for reading");
+  Transaction transaction(database_, path_);
+  if (Status begun = transaction.Begin(); !begun.ok()) return begun;
+  std::vector<bool> added;
+  for (const WholeRun& whole : runs) {
+    const Result<bool> one = AddRunInside(whole.run, whole.samples);
+    if (!one.ok()) return one.status();
+    added.push_back(one.value());
+  }
+  if (Status done = transaction.Commit(); !done.ok()) return done;
+  return added;
+}
+
+Result<bool> Store::AddRunInside(const Run& run, std::span<const Sample> samples) {
+  for (const Sample& sample : samples) {
+    if (Status fine = CheckSample(sample); !fine.ok()) return fine;
+  }
+  const Result<int64_t> known = RunKey(run.id);
+  if (!known.ok()) return known.status();
+  if (known.value() != 0) return false;
+  const Result<int64_t> key = InsertRun(run);
+  if (!key.ok()) return key.status();
+  if (Status added = InsertSamples(key.value(), samples); !added.ok()) return added;
+  return true;
+}
+
+Status Store::Add(const std::string& run, std::span<const Sample> samples) {
+  if (statements_ == nullptr) return Internal("the store was opened for reading");
+  for (const Sample& sample : samples) {
+    if (Status fine = CheckSample(sample); !fine.ok()) return fine;
+  }
+  Transaction transaction(database_, path_);
+  if (Status begun = transaction.Begin(); !begun.ok()) return begun;
+  const Result<int64_t> key = RunKey(run);
+  if (!key.ok()) return key.status();
+  if (key.value() == 0) return NotFound("store '" + path_ + "' has no run '" + run + "'");
+  if (Status added = InsertSamples(key.value(), samples); !added.ok()) return added;
+  return transaction.Commit();
+}
+
+Status Store::EndRun(const std::string& run, Run::State state) {
+  if (statements_ == nullptr) return Internal("the store was opened for reading");
+  Transaction transaction(database_, path_);
+  if (Status begun = transaction.Begin(); !begun.ok()) return begun;
+  const Result<int64_t> key = RunKey(run);
+  if (!key.ok()) return key.status();
+  if (key.value() == 0) return NotFound("store '" + path_ + "' has no run '" + run + "'");
+  Statement& end = statements_->end_run;
+  if (Status ended = end.Bind(static_cast<int>(state)).Bind(key.value()).Run(); !ended.ok()) {
+    return ended;
+  }
+  return transaction.Commit();
+}
+
+}  // namespace diapason::dataset

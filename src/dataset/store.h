@@ -1,0 +1,106 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "dataset/sample.h"
+
+struct sqlite3;
+
+namespace diapason::dataset {
+
+// A sample with the run it belongs to: an index into Contents::runs.
+struct Record {
+  size_t run = 0;
+  Sample sample;
+};
+
+struct Contents {
+  std::vector<Run> runs;
+  std::vector<Record> records;  // in the order they were taken, run by run
+};
+
+struct WholeRun {
+  Run run;
+  std::vector<Sample> samples;
+};
+
+// What to read; what is not set is not asked.
+struct Filter {
+  std::string run;  // id
+  std::string collective;
+  std::string library;
+  std::optional<int> nodes;
+  std::optional<int> ranks;
+  std::optional<uint64_t> bytes;
+  std::optional<Point::Kind> kind;
+};
+
+// Every sample that was ever taken, in one SQLite file. Several processes may write at once: each
+// Add is one transaction, so a process that is killed leaves whole samples or none. The file can be
+// copied while nobody writes; it has a rollback journal rather than a write-ahead log, so that it
+// also works where several hosts share a file system that has locks.
+//
+// One thread at a time may use a Store.
+class Store {
+ public:
+  enum class Access { kRead, kWrite };
+  // kWrite creates the file where there is none. A file that is no store of ours, is damaged, or
+  // was written by a newer version is an error that says so.
+  static Result<std::unique_ptr<Store>> Open(const std::string& path, Access access);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // False: a run with this id is there already, and nothing was done.
+  Result<bool> BeginRun(const Run& run);
+  Status Add(const std::string& run, std::span<const Sample> samples);
+  Status EndRun(const std::string& run, Run::State state);
+  // A run and all its samples in one transaction. False: it is there already.
+  Result<bool> AddRun(const Run& run, std::span<const Sample> samples);
+
+  // Several of them in one transaction. True for those that were not there yet.
+  Result<std::vector<bool>> AddRuns(std::span<const WholeRun> runs);
+
+  Result<std::vector<Run>> Runs();
+  Result<Contents> Read(const Filter& filter = {});
+  // Everything of another store that is not here yet, in one transaction; returns how many samples
+  // came. Of a run that is in both, what is missing here.
+  Result<size_t> Merge(const std::string& path);
+  // Reads every page of the file. An error says what is damaged.
+  Status CheckIntegrity();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  struct Statements;
+  explicit Store(sqlite3* database, std::string path);
+  Status Start(Access access);
+  Status PrepareStatements();
+  Result<int64_t> MachineId(const Machine& machine);
+  Result<int64_t> PointId(const Point& point);
+  // 0: there is none.
+  Result<int64_t> RunKey(const std::string& id);
+  Result<bool> AddRunInside(const Run& run, std::span<const Sample> samples);
+  Result<int64_t> InsertRun(const Run& run);
+  Status InsertSamples(int64_t run, std::span<const Sample> samples);
+  Status ReadRuns(const Filter& filter, std::vector<Run>* list, std::map<int64_t, size_t>* keys);
+  Result<Contents> ReadRows(const Filter& filter);
+  Status MergeRun(const WholeRun& theirs, const WholeRun* mine, size_t* came);
+
+  sqlite3* database_;
+  std::string path_;
+  std::unique_ptr<Statements> statements_;
+};
+
+// "NAME=VALUE" lines, with line feeds and backslashes written as \n and \\: how a machine's
+// environment is stored and exported.
+std::string EnvironmentText(const std::map<std::string, std::string>& environment);
+std::map<std::string, std::string> ParseEnvironmentText(const std::string& text);
+
+}  // namespace diapason::dataset

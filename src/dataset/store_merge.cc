@@ -1,0 +1,108 @@
+// Two stores become one; and whether one is whole.
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/text.h"
+#include "dataset/sqlite.h"
+#include "dataset/statements.h"
+#include "dataset/store.h"
+
+namespace diapason::dataset {
+namespace {
+
+// Equal even where there is no time.
+auto KeyOf(const Sample& sample) {
+  return std::make_tuple(sample.point, sample.round,
+                         std::isnan(sample.seconds) ? -1.0 : sample.seconds, sample.coarse,
+                         sample.iterations, sample.wrong, sample.outcome, sample.note, sample.at);
+}
+
+std::vector<WholeRun> ByRun(Contents contents) {
+  std::vector<WholeRun> whole(contents.runs.size());
+  for (size_t i = 0; i < whole.size(); ++i) whole[i].run = std::move(contents.runs[i]);
+  for (Record& record : contents.records) {
+    whole[record.run].samples.push_back(std::move(record.sample));
+  }
+  return whole;
+}
+
+}  // namespace
+
+Status Store::MergeRun(const WholeRun& theirs, const WholeRun* mine, size_t* came) {
+  if (mine == nullptr) {
+    const Result<int64_t> key = InsertRun(theirs.run);
+    if (!key.ok()) return key.status();
+    *came += theirs.samples.size();
+    return InsertSamples(key.value(), theirs.samples);
+  }
+  // Here already: perhaps one is a copy from when the run was still going on.
+  std::multiset<decltype(KeyOf(Sample{}))> keys;
+  for (const Sample& sample : mine->samples) keys.insert(KeyOf(sample));
+  std::vector<Sample> missing;
+  for (const Sample& sample : theirs.samples) {
+    const auto found = keys.find(KeyOf(sample));
+    if (found == keys.end()) {
+      missing.push_back(sample);
+    } else {
+      keys.erase(found);
+    }
+  }
+  *came += missing.size();
+  const Result<int64_t> key = RunKey(theirs.run.id);
+  if (!key.ok()) return key.status();
+  if (Status added = InsertSamples(key.value(), missing); !added.ok()) return added;
+  if (mine->run.state == Run::State::kDone || theirs.run.state == Run::State::kRunning) return {};
+  return statements_->end_run.Bind(static_cast<int>(theirs.run.state)).Bind(key.value()).Run();
+}
+
+Result<size_t> Store::Merge(const std::string& path) {
+  if (statements_ == nullptr) return Internal("the store was opened for reading");
+  Result<std::unique_ptr<Store>> other = Open(path, Access::kRead);
+  if (!other.ok()) return other.status();
+  Result<Contents> theirs = other.value()->Read();
+  if (!theirs.ok()) return theirs.status();
+  other.value().reset();
+  Transaction transaction(database_, path_);
+  if (Status begun = transaction.Begin(); !begun.ok()) return begun;
+  Result<Contents> mine = ReadRows({});
+  if (!mine.ok()) return mine.status();
+  const std::vector<WholeRun> here = ByRun(std::move(mine).value());
+  std::map<std::string, const WholeRun*> known;
+  for (const WholeRun& whole : here) known[whole.run.id] = &whole;
+  size_t came = 0;
+  for (const WholeRun& whole : ByRun(std::move(theirs).value())) {
+    const auto found = known.find(whole.run.id);
+    const Status merged = MergeRun(whole, found == known.end() ? nullptr : found->second, &came);
+    if (!merged.ok()) return merged;
+  }
+  if (Status done = transaction.Commit(); !done.ok()) return done;
+  return came;
+}
+
+Status Store::CheckIntegrity() {
+  Result<Statement> check = Statement::Prepare(database_, path_, "PRAGMA integrity_check(3)");
+  if (!check.ok()) return check.status();
+  std::string found;
+  while (true) {
+    const Result<bool> row = check.value().Step();
+    if (!row.ok()) return row.status();
+    if (!row.value()) break;
+    const std::string line = check.value().Text(0);
+    if (line == "ok") continue;
+    found += (found.empty() ? "" : "; ") + line;
+  }
+  Result<Statement> edges = Statement::Prepare(database_, path_, "PRAGMA foreign_key_check");
+  if (!edges.ok()) return edges.status();
+  const Result<bool> lost = edges.value().Step();
+  if (!lost.ok()) return lost.status();
+  if (lost.value()) found += "rows that refer to rows which are not there";
+  if (found.empty()) return {};
+  return Invalid("store '" + path_ + "' is damaged (" + found +
+                 "): take a copy of it from before; `sqlite3 " + path_ +
+                 " .recover` saves what can be read");
+}
+
+}  // namespace diapason::dataset

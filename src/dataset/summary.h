@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/stats.h"
+#include "dataset/store.h"
+
+namespace diapason::dataset {
+
+// What is known of one configuration in one context.
+struct Contender {
+  Point point;
+  std::vector<double> seconds;  // of the samples that were fine, in their order
+  std::vector<size_t> runs;     // where they come from, each once
+  double median = 0;            // seconds; 0 where nothing was fine
+  Interval interval;            // of the median, at 95 %, never narrower than the digits allow
+  double coarse = 0;            // the coarsest of its samples
+  size_t failures = 0;
+  Outcome failure = Outcome::kFine;  // of the last that failed
+  std::string note;
+
+  bool fine() const { return !seconds.empty(); }
+};
+
+// Configurations that compete: one collective, size and place, measured or simulated, of one
+// library.
+struct Contest {
+  Point context;  // without a configuration
+  bool simulated = false;
+  std::string library;
+  std::vector<Contender> contenders;  // fastest first; those without a time last
+  std::optional<size_t> standard;     // the library's own choice, where it was measured
+  size_t samples = 0;
+
+  // Whether the data cannot tell a contender from the best.
+  bool TiesWithBest(size_t contender) const;
+};
+
+// In the order of collective, kind, nodes, ranks, type, place and size.
+std::vector<Contest> Summarise(const Contents& contents);
+
+// "allreduce, 8 ranks on 1 node, f32 sum, in place"; without the size.
+std::string ContextText(const Point& point);
+// "4MiB", "8 B".
+std::string SizeText(uint64_t bytes);
+// "12.3 us", "4.56 ms".
+std::string TimeText(double seconds);
+
+}  // namespace diapason::dataset
