@@ -23,6 +23,12 @@ void AddJournal(CLI::App* parent, Run* run);
 void AddBackends(CLI::App* parent, Run* run);
 void AddLaunch(CLI::App* parent, Run* run);
 void AddSimulate(CLI::App* parent, Run* run);
+void AddBench(CLI::App* parent, Run* run);
+// Below `bench`.
+void AddBenchIteration(CLI::App* bench, Run* run);
+void AddSweep(CLI::App* parent, Run* run);
+void AddWorker(CLI::App* parent, Run* run);
+void AddData(CLI::App* parent, Run* run);
 
 // "diapason: error: ..." on standard error; returns kExitFailed.
 int Fail(const Status& status);

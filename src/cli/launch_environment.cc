@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <map>
-#include <random>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -128,10 +127,12 @@ Result<int> FreePort() {
   constexpr int kTries = 64;
   constexpr int kFirst = 20000;
   constexpr unsigned kPorts = 10000;
-  std::random_device random;
+  // Not std::random_device: it would need a newer glibc than we promise to run on.
+  unsigned random[kTries] = {};
+  (void)::getentropy(random, sizeof(random));
   int error = EADDRINUSE;
-  for (int i = 0; i < kTries; ++i) {
-    const int port = kFirst + static_cast<int>(random() % kPorts);
+  for (const unsigned number : random) {
+    const int port = kFirst + static_cast<int>(number % kPorts);
     error = TryPort(port);
     if (error == 0) return port;
   }

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdio>
 
 #include "base/text.h"
@@ -37,11 +36,20 @@ int Main(int argc, char** argv) {
   AddBackends(&app, &run);
   AddLaunch(&app, &run);
   AddSimulate(&app, &run);
+  AddBench(&app, &run);
+  AddSweep(&app, &run);
+  AddWorker(&app, &run);
+  AddData(&app, &run);
   AddSettings(&app, &run);
   if (argc > 1 && argv[1][0] != '-') {
     std::vector<std::string> commands;
-    for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
-    if (std::find(commands.begin(), commands.end(), argv[1]) == commands.end()) {
+    bool known = false;
+    for (const CLI::App* command : app.get_subcommands({})) {
+      known = known || command->get_name() == argv[1];
+      // Those without a group are not for people.
+      if (!command->get_group().empty()) commands.push_back(command->get_name());
+    }
+    if (!known) {
       (void)Fail(Invalid(Format("unknown command '%s'", argv[1]) + Suggestion(argv[1], commands)));
       return kExitUsage;
     }

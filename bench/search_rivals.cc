@@ -1,0 +1,159 @@
+#include "search_rivals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <tuple>
+
+#include "base/random.h"
+#include "base/stats.h"
+#include "measure/search.h"
+
+namespace diapason::measure {
+namespace {
+
+// The best by the median of what was seen; the default where nothing was.
+std::vector<size_t> FastestSeen(const Ground& ground, const Knowledge& known) {
+  std::vector<size_t> best;
+  for (size_t i = 0; i < ground.contests.size(); ++i) {
+    size_t chosen = 0;
+    double fastest = INFINITY;
+    for (size_t j = 0; j < known[i].size(); ++j) {
+      if (known[i][j].seconds.empty() || Median(known[i][j].seconds) >= fastest) continue;
+      fastest = Median(known[i][j].seconds);
+      chosen = j;
+    }
+    best.push_back(chosen);
+  }
+  return best;
+}
+
+Knowledge Nothing(const Ground& ground) {
+  Knowledge known;
+  for (const Contest& contest : ground.contests) known.emplace_back(contest.contenders.size());
+  return known;
+}
+
+bool SampleOne(const Ground& ground, Instrument* instrument, size_t contest, size_t contender,
+               Knowledge* known) {
+  Trial trial = ground.contests[contest].trial;
+  trial.config = ground.contests[contest].contenders[contender].config;
+  trial.environment = ground.contests[contest].contenders[contender].environment;
+  const Result<Reading> reading = instrument->Measure(trial);
+  if (!reading.ok()) return false;
+  (*known)[contest][contender].seconds.push_back(reading.value().seconds);
+  return true;
+}
+
+Result<Choice> Blind(const Ground& ground, Instrument* instrument, int64_t, uint64_t) {
+  Choice choice;
+  Knowledge known = Nothing(ground);
+  for (size_t i = 0; i < known.size(); ++i) {
+    for (size_t j = 0; j < known[i].size(); ++j) {
+      if (SampleOne(ground, instrument, i, j, &known)) ++choice.samples;
+    }
+  }
+  choice.best = FastestSeen(ground, known);
+  return choice;
+}
+
+Result<Choice> Exhaustive(const Ground& ground, Instrument* instrument, int64_t, uint64_t seed) {
+  Choice choice;
+  Knowledge known;
+  SearchOptions options;
+  options.seed = seed;
+  options.least_samples = 1000;
+  options.most_samples = 1000;
+  const Observer count = [&](size_t, size_t, const Reading&) { return ++choice.samples > 0; };
+  const Status status = SearchExhaustively(instrument, ground.contests, options, count, &known);
+  if (!status.ok()) return status;
+  for (const Verdict& verdict : Judge(ground.contests, known)) choice.best.push_back(verdict.best);
+  return choice;
+}
+
+Result<Choice> Random(const Ground& ground, Instrument* instrument, int64_t budget, uint64_t seed) {
+  Choice choice;
+  Knowledge known = Nothing(ground);
+  std::vector<std::tuple<uint64_t, size_t, size_t>> order;
+  const CounterRandom random(seed, 1);
+  for (size_t i = 0; i < known.size(); ++i) {
+    for (size_t j = 0; j < known[i].size(); ++j) {
+      order.emplace_back(random.Bits(order.size()), i, j);
+    }
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [place, i, j] : order) {
+    if (choice.samples == budget) break;
+    if (SampleOne(ground, instrument, i, j, &known)) ++choice.samples;
+  }
+  choice.best = FastestSeen(ground, known);
+  return choice;
+}
+
+// Every contest by itself: the default and as many others as half its budget allows, then the
+// better half of them again, and so on.
+Result<Choice> Halving(const Ground& ground, Instrument* instrument, int64_t budget,
+                       uint64_t seed) {
+  Choice choice;
+  Knowledge known = Nothing(ground);
+  const size_t contests = known.size();
+  for (size_t i = 0; i < contests; ++i) {
+    int64_t mine =
+        budget * static_cast<int64_t>(i + 1) / static_cast<int64_t>(contests) - choice.samples;
+    const CounterRandom random(seed, 100 + i);
+    std::vector<std::pair<double, size_t>> field;
+    for (size_t j = 0; j < known[i].size(); ++j) {
+      field.emplace_back(j == 0 ? -1 : random.Uniform(j), j);
+    }
+    std::sort(field.begin(), field.end());
+    field.resize(
+        std::min<size_t>(field.size(), static_cast<size_t>(std::max<int64_t>(2 * mine / 3, 1))));
+    while (mine > 0 && !field.empty()) {
+      bool any = false;
+      for (auto& [score, j] : field) {
+        if (mine == 0) break;
+        if (!SampleOne(ground, instrument, i, j, &known)) continue;
+        any = true;
+        --mine;
+        ++choice.samples;
+      }
+      for (auto& [score, j] : field) {
+        score = known[i][j].seconds.empty() ? INFINITY : Median(known[i][j].seconds);
+      }
+      std::sort(field.begin(), field.end());
+      if (!any) break;
+      field.resize((field.size() + 1) / 2);
+    }
+  }
+  choice.best = FastestSeen(ground, known);
+  return choice;
+}
+
+Result<Choice> Adaptive(const Ground& ground, Instrument* instrument, int64_t budget,
+                        uint64_t seed) {
+  Choice choice;
+  Knowledge known;
+  SearchOptions options;
+  options.samples = budget;
+  options.seed = seed;
+  const Observer count = [&](size_t, size_t, const Reading&) { return ++choice.samples > 0; };
+  const std::clock_t start = std::clock();
+  const Status status = SearchAdaptively(instrument, ground.contests, options, count, &known);
+  choice.planning = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  if (!status.ok()) return status;
+  for (const Verdict& verdict : Judge(ground.contests, known)) choice.best.push_back(verdict.best);
+  return choice;
+}
+
+}  // namespace
+
+const std::vector<std::pair<std::string, Strategy>>& Strategies() {
+  static const std::vector<std::pair<std::string, Strategy>> all = {{"one blind sample", Blind},
+                                                                    {"exhaustive", Exhaustive},
+                                                                    {"random", Random},
+                                                                    {"halving", Halving},
+                                                                    {"adaptive", Adaptive}};
+  return all;
+}
+
+}  // namespace diapason::measure

@@ -1,0 +1,359 @@
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/bench_options.h"
+#include "cli/command.h"
+#include "comm/check.h"
+#include "dataset/store.h"
+
+namespace diapason::cli {
+namespace {
+
+using measure::Figure;
+using measure::GroupInstrument;
+using measure::Subject;
+using measure::Trial;
+
+constexpr uint64_t kLinkBytes = uint64_t{16} << 20;
+constexpr int kLinkIterations = 10;
+// More neighbours than this say nothing new about the slowest link.
+constexpr int kMostNeighbours = 16;
+constexpr size_t kMostSizes = 4096;
+
+Result<std::vector<uint64_t>> Sizes(const BenchOptions& options, const Subject& subject) {
+  const bool gpu = subject.backend == "nccl" || subject.backend == "rccl" || subject.simulated;
+  const Result<uint64_t> from = ParseBytes(options.from);
+  if (!from.ok()) return from.status().WithContext("-b");
+  const Result<uint64_t> to = ParseBytes(options.to.empty() ? (gpu ? "128M" : "8M") : options.to);
+  if (!to.ok()) return to.status().WithContext("-e");
+  const uint64_t last = std::max(to.value(), options.to.empty() ? from.value() : 0);
+  if (from.value() > last) return Invalid("-b is larger than -e");
+  if (from.value() == 0) return Invalid("-b must be at least one byte");
+  std::vector<uint64_t> sizes;
+  if (!options.step.empty()) {
+    const Result<uint64_t> step = ParseBytes(options.step);
+    if (!step.ok()) return step.status().WithContext("-i");
+    if (step.value() == 0) return Invalid("-i must be at least one byte");
+    for (uint64_t size = from.value(); size <= last && sizes.size() < kMostSizes;
+         size += step.value()) {
+      sizes.push_back(size);
+    }
+    return sizes;
+  }
+  for (double size = static_cast<double>(from.value());
+       size <= static_cast<double>(last) * (1 + 1e-12); size *= options.factor) {
+    sizes.push_back(static_cast<uint64_t>(size));
+  }
+  return sizes;
+}
+
+Result<std::vector<DataType>> Types(const std::string& text) {
+  std::vector<DataType> types;
+  if (text == "all") {
+    for (int type = 0; type <= static_cast<int>(DataType::kI64); ++type) {
+      types.push_back(static_cast<DataType>(type));
+    }
+    return types;
+  }
+  for (const std::string_view word : Split(text, ',')) {
+    const Result<DataType> type = ParseDataType(std::string(word));
+    if (!type.ok()) return type.status().WithContext("-d");
+    types.push_back(type.value());
+  }
+  return types;
+}
+
+Result<std::vector<ReduceOp>> Reductions(const std::string& text) {
+  std::vector<ReduceOp> reductions;
+  if (text == "all") {
+    for (int reduce = 0; reduce <= static_cast<int>(ReduceOp::kAvg); ++reduce) {
+      reductions.push_back(static_cast<ReduceOp>(reduce));
+    }
+    return reductions;
+  }
+  for (const std::string_view word : Split(text, ',')) {
+    const Result<ReduceOp> reduce = ParseReduceOp(std::string(word));
+    if (!reduce.ok()) return reduce.status().WithContext("-o");
+    reductions.push_back(reduce.value());
+  }
+  return reductions;
+}
+
+Status ReadConfig(const BenchOptions& options, const Subject& subject, Operation operation,
+                  Config* config) {
+  const Collective collective = comm::CollectiveOf(operation).value_or(Collective::kAllReduce);
+  if (!options.algorithm.empty()) {
+    const Result<int> algorithm = ParseAlgorithm(subject.library, collective, options.algorithm);
+    if (!algorithm.ok()) return algorithm.status();
+    config->algorithm = algorithm.value();
+  }
+  if (!options.protocol.empty()) {
+    const Result<int> protocol = ParseProtocol(subject.library, options.protocol);
+    if (!protocol.ok()) return protocol.status();
+    config->protocol = protocol.value();
+  }
+  config->channels = options.channels;
+  return {};
+}
+
+bool HasInPlace(Operation operation) {
+  return operation != Operation::kAllToAll && operation != Operation::kSend;
+}
+
+bool Chooses(const BenchOptions& options) {
+  return !options.algorithm.empty() || !options.protocol.empty() || options.channels != 0 ||
+         !options.targets.empty();
+}
+
+// Keeps what was measured, if somebody wants it kept.
+Status Keep(const std::string& path, const Subject& subject,
+            const std::vector<dataset::Sample>& samples) {
+  Result<std::unique_ptr<dataset::Store>> store =
+      dataset::Store::Open(path, dataset::Store::Access::kWrite);
+  if (!store.ok()) return store.status();
+  dataset::Run run;
+  run.id = dataset::NewRunId();
+  run.source = "bench";
+  run.origin = "diapason bench";
+  run.started = samples.empty() ? 0 : samples.front().at;
+  run.state = dataset::Run::State::kDone;
+  run.machine = subject.machine;
+  return store.value()->AddRun(run, samples).status();
+}
+
+Result<BenchRow> MeasureRow(const BenchOptions& options, GroupInstrument* instrument,
+                            const Trial& trial, double link,
+                            std::vector<dataset::Sample>* samples) {
+  BenchRow row;
+  row.trial = trial;
+  row.has_in_place = HasInPlace(trial.operation);
+  row.ideal = measure::IdealSeconds(trial, instrument->subject().ranks, link);
+  Result<Figure> figure = measure::MeasureFigure(instrument, trial, options.effort, samples);
+  if (!figure.ok()) return figure.status();
+  row.out_of_place = std::move(figure).value();
+  if (instrument->broken()) return PeerLost(row.out_of_place.note);
+  if (!row.has_in_place) return row;
+  Trial in_place = trial;
+  in_place.in_place = true;
+  figure = measure::MeasureFigure(instrument, in_place, options.effort, samples);
+  if (!figure.ok()) return figure.status();
+  row.in_place = std::move(figure).value();
+  if (instrument->broken()) return PeerLost(row.in_place.note);
+  return row;
+}
+
+int LeadBench(const BenchOptions& options, GroupInstrument* instrument) {
+  const Subject& subject = instrument->subject();
+  const Result<std::vector<Trial>> plan = PlanBench(options, subject);
+  if (!plan.ok()) return Fail(plan.status());
+  BenchResult result;
+  result.subject = subject;
+  const Result<double> link = FindLink(options, instrument, &result.link_source);
+  if (!link.ok()) return Fail(link.status());
+  result.link = link.value();
+
+  const bool table = !options.json && !options.csv;
+  std::string heading;
+  std::vector<dataset::Sample> samples;
+  Status broken;
+  for (const Trial& trial : plan.value()) {
+    Result<BenchRow> row = MeasureRow(options, instrument, trial, result.link, &samples);
+    if (!row.ok()) {
+      broken = row.status().WithContext(measure::CollectiveText(trial.operation) + " of " +
+                                        FormatBytes(trial.bytes));
+      break;
+    }
+    const std::string name = measure::CollectiveText(trial.operation);
+    if (table && name != heading) {
+      std::printf("%s%s", heading.empty() ? "" : "\n", BenchHead(result, name).c_str());
+      heading = name;
+    }
+    if (table) {
+      std::fputs(BenchLine(row.value(), subject.ranks).c_str(), stdout);
+      std::fflush(stdout);
+    }
+    result.rows.push_back(std::move(row).value());
+  }
+  if (options.json) std::fputs(BenchJson(result).c_str(), stdout);
+  if (options.csv) std::fputs(BenchCsv(result).c_str(), stdout);
+  if (table) std::fputs(BenchTail(result).c_str(), stdout);
+  if (!options.store.empty()) {
+    const Status kept = Keep(options.store, subject, samples);
+    if (!kept.ok()) return Fail(kept);
+  }
+  if (!broken.ok()) return Fail(broken);
+  return result.Wrong() == 0 ? kExitFine : kExitFailed;
+}
+
+int RunBench(const BenchOptions& options) {
+  if (options.ranks.backend == "all") return BenchAllBackends(options);
+  return OnEveryRank(options.ranks, Chooses(options), [&options](Group* group) {
+    if (group->rank() != 0) {
+      const Status followed = GroupInstrument::Follow(group);
+      return followed.ok() ? kExitFine : Fail(followed);
+    }
+    const Result<std::unique_ptr<GroupInstrument>> instrument =
+        GroupInstrument::Lead(group, ClusterOf(options.ranks));
+    if (!instrument.ok()) return Fail(instrument.status());
+    return options.targets.empty() ? LeadBench(options, instrument.value().get())
+                                   : CompareWithTargets(options, instrument.value().get());
+  });
+}
+
+void AddSizeOptions(CLI::App* command, BenchOptions* options) {
+  command->add_option("-b,--minbytes", options->from, "The smallest size")->capture_default_str();
+  command->add_option("-e,--maxbytes", options->to,
+                      "The largest size; by default 128M on GPUs, 8M elsewhere");
+  command->add_option("-f,--stepfactor", options->factor, "From size to size, a factor")
+      ->check(CLI::Range(1.01, 1e6))
+      ->capture_default_str();
+  command->add_option("-i,--stepbytes", options->step, "From size to size, so many bytes more");
+  command->add_option("-n,--iters", options->effort.iterations, "Calls of one round, back to back")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command
+      ->add_option("-w,--warmup_iters", options->effort.warmups,
+                   "Calls before the first round, which do not count")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  command
+      ->add_option("--rounds", options->rounds,
+                   "So many rounds; by default 5 to 15, until the interval is tight")
+      ->check(CLI::Range(1, 100000));
+  command->add_option("-c,--check", options->check, "Compare results, element by element: 0 or 1")
+      ->check(CLI::Range(0, 1))
+      ->capture_default_str();
+  command->add_option("-o,--op", options->reduce, "sum, prod, min, max, avg, several, or all")
+      ->capture_default_str();
+  command
+      ->add_option("-d,--datatype", options->type,
+                   "float, double, half, bfloat16, int8, uint8, int32, int64, several, or all")
+      ->capture_default_str();
+  command->add_option("-r,--root", options->root, "Of broadcast and reduce")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+Result<std::vector<Trial>> PlanBench(const BenchOptions& options, const Subject& subject) {
+  const Result<std::vector<uint64_t>> sizes = Sizes(options, subject);
+  if (!sizes.ok()) return sizes.status();
+  const Result<std::vector<DataType>> types = Types(options.type);
+  if (!types.ok()) return types.status();
+  const Result<std::vector<ReduceOp>> reductions = Reductions(options.reduce);
+  if (!reductions.ok()) return reductions.status();
+  if (options.root >= subject.ranks) {
+    return Invalid(Format("-r %d: there are only %d ranks", options.root, subject.ranks));
+  }
+  std::vector<Trial> plan;
+  for (const std::string& name : options.collectives) {
+    const Result<Operation> operation = measure::ParseMeasured(name);
+    if (!operation.ok()) return operation.status();
+    Trial trial;
+    trial.operation = operation.value();
+    trial.root = options.root;
+    const Status configured = ReadConfig(options, subject, trial.operation, &trial.config);
+    if (!configured.ok()) return configured;
+    const bool reduces = comm::Reduces(trial.operation);
+    for (const DataType type : types.value()) {
+      for (const ReduceOp reduce : reductions.value()) {
+        if (!reduces && reduce != reductions.value().front()) continue;
+        trial.type = type;
+        trial.reduce = reduces ? reduce : ReduceOp::kSum;
+        uint64_t before = UINT64_MAX;
+        for (const uint64_t size : sizes.value()) {
+          // Whole elements on every rank: what really travels.
+          trial.bytes = size;
+          const size_t count = measure::CountOf(trial, subject.ranks);
+          const bool shared = trial.operation == Operation::kAllGather ||
+                              trial.operation == Operation::kReduceScatter ||
+                              trial.operation == Operation::kAllToAll;
+          trial.bytes = count * SizeOf(type) * (shared ? static_cast<uint64_t>(subject.ranks) : 1);
+          if (count == 0 || trial.bytes == before) continue;
+          before = trial.bytes;
+          plan.push_back(trial);
+        }
+      }
+    }
+  }
+  if (plan.empty()) return Invalid("no size has an element for every rank; make -e larger");
+  return plan;
+}
+
+Result<double> FindLink(const BenchOptions& options, GroupInstrument* instrument,
+                        std::string* source) {
+  const Subject& subject = instrument->subject();
+  if (options.link > 0) {
+    *source = "as given";
+    return options.link * 1e9;
+  }
+  if (subject.link_peak > 0) {
+    *source = subject.simulated ? "of the simulated cluster" : "as the backend knows it";
+    return subject.link_peak;
+  }
+  if (subject.ranks < 2) return 0.0;
+  *source = "measured between neighbours";
+  double slowest = 0;
+  for (int first = 0; first + 1 < std::min(subject.ranks, kMostNeighbours); ++first) {
+    const Result<measure::Reading> reading =
+        instrument->MeasurePair(first, first + 1, kLinkBytes, kLinkIterations);
+    if (!reading.ok()) return reading.status();
+    if (reading.value().outcome != dataset::Outcome::kFine) {
+      return PeerLost("measuring the link: " + reading.value().note);
+    }
+    slowest = std::max(slowest, reading.value().seconds);
+  }
+  return slowest > 0 ? static_cast<double>(kLinkBytes) / slowest : 0.0;
+}
+
+void AddBench(CLI::App* parent, Run* run) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = parent->add_subcommand(
+      "bench",
+      "Time collectives as nccl-tests does, on any backend: diapason bench all_reduce -g 4");
+  command
+      ->add_option("collectives", options->collectives,
+                   "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv")
+      ->capture_default_str();
+  AddSizeOptions(command, options.get());
+  AddRankOptions(command, &options->ranks);
+  command->add_option("--algorithm", options->algorithm, "Run it this way, by the library's name");
+  command->add_option("--protocol", options->protocol, "Run it this way");
+  command->add_option("--channels", options->channels, "Run it with so many")
+      ->check(CLI::Range(1, 1024));
+  command
+      ->add_option("--link", options->link,
+                   "What a link carries each way, for the ideal time; else known or measured")
+      ->type_name("GB/s")
+      ->check(CLI::Range(1e-6, 1e6));
+  CLI::Option* json = command->add_flag("--json", options->json, "Print JSON, with every round");
+  command->add_flag("--csv", options->csv, "Print CSV")->excludes(json);
+  command
+      ->add_option("--targets", options->targets,
+                   "Compare with stated goals; exit status 1 on a miss")
+      ->type_name("FILE");
+  command->add_option("--store", options->store, "Add every round to this store")
+      ->type_name("FILE");
+  command->require_subcommand(0, 1);
+  AddBenchIteration(command, run);
+  AddBenchPairs(command, run);
+  command->footer(
+      "A collective's time is that of the slowest rank. --backend all compares every backend that "
+      "works here.\nExit status: 1 also when results are wrong or a target is missed.");
+  command->callback([command, options, run] {
+    if (!command->get_subcommands().empty()) return;
+    options->effort.check = options->check != 0;
+    if (options->rounds > 0) {
+      options->effort.least_rounds = options->effort.most_rounds = options->rounds;
+      options->effort.seconds = 1e9;
+    }
+    *run = [options] { return RunBench(*options); };
+  });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "measure/bench.h"
+
+namespace diapason::cli {
+
+// One line of `diapason bench`.
+struct BenchRow {
+  measure::Trial trial;
+  measure::Figure out_of_place;
+  measure::Figure in_place;
+  bool has_in_place = true;
+  double ideal = 0;  // seconds; 0: not known
+};
+
+struct BenchResult {
+  measure::Subject subject;
+  double link = 0;          // bytes per second; 0: not known
+  std::string link_source;  // "given", "known to the backend", "measured between neighbours"
+  std::vector<BenchRow> rows;
+
+  // Over every figure, in and out of place, as nccl-tests averages it; bytes per second.
+  double AverageBusBandwidth() const;
+  int64_t Wrong() const;
+};
+
+// The lines before the rows and the head of the table, one row, and what comes after.
+std::string BenchHead(const BenchResult& result, const std::string& collective);
+std::string BenchLine(const BenchRow& row, int ranks);
+std::string BenchTail(const BenchResult& result);
+
+std::string BenchJson(const BenchResult& result);
+std::string BenchCsv(const BenchResult& result);
+
+// Several backends' results in one table, sizes down, backends across; from their JSON.
+Result<std::string> SideBySide(const std::vector<std::string>& results);
+
+}  // namespace diapason::cli

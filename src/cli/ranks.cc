@@ -1,0 +1,185 @@
+#include "cli/ranks.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <thread>
+
+#include "base/file.h"
+#include "base/settings.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "comm/gpu/runtime.h"
+#include "comm/place.h"
+
+namespace diapason::cli {
+namespace {
+
+constexpr int kMostLocalRanks = 4096;
+// More threads than this are no simulation one would wait for.
+constexpr int kMostThreads = 256;
+
+std::string Backend(const RankOptions& options) {
+  if (options.backend != "auto") return options.backend;
+  return Settings::Read(ProcessEnvironment()).Text(Setting::kBackend);
+}
+
+GroupOptions OptionsOf(const RankOptions& options, bool choose) {
+  GroupOptions group;
+  group.backend = Backend(options);
+  group.timeout = std::chrono::milliseconds(std::llround(options.limit * 1000));
+  group.slow_call = std::chrono::milliseconds(-1);  // whoever measures knows which calls are slow
+  group.choose = choose;
+  group.cluster = options.cluster;
+  group.seed = options.seed;
+  return group;
+}
+
+int RunRank(const GroupOptions& options, const RankBody& body) {
+  const Result<std::unique_ptr<Group>> group = Group::Create(options);
+  if (!group.ok()) return Fail(group.status());
+  return body(group.value().get());
+}
+
+int RunThreads(const GroupOptions& options, int ranks, const RankBody& body) {
+  std::vector<int> statuses(static_cast<size_t>(ranks), kExitFailed);
+  std::vector<std::thread> threads;
+  for (int rank = 1; rank < ranks; ++rank) {
+    threads.emplace_back([&options, &body, &statuses, rank, ranks] {
+      GroupOptions mine = options;
+      mine.rank = rank;
+      mine.size = ranks;
+      statuses[static_cast<size_t>(rank)] = RunRank(mine, body);
+    });
+  }
+  GroupOptions first = options;
+  first.rank = 0;
+  first.size = ranks;
+  statuses[0] = RunRank(first, body);
+  for (std::thread& thread : threads) thread.join();
+  for (const int status : statuses) {
+    if (status != kExitFine) return status;
+  }
+  return kExitFine;
+}
+
+// Becomes the launcher of this very command.
+int StartAnew(const std::string& backend, int ranks) {
+  const Result<std::string> self = OwnProgram();
+  if (!self.ok()) return Fail(self.status());
+  Result<std::vector<std::string>> own = OwnArguments();
+  if (!own.ok()) return Fail(own.status());
+  std::vector<std::string> command;
+  if (backend == "mpi") {
+    command = MpirunCommand(ranks);
+  } else {
+    command = {self.value(), "launch", "-n", std::to_string(ranks), "--"};
+  }
+  command.push_back(self.value());
+  command.insert(command.end(), own.value().begin() + 1, own.value().end());
+  std::vector<char*> arguments;
+  for (std::string& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  return Fail(IoError("cannot start '" + command[0] + "': " + ErrnoText(errno)));
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> OwnArguments() {
+  const int fd = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return IoError("cannot read /proc/self/cmdline: " + ErrnoText(errno));
+  std::string text;
+  char block[4096];
+  ssize_t got = 0;
+  while ((got = ::read(fd, block, sizeof(block))) > 0) text.append(block, static_cast<size_t>(got));
+  ::close(fd);
+  std::vector<std::string> arguments;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\0', at);
+    arguments.push_back(text.substr(at, end - at));
+    if (end == std::string::npos) break;
+    at = end + 1;
+  }
+  if (arguments.empty()) return Internal("this process has no command line");
+  return arguments;
+}
+
+std::string ClusterOf(const RankOptions& options) {
+  if (!options.cluster.empty()) return options.cluster;
+  return Settings::Read(ProcessEnvironment()).Text(Setting::kCluster);
+}
+
+Result<std::string> OwnProgram() {
+  char path[4096];
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof(path) - 1);
+  if (length <= 0) return IoError("cannot read /proc/self/exe: " + ErrnoText(errno));
+  return std::string(path, static_cast<size_t>(length));
+}
+
+std::vector<std::string> MpirunCommand(int ranks) {
+  // Ranks are measured here, not scheduled: more of them than cores is the user's own decision.
+  if (::geteuid() == 0) {
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+  }
+  // Open MPI looks for ssh even where all ranks are on this host.
+  ::setenv("OMPI_MCA_plm_rsh_agent", "/bin/false", 0);
+  return {"mpirun", "--oversubscribe", "-n", std::to_string(ranks)};
+}
+
+int RanksHere(const RankOptions& options) {
+  if (options.ranks > 0) return options.ranks;
+  const std::string backend = Backend(options);
+  if (backend == "sim") return 4;
+  if (backend == "gloo" || backend == "mpi") return 2;
+  for (const auto& runtime : {comm::gpu::Cuda(), comm::gpu::Hip()}) {
+    if (runtime.ok()) return std::max(1, runtime.value()->DeviceCount());
+  }
+  return 2;
+}
+
+bool IsLaunched() {
+  const Result<comm::Launch> launch = comm::FindLaunch({}, ProcessEnvironment());
+  // Half a launch is a launch: creating the group says what is wrong with it.
+  return !launch.ok() || launch.value().source != "no launcher";
+}
+
+void AddRankOptions(CLI::App* command, RankOptions* options) {
+  command
+      ->add_option("-g,--ranks", options->ranks,
+                   "Ranks to start on this host; not used when a launcher has started this command")
+      ->check(CLI::Range(1, kMostLocalRanks));
+  command->add_option("--backend", options->backend, "auto, nccl, rccl, gloo, mpi or sim")
+      ->capture_default_str();
+  command->add_option("--cluster", options->cluster, "The simulated cluster, for --backend sim")
+      ->type_name("NAME");
+  command->add_option("--limit", options->limit, "Seconds after which a wait counts as a hang")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 604800.0))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of everything random")->capture_default_str();
+}
+
+int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
+  const GroupOptions group = OptionsOf(options, choose);
+  if (IsLaunched()) return RunRank(group, body);
+  const int ranks = RanksHere(options);
+  if (group.backend == "sim") {
+    if (ranks > kMostThreads) {
+      return Fail(
+          Invalid(Format("%d simulated ranks are too many here: at most %d; `diapason "
+                         "simulate` estimates larger clusters",
+                         ranks, kMostThreads)));
+    }
+    return RunThreads(group, ranks, body);
+  }
+  if (ranks == 1) return RunRank(group, body);
+  return StartAnew(group.backend, ranks);
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "diapason/comm.h"
+
+namespace diapason::cli {
+
+// How a command that needs several ranks gets them.
+struct RankOptions {
+  std::string backend = "auto";
+  int ranks = 0;        // -g; 0: as many as there are GPUs, else 2 (4 of a simulated cluster)
+  std::string cluster;  // of the backend sim
+  double limit = 60;    // seconds a wait may take before it counts as a hang
+  uint64_t seed = 1;
+};
+// -g, --backend, --cluster, --limit, --seed.
+void AddRankOptions(CLI::App* command, RankOptions* options);
+
+// How many ranks that would be on this host; whether a launcher has made this process a rank; and
+// the pieces to start others with.
+int RanksHere(const RankOptions& options);
+bool IsLaunched();
+Result<std::string> OwnProgram();
+Result<std::vector<std::string>> OwnArguments();
+// The simulated cluster's name: the option's, else the setting's.
+std::string ClusterOf(const RankOptions& options);
+std::vector<std::string> MpirunCommand(int ranks);
+
+// What a rank does; returns its exit status. Only rank 0 may write to standard output.
+using RankBody = std::function<int(Group* group)>;
+
+// Runs `body` on every rank, and returns this process's exit status.
+// - Started by a launcher (diapason launch, mpirun, srun, torchrun): this process is one rank.
+// - Else, with the simulated cluster: the ranks are threads of this process.
+// - Else this command line is started anew as so many ranks on this host, under `diapason launch`,
+//   or under mpirun where the backend is mpi; this process is replaced.
+// `choose`: calls may name configurations.
+int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body);
+
+}  // namespace diapason::cli

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/ranks.h"
+#include "measure/launcher.h"
+#include "measure/search.h"
+#include "measure/sweep.h"
+
+namespace diapason::cli {
+
+// The command line of `diapason sweep`.
+struct SweepOptions {
+  // As written.
+  RankOptions ranks;
+  std::vector<std::string> collectives = {"all_reduce"};
+  std::string sizes = "1K:8M:x2";
+  std::string algorithms = "all";
+  std::string protocols = "all";
+  std::string channels = "default";
+  std::string segments = "default";
+  std::vector<std::string> environments;
+  std::string type = "float";
+  std::string reduce = "sum";
+  std::string node_text = "1";
+  std::string launcher_name = "local";
+  std::string host_file;
+  std::string launcher_arguments;
+  std::string search_name = "exhaustive";
+  std::string budget;
+  std::string sample_text;
+  double tight_percent = 2;
+  bool in_place = false;
+  std::string runner = "builtin";
+  std::string folder;
+  std::string replay;
+  std::string store = "diapason.db";
+  bool resume = false;
+  bool dry_run = false;
+  bool json = false;
+  bool quiet = false;
+  bool launch_each = false;
+
+  // As understood, by Read().
+  Status Read();
+  measure::SweepPlan plan;
+  measure::SearchOptions search;
+  measure::Launcher launcher;
+  std::vector<int> nodes = {1};
+  bool adaptive = false;
+  double sample_share = 0;  // of an exhaustive sweep's samples; 0: not said
+  std::string command_line;
+  // Whether blocks of calls are ours to choose.
+  bool Calibrates() const { return runner == "builtin" && replay.empty(); }
+};
+
+void AddSweepOptions(CLI::App* command, SweepOptions* options);
+
+// What will be measured on so many nodes; for replays, what the dataset has.
+Result<std::unique_ptr<measure::Instrument>> MakeInstrument(const SweepOptions& options, int nodes);
+Result<std::vector<measure::Contest>> ContestsFor(const SweepOptions& options,
+                                                  const measure::Instrument& instrument);
+int LaunchesOf(const measure::Instrument& instrument);
+// Who would be measured, without starting anything.
+Result<measure::Subject> ExpectedSubject(const SweepOptions& options, int nodes);
+
+}  // namespace diapason::cli

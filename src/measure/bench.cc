@@ -1,0 +1,67 @@
+#include "measure/bench.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace diapason::measure {
+namespace {
+
+bool Tight(const std::vector<double>& rounds, double tight) {
+  const Interval interval = MedianInterval95(rounds);
+  return interval.high - interval.low <= 2 * tight * Median(rounds);
+}
+
+}  // namespace
+
+Result<Figure> MeasureFigure(Instrument* instrument, Trial trial, const Effort& effort,
+                             std::vector<dataset::Sample>* samples) {
+  Figure figure;
+  std::vector<double> fastest;
+  // Real time: it is the user who waits, whatever clock the readings have.
+  const auto begin = std::chrono::steady_clock::now();
+  for (int round = 0; round < effort.most_rounds; ++round) {
+    if (round >= effort.least_rounds && Tight(figure.rounds, effort.tight)) break;
+    if (round > 0 &&
+        std::chrono::steady_clock::now() - begin > std::chrono::duration<double>(effort.seconds))
+      break;
+    trial.warmups = round == 0 ? effort.warmups : 0;
+    trial.iterations = std::max(1, effort.iterations);
+    trial.check = effort.check && round == 0;
+    const Result<Reading> reading = instrument->Measure(trial);
+    if (!reading.ok()) return reading.status();
+    if (samples != nullptr) {
+      samples->push_back(SampleOf(trial, instrument->subject(), reading.value()));
+      samples->back().round = round;
+    }
+    if (reading.value().wrong >= 0) figure.wrong = reading.value().wrong;
+    if (reading.value().outcome != dataset::Outcome::kFine) {
+      figure.outcome = reading.value().outcome;
+      figure.note = reading.value().note;
+      return figure;
+    }
+    figure.rounds.push_back(reading.value().seconds);
+    fastest.push_back(reading.value().fastest);
+  }
+  figure.mean = Mean(figure.rounds);
+  figure.median = Median(figure.rounds);
+  figure.interval = MedianInterval95(figure.rounds);
+  figure.fastest = Median(fastest);
+  return figure;
+}
+
+double AlgBandwidth(const Trial& trial, double seconds) {
+  return seconds > 0 ? static_cast<double>(trial.bytes) / seconds : 0;
+}
+
+double BusBandwidth(const Trial& trial, int ranks, double seconds) {
+  return AlgBandwidth(trial, seconds) *
+         dataset::BusFactorOf(CollectiveText(trial.operation), ranks);
+}
+
+double IdealSeconds(const Trial& trial, int ranks, double link) {
+  if (!(link > 0)) return 0;
+  return static_cast<double>(trial.bytes) *
+         dataset::BusFactorOf(CollectiveText(trial.operation), ranks) / link;
+}
+
+}  // namespace diapason::measure

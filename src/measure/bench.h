@@ -1,0 +1,49 @@
+#pragma once
+
+#include <vector>
+
+#include "base/stats.h"
+#include "base/status.h"
+#include "measure/instrument.h"
+
+namespace diapason::measure {
+
+// How long to measure one thing. A round is a block of calls as nccl-tests times it; several rounds
+// say how far the figure can be trusted.
+struct Effort {
+  int warmups = 5;      // discarded, before the first round
+  int iterations = 20;  // calls of a round, back to back
+  int least_rounds = 5;
+  int most_rounds = 15;
+  double tight = 0.02;   // enough when half the interval is this share of the median
+  double seconds = 2.0;  // no round begins later than this after the first
+  bool check = true;
+};
+
+// What several rounds say together.
+struct Figure {
+  dataset::Outcome outcome = dataset::Outcome::kFine;
+  std::string note;
+  std::vector<double> rounds;  // seconds a call, of the slowest rank
+  double mean = 0;
+  double median = 0;
+  Interval interval;   // of the median, 95 %
+  double fastest = 0;  // of the fastest rank, its median: the difference is skew
+  int64_t wrong = -1;
+
+  bool fine() const { return outcome == dataset::Outcome::kFine; }
+};
+
+// Measures one thing. What the library refuses or gets wrong is a figure that says so; an error: no
+// more measuring is possible. `*samples`, where given, gets every round for a store.
+Result<Figure> MeasureFigure(Instrument* instrument, Trial trial, const Effort& effort,
+                             std::vector<dataset::Sample>* samples = nullptr);
+
+// The time a call would take if its share of the bytes crossed a link of `link` bytes per second
+// and nothing else happened; 0 where the link is not known.
+double IdealSeconds(const Trial& trial, int ranks, double link);
+// Bytes per second, as nccl-tests counts them.
+double AlgBandwidth(const Trial& trial, double seconds);
+double BusBandwidth(const Trial& trial, int ranks, double seconds);
+
+}  // namespace diapason::measure

@@ -1,0 +1,125 @@
+#include "measure/buffers.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace diapason::measure {
+namespace {
+
+constexpr size_t kAlignment = 4096;
+// A copy of a few gigabytes takes a second; one that takes this long never ends.
+constexpr std::chrono::seconds kCopyLimit{60};
+
+}  // namespace
+
+Result<std::unique_ptr<Buffers>> Buffers::For(const Group& group) {
+  if (group.backend() != "nccl" && group.backend() != "rccl") {
+    return std::make_unique<Buffers>(nullptr, 0);
+  }
+  const Result<comm::gpu::Runtime*> runtime =
+      group.backend() == "nccl" ? comm::gpu::Cuda() : comm::gpu::Hip();
+  if (!runtime.ok()) return runtime.status();
+  // The device the backend has taken: see backends/nccl/backend.cc.
+  const int device = group.local_rank() % runtime.value()->DeviceCount();
+  return std::make_unique<Buffers>(runtime.value(), device);
+}
+
+Buffers::~Buffers() {
+  if (runtime_ == nullptr) {
+    Release();
+    return;
+  }
+  const comm::gpu::Bound bound(runtime_, device_);
+  Release();
+  if (event_ != nullptr) runtime_->DestroyEvent(event_);
+  if (stream_ != nullptr) runtime_->DestroyStream(stream_);
+}
+
+void Buffers::Release() {
+  for (char** buffer : {&in_, &out_}) {
+    if (*buffer == nullptr) continue;
+    if (runtime_ == nullptr) {
+      std::free(*buffer);
+    } else {
+      runtime_->Free(*buffer);
+    }
+    *buffer = nullptr;
+  }
+  bytes_ = 0;
+}
+
+Status Buffers::Reserve(size_t bytes) {
+  if (bytes <= bytes_) return {};
+  if (runtime_ == nullptr) {
+    Release();
+    const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    for (char** buffer : {&in_, &out_}) {
+      *buffer = static_cast<char*>(std::aligned_alloc(kAlignment, rounded));
+      if (*buffer == nullptr) {
+        Release();
+        return Unavailable("no memory for two buffers of " + FormatBytes(bytes));
+      }
+      // Touched now, so that no measurement pays for the first use of a page.
+      std::memset(*buffer, 0, rounded);
+    }
+    bytes_ = rounded;
+    return {};
+  }
+  const comm::gpu::Bound bound(runtime_, device_);
+  if (!bound.status().ok()) return bound.status();
+  if (stream_ == nullptr) {
+    const Result<void*> stream = runtime_->CreateStream();
+    if (!stream.ok()) return stream.status();
+    stream_ = stream.value();
+    const Result<void*> event = runtime_->CreateEvent();
+    if (!event.ok()) return event.status();
+    event_ = event.value();
+  }
+  Release();
+  for (char** buffer : {&in_, &out_}) {
+    const Result<void*> memory = runtime_->Allocate(bytes);
+    if (!memory.ok()) {
+      Release();
+      return memory.status().WithContext("two buffers of " + FormatBytes(bytes) + " on the GPU");
+    }
+    *buffer = static_cast<char*>(memory.value());
+  }
+  bytes_ = bytes;
+  return {};
+}
+
+Status Buffers::CopyAndWait(void* to, const void* from, size_t bytes) {
+  if (runtime_ == nullptr) {
+    std::memcpy(to, from, bytes);
+    return {};
+  }
+  const comm::gpu::Bound bound(runtime_, device_);
+  if (!bound.status().ok()) return bound.status();
+  Status status = runtime_->Copy(to, from, bytes, stream_);
+  if (status.ok()) status = runtime_->RecordEvent(event_, stream_);
+  if (!status.ok()) return status;
+  const auto deadline = std::chrono::steady_clock::now() + kCopyLimit;
+  while (true) {
+    const Result<bool> done = runtime_->EventDone(event_);
+    if (!done.ok()) return done.status();
+    if (done.value()) return {};
+    if (std::chrono::steady_clock::now() > deadline) {
+      return TimedOut("a copy of " + FormatBytes(bytes) + " to or from the GPU has not ended");
+    }
+    std::this_thread::yield();
+  }
+}
+
+Status Buffers::Upload(void* to, const void* host, size_t bytes) {
+  return CopyAndWait(to, host, bytes);
+}
+Status Buffers::Download(void* host, const void* from, size_t bytes) {
+  return CopyAndWait(host, from, bytes);
+}
+
+}  // namespace diapason::measure

@@ -1,0 +1,459 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "measure/bench.h"
+#include "measure/group_instrument.h"
+#include "measure/job_instrument.h"
+#include "measure/pairs.h"
+#include "measure/pattern.h"
+#include "measure/sweep.h"
+#include "measure/targets.h"
+#include "measure/tests_instrument.h"
+#include "measure/wire.h"
+
+namespace diapason::measure {
+namespace {
+
+using dataset::Outcome;
+
+constexpr DataType kTypes[] = {DataType::kF32, DataType::kF64, DataType::kF16, DataType::kBf16,
+                               DataType::kI8,  DataType::kU8,  DataType::kI32, DataType::kI64};
+constexpr ReduceOp kReductions[] = {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMin, ReduceOp::kMax,
+                                    ReduceOp::kAvg};
+
+// Ranks as threads on the simulated cluster; rank 0 leads and runs `body`.
+template <typename Body>
+void WithRanks(int ranks, const Body& body) {
+  static int port = 20000;
+  ++port;
+  const auto options = [&](int rank) {
+    GroupOptions group;
+    group.backend = "sim";
+    group.cluster = "h100x8";
+    group.rank = rank;
+    group.size = ranks;
+    group.master_port = port;
+    group.choose = true;
+    group.timeout = std::chrono::seconds(60);
+    return group;
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 1; rank < ranks; ++rank) {
+    threads.emplace_back([&options, rank] {
+      auto group = Group::Create(options(rank));
+      ASSERT_TRUE(group.ok()) << group.status().message();
+      const Status followed = GroupInstrument::Follow(group.value().get());
+      EXPECT_TRUE(followed.ok()) << followed.message();
+    });
+  }
+  {
+    auto group = Group::Create(options(0));
+    ASSERT_TRUE(group.ok()) << group.status().message();
+    auto instrument = GroupInstrument::Lead(group.value().get(), "h100x8");
+    ASSERT_TRUE(instrument.ok()) << instrument.status().message();
+    body(instrument.value().get());
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(PatternTest, FindsEveryWrongElementOfEveryTypeAndReduction) {
+  for (const DataType type : kTypes) {
+    for (const ReduceOp reduce : kReductions) {
+      for (const int ranks : {1, 2, 3, 8, 40}) {
+        constexpr size_t kCount = 5000;
+        const size_t size = SizeOf(type);
+        std::vector<char> mine(kCount * size);
+        FillInput(mine.data(), kCount, 7, type, reduce, ranks - 1, ranks);
+        EXPECT_EQ(CountWrongCopied(mine.data(), kCount, 7, type, reduce, ranks - 1, ranks), 0);
+        mine[size * 4999] = static_cast<char>(mine[size * 4999] ^ 0x40);
+        mine[0] = static_cast<char>(mine[0] ^ 0x40);
+        EXPECT_EQ(CountWrongCopied(mine.data(), kCount, 7, type, reduce, ranks - 1, ranks), 2)
+            << DataTypeName(type);
+      }
+    }
+  }
+}
+
+TEST(PatternTest, TheSumOfOneRankIsItsInput) {
+  std::vector<float> values(1000);
+  FillInput(values.data(), values.size(), 0, DataType::kF32, ReduceOp::kSum, 0, 1);
+  EXPECT_EQ(CountWrongReduced(values.data(), values.size(), 0, DataType::kF32, ReduceOp::kSum, 1),
+            0);
+  values[3] += 1;
+  values[4] = std::nanf("");
+  EXPECT_EQ(CountWrongReduced(values.data(), values.size(), 0, DataType::kF32, ReduceOp::kSum, 1),
+            2);
+}
+
+TEST(StationTest, EveryCollectiveIsRightInEveryTypeAndReduction) {
+  WithRanks(3, [](GroupInstrument* instrument) {
+    for (const Operation operation :
+         {Operation::kAllReduce, Operation::kBroadcast, Operation::kReduce, Operation::kAllGather,
+          Operation::kReduceScatter, Operation::kAllToAll, Operation::kSend}) {
+      for (const DataType type : kTypes) {
+        for (const ReduceOp reduce : kReductions) {
+          for (const bool in_place : {false, true}) {
+            Trial trial;
+            trial.operation = operation;
+            trial.type = type;
+            trial.reduce = reduce;
+            trial.in_place = in_place;
+            trial.root = 2;
+            trial.bytes = 3 * 8 * 11;
+            trial.check = true;
+            trial.iterations = 2;
+            const Result<Reading> reading = instrument->Measure(trial);
+            ASSERT_TRUE(reading.ok()) << reading.status().message();
+            const bool exists =
+                !in_place || (operation != Operation::kAllToAll && operation != Operation::kSend);
+            EXPECT_EQ(reading.value().outcome, exists ? Outcome::kFine : Outcome::kRefused)
+                << reading.value().note << " " << OperationName(operation) << " "
+                << DataTypeName(type) << " " << ReduceOpName(reduce) << " " << in_place;
+            if (!exists) continue;
+            EXPECT_EQ(reading.value().wrong, 0);
+            EXPECT_GT(reading.value().seconds, 0);
+            EXPECT_LE(reading.value().fastest, reading.value().seconds);
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(StationTest, WhatCannotBeMeasuredIsRefusedAndTheNextTrialRuns) {
+  WithRanks(2, [](GroupInstrument* instrument) {
+    Trial trial;
+    trial.operation = Operation::kAllGather;
+    trial.bytes = 4;  // less than a float for each of two ranks
+    EXPECT_EQ(instrument->Measure(trial).value().outcome, Outcome::kRefused);
+    trial = {};
+    trial.bytes = 1024;
+    trial.config.algorithm = 99;
+    const Reading refused = instrument->Measure(trial).value();
+    EXPECT_EQ(refused.outcome, Outcome::kRefused);
+    EXPECT_FALSE(refused.note.empty());
+    trial.config = {};
+    EXPECT_EQ(instrument->Measure(trial).value().outcome, Outcome::kFine);
+    EXPECT_FALSE(instrument->broken());
+  });
+}
+
+TEST(StationTest, ABroadcastTakesAsLongAsItsSlowestRank) {
+  WithRanks(4, [](GroupInstrument* instrument) {
+    Trial trial;
+    trial.operation = Operation::kBroadcast;
+    trial.bytes = 1 << 20;
+    trial.iterations = 3;
+    const Reading reading = instrument->Measure(trial).value();
+    EXPECT_GE(reading.seconds, reading.fastest);
+    trial.only_ranks = 2;
+    const Reading two = instrument->Measure(trial).value();
+    EXPECT_EQ(two.outcome, Outcome::kFine) << two.note;
+    EXPECT_GT(two.seconds, 0);
+    EXPECT_EQ(PointOf(trial, instrument->subject()).ranks, 2);
+    const Result<Reading> pair = instrument->MeasurePair(1, 3, 1 << 20, 4);
+    ASSERT_TRUE(pair.ok());
+    EXPECT_GT(pair.value().seconds, 0);
+  });
+}
+
+TEST(BenchTest, RoundsAreTakenUntilTheIntervalIsTight) {
+  WithRanks(2, [](GroupInstrument* instrument) {
+    Trial trial;
+    trial.bytes = 4096;
+    Effort effort;
+    effort.seconds = 1000;
+    effort.tight = 1e9;  // any interval
+    std::vector<dataset::Sample> samples;
+    const Result<Figure> figure = MeasureFigure(instrument, trial, effort, &samples);
+    ASSERT_TRUE(figure.ok());
+    EXPECT_EQ(figure.value().rounds.size(), 5U);
+    EXPECT_EQ(samples.size(), 5U);
+    EXPECT_EQ(figure.value().wrong, 0);
+    EXPECT_LE(figure.value().interval.low, figure.value().median);
+    EXPECT_GE(figure.value().interval.high, figure.value().median);
+    effort.tight = 0;
+    EXPECT_EQ(MeasureFigure(instrument, trial, effort).value().rounds.size(), 15U);
+  });
+}
+
+TEST(WireTest, TrialsReadingsAndSubjectsComeBackAsTheyWere) {
+  Trial trial;
+  trial.operation = Operation::kReduce;
+  trial.bytes = 123456789012;
+  trial.type = DataType::kBf16;
+  trial.reduce = ReduceOp::kMax;
+  trial.root = 3;
+  trial.in_place = true;
+  trial.config = {2, 1, 16, 65536};
+  trial.only_ranks = 4;
+  trial.warmups = 5;
+  trial.iterations = 20;
+  trial.check = true;
+  const Result<Trial> trial_back = DecodeTrial(EncodeTrial(trial));
+  ASSERT_TRUE(trial_back.ok());
+  EXPECT_EQ(trial_back.value(), trial);
+
+  Reading reading;
+  reading.outcome = Outcome::kHang;
+  reading.seconds = 1.0 / 3;
+  reading.fastest = 1e-9;
+  reading.iterations = 7;
+  reading.wrong = 12;
+  reading.note = "line\nwith \"anything\" \x01 in it";
+  const Result<Reading> reading_back = DecodeReading(EncodeReading(reading));
+  ASSERT_TRUE(reading_back.ok());
+  EXPECT_EQ(reading_back.value().outcome, reading.outcome);
+  EXPECT_EQ(reading_back.value().seconds, reading.seconds);
+  EXPECT_EQ(reading_back.value().wrong, reading.wrong);
+  EXPECT_EQ(reading_back.value().note, reading.note);
+
+  Subject subject;
+  subject.backend = "nccl";
+  subject.ranks = 8;
+  subject.nodes = 2;
+  subject.link_peak = 4.5e11;
+  subject.machine.library = "nccl";
+  subject.machine.hosts = "n1,n2";
+  subject.machine.environment = {{"NCCL_ALGO", "Ring Tree"}, {"NCCL_X", ""}};
+  const Result<Subject> subject_back = DecodeSubject(EncodeSubject(subject));
+  ASSERT_TRUE(subject_back.ok());
+  EXPECT_EQ(subject_back.value().machine, subject.machine);
+  EXPECT_EQ(subject_back.value().ranks, 8);
+}
+
+TEST(WireTest, DamagedTextIsAnError) {
+  const std::string good = EncodeTrial({});
+  EXPECT_FALSE(DecodeTrial("").ok());
+  EXPECT_FALSE(DecodeTrial(good + " 1").ok());
+  EXPECT_FALSE(DecodeTrial(good.substr(0, good.size() - 2)).ok());
+  EXPECT_FALSE(DecodeTrial("77" + good.substr(1)).ok());
+  EXPECT_FALSE(DecodeReading("0 nan 0 1 0 :").ok());
+  EXPECT_FALSE(DecodeReading("0 1e999 0 1 0 :").ok());
+  EXPECT_FALSE(DecodeReading("9 1 0 1 0 :").ok());
+  EXPECT_FALSE(DecodeReading("0 1 0 1 0 x").ok());
+  EXPECT_FALSE(DecodeSubject(": 0 1 1 0 0").ok());
+}
+
+TEST(PointTest, ATrialAndItsPointAreTheSameThing) {
+  Subject subject;
+  subject.library = Library::kNccl;
+  subject.ranks = 4;
+  subject.nodes = 4;
+  Trial trial;
+  trial.operation = Operation::kReduceScatter;
+  trial.bytes = 65536;
+  trial.config = {kTree, kLl128, 4};
+  trial.environment = "NCCL_BUFFSIZE=1048576";
+  const dataset::Point point = PointOf(trial, subject);
+  EXPECT_EQ(point.collective, "reducescatter");
+  EXPECT_EQ(point.algorithm, "tree");
+  EXPECT_EQ(point.protocol, "ll128");
+  EXPECT_EQ(point.ranks, 4);
+  const Result<Trial> back = TrialOf(point, Library::kNccl);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(PointOf(back.value(), subject), point);
+  dataset::Point strange = point;
+  strange.algorithm = "rng";
+  EXPECT_NE(TrialOf(strange, Library::kNccl).status().message().find("ring"), std::string::npos);
+}
+
+TEST(SweepPlanTest, TheDefaultComesFirstAndPairsThatNoMachineHasAreLeftOut) {
+  Subject subject;
+  subject.library = Library::kNccl;
+  subject.ranks = 4;
+  SweepPlan plan;
+  plan.operations = {Operation::kAllReduce, Operation::kAllToAll};
+  plan.sizes = {1024, 1};  // the second has no float for anybody
+  plan.algorithms = {"ring", "pat"};
+  plan.channels = {0, 2};
+  const Result<std::vector<Contest>> contests = MakeContests(plan, subject);
+  ASSERT_TRUE(contests.ok()) << contests.status().message();
+  ASSERT_EQ(contests.value().size(), 2U);
+  const Contest& reduce = contests.value()[0];
+  EXPECT_TRUE(reduce.contenders[0].config.IsDefault());
+  for (const Contender& contender : reduce.contenders) {
+    EXPECT_NE(contender.config.algorithm, kPat);  // no allreduce of NCCL's runs PAT
+  }
+  EXPECT_EQ(reduce.contenders.size(), 1U + 3 * 2);
+  // Nobody is asked about alltoall.
+  EXPECT_EQ(contests.value()[1].contenders.size(), 1U);
+}
+
+TEST(SweepPlanTest, RcclIsAlsoMeasuredWithoutOurPluginAndEnvironmentsHaveTheirOwnDefault) {
+  Subject subject;
+  subject.library = Library::kRccl;
+  subject.ranks = 8;
+  SweepPlan plan;
+  plan.operations = {Operation::kAllReduce};
+  plan.sizes = {1024};
+  plan.algorithms = {"ring"};
+  plan.protocols = {"simple"};
+  plan.environments = {"", "NCCL_X=1"};
+  const std::vector<Contender> contenders = MakeContests(plan, subject).value().front().contenders;
+  const std::vector<Contender> expected = {{{}, ""},
+                                           {{}, "NCCL_TUNER_PLUGIN=none"},
+                                           {{kRing, kSimple, 0}, ""},
+                                           {{}, "NCCL_X=1"},
+                                           {{kRing, kSimple, 0}, "NCCL_X=1"}};
+  EXPECT_EQ(contenders, expected);
+}
+
+// Answers with a fixed time, and remembers what it was asked.
+class FixedInstrument : public Instrument {
+ public:
+  Result<Reading> Measure(const Trial& trial) override {
+    asked.push_back(trial);
+    Reading reading;
+    reading.seconds = 1e-4;
+    reading.iterations = trial.iterations;
+    reading.outcome = outcome;
+    return reading;
+  }
+  const Subject& subject() const override { return subject_; }
+  double Now() const override { return 0; }
+  std::vector<Trial> asked;
+  Outcome outcome = Outcome::kFine;
+
+ private:
+  Subject subject_;
+};
+
+TEST(CalibratedTest, ChecksOnceAndFillsABlock) {
+  FixedInstrument fixed;
+  CalibratedInstrument::Options options;
+  options.block_seconds = 0.002;
+  CalibratedInstrument calibrated(&fixed, options);
+  Trial trial;
+  trial.bytes = 1024;
+  EXPECT_EQ(calibrated.Measure(trial).value().iterations, 20);
+  ASSERT_EQ(fixed.asked.size(), 2U);
+  EXPECT_TRUE(fixed.asked[0].check);
+  EXPECT_FALSE(fixed.asked[1].check);
+  EXPECT_EQ(calibrated.Measure(trial).value().iterations, 20);
+  EXPECT_EQ(fixed.asked.size(), 3U);
+  trial.config.channels = 2;
+  fixed.outcome = Outcome::kWrong;
+  EXPECT_EQ(calibrated.Measure(trial).value().outcome, Outcome::kWrong);
+  EXPECT_EQ(fixed.asked.size(), 4U);  // what computes wrong results is not timed
+}
+
+TEST(PairsTest, ASlowMemberIsNamedRatherThanItsLinks) {
+  std::vector<PairFigure> pairs;
+  for (int first = 0; first < 6; ++first) {
+    for (int second = first + 1; second < 6; ++second) {
+      PairFigure pair;
+      pair.first = first;
+      pair.second = second;
+      pair.bandwidth = 1e10 * (1 + 0.01 * ((first * 7 + second) % 3));
+      if (first == 4 || second == 4) pair.bandwidth *= 0.5;
+      if (first == 0 && second == 1) pair.bandwidth *= 0.7;
+      pairs.push_back(pair);
+    }
+  }
+  const std::vector<OddOne> odd = FindOddOnes(pairs);
+  ASSERT_EQ(odd.size(), 2U);
+  EXPECT_EQ(odd[0].member, 4);
+  EXPECT_EQ(odd[0].pairs.size(), 5U);
+  EXPECT_EQ(odd[1].member, -1);
+  EXPECT_EQ(pairs[odd[1].pairs[0]].second, 1);
+}
+
+TEST(PairsTest, LinksThatDifferAnyhowAreNotOdd) {
+  std::vector<PairFigure> pairs;
+  for (int i = 0; i < 10; ++i) {
+    PairFigure pair;
+    pair.second = i + 1;
+    pair.bandwidth = 1e9 * (1 + 0.1 * i);
+    pairs.push_back(pair);
+  }
+  EXPECT_TRUE(FindOddOnes(pairs).empty());
+  pairs.resize(2);
+  EXPECT_TRUE(FindOddOnes(pairs).empty());
+}
+
+TEST(TargetsTest, ReadsGoalsAndRefusesWhatItDoesNotKnow) {
+  const Result<std::vector<Target>> targets = ParseTargets(
+      "[[target]]\nname='a'\nbytes='100KB'\nat_most='0.5ms'\n"
+      "[[target]]\nname='b'\nbytes='1M'\nabout='10ms'\n"
+      "[[target]]\nbytes='1M'\nbusbw_at_least='90GB/s'\nalgorithm='ring'\n"
+      "[[target]]\nbytes='1M'\nranks=4\nscaling_at_least=0.95\n"
+      "[[target]]\niteration='tp'\nexposed_at_most=0.05\n",
+      "t.toml");
+  ASSERT_TRUE(targets.ok()) << targets.status().message();
+  ASSERT_EQ(targets.value().size(), 5U);
+  EXPECT_DOUBLE_EQ(targets.value()[0].value, 0.0005);
+  EXPECT_EQ(targets.value()[0].bytes, 100000U);
+  EXPECT_TRUE(Meets(targets.value()[0], 0.0005));
+  EXPECT_FALSE(Meets(targets.value()[0], 0.00051));
+  EXPECT_TRUE(Meets(targets.value()[1], 0.012));
+  EXPECT_FALSE(Meets(targets.value()[1], 0.013));
+  EXPECT_TRUE(Meets(targets.value()[2], 91e9));
+  EXPECT_FALSE(Meets(targets.value()[4], 0.06));
+  for (const char* bad :
+       {"", "x = 1", "[[target]]", "[[target]]\nbytes='1M'\nat_most='0.5'",
+        "[[target]]\nbytes='1M'\nat_most='1ms'\nabout='1ms'", "[[target]]\nat_most='1ms'",
+        "[[target]]\nbytes='1M'\nat_mots='1ms'", "[[target]]\nbytes='1M'\nscaling_at_least=0.9",
+        "[[target]]\nbytes='1M'\nat_most='-1ms'", "[[target]]\nexposed_at_most=0.05",
+        "[[target]]\ncollective='allreduse'\nbytes='1M'\nat_most='1ms'", "[target", "target = 3"}) {
+    EXPECT_FALSE(ParseTargets(bad, "t.toml").ok()) << bad;
+  }
+  EXPECT_NE(ParseTargets("[[target]]\nbytes='1M'\nat_mots='1ms'\nabout='1ms'", "t.toml")
+                .status()
+                .message()
+                .find("at_most"),
+            std::string::npos);
+}
+
+TEST(LauncherTest, BuildsWhatEachLauncherWants) {
+  Launcher launcher;
+  launcher.self = "/bin/diapason";
+  launcher.ranks = 4;
+  EXPECT_EQ(CommandFor(launcher, {"prog", "-x"}, {{"A", "1"}}).words,
+            (std::vector<std::string>{"/bin/diapason", "launch", "-n", "4", "--env", "A=1", "--",
+                                      "prog", "-x"}));
+  launcher.kind = Launcher::Kind::kMpirun;
+  launcher.nodes = 2;
+  launcher.host_file = "hosts";
+  const LaunchCommand mpirun = CommandFor(launcher, {"prog"}, {{"A", "1"}});
+  EXPECT_EQ(mpirun.words, (std::vector<std::string>{"mpirun", "-n", "4", "--hostfile", "hosts",
+                                                    "--map-by", "ppr:2:node", "-x", "A", "prog"}));
+  EXPECT_EQ(mpirun.environment, (std::vector<std::pair<std::string, std::string>>{{"A", "1"}}));
+  launcher.kind = Launcher::Kind::kSrun;
+  EXPECT_EQ(CommandFor(launcher, {"prog"}, {}).words,
+            (std::vector<std::string>{"srun", "-n", "4", "-N", "2", "--input=0", "--export=ALL",
+                                      "prog"}));
+  EXPECT_FALSE(ParseLauncher("mpirum").ok());
+  EXPECT_FALSE(ParseAssignments("A").ok());
+  EXPECT_FALSE(ParseAssignments("=1").ok());
+  EXPECT_EQ(ParseAssignments(" A=1  B=2=3 ").value().size(), 2U);
+}
+
+TEST(TestsEnvironmentTest, SaysItInTheLibrarysOwnWords) {
+  Trial trial;
+  trial.config = {kTree, kLl128, 8};
+  const std::vector<std::pair<std::string, std::string>> expected = {{"NCCL_ALGO", "Tree"},
+                                                                     {"NCCL_PROTO", "LL128"},
+                                                                     {"NCCL_MIN_NCHANNELS", "8"},
+                                                                     {"NCCL_MAX_NCHANNELS", "8"},
+                                                                     {"NCCL_TUNER_PLUGIN", "none"}};
+  EXPECT_EQ(TestsEnvironment(Library::kNccl, trial), expected);
+  EXPECT_EQ(TestsEnvironment(Library::kNccl, {}).size(), 1U);
+}
+
+TEST(EnvironmentTest, KeepsWhatMattersAndNoIdentities) {
+  const MapEnvironment environment({{"NCCL_ALGO", "Ring"},
+                                    {"NCCL_HOSTID", "h3"},
+                                    {"HOME", "/root"},
+                                    {"OMPI_MCA_btl", "tcp"},
+                                    {"NCCL_DEBUG_FILE", "/tmp/x"},
+                                    {"CUDA_VISIBLE_DEVICES", "0"}});
+  const std::map<std::string, std::string> expected = {
+      {"CUDA_VISIBLE_DEVICES", "0"}, {"NCCL_ALGO", "Ring"}, {"OMPI_MCA_btl", "tcp"}};
+  EXPECT_EQ(EnvironmentThatMatters(environment), expected);
+}
+
+}  // namespace
+}  // namespace diapason::measure

@@ -1,0 +1,68 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "comm/check.h"
+#include "measure/iteration.h"
+
+namespace diapason::measure {
+namespace {
+
+// Whether the file's last line has been cut off: ours must not be glued to it.
+bool EndsInsideALine(int file, off_t size) {
+  char last = '\n';
+  return size > 0 && pread(file, &last, 1, size - 1) == 1 && last != '\n';
+}
+
+Status Append(int file, const std::string& path, std::string text) {
+  struct stat info {};
+  if (fstat(file, &info) != 0) return IoError(path + ": " + ErrnoText(errno));
+  if (!S_ISREG(info.st_mode)) return Invalid(path + " is no ordinary file");
+  if (EndsInsideALine(file, info.st_size)) text.insert(0, "\n");
+  ssize_t written = 0;
+  do {
+    written = write(file, text.data(), text.size());
+  } while (written < 0 && errno == EINTR);
+  if (written < 0) return IoError(path + ": " + ErrnoText(errno));
+  if (static_cast<size_t>(written) != text.size()) {
+    return IoError(path + ": only a part could be written; is the disk full?");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status AppendRewards(const std::string& path, const IterationSpec& spec,
+                     const IterationTimes& times, int nodes, int ranks) {
+  if (spec.buckets.empty()) return Invalid("an iteration without buckets has no rewards");
+  // Nobody chooses how an all_to_all runs: where there is anything else, the reward is for that.
+  const auto weight = [](const Bucket& bucket) {
+    return std::pair(bucket.operation != Operation::kAllToAll, bucket.bytes);
+  };
+  const Bucket& bucket =
+      *std::max_element(spec.buckets.begin(), spec.buckets.end(),
+                        [&](const Bucket& a, const Bucket& b) { return weight(a) < weight(b); });
+  const std::optional<Collective> collective = comm::CollectiveOf(bucket.operation);
+  if (!collective.has_value()) return Invalid("a bucket without a collective has no rewards");
+  const std::string front =
+      std::string(CollectiveName(*collective)) +
+      Format(",%llu,%d,%d,", static_cast<unsigned long long>(bucket.bytes), nodes, ranks);
+  std::string text;
+  for (const double seconds : times.steps) text += front + Format("%.6f\n", seconds * 1e3);
+  // Not blocking: opening a pipe that nobody reads would wait for ever.
+  const int file =
+      open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
+  if (file < 0) return IoError(path + ": " + ErrnoText(errno));
+  const Status status = Append(file, path, std::move(text));
+  close(file);
+  return status;
+}
+
+}  // namespace diapason::measure

@@ -1,0 +1,163 @@
+#include "measure/wire.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/encoding.h"
+#include "base/text.h"
+
+namespace diapason::measure {
+namespace {
+
+// Words of a line, taken one after the other; the first that does not fit spoils the rest.
+class Words {
+ public:
+  explicit Words(std::string_view text) : words_(Split(text, ' ')) {}
+
+  int64_t Number(int64_t least, int64_t most) {
+    int64_t value = least;
+    if (!ParseSigned(Next(), &value) || value < least || value > most) good_ = false;
+    return good_ ? value : least;
+  }
+  double Real() {
+    const std::string word(Next());
+    char* end = nullptr;
+    const double value = std::strtod(word.c_str(), &end);
+    if (word.empty() || *end != '\0' || !std::isfinite(value)) good_ = false;
+    return good_ ? value : 0;
+  }
+  // Texts are in base 64, with a mark before it, so that an empty one is a word too.
+  std::string Text() {
+    const std::string_view word = Next();
+    if (word.empty() || word[0] != ':') {
+      good_ = false;
+      return "";
+    }
+    Result<std::string> text = DecodeBase64Url(word.substr(1));
+    if (!text.ok()) good_ = false;
+    return good_ ? std::move(text).value() : "";
+  }
+  Status End(const char* what) const {
+    if (good_ && at_ == words_.size()) return {};
+    return Invalid(std::string("a ") + what + " that cannot be read came from another process");
+  }
+
+ private:
+  std::string_view Next() {
+    if (at_ == words_.size()) {
+      good_ = false;
+      return "";
+    }
+    return words_[at_++];
+  }
+  std::vector<std::string_view> words_;
+  size_t at_ = 0;
+  bool good_ = true;
+};
+
+std::string Quoted(std::string_view text) { return ":" + EncodeBase64Url(text); }
+std::string Real(double value) { return Format("%.17g", value); }
+
+constexpr int kMostIterations = 1000000000;
+
+}  // namespace
+
+std::string EncodeTrial(const Trial& trial) {
+  return Format("%d %llu %d %d %d %d %d %d %d %lld %d %d %d %d", static_cast<int>(trial.operation),
+                static_cast<unsigned long long>(trial.bytes), static_cast<int>(trial.type),
+                static_cast<int>(trial.reduce), trial.root, trial.in_place ? 1 : 0,
+                trial.config.algorithm, trial.config.protocol, trial.config.channels,
+                static_cast<long long>(trial.config.segment_bytes), trial.only_ranks, trial.warmups,
+                trial.iterations, trial.check ? 1 : 0);
+}
+
+Result<Trial> DecodeTrial(std::string_view text) {
+  Words words(text);
+  Trial trial;
+  trial.operation = static_cast<Operation>(words.Number(0, kOperationCount - 1));
+  trial.bytes = static_cast<uint64_t>(words.Number(0, INT64_MAX));
+  trial.type = static_cast<DataType>(words.Number(0, static_cast<int>(DataType::kI64)));
+  trial.reduce = static_cast<ReduceOp>(words.Number(0, static_cast<int>(ReduceOp::kAvg)));
+  trial.root = static_cast<int>(words.Number(INT32_MIN, INT32_MAX));
+  trial.in_place = words.Number(0, 1) != 0;
+  trial.config.algorithm = static_cast<int>(words.Number(INT32_MIN, INT32_MAX));
+  trial.config.protocol = static_cast<int>(words.Number(INT32_MIN, INT32_MAX));
+  trial.config.channels = static_cast<int>(words.Number(INT32_MIN, INT32_MAX));
+  trial.config.segment_bytes = words.Number(INT64_MIN, INT64_MAX);
+  trial.only_ranks = static_cast<int>(words.Number(0, INT32_MAX));
+  trial.warmups = static_cast<int>(words.Number(0, kMostIterations));
+  trial.iterations = static_cast<int>(words.Number(1, kMostIterations));
+  trial.check = words.Number(0, 1) != 0;
+  const Status status = words.End("trial");
+  if (!status.ok()) return status;
+  return trial;
+}
+
+std::string EncodeReading(const Reading& reading) {
+  return Format("%d ", static_cast<int>(reading.outcome)) + Real(reading.seconds) + " " +
+         Real(reading.fastest) +
+         Format(" %d %lld ", reading.iterations, static_cast<long long>(reading.wrong)) +
+         Quoted(reading.note);
+}
+
+Result<Reading> DecodeReading(std::string_view text) {
+  Words words(text);
+  Reading reading;
+  reading.outcome =
+      static_cast<dataset::Outcome>(words.Number(0, static_cast<int>(dataset::Outcome::kRefused)));
+  reading.seconds = words.Real();
+  reading.fastest = words.Real();
+  reading.iterations = static_cast<int>(words.Number(0, kMostIterations));
+  reading.wrong = words.Number(-1, INT64_MAX);
+  reading.note = words.Text();
+  const Status status = words.End("reading");
+  if (!status.ok()) return status;
+  return reading;
+}
+
+std::string EncodeSubject(const Subject& subject) {
+  const dataset::Machine& machine = subject.machine;
+  std::string text = Quoted(subject.backend) +
+                     Format(" %d %d %d %d ", static_cast<int>(subject.library), subject.ranks,
+                            subject.nodes, subject.simulated ? 1 : 0) +
+                     Real(subject.link_peak);
+  for (const std::string& part :
+       {subject.description, machine.library, machine.library_version, machine.gpu, machine.driver,
+        machine.topology, machine.hosts, machine.tool}) {
+    text += " " + Quoted(part);
+  }
+  text += Format(" %zu", machine.environment.size());
+  for (const auto& [name, value] : machine.environment) {
+    text += " " + Quoted(name) + " " + Quoted(value);
+  }
+  return text;
+}
+
+Result<Subject> DecodeSubject(std::string_view text) {
+  Words words(text);
+  Subject subject;
+  dataset::Machine& machine = subject.machine;
+  subject.backend = words.Text();
+  subject.library = static_cast<Library>(words.Number(0, static_cast<int>(Library::kOpenMpi)));
+  subject.ranks = static_cast<int>(words.Number(1, INT32_MAX));
+  subject.nodes = static_cast<int>(words.Number(1, INT32_MAX));
+  subject.simulated = words.Number(0, 1) != 0;
+  subject.link_peak = words.Real();
+  for (std::string* part :
+       {&subject.description, &machine.library, &machine.library_version, &machine.gpu,
+        &machine.driver, &machine.topology, &machine.hosts, &machine.tool}) {
+    *part = words.Text();
+  }
+  machine.simulated = subject.simulated;
+  const int64_t variables = words.Number(0, 100000);
+  for (int64_t i = 0; i < variables; ++i) {
+    const std::string name = words.Text();
+    machine.environment[name] = words.Text();
+  }
+  const Status status = words.End("description");
+  if (!status.ok()) return status;
+  return subject;
+}
+
+}  // namespace diapason::measure
