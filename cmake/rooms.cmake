@@ -7,6 +7,11 @@ set(DIAPASON_MAY_USE_journal base domain)
 set(DIAPASON_MAY_USE_plugin  base domain policy journal)
 # Runs collectives; its backends for Gloo and Open MPI are modules, so that neither has to be there.
 set(DIAPASON_MAY_USE_comm    base domain)
+# Keeps what was measured; knows nothing of how.
+set(DIAPASON_MAY_USE_dataset base domain)
+# Times collectives and iterations, alone or in sweeps.
+set(DIAPASON_MAY_USE_measure base domain comm dataset)
 set(DIAPASON_MAY_USE_report  base domain policy journal)
 # The command-line tool knows every room but the plugin, which it opens with dlopen as NCCL does.
-set(DIAPASON_MAY_USE_cli     base domain policy journal comm report)
+set(DIAPASON_MAY_USE_cli     base domain policy journal comm dataset measure
+                             report)
