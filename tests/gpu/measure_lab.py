@@ -28,8 +28,10 @@ from mps import Mps
 SKIP = 77
 PARTS = ("bench", "relaunch", "sweep", "iteration", "runner")
 SIZES = "1K:8M:x2"
-# Open MPI looks for ssh even where all ranks are on this machine.
-SHARED = {"NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1", "OMPI_MCA_plm_rsh_agent": "/bin/false"}
+# Open MPI looks for ssh even where all ranks are on this machine; nccl-tests wants a GPU for every process of a host unless
+# it is told which one to use.
+SHARED = {"NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1", "OMPI_MCA_plm_rsh_agent": "/bin/false",
+          "NCCL_TESTS_DEVICE": "0"}
 
 
 class Lab:
