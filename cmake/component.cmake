@@ -62,6 +62,9 @@ function(diapason_component)
     target_link_libraries(${ARG_NAME}_test PRIVATE diapason_${ARG_NAME} GTest::gtest_main)
     # Tests are compiled more often than they run.
     target_compile_options(${ARG_NAME}_test PRIVATE $<$<CONFIG:Release>:-O1>)
+    if(DIAPASON_SANITIZE)
+      target_compile_options(${ARG_NAME}_test PRIVATE -O0)
+    endif()
     target_compile_definitions(${ARG_NAME}_test PRIVATE
                                DIAPASON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     gtest_discover_tests(${ARG_NAME}_test TEST_PREFIX "${ARG_NAME}." DISCOVERY_TIMEOUT 60)

@@ -1,10 +1,13 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "base/status.h"
+
+namespace CLI {
+class App;
+}
 
 namespace diapason::cli {
 

@@ -1,5 +1,6 @@
 #include "cli/data.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>

@@ -1,5 +1,6 @@
 #include "base/settings.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <thread>
@@ -338,6 +340,88 @@ TEST(CalibratedTest, ChecksOnceAndFillsABlock) {
   fixed.outcome = Outcome::kWrong;
   EXPECT_EQ(calibrated.Measure(trial).value().outcome, Outcome::kWrong);
   EXPECT_EQ(fixed.asked.size(), 4U);  // what computes wrong results is not timed
+}
+
+// A program in the place of the tool: says hello as ranks do, then does as it is told.
+class FakeRanks {
+ public:
+  explicit FakeRanks(const std::string& then) {
+    GroupOptions options;
+    options.backend = "sim";
+    options.cluster = "h100x8";
+    options.rank = 0;
+    options.size = 1;
+    auto group = Group::Create(options);
+    std::string hello;
+    const Status served = ServeTrials(
+        group.value().get(), "h100x8", []() -> Result<std::string> { return NotFound("end"); },
+        [&hello](const std::string& line) {
+          hello = line;
+          return Status();
+        });
+    EXPECT_TRUE(served.ok()) << served.message();
+    char name[] = "/tmp/diapason-ranks-XXXXXX";
+    const int fd = ::mkstemp(name);
+    const std::string script =
+        "#!/bin/sh\necho 'a line of somebody else'\necho '" + hello + "'\n" + then;
+    EXPECT_EQ(::write(fd, script.data(), script.size()), static_cast<ssize_t>(script.size()));
+    ::fchmod(fd, 0700);
+    ::close(fd);
+    path_ = name;
+  }
+  ~FakeRanks() { ::unlink(path_.c_str()); }
+  JobOptions Options() const {
+    JobOptions options;
+    options.backend = "gloo";
+    options.launcher.self = path_;
+    options.limit = 0.1;
+    options.start_limit = 20;
+    options.grace = 0.5;
+    return options;
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST(JobTest, RanksThatSayNothingMoreAreAHangAndAreStartedAgain) {
+  const FakeRanks ranks("read line; exec sleep 600\n");
+  auto instrument = JobInstrument::Create(ranks.Options());
+  ASSERT_TRUE(instrument.ok()) << instrument.status().message();
+  for (int launches = 1; launches <= 2; ++launches) {
+    const Result<Reading> reading = instrument.value()->Measure({});
+    ASSERT_TRUE(reading.ok()) << reading.status().message();
+    EXPECT_EQ(reading.value().outcome, Outcome::kHang);
+    EXPECT_EQ(instrument.value()->launches(), launches);
+  }
+}
+
+TEST(JobTest, RanksThatDieAreACrashWithTheirLastWords) {
+  const FakeRanks ranks("read line; echo 'cuda says no' >&2; exit 3\n");
+  auto instrument = JobInstrument::Create(ranks.Options());
+  ASSERT_TRUE(instrument.ok()) << instrument.status().message();
+  const Result<Reading> reading = instrument.value()->Measure({});
+  ASSERT_TRUE(reading.ok()) << reading.status().message();
+  EXPECT_EQ(reading.value().outcome, Outcome::kCrash);
+  EXPECT_NE(reading.value().note.find("cuda says no"), std::string::npos) << reading.value().note;
+  // The first ranks were not fresh when they were asked: a second launch had to confirm it.
+  EXPECT_EQ(instrument.value()->launches(), 2);
+}
+
+TEST(JobTest, AnAnswerThatWasDamagedIsNoFigure) {
+  const FakeRanks ranks(
+      "read line; echo '@diapason reading 0 1e-5 1e-5 1 0 : 0123456789abcdef'; sleep 600\n");
+  auto instrument = JobInstrument::Create(ranks.Options());
+  ASSERT_TRUE(instrument.ok()) << instrument.status().message();
+  const Result<Reading> reading = instrument.value()->Measure({});
+  ASSERT_TRUE(reading.ok()) << reading.status().message();
+  EXPECT_EQ(reading.value().outcome, Outcome::kCrash);
+}
+
+TEST(JobTest, RanksThatNeverStartAreAnErrorThatSaysWhy) {
+  JobOptions options;
+  options.launcher.self = "/nonexistent/diapason";
+  EXPECT_EQ(JobInstrument::Create(options).status().code(), ErrorCode::kUnavailable);
 }
 
 TEST(PairsTest, ASlowMemberIsNamedRatherThanItsLinks) {

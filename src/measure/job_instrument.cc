@@ -131,7 +131,7 @@ Result<Reading> JobInstrument::Ask(const Trial& trial) {
   const Status asked = program_->WriteLine(EncodeTrial(trial));
   if (!asked.ok()) return asked;
   // The ranks bound every wait of theirs by the limit and say so; those of one trial are a handful.
-  const auto deadline = steady_clock::now() + Milliseconds(4 * options_.limit + 30);
+  const auto deadline = steady_clock::now() + Milliseconds(4 * options_.limit + options_.grace);
   const Result<std::string> answer = Await(program_.get(), kReading, deadline);
   if (!answer.ok()) return answer.status();
   return DecodeReading(answer.value());

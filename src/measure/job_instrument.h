@@ -20,6 +20,7 @@ struct JobOptions {
   std::string cluster;       // of the simulated one
   double limit = 20;         // seconds a wait of the ranks may take
   double start_limit = 120;  // until the ranks are there
+  double grace = 10;         // beyond their own limits, before ranks that say nothing are given up
   uint64_t seed = 1;
   // Every configuration gets a launch of its own, as tools do that can only set the environment.
   bool launch_each = false;

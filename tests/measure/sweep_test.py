@@ -164,7 +164,7 @@ class Tests:
         self.whole(store)
 
     def hang(self, folder: Path) -> None:
-        """A rank that stops: the configuration is a row that says so, and the sweep goes on with new ranks."""
+        """A rank that stops: the sweep goes on with new ranks, and blames no more than the configuration that was running."""
         store = folder / "diapason.db"
         process = self.start(*self.SMALL, "--sizes", "1K", "--most", "300", "--least", "300", "--limit", "2", "--json",
                              folder=folder)
@@ -174,7 +174,7 @@ class Tests:
         check(process.returncode == 0, f"exit status {process.returncode}\n{err}")
         result = json.loads(out)[0]
         outcomes = [c["outcome"] for c in result["contests"][0]["contenders"]]
-        check(outcomes.count("hang") + outcomes.count("crash") == 1, str(outcomes))
+        check(outcomes.count("hang") + outcomes.count("crash") <= 1 and outcomes.count("fine") >= 5, str(outcomes))
         check(result["launches"] == 2, f"{result['launches']} launches")
         check(all(c["samples"] == 300 for c in result["contests"][0]["contenders"] if c["outcome"] == "fine"), out)
 
