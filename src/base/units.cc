@@ -139,7 +139,7 @@ Result<std::vector<uint64_t>> ParseSizes(std::string_view text) {
 }
 
 Result<double> ParseSeconds(std::string_view text) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {
+  constexpr std::pair<std::string_view, double> kTimes[] = {
       {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
   constexpr double kLongest = 1e9;
   const std::string_view trimmed = Trim(text);
@@ -149,7 +149,7 @@ Result<double> ParseSeconds(std::string_view text) {
       ToLower(Trim(end == std::string_view::npos ? std::string_view() : trimmed.substr(end)));
   char* rest = nullptr;
   const double value = std::strtod(number.c_str(), &rest);
-  for (const auto& [name, factor] : kUnits) {
+  for (const auto& [name, factor] : kTimes) {
     if (name != unit || number.empty() || *rest != '\0') continue;
     if (value > 0 && value * factor <= kLongest) return value * factor;
   }

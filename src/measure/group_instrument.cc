@@ -27,7 +27,7 @@ Result<std::string> Exchange(Group* group, const std::string& order) {
   char block[kBlockBytes] = {};
   auto length = static_cast<uint32_t>(order.size());
   std::memcpy(block, &length, sizeof(length));
-  std::memcpy(block + sizeof(length), order.data(), std::min(order.size(), kInline));
+  std::copy_n(order.data(), std::min(order.size(), kInline), block + sizeof(length));
   Status status = group->Broadcast(block, block, sizeof(block), DataType::kU8, 0);
   if (!status.ok()) return status;
   std::memcpy(&length, block, sizeof(length));

@@ -117,7 +117,7 @@ Result<std::unique_ptr<Station>> Station::Create(Group* group) {
 
 Result<std::vector<std::string>> Station::Gather(const std::string& mine) {
   char block[kHostName] = {};
-  std::memcpy(block, mine.data(), std::min(mine.size(), sizeof(block)));
+  std::copy_n(mine.data(), std::min(mine.size(), sizeof(block)), block);
   std::vector<char> all(kHostName * static_cast<size_t>(group_->size()));
   const Status status = group_->AllGather(block, all.data(), kHostName, DataType::kU8);
   if (!status.ok()) return status;

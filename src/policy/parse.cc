@@ -150,9 +150,9 @@ class Parser {
     } else {
       Error(fields[0].column, collective.status().message());
     }
-    const bool have_sizes = ReadSize(fields[1], kColumnNames[1], &rule.min_bytes) &
-                            ReadSize(fields[2], kColumnNames[2], &rule.max_bytes);
-    if (have_sizes && rule.min_bytes > rule.max_bytes) {
+    const bool have_least = ReadSize(fields[1], kColumnNames[1], &rule.min_bytes);
+    const bool have_most = ReadSize(fields[2], kColumnNames[2], &rule.max_bytes);
+    if (have_least && have_most && rule.min_bytes > rule.max_bytes) {
       Error(fields[1].column, Format("the range is reversed: min_bytes %llu is above max_bytes "
                                      "%llu",
                                      static_cast<unsigned long long>(rule.min_bytes),

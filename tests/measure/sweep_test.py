@@ -166,7 +166,7 @@ class Tests:
     def hang(self, folder: Path) -> None:
         """A rank that stops: the sweep goes on with new ranks, and blames no more than the configuration that was running."""
         store = folder / "diapason.db"
-        process = self.start(*self.SMALL, "--sizes", "1K", "--most", "300", "--least", "300", "--limit", "2", "--json",
+        process = self.start(*self.SMALL, "--sizes", "1K", "--most", "100", "--least", "100", "--limit", "2", "--json",
                              folder=folder)
         self.wait_for_samples(store, 20, process)
         os.kill(self.workers(process.pid)[-1], signal.SIGSTOP)
@@ -176,12 +176,12 @@ class Tests:
         outcomes = [c["outcome"] for c in result["contests"][0]["contenders"]]
         check(outcomes.count("hang") + outcomes.count("crash") <= 1 and outcomes.count("fine") >= 5, str(outcomes))
         check(result["launches"] == 2, f"{result['launches']} launches")
-        check(all(c["samples"] == 300 for c in result["contests"][0]["contenders"] if c["outcome"] == "fine"), out)
+        check(all(c["samples"] == 100 for c in result["contests"][0]["contenders"] if c["outcome"] == "fine"), out)
 
     def crash(self, folder: Path) -> None:
         """A rank that is killed between or in trials: new ranks, and no more than one row blames a configuration."""
         store = folder / "diapason.db"
-        process = self.start(*self.SMALL, "--sizes", "1K", "--most", "300", "--least", "300", "--limit", "5", "--json",
+        process = self.start(*self.SMALL, "--sizes", "1K", "--most", "100", "--least", "100", "--limit", "5", "--json",
                              folder=folder)
         self.wait_for_samples(store, 20, process)
         os.kill(self.workers(process.pid)[-1], signal.SIGKILL)
