@@ -208,8 +208,12 @@ Status Store::Start(Access access) {
   sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
+  // In one transaction: somebody may be making the store this very moment.
+  if (Status begun = Execute(database_, path_, "BEGIN"); !begun.ok()) return begun;
   Result<Kind> kind = Recognise(database_, path_);
+  const Status ended = Execute(database_, path_, "ROLLBACK");
   if (!kind.ok()) return kind.status();
+  if (!ended.ok()) return ended;
   if (access == Access::kRead) {
     if (kind.value() == Kind::kNew) {
       return Invalid("'" + path_ + "' is empty: nothing has been stored there yet");
