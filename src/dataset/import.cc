@@ -143,6 +143,24 @@ Result<Import> ImportText(std::string_view text, const std::string& name,
   return import;
 }
 
+namespace {
+
+// The run of a file that says nothing about itself: what the options say.
+Run RunOf(std::string_view text, const std::string& name, const std::string& what,
+          const ImportOptions& options) {
+  Run run;
+  run.id = ImportId(text, what + "," + OptionsText(options), 0);
+  run.source = "import";
+  run.origin = name;
+  run.state = Run::State::kDone;
+  run.machine.library = options.library;
+  run.machine.library_version = options.library_version;
+  run.machine.gpu = options.gpu;
+  return run;
+}
+
+}  // namespace
+
 Result<Import> ImportIterations(std::string_view text, const std::string& name,
                                 const ImportOptions& options) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
@@ -187,13 +205,7 @@ Result<Import> ImportIterations(std::string_view text, const std::string& name,
   }
   if (imported.samples.empty()) return Invalid(shown + " holds no times");
   import.rows = imported.samples.size();
-  imported.run.id = ImportId(text, "iterations," + OptionsText(options), 0);
-  imported.run.source = "import";
-  imported.run.origin = name;
-  imported.run.state = Run::State::kDone;
-  imported.run.machine.library = options.library;
-  imported.run.machine.library_version = options.library_version;
-  imported.run.machine.gpu = options.gpu;
+  imported.run = RunOf(text, name, "iterations", options);
   import.runs.push_back(std::move(imported));
   return import;
 }
@@ -250,13 +262,7 @@ Result<Import> ImportRewards(std::string_view text, const std::string& name,
     imported.samples.push_back(std::move(sample));
   }
   import.rows = imported.samples.size();
-  imported.run.id = ImportId(text, "rewards," + OptionsText(options), 0);
-  imported.run.source = "import";
-  imported.run.origin = name;
-  imported.run.state = Run::State::kDone;
-  imported.run.machine.library = options.library;
-  imported.run.machine.library_version = options.library_version;
-  imported.run.machine.gpu = options.gpu;
+  imported.run = RunOf(text, name, "rewards", options);
   import.runs.push_back(std::move(imported));
   return import;
 }
