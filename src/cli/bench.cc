@@ -270,12 +270,8 @@ Result<std::vector<Trial>> PlanBench(const BenchOptions& options, const Subject&
         for (const uint64_t size : sizes.value()) {
           // Whole elements on every rank: what really travels.
           trial.bytes = size;
-          const size_t count = measure::CountOf(trial, subject.ranks);
-          const bool shared = trial.operation == Operation::kAllGather ||
-                              trial.operation == Operation::kReduceScatter ||
-                              trial.operation == Operation::kAllToAll;
-          trial.bytes = count * SizeOf(type) * (shared ? static_cast<uint64_t>(subject.ranks) : 1);
-          if (count == 0 || trial.bytes == before) continue;
+          trial.bytes = measure::WholeBytes(trial, subject.ranks);
+          if (trial.bytes == 0 || trial.bytes == before) continue;
           before = trial.bytes;
           plan.push_back(trial);
         }

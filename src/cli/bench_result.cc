@@ -13,11 +13,6 @@ namespace {
 using measure::Figure;
 using nlohmann::ordered_json;
 
-constexpr const char* kTypeNames[] = {"float", "double", "half",  "bfloat16",
-                                      "int8",  "uint8",  "int32", "int64"};
-
-const char* TypeName(DataType type) { return kTypeNames[static_cast<size_t>(type)]; }
-
 std::string RedopName(const measure::Trial& trial) {
   return comm::Reduces(trial.operation) ? ReduceOpName(trial.reduce) : "none";
 }
@@ -131,9 +126,10 @@ std::string BenchHead(const BenchResult& result, const std::string& collective) 
 
 std::string BenchLine(const BenchRow& row, int ranks) {
   const measure::Trial& trial = row.trial;
-  std::string text = Format(
-      "%13llu %13zu %9s %6s %5d  ", static_cast<unsigned long long>(trial.bytes),
-      measure::CountOf(trial, ranks), TypeName(trial.type), RedopName(trial).c_str(), Root(trial));
+  std::string text =
+      Format("%13llu %13zu %9s %6s %5d  ", static_cast<unsigned long long>(trial.bytes),
+             measure::CountOf(trial, ranks), measure::TestsTypeName(trial.type),
+             RedopName(trial).c_str(), Root(trial));
   text += FigureText(trial, row.out_of_place, ranks) + "  ";
   text += row.has_in_place ? FigureText(trial, row.in_place, ranks)
                            : Format("%9s %7s %7s %7s", "N/A", "-", "-", "N/A");
@@ -177,7 +173,7 @@ std::string BenchJson(const BenchResult& result) {
     one["collective"] = measure::CollectiveText(row.trial.operation);
     one["bytes"] = row.trial.bytes;
     one["count"] = measure::CountOf(row.trial, subject.ranks);
-    one["type"] = TypeName(row.trial.type);
+    one["type"] = measure::TestsTypeName(row.trial.type);
     one["redop"] = RedopName(row.trial);
     one["root"] = Root(row.trial);
     one["out_of_place"] = FigureJson(row.trial, row.out_of_place, subject.ranks);
@@ -206,7 +202,7 @@ std::string BenchCsv(const BenchResult& result) {
           Format("%s,%d,%s,%llu,%zu,%s,%s,%d,%d,%d,%d,%s,", subject.backend.c_str(),
                  subject.simulated ? 1 : 0, measure::CollectiveText(row.trial.operation).c_str(),
                  static_cast<unsigned long long>(row.trial.bytes),
-                 measure::CountOf(row.trial, subject.ranks), TypeName(row.trial.type),
+                 measure::CountOf(row.trial, subject.ranks), measure::TestsTypeName(row.trial.type),
                  RedopName(row.trial).c_str(), Root(row.trial), subject.ranks, subject.nodes,
                  in_place ? 1 : 0, dataset::OutcomeName(figure.outcome));
       if (figure.fine()) {

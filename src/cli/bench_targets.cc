@@ -37,11 +37,7 @@ Result<Figure> MeasureTarget(const BenchOptions& options, GroupInstrument* instr
   const measure::Subject& subject = instrument->subject();
   const int ranks = only_ranks > 0 ? only_ranks : subject.ranks;
   // Whole elements: 100 KB are no whole number of floats on every number of ranks.
-  const size_t count = measure::CountOf(*trial, ranks);
-  const bool shared = trial->operation == Operation::kAllGather ||
-                      trial->operation == Operation::kReduceScatter ||
-                      trial->operation == Operation::kAllToAll;
-  trial->bytes = count * SizeOf(trial->type) * (shared ? static_cast<uint64_t>(ranks) : 1);
+  trial->bytes = measure::WholeBytes(*trial, ranks);
   if (!target.algorithm.empty()) {
     const Result<int> algorithm = ParseAlgorithm(
         subject.library, comm::CollectiveOf(target.operation).value_or(Collective::kAllReduce),

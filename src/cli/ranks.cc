@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "comm/gpu/runtime.h"
 #include "comm/place.h"
+#include "measure/launcher.h"
 
 namespace diapason::cli {
 namespace {
@@ -74,14 +75,18 @@ int StartAnew(const std::string& backend, int ranks) {
   if (!self.ok()) return Fail(self.status());
   Result<std::vector<std::string>> own = OwnArguments();
   if (!own.ok()) return Fail(own.status());
-  std::vector<std::string> command;
-  if (backend == "mpi") {
-    command = MpirunCommand(ranks);
-  } else {
-    command = {self.value(), "launch", "-n", std::to_string(ranks), "--"};
+  measure::Launcher launcher;
+  launcher.kind =
+      backend == "mpi" ? measure::Launcher::Kind::kMpirun : measure::Launcher::Kind::kLocal;
+  launcher.ranks = ranks;
+  launcher.self = self.value();
+  launcher.as_root = ::geteuid() == 0;
+  own.value()[0] = self.value();
+  measure::LaunchCommand launch = measure::CommandFor(launcher, own.value(), {});
+  for (const auto& [name, value] : launch.environment) {
+    (void)::setenv(name.c_str(), value.c_str(), 0);
   }
-  command.push_back(self.value());
-  command.insert(command.end(), own.value().begin() + 1, own.value().end());
+  std::vector<std::string>& command = launch.words;
   std::vector<char*> arguments;
   for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -120,17 +125,6 @@ Result<std::string> OwnProgram() {
   const ssize_t length = ::readlink("/proc/self/exe", path, sizeof(path) - 1);
   if (length <= 0) return IoError("cannot read /proc/self/exe: " + ErrnoText(errno));
   return std::string(path, static_cast<size_t>(length));
-}
-
-std::vector<std::string> MpirunCommand(int ranks) {
-  // Ranks are measured here, not scheduled: more of them than cores is the user's own decision.
-  if (::geteuid() == 0) {
-    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
-    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
-  }
-  // Open MPI looks for ssh even where all ranks are on this host.
-  ::setenv("OMPI_MCA_plm_rsh_agent", "/bin/false", 0);
-  return {"mpirun", "--oversubscribe", "-n", std::to_string(ranks)};
 }
 
 int RanksHere(const RankOptions& options) {

@@ -31,7 +31,6 @@ Result<std::string> OwnProgram();
 Result<std::vector<std::string>> OwnArguments();
 // The simulated cluster's name: the option's, else the setting's.
 std::string ClusterOf(const RankOptions& options);
-std::vector<std::string> MpirunCommand(int ranks);
 
 // What a rank does; returns its exit status. Only rank 0 may write to standard output.
 using RankBody = std::function<int(Group* group)>;

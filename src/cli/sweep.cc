@@ -233,7 +233,7 @@ int Sweep(const SweepOptions& options) {
     if (!instrument.ok()) return Fail(instrument.status());
     Result<SweepPart> part = RunPart(options, instrument.value().get(), store.get());
     if (!part.ok()) return Fail(part.status());
-    part.value().launches = LaunchesOf(*instrument.value());
+    part.value().launches = instrument.value()->launches();
     if (!options.json) std::fputs(SweepTable(part.value()).c_str(), stdout);
     std::fflush(stdout);
     const bool finished = part.value().finished;

@@ -79,6 +79,12 @@ std::string BackendOf(const SweepOptions& options) {
   return Settings::Read(ProcessEnvironment()).Text(Setting::kBackend);
 }
 
+// -g is per node where there are several, as GPUs are.
+int RanksOn(const SweepOptions& options, int nodes) {
+  const int here = RanksHere(options.ranks);
+  return BackendOf(options) == "sim" ? here : here * nodes;
+}
+
 Result<dataset::Contents> ReadReplay(const SweepOptions& options) {
   const Result<std::unique_ptr<dataset::Store>> store =
       dataset::Store::Open(options.replay, dataset::Store::Access::kRead);
@@ -185,13 +191,14 @@ Status SweepOptions::Read() {
   const Result<std::vector<int>> counts = NodeCounts(node_text);
   if (!counts.ok()) return counts.status();
   nodes = counts.value();
-  if (launcher.kind == Launcher::Kind::kLocal && replay.empty() && ranks.backend != "sim" &&
+  if (launcher.kind == Launcher::Kind::kLocal && replay.empty() && BackendOf(*this) != "sim" &&
       (nodes.size() > 1 || nodes[0] > 1)) {
     return Invalid("several nodes need --launcher mpirun or srun");
   }
   if (!host_file.empty()) {
     const Result<std::vector<std::string>> hosts = measure::ReadHostFile(host_file);
     if (!hosts.ok()) return hosts.status();
+    launcher.first_host = hosts.value().front();
     const int most = *std::max_element(nodes.begin(), nodes.end());
     if (static_cast<int>(hosts.value().size()) < most) {
       return Invalid(Format("--nodes asks for %d, '%s' has %zu hosts", most, host_file.c_str(),
@@ -291,9 +298,7 @@ Result<std::unique_ptr<Instrument>> MakeInstrument(const SweepOptions& options, 
   if (!options.replay.empty()) return MakeReplay(options, nodes);
   Launcher launcher = options.launcher;
   launcher.nodes = nodes;
-  const int here = RanksHere(options.ranks);
-  // -g is per node where there are several, as GPUs are.
-  launcher.ranks = options.ranks.backend == "sim" ? here : here * nodes;
+  launcher.ranks = RanksOn(options, nodes);
   if (options.runner == "nccl-tests") {
     measure::TestsOptions tests;
     tests.launcher = launcher;
@@ -331,22 +336,11 @@ Result<std::vector<measure::Contest>> ContestsFor(const SweepOptions& options,
   return found.value().contests;
 }
 
-int LaunchesOf(const Instrument& instrument) {
-  if (const auto* job = dynamic_cast<const measure::JobInstrument*>(&instrument)) {
-    return job->launches();
-  }
-  if (const auto* tests = dynamic_cast<const measure::TestsInstrument*>(&instrument)) {
-    return tests->launches();
-  }
-  return 0;
-}
-
 Result<Subject> ExpectedSubject(const SweepOptions& options, int nodes) {
   Subject subject;
   subject.nodes = nodes;
-  const int here = RanksHere(options.ranks);
   subject.backend = BackendOf(options);
-  subject.ranks = subject.backend == "sim" ? here : here * nodes;
+  subject.ranks = RanksOn(options, nodes);
   if (subject.backend == "sim") {
     const Result<comm::sim::Cluster> cluster = comm::sim::LoadCluster(ClusterOf(options.ranks));
     if (!cluster.ok()) return cluster.status();

@@ -63,7 +63,6 @@ void AddSweepOptions(CLI::App* command, SweepOptions* options);
 Result<std::unique_ptr<measure::Instrument>> MakeInstrument(const SweepOptions& options, int nodes);
 Result<std::vector<measure::Contest>> ContestsFor(const SweepOptions& options,
                                                   const measure::Instrument& instrument);
-int LaunchesOf(const measure::Instrument& instrument);
 // Who would be measured, without starting anything.
 Result<measure::Subject> ExpectedSubject(const SweepOptions& options, int nodes);
 

@@ -83,16 +83,30 @@ Result<Trial> TrialOf(const dataset::Point& point, Library library) {
   return trial;
 }
 
+namespace {
+
+// Whether the bytes of a trial are those of all ranks together.
+bool OfAllRanks(Operation operation) {
+  return operation == Operation::kAllGather || operation == Operation::kReduceScatter ||
+         operation == Operation::kAllToAll;
+}
+
+}  // namespace
+
 size_t CountOf(const Trial& trial, int ranks) {
   const uint64_t elements = trial.bytes / SizeOf(trial.type);
-  switch (trial.operation) {
-    case Operation::kAllGather:
-    case Operation::kReduceScatter:
-    case Operation::kAllToAll:
-      return elements / static_cast<uint64_t>(ranks);
-    default:
-      return elements;
-  }
+  return OfAllRanks(trial.operation) ? elements / static_cast<uint64_t>(ranks) : elements;
+}
+
+uint64_t WholeBytes(const Trial& trial, int ranks) {
+  const uint64_t bytes = CountOf(trial, ranks) * SizeOf(trial.type);
+  return OfAllRanks(trial.operation) ? bytes * static_cast<uint64_t>(ranks) : bytes;
+}
+
+const char* TestsTypeName(DataType type) {
+  constexpr const char* kNames[] = {"float", "double", "half",  "bfloat16",
+                                    "int8",  "uint8",  "int32", "int64"};
+  return kNames[static_cast<size_t>(type)];
 }
 
 dataset::Sample SampleOf(const Trial& trial, const Subject& subject, const Reading& reading) {

@@ -68,6 +68,8 @@ class Instrument {
   virtual const Subject& subject() const = 0;
   // Seconds, on the clock of what is measured: a replay's clock shows what the samples took.
   virtual double Now() const = 0;
+  // How often ranks were started for it.
+  virtual int launches() const { return 0; }
 };
 
 // "allreduce", "sendrecv"; and back, however people write it.
@@ -76,6 +78,10 @@ Result<Operation> ParseMeasured(std::string_view name);
 
 // The elements a call has by comm.h's rules, where the bytes are by nccl-tests'.
 size_t CountOf(const Trial& trial, int ranks);
+// The bytes of whole elements on every rank: what of the trial's bytes really travels.
+uint64_t WholeBytes(const Trial& trial, int ranks);
+// "float": a type as nccl-tests has it.
+const char* TestsTypeName(DataType type);
 
 // The point of a dataset that a trial is about, and back. An algorithm that the library does not
 // have is an error.

@@ -505,6 +505,11 @@ TEST(LauncherTest, BuildsWhatEachLauncherWants) {
   EXPECT_EQ(mpirun.words, (std::vector<std::string>{"mpirun", "-n", "4", "--hostfile", "hosts",
                                                     "--map-by", "ppr:2:node", "-x", "A", "prog"}));
   EXPECT_EQ(mpirun.environment, (std::vector<std::pair<std::string, std::string>>{{"A", "1"}}));
+  // Ranks on several hosts have to be told where the first is.
+  launcher.first_host = "n1";
+  EXPECT_EQ(CommandFor(launcher, {"prog"}, {}).environment,
+            (std::vector<std::pair<std::string, std::string>>{{"MASTER_ADDR", "n1"}}));
+  launcher.first_host.clear();
   launcher.kind = Launcher::Kind::kSrun;
   EXPECT_EQ(CommandFor(launcher, {"prog"}, {}).words,
             (std::vector<std::string>{"srun", "-n", "4", "-N", "2", "--input=0", "--export=ALL",
@@ -523,8 +528,8 @@ TEST(TestsEnvironmentTest, SaysItInTheLibrarysOwnWords) {
                                                                      {"NCCL_MIN_NCHANNELS", "8"},
                                                                      {"NCCL_MAX_NCHANNELS", "8"},
                                                                      {"NCCL_TUNER_PLUGIN", "none"}};
-  EXPECT_EQ(TestsEnvironment(Library::kNccl, trial), expected);
-  EXPECT_EQ(TestsEnvironment(Library::kNccl, {}).size(), 1U);
+  EXPECT_EQ(TestsEnvironment(trial), expected);
+  EXPECT_EQ(TestsEnvironment({}).size(), 1U);
 }
 
 TEST(EnvironmentTest, KeepsWhatMattersAndNoIdentities) {

@@ -36,7 +36,7 @@ class JobInstrument : public Instrument {
   // The ranks' clock: virtual under the simulated cluster.
   double Now() const override;
 
-  int launches() const { return launches_; }
+  int launches() const override { return launches_; }
 
  private:
   explicit JobInstrument(JobOptions options) : options_(std::move(options)) {}

@@ -51,6 +51,10 @@ LaunchCommand CommandFor(const Launcher& launcher, const std::vector<std::string
         command.environment.emplace_back("OMPI_ALLOW_RUN_AS_ROOT", "1");
         command.environment.emplace_back("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
       }
+      if (launcher.nodes > 1 && !launcher.first_host.empty()) {
+        words.insert(words.end(), {"-x", "MASTER_ADDR"});
+        command.environment.emplace_back("MASTER_ADDR", launcher.first_host);
+      }
       // By name only: mpirun reads "NAME=VALUE" too, but not values with everything in them.
       for (const auto& [name, value] : environment) {
         words.insert(words.end(), {"-x", name});

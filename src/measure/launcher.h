@@ -14,6 +14,7 @@ struct Launcher {
   Kind kind = Kind::kLocal;
   int nodes = 1;
   int ranks = 1;                   // in all
+  std::string first_host;          // of the host file; where rank 0 will be
   std::string host_file;           // mpirun's; "" for none
   std::vector<std::string> extra;  // more arguments for mpirun or srun, before the program
   std::string self;                // our own program, whose `launch` starts local ranks

@@ -22,10 +22,6 @@ constexpr size_t kHostName = 64;
 // What out-of-place results are written over: no pattern has such values.
 constexpr char kPoison = 0x5a;
 
-bool OnStreams(const Group& group) {
-  return group.backend() == "nccl" || group.backend() == "rccl";
-}
-
 Outcome OutcomeOf(const Status& status) {
   switch (status.code()) {
     case ErrorCode::kInvalid:
@@ -136,7 +132,7 @@ Status Station::FindHosts() {
   if (!hosts.ok()) return hosts.status();
   hosts_ = std::move(hosts).value();
   nodes_ = group_->nodes();
-  if (!OnStreams(*group_)) return {};
+  if (!buffers_->on_device()) return {};
   const std::optional<std::string> own = ProcessEnvironment().Get("NCCL_HOSTID");
   const Result<std::vector<std::string>> identities = Gather(own.value_or(name));
   if (!identities.ok()) return identities.status();
@@ -184,7 +180,7 @@ Status Station::RunBlock(Group* group, const Call& call, const Trial& trial, int
     }
     return {};
   }
-  if (!OnStreams(*group)) {
+  if (!buffers_->on_device()) {
     for (int i = 0; i < iterations; ++i) {
       const Status status = group->Run(call);
       if (!status.ok()) return status;

@@ -28,8 +28,6 @@ using std::chrono::duration;
 using std::chrono::steady_clock;
 
 constexpr size_t kMostOutput = size_t{16} << 20;
-constexpr const char* kTypeNames[] = {"float", "double", "half",  "bfloat16",
-                                      "int8",  "uint8",  "int32", "int64"};
 // As NCCL_ALGO and NCCL_PROTO want them, which is not how the tools print them.
 constexpr const char* kAlgorithmNames[] = {
     "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT"};
@@ -94,8 +92,7 @@ std::string TestsProgram(Operation operation) {
   }
 }
 
-std::vector<std::pair<std::string, std::string>> TestsEnvironment(Library library,
-                                                                  const Trial& trial) {
+std::vector<std::pair<std::string, std::string>> TestsEnvironment(const Trial& trial) {
   std::vector<std::pair<std::string, std::string>> environment;
   const Config& config = trial.config;
   if (config.algorithm >= 0 && config.algorithm <= kPat) {
@@ -109,7 +106,6 @@ std::vector<std::pair<std::string, std::string>> TestsEnvironment(Library librar
     environment.emplace_back("NCCL_MAX_NCHANNELS", std::to_string(config.channels));
   }
   // A tuner of ours that the user has set would overrule all of this.
-  (void)library;
   environment.emplace_back("NCCL_TUNER_PLUGIN", "none");
   return environment;
 }
@@ -176,7 +172,7 @@ Result<Reading> TestsInstrument::Launch(const Trial& trial) {
                                       "-w",
                                       std::to_string(options_.warmups),
                                       "-d",
-                                      kTypeNames[static_cast<size_t>(trial.type)],
+                                      TestsTypeName(trial.type),
                                       "-r",
                                       std::to_string(trial.root),
                                       "-c",
@@ -187,8 +183,7 @@ Result<Reading> TestsInstrument::Launch(const Trial& trial) {
   Result<std::vector<std::pair<std::string, std::string>>> environment =
       ParseAssignments(trial.environment);
   if (!environment.ok()) return environment.status();
-  std::vector<std::pair<std::string, std::string>> variables =
-      TestsEnvironment(options_.library, trial);
+  std::vector<std::pair<std::string, std::string>> variables = TestsEnvironment(trial);
   variables.insert(variables.end(), environment.value().begin(), environment.value().end());
 
   LaunchCommand command;

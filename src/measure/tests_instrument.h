@@ -33,7 +33,7 @@ class TestsInstrument : public Instrument {
   Result<Reading> Measure(const Trial& trial) override;
   const Subject& subject() const override { return subject_; }
   double Now() const override;
-  int launches() const { return launches_; }
+  int launches() const override { return launches_; }
 
  private:
   explicit TestsInstrument(TestsOptions options) : options_(std::move(options)) {}
@@ -50,7 +50,6 @@ class TestsInstrument : public Instrument {
 std::string TestsProgram(Operation operation);
 // The variables that make the library run it so: NCCL_ALGO, NCCL_PROTO, NCCL_MIN_ and
 // MAX_NCHANNELS.
-std::vector<std::pair<std::string, std::string>> TestsEnvironment(Library library,
-                                                                  const Trial& trial);
+std::vector<std::pair<std::string, std::string>> TestsEnvironment(const Trial& trial);
 
 }  // namespace diapason::measure
