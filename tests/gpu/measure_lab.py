@@ -12,6 +12,8 @@ Every part's figures are printed; the exit status is 1 when something failed, 77
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import os
 import re
@@ -32,6 +34,19 @@ SIZES = "1K:8M:x2"
 # it is told which one to use.
 SHARED = {"NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1", "OMPI_MCA_plm_rsh_agent": "/bin/false",
           "NCCL_TESTS_DEVICE": "0"}
+
+
+def grid(exported: str) -> str:
+    """The samples without machine and run, as tests/data/measurements has them: what worked, in microseconds."""
+    lines = ["collective,num_nodes,num_gpus,size_bytes,algo,proto,nchannels,repeat,time_oop"]
+    names = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}
+    for row in csv.DictReader(io.StringIO(exported, newline="")):
+        if row["outcome"] == "fine":
+            lines.append(",".join([names[row["collective"]], row["nodes"], row["ranks"], row["bytes"],
+                                   row["algorithm"].upper() or "DEFAULT", row["protocol"].upper() or "DEFAULT",
+                                   row["channels"] if int(row["channels"]) > 0 else "-1", str(int(row["round"]) + 1),
+                                   f"{float(row['seconds']) * 1e6:.2f}"]))
+    return "\n".join(lines) + "\n"
 
 
 class Lab:
@@ -125,7 +140,8 @@ class Lab:
                                  "--sizes", SIZES, "--channels", "default,1", "--least", "3", "--most", "9", "--tight", "4",
                                  "--budget", f"{self.budget:.0f}s", "--store", str(store), "--quiet", limit=self.budget + 60)
             print(text)
-            self.save(f"lab_{ranks}ranks.csv", self.diapason("data", "export", "--store", str(store), "--format", "csv", limit=30))
+            exported = self.diapason("data", "export", "--store", str(store), "--format", "csv", limit=30)
+            self.save(f"lab_{ranks}ranks_grid.csv", grid(exported))
 
     def runner(self) -> None:
         if self.nccl_tests is None:
@@ -166,6 +182,7 @@ def main() -> int:
         for part in PARTS:
             if part in (options.only or PARTS):
                 getattr(lab, part)()
+    shutil.rmtree(lab.work, ignore_errors=True)
     for failure in lab.failures:
         print(f"FAILED: {failure}")
     print(f"measure lab: {len(lab.failures)} failures")

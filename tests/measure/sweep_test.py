@@ -163,34 +163,29 @@ class Tests:
         check("interrupted, --resume goes on" in out, out)
         self.whole(store)
 
-    def hang(self, folder: Path) -> None:
-        """A rank that stops: the sweep goes on with new ranks, and blames no more than the configuration that was running."""
-        store = folder / "diapason.db"
-        process = self.start(*self.SMALL, "--sizes", "1K", "--most", "100", "--least", "100", "--limit", "2", "--json",
+    def without_a_rank(self, folder: Path, limit: int, stop: signal.Signals) -> dict:
+        """A small sweep, one of whose ranks gets a signal on the way; what it printed in the end."""
+        process = self.start(*self.SMALL, "--sizes", "1K", "--most", "100", "--least", "100", "--limit", str(limit), "--json",
                              folder=folder)
-        self.wait_for_samples(store, 20, process)
-        os.kill(self.workers(process.pid)[-1], signal.SIGSTOP)
+        self.wait_for_samples(folder / "diapason.db", 20, process)
+        os.kill(self.workers(process.pid)[-1], stop)
         out, err = process.communicate(timeout=LIMIT)
         check(process.returncode == 0, f"exit status {process.returncode}\n{err}")
         result = json.loads(out)[0]
         outcomes = [c["outcome"] for c in result["contests"][0]["contenders"]]
         check(outcomes.count("hang") + outcomes.count("crash") <= 1 and outcomes.count("fine") >= 5, str(outcomes))
         check(result["launches"] == 2, f"{result['launches']} launches")
-        check(all(c["samples"] == 100 for c in result["contests"][0]["contenders"] if c["outcome"] == "fine"), out)
+        return result
+
+    def hang(self, folder: Path) -> None:
+        """A rank that stops: the sweep goes on with new ranks, and blames no more than the configuration that was running."""
+        result = self.without_a_rank(folder, 2, signal.SIGSTOP)
+        contenders = result["contests"][0]["contenders"]
+        check(all(c["samples"] == 100 for c in contenders if c["outcome"] == "fine"), str(contenders))
 
     def crash(self, folder: Path) -> None:
         """A rank that is killed between or in trials: new ranks, and no more than one row blames a configuration."""
-        store = folder / "diapason.db"
-        process = self.start(*self.SMALL, "--sizes", "1K", "--most", "100", "--least", "100", "--limit", "5", "--json",
-                             folder=folder)
-        self.wait_for_samples(store, 20, process)
-        os.kill(self.workers(process.pid)[-1], signal.SIGKILL)
-        out, err = process.communicate(timeout=LIMIT)
-        check(process.returncode == 0, f"exit status {process.returncode}\n{err}")
-        result = json.loads(out)[0]
-        outcomes = [c["outcome"] for c in result["contests"][0]["contenders"]]
-        check(outcomes.count("crash") + outcomes.count("hang") <= 1 and outcomes.count("fine") >= 5, str(outcomes))
-        check(result["launches"] == 2, f"{result['launches']} launches")
+        self.without_a_rank(folder, 5, signal.SIGKILL)
 
     def launches(self, folder: Path) -> None:
         """Settings that need a restart are a launch each; configurations are none, unless asked for."""
