@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "domain/fingerprint.h"
 #include "policy/inline.h"
+#include "policy/openmpi_rules.h"
 #include "policy/parse.h"
 #include "policy/source.h"
 #include "policy/table.h"
@@ -24,7 +25,7 @@ struct Options {
   std::string file;
   std::string library;  // of a file that names none
   bool json = false;
-  // show
+  // show; convert to rules, 0 for any
   int64_t nodes = 0;
   int64_t ranks = 0;
   int pipe_ops = 1;
@@ -33,6 +34,7 @@ struct Options {
   // convert
   std::string output;
   std::string to;
+  std::string format = "csv";
   std::string origin;
   std::string fingerprint;
   bool accept_edits = false;
@@ -225,6 +227,26 @@ int RunShow(const Options& options) {
   return kExitFine;
 }
 
+constexpr const char* kRulesFormat = "openmpi-rules";
+
+int WriteOut(const Options& options, const std::string& text) {
+  if (options.output.empty()) {
+    std::printf("%s", text.c_str());
+    return kExitFine;
+  }
+  const Status written = WriteFileAtomically(options.output, text);
+  return written.ok() ? kExitFine : Fail(written);
+}
+
+int WriteRules(const Options& options, const std::string& name, const policy::Policy& policy) {
+  std::vector<std::string> notes;
+  const Result<std::string> rules =
+      policy::OpenMpiRulesText(policy, &notes, options.nodes == 0 ? policy::kAny : options.nodes);
+  if (!rules.ok()) return Fail(rules.status().WithContext(name));
+  for (const std::string& note : notes) Warn(name + ": " + note);
+  return WriteOut(options, rules.value());
+}
+
 int RunConvert(const Options& options) {
   std::string name;
   Result<policy::Policy> loaded = Load(options, &name);
@@ -253,12 +275,12 @@ int RunConvert(const Options& options) {
     return Fail(again.status().WithContext("the policy cannot be written for " +
                                            std::string(LibraryTitle(policy.library))));
   }
-  if (options.output.empty()) {
-    std::printf("%s", text.c_str());
-    return kExitFine;
+  if (options.format == kRulesFormat) return WriteRules(options, name, policy);
+  if (options.nodes != 0) {
+    return Fail(Invalid(
+        Format("--nodes belongs to --format %s: a policy file tells nodes itself", kRulesFormat)));
   }
-  const Status written = WriteFileAtomically(options.output, text);
-  return written.ok() ? kExitFine : Fail(written);
+  return WriteOut(options, text);
 }
 
 int RunEnv(const Options& options) {
@@ -323,10 +345,20 @@ void AddPolicy(CLI::App* parent, Run* run) {
   on(show, RunShow);
 
   CLI::App* convert = policy->add_subcommand(
-      "convert", "Write a policy in its standard form, with header and checksum");
+      "convert", "Write a policy in its standard form, or as a rules file for Open MPI");
   AddFile(convert, options.get());
   AddLibrary(convert, options.get());
   convert->add_option("-o,--output", options->output, "The file to write (default: print it)");
+  convert
+      ->add_option("--format", options->format,
+                   "csv (default): the policy file; openmpi-rules: a dynamic rules file, which "
+                   "mpirun reads")
+      ->check(CLI::IsMember({"csv", kRulesFormat}));
+  convert
+      ->add_option("--nodes", options->nodes,
+                   "With openmpi-rules: the nodes of the jobs it is for; rows for others are left "
+                   "out")
+      ->check(CLI::Range(int64_t{1}, int64_t{INT32_MAX}));
   convert->add_option("--to", options->to, "The library to write it for");
   convert->add_option("--origin", options->origin, "Where the policy comes from, for its header");
   convert->add_option("--fingerprint", options->fingerprint,
