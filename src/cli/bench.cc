@@ -4,12 +4,14 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/bench_options.h"
 #include "cli/command.h"
 #include "comm/check.h"
 #include "dataset/store.h"
+#include "policy/policy.h"
 
 namespace diapason::cli {
 namespace {
@@ -23,83 +25,6 @@ constexpr uint64_t kLinkBytes = uint64_t{16} << 20;
 constexpr int kLinkIterations = 10;
 // More neighbours than this say nothing new about the slowest link.
 constexpr int kMostNeighbours = 16;
-constexpr size_t kMostSizes = 4096;
-
-Result<std::vector<uint64_t>> Sizes(const BenchOptions& options, const Subject& subject) {
-  const bool gpu = subject.backend == "nccl" || subject.backend == "rccl" || subject.simulated;
-  const Result<uint64_t> from = ParseBytes(options.from);
-  if (!from.ok()) return from.status().WithContext("-b");
-  const Result<uint64_t> to = ParseBytes(options.to.empty() ? (gpu ? "128M" : "8M") : options.to);
-  if (!to.ok()) return to.status().WithContext("-e");
-  const uint64_t last = std::max(to.value(), options.to.empty() ? from.value() : 0);
-  if (from.value() > last) return Invalid("-b is larger than -e");
-  if (from.value() == 0) return Invalid("-b must be at least one byte");
-  std::vector<uint64_t> sizes;
-  if (!options.step.empty()) {
-    const Result<uint64_t> step = ParseBytes(options.step);
-    if (!step.ok()) return step.status().WithContext("-i");
-    if (step.value() == 0) return Invalid("-i must be at least one byte");
-    for (uint64_t size = from.value(); size <= last && sizes.size() < kMostSizes;
-         size += step.value()) {
-      sizes.push_back(size);
-    }
-    return sizes;
-  }
-  for (double size = static_cast<double>(from.value());
-       size <= static_cast<double>(last) * (1 + 1e-12); size *= options.factor) {
-    sizes.push_back(static_cast<uint64_t>(size));
-  }
-  return sizes;
-}
-
-Result<std::vector<DataType>> Types(const std::string& text) {
-  std::vector<DataType> types;
-  if (text == "all") {
-    for (int type = 0; type <= static_cast<int>(DataType::kI64); ++type) {
-      types.push_back(static_cast<DataType>(type));
-    }
-    return types;
-  }
-  for (const std::string_view word : Split(text, ',')) {
-    const Result<DataType> type = ParseDataType(std::string(word));
-    if (!type.ok()) return type.status().WithContext("-d");
-    types.push_back(type.value());
-  }
-  return types;
-}
-
-Result<std::vector<ReduceOp>> Reductions(const std::string& text) {
-  std::vector<ReduceOp> reductions;
-  if (text == "all") {
-    for (int reduce = 0; reduce <= static_cast<int>(ReduceOp::kAvg); ++reduce) {
-      reductions.push_back(static_cast<ReduceOp>(reduce));
-    }
-    return reductions;
-  }
-  for (const std::string_view word : Split(text, ',')) {
-    const Result<ReduceOp> reduce = ParseReduceOp(std::string(word));
-    if (!reduce.ok()) return reduce.status().WithContext("-o");
-    reductions.push_back(reduce.value());
-  }
-  return reductions;
-}
-
-Status ReadConfig(const BenchOptions& options, const Subject& subject, Operation operation,
-                  Config* config) {
-  const Collective collective = comm::CollectiveOf(operation).value_or(Collective::kAllReduce);
-  if (!options.algorithm.empty()) {
-    const Result<int> algorithm = ParseAlgorithm(subject.library, collective, options.algorithm);
-    if (!algorithm.ok()) return algorithm.status();
-    config->algorithm = algorithm.value();
-  }
-  if (!options.protocol.empty()) {
-    const Result<int> protocol = ParseProtocol(subject.library, options.protocol);
-    if (!protocol.ok()) return protocol.status();
-    config->protocol = protocol.value();
-  }
-  config->channels = options.channels;
-  return {};
-}
 
 bool HasInPlace(Operation operation) {
   return operation != Operation::kAllToAll && operation != Operation::kSend;
@@ -107,23 +32,7 @@ bool HasInPlace(Operation operation) {
 
 bool Chooses(const BenchOptions& options) {
   return !options.algorithm.empty() || !options.protocol.empty() || options.channels != 0 ||
-         !options.targets.empty();
-}
-
-// Keeps what was measured, if somebody wants it kept.
-Status Keep(const std::string& path, const Subject& subject,
-            const std::vector<dataset::Sample>& samples) {
-  Result<std::unique_ptr<dataset::Store>> store =
-      dataset::Store::Open(path, dataset::Store::Access::kWrite);
-  if (!store.ok()) return store.status();
-  dataset::Run run;
-  run.id = dataset::NewRunId();
-  run.source = "bench";
-  run.origin = "diapason bench";
-  run.started = samples.empty() ? 0 : samples.front().at;
-  run.state = dataset::Run::State::kDone;
-  run.machine = subject.machine;
-  return store.value()->AddRun(run, samples).status();
+         !options.targets.empty() || !options.policy.empty();
 }
 
 Result<BenchRow> MeasureRow(const BenchOptions& options, GroupInstrument* instrument,
@@ -183,7 +92,7 @@ int LeadBench(const BenchOptions& options, GroupInstrument* instrument) {
   if (options.csv) std::fputs(BenchCsv(result).c_str(), stdout);
   if (table) std::fputs(BenchTail(result).c_str(), stdout);
   if (!options.store.empty()) {
-    const Status kept = Keep(options.store, subject, samples);
+    const Status kept = KeepSamples(options.store, subject, samples);
     if (!kept.ok()) return Fail(kept);
   }
   if (!broken.ok()) return Fail(broken);
@@ -192,6 +101,11 @@ int LeadBench(const BenchOptions& options, GroupInstrument* instrument) {
 
 int RunBench(const BenchOptions& options) {
   if (options.ranks.backend == "all") return BenchAllBackends(options);
+  if (!options.policy.empty() && !IsLaunched()) {
+    // Before any rank is started.
+    const Result<std::string> text = ReadFile(options.policy, policy::kMostBytes);
+    if (!text.ok()) return Fail(text.status());
+  }
   return OnEveryRank(options.ranks, Chooses(options), [&options](Group* group) {
     if (group->rank() != 0) {
       const Status followed = GroupInstrument::Follow(group);
@@ -200,6 +114,7 @@ int RunBench(const BenchOptions& options) {
     const Result<std::unique_ptr<GroupInstrument>> instrument =
         GroupInstrument::Lead(group, ClusterOf(options.ranks));
     if (!instrument.ok()) return Fail(instrument.status());
+    if (!options.policy.empty()) return CheckPolicyByRunning(options, instrument.value().get());
     return options.targets.empty() ? LeadBench(options, instrument.value().get())
                                    : CompareWithTargets(options, instrument.value().get());
   });
@@ -241,47 +156,6 @@ void AddSizeOptions(CLI::App* command, BenchOptions* options) {
 
 }  // namespace
 
-Result<std::vector<Trial>> PlanBench(const BenchOptions& options, const Subject& subject) {
-  const Result<std::vector<uint64_t>> sizes = Sizes(options, subject);
-  if (!sizes.ok()) return sizes.status();
-  const Result<std::vector<DataType>> types = Types(options.type);
-  if (!types.ok()) return types.status();
-  const Result<std::vector<ReduceOp>> reductions = Reductions(options.reduce);
-  if (!reductions.ok()) return reductions.status();
-  if (options.root >= subject.ranks) {
-    return Invalid(Format("-r %d: there are only %d ranks", options.root, subject.ranks));
-  }
-  std::vector<Trial> plan;
-  for (const std::string& name : options.collectives) {
-    const Result<Operation> operation = measure::ParseMeasured(name);
-    if (!operation.ok()) return operation.status();
-    Trial trial;
-    trial.operation = operation.value();
-    trial.root = options.root;
-    const Status configured = ReadConfig(options, subject, trial.operation, &trial.config);
-    if (!configured.ok()) return configured;
-    const bool reduces = comm::Reduces(trial.operation);
-    for (const DataType type : types.value()) {
-      for (const ReduceOp reduce : reductions.value()) {
-        if (!reduces && reduce != reductions.value().front()) continue;
-        trial.type = type;
-        trial.reduce = reduces ? reduce : ReduceOp::kSum;
-        uint64_t before = UINT64_MAX;
-        for (const uint64_t size : sizes.value()) {
-          // Whole elements on every rank: what really travels.
-          trial.bytes = size;
-          trial.bytes = measure::WholeBytes(trial, subject.ranks);
-          if (trial.bytes == 0 || trial.bytes == before) continue;
-          before = trial.bytes;
-          plan.push_back(trial);
-        }
-      }
-    }
-  }
-  if (plan.empty()) return Invalid("no size has an element for every rank; make -e larger");
-  return plan;
-}
-
 Result<double> FindLink(const BenchOptions& options, GroupInstrument* instrument,
                         std::string* source) {
   const Subject& subject = instrument->subject();
@@ -306,6 +180,21 @@ Result<double> FindLink(const BenchOptions& options, GroupInstrument* instrument
     slowest = std::max(slowest, reading.value().seconds);
   }
   return slowest > 0 ? static_cast<double>(kLinkBytes) / slowest : 0.0;
+}
+
+Status KeepSamples(const std::string& path, const Subject& subject,
+                   const std::vector<dataset::Sample>& samples) {
+  Result<std::unique_ptr<dataset::Store>> store =
+      dataset::Store::Open(path, dataset::Store::Access::kWrite);
+  if (!store.ok()) return store.status();
+  dataset::Run run;
+  run.id = dataset::NewRunId();
+  run.source = "bench";
+  run.origin = "diapason bench";
+  run.started = samples.empty() ? 0 : samples.front().at;
+  run.state = dataset::Run::State::kDone;
+  run.machine = subject.machine;
+  return store.value()->AddRun(run, samples).status();
 }
 
 void AddBench(CLI::App* parent, Run* run) {
@@ -334,6 +223,7 @@ void AddBench(CLI::App* parent, Run* run) {
       ->add_option("--targets", options->targets,
                    "Compare with stated goals; exit status 1 on a miss")
       ->type_name("FILE");
+  AddPolicyOption(command, options.get());
   command->add_option("--store", options->store, "Add every round to this store")
       ->type_name("FILE");
   command->require_subcommand(0, 1);
@@ -344,6 +234,9 @@ void AddBench(CLI::App* parent, Run* run) {
       "works here.\nExit status: 1 also when results are wrong or a target is missed.");
   command->callback([command, options, run] {
     if (!command->get_subcommands().empty()) return;
+    if (!options->policy.empty() && options->ranks.backend == "all") {
+      throw CLI::ValidationError("--policy", "it is for one library: name a backend, not all");
+    }
     options->effort.check = options->check != 0;
     if (options->rounds > 0) {
       options->effort.least_rounds = options->effort.most_rounds = options->rounds;

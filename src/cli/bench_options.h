@@ -32,6 +32,7 @@ struct BenchOptions {
   bool json = false;
   bool csv = false;
   std::string targets;
+  std::string policy;  // a file to check by running it
   std::string store;
 };
 
@@ -47,6 +48,17 @@ Result<double> FindLink(const BenchOptions& options, measure::GroupInstrument* i
 // Rank 0's part of `bench --targets`: measures what the targets need, prints the comparison and
 // returns the exit status, 1 when one is missed.
 int CompareWithTargets(const BenchOptions& options, measure::GroupInstrument* instrument);
+
+// Rank 0's part of `bench --policy`: measures what the policy decides for every call and the
+// library's own choice in turns, prints the comparison and returns the exit status, 1 when results
+// are wrong.
+int CheckPolicyByRunning(const BenchOptions& options, measure::GroupInstrument* instrument);
+// REQUIRES: the options that --policy does not go with are there.
+void AddPolicyOption(CLI::App* bench, BenchOptions* options);
+
+// Adds what was measured to a store, as a run of its own.
+Status KeepSamples(const std::string& path, const measure::Subject& subject,
+                   const std::vector<dataset::Sample>& samples);
 
 // `bench --backend all`: this command once for every backend that works here, side by side.
 int BenchAllBackends(const BenchOptions& options);

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure/policy_check.h"
+#include "policy/policy.h"
+
+namespace diapason::cli {
+
+// A call, and the row of the policy that decides it; line 0: none does.
+struct DecidedCall {
+  measure::Trial trial;
+  int line = 0;
+};
+
+// What the command line and the policy come to.
+struct PolicyPlan {
+  policy::Policy policy;
+  size_t rows_here = 0;  // those that can match these nodes and ranks
+  size_t rows_skipped = 0;
+  std::vector<DecidedCall> calls;
+  bool several_kinds = false;  // more than one type or reduction
+};
+
+// The table of `bench --policy`, a row as soon as it is measured: how wide the columns are is known
+// from the plan, which must live longer.
+class PolicyLines {
+ public:
+  PolicyLines(const PolicyPlan& plan, const measure::Subject& subject);
+  std::string Head(const std::string& file) const;
+  std::string Row(const measure::PolicyCheck& check) const;
+
+ private:
+  std::string Line(const std::vector<std::string>& cells) const;
+
+  const PolicyPlan& plan_;
+  const measure::Subject& subject_;
+  int kind_ = 0;
+  int size_ = 0;
+  int choice_ = 0;
+};
+// What all rows together say, and why some failed.
+std::string PolicyTail(const PolicyPlan& plan, const measure::Subject& subject,
+                       const std::vector<measure::PolicyCheck>& checks);
+
+// The same with every round. `checks` are of the plan's first calls.
+std::string PolicyJson(const std::string& file, const PolicyPlan& plan,
+                       const measure::Subject& subject,
+                       const std::vector<measure::PolicyCheck>& checks);
+
+}  // namespace diapason::cli

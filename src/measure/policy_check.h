@@ -1,0 +1,65 @@
+#pragma once
+
+#include <vector>
+
+#include "base/stats.h"
+#include "base/status.h"
+#include "measure/bench.h"
+#include "measure/instrument.h"
+
+namespace diapason::measure {
+
+// Fewer rounds than this have no 95 % interval of their median, however they turn out: all of them
+// lie on one side of it more often than one time in twenty.
+inline constexpr int kLeastJudgedRounds = 6;
+
+enum class PolicyVerdict {
+  kDefault,       // the policy leaves the call to the library: measured once
+  kFaster,        // the whole interval of the gain is above 1
+  kSlower,        // the whole interval is below 1
+  kNoDifference,  // 1 is inside the interval
+  kTooFewRounds,  // fewer than kLeastJudgedRounds
+  kFailed,        // one of the two was refused, hung, crashed or computed wrong results
+};
+// "faster", "no difference".
+const char* PolicyVerdictName(PolicyVerdict verdict);
+
+// What a policy's configuration does for one call, against the library's own choice.
+struct PolicyCheck {
+  Trial trial;                // its config is what the policy says
+  Figure library;             // the library's own choice
+  Figure policy;              // no rounds where the policy says nothing
+  std::vector<double> gains;  // of every round: the library's seconds over the policy's
+  double gain = 0;            // their median; 0: there are none
+  Interval interval;          // of it, 95 %
+  PolicyVerdict verdict = PolicyVerdict::kDefault;
+
+  // The one of the two that failed, else nullptr.
+  const Figure* Failure() const;
+};
+
+// Measures a call both ways in the same run. A round is a block of calls of each, close together
+// and in turns first, so that drift hits both alike and cancels in the round's gain. Rounds are
+// taken until the interval of the gain is tight, kLeastJudgedRounds at least unless `effort` allows
+// fewer; the time limit is for each of the two.
+//
+// What the library refuses or gets wrong is a check that says so; an error: no more measuring is
+// possible. `*samples`, where given, gets every round for a store.
+Result<PolicyCheck> CheckPolicy(Instrument* instrument, const Trial& trial, const Effort& effort,
+                                std::vector<dataset::Sample>* samples = nullptr);
+
+struct PolicySummary {
+  size_t compared = 0;  // calls with a gain
+  size_t faster = 0;
+  size_t slower = 0;
+  size_t no_difference = 0;
+  size_t too_few_rounds = 0;
+  size_t failed = 0;
+  size_t left_to_library = 0;
+  double mean_gain = 1;  // geometric, over those compared
+  size_t worst = 0;      // the one with the least gain; only where some were compared
+  bool wrong = false;    // results were, of either
+};
+PolicySummary Summarize(const std::vector<PolicyCheck>& checks);
+
+}  // namespace diapason::measure

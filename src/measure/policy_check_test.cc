@@ -1,0 +1,217 @@
+#include "measure/policy_check.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "base/random.h"
+
+namespace diapason::measure {
+namespace {
+
+using dataset::Outcome;
+
+// Times from a function of the trial and of how many came before; remembers what it was asked.
+class FakeInstrument : public Instrument {
+ public:
+  using Times = std::function<double(const Trial&, size_t before)>;
+  explicit FakeInstrument(Times times) : times_(std::move(times)) { subject_.ranks = 4; }
+
+  Result<Reading> Measure(const Trial& trial) override {
+    asked.push_back(trial);
+    if (asked.size() > gone_after) return Unavailable("the ranks are gone");
+    Reading reading;
+    reading.iterations = trial.iterations;
+    reading.seconds = times_(trial, asked.size() - 1);
+    if (trial.check) reading.wrong = 0;
+    if (fails && fails(trial)) {
+      reading.outcome = outcome;
+      reading.note = "no";
+      if (outcome == Outcome::kWrong) reading.wrong = 7;
+    }
+    return reading;
+  }
+  const Subject& subject() const override { return subject_; }
+  double Now() const override { return 0; }
+
+  std::vector<Trial> asked;
+  size_t gone_after = SIZE_MAX;
+  std::function<bool(const Trial&)> fails;
+  Outcome outcome = Outcome::kRefused;
+
+ private:
+  Subject subject_;
+  Times times_;
+};
+
+Trial Ring() {
+  Trial trial;
+  trial.bytes = 65536;
+  trial.config = {kRing, kSimple, 0};
+  return trial;
+}
+
+bool OfPolicy(const Trial& trial) { return !trial.config.IsDefault(); }
+
+Effort Rounds(int rounds) {
+  Effort effort;
+  effort.least_rounds = effort.most_rounds = rounds;
+  effort.seconds = 1e9;
+  return effort;
+}
+
+PolicyCheck Checked(FakeInstrument* instrument, const Trial& trial, const Effort& effort,
+                    std::vector<dataset::Sample>* samples = nullptr) {
+  Result<PolicyCheck> check = CheckPolicy(instrument, trial, effort, samples);
+  EXPECT_TRUE(check.ok()) << check.status().message();
+  return check.ok() ? std::move(check).value() : PolicyCheck{};
+}
+
+TEST(PolicyCheckTest, BothRunInEveryRoundAndTakeTurnsAtBeingFirst) {
+  FakeInstrument instrument([](const Trial& trial, size_t) { return OfPolicy(trial) ? 1. : 2.; });
+  std::vector<dataset::Sample> samples;
+  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(7), &samples);
+  ASSERT_EQ(instrument.asked.size(), 14U);
+  ASSERT_EQ(samples.size(), 14U);
+  for (size_t i = 0; i < instrument.asked.size(); ++i) {
+    const size_t round = i / 2;
+    const Trial& trial = instrument.asked[i];
+    EXPECT_EQ(OfPolicy(trial), (i + round) % 2 == 1) << i;
+    EXPECT_EQ(trial.bytes, 65536U);
+    EXPECT_EQ(trial.check, round == 0);
+    EXPECT_EQ(trial.warmups, round == 0 ? 5 : 1);
+    EXPECT_EQ(samples[i].round, static_cast<int>(round));
+    EXPECT_EQ(samples[i].point.algorithm, OfPolicy(trial) ? "ring" : "");
+  }
+  EXPECT_EQ(check.gains, std::vector<double>(7, 2.0));
+  EXPECT_EQ(check.gain, 2);
+  EXPECT_EQ(check.library.median, 2);
+  EXPECT_EQ(check.policy.median, 1);
+  EXPECT_EQ(check.policy.wrong, 0);
+  EXPECT_EQ(check.verdict, PolicyVerdict::kFaster);
+}
+
+TEST(PolicyCheckTest, DriftMakesNoDifference) {
+  // Every block is 5 % slower than the one before: whoever always came second would lose.
+  FakeInstrument instrument([](const Trial&, size_t before) {
+    return 1e-4 * std::pow(1.05, static_cast<double>(before));
+  });
+  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(12));
+  EXPECT_EQ(check.verdict, PolicyVerdict::kNoDifference);
+  EXPECT_NEAR(check.gain, 1, 0.01);
+  EXPECT_LT(check.interval.low, 1);
+  EXPECT_GT(check.interval.high, 1);
+}
+
+TEST(PolicyCheckTest, ASmallDifferenceUnderLargeDriftIsSeen) {
+  FakeInstrument instrument([](const Trial& trial, size_t before) {
+    return 1e-4 * (OfPolicy(trial) ? 1.1 : 1) * (1 + 0.1 * static_cast<double>(before / 2));
+  });
+  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(10));
+  EXPECT_EQ(check.verdict, PolicyVerdict::kSlower);
+  EXPECT_NEAR(check.gain, 1 / 1.1, 1e-9);
+}
+
+TEST(PolicyCheckTest, RoundsAreTakenUntilTheGainIsTight) {
+  const CounterRandom random(3, 0);
+  FakeInstrument steady([](const Trial&, size_t) { return 1e-4; });
+  Effort effort;
+  effort.seconds = 1e9;
+  // Five would do for a figure, not for a verdict.
+  EXPECT_EQ(Checked(&steady, Ring(), effort).gains.size(), 6U);
+  FakeInstrument noisy(
+      [&](const Trial&, size_t before) { return 1e-4 * std::exp(0.3 * random.Normal(before)); });
+  EXPECT_EQ(Checked(&noisy, Ring(), effort).gains.size(), 15U);
+  effort.seconds = 0;
+  FakeInstrument late(
+      [&](const Trial&, size_t before) { return 1e-4 * std::exp(0.3 * random.Normal(before)); });
+  EXPECT_EQ(Checked(&late, Ring(), effort).gains.size(), 6U);
+}
+
+TEST(PolicyCheckTest, FewRoundsAreNotJudged) {
+  FakeInstrument instrument([](const Trial& trial, size_t) { return OfPolicy(trial) ? 1. : 2.; });
+  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(5));
+  EXPECT_EQ(check.gains.size(), 5U);
+  EXPECT_EQ(check.gain, 2);
+  EXPECT_EQ(check.verdict, PolicyVerdict::kTooFewRounds);
+}
+
+TEST(PolicyCheckTest, WhatThePolicyLeavesToTheLibraryIsMeasuredOnce) {
+  FakeInstrument instrument([](const Trial&, size_t) { return 1e-4; });
+  Trial trial = Ring();
+  trial.config = {};
+  std::vector<dataset::Sample> samples;
+  const PolicyCheck check = Checked(&instrument, trial, Rounds(6), &samples);
+  EXPECT_EQ(instrument.asked.size(), 6U);
+  EXPECT_EQ(samples.size(), 6U);
+  EXPECT_EQ(check.verdict, PolicyVerdict::kDefault);
+  EXPECT_EQ(check.library.rounds.size(), 6U);
+  EXPECT_TRUE(check.policy.rounds.empty());
+  EXPECT_TRUE(check.gains.empty());
+}
+
+TEST(PolicyCheckTest, WhatTheLibraryRefusesIsNotAskedAgain) {
+  FakeInstrument instrument([](const Trial&, size_t) { return 1e-4; });
+  instrument.fails = OfPolicy;
+  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(6));
+  EXPECT_EQ(instrument.asked.size(), 2U);
+  EXPECT_EQ(check.verdict, PolicyVerdict::kFailed);
+  ASSERT_EQ(check.Failure(), &check.policy);
+  EXPECT_EQ(check.policy.outcome, Outcome::kRefused);
+  EXPECT_EQ(check.policy.note, "no");
+  // What is known of the default is kept.
+  EXPECT_EQ(check.library.median, 1e-4);
+}
+
+TEST(PolicyCheckTest, ADefaultThatHangsEndsTheCheck) {
+  FakeInstrument instrument([](const Trial&, size_t) { return 1e-4; });
+  instrument.fails = [](const Trial& trial) { return !OfPolicy(trial); };
+  instrument.outcome = Outcome::kHang;
+  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(6));
+  EXPECT_EQ(instrument.asked.size(), 1U);
+  EXPECT_EQ(check.Failure(), &check.library);
+}
+
+TEST(PolicyCheckTest, WrongResultsAreFailuresAndCount) {
+  FakeInstrument instrument([](const Trial&, size_t) { return 1e-4; });
+  instrument.fails = OfPolicy;
+  instrument.outcome = Outcome::kWrong;
+  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(6));
+  EXPECT_EQ(check.policy.wrong, 7);
+  EXPECT_TRUE(Summarize({check}).wrong);
+}
+
+TEST(PolicyCheckTest, RanksThatAreGoneAreAnError) {
+  FakeInstrument instrument([](const Trial&, size_t) { return 1e-4; });
+  instrument.gone_after = 3;
+  EXPECT_FALSE(CheckPolicy(&instrument, Ring(), Rounds(6)).ok());
+}
+
+TEST(PolicySummaryTest, MeansAreOverWhatWasComparedAndTheWorstIsNamed) {
+  std::vector<PolicyCheck> checks(6);
+  const auto set = [&](size_t i, PolicyVerdict verdict, double gain) {
+    checks[i].verdict = verdict;
+    checks[i].gain = gain;
+  };
+  set(0, PolicyVerdict::kDefault, 0);
+  set(1, PolicyVerdict::kFaster, 2);
+  set(2, PolicyVerdict::kSlower, 0.5);
+  set(3, PolicyVerdict::kNoDifference, 1);
+  set(4, PolicyVerdict::kFailed, 0);
+  set(5, PolicyVerdict::kFaster, 16);
+  const PolicySummary summary = Summarize(checks);
+  EXPECT_EQ(summary.compared, 4U);
+  EXPECT_EQ(summary.faster, 2U);
+  EXPECT_EQ(summary.slower, 1U);
+  EXPECT_EQ(summary.no_difference, 1U);
+  EXPECT_EQ(summary.failed, 1U);
+  EXPECT_EQ(summary.left_to_library, 1U);
+  EXPECT_NEAR(summary.mean_gain, 2, 1e-12);
+  EXPECT_EQ(summary.worst, 2U);
+  EXPECT_FALSE(summary.wrong);
+  EXPECT_EQ(Summarize({}).compared, 0U);
+}
+
+}  // namespace
+}  // namespace diapason::measure
