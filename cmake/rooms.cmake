@@ -11,7 +11,9 @@ set(DIAPASON_MAY_USE_comm    base domain)
 set(DIAPASON_MAY_USE_dataset base domain)
 # Times collectives and iterations, alone or in sweeps.
 set(DIAPASON_MAY_USE_measure base domain comm dataset)
+# Learns from what was measured, and writes policies.
+set(DIAPASON_MAY_USE_model   base domain dataset policy)
 set(DIAPASON_MAY_USE_report  base domain policy journal)
 # The command-line tool knows every room but the plugin, which it opens with dlopen as NCCL does.
 set(DIAPASON_MAY_USE_cli     base domain policy journal comm dataset measure
-                             report)
+                             model report)

@@ -136,5 +136,17 @@ TEST(UnitsTest, TimesHaveAUnit) {
   }
 }
 
+TEST(Units, Shares) {
+  EXPECT_DOUBLE_EQ(ParseShare("5%", "margin").value(), 0.05);
+  EXPECT_DOUBLE_EQ(ParseShare(" 2.5 % ", "margin").value(), 0.025);
+  EXPECT_DOUBLE_EQ(ParseShare("0.05", "margin").value(), 0.05);
+  EXPECT_DOUBLE_EQ(ParseShare("0", "margin").value(), 0);
+  for (const char* wrong : {"", "%", "5", "100%", "-1%", "1e-2", "nan", "5%%", "5 percent"}) {
+    const Result<double> share = ParseShare(wrong, "margin");
+    ASSERT_FALSE(share.ok()) << wrong;
+    EXPECT_NE(share.status().message().find("is no margin"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace diapason

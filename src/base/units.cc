@@ -138,6 +138,19 @@ Result<std::vector<uint64_t>> ParseSizes(std::string_view text) {
   return sizes;
 }
 
+Result<double> ParseShare(std::string_view text, std::string_view what) {
+  std::string number(Trim(text));
+  const bool percent = number.ends_with('%');
+  if (percent) number = std::string(Trim(number.substr(0, number.size() - 1)));
+  char* rest = nullptr;
+  const double value = std::strtod(number.c_str(), &rest);
+  if (number.empty() || number.find_first_not_of("0123456789.") != std::string::npos ||
+      *rest != '\0' || !(value < (percent ? 100 : 1))) {
+    return Invalid("'" + std::string(text) + "' is no " + std::string(what) + ": write 5% or 0.05");
+  }
+  return percent ? value / 100 : value;
+}
+
 Result<double> ParseSeconds(std::string_view text) {
   constexpr std::pair<std::string_view, double> kTimes[] = {
       {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};

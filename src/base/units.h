@@ -21,6 +21,9 @@ std::string FormatBytes(uint64_t bytes);
 // "1M:8M:+1M" (in steps), or a mix of both. At most 4096 of them.
 Result<std::vector<uint64_t>> ParseSizes(std::string_view text);
 
+// A share of a whole: "5%" or "0.05"; at least 0, less than 1. `what` names it in the error.
+Result<double> ParseShare(std::string_view text, std::string_view what);
+
 // A time as people write it: "250us", "5ms", "1.5s", "5m" or "5min", "1h". More than zero.
 Result<double> ParseSeconds(std::string_view text);
 

@@ -32,6 +32,10 @@ void AddBenchIteration(CLI::App* bench, Run* run);
 void AddSweep(CLI::App* parent, Run* run);
 void AddWorker(CLI::App* parent, Run* run);
 void AddData(CLI::App* parent, Run* run);
+void AddTrain(CLI::App* parent, Run* run);
+void AddPredict(CLI::App* parent, Run* run);
+void AddPlan(CLI::App* parent, Run* run);
+void AddEvaluate(CLI::App* parent, Run* run);
 
 // "diapason: error: ..." on standard error; returns kExitFailed.
 int Fail(const Status& status);

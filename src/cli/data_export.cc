@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/data.h"
 #include "dataset/export.h"
@@ -13,18 +14,6 @@ namespace diapason::cli {
 namespace {
 
 using nlohmann::ordered_json;
-
-Result<double> ParseShare(std::string text) {
-  std::erase(text, ' ');
-  const bool percent = text.ends_with('%');
-  if (percent) text.pop_back();
-  double value = 0;
-  double half = 0;
-  if (!dataset::ParseDecimal(text, &value, &half) || value < 0 || value >= (percent ? 100 : 1)) {
-    return Invalid("'" + text + "' is no tolerance: write 5% or 0.05");
-  }
-  return percent ? value / 100 : value;
-}
 
 ordered_json Optional(double value) {
   return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
@@ -93,7 +82,7 @@ std::string Json(const dataset::Contents& contents) {
 }  // namespace
 
 int RunDataExport(const DataExport& asked) {
-  const Result<double> tolerance = ParseShare(asked.tolerance);
+  const Result<double> tolerance = ParseShare(asked.tolerance, "tolerance");
   if (!tolerance.ok()) return Fail(tolerance.status());
   const Result<dataset::Contents> contents = ReadStore(asked.store, asked.filter);
   if (!contents.ok()) return Fail(contents.status());

@@ -41,6 +41,10 @@ int Main(int argc, char** argv) {
   AddSweep(&app, &run);
   AddWorker(&app, &run);
   AddData(&app, &run);
+  AddTrain(&app, &run);
+  AddPredict(&app, &run);
+  AddPlan(&app, &run);
+  AddEvaluate(&app, &run);
   AddSettings(&app, &run);
   if (argc > 1 && argv[1][0] != '-') {
     std::vector<std::string> commands;

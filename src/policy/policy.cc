@@ -65,7 +65,7 @@ std::string RuleText(Library library, const Rule& rule) {
   return text;
 }
 
-std::string PolicyText(const Policy& policy) {
+std::string PolicyText(const Policy& policy, const std::vector<std::string>& remarks) {
   std::string text =
       Format("# diapason: version=%d library=%s checksum=%s\n", policy.header.version,
              std::string(LibraryName(policy.library)).c_str(), DigestText(Digest(policy)).c_str());
@@ -78,7 +78,12 @@ std::string PolicyText(const Policy& policy) {
   text +=
       "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,"
       "numPipeOps,regBuff\n";
-  return text + Rows(policy);
+  if (remarks.empty()) return text + Rows(policy);
+  for (size_t i = 0; i < policy.rules.size(); ++i) {
+    if (i < remarks.size() && !remarks[i].empty()) text += "# " + remarks[i] + "\n";
+    text += RuleText(policy.library, policy.rules[i]) + "\n";
+  }
+  return text;
 }
 
 uint64_t Digest(const Policy& policy) {

@@ -1,0 +1,145 @@
+#include "cli/model_data.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "dataset/import.h"
+
+namespace diapason::cli {
+namespace {
+
+constexpr size_t kLargestFile = size_t{256} << 20;
+constexpr char kStoreStart[] = "SQLite format 3";
+
+bool IsStore(const std::string& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return false;
+  char start[sizeof(kStoreStart) - 1] = {};
+  const size_t read = std::fread(start, 1, sizeof(start), file);
+  std::fclose(file);
+  return std::string_view(start, read) == kStoreStart;
+}
+
+Result<dataset::Contents> ReadPlainFile(const std::string& path, const DataFilter& filter) {
+  const Result<std::string> text = ReadFile(path, kLargestFile);
+  if (!text.ok()) return text.status();
+  dataset::ImportOptions options;
+  options.library = filter.library;
+  Result<dataset::Import> import = dataset::ImportText(text.value(), path, options);
+  if (!import.ok()) return import.status();
+  dataset::Contents contents;
+  for (dataset::WholeRun& whole : import.value().runs) {
+    for (dataset::Sample& sample : whole.samples) {
+      const dataset::Point& point = sample.point;
+      if ((filter.nodes > 0 && point.nodes != filter.nodes) ||
+          (filter.ranks > 0 && point.ranks != filter.ranks) ||
+          (!filter.run.empty() && whole.run.id != filter.run) ||
+          (!filter.collective.empty() &&
+           FoldName(point.collective) != FoldName(filter.collective))) {
+        continue;
+      }
+      contents.records.push_back({contents.runs.size(), std::move(sample)});
+    }
+    contents.runs.push_back(std::move(whole.run));
+  }
+  return contents;
+}
+
+}  // namespace
+
+void AddModelData(CLI::App* command, ModelData* data, bool required) {
+  CLI::Option* const files =
+      command
+          ->add_option(
+              "--data", data->files,
+              "Stores, or files as `data import` takes them: optimized_metrics.csv, grids, "
+              "logs of nccl-tests")
+          ->expected(1, 4096);
+  if (required) files->required();
+  command->add_option("--library", data->filter.library,
+                      "The library of data that do not say: nccl, rccl, gloo, openmpi; or only it");
+  command->add_option("--collective", data->filter.collective, "Only this collective");
+  command->add_option("--nodes", data->filter.nodes, "Only so many nodes")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--ranks,--gpus", data->filter.ranks, "Only so many ranks")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--run", data->filter.run, "Only this run");
+  CLI::Option* const simulated =
+      command->add_flag("--simulated", data->filter.simulated, "Only what was simulated");
+  command->add_flag("--measured", data->filter.measured, "Only what was really measured")
+      ->excludes(simulated);
+}
+
+Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& options) {
+  model::GridOptions wanted = options;
+  if (!data.filter.library.empty()) {
+    const Result<Library> library = ParseLibrary(data.filter.library);
+    if (!library.ok()) return library.status();
+    wanted.library = library.value();
+  }
+  // A store may hold runs whose library nobody knows; those are taken for the one that is given.
+  ModelData asked = data;
+  if (wanted.library.has_value()) asked.filter.library = LibraryName(*wanted.library);
+  dataset::Contents all;
+  for (const std::string& file : asked.files) {
+    DataFilter filter = asked.filter;
+    Result<dataset::Contents> read = Invalid("");
+    if (IsStore(file)) {
+      filter.library.clear();
+      read = ReadStore(file, filter);
+    } else {
+      read = ReadPlainFile(file, filter);
+    }
+    if (!read.ok()) return read.status();
+    const size_t first = all.runs.size();
+    for (dataset::Run& run : read.value().runs) {
+      const bool twice = std::any_of(all.runs.begin(), all.runs.end(),
+                                     [&](const dataset::Run& one) { return one.id == run.id; });
+      if (twice) Warn("run " + run.id + " is in several of the files, and counts each time");
+      all.runs.push_back(std::move(run));
+    }
+    for (dataset::Record& record : read.value().records) {
+      all.records.push_back({first + record.run, std::move(record.sample)});
+    }
+  }
+  Result<model::Grid> grid = model::MakeGrid(all, wanted);
+  if (!grid.ok()) return grid;
+  for (const std::string& message : grid.value().messages) Warn(message);
+  if (grid.value().simulated) Warn("the data are simulated");
+  return grid;
+}
+
+void AddChoiceFlags(CLI::App* command, ChoiceFlags* flags, const model::ChoiceOptions& defaults) {
+  command->add_option(
+      "--margin", flags->margin,
+      Format("A change has to be faster than the library's own choice by this (default %g%%)",
+             100 * defaults.margin));
+  command->add_option("--confidence", flags->confidence,
+                      Format("... and be faster at all with this confidence (default %g%%)",
+                             100 * defaults.confidence));
+}
+
+Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options) {
+  if (!flags.margin.empty()) {
+    const Result<double> margin = ParseShare(flags.margin, "margin");
+    if (!margin.ok()) return margin.status();
+    options->margin = margin.value();
+    options->margin_unmeasured = std::max(options->margin_unmeasured, margin.value());
+  }
+  if (!flags.confidence.empty()) {
+    const Result<double> confidence = ParseShare(flags.confidence, "confidence");
+    if (!confidence.ok()) return confidence.status();
+    if (confidence.value() < 0.5) {
+      return Invalid("a confidence below 50% would take what is more likely slower");
+    }
+    options->confidence = confidence.value();
+    options->confidence_unmeasured = std::max(options->confidence_unmeasured, confidence.value());
+  }
+  return {};
+}
+
+}  // namespace diapason::cli

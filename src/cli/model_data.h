@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/data.h"
+#include "model/choose.h"
+#include "model/grid.h"
+
+namespace diapason::cli {
+
+// What `train`, `evaluate` and `plan` learn from: stores, and files that `data import` would take.
+struct ModelData {
+  std::vector<std::string> files;
+  DataFilter filter;
+};
+void AddModelData(CLI::App* command, ModelData* data, bool required);
+
+// Warnings, such as what was left out, are printed.
+Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& options = {});
+
+// What a change has to be worth: --margin, --confidence.
+struct ChoiceFlags {
+  std::string margin;
+  std::string confidence;
+};
+void AddChoiceFlags(CLI::App* command, ChoiceFlags* flags, const model::ChoiceOptions& defaults);
+Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options);
+
+}  // namespace diapason::cli

@@ -1,0 +1,177 @@
+#include "model/plan.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/model_data.h"
+#include "domain/decision.h"
+#include "model/model_file.h"
+#include "policy/check.h"
+#include "policy/openmpi_rules.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+struct PlanAsked {
+  ModelData data;
+  std::string model;
+  std::string output;
+  std::string format = "csv";
+  std::string tolerance = "2%";
+  std::string workload;
+  std::string origin;
+  bool overlap = false;
+  bool measured_only = false;
+  ChoiceFlags flags;
+};
+
+std::string Summary(const model::Plan& plan) {
+  using Align = report::Table::Align;
+  report::Table table({"collective", "nodes", "ranks", "from", "to", "configuration", "gain",
+                       "least", "known from"});
+  table.SetAlign({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
+                  Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
+  // The last size of a range, or the first behind it where that is the rounder number.
+  const auto last = [](uint64_t bytes) {
+    const std::string behind = FormatBytes(bytes + 1);
+    return behind.ends_with("iB") ? "<" + behind : FormatBytes(bytes);
+  };
+  struct Line {
+    model::Place place;
+    uint64_t from;
+    std::vector<std::string> cells;
+  };
+  std::vector<Line> lines;
+  for (const model::PlannedRow& row : plan.rows) {
+    const model::Place place{row.rule.collective, static_cast<int>(row.rule.nodes),
+                             static_cast<int>(row.rule.ranks)};
+    lines.push_back(
+        {place,
+         row.rule.min_bytes,
+         {std::string(CollectiveName(place.collective)), std::to_string(place.nodes),
+          std::to_string(place.ranks), FormatBytes(row.rule.min_bytes), last(row.rule.max_bytes),
+          ConfigText(plan.policy.library, place.collective, row.rule.config),
+          Format("%.2fx", row.gain),
+          Format("%.2fx [%.2f, %.2f]", row.least.expected, row.least.low, row.least.high),
+          model::BasisName(row.basis)}});
+  }
+  for (const model::LeftAlone& left : plan.left) {
+    lines.push_back(
+        {left.place,
+         left.first,
+         {std::string(CollectiveName(left.place.collective)), std::to_string(left.place.nodes),
+          std::to_string(left.place.ranks), FormatBytes(left.first), last(left.last),
+          "library default", "-", "-", left.why}});
+  }
+  std::sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
+    return std::tie(a.place, a.from) < std::tie(b.place, b.from);
+  });
+  for (Line& line : lines) table.Add(std::move(line.cells));
+  return table.Text();
+}
+
+int RunPlan(const PlanAsked& asked) {
+  model::PlanOptions options;
+  options.measured_only = asked.measured_only;
+  if (Status fine = ReadChoiceFlags(asked.flags, &options.choice); !fine.ok()) return Fail(fine);
+  const Result<double> tolerance = ParseShare(asked.tolerance, "tolerance");
+  if (!tolerance.ok()) return Fail(tolerance.status());
+  options.choice.tolerance = tolerance.value();
+  if (asked.overlap && !asked.model.empty()) {
+    return Fail(
+        Invalid("--overlap plans from times of iterations, which models do not hold: give "
+                "--data without --model"));
+  }
+  std::optional<model::Model> model;
+  if (!asked.model.empty()) {
+    Result<model::Model> loaded = model::ModelFile::Load(asked.model);
+    if (!loaded.ok()) return Fail(loaded.status());
+    model = std::move(loaded).value();
+    if (model->info.simulated) Warn("the model was trained on simulated data");
+  }
+  std::optional<model::Grid> grid;
+  if (!asked.data.files.empty()) {
+    model::GridOptions grid_options;
+    grid_options.workload = asked.workload;
+    if (asked.overlap) grid_options.kind = dataset::Point::Kind::kIteration;
+    Result<model::Grid> read = ReadGrid(asked.data, grid_options);
+    if (!read.ok()) return Fail(read.status());
+    grid = std::move(read).value();
+  }
+  options.origin = asked.origin;
+  if (options.origin.empty()) {
+    const bool simulated =
+        (grid.has_value() && grid->simulated) || (model.has_value() && model->info.simulated);
+    options.origin = std::string("diapason plan, ") + (simulated ? "simulated " : "") +
+                     (asked.overlap ? "iterations" : "collectives");
+  }
+  Result<model::Plan> made =
+      model::MakePlan(grid.has_value() ? &*grid : nullptr,
+                      model.has_value() ? &model->predictor : nullptr, options);
+  if (!made.ok()) return Fail(made.status());
+  model::Plan& plan = made.value();
+  plan.policy.header.fingerprint = grid.has_value() ? grid->machine : model->info.machine;
+  for (const std::string& message : plan.messages) Warn(message);
+  for (const policy::Diagnostic& found : policy::CheckRules(plan.policy)) Warn(found.message);
+
+  std::string text = plan.Text();
+  if (asked.format == "openmpi-rules") {
+    std::vector<std::string> notes;
+    const Result<std::string> rules = policy::OpenMpiRulesText(plan.policy, &notes);
+    if (!rules.ok()) return Fail(rules.status());
+    for (const std::string& note : notes) Warn(note);
+    text = rules.value();
+  }
+  if (asked.output.empty()) {
+    std::printf("%s", text.c_str());
+    std::fprintf(stderr, "%s", Summary(plan).c_str());
+    return kExitFine;
+  }
+  if (Status saved = WriteFileAtomically(asked.output, text); !saved.ok()) return Fail(saved);
+  std::printf("%s\n%s: %s\n", Summary(plan).c_str(), asked.output.c_str(),
+              Count(plan.rows.size(), "row").c_str());
+  return kExitFine;
+}
+
+}  // namespace
+
+void AddPlan(CLI::App* parent, Run* run) {
+  auto asked = std::make_shared<PlanAsked>();
+  CLI::App* command = parent->add_subcommand(
+      "plan", "Write a policy: for every size range what to run, where the data support a change");
+  AddModelData(command, &asked->data, false);
+  command->add_option("--model", asked->model,
+                      "A model, for what was not measured; with --data measurements come first");
+  command->add_option("-o,--output", asked->output, "The file to write (default: print it)");
+  command
+      ->add_option("--format", asked->format,
+                   "csv: a policy, which NVIDIA's and RCCL's own readers take too (default). "
+                   "openmpi-rules: a rules file for mpirun")
+      ->check(CLI::IsMember({"csv", "openmpi-rules"}));
+  AddChoiceFlags(command, &asked->flags, model::PlanOptions().choice);
+  command->add_option("--tolerance", asked->tolerance,
+                      "Configurations this near to the best are as good: the one with the fewest "
+                      "channels and rows is taken (default 2%)");
+  command->add_flag("--measured-only", asked->measured_only,
+                    "Only configurations that were measured at the very sizes");
+  CLI::Option* const overlap = command->add_flag(
+      "--overlap", asked->overlap,
+      "Plan from times of whole iterations: the policy for jobs that overlap compute");
+  command->add_option("--workload", asked->workload, "With --overlap: of this workload")
+      ->needs(overlap);
+  command->add_option("--origin", asked->origin, "Where the policy comes from, for its header");
+  command->callback([asked, run] {
+    if (asked->model.empty() && asked->data.files.empty()) {
+      throw CLI::RequiredError("--data or --model");
+    }
+    *run = [asked] { return RunPlan(*asked); };
+  });
+}
+
+}  // namespace diapason::cli

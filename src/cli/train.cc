@@ -1,0 +1,169 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/model_data.h"
+#include "model/evaluate.h"
+#include "model/model_file.h"
+#include "model/split_check.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+struct Train {
+  ModelData data;
+  std::string output;
+  std::string test_split = "0.2";
+  std::string objective = "time";
+  model::FitOptions fit;
+};
+
+struct Band {
+  uint64_t below;
+  const char* name;
+};
+constexpr Band kBands[] = {{uint64_t{64} << 10, "below 64KiB"},
+                           {uint64_t{1} << 20, "64KiB to 1MiB"},
+                           {uint64_t{32} << 20, "1MiB to 32MiB"},
+                           {UINT64_MAX, "32MiB and more"}};
+
+size_t BandOf(uint64_t bytes) {
+  size_t band = 0;
+  while (bytes >= kBands[band].below && band + 1 < std::size(kBands)) ++band;
+  return band;
+}
+
+std::vector<std::string> Cells(const std::string& collective, const std::string& sizes,
+                               const model::Tally& tally) {
+  const bool known = tally.with_default > 0;
+  return {collective,
+          sizes,
+          std::to_string(tally.contexts),
+          Format("%.3f", tally.Mean()),
+          Format("%.3f", tally.worst),
+          known ? Format("%.3fx", tally.MeanAgainstDefault()) : "-",
+          known ? Format("%.3fx", tally.worst_default) : "-"};
+}
+
+std::string DecisionTable(const model::Score& score) {
+  using Align = report::Table::Align;
+  report::Table table(
+      {"collective", "sizes", "choices", "of the best", "worst", "of the default", "worst"});
+  table.SetAlign({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
+                  Align::kRight, Align::kRight});
+  std::map<std::pair<Collective, size_t>, model::Tally> bands;
+  for (const model::Score::Each& one : score.each) {
+    bands[{one.place.collective, BandOf(one.bytes)}].Add(one.tally);
+  }
+  for (const auto& [key, tally] : bands) {
+    table.Add(Cells(std::string(CollectiveName(key.first)), kBands[key.second].name, tally));
+  }
+  table.Add(Cells("all", "", score.all));
+  return table.Text();
+}
+
+// What its choices are worth at sizes it has not seen; prints, and adds to the figures.
+Status PrintDecisions(const model::Grid& grid, const model::FitOptions& fit,
+                      model::ModelInfo* info) {
+  model::EvaluateOptions options;
+  options.fit = fit;
+  Result<model::Evaluation> evaluation = model::Evaluate(grid, options);
+  if (!evaluation.ok()) {
+    std::printf("\nChoices were not checked: %s\n", evaluation.status().message().c_str());
+    return {};
+  }
+  const model::Chooser wanted =
+      fit.objective == model::Objective::kTime ? model::Chooser::kOurs : model::Chooser::kOriginal;
+  for (const model::Score& score : evaluation.value().scores) {
+    if (score.chooser != wanted) continue;
+    std::printf(
+        "\nIts choices at sizes it was not shown (every third, three times), as a fraction "
+        "of the\nbest configuration's speed and of the default's:\n\n%s",
+        DecisionTable(score).c_str());
+    info->figures.emplace_back("of-the-best", Format("%.4f", score.all.Mean()));
+    info->figures.emplace_back("of-the-best-worst", Format("%.4f", score.all.worst));
+    if (score.all.with_default == 0) continue;
+    info->figures.emplace_back("of-the-default", Format("%.4f", score.all.MeanAgainstDefault()));
+    info->figures.emplace_back("of-the-default-worst", Format("%.4f", score.all.worst_default));
+  }
+  return {};
+}
+
+int RunTrain(const Train& asked) {
+  const Result<double> share = ParseShare(asked.test_split, "share for --test-split");
+  if (!share.ok()) return Fail(share.status());
+  model::FitOptions fit = asked.fit;
+  const Result<model::Objective> objective = model::ParseObjective(asked.objective);
+  if (!objective.ok()) return Fail(objective.status());
+  fit.objective = objective.value();
+  const Result<model::Grid> grid = ReadGrid(asked.data);
+  if (!grid.ok()) return Fail(grid.status());
+
+  model::Model made;
+  model::ModelInfo& info = made.info;
+  info.simulated = grid.value().simulated;
+  info.machine = grid.value().machine;
+  info.fingerprint = grid.value().Fingerprint();
+  info.samples = grid.value().samples;
+  info.cells = grid.value().CellCount();
+  info.seed = fit.seed;
+  if (share.value() > 0) {
+    const Result<model::SplitCheck> check = model::CheckSplit(grid.value(), share.value(), fit);
+    if (!check.ok()) return Fail(check.status());
+    const model::SplitCheck& found = check.value();
+    std::printf(
+        "Training on %zu samples, testing on %zu samples (%zu and %zu configurations at a size)\n",
+        found.trained_samples, found.tested_samples, found.trained_cells, found.tested_cells);
+    if (found.tested_cells > 0) {
+      std::printf("Model R2 score: %.3f\nModel MAE: %.2f GB/s\n", found.r2, found.mae);
+      info.figures.emplace_back("r2", Format("%.4f", found.r2));
+      info.figures.emplace_back("mae", Format("%.3f", found.mae));
+    }
+    if (Status fine = PrintDecisions(grid.value(), fit, &info); !fine.ok()) return Fail(fine);
+  }
+  Result<model::Predictor> predictor = model::Predictor::Fit(grid.value(), fit);
+  if (!predictor.ok()) return Fail(predictor.status());
+  made.predictor = std::move(predictor).value();
+  if (Status saved = model::ModelFile::Save(made, asked.output); !saved.ok()) return Fail(saved);
+  std::printf("\nSaved model to %s (trained on all %zu samples%s)\n", asked.output.c_str(),
+              info.samples, info.simulated ? ", simulated" : "");
+  return kExitFine;
+}
+
+}  // namespace
+
+void AddTrain(CLI::App* parent, Run* run) {
+  auto asked = std::make_shared<Train>();
+  CLI::App* command = parent->add_subcommand(
+      "train",
+      "Learn from measurements how long every configuration takes: the model that "
+      "`predict` and `plan` ask");
+  AddModelData(command, &asked->data, true);
+  command->add_option("-o,--output", asked->output, "The model file to write")->required();
+  command->add_option("--test-split", asked->test_split,
+                      "Share of the measurements that a first fit is tested on; 0 tests nothing "
+                      "(default 0.2). The model itself learns from all");
+  command->add_option("--objective", asked->objective,
+                      "time: relative time on a log scale, the default being a choice (default). "
+                      "busbw: squared error on bus bandwidth, for comparison");
+  model::TreeOptions& trees = asked->fit.trees;
+  command->add_option("--trees", trees.trees, "Boosted trees of a member (default 200)")
+      ->check(CLI::Range(1, 5000));
+  command->add_option("--depth", trees.depth, "Their depth (default 6)")->check(CLI::Range(1, 12));
+  command->add_option("--rate", trees.rate, "Their learning rate (default 0.1)")
+      ->check(CLI::Range(0.001, 1.0));
+  command
+      ->add_option("--members", asked->fit.members,
+                   "Fits, each without another part of the configurations: where they disagree, "
+                   "nobody knows (default 5)")
+      ->check(CLI::Range(1, 32));
+  command->add_option("--seed", asked->fit.seed, "Of everything random (default 1)");
+  command->callback([asked, run] { *run = [asked] { return RunTrain(*asked); }; });
+}
+
+}  // namespace diapason::cli

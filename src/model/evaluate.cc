@@ -1,0 +1,472 @@
+#include "model/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "policy/table.h"
+
+namespace diapason::model {
+namespace {
+
+// A difference that counts.
+constexpr double kNoticed = 0.01;
+
+double LogBytes(uint64_t bytes) {
+  return std::log(static_cast<double>(std::max<uint64_t>(1, bytes)));
+}
+
+std::string Where(const Place& place, uint64_t bytes, double value) {
+  return Format("%s at %s (%.3f)", PlaceText(place).c_str(), FormatBytes(bytes).c_str(), value);
+}
+
+// What is known, and what is asked.
+struct Part {
+  std::string name;
+  Grid known;
+  struct Question {
+    size_t scene = 0;  // of the whole grid
+    size_t context = 0;
+  };
+  std::vector<Question> questions;
+};
+
+std::vector<Part> WithoutSizes(const Grid& grid) {
+  std::vector<Part> parts;
+  for (size_t offset = 0; offset < 3; ++offset) {
+    Part part;
+    part.name = Format("sizes, offset %zu", offset);
+    part.known = grid;
+    for (size_t s = 0; s < grid.scenes.size(); ++s) {
+      std::vector<Context>& contexts = part.known.scenes[s].contexts;
+      const size_t count = contexts.size();
+      for (size_t c = count; c-- > 0;) {
+        if (c == 0 || c + 1 >= count || (c - 1) % 3 != offset) continue;
+        part.questions.push_back({s, c});
+        contexts.erase(contexts.begin() + static_cast<ptrdiff_t>(c));
+      }
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+std::vector<Part> WithoutNodes(const Grid& grid) {
+  std::set<int> counts;
+  for (const Scene& scene : grid.scenes) counts.insert(scene.place.nodes);
+  std::vector<Part> parts;
+  for (const int nodes : counts) {
+    Part part;
+    part.name = "without " + Count(static_cast<size_t>(nodes), "node");
+    part.known = grid;
+    std::erase_if(part.known.scenes,
+                  [&](const Scene& scene) { return scene.place.nodes == nodes; });
+    for (size_t s = 0; s < grid.scenes.size(); ++s) {
+      if (grid.scenes[s].place.nodes != nodes) continue;
+      for (size_t c = 0; c < grid.scenes[s].contexts.size(); ++c) part.questions.push_back({s, c});
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// All configurations of a scene but the default.
+std::vector<Config> ConfigsOf(const Scene& scene) {
+  std::vector<Config> all;
+  for (const Context& context : scene.contexts) {
+    for (const Cell& cell : context.cells) {
+      if (!cell.config.IsDefault()) all.push_back(cell.config);
+    }
+  }
+  std::sort(all.begin(), all.end(), ConfigLess);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+void Hide(const std::vector<Config>& hidden, Context* context) {
+  std::erase_if(context->cells, [&](const Cell& cell) {
+    return std::binary_search(hidden.begin(), hidden.end(), cell.config, ConfigLess);
+  });
+  context->standard.reset();
+  for (size_t i = 0; i < context->cells.size(); ++i) {
+    if (context->cells[i].config.IsDefault()) context->standard = i;
+  }
+}
+
+// The configurations that stay hidden: all but a share of these, by lot.
+std::vector<Config> DrawHidden(const std::vector<Config>& all, double known,
+                               const CounterRandom& random) {
+  std::vector<std::pair<uint64_t, size_t>> order;
+  for (size_t i = 0; i < all.size(); ++i) order.emplace_back(random.Bits(i), i);
+  std::sort(order.begin(), order.end());
+  const auto kept =
+      static_cast<size_t>(std::max(1.0, std::round(known * static_cast<double>(all.size()))));
+  std::vector<Config> hidden;
+  for (size_t i = std::min(kept, order.size()); i < order.size(); ++i) {
+    hidden.push_back(all[order[i].second]);
+  }
+  std::sort(hidden.begin(), hidden.end(), ConfigLess);
+  return hidden;
+}
+
+// Of every size (`each`), or of all sizes of a place at once.
+std::vector<Part> WithoutConfigs(const Grid& grid, int draws, double known, bool each) {
+  std::vector<Part> parts;
+  for (int draw = 0; draw < draws; ++draw) {
+    Part part;
+    part.name = Format("draw %d", draw + 1);
+    part.known = grid;
+    for (size_t s = 0; s < grid.scenes.size(); ++s) {
+      const auto lot = static_cast<uint64_t>(draw) + 1;
+      Scene& scene = part.known.scenes[s];
+      if (!each) {
+        const std::vector<Config> hidden =
+            DrawHidden(ConfigsOf(scene), known, CounterRandom(lot, s));
+        for (Context& context : scene.contexts) Hide(hidden, &context);
+      } else {
+        for (Context& context : scene.contexts) {
+          const std::vector<Config> hidden =
+              DrawHidden(ConfigsOf({scene.place, {context}}), known,
+                         CounterRandom(lot, MixBits(s) ^ context.bytes));
+          Hide(hidden, &context);
+        }
+      }
+      std::erase_if(scene.contexts, [](const Context& context) { return context.cells.empty(); });
+      for (size_t c = 0; c < grid.scenes[s].contexts.size(); ++c) part.questions.push_back({s, c});
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// Only what was measured in the context can be scored.
+void KeepMeasured(const Context& context, Outlook* outlook) {
+  std::erase_if(outlook->candidates, [&](const Candidate& candidate) {
+    return context.Find(candidate.config) == nullptr;
+  });
+}
+
+std::vector<Family> FamiliesOf(const Context& context) {
+  std::set<Family> families;
+  for (const Cell& cell : context.cells) {
+    if (!cell.config.IsDefault()) families.insert(FamilyOf(cell.config));
+  }
+  return {families.begin(), families.end()};
+}
+
+Config AskPredictor(const Predictor& predictor, const Place& place, const Context& context,
+                    const ChoiceOptions& options) {
+  Outlook outlook = predictor.Look({place, context.bytes, true, FamiliesOf(context)});
+  KeepMeasured(context, &outlook);
+  const Choice choice = Choose(outlook, options);
+  return choice.leave_default || !choice.best.has_value() ? Config{} : choice.best->config;
+}
+
+Config AskLines(const Scene* known, const Context& context, bool* answered) {
+  Config chosen;
+  double best = INFINITY;
+  *answered = false;
+  if (known == nullptr) return chosen;
+  for (const Cell& cell : context.cells) {
+    const std::optional<Estimate> line = Interpolate(*known, context.bytes, cell.config);
+    if (!line.has_value() || line->log_seconds >= best) continue;
+    best = line->log_seconds;
+    chosen = cell.config;
+    *answered = true;
+  }
+  return chosen;
+}
+
+Config AskKnown(const Scene* known, const Context& context, bool* answered) {
+  Config chosen;
+  *answered = false;
+  double best = INFINITY;
+  if (known == nullptr) return chosen;
+  for (const Context& one : known->contexts) {
+    if (one.bytes != context.bytes) continue;
+    for (const Cell& cell : one.cells) {
+      if (cell.log_seconds >= best) continue;
+      best = cell.log_seconds;
+      chosen = cell.config;
+      *answered = true;
+    }
+  }
+  return chosen;
+}
+
+Config Fastest(const Context& context) {
+  const Cell* best = &context.cells.front();
+  for (const Cell& cell : context.cells) {
+    if (cell.log_seconds < best->log_seconds) best = &cell;
+  }
+  return best->config;
+}
+
+std::vector<Family> AllFamilies(const Grid& grid) {
+  std::set<Family> families;
+  for (const Scene& scene : grid.scenes) {
+    for (const Config& config : ConfigsOf(scene)) families.insert(FamilyOf(config));
+  }
+  return {families.begin(), families.end()};
+}
+
+// One fit of each model, all questions.
+Status Run(const Grid& grid, const EvaluateOptions& options, const Part& part,
+           std::vector<Score>* scores) {
+  FitOptions fit = options.fit;
+  fit.families = AllFamilies(grid);
+  fit.check_transfer = options.leave_out == LeaveOut::kNodes;
+  fit.objective = Objective::kTime;
+  const bool learn = !part.known.scenes.empty();
+  std::optional<Predictor> ours;
+  std::optional<Predictor> original;
+  if (learn) {
+    Result<Predictor> fitted = Predictor::Fit(part.known, fit);
+    if (!fitted.ok()) return fitted.status();
+    ours = std::move(fitted).value();
+    fit.objective = Objective::kBusBandwidth;
+    Result<Predictor> other = Predictor::Fit(part.known, fit);
+    if (!other.ok()) return other.status();
+    original = std::move(other).value();
+  }
+  for (Score& score : *scores) {
+    Tally tally;
+    for (const Part::Question& question : part.questions) {
+      const Scene& scene = grid.scenes[question.scene];
+      const Context& context = scene.contexts[question.context];
+      const Scene* const known = part.known.Find(scene.place);
+      Config chosen;
+      bool answered = true;
+      switch (score.chooser) {
+        case Chooser::kOriginal:
+          if (original.has_value()) {
+            chosen = AskPredictor(*original, scene.place, context, options.choice);
+          }
+          break;
+        case Chooser::kInterpolate:
+          chosen = AskLines(known, context, &answered);
+          break;
+        case Chooser::kBestKnown:
+          chosen = AskKnown(known, context, &answered);
+          break;
+        case Chooser::kOurs:
+          if (ours.has_value()) {
+            chosen = AskPredictor(*ours, scene.place, context, options.choice);
+          }
+          break;
+        case Chooser::kOracle:
+          chosen = Fastest(context);
+          break;
+        default:
+          break;
+      }
+      Tally one;
+      if (!answered) one.unanswered = 1;
+      Record(scene.place, context, chosen, &one);
+      tally.Add(one);
+      score.each.push_back({scene.place, context.bytes, std::move(one)});
+    }
+    score.parts.push_back(tally);
+    score.all.Add(tally);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<LeaveOut> ParseLeaveOut(const std::string& name) {
+  if (name == "sizes") return LeaveOut::kSizes;
+  if (name == "nodes") return LeaveOut::kNodes;
+  if (name == "configs") return LeaveOut::kConfigs;
+  if (name == "cells") return LeaveOut::kCells;
+  return Invalid("unknown '" + name + "' to leave out" +
+                 Suggestion(name, {"sizes", "nodes", "configs", "cells"}));
+}
+
+const char* ChooserName(Chooser chooser) {
+  switch (chooser) {
+    case Chooser::kDefault:
+      return "default";
+    case Chooser::kOriginal:
+      return "busbw predictor";
+    case Chooser::kInterpolate:
+      return "interpolation";
+    case Chooser::kBestKnown:
+      return "best known";
+    case Chooser::kOurs:
+      return "diapason";
+    case Chooser::kPolicy:
+      return "policy";
+    case Chooser::kOracle:
+      return "oracle";
+  }
+  return "?";
+}
+
+double Tally::Mean() const {
+  return contexts == 0 ? 1 : std::exp(sum_log / static_cast<double>(contexts));
+}
+
+double Tally::MeanAgainstDefault() const {
+  return with_default == 0 ? 1 : std::exp(sum_log_default / static_cast<double>(with_default));
+}
+
+void Tally::Add(const Tally& other) {
+  if (other.contexts > 0 && (contexts == 0 || other.worst < worst)) {
+    worst = other.worst;
+    worst_at = other.worst_at;
+  }
+  if (other.worst_default < worst_default) {
+    worst_default = other.worst_default;
+    worst_default_at = other.worst_default_at;
+  }
+  sum_log += other.sum_log;
+  sum_log_default += other.sum_log_default;
+  contexts += other.contexts;
+  with_default += other.with_default;
+  improved += other.improved;
+  harmed += other.harmed;
+  unanswered += other.unanswered;
+}
+
+void Record(const Place& place, const Context& context, const Config& chosen, Tally* tally) {
+  double best = INFINITY;
+  double worst = -INFINITY;
+  for (const Cell& cell : context.cells) {
+    best = std::min(best, cell.log_seconds);
+    worst = std::max(worst, cell.log_seconds);
+  }
+  const Cell* const standard =
+      context.standard.has_value() ? &context.cells[*context.standard] : nullptr;
+  const Cell* cell = context.Find(chosen);
+  if (cell == nullptr) cell = standard;
+  // Where the default is chosen and was not measured, nobody knows: as bad as the worst.
+  const double time = cell == nullptr ? worst : cell->log_seconds;
+  const double fraction = std::exp(best - time);
+  ++tally->contexts;
+  tally->sum_log += best - time;
+  if (fraction < tally->worst) {
+    tally->worst = fraction;
+    tally->worst_at = Where(place, context.bytes, fraction);
+  }
+  if (standard == nullptr || cell == nullptr) return;
+  ++tally->with_default;
+  const double gain = standard->log_seconds - time;
+  tally->sum_log_default += gain;
+  // What the printed digits hide is no harm, and no gain.
+  const double hidden =
+      cell == standard ? 0 : std::log1p(cell->coarse) + std::log1p(standard->coarse);
+  const double sure = gain > 0 ? std::max(0.0, gain - hidden) : std::min(0.0, gain + hidden);
+  if (std::exp(sure) < tally->worst_default) {
+    tally->worst_default = std::exp(sure);
+    tally->worst_default_at = Where(place, context.bytes, std::exp(sure));
+  }
+  if (sure > std::log1p(kNoticed)) ++tally->improved;
+  if (sure < -std::log1p(kNoticed)) ++tally->harmed;
+}
+
+std::optional<Estimate> Interpolate(const Scene& scene, uint64_t bytes, const Config& config) {
+  const Cell* below = nullptr;
+  const Cell* above = nullptr;
+  uint64_t low = 0;
+  uint64_t high = 0;
+  for (const Context& context : scene.contexts) {
+    const Cell* const cell = context.Find(config);
+    if (cell == nullptr) continue;
+    if (context.bytes <= bytes) {
+      below = cell;
+      low = context.bytes;
+    }
+    if (context.bytes >= bytes) {
+      above = cell;
+      high = context.bytes;
+      break;
+    }
+  }
+  if (below == nullptr || above == nullptr) return {};
+  if (low == high) return Estimate{below->log_seconds, below->noise};
+  const double weight = (LogBytes(bytes) - LogBytes(low)) / (LogBytes(high) - LogBytes(low));
+  return Estimate{(1 - weight) * below->log_seconds + weight * above->log_seconds,
+                  (1 - weight) * below->noise + weight * above->noise};
+}
+
+Result<Evaluation> Evaluate(const Grid& grid, const EvaluateOptions& options) {
+  std::vector<Part> parts;
+  std::vector<Chooser> choosers = {Chooser::kDefault, Chooser::kOriginal};
+  switch (options.leave_out) {
+    case LeaveOut::kSizes:
+      parts = WithoutSizes(grid);
+      choosers.push_back(Chooser::kInterpolate);
+      break;
+    case LeaveOut::kNodes:
+      parts = WithoutNodes(grid);
+      if (parts.size() < 2) {
+        return Invalid("the data have one node count only: nothing can be left out");
+      }
+      choosers.push_back(Chooser::kInterpolate);
+      break;
+    case LeaveOut::kConfigs:
+    case LeaveOut::kCells:
+      parts =
+          WithoutConfigs(grid, options.draws, options.known, options.leave_out == LeaveOut::kCells);
+      choosers.push_back(Chooser::kInterpolate);
+      choosers.push_back(Chooser::kBestKnown);
+      break;
+  }
+  choosers.push_back(Chooser::kOurs);
+  choosers.push_back(Chooser::kOracle);
+  Evaluation evaluation;
+  for (const Chooser chooser : choosers) evaluation.scores.push_back({chooser, {}, {}, {}});
+  size_t questions = 0;
+  for (const Part& part : parts) questions += part.questions.size();
+  if (questions == 0) {
+    return Invalid("no size lies between two others: nothing can be left out");
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (options.progress) options.progress(i, parts.size());
+    evaluation.parts.push_back(parts[i].name);
+    if (Status fine = Run(grid, options, parts[i], &evaluation.scores); !fine.ok()) return fine;
+  }
+  return evaluation;
+}
+
+Result<Evaluation> EvaluatePolicy(const Grid& grid, const policy::Policy& policy, size_t* unknown) {
+  if (policy.library != grid.library) {
+    return Invalid("the policy is for " + std::string(LibraryTitle(policy.library)) +
+                   ", the data are of " + std::string(LibraryTitle(grid.library)));
+  }
+  Evaluation evaluation;
+  evaluation.parts = {"all"};
+  for (const Chooser chooser : {Chooser::kDefault, Chooser::kPolicy, Chooser::kOracle}) {
+    evaluation.scores.push_back({chooser, {}, {{}}, {}});
+  }
+  *unknown = 0;
+  for (const Scene& scene : grid.scenes) {
+    policy::DecisionTable::Options shape;
+    shape.shape = {scene.place.nodes, scene.place.ranks};
+    const policy::DecisionTable table(policy, shape);
+    for (const Context& context : scene.contexts) {
+      for (Score& score : evaluation.scores) {
+        Config chosen;
+        if (score.chooser == Chooser::kOracle) chosen = Fastest(context);
+        if (score.chooser == Chooser::kPolicy) {
+          const auto* entry = table.Find({scene.place.collective, context.bytes, 1, 0});
+          if (entry != nullptr) chosen = entry->config();
+          if (context.Find(chosen) == nullptr) ++*unknown;
+        }
+        Tally one;
+        Record(scene.place, context, chosen, &one);
+        score.parts[0].Add(one);
+        score.each.push_back({scene.place, context.bytes, std::move(one)});
+      }
+    }
+  }
+  for (Score& score : evaluation.scores) score.all = score.parts[0];
+  return evaluation;
+}
+
+}  // namespace diapason::model

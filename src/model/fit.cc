@@ -1,0 +1,340 @@
+// How a Predictor comes to be: what is measured, what neighbours say, and what trees have learnt,
+// in one table for every place.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <set>
+
+#include "base/random.h"
+#include "base/stats.h"
+#include "domain/bandwidth.h"
+#include "model/predictor.h"
+
+namespace diapason::model {
+namespace {
+
+constexpr double kFinest = 0.02;
+constexpr int kMostTransferChecks = 4;
+// A family that was never run at a place surprises more than one that was.
+constexpr double kStranger = 2;
+// Configurations this much slower than the best of their size are nobody's choice: how they bend
+// does not matter.
+constexpr double kCompetitive = 0.3;
+
+double LogBytes(uint64_t bytes) {
+  return std::log(static_cast<double>(std::max<uint64_t>(1, bytes)));
+}
+
+// What times of one context are compared with: the library's own choice, or what is usual there.
+double Reference(const Context& context) {
+  if (context.standard.has_value()) return context.cells[*context.standard].log_seconds;
+  std::vector<double> all;
+  for (const Cell& cell : context.cells) all.push_back(cell.log_seconds);
+  return Median(all);
+}
+
+struct Row {
+  size_t scene = 0;
+  size_t context = 0;
+  const Cell* cell = nullptr;
+  uint32_t fold = 0;
+  float target = 0;
+  float weight = 1;
+};
+
+int FoldOf(size_t scene, const Config& config, uint32_t seed, int folds) {
+  const CounterRandom random(seed, 77);
+  const auto word = static_cast<uint64_t>(config.algorithm + 1) << 48 ^
+                    static_cast<uint64_t>(config.protocol + 1) << 40 ^
+                    static_cast<uint64_t>(config.channels) << 24 ^
+                    static_cast<uint64_t>(config.segment_bytes) << 8 ^ scene;
+  return static_cast<int>(random.Bits(word) % static_cast<uint64_t>(folds));
+}
+
+}  // namespace
+
+class Fitter {
+ public:
+  Fitter(const Grid& grid, const FitOptions& options) : grid_(grid), options_(options) {}
+
+  Result<Predictor> Fit() {
+    made_.objective_ = options_.objective;
+    made_.library_ = grid_.library;
+    made_.features_ = options_.objective == Objective::kTime ? Features::OfTime(grid_)
+                                                             : Features::OfBandwidth(grid_.library);
+    CollectRows();
+    if (rows_.empty()) {
+      return NotFound("the data have no configuration beside the library's own choice");
+    }
+    FillValues();
+    Frame();
+    if (options_.objective == Objective::kBusBandwidth) {
+      Result<Forest> forest = Train(options_.trees, [](const Row&) { return true; });
+      if (!forest.ok()) return forest.status();
+      made_.forests_.push_back(std::move(forest).value());
+      return std::move(made_);
+    }
+    if (Status fine = TrainMembers(); !fine.ok()) return fine;
+    if (options_.check_transfer) {
+      if (Status fine = CheckTransfer(); !fine.ok()) return fine;
+    }
+    Complete();
+    return std::move(made_);
+  }
+
+ private:
+  void CollectRows() {
+    double sum = 0;
+    double weight = 0;
+    for (size_t s = 0; s < grid_.scenes.size(); ++s) {
+      const Scene& scene = grid_.scenes[s];
+      for (size_t c = 0; c < scene.contexts.size(); ++c) {
+        const Context& context = scene.contexts[c];
+        const double reference = Reference(context);
+        for (const Cell& cell : context.cells) {
+          if (cell.config.IsDefault()) continue;
+          Row row{s, c, &cell, 0, 0, 1};
+          row.fold = static_cast<uint32_t>(
+              FoldOf(s, cell.config, options_.seed, std::max(1, options_.members)));
+          if (options_.objective == Objective::kTime) {
+            row.target = static_cast<float>(cell.log_seconds - reference);
+            row.weight = static_cast<float>(kFinest * kFinest /
+                                            (kFinest * kFinest + cell.noise * cell.noise));
+          } else {
+            row.target = static_cast<float>(static_cast<double>(context.bytes) *
+                                            BusFactor(scene.place.collective, scene.place.ranks) /
+                                            std::exp(cell.log_seconds) / 1e9);
+          }
+          sum += static_cast<double>(row.target) * static_cast<double>(row.weight);
+          weight += static_cast<double>(row.weight);
+          rows_.push_back(row);
+        }
+      }
+    }
+    if (weight > 0) made_.offset_ = sum / weight;
+  }
+
+  void FillValues() {
+    const size_t columns = made_.features_.count();
+    values_.resize(rows_.size() * columns);
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const Scene& scene = grid_.scenes[rows_[i].scene];
+      made_.features_.Fill(scene.place, scene.contexts[rows_[i].context].bytes,
+                           rows_[i].cell->config, &values_[i * columns]);
+    }
+  }
+
+  template <typename Wanted>
+  Result<Forest> Train(const TreeOptions& trees, Wanted wanted) {
+    Lesson lesson;
+    const size_t columns = lesson.columns = made_.features_.count();
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (!wanted(rows_[i])) continue;
+      lesson.values.insert(lesson.values.end(),
+                           values_.begin() + static_cast<ptrdiff_t>(i * columns),
+                           values_.begin() + static_cast<ptrdiff_t>((i + 1) * columns));
+      lesson.targets.push_back(rows_[i].target - static_cast<float>(made_.offset_));
+      lesson.weights.push_back(rows_[i].weight);
+    }
+    return TrainTrees(lesson, trees);
+  }
+
+  double ErrorOf(const Forest& forest, size_t row) const {
+    return made_.offset_ + forest.Predict(&values_[row * made_.features_.count()]) -
+           static_cast<double>(rows_[row].target);
+  }
+
+  Status TrainMembers() {
+    double squares = 0;
+    size_t count = 0;
+    for (int member = 0; member < std::max(1, options_.members); ++member) {
+      const auto out = [&](const Row& row) {
+        return options_.members > 1 && row.fold == static_cast<uint32_t>(member);
+      };
+      // With so few configurations that a part is all of them, they stay.
+      const bool any_left =
+          std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return !out(row); });
+      TreeOptions trees = options_.trees;
+      trees.seed = options_.seed * 1000 + static_cast<uint32_t>(member);
+      Result<Forest> forest = Train(trees, [&](const Row& row) { return !any_left || !out(row); });
+      if (!forest.ok()) return forest.status();
+      for (size_t i = 0; any_left && i < rows_.size(); ++i) {
+        if (!out(rows_[i])) continue;
+        const double error = ErrorOf(forest.value(), i);
+        squares += error * error;
+        ++count;
+      }
+      made_.forests_.push_back(std::move(forest).value());
+    }
+    made_.tree_error_ = count == 0 ? 0.5 : std::sqrt(squares / static_cast<double>(count));
+    return {};
+  }
+
+  // How wrong the trees are about a place when they are grown without it. Two places say nothing: a
+  // tree that knows one place believes that all are like it.
+  Status CheckTransfer() {
+    std::map<Collective, std::vector<size_t>> places;
+    for (size_t s = 0; s < grid_.scenes.size(); ++s) {
+      places[grid_.scenes[s].place.collective].push_back(s);
+    }
+    double worst = -1;
+    int checks = 0;
+    for (const auto& [collective, scenes] : places) {
+      if (scenes.size() < 3) continue;
+      // The largest come last, and are what is extrapolated to.
+      for (auto left = scenes.rbegin(); left != scenes.rend() && checks < kMostTransferChecks;
+           ++left, ++checks) {
+        TreeOptions trees = options_.trees;
+        trees.seed = options_.seed;
+        Result<Forest> forest = Train(trees, [&](const Row& row) { return row.scene != *left; });
+        if (!forest.ok()) return forest.status();
+        double squares = 0;
+        size_t count = 0;
+        for (size_t i = 0; i < rows_.size(); ++i) {
+          // What is far behind is nobody's choice.
+          if (rows_[i].scene != *left || static_cast<double>(rows_[i].target) > kCompetitive)
+            continue;
+          const double error = ErrorOf(forest.value(), i);
+          squares += error * error;
+          ++count;
+        }
+        if (count > 0) worst = std::max(worst, std::sqrt(squares / static_cast<double>(count)));
+      }
+    }
+    made_.transfer_error_ = worst;
+    return {};
+  }
+
+  // Places, sizes, families and what was measured of them.
+  void Frame() {
+    for (const Scene& scene : grid_.scenes) {
+      SceneTable table;
+      table.place = scene.place;
+      std::map<Family, SceneTable::FamilyTable> families;
+      int most = 0;
+      for (const Context& context : scene.contexts) {
+        table.sizes.push_back(context.bytes);
+        table.standard.emplace_back();
+        if (context.standard.has_value()) {
+          const Cell& cell = context.cells[*context.standard];
+          table.standard.back() = Estimate{cell.log_seconds, cell.noise};
+        }
+        for (const Cell& cell : context.cells) {
+          if (cell.config.IsDefault()) continue;
+          SceneTable::FamilyTable& family = families[FamilyOf(cell.config)];
+          const int channels = std::max(1, cell.config.channels);
+          family.lowest = family.lowest == 0 ? channels : std::min(family.lowest, channels);
+          family.highest = std::max(family.highest, channels);
+          if (cell.config.channels > 0) most = std::max(most, channels);
+        }
+      }
+      for (const Family& family : options_.families) families[family];
+      table.top = std::max(most, std::min(64, std::max(1, ChannelLimit(grid_.library))));
+      for (auto& [family, one] : families) {
+        one.family = family;
+        table.families.push_back(std::move(one));
+      }
+      table.bend = Bend(scene);
+      table.contrast = scene.Differs();
+      made_.scenes_.push_back(std::move(table));
+    }
+  }
+
+  // How far off a straight line between its neighbours a time against the default is, in the middle
+  // of two doublings: root mean square over what competes, less what is mere noise.
+  static double Bend(const Scene& scene) {
+    double squares = 0;
+    size_t count = 0;
+    for (size_t i = 1; i + 1 < scene.contexts.size(); ++i) {
+      const Context* const three[] = {&scene.contexts[i - 1], &scene.contexts[i],
+                                      &scene.contexts[i + 1]};
+      const double low = LogBytes(three[0]->bytes);
+      const double high = LogBytes(three[2]->bytes);
+      const double weight = (LogBytes(three[1]->bytes) - low) / (high - low);
+      const double gap = (high - low) / std::numbers::ln2;
+      const double weights[] = {-(1 - weight), 1, -weight};
+      double best = INFINITY;
+      for (const Cell& cell : three[1]->cells) best = std::min(best, cell.log_seconds);
+      for (const Cell& cell : three[1]->cells) {
+        if (cell.config.IsDefault() || cell.log_seconds > best + kCompetitive) continue;
+        double off = 0;
+        double noise = 0;
+        bool everywhere = true;
+        for (size_t k = 0; k < 3; ++k) {
+          const Cell* const there = three[k]->Find(cell.config);
+          everywhere = everywhere && there != nullptr;
+          if (!everywhere) break;
+          off += weights[k] * (there->log_seconds - Reference(*three[k]));
+          double variance = there->noise * there->noise;
+          if (three[k]->standard.has_value()) {
+            const double other = three[k]->cells[*three[k]->standard].noise;
+            variance += other * other;
+          }
+          noise += weights[k] * weights[k] * variance;
+        }
+        if (!everywhere) continue;
+        const double shape = weight * (1 - weight) * gap * gap;
+        squares += (off * off - noise) / (shape * shape);
+        ++count;
+      }
+    }
+    // Three sizes or fewer tell nothing: a tenth, which is what other machines show.
+    return count == 0 ? 0.1 : std::sqrt(std::max(0.0, squares) / static_cast<double>(count));
+  }
+
+  void Complete() {
+    std::vector<std::vector<Family>> families(grid_.scenes.size());
+    for (size_t s = 0; s < made_.scenes_.size(); ++s) {
+      for (const auto& table : made_.scenes_[s].families) families[s].push_back(table.family);
+    }
+    const std::vector<SceneModel> models = FitScenes(grid_, families);
+    for (size_t s = 0; s < made_.scenes_.size(); ++s) {
+      SceneTable& scene = made_.scenes_[s];
+      for (auto& table : scene.families) {
+        CompleteFamily(grid_.scenes[s], models[s].at(table.family), scene, &table);
+      }
+    }
+  }
+
+  void CompleteFamily(const Scene& scene, const FamilyModel& model, const SceneTable& table,
+                      SceneTable::FamilyTable* family) {
+    const size_t width = table.Width(family->family);
+    family->values.resize(table.sizes.size() * width);
+    for (size_t k = 0; k < table.sizes.size(); ++k) {
+      const Context& context = scene.contexts[k];
+      const std::vector<Estimate> trees =
+          made_.Ask(table.place, table.sizes[k], family->family, table.top);
+      const double reference = Reference(context);
+      for (size_t i = 0; i < width; ++i) {
+        const int channels = static_cast<int>(i) + 1;
+        SceneTable::Value& value = family->values[k * width + i];
+        const Estimate near = model.At(LogBytes(table.sizes[k]), channels);
+        if (context.Find(Member(family->family, channels)) != nullptr) {
+          value = {static_cast<float>(near.log_seconds), static_cast<float>(near.doubt), true};
+          continue;
+        }
+        const double strange = made_.tree_error_ * (model.empty() ? kStranger : 1);
+        const double doubt = std::hypot(trees[i].doubt, strange);
+        const double ours = 1 / (near.doubt * near.doubt);
+        const double theirs = 1 / (doubt * doubt);
+        value.log_seconds = static_cast<float>(
+            (ours * near.log_seconds + theirs * (trees[i].log_seconds + reference)) /
+            (ours + theirs));
+        value.doubt = static_cast<float>(std::sqrt(1 / (ours + theirs)));
+      }
+    }
+  }
+
+  const Grid& grid_;
+  const FitOptions& options_;
+  std::vector<Row> rows_;
+  std::vector<float> values_;
+  Predictor made_;
+};
+
+Result<Predictor> Predictor::Fit(const Grid& grid, const FitOptions& options) {
+  return Fitter(grid, options).Fit();
+}
+
+}  // namespace diapason::model

@@ -1,0 +1,379 @@
+#include "model/grid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/encoding.h"
+#include "base/stats.h"
+#include "base/text.h"
+#include "dataset/summary.h"
+
+namespace diapason::model {
+namespace {
+
+// How many repeats the spread of all cells counts for in the spread of one.
+constexpr double kBorrowedRepeats = 4;
+// The median of few samples spreads wider than their mean.
+constexpr double kMedianFactor = 1.2533;
+constexpr double kLeastNoise = 1e-4;
+
+auto Key(const Config& c) { return std::tie(c.algorithm, c.protocol, c.segment_bytes, c.channels); }
+
+// What has to be equal within a scene and is no part of its place.
+struct Variant {
+  std::string type, reduce, workload;
+  std::string library;  // "" where the data do not say
+  int root = -1;
+  bool in_place = false;
+  friend auto operator<=>(const Variant&, const Variant&) = default;
+};
+
+Variant VariantOf(const dataset::Contest& contest) {
+  const dataset::Point& point = contest.context;
+  return {point.type, point.reduce, point.workload, contest.library, point.root, point.in_place};
+}
+
+double Spread(std::vector<double> seconds) {
+  // The same sum, to the last bit, in whichever order they were taken: fingerprints have it.
+  std::sort(seconds.begin(), seconds.end());
+  std::vector<double> logs;
+  for (const double value : seconds) logs.push_back(std::log(value));
+  const double mean = Mean(logs);
+  double sum = 0;
+  for (const double value : logs) sum += (value - mean) * (value - mean);
+  return std::sqrt(sum / static_cast<double>(logs.size() - 1));
+}
+
+struct Raw {
+  Cell cell;
+  double spread = 0;  // of one sample; of two or more repeats
+};
+
+// Configurations in the numbers of the library; those it has no words for are counted.
+std::vector<Raw> RawCells(Library library, const dataset::Contest& contest, Collective collective,
+                          size_t* unknown) {
+  std::vector<Raw> cells;
+  for (const dataset::Contender& contender : contest.contenders) {
+    const dataset::Point& point = contender.point;
+    if (!contender.fine() || !point.environment.empty() || !(contender.median > 0)) continue;
+    Raw raw;
+    Config& config = raw.cell.config;
+    if (!point.algorithm.empty()) {
+      const Result<int> parsed = ParseAlgorithm(library, collective, point.algorithm);
+      if (!parsed.ok()) {
+        ++*unknown;
+        continue;
+      }
+      config.algorithm = parsed.value();
+    }
+    if (!point.protocol.empty()) {
+      const Result<int> parsed = ParseProtocol(library, point.protocol);
+      if (!parsed.ok()) {
+        ++*unknown;
+        continue;
+      }
+      config.protocol = parsed.value();
+    }
+    config.channels = point.channels;
+    config.segment_bytes = point.segment_bytes;
+    raw.cell.log_seconds = std::log(contender.median);
+    raw.cell.samples = contender.seconds.size();
+    raw.cell.coarse = contender.coarse;
+    if (raw.cell.samples > 1) raw.spread = Spread(contender.seconds);
+    cells.push_back(raw);
+  }
+  return cells;
+}
+
+// What single measurements are off by, where there are no repeats: how far each is from the line
+// between its neighbours in size, which it would be near without noise.
+double Roughness(const std::vector<std::vector<Raw>>& contexts) {
+  std::vector<double> off;
+  const auto find = [](const std::vector<Raw>& cells, const Config& config) -> const Cell* {
+    for (const Raw& raw : cells) {
+      if (raw.cell.config == config) return &raw.cell;
+    }
+    return nullptr;
+  };
+  for (size_t i = 1; i + 1 < contexts.size(); ++i) {
+    // What all configurations share bends too; their median takes it out.
+    std::vector<double> bends;
+    for (const Raw& raw : contexts[i]) {
+      const Cell* const before = find(contexts[i - 1], raw.cell.config);
+      const Cell* const after = find(contexts[i + 1], raw.cell.config);
+      if (before == nullptr || after == nullptr) continue;
+      bends.push_back(raw.cell.log_seconds - (before->log_seconds + after->log_seconds) / 2);
+    }
+    if (bends.size() < 3) continue;
+    const double middle = Median(bends);
+    for (const double bend : bends) off.push_back(std::fabs(bend - middle));
+  }
+  // The median of |x| is 0.674 standard deviations; three values with these weights add up to 1.22.
+  return off.empty() ? 0.03 : std::max(0.005, Median(off) / 0.674 / 1.22);
+}
+
+void SetNoise(std::vector<std::vector<Raw>>* contexts) {
+  std::vector<double> spreads;
+  for (const auto& cells : *contexts) {
+    for (const Raw& raw : cells) {
+      if (raw.cell.samples > 1) spreads.push_back(raw.spread);
+    }
+  }
+  const double usual = spreads.empty() ? Roughness(*contexts) : Median(spreads);
+  for (auto& cells : *contexts) {
+    for (Raw& raw : cells) {
+      const auto samples = static_cast<double>(raw.cell.samples);
+      const double variance =
+          (kBorrowedRepeats * usual * usual + (samples - 1) * raw.spread * raw.spread) /
+          (kBorrowedRepeats + samples - 1);
+      const double own =
+          samples > 1 ? kMedianFactor * kMedianFactor * variance / samples : variance;
+      // A printed digit hides a value anywhere within it.
+      raw.cell.noise =
+          std::max(kLeastNoise, std::sqrt(own + raw.cell.coarse * raw.cell.coarse / 3));
+    }
+  }
+}
+
+Status FindLibrary(const std::vector<dataset::Contest>& contests, const GridOptions& options,
+                   Grid* grid) {
+  std::set<std::string> names;
+  bool measured = false;
+  for (const dataset::Contest& contest : contests) {
+    names.insert(contest.library);
+    (contest.simulated ? grid->simulated : measured) = true;
+  }
+  if (measured && grid->simulated) {
+    return Invalid(
+        "the data are partly measured and partly simulated; give --measured or --simulated");
+  }
+  names.erase("");
+  if (names.size() > 1) {
+    return Invalid("the data are of several libraries (" +
+                   Join({names.begin(), names.end()}, ", ") + "); choose one with --library");
+  }
+  if (options.library.has_value()) {
+    grid->library = *options.library;
+    return {};
+  }
+  if (names.empty()) {
+    grid->messages.emplace_back(
+        "the data do not say which library they are of: taken for NCCL; --library tells");
+    return {};
+  }
+  const Result<Library> library = ParseLibrary(*names.begin());
+  if (!library.ok()) return library.status();
+  grid->library = library.value();
+  return {};
+}
+
+std::string MachineText(const dataset::Contents& contents, std::vector<std::string>* messages) {
+  std::set<std::string> names;
+  for (const dataset::Run& run : contents.runs) {
+    if (!run.machine.gpu.empty()) names.insert(run.machine.gpu);
+  }
+  if (names.size() > 1) {
+    messages->push_back("the data come from different machines (" +
+                        Join({names.begin(), names.end()}, "; ") +
+                        ") and are taken together; --run selects");
+  }
+  return names.empty() ? "" : *names.begin();
+}
+
+using Contests = std::map<uint64_t, const dataset::Contest*>;  // by size
+using Variants = std::map<Variant, Contests>;
+
+const Contests& Largest(const Variants& variants) {
+  size_t most = 0;
+  const Contests* chosen = nullptr;
+  for (const auto& [variant, contests] : variants) {
+    size_t samples = 0;
+    for (const auto& [bytes, contest] : contests) samples += contest->samples;
+    // Later ones are in place, which is what rccl-sweep's tables and most jobs are.
+    if (samples >= most) {
+      most = samples;
+      chosen = &contests;
+    }
+  }
+  return *chosen;
+}
+
+Scene MakeScene(Library library, const Place& place, const Contests& contests, size_t* unknown) {
+  Scene scene;
+  scene.place = place;
+  std::vector<std::vector<Raw>> raw;
+  for (const auto& [bytes, contest] : contests) {
+    raw.push_back(RawCells(library, *contest, place.collective, unknown));
+    scene.contexts.push_back({bytes, {}, {}});
+  }
+  SetNoise(&raw);
+  for (size_t i = 0; i < raw.size(); ++i) {
+    Context& context = scene.contexts[i];
+    std::sort(raw[i].begin(), raw[i].end(),
+              [](const Raw& a, const Raw& b) { return ConfigLess(a.cell.config, b.cell.config); });
+    for (const Raw& one : raw[i]) {
+      if (one.cell.config.IsDefault()) context.standard = context.cells.size();
+      context.cells.push_back(one.cell);
+    }
+  }
+  std::erase_if(scene.contexts, [](const Context& context) { return context.cells.empty(); });
+  return scene;
+}
+
+}  // namespace
+
+std::string PlaceText(const Place& place) {
+  return Format("%s, %s on %s", std::string(CollectiveName(place.collective)).c_str(),
+                Count(static_cast<size_t>(place.ranks), "rank").c_str(),
+                Count(static_cast<size_t>(place.nodes), "node").c_str());
+}
+
+bool ConfigLess(const Config& a, const Config& b) { return Key(a) < Key(b); }
+
+Family FamilyOf(const Config& config) {
+  return {config.algorithm, config.protocol, config.segment_bytes, config.channels > 0};
+}
+
+Config Member(const Family& family, int channels) {
+  return {family.algorithm, family.protocol, family.channels ? channels : 0, family.segment_bytes};
+}
+
+double Scene::Contrast() const {
+  double squares = 0;
+  double count = 0;
+  for (const Context& context : contexts) {
+    // Around the mean that weighs every cell by how well it is known.
+    double sum = 0;
+    double weights = 0;
+    for (const Cell& cell : context.cells) {
+      const double weight = 1 / (cell.noise * cell.noise);
+      sum += weight * cell.log_seconds;
+      weights += weight;
+    }
+    for (const Cell& cell : context.cells) {
+      const double off = (cell.log_seconds - sum / weights) / cell.noise;
+      squares += off * off;
+    }
+    count += static_cast<double>(context.cells.size()) - 1;
+  }
+  return count > 0 ? squares / count : 0;
+}
+
+bool Scene::Differs() const {
+  double freedom = 0;
+  double samples = 0;
+  double cells = 0;
+  for (const Context& context : contexts) {
+    freedom += static_cast<double>(context.cells.size()) - 1;
+    cells += static_cast<double>(context.cells.size());
+    for (const Cell& cell : context.cells) samples += static_cast<double>(cell.samples);
+  }
+  if (freedom < 1) return false;
+  // Where the noise itself is known from few repeats, the ratio scatters more.
+  const double known = samples / cells;
+  const double unsure = known < 1.5 ? 3 : known < 2.5 ? 2 : 1;
+  return Contrast() >= 1 + unsure * std::max(0.7, 4 * std::sqrt(2 / freedom));
+}
+
+const Cell* Context::Find(const Config& config) const {
+  const auto place = std::lower_bound(
+      cells.begin(), cells.end(), config,
+      [](const Cell& cell, const Config& wanted) { return ConfigLess(cell.config, wanted); });
+  return place != cells.end() && place->config == config ? &*place : nullptr;
+}
+
+const Scene* Grid::Find(const Place& place) const {
+  for (const Scene& scene : scenes) {
+    if (scene.place == place) return &scene;
+  }
+  return nullptr;
+}
+
+size_t Grid::CellCount() const {
+  size_t count = 0;
+  for (const Scene& scene : scenes) {
+    for (const Context& context : scene.contexts) count += context.cells.size();
+  }
+  return count;
+}
+
+uint64_t Grid::Fingerprint() const {
+  std::string text;
+  for (const Scene& scene : scenes) {
+    text += PlaceText(scene.place);
+    for (const Context& context : scene.contexts) {
+      text += Format(";%llu", static_cast<unsigned long long>(context.bytes));
+      for (const Cell& cell : context.cells) {
+        text += Format(",%d/%d/%d/%lld %a %a %zu", cell.config.algorithm, cell.config.protocol,
+                       cell.config.channels, static_cast<long long>(cell.config.segment_bytes),
+                       cell.log_seconds, cell.noise, cell.samples);
+      }
+    }
+  }
+  return Fnv1a64(text);
+}
+
+Result<Grid> MakeGrid(const dataset::Contents& contents, const GridOptions& options) {
+  std::vector<dataset::Contest> contests = dataset::Summarise(contents);
+  std::erase_if(contests, [&](const dataset::Contest& contest) {
+    const bool other = options.library.has_value() && !contest.library.empty() &&
+                       contest.library != LibraryName(*options.library);
+    return other || contest.context.kind != options.kind ||
+           (!options.workload.empty() && contest.context.workload != options.workload);
+  });
+  if (contests.empty()) {
+    return NotFound(options.kind == dataset::Point::Kind::kIteration
+                        ? "there are no times of iterations in the data"
+                        : "there are no measurements of collectives in the data");
+  }
+  Grid grid;
+  if (Status fine = FindLibrary(contests, options, &grid); !fine.ok()) return fine;
+  grid.machine = MachineText(contents, &grid.messages);
+
+  std::map<Place, Variants> places;
+  std::set<std::string> unasked;
+  for (const dataset::Contest& contest : contests) {
+    const Result<Collective> collective = ParseCollective(grid.library, contest.context.collective);
+    if (!collective.ok()) {
+      unasked.insert(contest.context.collective);
+      continue;
+    }
+    const Place place{collective.value(), contest.context.nodes, contest.context.ranks};
+    places[place][VariantOf(contest)][contest.context.bytes] = &contest;
+  }
+  if (!unasked.empty()) {
+    grid.messages.push_back("left out, for nobody can choose how they run: " +
+                            Join({unasked.begin(), unasked.end()}, ", "));
+  }
+  size_t unknown = 0;
+  size_t other = 0;
+  for (const auto& [place, variants] : places) {
+    const Contests& chosen = Largest(variants);
+    Scene scene = MakeScene(grid.library, place, chosen, &unknown);
+    if (scene.contexts.empty()) continue;
+    for (const Context& context : scene.contexts) {
+      for (const Cell& cell : context.cells) grid.samples += cell.samples;
+    }
+    for (const auto& [variant, all] : variants) {
+      if (&all == &chosen) continue;
+      for (const auto& [bytes, contest] : all) other += contest->samples;
+    }
+    grid.scenes.push_back(std::move(scene));
+  }
+  if (other > 0) {
+    grid.messages.push_back(
+        Count(other, "sample") +
+        " of other data types, places or workloads left out: one of each place is taken");
+  }
+  if (unknown > 0) {
+    grid.messages.push_back(Count(unknown, "configuration") + " left out that " +
+                            std::string(LibraryTitle(grid.library)) + " has no names for");
+  }
+  if (grid.scenes.empty()) return NotFound("no measurement in the data can be used");
+  return grid;
+}
+
+}  // namespace diapason::model

@@ -1,0 +1,279 @@
+#include "model/local_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace diapason::model {
+namespace {
+
+// How measurements deviate from the curve (logarithms): with the bytes per channel, and beyond that
+// with size and channels. Reaches are doublings.
+constexpr double kByLane = 0.5;
+constexpr double kLaneReach = 1.5;
+constexpr double kLaneChannelsReach = 6;
+constexpr double kBySize = 0.2;
+constexpr double kSizeReach = 2.25;
+constexpr double kChannelsReach = 2.25;
+// What is a member's own at a size: neighbours say nothing about it.
+constexpr double kFinest = 0.03;
+// Beyond this many measurements of one family an even selection of them is enough, and the rest
+// would only cost time, which grows with the third power.
+constexpr size_t kMostObservations = 256;
+
+// Curves are only roughly right, however many points there are.
+constexpr double kCurveNoise = 0.12;
+constexpr double kPointsWorth = 8;
+
+// 1 at the same place, a quarter at twice the reach; a valid covariance in any dimension.
+inline double Near(double distance, double reach) {
+  const double x = 1 + distance * distance / (4 * reach * reach);
+  return 1 / (x * x);
+}
+
+inline double Covariance(double size_a, double channels_a, double size_b, double channels_b) {
+  const double size = size_a - size_b;
+  const double channels = channels_a - channels_b;
+  return kByLane * kByLane * Near(size - channels, kLaneReach) *
+             Near(channels, kLaneChannelsReach) +
+         kBySize * kBySize * Near(size, kSizeReach) * Near(channels, kChannelsReach);
+}
+
+double Log2(double log) { return log / std::numbers::ln2; }
+
+}  // namespace
+
+FamilyModel::FamilyModel(const FittedCurve& curve, std::vector<Observation> observations)
+    : curve_(curve), observations_(std::move(observations)) {
+  if (observations_.size() > kMostObservations) {
+    std::vector<Observation> some;
+    const double step =
+        static_cast<double>(observations_.size()) / static_cast<double>(kMostObservations);
+    for (size_t i = 0; i < kMostObservations; ++i) {
+      some.push_back(observations_[static_cast<size_t>(static_cast<double>(i) * step)]);
+    }
+    observations_ = std::move(some);
+  }
+  const size_t n = observations_.size();
+  for (const Observation& one : observations_) {
+    log2_bytes_.push_back(Log2(one.log_bytes));
+    log2_channels_.push_back(std::log2(one.channels));
+  }
+  factor_.assign(n * n, 0);
+  weights_.resize(n);
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = 0; j <= i; ++j) {
+      factor_[i * n + j] =
+          Covariance(log2_bytes_[i], log2_channels_[i], log2_bytes_[j], log2_channels_[j]);
+    }
+    factor_[i * n + i] += kFinest * kFinest + observations_[i].noise * observations_[i].noise;
+    weights_[i] =
+        observations_[i].log_seconds -
+        curve_.curve.LogSeconds(observations_[i].log_bytes, std::log(observations_[i].channels));
+  }
+  // Noise on the diagonal makes it positive definite.
+  if (!FactorInPlace(&factor_, n)) weights_.assign(n, 0);
+  SolveLower(factor_, n, weights_.data());
+  SolveUpper(factor_, n, weights_.data());
+}
+
+Estimate FamilyModel::At(double log_bytes, int channels) const {
+  const double log_channels = std::log(channels);
+  const size_t n = observations_.size();
+  const double size = Log2(log_bytes);
+  const double lanes = Log2(log_channels);
+  std::vector<double> covariance(n);
+  for (size_t i = 0; i < n; ++i) {
+    covariance[i] = Covariance(size, lanes, log2_bytes_[i], log2_channels_[i]);
+    // What is a member's own and nobody else's shows in its own measurement only.
+    if (observations_[i].channels == channels && log2_bytes_[i] == size) {
+      covariance[i] += kFinest * kFinest;
+    }
+  }
+  Estimate estimate;
+  estimate.log_seconds = curve_.curve.LogSeconds(log_bytes, log_channels);
+  for (size_t i = 0; i < n; ++i) estimate.log_seconds += covariance[i] * weights_[i];
+  SolveLower(factor_, n, covariance.data());
+  double variance = kByLane * kByLane + kBySize * kBySize + kFinest * kFinest;
+  for (size_t i = 0; i < n; ++i) variance -= covariance[i] * covariance[i];
+  double doubt = std::sqrt(std::max(variance, 1e-6));
+  if (empty()) doubt = std::hypot(doubt, curve_.Doubt(log_bytes, log_channels));
+  estimate.doubt = scale_ * doubt;
+  return estimate;
+}
+
+FamilyModel::Check FamilyModel::LeaveMembersOut() const {
+  Check check;
+  const size_t n = observations_.size();
+  std::map<int, std::vector<size_t>> members;
+  for (size_t i = 0; i < n; ++i) members[observations_[i].channels].push_back(i);
+  if (members.size() < 2) return check;
+  // Columns of the inverse; what a block is predicted to be without itself follows from it.
+  std::vector<double> inverse(n * n, 0);
+  for (size_t i = 0; i < n; ++i) {
+    double* const column = &inverse[i * n];
+    column[i] = 1;
+    SolveLower(factor_, n, column);
+    SolveUpper(factor_, n, column);
+  }
+  for (const auto& [channels, block] : members) {
+    const size_t m = block.size();
+    std::vector<double> part(m * m);
+    std::vector<double> off(m);
+    for (size_t i = 0; i < m; ++i) {
+      off[i] = weights_[block[i]];
+      for (size_t j = 0; j < m; ++j) part[i * m + j] = inverse[block[i] * n + block[j]];
+    }
+    if (!FactorInPlace(&part, m)) continue;
+    SolveLower(part, m, off.data());
+    SolveUpper(part, m, off.data());
+    for (size_t i = 0; i < m; ++i) {
+      std::vector<double> unit(m, 0);
+      unit[i] = 1;
+      SolveLower(part, m, unit.data());
+      double variance = 0;
+      for (const double value : unit) variance += value * value;
+      check.squares += off[i] * off[i] / variance;
+      check.square_errors += off[i] * off[i];
+      ++check.count;
+    }
+  }
+  return check;
+}
+
+namespace {
+
+// What protocols are like on every machine: LL starts at once and moves every byte twice; simple is
+// the other way round.
+struct Habit {
+  double start = 0;  // log, against the fastest of the place
+  double pace = 1;   // share of the wire that carries data
+};
+
+Habit HabitOf(Library library, int protocol) {
+  if (library != Library::kNccl && library != Library::kRccl) return {0.25, 1};
+  switch (protocol) {
+    case kLl:
+      return {-0.05, 0.5};
+    case kLl128:
+      return {0.25, 0.93};
+    default:
+      return {0.75, 1};
+  }
+}
+
+// Standard deviations of a curve's parameters around what a place's extremes and habits say.
+constexpr std::array<double, CostCurve::kParameters> kWidth = {0.5, 1, 0.35, 1};
+// A channel's own pace is such that this many of them fill the wire.
+constexpr double kChannelsToFill = 24;
+// What a channel adds to the start, against the fastest of the place.
+constexpr double kChannelStart = -4;
+
+struct Entry {
+  size_t scene = 0;
+  Family family;
+  std::vector<CurvePoint> points;
+  std::vector<FamilyModel::Observation> observations;
+  CostCurve usual;
+  FittedCurve fitted;
+};
+
+// How alike two families' deviations from what is usual are.
+double Kinship(const Place& place_a, const Entry& a, const Place& place_b, const Entry& b) {
+  const bool same_pair =
+      a.family.algorithm == b.family.algorithm && a.family.protocol == b.family.protocol;
+  if (place_a.collective != place_b.collective) return same_pair ? 0.6 : 0.2;
+  if (same_pair) return 0.9;
+  const bool related =
+      a.family.algorithm == b.family.algorithm || a.family.protocol == b.family.protocol;
+  return a.scene == b.scene && related ? 0.7 : 0.3;
+}
+
+void FitOne(Entry* entry, const CurvePrior& prior) {
+  const double worth = std::max(1.0, static_cast<double>(entry->points.size()) / kPointsWorth);
+  entry->fitted = FitCurve(entry->points, prior, kCurveNoise * std::sqrt(worth));
+}
+
+// What the others' deviations make likely for this one.
+CurvePrior PriorFrom(const Grid& grid, const std::vector<Entry>& entries, const Entry& entry) {
+  CurvePrior prior{entry.usual, {}};
+  for (int p = 0; p < CostCurve::kParameters; ++p) {
+    double sum = 0;
+    double precision = 1 / (kWidth[p] * kWidth[p]);
+    for (const Entry& other : entries) {
+      if (&other == &entry || other.points.empty()) continue;
+      const double kin =
+          Kinship(grid.scenes[entry.scene].place, entry, grid.scenes[other.scene].place, other);
+      const double variance =
+          kWidth[p] * kWidth[p] * (1 - kin * kin) / (kin * kin) + other.fitted.covariance[p][p];
+      sum += (other.fitted.curve.at[p] - other.usual.at[p]) / variance;
+      precision += 1 / variance;
+    }
+    prior.centre.at[p] += sum / precision;
+    prior.width[p] = std::sqrt(1 / precision + 0.04);
+  }
+  return prior;
+}
+
+std::vector<Entry> Entries(const Grid& grid, const std::vector<std::vector<Family>>& extra) {
+  std::vector<Entry> entries;
+  for (size_t s = 0; s < grid.scenes.size(); ++s) {
+    std::map<Family, Entry> found;
+    for (const Family& family : extra[s]) found[family].family = family;
+    double fastest = INFINITY;
+    double pace = INFINITY;
+    for (const Context& context : grid.scenes[s].contexts) {
+      const double log_bytes = std::log(static_cast<double>(std::max<uint64_t>(1, context.bytes)));
+      for (const Cell& cell : context.cells) {
+        fastest = std::min(fastest, cell.log_seconds);
+        pace = std::min(pace, cell.log_seconds - log_bytes);
+        if (cell.config.IsDefault()) continue;
+        Entry& entry = found[FamilyOf(cell.config)];
+        entry.family = FamilyOf(cell.config);
+        const int channels = std::max(1, cell.config.channels);
+        entry.points.push_back({log_bytes, std::log(channels), cell.log_seconds});
+        entry.observations.push_back({log_bytes, channels, cell.log_seconds, cell.noise});
+      }
+    }
+    for (auto& [family, entry] : found) {
+      const Habit habit = HabitOf(grid.library, family.protocol);
+      const double wire = pace - std::log(habit.pace);
+      entry.scene = s;
+      entry.usual.at = {fastest + habit.start,
+                        wire + (family.channels ? std::log(kChannelsToFill) : 0), wire,
+                        fastest + kChannelStart};
+      entries.push_back(std::move(entry));
+    }
+  }
+  return entries;
+}
+
+}  // namespace
+
+std::vector<SceneModel> FitScenes(const Grid& grid, const std::vector<std::vector<Family>>& extra) {
+  std::vector<Entry> entries = Entries(grid, extra);
+  for (Entry& entry : entries) FitOne(&entry, {entry.usual, kWidth});
+  const std::vector<Entry> alone = entries;
+  for (Entry& entry : entries) {
+    FitOne(&entry, PriorFrom(grid, alone, alone[static_cast<size_t>(&entry - entries.data())]));
+  }
+  std::vector<SceneModel> models(grid.scenes.size());
+  for (Entry& entry : entries) {
+    models[entry.scene].emplace(entry.family,
+                                FamilyModel(entry.fitted, std::move(entry.observations)));
+  }
+  for (SceneModel& model : models) {
+    FamilyModel::Check all;
+    for (const auto& [family, one] : model) {
+      const FamilyModel::Check check = one.LeaveMembersOut();
+      all.squares += check.squares;
+      all.count += check.count;
+    }
+    // With few members the check itself is uncertain: it starts from 1 with the weight of a member.
+    const double scale = std::sqrt((all.squares + 20) / (static_cast<double>(all.count) + 20));
+    for (auto& [family, one] : model) one.set_scale(std::clamp(scale, 0.7, 2.5));
+  }
+  return models;
+}
+
+}  // namespace diapason::model

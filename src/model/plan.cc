@@ -1,0 +1,337 @@
+#include "model/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "domain/decision.h"
+
+namespace diapason::model {
+namespace {
+
+double LogBytes(uint64_t bytes) {
+  return std::log(static_cast<double>(std::max<uint64_t>(1, bytes)));
+}
+
+// One size of one place: what may be run there without giving anything up.
+struct Stop {
+  uint64_t bytes = 0;
+  Outlook outlook;
+  Choice choice;
+  std::vector<Candidate>
+      fine;  // supported, and within the tolerance of the best; none: the default
+  const Context* context = nullptr;
+};
+
+const Candidate* FindIn(const std::vector<Candidate>& candidates, const Config& config) {
+  for (const Candidate& one : candidates) {
+    if (one.config == config) return &one;
+  }
+  return nullptr;
+}
+
+// What a policy's columns can say.
+bool CanBeWritten(const Config& config) { return config.segment_bytes == 0; }
+
+// Measurements come first; the model speaks about the rest.
+Outlook LookAt(const Place& place, uint64_t bytes, const Scene* scene, const Context* context,
+               const Predictor* predictor) {
+  Outlook outlook;
+  if (predictor != nullptr) outlook = predictor->Look({place, bytes, false, {}});
+  outlook.place = place;
+  outlook.bytes = bytes;
+  if (context == nullptr) return outlook;
+  outlook.contrast = scene->Differs();
+  outlook.shared = 0;
+  outlook.bend = 0;
+  outlook.standard.reset();
+  for (const Cell& cell : context->cells) {
+    const Estimate measured{cell.log_seconds, cell.noise};
+    if (cell.config.IsDefault()) {
+      outlook.standard = measured;
+      continue;
+    }
+    std::erase_if(outlook.candidates,
+                  [&](const Candidate& one) { return one.config == cell.config; });
+    outlook.candidates.push_back({cell.config, measured, Basis::kMeasured});
+  }
+  return outlook;
+}
+
+Stop MakeStop(Outlook outlook, const Context* context, const PlanOptions& options) {
+  Stop stop;
+  stop.bytes = outlook.bytes;
+  stop.context = context;
+  std::erase_if(outlook.candidates, [&](const Candidate& one) {
+    return !CanBeWritten(one.config) || (options.measured_only && one.basis != Basis::kMeasured);
+  });
+  stop.choice = Choose(outlook, options.choice);
+  if (!stop.choice.leave_default && outlook.standard.has_value()) {
+    const Candidate& best = *stop.choice.best;
+    // Each on its own: is it supported, and hardly slower than the best?
+    for (const Candidate& one : outlook.candidates) {
+      if (one.basis > best.basis) continue;
+      // What noise alone keeps apart is not apart.
+      const double noise = std::hypot(one.estimate.doubt, best.estimate.doubt);
+      const double apart = one.estimate.log_seconds - best.estimate.log_seconds;
+      if (apart >
+          std::log1p(options.choice.tolerance) + (one.basis == Basis::kMeasured ? noise : 0)) {
+        continue;
+      }
+      Outlook alone = outlook;
+      alone.candidates = {one};
+      if (!Choose(alone, options.choice).leave_default) stop.fine.push_back(one);
+    }
+    if (FindIn(stop.fine, best.config) == nullptr) stop.fine.push_back(best);
+    // What was measured is as good as what was not, and surer.
+    const auto measured = [](const Candidate& one) { return one.basis == Basis::kMeasured; };
+    if (std::any_of(stop.fine.begin(), stop.fine.end(), measured)) {
+      std::erase_if(stop.fine, [&](const Candidate& one) { return !measured(one); });
+    }
+  }
+  stop.outlook = std::move(outlook);
+  return stop;
+}
+
+// Fewer channels, then faster in sum.
+const Candidate* Preferred(const std::vector<Config>& shared, const std::vector<Stop>& stops,
+                           size_t first, size_t last) {
+  const Candidate* chosen = nullptr;
+  double chosen_sum = 0;
+  for (const Config& config : shared) {
+    double sum = 0;
+    const Candidate* one = nullptr;
+    for (size_t i = first; i < last; ++i) {
+      one = FindIn(stops[i].fine, config);
+      sum += one->estimate.log_seconds;
+    }
+    const auto key = [](const Candidate* c) {
+      return c->config.channels == 0 ? 1 << 20 : c->config.channels;
+    };
+    if (chosen == nullptr || key(one) < key(chosen) ||
+        (key(one) == key(chosen) && sum < chosen_sum)) {
+      chosen = one;
+      chosen_sum = sum;
+    }
+  }
+  return chosen;
+}
+
+struct Stretch {
+  size_t first = 0;
+  size_t last = 0;  // one behind
+  Config config;    // the default: left alone
+};
+
+// As few stretches as there can be: each goes on for as long as one configuration is fine for all
+// of it.
+std::vector<Stretch> MakeStretches(const std::vector<Stop>& stops) {
+  std::vector<Stretch> stretches;
+  for (size_t first = 0; first < stops.size();) {
+    size_t last = first + 1;
+    if (stops[first].fine.empty()) {
+      while (last < stops.size() && stops[last].fine.empty()) ++last;
+      stretches.push_back({first, last, {}});
+      first = last;
+      continue;
+    }
+    std::vector<Config> shared;
+    for (const Candidate& one : stops[first].fine) shared.push_back(one.config);
+    for (; last < stops.size(); ++last) {
+      std::vector<Config> both;
+      for (const Config& config : shared) {
+        if (FindIn(stops[last].fine, config) != nullptr) both.push_back(config);
+      }
+      if (both.empty()) break;
+      shared = std::move(both);
+    }
+    stretches.push_back({first, last, Preferred(shared, stops, first, last)->config});
+    first = last;
+  }
+  return stretches;
+}
+
+double TimeOf(const Stop& stop, const Config& config) {
+  if (config.IsDefault()) {
+    return stop.outlook.standard.has_value() ? stop.outlook.standard->log_seconds : INFINITY;
+  }
+  const Candidate* const one = FindIn(stop.outlook.candidates, config);
+  return one == nullptr ? INFINITY : one->estimate.log_seconds;
+}
+
+// A size that people can read, near to this one: eight to a doubling.
+uint64_t Rounded(double bytes, uint64_t low, uint64_t high) {
+  const double step = std::exp2(std::floor(std::log2(bytes)) - 3);
+  const auto near = static_cast<uint64_t>(std::max(1.0, std::round(bytes / step) * step));
+  return std::clamp(near, low + 1, high);
+}
+
+// Where `after` begins to be as fast as `before`, between the two sizes they are best at.
+uint64_t Boundary(const Stop& low, const Stop& high, const Config& before, const Config& after) {
+  const double at_low = TimeOf(low, after) - TimeOf(low, before);     // positive: before is faster
+  const double at_high = TimeOf(high, after) - TimeOf(high, before);  // negative: after is
+  double share = 0.5;
+  if (std::isfinite(at_low) && std::isfinite(at_high) && at_low > 0 && at_high < 0) {
+    share = at_low / (at_low - at_high);
+  }
+  const double bytes = std::exp((1 - share) * LogBytes(low.bytes) + share * LogBytes(high.bytes));
+  return Rounded(bytes, low.bytes, high.bytes);
+}
+
+PlannedRow MakeRow(const Place& place, const std::vector<Stop>& stops, const Stretch& stretch) {
+  PlannedRow row;
+  row.rule.collective = place.collective;
+  row.rule.config = stretch.config;
+  row.rule.nodes = place.nodes;
+  row.rule.ranks = place.ranks;
+  row.least.expected = INFINITY;
+  double sum = 0;
+  for (size_t i = stretch.first; i < stretch.last; ++i) {
+    const Stop& stop = stops[i];
+    const Candidate* const one = FindIn(stop.outlook.candidates, stretch.config);
+    row.basis = std::max(row.basis, one->basis);
+    ++row.sizes;
+    Outlook alone = stop.outlook;
+    alone.candidates = {*one};
+    const Choice choice = Choose(alone, {});
+    if (choice.gain.has_value()) {
+      sum += std::log(choice.gain->expected);
+      if (choice.gain->expected < row.least.expected) row.least = *choice.gain;
+    }
+    if (stop.context != nullptr) {
+      if (const Cell* cell = stop.context->Find(stretch.config); cell != nullptr) {
+        row.samples += cell->samples;
+      }
+    }
+  }
+  row.gain = std::exp(sum / static_cast<double>(row.sizes));
+  return row;
+}
+
+std::vector<Stop> StopsOf(const Place& place, const Grid* grid, const Predictor* predictor,
+                          const PlanOptions& options) {
+  const Scene* const scene = grid == nullptr ? nullptr : grid->Find(place);
+  std::set<uint64_t> sizes;
+  if (scene != nullptr) {
+    for (const Context& context : scene->contexts) sizes.insert(context.bytes);
+  } else {
+    for (const SceneTable& table : predictor->scenes()) {
+      if (table.place == place) sizes.insert(table.sizes.begin(), table.sizes.end());
+    }
+  }
+  std::vector<Stop> stops;
+  for (const uint64_t bytes : sizes) {
+    const Context* context = nullptr;
+    for (size_t i = 0; scene != nullptr && i < scene->contexts.size(); ++i) {
+      if (scene->contexts[i].bytes == bytes) context = &scene->contexts[i];
+    }
+    stops.push_back(MakeStop(LookAt(place, bytes, scene, context, predictor), context, options));
+  }
+  return stops;
+}
+
+void PlanPlace(const Place& place, const std::vector<Stop>& stops, Plan* plan) {
+  const std::vector<Stretch> stretches = MakeStretches(stops);
+  uint64_t start = stops.front().bytes;
+  for (size_t i = 0; i < stretches.size(); ++i) {
+    const Stretch& stretch = stretches[i];
+    uint64_t end = stops[stretch.last - 1].bytes;
+    uint64_t next = end;
+    if (i + 1 < stretches.size()) {
+      next = Boundary(stops[stretch.last - 1], stops[stretch.last], stretch.config,
+                      stretches[i + 1].config);
+      end = next - 1;
+    }
+    if (stretch.config.IsDefault()) {
+      // The reason of the size where it was closest.
+      const Stop* closest = &stops[stretch.first];
+      for (size_t k = stretch.first; k < stretch.last; ++k) {
+        const auto gain = [](const Stop& stop) {
+          return stop.choice.gain.has_value() ? stop.choice.gain->expected : 0;
+        };
+        if (gain(stops[k]) > gain(*closest)) closest = &stops[k];
+      }
+      plan->left.push_back({place, start, end,
+                            closest->outlook.standard.has_value()
+                                ? closest->choice.why
+                                : "the library's own choice was not measured"});
+    } else {
+      PlannedRow row = MakeRow(place, stops, stretch);
+      row.rule.min_bytes = start;
+      row.rule.max_bytes = end;
+      plan->rows.push_back(std::move(row));
+    }
+    start = next;
+  }
+}
+
+}  // namespace
+
+std::string PlannedRow::Remark() const {
+  std::string text = Format("%.2fx faster over %s", gain, Count(sizes, "size").c_str());
+  text += Format(", at least %.2fx [%.2f, %.2f], %s", least.expected, least.low, least.high,
+                 BasisName(basis));
+  if (samples > 0) text += ", " + Count(samples, "sample");
+  return text;
+}
+
+std::string Plan::Text() const {
+  std::vector<std::string> remarks;
+  for (const PlannedRow& row : rows) remarks.push_back(row.Remark());
+  return policy::PolicyText(policy, remarks);
+}
+
+Result<Plan> MakePlan(const Grid* grid, const Predictor* predictor, const PlanOptions& options) {
+  if (grid == nullptr && predictor == nullptr) return Invalid("there is nothing to plan from");
+  if (grid != nullptr && predictor != nullptr && grid->library != predictor->library()) {
+    return Invalid("the model is of " + std::string(LibraryTitle(predictor->library())) +
+                   ", the data are of " + std::string(LibraryTitle(grid->library)));
+  }
+  if (predictor != nullptr && predictor->objective() == Objective::kBusBandwidth) {
+    return Invalid(
+        "a model of bus bandwidth does not know the library's own choice: train one without "
+        "--objective busbw");
+  }
+  Plan plan;
+  plan.policy.library = grid != nullptr ? grid->library : predictor->library();
+  plan.policy.header.origin = options.origin;
+  std::set<Place> places;
+  if (grid != nullptr) {
+    for (const Scene& scene : grid->scenes) places.insert(scene.place);
+  }
+  if (predictor != nullptr) {
+    for (const SceneTable& table : predictor->scenes()) places.insert(table.place);
+  }
+  size_t unwritable = 0;
+  size_t unmeasured = 0;
+  for (const Place& place : places) {
+    const std::vector<Stop> stops = StopsOf(place, grid, predictor, options);
+    if (stops.empty()) continue;
+    for (const Stop& stop : stops) {
+      if (!stop.outlook.standard.has_value()) ++unmeasured;
+      if (stop.context == nullptr) continue;
+      for (const Cell& cell : stop.context->cells) unwritable += CanBeWritten(cell.config) ? 0 : 1;
+    }
+    PlanPlace(place, stops, &plan);
+  }
+  if (unwritable > 0) {
+    plan.messages.push_back(Count(unwritable, "measured configuration") +
+                            " left out: a policy has no column for segment sizes");
+  }
+  if (unmeasured > 0) {
+    plan.messages.push_back(
+        Format("at %s the library's own choice was not measured: left to the library, for nobody "
+               "knows what a change would gain",
+               Count(unmeasured, "size").c_str()));
+  }
+  int line = 1;
+  for (PlannedRow& row : plan.rows) {
+    row.rule.line = line++;
+    plan.policy.rules.push_back(row.rule);
+  }
+  return plan;
+}
+
+}  // namespace diapason::model

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "model/choose.h"
+#include "model/grid.h"
+#include "model/predictor.h"
+#include "policy/policy.h"
+
+namespace diapason::model {
+
+struct PlanOptions {
+  ChoiceOptions choice{.margin = 0.02, .confidence = 0.9, .discount_luck = true, .tolerance = 0.02};
+  // Only configurations that were measured at the very sizes.
+  bool measured_only = false;
+  std::string origin;  // for the policy's header
+};
+
+// One row, and what speaks for it.
+struct PlannedRow {
+  policy::Rule rule;
+  // Over the sizes that were measured within the row: the least, the geometric mean and the most.
+  Choice::Gain least;
+  double gain = 1;
+  Basis basis = Basis::kMeasured;  // the weakest among them
+  size_t sizes = 0;
+  size_t samples = 0;  // of the configuration; 0 where it was not measured
+  std::string Remark() const;
+};
+
+// What is left to the library, and why, for people.
+struct LeftAlone {
+  Place place;
+  uint64_t first = 0;
+  uint64_t last = 0;
+  std::string why;
+};
+
+struct Plan {
+  policy::Policy policy;
+  std::vector<PlannedRow> rows;
+  std::vector<LeftAlone> left;
+  std::vector<std::string> messages;
+  std::string Text() const;  // the policy as a file, with a remark before every row
+};
+
+// A policy from measurements, from a model, or from both: then measurements come first and the
+// model speaks about what was not measured. At every size that was measured the choice is one that
+// the data support against the library's own; between two sizes it changes where the two choices
+// are equally fast; rows are as few as the tolerance allows. Outside of the measured sizes and
+// places everything is left to the library.
+// REQUIRES: one of them.
+Result<Plan> MakePlan(const Grid* grid, const Predictor* predictor, const PlanOptions& options);
+
+}  // namespace diapason::model

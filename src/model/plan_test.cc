@@ -1,0 +1,205 @@
+#include "model/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/testing.h"
+#include "policy/parse.h"
+#include "policy/table.h"
+
+namespace diapason::model {
+namespace {
+
+const policy::DecisionTable::Entry* Ask(const Plan& plan, const Place& place, uint64_t bytes) {
+  policy::DecisionTable::Options options;
+  options.shape = {place.nodes, place.ranks};
+  static std::vector<std::unique_ptr<policy::DecisionTable>> kept;
+  kept.push_back(std::make_unique<policy::DecisionTable>(plan.policy, options));
+  return kept.back()->Find({place.collective, bytes, 1, 0});
+}
+
+Plan Make(const Grid& grid, const PlanOptions& options = {}) {
+  Result<Plan> plan = MakePlan(&grid, nullptr, options);
+  EXPECT_TRUE(plan.ok());
+  return std::move(plan).value();
+}
+
+TEST(Plan, OneConfigurationThatIsFasterEverywhereIsOneRow) {
+  Recipe recipe = Flat(BestIsAFifthFaster);
+  recipe.noise = 0.003;
+  const Plan plan = Make(MeasureGrid(recipe));
+  ASSERT_EQ(plan.rows.size(), 1U);
+  const PlannedRow& row = plan.rows[0];
+  EXPECT_EQ(row.rule.config, kBest);
+  EXPECT_EQ(row.rule.min_bytes, recipe.sizes.front());
+  EXPECT_EQ(row.rule.max_bytes, recipe.sizes.back());
+  EXPECT_EQ(row.rule.nodes, 1);
+  EXPECT_EQ(row.rule.ranks, 8);
+  EXPECT_NEAR(row.gain, 1.25, 0.02);
+  EXPECT_EQ(row.samples, 3 * recipe.sizes.size());
+  EXPECT_TRUE(plan.left.empty());
+  // Nothing is said about what was not measured.
+  EXPECT_EQ(Ask(plan, kHere, recipe.sizes.back() + 1), nullptr);
+  EXPECT_EQ(Ask(plan, {Collective::kAllReduce, 2, 16}, recipe.sizes.front()), nullptr);
+  EXPECT_EQ(Ask(plan, {Collective::kAllGather, 1, 8}, recipe.sizes.front()), nullptr);
+}
+
+TEST(Plan, NoiseAloneIsLeftToTheLibrary) {
+  Recipe recipe = Flat([](uint64_t, const Config&) { return 1.0; });
+  for (const double noise : {0.002, 0.02, 0.1}) {
+    for (recipe.seed = 1; recipe.seed <= 8; ++recipe.seed) {
+      recipe.noise = noise;
+      const Plan plan = Make(MeasureGrid(recipe));
+      EXPECT_TRUE(plan.rows.empty()) << noise << ", seed " << recipe.seed << "\n" << plan.Text();
+      ASSERT_FALSE(plan.left.empty());
+      EXPECT_FALSE(plan.left[0].why.empty());
+    }
+  }
+}
+
+TEST(Plan, GainsBelowTheMarginAreLeft) {
+  Recipe recipe = Flat([](uint64_t, const Config& config) {
+    if (config.IsDefault()) return 1.0;
+    return config == kBest ? 0.97 : 1.2;
+  });
+  recipe.noise = 0.0005;
+  EXPECT_EQ(Make(MeasureGrid(recipe)).rows.size(), 1U);
+  PlanOptions options;
+  options.choice.margin = 0.05;
+  EXPECT_TRUE(Make(MeasureGrid(recipe), options).rows.empty());
+}
+
+TEST(Plan, ChangesWhereTheTwoAreEquallyFast) {
+  const Config small{kTree, kLl, 8, 0};
+  const Config large{kRing, kSimple, 16, 0};
+  // Equal at four times the fourth root of two beyond 32 KiB.
+  const double equal = std::log2(32768) + 2.25;
+  Recipe recipe = Flat([&](uint64_t bytes, const Config& config) {
+    const double off = 0.1 * (std::log2(static_cast<double>(bytes)) - equal);
+    if (config == small) return 0.5 * std::exp(off);
+    if (config == large) return 0.5 * std::exp(-off);
+    return config.IsDefault() ? 1.0 : 1.5;
+  });
+  recipe.sizes = Doublings(4096, 10);
+  PlanOptions options;
+  options.choice.tolerance = 0;
+  const Plan plan = Make(MeasureGrid(recipe), options);
+  ASSERT_EQ(plan.rows.size(), 2U) << plan.Text();
+  EXPECT_EQ(plan.rows[0].rule.config, small);
+  EXPECT_EQ(plan.rows[1].rule.config, large);
+  EXPECT_EQ(plan.rows[0].rule.max_bytes + 1, plan.rows[1].rule.min_bytes);
+  EXPECT_NEAR(std::log2(static_cast<double>(plan.rows[1].rule.min_bytes)), equal, 0.1);
+}
+
+TEST(Plan, TakesFewerChannelsAndRowsWithinTheTolerance) {
+  // A percent apart, another one at every size; 8 channels are never the best.
+  Recipe recipe = Flat([](uint64_t bytes, const Config& config) {
+    if (config.IsDefault()) return 1.0;
+    if (config.algorithm != kRing) return 1.5;
+    if (config.channels == 2) return 1.1;
+    const int lucky = std::lround(std::log2(static_cast<double>(bytes))) % 2 == 0 ? 16 : 32;
+    return config.channels == lucky ? 0.8 : 0.808;
+  });
+  PlanOptions options;
+  const Plan merged = Make(MeasureGrid(recipe), options);
+  ASSERT_EQ(merged.rows.size(), 1U) << merged.Text();
+  EXPECT_EQ(merged.rows[0].rule.config, (Config{kRing, kSimple, 8, 0}));
+  options.choice.tolerance = 0;
+  EXPECT_GT(Make(MeasureGrid(recipe), options).rows.size(), 5U);
+}
+
+TEST(Plan, NothingIsPlannedWithoutTheDefault) {
+  Recipe recipe = Flat(BestIsAFifthFaster);
+  std::erase_if(recipe.configs, [](const Config& config) { return config.IsDefault(); });
+  const Plan plan = Make(MeasureGrid(recipe));
+  EXPECT_TRUE(plan.rows.empty());
+  EXPECT_TRUE(AnyHas(plan.messages, "own choice was not measured"));
+}
+
+TEST(Plan, TextIsAPolicyWithARemarkBeforeEveryRow) {
+  PlanOptions options;
+  options.origin = "a test";
+  const Plan plan = Make(RealGrid(), options);
+  ASSERT_FALSE(plan.rows.empty());
+  const std::string text = plan.Text();
+  const Result<policy::Policy> read = policy::ParseStrictly(text, "plan", {});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(policy::Digest(read.value()), policy::Digest(plan.policy));
+  EXPECT_EQ(read.value().header.origin, "a test");
+  size_t remarks = 0;
+  for (size_t at = text.find("x faster over"); at != std::string::npos;
+       at = text.find("x faster over", at + 1)) {
+    ++remarks;
+  }
+  EXPECT_EQ(remarks, plan.rows.size());
+}
+
+// What a plan may never do, on real measurements and on noisy ones, strict and eager: choose what
+// the data call slower than the library's own choice.
+TEST(Plan, NeverChoosesWhatTheDataCallSlower) {
+  std::vector<Grid> grids = {RealGrid()};
+  Recipe recipe = Flat(Smooth);
+  for (recipe.seed = 1; recipe.seed <= 6; ++recipe.seed) {
+    recipe.noise = 0.05 * static_cast<double>(recipe.seed);
+    grids.push_back(MeasureGrid(recipe));
+  }
+  for (const Grid& grid : grids) {
+    for (const double confidence : {0.5, 0.9, 0.99}) {
+      PlanOptions options;
+      options.choice.confidence = confidence;
+      options.choice.margin = confidence < 0.9 ? 0 : 0.02;
+      const Plan plan = Make(grid, options);
+      for (const Scene& scene : grid.scenes) {
+        for (const Context& context : scene.contexts) {
+          const auto* const entry = Ask(plan, scene.place, context.bytes);
+          if (entry == nullptr) continue;
+          const Cell* const cell = context.Find(entry->config());
+          ASSERT_NE(cell, nullptr) << "not measured at " << context.bytes;
+          EXPECT_LT(cell->log_seconds + std::log1p(options.choice.margin),
+                    context.cells[*context.standard].log_seconds)
+              << PlaceText(scene.place) << " at " << context.bytes;
+        }
+      }
+    }
+  }
+}
+
+TEST(Plan, AModelSpeaksAboutWhatWasNotMeasured) {
+  if (const std::string reason = WhyNoTrainer(); !reason.empty()) GTEST_SKIP() << reason;
+  Recipe recipe = Flat(BestIsAFifthFaster);
+  recipe.noise = 0.003;
+  const Grid all = MeasureGrid(recipe);
+  const Predictor predictor = Learn(all);
+  // Alone it plans what the data plan.
+  const Result<Plan> alone = MakePlan(nullptr, &predictor, {});
+  ASSERT_TRUE(alone.ok());
+  ASSERT_EQ(alone.value().rows.size(), 1U);
+  EXPECT_EQ(alone.value().rows[0].rule.config, kBest);
+  // With data of one size only, that size is planned from them.
+  Grid one = all;
+  one.scenes[0].contexts.resize(1);
+  const Result<Plan> both = MakePlan(&one, &predictor, {});
+  ASSERT_TRUE(both.ok());
+  ASSERT_EQ(both.value().rows.size(), 1U);
+  EXPECT_EQ(both.value().rows[0].rule.max_bytes, recipe.sizes.front());
+}
+
+TEST(Plan, RefusesWhatDoesNotFit) {
+  EXPECT_FALSE(MakePlan(nullptr, nullptr, {}).ok());
+  if (const std::string reason = WhyNoTrainer(); !reason.empty()) GTEST_SKIP() << reason;
+  FitOptions fit = QuickFit();
+  fit.objective = Objective::kBusBandwidth;
+  const Predictor original = Learn(RealGrid(), fit);
+  const Result<Plan> plan = MakePlan(nullptr, &original, {});
+  ASSERT_FALSE(plan.ok());
+  EXPECT_TRUE(Has(plan.status().message(), "busbw"));
+  Recipe recipe = Flat(BestIsAFifthFaster);
+  recipe.library = Library::kNccl;
+  const Grid other = MeasureGrid(recipe);
+  const Predictor ours = Learn(RealGrid());
+  EXPECT_FALSE(MakePlan(&other, &ours, {}).ok());
+}
+
+}  // namespace
+}  // namespace diapason::model

@@ -1,0 +1,293 @@
+#include "model/predictor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <set>
+
+#include "base/stats.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "domain/bandwidth.h"
+
+namespace diapason::model {
+namespace {
+
+double LogBytes(uint64_t bytes) {
+  return std::log(static_cast<double>(std::max<uint64_t>(1, bytes)));
+}
+
+// Where a size lies among those that were measured.
+struct Position {
+  size_t below = 0;  // indices of sizes; the same where it is one of them, or outside
+  size_t above = 0;
+  double weight = 0;  // of `above`
+  double beyond = 0;  // doublings outside; negative: below the smallest
+  double gap = 0;     // doublings between the two
+};
+
+Position Locate(const std::vector<uint64_t>& sizes, uint64_t bytes) {
+  Position position;
+  const auto next = std::lower_bound(sizes.begin(), sizes.end(), bytes);
+  const double log_bytes = LogBytes(bytes);
+  if (next == sizes.end()) {
+    position.below = position.above = sizes.size() - 1;
+    position.beyond = (log_bytes - LogBytes(sizes.back())) / std::numbers::ln2;
+    return position;
+  }
+  position.above = static_cast<size_t>(next - sizes.begin());
+  if (*next == bytes) {
+    position.below = position.above;
+    return position;
+  }
+  if (next == sizes.begin()) {
+    position.below = 0;
+    position.beyond = (log_bytes - LogBytes(sizes.front())) / std::numbers::ln2;
+    return position;
+  }
+  position.below = position.above - 1;
+  const double low = LogBytes(sizes[position.below]);
+  const double high = LogBytes(sizes[position.above]);
+  position.weight = (log_bytes - low) / (high - low);
+  position.gap = (high - low) / std::numbers::ln2;
+  return position;
+}
+
+// Between two sizes, or outside: small messages take as long as the smallest, large ones are moved
+// at the pace of the largest.
+Estimate Between(const Estimate& below, const Estimate& above, const Position& position) {
+  Estimate estimate;
+  estimate.log_seconds =
+      (1 - position.weight) * below.log_seconds + position.weight * above.log_seconds;
+  // Errors at neighbouring sizes go together.
+  estimate.doubt = (1 - position.weight) * below.doubt + position.weight * above.doubt;
+  estimate.log_seconds += std::max(0.0, position.beyond) * std::numbers::ln2;
+  return estimate;
+}
+
+Basis BasisOf(const Position& position, bool below, bool above) {
+  if (position.beyond != 0) return Basis::kExtrapolated;
+  if (!below || !above) return Basis::kPredicted;
+  return position.below == position.above ? Basis::kMeasured : Basis::kInterpolated;
+}
+
+double Ratio(double a, double b) {
+  return std::fabs(std::log(std::max(1.0, a) / std::max(1.0, b)));
+}
+
+}  // namespace
+
+const char* ObjectiveName(Objective objective) {
+  return objective == Objective::kTime ? "time" : "busbw";
+}
+
+Result<Objective> ParseObjective(const std::string& name) {
+  for (const Objective objective : {Objective::kTime, Objective::kBusBandwidth}) {
+    if (name == ObjectiveName(objective)) return objective;
+  }
+  return Invalid("unknown objective '" + name + "'" + Suggestion(name, {"time", "busbw"}));
+}
+
+const char* BasisName(Basis basis) {
+  switch (basis) {
+    case Basis::kMeasured:
+      return "measured";
+    case Basis::kInterpolated:
+      return "interpolated";
+    case Basis::kPredicted:
+      return "predicted";
+    case Basis::kExtrapolated:
+      return "extrapolated";
+    case Basis::kTransferred:
+      return "transferred";
+  }
+  return "?";
+}
+
+std::vector<Estimate> Predictor::Ask(const Place& place, uint64_t bytes, const Family& family,
+                                     int count) const {
+  const auto rows = static_cast<size_t>(family.channels ? count : 1);
+  const size_t columns = features_.count();
+  std::vector<float> table(rows * columns);
+  for (size_t i = 0; i < rows; ++i) {
+    features_.Fill(place, bytes, Member(family, static_cast<int>(i) + 1), &table[i * columns]);
+  }
+  std::vector<Estimate> estimates(rows);
+  std::vector<double> answer(rows);
+  std::vector<double> squares(rows, 0);
+  for (const Forest& forest : forests_) {
+    answer.assign(rows, offset_);
+    forest.PredictMonotone(table.data(), rows, columns, answer.data());
+    for (size_t i = 0; i < rows; ++i) {
+      estimates[i].log_seconds += answer[i];
+      squares[i] += answer[i] * answer[i];
+    }
+  }
+  const double members = std::max<double>(1, static_cast<double>(forests_.size()));
+  for (size_t i = 0; i < rows; ++i) {
+    Estimate& estimate = estimates[i];
+    estimate.log_seconds /= members;
+    estimate.doubt = std::sqrt(
+        std::max(0.0, squares[i] / members - estimate.log_seconds * estimate.log_seconds));
+  }
+  return estimates;
+}
+
+double Predictor::PredictRow(const Place& place, uint64_t bytes, const Config& config) const {
+  std::vector<float> row(features_.count());
+  features_.Fill(place, bytes, config, row.data());
+  double sum = 0;
+  for (const Forest& forest : forests_) sum += forest.Predict(row.data());
+  return offset_ + sum / std::max<double>(1, static_cast<double>(forests_.size()));
+}
+
+Outlook Predictor::Look(const Request& request) const {
+  for (const SceneTable& scene : scenes_) {
+    if (scene.place == request.place && !scene.sizes.empty()) return LookHere(request, scene);
+  }
+  return LookElsewhere(request);
+}
+
+Outlook Predictor::LookHere(const Request& request, const SceneTable& scene) const {
+  Outlook outlook;
+  outlook.place = request.place;
+  outlook.bytes = request.bytes;
+  const Position position = Locate(scene.sizes, request.bytes);
+  outlook.bend =
+      scene.bend * (position.weight * (1 - position.weight) * position.gap * position.gap +
+                    std::fabs(position.beyond));
+  if (std::fabs(position.beyond) > 1 + 1e-9) {
+    outlook.caveats.push_back(
+        Format("%s is %.1f doublings %s the sizes that were measured (%s to %s)",
+               FormatBytes(request.bytes).c_str(), std::fabs(position.beyond),
+               position.beyond > 0 ? "above" : "below", FormatBytes(scene.sizes.front()).c_str(),
+               FormatBytes(scene.sizes.back()).c_str()));
+  }
+  outlook.contrast = scene.contrast;
+  const auto& below = scene.standard[position.below];
+  const auto& above = scene.standard[position.above];
+  if (below.has_value() && above.has_value() && objective_ == Objective::kTime) {
+    outlook.standard = Between(*below, *above, position);
+  }
+  for (const SceneTable::FamilyTable& table : scene.families) {
+    const Family& family = table.family;
+    const bool wanted = request.families.empty()
+                            ? table.lowest > 0 || request.beyond
+                            : std::find(request.families.begin(), request.families.end(), family) !=
+                                  request.families.end();
+    if (!wanted) continue;
+    const size_t width = scene.Width(family);
+    const bool all = request.beyond || table.lowest == 0;
+    const size_t first = !family.channels || all ? 0 : static_cast<size_t>(table.lowest) - 1;
+    const size_t last = !family.channels || all ? width : static_cast<size_t>(table.highest);
+    if (objective_ == Objective::kBusBandwidth) {
+      const std::vector<Estimate> asked = Ask(request.place, request.bytes, family, scene.top);
+      for (size_t i = first; i < last; ++i) {
+        const double gigabytes = std::max(1e-6, asked[i].log_seconds);
+        const double seconds = static_cast<double>(request.bytes) *
+                               BusFactor(request.place.collective, request.place.ranks) /
+                               (gigabytes * 1e9);
+        outlook.candidates.push_back(
+            {Member(family, static_cast<int>(i) + 1), {std::log(seconds), 0}, Basis::kPredicted});
+      }
+      continue;
+    }
+    for (size_t i = first; i < last; ++i) {
+      const SceneTable::Value& low = table.values[position.below * width + i];
+      const SceneTable::Value& high = table.values[position.above * width + i];
+      outlook.candidates.push_back(
+          {Member(family, static_cast<int>(i) + 1),
+           Between({low.log_seconds, low.doubt}, {high.log_seconds, high.doubt}, position),
+           BasisOf(position, low.measured, high.measured)});
+    }
+  }
+  return outlook;
+}
+
+std::vector<Family> Predictor::FamiliesElsewhere(Collective collective) const {
+  std::set<Family> found;
+  for (const bool same : {true, false}) {
+    for (const SceneTable& scene : scenes_) {
+      if (same != (scene.place.collective == collective)) continue;
+      for (const auto& table : scene.families) {
+        if (table.lowest == 0) continue;
+        const bool pairs = library_ == Library::kNccl || library_ == Library::kRccl;
+        if (pairs && !PairExists(collective, table.family.algorithm, table.family.protocol))
+          continue;
+        found.insert(table.family);
+      }
+    }
+    if (!found.empty()) break;
+  }
+  return {found.begin(), found.end()};
+}
+
+Outlook Predictor::LookElsewhere(const Request& request) const {
+  Outlook outlook;
+  outlook.place = request.place;
+  outlook.bytes = request.bytes;
+  // The place most like it lends its default's pace, so that relative times become times.
+  const SceneTable* nearest = nullptr;
+  double best = INFINITY;
+  int top = 0;
+  for (const SceneTable& scene : scenes_) {
+    if (scene.sizes.empty()) continue;
+    top = std::max(top, scene.top);
+    const double distance = (scene.place.collective == request.place.collective ? 0 : 100) +
+                            2 * Ratio(scene.place.nodes, request.place.nodes) +
+                            Ratio(scene.place.ranks, request.place.ranks);
+    if (distance < best) {
+      best = distance;
+      nearest = &scene;
+    }
+  }
+  if (nearest == nullptr) return outlook;
+  outlook.caveats.push_back("nothing was measured for " + PlaceText(request.place) +
+                            "; the nearest is " + PlaceText(nearest->place));
+  const Request there{nearest->place, request.bytes, false, {}};
+  const Outlook lent = LookHere(there, *nearest);
+  double reference = 0;
+  if (lent.standard.has_value()) {
+    reference = lent.standard->log_seconds;
+  } else if (!lent.candidates.empty()) {
+    // As the trees' own reference where there is no default.
+    std::vector<double> all;
+    for (const Candidate& one : lent.candidates) all.push_back(one.estimate.log_seconds);
+    reference = Median(all);
+  }
+  reference += std::log(std::max(0.1, BusFactor(request.place.collective, request.place.ranks)) /
+                        std::max(0.1, BusFactor(nearest->place.collective, nearest->place.ranks)));
+  if (objective_ == Objective::kTime) {
+    if (lent.standard.has_value()) outlook.standard = Estimate{reference, 0};
+    outlook.shared = transfer_error_ < 0 ? INFINITY : transfer_error_;
+  }
+  const std::vector<Family> families =
+      request.families.empty() ? FamiliesElsewhere(request.place.collective) : request.families;
+  for (const Family& family : families) {
+    int low = 1;
+    int high = request.beyond ? top : 0;
+    for (const SceneTable& scene : scenes_) {
+      for (const auto& table : scene.families) {
+        if (table.family == family) high = std::max(high, table.highest);
+      }
+    }
+    if (high == 0) high = low = 1;
+    const std::vector<Estimate> asked = Ask(request.place, request.bytes, family, high);
+    for (size_t i = 0; i < asked.size(); ++i) {
+      Estimate estimate = asked[i];
+      if (objective_ == Objective::kTime) {
+        estimate.log_seconds += reference;
+      } else {
+        estimate = {std::log(static_cast<double>(request.bytes) *
+                             BusFactor(request.place.collective, request.place.ranks) /
+                             (std::max(1e-6, asked[i].log_seconds) * 1e9)),
+                    0};
+      }
+      outlook.candidates.push_back(
+          {Member(family, static_cast<int>(i) + 1), estimate, Basis::kTransferred});
+    }
+  }
+  return outlook;
+}
+
+}  // namespace diapason::model

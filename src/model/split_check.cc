@@ -1,0 +1,84 @@
+#include "model/split_check.h"
+
+#include <cmath>
+#include <vector>
+
+#include "base/random.h"
+#include "base/stats.h"
+#include "domain/bandwidth.h"
+
+namespace diapason::model {
+namespace {
+
+struct Hidden {
+  Place place;
+  uint64_t bytes = 0;
+  Cell cell;
+};
+
+double Gigabytes(const Place& place, uint64_t bytes, double log_seconds) {
+  return static_cast<double>(bytes) * BusFactor(place.collective, place.ranks) /
+         std::exp(log_seconds) / 1e9;
+}
+
+}  // namespace
+
+Result<SplitCheck> CheckSplit(const Grid& grid, double share, const FitOptions& options) {
+  SplitCheck check;
+  Grid shown = grid;
+  std::vector<Hidden> hidden;
+  const CounterRandom random(options.seed, 4242);
+  uint64_t number = 0;
+  for (Scene& scene : shown.scenes) {
+    for (Context& context : scene.contexts) {
+      std::vector<Cell> kept;
+      context.standard.reset();
+      for (const Cell& cell : context.cells) {
+        const bool out = random.Uniform(number++) < share && !cell.config.IsDefault();
+        if (out) {
+          hidden.push_back({scene.place, context.bytes, cell});
+          ++check.tested_cells;
+          check.tested_samples += cell.samples;
+          continue;
+        }
+        if (cell.config.IsDefault()) context.standard = kept.size();
+        kept.push_back(cell);
+        ++check.trained_cells;
+        check.trained_samples += cell.samples;
+      }
+      context.cells = std::move(kept);
+    }
+    std::erase_if(scene.contexts, [](const Context& context) { return context.cells.empty(); });
+  }
+  std::erase_if(shown.scenes, [](const Scene& scene) { return scene.contexts.empty(); });
+  if (hidden.empty()) return check;
+  FitOptions fit = options;
+  fit.check_transfer = false;
+  const Result<Predictor> predictor = Predictor::Fit(shown, fit);
+  if (!predictor.ok()) return predictor.status();
+  std::vector<double> truth;
+  std::vector<double> errors;
+  for (const Hidden& one : hidden) {
+    const Outlook outlook =
+        predictor.value().Look({one.place, one.bytes, true, {FamilyOf(one.cell.config)}});
+    for (const Candidate& candidate : outlook.candidates) {
+      if (!(candidate.config == one.cell.config)) continue;
+      truth.push_back(Gigabytes(one.place, one.bytes, one.cell.log_seconds));
+      errors.push_back(Gigabytes(one.place, one.bytes, candidate.estimate.log_seconds) -
+                       truth.back());
+    }
+  }
+  if (truth.empty()) return check;
+  const double mean = Mean(truth);
+  double around = 0;
+  double left = 0;
+  for (size_t i = 0; i < truth.size(); ++i) {
+    around += (truth[i] - mean) * (truth[i] - mean);
+    left += errors[i] * errors[i];
+    check.mae += std::fabs(errors[i]) / static_cast<double>(errors.size());
+  }
+  check.r2 = around > 0 ? 1 - left / around : 0;
+  return check;
+}
+
+}  // namespace diapason::model
