@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +22,9 @@ namespace diapason::cli {
 namespace {
 
 using nlohmann::ordered_json;
+
+// Six digits: more are noise, and not the same on every machine.
+double Short(double value) { return std::strtod(Format("%.6g", value).c_str(), nullptr); }
 
 struct EvaluateAsked {
   ModelData data;
@@ -89,12 +93,12 @@ std::string Text(const model::Evaluation& evaluation, bool parts) {
 
 ordered_json TallyJson(const model::Tally& tally) {
   ordered_json json = {{"contexts", tally.contexts},
-                       {"of_best", tally.Mean()},
-                       {"worst", tally.worst},
+                       {"of_best", Short(tally.Mean())},
+                       {"worst", Short(tally.worst)},
                        {"worst_at", tally.worst_at}};
   if (tally.with_default > 0) {
-    json["of_default"] = tally.MeanAgainstDefault();
-    json["worst_of_default"] = tally.worst_default;
+    json["of_default"] = Short(tally.MeanAgainstDefault());
+    json["worst_of_default"] = Short(tally.worst_default);
     json["worst_of_default_at"] = tally.worst_default_at;
     json["improved"] = tally.improved;
     json["harmed"] = tally.harmed;
@@ -109,7 +113,7 @@ ordered_json Json(const model::Evaluation& evaluation) {
     ordered_json one = {{"chooser", model::ChooserName(score.chooser)}};
     one.update(TallyJson(score.all));
     if (evaluation.parts.size() > 1) {
-      one["worst_part"] = WorstPart(score);
+      one["worst_part"] = Short(WorstPart(score));
       one["parts"] = ordered_json::array();
       for (size_t i = 0; i < evaluation.parts.size(); ++i) {
         ordered_json part = {{"part", evaluation.parts[i]}};

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +18,9 @@ namespace diapason::cli {
 namespace {
 
 using nlohmann::ordered_json;
+
+// Six digits: more are noise, and not the same on every machine.
+double Short(double value) { return std::strtod(Format("%.6g", value).c_str(), nullptr); }
 
 struct Predict {
   std::string model;
@@ -154,9 +158,9 @@ ordered_json CandidateJson(Library library, const Answer& answer, const model::C
            word(one.config.algorithm, AlgorithmName(library, collective, one.config.algorithm))},
           {"proto", word(one.config.protocol, ProtocolName(library, one.config.protocol))},
           {"nchannels", one.config.channels > 0 ? ordered_json(one.config.channels) : nullptr},
-          {"seconds", std::exp(one.estimate.log_seconds)},
-          {"doubt", one.estimate.doubt},
-          {"busbw", BusGigabytes(answer, one.estimate)},
+          {"seconds", Short(std::exp(one.estimate.log_seconds))},
+          {"doubt", Short(one.estimate.doubt)},
+          {"busbw", Short(BusGigabytes(answer, one.estimate))},
           {"known_from", model::BasisName(one.basis)}};
 }
 
@@ -167,20 +171,20 @@ ordered_json AnswerJson(Library library, const Answer& answer) {
                        {"why", choice.why},
                        {"examined", choice.examined}};
   if (const auto running = Running(answer); running.has_value()) {
-    json["predicted_busbw"] = BusGigabytes(answer, *running);
+    json["predicted_busbw"] = Short(BusGigabytes(answer, *running));
   }
   if (answer.outlook.standard.has_value()) {
-    json["default"] = {{"seconds", std::exp(answer.outlook.standard->log_seconds)},
-                       {"busbw", BusGigabytes(answer, *answer.outlook.standard)}};
+    json["default"] = {{"seconds", Short(std::exp(answer.outlook.standard->log_seconds))},
+                       {"busbw", Short(BusGigabytes(answer, *answer.outlook.standard))}};
   }
   if (choice.best.has_value()) json["best"] = CandidateJson(library, answer, *choice.best);
   if (choice.runner_up.has_value()) {
     json["runner_up"] = CandidateJson(library, answer, *choice.runner_up);
   }
   if (choice.gain.has_value() && std::isfinite(choice.gain->high)) {
-    json["gain"] = {{"expected", choice.gain->expected},
-                    {"low", choice.gain->low},
-                    {"high", choice.gain->high}};
+    json["gain"] = {{"expected", Short(choice.gain->expected)},
+                    {"low", Short(choice.gain->low)},
+                    {"high", Short(choice.gain->high)}};
   }
   json["caveats"] = answer.outlook.caveats;
   return json;

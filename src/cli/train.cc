@@ -68,14 +68,13 @@ std::string DecisionTable(const model::Score& score) {
 }
 
 // What its choices are worth at sizes it has not seen; prints, and adds to the figures.
-Status PrintDecisions(const model::Grid& grid, const model::FitOptions& fit,
-                      model::ModelInfo* info) {
+void PrintDecisions(const model::Grid& grid, const model::FitOptions& fit, model::ModelInfo* info) {
   model::EvaluateOptions options;
   options.fit = fit;
   Result<model::Evaluation> evaluation = model::Evaluate(grid, options);
   if (!evaluation.ok()) {
     std::printf("\nChoices were not checked: %s\n", evaluation.status().message().c_str());
-    return {};
+    return;
   }
   const model::Chooser wanted =
       fit.objective == model::Objective::kTime ? model::Chooser::kOurs : model::Chooser::kOriginal;
@@ -91,7 +90,6 @@ Status PrintDecisions(const model::Grid& grid, const model::FitOptions& fit,
     info->figures.emplace_back("of-the-default", Format("%.4f", score.all.MeanAgainstDefault()));
     info->figures.emplace_back("of-the-default-worst", Format("%.4f", score.all.worst_default));
   }
-  return {};
 }
 
 int RunTrain(const Train& asked) {
@@ -104,7 +102,10 @@ int RunTrain(const Train& asked) {
   const Result<model::Grid> grid = ReadGrid(asked.data);
   if (!grid.ok()) return Fail(grid.status());
 
+  Result<model::Predictor> predictor = model::Predictor::Fit(grid.value(), fit);
+  if (!predictor.ok()) return Fail(predictor.status());
   model::Model made;
+  made.predictor = std::move(predictor).value();
   model::ModelInfo& info = made.info;
   info.simulated = grid.value().simulated;
   info.machine = grid.value().machine;
@@ -124,13 +125,11 @@ int RunTrain(const Train& asked) {
       info.figures.emplace_back("r2", Format("%.4f", found.r2));
       info.figures.emplace_back("mae", Format("%.3f", found.mae));
     }
-    if (Status fine = PrintDecisions(grid.value(), fit, &info); !fine.ok()) return Fail(fine);
+    PrintDecisions(grid.value(), fit, &info);
+    std::printf("\n");
   }
-  Result<model::Predictor> predictor = model::Predictor::Fit(grid.value(), fit);
-  if (!predictor.ok()) return Fail(predictor.status());
-  made.predictor = std::move(predictor).value();
   if (Status saved = model::ModelFile::Save(made, asked.output); !saved.ok()) return Fail(saved);
-  std::printf("\nSaved model to %s (trained on all %zu samples%s)\n", asked.output.c_str(),
+  std::printf("Saved model to %s (trained on all %zu samples%s)\n", asked.output.c_str(),
               info.samples, info.simulated ? ", simulated" : "");
   return kExitFine;
 }

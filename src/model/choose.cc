@@ -9,6 +9,8 @@ namespace diapason::model {
 namespace {
 
 constexpr int kCoarseStep = 4;
+// What was not measured has to promise so much more than what was.
+constexpr double kPromise = 0.02;
 constexpr double kShownConfidence = 0.95;  // each side of a gain's interval
 
 double Score(const Candidate& candidate, double caution) {
@@ -78,9 +80,18 @@ const Candidate* Best(const Outlook& outlook, const ChoiceOptions& options) {
   };
   const Candidate* best = nullptr;
   const Candidate* supported = nullptr;
+  const Candidate* seen = nullptr;
   for (const Candidate& one : outlook.candidates) {
     if (better(one, best)) best = &one;
-    if (better(one, supported) && Compare(outlook, one, options).supported) supported = &one;
+    const bool leads = better(one, supported);
+    const bool leads_seen = Seen(one) && better(one, seen);
+    if ((!leads && !leads_seen) || !Compare(outlook, one, options).supported) continue;
+    if (leads) supported = &one;
+    if (leads_seen) seen = &one;
+  }
+  if (seen != nullptr &&
+      Score(*seen, options.caution) < Score(*supported, options.caution) + std::log1p(kPromise)) {
+    supported = seen;
   }
   if (supported != nullptr) best = supported;
   if (best == nullptr || options.tolerance <= 0) return best;

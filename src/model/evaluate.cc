@@ -456,7 +456,7 @@ Result<Evaluation> EvaluatePolicy(const Grid& grid, const policy::Policy& policy
         if (score.chooser == Chooser::kPolicy) {
           const auto* entry = table.Find({scene.place.collective, context.bytes, 1, 0});
           if (entry != nullptr) chosen = entry->config();
-          if (context.Find(chosen) == nullptr) ++*unknown;
+          if (entry != nullptr && context.Find(chosen) == nullptr) ++*unknown;
         }
         Tally one;
         Record(scene.place, context, chosen, &one);

@@ -307,7 +307,8 @@ uint64_t Grid::Fingerprint() const {
     for (const Context& context : scene.contexts) {
       text += Format(";%llu", static_cast<unsigned long long>(context.bytes));
       for (const Cell& cell : context.cells) {
-        text += Format(",%d/%d/%d/%lld %a %a %zu", cell.config.algorithm, cell.config.protocol,
+        // Digits that every machine's logarithm agrees on.
+        text += Format(",%d/%d/%d/%lld %.6f %.6f %zu", cell.config.algorithm, cell.config.protocol,
                        cell.config.channels, static_cast<long long>(cell.config.segment_bytes),
                        cell.log_seconds, cell.noise, cell.samples);
       }

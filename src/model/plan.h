@@ -12,7 +12,11 @@
 namespace diapason::model {
 
 struct PlanOptions {
-  ChoiceOptions choice{.margin = 0.02, .confidence = 0.9, .discount_luck = true, .tolerance = 0.02};
+  ChoiceOptions choice{.margin = 0.02,
+                       .confidence = 0.9,
+                       .confidence_unmeasured = 0.95,
+                       .discount_luck = true,
+                       .tolerance = 0.02};
   // Only configurations that were measured at the very sizes.
   bool measured_only = false;
   std::string origin;  // for the policy's header
