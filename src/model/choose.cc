@@ -73,6 +73,26 @@ Case Compare(const Outlook& outlook, const Candidate& candidate, const ChoiceOpt
   return found;
 }
 
+// Next to a member that was measured, one that was not is hardly different: the measured one,
+// unless it is far behind.
+const Candidate* Neighbour(const Outlook& outlook, const Candidate* candidate,
+                           const ChoiceOptions& options) {
+  constexpr double kNext = 1.25;
+  const auto channels = static_cast<double>(candidate->config.channels);
+  const Candidate* best = candidate;
+  double limit = Score(*candidate, options.caution) + std::log1p(options.margin_unmeasured);
+  for (const Candidate& other : outlook.candidates) {
+    if (!Seen(other) || !(FamilyOf(other.config) == FamilyOf(candidate->config))) continue;
+    const auto theirs = static_cast<double>(other.config.channels);
+    if (theirs > channels * kNext || theirs * kNext < channels) continue;
+    if (Score(other, options.caution) > limit) continue;
+    if (!Compare(outlook, other, options).supported) continue;
+    limit = Score(other, options.caution);
+    best = &other;
+  }
+  return best;
+}
+
 // The best of those that the data support, or of all where they support none.
 const Candidate* Best(const Outlook& outlook, const ChoiceOptions& options) {
   const auto better = [&](const Candidate& one, const Candidate* other) {
@@ -93,6 +113,7 @@ const Candidate* Best(const Outlook& outlook, const ChoiceOptions& options) {
       Score(*seen, options.caution) < Score(*supported, options.caution) + std::log1p(kPromise)) {
     supported = seen;
   }
+  if (supported != nullptr && !Seen(*supported)) supported = Neighbour(outlook, supported, options);
   if (supported != nullptr) best = supported;
   if (best == nullptr || options.tolerance <= 0) return best;
   const double limit = Score(*best, options.caution) + std::log1p(options.tolerance);
