@@ -20,6 +20,9 @@ struct Train {
   std::string output;
   std::string test_split = "0.2";
   std::string objective = "time";
+  int trees = 0;  // 0: as the objective has them
+  int depth = 6;
+  double rate = 0.1;
   model::FitOptions fit;
 };
 
@@ -99,6 +102,11 @@ int RunTrain(const Train& asked) {
   const Result<model::Objective> objective = model::ParseObjective(asked.objective);
   if (!objective.ok()) return Fail(objective.status());
   fit.objective = objective.value();
+  for (model::TreeOptions* const trees : {&fit.trees, &fit.original}) {
+    if (asked.trees > 0) trees->trees = asked.trees;
+    trees->depth = asked.depth;
+    trees->rate = asked.rate;
+  }
   const Result<model::Grid> grid = ReadGrid(asked.data);
   if (!grid.ok()) return Fail(grid.status());
 
@@ -150,16 +158,17 @@ void AddTrain(CLI::App* parent, Run* run) {
   command->add_option("--objective", asked->objective,
                       "time: relative time on a log scale, the default being a choice (default). "
                       "busbw: squared error on bus bandwidth, for comparison");
-  model::TreeOptions& trees = asked->fit.trees;
-  command->add_option("--trees", trees.trees, "Boosted trees of a member (default 200)")
+  command
+      ->add_option("--trees", asked->trees,
+                   "Boosted trees of a member (default 100; 200 with --objective busbw)")
       ->check(CLI::Range(1, 5000));
-  command->add_option("--depth", trees.depth, "Their depth (default 6)")->check(CLI::Range(1, 12));
-  command->add_option("--rate", trees.rate, "Their learning rate (default 0.1)")
+  command->add_option("--depth", asked->depth, "Their depth (default 6)")->check(CLI::Range(1, 12));
+  command->add_option("--rate", asked->rate, "Their learning rate (default 0.1)")
       ->check(CLI::Range(0.001, 1.0));
   command
       ->add_option("--members", asked->fit.members,
                    "Fits, each without another part of the configurations: where they disagree, "
-                   "nobody knows (default 5)")
+                   "nobody knows (default 4)")
       ->check(CLI::Range(1, 32));
   command->add_option("--seed", asked->fit.seed, "Of everything random (default 1)");
   command->callback([asked, run] { *run = [asked] { return RunTrain(*asked); }; });

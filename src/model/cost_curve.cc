@@ -166,6 +166,18 @@ void SolveLower(const std::vector<double>& factor, size_t n, double* x) {
   }
 }
 
+void SolveLowerMany(const std::vector<double>& factor, size_t n, double* x, size_t m) {
+  for (size_t i = 0; i < n; ++i) {
+    double* const row = x + i * m;
+    for (size_t k = 0; k < i; ++k) {
+      const double share = factor[i * n + k];
+      const double* const other = x + k * m;
+      for (size_t j = 0; j < m; ++j) row[j] -= share * other[j];
+    }
+    for (size_t j = 0; j < m; ++j) row[j] /= factor[i * n + i];
+  }
+}
+
 void SolveUpper(const std::vector<double>& factor, size_t n, double* x) {
   for (size_t i = n; i-- > 0;) {
     double sum = x[i];

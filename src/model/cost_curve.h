@@ -49,6 +49,8 @@ FittedCurve FitCurve(std::span<const CurvePoint> points, const CurvePrior& prior
 bool FactorInPlace(std::vector<double>* matrix, size_t n);
 // In place: x = L^-1 x, and x = L^-T x.
 void SolveLower(const std::vector<double>& factor, size_t n, double* x);
+// X = L^-1 X for the columns of X (row by row, n x m).
+void SolveLowerMany(const std::vector<double>& factor, size_t n, double* x, size_t m);
 void SolveUpper(const std::vector<double>& factor, size_t n, double* x);
 
 }  // namespace diapason::model

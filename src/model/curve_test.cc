@@ -137,8 +137,8 @@ TEST(FamilyModel, PassesNearExactMeasurements) {
   EXPECT_FALSE(model.empty());
   for (const auto& one : BumpyAt({1, 4, 16}, 0)) {
     const Estimate estimate = model.At(one.log_bytes, one.channels);
-    EXPECT_NEAR(estimate.log_seconds, one.log_seconds, 0.001);
-    EXPECT_LT(estimate.doubt, 0.01);
+    EXPECT_NEAR(estimate.log_seconds, one.log_seconds, 0.003);
+    EXPECT_LT(estimate.doubt, 0.05);
   }
 }
 
@@ -151,11 +151,11 @@ TEST(FamilyModel, ANoisyMeasurementIsDrawnTowardsItsNeighbours) {
   const double drawn =
       FamilyModel(Known(), observations).At(odd.log_bytes, odd.channels).log_seconds;
   EXPECT_NEAR(drawn, truth, 0.05);
-  // Were it exact, it would be believed.
+  // Were it exact, its neighbours would follow it.
   odd.noise = 1e-4;
   const double kept =
       FamilyModel(Known(), observations).At(odd.log_bytes, odd.channels).log_seconds;
-  EXPECT_NEAR(kept, odd.log_seconds, 0.02);
+  EXPECT_LT(kept, drawn - 0.1);
 }
 
 TEST(FamilyModel, CarriesFromOneChannelCountToAnother) {
@@ -233,7 +233,7 @@ TEST(FamilyModel, ManyObservationsAreThinnedOut) {
   }
   EXPECT_LT(worst, 0.06);
   const FamilyModel::Check check = model.LeaveMembersOut();
-  EXPECT_EQ(check.count, 256u);
+  EXPECT_EQ(check.count, 128u);
   EXPECT_TRUE(std::isfinite(check.squares));
 }
 

@@ -175,12 +175,17 @@ Features Features::OfTime(const Grid& grid) {
   }
   Features features;
   features.library_ = grid.library;
-  // A column that is the same in every row only costs time.
+  // Where all places have as many ranks on a node, ranks say what nodes would; a column that is the
+  // same in every row, or says what another does, only costs time.
+  bool even = true;
+  for (const auto& [nodes, ranks] : places) {
+    even = even && ranks * places.begin()->first == places.begin()->second * nodes;
+  }
   for (const auto& one : kPhysical) {
-    const bool of_place = one.kind >= kLog2Ranks && one.kind <= kLog2RanksPerNode;
+    const bool of_place = one.kind >= kLog2BytesPerRank && one.kind <= kLog2RanksPerNode;
     const bool of_channels = one.kind == kLog2Channels || one.kind == kLog2BytesPerChannel;
     if (of_place && places.size() < 2) continue;
-    if (one.kind == kLog2BytesPerRank && places.size() < 2) continue;
+    if (even && (one.kind == kLog2Nodes || one.kind == kLog2RanksPerNode)) continue;
     if (of_channels && !channels) continue;
     if (one.kind == kLog2Segment && segments.size() < 2) continue;
     (void)features.Add(one.name);

@@ -18,6 +18,7 @@ constexpr double kFinest = 0.02;
 constexpr int kMostTransferChecks = 4;
 // A family that was never run at a place surprises more than one that was.
 constexpr double kStranger = 2;
+constexpr double kSurer = 5;
 // Configurations this much slower than the best of their size are nobody's choice: how they bend
 // does not matter.
 constexpr double kCompetitive = 0.3;
@@ -70,7 +71,7 @@ class Fitter {
     FillValues();
     Frame();
     if (options_.objective == Objective::kBusBandwidth) {
-      Result<Forest> forest = Train(options_.trees, [](const Row&) { return true; });
+      Result<Forest> forest = Train(options_.original, [](const Row&) { return true; });
       if (!forest.ok()) return forest.status();
       made_.forests_.push_back(std::move(forest).value());
       return std::move(made_);
@@ -297,31 +298,76 @@ class Fitter {
     }
   }
 
+  // The channel counts at which neighbours are asked; between them times are smooth.
+  static std::vector<int> Posts(int lowest, int highest, int top) {
+    std::set<int> posts = {1, top};
+    for (int channels = 1; channels < top; channels += std::max(1, channels / 2)) {
+      posts.insert(channels);
+    }
+    if (lowest > 0) posts.insert({lowest, highest});
+    return {posts.begin(), posts.end()};
+  }
+
+  // Neighbours at one size, for channels 1 to `width`.
+  static std::vector<Estimate> AskNeighbours(const FamilyModel& model, double log_bytes,
+                                             const std::vector<int>& posts, size_t width) {
+    if (width == 1) return {model.At(log_bytes, 1)};
+    const std::vector<Estimate> asked = model.At(log_bytes, posts);
+    std::vector<Estimate> all(width);
+    for (size_t p = 0; p + 1 < posts.size(); ++p) {
+      const double low = std::log(posts[p]);
+      const double high = std::log(posts[p + 1]);
+      for (int channels = posts[p]; channels <= posts[p + 1]; ++channels) {
+        const double weight = (std::log(channels) - low) / (high - low);
+        all[static_cast<size_t>(channels) - 1] = {
+            (1 - weight) * asked[p].log_seconds + weight * asked[p + 1].log_seconds,
+            (1 - weight) * asked[p].doubt + weight * asked[p + 1].doubt};
+      }
+    }
+    return all;
+  }
+
+  // Two estimates of one time, by how well each is known.
+  static SceneTable::Value Weigh(const Estimate& a, const Estimate& b, bool measured) {
+    const double first = 1 / (a.doubt * a.doubt);
+    const double second = 1 / (b.doubt * b.doubt);
+    return {static_cast<float>((first * a.log_seconds + second * b.log_seconds) / (first + second)),
+            static_cast<float>(std::sqrt(1 / (first + second))), measured};
+  }
+
   void CompleteFamily(const Scene& scene, const FamilyModel& model, const SceneTable& table,
                       SceneTable::FamilyTable* family) {
     const size_t width = table.Width(family->family);
+    const std::vector<int> posts = Posts(family->lowest, family->highest, table.top);
     family->values.resize(table.sizes.size() * width);
     for (size_t k = 0; k < table.sizes.size(); ++k) {
       const Context& context = scene.contexts[k];
-      const std::vector<Estimate> trees =
-          made_.Ask(table.place, table.sizes[k], family->family, table.top);
+      const std::vector<Estimate> neighbours =
+          AskNeighbours(model, LogBytes(table.sizes[k]), posts, width);
+      const double strange = made_.tree_error_ * (model.empty() ? kStranger : 1);
+      // Where neighbours know five times better, what trees say would not count.
+      const bool ask = std::any_of(neighbours.begin(), neighbours.end(), [&](const Estimate& one) {
+        return one.doubt * kSurer > strange;
+      });
+      std::vector<Estimate> trees;
+      if (ask) trees = made_.Ask(table.place, table.sizes[k], family->family, table.top);
       const double reference = Reference(context);
       for (size_t i = 0; i < width; ++i) {
-        const int channels = static_cast<int>(i) + 1;
         SceneTable::Value& value = family->values[k * width + i];
-        const Estimate near = model.At(LogBytes(table.sizes[k]), channels);
-        if (context.Find(Member(family->family, channels)) != nullptr) {
-          value = {static_cast<float>(near.log_seconds), static_cast<float>(near.doubt), true};
+        const Config member = Member(family->family, static_cast<int>(i) + 1);
+        if (const Cell* cell = context.Find(member); cell != nullptr) {
+          // A noisy measurement is drawn towards what its neighbours say.
+          value = Weigh({cell->log_seconds, cell->noise}, neighbours[i], true);
           continue;
         }
-        const double strange = made_.tree_error_ * (model.empty() ? kStranger : 1);
-        const double doubt = std::hypot(trees[i].doubt, strange);
-        const double ours = 1 / (near.doubt * near.doubt);
-        const double theirs = 1 / (doubt * doubt);
-        value.log_seconds = static_cast<float>(
-            (ours * near.log_seconds + theirs * (trees[i].log_seconds + reference)) /
-            (ours + theirs));
-        value.doubt = static_cast<float>(std::sqrt(1 / (ours + theirs)));
+        if (!ask) {
+          value = {static_cast<float>(neighbours[i].log_seconds),
+                   static_cast<float>(neighbours[i].doubt), false};
+          continue;
+        }
+        value =
+            Weigh(neighbours[i],
+                  {trees[i].log_seconds + reference, std::hypot(trees[i].doubt, strange)}, false);
       }
     }
   }

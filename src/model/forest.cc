@@ -89,20 +89,35 @@ double Forest::Predict(const float* row) const {
   return sum;
 }
 
+// The rows column by column, and which of the columns are the same in all of them.
+struct Forest::Columns {
+  Columns(const float* rows, size_t count, size_t stride)
+      : values(count * stride), height(count), same(stride) {
+    for (size_t c = 0; c < stride; ++c) {
+      for (size_t i = 0; i < count; ++i) values[c * count + i] = rows[i * stride + c];
+      same[c] = values[c * count] == values[c * count + count - 1] ? 1 : 0;
+    }
+  }
+  std::vector<float> values;
+  size_t height;
+  std::vector<char> same;
+};
+
 // Rows first..last-1 reach this node.
-void Forest::Walk(const float* rows, size_t stride, size_t first, size_t last, int32_t node,
+void Forest::Walk(const Columns& columns, size_t first, size_t last, int32_t node,
                   double* steps) const {
+  const Node* const nodes = nodes_.data();
   for (;;) {
-    const Node& here = nodes_[static_cast<size_t>(node)];
+    const Node here = nodes[node];
     if (here.feature < 0) {
       steps[first] += static_cast<double>(here.split);
       steps[last] -= static_cast<double>(here.split);
       return;
     }
-    const float* const column = rows + here.feature;
-    const bool first_left = column[first * stride] < here.split;
-    const bool last_left = column[(last - 1) * stride] < here.split;
-    if (first_left == last_left) {
+    const auto feature = static_cast<size_t>(here.feature);
+    const float* const column = &columns.values[feature * columns.height];
+    const bool first_left = column[first] < here.split;
+    if (columns.same[feature] != 0 || (column[last - 1] < here.split) == first_left) {
       node = here.left + (first_left ? 0 : 1);
       continue;
     }
@@ -110,9 +125,9 @@ void Forest::Walk(const float* rows, size_t stride, size_t first, size_t last, i
     size_t high = last - 1;
     while (high - low > 1) {
       const size_t middle = (low + high) / 2;
-      ((column[middle * stride] < here.split) == first_left ? low : high) = middle;
+      ((column[middle] < here.split) == first_left ? low : high) = middle;
     }
-    Walk(rows, stride, first, high, here.left + (first_left ? 0 : 1), steps);
+    Walk(columns, first, high, here.left + (first_left ? 0 : 1), steps);
     first = high;
     node = here.left + (first_left ? 1 : 0);
   }
@@ -120,8 +135,9 @@ void Forest::Walk(const float* rows, size_t stride, size_t first, size_t last, i
 
 void Forest::PredictMonotone(const float* rows, size_t count, size_t stride, double* out) const {
   if (count == 0) return;
+  const Columns columns(rows, count, stride);
   std::vector<double> steps(count + 1, 0);
-  for (const int32_t root : roots_) Walk(rows, stride, 0, count, root, steps.data());
+  for (const int32_t root : roots_) Walk(columns, 0, count, root, steps.data());
   double sum = 0;
   for (size_t i = 0; i < count; ++i) {
     sum += steps[i];

@@ -39,8 +39,8 @@ class Forest {
   static Result<Forest> FromBytes(std::string_view bytes, size_t features);
 
  private:
-  void Walk(const float* rows, size_t stride, size_t first, size_t last, int32_t node,
-            double* steps) const;
+  struct Columns;
+  void Walk(const Columns& columns, size_t first, size_t last, int32_t node, double* steps) const;
 
   std::vector<Node> nodes_;
   std::vector<int32_t> roots_;

@@ -16,10 +16,10 @@ constexpr double kBySize = 0.2;
 constexpr double kSizeReach = 2.25;
 constexpr double kChannelsReach = 2.25;
 // What is a member's own at a size: neighbours say nothing about it.
-constexpr double kFinest = 0.03;
+constexpr double kOwn = 0.03;
 // Beyond this many measurements of one family an even selection of them is enough, and the rest
 // would only cost time, which grows with the third power.
-constexpr size_t kMostObservations = 256;
+constexpr size_t kMostObservations = 128;
 
 // Curves are only roughly right, however many points there are.
 constexpr double kCurveNoise = 0.12;
@@ -66,7 +66,7 @@ FamilyModel::FamilyModel(const FittedCurve& curve, std::vector<Observation> obse
       factor_[i * n + j] =
           Covariance(log2_bytes_[i], log2_channels_[i], log2_bytes_[j], log2_channels_[j]);
     }
-    factor_[i * n + i] += kFinest * kFinest + observations_[i].noise * observations_[i].noise;
+    factor_[i * n + i] += kOwn * kOwn + observations_[i].noise * observations_[i].noise;
     weights_[i] =
         observations_[i].log_seconds -
         curve_.curve.LogSeconds(observations_[i].log_bytes, std::log(observations_[i].channels));
@@ -77,29 +77,34 @@ FamilyModel::FamilyModel(const FittedCurve& curve, std::vector<Observation> obse
   SolveUpper(factor_, n, weights_.data());
 }
 
-Estimate FamilyModel::At(double log_bytes, int channels) const {
-  const double log_channels = std::log(channels);
+std::vector<Estimate> FamilyModel::At(double log_bytes, const std::vector<int>& channels) const {
   const size_t n = observations_.size();
+  const size_t m = channels.size();
   const double size = Log2(log_bytes);
-  const double lanes = Log2(log_channels);
-  std::vector<double> covariance(n);
+  std::vector<double> lanes(m);
+  for (size_t j = 0; j < m; ++j) lanes[j] = std::log2(channels[j]);
+  // A row for every observation, a column for every member: all columns are solved at once.
+  std::vector<double> covariance(n * m);
+  std::vector<Estimate> estimates(m);
+  for (size_t j = 0; j < m; ++j) {
+    estimates[j].log_seconds = curve_.curve.LogSeconds(log_bytes, std::log(channels[j]));
+  }
   for (size_t i = 0; i < n; ++i) {
-    covariance[i] = Covariance(size, lanes, log2_bytes_[i], log2_channels_[i]);
-    // What is a member's own and nobody else's shows in its own measurement only.
-    if (observations_[i].channels == channels && log2_bytes_[i] == size) {
-      covariance[i] += kFinest * kFinest;
+    for (size_t j = 0; j < m; ++j) {
+      const double near = Covariance(size, lanes[j], log2_bytes_[i], log2_channels_[i]);
+      covariance[i * m + j] = near;
+      estimates[j].log_seconds += near * weights_[i];
     }
   }
-  Estimate estimate;
-  estimate.log_seconds = curve_.curve.LogSeconds(log_bytes, log_channels);
-  for (size_t i = 0; i < n; ++i) estimate.log_seconds += covariance[i] * weights_[i];
-  SolveLower(factor_, n, covariance.data());
-  double variance = kByLane * kByLane + kBySize * kBySize + kFinest * kFinest;
-  for (size_t i = 0; i < n; ++i) variance -= covariance[i] * covariance[i];
-  double doubt = std::sqrt(std::max(variance, 1e-6));
-  if (empty()) doubt = std::hypot(doubt, curve_.Doubt(log_bytes, log_channels));
-  estimate.doubt = scale_ * doubt;
-  return estimate;
+  SolveLowerMany(factor_, n, covariance.data(), m);
+  for (size_t j = 0; j < m; ++j) {
+    double variance = kByLane * kByLane + kBySize * kBySize + kOwn * kOwn;
+    for (size_t i = 0; i < n; ++i) variance -= covariance[i * m + j] * covariance[i * m + j];
+    double doubt = std::sqrt(std::max(variance, 1e-6));
+    if (empty()) doubt = std::hypot(doubt, curve_.Doubt(log_bytes, std::log(channels[j])));
+    estimates[j].doubt = scale_ * doubt;
+  }
+  return estimates;
 }
 
 FamilyModel::Check FamilyModel::LeaveMembersOut() const {
@@ -108,13 +113,17 @@ FamilyModel::Check FamilyModel::LeaveMembersOut() const {
   std::map<int, std::vector<size_t>> members;
   for (size_t i = 0; i < n; ++i) members[observations_[i].channels].push_back(i);
   if (members.size() < 2) return check;
-  // Columns of the inverse; what a block is predicted to be without itself follows from it.
+  // The inverse: what a block is predicted to be without itself follows from it.
+  std::vector<double> lower(n * n, 0);
+  for (size_t i = 0; i < n; ++i) lower[i * n + i] = 1;
+  SolveLowerMany(factor_, n, lower.data(), n);
   std::vector<double> inverse(n * n, 0);
-  for (size_t i = 0; i < n; ++i) {
-    double* const column = &inverse[i * n];
-    column[i] = 1;
-    SolveLower(factor_, n, column);
-    SolveUpper(factor_, n, column);
+  for (size_t k = 0; k < n; ++k) {
+    const double* const row = &lower[k * n];
+    for (size_t i = 0; i <= k; ++i) {
+      double* const into = &inverse[i * n];
+      for (size_t j = 0; j <= k; ++j) into[j] += row[i] * row[j];
+    }
   }
   for (const auto& [channels, block] : members) {
     const size_t m = block.size();

@@ -29,9 +29,11 @@ class FamilyModel {
   };
   FamilyModel(const FittedCurve& curve, std::vector<Observation> observations);
 
-  // Of a member at a size, whether it was measured or not: a noisy measurement is drawn towards
-  // what its neighbours say.
-  Estimate At(double log_bytes, int channels) const;
+  // What neighbours say about members at one size: of each of these numbers of channels.
+  std::vector<Estimate> At(double log_bytes, const std::vector<int>& channels) const;
+  Estimate At(double log_bytes, int channels) const {
+    return At(log_bytes, std::vector<int>{channels})[0];
+  }
   bool empty() const { return observations_.empty(); }
 
   // What all members are predicted to be from all others of the family, against what they are: the

@@ -98,7 +98,7 @@ TEST_F(ModelFileTest, SplitCheckTellsAGoodModelFromABadOne) {
   EXPECT_NEAR(static_cast<double>(good.value().tested_cells), 0.2 * 1188, 60);
   FitOptions stump = QuickFit();
   stump.objective = Objective::kBusBandwidth;
-  stump.trees.trees = 1;
+  stump.original.trees = 1;
   const Result<SplitCheck> bad = CheckSplit(RealGrid(), 0.2, stump);
   ASSERT_TRUE(bad.ok());
   EXPECT_LT(bad.value().r2, 0.5);

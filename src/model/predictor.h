@@ -83,9 +83,10 @@ struct SceneTable {
 struct FitOptions {
   Objective objective = Objective::kTime;
   TreeOptions trees;
+  TreeOptions original{200, 6, 0.1, 1, 1, 1};  // of kBusBandwidth, as the original has them
   // Trees are grown so often, each time without another part of the configurations: where they
   // disagree, nobody knows.
-  int members = 5;
+  int members = 4;
   uint32_t seed = 1;
   // Families to be predicted at every place although they were not measured there.
   std::vector<Family> families;

@@ -19,11 +19,11 @@ struct Lesson {
 };
 
 struct TreeOptions {
-  int trees = 200;
+  int trees = 100;
   int depth = 6;
   double rate = 0.1;
   double share = 1;  // of the rows that every tree sees
-  double least = 1;  // weight that a leaf has to have
+  double least = 4;  // weight that a leaf has to have
   uint32_t seed = 1;
 };
 

@@ -56,8 +56,8 @@ inline constexpr size_t kMostConditions = 64;
 // The row as a policy file has it, ten columns.
 std::string RuleText(Library library, const Rule& rule);
 
-// The whole policy as a file: header with checksum, column names, rows. A remark, where there is one
-// for a row, stands on a line of its own before it, which every reader of such files skips.
+// The whole policy as a file: header with checksum, column names, rows. A remark, where there is
+// one for a row, stands on a line of its own before it, which every reader of such files skips.
 std::string PolicyText(const Policy& policy, const std::vector<std::string>& remarks = {});
 
 // A number for "the same rules for the same library": the checksum of the header, and what ranks
