@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cli/command.h"
 #include "cli/data.h"
 #include "model/choose.h"
 #include "model/grid.h"

@@ -233,7 +233,8 @@ TEST(FamilyModel, ManyObservationsAreThinnedOut) {
   }
   EXPECT_LT(worst, 0.06);
   const FamilyModel::Check check = model.LeaveMembersOut();
-  EXPECT_EQ(check.count, 128u);
+  EXPECT_EQ(check.count, 192u);
+  EXPECT_TRUE(model.thinned());
   EXPECT_TRUE(std::isfinite(check.squares));
 }
 

@@ -301,7 +301,7 @@ class Fitter {
   // The channel counts at which neighbours are asked; between them times are smooth.
   static std::vector<int> Posts(int lowest, int highest, int top) {
     std::set<int> posts = {1, top};
-    for (int channels = 1; channels < top; channels += std::max(1, channels / 2)) {
+    for (int channels = 1; channels < top; channels += std::max(1, channels / 3)) {
       posts.insert(channels);
     }
     if (lowest > 0) posts.insert({lowest, highest});
@@ -327,6 +327,48 @@ class Fitter {
     return all;
   }
 
+  // What was measured at this very size corrects what neighbours at all sizes say: by its
+  // deviation, on a line from one measured member to the next, and less and less beyond the last.
+  static void Correct(const Context& context, const Family& family,
+                      std::vector<Estimate>* neighbours) {
+    struct Deviation {
+      double log_channels = 0;
+      double off = 0;
+    };
+    std::vector<Deviation> deviations;
+    for (const Cell& cell : context.cells) {
+      if (!(FamilyOf(cell.config) == family) || cell.config.IsDefault()) continue;
+      const size_t place = family.channels ? static_cast<size_t>(cell.config.channels) - 1 : 0;
+      const Estimate& near = (*neighbours)[place];
+      const double believed =
+          near.doubt * near.doubt / (near.doubt * near.doubt + cell.noise * cell.noise);
+      deviations.push_back({std::log(static_cast<double>(place + 1)),
+                            believed * (cell.log_seconds - near.log_seconds)});
+    }
+    if (deviations.empty()) return;
+    for (size_t i = 0; i < neighbours->size(); ++i) {
+      const double at = std::log(static_cast<double>(i + 1));
+      const Deviation* below = nullptr;
+      const Deviation* above = nullptr;
+      for (const Deviation& one : deviations) {
+        if (one.log_channels <= at) below = &one;
+        if (one.log_channels >= at && above == nullptr) above = &one;
+      }
+      double off = 0;
+      if (below == nullptr || above == nullptr) {
+        const Deviation& last = below == nullptr ? *above : *below;
+        off = last.off * std::exp(-std::fabs(at - last.log_channels) / std::numbers::ln2);
+      } else if (below == above) {
+        off = below->off;
+      } else {
+        const double weight =
+            (at - below->log_channels) / (above->log_channels - below->log_channels);
+        off = (1 - weight) * below->off + weight * above->off;
+      }
+      (*neighbours)[i].log_seconds += off;
+    }
+  }
+
   // Two estimates of one time, by how well each is known.
   static SceneTable::Value Weigh(const Estimate& a, const Estimate& b, bool measured) {
     const double first = 1 / (a.doubt * a.doubt);
@@ -342,8 +384,11 @@ class Fitter {
     family->values.resize(table.sizes.size() * width);
     for (size_t k = 0; k < table.sizes.size(); ++k) {
       const Context& context = scene.contexts[k];
-      const std::vector<Estimate> neighbours =
+      std::vector<Estimate> neighbours =
           AskNeighbours(model, LogBytes(table.sizes[k]), posts, width);
+      const std::vector<Estimate> alone = neighbours;
+      // Where some measurements are not among the neighbours, they are heard here.
+      if (model.thinned()) Correct(context, family->family, &neighbours);
       const double strange = made_.tree_error_ * (model.empty() ? kStranger : 1);
       // Where neighbours know five times better, what trees say would not count.
       const bool ask = std::any_of(neighbours.begin(), neighbours.end(), [&](const Estimate& one) {
@@ -357,7 +402,7 @@ class Fitter {
         const Config member = Member(family->family, static_cast<int>(i) + 1);
         if (const Cell* cell = context.Find(member); cell != nullptr) {
           // A noisy measurement is drawn towards what its neighbours say.
-          value = Weigh({cell->log_seconds, cell->noise}, neighbours[i], true);
+          value = Weigh({cell->log_seconds, cell->noise}, alone[i], true);
           continue;
         }
         if (!ask) {

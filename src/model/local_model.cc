@@ -19,7 +19,7 @@ constexpr double kChannelsReach = 2.25;
 constexpr double kOwn = 0.03;
 // Beyond this many measurements of one family an even selection of them is enough, and the rest
 // would only cost time, which grows with the third power.
-constexpr size_t kMostObservations = 128;
+constexpr size_t kMostObservations = 192;
 
 // Curves are only roughly right, however many points there are.
 constexpr double kCurveNoise = 0.12;
@@ -53,6 +53,7 @@ FamilyModel::FamilyModel(const FittedCurve& curve, std::vector<Observation> obse
       some.push_back(observations_[static_cast<size_t>(static_cast<double>(i) * step)]);
     }
     observations_ = std::move(some);
+    thinned_ = true;
   }
   const size_t n = observations_.size();
   for (const Observation& one : observations_) {

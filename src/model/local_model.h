@@ -35,6 +35,8 @@ class FamilyModel {
     return At(log_bytes, std::vector<int>{channels})[0];
   }
   bool empty() const { return observations_.empty(); }
+  // There were so many observations that not all of them are used.
+  bool thinned() const { return thinned_; }
 
   // What all members are predicted to be from all others of the family, against what they are: the
   // deviations in units of the doubt, and in logarithms. Members are channel counts.
@@ -55,6 +57,7 @@ class FamilyModel {
   std::vector<double> factor_;  // Cholesky, of their covariance
   std::vector<double> weights_;
   double scale_ = 1;
+  bool thinned_ = false;
 };
 
 // The families of one place. Those in `extra` that were not measured there have what the others
