@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -335,7 +336,7 @@ void Tally::Add(const Tally& other) {
 
 void Record(const Place& place, const Context& context, const Config& chosen, Tally* tally) {
   double best = INFINITY;
-  double worst = -INFINITY;
+  double worst = -std::numeric_limits<double>::infinity();
   for (const Cell& cell : context.cells) {
     best = std::min(best, cell.log_seconds);
     worst = std::max(worst, cell.log_seconds);

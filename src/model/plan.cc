@@ -261,7 +261,7 @@ void PlanPlace(const Place& place, const std::vector<Stop>& stops, Plan* plan) {
       PlannedRow row = MakeRow(place, stops, stretch);
       row.rule.min_bytes = start;
       row.rule.max_bytes = end;
-      plan->rows.push_back(std::move(row));
+      plan->rows.push_back(row);
     }
     start = next;
   }
