@@ -19,6 +19,9 @@ constexpr int kMostTransferChecks = 4;
 // A family that was never run at a place surprises more than one that was.
 constexpr double kStranger = 2;
 constexpr double kSurer = 5;
+constexpr double kLeastDoubt = 1e-8;  // squared
+// Trees that were never wrong have not been asked enough.
+constexpr double kLeastTreeError = 0.05;
 // Configurations this much slower than the best of their size are nobody's choice: how they bend
 // does not matter.
 constexpr double kCompetitive = 0.3;
@@ -168,7 +171,9 @@ class Fitter {
       }
       made_.forests_.push_back(std::move(forest).value());
     }
-    made_.tree_error_ = count == 0 ? 0.5 : std::sqrt(squares / static_cast<double>(count));
+    made_.tree_error_ =
+        count == 0 ? 0.5
+                   : std::max(kLeastTreeError, std::sqrt(squares / static_cast<double>(count)));
     return {};
   }
 
@@ -371,8 +376,9 @@ class Fitter {
 
   // Two estimates of one time, by how well each is known.
   static SceneTable::Value Weigh(const Estimate& a, const Estimate& b, bool measured) {
-    const double first = 1 / (a.doubt * a.doubt);
-    const double second = 1 / (b.doubt * b.doubt);
+    const auto precision = [](double doubt) { return 1 / std::max(kLeastDoubt, doubt * doubt); };
+    const double first = precision(a.doubt);
+    const double second = precision(b.doubt);
     return {static_cast<float>((first * a.log_seconds + second * b.log_seconds) / (first + second)),
             static_cast<float>(std::sqrt(1 / (first + second))), measured};
   }

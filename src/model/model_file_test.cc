@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "model/choose.h"
 #include "model/split_check.h"
 #include "model/testing.h"
@@ -88,6 +90,28 @@ TEST_F(ModelFileTest, SaysWhatIsWrong) {
   EXPECT_TRUE(Has(message(bytes.substr(0, bytes.size() - 1)), "changed or cut short"));
   const Result<Model> missing = ModelFile::Load("/nonexistent/x.model");
   EXPECT_FALSE(missing.ok());
+}
+
+// Files of winners only: one configuration a size, now and then the default.
+TEST_F(ModelFileTest, OneConfigurationASizeIsEnoughToAsk) {
+  Recipe recipe;
+  recipe.sizes = Doublings(4096, 8);
+  recipe.configs = {kBest};
+  recipe.seconds = [](const Place&, uint64_t bytes, const Config&) {
+    return 1e-5 + static_cast<double>(bytes) * 1e-11;
+  };
+  Model model;
+  model.predictor = Learn(MeasureGrid(recipe));
+  const Result<Model> read = ModelFile::Read(ModelFile::Write(model));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  const Choice choice = FindOptimalConfig(read.value().predictor, {kHere, 100000, false, {}}, {});
+  ASSERT_TRUE(choice.best.has_value());
+  EXPECT_EQ(choice.best->config, kBest);
+  EXPECT_FALSE(choice.gain.has_value());
+  const Result<SplitCheck> check = CheckSplit(MeasureGrid(recipe), 0.2, QuickFit());
+  ASSERT_TRUE(check.ok());
+  EXPECT_TRUE(std::isfinite(check.value().r2));
+  EXPECT_TRUE(std::isfinite(check.value().mae));
 }
 
 TEST_F(ModelFileTest, SplitCheckTellsAGoodModelFromABadOne) {
