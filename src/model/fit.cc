@@ -225,7 +225,7 @@ class Fitter {
         }
       }
       for (const Family& family : options_.families) families[family];
-      table.top = std::max(most, std::min(64, std::max(1, ChannelLimit(grid_.library))));
+      table.top = std::max(most, std::clamp(ChannelLimit(grid_.library), 1, 128));
       for (auto& [family, one] : families) {
         one.family = family;
         table.families.push_back(std::move(one));

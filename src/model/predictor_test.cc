@@ -128,7 +128,7 @@ TEST_F(PredictorTest, CandidatesStayWithinTheMeasuredChannels) {
   const Family tree{kTree, kLl, 0, true};
   using Ranges = std::map<Family, std::pair<int, int>>;
   EXPECT_EQ(ranges(false, {}), (Ranges{{ring, {2, 32}}, {tree, {4, 24}}}));
-  EXPECT_EQ(ranges(true, {}), (Ranges{{ring, {1, 64}}, {tree, {1, 64}}}));
+  EXPECT_EQ(ranges(true, {}), (Ranges{{ring, {1, 127}}, {tree, {1, 127}}}));
   EXPECT_EQ(ranges(false, {tree}), (Ranges{{tree, {4, 24}}}));
   // What was measured is said to be, and nothing else is.
   size_t measured = 0;
@@ -167,7 +167,7 @@ TEST_F(PredictorTest, FamiliesThatWereNotMeasuredAreOnlyThereWhenAskedFor) {
                          });
   };
   EXPECT_EQ(of_stranger({kHere, 65536, false, {}}), 0);
-  EXPECT_EQ(of_stranger({kHere, 65536, false, {stranger}}), 64);
+  EXPECT_EQ(of_stranger({kHere, 65536, false, {stranger}}), 127);
 }
 
 TEST_F(PredictorTest, TheSameGridGivesTheSameAnswers) {
