@@ -23,9 +23,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Six digits: more are noise, and not the same on every machine.
-double Short(double value) { return std::strtod(Format("%.6g", value).c_str(), nullptr); }
-
 struct EvaluateAsked {
   ModelData data;
   std::string leave_out = "sizes";

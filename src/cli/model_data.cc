@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -141,5 +142,7 @@ Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options) 
   }
   return {};
 }
+
+double Short(double value) { return std::strtod(Format("%.6g", value).c_str(), nullptr); }
 
 }  // namespace diapason::cli

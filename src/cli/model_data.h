@@ -29,4 +29,7 @@ struct ChoiceFlags {
 void AddChoiceFlags(CLI::App* command, ChoiceFlags* flags, const model::ChoiceOptions& defaults);
 Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options);
 
+// A figure for JSON, with six digits: more are noise, and not the same on every machine.
+double Short(double value);
+
 }  // namespace diapason::cli

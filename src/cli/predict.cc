@@ -9,7 +9,6 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/model_data.h"
-#include "domain/bandwidth.h"
 #include "domain/decision.h"
 #include "model/model_file.h"
 #include "report/table.h"
@@ -18,9 +17,6 @@ namespace diapason::cli {
 namespace {
 
 using nlohmann::ordered_json;
-
-// Six digits: more are noise, and not the same on every machine.
-double Short(double value) { return std::strtod(Format("%.6g", value).c_str(), nullptr); }
 
 struct Predict {
   std::string model;
@@ -43,9 +39,7 @@ struct Answer {
 };
 
 double BusGigabytes(const Answer& answer, const model::Estimate& estimate) {
-  const model::Place& place = answer.outlook.place;
-  return static_cast<double>(answer.bytes) * BusFactor(place.collective, place.ranks) /
-         std::exp(estimate.log_seconds) / 1e9;
+  return model::BusGigabytes(answer.outlook.place, answer.bytes, estimate.log_seconds);
 }
 
 // What will run: the chosen one, or the library's own choice.

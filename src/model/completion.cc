@@ -10,14 +10,7 @@
 namespace diapason::model {
 namespace {
 
-// Configurations this much slower than the best of their size are nobody's choice: how they bend
-// does not matter.
-constexpr double kCompetitive = 0.3;
 constexpr double kLeastDoubt = 1e-8;  // squared
-
-double LogBytes(uint64_t bytes) {
-  return std::log(static_cast<double>(std::max<uint64_t>(1, bytes)));
-}
 
 // The channel counts at which neighbours are asked; between them times are smooth.
 std::vector<int> Posts(const ChannelRange& range) {

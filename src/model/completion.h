@@ -10,6 +10,10 @@ namespace diapason::model {
 
 // The steps between measurements and a table without gaps; fit.cc puts them together.
 
+// Configurations this much slower (log) than the best of their size are nobody's choice: how far
+// off their times are does not matter.
+inline constexpr double kCompetitive = 0.3;
+
 // What times of one context are compared with: the library's own choice, or what is usual there.
 double Reference(const Context& context);
 

@@ -16,10 +16,6 @@ namespace {
 // A difference that counts.
 constexpr double kNoticed = 0.01;
 
-double LogBytes(uint64_t bytes) {
-  return std::log(static_cast<double>(std::max<uint64_t>(1, bytes)));
-}
-
 std::string Where(const Place& place, uint64_t bytes, double value) {
   return Format("%s at %s (%.3f)", PlaceText(place).c_str(), FormatBytes(bytes).c_str(), value);
 }

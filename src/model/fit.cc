@@ -5,7 +5,6 @@
 #include <map>
 
 #include "base/random.h"
-#include "domain/bandwidth.h"
 #include "model/completion.h"
 #include "model/predictor.h"
 
@@ -19,13 +18,6 @@ constexpr double kStranger = 2;
 constexpr double kSurer = 5;
 // Trees that were never wrong have not been asked enough.
 constexpr double kLeastTreeError = 0.05;
-// Configurations this much slower than the best of their size are nobody's choice: how they bend
-// does not matter.
-constexpr double kCompetitive = 0.3;
-
-double LogBytes(uint64_t bytes) {
-  return std::log(static_cast<double>(std::max<uint64_t>(1, bytes)));
-}
 
 struct Row {
   size_t scene = 0;
@@ -95,9 +87,8 @@ class Fitter {
             row.weight = static_cast<float>(kFinest * kFinest /
                                             (kFinest * kFinest + cell.noise * cell.noise));
           } else {
-            row.target = static_cast<float>(static_cast<double>(context.bytes) *
-                                            BusFactor(scene.place.collective, scene.place.ranks) /
-                                            std::exp(cell.log_seconds) / 1e9);
+            row.target =
+                static_cast<float>(BusGigabytes(scene.place, context.bytes, cell.log_seconds));
           }
           sum += static_cast<double>(row.target) * static_cast<double>(row.weight);
           weight += static_cast<double>(row.weight);

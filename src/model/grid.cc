@@ -10,6 +10,7 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "dataset/summary.h"
+#include "domain/bandwidth.h"
 
 namespace diapason::model {
 namespace {
@@ -229,6 +230,15 @@ std::string PlaceText(const Place& place) {
   return Format("%s, %s on %s", std::string(CollectiveName(place.collective)).c_str(),
                 Count(static_cast<size_t>(place.ranks), "rank").c_str(),
                 Count(static_cast<size_t>(place.nodes), "node").c_str());
+}
+
+double LogBytes(uint64_t bytes) {
+  return std::log(static_cast<double>(std::max<uint64_t>(1, bytes)));
+}
+
+double BusGigabytes(const Place& place, uint64_t bytes, double log_seconds) {
+  return static_cast<double>(bytes) * BusFactor(place.collective, place.ranks) /
+         std::exp(log_seconds) / 1e9;
 }
 
 bool ConfigLess(const Config& a, const Config& b) { return Key(a) < Key(b); }

@@ -23,6 +23,11 @@ struct Place {
 // "allreduce, 16 ranks on 2 nodes"
 std::string PlaceText(const Place& place);
 
+// Sizes as everything here counts them: no bytes are as many as one.
+double LogBytes(uint64_t bytes);
+// Bus bandwidth as nccl-tests prints it, in GB/s.
+double BusGigabytes(const Place& place, uint64_t bytes, double log_seconds);
+
 // What was measured of one configuration at one size.
 struct Cell {
   Config config;

@@ -233,7 +233,7 @@ std::vector<Entry> Entries(const Grid& grid, const std::vector<std::vector<Famil
     double fastest = INFINITY;
     double pace = INFINITY;
     for (const Context& context : grid.scenes[s].contexts) {
-      const double log_bytes = std::log(static_cast<double>(std::max<uint64_t>(1, context.bytes)));
+      const double log_bytes = LogBytes(context.bytes);
       for (const Cell& cell : context.cells) {
         fastest = std::min(fastest, cell.log_seconds);
         pace = std::min(pace, cell.log_seconds - log_bytes);

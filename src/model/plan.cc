@@ -11,10 +11,6 @@
 namespace diapason::model {
 namespace {
 
-double LogBytes(uint64_t bytes) {
-  return std::log(static_cast<double>(std::max<uint64_t>(1, bytes)));
-}
-
 // One size of one place: what may be run there without giving anything up.
 struct Stop {
   uint64_t bytes = 0;
@@ -71,6 +67,7 @@ Stop MakeStop(Outlook outlook, const Context* context, const PlanOptions& option
   if (!stop.choice.leave_default && outlook.standard.has_value()) {
     const Candidate& best = *stop.choice.best;
     // Each on its own: is it supported, and hardly slower than the best?
+    Outlook alone = outlook;
     for (const Candidate& one : outlook.candidates) {
       if (one.basis > best.basis) continue;
       // What noise alone keeps apart is not apart.
@@ -80,8 +77,7 @@ Stop MakeStop(Outlook outlook, const Context* context, const PlanOptions& option
           std::log1p(options.choice.tolerance) + (one.basis == Basis::kMeasured ? noise : 0)) {
         continue;
       }
-      Outlook alone = outlook;
-      alone.candidates = {one};
+      alone.candidates.assign(1, one);
       if (!Choose(alone, options.choice).leave_default) stop.fine.push_back(one);
     }
     if (FindIn(stop.fine, best.config) == nullptr) stop.fine.push_back(best);

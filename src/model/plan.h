@@ -25,9 +25,9 @@ struct PlanOptions {
 // One row, and what speaks for it.
 struct PlannedRow {
   policy::Rule rule;
-  // Over the sizes that were measured within the row: the least, the geometric mean and the most.
+  // Over the sizes that were measured within the row.
   Choice::Gain least;
-  double gain = 1;
+  double gain = 1;                 // geometric mean
   Basis basis = Basis::kMeasured;  // the weakest among them
   size_t sizes = 0;
   size_t samples = 0;  // of the configuration; 0 where it was not measured

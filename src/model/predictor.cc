@@ -13,10 +13,6 @@
 namespace diapason::model {
 namespace {
 
-double LogBytes(uint64_t bytes) {
-  return std::log(static_cast<double>(std::max<uint64_t>(1, bytes)));
-}
-
 // Where a size lies among those that were measured.
 struct Position {
   size_t below = 0;  // indices of sizes; the same where it is one of them, or outside

@@ -5,7 +5,6 @@
 
 #include "base/random.h"
 #include "base/stats.h"
-#include "domain/bandwidth.h"
 
 namespace diapason::model {
 namespace {
@@ -15,11 +14,6 @@ struct Hidden {
   uint64_t bytes = 0;
   Cell cell;
 };
-
-double Gigabytes(const Place& place, uint64_t bytes, double log_seconds) {
-  return static_cast<double>(bytes) * BusFactor(place.collective, place.ranks) /
-         std::exp(log_seconds) / 1e9;
-}
 
 }  // namespace
 
@@ -63,8 +57,8 @@ Result<SplitCheck> CheckSplit(const Grid& grid, double share, const FitOptions& 
         predictor.value().Look({one.place, one.bytes, true, {FamilyOf(one.cell.config)}});
     for (const Candidate& candidate : outlook.candidates) {
       if (!(candidate.config == one.cell.config)) continue;
-      truth.push_back(Gigabytes(one.place, one.bytes, one.cell.log_seconds));
-      errors.push_back(Gigabytes(one.place, one.bytes, candidate.estimate.log_seconds) -
+      truth.push_back(BusGigabytes(one.place, one.bytes, one.cell.log_seconds));
+      errors.push_back(BusGigabytes(one.place, one.bytes, candidate.estimate.log_seconds) -
                        truth.back());
     }
   }

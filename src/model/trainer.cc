@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <numeric>
-
 #include "base/own_files.h"
 #include "base/version.h"
 
