@@ -9,10 +9,12 @@ namespace {
 
 constexpr std::array<SettingInfo, kSettingCount> kTable{{
     {Setting::kMode, "DIAPASON_MODE", "", SettingType::kChoice, "static", 0, 0,
-     "off|observe|static",
-     "static applies the policy; observe journals what the policy would choose and changes "
-     "nothing; "
-     "off steps aside entirely."},
+     "off|observe|static|learn",
+     "static applies the policy; learn tries configurations while the job runs and keeps what "
+     "makes "
+     "it faster; observe journals what the policy would choose and changes nothing; off steps "
+     "aside "
+     "entirely."},
     {Setting::kPolicy, "DIAPASON_POLICY", "NCCL_TUNER_CONFIG_FILE", SettingType::kText, "", 0, 0,
      "", "The policy file. Without one the library decides as it always did."},
     {Setting::kPolicyInline, "DIAPASON_POLICY_INLINE", "", SettingType::kText, "", 0, 0, "",
@@ -48,6 +50,52 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      "API v1, which does not say which communicator asks: without it, rows that name nodes or "
      "ranks "
      "are skipped there."},
+    {Setting::kNumerics, "DIAPASON_NUMERICS", "", SettingType::kChoice, "free", 0, 0, "free|pinned",
+     "pinned: nothing is changed that could change the last bits of a sum (allreduce, reduce, "
+     "reducescatter), except by policy rows marked `# numerics: safe`; the journal says what would "
+     "have been chosen."},
+    {Setting::kStore, "DIAPASON_STORE", "", SettingType::kText, "", 0, 0, "",
+     "Where the ranks of a job agree: shm (ranks that share /dev/shm), file:/folder (on a shared "
+     "file system), or redis://[user][:password@]host[:port][/database]. Learning needs one; empty "
+     "means shm there. With a store every rank uses the policy of the one that was first."},
+    {Setting::kJob, "DIAPASON_JOB", "", SettingType::kText, "", 0, 0, "",
+     "The job's name in the store, the same on every rank and different for every job. Empty: what "
+     "Slurm, torchrun or Open MPI say."},
+    {Setting::kJoinLimit, "DIAPASON_JOIN_LIMIT", "", SettingType::kInteger, "10", 1, 3600, "",
+     "Seconds a new communicator waits in the store for all its ranks; then all of them leave the "
+     "choices to the library."},
+    {Setting::kReward, "DIAPASON_REWARD", "", SettingType::kChoice, "auto", 0, 0,
+     "auto|step|report|file|pattern|gpu",
+     "What learning goes by: step (diapason_step), report (diapason_report), file (the reward "
+     "file), pattern (iterations found in the order of calls), gpu (the GPU time of each call). "
+     "auto takes the first of these that is there."},
+    {Setting::kRewardFile, "DIAPASON_REWARD_FILE", "NCCL_TUNER_REWARD_FILE", SettingType::kText, "",
+     0, 0, "",
+     "The file to which the program appends lines `collType,nBytes,nNodes,nRanks,latency_ms`, read "
+     "by rank 0. Empty: /tmp/nccl_tuner_rewards_<commId>.log."},
+    {Setting::kStrategy, "DIAPASON_STRATEGY", "", SettingType::kChoice, "elimination", 0, 0,
+     "elimination|epsilon|thompson",
+     "How configurations are tried: elimination compares blocks of calls with blocks of the "
+     "default and drops what is slower; epsilon tries at random with probability DIAPASON_EPSILON; "
+     "thompson draws from what is known."},
+    {Setting::kEpsilon, "DIAPASON_EPSILON", "NCCL_TUNER_EPS", SettingType::kShare, "0.1", 0, 0, "",
+     "The share of blocks in which the strategy epsilon tries something at random."},
+    {Setting::kMargin, "DIAPASON_MARGIN", "", SettingType::kShare, "0.02", 0, 0, "",
+     "A change must be faster than the default by at least this share."},
+    {Setting::kExploreBudget, "DIAPASON_EXPLORE_BUDGET", "", SettingType::kShare, "0.03", 0, 0, "",
+     "The share of time that may be lost to trying, counted over at least 1000 calls."},
+    {Setting::kArms, "DIAPASON_ARMS", "", SettingType::kChoice, "auto", 0, 0,
+     "auto|policy|seed|offered",
+     "What learning tries beside the default: policy (every row that matches, not only the first), "
+     "seed (tree/simple, tree/ll128, ring/simple), offered (every pair the library offers, then "
+     "fewer channels of the best). auto: policy where it has rows, else offered."},
+    {Setting::kLearned, "DIAPASON_LEARNED", "", SettingType::kText, "", 0, 0, "",
+     "The policy file that rank 0 writes what was learned to, merged with what it holds. Where "
+     "neither DIAPASON_POLICY nor DIAPASON_POLICY_INLINE is set the job also starts from it."},
+    {Setting::kLearnMemory, "DIAPASON_LEARN_MEMORY", "", SettingType::kBytes, "1GiB", 0,
+     int64_t{1} << 50, "",
+     "GPU memory that must be free before an algorithm is tried that the communicator has not used "
+     "yet: its first use allocates buffers."},
     {Setting::kJournal, "DIAPASON_JOURNAL", "", SettingType::kText, "", 0, 0, "",
      "Write every decision to this file, one JSON object a line. %h becomes the host, %p the "
      "process id. A process that finds the file in use adds its process id to the name."},
@@ -59,6 +107,9 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      int64_t{1} << 50, "", "The size at which the journal file stops growing."},
     {Setting::kJournalTables, "DIAPASON_JOURNAL_TABLES", "", SettingType::kFlag, "0", 0, 0, "",
      "Add the library's cost table to every journal record."},
+    {Setting::kJournalTimes, "DIAPASON_JOURNAL_TIMES", "", SettingType::kFlag, "0", 0, 0, "",
+     "Add the GPU time of every call to the journal (library 2.27 and later, with the profiler "
+     "half). It costs a little; without it only calls that learning measures have one."},
     {Setting::kBackend, "DIAPASON_BACKEND", "", SettingType::kChoice, "auto", 0, 0,
      "auto|nccl|rccl|gloo|mpi|sim",
      "What groups of comm.h run on, where the program itself does not say. auto takes the first of "
@@ -112,6 +163,12 @@ Result<int64_t> ParseNumber(const SettingInfo& info, const std::string& text) {
       }
       return Invalid("is not one of its values" + Suggestion(text, choices));
     }
+    case SettingType::kShare: {
+      if (text == "1" || text == "1.0" || text == "100%") return int64_t{1000000000};
+      const Result<double> share = ParseShare(text, info.name);
+      if (!share.ok()) return Invalid("is not a share such as 0.05 or 5%");
+      return static_cast<int64_t>(share.value() * 1e9 + 0.5);
+    }
     case SettingType::kInteger:
     case SettingType::kBytes: {
       int64_t number = 0;
@@ -148,6 +205,8 @@ std::string SettingBounds(const SettingInfo& info) {
     case SettingType::kBytes:
       return FormatBytes(static_cast<uint64_t>(info.minimum)) + " to " +
              FormatBytes(static_cast<uint64_t>(info.maximum));
+    case SettingType::kShare:
+      return "a share: 0.05 or 5%";
     case SettingType::kText:
       break;
   }

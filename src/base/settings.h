@@ -25,10 +25,24 @@ enum class Setting {
   kLl128Works,
   kAllGatherChannels,
   kSingleShape,
+  kNumerics,
+  kStore,
+  kJob,
+  kJoinLimit,
+  kReward,
+  kRewardFile,
+  kStrategy,
+  kEpsilon,
+  kMargin,
+  kExploreBudget,
+  kArms,
+  kLearned,
+  kLearnMemory,
   kJournal,
   kJournalRecords,
   kJournalLimit,
   kJournalTables,
+  kJournalTimes,
   kBackend,
   kTimeout,
   kSlowCall,
@@ -39,7 +53,7 @@ enum class Setting {
 };
 inline constexpr size_t kSettingCount = static_cast<size_t>(Setting::kLibDir) + 1;
 
-enum class SettingType { kFlag, kInteger, kBytes, kChoice, kText };
+enum class SettingType { kFlag, kInteger, kBytes, kShare, kChoice, kText };
 
 struct SettingInfo {
   Setting id;
@@ -66,6 +80,8 @@ class Settings {
   const std::string& Text(Setting setting) const { return At(setting).text; }
   bool Flag(Setting setting) const { return At(setting).number != 0; }
   int64_t Number(Setting setting) const { return At(setting).number; }
+  // From 0 to 1, for kShare.
+  double Share(Setting setting) const { return static_cast<double>(At(setting).number) / 1e9; }
   bool IsSet(Setting setting) const { return At(setting).source != "default"; }
   // "default", or the name of the variable the value came from.
   const std::string& Source(Setting setting) const { return At(setting).source; }

@@ -14,7 +14,7 @@ struct ReasonWords {
   std::string_view sentence;
 };
 
-constexpr std::array<ReasonWords, 10> kReasons{{
+constexpr std::array<ReasonWords, 15> kReasons{{
     {Reason::kNoRow, "no-row", "no row matches"},
     {Reason::kRow, "row", "a row of the policy"},
     {Reason::kPinned, "pinned", "pinned by the program"},
@@ -28,6 +28,12 @@ constexpr std::array<ReasonWords, 10> kReasons{{
     {Reason::kNoPolicy, "no-policy", "no policy is in use"},
     {Reason::kLibraryRule, "library-rule",
      "the library's own rule, which it drops while a tuner is loaded"},
+    {Reason::kTrying, "trying", "all ranks try it for some calls"},
+    {Reason::kLearned, "learned", "the best one known in this job"},
+    {Reason::kWarmUp, "warm-up", "a first use, which does not count"},
+    {Reason::kHeld, "held", "nothing was agreed in time: the best one known so far"},
+    {Reason::kNumerics, "numerics",
+     "it could change the last bits of sums, and DIAPASON_NUMERICS=pinned forbids that"},
 }};
 
 }  // namespace

@@ -39,6 +39,11 @@ enum class Reason : uint8_t {
   kTreeTooSmall = 7,    // RCCL's tree does not work below 64 bytes
   kNoPolicy = 8,        // no policy is set, or it was refused
   kLibraryRule = 9,     // a rule the library itself follows only while no tuner is loaded
+  kTrying = 10,         // all ranks try this configuration for some calls
+  kLearned = 11,        // the best one known so far in this job
+  kWarmUp = 12,         // a first use, which connects and does not count
+  kHeld = 13,           // nothing was agreed in time: the best one known so far
+  kNumerics = 14,       // it could change the last bits of sums, and DIAPASON_NUMERICS=pinned
 };
 
 std::string_view ReasonName(Reason reason);      // "no-row": for journals

@@ -74,10 +74,13 @@ TEST(VocabularyTest, PairsThatNoMachineRuns) {
 }
 
 TEST(DecisionTest, ReasonsRoundTripAndConfigsReadWell) {
-  for (int r = 0; r <= static_cast<int>(Reason::kLibraryRule); ++r) {
+  for (int r = 0; r <= static_cast<int>(Reason::kNumerics); ++r) {
     const auto reason = static_cast<Reason>(r);
     EXPECT_EQ(ParseReason(ReasonName(reason)).value(), reason);
+    EXPECT_FALSE(ReasonSentence(reason).empty());
   }
+  EXPECT_EQ(ReasonName(Reason::kWarmUp), "warm-up");
+  EXPECT_FALSE(ParseReason("").ok());
   EXPECT_EQ(ConfigText(Library::kNccl, Collective::kAllReduce, {}), "library default");
   EXPECT_EQ(ConfigText(Library::kNccl, Collective::kAllReduce, {kTree, kSimple, 4}),
             "tree/simple, 4 channels");
