@@ -67,7 +67,9 @@ void CheckShadows(const Policy& policy, std::vector<Diagnostic>* warnings) {
       const auto found = taken.find(condition);
       if (found == taken.end() || !found->second.Covers(rule.min_bytes, rule.max_bytes)) continue;
       warnings->push_back(
-          Warning(rule, "this row never matches: earlier rows take all of its calls"));
+          Warning(rule,
+                  "this row never matches: earlier rows take all of its calls (a job that "
+                  "learns may try it)"));
       break;
     }
     taken[{rule.collective, rule.nodes, rule.ranks, rule.pipe_ops, rule.reg_buff}].Take(

@@ -198,8 +198,10 @@ TEST(CheckTest, WarningsComeInTheOrderOfTheFileAndOnlyWithoutErrors) {
   for (const Diagnostic& diagnostic : outcome.diagnostics) lines.push_back(diagnostic.line);
   EXPECT_EQ(lines, (Lines{1, 2, 3}));
   EXPECT_EQ(outcome.warnings, 3u);
-  EXPECT_EQ(DiagnosticText("x.conf", outcome.diagnostics[1]),
-            "x.conf:2: warning: this row never matches: earlier rows take all of its calls");
+  EXPECT_EQ(
+      DiagnosticText("x.conf", outcome.diagnostics[1]),
+      "x.conf:2: warning: this row never matches: earlier rows take all of its calls (a job that "
+      "learns may try it)");
   EXPECT_EQ(Parse(text + "nonsense\n").warnings, 0u);
 }
 

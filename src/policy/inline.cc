@@ -30,6 +30,9 @@ bool TakeText(std::string_view* bytes, std::string* text) {
   return true;
 }
 
+// Added to a row's collective: it is marked as safe for numerics.
+constexpr uint64_t kSafeBit = 16;
+
 // Rows follow each other in size and line: differences are short where the values are long.
 uint64_t ZigZag(uint64_t difference) { return (difference << 1) ^ (0 - (difference >> 63)); }
 uint64_t UnZigZag(uint64_t value) { return (value >> 1) ^ (0 - (value & 1)); }
@@ -37,7 +40,7 @@ uint64_t UnZigZag(uint64_t value) { return (value >> 1) ^ (0 - (value & 1)); }
 void AppendRule(std::string* out, const Rule& rule, const Rule& previous) {
   AppendVarint(out,
                ZigZag(static_cast<uint64_t>(rule.line) - static_cast<uint64_t>(previous.line)));
-  AppendVarint(out, static_cast<uint64_t>(rule.collective));
+  AppendVarint(out, static_cast<uint64_t>(rule.collective) | (rule.safe ? kSafeBit : 0));
   AppendVarint(out, ZigZag(rule.min_bytes - previous.max_bytes));
   AppendVarint(out, rule.max_bytes - rule.min_bytes);
   for (const int64_t value :
@@ -62,6 +65,8 @@ bool TakeRule(std::string_view* bytes, const Rule& previous, Rule* rule) {
     if (!TakeVarint(bytes, &value) || value > uint64_t{INT32_MAX} + 1) return false;
   }
   line = static_cast<uint64_t>(previous.line) + UnZigZag(line);
+  rule->safe = (collective & kSafeBit) != 0;
+  collective &= ~kSafeBit;
   if (line > static_cast<uint64_t>(INT32_MAX) || collective >= kCollectiveCount) return false;
   rule->line = static_cast<int>(line);
   rule->collective = static_cast<Collective>(collective);

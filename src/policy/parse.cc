@@ -110,7 +110,7 @@ class Parser {
       return Error(0, "the line holds a zero byte: this is no text file");
     }
     const std::string_view row = line.substr(0, line.find('#'));
-    if (Trim(row).empty()) return;
+    if (Trim(row).empty()) return ReadMark(Trim(line));
     SplitFields(row, &fields_);
     const std::vector<Field>& fields = fields_;
     // Many files begin with the names of the columns, not commented out.
@@ -129,6 +129,18 @@ class Parser {
     ReadFields(fields);
   }
 
+  // Comments that say something about the row after them.
+  void ReadMark(std::string_view comment) {
+    if (comment.empty()) {
+      safe_ = false;
+      remark_.clear();
+    } else if (comment == kSafeMark) {
+      safe_ = true;
+    } else if (comment.starts_with(kLearnedMark)) {
+      remark_ = std::string(Trim(comment.substr(kLearnedMark.size())));
+    }
+  }
+
   void CheckColumnNames(const std::vector<Field>& fields) {
     for (size_t i = 0; i < fields.size(); ++i) {
       if (i < kColumns && FoldName(fields[i].text) == FoldName(kColumnNames[i])) continue;
@@ -143,6 +155,8 @@ class Parser {
     const Library library = outcome_.policy.library;
     Rule rule;
     rule.line = line_number_;
+    rule.safe = std::exchange(safe_, false);
+    rule.remark = std::exchange(remark_, std::string());
 
     const Result<Collective> collective = ParseCollective(library, fields[0].text);
     if (collective.ok()) {
@@ -263,6 +277,8 @@ class Parser {
   HeaderReader header_;
   std::vector<Field> fields_;  // of the line at hand; kept to save allocations
   int line_number_ = 0;
+  bool safe_ = false;  // marks on the lines before the row at hand
+  std::string remark_;
   bool too_many_said_ = false;
 };
 

@@ -13,6 +13,7 @@ std::string Rows(const Policy& policy) {
   std::string text;
   for (const Rule& rule : policy.rules) {
     text += RuleText(policy.library, rule);
+    if (rule.safe) text += " safe";
     text += '\n';
   }
   return text;
@@ -78,9 +79,11 @@ std::string PolicyText(const Policy& policy, const std::vector<std::string>& rem
   text +=
       "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,"
       "numPipeOps,regBuff\n";
-  if (remarks.empty()) return text + Rows(policy);
   for (size_t i = 0; i < policy.rules.size(); ++i) {
+    const Rule& rule = policy.rules[i];
     if (i < remarks.size() && !remarks[i].empty()) text += "# " + remarks[i] + "\n";
+    if (!rule.remark.empty()) text += std::string(kLearnedMark) + " " + rule.remark + "\n";
+    if (rule.safe) text += std::string(kSafeMark) + "\n";
     text += RuleText(policy.library, policy.rules[i]) + "\n";
   }
   return text;

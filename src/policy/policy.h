@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "domain/decision.h"
@@ -23,6 +24,11 @@ struct Rule {
   int pipe_ops = kAny;
   int reg_buff = kAny;
   int line = 0;  // in the file, from 1
+  // Marked by a line "# numerics: safe" before it: whoever wrote it knows that the last bits of
+  // sums may change.
+  bool safe = false;
+  // What a line "# learned: ..." before it says; kept when the policy is written again.
+  std::string remark;
 
   bool MatchesShape(const Shape& shape) const {
     return (nodes == kAny || nodes == shape.nodes) && (ranks == kAny || ranks == shape.ranks);
@@ -45,6 +51,10 @@ struct Policy {
   Header header;
   std::vector<Rule> rules;
 };
+
+// What lines before a row say about it; other comments are skipped.
+inline constexpr std::string_view kSafeMark = "# numerics: safe";
+inline constexpr std::string_view kLearnedMark = "# learned:";
 
 // Limits of what is accepted. A file beyond them is refused, not cut.
 inline constexpr size_t kMostBytes = 16u << 20;

@@ -32,6 +32,10 @@ Source FindSource(const Settings& settings) {
   if (settings.IsSet(Setting::kPolicy)) {
     return {Source::Kind::kFile, settings.Text(Setting::kPolicy), ""};
   }
+  // What an earlier job has learned; the first one finds no such file.
+  if (settings.IsSet(Setting::kLearned) && FileExists(settings.Text(Setting::kLearned))) {
+    return {Source::Kind::kFile, settings.Text(Setting::kLearned), ""};
+  }
   return {};
 }
 

@@ -11,7 +11,8 @@ namespace diapason::policy {
 // Where the settings say the policy is. The first of these that is set wins:
 // 1. DIAPASON_POLICY_INLINE;
 // 2. with DIAPASON_OVERLAP on, DIAPASON_POLICY_OVERLAP, or else <stem>.overlap.conf beside 3;
-// 3. DIAPASON_POLICY, also known as NCCL_TUNER_CONFIG_FILE.
+// 3. DIAPASON_POLICY, also known as NCCL_TUNER_CONFIG_FILE;
+// 4. DIAPASON_LEARNED, once there is such a file.
 struct Source {
   enum class Kind { kNone, kInline, kFile };
   Kind kind = Kind::kNone;
