@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "learn/learner.h"
+
+namespace diapason::learn {
+
+// A context to learn in: what every arm truly takes, and how times vary around that.
+struct Ground {
+  struct Arm {
+    Config config;
+    double estimate = 0;  // the library's own, as a multiple of the default's
+    double ratio = 1;     // the true mean time as a multiple of the default's
+    // A call takes one of these times the true mean.
+    std::vector<float> factors;
+  };
+  std::string name;
+  std::vector<Arm> arms;  // the library's default first
+
+  double BestRatio() const;
+};
+
+struct DataSet {
+  std::string name;
+  std::string what;  // where the numbers come from, for the reader
+  std::vector<Ground> grounds;
+};
+
+inline constexpr size_t kMostArms = 12;  // the default among them
+
+// Simulated clusters; log-normal noise of 5 %, one call in a hundred takes 2 to 5 times as long.
+// allreduce, allgather and reducescatter on five clusters, 1 KiB to 16 MiB: what the constants of
+// the strategy were chosen with, as they were with the recorded tables and the laboratory's.
+Result<DataSet> SimulatedGrounds();
+// Other clusters, broadcast and reduce among the collectives, and sizes in between: what they were
+// not chosen with.
+Result<DataSet> HeldOutGrounds();
+// A table of measurements with repeats: a call takes the median of its arm times what some sample
+// of the context (of any arm) was off its own arm's median. `own`: it takes one of its own arm's
+// samples, and their mean is the truth. One hiccup among the few samples of an arm then makes the
+// arm slow for good, which nobody who looks at lower quartiles can see.
+Result<DataSet> RecordedGrounds(const std::string& path, const std::string& name, bool own);
+// Default and best as a table of the laboratory has them, beside wrong choices of 2 to 7 times.
+Result<DataSet> TableGrounds(const std::string& path);
+
+}  // namespace diapason::learn

@@ -1,0 +1,158 @@
+#include "learn_runs.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/random.h"
+#include "learn/rewards.h"
+
+namespace diapason::learn {
+namespace {
+
+constexpr int kRanks = 4;
+constexpr double kRankSigma = 0.02;
+
+// The times of calls: all ranks share what happened to the call, and add a little of their own.
+class Machine {
+ public:
+  Machine(const Ground& ground, uint64_t seed) : ground_(ground), random_(seed, 5) {}
+
+  std::array<double, kRanks> Call(size_t arm) {
+    const std::vector<float>& factors = ground_.arms[arm].factors;
+    const uint64_t bits = random_.Bits(count_++);
+    const double shared = ground_.arms[arm].ratio * factors[(bits >> 40) % factors.size()];
+    std::array<double, kRanks> times{};
+    for (int rank = 0; rank < kRanks; ++rank) {
+      // Uniform, of that standard deviation.
+      const double uniform = static_cast<double>((bits >> (10 * rank)) & 1023) / 1023 - 0.5;
+      times[static_cast<size_t>(rank)] = 1e-4 * shared * (1 + kRankSigma * 3.46 * uniform);
+    }
+    return times;
+  }
+
+ private:
+  const Ground& ground_;
+  const CounterRandom random_;
+  uint64_t count_ = 0;
+};
+
+// Adds up what an arm's calls cost.
+class Account {
+ public:
+  explicit Account(const Ground& ground) : ground_(ground), best_(ground.BestRatio()) {}
+  void Call(size_t arm, size_t incumbent) {
+    const double ratio = ground_.arms[arm].ratio;
+    outcome_.regret += ratio - best_;
+    const double otherwise = std::min(1.0, ground_.arms[incumbent].ratio);
+    if (arm != incumbent) outcome_.lost += std::max(0.0, ratio - otherwise);
+    ++calls_;
+  }
+  void Choose(size_t arm) {
+    if (calls_ <= kEarly) outcome_.chosen_200 = ground_.arms[arm].ratio;
+    outcome_.chosen = ground_.arms[arm].ratio;
+  }
+  uint64_t calls() const { return calls_; }
+  const Outcome& outcome() const { return outcome_; }
+
+ private:
+  const Ground& ground_;
+  double best_;
+  uint64_t calls_ = 0;
+  Outcome outcome_;
+};
+
+size_t ArmOf(const Ground& ground, const Config& config) {
+  for (size_t i = 0; i < ground.arms.size(); ++i) {
+    if (ground.arms[i].config == config) return i;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Outcome RunLearner(const Ground& ground, const Options& options, uint64_t opening) {
+  std::vector<Candidate> candidates;
+  for (size_t i = 1; i < ground.arms.size(); ++i) {
+    candidates.push_back({ground.arms[i].config, ground.arms[i].estimate});
+  }
+  const std::unique_ptr<Learner> learner = MakeLearner(options, {}, candidates);
+  Machine machine(ground, options.seed);
+  Account account(ground);
+  std::vector<SampleBook> books(kRanks);
+  std::map<uint32_t, Schedule> schedules;
+  Schedule first;
+  first.segments.push_back({{}, opening, true});
+  schedules[0] = schedules[1] = first;
+  for (uint32_t epoch = 0; account.calls() < kCalls; ++epoch) {
+    if (epoch >= 4) {
+      std::vector<std::vector<SegmentResult>> told;
+      for (SampleBook& book : books) {
+        told.push_back(BlockResults(book.Samples(epoch - 2).value()));
+        book.Close(epoch - 2);
+      }
+      learner->Learn(epoch - 2, SlowestOf(told));
+    }
+    if (epoch >= 1) schedules[epoch + 1] = learner->Next(epoch + 1);
+    const Schedule& schedule = schedules[epoch];
+    uint64_t index = account.calls();
+    for (SampleBook& book : books) book.Open(epoch, index, schedule);
+    account.Choose(ArmOf(ground, learner->best()));
+    const size_t incumbent = ArmOf(ground, schedule.incumbent);
+    for (const Segment& segment : schedule.segments) {
+      const size_t arm = ArmOf(ground, segment.config);
+      for (uint64_t i = 0; i < segment.calls && account.calls() < kCalls; ++i, ++index) {
+        const auto times = machine.Call(arm);
+        for (size_t rank = 0; rank < kRanks; ++rank) {
+          books[rank].Credit(index, index + 1, times[rank]);
+        }
+        account.Call(arm, incumbent);
+      }
+    }
+  }
+  account.Choose(ArmOf(ground, learner->best()));
+  return account.outcome();
+}
+
+Outcome RunGreedy(const Ground& ground, double epsilon, uint64_t seed) {
+  struct Arm {
+    double sum = 0;
+    double count = 0;
+  };
+  std::vector<Arm> arms(ground.arms.size());
+  Machine machine(ground, seed);
+  Account account(ground);
+  const CounterRandom random(seed, 6);
+  uint64_t draws = 0;
+  while (account.calls() < kCalls) {
+    size_t best = 0;
+    for (size_t i = 0; i < arms.size(); ++i) {
+      if (arms[i].count > 0 && (arms[best].count == 0 ||
+                                arms[i].sum / arms[i].count < arms[best].sum / arms[best].count)) {
+        best = i;
+      }
+    }
+    size_t arm = best;
+    const size_t untried = account.calls();
+    if (untried < arms.size()) {
+      arm = untried;
+    } else if (random.Uniform(draws++) < epsilon) {
+      arm = random.Bits(draws++) % arms.size();
+    }
+    account.Choose(best);
+    const auto times = machine.Call(arm);
+    account.Call(arm, best);
+    arms[arm].sum += *std::max_element(times.begin(), times.end());
+    arms[arm].count += 1;
+  }
+  return account.outcome();
+}
+
+Outcome RunFixed(const Ground& ground, size_t arm) {
+  Account account(ground);
+  account.Choose(arm);
+  while (account.calls() < kCalls) account.Call(arm, arm);
+  return account.outcome();
+}
+
+}  // namespace diapason::learn

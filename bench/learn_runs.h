@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+
+#include "learn_grounds.h"
+
+namespace diapason::learn {
+
+// What came of one context in one run of kCalls calls, by true mean times, in calls of the default.
+struct Outcome {
+  double regret = 0;      // against the best arm from the first call on
+  double lost = 0;        // to trying: against what would have run otherwise
+  double chosen_200 = 1;  // ratio of the arm chosen after kEarly calls
+  double chosen = 1;      // and after all
+};
+
+inline constexpr uint64_t kCalls = 1000;
+inline constexpr uint64_t kEarly = 200;
+
+// A learner as the plugin runs it: four ranks with noise of their own, lower quartiles, the slowest
+// rank. Entering an epoch, rank 0 knows what ran until the epoch before the last, and proposes the
+// next. Epochs 0 and 1 are `opening` calls of the default each.
+Outcome RunLearner(const Ground& ground, const Options& options, uint64_t opening);
+
+// Epsilon-greedy call by call: untried arms first, then with probability epsilon any arm, else the
+// lowest running mean. It is told the time of every call at once.
+Outcome RunGreedy(const Ground& ground, double epsilon, uint64_t seed);
+
+// One arm all the time.
+Outcome RunFixed(const Ground& ground, size_t arm);
+
+}  // namespace diapason::learn

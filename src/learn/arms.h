@@ -1,0 +1,141 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "learn/evidence.h"
+#include "learn/learner.h"
+
+namespace diapason::learn {
+
+// What every strategy needs: the arms, what is known of them, what was scheduled and is not known
+// yet, and what trying has cost. Strategies say what to run next (Plan) and what to make of what
+// has become known (Judge).
+//
+// Arm 0 is the library's default. Costs are counted in calls of the default: a block of n calls
+// with an arm that takes r times as long as the default has lost n (r - b), where b is the best
+// ratio known when it was scheduled (1 at most).
+class ArmLearner : public Learner {
+ public:
+  ArmLearner(const Options& options, const Config& incumbent, std::vector<Candidate> candidates);
+
+  Schedule Next(uint32_t epoch) final;
+  void Lost(uint32_t epoch) final;
+  void Learn(uint32_t epoch, const std::vector<SegmentResult>& results) final;
+  void Add(const Candidate& candidate) override;
+
+  Config best() const final { return arms_[best_].config; }
+  std::vector<ArmSummary> Summary() const final;
+  double lost_share() const final;
+
+ protected:
+  struct Arm {
+    Config config;
+    double estimate = 0;
+    bool dropped = false;
+    bool from_policy = false;    // it ran from the beginning
+    int outstanding = 0;         // epochs under way in which it is tried
+    std::deque<double> seconds;  // of its newest blocks
+    uint64_t samples = 0;
+  };
+  struct Block {
+    size_t arm = 0;
+    uint64_t units = 1;
+    bool counts = true;
+  };
+  // An arm's block and what it said.
+  struct Observation {
+    size_t arm = 0;
+    size_t reference = 0;  // what ran beside it
+    double log_ratio = 0;  // to that
+    double weight = 0;
+  };
+
+  // The blocks of the next epoch; at least one. An arm is compared with the blocks of `reference`
+  // beside it.
+  virtual std::vector<Block> Plan() = 0;
+  // Results have become known; they are in the arms' evidence already.
+  virtual void Judge(const std::vector<Observation>& seen, bool probe) = 0;
+
+  // Of the logarithm of an arm's time over another's, the default's unless said.
+  double Mean(size_t arm, size_t other = 0) const { return comparisons_.Mean(arm, other); }
+  double Error(size_t arm, size_t other = 0) const { return comparisons_.Error(arm, other); }
+  size_t Blocks(size_t arm) const { return comparisons_.Blocks(arm); }
+  double Weight(size_t arm) const { return comparisons_.Weight(arm); }
+  bool Known(size_t arm) const { return arm == 0 || comparisons_.Blocks(arm) > 0; }
+  void Forget();
+  // Its time as a multiple of the default's: as known, else what a sibling (the same pair with
+  // other channels) took, else the library's estimate, else 2.
+  double Predicted(size_t arm) const;
+  // The part of it that needs no block of the arm itself; 0: nothing is known.
+  double Expected(size_t arm) const;
+  // What the nearest sibling took; 0: none is known. Sets *steps to how often channels were doubled
+  // or halved between the two, 1 at least.
+  double Sibling(size_t arm, double* steps = nullptr) const;
+  bool Siblings(size_t one, size_t other) const;
+  // Whether a sibling is about to become known that says more about the arm than anybody now.
+  bool Premature(size_t arm) const;
+  // The same, on the safe side.
+  double Feared(size_t arm) const;
+  // Of what runs anyway; 1 at most.
+  double BestRatio() const;
+  bool Affordable(const std::vector<Block>& blocks, double share = 1) const;
+  // Epochs that try something and of which nothing is known yet.
+  size_t Outstanding() const;
+  void SetReference(size_t arm) { reference_ = arm; }
+  void MarkProbe() { probe_ = true; }
+  void SetBest(size_t arm) { best_ = arm; }
+  // A block that counts; before it a first use, where nothing in use or in these blocks has the
+  // arm's algorithm: that is what the library connects and allocates for.
+  void AddTry(size_t arm, uint64_t units, std::vector<Block>* blocks) const;
+  uint32_t epoch() const { return epoch_; }
+  const Options& options() const { return options_; }
+
+  std::vector<Arm> arms_;
+  size_t best_ = 0;
+  Noise noise_;
+
+ private:
+  struct Issued {
+    std::vector<Block> blocks;
+    size_t reference = 0;
+    bool probe = false;
+    bool explores = false;
+    size_t best = 0;  // when it was scheduled
+    double best_ratio = 1;
+    double predicted = 0;  // the loss, in calls of the default
+    double feared = 0;
+    double time = 0;              // all of it, in calls of the default
+    std::vector<int> first_uses;  // algorithms
+  };
+  double Loss(const std::vector<Block>& blocks, bool feared) const;
+  double AllTime() const;
+  // What a ratio of one call's times is in the time of what is measured.
+  double Diluted(double ratio) const;
+  void Release(const Issued& issued);
+  std::vector<Observation> Compare(const Issued& issued, const std::vector<SegmentResult>& results);
+  void Surprise(const std::vector<Observation>& seen);
+  size_t Find(const Config& config) const;
+
+  Options options_;
+  Comparisons comparisons_;
+  uint32_t epoch_ = 0;
+  size_t reference_ = 0;
+  bool probe_ = false;
+  std::map<uint32_t, Issued> issued_;
+  std::set<int> touched_;  // algorithms
+  double lost_ = 0;
+  double time_ = 0;
+  double surprise_ = 1;  // how much worse than predicted arms have turned out
+};
+
+std::unique_ptr<Learner> MakeElimination(const Options& options, const Config& incumbent,
+                                         std::vector<Candidate> candidates);
+std::unique_ptr<Learner> MakeEpsilon(const Options& options, const Config& incumbent,
+                                     std::vector<Candidate> candidates);
+std::unique_ptr<Learner> MakeThompson(const Options& options, const Config& incumbent,
+                                      std::vector<Candidate> candidates);
+
+}  // namespace diapason::learn

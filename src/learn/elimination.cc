@@ -1,0 +1,364 @@
+#include <algorithm>
+#include <cmath>
+
+#include "learn/arms.h"
+
+namespace diapason::learn {
+namespace {
+
+// Successive elimination.
+//
+// Arms are tried in short blocks between blocks of what runs anyway (the default; the best arm once
+// there is one), the most promising first: by the library's estimate, or by what the same pair took
+// with other channels. An arm that is expected to be slow gets a single call at first. One that is
+// expected to take kFar times as long (kFarSibling, where the same pair did with other channels) is
+// tried last, alone, and only when a quarter of the budget that is left pays for it; in most
+// contexts that is never. An arm leaves when it is slower than the best by more than the noise: a
+// hopeless one does after its first block. Who has run for long without being better is a tie, and
+// the default stays.
+//
+// The best of many noisy arms looks better than it is. So an arm takes over only when it is faster
+// than the default at a confidence that is divided by the number of arms, and from then on the
+// default is the contender: it runs beside the best arm until there is no doubt at all.
+//
+// Once nothing is left to try, the best arm runs for longer and longer; in between a short probe
+// compares it with the default and with who came next. Two probes in a row that are off in the same
+// direction mean that the machine has changed: all is tried anew, at most once in
+// kProbesPerReopening probes.
+class Elimination : public ArmLearner {
+ public:
+  using ArmLearner::ArmLearner;
+  bool settled() const override { return settled_; }
+
+ protected:
+  std::vector<Block> Plan() override;
+  void Judge(const std::vector<Observation>& seen, bool probe) override;
+
+ private:
+  std::vector<size_t> Pick() const;
+  bool Worth(size_t arm) const;
+  bool Ahead(size_t arm, bool often) const;
+  bool Sustained() const;
+  bool Awaited(size_t arm) const;
+  std::vector<Block> Between(const std::vector<size_t>& picks, uint64_t units) const;
+  uint64_t Units(const std::vector<size_t>& picks) const;
+  std::vector<Block> Wait();
+  std::vector<Block> Rest();
+  void Promote();
+  void Eliminate();
+  void Settle();
+  std::vector<size_t> Probed() const;
+  void Expect();
+  size_t RunnerUp() const;
+  void JudgeProbe(const std::vector<Observation>& seen);
+  void Reopen();
+  bool Iterations() const { return options().unit > 1; }
+
+  bool settled_ = false;
+  int waits_ = 0;
+  // Settled: what runs is compared now and then, ever more rarely.
+  uint64_t rest_ = 0;
+  bool probe_next_ = false;
+  double expected_ = 0;  // of the arm that is probed
+  double expected_error_ = 0;
+  size_t expected_arm_ = 0;
+  int strange_ = 0;  // probes in a row that did not fit, counted with the sign of the difference
+  uint64_t probes_ = 0;
+  uint64_t reopened_ = 0;  // the value of probes_ then
+  std::vector<bool> retried_;
+};
+
+constexpr size_t kMostOutstanding = 2;
+constexpr size_t kArmsPerEpoch = 5;
+// Arms that run one after the other before what they are compared with runs again.
+constexpr size_t kBetween = 2;
+constexpr uint64_t kFirstUnits = 2;
+constexpr uint64_t kRaceUnits = 3;
+constexpr uint64_t kProbeUnits = 2;
+constexpr uint64_t kRaceIterations = 3;
+constexpr double kFar = 4;          // predicted to take so many times as long: tried last
+constexpr double kFarSibling = 2;   // the same, where the same pair did with other channels
+constexpr double kPromising = 1.2;  // expected to take so many times as long at most: tried again
+constexpr double kSlower = 2;       // errors by which an arm is slower than the best: dropped
+constexpr double kHopeless = 1.5;   // as slow as nobody expected: perhaps a hiccup
+constexpr double kRetried =
+    1.7;                        // what the library expects of an arm that is given a second chance
+constexpr double kEnough = 56;  // of evidence; who is not better by now is a tie
+constexpr double kOptimism = 2;
+constexpr double kSurely = 3.5;  // errors by which the best arm must be faster to be left alone
+constexpr double kSustain = 3;   // and to stay at all
+constexpr size_t kOften = 1;
+constexpr double kFirst = -1e9;  // the rank of what comes before all others
+constexpr uint64_t kWait = 2;
+constexpr uint64_t kFirstRest = 64;
+constexpr uint64_t kLongRest = 1024;
+constexpr uint64_t kLongestRest = uint64_t{1} << 16;
+constexpr uint64_t kProbesPerReopening = 10;
+constexpr double kDrift = 0.05;
+
+// Whether it could still be worth changing to.
+bool Elimination::Worth(size_t arm) const {
+  if (Weight(arm) >= kEnough) return false;
+  const double optimistic = Mean(arm, best_) - kOptimism * Error(arm, best_);
+  return optimistic < std::log(1 - options().margin) / (best_ == 0 ? 1 : 2);
+}
+
+// Faster than the default, however many arms were looked at to find it. `often`: and however many
+// times; the doubt that is allowed is then shared out to the looks, 1/2 to the first, 1/6 to the
+// second, 1/12 to the third.
+bool Elimination::Ahead(size_t arm, bool often) const {
+  if (!Known(arm) || Mean(arm) > std::log(1 - options().margin)) return false;
+  size_t shares = 0;
+  for (size_t i = 1; i < arms_.size(); ++i) shares += Known(i) ? 1 : 0;
+  if (often) shares *= Blocks(arm) * (Blocks(arm) + 1);
+  const double doubt = (1 - options().confidence) / static_cast<double>(shares);
+  return Mean(arm) + StudentQuantile(1 - doubt, noise_.freedom()) * Error(arm) < 0;
+}
+
+// Whether what runs may stay: the more is known, the clearer it must be. A policy's arm has been
+// found before; it must not be slower.
+bool Elimination::Sustained() const {
+  if (best_ == 0 || !Known(best_)) return true;
+  if (arms_[best_].from_policy) return Mean(best_) < (settled_ ? 0 : kSlower * Error(best_));
+  const double errors = std::min(kSustain, std::sqrt(Weight(best_)) / 2);
+  return Mean(best_) + errors * Error(best_) < 0;
+}
+
+// Whether a new sibling of it is under way.
+bool Elimination::Awaited(size_t arm) const {
+  for (size_t i = 1; i < arms_.size(); ++i) {
+    if (Siblings(arm, i) && !Known(i) && arms_[i].outstanding > 0) return true;
+  }
+  return false;
+}
+
+std::vector<size_t> Elimination::Pick() const {
+  struct Wish {
+    double rank = 0;
+    size_t arm = 0;
+  };
+  std::vector<Wish> wishes;
+  std::vector<Wish> last;
+  // What runs has to be faster than the default without any doubt.
+  if (best_ != 0 && arms_[0].outstanding == 0 && Weight(best_) < kEnough &&
+      (!Known(best_) || Mean(best_) + kSurely * Error(best_) > 0)) {
+    wishes.push_back({Known(best_) ? -kOptimism * Error(best_) : kFirst, 0});
+  }
+  for (size_t i = 1; i < arms_.size(); ++i) {
+    const Arm& arm = arms_[i];
+    if (arm.outstanding > 0 || i == best_) continue;
+    if (arm.dropped) {
+      // One bad block may have been a hiccup.
+      const bool again = i >= retried_.size() || !retried_[i];
+      const double expected = Expected(i);
+      if (again && Blocks(i) == 1 && Mean(i) >= std::log(kHopeless) && expected > 0 &&
+          expected < kRetried) {
+        last.push_back({Mean(i), i});
+      }
+      continue;
+    }
+    if (Known(i)) {
+      if (Worth(i)) wishes.push_back({Mean(i) - kOptimism * Error(i, best_), i});
+      continue;
+    }
+    if (Premature(i) || Awaited(i)) continue;
+    const double predicted = Predicted(i);
+    const bool far = predicted > kFar || Sibling(i) > kFarSibling;
+    double steps = 1;
+    Sibling(i, &steps);
+    (far ? last : wishes).push_back({std::log(predicted) - 0.3 + 0.01 * steps, i});
+  }
+  const auto by_rank = [](const Wish& a, const Wish& b) { return a.rank < b.rank; };
+  std::stable_sort(wishes.begin(), wishes.end(), by_rank);
+  std::stable_sort(last.begin(), last.end(), by_rank);
+  std::vector<size_t> picks;
+  for (const Wish& wish : wishes) {
+    if (picks.size() == kArmsPerEpoch) break;
+    // Of one pair's channel counts, one new one at a time: each tells what the next will cost.
+    const bool crowded = std::any_of(picks.begin(), picks.end(), [&](size_t other) {
+      return Siblings(wish.arm, other) && !Known(other);
+    });
+    if (crowded && !Known(wish.arm)) continue;
+    picks.push_back(wish.arm);
+    if (!Affordable(Between(picks, Units(picks)))) picks.pop_back();
+  }
+  if (picks.empty() && Outstanding() == 0) {
+    for (const Wish& wish : last) {
+      if (Affordable(Between({wish.arm}, kFirstUnits), 0.25)) return {wish.arm};
+    }
+  }
+  return picks;
+}
+
+std::vector<ArmLearner::Block> Elimination::Between(const std::vector<size_t>& picks,
+                                                    uint64_t units) const {
+  std::vector<Block> blocks;
+  blocks.push_back({best_, units});
+  for (size_t i = 0; i < picks.size(); ++i) {
+    // Who is expected to be slow has to show otherwise in one call.
+    const bool slow = !Known(picks[i]) && Predicted(picks[i]) > kPromising;
+    AddTry(picks[i], slow ? 1 : units, &blocks);
+    if (i % kBetween == kBetween - 1 || i + 1 == picks.size()) blocks.push_back({best_, units});
+  }
+  return blocks;
+}
+
+// All blocks of an epoch are of one length: the lower quartile of few samples is not that of many.
+uint64_t Elimination::Units(const std::vector<size_t>& picks) const {
+  const bool first =
+      std::any_of(picks.begin(), picks.end(), [&](size_t arm) { return !Known(arm); });
+  return first ? kFirstUnits : (Iterations() ? kRaceIterations : kRaceUnits);
+}
+
+std::vector<ArmLearner::Block> Elimination::Wait() {
+  const uint64_t units = Iterations() ? 1 : kWait;
+  const int doublings = std::min(waits_++ / 2, 8);
+  return {{best_, units << doublings}};
+}
+
+std::vector<ArmLearner::Block> Elimination::Plan() {
+  retried_.resize(arms_.size(), false);
+  if (Outstanding() >= kMostOutstanding) return settled_ ? Rest() : Wait();
+  const std::vector<size_t> picks = Pick();
+  if (!picks.empty()) {
+    settled_ = false;
+    SetReference(best_);
+    for (const size_t arm : picks) retried_[arm] = retried_[arm] || arms_[arm].dropped;
+    return Between(picks, Units(picks));
+  }
+  if (!settled_ && Outstanding() > 0) return Wait();
+  if (!settled_) Settle();
+  if (probe_next_) {
+    probe_next_ = false;
+    // After a long rest a longer look costs next to nothing.
+    const uint64_t units = !Iterations() && rest_ >= kLongRest ? 2 * kProbeUnits : kProbeUnits;
+    std::vector<size_t> others = Probed();
+    while (!others.empty() && !Affordable(Between(others, units))) others.pop_back();
+    if (!others.empty()) {
+      SetReference(best_);
+      MarkProbe();
+      ++probes_;
+      return Between(others, units);
+    }
+  }
+  return Rest();
+}
+
+void Elimination::Settle() {
+  settled_ = true;
+  rest_ = 0;
+  probe_next_ = false;
+  strange_ = 0;
+  if (!Sustained()) SetBest(0);
+  Expect();
+}
+
+void Elimination::Expect() {
+  expected_arm_ = best_ == 0 ? RunnerUp() : best_;
+  expected_ = Mean(expected_arm_);
+  expected_error_ = Known(expected_arm_) ? Error(expected_arm_) : 0;
+}
+
+std::vector<ArmLearner::Block> Elimination::Rest() {
+  rest_ = rest_ == 0 ? kFirstRest : std::min(rest_ * 2, kLongestRest);
+  probe_next_ = true;
+  const uint64_t calls = strange_ != 0 ? kFirstRest : rest_;
+  return {{best_, std::max<uint64_t>(1, calls / options().unit)}};
+}
+
+// What runs is compared with the default, and with who comes next where that is near.
+std::vector<size_t> Elimination::Probed() const {
+  std::vector<size_t> others;
+  if (best_ != 0 && Known(best_)) others.push_back(0);
+  const size_t next = RunnerUp();
+  if (next != 0 && (best_ == 0 || Mean(next, best_) < 2 * Error(next, best_))) {
+    others.push_back(next);
+  }
+  return others;
+}
+
+size_t Elimination::RunnerUp() const {
+  size_t found = 0;
+  for (const bool dropped : {false, true}) {
+    for (size_t i = 1; i < arms_.size(); ++i) {
+      if (!Known(i) || i == best_ || arms_[i].dropped != dropped) continue;
+      if (found == 0 || Mean(i) < Mean(found)) found = i;
+    }
+    if (found != 0) break;
+  }
+  return found;
+}
+
+void Elimination::Judge(const std::vector<Observation>& seen, bool probe) {
+  waits_ = 0;
+  if (probe) {
+    JudgeProbe(seen);
+    return;
+  }
+  Promote();
+  Eliminate();
+}
+
+void Elimination::Promote() {
+  if (!Sustained()) SetBest(0);
+  for (size_t i = 1; i < arms_.size(); ++i) {
+    if (i == best_ || !Ahead(i, Blocks(i) > kOften)) continue;
+    if (best_ == 0 || !Known(best_)) {
+      SetBest(i);
+      continue;
+    }
+    if (Mean(i, best_) < -std::max(0.005, Error(i, best_))) SetBest(i);
+  }
+}
+
+void Elimination::Eliminate() {
+  for (size_t i = 1; i < arms_.size(); ++i) {
+    arms_[i].dropped = i != best_ && Known(i) && Mean(i, best_) > kSlower * Error(i, best_);
+  }
+}
+
+void Elimination::JudgeProbe(const std::vector<Observation>& seen) {
+  double sum = 0;
+  double weight = 0;
+  for (const Observation& observation : seen) {
+    // The default beside the best arm tells about the best arm.
+    const bool turned = observation.arm == 0 && observation.reference == expected_arm_;
+    if (!turned && (observation.arm != expected_arm_ || observation.reference != 0)) continue;
+    sum += (turned ? -observation.log_ratio : observation.log_ratio) * observation.weight;
+    weight += observation.weight;
+  }
+  if (weight == 0) return;
+  const double difference = sum / weight - expected_;
+  const double error =
+      std::sqrt(noise_.sigma() * noise_.sigma() / weight + expected_error_ * expected_error_);
+  if (std::abs(difference) <= std::max(kDrift, 3 * error)) {
+    strange_ = 0;
+    const size_t before = best_;
+    Promote();
+    if (best_ != before || best_ == 0) Expect();
+    return;
+  }
+  const int sign = difference > 0 ? 1 : -1;
+  strange_ = strange_ * sign > 0 ? strange_ + sign : sign;
+  if (std::abs(strange_) < 2) return;
+  if (best_ != 0 && sum / weight >= 0) SetBest(0);
+  if (reopened_ == 0 || probes_ - reopened_ >= kProbesPerReopening) Reopen();
+}
+
+// The machine has changed: what was known is a guess now.
+void Elimination::Reopen() {
+  reopened_ = probes_;
+  settled_ = false;
+  strange_ = 0;
+  for (Arm& arm : arms_) arm.dropped = false;
+  Forget();
+}
+
+}  // namespace
+
+std::unique_ptr<Learner> MakeElimination(const Options& options, const Config& incumbent,
+                                         std::vector<Candidate> candidates) {
+  return std::make_unique<Elimination>(options, incumbent, std::move(candidates));
+}
+
+}  // namespace diapason::learn
