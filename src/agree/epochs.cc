@@ -1,0 +1,124 @@
+#include "agree/epochs.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace diapason::agree {
+namespace {
+
+constexpr char kHold[] = "hold";
+constexpr uint32_t kMostDoublings = 7;
+// Of epochs that one question may be ahead of the last one.
+constexpr int kMostEntered = 1 << 16;
+// Beyond it numbers of calls could overflow; nobody gets there by calling.
+constexpr uint64_t kLastStart = uint64_t{1} << 62;
+
+std::string CellKey(const std::string& prefix, uint32_t epoch) {
+  return prefix + Format("e%u", epoch);
+}
+
+Schedule OnlyIncumbent(const Config& incumbent, uint64_t calls) {
+  Schedule schedule;
+  schedule.incumbent = incumbent;
+  schedule.segments.push_back({incumbent, calls, true});
+  return schedule;
+}
+
+Result<Schedule> ParseCell(const std::string& key, const std::string& value) {
+  Result<Schedule> schedule = ParseSchedule(value);
+  if (schedule.ok()) return schedule;
+  return schedule.status().WithContext("what stands in cell '" + key + "' was written by no rank");
+}
+
+}  // namespace
+
+EpochLog::EpochLog(Store* store, Options options) : store_(store), options_(std::move(options)) {
+  // Epochs without calls would have no end.
+  if (options_.opening_calls == 0) options_.opening_calls = 1;
+  options_.hold_calls = std::clamp<uint64_t>(options_.hold_calls, 1, kMostCalls >> kMostDoublings);
+  epochs_.push_back({0, 0, false, OnlyIncumbent(options_.incumbent, options_.opening_calls)});
+}
+
+Result<EpochLog::Epoch> EpochLog::EnterAfter(const Epoch& last) {
+  const Config& incumbent = last.schedule.incumbent;
+  Epoch epoch;
+  epoch.number = last.number + 1;
+  epoch.start = last.end();
+  if (epoch.number < 2) {
+    epoch.schedule = OnlyIncumbent(incumbent, options_.opening_calls);
+    return epoch;
+  }
+  const std::string key = CellKey(options_.prefix, epoch.number);
+  const Result<std::string> stands = store_->Propose(key, kHold);
+  if (!stands.ok()) return stands.status();
+  if (stands.value() == kHold) {
+    epoch.held = true;
+    epoch.holds = last.holds + 1;
+    epoch.schedule =
+        OnlyIncumbent(incumbent, options_.hold_calls << std::min(last.holds, kMostDoublings));
+    return epoch;
+  }
+  Result<Schedule> schedule = ParseCell(key, stands.value());
+  if (!schedule.ok()) return schedule.status();
+  epoch.schedule = std::move(schedule).value();
+  return epoch;
+}
+
+Result<EpochLog::Span> EpochLog::At(uint64_t index) {
+  for (int entered = 0; index >= epochs_.back().end(); ++entered) {
+    const Epoch& last = epochs_.back();
+    if (entered == kMostEntered || last.end() > kLastStart) {
+      return Internal(Format("call %llu is too far ahead of epoch %u, which ends at %llu",
+                             static_cast<unsigned long long>(index), last.number,
+                             static_cast<unsigned long long>(last.end())));
+    }
+    Result<Epoch> next = EnterAfter(last);
+    if (!next.ok()) return next.status();
+    epochs_.push_back(std::move(next).value());
+  }
+  if (index < epochs_.front().start) {
+    return Internal(Format("call %llu was asked for again after it was forgotten",
+                           static_cast<unsigned long long>(index)));
+  }
+  auto epoch = epochs_.rbegin();
+  while (index < epoch->start) ++epoch;
+  Span span;
+  span.epoch = epoch->number;
+  span.held = epoch->held;
+  span.first = epoch->start;
+  for (const Segment& segment : epoch->schedule.segments) {
+    span.end = span.first + segment.calls;
+    if (index < span.end) {
+      span.config = segment.config;
+      span.counts = segment.counts;
+      return span;
+    }
+    span.first = span.end;
+    ++span.segment;
+  }
+  return Internal("an epoch is shorter than its calls");
+}
+
+void EpochLog::Forget(uint64_t index) {
+  while (epochs_.size() > 1 && epochs_.front().end() <= index) epochs_.pop_front();
+}
+
+Result<Schedule> EpochLog::Propose(Store* store, const std::string& prefix, uint32_t epoch,
+                                   const Schedule& schedule, bool* held) {
+  *held = false;
+  const std::string text = ScheduleText(schedule);
+  // What others could not read must not stand.
+  if (epoch < 2) return Internal(Format("epoch %u has no cell", epoch));
+  if (const Result<Schedule> back = ParseSchedule(text); !back.ok()) return back.status();
+  const std::string key = CellKey(prefix, epoch);
+  const Result<std::string> stands = store->Propose(key, text);
+  if (!stands.ok()) return stands.status();
+  if (stands.value() == kHold) {
+    *held = true;
+    return Schedule();
+  }
+  return ParseCell(key, stands.value());
+}
+
+}  // namespace diapason::agree

@@ -1,0 +1,200 @@
+#include "agree/epochs.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/text.h"
+
+namespace diapason::agree {
+namespace {
+
+class MapStore : public Store {
+ public:
+  Result<std::string> Propose(std::string_view key, std::string_view value) override {
+    ++calls;
+    if (broken) return IoError("gone");
+    return cells.emplace(key, value).first->second;
+  }
+  Result<std::optional<std::string>> Read(std::string_view key) override {
+    ++calls;
+    if (broken) return IoError("gone");
+    const auto found = cells.find(std::string(key));
+    if (found == cells.end()) return std::optional<std::string>();
+    return std::optional<std::string>(found->second);
+  }
+  void Forget(std::string_view) override {}
+  double Fullness() override { return 0; }
+  std::string Describe() const override { return "map"; }
+  bool Mine() const override { return true; }
+
+  std::map<std::string, std::string> cells;
+  int calls = 0;
+  bool broken = false;
+};
+
+const Config kIncumbent{1, 2, 0, 0};
+const Config kOther{0, 1, 8, 0};
+
+EpochLog::Options Options() {
+  EpochLog::Options options;
+  options.prefix = "c1.0.allreduce.20.";
+  options.incumbent = kIncumbent;
+  options.opening_calls = 4;
+  options.hold_calls = 3;
+  return options;
+}
+
+Schedule TwoSegments() {
+  Schedule schedule;
+  schedule.incumbent = kOther;
+  schedule.segments = {{kOther, 2, false}, {kIncumbent, 5, true}};
+  return schedule;
+}
+
+TEST(EpochLog, OpensWithTheIncumbentAndWithoutCells) {
+  MapStore store;
+  EpochLog log(&store, Options());
+  for (uint64_t i = 0; i < 8; ++i) {
+    const auto span = log.At(i);
+    ASSERT_TRUE(span.ok());
+    EXPECT_EQ(span.value().config, kIncumbent);
+    EXPECT_EQ(span.value().epoch, i / 4);
+    EXPECT_EQ(span.value().first, i / 4 * 4);
+    EXPECT_EQ(span.value().end, i / 4 * 4 + 4);
+    EXPECT_FALSE(span.value().held);
+  }
+  EXPECT_EQ(store.calls, 0);
+}
+
+TEST(EpochLog, AnEmptyCellBecomesAHoldForEverybody) {
+  MapStore store;
+  EpochLog log(&store, Options());
+  const auto span = log.At(8);
+  ASSERT_TRUE(span.ok());
+  EXPECT_TRUE(span.value().held);
+  EXPECT_EQ(span.value().config, kIncumbent);
+  EXPECT_EQ(span.value().end, 11u);
+  EXPECT_EQ(store.cells.at("c1.0.allreduce.20.e2"), "hold");
+  // Rank 0 comes too late with its proposal.
+  bool held = false;
+  const auto late = EpochLog::Propose(&store, Options().prefix, 2, TwoSegments(), &held);
+  ASSERT_TRUE(late.ok());
+  EXPECT_TRUE(held);
+}
+
+TEST(EpochLog, AProposalInTimeIsWhatEverybodyRuns) {
+  MapStore store;
+  bool held = true;
+  const auto stands = EpochLog::Propose(&store, Options().prefix, 2, TwoSegments(), &held);
+  ASSERT_TRUE(stands.ok());
+  EXPECT_FALSE(held);
+  EXPECT_EQ(stands.value(), TwoSegments());
+  EpochLog log(&store, Options());
+  const auto first = log.At(9);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first.value().config, kOther);
+  EXPECT_FALSE(first.value().counts);
+  EXPECT_EQ(first.value().segment, 0u);
+  EXPECT_EQ(first.value().first, 8u);
+  EXPECT_EQ(first.value().end, 10u);
+  const auto second = log.At(10);
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(second.value().config, kIncumbent);
+  EXPECT_EQ(second.value().segment, 1u);
+  EXPECT_EQ(second.value().end, 15u);
+  // The next hold holds the incumbent of the last schedule, not that of the beginning.
+  const auto hold = log.At(15);
+  ASSERT_TRUE(hold.ok());
+  EXPECT_TRUE(hold.value().held);
+  EXPECT_EQ(hold.value().config, kOther);
+  EXPECT_EQ(log.newest().number, 3u);
+  EXPECT_EQ(log.newest().end(), 18u);
+}
+
+TEST(EpochLog, HoldsInARowGrowUntilSomethingIsProposed) {
+  MapStore store;
+  EpochLog log(&store, Options());
+  ASSERT_TRUE(log.At(8).ok());
+  uint64_t length = 3;
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_EQ(log.newest().schedule.Calls(), length) << i;
+    if (i < 7) length *= 2;
+    ASSERT_TRUE(log.At(log.newest().end()).ok());
+  }
+  bool held = false;
+  ASSERT_TRUE(
+      EpochLog::Propose(&store, Options().prefix, log.newest().number + 1, TwoSegments(), &held)
+          .ok());
+  ASSERT_TRUE(log.At(log.newest().end()).ok());
+  EXPECT_EQ(log.newest().schedule, TwoSegments());
+  ASSERT_TRUE(log.At(log.newest().end()).ok());
+  EXPECT_EQ(log.newest().schedule.Calls(), 3u);
+}
+
+TEST(EpochLog, GoesAheadAndBackUntilForgotten) {
+  MapStore store;
+  EpochLog log(&store, Options());
+  const auto ahead = log.At(40);
+  ASSERT_TRUE(ahead.ok());
+  const int calls = store.calls;
+  for (uint64_t i = 0; i <= 40; ++i) ASSERT_TRUE(log.At(i).ok()) << i;
+  EXPECT_EQ(store.calls, calls);
+  log.Forget(20);
+  EXPECT_TRUE(log.At(20).ok());
+  EXPECT_FALSE(log.At(10).ok());
+  log.Forget(1000);  // the newest stays
+  EXPECT_TRUE(log.At(log.newest().start).ok());
+}
+
+TEST(EpochLog, ACallInAKnownEpochAsksNobody) {
+  MapStore store;
+  EpochLog log(&store, Options());
+  ASSERT_TRUE(log.At(8).ok());
+  store.broken = true;
+  EXPECT_TRUE(log.At(10).ok());
+  EXPECT_FALSE(log.At(11).ok());
+  store.broken = false;
+  EXPECT_TRUE(log.At(11).ok());
+}
+
+TEST(EpochLog, WhatNoRankHasWrittenIsAnError) {
+  for (const char* garbage : {"", "HOLD", "hold ", "1.2.0", "1.2.0;0.0.0x0", "1.2.0;0.0.0x5;"}) {
+    MapStore store;
+    store.cells["c1.0.allreduce.20.e2"] = garbage;
+    EpochLog log(&store, Options());
+    EXPECT_FALSE(log.At(8).ok()) << garbage;
+    EXPECT_FALSE(log.At(8).ok()) << garbage;
+    bool held = false;
+    EXPECT_FALSE(EpochLog::Propose(&store, Options().prefix, 2, TwoSegments(), &held).ok());
+  }
+}
+
+TEST(EpochLog, WhatOthersCouldNotReadIsNotProposed) {
+  MapStore store;
+  bool held = false;
+  EXPECT_FALSE(EpochLog::Propose(&store, "p.", 2, Schedule(), &held).ok());
+  EXPECT_FALSE(EpochLog::Propose(&store, "p.", 1, TwoSegments(), &held).ok());
+  EXPECT_TRUE(store.cells.empty());
+}
+
+TEST(EpochLog, VeryLongEpochsEndInAnErrorAndNotInAnOverflow) {
+  MapStore store;
+  std::string longest = "1.2.0";
+  for (size_t i = 0; i < kMostSegments; ++i) {
+    longest += Format(";1.2.0x%llu", static_cast<unsigned long long>(kMostCalls));
+  }
+  for (int i = 2; i < 300; ++i) store.cells[Format("c1.0.allreduce.20.e%d", i)] = longest;
+  EpochLog log(&store, Options());
+  EXPECT_TRUE(log.At(uint64_t{1} << 58).ok());
+  EXPECT_FALSE(log.At(UINT64_MAX).ok());
+}
+
+TEST(EpochLog, AQuestionTooFarAheadIsBounded) {
+  MapStore store;
+  EpochLog log(&store, Options());
+  EXPECT_FALSE(log.At(uint64_t{1} << 60).ok());
+}
+
+}  // namespace
+}  // namespace diapason::agree

@@ -1,0 +1,313 @@
+// Ranks that share a file system agree in a folder of it: <folder>/diapason-<user>/<job>/. A cell
+// is a file. It is finished under a name of its own, and link() gives it the cell's name, which
+// succeeds for one only. NFS may report the failure of a link that has succeeded (the answer was
+// lost and the question repeated), so nobody believes link(): what can be read under the name
+// stands.
+//
+// A folder can be emptied while ranks use it, and `rm -r` does that file by file. A rank that found
+// a cell gone which another rank has used would take it for empty and propose anew. So every cell
+// exists twice, in the folders 1 and 2, and both hold the store's nonce. `rm -r` and its like
+// finish one folder before they begin another: a cell that is gone from both means that one of the
+// nonces is gone too. So: a value counts once it is in both folders, and after that both nonces are
+// found to be there. What this cannot see is somebody who removes single cells from both folders,
+// and leaves the nonces.
+//
+// The nonce is part of every cell's name, so that the cells of a folder that was emptied and filled
+// again are never taken for ours. Folders stay open: renaming them away does no harm.
+//
+// There is no bound to how long a file system takes that does not answer; one on a server that is
+// hard-mounted and gone blocks its users for ever.
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+
+#include "agree/private_folder.h"
+#include "agree/stores.h"
+#include "base/encoding.h"
+#include "base/file.h"
+
+namespace diapason::agree {
+namespace {
+
+constexpr char kNonce[] = "nonce";
+constexpr char kTemporary[] = ".new-";
+constexpr char kMagic[] = "diapason-cell";
+constexpr size_t kLongestHead = 64;
+constexpr int kMostSwept = 256;
+constexpr time_t kOldSeconds = 3600;
+constexpr int kMostForgotten = 100000;
+
+using Cell = std::optional<std::string>;
+
+std::string CellText(std::string_view value) {
+  return Format("%s %zu %016llx\n", kMagic, value.size(),
+                static_cast<unsigned long long>(Fnv1a64(value))) +
+         std::string(value);
+}
+
+Result<std::string> ParseCell(std::string text) {
+  const size_t end = text.find('\n');
+  if (end != std::string::npos && end < kLongestHead) {
+    std::string value = text.substr(end + 1);
+    if (CellText(value) == text) return value;
+  }
+  return Unavailable("it holds what no rank has written");
+}
+
+class FileStore : public Store {
+ public:
+  explicit FileStore(std::string path) : path_(std::move(path)) {}
+
+  Status Open(int job) {
+    for (size_t i = 0; i < folders_.size(); ++i) {
+      const std::string name = Format("%zu", i + 1);
+      Result<Descriptor> folder = OpenPrivateFolder(job, name, path_ + "/" + name);
+      if (!folder.ok()) return folder.status();
+      folders_[i] = std::move(folder).value();
+    }
+    Sweep();
+    const std::string mine = RandomName();
+    // No nonce to check yet: whose it is decides itself here.
+    Result<Cell> nonce = Standing(kNonce);
+    if (nonce.ok() && !nonce.value()) {
+      if (Status status = Publish(kNonce, mine); !status.ok()) return status;
+      nonce = Standing(kNonce);
+    }
+    if (!nonce.ok()) return nonce.status();
+    if (!nonce.value() || !CheckKey(*nonce.value()).ok() || nonce.value()->size() != mine.size()) {
+      return Unavailable(
+          Format("'%s' has no nonce that can be used; remove the folder", path_.c_str()));
+    }
+    nonce_ = *nonce.value();
+    return {};
+  }
+
+  Result<std::string> Propose(std::string_view key, std::string_view value) override {
+    for (const Status& status : {maker_.Check(), CheckKey(key), CheckValue(value)}) {
+      if (!status.ok()) return status.WithContext(Describe());
+    }
+    const std::string name = CellName(key);
+    Result<Cell> stands = Look(name);
+    if (!stands.ok()) return stands.status();
+    if (stands.value()) return *std::move(stands).value();
+    if (const Status status = Publish(name, value); !status.ok()) return status;
+    stands = Look(name);
+    if (!stands.ok()) return stands.status();
+    if (stands.value()) return *std::move(stands).value();
+    return Unavailable(
+        Format("%s: cell '%s' is gone right after it was written: the folder is "
+               "being emptied",
+               Describe().c_str(), name.c_str()));
+  }
+
+  Result<Cell> Read(std::string_view key) override {
+    for (const Status& status : {maker_.Check(), CheckKey(key)}) {
+      if (!status.ok()) return status.WithContext(Describe());
+    }
+    return Look(CellName(key));
+  }
+
+  void Forget(std::string_view prefix) override {
+    if (!maker_.Here()) return;
+    // All of it: without a nonce nobody believes the rest, whichever part of it is left. The second
+    // one first: if we are killed between the two, whoever comes puts it back, and all is there.
+    if (prefix.empty()) {
+      ::unlinkat(Second(), kNonce, 0);
+      ::unlinkat(First(), kNonce, 0);
+    }
+    const std::string start = nonce_ + "." + std::string(prefix);
+    for (const Descriptor& folder : folders_) {
+      ForEachName(folder.get(), kMostForgotten, [&](const std::string& name) {
+        if (name.compare(0, start.size(), start) == 0) ::unlinkat(folder.get(), name.c_str(), 0);
+      });
+    }
+  }
+
+  double Fullness() override { return 0; }  // the file system's own errors say so
+  std::string Describe() const override { return "folder " + path_; }
+  bool Mine() const override { return maker_.Here(); }
+
+ private:
+  int First() const { return folders_[0].get(); }
+  int Second() const { return folders_[1].get(); }
+  std::string CellName(std::string_view key) const { return nonce_ + "." + std::string(key); }
+
+  template <typename Visitor>
+  static void ForEachName(int folder, int most, const Visitor& visit) {
+    const int again = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (again < 0) return;
+    DIR* listing = ::fdopendir(again);
+    if (listing == nullptr) {
+      ::close(again);
+      return;
+    }
+    for (int i = 0; i < most; ++i) {
+      const dirent* entry = ::readdir(listing);
+      if (entry == nullptr) break;
+      visit(entry->d_name);
+    }
+    ::closedir(listing);
+  }
+
+  // What those left who were killed before they had published.
+  void Sweep() const {
+    ForEachName(First(), kMostSwept, [this](const std::string& name) {
+      struct stat info;
+      if (name.compare(0, sizeof(kTemporary) - 1, kTemporary) == 0 &&
+          ::fstatat(First(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+          info.st_mtime + kOldSeconds < std::time(nullptr)) {
+        ::unlinkat(First(), name.c_str(), 0);
+      }
+    });
+  }
+
+  // One folder's copy of a cell.
+  Result<Cell> ReadCopy(int folder, const std::string& name) const {
+    const auto failed = [&](const std::string& why) {
+      return IoError(
+          Format("%s: cannot read cell '%s': %s", Describe().c_str(), name.c_str(), why.c_str()));
+    };
+    const Descriptor file(
+        ::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (file.get() < 0) {
+      if (errno == ENOENT) return Cell();
+      return failed(ErrnoText(errno));
+    }
+    struct stat info;
+    if (::fstat(file.get(), &info) != 0) return failed(ErrnoText(errno));
+    if (const std::string wrong = NotOurs(info); !wrong.empty()) return failed(wrong);
+    if (info.st_size < 0 || static_cast<uint64_t>(info.st_size) > kLongestValue + kLongestHead) {
+      return failed("it is too large");
+    }
+    std::string text(static_cast<size_t>(info.st_size), '\0');
+    size_t have = 0;
+    while (have < text.size()) {
+      const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return failed(ErrnoText(errno));
+      if (got == 0) break;
+      have += static_cast<size_t>(got);
+    }
+    text.resize(have);
+    Result<std::string> value = ParseCell(std::move(text));
+    if (!value.ok()) return failed(value.status().message());
+    return Cell(std::move(value).value());
+  }
+
+  // An NFS client remembers for many seconds that a file was not there; opening the folder makes it
+  // ask whether the folder has changed.
+  Result<Cell> ReadFresh(int folder, const std::string& name) const {
+    Result<Cell> cell = ReadCopy(folder, name);
+    if (!cell.ok() || cell.value()) return cell;
+    const Descriptor look(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return ReadCopy(folder, name);
+  }
+
+  Status BeingEmptied(const std::string& what) const {
+    return Unavailable(
+        Format("%s was emptied or replaced while ranks agree in it (%s); use a folder that nobody "
+               "cleans while the job runs",
+               Describe().c_str(), what.c_str()));
+  }
+
+  // A cell that is in both folders, or put there now by us; nothing: it is in neither.
+  Result<Cell> Standing(const std::string& name) const {
+    Result<Cell> first = ReadFresh(First(), name);
+    if (!first.ok()) return first;
+    Result<Cell> second = ReadFresh(Second(), name);
+    if (!second.ok()) return second;
+    if (!first.value() && second.value()) {
+      // Published between the two looks?
+      first = ReadFresh(First(), name);
+      if (!first.ok()) return first;
+      if (!first.value()) return BeingEmptied("half of cell '" + name + "' is gone");
+    }
+    if (!first.value()) return Cell();
+    if (!second.value()) {
+      // Its proposer is not so far yet, or was killed. Again nobody believes link().
+      static_cast<void>(::linkat(First(), name.c_str(), Second(), name.c_str(), 0));
+      second = ReadFresh(Second(), name);
+      if (!second.ok()) return second;
+    }
+    if (first.value() != second.value()) {
+      return BeingEmptied("the halves of cell '" + name + "' differ");
+    }
+    return first;
+  }
+
+  Result<Cell> Look(const std::string& name) const {
+    Result<Cell> cell = Standing(name);
+    if (!cell.ok()) return cell;
+    // After the cell: see the beginning.
+    for (const Descriptor& folder : folders_) {
+      const Result<Cell> nonce = ReadCopy(folder.get(), kNonce);
+      if (!nonce.ok()) return nonce.status();
+      if (!nonce.value()) return BeingEmptied("its nonce is gone");
+      if (*nonce.value() != nonce_) return BeingEmptied("its nonce is another one");
+    }
+    return cell;
+  }
+
+  Status Publish(const std::string& name, std::string_view value) const {
+    const std::string temporary = kTemporary + RandomName();
+    const auto failed = [&](const char* what) {
+      const int error = errno;
+      ::unlinkat(First(), temporary.c_str(), 0);
+      return IoError(Format("%s: cannot %s cell '%s': %s", Describe().c_str(), what, name.c_str(),
+                            ErrnoText(error).c_str()));
+    };
+    const Descriptor file(::openat(First(), temporary.c_str(),
+                                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (file.get() < 0) return failed("create");
+    if (::fchmod(file.get(), 0600) != 0) return failed("create");
+    const std::string text = CellText(value);
+    for (size_t done = 0; done < text.size();) {
+      const ssize_t written = ::write(file.get(), text.data() + done, text.size() - done);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return failed("write");
+      done += static_cast<size_t>(written);
+    }
+    if (::fsync(file.get()) != 0) return failed("flush");
+    static_cast<void>(::linkat(First(), temporary.c_str(), First(), name.c_str(), 0));
+    ::unlinkat(First(), temporary.c_str(), 0);
+    return {};
+  }
+
+  const Maker maker_;
+  const std::string path_;
+  std::array<Descriptor, 2> folders_;
+  std::string nonce_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> OpenFileStore(const StoreOptions& options,
+                                             const std::string& folder) {
+  if (folder.empty() || folder.front() != '/') {
+    return Invalid(
+        Format("a store in a folder needs its full path, as in file:/scratch/me, and not "
+               "'%s'",
+               folder.c_str()));
+  }
+  const Descriptor root(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (root.get() < 0) {
+    return IoError(Format("cannot open the folder '%s' to agree in: %s", folder.c_str(),
+                          ErrnoText(errno).c_str()));
+  }
+  const std::string mine = Format("diapason-%u", static_cast<unsigned>(::geteuid()));
+  const Result<Descriptor> private_folder =
+      OpenPrivateFolder(root.get(), mine, folder + "/" + mine);
+  if (!private_folder.ok()) return private_folder.status();
+  const std::string path = folder + "/" + mine + "/" + options.job;
+  const Result<Descriptor> job = OpenPrivateFolder(private_folder.value().get(), options.job, path);
+  if (!job.ok()) return job.status();
+  auto store = std::make_unique<FileStore>(path);
+  if (const Status opened = store->Open(job.value().get()); !opened.ok()) return opened;
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+}  // namespace diapason::agree

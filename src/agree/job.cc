@@ -1,0 +1,66 @@
+#include "agree/job.h"
+
+#include "base/encoding.h"
+#include "base/text.h"
+
+namespace diapason::agree {
+namespace {
+
+constexpr size_t kLongest = 60;
+
+std::string Get(const Environment& environment, const char* name) {
+  return environment.Get(name).value_or("");
+}
+
+// A launcher's ids as one word. What cannot stay as it is leaves its digest, so that different ids
+// stay different.
+std::string Plain(const std::string& text) {
+  std::string word;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-' || (c == '.' && !word.empty());
+    word += plain ? c : '-';
+  }
+  if (word == text && word.size() <= kLongest) return word;
+  return word.substr(0, kLongest - 17) +
+         Format(".%016llx", static_cast<unsigned long long>(Fnv1a64(text)));
+}
+
+}  // namespace
+
+// Only what is the same on every rank is of use; which of a launcher's variables are is not
+// obvious:
+// - Slurm's step is not, where another launcher starts the ranks: those that mpirun forks itself
+//   are in the batch step, the others in that of its daemons; and there may be a step per node.
+// - torchrun counts a restart only on the node whose workers failed, not on those that only follow.
+// - mpirun hands the batch script's Slurm variables to its own node only, if it starts the others
+//   by ssh.
+std::string JobIdentity(const Environment& environment) {
+  const std::string own = Get(environment, "DIAPASON_JOB");
+  if (!own.empty()) return Plain(own);
+
+  std::vector<std::string> parts;
+  const auto add = [&](const char* name) {
+    const std::string value = Get(environment, name);
+    if (!value.empty()) parts.push_back(value);
+    return !value.empty();
+  };
+  const std::string torchrun = Get(environment, "TORCHELASTIC_RUN_ID");
+  std::string mpi = Get(environment, "PMIX_NAMESPACE");
+  if (mpi.empty()) mpi = Get(environment, "OMPI_MCA_ess_base_jobid");
+  const bool by_slurm = mpi.empty() || mpi.compare(0, 5, "slurm") == 0;
+  if (by_slurm && add("SLURM_JOB_ID")) {
+    if (torchrun.empty() && mpi.empty()) add("SLURM_STEP_ID");
+    const std::string restarts = Get(environment, "SLURM_RESTART_COUNT");
+    if (!restarts.empty()) parts.push_back("r" + restarts);
+  }
+  if (!mpi.empty()) parts.push_back(mpi);
+  if (!torchrun.empty()) {
+    parts.push_back(torchrun);
+    if (Get(environment, "GROUP_WORLD_SIZE") == "1") add("TORCHELASTIC_RESTART_COUNT");
+  }
+  if (parts.empty()) return kNoJob;
+  return Plain(Join(parts, "_"));
+}
+
+}  // namespace diapason::agree

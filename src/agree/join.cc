@@ -1,0 +1,287 @@
+// Cells of a communicator's generation g: "j<id>.<g>.<rank>" is a rank's slot, "j<id>.<g>.mode"
+// what stands for all. They are not under the prefix of the communicator's own cells: whoever
+// forgets those leaves these, and a later communicator with the same id still sees that g is used
+// up.
+//
+// The mode is one of
+//   go:<offer>    every slot was registered, and all were alike;
+//   off:<why>     somebody waited too long, or two ranks differ;
+//   next:<why>    a slot was taken by somebody who is not one of us, perhaps before a crash: nobody
+//                 gets together in this generation, everybody goes on to the next.
+//
+// A slot may have been registered by a process that is no more. So rank 0 begins, with a random
+// word in its slot; the others repeat that word in theirs, and only rank 0, which knows that the
+// word is its own, says "go". A rank is together with others in a generation only if its own
+// registration stands there; as slots are written once, rank 0 has then seen exactly this one, and
+// so were all. (Not to be told apart are two runs that live at the same time with one store, one
+// name of the job and one id of the communicator: names are what keeps them apart.)
+#include "agree/join.h"
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "agree/private_folder.h"
+#include "base/text.h"
+
+namespace diapason::agree {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::steady_clock;
+
+constexpr int kMostGenerations = 100000;
+// Of generations that were given up under our eyes; there is no end to two jobs that fight.
+constexpr int kMostGivenUp = 16;
+constexpr size_t kMostNamed = 4;
+constexpr int kMostLookedFor = 512;
+constexpr size_t kLongestWord = 60;
+constexpr int kMostRanks = 1 << 20;
+
+struct Mode {
+  enum class Kind { kGo, kOff, kNext } kind = Kind::kOff;
+  std::string text;
+};
+
+Result<Mode> ParseMode(const std::string& value) {
+  const size_t colon = value.find(':');
+  const std::string word = value.substr(0, colon);
+  Mode mode;
+  if (colon != std::string::npos) mode.text = value.substr(colon + 1);
+  if (colon != std::string::npos && word == "go") {
+    mode.kind = Mode::Kind::kGo;
+  } else if (colon != std::string::npos && word == "off") {
+    mode.kind = Mode::Kind::kOff;
+  } else if (colon != std::string::npos && word == "next") {
+    mode.kind = Mode::Kind::kNext;
+  } else {
+    return Unavailable("what stands for all was written by no rank: '" +
+                       value.substr(0, kLongestWord) + "'");
+  }
+  return mode;
+}
+
+// The first word in which two ranks are not alike.
+std::string Difference(const std::string& a, int rank_a, const std::string& b, int rank_b) {
+  const std::vector<std::string_view> ours = Split(a, ' ');
+  const std::vector<std::string_view> theirs = Split(b, ' ');
+  for (size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
+    const std::string_view mine = i < ours.size() ? ours[i] : "nothing";
+    const std::string_view other = i < theirs.size() ? theirs[i] : "nothing";
+    if (mine == other) continue;
+    return Format("rank %d has %s, rank %d has %s", rank_a,
+                  std::string(mine.substr(0, kLongestWord)).c_str(), rank_b,
+                  std::string(other.substr(0, kLongestWord)).c_str());
+  }
+  return Format("rank %d and rank %d differ", rank_a, rank_b);
+}
+
+class Joining {
+ public:
+  Joining(Store* store, const JoinRequest& request)
+      : store_(store),
+        request_(request),
+        alike_(Format("ranks=%d ", request.ranks) + request.alike),
+        word_(RandomName()),
+        deadline_(steady_clock::now() + request.limit),
+        most_pause_(std::clamp(microseconds(20) * request.ranks, microseconds(5000),
+                               microseconds(50000))) {}
+
+  Result<JoinOutcome> Run() {
+    int given_up = 0;
+    for (int generation = 0; generation < kMostGenerations; ++generation) {
+      id_ = Format("%llx.%d.", static_cast<unsigned long long>(request_.comm_id), generation);
+      registered_ = false;
+      seen_ = 1;
+      Result<std::optional<Mode>> before = ReadMode();
+      if (!before.ok()) return before.status();
+      const bool came_late = before.value().has_value();
+      Result<Mode> mode = came_late ? Result<Mode>(*before.value()) : Meet();
+      if (!mode.ok()) return mode.status();
+      if (mode.value().kind == Mode::Kind::kNext) {
+        given_up += came_late ? 0 : 1;
+        if (given_up > kMostGivenUp) return Apart(mode.value().text);
+        continue;
+      }
+      if (!registered_) {
+        const Result<std::optional<std::string>> slot = store_->Read(SlotKey(request_.rank));
+        if (!slot.ok()) return slot.status();
+        if (slot.value()) continue;  // a communicator that had this id before
+        if (mode.value().kind == Mode::Kind::kGo) {
+          return Unavailable(Format("%s: rank %d is said to have registered, and has not",
+                                    store_->Describe().c_str(), request_.rank));
+        }
+        // Decided without us. Taking the slot lets the next one with this id pass by.
+        const Result<std::string> taken = store_->Propose(SlotKey(request_.rank), "late");
+        if (!taken.ok()) return taken.status();
+      }
+      if (mode.value().kind == Mode::Kind::kGo) return Together(mode.value().text);
+      return Apart(mode.value().text);
+    }
+    return Apart("there were too many communicators with this id in this store");
+  }
+
+ private:
+  std::string SlotKey(int rank) const { return "j" + id_ + Format("%d", rank); }
+  std::string ModeKey() const { return "j" + id_ + "mode"; }
+
+  JoinOutcome Together(const std::string& offer) const {
+    JoinOutcome outcome;
+    outcome.together = true;
+    outcome.offer = offer;
+    outcome.prefix = "c" + id_;
+    return outcome;
+  }
+  JoinOutcome Apart(const std::string& why) const {
+    JoinOutcome outcome;
+    outcome.why_not = why.empty() ? "no reason was given" : why;
+    outcome.prefix = "c" + id_;
+    return outcome;
+  }
+
+  Result<std::optional<Mode>> ReadMode() {
+    const Result<std::optional<std::string>> value = store_->Read(ModeKey());
+    if (!value.ok()) return value.status();
+    if (!value.value()) return std::optional<Mode>();
+    Result<Mode> mode = ParseMode(*value.value());
+    if (!mode.ok()) return mode.status();
+    return std::optional<Mode>(std::move(mode).value());
+  }
+
+  Result<Mode> ProposeMode(const std::string& value) {
+    const Result<std::string> stands = store_->Propose(ModeKey(), value);
+    if (!stands.ok()) return stands.status();
+    return ParseMode(stands.value());
+  }
+
+  Result<Mode> GiveUp(int rank) {
+    return ProposeMode(
+        Format("next:somebody else has registered as rank %d of this communicator; are several "
+               "jobs or runs using one store under one name? (set DIAPASON_JOB)",
+               rank));
+  }
+
+  // What stands for all in this generation; registers on the way if there is time.
+  Result<Mode> Meet() {
+    microseconds pause(200);
+    while (true) {
+      if (!registered_) {
+        const Result<bool> mine = Register();
+        if (!mine.ok()) return mine.status();
+        if (!mine.value()) return GiveUp(request_.rank);
+      }
+      if (registered_ && request_.rank == 0) {
+        const Result<std::optional<Mode>> mode = LookAround();
+        if (!mode.ok()) return mode.status();
+        if (mode.value()) return *mode.value();
+      }
+      const Result<std::optional<Mode>> mode = ReadMode();
+      if (!mode.ok()) return mode.status();
+      if (mode.value()) return *mode.value();
+      const auto left = deadline_ - steady_clock::now();
+      if (left <= left.zero()) {
+        const Result<std::string> missing = Missing();
+        if (!missing.ok()) return missing.status();
+        return ProposeMode("off:" + missing.value());
+      }
+      std::this_thread::sleep_for(std::min<steady_clock::duration>(pause, left));
+      pause = std::min(pause * 3 / 2, most_pause_);
+    }
+  }
+
+  // False: our slot is somebody else's. True and not registered: rank 0 is not there yet.
+  Result<bool> Register() {
+    std::string words = word_ + " ";
+    if (request_.rank != 0) {
+      const Result<std::optional<std::string>> first = store_->Read(SlotKey(0));
+      if (!first.ok()) return first.status();
+      if (!first.value()) return true;
+      words = first.value()->substr(0, first.value()->find(' ')) + " " + words;
+    }
+    const std::string registration = words + alike_;
+    const Result<std::string> slot = store_->Propose(SlotKey(request_.rank), registration);
+    if (!slot.ok()) return slot.status();
+    registered_ = slot.value() == registration;
+    return registered_;
+  }
+
+  // Rank 0 reads the slots that have come, each once, in their order. (If all ranks did so, a large
+  // job would ask for a square number of slots.) Nothing: there is nothing to say yet.
+  Result<std::optional<Mode>> LookAround() {
+    std::string proposal = "go:" + request_.offer;
+    for (; seen_ < request_.ranks; ++seen_) {
+      const Result<std::optional<std::string>> slot = store_->Read(SlotKey(seen_));
+      if (!slot.ok()) return slot.status();
+      if (!slot.value()) return std::optional<Mode>();
+      const std::string answer = word_ + " ";
+      const size_t alike = slot.value()->find(' ', answer.size());
+      if (slot.value()->compare(0, answer.size(), answer) != 0 || alike == std::string::npos) {
+        Result<Mode> next = GiveUp(seen_);
+        if (!next.ok()) return next.status();
+        return std::optional<Mode>(std::move(next).value());
+      }
+      const std::string theirs = slot.value()->substr(alike + 1);
+      if (theirs != alike_) {
+        proposal = "off:" + Difference(alike_, 0, theirs, seen_);
+        break;
+      }
+    }
+    Result<Mode> mode = ProposeMode(proposal);
+    if (!mode.ok()) return mode.status();
+    return std::optional<Mode>(std::move(mode).value());
+  }
+
+  Result<std::string> Missing() {
+    std::vector<std::string> missing;
+    size_t more = 0;
+    // Without rank 0 nobody else registers.
+    const int last = registered_ ? std::min(request_.ranks, seen_ + kMostLookedFor) : 1;
+    for (int rank = registered_ ? seen_ : 0; rank < last; ++rank) {
+      const Result<std::optional<std::string>> slot = store_->Read(SlotKey(rank));
+      if (!slot.ok()) return slot.status();
+      if (slot.value()) continue;
+      if (missing.size() < kMostNamed) {
+        missing.push_back(Format("%d", rank));
+      } else {
+        ++more;
+      }
+    }
+    const double seconds = std::chrono::duration<double>(request_.limit).count();
+    // All have come in this very moment.
+    if (missing.empty()) {
+      return Format("not all of %d ranks came within %g s", request_.ranks, seconds);
+    }
+    const bool one = missing.size() == 1;
+    std::string names = ::diapason::Join(missing, ", ");
+    if (more > 0) names += Format(" and %zu more", more);
+    return Format(
+        "rank%s %s of %d %s not come within %g s; do all ranks run with the plugin, and do they "
+        "share %s?",
+        one ? "" : "s", names.c_str(), request_.ranks, one ? "has" : "have", seconds,
+        store_->Describe().c_str());
+  }
+
+  Store* store_;
+  const JoinRequest& request_;
+  const std::string alike_;
+  const std::string word_;
+  const steady_clock::time_point deadline_;
+  const microseconds most_pause_;
+  std::string id_;           // of the generation: "1f.0."
+  bool registered_ = false;  // our own slot, by us
+  int seen_ = 1;             // rank 0: slots before this one have answered, and are like ours
+};
+
+}  // namespace
+
+Result<JoinOutcome> Join(Store* store, const JoinRequest& request) {
+  if (request.ranks < 1 || request.ranks > kMostRanks || request.rank < 0 ||
+      request.rank >= request.ranks) {
+    return Internal(Format("rank %d of %d cannot join", request.rank, request.ranks));
+  }
+  Result<JoinOutcome> outcome = Joining(store, request).Run();
+  if (!outcome.ok()) return outcome.status().WithContext("joining the other ranks");
+  return outcome;
+}
+
+}  // namespace diapason::agree

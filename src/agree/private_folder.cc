@@ -1,0 +1,130 @@
+#include "agree/private_folder.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "agree/store.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "base/text.h"
+
+namespace diapason::agree {
+namespace {
+
+constexpr mode_t kOthers = 077;
+constexpr int kMostAttempts = 10;
+
+bool PlainLetters(std::string_view text) {
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    if (!plain) return false;
+  }
+  return true;
+}
+
+Status CheckName(std::string_view what, std::string_view name) {
+  const std::string shown(name.substr(0, kLongestKey));
+  if (name.empty() || name.front() == '.' || !PlainLetters(name)) {
+    return Invalid(Format("%.*s '%s' must be letters, digits and \"._-\", and not begin with a dot",
+                          static_cast<int>(what.size()), what.data(), shown.c_str()));
+  }
+  if (name.size() > kLongestKey) {
+    return Invalid(Format("%.*s '%s...' is longer than %zu letters", static_cast<int>(what.size()),
+                          what.data(), shown.c_str(), kLongestKey));
+  }
+  return {};
+}
+
+}  // namespace
+
+void Descriptor::Reset(int fd) {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = fd;
+}
+
+Result<Descriptor> OpenPrivateFolder(int parent, const std::string& name,
+                                     const std::string& shown) {
+  Descriptor folder;
+  for (int attempt = 0; attempt < kMostAttempts && folder.get() < 0; ++attempt) {
+    if (::mkdirat(parent, name.c_str(), 0700) != 0 && errno != EEXIST) {
+      return IoError(
+          Format("cannot make the folder '%s': %s", shown.c_str(), ErrnoText(errno).c_str()));
+    }
+    folder =
+        Descriptor(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    // Gone again: somebody cleans up, or moves it away.
+    if (folder.get() < 0 && errno != ENOENT) break;
+  }
+  if (folder.get() < 0) {
+    const int error = errno;
+    if (error == ENOTDIR || error == ELOOP) {
+      return Unavailable(
+          Format("'%s' is not a directory but something else, perhaps a link; remove "
+                 "it, or use another store",
+                 shown.c_str()));
+    }
+    return IoError(Format("cannot open '%s': %s", shown.c_str(), ErrnoText(error).c_str()));
+  }
+  struct stat info;
+  if (::fstat(folder.get(), &info) != 0) {
+    return IoError(Format("cannot look at '%s': %s", shown.c_str(), ErrnoText(errno).c_str()));
+  }
+  if (info.st_uid != ::geteuid()) {
+    return Unavailable(Format(
+        "'%s' belongs to user %u and not to us (user %u); remove it, or use "
+        "another store",
+        shown.c_str(), static_cast<unsigned>(info.st_uid), static_cast<unsigned>(::geteuid())));
+  }
+  if ((info.st_mode & kOthers) != 0) {
+    return Unavailable(Format("others may enter '%s' (mode %03o); chmod 700 it, or remove it",
+                              shown.c_str(), static_cast<unsigned>(info.st_mode & 0777)));
+  }
+  return folder;
+}
+
+std::string NotOurs(const struct stat& info) {
+  if (!S_ISREG(info.st_mode)) return "it is not a regular file";
+  if (info.st_uid != ::geteuid()) {
+    return Format("it belongs to user %u", static_cast<unsigned>(info.st_uid));
+  }
+  if ((info.st_mode & kOthers) != 0) {
+    return Format("others may use it (mode %03o)", static_cast<unsigned>(info.st_mode & 0777));
+  }
+  return "";
+}
+
+bool StillNamed(int folder, const std::string& name, const struct stat& info) {
+  struct stat now;
+  return ::fstatat(folder, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+         now.st_dev == info.st_dev && now.st_ino == info.st_ino;
+}
+
+uint64_t RandomWord() {
+  uint64_t word = 0;
+  if (::getrandom(&word, sizeof(word), GRND_NONBLOCK) == sizeof(word)) return word;
+  // A machine that has just started. Time, process and thread tell its processes apart.
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  return MixBits(static_cast<uint64_t>(now) ^ MixBits(static_cast<uint64_t>(::getpid())) ^
+                 reinterpret_cast<uintptr_t>(&word));
+}
+
+std::string RandomName() {
+  return Format("%016llx", static_cast<unsigned long long>(RandomWord()));
+}
+
+Status CheckKey(std::string_view key) { return CheckName("key", key); }
+
+Status CheckJob(std::string_view job) { return CheckName("the job's name", job); }
+
+Status CheckValue(std::string_view value) {
+  if (value.size() <= kLongestValue) return {};
+  return Invalid(
+      Format("a value of %zu bytes; a cell takes up to %zu", value.size(), kLongestValue));
+}
+
+}  // namespace diapason::agree

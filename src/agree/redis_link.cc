@@ -1,0 +1,233 @@
+#include "agree/redis_link.h"
+
+#include <hiredis/hiredis.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace diapason::agree {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr int kDeepestReply = 4;
+constexpr int kMostAddresses = 8;
+
+milliseconds Remaining(RedisLink::Deadline deadline) {
+  const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+  return std::max(left, milliseconds(0));
+}
+
+timeval TimeValue(milliseconds time) {
+  timeval value;
+  value.tv_sec = time.count() / 1000;
+  value.tv_usec = static_cast<suseconds_t>(time.count() % 1000 * 1000);
+  return value;
+}
+
+// hiredis writes to sockets with write(): a connection that was lost raises SIGPIPE, whose usual
+// effect is the end of the process. This keeps it from the process while one is in scope.
+class NoBrokenPipe {
+ public:
+  NoBrokenPipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoBrokenPipe() {
+    const int error = errno;
+    if (!was_pending_) {
+      const timespec none{};
+      while (sigtimedwait(&pipe_, nullptr, &none) == -1 && errno == EINTR) {
+      }
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  NoBrokenPipe(const NoBrokenPipe&) = delete;
+  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+  bool was_pending_ = false;
+};
+
+RedisReply Copy(const redisReply& reply, int depth) {
+  RedisReply copy;
+  switch (reply.type) {
+    case REDIS_REPLY_STRING:
+    case REDIS_REPLY_STATUS:
+      copy.kind = RedisReply::Kind::kText;
+      copy.text.assign(reply.str, reply.len);
+      break;
+    case REDIS_REPLY_ERROR:
+      copy.kind = RedisReply::Kind::kError;
+      copy.text.assign(reply.str, reply.len);
+      break;
+    case REDIS_REPLY_INTEGER:
+      copy.kind = RedisReply::Kind::kNumber;
+      copy.number = reply.integer;
+      break;
+    case REDIS_REPLY_ARRAY:
+      copy.kind = RedisReply::Kind::kList;
+      for (size_t i = 0; depth > 0 && i < reply.elements; ++i) {
+        copy.list.push_back(Copy(*reply.element[i], depth - 1));
+      }
+      break;
+    default:
+      break;
+  }
+  return copy;
+}
+
+}  // namespace
+
+RedisLink::RedisLink(RedisAddress address)
+    : address_(std::move(address)),
+      name_(Format(address_.host.find(':') == std::string::npos ? "%s:%d" : "[%s]:%d",
+                   address_.host.c_str(), address_.port)) {}
+
+RedisLink::~RedisLink() { Close(); }
+
+void RedisLink::Close() {
+  // Says nothing to the server: in a forked child the connection is still its parent's.
+  if (context_ != nullptr) redisFree(context_);
+  context_ = nullptr;
+}
+
+Status RedisLink::Lost(const std::string& why) {
+  Close();
+  return IoError(Format("the Redis server at %s: %s", name_.c_str(), why.c_str()));
+}
+
+Status RedisLink::Resolve() {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error =
+      ::getaddrinfo(address_.host.c_str(), Format("%d", address_.port).c_str(), &hints, &found);
+  if (error != 0) {
+    return IoError(Format("cannot find the Redis server's host '%s': %s", address_.host.c_str(),
+                          ::gai_strerror(error)));
+  }
+  addresses_.clear();
+  for (const addrinfo* at = found; at != nullptr && addresses_.size() < kMostAddresses;
+       at = at->ai_next) {
+    char numeric[NI_MAXHOST];
+    if (::getnameinfo(at->ai_addr, at->ai_addrlen, numeric, sizeof(numeric), nullptr, 0,
+                      NI_NUMERICHOST) == 0) {
+      addresses_.emplace_back(numeric);
+    }
+  }
+  ::freeaddrinfo(found);
+  return {};
+}
+
+Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
+  Close();
+  const milliseconds left = Remaining(deadline);
+  if (left.count() == 0) return Lost("it did not answer in time");
+  {
+    const NoBrokenPipe quiet;
+    context_ = redisConnectWithTimeout(address.c_str(), address_.port, TimeValue(left));
+  }
+  if (context_ == nullptr) return Lost("no memory left");
+  if (context_->err != 0) {
+    return Lost(context_->err == REDIS_ERR_IO && errno == ETIMEDOUT ? "it did not answer in time"
+                                                                    : context_->errstr);
+  }
+  if (address_.authenticate) {
+    std::vector<std::string_view> words = {"AUTH"};
+    if (!address_.user.empty()) words.emplace_back(address_.user);
+    words.emplace_back(address_.password);
+    const Result<RedisReply> reply = Ask(words, deadline);
+    if (!reply.ok()) return reply.status();
+    // The server's own words could repeat ours.
+    if (reply.value().kind == RedisReply::Kind::kError) return Lost("it refused user or password");
+  }
+  if (address_.database != 0) {
+    const Result<RedisReply> reply = Command({"SELECT", Format("%d", address_.database)}, deadline);
+    if (!reply.ok()) {
+      Close();
+      return reply.status();
+    }
+  }
+  return {};
+}
+
+Status RedisLink::Connect(Deadline deadline) {
+  Status last = Lost("its host has no address");
+  for (size_t i = 0; i < addresses_.size(); ++i) {
+    // A share of the time for each, so that one that swallows everything leaves some.
+    const auto share = Remaining(deadline) / static_cast<int>(addresses_.size() - i);
+    last = ConnectTo(addresses_[i], std::min(deadline, steady_clock::now() + share));
+    if (last.ok()) {
+      std::rotate(addresses_.begin(), addresses_.begin() + static_cast<ptrdiff_t>(i),
+                  addresses_.begin() + static_cast<ptrdiff_t>(i) + 1);
+      return last;
+    }
+  }
+  return last;
+}
+
+Result<RedisReply> RedisLink::Ask(const std::vector<std::string_view>& words, Deadline deadline) {
+  if (context_ == nullptr) return Lost("there is no connection");
+  std::vector<const char*> texts;
+  std::vector<size_t> lengths;
+  for (const std::string_view word : words) {
+    texts.push_back(word.data() == nullptr ? "" : word.data());
+    lengths.push_back(word.size());
+  }
+  const NoBrokenPipe quiet;
+  const milliseconds left = Remaining(deadline);
+  if (left.count() == 0) return Lost("it did not answer in time");
+  // For writing, which blocks when the server does not read.
+  if (redisSetTimeout(context_, TimeValue(left)) != REDIS_OK ||
+      redisAppendCommandArgv(context_, static_cast<int>(words.size()), texts.data(),
+                             lengths.data()) != REDIS_OK) {
+    return Lost(context_->errstr);
+  }
+  for (int done = 0; done == 0;) {
+    if (Remaining(deadline).count() == 0) return Lost("it did not answer in time");
+    if (redisBufferWrite(context_, &done) != REDIS_OK) return Lost(context_->errstr);
+  }
+  while (true) {
+    void* raw = nullptr;
+    if (redisGetReplyFromReader(context_, &raw) != REDIS_OK) return Lost(context_->errstr);
+    if (raw != nullptr) {
+      RedisReply reply = Copy(*static_cast<redisReply*>(raw), kDeepestReply);
+      freeReplyObject(raw);
+      return reply;
+    }
+    pollfd wait{context_->fd, POLLIN, 0};
+    const int ready = ::poll(&wait, 1, static_cast<int>(Remaining(deadline).count()));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) return Lost(ErrnoText(errno));
+    if (ready == 0) return Lost("it did not answer in time");
+    if (redisBufferRead(context_) != REDIS_OK) return Lost(context_->errstr);
+  }
+}
+
+Result<RedisReply> RedisLink::Command(const std::vector<std::string_view>& words,
+                                      Deadline deadline) {
+  Result<RedisReply> reply = Ask(words, deadline);
+  if (!reply.ok() || reply.value().kind != RedisReply::Kind::kError) return reply;
+  return Unavailable(Format("the Redis server at %s refused %s: %s", name_.c_str(),
+                            std::string(words.front()).c_str(), reply.value().text.c_str()));
+}
+
+}  // namespace diapason::agree

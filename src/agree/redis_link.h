@@ -1,0 +1,72 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+struct redisContext;
+
+namespace diapason::agree {
+
+// redis://[user][:password@]host[:port][/database]
+struct RedisAddress {
+  std::string user;
+  std::string password;
+  bool authenticate = false;
+  std::string host;
+  int port = 6379;
+  int database = 0;
+};
+// Messages never show the password.
+Result<RedisAddress> ParseRedisAddress(const std::string& url);
+
+// An answer of the server, copied out.
+struct RedisReply {
+  enum class Kind { kNothing, kText, kNumber, kList, kError } kind = Kind::kNothing;
+  std::string text;
+  long long number = 0;
+  std::vector<RedisReply> list;
+};
+
+// A connection to one server. Not for several threads at once.
+class RedisLink {
+ public:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  explicit RedisLink(RedisAddress address);
+  ~RedisLink();
+  RedisLink(const RedisLink&) = delete;
+  RedisLink& operator=(const RedisLink&) = delete;
+
+  // Finds out where the host is. The only step whose time the system bounds, and not we; so it is
+  // taken once, when nobody is in a hurry.
+  Status Resolve();
+  // Connects, authenticates and selects the database. An open connection is closed first.
+  Status Connect(Deadline deadline);
+  bool connected() const { return context_ != nullptr; }
+
+  // An answer of the server, which may be an error of its own. A failed Status: the connection is
+  // lost, and closed.
+  Result<RedisReply> Ask(const std::vector<std::string_view>& words, Deadline deadline);
+  // The same, and an error of the server's is a failed Status too; the connection stays.
+  Result<RedisReply> Command(const std::vector<std::string_view>& words, Deadline deadline);
+
+  void Close();
+  // "host:port", for messages.
+  const std::string& name() const { return name_; }
+
+ private:
+  Status ConnectTo(const std::string& address, Deadline deadline);
+  Status Lost(const std::string& why);
+
+  const RedisAddress address_;
+  std::string name_;
+  std::vector<std::string> addresses_;  // numeric; the one that worked last is the first
+  redisContext* context_ = nullptr;
+};
+
+}  // namespace diapason::agree

@@ -1,0 +1,304 @@
+// Ranks that share /dev/shm agree in one file there, which all of them have mapped.
+//
+// The file is <root>/diapason-<user>/<job>. Every process holds a shared flock on it for as long as
+// it uses it, so that "nobody has locked it" means that nobody is left, however they ended. Such a
+// file is the remains of a job that was killed: whoever comes next removes it. Whoever leaves last
+// removes his own.
+//
+// Removing the file or its folder while ranks have it mapped does them no harm. Making it shorter
+// would: they would touch memory that is no more. Only this user could do that, and nothing here
+// ever does.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <thread>
+
+#include "agree/arena.h"
+#include "agree/private_folder.h"
+#include "agree/stores.h"
+#include "base/file.h"
+
+namespace diapason::agree {
+namespace {
+
+using std::chrono::steady_clock;
+
+// A page that a full /dev/shm cannot provide would end the process with a signal: memory is
+// reserved before it is touched, in steps that are felt neither in time nor in space.
+constexpr uint64_t kStep = uint64_t{256} << 10;
+// Files of other jobs that are tried for remains when a store is opened.
+constexpr int kMostSwept = 64;
+constexpr auto kPause = std::chrono::microseconds(200);
+
+struct Mapping {
+  ~Mapping() {
+    if (memory != MAP_FAILED) ::munmap(memory, bytes);
+  }
+  Mapping(int fd, uint64_t size)
+      : memory(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)), bytes(size) {}
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  void* memory;
+  uint64_t bytes;
+};
+
+Status Reserve(int fd, uint64_t from, uint64_t to) {
+  int result = 0;
+  do {
+    result = ::fallocate(fd, 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return {};
+  return IoError(Format("no shared memory left to agree in: %s", ErrnoText(errno).c_str()));
+}
+
+class ShmStore : public Store {
+ public:
+  ShmStore(std::string where, Descriptor folder, std::string name, Descriptor file,
+           std::unique_ptr<Mapping> mapping)
+      : where_(std::move(where)),
+        folder_(std::move(folder)),
+        name_(std::move(name)),
+        file_(std::move(file)),
+        mapping_(std::move(mapping)),
+        arena_(mapping_->memory, mapping_->bytes,
+               [this](uint64_t end) { return ReserveUpTo(end); }) {}
+
+  ~ShmStore() override { RemoveIfLast(); }
+  void Leave() override { RemoveIfLast(); }
+
+  Result<std::string> Propose(std::string_view key, std::string_view value) override {
+    for (const Status& status : {maker_.Check(), CheckKey(key), CheckValue(value)}) {
+      if (!status.ok()) return status.WithContext(where_);
+    }
+    Result<std::string> stands = arena_.Propose(key, value);
+    if (!stands.ok()) return stands.status().WithContext(where_);
+    return stands;
+  }
+
+  Result<std::optional<std::string>> Read(std::string_view key) override {
+    for (const Status& status : {maker_.Check(), CheckKey(key)}) {
+      if (!status.ok()) return status.WithContext(where_);
+    }
+    Result<std::optional<std::string>> stands = arena_.Read(key);
+    if (!stands.ok()) return stands.status().WithContext(where_);
+    return stands;
+  }
+
+  void Forget(std::string_view) override {}  // all of it goes with the job
+  double Fullness() override { return maker_.Here() ? arena_.Fullness() : 1; }
+  std::string Describe() const override { return "shared memory " + where_; }
+  bool Mine() const override { return maker_.Here(); }
+
+ private:
+  void RemoveIfLast() {
+    // A lock belongs to all copies of a descriptor: one that a child lets go is lost to its parent.
+    if (!maker_.Here()) return;
+    if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) return;  // others are still there
+    struct stat info;
+    if (::fstat(file_.get(), &info) == 0 && StillNamed(folder_.get(), name_, info)) {
+      ::unlinkat(folder_.get(), name_.c_str(), 0);
+    }
+  }
+
+  Status ReserveUpTo(uint64_t end) {
+    uint64_t reserved = reserved_.load(std::memory_order_relaxed);
+    while (reserved < end) {
+      const uint64_t next = std::min(mapping_->bytes, (end + kStep - 1) / kStep * kStep);
+      if (Status status = Reserve(file_.get(), reserved, next); !status.ok()) return status;
+      // Another thread may have done the same, or more.
+      if (reserved_.compare_exchange_strong(reserved, next)) return {};
+    }
+    return {};
+  }
+
+  const Maker maker_;
+  const std::string where_;
+  const Descriptor folder_;
+  const std::string name_;
+  const Descriptor file_;
+  const std::unique_ptr<Mapping> mapping_;
+  std::atomic<uint64_t> reserved_ = Arena::FirstBytes();
+  Arena arena_;
+};
+
+// Removes `name` if it is an arena that nobody uses. Whoever has opened it and not yet locked it
+// will see that the name is another file's, or nobody's, and begin anew.
+bool RemoveRemains(int folder, const std::string& name, int fd) {
+  struct stat info;
+  if (::fstat(fd, &info) != 0 || !NotOurs(info).empty()) return false;
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) return false;
+  if (StillNamed(folder, name, info)) ::unlinkat(folder, name.c_str(), 0);
+  return true;
+}
+
+void Sweep(int folder, const std::string& ours) {
+  const int again = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (again < 0) return;
+  DIR* listing = ::fdopendir(again);
+  if (listing == nullptr) {
+    ::close(again);
+    return;
+  }
+  for (int tried = 0; tried < kMostSwept;) {
+    const dirent* entry = ::readdir(listing);
+    if (entry == nullptr) break;
+    const std::string name = entry->d_name;
+    if (name == "." || name == ".." || name == ours) continue;
+    ++tried;
+    const Descriptor file(
+        ::openat(folder, name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (file.get() >= 0) RemoveRemains(folder, name, file.get());
+  }
+  ::closedir(listing);
+}
+
+class Opening {
+ public:
+  Opening(const StoreOptions& options, const ShmOptions& shm)
+      : options_(options), shm_(shm), name_(options.job) {
+    folder_name_ = Format("diapason-%u", static_cast<unsigned>(::geteuid()));
+    folder_path_ = shm.root + "/" + folder_name_;
+    path_ = folder_path_ + "/" + name_;
+  }
+
+  Result<std::unique_ptr<Store>> Run() {
+    const auto deadline = steady_clock::now() + options_.limit;
+    while (true) {
+      // Anew each time: the folder itself may have been removed.
+      Result<Descriptor> folder = OpenFolder();
+      if (!folder.ok()) return folder.status();
+      folder_ = std::move(folder).value();
+      Result<std::unique_ptr<Store>> store = Try();
+      if (!store.ok() || store.value() != nullptr) return store;
+      if (steady_clock::now() >= deadline) {
+        return TimedOut(Format("cannot open '%s' within %lld ms: others keep replacing it",
+                               path_.c_str(), static_cast<long long>(options_.limit.count())));
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
+ private:
+  Result<Descriptor> OpenFolder() {
+    const Descriptor root(::open(shm_.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (root.get() < 0) {
+      return IoError(Format("cannot open '%s': %s; use a store in a file system or in Redis",
+                            shm_.root.c_str(), ErrnoText(errno).c_str()));
+    }
+    return OpenPrivateFolder(root.get(), folder_name_, folder_path_);
+  }
+
+  Status Failed(const char* what) const {
+    return IoError(Format("cannot %s '%s': %s", what, path_.c_str(), ErrnoText(errno).c_str()));
+  }
+
+  // Null: somebody came between; begin anew.
+  Result<std::unique_ptr<Store>> Try() {
+    Descriptor file(
+        ::openat(folder_.get(), name_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    if (file.get() < 0) {
+      if (errno == ENOENT) return Create();
+      return Failed("open");
+    }
+    struct stat info;
+    if (::fstat(file.get(), &info) != 0) return Failed("look at");
+    if (const std::string wrong = NotOurs(info); !wrong.empty()) {
+      return Unavailable(
+          Format("'%s' cannot be used: %s; remove it", path_.c_str(), wrong.c_str()));
+    }
+    if (RemoveRemains(folder_.get(), name_, file.get())) return std::unique_ptr<Store>();
+    // Blocked only while somebody tries whether it is remains.
+    if (::flock(file.get(), LOCK_SH | LOCK_NB) != 0) return std::unique_ptr<Store>();
+    if (!StillNamed(folder_.get(), name_, info)) return std::unique_ptr<Store>();
+    if (static_cast<uint64_t>(info.st_size) != shm_.bytes) {
+      return Unavailable(
+          Format("'%s' has %lld bytes and not %llu: it is in use by another version "
+                 "of diapason, or by another program",
+                 path_.c_str(), static_cast<long long>(info.st_size),
+                 static_cast<unsigned long long>(shm_.bytes)));
+    }
+    return Attach(std::move(file));
+  }
+
+  Result<std::unique_ptr<Store>> Attach(Descriptor file) {
+    auto mapping = std::make_unique<Mapping>(file.get(), shm_.bytes);
+    if (mapping->memory == MAP_FAILED) return Failed("map");
+    if (const Status sound = Arena::Check(mapping->memory, shm_.bytes); !sound.ok()) {
+      return sound.WithContext("'" + path_ + "'");
+    }
+    Sweep(folder_.get(), name_);
+    return std::unique_ptr<Store>(std::make_unique<ShmStore>(path_, std::move(folder_), name_,
+                                                             std::move(file), std::move(mapping)));
+  }
+
+  Result<std::unique_ptr<Store>> Create() {
+    struct statvfs space;
+    if (::fstatvfs(folder_.get(), &space) == 0 &&
+        static_cast<uint64_t>(space.f_bavail) * space.f_frsize < 4 * kStep) {
+      return Unavailable(Format("'%s' has no space left", shm_.root.c_str()));
+    }
+    const std::string temporary = ".new-" + RandomName();
+    Descriptor file(::openat(folder_.get(), temporary.c_str(),
+                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (file.get() < 0) {
+      if (errno == ENOENT) return std::unique_ptr<Store>();  // the folder was removed
+      return Failed("create");
+    }
+    const Status ready = Fill(file.get());
+    // Linked and locked, or not there: nobody ever sees it under its name in any other state.
+    const bool linked = ready.ok() && ::linkat(folder_.get(), temporary.c_str(), folder_.get(),
+                                               name_.c_str(), 0) == 0;
+    const int error = errno;
+    ::unlinkat(folder_.get(), temporary.c_str(), 0);
+    if (!ready.ok()) return ready.WithContext("'" + path_ + "'");
+    if (linked) return Attach(std::move(file));
+    // Another one was faster, or somebody took ours for remains before it was locked.
+    if (error == EEXIST || error == ENOENT) return std::unique_ptr<Store>();
+    errno = error;
+    return Failed("create");
+  }
+
+  Status Fill(int fd) const {
+    // For life; blocked only while somebody tries whether it is remains, which is not for long.
+    const auto deadline = steady_clock::now() + options_.limit;
+    while (::flock(fd, LOCK_SH | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return IoError(ErrnoText(errno));
+      if (steady_clock::now() >= deadline) return TimedOut("somebody holds a lock on it");
+      std::this_thread::sleep_for(kPause);
+    }
+    // The process's umask may have taken away what we need ourselves.
+    if (::fchmod(fd, 0600) != 0 || ::ftruncate(fd, static_cast<off_t>(shm_.bytes)) != 0) {
+      return IoError(ErrnoText(errno));
+    }
+    if (Status reserved = Reserve(fd, 0, Arena::FirstBytes()); !reserved.ok()) return reserved;
+    const Mapping mapping(fd, shm_.bytes);
+    if (mapping.memory == MAP_FAILED) return IoError(ErrnoText(errno));
+    Arena::Prepare(mapping.memory, shm_.bytes, RandomWord());
+    return {};
+  }
+
+  const StoreOptions& options_;
+  const ShmOptions& shm_;
+  const std::string name_;
+  std::string folder_name_;
+  std::string folder_path_;
+  std::string path_;
+  Descriptor folder_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> OpenShmStore(const StoreOptions& options, const ShmOptions& shm) {
+  return Opening(options, shm).Run();
+}
+
+}  // namespace diapason::agree

@@ -1,0 +1,237 @@
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "agree/private_folder.h"
+#include "agree/stores.h"
+#include "agree/testing.h"
+
+namespace diapason::agree {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ShmStoreTest : public testing::Test {
+ protected:
+  Result<std::unique_ptr<Store>> TryOpen(const std::string& job = "job") {
+    StoreOptions options;
+    options.job = job;
+    return OpenShmStore(options, {folder_.path(), kBytes});
+  }
+  std::unique_ptr<Store> Open(const std::string& job = "job") {
+    auto store = TryOpen(job);
+    if (!store.ok()) ADD_FAILURE() << store.status().message();
+    return store.ok() ? std::move(store).value() : nullptr;
+  }
+  std::string Private() const {
+    return folder_.path() + Format("/diapason-%u", static_cast<unsigned>(::geteuid()));
+  }
+  std::string ArenaPath(const std::string& job = "job") const { return Private() + "/" + job; }
+  // What a killed process leaves: a child opens, proposes, and is killed.
+  void LeaveRemains(const std::string& job) {
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      const auto store = TryOpen(job);
+      const bool good = store.ok() && store.value()->Propose("a", "old").ok();
+      static_cast<void>(!::write(ready[1], good ? "y" : "n", 1));
+      ::pause();
+    }
+    char byte = 0;
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+    ASSERT_EQ(byte, 'y');
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    ::close(ready[0]);
+    ::close(ready[1]);
+    ASSERT_TRUE(fs::exists(ArenaPath(job)));
+  }
+
+  static std::string Inode(const std::string& path) {
+    struct stat info;
+    if (::stat(path.c_str(), &info) != 0) return "none";
+    return Format("%llu", static_cast<unsigned long long>(info.st_ino));
+  }
+
+  static constexpr uint64_t kBytes = uint64_t{2} << 20;
+  TemporaryFolder folder_{"/dev/shm"};
+};
+
+TEST_F(ShmStoreTest, TheLastOneOutRemovesTheFile) {
+  auto one = Open();
+  auto two = Open();
+  EXPECT_TRUE(fs::exists(ArenaPath()));
+  one.reset();
+  EXPECT_TRUE(fs::exists(ArenaPath()));
+  EXPECT_EQ(two->Propose("a", "1").value(), "1");
+  two.reset();
+  EXPECT_FALSE(fs::exists(ArenaPath()));
+  EXPECT_TRUE(fs::is_empty(Private()));
+}
+
+TEST_F(ShmStoreTest, RemainsOfAKilledJobAreReplaced) {
+  LeaveRemains("job");
+  LeaveRemains("another");
+  std::ofstream(ArenaPath(".new-0123")) << "half";
+  ASSERT_EQ(::chmod(ArenaPath(".new-0123").c_str(), 0600), 0);
+  const auto living = Open("living");
+  EXPECT_EQ(living->Propose("a", "1").value(), "1");
+  const auto store = Open();
+  EXPECT_FALSE(store->Read("a").value().has_value());
+  // The others went too, but for what is in use.
+  EXPECT_FALSE(fs::exists(ArenaPath("another")));
+  EXPECT_FALSE(fs::exists(ArenaPath(".new-0123")));
+  EXPECT_TRUE(fs::exists(ArenaPath("living")));
+  EXPECT_EQ(Open("living")->Read("a").value(), "1");
+}
+
+TEST_F(ShmStoreTest, RemovingTheNameDoesNoHarmToThoseInside) {
+  auto one = Open();
+  auto two = Open();
+  fs::remove_all(Private());
+  EXPECT_EQ(one->Propose("a", "1").value(), "1");
+  EXPECT_EQ(two->Propose("a", "2").value(), "1");
+  // Whoever comes later is elsewhere, and is not disturbed when those leave.
+  auto other = Open();
+  EXPECT_FALSE(other->Read("a").value().has_value());
+  one.reset();
+  two.reset();
+  EXPECT_TRUE(fs::exists(ArenaPath()));
+  EXPECT_EQ(other->Propose("a", "3").value(), "3");
+}
+
+TEST_F(ShmStoreTest, AFolderThatOthersCouldUseIsRefused) {
+  const std::string elsewhere = folder_.path() + "/elsewhere";
+  fs::create_directory(elsewhere);
+  ASSERT_EQ(::chmod(elsewhere.c_str(), 0700), 0);
+  fs::create_directory_symlink(elsewhere, Private());
+  EXPECT_NE(TryOpen().status().message().find("perhaps a link"), std::string::npos);
+  fs::remove(Private());
+
+  std::ofstream(Private()) << "x";
+  EXPECT_FALSE(TryOpen().ok());
+  fs::remove(Private());
+
+  fs::create_directory(Private());
+  for (const mode_t mode : {0755, 0770, 0701, 0720}) {
+    ASSERT_EQ(::chmod(Private().c_str(), mode), 0);
+    EXPECT_NE(TryOpen().status().message().find("others may enter"), std::string::npos);
+  }
+  ASSERT_EQ(::chmod(Private().c_str(), 0700), 0);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(Private().c_str(), 12345, 12345), 0);
+    EXPECT_NE(TryOpen().status().message().find("belongs to user 12345"), std::string::npos);
+    ASSERT_EQ(::chown(Private().c_str(), 0, 0), 0);
+  }
+  EXPECT_TRUE(TryOpen().ok());
+}
+
+TEST_F(ShmStoreTest, AFileThatIsNotOursIsRefused) {
+  ASSERT_TRUE(Open() != nullptr);  // makes the folder
+  const std::string elsewhere = folder_.path() + "/elsewhere";
+  std::ofstream(elsewhere) << "precious";
+  fs::create_symlink(elsewhere, ArenaPath());
+  EXPECT_FALSE(TryOpen().ok());
+  fs::remove(ArenaPath());
+  fs::create_directory(ArenaPath());
+  EXPECT_FALSE(TryOpen().ok());
+  fs::remove(ArenaPath());
+  ASSERT_EQ(::mkfifo(ArenaPath().c_str(), 0600), 0);
+  EXPECT_FALSE(TryOpen().ok());
+  fs::remove(ArenaPath());
+  std::ofstream(ArenaPath()) << "open to others";
+  ASSERT_EQ(::chmod(ArenaPath().c_str(), 0644), 0);
+  EXPECT_NE(TryOpen().status().message().find("others may use it"), std::string::npos);
+  fs::remove(ArenaPath());
+  EXPECT_TRUE(fs::exists(elsewhere));
+}
+
+TEST_F(ShmStoreTest, AnotherVersionsFileIsRefusedWhileInUse) {
+  ASSERT_TRUE(Open() != nullptr);
+  for (const uint64_t size : {uint64_t{0}, uint64_t{100}, kBytes}) {
+    std::ofstream(ArenaPath()) << "";
+    fs::permissions(ArenaPath(), fs::perms::owner_read | fs::perms::owner_write);
+    fs::resize_file(ArenaPath(), size);
+    {
+      const Descriptor user(::open(ArenaPath().c_str(), O_RDWR | O_CLOEXEC));
+      ASSERT_EQ(::flock(user.get(), LOCK_SH), 0);
+      EXPECT_NE(TryOpen().status().message().find("another version"), std::string::npos) << size;
+    }
+    EXPECT_TRUE(TryOpen().ok()) << "and replaced when it is not";
+  }
+}
+
+TEST_F(ShmStoreTest, SomebodysLockEndsInAnErrorWithinTheLimit) {
+  auto store = Open();
+  const Descriptor other(::open(ArenaPath().c_str(), O_RDWR | O_CLOEXEC));
+  store.reset();
+  // Nobody's file now, but named again, and locked for good by somebody who means no good.
+  std::ofstream(ArenaPath()) << "";
+  fs::permissions(ArenaPath(), fs::perms::owner_read | fs::perms::owner_write);
+  const Descriptor locked(::open(ArenaPath().c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(locked.get(), LOCK_EX), 0);
+  StoreOptions options;
+  options.job = "job";
+  options.limit = std::chrono::milliseconds(30);
+  const auto refused = OpenShmStore(options, {folder_.path(), kBytes});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), ErrorCode::kTimeout);
+}
+
+TEST_F(ShmStoreTest, FillsUpToTheLastByteAndThenSaysSo) {
+  const auto store = Open();
+  const std::string value(10000, 'v');
+  int written = 0;
+  Result<std::string> last = std::string();
+  while ((last = store->Propose(Format("k%d", written), value)).ok()) ++written;
+  EXPECT_NE(last.status().message().find("full"), std::string::npos);
+  EXPECT_GT(store->Fullness(), 0.95);
+  EXPECT_GT(written, 150);
+  EXPECT_EQ(store->Read("k0").value(), value);
+}
+
+TEST_F(ShmStoreTest, MissingSharedMemoryIsAnError) {
+  StoreOptions options;
+  options.job = "job";
+  EXPECT_FALSE(OpenShmStore(options, {"/nowhere/at/all", kBytes}).ok());
+}
+
+// Many processes come and go at once, some killed; those that live together agree.
+TEST_F(ShmStoreTest, ComingAndGoingNeverSplitsThoseWhoMeet) {
+  for (int round = 0; round < 30; ++round) {
+    if (round % 3 == 0) LeaveRemains("job");
+    std::vector<pid_t> children;
+    for (int c = 0; c < 4; ++c) {
+      const pid_t pid = ::fork();
+      if (pid == 0) {
+        for (int i = 0; i < 60; ++i) {
+          const auto store = TryOpen();
+          if (!store.ok()) ::_exit(1);
+          // While somebody is inside, the name is that of his file, and of nobody else's.
+          const std::string inode = Inode(ArenaPath());
+          const auto stands = store.value()->Propose("inode", inode);
+          if (!stands.ok() || stands.value() != inode || Inode(ArenaPath()) != inode) ::_exit(2);
+          if (c == 3 && i == 10 + round % 5) ::kill(::getpid(), SIGKILL);
+        }
+        ::_exit(0);
+      }
+      children.push_back(pid);
+    }
+    for (size_t c = 0; c < children.size(); ++c) {
+      int status = 0;
+      ::waitpid(children[c], &status, 0);
+      if (c != 3) {
+        EXPECT_EQ(status, 0);
+      }
+    }
+  }
+  auto one = Open();
+  auto two = Open();
+  EXPECT_EQ(one->Propose("me", "1").value(), two->Propose("me", "2").value());
+}
+
+}  // namespace
+}  // namespace diapason::agree

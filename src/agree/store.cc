@@ -1,0 +1,27 @@
+#include "agree/store.h"
+
+#include "agree/private_folder.h"
+#include "agree/stores.h"
+
+namespace diapason::agree {
+
+Result<std::unique_ptr<Store>> OpenStore(const StoreOptions& options) {
+  if (const Status job = CheckJob(options.job); !job.ok()) return job;
+  const std::string& where = options.where;
+  const auto begins = [&where](std::string_view start) {
+    return where.compare(0, start.size(), start) == 0;
+  };
+  if (where == "shm") return OpenShmStore(options, {});
+  if (begins("file:")) return OpenFileStore(options, where.substr(5));
+  if (begins("redis://")) return OpenRedisStore(options, where);
+  if (begins("rediss://")) {
+    return Unavailable(
+        "a store at rediss:// would need TLS, which is not built in: let a proxy on "
+        "this host do it (stunnel, for one), and use redis://localhost:PORT");
+  }
+  // Not the whole of it: it may hold a password.
+  return Invalid(Format("unknown store '%s'; known are shm, file:/a/folder and redis://host:port",
+                        where.substr(0, where.find(':')).c_str()));
+}
+
+}  // namespace diapason::agree

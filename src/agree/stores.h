@@ -1,0 +1,42 @@
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "agree/store.h"
+#include "base/text.h"
+
+namespace diapason::agree {
+
+// What OpenStore chooses from.
+
+struct ShmOptions {
+  std::string root = "/dev/shm";
+  uint64_t bytes = uint64_t{32} << 20;
+};
+Result<std::unique_ptr<Store>> OpenShmStore(const StoreOptions& options, const ShmOptions& shm);
+Result<std::unique_ptr<Store>> OpenFileStore(const StoreOptions& options,
+                                             const std::string& folder);
+Result<std::unique_ptr<Store>> OpenRedisStore(const StoreOptions& options, const std::string& url);
+
+// Remembers which process made a store: a forked child has inherited it, and must leave alone what
+// its parent goes on using.
+class Maker {
+ public:
+  bool Here() const { return pid_ == ::getpid(); }
+  Status Check() const {
+    if (Here()) return {};
+    return Unavailable(
+        Format("process %d was forked from %d, which has opened this store, and "
+               "cannot use it; only a process that opens one itself can",
+               static_cast<int>(::getpid()), static_cast<int>(pid_)));
+  }
+
+ private:
+  pid_t pid_ = ::getpid();
+};
+
+}  // namespace diapason::agree
