@@ -40,6 +40,9 @@ void AddImport(CLI::App* data, Run* run) {
                    "A file with one time of an iteration in ms a line; needs --collective, "
                    "--bytes and --ranks")
       ->allow_extra_args(false);
+  command->add_option("--journal", asked->journals,
+                      "Journals of the plugin, those of all ranks of one job together: the calls "
+                      "that were timed, or else what was learned");
   dataset::ImportOptions& options = asked->options;
   CLI::Option_group* what = command->add_option_group(
       "What the files do not say", "Where a file does say it, it has to be the same.");

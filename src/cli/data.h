@@ -31,6 +31,7 @@ Result<dataset::Contents> ReadStore(const std::string& path, const DataFilter& f
 struct DataImport {
   std::vector<std::string> files;
   std::vector<std::string> iterations;
+  std::vector<std::string> journals;  // of one job
   std::string store;
   std::string bytes;
   std::string kind;

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/data.h"
+#include "dataset/import_journal.h"
 #include "dataset/words.h"
 #include "domain/vocabulary.h"
 
@@ -14,6 +15,7 @@ namespace diapason::cli {
 namespace {
 
 constexpr size_t kLargestFile = size_t{256} << 20;
+constexpr size_t kLargestJournal = size_t{4} << 30;
 
 struct Totals {
   size_t files = 0;
@@ -55,14 +57,9 @@ Status Prepare(const DataImport& asked, dataset::ImportOptions* options) {
   return dataset::PointFromOptions(*options, collective).status();
 }
 
-Status ImportFile(const std::string& file, bool iterations, const dataset::ImportOptions& options,
-                  const std::string& path, std::unique_ptr<dataset::Store>* store, Totals* totals) {
-  const Result<std::string> text = ReadFile(file, kLargestFile);
-  if (!text.ok()) return text.status();
-  Result<dataset::Import> read = iterations ? dataset::ImportIterations(text.value(), file, options)
-                                            : dataset::ImportText(text.value(), file, options);
-  if (!read.ok()) return read.status();
-  dataset::Import& import = read.value();
+// Puts what was read from `file` into the store, and says what became of it.
+Status Keep(dataset::Import import, const std::string& file, const std::string& path,
+            std::unique_ptr<dataset::Store>* store, Totals* totals) {
   // Only now: files that cannot be read leave no empty store behind.
   if (*store == nullptr) {
     Result<std::unique_ptr<dataset::Store>> opened =
@@ -107,6 +104,30 @@ Status ImportFile(const std::string& file, bool iterations, const dataset::Impor
   return {};
 }
 
+Result<dataset::Import> ReadOne(const std::string& file, bool iterations,
+                                const dataset::ImportOptions& options) {
+  const Result<std::string> text = ReadFile(file, kLargestFile);
+  if (!text.ok()) return text.status();
+  return iterations ? dataset::ImportIterations(text.value(), file, options)
+                    : dataset::ImportText(text.value(), file, options);
+}
+
+Result<dataset::Import> ReadJournals(const std::vector<std::string>& files,
+                                     const dataset::ImportOptions& options) {
+  if (!options.algorithm.empty() || !options.protocol.empty() || options.channels != 0) {
+    return Invalid(
+        "journals say themselves what ran: leave --algorithm, --protocol and "
+        "--channels away");
+  }
+  dataset::JournalImport journals(options);
+  for (const std::string& file : files) {
+    const Result<std::string> text = ReadFile(file, kLargestJournal);
+    if (!text.ok()) return text.status();
+    if (Status added = journals.Add(text.value(), file); !added.ok()) return added;
+  }
+  return journals.Finish();
+}
+
 void PrintFindings(const dataset::Contents& contents, const std::string& store) {
   const std::vector<dataset::Finding> findings = dataset::Check(contents);
   if (findings.empty()) return;
@@ -120,8 +141,8 @@ void PrintFindings(const dataset::Contents& contents, const std::string& store) 
 }  // namespace
 
 int RunDataImport(const DataImport& asked) {
-  if (asked.files.empty() && asked.iterations.empty()) {
-    return Fail(Invalid("nothing to import: name a file, or --iterations FILE"));
+  if (asked.files.empty() && asked.iterations.empty() && asked.journals.empty()) {
+    return Fail(Invalid("nothing to import: name a file, --iterations FILE or --journal FILE..."));
   }
   dataset::ImportOptions options;
   if (Status prepared = Prepare(asked, &options); !prepared.ok()) return Fail(prepared);
@@ -129,15 +150,20 @@ int RunDataImport(const DataImport& asked) {
   const auto start = std::chrono::steady_clock::now();
   Totals totals;
   int status = kExitFine;
-  const auto import = [&](const std::string& file, bool iterations) {
-    const Status done = ImportFile(file, iterations, options, asked.store, &store, &totals);
+  const auto keep = [&](Result<dataset::Import> read, const std::string& file) {
+    const Status done = read.ok()
+                            ? Keep(std::move(read).value(), file, asked.store, &store, &totals)
+                            : read.status();
     if (done.ok()) return;
     // The lines of the files before it come first, wherever both end up.
     std::fflush(stdout);
     status = Fail(done);
   };
-  for (const std::string& file : asked.files) import(file, false);
-  for (const std::string& file : asked.iterations) import(file, true);
+  for (const std::string& file : asked.files) keep(ReadOne(file, false, options), file);
+  for (const std::string& file : asked.iterations) keep(ReadOne(file, true, options), file);
+  if (!asked.journals.empty()) {
+    keep(ReadJournals(asked.journals, options), asked.journals.front());
+  }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   if (totals.files > 0) {
     std::printf("%s of %s added to %s: %s read in %.2f s\n",

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "dataset/csv.h"
 #include "dataset/export.h"
+#include "dataset/import_journal.h"
 #include "dataset/nccl_tests.h"
 #include "dataset/words.h"
 
@@ -124,6 +125,10 @@ Result<Import> ImportText(std::string_view text, const std::string& name,
   if (first.empty()) return Invalid(shown + " is empty");
   const auto read = [&]() -> Result<Import> {
     if (first.starts_with(kExportMark)) return ImportExport(text, name);
+    if (first.starts_with(kJournalMark)) {
+      return Invalid(
+          "it is a journal: those of all ranks belong together, name them with --journal FILE...");
+    }
     if (IsTable(first)) return ImportTable(text, name, options);
     if (IsTestLog(text)) return ImportTestLog(text, name, options);
     if (IsReward(first)) return ImportRewards(text, name, options);

@@ -47,6 +47,19 @@ bool Get(const Json& object, const char* key, bool* value) {
   return true;
 }
 
+bool Get(const Json& object, const char* key, double* value) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number()) return false;
+  *value = found->get<double>();
+  return std::isfinite(*value);
+}
+
+// True too where the key is not there.
+template <typename Value>
+bool GetIfThere(const Json& object, const char* key, Value* value) {
+  return !object.contains(key) || Get(object, key, value);
+}
+
 bool ReadTable(const Json& object, Record* record) {
   const auto found = object.find("table");
   if (found == object.end()) return true;
@@ -63,6 +76,14 @@ bool ReadTable(const Json& object, Record* record) {
   record->table_algorithms = static_cast<uint8_t>(found->size());
   record->table_protocols = static_cast<uint8_t>(protocols);
   return true;
+}
+
+// Not asked for, but run all the same.
+Result<int> ParseAnyAlgorithm(Library library, Collective collective, const std::string& name) {
+  if (library == Library::kRccl && name == AlgorithmName(library, collective, kRcclDirect)) {
+    return kRcclDirect;
+  }
+  return ParseAlgorithm(library, collective, name);
 }
 
 bool ReadPair(const Json& object, Library library, Collective collective, const char* algorithm_key,
@@ -82,41 +103,115 @@ bool ReadPair(const Json& object, Library library, Collective collective, const 
     *value = static_cast<int8_t>(parsed.value());
     return true;
   };
-  return read(algorithm_name, ParseAlgorithm(library, collective, algorithm_name), algorithm) &&
+  return read(algorithm_name, ParseAnyAlgorithm(library, collective, algorithm_name), algorithm) &&
          read(protocol_name, ParseProtocol(library, protocol_name), protocol);
 }
 
-Status ReadRecord(const Json& object, Contents* contents) {
-  Record record;
+constexpr char kMalformed[] = "a field is missing or of another type";
+
+// What every kind begins with, and the library whose words it has.
+Status ReadHead(const Json& object, const Contents& contents, Record* record, Library* library) {
   std::string collective;
+  if (!Get(object, "time_ns", &record->time_ns) || !Get(object, "comm", &record->communicator) ||
+      !Get(object, "collective", &collective) || !Get(object, "bytes", &record->bytes) ||
+      !GetIfThere(object, "captured", &record->captured)) {
+    return Invalid(kMalformed);
+  }
+  const Communicator* communicator = contents.Find(record->communicator);
+  if (communicator == nullptr) return Invalid("it names a communicator not seen before");
+  *library = communicator->library;
+  // Calls that ask nobody may be of collectives that nobody is asked about.
+  const bool asked = record->kind == RecordKind::kDecision || record->kind == RecordKind::kReward;
+  if (!asked && collective == "?") {
+    record->collective = kNamelessCollective;
+    return {};
+  }
+  const Result<Collective> parsed =
+      ParseCollective(asked ? *library : Library::kOpenMpi, collective);
+  if (!parsed.ok()) return parsed.status();
+  record->collective = static_cast<uint8_t>(parsed.value());
+  return {};
+}
+
+Status ReadConfig(const Json& object, Library library, Record* record) {
+  if (!Get(object, "channels", &record->channels)) return Invalid(kMalformed);
+  if (!ReadPair(object, library, static_cast<Collective>(record->collective), "algorithm",
+                "protocol", &record->algorithm, &record->protocol)) {
+    return Invalid("it names an unknown algorithm or protocol");
+  }
+  return {};
+}
+
+// More than a year in microseconds is no time of a collective.
+constexpr double kMostMicroseconds = 4e13;
+
+bool ReadMicroseconds(const Json& object, Record* record) {
+  double microseconds = 0;
+  if (!Get(object, "us", &microseconds) || microseconds < 0 || microseconds > kMostMicroseconds) {
+    return false;
+  }
+  record->seconds = microseconds * 1e-6;
+  return true;
+}
+
+Status ReadDecision(const Json& object, Library library, Record* record) {
   std::string reason;
-  if (!Get(object, "time_ns", &record.time_ns) || !Get(object, "comm", &record.communicator) ||
-      !Get(object, "call", &record.call) || !Get(object, "collective", &collective) ||
-      !Get(object, "bytes", &record.bytes) || !Get(object, "pipe_ops", &record.pipe_ops) ||
-      !Get(object, "reg_buff", &record.reg_buff) || !Get(object, "channels", &record.channels) ||
-      !Get(object, "line", &record.line) || !Get(object, "reason", &reason) ||
-      !Get(object, "applied", &record.applied)) {
-    return Invalid("a decision lacks a field or has one of another type");
+  if (!Get(object, "call", &record->call) || !Get(object, "pipe_ops", &record->pipe_ops) ||
+      !Get(object, "reg_buff", &record->reg_buff) || !Get(object, "line", &record->line) ||
+      !Get(object, "reason", &reason) || !Get(object, "applied", &record->applied) ||
+      !GetIfThere(object, "epoch", &record->epoch) ||
+      !GetIfThere(object, "index", &record->index) ||
+      object.contains("epoch") != object.contains("index")) {
+    return Invalid(kMalformed);
   }
-  const Communicator* communicator = contents->Find(record.communicator);
-  if (communicator == nullptr) return Invalid("a decision names a communicator not seen before");
-  const Library library = communicator->library;
-  const Result<Collective> parsed_collective = ParseCollective(library, collective);
-  if (!parsed_collective.ok()) return parsed_collective.status();
-  record.collective = static_cast<uint8_t>(parsed_collective.value());
-  const Result<Reason> parsed_reason = ParseReason(reason);
-  if (!parsed_reason.ok()) return parsed_reason.status();
-  record.reason = parsed_reason.value();
-  if (!ReadPair(object, library, parsed_collective.value(), "algorithm", "protocol",
-                &record.algorithm, &record.protocol)) {
-    return Invalid("a decision names an unknown algorithm or protocol");
-  }
+  record->learning = object.contains("index");
+  const Result<Reason> parsed = ParseReason(reason.substr(0, 40));
+  if (!parsed.ok()) return parsed.status();
+  record->reason = parsed.value();
+  if (Status config = ReadConfig(object, library, record); !config.ok()) return config;
   if (object.contains("default_algorithm") &&
-      !ReadPair(object, library, parsed_collective.value(), "default_algorithm", "default_protocol",
-                &record.default_algorithm, &record.default_protocol)) {
-    return Invalid("a decision names an unknown default");
+      !ReadPair(object, library, static_cast<Collective>(record->collective), "default_algorithm",
+                "default_protocol", &record->default_algorithm, &record->default_protocol)) {
+    return Invalid("it names an unknown default");
   }
-  if (!ReadTable(object, &record)) return Invalid("a decision holds a malformed table");
+  if (!ReadTable(object, record)) return Invalid("its table is malformed");
+  return {};
+}
+
+Status ReadRan(const Json& object, Library library, Record* record) {
+  if (!Get(object, "call", &record->call) || !Get(object, "sequence", &record->sequence) ||
+      !GetIfThere(object, "gpu_start_ns", &record->gpu_start_ns) ||
+      (object.contains("us") && !ReadMicroseconds(object, record))) {
+    return Invalid(kMalformed);
+  }
+  return ReadConfig(object, library, record);
+}
+
+Status ReadReward(const Json& object, Library library, Record* record) {
+  double skew = 0;
+  if (!Get(object, "epoch", &record->epoch) || !Get(object, "index", &record->index) ||
+      !Get(object, "samples", &record->samples) || !Get(object, "skew", &skew) || skew < 0 ||
+      skew > std::numeric_limits<float>::max() || !ReadMicroseconds(object, record) ||
+      !GetIfThere(object, "iteration", &record->iteration)) {
+    return Invalid(kMalformed);
+  }
+  record->learning = true;
+  record->skew = static_cast<float>(skew);
+  return ReadConfig(object, library, record);
+}
+
+Status ReadRecord(const Json& object, RecordKind kind, const char* what, Contents* contents) {
+  Record record;
+  record.kind = kind;
+  Library library = Library::kNccl;
+  Status read = ReadHead(object, *contents, &record, &library);
+  if (read.ok()) {
+    read = kind == RecordKind::kDecision ? ReadDecision(object, library, &record)
+           : kind == RecordKind::kRan    ? ReadRan(object, library, &record)
+           : kind == RecordKind::kReward ? ReadReward(object, library, &record)
+                                         : Status();
+  }
+  if (!read.ok()) return read.WithContext(what);
   contents->records.push_back(record);
   return {};
 }
@@ -132,7 +227,11 @@ Status ReadCommunicator(const Json& object, Contents* contents) {
       !Get(object, "ranks", &communicator.shape.ranks) ||
       !Get(object, "mode", &communicator.mode) || !Get(object, "policy", &communicator.policy) ||
       !Get(object, "digest", &communicator.digest) || !Get(object, "rows", &communicator.rows) ||
-      !Get(object, "chain", &communicator.chain)) {
+      !Get(object, "chain", &communicator.chain) ||
+      !GetIfThere(object, "rank", &communicator.rank) ||
+      !GetIfThere(object, "name", &communicator.name) ||
+      !GetIfThere(object, "store", &communicator.store) ||
+      !GetIfThere(object, "agreed", &communicator.agreed) || communicator.rank < -1) {
     return Invalid("a communicator lacks a field or has one of another type");
   }
   const Result<Library> parsed = ParseLibrary(library);
@@ -144,8 +243,19 @@ Status ReadCommunicator(const Json& object, Contents* contents) {
   if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) {
     return Invalid("a communicator's id is no hexadecimal number");
   }
-  contents->by_number.emplace(communicator.number, contents->communicators.size());
-  contents->communicators.push_back(std::move(communicator));
+  const auto [at, fresh] =
+      contents->by_number.emplace(communicator.number, contents->communicators.size());
+  if (fresh) {
+    contents->communicators.push_back(std::move(communicator));
+    return {};
+  }
+  // More may become known of one that is there already; it does not become another one.
+  Communicator& before = contents->communicators[at->second];
+  if (before.id != communicator.id || before.library != communicator.library ||
+      before.shape != communicator.shape) {
+    return Invalid("a communicator has the number of another one");
+  }
+  before = std::move(communicator);
   return {};
 }
 
@@ -156,7 +266,14 @@ Status ReadLine(std::string_view line, Contents* contents) {
   if (!object.is_object() || !Get(object, "type", &type)) {
     return Invalid("the line is no JSON object with a type");
   }
-  if (type == "decision") return ReadRecord(object, contents);
+  if (type == "decision") {
+    return ReadRecord(object, RecordKind::kDecision, "a decision", contents);
+  }
+  if (type == "run") return ReadRecord(object, RecordKind::kRan, "a run", contents);
+  if (type == "bypassed") {
+    return ReadRecord(object, RecordKind::kBypassed, "a call nobody was asked about", contents);
+  }
+  if (type == "reward") return ReadRecord(object, RecordKind::kReward, "a reward", contents);
   if (type == "communicator") return ReadCommunicator(object, contents);
   if (type == "dropped") {
     if (!Get(object, "count", &contents->dropped)) return Invalid("a count is missing");
@@ -168,7 +285,9 @@ Status ReadLine(std::string_view line, Contents* contents) {
   }
   if (type == "journal") {
     if (!Get(object, "version", &contents->version) || !Get(object, "host", &contents->host) ||
-        !Get(object, "pid", &contents->pid)) {
+        !Get(object, "pid", &contents->pid) ||
+        !GetIfThere(object, "diapason", &contents->diapason) ||
+        !GetIfThere(object, "time_ns", &contents->started_ns)) {
       return Invalid("the first line lacks a field");
     }
     return {};

@@ -16,6 +16,8 @@ struct Contents {
   int version = 0;
   std::string host;
   int pid = 0;
+  std::string diapason;     // the version that wrote it; may be empty
+  uint64_t started_ns = 0;  // since 1970; 0: not said
   std::vector<Communicator> communicators;
   std::vector<Record> records;
   uint64_t dropped = 0;  // as the writer counted

@@ -1,6 +1,7 @@
 #include "journal/record.h"
 
 #include <cmath>
+#include <utility>
 
 #include "base/text.h"
 
@@ -31,49 +32,133 @@ std::string JsonText(const std::string& text) {
   return out + '"';
 }
 
-std::string RecordLine(const Record& record, Library library) {
+namespace {
+
+// What every kind begins with.
+std::string Head(const char* type, const Record& record) {
+  return Format("{\"type\":\"%s\",\"time_ns\":%llu,\"comm\":%u", type,
+                static_cast<unsigned long long>(record.time_ns), record.communicator);
+}
+
+std::string CollectiveAndBytes(const Record& record) {
+  return Format(",\"collective\":%s,\"bytes\":%llu",
+                Quoted(CollectiveName(static_cast<Collective>(record.collective))).c_str(),
+                static_cast<unsigned long long>(record.bytes));
+}
+
+std::string ConfigFields(const Record& record, Library library) {
   const auto collective = static_cast<Collective>(record.collective);
-  std::string line = Format(
-      "{\"type\":\"decision\",\"time_ns\":%llu,\"comm\":%u,\"call\":%u,\"collective\":%s,"
-      "\"bytes\":%llu,\"pipe_ops\":%d,\"reg_buff\":%d,\"algorithm\":%s,\"protocol\":%s,"
-      "\"channels\":%d,\"line\":%d,\"reason\":%s,\"applied\":%s",
-      static_cast<unsigned long long>(record.time_ns), record.communicator, record.call,
-      Quoted(CollectiveName(collective)).c_str(), static_cast<unsigned long long>(record.bytes),
-      record.pipe_ops, record.reg_buff,
-      Quoted(AlgorithmName(library, collective, record.algorithm)).c_str(),
-      Quoted(ProtocolName(library, record.protocol)).c_str(), record.channels, record.line,
-      Quoted(ReasonName(record.reason)).c_str(), record.applied ? "true" : "false");
+  return Format(",\"algorithm\":%s,\"protocol\":%s,\"channels\":%d",
+                Quoted(AlgorithmName(library, collective, record.algorithm)).c_str(),
+                Quoted(ProtocolName(library, record.protocol)).c_str(), record.channels);
+}
+
+std::string TableField(const Record& record) {
+  std::string text = ",\"table\":[";
+  for (int a = 0; a < record.table_algorithms; ++a) {
+    text += a == 0 ? "[" : ",[";
+    for (int p = 0; p < record.table_protocols; ++p) {
+      if (p > 0) text += ",";
+      text += Number(record.table[a * record.table_protocols + p]);
+    }
+    text += "]";
+  }
+  return text + "]";
+}
+
+std::string EpochFields(const Record& record) {
+  return Format(",\"epoch\":%u,\"index\":%llu", record.epoch,
+                static_cast<unsigned long long>(record.index));
+}
+
+// Nine digits: nanoseconds stay whole up to a second.
+std::string Microseconds(double seconds) {
+  return std::isfinite(seconds) ? Format("%.9g", seconds * 1e6) : "null";
+}
+
+std::string DecisionLine(const Record& record, Library library) {
+  const auto collective = static_cast<Collective>(record.collective);
+  std::string line =
+      Head("decision", record) + Format(",\"call\":%u", record.call) + CollectiveAndBytes(record) +
+      Format(",\"pipe_ops\":%d,\"reg_buff\":%d", record.pipe_ops, record.reg_buff) +
+      ConfigFields(record, library) +
+      Format(",\"line\":%d,\"reason\":%s,\"applied\":%s", record.line,
+             Quoted(ReasonName(record.reason)).c_str(), record.applied ? "true" : "false");
   if (record.default_algorithm != kKeep) {
     line += Format(",\"default_algorithm\":%s,\"default_protocol\":%s",
                    Quoted(AlgorithmName(library, collective, record.default_algorithm)).c_str(),
                    Quoted(ProtocolName(library, record.default_protocol)).c_str());
   }
-  if (record.table_algorithms > 0) {
-    line += ",\"table\":[";
-    for (int a = 0; a < record.table_algorithms; ++a) {
-      line += a == 0 ? "[" : ",[";
-      for (int p = 0; p < record.table_protocols; ++p) {
-        if (p > 0) line += ",";
-        line += Number(record.table[a * record.table_protocols + p]);
-      }
-      line += "]";
-    }
-    line += "]";
+  if (record.learning) line += EpochFields(record);
+  if (record.captured) line += ",\"captured\":true";
+  if (record.table_algorithms > 0) line += TableField(record);
+  return line + "}";
+}
+
+std::string RanLine(const Record& record, Library library) {
+  std::string line = Head("run", record) + Format(",\"call\":%u", record.call) +
+                     CollectiveAndBytes(record) + ConfigFields(record, library) +
+                     Format(",\"sequence\":%llu", static_cast<unsigned long long>(record.sequence));
+  if (record.captured) line += ",\"captured\":true";
+  if (record.seconds != 0) {
+    line += Format(",\"gpu_start_ns\":%llu,\"us\":%s",
+                   static_cast<unsigned long long>(record.gpu_start_ns),
+                   Microseconds(record.seconds).c_str());
   }
   return line + "}";
 }
 
+std::string RewardLine(const Record& record, Library library) {
+  std::string line =
+      Head("reward", record) + CollectiveAndBytes(record) + EpochFields(record) +
+      ConfigFields(record, library) +
+      Format(",\"us\":%s,\"samples\":%u,\"skew\":%s", Microseconds(record.seconds).c_str(),
+             record.samples, Number(record.skew).c_str());
+  if (record.iteration) line += ",\"iteration\":true";
+  return line + "}";
+}
+
+}  // namespace
+
+std::string RecordLine(const Record& record, Library library) {
+  switch (record.kind) {
+    case RecordKind::kDecision:
+      return DecisionLine(record, library);
+    case RecordKind::kRan:
+      return RanLine(record, library);
+    case RecordKind::kBypassed:
+      return Head("bypassed", record) + CollectiveAndBytes(record) +
+             (record.captured ? ",\"captured\":true}" : "}");
+    case RecordKind::kReward:
+      return RewardLine(record, library);
+  }
+  return "{}";
+}
+
+std::string LibraryVersionText(int library_version) {
+  if (library_version <= 0) return "";
+  return Format("%d.%d.%d", library_version / 10000, library_version / 100 % 100,
+                library_version % 100);
+}
+
 std::string CommunicatorLine(const Communicator& communicator) {
-  return Format(
+  std::string line = Format(
       "{\"type\":\"communicator\",\"comm\":%u,\"id\":\"0x%llx\",\"api\":%d,\"library\":%s,"
       "\"library_version\":%d,\"nodes\":%lld,\"ranks\":%lld,\"mode\":%s,\"policy\":%s,"
-      "\"digest\":%s,\"rows\":%zu,\"chain\":%s}",
+      "\"digest\":%s,\"rows\":%zu,\"chain\":%s",
       communicator.number, static_cast<unsigned long long>(communicator.id), communicator.api,
       Quoted(LibraryName(communicator.library)).c_str(), communicator.library_version,
       static_cast<long long>(communicator.shape.nodes),
       static_cast<long long>(communicator.shape.ranks), JsonText(communicator.mode).c_str(),
       JsonText(communicator.policy).c_str(), JsonText(communicator.digest).c_str(),
       communicator.rows, JsonText(communicator.chain).c_str());
+  if (communicator.rank >= 0) line += Format(",\"rank\":%d", communicator.rank);
+  for (const auto& [key, text] :
+       {std::pair{"name", &communicator.name}, std::pair{"store", &communicator.store},
+        std::pair{"agreed", &communicator.agreed}}) {
+    if (!text->empty()) line += Format(",\"%s\":%s", key, JsonText(*text).c_str());
+  }
+  return line + "}";
 }
 
 }  // namespace diapason::journal

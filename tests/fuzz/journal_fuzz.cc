@@ -1,16 +1,46 @@
-// Journals: garbage is counted, never believed.
+// Journals: garbage is counted, never believed; and what was read can be compared and exported.
 #include "fuzz.h"
+#include "journal/compare.h"
+#include "journal/learning.h"
 #include "journal/reader.h"
+#include "journal/trace.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace diapason;  // NOLINT
-  const Result<journal::Contents> contents = journal::ParseJournal(fuzz::Text(data, size), "fuzz");
-  if (!contents.ok()) return 0;
-  for (const journal::Record& record : contents.value().records) {
-    const journal::Communicator* communicator = contents.value().Find(record.communicator);
-    fuzz::Promise(communicator != nullptr, "every decision has its communicator");
+  const Result<journal::Contents> read = journal::ParseJournal(fuzz::Text(data, size), "fuzz");
+  if (!read.ok()) return 0;
+  const journal::Contents& contents = read.value();
+  for (const journal::Record& record : contents.records) {
+    const journal::Communicator* communicator = contents.Find(record.communicator);
+    fuzz::Promise(communicator != nullptr, "every record has its communicator");
     fuzz::Promise(!journal::RecordLine(record, communicator->library).empty(),
                   "what was read can be written");
+  }
+
+  // The same journal as two processes of one job.
+  journal::Contents other = contents;
+  for (journal::Communicator& communicator : other.communicators) {
+    if (communicator.rank >= 0) communicator.rank ^= 1;
+  }
+  journal::Comparison comparison;
+  comparison.Add("a", contents);
+  comparison.Add("b", other);
+  const journal::Comparison::Report report = comparison.Finish();
+  fuzz::Promise(!report.Verdict().empty(), "there is a verdict");
+  for (const journal::Comparison::Difference& difference : report.first) {
+    fuzz::Promise(difference.sides.size() > 1 && !difference.Text().empty(),
+                  "a difference has two sides");
+  }
+
+  size_t written = 0;
+  journal::TraceWriter trace([&](std::string_view text) {
+    written += text.size();
+    return Status();
+  });
+  fuzz::Promise(trace.Add("a", contents).ok() && trace.Finish().ok() && written > 0,
+                "what was read can be exported");
+  for (const journal::LearningContext& context : journal::LearningOf(contents)) {
+    fuzz::Promise(!context.epochs.empty(), "a context that was counted has an epoch");
   }
   return 0;
 }

@@ -1,0 +1,244 @@
+#include "journal/trace.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "domain/schedule.h"
+#include "journal/joined.h"
+#include "journal/match.h"
+
+namespace diapason::journal {
+namespace {
+
+constexpr size_t kBufferBytes = 1 << 16;
+constexpr uint64_t kDayNs = uint64_t{86400} * 1000000000;
+
+std::string Quoted(const std::string& text) { return JsonText(text); }
+
+std::string Call(const Record& record) {
+  return std::string(CollectiveName(static_cast<Collective>(record.collective))) + " " +
+         FormatBytes(record.bytes);
+}
+
+// The rank a process is known by: that in its largest communicator.
+std::string ProcessName(const std::string& name, const Contents& contents, int* rank) {
+  int64_t largest = 0;
+  for (const Communicator& communicator : contents.communicators) {
+    if (communicator.rank >= 0) largest = std::max(largest, communicator.shape.ranks);
+  }
+  std::vector<int> ranks;
+  for (const Communicator& communicator : contents.communicators) {
+    if (communicator.rank >= 0 && communicator.shape.ranks == largest) {
+      ranks.push_back(communicator.rank);
+    }
+  }
+  *rank = ranks.empty() ? -1 : *std::min_element(ranks.begin(), ranks.end());
+  return Format("%s, %s, %d", ranks.empty() ? name.c_str() : RanksText(ranks).c_str(),
+                contents.host.c_str(), contents.pid);
+}
+
+// Added to a time of the GPU's clock it gives one of the host's; modulo 2^64.
+uint64_t GpuOffset(const Contents& contents) {
+  bool any = false;
+  int64_t smallest = 0;
+  for (const Record& record : contents.records) {
+    if (record.kind != RecordKind::kRan || record.seconds <= 0) continue;
+    const uint64_t stop = record.gpu_start_ns + static_cast<uint64_t>(record.seconds * 1e9);
+    const auto difference = static_cast<int64_t>(record.time_ns - stop);
+    if (!any || difference < smallest) smallest = difference;
+    any = true;
+  }
+  return static_cast<uint64_t>(smallest);
+}
+
+}  // namespace
+
+// Threads: 2 n is what was decided for communicator n, 2 n + 1 what the GPU ran for it.
+class TraceWriter::Journal {
+ public:
+  Journal(TraceWriter* writer, const Contents& contents)
+      : writer_(*writer),
+        contents_(contents),
+        partners_(JoinRuns(contents)),
+        offset_(GpuOffset(contents)) {}
+
+  Status Write(const std::string& name) {
+    int rank = -1;
+    const std::string title = ProcessName(name, contents_, &rank);
+    Status status = Meta("process_name", 0, "\"name\":" + Quoted(title));
+    if (status.ok() && rank >= 0) {
+      status = Meta("process_sort_index", 0, Format("\"sort_index\":%d", rank));
+    }
+    for (const Communicator& communicator : contents_.communicators) {
+      const std::string thread = Format("communicator %u", communicator.number) +
+                                 (communicator.name.empty() ? "" : " (" + communicator.name + ")");
+      if (status.ok()) status = Thread(Host(communicator.number), thread);
+      if (status.ok()) status = Thread(Gpu(communicator.number), thread + ", GPU");
+    }
+    for (size_t i = 0; status.ok() && i < contents_.records.size(); ++i) {
+      const Record& record = contents_.records[i];
+      library_ = contents_.Find(record.communicator)->library;
+      switch (record.kind) {
+        case RecordKind::kDecision:
+          status = Decision(record);
+          break;
+        case RecordKind::kRan:
+          status = Ran(record, partners_[i]);
+          break;
+        case RecordKind::kBypassed:
+          status = Instant(record, "bypassed: " + Call(record), "bypassed",
+                           Format("\"captured\":%s", record.captured ? "true" : "false"));
+          break;
+        case RecordKind::kReward:
+          status = Reward(record);
+          break;
+      }
+    }
+    return status;
+  }
+
+ private:
+  static uint64_t Host(uint32_t communicator) { return uint64_t{communicator} * 2; }
+  static uint64_t Gpu(uint32_t communicator) { return uint64_t{communicator} * 2 + 1; }
+
+  std::string Common(const char* phase, uint64_t thread, const std::string& name) const {
+    return Format("{\"ph\":\"%s\",\"pid\":%llu,\"tid\":%llu,\"name\":%s", phase,
+                  static_cast<unsigned long long>(writer_.journals_),
+                  static_cast<unsigned long long>(thread), Quoted(name).c_str());
+  }
+  Status Meta(const char* what, uint64_t thread, const std::string& args) {
+    return writer_.Event(Common("M", thread, what) + ",\"args\":{" + args + "}}");
+  }
+  Status Thread(uint64_t thread, const std::string& name) {
+    const Status named = Meta("thread_name", thread, "\"name\":" + Quoted(name));
+    if (!named.ok()) return named;
+    return Meta("thread_sort_index", thread,
+                Format("\"sort_index\":%llu", static_cast<unsigned long long>(thread)));
+  }
+  Status Instant(const Record& record, const std::string& name, const char* category,
+                 const std::string& args) {
+    return writer_.Event(Common("i", Host(record.communicator), name) +
+                         Format(",\"cat\":\"%s\",\"s\":\"t\",\"ts\":%s,\"args\":{%s}}", category,
+                                writer_.Time(record.time_ns).c_str(), args.c_str()));
+  }
+  std::string Configured(const Record& record, const Config& config) const {
+    return ConfigText(library_, static_cast<Collective>(record.collective), config);
+  }
+
+  Status Decision(const Record& record) {
+    std::string args = Format("\"call\":%u,\"bytes\":%llu,\"asked\":%s,\"why\":%s", record.call,
+                              static_cast<unsigned long long>(record.bytes),
+                              Quoted(Configured(record, AskedOf(record))).c_str(),
+                              Quoted(std::string(ReasonSentence(record.reason))).c_str());
+    if (record.default_algorithm != kKeep) {
+      const Config alone{record.default_algorithm, record.default_protocol, 0};
+      args += ",\"alone\":" + Quoted(Configured(record, alone));
+    }
+    if (record.line > 0) args += Format(",\"line\":%d", record.line);
+    if (record.learning) {
+      args += Format(",\"epoch\":%u,\"index\":%llu", record.epoch,
+                     static_cast<unsigned long long>(record.index));
+      const Status epoch = Epoch(record);
+      if (!epoch.ok()) return epoch;
+    }
+    if (record.captured) args += ",\"captured\":true";
+    return Instant(record, Call(record) + ": " + Configured(record, AskedOf(record)), "decision",
+                   args);
+  }
+  // The first decision of an epoch says that it has begun.
+  Status Epoch(const Record& record) {
+    const auto [at, fresh] = epochs_.emplace(
+        std::tuple(record.communicator, record.collective, SizeBand(record.bytes)), record.epoch);
+    if (!fresh && at->second == record.epoch) return {};
+    at->second = record.epoch;
+    return Instant(record, Format("epoch %u of %s", record.epoch, ContextText(record).c_str()),
+                   "epoch", Format("\"epoch\":%u", record.epoch));
+  }
+  static std::string ContextText(const Record& record) {
+    return std::string(CollectiveName(static_cast<Collective>(record.collective))) + " up to " +
+           FormatBytes(BandLast(SizeBand(record.bytes)));
+  }
+
+  Status Ran(const Record& record, uint32_t decision) {
+    const std::string name = Call(record) + ": " + Configured(record, ConfigOf(record));
+    std::string args =
+        Format("\"call\":%u,\"sequence\":%llu,\"bytes\":%llu,\"captured\":%s", record.call,
+               static_cast<unsigned long long>(record.sequence),
+               static_cast<unsigned long long>(record.bytes), record.captured ? "true" : "false");
+    if (decision != kNobody) {
+      const Record& asked = contents_.records[decision];
+      args += ",\"asked\":" + Quoted(Configured(asked, AskedOf(asked)));
+      if (CompareRun(asked, record) != Obeyed::kYes) args += ",\"otherwise\":true";
+    }
+    if (record.seconds <= 0) return Instant(record, "ran " + name, "run", args);
+    return writer_.Event(Common("X", Gpu(record.communicator), name) +
+                         Format(",\"cat\":\"run\",\"ts\":%s,\"dur\":%.3f,\"args\":{%s}}",
+                                writer_.Time(record.gpu_start_ns + offset_).c_str(),
+                                record.seconds * 1e6, args.c_str()));
+  }
+
+  Status Reward(const Record& record) {
+    const std::string config = Configured(record, ConfigOf(record));
+    const Status said = Instant(
+        record, Format("reward: %s, %s", ContextText(record).c_str(), config.c_str()), "reward",
+        Format("\"epoch\":%u,\"index\":%llu,\"us\":%.3f,\"samples\":%u,\"skew\":%.6g", record.epoch,
+               static_cast<unsigned long long>(record.index), record.seconds * 1e6, record.samples,
+               static_cast<double>(record.skew)));
+    if (!said.ok()) return said;
+    return writer_.Event(
+        Common("C", Host(record.communicator), Format("%s, us", ContextText(record).c_str())) +
+        Format(",\"id\":%s,\"ts\":%s,\"args\":{%s:%.3f}}",
+               Quoted(Format("communicator %u", record.communicator)).c_str(),
+               writer_.Time(record.time_ns).c_str(), Quoted(config).c_str(), record.seconds * 1e6));
+  }
+
+  TraceWriter& writer_;
+  const Contents& contents_;
+  const std::vector<uint32_t> partners_;
+  const uint64_t offset_;
+  Library library_ = Library::kNccl;
+  std::map<std::tuple<uint32_t, uint8_t, int>, uint32_t> epochs_;
+};
+
+Status TraceWriter::Add(const std::string& name, const Contents& contents) {
+  if (journals_++ == 0) {
+    const uint64_t first = contents.started_ns != 0   ? contents.started_ns
+                           : contents.records.empty() ? 0
+                                                      : contents.records[0].time_ns;
+    const uint64_t midnight = first - first % kDayNs;
+    base_ns_ = midnight - std::min(midnight, kDayNs);
+  }
+  return Journal(this, contents).Write(name);
+}
+
+Status TraceWriter::Finish() {
+  if (events_ == 0) buffer_ += "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+  buffer_ += Format("\n],\"otherData\":{\"start_ns\":\"%llu\"}}\n",
+                    static_cast<unsigned long long>(base_ns_));
+  return Flush();
+}
+
+Status TraceWriter::Event(const std::string& event) {
+  buffer_ += events_++ == 0 ? "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" : ",\n";
+  buffer_ += event;
+  return buffer_.size() < kBufferBytes ? Status() : Flush();
+}
+
+Status TraceWriter::Flush() {
+  const Status written = sink_(buffer_);
+  buffer_.clear();
+  return written;
+}
+
+std::string TraceWriter::Time(uint64_t time_ns) const {
+  const bool before = time_ns < base_ns_;
+  const uint64_t distance = before ? base_ns_ - time_ns : time_ns - base_ns_;
+  return Format("%s%llu.%03llu", before ? "-" : "",
+                static_cast<unsigned long long>(distance / 1000),
+                static_cast<unsigned long long>(distance % 1000));
+}
+
+}  // namespace diapason::journal
