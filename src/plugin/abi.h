@@ -9,6 +9,8 @@
 namespace diapason::plugin::abi {
 
 inline constexpr int kSuccess = 0;
+// The one error the plugin ever returns: see docs/agreement.md.
+inline constexpr int kSystemError = 2;
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line,
                         const char* format, ...);

@@ -14,8 +14,9 @@ int InitWithoutId(size_t ranks, size_t nodes, abi::Logger logger, void** context
   birth.api = kApi;
   birth.shape = {static_cast<int64_t>(nodes), static_cast<int64_t>(ranks)};
   birth.logger = logger;
-  *context = Engine::Create(birth);
-  return abi::kSuccess;
+  int status = abi::kSuccess;
+  *context = Engine::Create(birth, &status);
+  return status;
 }
 
 // v5 and later.
@@ -30,19 +31,18 @@ int InitWithId(void** context, uint64_t comm_id, size_t ranks, size_t nodes, abi
   birth.logger = logger;
   birth.domain = domain;
   birth.constants = constants;
-  *context = Engine::Create(birth);
-  return abi::kSuccess;
+  int status = abi::kSuccess;
+  *context = Engine::Create(birth, &status);
+  return status;
 }
 
 // v4 and later.
 inline int AskByTable(void* context, int collective, size_t bytes, int pipe_ops, float** table,
                       int algorithms, int protocols, int reg_buff, int* channels) noexcept {
   auto* engine = static_cast<Engine*>(context);
-  if (engine != nullptr) {
-    engine->DecideByTable(collective, bytes, pipe_ops, reg_buff,
-                          {reinterpret_cast<float*>(table), algorithms, protocols}, channels);
-  }
-  return abi::kSuccess;
+  if (engine == nullptr) return abi::kSuccess;
+  return engine->DecideByTable(collective, bytes, pipe_ops, reg_buff,
+                               {reinterpret_cast<float*>(table), algorithms, protocols}, channels);
 }
 
 // v2 and later: destroy, or finalize.

@@ -1,7 +1,5 @@
 #include "plugin/engine.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <exception>
 
@@ -9,9 +7,11 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "base/wall_time.h"
 #include "domain/fingerprint.h"
 #include "plugin/pin.h"
 #include "plugin/process_journal.h"
+#include "plugin/steward.h"
 #include "policy/source.h"
 
 namespace diapason::plugin {
@@ -29,12 +29,6 @@ constexpr auto kFlushLimit = std::chrono::milliseconds(2000);
 
 std::atomic<uint32_t> g_communicators{0};
 
-uint64_t NowNs() noexcept {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
-}
-
 bool VariableIs(const char* name, const char* value) {
   return ProcessEnvironment().Get(name).value_or("") == value;
 }
@@ -45,7 +39,8 @@ bool VariableIsSet(const char* name) {
 
 }  // namespace
 
-Engine* Engine::Create(const Birth& birth) noexcept {
+Engine* Engine::Create(const Birth& birth, int* status) noexcept {
+  *status = abi::kSuccess;
   try {
     const Settings settings = Settings::Read(ProcessEnvironment());
     const Host host = DetectHost(birth.logger, settings);
@@ -60,7 +55,13 @@ Engine* Engine::Create(const Birth& birth) noexcept {
       log.Info("DIAPASON_MODE=off: stepping aside, the library decides");
       return nullptr;
     }
-    return new Engine(birth, settings, host, log);
+    std::unique_ptr<Engine> engine(new Engine(birth, settings, host, log));
+    if (engine->agreement_.kind != Agreement::Kind::kLost) return engine.release();
+    log.Warn(
+        "this rank cannot know what the others have agreed to run (" + engine->agreement_.why +
+        "). Going on could mix two algorithms in one call, which hangs or gives wrong results: "
+        "the communicator is not created");
+    *status = abi::kSystemError;
   } catch (const std::exception& error) {
     HostLog(birth.logger, Host()).WarnSteppingAside(error.what());
   } catch (...) {
@@ -88,15 +89,28 @@ void Engine::Destroy(Engine* engine) noexcept {
   delete engine;
 }
 
+Engine::~Engine() {
+  if (learning_ != nullptr) {
+    Steward::Instance().Remove(learning_);
+    try {
+      learning_->Finish(/*forget=*/true);
+    } catch (...) {
+    }
+  }
+  if (communicator_ != nullptr) communicator_->Release();
+}
+
 Engine::Engine(const Birth& birth, const Settings& settings, const Host& host, const HostLog& log)
     : birth_(birth),
       host_(host),
       log_(log),
       observe_(settings.Text(Setting::kMode) == "observe"),
       number_(g_communicators.fetch_add(1) + 1) {
+  communicator_ = Communicator::TakeNewborn(birth.comm_id, birth.shape);
+  numerics_pinned_ = settings.Text(Setting::kNumerics) == "pinned";
   allgather_channels_ = AllGatherChannelsAreSafe(settings);
   OpenChain(settings);
-  LoadPolicy(settings);
+  if (!ComeTogether(settings, LoadPolicy(settings))) return;
   ll128_known_ = settings.Flag(Setting::kLl128Works);
   // Under v1 and v2 our pair would silently override what the user forces.
   user_forces_pair_ = birth.api <= 2 && (VariableIsSet("NCCL_ALGO") || VariableIsSet("NCCL_PROTO"));
@@ -110,33 +124,30 @@ Engine::Engine(const Birth& birth, const Settings& settings, const Host& host, c
                   birth.shape.nodes == 1 && chain_ == nullptr && !VariableIsSet("NCCL_ALGO") &&
                   AmdArchitecture() == "gfx950";
   OpenJournal(settings);
-  plain_ = journal_ == nullptr && chain_ == nullptr && !observe_ && !tree_ll_rule_;
+  if (agreement_.learn) {
+    StartLearning(settings, agreement_.policy.value_or(policy::Policy{host_.library, {}, {}}));
+  }
+  agreement_.policy.reset();  // compiled, and copied by who learns
+  plain_ =
+      journal_ == nullptr && chain_ == nullptr && !observe_ && !tree_ll_rule_ && !numerics_pinned_;
 }
 
-void Engine::LoadPolicy(const Settings& settings) {
+std::optional<policy::Policy> Engine::LoadPolicy(const Settings& settings) {
   const policy::Source source = policy::FindSource(settings);
   policy_name_ = source.name;
-  const std::string who = Format("%s, tuner API v%d, %s", kVersion, birth_.api,
-                                 std::string(LibraryTitle(host_.library)).c_str());
-  if (source.kind == policy::Source::Kind::kNone) {
-    log_.Info(who + ": no policy is set, the library decides");
-    return;
-  }
+  if (source.kind == policy::Source::Kind::kNone) return std::nullopt;
   policy::ParseOptions options;
   options.library = host_.library;
   Result<policy::Policy> loaded = policy::LoadPolicy(source, options);
   if (!loaded.ok()) {
     log_.Warn("policy refused, the library decides: " + loaded.status().message());
     policy_name_.clear();
-    return;
+    return std::nullopt;
   }
-  policy::Policy policy = std::move(loaded).value();
-  policy_digest_ = policy::DigestText(policy::Digest(policy));
-  if (policy.rules.empty()) {
+  if (loaded.value().rules.empty()) {
     log_.Warn("the policy " + source.name + " has no rows: the library decides");
   }
-
-  const std::string& wanted = policy.header.fingerprint;
+  const std::string& wanted = loaded.value().header.fingerprint;
   const std::string here = settings.IsSet(Setting::kFingerprint)
                                ? settings.Text(Setting::kFingerprint)
                                : (wanted.empty() ? "" : MachineFingerprint());
@@ -144,8 +155,51 @@ void Engine::LoadPolicy(const Settings& settings) {
     log_.Warn(Format("the policy was made for '%s', this machine is '%s'; using it all the same",
                      wanted.c_str(), here.c_str()));
   }
+  return std::move(loaded).value();
+}
 
+bool Engine::ComeTogether(const Settings& settings, std::optional<policy::Policy> own) {
+  agreement_ = Agree(settings, birth_, host_, communicator_, own);
+  const std::string who = Format("%s, tuner API v%d, %s", kVersion, birth_.api,
+                                 std::string(LibraryTitle(host_.library)).c_str());
+  switch (agreement_.kind) {
+    case Agreement::Kind::kLost:
+      return false;
+    case Agreement::Kind::kOff:
+      log_.Warn(who + ": the ranks have not come together, the library decides: " + agreement_.why);
+      policy_name_.clear();
+      return true;
+    case Agreement::Kind::kTogether:
+      if (own.has_value() != agreement_.policy.has_value() ||
+          (own.has_value() && policy::Digest(*own) != policy::Digest(*agreement_.policy))) {
+        log_.Warn("this rank's policy is not the one the ranks have agreed on, which is used");
+        policy_name_ = "another rank's";
+      }
+      log_.Info(Format("%s: rank %d of %lld, agreed in %s", who.c_str(), communicator_->rank(),
+                       static_cast<long long>(birth_.shape.ranks),
+                       agreement_.store->Describe().c_str()));
+      break;
+    case Agreement::Kind::kAlone:
+      if (!agreement_.why.empty()) log_.Warn(agreement_.why + ": the policy is applied as it is");
+      agreement_.policy = std::move(own);
+      break;
+  }
+  if (agreement_.policy.has_value()) {
+    UsePolicy(*agreement_.policy, settings);
+  } else {
+    log_.Info(who + (agreement_.learn ? ": learning, from the library's own choices"
+                                      : ": no policy is set, the library decides"));
+  }
+  return true;
+}
+
+void Engine::UsePolicy(policy::Policy policy, const Settings& settings) {
+  policy_digest_ = policy::DigestText(policy::Digest(policy));
   PrepareChannels(&policy);
+  for (const policy::Rule& rule : policy.rules) {
+    if (rule.safe) safe_lines_.push_back(rule.line);
+  }
+  std::sort(safe_lines_.begin(), safe_lines_.end());
   policy::DecisionTable::Options table_options;
   table_options.shape = birth_.shape;
   table_options.use_reg_buff_rows = settings.Flag(Setting::kRegBuff);
@@ -153,12 +207,44 @@ void Engine::LoadPolicy(const Settings& settings) {
   table_ = policy::DecisionTable(policy, table_options);
   have_policy_ = true;
   WarnAboutRows();
-  log_.Info(Format("%s: policy %s (%s) for %s and %s: %zu of %s can match%s", who.c_str(),
-                   source.name.c_str(), policy_digest_.c_str(),
+  log_.Info(Format("%s, tuner API v%d, %s: policy %s (%s) for %s and %s: %zu of %s can match%s",
+                   kVersion, birth_.api, std::string(LibraryTitle(host_.library)).c_str(),
+                   policy_name_.c_str(), policy_digest_.c_str(),
                    Count(static_cast<size_t>(birth_.shape.nodes), "node").c_str(),
                    Count(static_cast<size_t>(birth_.shape.ranks), "rank").c_str(),
                    table_.row_count(), Count(policy.rules.size(), "row").c_str(),
-                   observe_ ? "; observing, nothing is changed" : ""));
+                   observe_           ? "; observing, nothing is changed"
+                   : agreement_.learn ? "; learning from there"
+                                      : ""));
+}
+
+void Engine::StartLearning(const Settings& settings, const policy::Policy& policy) {
+  LearningOptions options;
+  options.store = agreement_.store;
+  options.prefix = agreement_.prefix;
+  options.job = agreement_.job;
+  options.comm_id = birth_.comm_id;
+  options.rank = communicator_->rank();
+  options.shape = birth_.shape;
+  options.host = host_;
+  options.number = number_;
+  const Result<learn::Strategy> strategy = learn::ParseStrategy(settings.Text(Setting::kStrategy));
+  if (strategy.ok()) options.learn.strategy = strategy.value();
+  options.learn.epsilon = settings.Share(Setting::kEpsilon);
+  options.learn.margin = settings.Share(Setting::kMargin);
+  options.learn.budget = settings.Share(Setting::kExploreBudget);
+  options.reward = settings.Text(Setting::kReward);
+  options.reward_file = settings.Text(Setting::kRewardFile);
+  options.arms = settings.Text(Setting::kArms);
+  options.learned = settings.Text(Setting::kLearned);
+  options.memory = static_cast<uint64_t>(settings.Number(Setting::kLearnMemory));
+  options.numerics_pinned = numerics_pinned_;
+  options.allgather_channels = allgather_channels_;
+  policy::Policy prepared = policy;
+  PrepareChannels(&prepared);
+  learning_ = communicator_->Learn(
+      std::make_unique<Learning>(std::move(options), prepared, log_, journal_));
+  Steward::Instance().Add(learning_);
 }
 
 bool Engine::AllGatherChannelsAreSafe(const Settings& settings) const {
@@ -243,14 +329,34 @@ void Engine::OpenJournal(const Settings& settings) {
   communicator.digest = policy_digest_;
   communicator.rows = table_.row_count();
   communicator.chain = chain_ != nullptr ? chain_->description() : "";
+  communicator.store = agreement_.store != nullptr ? agreement_.store->Describe() : "";
+  communicator.agreed = agreement_.kind == Agreement::Kind::kOff ? agreement_.why
+                        : agreement_.kind == Agreement::Kind::kTogether
+                            ? (agreement_.learn ? "learn" : "static")
+                            : "";
+  if (communicator_ != nullptr) {
+    communicator.rank = communicator_->rank();
+    communicator.name = communicator_->name();
+    communicator_->KeepJournal(journal_, number_, settings.Flag(Setting::kJournalTimes));
+  }
   journal_->AddCommunicator(communicator);
 }
 
-Engine::Wanted Engine::Want(const Question& question) const noexcept {
+Engine::Wanted Engine::Want(const Question& question, const Context::Ready* ready) const noexcept {
   Wanted wanted;
   if (Pin::Instance().Get(&wanted.config)) [[unlikely]] {
     wanted.reason = Reason::kPinned;
     wanted.any = true;
+    return wanted;
+  }
+  if (ready != nullptr) {
+    wanted.config = ready->config;
+    wanted.reason = ready->reason;
+    wanted.any = !ready->config.IsDefault();
+    wanted.learning = true;
+    wanted.epoch = ready->epoch;
+    wanted.index = learning_->last_index();
+    wanted.context = learning_->last_context();
     return wanted;
   }
   if (const policy::DecisionTable::Entry* entry = table_.Find(question); entry != nullptr) {
@@ -258,6 +364,11 @@ Engine::Wanted Engine::Want(const Question& question) const noexcept {
     wanted.reason = Reason::kRow;
     wanted.line = entry->line;
     wanted.any = true;
+    if (numerics_pinned_ && question.collective != Collective::kAllGather &&
+        question.collective != Collective::kBroadcast &&
+        !std::binary_search(safe_lines_.begin(), safe_lines_.end(), entry->line)) {
+      wanted.reason = Reason::kNumerics;
+    }
     return wanted;
   }
   wanted.reason = have_policy_ ? Reason::kNoRow : Reason::kNoPolicy;
@@ -270,9 +381,13 @@ Engine::Wanted Engine::Want(const Question& question) const noexcept {
   return wanted;
 }
 
-void Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_buff,
-                            CostTable table, int* channels) noexcept {
-  if (!table.Valid() || channels == nullptr) return;
+void Engine::NoteAsked(const Question& question, const Config& config) noexcept {
+  communicator_->Asked(question, 0, config, learning_->last_context(), learning_->last_index());
+}
+
+int Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_buff,
+                           CostTable table, int* channels, const Context::Ready* asked) noexcept {
+  if (!table.Valid() || channels == nullptr) return abi::kSuccess;
   Question question;
   question.bytes = bytes;
   question.pipe_ops = pipe_ops;
@@ -283,7 +398,14 @@ void Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_
   Wanted wanted;
   Choice choice;
   if (known) {
-    wanted = Want(question);
+    const bool already = asked != nullptr;
+    if (!already && !Pin::Instance().active()) asked = AskLearning(question, table);
+    if (asked != nullptr && asked->lost) return abi::kSystemError;
+    wanted = Want(question, asked);
+    if (communicator_ != nullptr && !already && communicator_->tracking()) {
+      communicator_->Asked(question, calls_.load(std::memory_order_relaxed) + 1, wanted.config,
+                           wanted.context, wanted.index);
+    }
     // Before the chained tuner speaks: what it pushes away is still available.
     if (wanted.any) choice = ChooseFromTable(host_.library, wanted.config, question, table);
   }
@@ -293,7 +415,7 @@ void Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_
     if (choice.applicable) estimate = table.At(choice.algorithm, choice.protocol);
     chain_->AskTable(question, collective, &table, channels);
   }
-  if (!known) return;
+  if (!known) return abi::kSuccess;
 
   Choice by_default;
   CostTable recorded;
@@ -329,9 +451,11 @@ void Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_
     Pin::Instance().CountAsked();
     if (applied) Pin::Instance().CountApplied();
   }
+  const uint32_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (journal_ != nullptr) [[unlikely]] {
-    Note(question, wanted, choice, applied, safe_channels, by_default, recorded);
+    Note(call, question, wanted, choice, applied, safe_channels, by_default, recorded);
   }
+  return abi::kSuccess;
 }
 
 void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, int pipe_ops,
@@ -350,7 +474,7 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
   if (!known || user_forces_pair_ || shapes_differ_.load(std::memory_order_relaxed)) return;
 
   const Choice by_default{Reason::kNoRow, false, *algorithm, *protocol};
-  const Wanted wanted = Want(question);
+  const Wanted wanted = Want(question, nullptr);
   Choice choice;
   bool applied = false;
   int safe_channels = 0;
@@ -385,8 +509,10 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
     Pin::Instance().CountAsked();
     if (applied) Pin::Instance().CountApplied();
   }
+  // Under API v1 all communicators share one engine, and their threads may ask at once.
+  const uint32_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (journal_ != nullptr) {
-    Note(question, wanted, choice, applied, safe_channels, by_default, CostTable());
+    Note(call, question, wanted, choice, applied, safe_channels, by_default, CostTable());
   }
 }
 
@@ -411,15 +537,18 @@ void Engine::SharedWith(const Shape& shape) noexcept {
   }
 }
 
-void Engine::Note(const Question& question, const Wanted& wanted, const Choice& choice,
-                  bool applied, int channels, const Choice& by_default,
+void Engine::Note(uint32_t call, const Question& question, const Wanted& wanted,
+                  const Choice& choice, bool applied, int channels, const Choice& by_default,
                   const CostTable& table) noexcept {
   journal::Record record;
-  record.time_ns = NowNs();
+  record.time_ns = WallTimeNs();
   record.bytes = question.bytes;
   record.communicator = number_;
-  // Under API v1 all communicators share one engine, and their threads may ask at once.
-  record.call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+  record.call = call;
+  record.learning = wanted.learning;
+  record.epoch = wanted.epoch;
+  record.index = wanted.index;
+  record.captured = learning_ != nullptr && learning_->captured();
   record.line = wanted.line;
   record.pipe_ops = question.pipe_ops;
   record.collective = static_cast<uint8_t>(question.collective);

@@ -2,10 +2,14 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "journal/writer.h"
+#include "plugin/agreement.h"
 #include "plugin/chain.h"
+#include "plugin/communicator.h"
 #include "plugin/host.h"
 #include "plugin/pin.h"
 #include "plugin/selection.h"
@@ -24,28 +28,48 @@ namespace diapason::plugin {
 // ask at once.
 class Engine {
  public:
-  // nullptr: step aside, the library decides alone. Never throws, never fails the caller.
-  static Engine* Create(const Birth& birth) noexcept;
+  // nullptr: step aside, the library decides alone. Never throws. *status is success, except where
+  // this rank cannot know what the others have agreed to run.
+  static Engine* Create(const Birth& birth, int* status) noexcept;
   static void Destroy(Engine* engine) noexcept;
+  ~Engine();
 
-  // API v3 and later. Short for the usual case: a row that names a pair, and nobody is listening.
-  void DecideByTable(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
-                     int* channels) noexcept {
+  // API v3 and later. Short for the usual cases: a row that names a pair, or a configuration that
+  // all ranks have agreed on, and nobody is listening. Anything but success fails the call.
+  int DecideByTable(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
+                    int* channels) noexcept {
     if (!plain_ || Pin::Instance().active() || !table.Valid() || channels == nullptr ||
         static_cast<unsigned>(collective) >= kAskedCollectiveCount) [[unlikely]] {
-      return DecideWithCare(collective, bytes, pipe_ops, reg_buff, table, channels);
+      return DecideWithCare(collective, bytes, pipe_ops, reg_buff, table, channels, nullptr);
     }
-    const policy::DecisionTable::Entry* row =
-        table_.Find({static_cast<Collective>(collective), bytes, pipe_ops, reg_buff});
-    if (row == nullptr) return;
-    if (!row->names_pair()) [[unlikely]] {
-      return DecideWithCare(collective, bytes, pipe_ops, reg_buff, table, channels);
+    const Question question{static_cast<Collective>(collective), bytes, pipe_ops, reg_buff};
+    Config config;
+    if (const Context::Ready* ready = AskLearning(question, table); ready != nullptr) {
+      if (ready->lost) [[unlikely]]
+        return abi::kSystemError;
+      config = ready->config;
+      if (learning_->tracking()) [[unlikely]]
+        NoteAsked(question, config);
+      if (config.algorithm == kKeep || config.protocol == kKeep) {
+        if (config.IsDefault()) return abi::kSuccess;
+        return DecideWithCare(collective, bytes, pipe_ops, reg_buff, table, channels, ready);
+      }
+    } else {
+      const policy::DecisionTable::Entry* row = table_.Find(question);
+      if (row == nullptr) return abi::kSuccess;
+      if (!row->names_pair()) [[unlikely]] {
+        return DecideWithCare(collective, bytes, pipe_ops, reg_buff, table, channels, nullptr);
+      }
+      config = row->config();
     }
-    if (PairFits(host_.library, row->algorithm, row->protocol, bytes, table) != Reason::kRow)
-      return;
-    ApplyToTable(host_.library, row->algorithm, row->protocol, &table);
-    // What may not be asked for was taken out of the row when the policy was loaded.
-    if (row->channels > 0) *channels = row->channels;
+    if (PairFits(host_.library, config.algorithm, config.protocol, bytes, table) != Reason::kRow) {
+      return abi::kSuccess;
+    }
+    ApplyToTable(host_.library, config.algorithm, config.protocol, &table);
+    // What may not be asked for was taken out of the row when the policy was loaded, and is never
+    // tried.
+    if (config.channels > 0) *channels = config.channels;
+    return abi::kSuccess;
   }
   // API v1 and v2.
   void DecideByPair(int collective, size_t bytes, int collnet, int nvls, int pipe_ops,
@@ -60,9 +84,20 @@ class Engine {
  private:
   Engine(const Birth& birth, const Settings& settings, const Host& host, const HostLog& log);
 
-  void DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
-                      int* channels) noexcept;
-  void LoadPolicy(const Settings& settings);
+  const Context::Ready* AskLearning(const Question& question, const CostTable& table) noexcept {
+    if (learning_ == nullptr) return nullptr;
+    return learning_->Ask(question.collective, question.bytes, table);
+  }
+  // `asked` is what learning has answered already, if it was asked.
+  int DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
+                     int* channels, const Context::Ready* asked) noexcept;
+  void NoteAsked(const Question& question, const Config& config) noexcept;
+  // The policy the settings name; nullopt: none, or it was refused.
+  std::optional<policy::Policy> LoadPolicy(const Settings& settings);
+  void UsePolicy(policy::Policy policy, const Settings& settings);
+  // False: stop, this rank cannot go on.
+  bool ComeTogether(const Settings& settings, std::optional<policy::Policy> own);
+  void StartLearning(const Settings& settings, const policy::Policy& policy);
   bool AllGatherChannelsAreSafe(const Settings& settings) const;
   void PrepareChannels(policy::Policy* policy) const;
   // A chained tuner's count was meant for its own pair; with ours it may not be safe.
@@ -79,13 +114,18 @@ class Engine {
     Reason reason = Reason::kNoRow;
     int line = 0;
     bool any = false;
+    bool learning = false;
+    uint32_t epoch = 0;
+    uint64_t index = 0;
+    Context* context = nullptr;
   };
-  Wanted Want(const Question& question) const noexcept;
+  Wanted Want(const Question& question, const Context::Ready* ready) const noexcept;
   bool Applies(const Wanted& wanted) const noexcept {
+    if (wanted.reason == Reason::kNumerics) return false;
     return !observe_ || wanted.reason == Reason::kPinned || wanted.reason == Reason::kLibraryRule;
   }
-  void Note(const Question& question, const Wanted& wanted, const Choice& choice, bool applied,
-            int channels, const Choice& by_default, const CostTable& table) noexcept;
+  void Note(uint32_t call, const Question& question, const Wanted& wanted, const Choice& choice,
+            bool applied, int channels, const Choice& by_default, const CostTable& table) noexcept;
 
   const Birth birth_;
   const Host host_;
@@ -107,6 +147,11 @@ class Engine {
   std::atomic<uint32_t> calls_{0};
   std::string policy_name_;
   std::string policy_digest_;
+  bool numerics_pinned_ = false;
+  std::vector<int> safe_lines_;           // of rows that may change the last bits of sums; sorted
+  Communicator* communicator_ = nullptr;  // where the profiler half is loaded
+  Learning* learning_ = nullptr;          // its own; where all ranks learn
+  Agreement agreement_;
 };
 
 }  // namespace diapason::plugin

@@ -8,9 +8,11 @@ constinit ForkSafeLocks g_locks;
 void BeforeFork() {
   pthread_mutex_lock(&g_locks.v1);
   pthread_mutex_lock(&g_locks.journal);
+  pthread_mutex_lock(&g_locks.store);
 }
 
 void AfterFork() {
+  pthread_mutex_unlock(&g_locks.store);
   pthread_mutex_unlock(&g_locks.journal);
   pthread_mutex_unlock(&g_locks.v1);
 }

@@ -3,8 +3,10 @@
 #include "diapason/diapason.h"
 #include "plugin/abi.h"
 #include "plugin/pin.h"
+#include "plugin/steward.h"
 
 using diapason::plugin::Pin;
+using diapason::plugin::Steward;
 
 DIAPASON_EXPORT const char* diapason_version(void) { return diapason::kVersion; }
 
@@ -17,4 +19,23 @@ DIAPASON_EXPORT void diapason_unpin(void) { Pin::Instance().Clear(); }
 DIAPASON_EXPORT void diapason_pin_counts(unsigned long long* asked, unsigned long long* applied) {
   if (asked != nullptr) *asked = Pin::Instance().asked();
   if (applied != nullptr) *applied = Pin::Instance().applied();
+}
+
+DIAPASON_EXPORT void diapason_step(void) {
+  try {
+    Steward::Instance().Step();
+  } catch (...) {  // no memory: an iteration less is known
+  }
+}
+
+DIAPASON_EXPORT int diapason_report(const char* collective, unsigned long long bytes,
+                                    double milliseconds) {
+  try {
+    const diapason::Result<diapason::Collective> parsed = diapason::ParseCollective(
+        diapason::Library::kNccl, collective == nullptr ? "" : collective);
+    if (!parsed.ok() || !(milliseconds > 0) || !(milliseconds < 1e9)) return -1;
+    return Steward::Instance().Report(parsed.value(), bytes, milliseconds / 1e3) ? 0 : 1;
+  } catch (...) {
+    return -1;
+  }
 }

@@ -20,7 +20,8 @@ int Init(size_t ranks, size_t nodes, abi::Logger logger) noexcept {
     birth.api = 1;
     birth.shape = shape;
     birth.logger = logger;
-    g_engine.store(Engine::Create(birth), std::memory_order_release);
+    int status = abi::kSuccess;
+    g_engine.store(Engine::Create(birth, &status), std::memory_order_release);
   } else if (Engine* engine = g_engine.load(std::memory_order_relaxed); engine != nullptr) {
     engine->SharedWith(shape);
   }

@@ -12,7 +12,7 @@ import json
 import re
 import sys
 
-KINDS = {"journal", "communicator", "decision", "dropped", "end"}
+KINDS = {"journal", "communicator", "decision", "run", "bypassed", "reward", "dropped", "end"}
 
 
 def complete_lines(data, may_be_cut):

@@ -30,8 +30,10 @@ expect() {
 one_line() { tr '\n' ' ' | sed 's/ *$//'; }
 
 wanted=$(sed -n 's/^ *\([A-Za-z_][A-Za-z0-9_]*\);$/\1/p' "$map" | LC_ALL=C sort | one_line)
-expect "the map names the six versions" 6 \
-       "$(echo "$wanted" | tr ' ' '\n' | grep -c '^ncclTunerPlugin_v[1-6]$')"
+names() { echo "$wanted" | tr ' ' '\n' | grep -c "$1"; }
+expect "the map names the six tuners" 6 "$(names '^ncclTunerPlugin_v[1-6]$')"
+expect "the map names the six profilers" 6 "$(names '^ncclProfiler_v[1-6]$')"
+expect "the map names the two env plugins" 2 "$(names '^ncclEnvPlugin_v[12]$')"
 expect "exported symbols" "$wanted" \
        "$(nm -D --defined-only "$plugin" | awk '{ sub("@.*", "", $3); print $3 }' \
           | LC_ALL=C sort | one_line)"
@@ -40,12 +42,12 @@ expect "unique symbols" "" "$(nm -D "$plugin" | awk '$2 == "u"' | one_line)"
 # The versions are data, not functions: dlsym's answer is read as a structure.
 expect "versions that are no objects" "" \
        "$(readelf -W --dyn-syms "$plugin" \
-          | awk '$8 ~ /^ncclTunerPlugin_v/ && $4 != "OBJECT"' | one_line)"
+          | awk '$8 ~ /^nccl.*_v[0-9]/ && $4 != "OBJECT"' | one_line)"
 
 dynamic=$(readelf -W -d "$plugin")
 expect "needed libraries" "" \
        "$(echo "$dynamic" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' \
-          | grep -v -e '^libc\.so\.6$' -e '^ld-linux.*\.so\.[0-9]*$' | one_line || true)"
+          | grep -v -e '^libc\.so\.6$' -e '^libm\.so\.6$' -e '^ld-linux.*\.so\.[0-9]*$' | one_line || true)"
 expect "the name inside the file" libnccl-tuner-diapason.so \
        "$(echo "$dynamic" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')"
 expect "relocations in the code (TEXTREL)" 0 "$(echo "$dynamic" | grep -c TEXTREL || true)"

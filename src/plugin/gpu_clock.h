@@ -1,0 +1,36 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "domain/vocabulary.h"
+
+namespace diapason::plugin {
+
+// Turns the stamps of a GPU into nanoseconds. NCCL's are nanoseconds. RCCL's are ticks of the GPU's
+// wall clock, 100 MHz on all GPUs known so far; nobody says so, therefore they are compared with
+// the host's clock, and a rate that is clearly another one is believed.
+//
+// Any thread may call any function.
+class GpuClock {
+ public:
+  // For all libraries: a new communicator.
+  void Reset(Library library) noexcept;
+
+  // Whether Observe may still learn something; when not, the host's clock need not be read.
+  bool Learning() const noexcept { return learning_.load(std::memory_order_relaxed); }
+  // A stamp that has just been seen, and the host's clock at that moment. The stamp may be late by
+  // as long as the library took to find it.
+  void Observe(uint64_t stamp, uint64_t host_ns) noexcept;
+
+  // The length of a span.
+  uint64_t Nanoseconds(uint64_t ticks) const noexcept;
+
+ private:
+  std::atomic<bool> learning_{false};
+  std::atomic<double> ns_per_tick_{1};
+  std::atomic<uint64_t> first_stamp_{0};
+  std::atomic<uint64_t> first_host_ns_{0};
+};
+
+}  // namespace diapason::plugin

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "domain/vocabulary.h"
+
+namespace diapason::plugin {
+
+// Free memory of the calling thread's current GPU, through the driver that is already in the
+// process; nullopt: there is none to ask. Opens nothing.
+std::optional<uint64_t> FreeGpuMemory(Library library);
+
+}  // namespace diapason::plugin

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agree/token.h"
+#include "learn/learner.h"
+#include "learn/rewards.h"
+#include "plugin/context.h"
+#include "plugin/reporter.h"
+
+namespace diapason::plugin {
+
+class Learning;
+
+// Rank 0's part in a context: which configurations can be tried, which is tried next, what came of
+// it. Runs on the steward's thread only. Nothing here is needed for safety: whatever it does or
+// fails to do, all ranks run what the cells say.
+class Leader {
+ public:
+  Leader(Learning* learning, Context* context);
+  ~Leader();
+
+  void Tend(double now, std::vector<Reporter::Finished> finished);
+  // A line of the reward file that is about this context.
+  void Line(double seconds);
+
+  bool exploring() const;
+  bool wants_pattern() const;
+  // What is known, for the learned policy. Empty: nothing was compared.
+  std::vector<learn::ArmSummary> Summary() const;
+  Config best() const;
+  bool decided() const { return learner_ != nullptr && learner_->settled(); }
+
+ private:
+  struct Outstanding {
+    Schedule schedule;
+    bool padded = false;  // its first segment is only there to begin with an iteration
+    uint64_t start = 0;
+    double since = 0;
+    bool mine = false;  // rank 0's own results are here
+    std::vector<std::vector<learn::SegmentResult>> ranks;
+    std::vector<int> missing;
+  };
+
+  bool GatherOffers();
+  void TakeMarks();
+  // Calls per sample of a source, once that is known; 0: it cannot be used.
+  uint64_t UnitOf(RewardSource source) const;
+  std::optional<RewardSource> BestSource() const;
+  void StartLearning(RewardSource source, uint64_t unit);
+  std::vector<learn::Candidate> Candidates() const;
+  void AddFewerChannels();
+  bool OfferedByAll(const Config& config) const;
+  void TakeResults(double now, std::vector<Reporter::Finished> finished);
+  bool GatherResults(uint32_t epoch, Outstanding* outstanding);
+  void Conclude(uint32_t epoch, const Outstanding& outstanding);
+  void Propose(double now);
+  Schedule Wait() const;
+  void Say();
+
+  Learning* const learning_;
+  Context* const context_;
+  std::vector<int> offers_missing_;
+  uint64_t offered_ = ~uint64_t{0};
+  bool offers_known_ = false;
+  std::unique_ptr<learn::Learner> learner_;
+  std::optional<RewardSource> source_;
+  uint64_t unit_ = 1;
+  std::deque<Context::Mark> marks_[kRewardSources];
+  learn::LineMatcher matcher_;
+  std::optional<uint64_t> lines_from_;  // calls made when the first line came
+  uint64_t lines_read_ = 0;
+  uint64_t reports_ = 0;
+  agree::Token token_;
+  double token_since_ = 0;
+  uint32_t proposed_ = 1;
+  std::map<uint32_t, Outstanding> outstanding_;
+  std::vector<Config> channels_added_for_;
+  bool said_settled_ = false;
+  Config said_best_;
+};
+
+}  // namespace diapason::plugin

@@ -1,0 +1,477 @@
+#include "plugin/learning.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "base/mutex_lock.h"
+#include "base/text.h"
+#include "plugin/event_mask.h"
+#include "plugin/gpu_memory.h"
+#include "plugin/leader.h"
+#include "plugin/learned_policy.h"
+#include "plugin/reporter.h"
+#include "plugin/steward.h"
+
+namespace diapason::plugin {
+namespace {
+
+// From here on grouped calls can ask twice, on some ranks only (see docs/agreement.md), broadcasts
+// have no events, and the answer's protocol decides between two kinds of kernels.
+constexpr int kNewScheduler = 22900;
+
+constexpr uint64_t kOpeningCalls = 8;
+constexpr uint64_t kHoldCalls = 32;
+constexpr size_t kMostMarks = 4096;
+constexpr double kPatience = 1.0;      // seconds a last call's time may take to arrive
+constexpr double kFilePatience = 5.0;  // the same for a reward file
+constexpr double kLongestRun = 60.0;   // of a kernel whose time is waited for
+constexpr double kSaveInterval = 60.0;
+
+int CheapestAlgorithm(const CostTable& table) { return CheapestPair(table, {}).algorithm; }
+
+}  // namespace
+
+std::string_view RewardSourceName(RewardSource source) {
+  constexpr std::string_view kNames[kRewardSources] = {"step", "report", "file", "pattern", "gpu"};
+  return kNames[static_cast<size_t>(source)];
+}
+
+Context::Context(Collective asked, int size_band, agree::Store* store,
+                 const agree::EpochLog::Options& options)
+    : collective(asked), band(size_band), prefix(options.prefix), log(store, options) {}
+
+Context::~Context() = default;
+
+Learning::Learning(LearningOptions options, const policy::Policy& policy, const HostLog& log,
+                   journal::Journal* journal)
+    : options_(std::move(options)),
+      policy_(policy),
+      log_(log),
+      journal_(journal),
+      groups_tick_(options_.host.version != 0 && options_.host.version < kNewScheduler),
+      events_(GpuEvents::Make(options_.host.library)) {
+  policy::DecisionTable::Options table_options;
+  table_options.shape = options_.shape;
+  table_ = policy::DecisionTable(policy_, table_options);
+  lost_answer_.lost = true;
+  wants_pattern_ = leads() && (options_.reward == "auto" || options_.reward == "pattern");
+  EventMask::Instance().Want(EventMask::Need::kCalls);
+}
+
+Learning::~Learning() {
+  EventMask::Instance().Unwant(EventMask::Need::kCalls);
+  for (int i = tracking_; i > 0; --i) EventMask::Instance().Unwant(EventMask::Need::kRuns);
+  for (int i = has_events() ? 0 : timing_; i > 0; --i)
+    EventMask::Instance().Unwant(EventMask::Need::kTimes);
+}
+
+bool Learning::Learns(Collective collective) const {
+  // No events, so no clock.
+  if (collective == Collective::kBroadcast && !groups_tick_) return false;
+  // Data that is only moved arrives the same whichever way it went; sums do not.
+  const bool moves = collective == Collective::kBroadcast || collective == Collective::kAllGather;
+  return moves || !options_.numerics_pinned;
+}
+
+void Learning::NewGroup(uint64_t group) noexcept {
+  if (touched_count_ > 0) {
+    const bool one_call = calls_ == 1;
+    const auto settle = [this, one_call](Context* context) {
+      const uint32_t pending = context->pending;
+      if (pending == 0) return;
+      // One call counts once, however often the library asked about it.
+      if (launched_) context->committed = context->committed + (one_call ? 1 : pending);
+      context->pending = 0;
+    };
+    if (touched_count_ <= kMostTouched) {
+      for (uint32_t i = 0; i < touched_count_; ++i) settle(touched_[i]);
+    } else {
+      for (auto& bands : contexts_) {
+        for (Context* context : bands) {
+          if (context != nullptr) settle(context);
+        }
+      }
+    }
+    touched_count_ = 0;
+  }
+  launched_ = false;
+  asked_ = false;
+  calls_ = 0;
+  group_ = group;
+}
+
+void Learning::SawCapture() noexcept {
+  if (saw_capture_) return;
+  saw_capture_ = true;
+  // A measured kernel would add a host node to every replay of the graph, for good.
+  EventMask::Instance().ForbidTimes();
+}
+
+uint64_t Learning::CallsMade(const Context& context) const noexcept {
+  const uint32_t pending = context.pending;
+  if (!launched_ || pending == 0) return context.committed;
+  return context.committed + (calls_ == 1 ? 1 : pending);
+}
+
+bool Learning::Lose(const std::string& why) noexcept {
+  if (!lost_) {
+    lost_ = true;
+    special_ = true;
+    try {
+      log_.Warn(
+          "what the other ranks run can no longer be known (" + why +
+          "). Going on could mix two algorithms in one call, which hangs or gives wrong results: "
+          "this call fails instead");
+    } catch (...) {
+    }
+  }
+  return false;
+}
+
+bool Learning::Advance(Context* context, uint64_t index, const CostTable& table) noexcept {
+  try {
+    if (!context->offer_made && table.Valid()) MakeOffer(context, table);
+    const Result<agree::EpochLog::Span> span = context->log.At(index);
+    if (!span.ok()) return Lose(span.status().message());
+    context->log.Forget(context->committed);
+    Context::Ready& ready = context->ready;
+    ready.config = span.value().config;
+    ready.first = span.value().first;
+    ready.length = span.value().end - span.value().first;
+    ready.epoch = span.value().epoch;
+    ready.counts = span.value().counts;
+    TellEntered(context);
+    const agree::EpochLog::Epoch& newest = context->log.newest();
+    const bool settled = !newest.schedule.Explores() || ready.config == newest.schedule.incumbent;
+    ready.reason = !ready.counts       ? Reason::kWarmUp
+                   : span.value().held ? Reason::kHeld
+                   : settled           ? Reason::kLearned
+                                       : Reason::kTrying;
+    return true;
+  } catch (const std::exception& error) {
+    return Lose(error.what());
+  } catch (...) {
+    return Lose("unknown exception");
+  }
+}
+
+void Learning::TellEntered(Context* context) {
+  const agree::EpochLog::Epoch& newest = context->log.newest();
+  if (context->told_epoch == static_cast<int64_t>(newest.number)) return;
+  context->told_epoch = newest.number;
+  // Runs are told apart, and measured, only while somebody wants to know. At once: an epoch may be
+  // over before the steward looks.
+  const bool tracks = newest.number < 2 || newest.schedule.Explores();
+  if (tracks != context->tracking) {
+    context->tracking = tracks;
+    tracking_ = tracking_ + (tracks ? 1 : -1);
+    tracks ? EventMask::Instance().Want(EventMask::Need::kRuns)
+           : EventMask::Instance().Unwant(EventMask::Need::kRuns);
+  }
+  if (newest.schedule.timed != context->timing) {
+    context->timing = newest.schedule.timed;
+    timing_ = timing_ + (context->timing ? 1 : -1);
+    if (has_events()) {
+      // Nothing to ask the library for.
+    } else if (context->timing) {
+      EventMask::Instance().Want(EventMask::Need::kTimes);
+    } else {
+      EventMask::Instance().Unwant(EventMask::Need::kTimes);
+    }
+  }
+  {
+    const MutexLock lock(&context->mutex);
+    context->entered.push_back(newest);
+  }
+  if (leads()) Steward::Instance().Wake();
+}
+
+// What a call that tries nothing runs: the best known as of the epoch that the context's next call
+// is in, which is the same on every rank at the same place of the program.
+void Learning::Freeze(Context* context) {
+  const uint64_t index = context->committed;
+  if (context->frozen.length != 0 && index - context->frozen.first < context->frozen.length) return;
+  const Result<agree::EpochLog::Span> span = context->log.At(index);
+  if (!span.ok()) {
+    Lose(span.status().message());
+    return;
+  }
+  Context::Ready& frozen = context->frozen;
+  frozen.config = context->log.IncumbentAt(index);
+  frozen.first = span.value().first;
+  frozen.length = span.value().end - span.value().first;
+  frozen.epoch = span.value().epoch;
+  frozen.reason = Reason::kLearned;
+  TellEntered(context);
+}
+
+const Context::Ready* Learning::AskWithCare(Collective collective, int band,
+                                            const CostTable& table) noexcept {
+  try {
+    if (lost_) return &lost_answer_;
+    if (!Learns(collective)) return nullptr;
+    Context*& context = contexts_[static_cast<size_t>(collective)][band];
+    if (context == nullptr) context = MakeContext(collective, band);
+    last_context_ = nullptr;
+    if (special_ || calls_ == 0) {
+      Freeze(context);
+      last_index_ = context->committed;
+      return lost_ ? &lost_answer_ : &context->frozen;
+    }
+    const uint64_t index = context->committed + (calls_ > 1 ? context->pending : 0u);
+    if (index - context->ready.first >= context->ready.length && !Advance(context, index, table)) {
+      return &lost_answer_;
+    }
+    if (context->pending == 0) Touch(context);
+    context->pending = context->pending + 1;
+    asked_ = true;
+    last_context_ = context;
+    last_index_ = index;
+    return &context->ready;
+  } catch (const std::exception& error) {
+    Lose(error.what());
+  } catch (...) {
+    Lose("unknown exception");
+  }
+  return &lost_answer_;
+}
+
+Context* Learning::MakeContext(Collective collective, int band) {
+  agree::EpochLog::Options options;
+  options.prefix =
+      options_.prefix + Format("%s.%d.", std::string(CollectiveName(collective)).c_str(), band);
+  // Looked up by the band alone: what this rank happens to be asked first must not matter.
+  const policy::DecisionTable::Entry* row = table_.Find({collective, BandLast(band), 1, 0});
+  if (row != nullptr) options.incumbent = row->config();
+  options.opening_calls = kOpeningCalls;
+  options.hold_calls = kHoldCalls;
+  auto context = std::make_unique<Context>(collective, band, options_.store, options);
+  context->reporter = std::make_unique<Reporter>(options_.store, options.prefix, options_.rank);
+  if (leads()) context->leader = std::make_unique<Leader>(this, context.get());
+  Context* raw = context.get();
+  const MutexLock lock(&list_mutex_);
+  list_.push_back(std::move(context));
+  return raw;
+}
+
+// Which pairs this rank could run; only what all ranks offer is tried.
+void Learning::MakeOffer(Context* context, const CostTable& table) {
+  context->offer_made = true;
+  const std::optional<uint64_t> free = FreeGpuMemory(options_.host.library);
+  const bool scarce = free.has_value() && *free < options_.memory;
+  const int in_use = CheapestAlgorithm(table);
+  uint64_t offer = 0;
+  for (int a = 0; a < std::min(table.algorithms, 8); ++a) {
+    for (int p = 0; p < std::min(table.protocols, 4); ++p) {
+      if (!Available(table.At(a, p)) || !PairExists(context->collective, a, p)) continue;
+      if (scarce && a != in_use) continue;
+      offer |= uint64_t{1} << (a * 4 + p);
+    }
+  }
+  const MutexLock lock(&context->mutex);
+  context->offer = offer;
+  context->costs.assign(8 * 4, -1.0f);
+  for (int a = 0; a < std::min(table.algorithms, 8); ++a) {
+    for (int p = 0; p < std::min(table.protocols, 4); ++p) {
+      context->costs[static_cast<size_t>(a * 4 + p)] = table.At(a, p);
+    }
+  }
+  context->offer_ready = true;
+}
+
+void Learning::Ran(Context* context, const Config& asked, int algorithm, int protocol,
+                   int channels) noexcept {
+  if (context == nullptr || algorithm < 0 || algorithm >= 8 || protocol < 0 || protocol >= 4)
+    return;
+  if (asked.channels == 0 && channels > 0) context->ran_channels[algorithm][protocol] = channels;
+  if (asked.IsDefault()) {
+    context->default_algorithm = algorithm;
+    context->default_protocol = protocol;
+  }
+}
+
+void Learning::Took(Context* context, uint64_t index, double seconds) noexcept {
+  samples_.Push({context, index, seconds});  // a full ring loses a sample, no more
+}
+
+void Learning::BeginTiming(void* stream) noexcept {
+  timing_pair_ = -1;
+  Context* context = last_context_;
+  // Only where it is clear whose time it is: one call, one kernel, and nothing captured.
+  if (events_ == nullptr || captured_ || calls_ != 1 || !asked_ || context == nullptr ||
+      !context->timing || !context->ready.counts || timed_group_ == group_) {
+    return;
+  }
+  timed_group_ = group_;
+  timing_launch_ = {context, last_index_, events_->Begin(stream), 0};
+  timing_pair_ = timing_launch_.pair;
+  timing_stream_ = stream;
+}
+
+void Learning::EndTiming() noexcept {
+  const int pair = timing_pair_;
+  timing_pair_ = -1;
+  if (events_->End(pair, timing_stream_) && !launches_.Push(timing_launch_)) events_->Discard(pair);
+}
+
+void Learning::TakeTimes(double now) {
+  Launch launch;
+  while (launches_.Pop(&launch)) {
+    launch.since = now;
+    running_.push_back(launch);
+  }
+  // Kernels of one communicator end in the order in which they were launched.
+  while (!running_.empty()) {
+    const Launch& oldest = running_.front();
+    double seconds = 0;
+    const GpuEvents::State state = events_->Look(oldest.pair, &seconds);
+    if (state == GpuEvents::State::kRunning) {
+      if (now - oldest.since < kLongestRun) return;
+      events_->Discard(oldest.pair);
+    } else if (state == GpuEvents::State::kDone) {
+      Took(oldest.context, oldest.index, seconds);
+    }
+    running_.pop_front();
+  }
+}
+
+void Learning::Mark(RewardSource source, double now) noexcept {
+  if (!leads()) return;
+  const MutexLock list_lock(&list_mutex_);
+  for (const auto& context : list_) {
+    const MutexLock lock(&context->mutex);
+    if (context->marks.size() < kMostMarks) {
+      context->marks.push_back({CallsMade(*context), now, source});
+    }
+  }
+}
+
+bool Learning::Report(Collective collective, uint64_t bytes, double seconds) noexcept {
+  if (!leads() || !(seconds > 0)) return false;
+  const int band = SizeBand(bytes);
+  const MutexLock list_lock(&list_mutex_);
+  for (const auto& context : list_) {
+    if (context->collective != collective || context->band != band) continue;
+    const MutexLock lock(&context->mutex);
+    const uint64_t made = CallsMade(*context);
+    if (made == 0 || context->reported.size() >= kMostMarks) return false;
+    context->reported.push_back({made, seconds, RewardSource::kReport});
+    return true;
+  }
+  return false;
+}
+
+bool Learning::Tend(double now) {
+  if (has_events()) TakeTimes(now);
+  // Samples are taken before the news of their epochs: these were there first.
+  std::vector<Sample> samples;
+  Sample sample;
+  while (samples_.Pop(&sample)) samples.push_back(sample);
+  std::vector<Context*> contexts;
+  {
+    const MutexLock lock(&list_mutex_);
+    for (const auto& context : list_) contexts.push_back(context.get());
+  }
+  for (Context* context : contexts) TakeEntered(context, now);
+  for (const Sample& one : samples) {
+    one.context->reporter->Credit(one.index, one.index + 1, one.seconds);
+  }
+  if (leads()) ReadRewardFile(now, contexts);
+  bool exploring = false;
+  bool wants_pattern = contexts.empty() && wants_pattern_;
+  for (Context* context : contexts) {
+    TendContext(context, now);
+    const bool explores = context->newest.number < 2 || context->newest.schedule.Explores();
+    exploring =
+        exploring || explores || (context->leader != nullptr && context->leader->exploring());
+    wants_pattern =
+        wants_pattern || (context->leader != nullptr && context->leader->wants_pattern());
+  }
+  wants_pattern_ = wants_pattern;
+  if (leads() && !options_.learned.empty() && now - last_saved_ > kSaveInterval) {
+    last_saved_ = now;
+    Save(contexts);
+  }
+  return exploring || contexts.empty();
+}
+
+void Learning::TakeEntered(Context* context, double now) {
+  std::vector<agree::EpochLog::Epoch> entered;
+  std::optional<uint64_t> offer;
+  {
+    const MutexLock lock(&context->mutex);
+    entered.swap(context->entered);
+    if (context->offer_ready && !context->offer_posted) offer = context->offer;
+  }
+  if (offer.has_value()) {
+    context->offer_posted = true;
+    (void)options_.store->Propose(context->prefix + Format("o.%d", options_.rank),
+                                  Format("%llx", static_cast<unsigned long long>(*offer)));
+  }
+  for (const agree::EpochLog::Epoch& epoch : entered) {
+    context->reporter->Entered(epoch, now);
+    context->newest = epoch;
+  }
+}
+
+void Learning::TendContext(Context* context, double now) {
+  const double patience = reward_lines_ != nullptr ? kFilePatience : kPatience;
+  std::vector<Reporter::Finished> finished = context->reporter->TakeFinished(now, patience);
+  if (context->leader != nullptr) {
+    context->leader->Tend(now, std::move(finished));
+  } else if (Reports(options_.rank, options_.shape.ranks)) {
+    for (const Reporter::Finished& one : finished) context->reporter->Post(one);
+  }
+}
+
+void Learning::ReadRewardFile(double now, const std::vector<Context*>& contexts) {
+  if (options_.reward != "auto" && options_.reward != "file") return;
+  if (reward_lines_ == nullptr) reward_lines_ = std::make_unique<RewardFile>(RewardFilePath());
+  std::string problem;
+  for (const learn::RewardLine& line : reward_lines_->Poll(now, &problem)) {
+    if (line.ranks != options_.shape.ranks || line.nodes != options_.shape.nodes) continue;
+    for (Context* context : contexts) {
+      if (context->collective == line.collective && context->band == SizeBand(line.bytes)) {
+        context->leader->Line(line.seconds);
+      }
+    }
+  }
+  if (!problem.empty()) log_.Warn(problem);
+}
+
+std::string Learning::RewardFilePath() const {
+  if (!options_.reward_file.empty()) return options_.reward_file;
+  return Format("/tmp/nccl_tuner_rewards_%llu.log",
+                static_cast<unsigned long long>(options_.comm_id));
+}
+
+void Learning::Save(const std::vector<Context*>& contexts) {
+  std::vector<LearnedContext> learned;
+  for (const Context* context : contexts) {
+    if (!context->leader->decided()) continue;
+    learned.push_back(
+        {context->collective, context->band, context->leader->best(), context->leader->Summary()});
+  }
+  if (learned.empty()) return;
+  const Status saved =
+      SaveLearned(options_.learned, options_.host.library, options_.shape, learned);
+  if (!saved.ok()) log_.Warn("what was learned could not be kept: " + saved.message());
+}
+
+void Learning::Finish(bool forget) {
+  std::vector<Context*> contexts;
+  {
+    const MutexLock lock(&list_mutex_);
+    for (const auto& context : list_) contexts.push_back(context.get());
+  }
+  if (!leads()) return;
+  if (!options_.learned.empty()) Save(contexts);
+  if (!forget) return;
+  // The library has finished every call of this communicator, so every rank has asked its last.
+  for (Context* context : contexts) {
+    context->leader.reset();
+    options_.store->Forget(context->prefix);
+  }
+}
+
+}  // namespace diapason::plugin
