@@ -22,6 +22,7 @@
 
 #include "base/stats.h"
 #include "base/text.h"
+#include "learning_case.h"
 #include "linear_scan.h"
 #include "tuner_v5.h"
 
@@ -34,6 +35,7 @@ constexpr int kProtocols = 3;
 constexpr int kRounds = 301;
 constexpr size_t kQuestions = 1024;
 constexpr int kPasses = 4;
+constexpr const char* kLearning = "learning, settled";
 
 struct Case {
   std::string name;
@@ -116,7 +118,8 @@ class Bench {
     if (::mkdtemp(pattern) == nullptr) Die("cannot create a folder in /tmp");
     folder_ = pattern;
     empty_ = Open(library_folder + "/libbench_empty.so");
-    plugin_ = Open(library_folder + "/libnccl-tuner-diapason.so");
+    plugin_path_ = library_folder + "/libnccl-tuner-diapason.so";
+    plugin_ = Open(plugin_path_);
     for (const char* name : {"DIAPASON_JOURNAL", "DIAPASON_MODE", "DIAPASON_POLICY_INLINE",
                              "DIAPASON_OVERLAP", "NCCL_WORKLOAD_OVERLAP", "DIAPASON_CHAIN"}) {
       unsetenv(name);
@@ -150,6 +153,18 @@ class Bench {
     inits_.push_back(Format("  %5d rules: %.2f ms median of %zu (worst %.2f), %.0f KiB", rules,
                             Median(milliseconds), milliseconds.size(), Quantile(milliseconds, 1.0),
                             static_cast<double>(bytes) / 1024));
+  }
+
+  // The same four rules, agreed on by two ranks that learn.
+  void AddLearning() {
+    void* library = dlopen(plugin_path_.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    const std::string policy = folder_ + "/nodes.conf";
+    std::vector<ScanRule> rules = MakeRules(4);
+    for (ScanRule& rule : rules) rule.nodes = rule.ranks = -1;
+    std::ofstream(policy) << PolicyOf(rules);
+    void* context = MakeSettledContext(library, plugin_, policy, MakeSizes());
+    if (context == nullptr) Die("the plugin does not learn");
+    cases_.push_back({kLearning, context, plugin_->get_coll_info, {}});
   }
 
   void AddScan(int rules) {
@@ -218,6 +233,7 @@ class Bench {
   }
 
   std::string folder_;
+  std::string plugin_path_;
   const tuner_v5* empty_ = nullptr;
   const tuner_v5* plugin_ = nullptr;
   std::vector<Case> cases_;
@@ -248,6 +264,7 @@ void Bench::Report(const std::vector<double>& instructions) const {
   const auto bar = [](const char* what, double value, const char* unit, bool reached) {
     std::printf("  %-58s %8.2f%s  %s\n", what, value, unit, reached ? "reached" : "NOT reached");
   };
+  const double learning = Median(Net(Find(kLearning)));
   std::printf("\nbars:\n");
   bar("4 rules, net of empty: at most 25 ns", few, " ns", few <= 25);
   bar("3000 rules, net of empty: at most 25 ns", many, " ns", many <= 25);
@@ -255,6 +272,8 @@ void Bench::Report(const std::vector<double>& instructions) const {
       gross_ratio <= 1.3);
   bar("3000 rules against 4 rules, net of empty: at most 1.3 x", many / few, " x",
       many / few <= 1.3);
+  bar("learning and settled against 4 rules: at most 5 ns more", learning - few, " ns",
+      learning - few <= 5);
   bar("linear scan against us, 1000 rules, net: at least 10 x", scan_1000 / ours_1000, " x",
       scan_1000 / ours_1000 >= 10);
   bar("linear scan against us, 3000 rules, net: at least 30 x", scan_3000 / many, " x",
@@ -264,6 +283,7 @@ void Bench::Report(const std::vector<double>& instructions) const {
 void AddCases(Bench* bench) {
   bench->AddEmpty();
   for (const int rules : {4, 1000, 3000}) bench->AddPlugin(rules);
+  bench->AddLearning();
   for (const int rules : {4, 100, 1000, 3000}) bench->AddScan(rules);
 }
 

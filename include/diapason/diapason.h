@@ -39,6 +39,20 @@ void diapason_unpin(void);
  * answered with the pinned configuration. Either pointer may be NULL. */
 void diapason_pin_counts(unsigned long long* asked, unsigned long long* applied);
 
+/* An iteration of the program has ended: call it once per training step (or request), on every
+ * rank, after the step's work has been queued. With DIAPASON_MODE=learn the time between two calls
+ * on rank 0 is what is made shorter. Costs nothing worth measuring, and nothing at all while nobody
+ * learns. */
+void diapason_step(void);
+
+/* One call of a collective took so many milliseconds, by the program's own clock: for programs that
+ * time their calls. Report each before the next of its kind, on rank 0 of the communicator (other
+ * ranks may, and are not listened to). `collective` is "allreduce", "allgather", ...; `bytes` as the
+ * library counts them (for allgather and reducescatter those of all ranks).
+ * Returns 0, 1 when nobody learns about such calls, or -1 for an unknown name or an impossible
+ * time. */
+int diapason_report(const char* collective, unsigned long long bytes, double milliseconds);
+
 #ifdef __cplusplus
 }
 #endif

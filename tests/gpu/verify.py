@@ -40,12 +40,13 @@ def environments(plugin: Path, policy: Path, empty: Path) -> dict[str, dict[str,
     """The groups and all that differs between them."""
     # One group finds the plugin by its path, the other by its short name, as users may.
     search = [str(plugin.parent)] + [p for p in (os.environ.get("LD_LIBRARY_PATH"),) if p]
-    by_name = {"NCCL_TUNER_PLUGIN": "diapason", "LD_LIBRARY_PATH": ":".join(search)}
+    by_name = {"NCCL_TUNER_PLUGIN": "diapason", "NCCL_PROFILER_PLUGIN": "diapason", "LD_LIBRARY_PATH": ":".join(search)}
+    by_path = {"NCCL_TUNER_PLUGIN": str(plugin), "NCCL_PROFILER_PLUGIN": str(plugin)}
     return {
         "none": {},
         "control": {},
         "empty": by_name | {"DIAPASON_POLICY": str(empty)},
-        "policy": {"NCCL_TUNER_PLUGIN": str(plugin), "DIAPASON_POLICY": str(policy)},
+        "policy": by_path | {"DIAPASON_POLICY": str(policy)},
     }
 
 

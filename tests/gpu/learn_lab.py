@@ -1,0 +1,291 @@
+"""Learning on a real GPU: several ranks share it, each its own host; see docs/results.md for figures.
+
+    python3 learn_lab.py --plugin libnccl-tuner-diapason.so [--tool diapason] [--cases sizes,ddp] [--out FOLDER]
+
+Exit status: 0 every check passed, 1 one failed, 77 skipped (says why). A missed timing bar is printed
+and is no failure: timings are not tests.
+"""
+
+from __future__ import annotations
+
+import sys
+
+sys.dont_write_bytecode = True
+
+import argparse  # noqa: E402
+import json  # noqa: E402
+import math  # noqa: E402
+import os  # noqa: E402
+import shutil  # noqa: E402
+import statistics  # noqa: E402
+import subprocess  # noqa: E402
+import tempfile  # noqa: E402
+import time  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+import group  # noqa: E402
+from mps import Mps  # noqa: E402
+from run_pytorch import why_skip  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+SKIP = 77
+SMALL_TO_LARGE = "8192,16384,32768,65536,131072,262144,524288,1048576,2097152"
+TRYING = ("trying", "warm-up")
+
+
+class Lab:
+    def __init__(self, options: argparse.Namespace, work: Path, mps: Mps) -> None:
+        self.options, self.work, self.mps = options, work, mps
+        self.failures: list[str] = []
+        self.figures: dict = {}
+
+    def check(self, condition: bool, what: str) -> None:
+        if not condition:
+            self.failures.append(what)
+        print(f"  {'fine' if condition else 'FAILED'}: {what}", flush=True)
+
+    def environment(self, rank: int, name: str, settings: dict[str, str], plugin: bool) -> dict[str, str]:
+        environment = group.clean_environment() | self.mps.environment | {
+            "NCCL_HOSTID": f"h{rank}",
+            "NCCL_SOCKET_IFNAME": "lo",
+            "NCCL_IB_DISABLE": "1",
+            "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "NCCL_DEBUG": "INFO",
+            "NCCL_DEBUG_SUBSYS": "INIT,TUNING,ENV",
+            "NCCL_DEBUG_FILE": str(self.work / f"{name}.{rank}.log"),
+        }
+        if plugin:
+            environment |= {
+                "NCCL_TUNER_PLUGIN": str(self.options.plugin),
+                "NCCL_PROFILER_PLUGIN": str(self.options.plugin),
+                "DIAPASON_MODE": "learn",
+                "DIAPASON_STORE": "shm",
+                "DIAPASON_JOB": f"lab-{os.getpid()}-{name}",
+                "DIAPASON_REWARD": "gpu",
+                "DIAPASON_JOURNAL": str(self.journal(name, rank)),
+                "DIAPASON_JOURNAL_RECORDS": "262144",
+            }
+        environment |= settings
+        return {name: value for name, value in environment.items() if value}  # empty: not set at all
+
+    def journal(self, name: str, rank: int) -> Path:
+        return self.work / f"{name}.{rank}.jsonl"
+
+    def run(self, name: str, case: str, arguments: list[str], limit: float, settings: dict[str, str] | None = None,
+            by_rank: dict[int, dict[str, str]] | None = None, without: tuple[int, ...] = ()) -> list[dict] | None:
+        """The case on all ranks; their results, or None where one failed or time ran out."""
+        ranks = self.options.ranks
+        store = self.work / f"{name}.meet"
+        processes = []
+        begin = time.monotonic()
+        for rank in range(ranks):
+            own = (settings or {}) | (by_rank or {}).get(rank, {})
+            with open(self.work / f"{name}.{rank}.stderr", "wb") as errors:
+                processes.append(subprocess.Popen(
+                    [sys.executable, str(HERE / "learn_rank.py"), "--rank", str(rank), "--ranks", str(ranks), "--store",
+                     str(store), "--case", case, "--result", str(self.work / f"{name}.{rank}.json"), *arguments],
+                    stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,
+                    env=self.environment(rank, name, own, rank not in without)))
+        late = False
+        for process in processes:
+            try:
+                process.wait(max(0.1, limit - (time.monotonic() - begin)))
+            except subprocess.TimeoutExpired:
+                late = True
+                break
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
+        results = []
+        for rank, process in enumerate(processes):
+            path = self.work / f"{name}.{rank}.json"
+            if late or process.returncode != 0 or not path.exists():
+                tail = (self.work / f"{name}.{rank}.stderr").read_text(errors="replace")[-800:]
+                self.check(False, f"{name}: rank {rank} {'ran out of time' if late else f'ended with {process.returncode}'}: {tail}")
+                return None
+            results.append(json.loads(path.read_text()))
+        return results
+
+    def agree(self, name: str, ranks: int | None = None) -> None:
+        """The journals of all ranks, call by call."""
+        files = [str(self.journal(name, rank)) for rank in range(ranks or self.options.ranks)]
+        if self.options.tool:
+            done = subprocess.run([self.options.tool, "journal", "check", *files], capture_output=True, text=True, timeout=120)
+            print("    " + "\n    ".join((done.stdout + done.stderr).strip().splitlines()[:12]), flush=True)
+            self.check(done.returncode == 0, f"{name}: diapason journal check")
+        asked: list[dict] = []
+        for path in files:
+            last: dict = {}
+            for line in Path(path).read_text().splitlines():
+                record = json.loads(line)
+                if record["type"] == "decision" and "index" in record and not record.get("captured"):
+                    band = (record["bytes"] - 1).bit_length()
+                    key = (record["comm"], record["collective"], band, record["index"])
+                    last[key] = (record["algorithm"], record["protocol"], record["channels"])
+            asked.append(last)
+        common = set.intersection(*(set(one) for one in asked)) if asked else set()
+        differ = [key for key in common if len({one[key] for one in asked}) > 1]
+        self.check(not differ and len(common) > 100, f"{name}: {len(common)} calls compared on all ranks, {len(differ)} differ")
+
+    def loss(self, name: str, size: int, times: list[float], default: float) -> float:
+        """Share of the first 1000 calls' default time that trying has cost, by rank 0's own clock."""
+        tried = set()
+        for line in self.journal(name, 0).read_text().splitlines():
+            record = json.loads(line)
+            if record["type"] == "decision" and record["bytes"] == size and record["reason"] in TRYING:
+                tried.add(record.get("index", -1))
+        lost = sum(max(0.0, times[i] - default) for i in tried if 0 <= i < min(1000, len(times)))
+        return lost / (default * min(1000, len(times)))
+
+    def table(self, name: str, results: list[dict], unit: float) -> dict:
+        """Learned against the default and the best of everything, slowest rank, medians of blocks."""
+        out = {}
+        print(f"  {'bytes':>9} {'default':>9} {'learned':>9} {'best':>9}  best is      of best  x default  samples  trying lost")
+        for size in results[0]["sizes"]:
+            rows = {config: [max(one) for one in zip(*(result["sizes"][size]["rows"][config] for result in results))]
+                    for config in results[0]["sizes"][size]["rows"]}
+            median = {config: statistics.median(values) for config, values in rows.items()}
+            best = min((value, config) for config, value in median.items() if config != "learned")
+            learning = [max(one) for one in zip(*(result["sizes"][size]["learning"] for result in results))]
+            lost = self.loss(name, int(size), learning, median["default"]) if name.startswith("sizes") else 0.0
+            # Without the very first call, which connects with and without us.
+            total = sum(learning[1:1000]) / (median["default"] * len(learning[1:1000])) - 1
+            out[size] = {"default_us": median["default"] * unit, "learned_us": median["learned"] * unit, "best_us": best[0] * unit,
+                         "best": best[1], "of_best": best[0] / median["learned"], "x_default": median["default"] / median["learned"],
+                         "samples": len(rows["learned"]), "lost": lost, "first_1000_against_default": total,
+                         "all": {config: value * unit for config, value in median.items()}}
+            row = out[size]
+            print(f"  {size:>9} {row['default_us']:9.1f} {row['learned_us']:9.1f} {row['best_us']:9.1f}  {row['best']:<11} "
+                  f"{row['of_best']:8.3f} {row['x_default']:10.3f} {row['samples']:8d}  {lost:8.2%} (all {total:+.1%})", flush=True)
+            self.check(all(result["sizes"][size]["correct"] for result in results), f"{name}: sums of {size} bytes are right")
+        for what in ("of_best", "x_default"):
+            values = [row[what] for row in out.values()]
+            print(f"  {what}: geometric mean {math.exp(statistics.fmean(map(math.log, values))):.3f}, worst {min(values):.3f}")
+        return out
+
+    def sizes(self) -> None:
+        learned = self.work / "learned.conf"
+        results = self.run("sizes", "sizes", ["--bytes", SMALL_TO_LARGE, "--calls", "1000", "--rounds", str(self.options.rounds)],
+                           200, {"DIAPASON_LEARNED": str(learned)})
+        if results:
+            self.figures["sizes"] = self.table("sizes", results, 1e6)
+            self.agree("sizes")
+            self.check(learned.exists(), "what was learned is a policy")
+            if learned.exists():
+                print(learned.read_text())
+                shutil.copy(learned, self.options.out / "learned.conf") if self.options.out else None
+
+    def overlap(self) -> None:
+        for size, bar in (("131072", "1.2 x the default"), ("1048576", "0.97 of the best")):
+            name = f"overlap{size}"
+            results = self.run(name, "overlap", ["--bytes", size, "--calls", "1000", "--rounds", str(self.options.rounds)], 150,
+                               {"DIAPASON_REWARD": "step"})
+            if results:
+                print(f"  bar: {bar}")
+                self.figures[name] = self.table(name, results, 1e6)
+                self.agree(name)
+
+    def ddp(self) -> None:
+        for name, steps in (("ddp", "1"), ("ddp-pattern", "0")):
+            plain = self.run(name + "-without", "ddp", ["--calls", "600", "--steps", "0"], 100, without=tuple(range(self.options.ranks)))
+            with_it = self.run(name, "ddp", ["--calls", "1500", "--steps", steps], 120, {"DIAPASON_REWARD": "auto"})
+            if not plain or not with_it:
+                return
+            for what, results in (("without", plain), ("with", with_it)):
+                self.check(len({(r["weights"], r["norm"]) for r in results}) == 1, f"{name} {what}: all ranks have the same weights")
+                self.check(results[0]["losses"][-1] < 0.9 * results[0]["losses"][0], f"{name} {what}: the loss falls")
+            before = [max(one) for one in zip(*(r["times"] for r in plain))][100:]
+            first = [max(one) for one in zip(*(r["times"] for r in with_it))][:100]
+            after = [max(one) for one in zip(*(r["times"] for r in with_it))][-500:]
+            row = {"without_us": statistics.median(before) * 1e6, "first_100_us": statistics.median(first) * 1e6,
+                   "last_500_us": statistics.median(after) * 1e6}
+            self.figures[name] = row
+            print(f"  {name}: iteration without {row['without_us']:.0f} us, first 100 {row['first_100_us']:.0f} us, last 500 "
+                  f"{row['last_500_us']:.0f} us: {row['without_us'] / row['last_500_us']:.3f} x", flush=True)
+            self.agree(name)
+
+    def attacks(self) -> None:
+        results = self.run("graph", "graph", ["--bytes", "65536", "--calls", "500"], 90)
+        if results:
+            self.check(sum(r["wrong"] for r in results) == 0, "graph: every replay and eager call is right")
+            self.agree("graph")
+        results = self.run("nonblocking", "plain", ["--bytes", "8192,65536", "--calls", "800"], 90,
+                           {"TORCH_NCCL_USE_COMM_NONBLOCKING": "1"})
+        if results:
+            self.check(sum(r["wrong"] for r in results) == 0, "nonblocking: sums are right")
+            self.agree("nonblocking")
+        results = self.run("simulate", "simulate", ["--bytes", "8192,65536", "--calls", "800"], 90)
+        if results:
+            self.check(results[1]["asked"] > 50, f"simulate: {results[1]['asked']} groups simulated on rank 1")
+            self.check(sum(r["wrong"] for r in results) == 0, "simulate: sums are right")
+            self.agree("simulate")
+        results = self.run("missing", "plain", ["--bytes", "8192", "--calls", "200"], 90, {"DIAPASON_JOIN_LIMIT": "3"}, without=(1,))
+        if results:
+            self.check(sum(r["wrong"] for r in results) == 0, "missing: one rank without the plugin, sums are right")
+            self.nothing_tried("missing", (0, 2, 3))
+        stores = {rank: {"DIAPASON_STORE": f"file:{self.work}/store{rank % 2}"} for rank in range(self.options.ranks)}
+        for rank in range(2):
+            (self.work / f"store{rank}").mkdir()
+        results = self.run("apart", "plain", ["--bytes", "8192", "--calls", "200"], 90, {"DIAPASON_JOIN_LIMIT": "3"}, by_rank=stores)
+        if results:
+            self.check(sum(r["wrong"] for r in results) == 0, "apart: two stores that do not see each other, sums are right")
+            self.nothing_tried("apart", tuple(range(self.options.ranks)))
+        gone = self.work / "gone"
+        gone.mkdir()
+        results = self.run("emptied", "emptied", ["--bytes", "65536", "--calls", "2000", "--remove", str(gone)], 100,
+                           {"DIAPASON_STORE": f"file:{gone}", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"})
+        if results:
+            print(f"  {[(r['calls'], r['error'][:100]) for r in results]}")
+            self.check(any(r["error"] for r in results), "emptied: ranks ended with an error")
+            self.agree("emptied")
+
+    def nothing_tried(self, name: str, ranks: tuple[int, ...]) -> None:
+        applied = sum(1 for rank in ranks for line in self.journal(name, rank).read_text().splitlines()
+                      if '"type":"decision"' in line and '"applied":true' in line)
+        self.check(applied == 0, f"{name}: the library decided alone on every rank")
+
+    def one_variable(self) -> None:
+        results = self.run("env", "plain", ["--bytes", "8192", "--calls", "300"], 60,
+                           {"NCCL_TUNER_PLUGIN": "", "NCCL_PROFILER_PLUGIN": "", "NCCL_ENV_PLUGIN": str(self.options.plugin)})
+        if results:
+            self.agree("env")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Learning inside PyTorch jobs on one GPU")
+    parser.add_argument("--plugin", type=Path, required=True)
+    parser.add_argument("--tool", help="diapason, for `journal check`")
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--cases", default="sizes,overlap,ddp,attacks,one_variable")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    options.plugin = options.plugin.resolve()
+    reason = why_skip(options.plugin)
+    if reason:
+        print(f"skipped: {reason}")
+        return SKIP
+    work = Path(tempfile.mkdtemp(prefix="learn-"))
+    with Mps() as mps:
+        print(mps.note, flush=True)
+        lab = Lab(options, work, mps)
+        for case in options.cases.split(","):
+            print(f"== {case}", flush=True)
+            getattr(lab, case)()
+    if options.out:
+        (options.out / "learn.json").write_text(json.dumps(lab.figures, indent=1))
+        for path in sorted(work.glob("*.stderr")) + sorted(work.glob("*.log")):
+            if path.stat().st_size > 200000:
+                path.write_bytes(path.read_bytes()[-200000:])
+        subprocess.run(["tar", "-C", str(work), "-czf", str(options.out / "learn.tar.gz"), "--exclude=*.meet", "."], check=False)
+    shutil.rmtree(work, ignore_errors=True)
+    for failure in lab.failures:
+        print(f"FAILED: {failure}")
+    return 1 if lab.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,266 @@
+#include "played_library.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <thread>
+
+#include "base/random.h"
+
+extern "C" int ncclGetVersion(int* version) {
+  *version = 22809;
+  return 0;
+}
+
+namespace played {
+namespace {
+
+namespace abi = diapason::plugin::abi;
+
+constexpr int kAllReduce = 4;
+constexpr int kAlgorithms = 7;
+constexpr int kProtocols = 3;
+constexpr int kChannels = 2;
+
+int g_mask = 0;
+Listener g_listener = nullptr;
+
+void Log(int level, unsigned long, const char*, int, const char* format, ...) {
+  char text[2048];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof(text), format, arguments);
+  va_end(arguments);
+  if (g_listener != nullptr) g_listener(level <= 2, text);
+}
+
+const char* AlgorithmWord(int algorithm) {
+  constexpr const char* kWords[] = {"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
+                                    "NVLS_TREE", "PAT"};
+  return algorithm < 0 ? "NONE" : kWords[algorithm];
+}
+
+const char* ProtocolWord(int protocol) {
+  constexpr const char* kWords[] = {"LL", "LL128", "SIMPLE"};
+  return protocol < 0 ? "NONE" : kWords[protocol];
+}
+
+}  // namespace
+
+void ListenToLog(Listener listener) { g_listener = listener; }
+
+int Mask() { return __atomic_load_n(&g_mask, __ATOMIC_RELAXED); }
+
+double LabPhysics::Cost(size_t bytes, int algorithm, int protocol) const {
+  if (algorithm > 1 || protocol == 1) return -1;
+  // The formula's opinion: ring always, ll for small calls.
+  const double kib = static_cast<double>(bytes) / 1024;
+  const double ll = (algorithm == 1 ? 20 : 24) + 1.5 * kib;
+  const double simple = (algorithm == 1 ? 60 : 66) + 0.3 * kib;
+  return protocol == 0 ? ll : simple;
+}
+
+double LabPhysics::Time(size_t bytes, const Choice& choice, uint64_t call, int rank) const {
+  const double kib = static_cast<double>(bytes) / 1024;
+  double time = 0;
+  if (choice.algorithm == 0) {
+    time = choice.protocol == 0 ? 70 + 3.2 * kib : 130 + 0.7 * kib;
+  } else {
+    time = choice.protocol == 0 ? 112 + 2.8 * kib : 280 + 0.55 * kib;
+  }
+  if (choice.channels == 1 && bytes >= (256u << 10)) time *= 0.82;
+  const diapason::CounterRandom random(17 + static_cast<uint64_t>(rank), bytes);
+  const double spike = random.Uniform(2 * call + 1) < 0.01 ? 3 : 1;
+  return time * std::exp(0.04 * random.Normal(2 * call)) * spike;
+}
+
+Plugin LoadPlugin(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    std::fprintf(stderr, "%s\n", dlerror());
+    std::exit(2);
+  }
+  Plugin plugin;
+  plugin.tuner = static_cast<const abi::TunerV5*>(dlsym(library, "ncclTunerPlugin_v5"));
+  plugin.profiler =
+      static_cast<const abi::ProfilerV5<abi::EventV5>*>(dlsym(library, "ncclProfiler_v5"));
+  plugin.step = reinterpret_cast<void (*)()>(dlsym(library, "diapason_step"));
+  plugin.report = reinterpret_cast<int (*)(const char*, unsigned long long, double)>(
+      dlsym(library, "diapason_report"));
+  if (plugin.tuner == nullptr || plugin.profiler == nullptr || plugin.step == nullptr ||
+      plugin.report == nullptr) {
+    std::fprintf(stderr, "%s lacks a symbol\n", path.c_str());
+    std::exit(2);
+  }
+  return plugin;
+}
+
+Communicator::Communicator(const Plugin& plugin, const Physics& physics, const Options& options)
+    : plugin_(plugin), physics_(physics), options_(options) {
+  if (options.profiler) {
+    plugin.profiler->init(&profiler_, options.id, &g_mask, "played", options.nodes, options.ranks,
+                          options.rank, Log);
+  }
+  status = plugin.tuner->init(&tuner_, options.id, static_cast<size_t>(options.ranks),
+                              static_cast<size_t>(options.nodes), Log, nullptr, nullptr);
+}
+
+Communicator::~Communicator() {
+  plugin_.tuner->finalize(tuner_);
+  if (options_.profiler) plugin_.profiler->finalize(profiler_);
+}
+
+void* Communicator::Start(uint64_t type, void* parent, size_t bytes, const Choice& choice,
+                          bool captured) {
+  if (!options_.profiler) return nullptr;
+  abi::EventV5 event = {};
+  event.type = type;
+  event.parent = parent;
+  event.rank = options_.rank;
+  if (type == abi::kEventCollApi) {
+    event.coll_api = {"AllReduce", bytes / 4, "ncclFloat32", 0, nullptr, captured};
+  } else if (type == abi::kEventColl) {
+    event.coll = {sequence_++,
+                  "AllReduce",
+                  nullptr,
+                  nullptr,
+                  bytes / 4,
+                  0,
+                  "ncclFloat32",
+                  static_cast<uint8_t>(choice.channels),
+                  17,
+                  AlgorithmWord(choice.algorithm),
+                  ProtocolWord(choice.protocol),
+                  nullptr};
+  }
+  void* handle = reinterpret_cast<void*>(0xdead);
+  plugin_.profiler->start_event(profiler_, &handle, &event);
+  return handle;
+}
+
+Choice Communicator::Ask(size_t bytes, int* error) {
+  float table[kAlgorithms * kProtocols];
+  for (int a = 0; a < kAlgorithms; ++a) {
+    for (int p = 0; p < kProtocols; ++p) {
+      table[a * kProtocols + p] = static_cast<float>(physics_.Cost(bytes, a, p));
+    }
+  }
+  int channels = 0;
+  const int answer =
+      plugin_.tuner->get_coll_info(tuner_, kAllReduce, bytes, 1, reinterpret_cast<float**>(table),
+                                   kAlgorithms, kProtocols, 0, &channels);
+  *error = answer;
+  Choice choice;
+  float best = 3.6e9f;
+  for (int a = 0; a < kAlgorithms; ++a) {
+    for (int p = 0; p < kProtocols; ++p) {
+      const float cost = table[a * kProtocols + p];
+      if (cost >= 0 && cost < best) {
+        best = cost;
+        choice.algorithm = a;
+        choice.protocol = p;
+      }
+    }
+  }
+  choice.channels = channels == 0 ? kChannels : std::min(channels, kChannels);
+  return choice;
+}
+
+void Communicator::Run(size_t bytes, const Choice& choice, void* call, bool timed) {
+  void* run = Start(abi::kEventColl, call, bytes, choice, false);
+  if (options_.profiler) plugin_.profiler->stop_event(run);
+  last_ = physics_.Time(bytes, choice, sequence_, options_.rank);
+  if (!timed || !options_.profiler) return;
+  const uint64_t start = gpu_clock_;
+  gpu_clock_ += static_cast<uint64_t>(last_ * 1000) + 5000;
+  std::vector<void*> channels;
+  for (int channel = 0; channel < choice.channels; ++channel) {
+    abi::EventV5 event = {};
+    event.type = abi::kEventKernelCh;
+    event.parent = run;
+    event.kernel_ch = {static_cast<uint8_t>(channel), start + static_cast<uint64_t>(channel) * 300};
+    void* handle = nullptr;
+    plugin_.profiler->start_event(profiler_, &handle, &event);
+    channels.push_back(handle);
+  }
+  for (void* handle : channels) {
+    abi::StateV4 state = {};
+    state.stamp = start + static_cast<uint64_t>(last_ * 1000);
+    plugin_.profiler->record_state(handle, abi::kStateKernelChStop, &state);
+    plugin_.profiler->stop_event(handle);
+  }
+}
+
+Choice Communicator::AllReduce(size_t bytes, Way way, int* error) {
+  const int mask = Mask();  // the library reads it once per call
+  const bool calls = (mask & abi::kEventCollApi) != 0;
+  const bool runs = (mask & (abi::kEventColl | abi::kEventKernelCh)) != 0;
+  const bool timed = (mask & abi::kEventKernelCh) != 0;
+  const bool captured = way == Way::kCaptured;
+  void* group = nullptr;
+  void* call = nullptr;
+  if (calls || runs) {
+    group = Start(abi::kEventGroupApi, nullptr, 0, {}, captured);
+    call = Start(abi::kEventCollApi, group, bytes, {}, captured);
+    if (options_.profiler) plugin_.profiler->stop_event(call);
+  }
+  Choice choice;
+  const auto ask_and_launch = [&] {
+    choice = Ask(bytes, error);
+    if (*error != 0 || way == Way::kSimulated) return;
+    if ((mask & abi::kEventKernelLaunch) != 0) {
+      plugin_.profiler->stop_event(Start(abi::kEventKernelLaunch, group, 0, {}, false));
+    }
+    if (captured) {
+      captured_call_ = call;
+      return;
+    }
+    if (way == Way::kLate) {
+      std::thread([&] { Run(bytes, choice, call, timed); }).join();
+    } else if (runs) {
+      Run(bytes, choice, call, timed);
+    } else {
+      last_ = physics_.Time(bytes, choice, sequence_, options_.rank);
+    }
+  };
+  if (way == Way::kNonBlocking) {
+    std::thread(ask_and_launch).join();
+  } else {
+    ask_and_launch();
+  }
+  return choice;
+}
+
+std::vector<Choice> Communicator::Group(const std::vector<size_t>& bytes, int* error) {
+  const int mask = Mask();
+  void* group = Start(abi::kEventGroupApi, nullptr, 0, {}, false);
+  std::vector<void*> calls;
+  for (const size_t one : bytes) calls.push_back(Start(abi::kEventCollApi, group, one, {}, false));
+  // Calls of one size are merged into one question.
+  std::map<size_t, size_t> merged;
+  for (const size_t one : bytes) merged[one] += one;
+  std::map<size_t, Choice> choices;
+  for (const auto& [one, sum] : merged) {
+    choices[one] = Ask(sum, error);
+    if (*error != 0) return {};
+  }
+  plugin_.profiler->stop_event(Start(abi::kEventKernelLaunch, group, 0, {}, false));
+  std::vector<Choice> ran;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    ran.push_back(choices[bytes[i]]);
+    Run(bytes[i], ran.back(), calls[i], (mask & abi::kEventKernelCh) != 0);
+  }
+  return ran;
+}
+
+void Communicator::Replay(size_t bytes, const Choice& choice) {
+  const bool runs = (Mask() & abi::kEventColl) != 0;
+  if (runs) std::thread([&] { Run(bytes, choice, captured_call_, false); }).join();
+}
+
+}  // namespace played
