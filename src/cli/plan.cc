@@ -28,6 +28,7 @@ struct PlanAsked {
   std::string origin;
   bool overlap = false;
   bool measured_only = false;
+  size_t arms = 0;
   ChoiceFlags flags;
 };
 
@@ -79,6 +80,7 @@ std::string Summary(const model::Plan& plan) {
 int RunPlan(const PlanAsked& asked) {
   model::PlanOptions options;
   options.measured_only = asked.measured_only;
+  options.arms = asked.arms;
   if (Status fine = ReadChoiceFlags(asked.flags, &options.choice); !fine.ok()) return Fail(fine);
   const Result<double> tolerance = ParseShare(asked.tolerance, "tolerance");
   if (!tolerance.ok()) return Fail(tolerance.status());
@@ -160,6 +162,11 @@ void AddPlan(CLI::App* parent, Run* run) {
                       "channels and rows is taken (default 2%)");
   command->add_flag("--measured-only", asked->measured_only,
                     "Only configurations that were measured at the very sizes");
+  command
+      ->add_option("--arms", asked->arms,
+                   "Add the best so many of every size band as rows that a job with "
+                   "DIAPASON_MODE=learn tries; they change nothing otherwise")
+      ->check(CLI::Range(0, 16));
   CLI::Option* const overlap = command->add_flag(
       "--overlap", asked->overlap,
       "Plan from times of whole iterations: the policy for jobs that overlap compute");

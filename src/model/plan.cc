@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "domain/decision.h"
+#include "domain/schedule.h"
 
 namespace diapason::model {
 namespace {
@@ -263,6 +265,32 @@ void PlanPlace(const Place& place, const std::vector<Stop>& stops, Plan* plan) {
   }
 }
 
+// What a job may try, by size band: first the library's own choice, so that the rows after it can
+// never be the first to match, then the fastest.
+void AddArms(const Place& place, const std::vector<Stop>& stops, size_t count,
+             std::vector<policy::Rule>* arms) {
+  std::map<int, const Stop*> bands;
+  for (const Stop& stop : stops) bands[SizeBand(stop.bytes)] = &stop;  // the largest size of a band
+  for (const auto& [band, stop] : bands) {
+    std::vector<Candidate> best = stop->outlook.candidates;
+    std::stable_sort(best.begin(), best.end(), [](const Candidate& a, const Candidate& b) {
+      return a.estimate.log_seconds < b.estimate.log_seconds;
+    });
+    if (best.size() > count) best.resize(count);
+    policy::Rule rule;
+    rule.collective = place.collective;
+    rule.min_bytes = BandFirst(band);
+    rule.max_bytes = BandLast(band);
+    rule.nodes = place.nodes;
+    rule.ranks = place.ranks;
+    arms->push_back(rule);
+    for (const Candidate& one : best) {
+      rule.config = one.config;
+      arms->push_back(rule);
+    }
+  }
+}
+
 }  // namespace
 
 std::string PlannedRow::Remark() const {
@@ -276,6 +304,10 @@ std::string PlannedRow::Remark() const {
 std::string Plan::Text() const {
   std::vector<std::string> remarks;
   for (const PlannedRow& row : rows) remarks.push_back(row.Remark());
+  if (policy.rules.size() > rows.size()) {
+    remarks.emplace_back(
+        "what a job that learns may try; the first row that matches decides elsewhere");
+  }
   return policy::PolicyText(policy, remarks);
 }
 
@@ -300,6 +332,7 @@ Result<Plan> MakePlan(const Grid* grid, const Predictor* predictor, const PlanOp
   if (predictor != nullptr) {
     for (const SceneTable& table : predictor->scenes()) places.insert(table.place);
   }
+  std::vector<policy::Rule> arms;
   size_t unwritable = 0;
   size_t unmeasured = 0;
   for (const Place& place : places) {
@@ -311,6 +344,7 @@ Result<Plan> MakePlan(const Grid* grid, const Predictor* predictor, const PlanOp
       for (const Cell& cell : stop.context->cells) unwritable += CanBeWritten(cell.config) ? 0 : 1;
     }
     PlanPlace(place, stops, &plan);
+    if (options.arms > 0) AddArms(place, stops, options.arms, &arms);
   }
   if (unwritable > 0) {
     plan.messages.push_back(Count(unwritable, "measured configuration") +
@@ -326,6 +360,10 @@ Result<Plan> MakePlan(const Grid* grid, const Predictor* predictor, const PlanOp
   for (PlannedRow& row : plan.rows) {
     row.rule.line = line++;
     plan.policy.rules.push_back(row.rule);
+  }
+  for (policy::Rule& arm : arms) {
+    arm.line = line++;
+    plan.policy.rules.push_back(arm);
   }
   return plan;
 }

@@ -109,6 +109,34 @@ TEST(Plan, TakesFewerChannelsAndRowsWithinTheTolerance) {
   EXPECT_GT(Make(MeasureGrid(recipe), options).rows.size(), 5U);
 }
 
+TEST(Plan, ArmsAreThereToBeTriedAndDecideNothing) {
+  PlanOptions options;
+  const Plan without = Make(RealGrid(), options);
+  options.arms = 3;
+  const Plan with = Make(RealGrid(), options);
+  ASSERT_GT(with.policy.rules.size(), without.policy.rules.size());
+  const auto read = policy::ParseStrictly(with.Text(), "plan", {.library = with.policy.library});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  for (const auto& [nodes, ranks] : {std::pair{1, 8}, std::pair{2, 16}}) {
+    const policy::DecisionTable one(without.policy, {.shape = {nodes, ranks}});
+    const policy::DecisionTable other(read.value(), {.shape = {nodes, ranks}});
+    size_t matching = 0;
+    for (uint64_t bytes = 1; bytes < (uint64_t{1} << 34); bytes = bytes * 9 / 8 + 1) {
+      const auto* before = one.Find({Collective::kAllReduce, bytes, 1, 0});
+      const auto* after = other.Find({Collective::kAllReduce, bytes, 1, 0});
+      const Config was = before == nullptr ? Config() : before->config();
+      EXPECT_EQ(after == nullptr ? Config() : after->config(), was) << bytes;
+      for (const policy::Rule& rule : read.value().rules) {
+        matching += rule.min_bytes <= bytes && bytes <= rule.max_bytes &&
+                            rule.MatchesShape({nodes, ranks}) && !rule.config.IsDefault()
+                        ? 1
+                        : 0;
+      }
+    }
+    EXPECT_GT(matching, 100u);
+  }
+}
+
 TEST(Plan, NothingIsPlannedWithoutTheDefault) {
   Recipe recipe = Flat(BestIsAFifthFaster);
   std::erase_if(recipe.configs, [](const Config& config) { return config.IsDefault(); });
