@@ -65,6 +65,10 @@ function(diapason_component)
     if(DIAPASON_SANITIZE)
       target_compile_options(${ARG_NAME}_test PRIVATE -O0)
     endif()
+    # What every test includes is the most of what it compiles.
+    # (With it g++ 12 sees strings overrun that are not: GCC bug 105329.)
+    target_compile_options(${ARG_NAME}_test PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+    target_precompile_headers(${ARG_NAME}_test PRIVATE <gtest/gtest.h>)
     target_compile_definitions(${ARG_NAME}_test PRIVATE
                                DIAPASON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     gtest_discover_tests(${ARG_NAME}_test TEST_PREFIX "${ARG_NAME}." DISCOVERY_TIMEOUT 60)

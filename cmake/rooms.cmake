@@ -4,11 +4,15 @@ set(DIAPASON_MAY_USE_base    "")
 set(DIAPASON_MAY_USE_domain  base)
 set(DIAPASON_MAY_USE_policy  base domain)
 set(DIAPASON_MAY_USE_journal base domain)
-set(DIAPASON_MAY_USE_plugin  base domain policy journal)
+# Turns rewards into the next choice; pure.
+set(DIAPASON_MAY_USE_learn   base domain)
+# Makes it the same choice on every rank.
+set(DIAPASON_MAY_USE_agree   base domain)
+set(DIAPASON_MAY_USE_plugin  base domain policy learn agree journal)
 # Runs collectives; its backends for Gloo and Open MPI are modules, so that neither has to be there.
 set(DIAPASON_MAY_USE_comm    base domain)
 # Keeps what was measured; knows nothing of how.
-set(DIAPASON_MAY_USE_dataset base domain)
+set(DIAPASON_MAY_USE_dataset base domain journal)
 # Times collectives and iterations, alone or in sweeps.
 set(DIAPASON_MAY_USE_measure base domain comm dataset)
 # Learns from what was measured, and writes policies.
