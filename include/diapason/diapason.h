@@ -47,10 +47,9 @@ void diapason_step(void);
 
 /* One call of a collective took so many milliseconds, by the program's own clock: for programs that
  * time their calls. Report each before the next of its kind, on rank 0 of the communicator (other
- * ranks may, and are not listened to). `collective` is "allreduce", "allgather", ...; `bytes` as the
- * library counts them (for allgather and reducescatter those of all ranks).
- * Returns 0, 1 when nobody learns about such calls, or -1 for an unknown name or an impossible
- * time. */
+ * ranks may, and are not listened to). `collective` is "allreduce", "allgather", ...; `bytes` as
+ * the library counts them (for allgather and reducescatter those of all ranks). Returns 0, 1 when
+ * nobody learns about such calls, or -1 for an unknown name or an impossible time. */
 int diapason_report(const char* collective, unsigned long long bytes, double milliseconds);
 
 #ifdef __cplusplus

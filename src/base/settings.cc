@@ -1,5 +1,7 @@
 #include "base/settings.h"
 
+#include <cmath>
+
 #include "base/status.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -167,7 +169,7 @@ Result<int64_t> ParseNumber(const SettingInfo& info, const std::string& text) {
       if (text == "1" || text == "1.0" || text == "100%") return int64_t{1000000000};
       const Result<double> share = ParseShare(text, info.name);
       if (!share.ok()) return Invalid("is not a share such as 0.05 or 5%");
-      return static_cast<int64_t>(share.value() * 1e9 + 0.5);
+      return static_cast<int64_t>(std::llround(share.value() * 1e9));
     }
     case SettingType::kInteger:
     case SettingType::kBytes: {

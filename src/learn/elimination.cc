@@ -151,8 +151,8 @@ std::vector<size_t> Elimination::Pick() const {
       // One bad block may have been a hiccup.
       const bool again = i >= retried_.size() || !retried_[i];
       const double expected = Expected(i);
-      if (again && Blocks(i) == 1 && Mean(i) >= std::log(kHopeless) && expected > 0 &&
-          expected < kRetried) {
+      if (again && Blocks(i) == 1 && expected > 0 && expected < kRetried &&
+          (Mean(i) < std::log(kHopeless) || expected < kPromising)) {
         last.push_back({Mean(i), i});
       }
       continue;

@@ -19,8 +19,9 @@ struct PlanOptions {
                        .tolerance = 0.02};
   // Only configurations that were measured at the very sizes.
   bool measured_only = false;
-  // For a job that learns: after the rows, the best so many of every size band as further rows. They
-  // change nothing where the policy is applied as it is, since the first row that matches wins.
+  // For a job that learns: after the rows, the best so many of every size band as further rows.
+  // They change nothing where the policy is applied as it is, since the first row that matches
+  // wins.
   size_t arms = 0;
   std::string origin;  // for the policy's header
 };

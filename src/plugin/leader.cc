@@ -15,11 +15,16 @@ namespace diapason::plugin {
 namespace {
 
 constexpr int kNewScheduler = 22900;  // see learning.cc
-constexpr uint64_t kWaitCalls = 64;   // of an epoch while there is nothing to propose
-constexpr size_t kMarksToTrust = 5;   // boundaries with the same number of calls between them
+// A new communicator's first calls connect, allocate and warm up: their times mislead.
+constexpr uint64_t kWarmUpCalls = 64;
+constexpr uint64_t kWarmUpEpoch = 16;
+constexpr uint64_t kWaitCalls = 64;  // of an epoch while there is nothing to propose
+constexpr size_t kMarksToTrust = 5;  // boundaries with the same number of calls between them
 constexpr size_t kMarksKept = 64;
+constexpr size_t kIdleMarks = 8;
 constexpr double kResultsPatience = 3.0;  // seconds for the other ranks' results
 constexpr double kTokenPatience = 30.0;   // seconds one context may keep the others from trying
+constexpr double kNearBest = 1.25;        // pairs of which fewer channels are tried, too
 constexpr double kFullStore = 0.75;
 constexpr uint64_t kForever = kMostCalls / 2;
 constexpr size_t kMostOutstanding = 16;
@@ -218,20 +223,28 @@ void Leader::AddFewerChannels() {
   const LearningOptions& options = learning_->options();
   if (options.arms == "policy" || options.arms == "seed") return;
   if (context_->collective == Collective::kAllGather && !options.allgather_channels) return;
-  Config best = learner_->best();
-  if (best.IsDefault()) {
-    best = {context_->default_algorithm, context_->default_protocol, 0};
+  const std::vector<learn::ArmSummary> arms = learner_->Summary();
+  double best = 1;
+  for (const learn::ArmSummary& arm : arms) {
+    if (arm.config == learner_->best()) best = arm.ratio;
   }
-  if (best.algorithm < 0 || best.channels != 0 || !OfferedByAll(best)) return;
-  if (std::find(channels_added_for_.begin(), channels_added_for_.end(), best) !=
-      channels_added_for_.end()) {
-    return;
-  }
-  channels_added_for_.push_back(best);
-  const int channels = context_->ran_channels[best.algorithm][best.protocol];
-  for (int fewer = channels / 2; fewer >= 1; fewer /= 2) {
-    if (SafeChannels(options.host.library, fewer, best.algorithm, options.shape) != fewer) continue;
-    learner_->Add({{best.algorithm, best.protocol, fewer}, 0});
+  for (const learn::ArmSummary& arm : arms) {
+    // With fewer channels another pair may be the best one.
+    if (arm.config.channels != 0 || arm.ratio > best * kNearBest) continue;
+    Config pair = arm.config;
+    if (pair.IsDefault()) pair = {context_->default_algorithm, context_->default_protocol, 0};
+    if (!OfferedByAll(pair) || std::find(channels_added_for_.begin(), channels_added_for_.end(),
+                                         pair) != channels_added_for_.end()) {
+      continue;
+    }
+    channels_added_for_.push_back(pair);
+    const int channels = context_->ran_channels[pair.algorithm][pair.protocol];
+    for (int fewer = channels / 2; fewer >= 1; fewer /= 2) {
+      if (SafeChannels(options.host.library, fewer, pair.algorithm, options.shape) != fewer)
+        continue;
+      // The default's own pair is as fast as the default, as far as anybody knows.
+      learner_->Add({{pair.algorithm, pair.protocol, fewer}, arm.config.IsDefault() ? 1.0 : 0.0});
+    }
   }
 }
 
@@ -264,7 +277,7 @@ void Leader::StartLearning(RewardSource source, uint64_t unit) {
 void Leader::Tend(double now, std::vector<Reporter::Finished> finished) {
   TakeMarks();
   if (!offers_known_) offers_known_ = GatherOffers();
-  if (offers_known_ && context_->newest.number >= 1) {
+  if (offers_known_ && context_->newest.number >= 1 && learning_->calls_of_all() >= kWarmUpCalls) {
     const std::optional<RewardSource> source = BestSource();
     if (source.has_value()) {
       const uint64_t unit = UnitOf(*source);
@@ -359,11 +372,18 @@ void Leader::Conclude(uint32_t epoch, const Outstanding& outstanding) {
 Schedule Leader::Wait() const {
   Schedule schedule;
   schedule.incumbent = learner_ != nullptr ? learner_->best() : context_->newest.schedule.incumbent;
-  schedule.segments = {{schedule.incumbent, kWaitCalls, true}};
+  schedule.segments = {{schedule.incumbent, learner_ != nullptr ? kWaitCalls : kWarmUpEpoch, true}};
   return schedule;
 }
 
+bool Leader::Idle() const {
+  if (!source_.has_value()) return false;
+  const std::deque<Context::Mark>& marks = marks_[static_cast<size_t>(*source_)];
+  return marks.size() > kIdleMarks && marks[marks.size() - kIdleMarks].calls == marks.back().calls;
+}
+
 void Leader::Propose(double now) {
+  if (token_.held() && Idle()) (void)token_.Release();
   const uint32_t next = context_->newest.number + 1;
   if (next < 2 || next <= proposed_) return;
   agree::Store* store = learning_->options().store;

@@ -61,6 +61,8 @@ class Leader {
   void Conclude(uint32_t epoch, const Outstanding& outstanding);
   void Propose(double now);
   Schedule Wait() const;
+  // Iterations go by without a call of this context.
+  bool Idle() const;
   void Say();
 
   Learning* const learning_;

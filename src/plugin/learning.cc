@@ -372,7 +372,11 @@ bool Learning::Tend(double now) {
     const MutexLock lock(&list_mutex_);
     for (const auto& context : list_) contexts.push_back(context.get());
   }
-  for (Context* context : contexts) TakeEntered(context, now);
+  calls_of_all_ = 0;
+  for (Context* context : contexts) {
+    TakeEntered(context, now);
+    calls_of_all_ += CallsMade(*context);
+  }
   for (const Sample& one : samples) {
     one.context->reporter->Credit(one.index, one.index + 1, one.seconds);
   }

@@ -94,6 +94,8 @@ class Learning {
   // Of the last question: its index, and whether it counts towards the clock.
   uint64_t last_index() const noexcept { return last_index_; }
   Context* last_context() const noexcept { return last_context_; }
+  // Calls of all contexts; the steward's count.
+  uint64_t calls_of_all() const { return calls_of_all_; }
   // The calls a context has made, launched ones that are not settled yet included.
   uint64_t CallsMade(const Context& context) const noexcept;
   bool captured() const noexcept { return captured_; }
@@ -202,6 +204,7 @@ class Learning {
   std::atomic<bool> wants_pattern_{false};
   std::unique_ptr<RewardFile> reward_lines_;
   double last_saved_ = 0;
+  uint64_t calls_of_all_ = 0;
 };
 
 }  // namespace diapason::plugin

@@ -29,7 +29,8 @@ if [ "$found" != 0 ]; then
   exit 1
 fi
 echo "$(basename "$model"): no error in $states states"
-for mutant in $(grep -o '^ \*   -DMUTANT_[A-Z]*' "$model" | grep -o '[-]D.*'); do
+mapfile -t mutants < <(grep -o '^ \*   -DMUTANT_[A-Z]*' "$model" | grep -o '[-]D.*')
+for mutant in "${mutants[@]}"; do
   found=$(errors "$mutant")
   if [ "$found" = 0 ]; then
     echo "FAILED: $mutant was not found"

@@ -26,6 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t lines = whole.Feed(text).size();
   size_t pieces = 0;
   for (size_t i = 0; i < text.size(); i += 3) pieces += bytes.Feed(text.substr(i, 3)).size();
-  fuzz::Promise(lines == pieces && whole.garbage() == bytes.garbage(), "pieces give the same lines");
+  fuzz::Promise(lines == pieces && whole.garbage() == bytes.garbage(),
+                "pieces give the same lines");
   return 0;
 }

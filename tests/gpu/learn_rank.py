@@ -85,7 +85,11 @@ def sizes(rank: Rank, options: argparse.Namespace) -> dict:
     out: dict = {"sizes": {}}
     for size in options.bytes:
         data = torch.zeros(size // 4, device=rank.device)
-        learning = [rank.timed(data) for _ in range(options.calls)]
+        learning = []
+        for _ in range(options.calls):
+            learning.append(rank.timed(data))
+            if options.steps:  # a synchronised call is this program's iteration
+                rank.plugin.step()
         correct = rank.right(size // 4)
         rows: dict[str, list[float]] = {}
         for _ in range(options.rounds):
