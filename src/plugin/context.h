@@ -18,6 +18,14 @@ namespace diapason::plugin {
 class Reporter;
 class Leader;
 
+// Pairs of algorithm and protocol as ranks tell each other what they can run: one bit each.
+inline constexpr int kOfferedAlgorithms = 8;
+inline constexpr int kOfferedProtocols = 4;
+inline constexpr size_t kPairs = size_t{kOfferedAlgorithms} * kOfferedProtocols;
+constexpr size_t PairNumber(int algorithm, int protocol) {
+  return static_cast<size_t>(algorithm) * kOfferedProtocols + static_cast<size_t>(protocol);
+}
+
 // Where a reward can come from, best first.
 enum class RewardSource : uint8_t { kStep, kReport, kFile, kPattern, kGpu };
 inline constexpr int kRewardSources = 5;
@@ -68,9 +76,11 @@ struct Context {
     double time = 0;
     RewardSource source = RewardSource::kStep;
   };
-  std::deque<Mark> marks;           // guarded by mutex
-  std::deque<Mark> reported;        // guarded by mutex: `time` is what one call took
-  Relaxed<int> ran_channels[8][4];  // what the library really used, by algorithm and protocol
+  std::deque<Mark> marks;     // guarded by mutex
+  std::deque<Mark> reported;  // guarded by mutex: `time` is what one call took
+  Relaxed<int>
+      ran_channels[kOfferedAlgorithms]
+                  [kOfferedProtocols];  // what the library really used, by algorithm and protocol
   Relaxed<int> default_algorithm{-1};
   Relaxed<int> default_protocol{-1};
 

@@ -30,11 +30,11 @@ constexpr uint64_t kForever = kMostCalls / 2;
 constexpr size_t kMostOutstanding = 16;
 
 double Cost(const std::vector<float>& costs, const Config& config) {
-  if (config.algorithm < 0 || config.algorithm >= 8 || config.protocol < 0 ||
-      config.protocol >= 4) {
+  if (config.algorithm < 0 || config.algorithm >= kOfferedAlgorithms || config.protocol < 0 ||
+      config.protocol >= kOfferedProtocols) {
     return -1;
   }
-  return costs.empty() ? -1 : costs[static_cast<size_t>(config.algorithm * 4 + config.protocol)];
+  return costs.empty() ? -1 : costs[PairNumber(config.algorithm, config.protocol)];
 }
 
 }  // namespace
@@ -152,11 +152,11 @@ std::optional<RewardSource> Leader::BestSource() const {
 }
 
 bool Leader::OfferedByAll(const Config& config) const {
-  if (config.algorithm < 0 || config.algorithm >= 8 || config.protocol < 0 ||
-      config.protocol >= 4) {
+  if (config.algorithm < 0 || config.algorithm >= kOfferedAlgorithms || config.protocol < 0 ||
+      config.protocol >= kOfferedProtocols) {
     return false;
   }
-  return (offered_ >> (config.algorithm * 4 + config.protocol) & 1) != 0;
+  return (offered_ >> PairNumber(config.algorithm, config.protocol) & 1) != 0;
 }
 
 std::vector<learn::Candidate> Leader::Candidates() const {
@@ -168,8 +168,8 @@ std::vector<learn::Candidate> Leader::Candidates() const {
   }
   Config by_default;
   double cheapest = 0;
-  for (int a = 0; a < 8; ++a) {
-    for (int p = 0; p < 4; ++p) {
+  for (int a = 0; a < kOfferedAlgorithms; ++a) {
+    for (int p = 0; p < kOfferedProtocols; ++p) {
       const double cost = Cost(costs, {a, p, 0});
       if (!Available(static_cast<float>(cost)) || (cheapest > 0 && cost >= cheapest)) continue;
       cheapest = cost;
@@ -210,8 +210,8 @@ std::vector<learn::Candidate> Leader::Candidates() const {
     }
   }
   if (options.arms == "offered" || (options.arms == "auto" && candidates.empty())) {
-    for (int a = 0; a < 8; ++a) {
-      for (int p = 0; p < 4; ++p) consider({a, p, 0});
+    for (int a = 0; a < kOfferedAlgorithms; ++a) {
+      for (int p = 0; p < kOfferedProtocols; ++p) consider({a, p, 0});
     }
   }
   return candidates;

@@ -261,19 +261,19 @@ void Learning::MakeOffer(Context* context, const CostTable& table) {
   const bool scarce = free.has_value() && *free < options_.memory;
   const int in_use = CheapestAlgorithm(table);
   uint64_t offer = 0;
-  for (int a = 0; a < std::min(table.algorithms, 8); ++a) {
-    for (int p = 0; p < std::min(table.protocols, 4); ++p) {
+  for (int a = 0; a < std::min(table.algorithms, kOfferedAlgorithms); ++a) {
+    for (int p = 0; p < std::min(table.protocols, kOfferedProtocols); ++p) {
       if (!Available(table.At(a, p)) || !PairExists(context->collective, a, p)) continue;
       if (scarce && a != in_use) continue;
-      offer |= uint64_t{1} << (a * 4 + p);
+      offer |= uint64_t{1} << PairNumber(a, p);
     }
   }
   const MutexLock lock(&context->mutex);
   context->offer = offer;
-  context->costs.assign(8 * 4, -1.0f);
-  for (int a = 0; a < std::min(table.algorithms, 8); ++a) {
-    for (int p = 0; p < std::min(table.protocols, 4); ++p) {
-      context->costs[static_cast<size_t>(a * 4 + p)] = table.At(a, p);
+  context->costs.assign(kPairs, -1.0f);
+  for (int a = 0; a < std::min(table.algorithms, kOfferedAlgorithms); ++a) {
+    for (int p = 0; p < std::min(table.protocols, kOfferedProtocols); ++p) {
+      context->costs[PairNumber(a, p)] = table.At(a, p);
     }
   }
   context->offer_ready = true;
@@ -281,7 +281,8 @@ void Learning::MakeOffer(Context* context, const CostTable& table) {
 
 void Learning::Ran(Context* context, const Config& asked, int algorithm, int protocol,
                    int channels) noexcept {
-  if (context == nullptr || algorithm < 0 || algorithm >= 8 || protocol < 0 || protocol >= 4)
+  if (context == nullptr || algorithm < 0 || algorithm >= kOfferedAlgorithms || protocol < 0 ||
+      protocol >= kOfferedProtocols)
     return;
   if (asked.channels == 0 && channels > 0) context->ran_channels[algorithm][protocol] = channels;
   if (asked.IsDefault()) {
