@@ -1,5 +1,7 @@
 #include "plugin/agreement.h"
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 
 #include "agree/job.h"
@@ -19,6 +21,9 @@ constexpr int kLearnsFromApi = 5;
 constexpr int kProtocol =
     1;  // of what ranks write into the store; ranks of different ones stay off
 constexpr std::string_view kNoPolicy = "none";
+
+constexpr std::chrono::milliseconds kShortLimit{2000};
+std::atomic<bool> g_waited_in_vain{false};
 
 // Never deleted: learnings keep pointers to it, and calls may come until the very end.
 agree::Store* g_store = nullptr;
@@ -101,6 +106,8 @@ Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
   request.alike = Alike(settings, birth, host, *communicator);
   request.offer = own.has_value() ? policy::EncodeInline(*own) : std::string(kNoPolicy);
   request.limit = std::chrono::seconds(settings.Number(Setting::kJoinLimit));
+  // A job has many communicators; a rank that never comes should not cost each of them the limit.
+  if (g_waited_in_vain.load()) request.limit = std::min(request.limit, kShortLimit);
   const Result<agree::JoinOutcome> joined = agree::Join(agreement.store, request);
   if (!joined.ok()) {
     agreement.kind = Agreement::Kind::kLost;
@@ -108,6 +115,7 @@ Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
     return agreement;
   }
   if (!joined.value().together) {
+    g_waited_in_vain.store(true);
     agreement.why = joined.value().why_not;
     return agreement;
   }
