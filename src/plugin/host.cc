@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "base/environment.h"
+
 namespace diapason::plugin {
 namespace {
 
@@ -26,6 +28,10 @@ int VersionOf(void* library) {
 }
 
 }  // namespace
+
+bool VariableIsSet(const char* name) {
+  return !ProcessEnvironment().Get(name).value_or("").empty();
+}
 
 Host DetectHost(abi::Logger logger, const Settings& settings) {
   Host host;

@@ -19,6 +19,9 @@ struct Host {
 // version. Opens nothing that is not already in the process. DIAPASON_LIBRARY decides when set.
 Host DetectHost(abi::Logger logger, const Settings& settings);
 
+// Whether the user has set an environment variable to something.
+bool VariableIsSet(const char* name);
+
 // The library's own log, in its own numbering of levels (RCCL's differs from 2.27 on). A missing
 // logger makes it silent.
 class HostLog {
