@@ -176,10 +176,12 @@ void Learning::Finish(bool forget) {
   if (!leads()) return;
   if (!options_.learned.empty()) Save(contexts);
   if (!forget) return;
-  // The library has finished every call of this communicator, so every rank has asked its last.
+  // What only rank 0 reads. Another rank may still have calls to make (a broadcast's root is done
+  // before the others have begun), so what they run must stay.
   for (Context* context : contexts) {
     context->leader.reset();
-    options_.store->Forget(context->prefix);
+    options_.store->Forget(context->prefix + "w.");
+    options_.store->Forget(context->prefix + "o.");
   }
 }
 
