@@ -157,7 +157,11 @@ Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
     const Result<RedisReply> reply = Ask(words, deadline);
     if (!reply.ok()) return reply.status();
     // The server's own words could repeat ours.
-    if (reply.value().kind == RedisReply::Kind::kError) return Lost("it refused user or password");
+    if (reply.value().kind == RedisReply::Kind::kError) {
+      Close();
+      return Unavailable(
+          Format("the Redis server at %s: it refused user or password", name_.c_str()));
+    }
   }
   if (address_.database != 0) {
     const Result<RedisReply> reply = Command({"SELECT", Format("%d", address_.database)}, deadline);
