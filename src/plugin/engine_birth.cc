@@ -128,7 +128,7 @@ void Engine::StartLearning(const Settings& settings, const policy::Policy& polic
   options.reward = settings.Text(Setting::kReward);
   options.reward_file = settings.Text(Setting::kRewardFile);
   options.arms = settings.Text(Setting::kArms);
-  options.learned = settings.Text(Setting::kLearned);
+  options.learned = policy::LearnedFile(settings);
   options.memory = static_cast<uint64_t>(settings.Number(Setting::kLearnMemory));
   options.numerics_pinned = numerics_pinned_;
   options.allgather_channels = allgather_channels_;

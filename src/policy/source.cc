@@ -15,6 +15,22 @@ std::string OverlapSibling(const std::string& path) {
   return (has_extension ? path.substr(0, dot) : path) + ".overlap.conf";
 }
 
+std::string LearnedFile(const Settings& settings) {
+  const std::string& path = settings.Text(Setting::kLearned);
+  return path.empty() || !settings.Flag(Setting::kOverlap) ? path : OverlapSibling(path);
+}
+
+namespace {
+
+// What an earlier job has learned; the first one finds no such file.
+Source LearnedSource(const Settings& settings) {
+  const std::string path = LearnedFile(settings);
+  if (path.empty() || !FileExists(path)) return {};
+  return {Source::Kind::kFile, path, ""};
+}
+
+}  // namespace
+
 Source FindSource(const Settings& settings) {
   if (settings.IsSet(Setting::kPolicyInline)) {
     return {Source::Kind::kInline, settings.Source(Setting::kPolicyInline),
@@ -27,16 +43,12 @@ Source FindSource(const Settings& settings) {
     if (settings.IsSet(Setting::kPolicy)) {
       return {Source::Kind::kFile, OverlapSibling(settings.Text(Setting::kPolicy)), ""};
     }
-    return {};
+    return LearnedSource(settings);
   }
   if (settings.IsSet(Setting::kPolicy)) {
     return {Source::Kind::kFile, settings.Text(Setting::kPolicy), ""};
   }
-  // What an earlier job has learned; the first one finds no such file.
-  if (settings.IsSet(Setting::kLearned) && FileExists(settings.Text(Setting::kLearned))) {
-    return {Source::Kind::kFile, settings.Text(Setting::kLearned), ""};
-  }
-  return {};
+  return LearnedSource(settings);
 }
 
 Result<Policy> LoadPolicy(const Source& source, const ParseOptions& options) {

@@ -12,7 +12,7 @@ namespace diapason::policy {
 // 1. DIAPASON_POLICY_INLINE;
 // 2. with DIAPASON_OVERLAP on, DIAPASON_POLICY_OVERLAP, or else <stem>.overlap.conf beside 3;
 // 3. DIAPASON_POLICY, also known as NCCL_TUNER_CONFIG_FILE;
-// 4. DIAPASON_LEARNED, once there is such a file.
+// 4. LearnedFile, once there is such a file.
 struct Source {
   enum class Kind { kNone, kInline, kFile };
   Kind kind = Kind::kNone;
@@ -20,6 +20,10 @@ struct Source {
   std::string text;  // the inline word
 };
 Source FindSource(const Settings& settings);
+
+// Where a job keeps what it learns: DIAPASON_LEARNED, or with DIAPASON_OVERLAP on its sibling,
+// since what is best beside compute is not what is best alone. Empty: nowhere.
+std::string LearnedFile(const Settings& settings);
 
 // "x/y.conf" -> "x/y.overlap.conf"; a file without an extension just gets ".overlap.conf".
 std::string OverlapSibling(const std::string& path);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "base/file.h"
@@ -159,6 +160,26 @@ TEST_F(LoadPolicyTest, AFileBeyondTheLimitIsRefused) {
   EXPECT_TRUE(LoadFor(Library::kNccl, File(text)).ok());
   const Result<Policy> larger = LoadFor(Library::kNccl, File(text + "\n"));
   EXPECT_TRUE(Holds(larger.status().message(), "larger than")) << larger.status().message();
+}
+
+TEST(FindSourceTest, WhatWasLearnedIsUsedOnceItIsThereAndApartUnderOverlap) {
+  char pattern[] = "/tmp/diapason_source_XXXXXX";
+  const std::string folder = mkdtemp(pattern);
+  const std::string learned = folder + "/learned.conf";
+  const auto with = [&learned](std::map<std::string, std::string> more) {
+    more["DIAPASON_LEARNED"] = learned;
+    return Settings::Read(MapEnvironment(std::move(more)));
+  };
+  EXPECT_EQ(FindSource(with({})).kind, Source::Kind::kNone);
+  std::ofstream(learned) << "\n";
+  EXPECT_EQ(FindSource(with({})).name, learned);
+  EXPECT_EQ(FindSource(with({{"DIAPASON_POLICY", "x"}})).name, "x");
+  EXPECT_EQ(FindSource(with({{"DIAPASON_OVERLAP", "1"}})).kind, Source::Kind::kNone);
+  std::ofstream(folder + "/learned.overlap.conf") << "\n";
+  EXPECT_EQ(FindSource(with({{"DIAPASON_OVERLAP", "1"}})).name, folder + "/learned.overlap.conf");
+  const std::map<std::string, std::string> overlap = {{"DIAPASON_OVERLAP", "1"}};
+  EXPECT_EQ(LearnedFile(Settings::Read(MapEnvironment(overlap))), "");
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
