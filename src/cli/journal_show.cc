@@ -169,6 +169,18 @@ struct Marks {
   }
 };
 
+// The columns both tables end with: the time where there is one, and the reason.
+report::Table MakeTable(std::vector<std::string> titles, std::vector<Align> aligns, bool times) {
+  if (times) {
+    titles.emplace_back("GPU time");
+    aligns.push_back(Align::kRight);
+  }
+  titles.emplace_back("why");
+  report::Table table(std::move(titles));
+  table.SetAlign(std::move(aligns));
+  return table;
+}
+
 void PrintCalls(const journal::Contents& contents) {
   const Calls calls(contents);
   Marks marks;
@@ -177,13 +189,7 @@ void PrintCalls(const journal::Contents& contents) {
                                   "asked for", "ran",  "library alone"};
   std::vector<Align> aligns{Align::kRight, Align::kRight, Align::kLeft, Align::kRight,
                             Align::kLeft,  Align::kLeft,  Align::kLeft};
-  if (marks.times) {
-    titles.emplace_back("GPU time");
-    aligns.push_back(Align::kRight);
-  }
-  titles.emplace_back("why");
-  report::Table table(std::move(titles));
-  table.SetAlign(std::move(aligns));
+  report::Table table = MakeTable(std::move(titles), std::move(aligns), marks.times);
   calls.ForEach(true, [&](const Shown& shown) {
     std::vector<std::string> row{Format("%u", shown.communicator),
                                  shown.call == 0 ? "" : Format("%u", shown.call),
@@ -230,13 +236,7 @@ void PrintSummary(const journal::Contents& contents) {
                                   "asked for", "ran",        "library alone"};
   std::vector<Align> aligns{Align::kRight, Align::kLeft, Align::kRight, Align::kRight,
                             Align::kLeft,  Align::kLeft, Align::kLeft};
-  if (marks.times) {
-    titles.emplace_back("GPU time");
-    aligns.push_back(Align::kRight);
-  }
-  titles.emplace_back("why");
-  report::Table table(std::move(titles));
-  table.SetAlign(std::move(aligns));
+  report::Table table = MakeTable(std::move(titles), std::move(aligns), marks.times);
   for (const auto& [key, group] : groups) {
     std::vector<std::string> row{Format("%u", key.communicator),
                                  NameOf(key.collective),

@@ -6,37 +6,10 @@
 #include <limits>
 
 #include "journal/reader.h"
+#include "journal/testing.h"
 
 namespace diapason::journal {
 namespace {
-
-constexpr char kFirstLine[] = "{\"type\":\"journal\",\"version\":1,\"host\":\"h\",\"pid\":7}\n";
-
-Communicator RcclCommunicator(uint32_t number) {
-  Communicator communicator;
-  communicator.number = number;
-  communicator.library = Library::kRccl;
-  return communicator;
-}
-
-// A journal with communicator 1 (NCCL) and 2 (RCCL), and these lines.
-std::string JournalWith(const std::string& lines) {
-  Communicator nccl;
-  nccl.number = 1;
-  return kFirstLine + CommunicatorLine(nccl) + "\n" + CommunicatorLine(RcclCommunicator(2)) + "\n" +
-         lines;
-}
-
-Record SomeRecord() {
-  Record record;
-  record.communicator = 1;
-  record.collective = static_cast<uint8_t>(Collective::kAllReduce);
-  return record;
-}
-
-bool Holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST(JsonTextTest, EveryTextIsValidJson) {
   EXPECT_EQ(JsonText(""), "\"\"");

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+
+#include "journal/record.h"
+
+// What the tests of this room share.
+namespace diapason::journal {
+
+inline constexpr char kFirstLine[] =
+    "{\"type\":\"journal\",\"version\":1,\"host\":\"h\",\"pid\":7}\n";
+
+inline Communicator RcclCommunicator(uint32_t number) {
+  Communicator communicator;
+  communicator.number = number;
+  communicator.library = Library::kRccl;
+  return communicator;
+}
+
+// A journal with communicator 1 (NCCL) and 2 (RCCL), and these lines.
+inline std::string JournalWith(const std::string& lines) {
+  Communicator nccl;
+  nccl.number = 1;
+  return kFirstLine + CommunicatorLine(nccl) + "\n" + CommunicatorLine(RcclCommunicator(2)) + "\n" +
+         lines;
+}
+
+inline Record SomeRecord() {
+  Record record;
+  record.communicator = 1;
+  record.collective = static_cast<uint8_t>(Collective::kAllReduce);
+  return record;
+}
+
+inline bool Holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace diapason::journal
