@@ -13,11 +13,12 @@ inline uint64_t WallTimeNs() noexcept {
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// Seconds of a clock that nobody sets.
-inline double SteadySeconds() noexcept {
+// Of a clock that nobody sets.
+inline uint64_t SteadyNs() noexcept {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
+inline double SteadySeconds() noexcept { return static_cast<double>(SteadyNs()) * 1e-9; }
 
 }  // namespace diapason

@@ -87,7 +87,6 @@ struct Context {
   // The steward's.
   bool offer_posted = false;
   agree::EpochLog::Epoch newest;
-  double newest_since = 0;
   std::unique_ptr<Reporter> reporter;
   std::unique_ptr<Leader> leader;  // on rank 0
 };

@@ -15,9 +15,6 @@
 namespace diapason::plugin {
 namespace {
 
-// From this version on (ncclGetVersion's numbers).
-constexpr int kFusesBroadcasts = 22900;  // grouped broadcasts ask as allgather
-
 bool VariableIs(const char* name, const char* value) {
   return ProcessEnvironment().Get(name).value_or("") == value;
 }
@@ -114,7 +111,6 @@ void Engine::StartLearning(const Settings& settings, const policy::Policy& polic
   LearningOptions options;
   options.store = agreement_.store;
   options.prefix = agreement_.prefix;
-  options.job = agreement_.job;
   options.comm_id = birth_.comm_id;
   options.rank = communicator_->rank();
   options.shape = birth_.shape;
@@ -140,7 +136,7 @@ void Engine::StartLearning(const Settings& settings, const policy::Policy& polic
 }
 
 bool Engine::AllGatherChannelsAreSafe(const Settings& settings) const {
-  const bool fuses = host_.version == 0 || host_.version >= kFusesBroadcasts;
+  const bool fuses = host_.has_new_scheduler();
   // On RCCL the fusion is off unless somebody turns it on; on NCCL it is on unless turned off.
   const bool off = VariableIs("NCCL_ALLGATHERV_ENABLE", "0") ||
                    (host_.library == Library::kRccl && !VariableIsSet("NCCL_ALLGATHERV_ENABLE"));

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "plugin/gpu_memory.h"
+
 namespace diapason::plugin {
 
 // The same functions of both drivers; they differ in what "the GPU of this thread" is.
@@ -66,13 +68,7 @@ bool Load(void* library, const char* name, Function* function) {
 
 const GpuEvents::Driver* GpuEvents::Find(Library library) {
   const bool amd = library == Library::kRccl;
-  void* handle = nullptr;
-  for (const char* name :
-       {"libcuda.so.1", "libamdhip64.so", "libamdhip64.so.6", "libamdhip64.so.7"}) {
-    if (amd == (name[3] == 'c')) continue;
-    handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
-    if (handle != nullptr) break;
-  }
+  void* handle = LoadedDriver(library);
   if (handle == nullptr) return nullptr;
   // Lives as long as the driver, which nobody unloads.
   auto driver = std::make_unique<Driver>();

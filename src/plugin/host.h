@@ -13,6 +13,11 @@ struct Host {
   Library library = Library::kNccl;
   int version = 0;   // as ncclGetVersion has it, 22809 for 2.28.9; 0: unknown
   std::string file;  // where its code is; empty: unknown
+
+  // From 2.29 on, and where the version is not known: a call can be asked about twice, on some
+  // ranks only; grouped broadcasts ask as allgather, and broadcasts have no events; the answer's
+  // protocol decides between two kinds of kernels.
+  bool has_new_scheduler() const { return version == 0 || version >= 22900; }
 };
 
 // Looks at the file that holds the logger the library handed over: its name, what it exports, its

@@ -14,7 +14,6 @@
 namespace diapason::plugin {
 namespace {
 
-constexpr int kNewScheduler = 22900;  // see learning.cc
 // A new communicator's first calls connect, allocate and warm up: their times mislead.
 constexpr uint64_t kWarmUpCalls = 64;
 constexpr uint64_t kWarmUpEpoch = 16;
@@ -40,9 +39,7 @@ double Cost(const std::vector<float>& costs, const Config& config) {
 }  // namespace
 
 Leader::Leader(Learning* learning, Context* context)
-    : learning_(learning),
-      context_(context),
-      token_(learning->options().store, learning->options().prefix + context->prefix) {
+    : learning_(learning), context_(context), token_(learning->options().store, context->prefix) {
   for (int rank = 0; rank < learning->options().shape.ranks; ++rank)
     offers_missing_.push_back(rank);
 }
@@ -66,8 +63,11 @@ Config Leader::best() const { return learner_ == nullptr ? Config() : learner_->
 
 bool Leader::GatherOffers() {
   agree::Store* store = learning_->options().store;
-  std::erase_if(offers_missing_, [this, store](int rank) {
+  bool reachable = true;  // each failing look takes its limit: one is enough
+  std::erase_if(offers_missing_, [this, store, &reachable](int rank) {
+    if (!reachable) return false;
     const auto cell = store->Read(context_->prefix + Format("o.%d", rank));
+    reachable = cell.ok();
     if (!cell.ok() || !cell.value().has_value()) return false;
     const std::string& text = *cell.value();
     uint64_t offer = 0;
@@ -105,14 +105,10 @@ void Leader::TakeMarks() {
 
 void Leader::Line(double seconds) {
   const uint64_t made = learning_->CallsMade(*context_);
-  if (!lines_from_.has_value()) {
-    // The program writes a line after the call; which call the first one is about shows the rest.
-    lines_from_ = 0;
-  }
-  ++lines_read_;
-  const auto range = matcher_.Line(made - *lines_from_);
+  // Lines are read from the communicator's first call on.
+  const auto range = matcher_.Line(made);
   if (range.has_value() && source_ == RewardSource::kFile) {
-    context_->reporter->Credit(*lines_from_ + range->first, *lines_from_ + range->end, seconds);
+    context_->reporter->Credit(range->first, range->end, seconds);
   }
 }
 
@@ -185,8 +181,7 @@ std::vector<learn::Candidate> Leader::Candidates() const {
   const auto consider = [&](const Config& config) {
     if (config.IsDefault() || config == by_default || !OfferedByAll(config)) return;
     // From 2.29 on the answer also decides between two kinds of kernels: LL would switch.
-    const bool new_scheduler = options.host.version == 0 || options.host.version >= kNewScheduler;
-    if (new_scheduler && config.protocol == kLl && config != incumbent) return;
+    if (options.host.has_new_scheduler() && config.protocol == kLl && config != incumbent) return;
     if (std::any_of(candidates.begin(), candidates.end(),
                     [&](const learn::Candidate& one) { return one.config == config; })) {
       return;
@@ -256,7 +251,6 @@ void Leader::StartLearning(RewardSource source, uint64_t unit) {
              static_cast<uint64_t>(context_->collective);
   const Config incumbent = context_->newest.schedule.incumbent;
   const std::vector<learn::Candidate> candidates = Candidates();
-  for (auto& [epoch, outstanding] : outstanding_) outstanding.ranks.clear();
   outstanding_.clear();
   source_ = source;
   unit_ = unit;
@@ -320,8 +314,11 @@ void Leader::TakeResults(double now, std::vector<Reporter::Finished> finished) {
 bool Leader::GatherResults(uint32_t epoch, Outstanding* outstanding) {
   agree::Store* store = learning_->options().store;
   const size_t segments = outstanding->schedule.segments.size();
+  bool reachable = true;
   std::erase_if(outstanding->missing, [&](int rank) {
+    if (!reachable) return false;
     const auto cell = store->Read(Reporter::ResultsKey(context_->prefix, epoch, rank));
+    reachable = cell.ok();
     if (!cell.ok() || !cell.value().has_value()) return false;
     const auto results = learn::ParseResults(*cell.value(), segments);
     // What cannot be read counts as "could not measure".
@@ -413,12 +410,10 @@ void Leader::Propose(double now) {
   outstanding.start = context_->newest.end();
   if (turn && unit_ > 1 && source_.has_value()) {
     // Begin with an iteration.
-    uint64_t boundary = 0;
+    uint64_t boundary = 0;  // where lines of a reward file begin
     if (CoversIterations(*source_)) {
       const auto& marks = marks_[static_cast<size_t>(*source_)];
       if (!marks.empty()) boundary = marks.back().calls;
-    } else {
-      boundary = lines_from_.value_or(0);
     }
     const uint64_t past = (outstanding.start + unit_ - boundary % unit_) % unit_;
     if (past != 0) {

@@ -75,8 +75,6 @@ class Leader {
   uint64_t unit_ = 1;
   std::deque<Context::Mark> marks_[kRewardSources];
   learn::LineMatcher matcher_;
-  std::optional<uint64_t> lines_from_;  // calls made when the first line came
-  uint64_t lines_read_ = 0;
   uint64_t reports_ = 0;
   agree::Token token_;
   double token_since_ = 0;

@@ -15,10 +15,6 @@
 namespace diapason::plugin {
 namespace {
 
-// From here on grouped calls can ask twice, on some ranks only (see docs/agreement.md), broadcasts
-// have no events, and the answer's protocol decides between two kinds of kernels.
-constexpr int kNewScheduler = 22900;
-
 constexpr uint64_t kOpeningCalls = 8;
 constexpr uint64_t kHoldCalls = 32;
 
@@ -43,7 +39,7 @@ Learning::Learning(LearningOptions options, const policy::Policy& policy, const 
       policy_(policy),
       log_(log),
       journal_(journal),
-      groups_tick_(options_.host.version != 0 && options_.host.version < kNewScheduler),
+      groups_tick_(!options_.host.has_new_scheduler()),
       events_(GpuEvents::Make(options_.host.library)) {
   policy::DecisionTable::Options table_options;
   table_options.shape = options_.shape;

@@ -26,7 +26,6 @@ namespace diapason::plugin {
 struct LearningOptions {
   agree::Store* store = nullptr;  // outlives everybody
   std::string prefix;             // of this communicator's cells
-  std::string job;
   uint64_t comm_id = 0;
   int rank = 0;
   Shape shape;

@@ -1,10 +1,9 @@
 #include "plugin/observer.h"
 
-#include <time.h>
-
 #include <atomic>
 
 #include "base/settings.h"
+#include "base/wall_time.h"
 #include "plugin/event_handle.h"
 #include "plugin/event_mask.h"
 #include "plugin/event_names.h"
@@ -65,12 +64,6 @@ constexpr int kWorkBits = 32;
 uint64_t Widen(uint64_t low, uint64_t now) {
   constexpr uint64_t kMask = (uint64_t{1} << kWorkBits) - 1;
   return now - ((now - low) & kMask);
-}
-
-uint64_t HostNanoseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
 void Tell(const Visit& communicator, const FinishedRun& run) {
@@ -287,7 +280,7 @@ void Observer::StopKernelChannel(void* handle, uint64_t stamp) noexcept {
   {
     const Visit communicator(result.context);
     if (communicator && communicator->clock.Learning()) {
-      communicator->clock.Observe(stamp, HostNanoseconds());
+      communicator->clock.Observe(stamp, SteadyNs());
     }
   }
   Finish(run, result);
