@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/plugin_client.h"
 #include "cli/recorded_table.h"
+#include "domain/library_version.h"
 #include "journal/reader.h"
 #include "policy/source.h"
 #include "report/table.h"
@@ -83,19 +84,6 @@ Result<int> ParseApi(const std::string& text) {
     return Invalid("'" + text + "' is no tuner API version; known are v1 to v6");
   }
   return static_cast<int>(api);
-}
-
-// "2.28.9" -> 22809
-Result<int> ParseVersion(const std::string& text) {
-  if (text.empty()) return 0;
-  const std::vector<std::string_view> parts = Split(text, '.');
-  uint64_t numbers[3] = {};
-  bool fine = parts.size() >= 2 && parts.size() <= 3;
-  for (size_t i = 0; fine && i < parts.size(); ++i) {
-    fine = ParseUnsigned(parts[i], &numbers[i]) && numbers[i] < 100;
-  }
-  if (!fine) return Invalid("'" + text + "' is no version such as 2.28.9");
-  return static_cast<int>(numbers[0] * 10000 + numbers[1] * 100 + numbers[2]);
 }
 
 Config PairAt(const Cost& cost, int cell) {
@@ -194,9 +182,11 @@ class Session {
     plugin_path_ = options_.plugin.empty() ? FindBesideUs(kPluginFile) : options_.plugin;
     // Nowhere beside us: let the loader look, and say what it says.
     if (plugin_path_.empty()) plugin_path_ = kPluginFile;
-    const Result<int> version = ParseVersion(options_.library_version);
-    if (!version.ok()) return version.status();
-    PluginClient::PretendVersion(version.value());
+    if (!options_.library_version.empty()) {
+      const Result<int> version = ParseLibraryVersion(options_.library_version);
+      if (!version.ok()) return version.status();
+      PluginClient::PretendVersion(version.value());
+    }
     PluginClient::PretendLibrary(library_);
     setenv("DIAPASON_LIBRARY", std::string(LibraryName(library_)).c_str(), 1);
     if (!options_.policy.empty()) {

@@ -11,6 +11,7 @@
 #include "cli/recorded_table.h"
 #include "dataset/summary.h"
 #include "dataset/words.h"
+#include "domain/library_version.h"
 #include "journal/joined.h"
 #include "report/table.h"
 
@@ -273,7 +274,7 @@ void PrintHead(const std::string& file, const journal::Contents& contents) {
   std::printf("%s: host %s, process %d, %s\n", file.c_str(), Printable(contents.host).c_str(),
               contents.pid, what.c_str());
   for (const journal::Communicator& communicator : contents.communicators) {
-    const std::string version = journal::LibraryVersionText(communicator.library_version);
+    const std::string version = LibraryVersionText(communicator.library_version);
     std::string text = Format("communicator %u", communicator.number);
     if (!communicator.name.empty()) text += " (" + Printable(communicator.name) + ")";
     if (communicator.rank >= 0) text += Format(", rank %d", communicator.rank);

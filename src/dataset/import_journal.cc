@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "dataset/words.h"
+#include "domain/library_version.h"
 #include "domain/schedule.h"
 #include "journal/joined.h"
 #include "journal/match.h"
@@ -222,7 +223,7 @@ Run JournalImport::State::RunOf(size_t index) const {
   }
   Machine& machine = run.machine;
   machine.library = LibraryName(group.library);
-  machine.library_version = journal::LibraryVersionText(group.library_version);
+  machine.library_version = LibraryVersionText(group.library_version);
   machine.gpu = options.gpu;
   machine.topology = Count(static_cast<size_t>(group.shape.nodes), "node") + ", " +
                      Count(static_cast<size_t>(group.shape.ranks), "rank");

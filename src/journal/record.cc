@@ -135,12 +135,6 @@ std::string RecordLine(const Record& record, Library library) {
   return "{}";
 }
 
-std::string LibraryVersionText(int library_version) {
-  if (library_version <= 0) return "";
-  return Format("%d.%d.%d", library_version / 10000, library_version / 100 % 100,
-                library_version % 100);
-}
-
 std::string CommunicatorLine(const Communicator& communicator) {
   std::string line = Format(
       "{\"type\":\"communicator\",\"comm\":%u,\"id\":\"0x%llx\",\"api\":%d,\"library\":%s,"

@@ -94,9 +94,6 @@ inline constexpr int kFormatVersion = 1;
 std::string RecordLine(const Record& record, Library library);
 std::string CommunicatorLine(const Communicator& communicator);
 
-// "2.28.9" for 22809; empty for 0, which is none.
-std::string LibraryVersionText(int library_version);
-
 // Text as JSON has it, quotes included.
 std::string JsonText(const std::string& text);
 

@@ -8,15 +8,10 @@
 #include "base/environment.h"
 #include "base/text.h"
 #include "comm/gpu/symbols.h"
+#include "domain/library_version.h"
 
 namespace diapason::comm::nccl {
 namespace {
-
-std::string VersionName(int version) {
-  // 2.8 and older wrote one digit for the minor number.
-  const int major_unit = version >= 10000 ? 10000 : 1000;
-  return Format("%d.%d.%d", version / major_unit, version % major_unit / 100, version % 100);
-}
 
 std::string Load(void* library, NcclApi* api) {
   gpu::Symbols symbols(library);
@@ -80,18 +75,20 @@ Result<const NcclApi*> Open(const Flavor& flavor) {
   }
   if (api.version < kFirstVersion) {
     return Unavailable(Format("%s %s is too old: 2.18 or later is needed", title.c_str(),
-                              VersionName(api.version).c_str()));
+                              api.VersionText().c_str()));
   }
   if (const std::string missing = Load(opened.value().library, &api); !missing.empty()) {
-    return Unavailable(Format("%s %s has no %s", title.c_str(), VersionName(api.version).c_str(),
-                              missing.c_str()));
+    return Unavailable(
+        Format("%s %s has no %s", title.c_str(), api.VersionText().c_str(), missing.c_str()));
   }
   return new NcclApi(api);  // kept for the life of the process, as the library is
 }
 
 }  // namespace
 
-std::string NcclApi::VersionText() const { return VersionName(version); }
+std::string NcclApi::VersionText() const {
+  return LibraryVersionText(LibraryVersionOfCode(version));
+}
 
 std::string NcclApi::ErrorText(NcclResult result) const {
   std::string text = title + ": " + GetErrorString(result);
