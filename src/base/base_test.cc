@@ -59,6 +59,28 @@ TEST(UnitsTest, ReadsWhatPeopleWrite) {
   }
 }
 
+TEST(UnitsTest, SizesForPeopleHaveThreeDigits) {
+  EXPECT_EQ(AboutBytes(uint64_t{0}), "0 B");
+  EXPECT_EQ(AboutBytes(uint64_t{512}), "512 B");
+  EXPECT_EQ(AboutBytes(uint64_t{72400}), "70.7 KiB");
+  EXPECT_EQ(AboutBytes(uint64_t{1023}), "1023 B");
+  EXPECT_EQ(AboutBytes(uint64_t{126} << 30), "126 GiB");
+  EXPECT_EQ(AboutBytes(-1.5 * (1 << 20)), "-1.5 MiB");
+  EXPECT_EQ(AboutBytes(UINT64_MAX), "16384 PiB");
+}
+
+TEST(TextTest, CountsInProperPlurals) {
+  EXPECT_EQ(Count(1, "rule"), "1 rule");
+  EXPECT_EQ(Count(0, "rule"), "0 rules");
+  EXPECT_EQ(Count(4, "process"), "4 processes");
+}
+
+TEST(TextTest, EditDistanceCountsASwapAsOne) {
+  EXPECT_EQ(EditDistance("DEBGU", "DEBUG"), 1u);
+  EXPECT_EQ(EditDistance("", "abc"), 3u);
+  EXPECT_EQ(EditDistance("ring", "rang"), 1u);
+}
+
 TEST(UnitsTest, PrintedSizesReadBackExactly) {
   for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{1023}, uint64_t{1} << 20,
                                (uint64_t{1} << 20) + 1, UINT64_MAX, uint64_t{3} << 50}) {

@@ -53,10 +53,7 @@ std::string FoldName(std::string_view name) {
   return folded;
 }
 
-namespace {
-
-// Edit distance with insertions, deletions, substitutions, and swaps of neighbours.
-size_t Distance(std::string_view a, std::string_view b) {
+size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
   for (size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
@@ -72,8 +69,6 @@ size_t Distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
-}  // namespace
-
 std::string ClosestName(std::string_view name, const std::vector<std::string>& candidates) {
   const std::string folded = FoldName(name);
   // A name that long is no typo; and the search is quadratic.
@@ -82,7 +77,7 @@ std::string ClosestName(std::string_view name, const std::vector<std::string>& c
   size_t best_distance = 0;
   for (const std::string& candidate : candidates) {
     const std::string other = FoldName(candidate);
-    size_t distance = Distance(folded, other);
+    size_t distance = EditDistance(folded, other);
     // "badring" is far from "ring" letter by letter, and yet holds it whole.
     if (other.size() >= 3 && folded.find(other) != std::string::npos) {
       distance = std::min<size_t>(distance, 1);
@@ -122,8 +117,9 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
 }
 
 std::string Count(size_t number, std::string_view noun) {
+  const char* plural = noun.ends_with('s') ? "es" : "s";
   return Format("%zu %.*s%s", number, static_cast<int>(noun.size()), noun.data(),
-                number == 1 ? "" : "s");
+                number == 1 ? "" : plural);
 }
 
 }  // namespace diapason

@@ -20,6 +20,10 @@ std::string ToLower(std::string_view text);
 // blanks. "All_Gather", "allGather" and "ALL-GATHER" all become "allgather".
 std::string FoldName(std::string_view name);
 
+// How many letters have to be added, dropped, replaced or swapped with their neighbour to make one
+// of the other. Quadratic.
+size_t EditDistance(std::string_view a, std::string_view b);
+
 // The candidate that `name` was most likely meant to be, or "" when none is near. Both sides are
 // folded before they are compared.
 std::string ClosestName(std::string_view name, const std::vector<std::string>& candidates);

@@ -182,7 +182,8 @@ class Section {
 
   // Finish() says which of them are missing.
   void Require(std::initializer_list<const char*> keys) {
-    required_.insert(required_.end(), keys.begin(), keys.end());
+    // One by one: g++ 12 sees the range insertion overrun what it has just allocated.
+    for (const char* key : keys) required_.push_back(key);
   }
 
   // The table behind a key, if there is one.

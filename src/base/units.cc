@@ -1,7 +1,9 @@
 #include "base/units.h"
 
 #include <array>
+#include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
@@ -77,6 +79,16 @@ std::string FormatBytes(uint64_t bytes) {
     ++level;
   }
   return Format("%llu%s", static_cast<unsigned long long>(bytes), kNames[level]);
+}
+
+std::string AboutBytes(double bytes) {
+  static const char* const kNames[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  size_t unit = 0;
+  while (std::fabs(bytes) >= 1024 && unit + 1 < std::size(kNames)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return Format(std::fabs(bytes) >= 100 ? "%.0f %s" : "%.3g %s", bytes, kNames[unit]);
 }
 
 namespace {

@@ -17,6 +17,10 @@ Result<uint64_t> ParseBytes(std::string_view text);
 // The shortest exact form: 4194304 -> "4MiB", 4194305 -> "4194305". ParseBytes reads it back.
 std::string FormatBytes(uint64_t bytes);
 
+// Rounded, for people: "512 B", "70.7 KiB", "1.97 TiB". May be negative.
+std::string AboutBytes(double bytes);
+inline std::string AboutBytes(uint64_t bytes) { return AboutBytes(static_cast<double>(bytes)); }
+
 // Several sizes: a list "1K,8K,1M", or a range "1K:8M" (doubling), "1K:8M:x4" (times four),
 // "1M:8M:+1M" (in steps), or a mix of both. At most 4096 of them.
 Result<std::vector<uint64_t>> ParseSizes(std::string_view text);
