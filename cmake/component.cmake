@@ -5,6 +5,7 @@
 # header of a room that USES does not name. TESTS are unit tests that sit beside their sources.
 # Headers that match APART need a library the room itself does not: whoever builds them checks them.
 include(${CMAKE_CURRENT_LIST_DIR}/rooms.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/corner.cmake)
 
 function(diapason_check_includes room uses files)
   foreach(file IN LISTS files)
@@ -21,6 +22,39 @@ function(diapason_check_includes room uses files)
       endif()
     endforeach()
   endforeach()
+endfunction()
+
+# GoogleTest's header, compiled once for all unit tests: they are compiled with the same options.
+function(diapason_gtest_header)
+  if(TARGET gtest_header)
+    return()
+  endif()
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/gtest_header.cc CONTENT "// Nothing but the header.\n")
+  add_library(gtest_header OBJECT ${PROJECT_BINARY_DIR}/gtest_header.cc)
+  target_link_libraries(gtest_header PRIVATE GTest::gtest Threads::Threads)
+  diapason_test_options(gtest_header)
+  target_precompile_headers(gtest_header PRIVATE <gtest/gtest.h>)
+endfunction()
+
+function(diapason_test_options target)
+  # Tests are compiled more often than they run.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(DIAPASON_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+  # (With the compiled header g++ 12 sees strings overrun that are not: GCC bug 105329.)
+  target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+  target_compile_definitions(${target} PRIVATE DIAPASON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+endfunction()
+
+# Unit tests as one program, NAME_test; each test is one of ctest's, NAME.Suite.Test.
+function(diapason_unit_tests name library files)
+  add_executable(${name}_test ${files})
+  target_link_libraries(${name}_test PRIVATE ${library} GTest::gtest_main)
+  diapason_test_options(${name}_test)
+  diapason_gtest_header()
+  target_precompile_headers(${name}_test REUSE_FROM gtest_header)
+  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60)
 endfunction()
 
 function(diapason_component)
@@ -58,20 +92,7 @@ function(diapason_component)
   endif()
 
   if(ARG_TESTS AND BUILD_TESTING)
-    add_executable(${ARG_NAME}_test ${ARG_TESTS})
-    target_link_libraries(${ARG_NAME}_test PRIVATE diapason_${ARG_NAME} GTest::gtest_main)
-    # Tests are compiled more often than they run.
-    target_compile_options(${ARG_NAME}_test PRIVATE $<$<CONFIG:Release>:-O1>)
-    if(DIAPASON_SANITIZE)
-      target_compile_options(${ARG_NAME}_test PRIVATE -O0)
-    endif()
-    # What every test includes is the most of what it compiles.
-    # (With it g++ 12 sees strings overrun that are not: GCC bug 105329.)
-    target_compile_options(${ARG_NAME}_test PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
-    target_precompile_headers(${ARG_NAME}_test PRIVATE <gtest/gtest.h>)
-    target_compile_definitions(${ARG_NAME}_test PRIVATE
-                               DIAPASON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    gtest_discover_tests(${ARG_NAME}_test TEST_PREFIX "${ARG_NAME}." DISCOVERY_TIMEOUT 60)
+    diapason_unit_tests(${ARG_NAME} diapason_${ARG_NAME} "${ARG_TESTS}")
   endif()
 endfunction()
 

@@ -17,7 +17,9 @@ set(DIAPASON_MAY_USE_dataset base domain journal)
 set(DIAPASON_MAY_USE_measure base domain comm dataset)
 # Learns from what was measured, and writes policies.
 set(DIAPASON_MAY_USE_model   base domain dataset policy)
-set(DIAPASON_MAY_USE_report  base domain policy journal)
+# What no call can change: environment, placement, hardware, logs.
+set(DIAPASON_MAY_USE_advise  base domain journal measure)
+set(DIAPASON_MAY_USE_report  base domain policy journal advise)
 # The command-line tool knows every room but the plugin, which it opens with dlopen as NCCL does.
 set(DIAPASON_MAY_USE_cli     base domain policy journal comm dataset measure
-                             model report)
+                             model advise report)
