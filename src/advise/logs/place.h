@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace diapason::advise::logs {
+
+// A line of a log.
+struct Spot {
+  uint32_t file = 0;
+  uint64_t line = 0;  // from 1; 0: nowhere
+};
+
+// The same with its text, cut to what fits on a screen.
+struct Place {
+  uint32_t file = 0;
+  uint64_t line = 0;
+  std::string text;
+};
+
+inline constexpr size_t kShownText = 200;
+
+inline Place MakePlace(const Spot& spot, std::string_view text) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
+  Place place{spot.file, spot.line, std::string(text.substr(0, kShownText))};
+  if (text.size() > kShownText) place.text += "...";
+  return place;
+}
+
+}  // namespace diapason::advise::logs

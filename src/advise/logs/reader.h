@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "advise/finding.h"
+#include "advise/logs/facts.h"
+#include "base/status.h"
+
+namespace diapason::advise::logs {
+
+// Reads logs of NCCL and RCCL, output of nccl-tests, dumps of proxies and of PyTorch's flight
+// recorder (JSON), topology and graph files into `facts`. A path is a file, a folder (its files,
+// not those of folders in it) or "-" for standard input. Memory does not grow with the size of the
+// logs. A path that cannot be read, or is no log, is an error; in a folder such files are left out
+// and named in `warnings`.
+Status ReadLogs(const std::vector<std::string>& paths, Facts* facts,
+                std::vector<std::string>* warnings);
+
+// The same for a text that is in memory already, as one file of that name.
+Status ReadLogText(std::string_view text, const std::string& name, Facts* facts);
+
+}  // namespace diapason::advise::logs
