@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "advise/plan/plan.h"
+
+namespace diapason::advise {
+
+enum class PlanFormat : uint8_t { kText, kShell, kSlurm, kDocker, kJson };
+Result<PlanFormat> ParsePlanFormat(std::string_view text);
+
+// For people.
+std::string PlanText(const Plan& plan);
+// To be sourced, or put into a job script: export lines, everything else as comments.
+std::string PlanShell(const Plan& plan);
+// The head of a batch script, and the options of srun. Values that `--export` cannot carry (it is
+// separated by commas) are exported in the script, which hands them on.
+std::string PlanSlurm(const Plan& plan);
+// A `docker run` whose image and command are missing.
+std::string PlanDocker(const Plan& plan);
+
+}  // namespace diapason::advise
