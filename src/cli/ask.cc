@@ -1,7 +1,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/plugin_client.h"
 #include "cli/recorded_table.h"
 #include "domain/library_version.h"
@@ -399,43 +399,43 @@ int RunAsk(const Options& options) {
 
 }  // namespace
 
-void AddAsk(CLI::App* parent, Run* run) {
+void AddAsk(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
-  CLI::App* ask = parent->add_subcommand(
+  CommandLine* ask = parent->AddCommand(
       "ask",
       "What would the plugin choose for these calls, and why? Loads the real plugin through "
       "the interface NCCL uses");
-  ask->add_option("--policy", options->policy,
-                  "The policy file (default: what the environment selects)");
-  ask->add_option("--nodes", options->nodes, "Nodes of the communicator (default 1)")
-      ->check(CLI::Range(int64_t{1}, int64_t{INT32_MAX}));
-  ask->add_option("--ranks", options->ranks, "Ranks of the communicator (default 8)")
-      ->check(CLI::Range(int64_t{1}, int64_t{INT32_MAX}));
-  ask->add_option("--collective", options->collectives,
-                  "allreduce (default), allgather, reducescatter, broadcast, reduce; several with "
-                  "commas")
-      ->delimiter(',');
-  ask->add_option("--sizes,--size", options->sizes,
-                  "Message sizes: a list 1K,8K,1M or a range 1K:8M, 1K:8M:x4, 1M:8M:+1M (default "
-                  "1K:1G:x4, or the sizes of --table)");
-  ask->add_option("--api", options->api, "Tuner API v1 to v6 (default: the plugin's newest)");
-  ask->add_option("--as", options->as, "The library to play: nccl (default) or rccl");
-  ask->add_option("--library-version", options->library_version,
-                  "Its version, such as 2.28.9 (default: unknown)");
-  ask->add_option(
+  ask->AddOption("--policy", options->policy,
+                 "The policy file (default: what the environment selects)");
+  ask->AddOption("--nodes", options->nodes, "Nodes of the communicator (default 1)")
+      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
+  ask->AddOption("--ranks", options->ranks, "Ranks of the communicator (default 8)")
+      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
+  ask->AddOption("--collective", options->collectives,
+                 "allreduce (default), allgather, reducescatter, broadcast, reduce; several with "
+                 "commas")
+      ->Delimiter(',');
+  ask->AddOption("--sizes,--size", options->sizes,
+                 "Message sizes: a list 1K,8K,1M or a range 1K:8M, 1K:8M:x4, 1M:8M:+1M (default "
+                 "1K:1G:x4, or the sizes of --table)");
+  ask->AddOption("--api", options->api, "Tuner API v1 to v6 (default: the plugin's newest)");
+  ask->AddOption("--as", options->as, "The library to play: nccl (default) or rccl");
+  ask->AddOption("--library-version", options->library_version,
+                 "Its version, such as 2.28.9 (default: unknown)");
+  ask->AddOption(
       "--table", options->table,
       "A recorded cost table: a journal with tables, or the text `journal show --tables` "
       "prints");
-  ask->add_option("--pipe-ops", options->pipe_ops, "numPipeOps of the calls (default 1)");
-  ask->add_option("--reg-buff", options->reg_buff, "regBuff of the calls (default 0)")
-      ->check(CLI::Range(0, 1));
-  ask->add_flag("--collnet", options->collnet, "API v1 and v2: the library says CollNet works");
-  ask->add_flag("--nvls", options->nvls, "API v1 and v2: the library says NVLS works");
-  ask->add_option("--plugin", options->plugin,
-                  "The plugin library (default: the one beside this tool)");
-  ask->add_flag("--verbose", options->verbose, "Print all that the plugin logs, not only warnings");
-  ask->add_flag("--json", options->json, "Print JSON");
-  ask->callback([options, run] { *run = [options] { return RunAsk(*options); }; });
+  ask->AddOption("--pipe-ops", options->pipe_ops, "numPipeOps of the calls (default 1)");
+  ask->AddOption("--reg-buff", options->reg_buff, "regBuff of the calls (default 0)")
+      ->Check(Range(0, 1));
+  ask->AddFlag("--collnet", options->collnet, "API v1 and v2: the library says CollNet works");
+  ask->AddFlag("--nvls", options->nvls, "API v1 and v2: the library says NVLS works");
+  ask->AddOption("--plugin", options->plugin,
+                 "The plugin library (default: the one beside this tool)");
+  ask->AddFlag("--verbose", options->verbose, "Print all that the plugin logs, not only warnings");
+  ask->AddFlag("--json", options->json, "Print JSON");
+  ask->Callback([options, run] { *run = [options] { return RunAsk(*options); }; });
 }
 
 }  // namespace diapason::cli

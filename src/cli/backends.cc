@@ -1,9 +1,9 @@
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "diapason/comm.h"
 #include "report/table.h"
 
@@ -39,12 +39,12 @@ void PrintTable(const std::vector<BackendInfo>& backends, const std::string& aut
 
 }  // namespace
 
-void AddBackends(CLI::App* parent, Run* run) {
+void AddBackends(CommandLine* parent, Run* run) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = parent->add_subcommand(
+  CommandLine* command = parent->AddCommand(
       "backends", "What can run collectives here: version, devices, or the exact reason why not");
-  command->add_flag("--json", *json, "Print JSON");
-  command->callback([json, run] {
+  command->AddFlag("--json", *json, "Print JSON");
+  command->Callback([json, run] {
     *run = [json] {
       const std::vector<BackendInfo> backends = Backends();
       std::string automatic;

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +8,7 @@
 #include "base/units.h"
 #include "cli/bench_options.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "comm/check.h"
 #include "dataset/store.h"
 #include "policy/policy.h"
@@ -120,38 +120,38 @@ int RunBench(const BenchOptions& options) {
   });
 }
 
-void AddSizeOptions(CLI::App* command, BenchOptions* options) {
-  command->add_option("-b,--minbytes", options->from, "The smallest size")->capture_default_str();
-  command->add_option("-e,--maxbytes", options->to,
-                      "The largest size; by default 128M on GPUs, 8M elsewhere");
-  command->add_option("-f,--stepfactor", options->factor, "From size to size, a factor")
-      ->check(CLI::Range(1.01, 1e6))
-      ->capture_default_str();
-  command->add_option("-i,--stepbytes", options->step, "From size to size, so many bytes more");
-  command->add_option("-n,--iters", options->effort.iterations, "Calls of one round, back to back")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
+void AddSizeOptions(CommandLine* command, BenchOptions* options) {
+  command->AddOption("-b,--minbytes", options->from, "The smallest size")->ShowDefault();
+  command->AddOption("-e,--maxbytes", options->to,
+                     "The largest size; by default 128M on GPUs, 8M elsewhere");
+  command->AddOption("-f,--stepfactor", options->factor, "From size to size, a factor")
+      ->Check(Range(1.01, 1e6))
+      ->ShowDefault();
+  command->AddOption("-i,--stepbytes", options->step, "From size to size, so many bytes more");
+  command->AddOption("-n,--iters", options->effort.iterations, "Calls of one round, back to back")
+      ->Check(Range(1, 1000000))
+      ->ShowDefault();
   command
-      ->add_option("-w,--warmup_iters", options->effort.warmups,
-                   "Calls before the first round, which do not count")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
+      ->AddOption("-w,--warmup_iters", options->effort.warmups,
+                  "Calls before the first round, which do not count")
+      ->Check(Range(0, 1000000))
+      ->ShowDefault();
   command
-      ->add_option("--rounds", options->rounds,
-                   "So many rounds; by default 5 to 15, until the interval is tight")
-      ->check(CLI::Range(1, 100000));
-  command->add_option("-c,--check", options->check, "Compare results, element by element: 0 or 1")
-      ->check(CLI::Range(0, 1))
-      ->capture_default_str();
-  command->add_option("-o,--op", options->reduce, "sum, prod, min, max, avg, several, or all")
-      ->capture_default_str();
+      ->AddOption("--rounds", options->rounds,
+                  "So many rounds; by default 5 to 15, until the interval is tight")
+      ->Check(Range(1, 100000));
+  command->AddOption("-c,--check", options->check, "Compare results, element by element: 0 or 1")
+      ->Check(Range(0, 1))
+      ->ShowDefault();
+  command->AddOption("-o,--op", options->reduce, "sum, prod, min, max, avg, several, or all")
+      ->ShowDefault();
   command
-      ->add_option("-d,--datatype", options->type,
-                   "float, double, half, bfloat16, int8, uint8, int32, int64, several, or all")
-      ->capture_default_str();
-  command->add_option("-r,--root", options->root, "Of broadcast and reduce")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
+      ->AddOption("-d,--datatype", options->type,
+                  "float, double, half, bfloat16, int8, uint8, int32, int64, several, or all")
+      ->ShowDefault();
+  command->AddOption("-r,--root", options->root, "Of broadcast and reduce")
+      ->Check(Range(0, 1000000))
+      ->ShowDefault();
 }
 
 }  // namespace
@@ -197,45 +197,43 @@ Status KeepSamples(const std::string& path, const Subject& subject,
   return store.value()->AddRun(run, samples).status();
 }
 
-void AddBench(CLI::App* parent, Run* run) {
+void AddBench(CommandLine* parent, Run* run) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = parent->add_subcommand(
+  CommandLine* command = parent->AddCommand(
       "bench",
       "Time collectives as nccl-tests does, on any backend: diapason bench all_reduce -g 4");
   command
-      ->add_option("collectives", options->collectives,
-                   "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv")
-      ->capture_default_str();
+      ->AddOption("collectives", options->collectives,
+                  "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv")
+      ->ShowDefault();
   AddSizeOptions(command, options.get());
   AddRankOptions(command, &options->ranks);
-  command->add_option("--algorithm", options->algorithm, "Run it this way, by the library's name");
-  command->add_option("--protocol", options->protocol, "Run it this way");
-  command->add_option("--channels", options->channels, "Run it with so many")
-      ->check(CLI::Range(1, 1024));
+  command->AddOption("--algorithm", options->algorithm, "Run it this way, by the library's name");
+  command->AddOption("--protocol", options->protocol, "Run it this way");
+  command->AddOption("--channels", options->channels, "Run it with so many")->Check(Range(1, 1024));
   command
-      ->add_option("--link", options->link,
-                   "What a link carries each way, for the ideal time; else known or measured")
-      ->type_name("GB/s")
-      ->check(CLI::Range(1e-6, 1e6));
-  CLI::Option* json = command->add_flag("--json", options->json, "Print JSON, with every round");
-  command->add_flag("--csv", options->csv, "Print CSV")->excludes(json);
+      ->AddOption("--link", options->link,
+                  "What a link carries each way, for the ideal time; else known or measured")
+      ->TypeName("GB/s")
+      ->Check(Range(1e-6, 1e6));
+  Option* json = command->AddFlag("--json", options->json, "Print JSON, with every round");
+  command->AddFlag("--csv", options->csv, "Print CSV")->Excludes(json);
   command
-      ->add_option("--targets", options->targets,
-                   "Compare with stated goals; exit status 1 on a miss")
-      ->type_name("FILE");
+      ->AddOption("--targets", options->targets,
+                  "Compare with stated goals; exit status 1 on a miss")
+      ->TypeName("FILE");
   AddPolicyOption(command, options.get());
-  command->add_option("--store", options->store, "Add every round to this store")
-      ->type_name("FILE");
-  command->require_subcommand(0, 1);
+  command->AddOption("--store", options->store, "Add every round to this store")->TypeName("FILE");
+  command->AllowCommand();
   AddBenchIteration(command, run);
   AddBenchPairs(command, run);
-  command->footer(
+  command->Footer(
       "A collective's time is that of the slowest rank. --backend all compares every backend that "
       "works here.\nExit status: 1 also when results are wrong or a target is missed.");
-  command->callback([command, options, run] {
-    if (!command->get_subcommands().empty()) return;
+  command->Callback([command, options, run] {
+    if (command->CommandGiven()) return;
     if (!options->policy.empty() && options->ranks.backend == "all") {
-      throw CLI::ValidationError("--policy", "it is for one library: name a backend, not all");
+      throw UsageError{"--policy", "it is for one library: name a backend, not all"};
     }
     options->effort.check = options->check != 0;
     if (options->rounds > 0) {

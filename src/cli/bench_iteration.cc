@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/ranks.h"
 #include "comm/backends/sim/cluster.h"
 #include "comm/check.h"
@@ -294,41 +294,39 @@ int RunIteration(const Options& options) {
 
 }  // namespace
 
-void AddBenchIteration(CLI::App* bench, Run* run) {
+void AddBenchIteration(CommandLine* bench, Run* run) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = bench->add_subcommand(
+  CommandLine* command = bench->AddCommand(
       "iteration", "Time training steps: compute and collectives overlapped in buckets");
-  command->add_option("preset", options->preset, "ddp, fsdp, tp or moe")->capture_default_str();
-  command->add_option("--compute", options->compute,
-                      "Compute of a step, as 5ms or 250us (default 5ms; 20ms without a GPU)");
-  command->add_option("--buckets", options->buckets, "ddp: buckets of gradients (default 4)");
-  command->add_option("--layers", options->layers, "fsdp, tp, moe: layers (default 4)");
-  command->add_option("--bucket-bytes", options->bytes,
-                      "Bytes of every bucket; for allgather, reducescatter and alltoall all ranks' "
-                      "parts together (default: the preset's, smaller without a GPU)");
-  command->add_option("--overlap", options->overlap, "Whether to compute beside collectives")
-      ->check(CLI::IsMember({"on", "off"}))
-      ->capture_default_str();
-  command->add_option("--steps", options->steps, "Steps of each kind that count")
-      ->capture_default_str();
-  command->add_option("--warmup", options->warmups, "Steps of each kind before them")
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads that compute, without a GPU")
-      ->capture_default_str();
-  command->add_option("--type", options->type, "f32, f64, f16, bf16, i8, u8, i32 or i64")
-      ->capture_default_str();
-  command->add_option("--algorithm", options->algorithm, "Run the buckets this way");
-  command->add_option("--protocol", options->protocol, "Run the buckets this way");
-  command->add_option("--channels", options->channels, "Run the buckets with so many")
-      ->check(CLI::Range(1, 1024));
-  command->add_option("--only", options->only, "The buckets these three are for, as allreduce");
+  command->AddOption("preset", options->preset, "ddp, fsdp, tp or moe")->ShowDefault();
+  command->AddOption("--compute", options->compute,
+                     "Compute of a step, as 5ms or 250us (default 5ms; 20ms without a GPU)");
+  command->AddOption("--buckets", options->buckets, "ddp: buckets of gradients (default 4)");
+  command->AddOption("--layers", options->layers, "fsdp, tp, moe: layers (default 4)");
+  command->AddOption("--bucket-bytes", options->bytes,
+                     "Bytes of every bucket; for allgather, reducescatter and alltoall all ranks' "
+                     "parts together (default: the preset's, smaller without a GPU)");
+  command->AddOption("--overlap", options->overlap, "Whether to compute beside collectives")
+      ->Check(OneOf({"on", "off"}))
+      ->ShowDefault();
+  command->AddOption("--steps", options->steps, "Steps of each kind that count")->ShowDefault();
+  command->AddOption("--warmup", options->warmups, "Steps of each kind before them")->ShowDefault();
+  command->AddOption("--threads", options->threads, "Threads that compute, without a GPU")
+      ->ShowDefault();
+  command->AddOption("--type", options->type, "f32, f64, f16, bf16, i8, u8, i32 or i64")
+      ->ShowDefault();
+  command->AddOption("--algorithm", options->algorithm, "Run the buckets this way");
+  command->AddOption("--protocol", options->protocol, "Run the buckets this way");
+  command->AddOption("--channels", options->channels, "Run the buckets with so many")
+      ->Check(Range(1, 1024));
+  command->AddOption("--only", options->only, "The buckets these three are for, as allreduce");
   command
-      ->add_option("--reward-file", options->reward_file,
-                   "Append collType,nBytes,nNodes,nRanks,latency_ms, one line a step")
-      ->type_name("FILE");
-  command->add_flag("--json", options->json, "Print JSON, with every step's time");
+      ->AddOption("--reward-file", options->reward_file,
+                  "Append collType,nBytes,nNodes,nRanks,latency_ms, one line a step")
+      ->TypeName("FILE");
+  command->AddFlag("--json", options->json, "Print JSON, with every step's time");
   AddRankOptions(command, &options->ranks);
-  command->callback([options, run] { *run = [options] { return RunIteration(*options); }; });
+  command->Callback([options, run] { *run = [options] { return RunIteration(*options); }; });
 }
 
 }  // namespace diapason::cli

@@ -11,6 +11,8 @@
 
 namespace diapason::cli {
 
+class CommandLine;
+
 // The command line of `diapason bench`.
 struct BenchOptions {
   RankOptions ranks;
@@ -54,7 +56,7 @@ int CompareWithTargets(const BenchOptions& options, measure::GroupInstrument* in
 // are wrong.
 int CheckPolicyByRunning(const BenchOptions& options, measure::GroupInstrument* instrument);
 // REQUIRES: the options that --policy does not go with are there.
-void AddPolicyOption(CLI::App* bench, BenchOptions* options);
+void AddPolicyOption(CommandLine* bench, BenchOptions* options);
 
 // Adds what was measured to a store, as a run of its own.
 Status KeepSamples(const std::string& path, const measure::Subject& subject,
@@ -64,6 +66,6 @@ Status KeepSamples(const std::string& path, const measure::Subject& subject,
 int BenchAllBackends(const BenchOptions& options);
 
 // Below `bench`.
-void AddBenchPairs(CLI::App* bench, std::function<int()>* run);
+void AddBenchPairs(CommandLine* bench, std::function<int()>* run);
 
 }  // namespace diapason::cli

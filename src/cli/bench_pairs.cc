@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -9,6 +8,7 @@
 #include "base/units.h"
 #include "cli/bench_options.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "measure/pairs.h"
 #include "report/table.h"
 
@@ -196,28 +196,28 @@ int LeadPairs(const Options& options, GroupInstrument* instrument) {
 
 }  // namespace
 
-void AddBenchPairs(CLI::App* bench, Run* run) {
+void AddBenchPairs(CommandLine* bench, Run* run) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = bench->add_subcommand(
+  CommandLine* command = bench->AddCommand(
       "pairs", "Time every pair of ranks or hosts, and name those that are slower than the others");
-  command->add_option("-b,--bytes", options->bytes,
-                      "What both send at a time; 64M on GPUs, else 4M");
-  command->add_option("-n,--iters", options->iterations, "How often, in a round")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  command->add_option("--rounds", options->rounds, "Rounds over all pairs")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  command->add_flag("--by-host", options->by_host, "One rank of every host instead of every rank");
+  command->AddOption("-b,--bytes", options->bytes,
+                     "What both send at a time; 64M on GPUs, else 4M");
+  command->AddOption("-n,--iters", options->iterations, "How often, in a round")
+      ->Check(Range(1, 1000000))
+      ->ShowDefault();
+  command->AddOption("--rounds", options->rounds, "Rounds over all pairs")
+      ->Check(Range(1, 10000))
+      ->ShowDefault();
+  command->AddFlag("--by-host", options->by_host, "One rank of every host instead of every rank");
   command
-      ->add_option("--least", options->least, "A link is odd when it is slower than usual by more")
-      ->type_name("PERCENT")
-      ->check(CLI::Range(0.1, 99.0))
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "Print JSON");
+      ->AddOption("--least", options->least, "A link is odd when it is slower than usual by more")
+      ->TypeName("PERCENT")
+      ->Check(Range(0.1, 99.0))
+      ->ShowDefault();
+  command->AddFlag("--json", options->json, "Print JSON");
   AddRankOptions(command, &options->ranks);
-  command->footer("Exit status: 1 also when something is odd.");
-  command->callback([options, run] {
+  command->Footer("Exit status: 1 also when something is odd.");
+  command->Callback([options, run] {
     *run = [options] {
       return OnEveryRank(options->ranks, false, [&options](Group* group) {
         if (group->rank() != 0) {

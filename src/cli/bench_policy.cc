@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <optional>
 
@@ -8,6 +7,7 @@
 #include "cli/bench_options.h"
 #include "cli/bench_policy_report.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "comm/check.h"
 #include "measure/policy_check.h"
 #include "policy/source.h"
@@ -126,13 +126,13 @@ int CheckPolicyByRunning(const BenchOptions& options, GroupInstrument* instrumen
   return measure::Summarize(checks).wrong ? kExitFailed : kExitFine;
 }
 
-void AddPolicyOption(CLI::App* bench, BenchOptions* options) {
-  CLI::Option* policy = bench->add_option(
+void AddPolicyOption(CommandLine* bench, BenchOptions* options) {
+  Option* policy = bench->AddOption(
       "--policy", options->policy,
       "Run what this policy decides and the library's own choice in turns, and compare them");
-  policy->type_name("FILE");
+  policy->TypeName("FILE");
   for (const char* other : {"--algorithm", "--protocol", "--channels", "--targets", "--csv"}) {
-    policy->excludes(bench->get_option(other));
+    policy->Excludes(bench->FindOption(other));
   }
 }
 

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/stats.h"
@@ -129,6 +130,14 @@ std::string WhatText(const Target& target) {
          (target.ranks > 0 ? Format(" %d ranks", target.ranks) : "");
 }
 
+void PrintHead(const measure::Subject& subject, double link, const std::string& source) {
+  std::printf("# %s, %s on %s%s\n", subject.description.c_str(),
+              Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
+              Count(static_cast<size_t>(subject.nodes), "node").c_str(),
+              subject.simulated ? "; every figure is simulated" : "");
+  if (link > 0) std::printf("# link: %.2f GB/s each way, %s\n", link * 1e-9, source.c_str());
+}
+
 }  // namespace
 
 int CompareWithTargets(const BenchOptions& options, GroupInstrument* instrument) {
@@ -141,20 +150,15 @@ int CompareWithTargets(const BenchOptions& options, GroupInstrument* instrument)
   if (!link.ok()) return Fail(link.status());
 
   const measure::Subject& subject = instrument->subject();
-  std::printf("# %s, %s on %s%s\n", subject.description.c_str(),
-              Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
-              Count(static_cast<size_t>(subject.nodes), "node").c_str(),
-              subject.simulated ? "; every figure is simulated" : "");
-  if (link.value() > 0) {
-    std::printf("# link: %.2f GB/s each way, %s\n", link.value() * 1e-9, source.c_str());
-  }
+  if (!options.json) PrintHead(subject, link.value(), source);
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
   report::Table table({"target", "what", "goal", "median", "95 % interval", "verdict"});
   int missed = 0;
   int skipped = 0;
   for (const Target& target : targets.value()) {
     const Result<Verdict> verdict = JudgeOne(options, instrument, target, link.value());
     if (!verdict.ok()) {
-      std::fputs(table.Text().c_str(), stdout);
+      if (!options.json) std::fputs(table.Text().c_str(), stdout);
       return Fail(verdict.status().WithContext("target '" + target.name + "'"));
     }
     const Verdict& one = verdict.value();
@@ -165,6 +169,24 @@ int CompareWithTargets(const BenchOptions& options, GroupInstrument* instrument)
                one.reason.empty() ? measure::ValueText(target, one.value) : "-",
                one.reason.empty() ? one.noise : "-",
                !one.reason.empty() ? "not measured: " + one.reason : (met ? "met" : "MISSED")});
+    list.push_back({{"target", target.name},
+                    {"what", WhatText(target)},
+                    {"goal", measure::GoalText(target)},
+                    {"median", one.reason.empty() ? nlohmann::ordered_json(one.value) : nullptr},
+                    {"interval", one.noise},
+                    {"met", one.reason.empty() ? nlohmann::ordered_json(met) : nullptr},
+                    {"not_measured", one.reason}});
+  }
+  if (options.json) {
+    const nlohmann::ordered_json whole{{"subject", subject.description},
+                                       {"ranks", subject.ranks},
+                                       {"nodes", subject.nodes},
+                                       {"simulated", subject.simulated},
+                                       {"link_bytes_per_second", link.value()},
+                                       {"targets", list}};
+    std::printf("%s\n",
+                whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return missed == 0 ? kExitFine : kExitFailed;
   }
   std::fputs(table.Text().c_str(), stdout);
   const size_t met = targets.value().size() - static_cast<size_t>(missed + skipped);

@@ -5,37 +5,48 @@
 
 #include "base/status.h"
 
-namespace CLI {
-class App;
-}
-
 namespace diapason::cli {
+
+class CommandLine;
 
 // Exit statuses of every command; `diapason --help` lists them.
 inline constexpr int kExitFine = 0;
 inline constexpr int kExitFailed = 1;  // the input is wrong, or something is not there
 inline constexpr int kExitUsage = 2;   // the command line is wrong
+// Commands that judge (doctor, env check, logs): what is the worst they found.
+inline constexpr int kExitWarnings = 3;
+inline constexpr int kExitErrors = 4;
 
 // Each command has a file of its own with one such function: it declares its options on `parent`
 // and sets `*run` when the command line names it.
 using Run = std::function<int()>;
-void AddSettings(CLI::App* parent, Run* run);
-void AddPolicy(CLI::App* parent, Run* run);
-void AddAsk(CLI::App* parent, Run* run);
-void AddJournal(CLI::App* parent, Run* run);
-void AddBackends(CLI::App* parent, Run* run);
-void AddLaunch(CLI::App* parent, Run* run);
-void AddSimulate(CLI::App* parent, Run* run);
-void AddBench(CLI::App* parent, Run* run);
+void AddSettings(CommandLine* parent, Run* run);
+void AddPolicy(CommandLine* parent, Run* run);
+void AddAsk(CommandLine* parent, Run* run);
+void AddJournal(CommandLine* parent, Run* run);
+void AddBackends(CommandLine* parent, Run* run);
+void AddLaunch(CommandLine* parent, Run* run);
+void AddSimulate(CommandLine* parent, Run* run);
+void AddBench(CommandLine* parent, Run* run);
 // Below `bench`.
-void AddBenchIteration(CLI::App* bench, Run* run);
-void AddSweep(CLI::App* parent, Run* run);
-void AddWorker(CLI::App* parent, Run* run);
-void AddData(CLI::App* parent, Run* run);
-void AddTrain(CLI::App* parent, Run* run);
-void AddPredict(CLI::App* parent, Run* run);
-void AddPlan(CLI::App* parent, Run* run);
-void AddEvaluate(CLI::App* parent, Run* run);
+void AddBenchIteration(CommandLine* bench, Run* run);
+void AddSweep(CommandLine* parent, Run* run);
+void AddWorker(CommandLine* parent, Run* run);
+void AddData(CommandLine* parent, Run* run);
+void AddTrain(CommandLine* parent, Run* run);
+void AddPredict(CommandLine* parent, Run* run);
+void AddPlan(CommandLine* parent, Run* run);
+void AddEvaluate(CommandLine* parent, Run* run);
+void AddKnobs(CommandLine* parent, Run* run);
+void AddEnv(CommandLine* parent, Run* run);
+// Below `env`.
+void AddEnvCheck(CommandLine* env, Run* run);
+void AddEnvPlan(CommandLine* env, Run* run);
+void AddEnvTune(CommandLine* env, Run* run);
+void AddDoctor(CommandLine* parent, Run* run);
+void AddLogs(CommandLine* parent, Run* run);
+void AddWatch(CommandLine* parent, Run* run);
+void AddProxy(CommandLine* parent, Run* run);
 
 // "diapason: error: ..." on standard error; returns kExitFailed.
 int Fail(const Status& status);

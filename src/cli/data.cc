@@ -1,6 +1,5 @@
 #include "cli/data.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -8,111 +7,111 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "dataset/words.h"
 #include "domain/vocabulary.h"
 
 namespace diapason::cli {
 namespace {
 
-void AddFilter(CLI::App* command, DataFilter* filter) {
-  command->add_option("--collective", filter->collective, "Only this collective");
-  command->add_option("--ranks", filter->ranks, "Only so many ranks")->check(CLI::PositiveNumber);
-  command->add_option("--nodes", filter->nodes, "Only so many nodes")->check(CLI::PositiveNumber);
-  command->add_option("--bytes", filter->bytes, "Only this size: 4M, 512K, 1024");
-  command->add_option("--library", filter->library, "Only this library: nccl, rccl, gloo, openmpi");
-  command->add_option("--kind", filter->kind, "Only collective, or only iteration");
-  command->add_option("--run", filter->run, "Only this run");
-  CLI::Option* simulated = command->add_flag("--simulated", filter->simulated, "Only simulated");
-  command->add_flag("--measured", filter->measured, "Only what was really measured")
-      ->excludes(simulated);
+void AddFilter(CommandLine* command, DataFilter* filter) {
+  command->AddOption("--collective", filter->collective, "Only this collective");
+  command->AddOption("--ranks", filter->ranks, "Only so many ranks")->Check(Positive());
+  command->AddOption("--nodes", filter->nodes, "Only so many nodes")->Check(Positive());
+  command->AddOption("--bytes", filter->bytes, "Only this size: 4M, 512K, 1024");
+  command->AddOption("--library", filter->library, "Only this library: nccl, rccl, gloo, openmpi");
+  command->AddOption("--kind", filter->kind, "Only collective, or only iteration");
+  command->AddOption("--run", filter->run, "Only this run");
+  Option* simulated = command->AddFlag("--simulated", filter->simulated, "Only simulated");
+  command->AddFlag("--measured", filter->measured, "Only what was really measured")
+      ->Excludes(simulated);
 }
 
-void AddImport(CLI::App* data, Run* run) {
+void AddImport(CommandLine* data, Run* run) {
   auto asked = std::make_shared<DataImport>();
-  CLI::App* command = data->add_subcommand(
+  CommandLine* command = data->AddCommand(
       "import",
       "Take in logs of nccl-tests and rccl-tests, tables of measurements, reward lines, and what "
       "`data export --format csv` wrote. What a file is, its content says");
-  command->add_option("FILE", asked->files, "Files to import");
-  command->add_option("--store", asked->store, "The store; made where there is none")->required();
+  command->AddOption("FILE", asked->files, "Files to import");
+  command->AddOption("--store", asked->store, "The store; made where there is none")->Required();
   command
-      ->add_option("--iterations", asked->iterations,
-                   "A file with one time of an iteration in ms a line; needs --collective, "
-                   "--bytes and --ranks")
-      ->allow_extra_args(false);
-  command->add_option("--journal", asked->journals,
-                      "Journals of the plugin, those of all ranks of one job together: the calls "
-                      "that were timed, or else what was learned");
+      ->AddOption("--iterations", asked->iterations,
+                  "A file with one time of an iteration in ms a line; needs --collective, "
+                  "--bytes and --ranks")
+      ->OneEach();
+  command->AddOption("--journal", asked->journals,
+                     "Journals of the plugin, those of all ranks of one job together: the calls "
+                     "that were timed, or else what was learned");
   dataset::ImportOptions& options = asked->options;
-  CLI::Option_group* what = command->add_option_group(
-      "What the files do not say", "Where a file does say it, it has to be the same.");
-  what->add_option("--collective", options.collective, "The collective");
-  what->add_option("--bytes", asked->bytes, "The message size, for --iterations");
-  what->add_option("--ranks", options.ranks, "How many ranks")->check(CLI::PositiveNumber);
-  what->add_option("--nodes", options.nodes, "On how many nodes")->check(CLI::PositiveNumber);
-  what->add_option("--type", options.type, "The data type (default f32)");
-  what->add_option("--algorithm", options.algorithm, "The algorithm that was forced");
-  what->add_option("--protocol", options.protocol, "The protocol that was forced");
-  what->add_option("--channels", options.channels, "The number of channels that was forced")
-      ->check(CLI::Range(0, 1024));
-  what->add_option("--env", options.environment, "NAME=VALUE that was set, once for each")
-      ->allow_extra_args(false);
-  what->add_option("--library", options.library, "nccl, rccl, gloo or openmpi");
-  what->add_option("--library-version", options.library_version, "Its version: 2.28.9");
-  what->add_option("--gpu", options.gpu, "The GPUs of a node: \"8x NVIDIA H100 80GB HBM3\"");
-  what->add_option("--workload", options.workload, "What ran around it, for iterations");
-  what->add_option("--kind", asked->kind, "Of reward lines: iteration (default) or collective");
-  command->callback([asked, run] { *run = [asked] { return RunDataImport(*asked); }; });
+  CommandLine* what = command->AddGroup("What the files do not say",
+                                        "Where a file does say it, it has to be the same.");
+  what->AddOption("--collective", options.collective, "The collective");
+  what->AddOption("--bytes", asked->bytes, "The message size, for --iterations");
+  what->AddOption("--ranks", options.ranks, "How many ranks")->Check(Positive());
+  what->AddOption("--nodes", options.nodes, "On how many nodes")->Check(Positive());
+  what->AddOption("--type", options.type, "The data type (default f32)");
+  what->AddOption("--algorithm", options.algorithm, "The algorithm that was forced");
+  what->AddOption("--protocol", options.protocol, "The protocol that was forced");
+  what->AddOption("--channels", options.channels, "The number of channels that was forced")
+      ->Check(Range(0, 1024));
+  what->AddOption("--env", options.environment, "NAME=VALUE that was set, once for each")
+      ->OneEach();
+  what->AddOption("--library", options.library, "nccl, rccl, gloo or openmpi");
+  what->AddOption("--library-version", options.library_version, "Its version: 2.28.9");
+  what->AddOption("--gpu", options.gpu, "The GPUs of a node: \"8x NVIDIA H100 80GB HBM3\"");
+  what->AddOption("--workload", options.workload, "What ran around it, for iterations");
+  what->AddOption("--kind", asked->kind, "Of reward lines: iteration (default) or collective");
+  command->Callback([asked, run] { *run = [asked] { return RunDataImport(*asked); }; });
 }
 
-void AddExport(CLI::App* data, Run* run) {
+void AddExport(CommandLine* data, Run* run) {
   auto asked = std::make_shared<DataExport>();
-  CLI::App* command = data->add_subcommand("export", "Write samples as a table or as JSON");
-  command->add_option("--store", asked->store, "The store")->required();
+  CommandLine* command = data->AddCommand("export", "Write samples as a table or as JSON");
+  command->AddOption("--store", asked->store, "The store")->Required();
   command
-      ->add_option("--format", asked->format,
-                   "csv: every sample, can be imported again (default). optimized: "
-                   "optimized_metrics.csv, the best configuration of every size. json")
-      ->check(CLI::IsMember({"csv", "optimized", "json"}));
-  command->add_option("--tolerance", asked->tolerance,
-                      "optimized: configurations this near to the best count as good as it, and "
-                      "the one with the fewest channels is taken (default 5%)");
-  command->add_option("-o,--output", asked->output, "The file to write; default standard output");
+      ->AddOption("--format", asked->format,
+                  "csv: every sample, can be imported again (default). optimized: "
+                  "optimized_metrics.csv, the best configuration of every size. json")
+      ->Check(OneOf({"csv", "optimized", "json"}));
+  command->AddOption("--tolerance", asked->tolerance,
+                     "optimized: configurations this near to the best count as good as it, and "
+                     "the one with the fewest channels is taken (default 5%)");
+  command->AddOption("-o,--output", asked->output, "The file to write; default standard output");
   AddFilter(command, &asked->filter);
-  command->callback([asked, run] { *run = [asked] { return RunDataExport(*asked); }; });
+  command->Callback([asked, run] { *run = [asked] { return RunDataExport(*asked); }; });
 }
 
-void AddShow(CLI::App* data, Run* run) {
+void AddShow(CommandLine* data, Run* run) {
   auto asked = std::make_shared<DataShow>();
-  CLI::App* command = data->add_subcommand(
+  CommandLine* command = data->AddCommand(
       "show", "The runs of a store, and for every size how the configurations compare");
-  command->add_option("STORE", asked->store, "The store")->required();
+  command->AddOption("STORE", asked->store, "The store")->Required();
   AddFilter(command, &asked->filter);
-  command->add_flag("--all", asked->all, "Every configuration, not only the eight best");
-  command->add_flag("--samples", asked->samples, "Every single sample as well");
-  command->add_flag("--json", asked->json, "Print JSON");
-  command->callback([asked, run] { *run = [asked] { return RunDataShow(*asked); }; });
+  command->AddFlag("--all", asked->all, "Every configuration, not only the eight best");
+  command->AddFlag("--samples", asked->samples, "Every single sample as well");
+  command->AddFlag("--json", asked->json, "Print JSON");
+  command->Callback([asked, run] { *run = [asked] { return RunDataShow(*asked); }; });
 }
 
-void AddCheck(CLI::App* data, Run* run) {
+void AddCheck(CommandLine* data, Run* run) {
   auto asked = std::make_shared<DataCheck>();
-  CLI::App* command = data->add_subcommand(
+  CommandLine* command = data->AddCommand(
       "check", "Find what should not be trusted; exit status 1 where something is wrong");
-  command->add_option("STORE", asked->store, "The store")->required();
+  command->AddOption("STORE", asked->store, "The store")->Required();
   AddFilter(command, &asked->filter);
-  command->add_flag("--json", asked->json, "Print JSON");
-  command->callback([asked, run] { *run = [asked] { return RunDataCheck(*asked); }; });
+  command->AddFlag("--json", asked->json, "Print JSON");
+  command->Callback([asked, run] { *run = [asked] { return RunDataCheck(*asked); }; });
 }
 
-void AddMerge(CLI::App* data, Run* run) {
+void AddMerge(CommandLine* data, Run* run) {
   auto asked = std::make_shared<DataMerge>();
-  CLI::App* command = data->add_subcommand(
+  CommandLine* command = data->AddCommand(
       "merge", "Take several stores together; what is there already is not taken twice");
-  command
-      ->add_option("STORE", asked->stores, "The stores; without -o the first takes the others in")
-      ->required();
-  command->add_option("-o,--output", asked->output, "The store that takes all in");
-  command->callback([asked, run] { *run = [asked] { return RunDataMerge(*asked); }; });
+  command->AddOption("STORE", asked->stores, "The stores; without -o the first takes the others in")
+      ->Required();
+  command->AddOption("-o,--output", asked->output, "The store that takes all in");
+  command->Callback([asked, run] { *run = [asked] { return RunDataMerge(*asked); }; });
 }
 
 Status ToStoreFilter(const DataFilter& asked, dataset::Filter* filter) {
@@ -233,10 +232,10 @@ int RunDataMerge(const DataMerge& asked) {
   return kExitFine;
 }
 
-void AddData(CLI::App* parent, Run* run) {
-  CLI::App* data = parent->add_subcommand(
+void AddData(CommandLine* parent, Run* run) {
+  CommandLine* data = parent->AddCommand(
       "data", "Keep what was measured: import, export, merge, show and check samples");
-  data->require_subcommand(1);
+  data->RequireCommand();
   AddImport(data, run);
   AddExport(data, run);
   AddMerge(data, run);

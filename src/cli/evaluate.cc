@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/model_data.h"
 #include "policy/parse.h"
 #include "report/table.h"
@@ -207,27 +207,27 @@ int RunEvaluate(const EvaluateAsked& asked) {
 
 }  // namespace
 
-void AddEvaluate(CLI::App* parent, Run* run) {
+void AddEvaluate(CommandLine* parent, Run* run) {
   auto asked = std::make_shared<EvaluateAsked>();
-  CLI::App* command = parent->add_subcommand(
+  CommandLine* command = parent->AddCommand(
       "evaluate",
       "Judge who chooses well on measurements: parts of them are hidden, everybody "
       "chooses, and what was hidden tells");
   AddModelData(command, &asked->data, true);
-  CLI::Option* const leave_out = command->add_option(
+  Option* const leave_out = command->AddOption(
       "--leave-out", asked->leave_out,
       "sizes: every third size (default). nodes: one node count. configs: all but --known of the "
       "configurations. cells: the same, drawn for every size");
-  command->add_option("--draws", asked->options.draws, "Of configs and cells (default 20)")
-      ->check(CLI::Range(1, 1000));
-  command->add_option("--known", asked->known, "Of configs and cells (default 25%)");
-  command->add_option("--policy", asked->policy, "Judge this policy instead; nothing is hidden")
-      ->excludes(leave_out);
+  command->AddOption("--draws", asked->options.draws, "Of configs and cells (default 20)")
+      ->Check(Range(1, 1000));
+  command->AddOption("--known", asked->known, "Of configs and cells (default 25%)");
+  command->AddOption("--policy", asked->policy, "Judge this policy instead; nothing is hidden")
+      ->Excludes(leave_out);
   AddChoiceFlags(command, &asked->flags, {});
-  command->add_option("--seed", asked->options.fit.seed, "Of the trees (default 1)");
-  command->add_flag("--parts", asked->parts, "Every part on its own as well");
-  command->add_flag("--json", asked->json, "Print JSON");
-  command->callback([asked, run] { *run = [asked] { return RunEvaluate(*asked); }; });
+  command->AddOption("--seed", asked->options.fit.seed, "Of the trees (default 1)");
+  command->AddFlag("--parts", asked->parts, "Every part on its own as well");
+  command->AddFlag("--json", asked->json, "Print JSON");
+  command->Callback([asked, run] { *run = [asked] { return RunEvaluate(*asked); }; });
 }
 
 }  // namespace diapason::cli

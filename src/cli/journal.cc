@@ -1,10 +1,10 @@
 #include "cli/journal.h"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "dataset/words.h"
 
 namespace diapason::cli {
@@ -27,49 +27,48 @@ Result<journal::Contents> ReadWithWarnings(const std::string& file) {
 
 namespace {
 
-void AddShow(CLI::App* journal, Run* run) {
+void AddShow(CommandLine* journal, Run* run) {
   auto asked = std::make_shared<JournalShow>();
-  CLI::App* command = journal->add_subcommand(
+  CommandLine* command = journal->AddCommand(
       "show", "What was asked for, what ran and why, counted by size and choice");
-  command->add_option("FILE", asked->files, "Journal files")->required();
-  command->add_flag("--calls", asked->calls, "Every call on a line of its own");
-  CLI::Option* tables = command->add_flag("--tables", asked->tables,
-                                          "The library's cost tables, for `diapason ask --table`");
-  command
-      ->add_flag("--learning", asked->learning, "What was tried, how long it took, what came out")
-      ->excludes(tables);
-  command->add_flag("--json", asked->json, "Print JSON")->excludes(tables);
-  command->callback([asked, run] { *run = [asked] { return RunJournalShow(*asked); }; });
+  command->AddOption("FILE", asked->files, "Journal files")->Required();
+  command->AddFlag("--calls", asked->calls, "Every call on a line of its own");
+  Option* tables = command->AddFlag("--tables", asked->tables,
+                                    "The library's cost tables, for `diapason ask --table`");
+  command->AddFlag("--learning", asked->learning, "What was tried, how long it took, what came out")
+      ->Excludes(tables);
+  command->AddFlag("--json", asked->json, "Print JSON")->Excludes(tables);
+  command->Callback([asked, run] { *run = [asked] { return RunJournalShow(*asked); }; });
 }
 
-void AddCheck(CLI::App* journal, Run* run) {
+void AddCheck(CommandLine* journal, Run* run) {
   auto asked = std::make_shared<JournalCheck>();
-  CLI::App* command = journal->add_subcommand(
+  CommandLine* command = journal->AddCommand(
       "check",
       "Compare the journals of all ranks of a job, call by call; exit status 1 where they differ");
-  command->add_option("FILE", asked->files, "The journals of all ranks")->required();
-  command->add_flag("--json", asked->json, "Print JSON");
-  command->callback([asked, run] { *run = [asked] { return RunJournalCheck(*asked); }; });
+  command->AddOption("FILE", asked->files, "The journals of all ranks")->Required();
+  command->AddFlag("--json", asked->json, "Print JSON");
+  command->Callback([asked, run] { *run = [asked] { return RunJournalCheck(*asked); }; });
 }
 
-void AddExport(CLI::App* journal, Run* run) {
+void AddExport(CommandLine* journal, Run* run) {
   auto asked = std::make_shared<JournalExport>();
-  CLI::App* command =
-      journal->add_subcommand("export", "Write journals in a format of other programs");
-  command->add_option("FILE", asked->files, "Journal files")->required();
+  CommandLine* command =
+      journal->AddCommand("export", "Write journals in a format of other programs");
+  command->AddOption("FILE", asked->files, "Journal files")->Required();
   command
-      ->add_flag("--perfetto", asked->perfetto, "A trace for ui.perfetto.dev and chrome://tracing")
-      ->required();
-  command->add_option("-o,--output", asked->output, "The file to write; -: standard output")
-      ->required();
-  command->callback([asked, run] { *run = [asked] { return RunJournalExport(*asked); }; });
+      ->AddFlag("--perfetto", asked->perfetto, "A trace for ui.perfetto.dev and chrome://tracing")
+      ->Required();
+  command->AddOption("-o,--output", asked->output, "The file to write; -: standard output")
+      ->Required();
+  command->Callback([asked, run] { *run = [asked] { return RunJournalExport(*asked); }; });
 }
 
 }  // namespace
 
-void AddJournal(CLI::App* parent, Run* run) {
-  CLI::App* journal = parent->add_subcommand("journal", "Read the journals that jobs have written");
-  journal->require_subcommand(1);
+void AddJournal(CommandLine* parent, Run* run) {
+  CommandLine* journal = parent->AddCommand("journal", "Read the journals that jobs have written");
+  journal->RequireCommand();
   AddShow(journal, run);
   AddCheck(journal, run);
   AddExport(journal, run);

@@ -2,18 +2,19 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/launch_environment.h"
 #include "cli/launch_job.h"
 
@@ -32,36 +33,18 @@ struct Options {
   double timeout = 0;
   std::vector<std::string> assignments;
   std::string log_dir;
-  std::string program;
   std::vector<std::string> command;
 };
 
-// Not CLI::Range: that lets "nan" pass.
-CLI::Validator SecondsUpTo(double most) {
-  return CLI::Validator(
-      [most](std::string& text) -> std::string {
-        double value = 0;
-        if (CLI::detail::lexical_cast(text, value) && value >= 0 && value <= most) return "";
-        return Format("'%s' is not a number of seconds from 0 to %.0f", text.c_str(), most);
-      },
-      "");
-}
-
-// What follows "--", verbatim. CLI11 keeps words it has no option for, and the "--" itself.
-std::vector<std::string> Command(const std::string& program, const std::vector<std::string>& rest) {
-  const auto mark = std::find(rest.begin(), rest.end(), "--");
-  if (mark == rest.end() && !program.empty()) {
-    throw CLI::ValidationError(
-        "launch", Format("put -- before the command: diapason launch -n 4 -- %s", program.c_str()));
-  }
-  if (mark != rest.begin() && !rest.empty()) throw CLI::ExtrasError("launch", {rest.front()});
-  if (program.empty()) {
-    throw CLI::ValidationError("launch",
-                               "no command; diapason launch -n 4 -- COMMAND ARGUMENTS...");
-  }
-  std::vector<std::string> command = {program};
-  command.insert(command.end(), mark + 1, rest.end());
-  return command;
+// Not Range: that lets "nan" pass.
+Rule SecondsUpTo(double most) {
+  return {[most](std::string& text) -> std::string {
+            char* end = nullptr;
+            const double value = std::strtod(text.c_str(), &end);
+            if (!text.empty() && *end == '\0' && value >= 0 && value <= most) return "";
+            return Format("'%s' is not a number of seconds from 0 to %.0f", text.c_str(), most);
+          },
+          ""};
 }
 
 // Descriptors 0, 1 and 2 must be there: the first file that is opened would take their place.
@@ -113,52 +96,52 @@ int Launch(const Options& options) {
 
 }  // namespace
 
-void AddLaunch(CLI::App* parent, Run* run) {
+void AddLaunch(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = parent->add_subcommand("launch",
-                                             "Start a program as several ranks on this host: "
-                                             "diapason launch -n 4 -- COMMAND ARGUMENTS...");
-  command->add_option("-n,--ranks", options->ranks, "How many ranks to start")
-      ->required()
-      ->check(CLI::Range(1, kMostRanks));
+  CommandLine* command = parent->AddCommand("launch",
+                                            "Start a program as several ranks on this host: "
+                                            "diapason launch -n 4 -- COMMAND ARGUMENTS...");
+  command->AddOption("-n,--ranks", options->ranks, "How many ranks to start")
+      ->Required()
+      ->Check(Range(1, kMostRanks));
   command
-      ->add_option("--port", options->port,
-                   "MASTER_PORT of the job; else the variable's, else a free one")
-      ->check(CLI::Range(1, 65535));
-  command->add_flag("-p,--prefix", options->prefix,
-                    "Put \"[RANK] \" before every line of the ranks' output");
+      ->AddOption("--port", options->port,
+                  "MASTER_PORT of the job; else the variable's, else a free one")
+      ->Check(Range(1, 65535));
+  command->AddFlag("-p,--prefix", options->prefix,
+                   "Put \"[RANK] \" before every line of the ranks' output");
   command
-      ->add_option("--log-dir", options->log_dir,
-                   "Write the ranks' output to DIR/rank-N.out and .err; with --prefix show it too")
-      ->type_name("DIR");
-  command->add_option("--env", options->assignments, "Set a variable for all ranks; repeatable")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false)
-      ->check(
-          CLI::Validator([](std::string& text) { return CheckAssignment(text).message(); }, ""));
+      ->AddOption("--log-dir", options->log_dir,
+                  "Write the ranks' output to DIR/rank-N.out and .err; with --prefix show it too")
+      ->TypeName("DIR");
+  command->AddOption("--env", options->assignments, "Set a variable for all ranks; repeatable")
+      ->TypeName("NAME=VALUE")
+      ->OneEach()
+      ->Check(Rule{[](std::string& text) { return CheckAssignment(text).message(); }, ""});
   command
-      ->add_option("--grace", options->grace,
-                   "How long ranks that are asked to end may take before they are killed")
-      ->type_name("SECONDS")
-      ->check(SecondsUpTo(kLongestGrace))
-      ->capture_default_str();
+      ->AddOption("--grace", options->grace,
+                  "How long ranks that are asked to end may take before they are killed")
+      ->TypeName("SECONDS")
+      ->Check(SecondsUpTo(kLongestGrace))
+      ->ShowDefault();
   command
-      ->add_option("--timeout", options->timeout,
-                   "End everything after so long, with status 124; 0: never")
-      ->type_name("SECONDS")
-      ->check(SecondsUpTo(kLongestTimeout))
-      ->capture_default_str();
-  command->add_option("command", options->program, "After --: the program and its arguments")
-      ->type_name("");
-  command->prefix_command();
-  command->footer(
+      ->AddOption("--timeout", options->timeout,
+                  "End everything after so long, with status 124; 0: never")
+      ->TypeName("SECONDS")
+      ->Check(SecondsUpTo(kLongestTimeout))
+      ->ShowDefault();
+  command->TakeCommand("After --: the program and its arguments");
+  command->Footer(
       "Exit status: 0 all ranks succeeded; else that of the first rank that failed, 128 + signal "
       "if "
       "one killed it.\n"
       "Own statuses: 1 the job could not be set up or its output not be written, 2 wrong usage, "
       "124 --timeout, 126 the command is not executable, 127 not found.");
-  command->callback([command, options, run] {
-    options->command = Command(options->program, command->remaining());
+  command->Callback([command, options, run] {
+    options->command = command->CommandAfterDashes("diapason launch -n 4 --");
+    if (options->command.empty()) {
+      throw UsageError{"launch", "no command; diapason launch -n 4 -- COMMAND ARGUMENTS..."};
+    }
     *run = [options] { return Launch(*options); };
   });
 }

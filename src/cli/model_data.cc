@@ -1,6 +1,5 @@
 #include "cli/model_data.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 
@@ -8,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "dataset/import.h"
 
 namespace diapason::cli {
@@ -52,27 +52,24 @@ Result<dataset::Contents> ReadPlainFile(const std::string& path, const DataFilte
 
 }  // namespace
 
-void AddModelData(CLI::App* command, ModelData* data, bool required) {
-  CLI::Option* const files =
+void AddModelData(CommandLine* command, ModelData* data, bool required) {
+  Option* const files =
       command
-          ->add_option(
-              "--data", data->files,
-              "Stores, or files as `data import` takes them: optimized_metrics.csv, grids, "
-              "logs of nccl-tests")
-          ->expected(1, 4096);
-  if (required) files->required();
-  command->add_option("--library", data->filter.library,
-                      "The library of data that do not say: nccl, rccl, gloo, openmpi; or only it");
-  command->add_option("--collective", data->filter.collective, "Only this collective");
-  command->add_option("--nodes", data->filter.nodes, "Only so many nodes")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--ranks,--gpus", data->filter.ranks, "Only so many ranks")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--run", data->filter.run, "Only this run");
-  CLI::Option* const simulated =
-      command->add_flag("--simulated", data->filter.simulated, "Only what was simulated");
-  command->add_flag("--measured", data->filter.measured, "Only what was really measured")
-      ->excludes(simulated);
+          ->AddOption("--data", data->files,
+                      "Stores, or files as `data import` takes them: optimized_metrics.csv, grids, "
+                      "logs of nccl-tests")
+          ->Expect(1, 4096);
+  if (required) files->Required();
+  command->AddOption("--library", data->filter.library,
+                     "The library of data that do not say: nccl, rccl, gloo, openmpi; or only it");
+  command->AddOption("--collective", data->filter.collective, "Only this collective");
+  command->AddOption("--nodes", data->filter.nodes, "Only so many nodes")->Check(Positive());
+  command->AddOption("--ranks,--gpus", data->filter.ranks, "Only so many ranks")->Check(Positive());
+  command->AddOption("--run", data->filter.run, "Only this run");
+  Option* const simulated =
+      command->AddFlag("--simulated", data->filter.simulated, "Only what was simulated");
+  command->AddFlag("--measured", data->filter.measured, "Only what was really measured")
+      ->Excludes(simulated);
 }
 
 Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& options) {
@@ -114,14 +111,15 @@ Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& op
   return grid;
 }
 
-void AddChoiceFlags(CLI::App* command, ChoiceFlags* flags, const model::ChoiceOptions& defaults) {
-  command->add_option(
+void AddChoiceFlags(CommandLine* command, ChoiceFlags* flags,
+                    const model::ChoiceOptions& defaults) {
+  command->AddOption(
       "--margin", flags->margin,
       Format("A change has to be faster than the library's own choice by this (default %g%%)",
              100 * defaults.margin));
-  command->add_option("--confidence", flags->confidence,
-                      Format("... and be faster at all with this confidence (default %g%%)",
-                             100 * defaults.confidence));
+  command->AddOption("--confidence", flags->confidence,
+                     Format("... and be faster at all with this confidence (default %g%%)",
+                            100 * defaults.confidence));
 }
 
 Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options) {

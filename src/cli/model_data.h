@@ -11,12 +11,14 @@
 
 namespace diapason::cli {
 
+class CommandLine;
+
 // What `train`, `evaluate` and `plan` learn from: stores, and files that `data import` would take.
 struct ModelData {
   std::vector<std::string> files;
   DataFilter filter;
 };
-void AddModelData(CLI::App* command, ModelData* data, bool required);
+void AddModelData(CommandLine* command, ModelData* data, bool required);
 
 // Warnings, such as what was left out, are printed.
 Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& options = {});
@@ -26,7 +28,7 @@ struct ChoiceFlags {
   std::string margin;
   std::string confidence;
 };
-void AddChoiceFlags(CLI::App* command, ChoiceFlags* flags, const model::ChoiceOptions& defaults);
+void AddChoiceFlags(CommandLine* command, ChoiceFlags* flags, const model::ChoiceOptions& defaults);
 Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options);
 
 // A figure for JSON, with six digits: more are noise, and not the same on every machine.

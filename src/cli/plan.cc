@@ -1,6 +1,5 @@
 #include "model/plan.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -8,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/model_data.h"
 #include "domain/decision.h"
 #include "model/model_file.h"
@@ -143,39 +143,39 @@ int RunPlan(const PlanAsked& asked) {
 
 }  // namespace
 
-void AddPlan(CLI::App* parent, Run* run) {
+void AddPlan(CommandLine* parent, Run* run) {
   auto asked = std::make_shared<PlanAsked>();
-  CLI::App* command = parent->add_subcommand(
+  CommandLine* command = parent->AddCommand(
       "plan", "Write a policy: for every size range what to run, where the data support a change");
   AddModelData(command, &asked->data, false);
-  command->add_option("--model", asked->model,
-                      "A model, for what was not measured; with --data measurements come first");
-  command->add_option("-o,--output", asked->output, "The file to write (default: print it)");
+  command->AddOption("--model", asked->model,
+                     "A model, for what was not measured; with --data measurements come first");
+  command->AddOption("-o,--output", asked->output, "The file to write (default: print it)");
   command
-      ->add_option("--format", asked->format,
-                   "csv: a policy, which NVIDIA's and RCCL's own readers take too (default). "
-                   "openmpi-rules: a rules file for mpirun")
-      ->check(CLI::IsMember({"csv", "openmpi-rules"}));
+      ->AddOption("--format", asked->format,
+                  "csv: a policy, which NVIDIA's and RCCL's own readers take too (default). "
+                  "openmpi-rules: a rules file for mpirun")
+      ->Check(OneOf({"csv", "openmpi-rules"}));
   AddChoiceFlags(command, &asked->flags, model::PlanOptions().choice);
-  command->add_option("--tolerance", asked->tolerance,
-                      "Configurations this near to the best are as good: the one with the fewest "
-                      "channels and rows is taken (default 2%)");
-  command->add_flag("--measured-only", asked->measured_only,
-                    "Only configurations that were measured at the very sizes");
+  command->AddOption("--tolerance", asked->tolerance,
+                     "Configurations this near to the best are as good: the one with the fewest "
+                     "channels and rows is taken (default 2%)");
+  command->AddFlag("--measured-only", asked->measured_only,
+                   "Only configurations that were measured at the very sizes");
   command
-      ->add_option("--arms", asked->arms,
-                   "Add the best so many of every size band as rows that a job with "
-                   "DIAPASON_MODE=learn tries; they change nothing otherwise")
-      ->check(CLI::Range(0, 16));
-  CLI::Option* const overlap = command->add_flag(
+      ->AddOption("--arms", asked->arms,
+                  "Add the best so many of every size band as rows that a job with "
+                  "DIAPASON_MODE=learn tries; they change nothing otherwise")
+      ->Check(Range(0, 16));
+  Option* const overlap = command->AddFlag(
       "--overlap", asked->overlap,
       "Plan from times of whole iterations: the policy for jobs that overlap compute");
-  command->add_option("--workload", asked->workload, "With --overlap: of this workload")
-      ->needs(overlap);
-  command->add_option("--origin", asked->origin, "Where the policy comes from, for its header");
-  command->callback([asked, run] {
+  command->AddOption("--workload", asked->workload, "With --overlap: of this workload")
+      ->Needs(overlap);
+  command->AddOption("--origin", asked->origin, "Where the policy comes from, for its header");
+  command->Callback([asked, run] {
     if (asked->model.empty() && asked->data.files.empty()) {
-      throw CLI::RequiredError("--data or --model");
+      throw UsageError{"", "--data or --model is required"};
     }
     *run = [asked] { return RunPlan(*asked); };
   });

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -7,6 +6,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "domain/fingerprint.h"
 #include "policy/inline.h"
 #include "policy/openmpi_rules.h"
@@ -298,80 +298,80 @@ int RunEnv(const Options& options) {
   return kExitFine;
 }
 
-void AddFile(CLI::App* command, Options* options) {
-  command->add_option("FILE", options->file,
-                      "The policy file; without it, the one the environment selects");
+void AddFile(CommandLine* command, Options* options) {
+  command->AddOption("FILE", options->file,
+                     "The policy file; without it, the one the environment selects");
 }
 
-void AddLibrary(CLI::App* command, Options* options) {
-  command->add_option("--library", options->library,
-                      "The library of a file that names none: nccl (default), rccl, gloo, openmpi");
+void AddLibrary(CommandLine* command, Options* options) {
+  command->AddOption("--library", options->library,
+                     "The library of a file that names none: nccl (default), rccl, gloo, openmpi");
 }
 
 }  // namespace
 
-void AddPolicy(CLI::App* parent, Run* run) {
+void AddPolicy(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
-  CLI::App* policy = parent->add_subcommand("policy", "Check, show, convert and send policy files");
-  policy->require_subcommand(1);
-  const auto on = [options, run](CLI::App* command, int (*function)(const Options&)) {
-    command->callback(
+  CommandLine* policy = parent->AddCommand("policy", "Check, show, convert and send policy files");
+  policy->RequireCommand();
+  const auto on = [options, run](CommandLine* command, int (*function)(const Options&)) {
+    command->Callback(
         [options, run, function] { *run = [options, function] { return function(*options); }; });
   };
 
-  CLI::App* check =
-      policy->add_subcommand("check", "Read policy files strictly; say what is wrong and where");
-  check->add_option("FILE", options->files, "Policy files")->required();
+  CommandLine* check =
+      policy->AddCommand("check", "Read policy files strictly; say what is wrong and where");
+  check->AddOption("FILE", options->files, "Policy files")->Required();
   AddLibrary(check, options.get());
-  check->add_flag("--json", options->json, "Print JSON");
+  check->AddFlag("--json", options->json, "Print JSON");
   on(check, RunCheck);
 
-  CLI::App* show = policy->add_subcommand(
+  CommandLine* show = policy->AddCommand(
       "show", "The decision by size range for one communicator shape, gaps included");
   AddFile(show, options.get());
   AddLibrary(show, options.get());
-  show->add_option("--nodes", options->nodes, "Nodes of the communicator")
-      ->required()
-      ->check(CLI::Range(int64_t{1}, int64_t{INT32_MAX}));
-  show->add_option("--ranks", options->ranks, "Ranks of the communicator")
-      ->required()
-      ->check(CLI::Range(int64_t{1}, int64_t{INT32_MAX}));
-  show->add_option("--collective", options->collective, "Only this one");
-  show->add_option("--pipe-ops", options->pipe_ops, "numPipeOps of the call (default 1)");
-  show->add_option("--reg-buff", options->reg_buff,
-                   "regBuff of the call; uses rows that depend on it")
-      ->check(CLI::Range(0, 1));
-  show->add_flag("--json", options->json, "Print JSON");
+  show->AddOption("--nodes", options->nodes, "Nodes of the communicator")
+      ->Required()
+      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
+  show->AddOption("--ranks", options->ranks, "Ranks of the communicator")
+      ->Required()
+      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
+  show->AddOption("--collective", options->collective, "Only this one");
+  show->AddOption("--pipe-ops", options->pipe_ops, "numPipeOps of the call (default 1)");
+  show->AddOption("--reg-buff", options->reg_buff,
+                  "regBuff of the call; uses rows that depend on it")
+      ->Check(Range(0, 1));
+  show->AddFlag("--json", options->json, "Print JSON");
   on(show, RunShow);
 
-  CLI::App* convert = policy->add_subcommand(
+  CommandLine* convert = policy->AddCommand(
       "convert", "Write a policy in its standard form, or as a rules file for Open MPI");
   AddFile(convert, options.get());
   AddLibrary(convert, options.get());
-  convert->add_option("-o,--output", options->output, "The file to write (default: print it)");
+  convert->AddOption("-o,--output", options->output, "The file to write (default: print it)");
   convert
-      ->add_option("--format", options->format,
-                   "csv (default): the policy file; openmpi-rules: a dynamic rules file, which "
-                   "mpirun reads")
-      ->check(CLI::IsMember({"csv", kRulesFormat}));
+      ->AddOption("--format", options->format,
+                  "csv (default): the policy file; openmpi-rules: a dynamic rules file, which "
+                  "mpirun reads")
+      ->Check(OneOf({"csv", kRulesFormat}));
   convert
-      ->add_option("--nodes", options->nodes,
-                   "With openmpi-rules: the nodes of the jobs it is for; rows for others are left "
-                   "out")
-      ->check(CLI::Range(int64_t{1}, int64_t{INT32_MAX}));
-  convert->add_option("--to", options->to, "The library to write it for");
-  convert->add_option("--origin", options->origin, "Where the policy comes from, for its header");
-  convert->add_option("--fingerprint", options->fingerprint,
-                      "The machine it is for: a text, or 'here' for this machine's GPUs");
-  convert->add_flag("--accept-edits", options->accept_edits,
-                    "Read rows that no longer add up to the file's checksum");
+      ->AddOption("--nodes", options->nodes,
+                  "With openmpi-rules: the nodes of the jobs it is for; rows for others are left "
+                  "out")
+      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
+  convert->AddOption("--to", options->to, "The library to write it for");
+  convert->AddOption("--origin", options->origin, "Where the policy comes from, for its header");
+  convert->AddOption("--fingerprint", options->fingerprint,
+                     "The machine it is for: a text, or 'here' for this machine's GPUs");
+  convert->AddFlag("--accept-edits", options->accept_edits,
+                   "Read rows that no longer add up to the file's checksum");
   on(convert, RunConvert);
 
-  CLI::App* env = policy->add_subcommand(
+  CommandLine* env = policy->AddCommand(
       "env", "The whole policy as one environment variable, which launchers copy to every rank");
   AddFile(env, options.get());
   AddLibrary(env, options.get());
-  env->add_flag("--value", options->value_only, "Print the value alone");
+  env->AddFlag("--value", options->value_only, "Print the value alone");
   on(env, RunEnv);
 }
 

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/model_data.h"
 #include "domain/decision.h"
 #include "model/model_file.h"
@@ -238,30 +238,30 @@ int RunPredict(const Predict& asked) {
 
 }  // namespace
 
-void AddPredict(CLI::App* parent, Run* run) {
+void AddPredict(CommandLine* parent, Run* run) {
   auto asked = std::make_shared<Predict>();
-  CLI::App* command = parent->add_subcommand(
+  CommandLine* command = parent->AddCommand(
       "predict", "Ask a model for the best algorithm, protocol and number of channels");
-  command->add_option("--model", asked->model, "The model file")->required();
-  command->add_option("--collective", asked->collective, "all_reduce, all_gather, ...")->required();
-  command->add_option("--nodes", asked->nodes, "Nodes")->required()->check(CLI::PositiveNumber);
-  command->add_option("--gpus,--ranks", asked->ranks, "GPUs of all nodes together")
-      ->required()
-      ->check(CLI::PositiveNumber);
-  CLI::Option_group* const size = command->add_option_group("Sizes");
-  size->add_option("--size", asked->size, "One message size: 16777216, 16M");
-  size->add_option("--sizes", asked->sizes, "Several, as a table: 1M,16M or 64K:16M:x4");
-  size->require_option(1);
+  command->AddOption("--model", asked->model, "The model file")->Required();
+  command->AddOption("--collective", asked->collective, "all_reduce, all_gather, ...")->Required();
+  command->AddOption("--nodes", asked->nodes, "Nodes")->Required()->Check(Positive());
+  command->AddOption("--gpus,--ranks", asked->ranks, "GPUs of all nodes together")
+      ->Required()
+      ->Check(Positive());
+  CommandLine* const size = command->AddGroup("Sizes");
+  size->AddOption("--size", asked->size, "One message size: 16777216, 16M");
+  size->AddOption("--sizes", asked->sizes, "Several, as a table: 1M,16M or 64K:16M:x4");
+  size->RequireOneOption();
   command
-      ->add_option("--search", asked->search,
-                   "exhaustive: every number of channels (default). coarse: every fourth first, "
-                   "then around the best of them")
-      ->check(CLI::IsMember({"exhaustive", "coarse"}));
-  command->add_flag("--beyond", asked->beyond,
-                    "Also consider numbers of channels outside of those that were measured");
+      ->AddOption("--search", asked->search,
+                  "exhaustive: every number of channels (default). coarse: every fourth first, "
+                  "then around the best of them")
+      ->Check(OneOf({"exhaustive", "coarse"}));
+  command->AddFlag("--beyond", asked->beyond,
+                   "Also consider numbers of channels outside of those that were measured");
   AddChoiceFlags(command, &asked->flags, {});
-  command->add_flag("--json", asked->json, "Print JSON");
-  command->callback([asked, run] { *run = [asked] { return RunPredict(*asked); }; });
+  command->AddFlag("--json", asked->json, "Print JSON");
+  command->Callback([asked, run] { *run = [asked] { return RunPredict(*asked); }; });
 }
 
 }  // namespace diapason::cli

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -14,6 +13,7 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "comm/gpu/runtime.h"
 #include "comm/place.h"
 #include "measure/launcher.h"
@@ -144,20 +144,20 @@ bool IsLaunched() {
   return !launch.ok() || launch.value().source != "no launcher";
 }
 
-void AddRankOptions(CLI::App* command, RankOptions* options) {
+void AddRankOptions(CommandLine* command, RankOptions* options) {
   command
-      ->add_option("-g,--ranks", options->ranks,
-                   "Ranks to start on this host; not used when a launcher has started this command")
-      ->check(CLI::Range(1, kMostLocalRanks));
-  command->add_option("--backend", options->backend, "auto, nccl, rccl, gloo, mpi or sim")
-      ->capture_default_str();
-  command->add_option("--cluster", options->cluster, "The simulated cluster, for --backend sim")
-      ->type_name("NAME");
-  command->add_option("--limit", options->limit, "Seconds after which a wait counts as a hang")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 604800.0))
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "Of everything random")->capture_default_str();
+      ->AddOption("-g,--ranks", options->ranks,
+                  "Ranks to start on this host; not used when a launcher has started this command")
+      ->Check(Range(1, kMostLocalRanks));
+  command->AddOption("--backend", options->backend, "auto, nccl, rccl, gloo, mpi or sim")
+      ->ShowDefault();
+  command->AddOption("--cluster", options->cluster, "The simulated cluster, for --backend sim")
+      ->TypeName("NAME");
+  command->AddOption("--limit", options->limit, "Seconds after which a wait counts as a hang")
+      ->TypeName("SECONDS")
+      ->Check(Range(0.1, 604800.0))
+      ->ShowDefault();
+  command->AddOption("--seed", options->seed, "Of everything random")->ShowDefault();
 }
 
 int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {

@@ -6,11 +6,9 @@
 
 #include "diapason/comm.h"
 
-namespace CLI {
-class App;
-}
-
 namespace diapason::cli {
+
+class CommandLine;
 
 // How a command that needs several ranks gets them.
 struct RankOptions {
@@ -21,7 +19,7 @@ struct RankOptions {
   uint64_t seed = 1;
 };
 // -g, --backend, --cluster, --limit, --seed.
-void AddRankOptions(CLI::App* command, RankOptions* options);
+void AddRankOptions(CommandLine* command, RankOptions* options);
 
 // How many ranks that would be on this host; whether a launcher has made this process a rank; and
 // the pieces to start others with.

@@ -1,12 +1,12 @@
 #include "base/settings.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "report/table.h"
 
 namespace diapason::cli {
@@ -69,13 +69,13 @@ void PrintTable(const Settings& settings) {
 
 }  // namespace
 
-void AddSettings(CLI::App* parent, Run* run) {
+void AddSettings(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = parent->add_subcommand(
+  CommandLine* command = parent->AddCommand(
       "settings", "Every setting: its value now, where that came from, default, bounds, meaning");
-  command->add_flag("--json", options->json, "Print JSON");
-  command->add_flag("--markdown", options->markdown, "Print the reference page docs/settings.md");
-  command->callback([options, run] {
+  command->AddFlag("--json", options->json, "Print JSON");
+  command->AddFlag("--markdown", options->markdown, "Print the reference page docs/settings.md");
+  command->Callback([options, run] {
     *run = [options] {
       if (options->markdown) {
         PrintMarkdown();

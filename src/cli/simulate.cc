@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "comm/backends/sim/cluster.h"
 #include "comm/backends/sim/library.h"
 #include "domain/decision.h"
@@ -269,27 +269,27 @@ int RunSimulate(const Options& options) {
 
 }  // namespace
 
-void AddSimulate(CLI::App* parent, Run* run) {
+void AddSimulate(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = parent->add_subcommand(
+  CommandLine* command = parent->AddCommand(
       "simulate",
       "What would collectives cost on a simulated cluster: the library's choice, and the best "
       "configuration. Without a name: the clusters there are");
-  command->add_option("cluster", options->cluster,
-                      "A shipped name, or the path of a .toml file that describes a cluster");
-  command->add_option("--collective", options->collective,
-                      "allreduce (default), allgather, reducescatter, broadcast, reduce, alltoall");
-  command->add_option(
+  command->AddOption("cluster", options->cluster,
+                     "A shipped name, or the path of a .toml file that describes a cluster");
+  command->AddOption("--collective", options->collective,
+                     "allreduce (default), allgather, reducescatter, broadcast, reduce, alltoall");
+  command->AddOption(
       "--sizes,--size", options->sizes,
       "Message sizes: a list 1K,8K,1M or a range 1K:8M, 1K:8M:x4, 1M:8M:+1M (default "
       "1K:1G:x4); for allgather, reducescatter and alltoall all ranks' parts "
       "together");
-  command->add_option("--ranks", options->ranks, "Ranks, node after node (default: all GPUs)")
-      ->check(CLI::Range(1, comm::sim::kMostRanks));
-  command->add_flag("--all", options->all, "Every configuration, fastest first");
-  command->add_flag("--show", options->show, "Print the cluster's description and stop");
-  command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options, run] { *run = [options] { return RunSimulate(*options); }; });
+  command->AddOption("--ranks", options->ranks, "Ranks, node after node (default: all GPUs)")
+      ->Check(Range(1, comm::sim::kMostRanks));
+  command->AddFlag("--all", options->all, "Every configuration, fastest first");
+  command->AddFlag("--show", options->show, "Print the cluster's description and stop");
+  command->AddFlag("--json", options->json, "Print JSON");
+  command->Callback([options, run] { *run = [options] { return RunSimulate(*options); }; });
 }
 
 }  // namespace diapason::cli

@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/ranks.h"
 #include "cli/sweep_options.h"
 #include "cli/sweep_progress.h"
@@ -250,14 +250,14 @@ int Sweep(const SweepOptions& options) {
 
 }  // namespace
 
-void AddSweep(CLI::App* parent, Run* run) {
+void AddSweep(CommandLine* parent, Run* run) {
   auto options = std::make_shared<SweepOptions>();
-  CLI::App* command = parent->add_subcommand(
+  CommandLine* command = parent->AddCommand(
       "sweep", "Measure every configuration of every collective and size, and keep every sample");
   AddSweepOptions(command, options.get());
-  command->callback([options, run] {
+  command->Callback([options, run] {
     const Status read = options->Read();
-    if (!read.ok()) throw CLI::ValidationError("sweep", read.message());
+    if (!read.ok()) throw UsageError{"sweep", read.message()};
     *run = [options] { return Sweep(*options); };
   });
 }

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -10,6 +9,7 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/command_line.h"
 #include "comm/backends/sim/cluster.h"
 #include "measure/job_instrument.h"
 #include "measure/replay.h"
@@ -218,78 +218,73 @@ Status SweepOptions::Read() {
   return {};
 }
 
-void AddSweepOptions(CLI::App* command, SweepOptions* options) {
-  command->add_option("collectives", options->collectives, "What to measure; see `diapason bench`")
-      ->capture_default_str();
-  command->add_option("--sizes", options->sizes, "1K,8K or 1K:8M:x4")->capture_default_str();
-  command->add_option("--algorithms", options->algorithms, "all, or some: ring,tree")
-      ->capture_default_str();
-  command->add_option("--protocols", options->protocols, "all, or some: ll,simple")
-      ->capture_default_str();
+void AddSweepOptions(CommandLine* command, SweepOptions* options) {
+  command->AddOption("collectives", options->collectives, "What to measure; see `diapason bench`")
+      ->ShowDefault();
+  command->AddOption("--sizes", options->sizes, "1K,8K or 1K:8M:x4")->ShowDefault();
+  command->AddOption("--algorithms", options->algorithms, "all, or some: ring,tree")->ShowDefault();
+  command->AddOption("--protocols", options->protocols, "all, or some: ll,simple")->ShowDefault();
   command
-      ->add_option("--channels", options->channels,
-                   "default (the library's own number), numbers, ranges: default,1:16")
-      ->capture_default_str();
-  command->add_option("--segments", options->segments, "Open MPI's segment sizes")
-      ->capture_default_str();
+      ->AddOption("--channels", options->channels,
+                  "default (the library's own number), numbers, ranges: default,1:16")
+      ->ShowDefault();
+  command->AddOption("--segments", options->segments, "Open MPI's segment sizes")->ShowDefault();
   command
-      ->add_option("--env", options->environments,
-                   "Also measure everything with these set: \"A=1 B=2\"; repeatable, a launch each")
-      ->type_name("ASSIGNMENTS")
-      ->allow_extra_args(false);
-  command->add_option("-d,--datatype", options->type, "float, half, ...")->capture_default_str();
-  command->add_option("-o,--op", options->reduce, "sum, prod, min, max, avg")
-      ->capture_default_str();
-  command->add_flag("--in-place", options->in_place, "Measure in place instead of out of place");
+      ->AddOption("--env", options->environments,
+                  "Also measure everything with these set: \"A=1 B=2\"; repeatable, a launch each")
+      ->TypeName("ASSIGNMENTS")
+      ->OneEach();
+  command->AddOption("-d,--datatype", options->type, "float, half, ...")->ShowDefault();
+  command->AddOption("-o,--op", options->reduce, "sum, prod, min, max, avg")->ShowDefault();
+  command->AddFlag("--in-place", options->in_place, "Measure in place instead of out of place");
   AddRankOptions(command, &options->ranks);
   options->ranks.limit = 20;
-  command->add_option("--nodes", options->node_text, "Numbers of nodes: 1,2,4 or 1..4")
-      ->capture_default_str();
-  command->add_option("--launcher", options->launcher_name, "local, mpirun or srun")
-      ->capture_default_str();
-  command->add_option("--hostfile", options->host_file, "mpirun's")->type_name("FILE");
-  command->add_option("--launcher-args", options->launcher_arguments,
-                      "More arguments for mpirun or srun, separated by blanks");
+  command->AddOption("--nodes", options->node_text, "Numbers of nodes: 1,2,4 or 1..4")
+      ->ShowDefault();
+  command->AddOption("--launcher", options->launcher_name, "local, mpirun or srun")->ShowDefault();
+  command->AddOption("--hostfile", options->host_file, "mpirun's")->TypeName("FILE");
+  command->AddOption("--launcher-args", options->launcher_arguments,
+                     "More arguments for mpirun or srun, separated by blanks");
   command
-      ->add_option("--runner", options->runner,
-                   "builtin, or nccl-tests to drive its binaries, a launch per configuration")
-      ->check(CLI::IsMember({"builtin", "nccl-tests"}))
-      ->capture_default_str();
-  command->add_option("--bin", options->folder, "The folder of nccl-tests' or rccl-tests' binaries")
-      ->type_name("DIR");
-  command->add_option("--search", options->search_name, "exhaustive or adaptive")
-      ->check(CLI::IsMember({"exhaustive", "adaptive"}))
-      ->capture_default_str();
-  command->add_option("--budget", options->budget, "Time: 90s, 5m, 1h");
-  command->add_option("--samples", options->sample_text,
-                      "At most so many, or a share of what an exhaustive sweep takes: 15%");
+      ->AddOption("--runner", options->runner,
+                  "builtin, or nccl-tests to drive its binaries, a launch per configuration")
+      ->Check(OneOf({"builtin", "nccl-tests"}))
+      ->ShowDefault();
+  command->AddOption("--bin", options->folder, "The folder of nccl-tests' or rccl-tests' binaries")
+      ->TypeName("DIR");
+  command->AddOption("--search", options->search_name, "exhaustive or adaptive")
+      ->Check(OneOf({"exhaustive", "adaptive"}))
+      ->ShowDefault();
+  command->AddOption("--budget", options->budget, "Time: 90s, 5m, 1h");
+  command->AddOption("--samples", options->sample_text,
+                     "At most so many, or a share of what an exhaustive sweep takes: 15%");
   command
-      ->add_option("--least", options->search.least_samples,
-                   "Samples of each configuration before it can be settled")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  command->add_option("--most", options->search.most_samples, "Samples of each at most")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
+      ->AddOption("--least", options->search.least_samples,
+                  "Samples of each configuration before it can be settled")
+      ->Check(Range(1, 100000))
+      ->ShowDefault();
+  command->AddOption("--most", options->search.most_samples, "Samples of each at most")
+      ->Check(Range(1, 100000))
+      ->ShowDefault();
   command
-      ->add_option("--tight", options->tight_percent,
-                   "Settled when half the median's 95 % interval is below this")
-      ->type_name("PERCENT")
-      ->check(CLI::Range(0.01, 100.0))
-      ->capture_default_str();
-  command->add_option("--store", options->store, "Where every sample goes")
-      ->type_name("FILE")
-      ->capture_default_str();
-  command->add_flag("--resume", options->resume, "Go on with an interrupted sweep of this plan");
-  command->add_option("--replay", options->replay, "Search in this store instead of measuring")
-      ->type_name("FILE");
-  command->add_flag("--launch-each", options->launch_each,
-                    "A launch for every change of configuration, as where only the environment can "
-                    "choose");
-  command->add_flag("--dry-run", options->dry_run, "Print the plan and an estimate of its time");
-  command->add_flag("--json", options->json, "Print JSON");
-  command->add_flag("-q,--quiet", options->quiet, "No progress on standard error");
-  command->footer(
+      ->AddOption("--tight", options->tight_percent,
+                  "Settled when half the median's 95 % interval is below this")
+      ->TypeName("PERCENT")
+      ->Check(Range(0.01, 100.0))
+      ->ShowDefault();
+  command->AddOption("--store", options->store, "Where every sample goes")
+      ->TypeName("FILE")
+      ->ShowDefault();
+  command->AddFlag("--resume", options->resume, "Go on with an interrupted sweep of this plan");
+  command->AddOption("--replay", options->replay, "Search in this store instead of measuring")
+      ->TypeName("FILE");
+  command->AddFlag("--launch-each", options->launch_each,
+                   "A launch for every change of configuration, as where only the environment can "
+                   "choose");
+  command->AddFlag("--dry-run", options->dry_run, "Print the plan and an estimate of its time");
+  command->AddFlag("--json", options->json, "Print JSON");
+  command->AddFlag("-q,--quiet", options->quiet, "No progress on standard error");
+  command->Footer(
       "A configuration that hangs, crashes or computes wrong results is a row that says so; the "
       "ranks are started again and the sweep goes on.\nCtrl-C leaves a usable store.");
 }

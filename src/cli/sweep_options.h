@@ -12,6 +12,8 @@
 
 namespace diapason::cli {
 
+class CommandLine;
+
 // The command line of `diapason sweep`.
 struct SweepOptions {
   // As written.
@@ -57,7 +59,7 @@ struct SweepOptions {
   bool Calibrates() const { return runner == "builtin" && replay.empty(); }
 };
 
-void AddSweepOptions(CLI::App* command, SweepOptions* options);
+void AddSweepOptions(CommandLine* command, SweepOptions* options);
 
 // What will be measured on so many nodes; for replays, what the dataset has.
 Result<std::unique_ptr<measure::Instrument>> MakeInstrument(const SweepOptions& options, int nodes);

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -6,6 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/model_data.h"
 #include "model/evaluate.h"
 #include "model/model_file.h"
@@ -144,34 +144,34 @@ int RunTrain(const Train& asked) {
 
 }  // namespace
 
-void AddTrain(CLI::App* parent, Run* run) {
+void AddTrain(CommandLine* parent, Run* run) {
   auto asked = std::make_shared<Train>();
-  CLI::App* command = parent->add_subcommand(
+  CommandLine* command = parent->AddCommand(
       "train",
       "Learn from measurements how long every configuration takes: the model that "
       "`predict` and `plan` ask");
   AddModelData(command, &asked->data, true);
-  command->add_option("-o,--output", asked->output, "The model file to write")->required();
-  command->add_option("--test-split", asked->test_split,
-                      "Share of the measurements that a first fit is tested on; 0 tests nothing "
-                      "(default 0.2). The model itself learns from all");
-  command->add_option("--objective", asked->objective,
-                      "time: relative time on a log scale, the default being a choice (default). "
-                      "busbw: squared error on bus bandwidth, for comparison");
+  command->AddOption("-o,--output", asked->output, "The model file to write")->Required();
+  command->AddOption("--test-split", asked->test_split,
+                     "Share of the measurements that a first fit is tested on; 0 tests nothing "
+                     "(default 0.2). The model itself learns from all");
+  command->AddOption("--objective", asked->objective,
+                     "time: relative time on a log scale, the default being a choice (default). "
+                     "busbw: squared error on bus bandwidth, for comparison");
   command
-      ->add_option("--trees", asked->trees,
-                   "Boosted trees of a member (default 100; 200 with --objective busbw)")
-      ->check(CLI::Range(1, 5000));
-  command->add_option("--depth", asked->depth, "Their depth (default 6)")->check(CLI::Range(1, 12));
-  command->add_option("--rate", asked->rate, "Their learning rate (default 0.1)")
-      ->check(CLI::Range(0.001, 1.0));
+      ->AddOption("--trees", asked->trees,
+                  "Boosted trees of a member (default 100; 200 with --objective busbw)")
+      ->Check(Range(1, 5000));
+  command->AddOption("--depth", asked->depth, "Their depth (default 6)")->Check(Range(1, 12));
+  command->AddOption("--rate", asked->rate, "Their learning rate (default 0.1)")
+      ->Check(Range(0.001, 1.0));
   command
-      ->add_option("--members", asked->fit.members,
-                   "Fits, each without another part of the configurations: where they disagree, "
-                   "nobody knows (default 4)")
-      ->check(CLI::Range(1, 32));
-  command->add_option("--seed", asked->fit.seed, "Of everything random (default 1)");
-  command->callback([asked, run] { *run = [asked] { return RunTrain(*asked); }; });
+      ->AddOption("--members", asked->fit.members,
+                  "Fits, each without another part of the configurations: where they disagree, "
+                  "nobody knows (default 4)")
+      ->Check(Range(1, 32));
+  command->AddOption("--seed", asked->fit.seed, "Of everything random (default 1)");
+  command->Callback([asked, run] { *run = [asked] { return RunTrain(*asked); }; });
 }
 
 }  // namespace diapason::cli

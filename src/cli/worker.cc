@@ -1,10 +1,10 @@
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
 #include <memory>
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/ranks.h"
 #include "measure/job_instrument.h"
 
@@ -37,14 +37,14 @@ int Work(const Options& options) {
 
 }  // namespace
 
-void AddWorker(CLI::App* parent, Run* run) {
+void AddWorker(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
   // For `sweep`, which starts its ranks as workers; nobody else has to know it.
-  CLI::App* command = parent->add_subcommand("worker", "A rank that measures what it is told");
-  command->group("");
+  CommandLine* command = parent->AddCommand("worker", "A rank that measures what it is told");
+  command->Hide();
   AddRankOptions(command, &options->ranks);
-  command->add_flag("--no-choice", options->no_choice, "Never load our plugin");
-  command->callback([options, run] { *run = [options] { return Work(*options); }; });
+  command->AddFlag("--no-choice", options->no_choice, "Never load our plugin");
+  command->Callback([options, run] { *run = [options] { return Work(*options); }; });
 }
 
 }  // namespace diapason::cli

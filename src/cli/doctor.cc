@@ -1,0 +1,136 @@
+#include <cstdio>
+#include <memory>
+
+#include "advise/doctor/checks.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/doctor_report.h"
+#include "cli/findings.h"
+#include "diapason/comm.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+struct DoctorAsked {
+  bool json = false;
+  bool all = false;
+  bool test = false;
+  bool no_test = false;
+  std::string root = "/";
+  std::string library;
+  int pid = 0;
+  std::string out;
+  std::vector<std::string> reports;
+};
+
+std::string DoctorText(const advise::Facts& facts, const std::vector<advise::Finding>& findings,
+                       const std::vector<advise::ChecklistItem>& checklist, bool all) {
+  std::string text;
+  for (const std::string& line : advise::DescribeMachine(facts)) text += line + "\n";
+  text += "\n" + FindingsText(findings, all);
+  if (!facts.test.goals.empty()) {
+    report::Table goals({"goal", "what", "wanted", "median", "95 % interval", "verdict"});
+    for (const advise::GoalResult& goal : facts.test.goals) {
+      goals.Add({goal.name, goal.what, goal.goal, goal.value, goal.interval, goal.verdict});
+    }
+    text += "\n" + goals.Text();
+  }
+  report::Table table({"", "checklist", "because"});
+  for (const advise::ChecklistItem& item : checklist) {
+    table.Add({std::string(advise::StateName(item.state)), item.text, item.because});
+  }
+  text += "\n" + table.Text() + "\n" + FindingsSummary(findings) + "\n";
+  return text;
+}
+
+int Examine(const DoctorAsked& asked) {
+  const advise::Tree tree(asked.root);
+  if (!tree.live() && !tree.IsFolder("/")) {
+    return Fail(NotFound(asked.root + ": no such folder"));
+  }
+  // What is set here says nothing about another machine.
+  const MapEnvironment nothing{std::map<std::string, std::string>{}};
+  advise::Facts facts = advise::GatherFacts(
+      tree, tree.live() ? ProcessEnvironment() : static_cast<const Environment&>(nothing));
+  if (tree.live()) {
+    facts.plugin = FindOwnPlugin();
+    for (const BackendInfo& info : Backends()) {
+      if (info.usable) facts.usable_backends.push_back(info.name);
+    }
+    if (asked.test || (!asked.no_test && facts.machine.gpus.size() >= 2)) {
+      if (!asked.json) std::fputs("diapason: measuring collectives for a moment\n", stderr);
+      facts.test = RunShortTest(facts.machine);
+    }
+  }
+  const std::vector<advise::Finding> findings = advise::CheckEverything(facts);
+  const std::vector<advise::ChecklistItem> checklist = advise::MakeChecklist(facts);
+  const std::string json =
+      asked.json || !asked.out.empty() ? DoctorJson(facts, findings, checklist) : "";
+  if (!asked.out.empty()) {
+    const Status written = WriteFileAtomically(asked.out, json);
+    if (!written.ok()) return Fail(written);
+  }
+  const std::string text = asked.json ? json : DoctorText(facts, findings, checklist, asked.all);
+  std::fputs(text.c_str(), stdout);
+  return ExitStatusOf(findings);
+}
+
+int RunDoctor(const DoctorAsked& asked) {
+  if (!asked.library.empty()) return ShowLibrary(asked.root, asked.library, asked.json);
+  if (asked.pid > 0) return ShowProcess(asked.root, asked.pid, asked.json, asked.all);
+  return Examine(asked);
+}
+
+}  // namespace
+
+void AddDoctor(CommandLine* parent, Run* run) {
+  auto asked = std::make_shared<DoctorAsked>();
+  CommandLine* command = parent->AddCommand(
+      "doctor", "What is wrong with this machine for collectives: GPUs, links, network, libraries");
+  command->AddFlag("--json", asked->json, "Print JSON: every fact, finding and checklist line");
+  command->AddFlag("--all", asked->all, "Also show what was looked at and is fine");
+  Option* root = command
+                     ->AddOption("--root", asked->root,
+                                 "Look at the files below this folder instead; nothing is executed")
+                     ->TypeName("DIR");
+  Option* test =
+      command->AddFlag("--test", asked->test,
+                       "Run the short test of collectives (by default with two GPUs or more)");
+  test->Excludes(root);
+  command->AddFlag("--no-test", asked->no_test, "Do not run it")->Excludes(test);
+  Option* library =
+      command
+          ->AddOption("--library", asked->library,
+                      "Only say what this libnccl or librccl is and which plugins it would load")
+          ->TypeName("FILE");
+  command->AddOption("--pid", asked->pid, "Look at a running process instead")
+      ->TypeName("PID")
+      ->Check(Range(1, 1 << 30))
+      ->Excludes(library);
+  command->AddOption("--out", asked->out, "Also write the JSON report to this file")
+      ->TypeName("FILE");
+  command->Footer(
+      "Exit status: 0 nothing or notes only, 3 warnings, 4 errors. Reports of many hosts: "
+      "diapason doctor compare A.json B.json...");
+  command->Callback([asked, command, run] {
+    // A command below it has already said what to do.
+    if (command->CommandGiven()) return;
+    *run = [asked] { return RunDoctor(*asked); };
+  });
+
+  CommandLine* compare = command->AddCommand(
+      "compare", "Compare reports of many hosts, and name the ones that differ from the others");
+  compare->AddOption("reports", asked->reports, "Files that `diapason doctor --json` wrote")
+      ->Required()
+      ->TypeName("FILE");
+  compare->AddFlag("--json", asked->json, "Print JSON");
+  compare->AddFlag("--all", asked->all, "Also show what is the same everywhere");
+  compare->Callback([asked, run] {
+    *run = [asked] { return CompareReports(asked->reports, asked->json, asked->all); };
+  });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,150 @@
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "advise/doctor/goals.h"
+#include "base/own_files.h"
+#include "base/text.h"
+#include "cli/doctor_report.h"
+#include "cli/plugin_client.h"
+#include "cli/ranks.h"
+#include "measure/program.h"
+
+namespace diapason::cli {
+namespace {
+
+using advise::TestResult;
+
+constexpr size_t kMostOutput = size_t{4} << 20;
+constexpr std::chrono::seconds kPatienceGpus{120};
+constexpr std::chrono::seconds kPatienceCpus{30};
+constexpr size_t kGoalRanks = 4;  // the goals are stated for four GPUs
+
+// The goals as a file, for as long as the child reads them.
+class GoalsFile {
+ public:
+  GoalsFile() {
+    const char* folder = std::getenv("TMPDIR");
+    std::string pattern = std::string(folder != nullptr && *folder == '/' ? folder : "/tmp") +
+                          "/diapason_goals_XXXXXX";
+    const int fd = ::mkstemp(pattern.data());
+    if (fd < 0) return;
+    path_ = pattern;
+    const std::string text = advise::kGoals;
+    const bool whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    ::close(fd);
+    if (!whole) Remove();
+  }
+  ~GoalsFile() { Remove(); }
+  GoalsFile(const GoalsFile&) = delete;
+  GoalsFile& operator=(const GoalsFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  void Remove() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+    path_.clear();
+  }
+  std::string path_;
+};
+
+// The child's standard output. Its exit status only tells what the output tells better.
+Result<std::string> RunBench(std::vector<std::string> arguments, std::chrono::seconds patience) {
+  const Result<std::string> self = OwnProgram();
+  if (!self.ok()) return self.status();
+  arguments.insert(arguments.begin(), {self.value(), "bench"});
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  // Logs of the library would go to standard output, among the table.
+  const Result<std::unique_ptr<measure::Program>> program =
+      measure::Program::Start(arguments, {{"NCCL_DEBUG", ""}});
+  if (!program.ok()) return program.status();
+  Result<std::string> output = program.value()->ReadAll(kMostOutput, deadline);
+  if (!output.ok()) return output.status();
+  const Result<int> status = program.value()->Finish(deadline);
+  if (!status.ok()) return status.status();
+  if (output.value().empty() && status.value() != 0) {
+    // Every rank says the same; the first line will do.
+    const std::string errors = program.value()->ErrorTail();
+    const std::string first(Trim(errors.substr(0, errors.find('\n'))));
+    return Unavailable(first.empty() ? Format("exit status %d", status.value()) : first);
+  }
+  return output;
+}
+
+void MeasureGpus(const advise::Machine& machine, TestResult* test) {
+  const GoalsFile goals;
+  if (goals.path().empty()) {
+    test->trouble = "cannot write a temporary file";
+    return;
+  }
+  const bool amd = machine.gpus[0].vendor == advise::Vendor::kAmd;
+  const size_t ranks = std::min(machine.gpus.size(), kGoalRanks);
+  const Result<std::string> output =
+      RunBench({"--backend", amd ? "rccl" : "nccl", "-g", std::to_string(ranks), "--limit", "30",
+                "--targets", goals.path()},
+               kPatienceGpus);
+  if (!output.ok()) {
+    test->trouble = output.status().message();
+    return;
+  }
+  test->goals = advise::ParseGoals(output.value(), &test->headline);
+  if (test->goals.empty()) test->trouble = "diapason bench printed no goals";
+}
+
+void MeasureCpus(TestResult* test) {
+  const Result<std::string> output =
+      RunBench({"all_reduce", "--backend", "gloo", "-g", "2", "-b", "10MB", "-e", "10MB", "-n", "5",
+                "-w", "2", "--rounds", "3", "--limit", "10", "--json"},
+               kPatienceCpus);
+  if (!output.ok()) {
+    test->trouble = output.status().message();
+    return;
+  }
+  const nlohmann::json json = nlohmann::json::parse(output.value(), nullptr, false);
+  const auto rows = json.is_object() ? json.find("rows") : json.end();
+  if (!json.is_object() || rows == json.end() || !rows->is_array() || rows->empty() ||
+      !(*rows)[0].is_object() || !(*rows)[0].contains("out_of_place")) {
+    test->trouble = "diapason bench printed no figures";
+    return;
+  }
+  const nlohmann::json& figure = (*rows)[0]["out_of_place"];
+  test->headline = json.value("description", "");
+  test->fallback_us = figure.value("median_us", 0.0);
+  test->fallback_what = "10 MB on 2 ranks";
+  test->fallback_wrong = figure.value("wrong", 0) != 0;
+}
+
+}  // namespace
+
+TestResult RunShortTest(const advise::Machine& machine) {
+  TestResult test;
+  test.wanted = true;
+  test.on_gpus = machine.gpus.size() >= 2;
+  if (test.on_gpus) {
+    MeasureGpus(machine, &test);
+  } else {
+    MeasureCpus(&test);
+  }
+  return test;
+}
+
+advise::PluginFile FindOwnPlugin() {
+  const std::string path = FindBesideUs("libnccl-tuner-diapason.so");
+  if (path.empty()) return {};
+  advise::PluginFile plugin = advise::LookAtPlugin(advise::Tree(), path);
+  if (!plugin.trouble.empty()) return plugin;
+  const Result<std::unique_ptr<PluginClient>> client = PluginClient::Open(path, 0);
+  if (!client.ok()) plugin.trouble = client.status().message();
+  const advise::PluginFile profiler =
+      advise::LookAtPlugin(advise::Tree(), FindBesideUs("libnccl-profiler-diapason.so"));
+  const advise::PluginFile env =
+      advise::LookAtPlugin(advise::Tree(), FindBesideUs("libnccl-env-diapason.so"));
+  if (plugin.profiler_apis.empty()) plugin.profiler_apis = profiler.profiler_apis;
+  if (plugin.env_apis.empty()) plugin.env_apis = env.env_apis;
+  return plugin;
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,269 @@
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "advise/host/libraries.h"
+#include "advise/host/process.h"
+#include "advise/knobs/check.h"
+#include "base/environment.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/findings.h"
+#include "domain/library_version.h"
+
+namespace diapason::cli {
+namespace {
+
+using advise::Assignment;
+using advise::CheckedFor;
+using advise::Finding;
+using advise::LibraryFile;
+using advise::Tree;
+
+constexpr size_t kLargestFile = 4 << 20;
+
+struct Options {
+  std::string file;
+  int pid = 0;
+  std::string library;
+  std::string version;
+  std::string library_file;
+  bool all = false;
+  bool json = false;
+};
+
+// Which library is meant, and how we know.
+struct Assumed {
+  CheckedFor checked_for;
+  std::string why;
+};
+
+Result<Library> NcclOrRccl(const std::string& name) {
+  const Result<Library> library = ParseLibrary(name);
+  if (!library.ok()) return library;
+  if (library.value() == Library::kNccl || library.value() == Library::kRccl) return library;
+  return Invalid("env check knows nccl and rccl, not " + name);
+}
+
+// The library a process has loaded.
+bool FromProcess(const Tree& tree, int pid, Assumed* assumed) {
+  const Result<std::vector<advise::MappedFile>> files = advise::MappedLibraries(tree, pid);
+  if (!files.ok()) return false;
+  for (const advise::MappedFile& file : files.value()) {
+    const size_t slash = file.path.rfind('/');
+    const std::string base = file.path.substr(slash == std::string::npos ? 0 : slash + 1);
+    if (!base.starts_with("libnccl.so") && !base.starts_with("librccl.so")) continue;
+    const Result<LibraryFile> library = advise::LookAtLibrary(tree, file.path);
+    if (!library.ok()) continue;
+    assumed->checked_for.library = library.value().library;
+    assumed->checked_for.version = library.value().version;
+    assumed->why = "the process has loaded " + file.path;
+    return true;
+  }
+  return false;
+}
+
+// The library a program would get here; of `wanted` where that was asked for.
+void FromMachine(const Tree& tree, const Environment& environment, bool given, Assumed* assumed) {
+  const std::vector<LibraryFile> files = advise::FindLibraries(tree, environment);
+  for (const Library library : {Library::kNccl, Library::kRccl}) {
+    if (given && library != assumed->checked_for.library) continue;
+    const std::string path = advise::WouldLoad(files, library, tree, environment);
+    const LibraryFile* only = nullptr;
+    size_t count = 0;
+    for (const LibraryFile& file : files) {
+      if (file.library != library) continue;
+      ++count;
+      if (only == nullptr || file.path == path || file.real_path == path) only = &file;
+    }
+    if (only == nullptr || (path.empty() && count > 1)) continue;
+    assumed->checked_for.library = library;
+    assumed->checked_for.version = only->version;
+    assumed->why =
+        (path.empty() ? "the only one found is " : "the loader would take ") + only->path;
+    return;
+  }
+  assumed->why = files.empty()
+                     ? "no library was found, so only what holds for every version is said"
+                     : "several libraries were found, so only what holds for every "
+                       "version is said; choose with --library-file";
+}
+
+Result<Assumed> Assume(const Options& options, const Tree& tree, const Environment& environment) {
+  Assumed assumed;
+  if (!options.library.empty()) {
+    const Result<Library> library = NcclOrRccl(options.library);
+    if (!library.ok()) return library.status();
+    assumed.checked_for.library = library.value();
+    assumed.why = "as --library says";
+  }
+  if (!options.library_file.empty()) {
+    std::error_code ignored;
+    const std::string path = std::filesystem::absolute(options.library_file, ignored).string();
+    const Result<LibraryFile> file = advise::LookAtLibrary(tree, path);
+    if (!file.ok()) return file.status();
+    assumed.checked_for.library = file.value().library;
+    assumed.checked_for.version = file.value().version;
+    assumed.why = "as " + options.library_file + " says of itself";
+    return assumed;
+  }
+  if (!options.version.empty()) {
+    const Result<int> version = ParseLibraryVersion(options.version);
+    if (!version.ok()) return version.status();
+    if (Split(options.version, '.').size() < 3) {
+      return Invalid("--version needs all three numbers, e.g. " + options.version + ".9");
+    }
+    assumed.checked_for.version = version.value();
+    assumed.why = "as --version says";
+    return assumed;
+  }
+  if (options.pid != 0 && FromProcess(tree, options.pid, &assumed)) return assumed;
+  FromMachine(tree, environment, !options.library.empty(), &assumed);
+  return assumed;
+}
+
+Result<std::string> ReadStandardInput() {
+  std::string text;
+  char buffer[65536];
+  size_t count = 0;
+  while ((count = std::fread(buffer, 1, sizeof(buffer), stdin)) > 0) {
+    text.append(buffer, count);
+    if (text.size() > kLargestFile) return Invalid("standard input is too large to be variables");
+  }
+  return text;
+}
+
+// What is checked, and where it came from.
+struct Gathered {
+  std::vector<Assignment> assignments;
+  std::vector<Finding> findings;
+  std::string from;
+};
+
+Result<Gathered> FromFile(const Options& options, const CheckedFor& checked_for) {
+  Gathered gathered;
+  const bool standard = options.file == "-";
+  const Result<std::string> text =
+      standard ? ReadStandardInput() : ReadFile(options.file, kLargestFile);
+  if (!text.ok()) return text.status();
+  gathered.from = standard ? "standard input" : options.file;
+  if (options.file.ends_with("nccl.conf") || options.file.ends_with("rccl.conf")) {
+    gathered.assignments = advise::FromConfigText(text.value(), gathered.from, checked_for,
+                                                  MapEnvironment({}), &gathered.findings);
+  } else {
+    gathered.assignments = advise::FromText(text.value(), gathered.from, &gathered.findings);
+  }
+  return gathered;
+}
+
+Gathered FromSurroundings(const Tree& tree, const Environment& environment,
+                          const CheckedFor& checked_for, const std::string& source) {
+  Gathered gathered;
+  gathered.assignments = advise::FromEnvironment(environment, source);
+  const std::vector<Assignment> files =
+      advise::FromConfigFiles(tree, environment, &gathered.findings, checked_for);
+  gathered.from = "the " + source;
+  if (!files.empty()) gathered.from += " and the library's configuration files";
+  gathered.assignments.insert(gathered.assignments.end(), files.begin(), files.end());
+  return gathered;
+}
+
+std::string LibraryText(const Assumed& assumed) {
+  const std::string title(LibraryTitle(assumed.checked_for.library));
+  if (assumed.checked_for.version == 0) return title + ", version not known";
+  std::string text = title + " " + LibraryVersionText(assumed.checked_for.version);
+  const int newest = advise::Catalogue::NewestKnown(assumed.checked_for.library);
+  if (assumed.checked_for.version > newest) {
+    text += ", newer than what is known here (" + LibraryVersionText(newest) + ")";
+  }
+  return text;
+}
+
+// Not counting what something else overrides.
+size_t VariableCount(const Gathered& gathered) {
+  size_t count = 0;
+  for (const Assignment& one : gathered.assignments) count += one.overridden ? 0 : 1;
+  return count;
+}
+
+void PrintJson(const Assumed& assumed, const Gathered& gathered) {
+  nlohmann::ordered_json whole{{"library", LibraryName(assumed.checked_for.library)},
+                               {"version", LibraryVersionText(assumed.checked_for.version)},
+                               {"assumed_because", assumed.why},
+                               {"from", gathered.from},
+                               {"variables", VariableCount(gathered)},
+                               {"summary", FindingsSummary(gathered.findings)}};
+  whole["findings"] = nlohmann::ordered_json::parse(FindingsJson(gathered.findings));
+  std::printf("%s\n", whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+int Check(const Options& options) {
+  const Tree machine;
+  MapEnvironment of_process({});
+  const Environment* environment = &ProcessEnvironment();
+  if (options.pid != 0) {
+    Result<MapEnvironment> read = advise::EnvironmentOf(machine, options.pid);
+    if (!read.ok()) return Fail(read.status());
+    of_process = std::move(read.value());
+    environment = &of_process;
+  }
+  Result<Assumed> assumed = Assume(options, machine, *environment);
+  if (!assumed.ok()) return Fail(assumed.status());
+  CheckedFor checked_for = assumed.value().checked_for;
+  Gathered gathered;
+  if (!options.file.empty()) {
+    Result<Gathered> read = FromFile(options, checked_for);
+    if (!read.ok()) return Fail(read.status());
+    gathered = std::move(read.value());
+  } else {
+    // Paths in a file may be those of another machine; here they are not.
+    checked_for.tree = &machine;
+    const std::string source =
+        options.pid == 0 ? "environment" : Format("environment of process %d", options.pid);
+    gathered = FromSurroundings(machine, *environment, checked_for, source);
+  }
+  const std::vector<Finding> checked =
+      advise::CheckAssignments(gathered.assignments, checked_for, advise::Catalogue::BuiltIn());
+  gathered.findings.insert(gathered.findings.end(), checked.begin(), checked.end());
+  advise::SortBySeverity(&gathered.findings);
+  if (options.json) {
+    PrintJson(assumed.value(), gathered);
+    return ExitStatusOf(gathered.findings);
+  }
+  std::printf("%s (%s)\n%s from %s\n\n", LibraryText(assumed.value()).c_str(),
+              assumed.value().why.c_str(), Count(VariableCount(gathered), "variable").c_str(),
+              gathered.from.c_str());
+  const std::string text = FindingsText(gathered.findings, options.all);
+  std::printf("%s%s%s\n", text.c_str(), text.empty() ? "" : "\n",
+              FindingsSummary(gathered.findings).c_str());
+  return ExitStatusOf(gathered.findings);
+}
+
+}  // namespace
+
+void AddEnvCheck(CommandLine* env, Run* run) {
+  auto options = std::make_shared<Options>();
+  CommandLine* command = env->AddCommand(
+      "check", "What is wrong with the variables that are set: here, in a file, in a process");
+  Option* file =
+      command->AddOption("--file", options->file,
+                         "Check a script, an nccl.conf or the output of env ('-': standard input)");
+  command->AddOption("--pid", options->pid, "Check the environment a process was started with")
+      ->Check(Positive())
+      ->Excludes(file);
+  command->AddOption("--library", options->library, "The library they are for: nccl or rccl");
+  Option* version =
+      command->AddOption("--version", options->version, "The library's version, e.g. 2.28.9");
+  command
+      ->AddOption("--library-file", options->library_file,
+                  "The library itself, e.g. /usr/lib/libnccl.so.2")
+      ->Excludes(version);
+  command->AddFlag("--all", options->all, "Show also what is all right");
+  command->AddFlag("--json", options->json, "Print JSON");
+  command->Callback([options, run] { *run = [options] { return Check(*options); }; });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "advise/tune/session.h"
+
+namespace diapason::cli {
+
+// The command line of `diapason env tune`, as it was typed.
+struct EnvTuneOptions {
+  std::vector<std::string> knobs;
+  std::string knob_file;
+  std::string library;
+  std::string version;
+  std::string binds;
+  std::string metric;
+  std::string pick = "last";
+  std::string bench;
+  std::string iteration;
+  bool higher = false;
+  std::string min_gain = "1%";
+  std::string alpha = "5%";
+  std::string max_cpu;
+  std::string max_memory;
+  std::string budget = "10m";
+  std::string timeout;
+  int baseline = 5;
+  int blocks = 16;
+  int validation = 10;
+  bool abba = false;
+  uint64_t seed = 1;
+  std::string state;
+  bool resume = false;
+  std::string report;
+  bool json = false;
+  bool verbose = false;
+  std::vector<std::string> command;
+};
+
+// What it asks for. Looks for libraries on this machine.
+Result<advise::TuneRequest> EnvTuneRequest(const EnvTuneOptions& options);
+
+void PrintEnvTuneJson(const advise::TuneRequest& request, const advise::TuneResult& result,
+                      const advise::Machine& machine);
+
+}  // namespace diapason::cli

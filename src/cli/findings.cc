@@ -1,0 +1,95 @@
+#include "cli/findings.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cli/command.h"
+
+namespace diapason::cli {
+namespace {
+
+using advise::Finding;
+using advise::Severity;
+
+// Colours only where a person looks, and has not asked for none.
+bool Colours() {
+  static const bool on = isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
+  return on;
+}
+
+std::string Tag(Severity severity) {
+  const std::string name(SeverityName(severity));
+  std::string padded = name + ":";
+  padded.resize(9, ' ');
+  if (!Colours()) return padded;
+  const char* colour = severity == Severity::kError     ? "\033[1;31m"
+                       : severity == Severity::kWarning ? "\033[1;33m"
+                       : severity == Severity::kNote    ? "\033[1;36m"
+                                                        : "\033[32m";
+  return colour + padded + "\033[0m";
+}
+
+// Evidence comes from logs and environments: nothing in it may move the cursor.
+std::string Tame(const std::string& text) {
+  std::string tame;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    tame += byte < 0x20 || byte == 0x7f ? ' ' : c;
+  }
+  return tame;
+}
+
+}  // namespace
+
+std::string FindingsText(const std::vector<Finding>& findings, bool all) {
+  std::vector<Finding> sorted = findings;
+  advise::SortBySeverity(&sorted);
+  std::string text;
+  for (const Finding& finding : sorted) {
+    if (finding.severity == Severity::kFine && !all) continue;
+    text += Tag(finding.severity) + Tame(finding.title) + "\n";
+    for (const std::string& line : finding.evidence) text += "           " + Tame(line) + "\n";
+    if (!finding.action.empty()) text += "         > " + Tame(finding.action) + "\n";
+  }
+  return text;
+}
+
+std::string FindingsJson(const std::vector<Finding>& findings) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Finding& finding : findings) {
+    list.push_back({{"id", finding.id},
+                    {"severity", SeverityName(finding.severity)},
+                    {"title", finding.title},
+                    {"evidence", finding.evidence},
+                    {"action", finding.action}});
+  }
+  return list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string FindingsSummary(const std::vector<Finding>& findings) {
+  size_t counts[4] = {};
+  for (const Finding& finding : findings) ++counts[static_cast<size_t>(finding.severity)];
+  std::vector<std::string> parts;
+  if (counts[3] > 0) parts.push_back(Count(counts[3], "error"));
+  if (counts[2] > 0) parts.push_back(Count(counts[2], "warning"));
+  if (counts[1] > 0) parts.push_back(Count(counts[1], "note"));
+  return parts.empty() ? "nothing to complain about" : Join(parts, ", ");
+}
+
+int ExitStatusOf(const std::vector<Finding>& findings) {
+  switch (advise::Worst(findings)) {
+    case Severity::kError:
+      return kExitErrors;
+    case Severity::kWarning:
+      return kExitWarnings;
+    case Severity::kNote:
+    case Severity::kFine:
+      break;
+  }
+  return kExitFine;
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <set>
+
+#include "advise/knobs/catalogue.h"
+#include "advise/knobs/check.h"
+#include "base/environment.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/knobs_text.h"
+#include "domain/library_version.h"
+
+namespace diapason::cli {
+namespace {
+
+using advise::Catalogue;
+using advise::Knob;
+
+struct Options {
+  std::vector<std::string> words;
+  std::string library;
+  std::string version;
+  std::string group;
+  bool set = false;
+  bool json = false;
+  bool markdown = false;
+};
+
+std::string UpperCase(std::string text) {
+  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return text;
+}
+
+Result<KnobView> ViewOf(const Options& options) {
+  KnobView view;
+  view.present = options.set;
+  if (!options.library.empty()) {
+    const Result<Library> library = ParseLibrary(options.library);
+    if (!library.ok()) return library.status();
+    if (library.value() != Library::kNccl && library.value() != Library::kRccl) {
+      return Invalid("the catalogue knows nccl and rccl, not " + options.library);
+    }
+    view.library = library.value();
+    view.library_given = true;
+  }
+  if (!options.version.empty()) {
+    const Result<int> version = ParseLibraryVersion(options.version);
+    if (!version.ok()) return version.status();
+    view.version = version.value();
+    view.library_given = true;
+  }
+  return view;
+}
+
+bool LooksLikeName(const std::string& word) {
+  const std::string upper = UpperCase(word);
+  return upper.find('_') != std::string::npos &&
+         (upper.starts_with("NCCL_") || upper.starts_with("RCCL_") || upper.starts_with("MSCCL"));
+}
+
+Status NoSuchName(const std::string& word) {
+  const std::string upper = UpperCase(word);
+  if (upper.starts_with("DIAPASON_")) {
+    return NotFound(word + " is a setting of ours; see `diapason settings`");
+  }
+  const std::string nearest = Catalogue::BuiltIn().NearestOfAll(upper);
+  return NotFound("no version of NCCL or RCCL is known to read " + word +
+                  (nearest.empty() ? "; search with words, e.g. `diapason knobs proxy latency`"
+                                   : "; did you mean " + nearest + "?"));
+}
+
+struct Chosen {
+  std::vector<const Knob*> knobs;
+  bool whole = false;  // every entry is printed whole
+};
+
+Result<Chosen> Choose(const Options& options) {
+  const Catalogue& catalogue = Catalogue::BuiltIn();
+  Chosen chosen;
+  if (options.words.empty()) {
+    for (const Knob& knob : catalogue.knobs()) chosen.knobs.push_back(&knob);
+    return chosen;
+  }
+  const bool all_names = std::all_of(
+      options.words.begin(), options.words.end(),
+      [&](const std::string& word) { return catalogue.Find(UpperCase(word)) != nullptr; });
+  if (all_names) {
+    for (const std::string& word : options.words) {
+      chosen.knobs.push_back(catalogue.Find(UpperCase(word)));
+    }
+    chosen.whole = true;
+    return chosen;
+  }
+  for (const std::string& word : options.words) {
+    const bool part = std::any_of(
+        catalogue.knobs().begin(), catalogue.knobs().end(),
+        [&word](const Knob& knob) { return knob.name.find(UpperCase(word)) != std::string::npos; });
+    if ((LooksLikeName(word) || UpperCase(word).starts_with("DIAPASON_")) && !part) {
+      return NoSuchName(word);
+    }
+  }
+  chosen.knobs = catalogue.Search(options.words);
+  if (chosen.knobs.empty()) {
+    return NotFound("nothing in the catalogue has all of these words: " +
+                    Join(options.words, ", "));
+  }
+  return chosen;
+}
+
+Status CheckGroup(const std::string& group) {
+  if (group.empty()) return Status();
+  std::set<std::string> names;
+  for (const Knob& knob : Catalogue::BuiltIn().knobs()) names.insert(knob.group);
+  if (names.count(group) > 0) return Status();
+  return Invalid("there is no group '" + group + "'" +
+                 Suggestion(group, std::vector<std::string>(names.begin(), names.end())));
+}
+
+// Names that nobody reads are shown to those who ask for them.
+bool Shown(const Knob& knob, const Options& options, const KnobView& view) {
+  if (!options.group.empty() && knob.group != options.group) return false;
+  if (options.set && (!advise::IsCollectiveVariable(knob.name) ||
+                      !ProcessEnvironment().Get(knob.name).has_value())) {
+    return false;
+  }
+  if (!knob.exists) return !options.words.empty() || !options.group.empty() || options.set;
+  if (!view.library_given) return true;
+  const advise::KnobReading& reading = knob.Of(view.library);
+  return view.version == 0 ? reading.Ever() : reading.Reads(view.version);
+}
+
+int Show(const Options& options) {
+  const Result<KnobView> view = ViewOf(options);
+  if (!view.ok()) return Fail(view.status());
+  const Status group = CheckGroup(options.group);
+  if (!group.ok()) return Fail(group);
+  Result<Chosen> chosen = Choose(options);
+  if (!chosen.ok()) return Fail(chosen.status());
+  std::vector<const Knob*> knobs;
+  for (const Knob* knob : chosen.value().knobs) {
+    // Who names a variable sees it, whoever reads it.
+    if (chosen.value().whole || Shown(*knob, options, view.value())) knobs.push_back(knob);
+  }
+  if (options.json) {
+    std::fputs(KnobJson(knobs, view.value()).c_str(), stdout);
+    return kExitFine;
+  }
+  if (knobs.empty()) {
+    if (options.set) {
+      std::printf("no variable of NCCL or RCCL is set\n");
+      return kExitFine;
+    }
+    return Fail(NotFound("nothing in the catalogue is left by these options"));
+  }
+  if (options.markdown) {
+    std::fputs(KnobMarkdown(knobs, view.value()).c_str(), stdout);
+    return kExitFine;
+  }
+  if (chosen.value().whole || (knobs.size() == 1 && !options.set)) {
+    bool first = true;
+    for (const Knob* knob : knobs) {
+      std::printf("%s%s", first ? "" : "\n", KnobEntry(*knob, view.value()).c_str());
+      first = false;
+    }
+    return kExitFine;
+  }
+  std::fputs(KnobTables(knobs, view.value()).c_str(), stdout);
+  std::printf("\n%s; `diapason knobs NAME` says everything about one of them\n",
+              Count(knobs.size(), "variable").c_str());
+  return kExitFine;
+}
+
+}  // namespace
+
+void AddKnobs(CommandLine* parent, Run* run) {
+  auto options = std::make_shared<Options>();
+  CommandLine* command = parent->AddCommand(
+      "knobs", "Every environment variable of NCCL and RCCL: who reads it, default, advice");
+  command->AddOption("words", options->words,
+                     "Names of variables, or words to search for in names and texts");
+  command->AddOption("--library", options->library,
+                     "Only what this library reads, with its default: nccl or rccl");
+  command->AddOption("--version", options->version,
+                     "Only what this version reads, with its default, e.g. 2.28.9");
+  command->AddOption("--group", options->group, "Only this group, e.g. proxy");
+  command->AddFlag("--set", options->set,
+                   "Only those that are set in this environment, with their values");
+  command->AddFlag("--json", options->json, "Print JSON");
+  command->AddFlag("--markdown", options->markdown, "Print tables in Markdown");
+  command->Callback([options, run] { *run = [options] { return Show(*options); }; });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,64 @@
+#include <memory>
+
+#include "advise/logs/diagnose.h"
+#include "advise/logs/reader.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/findings.h"
+#include "cli/logs_report.h"
+
+namespace diapason::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  std::vector<std::string> sections;
+  bool json = false;
+};
+
+int RunLogs(const Options& options) {
+  const std::vector<std::string>& known = LogSections();
+  for (const std::string& section : options.sections) {
+    if (std::find(known.begin(), known.end(), section) == known.end()) {
+      Fail(Invalid("unknown section '" + section + "'" + Suggestion(section, known)));
+      return kExitUsage;
+    }
+  }
+  advise::logs::Facts facts;
+  std::vector<std::string> warnings;
+  const Status status = advise::logs::ReadLogs(options.paths, &facts, &warnings);
+  for (const std::string& warning : warnings) Warn(warning);
+  if (!status.ok()) return Fail(status);
+  const std::vector<advise::Finding> findings = advise::logs::Diagnose(facts);
+  if (options.json) {
+    std::printf("%s\n", LogsJson(options.sections, facts, findings).c_str());
+    return ExitStatusOf(findings);
+  }
+  bool first = true;
+  for (const std::string& section : options.sections.empty() ? known : options.sections) {
+    const std::string text = LogSectionText(section, facts, findings);
+    if (text.empty()) continue;
+    std::printf("%s%s", first ? "" : "\n", text.c_str());
+    first = false;
+  }
+  return ExitStatusOf(findings);
+}
+
+}  // namespace
+
+void AddLogs(CommandLine* parent, Run* run) {
+  auto options = std::make_shared<Options>();
+  CommandLine* command =
+      parent->AddCommand("logs", "what the logs of all ranks say together, and what is wrong");
+  command
+      ->AddOption("file", options->paths,
+                  "logs of NCCL, RCCL, nccl-tests, PyTorch; a folder: its files; -: standard input")
+      ->Required();
+  command->AddOption("--section", options->sections,
+                     "only this part (may be repeated): " + Join(LogSections(), ", "));
+  command->AddFlag("--json", options->json, "as JSON");
+  command->Callback([options, run] { *run = [options] { return RunLogs(*options); }; });
+}
+
+}  // namespace diapason::cli
