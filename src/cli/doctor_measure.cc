@@ -81,7 +81,8 @@ void MeasureGpus(const advise::Machine& machine, TestResult* test) {
     return;
   }
   const bool amd = machine.gpus[0].vendor == advise::Vendor::kAmd;
-  const size_t ranks = std::min(machine.gpus.size(), kGoalRanks);
+  test->shared = machine.gpus.size() == 1;
+  const size_t ranks = test->shared ? 2 : std::min(machine.gpus.size(), kGoalRanks);
   const Result<std::string> output =
       RunBench({"--backend", amd ? "rccl" : "nccl", "-g", std::to_string(ranks), "--limit", "30",
                 "--targets", goals.path()},
@@ -122,7 +123,7 @@ void MeasureCpus(TestResult* test) {
 TestResult RunShortTest(const advise::Machine& machine) {
   TestResult test;
   test.wanted = true;
-  test.on_gpus = machine.gpus.size() >= 2;
+  test.on_gpus = !machine.gpus.empty();
   if (test.on_gpus) {
     MeasureGpus(machine, &test);
   } else {

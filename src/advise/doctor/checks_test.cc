@@ -270,6 +270,12 @@ TEST(Doctor, Goals) {
   std::vector<Finding> findings;
   CheckTest(facts, &findings);
   ExpectFinding(findings, "test.missed", Severity::kWarning, "91 %");
+  // Ranks that share a GPU miss goals for GPUs of their own: that is no fault.
+  facts.test.shared = true;
+  findings.clear();
+  CheckTest(facts, &findings);
+  EXPECT_EQ(Worst(findings), Severity::kNote);
+  ExpectFinding(findings, "test.shared", Severity::kNote, "do not apply");
   EXPECT_NE(std::string(kGoals).find("link_share_at_least"), std::string::npos);
 }
 

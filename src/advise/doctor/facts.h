@@ -41,6 +41,7 @@ struct GoalResult {
 struct TestResult {
   bool wanted = false;
   bool on_gpus = false;
+  bool shared = false;   // its ranks shared one GPU: goals are shown, and nobody is blamed
   std::string trouble;   // why there is no result
   std::string headline;  // who was measured
   std::vector<GoalResult> goals;

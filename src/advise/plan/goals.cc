@@ -75,6 +75,8 @@ void Debug(PlanBuilder* builder) {
   builder->Set("NCCL_DEBUG_FILE", "nccl.%h.%p.log",
                "one file a process, named by host and process, in its working folder");
   builder->Set("NCCL_DEBUG_TIMESTAMP_LEVELS", "ALL", "when each line was written");
+  builder->Set("NCCL_SET_THREAD_NAME", "1",
+               "the library's threads get names that top -H, perf and diapason watch show");
   builder->Set("NCCL_PROXY_DUMP_SIGNAL", "10",
                "SIGUSR1 makes the proxy write down what it is doing",
                "it takes the place of what the program itself does on SIGUSR1");

@@ -125,7 +125,9 @@ std::string CandidateText(const Candidate& candidate) {
 }
 
 std::string ComparisonText(const Comparison& comparison) {
-  std::string text(VerdictName(comparison.verdict));
+  // The budget, or a Ctrl-C, came in the middle.
+  const bool cut_short = comparison.verdict == Verdict::kNotTried && !comparison.gains.empty();
+  std::string text(cut_short ? "not finished" : VerdictName(comparison.verdict));
   if (!comparison.why.empty()) text += ": " + comparison.why;
   if (comparison.gains.empty()) return text;
   return text + ", " + IntervalText(comparison.shift, comparison.gains.size()) + " in " +
