@@ -95,7 +95,7 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
   };
   const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (file.get() < 0) {
-    return IoError(Format("cannot create '%s': %s", temporary.c_str(), ErrnoText(errno).c_str()));
+    return IoError(Format("cannot create '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
   }
   if (const Status written = WriteAll(file.get(), content); !written.ok()) {
     return failed("write", errno);

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "advise/doctor/checks.h"
@@ -46,6 +47,16 @@ std::string DoctorText(const advise::Facts& facts, const std::vector<advise::Fin
   return text;
 }
 
+// Says which folder is missing: the file that is written first has another name.
+Status WriteReport(const std::string& path, const std::string& json) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+    return NotFound("cannot write '" + path + "': there is no folder '" + folder.string() + "'");
+  }
+  return WriteFileAtomically(path, json).WithContext("writing the report '" + path + "'");
+}
+
 int Examine(const DoctorAsked& asked) {
   const advise::Tree tree(asked.root);
   if (!tree.live() && !tree.IsFolder("/")) {
@@ -69,12 +80,13 @@ int Examine(const DoctorAsked& asked) {
   const std::vector<advise::ChecklistItem> checklist = advise::MakeChecklist(facts);
   const std::string json =
       asked.json || !asked.out.empty() ? DoctorJson(facts, findings, checklist) : "";
-  if (!asked.out.empty()) {
-    const Status written = WriteFileAtomically(asked.out, json);
-    if (!written.ok()) return Fail(written);
-  }
   const std::string text = asked.json ? json : DoctorText(facts, findings, checklist, asked.all);
   std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+  if (!asked.out.empty()) {
+    const Status written = WriteReport(asked.out, json);
+    if (!written.ok()) return Fail(written);
+  }
   return ExitStatusOf(findings);
 }
 
@@ -105,13 +117,17 @@ void AddDoctor(CommandLine* parent, Run* run) {
       command
           ->AddOption("--library", asked->library,
                       "Only say what this libnccl or librccl is and which plugins it would load")
-          ->TypeName("FILE");
-  command->AddOption("--pid", asked->pid, "Look at a running process instead")
-      ->TypeName("PID")
-      ->Check(Range(1, 1 << 30))
-      ->Excludes(library);
+          ->TypeName("FILE")
+          ->Excludes(test);
+  Option* pid = command->AddOption("--pid", asked->pid, "Look at a running process instead")
+                    ->TypeName("PID")
+                    ->Check(Range(1, 4194304))
+                    ->Excludes(library)
+                    ->Excludes(test);
   command->AddOption("--out", asked->out, "Also write the JSON report to this file")
-      ->TypeName("FILE");
+      ->TypeName("FILE")
+      ->Excludes(library)
+      ->Excludes(pid);
   command->Footer(
       "Exit status: 0 nothing or notes only, 3 warnings, 4 errors. Reports of many hosts: "
       "diapason doctor compare A.json B.json...");

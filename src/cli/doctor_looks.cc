@@ -47,7 +47,9 @@ Result<advise::ProcessFacts> LookAtProcess(const Tree& tree, pid_t pid) {
   if (mapped.ok()) {
     facts.mapped = std::move(mapped).value();
   } else {
-    facts.unknown.push_back(mapped.status().message());
+    facts.mapped_known = false;
+    facts.unknown.push_back("which libraries it has loaded cannot be told: " +
+                            mapped.status().message());
   }
   advise::CheckedFor checked_for;
   checked_for.tree = &tree;
@@ -97,26 +99,27 @@ void PrintProcess(const advise::ProcessFacts& facts) {
     if (file.path.find("-diapason.so") == std::string::npos) continue;
     std::printf("plugin:  %s\n", file.path.c_str());
   }
-  const double grown =
-      static_cast<double>(now.resident) - static_cast<double>(facts.before.resident);
-  std::printf("memory:  %s resident, %+.1f MiB in %.1f s\n\n", AboutBytes(now.resident).c_str(),
-              grown / (1 << 20), now.time_s - facts.before.time_s);
+  std::printf("memory:  %s resident, %s\n\n", AboutBytes(now.resident).c_str(),
+              advise::MemoryMoved(facts.before, now).c_str());
   report::Table table({"thread", "CPU %", "no CPU %", "on CPU", "may use"});
   table.SetAlign({report::Table::Align::kLeft, report::Table::Align::kRight,
                   report::Table::Align::kRight, report::Table::Align::kRight,
                   report::Table::Align::kLeft});
   size_t others = 0;
+  size_t rows = 0;
   bool named = false;
   for (const advise::ThreadUse& use : advise::UseOfThreads(facts.before, now)) {
     const bool of_library = use.role != advise::ThreadRole::kOther;
     named = named || of_library;
-    // The busiest of the program's own, beside all of the library's.
-    if (!of_library && (others == kMostOtherThreads || use.busy < kShownBusy)) continue;
+    // The busiest of the program's own, beside all of the library's; the very busiest always.
+    const bool idle = use.busy < kShownBusy && rows > 0;
+    if (!of_library && (others == kMostOtherThreads || idle)) continue;
     others += of_library ? 0 : 1;
+    ++rows;
     table.Add({use.name, Format("%.0f", use.busy * 100), Format("%.0f", use.waiting * 100),
                use.last_cpu < 0 ? "-" : Format("%d", use.last_cpu), use.allowed_cpus});
   }
-  std::printf("%s\n", table.Text().c_str());
+  if (rows > 0) std::printf("%s\n", table.Text().c_str());
   if (!facts.libraries.empty() && !named) {
     std::printf("The library's threads have no names; with NCCL_SET_THREAD_NAME=1 they have.\n\n");
   }

@@ -290,7 +290,7 @@ std::string ProcessJson(const advise::ProcessFacts& facts,
                {"name", facts.after.name},
                {"seconds", facts.after.time_s - facts.before.time_s},
                {"resident_bytes", facts.after.resident},
-               {"libraries", files},
+               {"libraries", facts.mapped_known ? files : ordered_json(nullptr)},
                {"threads", threads},
                {"variables", VariablesJson(facts.assignments)},
                {"findings", ordered_json::parse(FindingsJson(findings))}});

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/findings.h"
+#include "cli/knobs_options.h"
 #include "domain/library_version.h"
 
 namespace diapason::cli {
@@ -41,13 +42,6 @@ struct Assumed {
   std::string why;
 };
 
-Result<Library> NcclOrRccl(const std::string& name) {
-  const Result<Library> library = ParseLibrary(name);
-  if (!library.ok()) return library;
-  if (library.value() == Library::kNccl || library.value() == Library::kRccl) return library;
-  return Invalid("env check knows nccl and rccl, not " + name);
-}
-
 // The library a process has loaded.
 bool FromProcess(const Tree& tree, int pid, Assumed* assumed) {
   const Result<std::vector<advise::MappedFile>> files = advise::MappedLibraries(tree, pid);
@@ -69,6 +63,7 @@ bool FromProcess(const Tree& tree, int pid, Assumed* assumed) {
 // The library a program would get here; of `wanted` where that was asked for.
 void FromMachine(const Tree& tree, const Environment& environment, bool given, Assumed* assumed) {
   const std::vector<LibraryFile> files = advise::FindLibraries(tree, environment);
+  size_t of_wanted = 0;
   for (const Library library : {Library::kNccl, Library::kRccl}) {
     if (given && library != assumed->checked_for.library) continue;
     const std::string path = advise::WouldLoad(files, library, tree, environment);
@@ -79,6 +74,7 @@ void FromMachine(const Tree& tree, const Environment& environment, bool given, A
       ++count;
       if (only == nullptr || file.path == path || file.real_path == path) only = &file;
     }
+    if (given) of_wanted = count;
     if (only == nullptr || (path.empty() && count > 1)) continue;
     assumed->checked_for.library = library;
     assumed->checked_for.version = only->version;
@@ -86,16 +82,14 @@ void FromMachine(const Tree& tree, const Environment& environment, bool given, A
         (path.empty() ? "the only one found is " : "the loader would take ") + only->path;
     return;
   }
-  assumed->why = files.empty()
-                     ? "no library was found, so only what holds for every version is said"
-                     : "several libraries were found, so only what holds for every "
-                       "version is said; choose with --library-file";
+  assumed->why =
+      WhyNoVersion(given ? &assumed->checked_for.library : nullptr, of_wanted, files.size());
 }
 
 Result<Assumed> Assume(const Options& options, const Tree& tree, const Environment& environment) {
   Assumed assumed;
   if (!options.library.empty()) {
-    const Result<Library> library = NcclOrRccl(options.library);
+    const Result<Library> library = ParseNcclOrRccl(options.library);
     if (!library.ok()) return library.status();
     assumed.checked_for.library = library.value();
     assumed.why = "as --library says";
@@ -105,17 +99,19 @@ Result<Assumed> Assume(const Options& options, const Tree& tree, const Environme
     const std::string path = std::filesystem::absolute(options.library_file, ignored).string();
     const Result<LibraryFile> file = advise::LookAtLibrary(tree, path);
     if (!file.ok()) return file.status();
+    if (!options.library.empty()) {
+      const Status same =
+          CheckLibraryFile(assumed.checked_for.library, file.value().library, options.library_file);
+      if (!same.ok()) return same;
+    }
     assumed.checked_for.library = file.value().library;
     assumed.checked_for.version = file.value().version;
     assumed.why = "as " + options.library_file + " says of itself";
     return assumed;
   }
   if (!options.version.empty()) {
-    const Result<int> version = ParseLibraryVersion(options.version);
+    const Result<int> version = ParseWholeVersion(options.version);
     if (!version.ok()) return version.status();
-    if (Split(options.version, '.').size() < 3) {
-      return Invalid("--version needs all three numbers, e.g. " + options.version + ".9");
-    }
     assumed.checked_for.version = version.value();
     assumed.why = "as --version says";
     return assumed;
@@ -263,7 +259,17 @@ void AddEnvCheck(CommandLine* env, Run* run) {
       ->Excludes(version);
   command->AddFlag("--all", options->all, "Show also what is all right");
   command->AddFlag("--json", options->json, "Print JSON");
-  command->Callback([options, run] { *run = [options] { return Check(*options); }; });
+  command->Callback([options, run] {
+    if (!options->library.empty()) {
+      const Result<Library> library = ParseNcclOrRccl(options->library);
+      if (!library.ok()) throw UsageError{"--library", library.status().message()};
+    }
+    if (!options->version.empty()) {
+      const Result<int> read = ParseWholeVersion(options->version);
+      if (!read.ok()) throw UsageError{"--version", read.status().message()};
+    }
+    *run = [options] { return Check(*options); };
+  });
 }
 
 }  // namespace diapason::cli

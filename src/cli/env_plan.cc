@@ -56,6 +56,9 @@ Result<advise::PlanRequest> Request(const Options& options, const advise::Tree& 
   if (!options.version.empty()) {
     const Result<int> version = ParseLibraryVersion(options.version);
     if (!version.ok()) return version.status().WithContext("--version");
+    if (Split(options.version, '.').size() < 3) {
+      return Invalid("--version '" + options.version + "': give all three numbers, such as 2.28.9");
+    }
     request.version = version.value();
     return request;
   }

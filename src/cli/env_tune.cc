@@ -23,6 +23,8 @@ void AskToStop(int /*signal*/) { stop_asked.store(true); }
 int RunTune(const EnvTuneOptions& options) {
   const Result<advise::TuneRequest> request = EnvTuneRequest(options);
   if (!request.ok()) return Fail(request.status());
+  const Status writable = advise::CheckOutputs(request.value(), options.report);
+  if (!writable.ok()) return Fail(writable);
   const advise::Machine machine = advise::LookAtMachine(advise::Tree(), ProcessEnvironment());
   struct sigaction action {};
   action.sa_handler = AskToStop;
@@ -45,7 +47,9 @@ int RunTune(const EnvTuneOptions& options) {
   }
   switch (result.end) {
     case advise::TuneEnd::kBroken:
-      return Fail(Unavailable("the command fails by itself: " + result.broken));
+      return Fail(Unavailable((result.no_figure ? "the command succeeds, but gives no figure: "
+                                                : "the command fails by itself: ") +
+                              result.broken));
     case advise::TuneEnd::kInterrupted:
       return kExitInterrupted;
     case advise::TuneEnd::kDone:
@@ -105,6 +109,28 @@ void AddOptions(CommandLine* command, EnvTuneOptions* options) {
   command->AddFlag("-v,--verbose", options->verbose, "Show every run, and what the command prints");
 }
 
+// What does not go together, whatever the machine.
+void CheckUsage(const EnvTuneOptions& options) {
+  const bool own = !options.bench.empty() || !options.iteration.empty();
+  if (!options.bench.empty() && !options.iteration.empty()) {
+    throw UsageError{"tune", "--bench and --iteration exclude each other"};
+  }
+  if (own && (!options.command.empty() || !options.metric.empty())) {
+    throw UsageError{"tune",
+                     "--bench and --iteration are commands of their own: without -- COMMAND and "
+                     "without --metric"};
+  }
+  if (!own && options.command.empty()) {
+    throw UsageError{"tune", "no command; diapason env tune [options] -- COMMAND ARGUMENTS..."};
+  }
+  if (options.higher && options.metric.empty()) {
+    throw UsageError{"--higher", "it goes with --metric: less time is always better"};
+  }
+  if (options.resume && options.state.empty()) {
+    throw UsageError{"--resume", "it needs --state FILE"};
+  }
+}
+
 }  // namespace
 
 void AddEnvTune(CommandLine* env, Run* run) {
@@ -115,6 +141,7 @@ void AddEnvTune(CommandLine* env, Run* run) {
   command->TakeCommand("After --: the command and its arguments");
   command->Callback([options, run, command] {
     options->command = command->CommandAfterDashes("diapason env tune --");
+    CheckUsage(*options);
     *run = [options] { return RunTune(*options); };
   });
 }

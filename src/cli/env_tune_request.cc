@@ -67,20 +67,11 @@ Result<std::vector<std::string>> Words(const std::string& text) {
 
 // What is run, and what it is judged by.
 Status FillCommand(const EnvTuneOptions& options, TuneRequest* request) {
-  const int own = (options.bench.empty() ? 0 : 1) + (options.iteration.empty() ? 0 : 1);
-  if (own > 1) return Invalid("--bench and --iteration exclude each other");
-  if (own == 1 && (!options.command.empty() || !options.metric.empty())) {
-    return Invalid(
-        "--bench and --iteration are commands of their own: without -- COMMAND and "
-        "without --metric");
-  }
-  if (own == 0) {
+  if (options.bench.empty() && options.iteration.empty()) {
     request->command = options.command;
     if (!options.metric.empty()) {
       request->measure = Measure::kPattern;
       request->pattern = options.metric;
-    } else if (options.higher) {
-      return Invalid("--higher goes with --metric: less time is always better");
     }
     const Result<advise::MetricPick> pick = advise::ParseMetricPick(options.pick);
     if (!pick.ok()) return pick.status().WithContext("--metric-pick");
@@ -149,6 +140,9 @@ Status FillLibrary(const EnvTuneOptions& options, TuneRequest* request) {
     if (!request->library) request->library = Library::kNccl;
     const Result<int> version = ParseLibraryVersion(options.version);
     if (!version.ok()) return version.status().WithContext("--version");
+    if (Split(options.version, '.').size() < 3) {
+      return Invalid("--version '" + options.version + "': give all three numbers, such as 2.28.9");
+    }
     request->version = version.value();
     return {};
   }
@@ -199,11 +193,7 @@ Result<TuneRequest> EnvTuneRequest(const EnvTuneOptions& options) {
   request.state = options.state;
   request.resume = options.resume;
   request.verbose = options.verbose;
-  if (options.resume && options.state.empty()) return Invalid("--resume needs --state FILE");
   if (Status status = FillCommand(options, &request); !status.ok()) return status;
-  if (request.command.empty()) {
-    return Invalid("no command: diapason env tune [options] -- COMMAND ARGUMENTS...");
-  }
   if (Status status = FillDesign(options, &request); !status.ok()) return status;
   if (Status status = FillLibrary(options, &request); !status.ok()) return status;
   if (Status status = FillCandidates(options, &request); !status.ok()) return status;

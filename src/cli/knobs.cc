@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/knobs_options.h"
 #include "cli/knobs_text.h"
-#include "domain/library_version.h"
 
 namespace diapason::cli {
 namespace {
@@ -33,21 +33,19 @@ std::string UpperCase(std::string text) {
   return text;
 }
 
-Result<KnobView> ViewOf(const Options& options) {
+// In the callback: what is wrong with an option is a mistake in usage.
+KnobView ViewOf(const Options& options) {
   KnobView view;
   view.present = options.set;
   if (!options.library.empty()) {
-    const Result<Library> library = ParseLibrary(options.library);
-    if (!library.ok()) return library.status();
-    if (library.value() != Library::kNccl && library.value() != Library::kRccl) {
-      return Invalid("the catalogue knows nccl and rccl, not " + options.library);
-    }
+    const Result<Library> library = ParseNcclOrRccl(options.library);
+    if (!library.ok()) throw UsageError{"--library", library.status().message()};
     view.library = library.value();
     view.library_given = true;
   }
   if (!options.version.empty()) {
-    const Result<int> version = ParseLibraryVersion(options.version);
-    if (!version.ok()) return version.status();
+    const Result<int> version = ParseWholeVersion(options.version);
+    if (!version.ok()) throw UsageError{"--version", version.status().message()};
     view.version = version.value();
     view.library_given = true;
   }
@@ -112,28 +110,30 @@ Result<Chosen> Choose(const Options& options) {
 Status CheckGroup(const std::string& group) {
   if (group.empty()) return Status();
   std::set<std::string> names;
-  for (const Knob& knob : Catalogue::BuiltIn().knobs()) names.insert(knob.group);
-  if (names.count(group) > 0) return Status();
+  for (const Knob& knob : Catalogue::BuiltIn().knobs()) {
+    if (ToLower(knob.group) == ToLower(group)) return Status();
+    names.insert(knob.group);
+  }
   return Invalid("there is no group '" + group + "'" +
                  Suggestion(group, std::vector<std::string>(names.begin(), names.end())));
 }
 
+// Values that do not belong to collectives are nobody's business, nor is whether there are any.
+bool IsSetHere(const Knob& knob) {
+  return advise::IsCollectiveVariable(knob.name) && ProcessEnvironment().Get(knob.name).has_value();
+}
+
 // Names that nobody reads are shown to those who ask for them.
 bool Shown(const Knob& knob, const Options& options, const KnobView& view) {
-  if (!options.group.empty() && knob.group != options.group) return false;
-  if (options.set && (!advise::IsCollectiveVariable(knob.name) ||
-                      !ProcessEnvironment().Get(knob.name).has_value())) {
-    return false;
-  }
+  if (!options.group.empty() && ToLower(knob.group) != ToLower(options.group)) return false;
+  if (options.set && !IsSetHere(knob)) return false;
   if (!knob.exists) return !options.words.empty() || !options.group.empty() || options.set;
   if (!view.library_given) return true;
   const advise::KnobReading& reading = knob.Of(view.library);
   return view.version == 0 ? reading.Ever() : reading.Reads(view.version);
 }
 
-int Show(const Options& options) {
-  const Result<KnobView> view = ViewOf(options);
-  if (!view.ok()) return Fail(view.status());
+int Show(const Options& options, const KnobView& view) {
   const Status group = CheckGroup(options.group);
   if (!group.ok()) return Fail(group);
   Result<Chosen> chosen = Choose(options);
@@ -141,32 +141,34 @@ int Show(const Options& options) {
   std::vector<const Knob*> knobs;
   for (const Knob* knob : chosen.value().knobs) {
     // Who names a variable sees it, whoever reads it.
-    if (chosen.value().whole || Shown(*knob, options, view.value())) knobs.push_back(knob);
+    const bool named = chosen.value().whole && (!options.set || IsSetHere(*knob));
+    if (named || Shown(*knob, options, view)) knobs.push_back(knob);
   }
   if (options.json) {
-    std::fputs(KnobJson(knobs, view.value()).c_str(), stdout);
+    std::fputs(KnobJson(knobs, view).c_str(), stdout);
     return kExitFine;
   }
   if (knobs.empty()) {
     if (options.set) {
-      std::printf("no variable of NCCL or RCCL is set\n");
+      const bool all = options.words.empty() && options.group.empty() && !view.library_given;
+      std::printf("%s is set\n", all ? "no variable of NCCL or RCCL" : "none of them");
       return kExitFine;
     }
     return Fail(NotFound("nothing in the catalogue is left by these options"));
   }
   if (options.markdown) {
-    std::fputs(KnobMarkdown(knobs, view.value()).c_str(), stdout);
+    std::fputs(KnobMarkdown(knobs, view).c_str(), stdout);
     return kExitFine;
   }
   if (chosen.value().whole || (knobs.size() == 1 && !options.set)) {
     bool first = true;
     for (const Knob* knob : knobs) {
-      std::printf("%s%s", first ? "" : "\n", KnobEntry(*knob, view.value()).c_str());
+      std::printf("%s%s", first ? "" : "\n", KnobEntry(*knob, view).c_str());
       first = false;
     }
     return kExitFine;
   }
-  std::fputs(KnobTables(knobs, view.value()).c_str(), stdout);
+  std::fputs(KnobTables(knobs, view).c_str(), stdout);
   std::printf("\n%s; `diapason knobs NAME` says everything about one of them\n",
               Count(knobs.size(), "variable").c_str());
   return kExitFine;
@@ -189,7 +191,10 @@ void AddKnobs(CommandLine* parent, Run* run) {
                    "Only those that are set in this environment, with their values");
   command->AddFlag("--json", options->json, "Print JSON");
   command->AddFlag("--markdown", options->markdown, "Print tables in Markdown");
-  command->Callback([options, run] { *run = [options] { return Show(*options); }; });
+  command->Callback([options, run] {
+    const KnobView view = ViewOf(*options);
+    *run = [options, view] { return Show(*options, view); };
+  });
 }
 
 }  // namespace diapason::cli

@@ -81,11 +81,18 @@ std::string DefaultOf(const Knob& knob, const KnobView& view) {
   return OrNone(nccl) + " (RCCL " + OrNone(rccl) + ")";
 }
 
-std::string ReadingText(const KnobReading& reading) {
+// A default that is none of the words one may write: nobody gets it back by setting it.
+std::string Unwritable(const Knob& knob, const std::string& text) {
+  const bool word = knob.type == advise::KnobType::kWord && !knob.values.empty() && !text.empty();
+  const bool written = std::find(knob.values.begin(), knob.values.end(), text) != knob.values.end();
+  return word && !written ? ", which cannot be written" : "";
+}
+
+std::string ReadingText(const Knob& knob, const KnobReading& reading) {
   if (!reading.Ever()) return "never reads it";
   std::string text = SpansText(reading.spans);
   if (!reading.Reads(0)) text += ", not any more";
-  text += "; default " + OrNone(reading.default_text);
+  text += "; default " + OrNone(reading.default_text) + Unwritable(knob, reading.default_text);
   if (reading.earlier_defaults.size() > 1) {
     std::vector<std::string> parts;
     for (const auto& [version, value] : reading.earlier_defaults) {
@@ -100,7 +107,8 @@ std::string At(const Knob& knob, const KnobView& view) {
   const KnobReading& reading = knob.Of(view.library);
   const std::string version = LibraryVersionText(view.version);
   if (!reading.Reads(view.version)) return version + " does not read it";
-  return version + " reads it; default " + OrNone(reading.DefaultAt(view.version));
+  const std::string text = reading.DefaultAt(view.version);
+  return version + " reads it; default " + OrNone(text) + Unwritable(knob, text);
 }
 
 // Values that do not belong to collectives are nobody's business.
@@ -168,8 +176,8 @@ std::string KnobEntry(const Knob& knob, const KnobView& view) {
   if (!knob.exists) {
     text += Row("read by", "no version of NCCL or RCCL");
   } else {
-    text += Row("NCCL", ReadingText(knob.nccl));
-    text += Row("RCCL", ReadingText(knob.rccl));
+    text += Row("NCCL", ReadingText(knob, knob.nccl));
+    text += Row("RCCL", ReadingText(knob, knob.rccl));
     if (view.version != 0) text += Row("here", At(knob, view));
     text += Row("type", std::string(KnobTypeName(knob.type)));
     const std::string allowed = AllowedText(knob);

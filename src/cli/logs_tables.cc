@@ -70,22 +70,30 @@ std::string LogOperations(const Facts& facts) {
   size_t rows = 0;
   for (const Communicator& communicator : facts.communicators) {
     // Ranks that stopped at the same place share a line.
-    std::map<std::tuple<uint64_t, uint32_t, uint64_t>, std::pair<std::vector<int64_t>, uint64_t>>
-        groups;
+    struct Group {
+      std::vector<int64_t> ranks;
+      uint64_t fewest = UINT64_MAX;  // calls of one rank
+      uint64_t most = 0;
+    };
+    std::map<std::tuple<uint64_t, uint32_t, uint64_t>, Group> groups;
     for (const uint32_t index : communicator.members) {
       const Member& member = facts.members[index];
       if (member.operations == 0) continue;
-      auto& [ranks, calls] = groups[{member.op_count, member.collective, member.elements}];
-      ranks.push_back(member.rank);
-      calls += member.operations;
+      Group& group = groups[{member.op_count, member.collective, member.elements}];
+      group.ranks.push_back(member.rank);
+      group.fewest = std::min(group.fewest, member.operations);
+      group.most = std::max(group.most, member.operations);
     }
     for (const auto& [last, group] : groups) {
       if (++rows > kMostRows) continue;
+      std::string calls = std::to_string(group.most);
+      if (group.fewest != group.most) calls = std::to_string(group.fewest) + " to " + calls;
+      if (group.ranks.size() > 1) calls += " each";
       table.Add({communicator.id == 0
                      ? "?"
                      : Format("0x%llx", static_cast<unsigned long long>(communicator.id)),
-                 RanksText(group.first), std::to_string(group.second),
-                 Format("%llx", static_cast<unsigned long long>(std::get<0>(last))),
+                 RanksText(group.ranks), calls,
+                 Format("0x%llx", static_cast<unsigned long long>(std::get<0>(last))),
                  facts.words[std::get<1>(last)], std::to_string(std::get<2>(last))});
     }
   }

@@ -34,11 +34,14 @@ std::string Read(const Facts& facts) {
   for (const auto& file : facts.files) ++kinds[file.kind];
   std::vector<std::string> parts;
   for (const auto& [kind, count] : kinds) parts.push_back(Count(count, kind + " file"));
+  if (parts.empty()) return "Read\n  no files\n";
   std::string text = "Read\n  " + Join(parts, ", ") + ", " + AboutBytes(facts.bytes);
-  if (facts.lines > 0) text += ", " + Count(facts.lines, "line");
+  // Where processes cut each other's lines there are more messages than lines.
   if (facts.library_lines > 0) {
-    text += Format(", %llu of them by NCCL or RCCL",
-                   static_cast<unsigned long long>(facts.library_lines));
+    text += ", " + Count(facts.library_lines, "message") + " of NCCL or RCCL in " +
+            Count(facts.lines, "line");
+  } else if (facts.lines > 0) {
+    text += ", " + Count(facts.lines, "line");
   }
   text += "\n";
   if (facts.files_left_out > 0) {

@@ -22,7 +22,7 @@ void AddProxy(CommandLine* parent, Run* run) {
   CommandLine* command = proxy->AddCommand(
       "dump",
       "Ask a process started with NCCL_PROXY_DUMP_SIGNAL what its proxy waits for, and explain it");
-  command->AddOption("PID", asked->pid, "The process")->Check(Positive());
+  command->AddOption("PID", asked->pid, "The process")->Check(Range(1, 4194304));
   command
       ->AddOption("--from", asked->from,
                   "The log its standard output ends up in; without PID: read the dumps in it")

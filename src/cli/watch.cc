@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "advise/watch/http_server.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -38,13 +39,13 @@ void AddWatch(CommandLine* parent, Run* run) {
       "Look at running processes: CPU of NCCL's threads, memory, network, operations a second");
   command->AddOption("PID", asked->pids, "Processes; several are shown on a line each")
       ->Required()
-      ->Check(Positive());
+      ->Check(Range(1, 4194304));
   command->AddFlag("--children", asked->children,
                    "And all processes they started (torchrun, mpirun)");
   command->AddOption("--interval", texts->interval, "Time between looks (default 1s)")
       ->TypeName("TIME");
   command->AddOption("--count", asked->count, "End after so many looks")
-      ->Check(Positive())
+      ->Check(Range(1, 1000000000))
       ->TypeName("N");
   command
       ->AddOption("--journal", asked->journals,
@@ -73,6 +74,9 @@ void AddWatch(CommandLine* parent, Run* run) {
     asked->interval_s = Seconds("--interval", texts->interval, kShortestInterval, kLongestInterval);
     if (!texts->profile.empty()) {
       asked->profile_s = Seconds("--profile", texts->profile, 0.1, 600);
+    }
+    if (const Status port = advise::MetricsServer::CheckPort(asked->prometheus); !port.ok()) {
+      throw UsageError{"--prometheus", port.message()};
     }
     *run = [asked] { return asked->profile_s > 0 ? RunProfile(*asked) : RunWatch(*asked); };
   });

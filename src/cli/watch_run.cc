@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <set>
 
 #include "advise/watch/baseline.h"
 #include "advise/watch/exposition.h"
@@ -23,6 +24,7 @@ using advise::Finding;
 using advise::WatchView;
 
 constexpr size_t kMostBaselineBytes = size_t{1} << 20;
+constexpr size_t kMostWarnings = 64;
 
 // Waits without anybody to serve.
 void WaitUntil(double deadline_s, const sigset_t* mask) {
@@ -45,7 +47,8 @@ class Session {
     const bool redraw = !asked_.json && WatchScreen::Redraws();
     {
       WatchScreen screen(redraw);
-      if (redraw) screen.Show(WatchText(view.value()));
+      const std::string problems = Problems(view.value(), redraw);
+      if (redraw) screen.Show(WatchText(view.value()) + problems);
       double next = SteadySeconds() + asked_.interval_s;
       for (uint64_t looks = 0;
            (asked_.count == 0 || looks < asked_.count) && written.ok() && view.value().alive > 0;
@@ -58,7 +61,7 @@ class Session {
         if (!view.ok()) break;
         samples_.Add(advise::MetricsOf(view.value()));
         written = Hand(view.value());
-        Print(view.value(), &screen);
+        Print(view.value(), redraw, &screen);
       }
     }
     if (!view.ok()) return Fail(view.status());
@@ -122,7 +125,26 @@ class Session {
     return advise::CompareWithBaseline(baseline_, advise::Summarize(samples_));
   }
 
-  void Print(const WatchView& view, WatchScreen* screen) const {
+  // Journals that cannot be read. On a screen that is drawn again and again they stand below the
+  // rest; elsewhere each is a warning, once, and no part of the result.
+  std::string Problems(const WatchView& view, bool redraw) {
+    std::string text;
+    for (const advise::ProcessView& process : view.processes) {
+      if (process.journal == nullptr || process.journal_read) continue;
+      const std::string problem =
+          Format("journal of process %d: %s", static_cast<int>(process.now.pid),
+                 process.journal->problem().c_str());
+      if (redraw) {
+        text += problem + "\n";
+      } else if (warned_.size() < kMostWarnings && warned_.insert(problem).second) {
+        Warn(problem);
+      }
+    }
+    return text;
+  }
+
+  void Print(const WatchView& view, bool redraw, WatchScreen* screen) {
+    const std::string problems = Problems(view, redraw);
     std::vector<Finding> worse = Judged();
     std::erase_if(worse, [](const Finding& f) { return f.severity < advise::Severity::kWarning; });
     if (asked_.json) {
@@ -131,7 +153,7 @@ class Session {
       return;
     }
     // Only words where it is drawn again and again: colours would be cut in the middle.
-    std::string text = WatchText(view);
+    std::string text = WatchText(view) + problems;
     for (const Finding& finding : worse) {
       text += std::string(SeverityName(finding.severity)) + ": " + finding.title + "\n";
     }
@@ -182,6 +204,7 @@ class Session {
   advise::MetricSamples samples_;
   std::unique_ptr<advise::MetricsServer> server_;
   std::string exposition_;
+  std::set<std::string> warned_;
 };
 
 }  // namespace
@@ -193,6 +216,8 @@ int RunProfile(const WatchAsked& asked) {
   for (const int pid : asked.pids) {
     const Result<advise::ProcessSample> there = advise::SampleProcess(tree, pid);
     if (!there.ok()) return Fail(there.status());
+  }
+  for (const int pid : asked.pids) {
     const Result<advise::Profile> profile =
         advise::ProfileProcess(tree, ProcessEnvironment(), pid, asked.profile_s);
     if (!profile.ok()) return Fail(profile.status());

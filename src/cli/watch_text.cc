@@ -31,8 +31,12 @@ std::string PerSecond(double rate) {
   return Format(rate >= 100 || rate == 0 ? "%.0f" : "%.1f", rate);
 }
 
+bool GrowthKnown(const ProcessView& process) {
+  return process.growth_since > 0 && process.growth_looks >= advise::kLeastGrowthLooks;
+}
+
 std::string Growth(const ProcessView& process) {
-  if (process.growth_since <= 0) return "-";
+  if (!GrowthKnown(process)) return "-";
   const std::string text = AboutBytes(process.growth);
   return process.growth > 0 ? "+" + text : text;
 }
@@ -121,9 +125,8 @@ std::string LearningRows(const advise::JournalTail& journal) {
 }
 
 std::string JournalText(const ProcessView& process) {
-  if (process.journal == nullptr) return "";
+  if (process.journal == nullptr || !process.journal_read) return "";
   const advise::JournalTail& journal = *process.journal;
-  if (!process.journal_read) return "\njournal: " + journal.problem() + "\n";
   const auto& counts = journal.counts();
   std::string text =
       Format("\njournal %s: %llu operations, %s/s (%s runs/s, %s rewards/s)",
@@ -214,6 +217,7 @@ std::string ManyText(const WatchView& view) {
   double operations = 0;
   uint64_t resident = 0;
   bool journals = false;
+  bool growing = false;
   bool progressing = false;
   bool names_off = false;
   for (const ProcessView& process : view.processes) {
@@ -228,7 +232,8 @@ std::string ManyText(const WatchView& view) {
     progress += process.rate.progress_cpu;
     wait += total.wait;
     pushed += total.involuntary_per_s;
-    growth += process.growth;
+    growth += GrowthKnown(process) ? process.growth : 0;
+    growing |= GrowthKnown(process);
     operations += process.operations_per_s;
     resident += process.now.resident;
     journals |= process.journal_read;
@@ -243,7 +248,7 @@ std::string ManyText(const WatchView& view) {
                process.first ? "first look" : ""});
   }
   table.Add({"sum", "", "", Percent(cpu), progressing ? Percent(progress) : "-", Percent(wait),
-             PerSecond(pushed), AboutBytes(resident), AboutBytes(growth),
+             PerSecond(pushed), AboutBytes(resident), growing ? AboutBytes(growth) : "-",
              journals ? PerSecond(operations) : "-", ""});
   std::string text = table.Text();
   if (names_off) {

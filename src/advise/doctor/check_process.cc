@@ -1,6 +1,7 @@
 #include "advise/doctor/check_process.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "advise/doctor/checks.h"
@@ -18,6 +19,7 @@ constexpr double kGrowth = 16.0 * (1 << 20);  // bytes per second
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 void CheckLoaded(const ProcessFacts& facts, std::vector<Finding>* findings) {
+  if (!facts.mapped_known) return;
   std::vector<std::string> copies;
   for (const MappedFile& file : facts.mapped) {
     const std::string name = FileName(file.path);
@@ -109,7 +111,7 @@ void CheckMemory(const ProcessFacts& facts, std::vector<Finding>* findings) {
   const bool grows = seconds > 0 && growth / seconds > kGrowth;
   AddFinding(findings, "process.memory", grows ? Severity::kNote : Severity::kFine,
              grows ? "its memory grows" : "its memory does not grow much",
-             {Format("%+.1f MiB in %.1f s, %s", growth / (1 << 20), seconds, have.c_str())},
+             {MemoryMoved(facts.before, facts.after) + ", " + have},
              grows ? "look again later: a job that starts grows too" : "");
 }
 
@@ -136,6 +138,14 @@ void CheckProcessLimits(const ProcessFacts& facts, std::vector<Finding>* finding
 }
 
 }  // namespace
+
+std::string MemoryMoved(const ProcessSample& before, const ProcessSample& after) {
+  double mib =
+      (static_cast<double>(after.resident) - static_cast<double>(before.resident)) / (1 << 20);
+  // A page less would be "-0.0".
+  if (std::abs(mib) < 0.05) mib = 0;
+  return Format("%+.1f MiB in %.1f s", mib, after.time_s - before.time_s);
+}
 
 std::vector<ThreadUse> UseOfThreads(const ProcessSample& before, const ProcessSample& after) {
   std::map<pid_t, const ThreadSample*> first;

@@ -15,6 +15,8 @@ struct ProcessFacts {
   ProcessSample before;
   ProcessSample after;
   std::vector<MappedFile> mapped;
+  bool mapped_known =
+      true;  // false: it could not be read, and nothing follows from what is not there
   std::vector<LibraryFile> libraries;  // those of `mapped` that are NCCL or RCCL, in their order
   std::vector<Assignment> assignments;
   std::vector<Finding> environment;
@@ -24,6 +26,9 @@ struct ProcessFacts {
 
 // The library and its copies, the plugin, memory, limits, and where the library's threads run.
 std::vector<Finding> CheckProcess(const ProcessFacts& facts);
+
+// How resident memory moved between the two looks: "+1.5 MiB in 1.0 s".
+std::string MemoryMoved(const ProcessSample& before, const ProcessSample& after);
 
 // A thread's use of CPU between the two looks.
 struct ThreadUse {

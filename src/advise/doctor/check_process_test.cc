@@ -68,6 +68,28 @@ TEST(CheckProcess, TwoLibrariesAndAReplacedOne) {
   EXPECT_EQ(Find(findings, "process.plugin")->severity, Severity::kFine);
 }
 
+// What could not be read is not "not there".
+TEST(CheckProcess, NothingIsSaidOfLibrariesThatCannotBeSeen) {
+  ProcessFacts facts = Job();
+  facts.mapped.clear();
+  EXPECT_NE(Find(CheckProcess(facts), "process.no-library"), nullptr);
+  facts.mapped_known = false;
+  facts.unknown = {"/proc/4711/maps cannot be read"};
+  const std::vector<Finding> findings = CheckProcess(facts);
+  EXPECT_EQ(Find(findings, "process.no-library"), nullptr);
+  EXPECT_EQ(Find(findings, "process.plugin"), nullptr);
+  ASSERT_NE(Find(findings, "process.unknown"), nullptr);
+  EXPECT_EQ(Worst(findings), Severity::kNote);
+}
+
+TEST(MemoryMoved, HasNoNegativeZero) {
+  ProcessFacts facts = Job();
+  facts.after.resident -= 4096;
+  EXPECT_EQ(MemoryMoved(facts.before, facts.after), "+0.0 MiB in 2.0 s");
+  facts.after.resident -= uint64_t{3} << 20;
+  EXPECT_EQ(MemoryMoved(facts.before, facts.after), "-3.0 MiB in 2.0 s");
+}
+
 TEST(CheckProcess, ThreadsInEachOthersWay) {
   ProcessFacts facts = Job();
   facts.after.threads[1].wait_s = 1;

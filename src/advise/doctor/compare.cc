@@ -27,6 +27,16 @@ Severity SeverityOf(const std::string& fact) {
   return Severity::kWarning;
 }
 
+// What cannot be changed with a command or a file.
+bool IsHardware(const std::string& fact) {
+  return fact == "CPUs" || fact == "GPU models" || fact == "GPU memory";
+}
+
+std::string ActionFor(const std::string& fact, const char* otherwise) {
+  return IsHardware(fact) ? "place jobs on hosts of one kind, or expect the slowest to set the pace"
+                          : otherwise;
+}
+
 std::string Names(const std::vector<std::string>& hosts) {
   if (hosts.size() <= kMostNames) return Join(hosts, ", ");
   const std::vector<std::string> first(hosts.begin(), hosts.begin() + kMostNames);
@@ -63,7 +73,7 @@ void CompareOne(const std::string& fact, const Groups& groups, size_t hosts,
         findings, "compare.tie", SeverityOf(fact),
         Format("%s: %zu values, and %s", fact.c_str(), groups.size(),
                two_halves ? "as many hosts have the one as the other" : "no majority for any"),
-        GroupLines(groups), "make them the same");
+        GroupLines(groups), ActionFor(fact, "make them the same"));
     return;
   }
   for (const auto& [value, odd] : groups) {
@@ -74,7 +84,8 @@ void CompareOne(const std::string& fact, const Groups& groups, size_t hosts,
                           ? "the other has"
                           : Format("%zu others have", largest->second.size()).c_str(),
                       largest->first.c_str()),
-               {largest->first + ": " + Names(largest->second)}, "make it as on the others");
+               {largest->first + ": " + Names(largest->second)},
+               ActionFor(fact, "make it as on the others"));
   }
 }
 

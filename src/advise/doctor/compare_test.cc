@@ -49,6 +49,24 @@ TEST(CompareHosts, FatalFactsAreErrors) {
   EXPECT_EQ(bad[0].title, "node1: GPUs 7 where 2 others have 8");
 }
 
+TEST(CompareHosts, HardwareCannotBeMadeTheSame) {
+  std::vector<HostFacts> hosts = Cluster(3);
+  for (HostFacts& host : hosts) host.facts.emplace_back("GPU models", "8 x H100");
+  hosts[1].facts[2].second = "8 x A100";
+  hosts[2].facts[0].second = "550.54";
+  for (const Finding& finding : Bad(CompareHosts(hosts))) {
+    const bool hardware = finding.title.find("GPU models") != std::string::npos;
+    EXPECT_EQ(finding.action.starts_with("place jobs on hosts of one kind"), hardware)
+        << finding.title << ": " << finding.action;
+  }
+  // And where there are as many of the one as of the other.
+  hosts.pop_back();
+  const std::vector<Finding> tie = Bad(CompareHosts(hosts));
+  ASSERT_EQ(tie.size(), 1u);
+  EXPECT_EQ(tie[0].id, "compare.tie");
+  EXPECT_TRUE(tie[0].action.starts_with("place jobs")) << tie[0].action;
+}
+
 TEST(CompareHosts, TwoHalvesAreATie) {
   std::vector<HostFacts> hosts = Cluster(4);
   hosts[2].facts[0].second = hosts[3].facts[0].second = "550.54";

@@ -80,6 +80,13 @@ class TextReader {
       return Complain(number, "a line is longer than anything a person sets and is left out", "");
     }
     const std::string_view trimmed = Trim(line);
+    set_here_.clear();
+    if (trimmed.starts_with("#SBATCH")) {
+      // A comment to the shell, options to Slurm; only the variables among them are ours.
+      const std::vector<std::string> options = ShellWords(trimmed.substr(7), /*strict=*/true);
+      for (size_t i = 0; i < options.size(); ++i) (void)Exported(options, i, number);
+      return;
+    }
     if (trimmed.empty() || trimmed[0] == '#') return;
     const bool direct = IsName(trimmed.substr(0, trimmed.find('=')));
     const std::vector<std::string> words = ShellWords(trimmed, !direct);
@@ -93,7 +100,7 @@ class TextReader {
     }
     bool any = false;
     for (size_t i = 0; i < words.size(); ++i) any = Word(words, i, number) || any;
-    if (!any) Malformed(words, number);
+    if (any || !Malformed(words, number)) NotUnderstood(words, number);
   }
 
   // A line of /proc/PID/environ: everything behind '=' is the value.
@@ -110,6 +117,10 @@ class TextReader {
 
  private:
   bool Word(const std::vector<std::string>& words, size_t i, size_t number) {
+    if (Exported(words, i, number) || Pair(words, i, number) || Defaulted(words[i], number)) {
+      return true;
+    }
+    if (i > 0 && words[i - 1] == "--export") return false;  // read with its option
     // "--env=NCCL_DEBUG=INFO" and "-eNCCL_DEBUG=INFO", as container tools take them.
     std::string word = words[i];
     for (const char* before : {"--env=", "-e"}) {
@@ -131,7 +142,75 @@ class TextReader {
     return true;
   }
 
+  // "--export=ALL,A=1,B=2" and "--export ALL,A=1", as Slurm takes them: what stands in quotes may
+  // have commas.
+  bool Exported(const std::vector<std::string>& words, size_t i, size_t number) {
+    constexpr std::string_view kOption = "--export";
+    std::string_view list = words[i];
+    if (!list.starts_with(kOption)) return false;
+    list.remove_prefix(kOption.size());
+    if (list.starts_with('=')) {
+      list.remove_prefix(1);
+    } else if (list.empty() && i + 1 < words.size()) {
+      list = words[i + 1];
+    } else {
+      return false;
+    }
+    bool any = false;
+    std::string part;
+    char quote = '\0';
+    for (size_t at = 0; at <= list.size(); ++at) {
+      const char c = at < list.size() ? list[at] : ',';
+      if (at < list.size() && quote != '\0') {
+        if (c == quote) {
+          quote = '\0';
+        } else {
+          part += c;
+        }
+      } else if (c == '\'' || c == '"') {
+        quote = c;
+      } else if (c == ',') {
+        const size_t equals = part.find('=');
+        const std::string name = part.substr(0, equals);
+        if (equals != std::string::npos && IsName(name) && IsCollectiveVariable(name)) {
+          Set(name, part.substr(equals + 1), number);
+          any = true;
+        }
+        part.clear();
+      } else {
+        part += c;
+      }
+    }
+    return any;
+  }
+
+  // "-genv NAME VALUE", as MPICH's mpirun and its kin take them.
+  bool Pair(const std::vector<std::string>& words, size_t i, size_t number) {
+    const std::string& option = words[i];
+    if (option != "-genv" && option != "-env" && option != "--genv") return false;
+    if (i + 2 >= words.size() || !IsName(words[i + 1]) || !IsCollectiveVariable(words[i + 1])) {
+      return false;
+    }
+    Set(words[i + 1], words[i + 2], number);
+    return true;
+  }
+
+  // ": ${NAME:=VALUE}" sets what nobody has set before.
+  bool Defaulted(const std::string& word, size_t number) {
+    if (!word.starts_with("${") || !word.ends_with('}')) return false;
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) return false;
+    const bool colon = word[equals - 1] == ':';
+    const std::string name = word.substr(2, equals - 2 - (colon ? 1 : 0));
+    if (!IsName(name) || !IsCollectiveVariable(name)) return false;
+    const auto found = live_.find(name);
+    const bool set = found != live_.end() && !(colon && assignments_[found->second].value.empty());
+    if (!set) Set(name, word.substr(equals + 1, word.size() - equals - 2), number);
+    return true;
+  }
+
   void Set(const std::string& name, const std::string& value, size_t number) {
+    set_here_.insert(name);
     Override(name);
     if (assignments_.size() >= kMostAssignments) return;
     assignments_.push_back(
@@ -146,30 +225,64 @@ class TextReader {
   }
 
   // "NCCL_DEBUG = INFO", "export NCCL_DEBUG INFO", "NCCL_DEBUG: INFO".
-  void Malformed(const std::vector<std::string>& words, size_t number) {
+  bool Malformed(const std::vector<std::string>& words, size_t number) {
     size_t at = words[0] == "export" || words[0] == "set" || words[0] == "declare" ? 1 : 0;
-    if (at + 1 >= words.size()) return;
+    if (at + 1 >= words.size()) return false;
     std::string name = words[at];
     if (name.ends_with(":")) name.pop_back();
-    if (!IsName(name) || !IsCollectiveVariable(name)) return;
+    if (!IsName(name) || !IsCollectiveVariable(name)) return false;
     // "export NCCL_DEBUG NCCL_ALGO" hands on what is set.
     const std::string& next = words[at + 1];
-    if (at == 1 && IsName(next) && IsCollectiveVariable(next)) return;
+    if (at == 1 && IsName(next) && IsCollectiveVariable(next)) return false;
     const std::string value = next == "=" && at + 2 < words.size() ? words[at + 2] : next;
     Complain(number, "this line does not set " + name + ", for it is not NAME=VALUE",
              "Write " + name + "=" + (value == "=" ? "VALUE" : value));
+    return true;
   }
 
-  void Complain(size_t number, const std::string& title, const std::string& action) {
+  // What looks like an assignment inside of something that we cannot read, so that nobody takes our
+  // silence for consent.
+  void NotUnderstood(const std::vector<std::string>& words, size_t number) {
+    if (words[0] == "echo" || words[0] == "printf") return;
+    for (const std::string& word : words) {
+      const std::string name = Mentioned(word);
+      if (name.empty() || set_here_.count(name) > 0) continue;
+      return Complain(
+          number,
+          Format("line %zu mentions %s and was not understood", number, name.substr(0, 64).c_str()),
+          "", Severity::kNote);
+    }
+  }
+
+  // The first NCCL_X or RCCL_X in a word that is followed by one '=', and is not being used
+  // ($NAME).
+  static std::string Mentioned(const std::string& word) {
+    for (size_t equals = word.find('='); equals != std::string::npos;
+         equals = word.find('=', equals + 1)) {
+      size_t begin = equals;
+      while (begin > 0 && IsNameChar(word[begin - 1])) --begin;
+      const std::string name = word.substr(begin, equals - begin);
+      const bool ours = (name.starts_with("NCCL_") || name.starts_with("RCCL_")) &&
+                        name.size() > 5 && name[5] >= 'A' && name[5] <= 'Z';
+      const bool used = begin > 0 && (word[begin - 1] == '$' || word[begin - 1] == '{');
+      const bool compared = equals + 1 < word.size() && word[equals + 1] == '=';
+      if (ours && !used && !compared) return name;
+    }
+    return "";
+  }
+
+  void Complain(size_t number, const std::string& title, const std::string& action,
+                Severity severity = Severity::kError) {
     if (findings_ == nullptr || ++complaints_ > kMostComplaints) return;
     findings_->push_back(
-        {"env.bad-line", Severity::kError, title, {source_ + Format(":%zu", number)}, action});
+        {"env.bad-line", severity, title, {source_ + Format(":%zu", number)}, action});
   }
 
   const std::string source_;
   std::vector<Finding>* findings_;
   std::vector<Assignment> assignments_;
   std::map<std::string, size_t> live_;
+  std::set<std::string> set_here_;  // by the line that is being read
   size_t complaints_ = 0;
 };
 

@@ -38,8 +38,10 @@ bool IsCollectiveVariable(std::string_view name);
 // NCCL_*, RCCL_*, MSCCL*, HSA_*, GLOO_*, DIAPASON_*, TORCH_NCCL_* and the like.
 std::vector<Assignment> FromEnvironment(const Environment& environment, const std::string& source);
 // Lines NAME=VALUE as `env` prints them and as shell scripts have them: "export A=1 B=2", "setenv A
-// 1", "mpirun -x A=1", quotes, comments, "unset A". A later one wins. Lines with a variable of ours
-// that cannot be read are findings; other lines are none of our business.
+// 1", "mpirun -x A=1" and "-genv A 1", "srun --export=ALL,A=1" (and in #SBATCH), "docker run -e
+// A=1",
+// ": ${A:=1}", quotes, comments, "unset A". A later one wins. Lines with a variable of ours that
+// cannot be read are findings; other lines are none of our business.
 std::vector<Assignment> FromText(const std::string& text, const std::string& source,
                                  std::vector<Finding>* findings);
 // The same for a file as the library itself reads it: no blanks around '=', no quotes, no "export",

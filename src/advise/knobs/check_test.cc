@@ -180,6 +180,9 @@ TEST(CheckTuner, FightsWithIt) {
   EXPECT_EQ(Ids("NCCL_ALGO=Ring,Tree\nNCCL_TUNER_PLUGIN=none"), "");
   EXPECT_TRUE(Finds("NCCL_TUNER_PLUGIN=none\nDIAPASON_POLICY=p.toml", "env.fights-tuner", "none"));
   EXPECT_EQ(Ids("NCCL_PROTO=LL"), "warning env.fights-tuner");
+  // What is set to nothing forces nothing.
+  EXPECT_EQ(Ids("NCCL_ALGO=\nNCCL_TUNER_PLUGIN=diapason"), "note env.bad-value");
+  EXPECT_EQ(Ids("NCCL_MAX_CTAS=\nNCCL_TUNER_PLUGIN=diapason"), "note env.bad-value");
 }
 
 TEST(CheckCosts, FilesThatAreNotThere) {

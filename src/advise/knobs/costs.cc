@@ -154,7 +154,7 @@ void CheckTuner(Context* context) {
   const std::string old =
       "with " + context->Title() + " up to 2.21 our plugin does not answer at all";
   for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"}) {
-    if (!context->IsSet(name)) continue;
+    if (context->Value(name).empty()) continue;
     std::string what = std::string(name) + " is applied before the tuner is asked: it ";
     if (version != 0 && version < kTunerTable) {
       what += "leaves nothing to choose, for " + old;
@@ -169,7 +169,7 @@ void CheckTuner(Context* context) {
   }
   for (const char* name : {"NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS",
                            "NCCL_MAX_NRINGS", "NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_NTHREADS"}) {
-    if (!context->IsSet(name)) continue;
+    if (context->Value(name).empty()) continue;
     std::vector<std::string> names = {name};
     names.insert(names.end(), tuner.begin(), tuner.end());
     const bool threads = std::string(name) == "NCCL_NTHREADS";

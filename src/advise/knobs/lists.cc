@@ -8,6 +8,7 @@ namespace diapason::advise {
 namespace {
 
 constexpr int kSelectsByFunction = 22403;
+constexpr int kRescues = 20803;
 constexpr int kChecksSubsystems = 23003;
 
 // Words as the library compares them: any case, but letter by letter, without our '_'.
@@ -205,6 +206,30 @@ std::vector<Verdict> JudgeSelection(const Knob& knob, const std::string& value,
     }
   }
   return verdicts;
+}
+
+std::vector<Verdict> JudgeEmptySelection(const Knob& knob, const CheckedFor& checked_for) {
+  const std::string action = "Unset it";
+  if (checked_for.version >= kSelectsByFunction) {
+    return {Bad(Severity::kNote, knob.name + " is set to nothing; the library uses its default",
+                action)};
+  }
+  // Without CollNet, NCCL takes a list without any other algorithm for a wish for CollNet, and goes
+  // back to rings and trees. Protocols have no such way out.
+  const bool algorithms = knob.name == "NCCL_ALGO";
+  const bool rescued = algorithms && (checked_for.version == 0 || checked_for.version >= kRescues);
+  const std::string left = rescued      ? "only ring and tree, or nothing where CollNet is on"
+                           : algorithms ? "no algorithm, so that calls fail"
+                                        : "no protocol, so that calls fail";
+  if (checked_for.version == 0) {
+    return {Bad(Severity::kNote,
+                knob.name + " is set to nothing: before 2.24 that leaves " + left +
+                    "; since then the library uses its default",
+                action)};
+  }
+  return {Bad(rescued ? Severity::kWarning : Severity::kError,
+              knob.name + " is set to nothing, which is a list before 2.24: it leaves " + left,
+              action)};
 }
 
 std::vector<Verdict> JudgeList(const Knob& knob, const std::string& value,

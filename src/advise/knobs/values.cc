@@ -93,6 +93,37 @@ std::vector<Verdict> JudgeSignal(const Knob& knob, const NumberReading& reading)
   return {};
 }
 
+// Threads come in warps. NCCL's are of 32; AMD's wavefronts are of 64, and of 32 on Radeon cards.
+std::vector<Verdict> JudgeThreads(const Knob& knob, int64_t value, const CheckedFor& checked_for) {
+  if (knob.name != "NCCL_NTHREADS" && knob.name != "NCCL_LL128_NTHREADS") return {};
+  const bool rccl = checked_for.library == Library::kRccl;
+  // Zero and less are the default.
+  if (value <= 0 || value % (rccl ? 64 : 32) == 0) return {};
+  const bool radeon = value % 32 == 0;
+  const std::string multiple = radeon ? "64, which a wavefront has but on Radeon cards" : "32";
+  return {Bad(radeon ? Severity::kNote : Severity::kWarning,
+              Format("%s=%lld is no multiple of %s; the library takes the most it can instead",
+                     knob.name.c_str(), static_cast<long long>(value), multiple.c_str()),
+              std::string("Use a multiple of ") + (rccl ? "64" : "32") + ", or unset it")};
+}
+
+// How many channels a communicator can have; the libraries lower what is above.
+std::vector<Verdict> JudgeChannels(const Knob& knob, int64_t value, const CheckedFor& checked_for) {
+  constexpr int kDoubled = 22501;
+  static const char* const kBounds[] = {"NCCL_MIN_CTAS",      "NCCL_MAX_CTAS",
+                                        "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
+                                        "NCCL_MIN_NRINGS",    "NCCL_MAX_NRINGS"};
+  if (std::find(std::begin(kBounds), std::end(kBounds), knob.name) == std::end(kBounds)) return {};
+  const bool old = checked_for.version != 0 && checked_for.version < kDoubled;
+  const int most = checked_for.library == Library::kRccl ? 128 : old ? 32 : 64;
+  if (value <= most) return {};
+  return {Bad(Severity::kWarning,
+              Format("%s=%lld is out of its range: %s has at most %d channels, and takes %d",
+                     knob.name.c_str(), static_cast<long long>(value),
+                     std::string(LibraryTitle(checked_for.library)).c_str(), most, most),
+              Format("Use %d or less, or unset it", most))};
+}
+
 std::vector<Verdict> JudgeRange(const Knob& knob, int64_t value, const CheckedFor& checked_for) {
   if (knob.name == "NCCL_PROXY_APPEND_BATCH_SIZE" && value == -1) {
     return {Bad(Severity::kError,
@@ -101,6 +132,10 @@ std::vector<Verdict> JudgeRange(const Knob& knob, int64_t value, const CheckedFo
                 "Use 1 or more, or unset it for " + DefaultText(knob, checked_for))};
   }
   if (IsSpecial(knob, value)) return {};
+  for (const auto& judge : {JudgeThreads, JudgeChannels}) {
+    std::vector<Verdict> verdicts = judge(knob, value, checked_for);
+    if (!verdicts.empty()) return verdicts;
+  }
   const std::string number = Format("%lld", static_cast<long long>(value));
   if (knob.type == KnobType::kNumber && !knob.values.empty() && !knob.has_low && !knob.has_high) {
     if (IsListed(knob, value)) return {};
@@ -279,6 +314,9 @@ std::vector<Verdict> JudgeValue(const Knob& knob, const std::string& value,
              knob.name + " gets its value from the shell, and is not judged", ""}};
   }
   if (value.empty()) {
+    if (knob.name == "NCCL_ALGO" || knob.name == "NCCL_PROTO") {
+      return JudgeEmptySelection(knob, checked_for);
+    }
     if (knob.type == KnobType::kText || knob.type == KnobType::kList) return {};
     return {
         Bad(Severity::kNote,

@@ -48,6 +48,8 @@ struct Selection {
 Selection ReadSelection(const std::string& value);
 std::vector<Verdict> JudgeSelection(const Knob& knob, const std::string& value,
                                     const CheckedFor& checked_for);
+// "NCCL_ALGO=", which is a list of nothing before 2.24, and no list at all since.
+std::vector<Verdict> JudgeEmptySelection(const Knob& knob, const CheckedFor& checked_for);
 
 // Lists of words with '^' in front: NCCL_DEBUG_SUBSYS, NCCL_SOCKET_IFNAME, NCCL_IB_HCA, and any
 // other whose words are known.

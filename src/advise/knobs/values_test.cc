@@ -132,6 +132,41 @@ TEST(JudgeValue, Selections) {
   EXPECT_EQ(Judge("NCCL_PROTO", "^LL128"), "");
 }
 
+TEST(JudgeValue, EmptySelections) {
+  for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"}) {
+    EXPECT_TRUE(Says(Judge(name, ""), std::string("note env.bad-value: ") + name +
+                                          " is set to nothing; the library uses its default"));
+    EXPECT_TRUE(Says(Judge(name, "", {}), "note env.bad-value"));
+    EXPECT_TRUE(Says(Judge(name, "", {}), "before 2.24 that leaves"));
+  }
+  EXPECT_TRUE(Says(Judge("NCCL_PROTO", "", kOld), "error env.bad-value: NCCL_PROTO is set to"));
+  EXPECT_TRUE(Says(Judge("NCCL_PROTO", "", kOld), "no protocol, so that calls fail"));
+  EXPECT_TRUE(Says(Judge("NCCL_ALGO", "", kOld), "warning env.bad-value: NCCL_ALGO is set to"));
+  EXPECT_TRUE(Says(Judge("NCCL_ALGO", "", kOld), "only ring and tree"));
+  EXPECT_TRUE(Says(Judge("NCCL_ALGO", "", {Library::kNccl, 20708, nullptr}), "error"));
+}
+
+TEST(JudgeValue, ThreadsAndChannels) {
+  const CheckedFor rccl = {Library::kRccl, 22803, nullptr};
+  EXPECT_EQ(Judge("NCCL_NTHREADS", "96"), "");
+  EXPECT_TRUE(Says(Judge("NCCL_NTHREADS", "100"),
+                   "warning env.bad-value: NCCL_NTHREADS=100 is no multiple of 32"));
+  EXPECT_TRUE(Says(Judge("NCCL_LL128_NTHREADS", "250"), "is no multiple of 32"));
+  EXPECT_EQ(Judge("NCCL_NTHREADS", "-2"), "");
+  EXPECT_TRUE(Says(Judge("NCCL_NTHREADS", "1024"), "is out of its range"));
+  EXPECT_EQ(Judge("NCCL_NTHREADS", "256", rccl), "");
+  EXPECT_TRUE(Says(Judge("NCCL_NTHREADS", "96", rccl), "note env.bad-value"));
+  EXPECT_TRUE(Says(Judge("NCCL_NTHREADS", "100", rccl), "warning env.bad-value"));
+  for (const char* name : {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS"}) {
+    EXPECT_EQ(Judge(name, "64"), "") << name;
+    EXPECT_TRUE(Says(Judge(name, "65"), "out of its range: NCCL has at most 64 channels"));
+    EXPECT_TRUE(Says(Judge(name, "64", kOld), "at most 32 channels"));
+    EXPECT_EQ(Judge(name, "64", {}), "") << name;
+    EXPECT_EQ(Judge(name, "128", rccl), "") << name;
+    EXPECT_TRUE(Says(Judge(name, "129", rccl), "RCCL has at most 128 channels"));
+  }
+}
+
 TEST(Selection, KnowsWhatIsLeft) {
   EXPECT_TRUE(ReadSelection("nvls").Only({"nvls", "nvlstree"}));
   EXPECT_FALSE(ReadSelection("nvls,ring").Only({"nvls", "nvlstree"}));

@@ -171,7 +171,7 @@ void DiagnoseOperations(const Facts& facts, std::vector<Finding>* findings) {
     findings->push_back(
         {"op.mismatch",
          facts.damaged > 0 ? Severity::kWarning : Severity::kError,
-         Format("Ranks %d and %d of %s called different collectives at opCount %llx",
+         Format("Ranks %d and %d of %s called different collectives at opCount 0x%llx",
                 difference.ranks[0], difference.ranks[1], Name(communicator).c_str(),
                 static_cast<unsigned long long>(difference.op_count)),
          {facts.Where(difference.places[0]), facts.Where(difference.places[1])},
@@ -199,8 +199,8 @@ void DiagnoseOperations(const Facts& facts, std::vector<Finding>* findings) {
     findings->push_back(
         {"op.behind",
          sick ? Severity::kError : Severity::kNote,
-         Format("%s %s of %s stopped before the others: last opCount %llx (%s), the others got to "
-                "%llx (%s)",
+         Format("%s %s of %s stopped before the others: last opCount 0x%llx (%s), the others got "
+                "to 0x%llx (%s)",
                 late.size() == 1 ? "Rank" : "Ranks", RanksText(late).c_str(),
                 Name(communicator).c_str(), static_cast<unsigned long long>(behind->op_count),
                 facts.words[behind->collective].c_str(),

@@ -153,6 +153,10 @@ TEST(Diagnosis, WhoIsBehind) {
   EXPECT_EQ(finding.severity, Severity::kError);
   EXPECT_TRUE(Contains(finding.title, "Rank 1 of communicator 0xfeed")) << finding.title;
   EXPECT_TRUE(Contains(finding.title, "AllGather")) << finding.title;
+  EXPECT_TRUE(Contains(finding.title, "last opCount 0x1 ")) << finding.title;
+  // The library writes them in base 16, "12" is eighteen.
+  EXPECT_TRUE(Contains(Shows(Healthy() + Call(0, 12, "AllGather", 8), "op.behind").title,
+                       "got to 0x12 (AllGather)"));
 }
 
 std::string Timeout(int rank, int sequence, const std::string& operation) {

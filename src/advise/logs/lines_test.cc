@@ -1,4 +1,5 @@
 // Lines: labels, prefixes, cut and long ones, and what each kind says.
+#include "advise/host/fake_process.h"
 #include "advise/logs/line.h"
 #include "advise/logs/logs_test_util.h"
 #include "advise/logs/markers.h"
@@ -262,8 +263,67 @@ TEST(LogReader, RefusesWhatIsNoLog) {
   EXPECT_TRUE(Contains(pickle.message(), "json.dump"));
   EXPECT_TRUE(Contains(ReadLogText("\x1f\x8b\x08", "x.gz", &facts).message(), "zcat"));
   EXPECT_FALSE(ReadLogText(std::string(4096, '\0'), "hole", &facts).ok());
+  EXPECT_FALSE(ReadLogText(std::string("a\0b\0c\0d\0", 8), "utf16", &facts).ok());
   EXPECT_TRUE(facts.files.empty());
   EXPECT_TRUE(ReadLogText("", "empty", &facts).ok());
+  // A stray zero byte is a damaged log's.
+  EXPECT_TRUE(ReadLogText("so many letters that one byte" + std::string(1, '\0') + "hardly counts",
+                          "y", &facts)
+                  .ok());
+}
+
+class LogFolder : public ::testing::Test {
+ protected:
+  // `name` below a folder of this test's own.
+  std::string At(const std::string& name) const { return root_.root() + "/" + name; }
+  // The warnings of reading these.
+  std::vector<std::string> ReadThem(const std::vector<std::string>& paths) {
+    std::vector<std::string> warnings;
+    facts_ = {};
+    status_ = ReadLogs(paths, &facts_, &warnings);
+    return warnings;
+  }
+  const FakeRoot root_;
+  Facts facts_;
+  Status status_;
+};
+
+TEST_F(LogFolder, AFileNamedTwiceIsReadOnce) {
+  root_.Write("/a.log", Info(0, "Using network IB"));
+  root_.Link("/b.log", "a.log");
+  EXPECT_TRUE(ReadThem({At("a.log"), At("a.log"), At("b.log"), root_.root()}).empty());
+  EXPECT_TRUE(status_.ok());
+  EXPECT_EQ(facts_.files.size(), 1U);
+  EXPECT_EQ(facts_.library_lines, 1U);
+}
+
+TEST_F(LogFolder, WhatIsNoTextIsLeftOutBesideOthers) {
+  root_.Write("/a.log", Info(0, "Using network IB"));
+  root_.Write("/core", std::string("ab\0cd", 5));
+  const std::vector<std::string> warnings = ReadThem({At("core"), At("a.log")});
+  EXPECT_TRUE(status_.ok()) << status_.message();
+  EXPECT_EQ(facts_.files.size(), 1U);
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_TRUE(Contains(warnings[0], "core': this is no text")) << warnings[0];
+  ReadThem({At("core")});
+  EXPECT_EQ(status_.code(), ErrorCode::kInvalid);
+  ReadThem({At("core"), At("core")});
+  EXPECT_FALSE(status_.ok());
+  // One that is not there is an error all the same.
+  ReadThem({At("a.log"), At("nowhere")});
+  EXPECT_EQ(status_.code(), ErrorCode::kNotFound);
+}
+
+TEST_F(LogFolder, FoldersInsideAreNotEntered) {
+  root_.Write("/job1/a.log", Info(0, "Using network IB"));
+  root_.Write("/job2/a.log", Info(1, "Using network IB"));
+  const std::vector<std::string> warnings = ReadThem({root_.root()});
+  EXPECT_TRUE(status_.ok());
+  EXPECT_TRUE(facts_.files.empty());
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_TRUE(Contains(warnings[0], "not entered; name them: job1, job2")) << warnings[0];
+  root_.Write("/b.log", "x\n");
+  EXPECT_TRUE(ReadThem({root_.root()}).empty());
 }
 
 TEST(LogReader, ReadsTopologiesAndGraphs) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <set>
 
 #include "advise/logs/collect.h"
 #include "advise/logs/flight.h"
@@ -20,6 +21,8 @@ namespace {
 
 constexpr size_t kBlock = 1 << 20;
 constexpr size_t kLongestLine = 64 << 10;
+constexpr size_t kSample = 4096;  // bytes that tell text from what is none
+constexpr size_t kMostNamed = 8;
 
 enum class Kind { kLog, kFlight, kTopology, kGraph };
 
@@ -55,13 +58,16 @@ Result<Kind> KindOf(std::string_view start) {
   }
   if (head.starts_with("<system ")) return Kind::kTopology;
   if (head.starts_with("<graphs ")) return Kind::kGraph;
+  const std::string_view sample = head.substr(0, kSample);
+  // A stray zero byte is a damaged log's; random bytes have one odd one in twelve.
   size_t odd = 0;
-  const std::string_view sample = head.substr(0, 4096);
   for (const char c : sample) {
     const auto byte = static_cast<unsigned char>(c);
     odd += byte < 9 || (byte > 13 && byte < 27) ? 1 : 0;
   }
-  if (odd * 4 > sample.size()) return Invalid("this is no text");
+  if (odd * 16 > sample.size()) {
+    return Invalid("this is no text (UTF-16 is not either: make it UTF-8 with iconv)");
+  }
   return Kind::kLog;
 }
 
@@ -163,7 +169,10 @@ class Reader {
     Result<std::string_view> start = fd < 0 ? memory : blocks.Peek();
     if (!start.ok()) return start.status();
     const Result<Kind> kind = KindOf(start.value());
-    if (!kind.ok()) return kind.status();
+    if (!kind.ok()) {
+      no_log_ = true;
+      return kind.status();
+    }
     if (facts_->files.size() >= kMostFiles) {
       ++facts_->files_left_out;
       return {};
@@ -212,7 +221,11 @@ class Reader {
     return status;
   }
 
+  // Whether the last one that failed is not what is read here, rather than broken.
+  bool no_log() const { return no_log_; }
+
   Status ReadPath(const std::string& path) {
+    no_log_ = false;
     if (path == "-") return Read(STDIN_FILENO, {}, "standard input");
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
@@ -225,6 +238,8 @@ class Reader {
       status = IoError(ErrnoText(errno));
     } else if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode)) {
       status = Invalid("neither a file nor a folder nor a pipe");
+    } else if (S_ISREG(about.st_mode) && !read_.emplace(about.st_dev, about.st_ino).second) {
+      // By another name, or in a folder that was named too: its lines must not count twice.
     } else {
       if (S_ISFIFO(about.st_mode)) fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
       status = Read(fd, {}, path);
@@ -237,7 +252,17 @@ class Reader {
   Facts* facts_;
   std::vector<std::string>* warnings_;
   Collector collector_;
+  bool no_log_ = false;
+  std::set<std::pair<dev_t, ino_t>> read_;
 };
+
+// Of a folder that holds no files.
+std::string OnlyFolders(const std::string& path, std::vector<std::string> folders) {
+  const size_t more = folders.size() > kMostNamed ? folders.size() - kMostNamed : 0;
+  folders.resize(folders.size() - more);
+  return "'" + path + "' holds no files, only folders, which are not entered; name them: " +
+         Join(folders, ", ") + (more > 0 ? Format(" and %zu more", more) : "");
+}
 
 }  // namespace
 
@@ -264,23 +289,36 @@ std::string Facts::Where(const Place& place) const {
 Status ReadLogs(const std::vector<std::string>& paths, Facts* facts,
                 std::vector<std::string>* warnings) {
   Reader reader(facts, warnings);
+  Status first_no_log;
   for (const std::string& path : paths) {
     struct stat about = {};
     if (path == "-" || stat(path.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) {
       const Status status = reader.ReadPath(path);
-      if (!status.ok()) return status.WithContext("reading '" + path + "'");
+      if (status.ok()) continue;
+      if (paths.size() == 1 || !reader.no_log()) {
+        return status.WithContext("reading '" + path + "'");
+      }
+      if (first_no_log.ok()) first_no_log = status.WithContext("reading '" + path + "'");
+      warnings->push_back("left out '" + path + "': " + status.message());
       continue;
     }
     const std::string folder = path.ends_with('/') ? path : path + "/";
     const Tree tree(folder);
+    std::vector<std::string> folders;
+    bool files = false;
     for (const std::string& name : tree.List("/")) {
       const std::string file = folder + name;
       if (name.starts_with(".")) continue;
-      if (stat(file.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
+      if (stat(file.c_str(), &about) != 0) continue;
+      if (S_ISDIR(about.st_mode)) folders.push_back(name);
+      if (!S_ISREG(about.st_mode)) continue;
+      files = true;
       const Status status = reader.ReadPath(file);
       if (!status.ok()) warnings->push_back("left out '" + file + "': " + status.message());
     }
+    if (!files && !folders.empty()) warnings->push_back(OnlyFolders(path, std::move(folders)));
   }
+  if (facts->files.empty()) return first_no_log;
   return {};
 }
 

@@ -87,7 +87,10 @@ void Debug(PlanBuilder* builder) {
   std::vector<std::string>* steps = &builder->plan()->steps;
   steps->push_back("start the job with these variables");
   if (builder->Reads("NCCL_PROXY_DUMP_SIGNAL")) {
-    steps->push_back("when it hangs or is slow: diapason proxy dump PID");
+    steps->push_back(
+        "when it hangs or is slow: diapason proxy dump PID; the dump goes to the job's standard "
+        "output and stays in a buffer there unless the job was started with stdbuf -oL: where it "
+        "was not, diapason proxy dump PID --fill");
   }
   steps->push_back("then: diapason logs nccl.*.log");
 }

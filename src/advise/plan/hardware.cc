@@ -77,6 +77,8 @@ void PlanForGpus(PlanBuilder* builder) {
   }
   // Ranks of one host meet in /dev/shm, of which a container has 64 MB unless told.
   docker->emplace_back("--shm-size=1g");
+  // A bridge has neither the host's interfaces nor a way in for ranks of other hosts.
+  docker->emplace_back("--network=host");
 }
 
 void PlanForHost(PlanBuilder* builder) {

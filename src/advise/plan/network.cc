@@ -12,10 +12,12 @@ namespace {
 constexpr double kSameSpeed = 0.99;
 constexpr double kFastEthernet = 25;  // Gbit/s one thread and one connection do not fill
 
+bool IsActive(const RdmaPort& port) { return port.state.find("ACTIVE") != std::string::npos; }
+
 std::vector<const RdmaPort*> ActivePorts(const Machine& machine) {
   std::vector<const RdmaPort*> ports;
   for (const RdmaPort& port : machine.rdma) {
-    if (port.state.find("ACTIVE") != std::string::npos) ports.push_back(&port);
+    if (IsActive(port)) ports.push_back(&port);
   }
   return ports;
 }
@@ -63,21 +65,37 @@ void Hcas(PlanBuilder* builder, const Rails& rails) {
   const std::string kind =
       Format("%.0f Gbit/s %s", first.gbits, first.link_layer == "Ethernet" ? "RoCE" : "InfiniBand");
   if (rails.used.size() < 2 && rails.others.empty()) return;
-  std::string reason = Count(rails.used.size(), "active port") + " of " + kind;
-  if (!rails.others.empty()) {
-    reason += ", without " + Names(rails.others, ", ") + ", slower or of another kind";
+  const std::string ports = Count(rails.used.size(), "active port") + " of " + kind;
+  if (rails.others.empty()) {
+    builder->LeaveOut("NCCL_IB_HCA", "",
+                      "automatic takes the same, " + ports + ": " + Names(rails.used, ", "), true);
   } else {
-    reason += ": automatic takes the same ones as long as nothing else appears";
+    builder->Set(
+        "NCCL_IB_HCA", "=" + Names(rails.used, ","),
+        ports + ", without " + Names(rails.others, ", ") +
+            ", slower or of another kind; '=' takes names exactly, not as beginnings of longer "
+            "ones",
+        "every host of the job needs the same names; a port that is added later is not used");
   }
-  reason += "; '=' takes names exactly, not as beginnings of longer ones";
-  builder->Set(
-      "NCCL_IB_HCA", "=" + Names(rails.used, ","), reason,
-      "every host of the job needs the same names; a port that is added later is not used");
   if (rails.used.size() < 2) return;
   builder->Note("rails",
                 "NCCL_CROSS_NIC stays at its default: 0 is for fabrics whose rails are separate "
                 "(one switch per rail), 1 for those where every port reaches every other equally "
                 "well; only the site knows");
+}
+
+// Automatic passes over them in silence.
+void PortsThatAreDown(PlanBuilder* builder) {
+  std::vector<const RdmaPort*> down;
+  for (const RdmaPort& port : builder->machine().rdma) {
+    if (!IsActive(port)) down.push_back(&port);
+  }
+  if (down.empty()) return;
+  const bool one = down.size() == 1;
+  builder->Note("ports", (one ? "port " : "ports ") + Names(down, ", ") +
+                             (one ? " is down: the job would run without it; "
+                                  : " are down: the job would run without them; ") +
+                             "diapason doctor says more");
 }
 
 void RoceGid(PlanBuilder* builder, const std::vector<const RdmaPort*>& ports) {
@@ -174,6 +192,7 @@ void PlanForNetwork(PlanBuilder* builder) {
   if (!ports.empty()) {
     const Rails rails = FindRails(ports);
     Hcas(builder, rails);
+    PortsThatAreDown(builder);
     RoceGid(builder, rails.used);
     builder->plan()->docker_options.emplace_back("--device=/dev/infiniband");
     builder->plan()->docker_options.emplace_back("--ulimit memlock=-1");

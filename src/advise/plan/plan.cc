@@ -89,9 +89,8 @@ Plan MakePlan(const PlanRequest& request, const Machine& machine, const CoreOf& 
                                          LibraryText(plan.request) +
                                          ", the newest known; name yours with --version"});
   }
-  if (plan.request.ranks <= 0) {
-    plan.request.ranks = machine.gpus.empty() ? 1 : static_cast<int>(machine.gpus.size());
-  }
+  plan.gpus = static_cast<int>(machine.gpus.size());
+  if (plan.request.ranks <= 0) plan.request.ranks = plan.gpus > 0 ? plan.gpus : 1;
   PlanBuilder builder(&plan, machine, catalogue);
   PlanForGoal(&builder);
   PlanForNetwork(&builder);

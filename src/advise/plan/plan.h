@@ -48,6 +48,7 @@ struct Plan {
   std::vector<PlannedSetting> settings;
   std::vector<LeftOutSetting> left_out;
   std::vector<PlanNote> notes;
+  int gpus = 0;  // of the host; 0: none is known
   std::vector<RankPlace> places;
   std::vector<std::string> place_notes;
   std::vector<std::string> steps;           // commands to run, in order, for people

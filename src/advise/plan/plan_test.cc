@@ -172,6 +172,21 @@ TEST(Plan, RailsAreTheFastestPortsOfOneKind) {
   EXPECT_EQ(Find(plan, "NCCL_IB_TC"), nullptr);
 }
 
+TEST(Plan, PortsAreNotNamedWhereAutomaticTakesTheSame) {
+  Machine machine = TwoSockets();
+  machine.rdma = {Port("mlx5_0", 400, "InfiniBand"), Port("mlx5_1", 400, "InfiniBand"),
+                  Port("mlx5_2", 400, "InfiniBand")};
+  EXPECT_EQ(PlanText(Make(Goal::kBalanced, machine)).find("down"), std::string::npos);
+  machine.rdma[1].state = "DOWN";
+  const Plan plan = Make(Goal::kBalanced, machine);
+  EXPECT_EQ(Find(plan, "NCCL_IB_HCA"), nullptr);
+  ASSERT_NE(FindLeftOut(plan, "NCCL_IB_HCA"), nullptr);
+  EXPECT_TRUE(FindLeftOut(plan, "NCCL_IB_HCA")->is_default);
+  EXPECT_NE(FindLeftOut(plan, "NCCL_IB_HCA")->why.find("mlx5_0, mlx5_2"), std::string::npos);
+  // But nobody should miss it unknowingly.
+  EXPECT_NE(PlanText(plan).find("port mlx5_1 is down"), std::string::npos);
+}
+
 TEST(Plan, TheGidIndexIsSetOnlyWhereTheLibraryDoesNotLookForIt) {
   Machine machine = TwoSockets();
   machine.rdma = {Port("mlx5_0", 200, "Ethernet", 5), Port("mlx5_1", 200, "Ethernet", 5)};
@@ -222,13 +237,44 @@ TEST(Plan, ShellOutputIsSafeToSource) {
 
 TEST(Plan, SlurmCarriesOnlyWhatItsOptionCan) {
   Machine machine = TwoSockets();
-  machine.rdma = {Port("mlx5_0", 400, "InfiniBand"), Port("mlx5_1", 400, "InfiniBand")};
+  machine.rdma = {Port("mlx5_0", 400, "InfiniBand"), Port("mlx5_1", 400, "InfiniBand"),
+                  Port("mlx5_2", 100, "Ethernet", 3)};
   const std::string slurm = PlanSlurm(Make(Goal::kLatency, machine));
   EXPECT_NE(slurm.find("#SBATCH --export=ALL,NCCL_PROGRESS_APPENDOP_FREQ=1,"
                        "NCCL_PROXY_APPEND_BATCH_SIZE=4\n"),
             std::string::npos);
   EXPECT_NE(slurm.find("export NCCL_IB_HCA='=mlx5_0,mlx5_1'\n"), std::string::npos);
   EXPECT_NE(slurm.find("--cpu-bind=mask_cpu:0x303,0xc0c,0x3030,0xc0c0"), std::string::npos);
+}
+
+TEST(Plan, SlurmTakesTheWholeNodeThatTheMasksName) {
+  PlanRequest request{Goal::kBalanced, Library::kNccl, 22809, 2};
+  Machine machine = TwoSockets();
+  const std::string slurm = PlanSlurm(MakePlan(request, machine, Siblings(), Catalogue::BuiltIn()));
+  EXPECT_NE(slurm.find("#SBATCH --exclusive\n"), std::string::npos);
+  EXPECT_NE(slurm.find("#SBATCH --gpus-per-node=4\n"), std::string::npos);
+  // sbatch reads its lines up to the first command.
+  EXPECT_LT(slurm.find("#SBATCH --exclusive\n"), slurm.find("srun"));
+  const std::string unknown = PlanSlurm(MakePlan(request, Machine(), {}, Catalogue::BuiltIn()));
+  EXPECT_EQ(unknown.find("#SBATCH --exclusive"), std::string::npos);
+  EXPECT_EQ(unknown.find("--gpus-per-node"), std::string::npos);
+}
+
+TEST(Plan, DockerHasTheHostsNetworkAndPlacesRanks) {
+  const Plan plan = Make(Goal::kLatency, TwoSockets());
+  const std::string docker = PlanDocker(plan);
+  EXPECT_NE(docker.find("  --network=host \\\n"), std::string::npos);
+  EXPECT_EQ(docker.find("--ipc"), std::string::npos);
+  EXPECT_NE(docker.find("\n# " + WrapperLine(plan.places) + " COMMAND\n"), std::string::npos);
+  EXPECT_NE(docker.find("  --cap-add=SYS_NICE \\\n"), std::string::npos);
+  EXPECT_EQ(PlanDocker(Make(Goal::kLatency, Machine())).find("SYS_NICE"), std::string::npos);
+}
+
+TEST(Plan, DebugSaysWhereTheDumpGoes) {
+  const Plan plan = Make(Goal::kDebug, TwoSockets());
+  ASSERT_EQ(plan.steps.size(), 3u);
+  EXPECT_NE(plan.steps[1].find("stdbuf -oL"), std::string::npos);
+  EXPECT_NE(plan.steps[1].find("diapason proxy dump PID --fill"), std::string::npos);
 }
 
 }  // namespace

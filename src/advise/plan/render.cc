@@ -124,7 +124,7 @@ std::string PlanText(const Plan& plan) {
   for (const std::string& note : plan.place_notes) text += Wrap(note, "  ", "  ");
   if (!plan.steps.empty()) text += "\nthen\n";
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    text += Format("  %zu. ", i + 1) + plan.steps[i] + "\n";
+    text += Wrap(plan.steps[i], Format("  %zu. ", i + 1), "     ");
   }
   if (!plan.notes.empty()) text += "\nto know\n";
   for (const PlanNote& note : plan.notes) text += Wrap(note.topic + ": " + note.text, "  ", "    ");
@@ -175,6 +175,9 @@ std::string PlanSlurm(const Plan& plan) {
     least = least == 0 ? place.cpus.size() : std::min(least, place.cpus.size());
   }
   if (least > 0) text += Format("#SBATCH --cpus-per-task=%zu\n", least);
+  // All of them, whatever the number of ranks: places count on rank r finding GPU r.
+  if (plan.gpus > 0) text += Format("#SBATCH --gpus-per-node=%d\n", plan.gpus);
+  if (WorthPinning(plan)) text += "#SBATCH --exclusive\n";
   text += "\n" + lines;
   for (const PlannedSetting& setting : plan.settings) {
     text += Comment(setting.name + ": " + setting.reason +
@@ -188,7 +191,7 @@ std::string PlanSlurm(const Plan& plan) {
     std::vector<std::string> masks;
     masks.reserve(plan.places.size());
     for (const RankPlace& place : plan.places) masks.push_back(CpuMask(place.cpus));
-    text += Comment("The masks need whole nodes (--exclusive): they name the node's own CPUs.");
+    text += Comment("The masks name the node's own CPUs: they need the whole node, --exclusive.");
     bind = " --cpu-bind=mask_cpu:" + Join(masks, ",") + " --mem-bind=local";
   }
   text += Comment("sbatch THIS_FILE COMMAND ARGUMENTS...");
@@ -204,11 +207,19 @@ std::string PlanDocker(const Plan& plan) {
   if (plan.settings.empty()) text += Comment(NothingToSet(plan));
   text += Comments(plan) + PlaceComments(plan);
   for (const std::string& step : plan.steps) text += Comment(step);
+  const std::string wrapper = WorthPinning(plan) ? WrapperLine(plan.places) : "";
+  if (!wrapper.empty()) {
+    text += Comment(
+        "In the container, put this before the command of every rank (the image needs numactl):");
+    text += "# " + wrapper + " COMMAND\n";
+  }
   text += "docker run \\\n";
   for (const PlannedSetting& setting : plan.settings)
     text += "  -e " + Assignment(setting) + " \\\n";
   for (const std::string& option : plan.docker_options) text += "  " + option + " \\\n";
-  if (WorthPinning(plan)) text += "  --cpuset-cpus=" + AllCpus(plan) + " \\\n";
+  if (!wrapper.empty()) text += "  --cpuset-cpus=" + AllCpus(plan) + " \\\n";
+  // Docker's default filter of system calls lets only this one bind memory.
+  if (wrapper.find("--membind") != std::string::npos) text += "  --cap-add=SYS_NICE \\\n";
   return text + "  IMAGE COMMAND\n";
 }
 

@@ -13,10 +13,11 @@ Result<PlanFormat> ParsePlanFormat(std::string_view text);
 std::string PlanText(const Plan& plan);
 // To be sourced, or put into a job script: export lines, everything else as comments.
 std::string PlanShell(const Plan& plan);
-// The head of a batch script, and the options of srun. Values that `--export` cannot carry (it is
+// The head of a batch script, which takes whole nodes where ranks are placed, and the options of
+// srun. Values that `--export` cannot carry (it is
 // separated by commas) are exported in the script, which hands them on.
 std::string PlanSlurm(const Plan& plan);
-// A `docker run` whose image and command are missing.
+// A `docker run` whose image and command are missing; what places a rank inside is a comment.
 std::string PlanDocker(const Plan& plan);
 
 }  // namespace diapason::advise

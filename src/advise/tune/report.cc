@@ -168,7 +168,10 @@ std::string FinalText(const TuneResult& result) {
 std::string ConclusionText(const TuneRequest& request, const TuneResult& result) {
   const Experiment& experiment = result.experiment;
   const Validation& validation = experiment.validation();
-  if (result.end == TuneEnd::kBroken) return "the command fails by itself: nothing was tuned";
+  if (result.end == TuneEnd::kBroken) {
+    return result.no_figure ? "the command gives no figure to judge it by: nothing was tuned"
+                            : "the command fails by itself: nothing was tuned";
+  }
   const std::string go_on = request.state.empty()
                                 ? "; with --state it could be gone on with"
                                 : "; go on with --resume --state " + ShellWord(request.state);

@@ -29,6 +29,8 @@ bool PluginIsSet(const Environment& environment) {
   return false;
 }
 
+bool Succeeded(const CommandRun& run) { return run.status == 0 && !run.timed_out; }
+
 class Session {
  public:
   Session(const TuneRequest& request, const Machine& machine,
@@ -40,7 +42,8 @@ class Session {
  private:
   Result<RunFigure> Measure(const Settings& settings, CommandRun* run);
   Result<double> ValueOf(const CommandRun& run);
-  Status WarmUp(StateHead* head, std::string* broken);
+  std::string LastLine(const CommandRun& run) const;
+  Status WarmUp(StateHead* head, std::string* broken, bool* no_figure);
   Status Replay(const State& state, Experiment* experiment);
   Status Follow(TuneResult* result, std::optional<StateWriter>* writer);
   void SayRun(const Step& step, const RunFigure& figure, const Experiment& experiment);
@@ -86,6 +89,14 @@ Result<double> Session::ValueOf(const CommandRun& run) {
   return Internal("no measure");
 }
 
+// Whoever's pattern does not match wants to see what it was to match.
+std::string Session::LastLine(const CommandRun& run) const {
+  if (request_.measure != Measure::kPattern) return "";
+  std::string last = run.out.Tail(1);
+  if (last.empty()) last = run.err.Tail(1);
+  return last.empty() ? "; it wrote nothing" : "; its last line: " + last.substr(0, 300);
+}
+
 Result<RunFigure> Session::Measure(const Settings& settings, CommandRun* run) {
   CommandOptions options;
   options.timeout_s = timeout_s_;
@@ -99,7 +110,7 @@ Result<RunFigure> Session::Measure(const Settings& settings, CommandRun* run) {
   figure.memory = run->memory;
   if (run->timed_out) {
     figure.why = Format("it had not ended after %.0f s", timeout_s_);
-  } else if (run->status != 0) {
+  } else if (!Succeeded(*run)) {
     figure.why = run->status > 128 ? Format("it was ended by signal %d", run->status - 128)
                                    : Format("it ended with status %d", run->status);
     const std::string last = run->err.Tail(1);
@@ -110,14 +121,14 @@ Result<RunFigure> Session::Measure(const Settings& settings, CommandRun* run) {
       figure.fine = true;
       figure.value = value.value();
     } else {
-      figure.why = value.status().message();
+      figure.why = value.status().message() + LastLine(*run);
     }
   }
   return figure;
 }
 
 // The first run: its time does not count, what it shows of the command does.
-Status Session::WarmUp(StateHead* head, std::string* broken) {
+Status Session::WarmUp(StateHead* head, std::string* broken, bool* no_figure) {
   TemporaryFolder folder;
   Settings settings;
   const bool journal = PluginIsSet(ProcessEnvironment()) && !folder.path().empty();
@@ -129,6 +140,8 @@ Status Session::WarmUp(StateHead* head, std::string* broken) {
   if (run.interrupted) return {};
   if (!measured.value().fine) {
     *broken = measured.value().why;
+    *no_figure = Succeeded(run);
+    if (*no_figure && request_.measure == Measure::kPattern) return {};  // has its last line
     for (const BoundedText* text : {&run.err, &run.out}) {
       const std::string tail = text->Tail(kTailLines);
       if (!tail.empty() && broken->find(tail) == std::string::npos) *broken += "\n" + tail;
@@ -251,6 +264,7 @@ Status Session::Follow(TuneResult* result, std::optional<StateWriter>* writer) {
     if (!experiment.broken().empty()) {
       result->end = TuneEnd::kBroken;
       result->broken = experiment.broken();
+      result->no_figure = step->phase == Phase::kBaseline && Succeeded(run);
       const std::string tail = run.err.Tail(kTailLines);
       if (!tail.empty() && result->broken.find(tail) == std::string::npos) {
         result->broken += "\n" + tail;
@@ -287,7 +301,10 @@ Result<TuneResult> Session::Run() {
   }
   say_("warm-up: one run that does not count");
   std::string broken;
-  if (Status status = WarmUp(before ? nullptr : &head, &broken); !status.ok()) return status;
+  bool no_figure = false;
+  if (Status status = WarmUp(before ? nullptr : &head, &broken, &no_figure); !status.ok()) {
+    return status;
+  }
   ExperimentOptions design = request_.design;
   design.warm_ups = 0;
   if (!before && broken.empty()) {
@@ -304,6 +321,7 @@ Result<TuneResult> Session::Run() {
   if (!broken.empty()) {
     result.end = TuneEnd::kBroken;
     result.broken = broken;
+    result.no_figure = no_figure;
     return result;
   }
   if (Stopped()) {

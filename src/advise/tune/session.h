@@ -48,7 +48,7 @@ enum class TuneEnd : uint8_t {
   kDone,
   kBudget,       // the validation could not be finished in time
   kInterrupted,  // by a signal
-  kBroken,       // the command fails by itself
+  kBroken,       // the command fails by itself, or gives no figure
 };
 
 struct TuneResult {
@@ -56,7 +56,8 @@ struct TuneResult {
   Binding binding;
   std::vector<std::string> left_out;
   Experiment experiment;
-  std::string broken;  // why; with the last lines the command wrote
+  std::string broken;      // why; with the last lines the command wrote
+  bool no_figure = false;  // broken, though the command succeeds: its output is not as expected
   double elapsed_s = 0;
   double run_s = 0;                // the wall time of a run of the default, median
   double cpus_busy = 0;            // of such a run
@@ -69,6 +70,10 @@ struct TuneResult {
 // What changes a step: the command, the measure, the design and what is tried. A tuning can only be
 // gone on with where this is the same.
 std::string TuneFingerprint(const TuneRequest& request);
+
+// Whether the state and a report (either may be "") could be written: to be asked before hours of
+// runs, not after them.
+Status CheckOutputs(const TuneRequest& request, const std::string& report);
 
 // The whole tuning: warm-up, what binds, baseline, comparisons, validation; real processes, real
 // time. `say` gets lines about its progress; `stop` ends it in order, with what is known by then.

@@ -82,6 +82,44 @@ TEST_F(SessionTest, ABrokenCommandIsShownWithItsError) {
   EXPECT_NE(result.value().broken.find("it is broken"), std::string::npos);
 }
 
+TEST_F(SessionTest, ACommandWithoutAFigureIsNotCalledBroken) {
+  TuneRequest request = Request("echo first; echo hello");
+  const Result<TuneResult> result = Run(request);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result.value().end, TuneEnd::kBroken);
+  EXPECT_TRUE(result.value().no_figure);
+  EXPECT_NE(result.value().broken.find("no line of the output matches"), std::string::npos);
+  EXPECT_NE(result.value().broken.find("its last line: hello"), std::string::npos);
+  EXPECT_NE(ConclusionText(request, result.value()).find("gives no figure"), std::string::npos);
+  request.command.back() = "echo figure 1.2.3";
+  const Result<TuneResult> no_number = Run(request);
+  ASSERT_TRUE(no_number.ok());
+  EXPECT_TRUE(no_number.value().no_figure);
+  EXPECT_NE(no_number.value().broken.find("'1.2.3'"), std::string::npos);
+  request.command.back() = "exit 7";
+  const Result<TuneResult> failed = Run(request);
+  ASSERT_TRUE(failed.ok());
+  EXPECT_FALSE(failed.value().no_figure);
+}
+
+TEST_F(SessionTest, OutputsThatCannotBeWrittenAreFoundBeforeAnyRun) {
+  TuneRequest request = Request("echo figure 1");
+  const std::string folder = folder_.path();
+  EXPECT_TRUE(CheckOutputs(request, "").ok());
+  EXPECT_TRUE(CheckOutputs(request, folder + "/r.md").ok());
+  EXPECT_TRUE(CheckOutputs(request, "r.md").ok() || ::access(".", W_OK) != 0);
+  EXPECT_FALSE(FileExists(folder + "/r.md"));
+  const Status missing = CheckOutputs(request, folder + "/none/r.md");
+  EXPECT_NE(missing.message().find("--report"), std::string::npos);
+  EXPECT_FALSE(CheckOutputs(request, folder).ok());
+  EXPECT_FALSE(CheckOutputs(request, folder + "/").ok());
+  EXPECT_FALSE(CheckOutputs(request, "/dev/null").ok());
+  request.state = folder + "/none/s.jsonl";
+  EXPECT_NE(CheckOutputs(request, "").message().find("--state"), std::string::npos);
+  request.state = folder + "/s.jsonl";
+  EXPECT_TRUE(CheckOutputs(request, "").ok());
+}
+
 TEST_F(SessionTest, ASettingThatHangsIsGivenUp) {
   TuneRequest request = Request("[ \"$FOO\" = 1 ] && sleep 300; echo figure 5");
   request.timeout_s = 0.5;

@@ -76,6 +76,18 @@ bool MetricsServer::IsPlace(std::string_view text) {
   return text.find('/') == std::string_view::npos && ParsePlace(text, &place);
 }
 
+Status MetricsServer::CheckPort(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  const std::string_view port = colon == std::string_view::npos ? text : text.substr(colon + 1);
+  if (port.empty() || port.find_first_not_of("0123456789") != std::string_view::npos) return {};
+  // Before the port stands an address, or nothing: else it is a file's name.
+  const std::string_view address = text.substr(0, text.size() - port.size());
+  const bool numbers = address.find_first_not_of("0123456789abcdef.:[]") == std::string_view::npos;
+  if ((!numbers && address != "localhost:") || IsPlace(text)) return {};
+  return Invalid("'" + std::string(text) + "': a port is a number from 1 to 65535; for a file of " +
+                 "that name write './" + std::string(text) + "'");
+}
+
 Result<std::unique_ptr<MetricsServer>> MetricsServer::Listen(const std::string& text) {
   Place place;
   if (!ParsePlace(text, &place)) return Invalid("'" + text + "' is no port and no ADDRESS:PORT");

@@ -21,6 +21,8 @@ class MetricsServer {
   static Result<std::unique_ptr<MetricsServer>> Listen(const std::string& place);
   // Whether a text is such a place, and not a file's name.
   static bool IsPlace(std::string_view text);
+  // An error for what is meant as such a place, but whose port is none: more than 65535.
+  static Status CheckPort(std::string_view text);
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;

@@ -106,6 +106,14 @@ TEST(Server, PlacesAndFiles) {
   for (const char* file : {"", "x.prom", "/var/9400", "a/b:1", "70000", "x:y"}) {
     EXPECT_FALSE(MetricsServer::IsPlace(file)) << file;
   }
+  for (const char* wrong : {"99999", "65536", "99999999999999999999", "0.0.0.0:70000",
+                            "[::1]:65536", "localhost:65536"}) {
+    EXPECT_EQ(MetricsServer::CheckPort(wrong).code(), ErrorCode::kInvalid) << wrong;
+  }
+  for (const char* fine : {"", "0", "1", "65535", "0.0.0.0:9400", "x.prom", "./99999", "/tmp/99999",
+                           "job:99999", "99999.prom"}) {
+    EXPECT_TRUE(MetricsServer::CheckPort(fine).ok()) << fine;
+  }
   EXPECT_FALSE(MetricsServer::Listen("example.org:9400").ok());
   EXPECT_FALSE(MetricsServer::Listen("203.0.113.1:9400").ok());
 }

@@ -112,6 +112,7 @@ ProcessView Watcher::LookAt(pid_t pid, State* state) {
     if (state->resident.size() > options_.kept_looks) state->resident.pop_front();
     const auto& [since, was] = state->resident.front();
     view.growth_since = view.now.time_s - since;
+    view.growth_looks = state->resident.size();
     if (view.growth_since > 0) {
       view.growth = (static_cast<double>(view.now.resident) - static_cast<double>(was)) /
                     view.growth_since * 60;
@@ -184,7 +185,11 @@ Result<WatchView> Watcher::Look() {
     State& state = states_[pid];
     if (last_s_ == 0) {
       const Result<ProcessSample> there = SampleProcess(tree_, pid);
-      if (!there.ok() && order_.size() == 1) return there.status();
+      const bool asked =
+          std::find(options_.pids.begin(), options_.pids.end(), pid) != options_.pids.end();
+      const bool missing = !there.ok() && there.status().code() == ErrorCode::kNotFound;
+      // A child may have ended since it was found; one that was asked for was never there.
+      if (!there.ok() && (order_.size() == 1 || (asked && missing))) return there.status();
     }
     ProcessView process = LookAt(pid, &state);
     if (!state.known && state.ended) Note(Format("there is no process %d", static_cast<int>(pid)));

@@ -13,6 +13,10 @@
 
 namespace diapason::advise {
 
+// From so many looks on the growth of memory is worth showing: a process that has just started, or
+// two looks alone, make anything of it.
+inline constexpr size_t kLeastGrowthLooks = 5;
+
 // One process as it was between the last two looks.
 struct ProcessView {
   ProcessSample now;
@@ -23,6 +27,7 @@ struct ProcessView {
   bool names_off = false;   // it uses NCCL or RCCL, and was started without NCCL_SET_THREAD_NAME=1
   double growth = 0;        // bytes of resident memory a minute, over the looks that are kept
   double growth_since = 0;  // seconds they span; 0: no growth is known yet
+  size_t growth_looks = 0;  // how many they are; see kLeastGrowthLooks
   // nullptr where it has no journal. `operations_per_s` and the others are since the last look.
   std::shared_ptr<JournalTail> journal;
   bool journal_read = false;
@@ -57,7 +62,8 @@ class Watcher {
   };
   Watcher(Tree tree, Options options) : tree_(std::move(tree)), options_(std::move(options)) {}
 
-  // An error when none of the processes is there, or may be looked at, at the first look.
+  // An error at the first look when one of the processes asked for is not there, or none may be
+  // looked at.
   Result<WatchView> Look();
   // A quick look between two: only where the named threads and the main one wait.
   void Peek();

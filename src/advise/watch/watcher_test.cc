@@ -133,6 +133,8 @@ TEST(Watcher, FirstLookThenRatesThenTheEnd) {
   EXPECT_FALSE(second.first);
   EXPECT_GT(second.rate.total.cpu(), 0);
   EXPECT_GT(second.growth, 0);
+  EXPECT_EQ(second.growth_looks, 2u);
+  EXPECT_LT(second.growth_looks, kLeastGrowthLooks);
   // Both looks and the one in between.
   EXPECT_EQ(second.rate.total.futex.looks, 2u);
   EXPECT_EQ(second.rate.total.futex.futex, 2u);
@@ -173,6 +175,22 @@ TEST(Watcher, NobodyThere) {
   EXPECT_EQ(Watcher(fake.tree(), options).Look().status().code(), ErrorCode::kNotFound);
   options.pids = {42, 43};
   EXPECT_EQ(Watcher(fake.tree(), options).Look().status().code(), ErrorCode::kNotFound);
+  // Nor beside one that is there.
+  AddProcess(fake, 42, "p", 1);
+  FakeThread thread;
+  thread.tid = 42;
+  AddThread(fake, 42, thread);
+  const Result<WatchView> view = Watcher(fake.tree(), options).Look();
+  ASSERT_FALSE(view.ok());
+  EXPECT_NE(view.status().message().find("43"), std::string::npos) << view.status().message();
+  // One that ends later is no error.
+  AddProcess(fake, 43, "p", 1);
+  thread.tid = 43;
+  AddThread(fake, 43, thread);
+  Watcher watcher(fake.tree(), options);
+  ASSERT_TRUE(watcher.Look().ok());
+  fake.Remove("/proc/43");
+  ASSERT_TRUE(watcher.Look().ok());
 }
 
 }  // namespace
