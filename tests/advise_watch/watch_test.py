@@ -84,21 +84,28 @@ class WatchTest(unittest.TestCase):
 
     def test_threads_memory_and_journal(self) -> None:
         process = self.busy(NCCL_SET_THREAD_NAME="1", DIAPASON_JOURNAL=f"{self.folder}/j.%p.jsonl", RANK="5")
-        looks = self.look(process.pid, "--count", 3, "--interval", "300ms")
-        self.assertEqual([look["type"] for look in looks], ["look"] * 3 + ["end"])
-        last = looks[2]["processes"][0]
+        # CPU time is counted in ticks of 10 ms: on a busy machine a look may find none.
+        count = 15
+        looks = self.look(process.pid, "--count", count, "--interval", "200ms")
+        self.assertEqual([look["type"] for look in looks], ["look"] * count + ["end"])
+        views = [look["processes"][0] for look in looks[:-1]]
+        last = views[-1]
         self.assertEqual(last["rank"], 5)
         named = {thread["name"]: thread for thread in last["named"]}
-        self.assertGreater(named["NCCL Progress 0"]["cpu"], 0)
         self.assertEqual(named["NCCL Progress 0"]["role"], "progress")
         self.assertEqual(named["NCCL Service  0"]["role"], "service")
-        self.assertGreater(named["NCCL Service  0"]["voluntary_per_s"], 0)
+
+        def most(name: str, key: str) -> float:
+            return max(thread[key] for view in views for thread in view["named"] if thread["name"] == name)
+
+        self.assertGreater(most("NCCL Progress 0", "cpu"), 0)
+        self.assertGreater(most("NCCL Service  0", "voluntary_per_s"), 0)
         others = {thread["name"]: thread for thread in last["others"]}
         self.assertEqual(others["locked"]["threads"], 2)
         self.assertGreater(last["memory"]["resident"], 0)
-        self.assertGreater(last["progress_cpu"], 0)
+        self.assertGreater(max(view["progress_cpu"] for view in views), 0)
         journal = last["journal"]
-        self.assertGreater(journal["operations_per_s"], 0)
+        self.assertGreater(max(view["journal"]["operations_per_s"] for view in views), 0)
         self.assertEqual(journal["file"], f"{self.folder}/j.{process.pid}.jsonl")
         self.assertEqual(journal["contexts"][0]["ran"], "ring/simple")
         self.assertEqual(journal["learning"][0]["arms"][0]["state"], "in use")
@@ -279,7 +286,7 @@ class WatchTest(unittest.TestCase):
         self.tool("watch", "1", "--interval", "0", status=2)
         self.tool("watch", "1", "--interval", "1fortnight", status=2)
         self.tool("proxy", "dump", status=2)
-        self.tool("watch", 2**22 + 5, "--count", 1, status=1)
+        self.tool("watch", 2**22 - 1, "--count", 1, status=1)
         self.assertIn("there is no process", self.errors)
         self.tool("watch", os.getpid(), "--count", 1, "--baseline", self.folder / "none", status=1)
         self.tool("proxy", "dump", "--from", __file__, status=1)
