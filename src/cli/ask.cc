@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/own_files.h"
 #include "base/settings.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -52,26 +53,6 @@ struct Answer {
   Config takes;           // what the library now takes, read from the outputs themselves
   Config by_default;      // what it would have taken; only with a recorded table
   uint64_t table_bytes = 0;
-};
-
-// A file that vanishes with the command.
-class TemporaryFile {
- public:
-  TemporaryFile() {
-    char pattern[] = "/tmp/diapason_ask_XXXXXX";
-    const int fd = ::mkstemp(pattern);
-    if (fd >= 0) ::close(fd);
-    if (fd >= 0) path_ = pattern;
-  }
-  ~TemporaryFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 constexpr char kPluginFile[] = "libnccl-tuner-diapason.so";
@@ -178,7 +159,7 @@ class Session {
 
  private:
   Status PrepareEnvironment() {
-    if (journal_.path().empty()) return IoError("cannot create a temporary file in /tmp");
+    if (const Status made = journal_.Create("ask"); !made.ok()) return made;
     plugin_path_ = options_.plugin.empty() ? FindBesideUs(kPluginFile) : options_.plugin;
     // Nowhere beside us: let the loader look, and say what it says.
     if (plugin_path_.empty()) plugin_path_ = kPluginFile;
@@ -379,7 +360,7 @@ class Session {
   }
 
   const Options& options_;
-  const TemporaryFile journal_;
+  TemporaryFile journal_;
   Library library_ = Library::kNccl;
   std::string plugin_path_;
   std::vector<RecordedTable> tables_;

@@ -1,12 +1,10 @@
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "advise/doctor/goals.h"
 #include "base/own_files.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "cli/doctor_report.h"
 #include "cli/plugin_client.h"
@@ -22,34 +20,6 @@ constexpr size_t kMostOutput = size_t{4} << 20;
 constexpr std::chrono::seconds kPatienceGpus{120};
 constexpr std::chrono::seconds kPatienceCpus{30};
 constexpr size_t kGoalRanks = 4;  // the goals are stated for four GPUs
-
-// The goals as a file, for as long as the child reads them.
-class GoalsFile {
- public:
-  GoalsFile() {
-    const char* folder = std::getenv("TMPDIR");
-    std::string pattern = std::string(folder != nullptr && *folder == '/' ? folder : "/tmp") +
-                          "/diapason_goals_XXXXXX";
-    const int fd = ::mkstemp(pattern.data());
-    if (fd < 0) return;
-    path_ = pattern;
-    const std::string text = advise::kGoals;
-    const bool whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    ::close(fd);
-    if (!whole) Remove();
-  }
-  ~GoalsFile() { Remove(); }
-  GoalsFile(const GoalsFile&) = delete;
-  GoalsFile& operator=(const GoalsFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  void Remove() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-    path_.clear();
-  }
-  std::string path_;
-};
 
 // The child's standard output. Its exit status only tells what the output tells better.
 Result<std::string> RunBench(std::vector<std::string> arguments, std::chrono::seconds patience) {
@@ -75,9 +45,9 @@ Result<std::string> RunBench(std::vector<std::string> arguments, std::chrono::se
 }
 
 void MeasureGpus(const advise::Machine& machine, TestResult* test) {
-  const GoalsFile goals;
-  if (goals.path().empty()) {
-    test->trouble = "cannot write a temporary file";
+  TemporaryFile goals;
+  if (const Status made = goals.Create("goals", advise::kGoals); !made.ok()) {
+    test->trouble = made.message();
     return;
   }
   const bool amd = machine.gpus[0].vendor == advise::Vendor::kAmd;

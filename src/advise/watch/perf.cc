@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "base/wall_time.h"
 
@@ -72,32 +73,6 @@ Status NotPermitted(const Tree& tree, pid_t pid, const std::string& said) {
       "as root; in a container it also takes CAP_PERFMON)",
       static_cast<int>(pid), FirstLine(said).c_str(), level.c_str()));
 }
-
-// Files that are removed in the end.
-class TemporaryFile {
- public:
-  Status Create(const Environment& environment) {
-    path_ = environment.Get("TMPDIR").value_or("/tmp") + "/diapason-perf-XXXXXX";
-    const int fd = mkstemp(path_.data());
-    if (fd < 0) {
-      const std::string why = ErrnoText(errno);
-      const std::string path = std::move(path_);
-      path_.clear();
-      return IoError("cannot create '" + path + "': " + why);
-    }
-    close(fd);
-    return {};
-  }
-  ~TemporaryFile() {
-    if (path_.empty()) return;
-    unlink(path_.c_str());
-    unlink((path_ + ".old").c_str());
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace
 
@@ -219,11 +194,12 @@ Result<Profile> ProfileProcess(const Tree& tree, const Environment& environment,
         "linux-tools-$(uname -r), perf)");
   }
   TemporaryFile file;
-  if (Status created = file.Create(environment); !created.ok()) return created;
+  if (Status created = file.Create("perf"); !created.ok()) return created;
   const Result<ProgramOutput> recorded =
       RunProgram({perf, "record", "-q", "-F", "99", "-g", "-o", file.path(), "-p",
                   std::to_string(pid), "--", "sleep", Format("%.3f", seconds)},
                  seconds + kReportSeconds);
+  unlink((file.path() + ".old").c_str());  // perf keeps what it finds under the name
   if (!recorded.ok()) return recorded.status();
   if (recorded.value().status != 0) return NotPermitted(tree, pid, recorded.value().err);
   const Result<ProgramOutput> report =
