@@ -18,11 +18,6 @@ struct ProxySub {
   // waits for data of the peer, 'F' flushes what came to the GPU, 'D' is done. ' ': in progress, as
   // is all that is printed of collectives. '-': not begun.
   char status = '-';
-  int64_t posted = 0;
-  int64_t received = 0;
-  int64_t transmitted = 0;
-  int64_t done = 0;
-  int64_t steps = 0;  // of the whole
 };
 
 struct ProxyOp {
