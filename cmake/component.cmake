@@ -1,11 +1,14 @@
-# diapason_component(NAME room USES room... SOURCES file... [TESTS file...] [APART regex])
+# diapason_component(NAME room [ONE_THREAD] USES room... SOURCES file... [TESTS file...] [APART regex])
 #
 # Declares the room src/<room> as the static library diapason_<room>. Configuring fails when USES
 # names a room that cmake/rooms.cmake does not allow, or when one of the room's files includes a
 # header of a room that USES does not name. TESTS are unit tests that sit beside their sources.
+# The thread sanitizer has nothing to say about the tests of a room that is ONE_THREAD: it sees the room
+# under those that use it.
 # Headers that match APART need a library the room itself does not: whoever builds them checks them.
 include(${CMAKE_CURRENT_LIST_DIR}/rooms.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/corner.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/together.cmake)
 
 function(diapason_check_includes room uses files)
   foreach(file IN LISTS files)
@@ -54,11 +57,12 @@ function(diapason_unit_tests name library files)
   diapason_test_options(${name}_test)
   diapason_gtest_header()
   target_precompile_headers(${name}_test REUSE_FROM gtest_header)
+  diapason_compile_together(${name}_test)
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60)
 endfunction()
 
 function(diapason_component)
-  cmake_parse_arguments(ARG "" "NAME;APART" "USES;SOURCES;TESTS" ${ARGN})
+  cmake_parse_arguments(ARG "ONE_THREAD" "NAME;APART" "USES;SOURCES;TESTS" ${ARGN})
   if(NOT DEFINED DIAPASON_MAY_USE_${ARG_NAME})
     message(FATAL_ERROR "room '${ARG_NAME}' is not in cmake/rooms.cmake")
   endif()
@@ -82,6 +86,7 @@ function(diapason_component)
   foreach(other IN LISTS ARG_USES)
     target_link_libraries(diapason_${ARG_NAME} PUBLIC diapason_${other})
   endforeach()
+  diapason_compile_together(diapason_${ARG_NAME})
 
   if(DIAPASON_CHECK_HEADERS)
     file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
@@ -91,6 +96,9 @@ function(diapason_component)
     diapason_check_headers(${ARG_NAME} "${headers}")
   endif()
 
+  if(ARG_ONE_THREAD AND DIAPASON_SANITIZE MATCHES thread)
+    set(ARG_TESTS "")
+  endif()
   if(ARG_TESTS AND BUILD_TESTING)
     diapason_unit_tests(${ARG_NAME} diapason_${ARG_NAME} "${ARG_TESTS}")
   endif()
