@@ -117,9 +117,10 @@ class Parser {
     if (outcome_.policy.rules.empty() && FoldName(fields[0].text) == "collectivetype") {
       return CheckColumnNames(fields);
     }
-    if (fields.size() != kColumns && fields.size() != kColumnsWithoutOptional) {
-      return Error(0, Format("%zu fields; a row has %zu (or %zu, without numPipeOps and regBuff)",
-                             fields.size(), kColumns, kColumnsWithoutOptional));
+    if (fields.size() > kColumns || fields.size() < kColumnsWithoutOptional) {
+      return Error(0, Format("%zu fields; a row has %zu (or %zu or %zu, without regBuff and "
+                             "numPipeOps)",
+                             fields.size(), kColumns, kColumns - 1, kColumnsWithoutOptional));
     }
     if (outcome_.policy.rules.size() == kMostRules) {
       if (!too_many_said_) Error(0, Format("more than %zu rows", kMostRules));
@@ -195,16 +196,15 @@ class Parser {
     int64_t reg_buff = kAny;
     ReadCount(fields[6], kColumnNames[6], 1, INT32_MAX, &rule.nodes);
     ReadCount(fields[7], kColumnNames[7], 1, INT32_MAX, &rule.ranks);
-    if (fields.size() == kColumns) {
-      ReadCount(fields[8], kColumnNames[8], 0, INT32_MAX, &pipe_ops);
-      ReadCount(fields[9], kColumnNames[9], 0, 1, &reg_buff);
-    }
+    // NVIDIA's own reader takes rows without the last one or two.
+    if (fields.size() > 8) ReadCount(fields[8], kColumnNames[8], 0, INT32_MAX, &pipe_ops);
+    if (fields.size() > 9) ReadCount(fields[9], kColumnNames[9], 0, 1, &reg_buff);
     rule.pipe_ops = static_cast<int>(pipe_ops);
     rule.reg_buff = static_cast<int>(reg_buff);
     auto& conditions = conditions_[static_cast<size_t>(rule.collective)];
     const bool asks_anew = conditions.insert({rule.pipe_ops, rule.reg_buff}).second;
     if (asks_anew && conditions.size() == kMostConditions + 1) {
-      Error(fields.size() == kColumns ? fields[kColumnsWithoutOptional].column : 0,
+      Error(fields.size() > kColumnsWithoutOptional ? fields[kColumnsWithoutOptional].column : 0,
             Format("the rows of one collective ask for more than %zu different numPipeOps and "
                    "regBuff",
                    kMostConditions));
