@@ -170,6 +170,11 @@ struct GroupOptions {
   // Calls may name configurations. For programs that measure: NCCL loads our tuner plugin, Open MPI
   // reads its dynamic rules, which costs it a few nanoseconds a call.
   bool choose = false;
+  // A policy (docs/policy-format.md) that decides how calls run that name no configuration: what
+  // `diapason tune` writes. The same on every rank, or creating the group fails; a row that the
+  // library refuses is left to the library. NCCL and RCCL jobs that do not use this header get
+  // their policy through the plugin instead.
+  std::string policy;
   // The peak of the slowest link in bytes per second, for the statistics; 0: what the backend
   // knows.
   double link_peak = 0;

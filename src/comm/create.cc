@@ -3,6 +3,7 @@
 
 #include "base/settings.h"
 #include "base/text.h"
+#include "comm/chooser.h"
 #include "comm/group_state.h"
 #include "comm/place.h"
 #include "comm/selection.h"
@@ -121,6 +122,24 @@ Status Verify(GroupState* group) {
   return {};
 }
 
+// All ranks have read the same policy: who decides differently hangs or computes wrong data.
+Status SamePolicy(GroupState* group, const Status& read, uint64_t digest) {
+  const int64_t mine[2] = {read.ok() ? 1 : 0, static_cast<int64_t>(digest)};
+  std::vector<int64_t> all(2 * static_cast<size_t>(group->parts().place.size));
+  const Status gathered = group->Run(AllGatherCall(mine, all.data(), 2, DataType::kI64));
+  if (!read.ok()) return read.WithContext("policy");
+  if (!gathered.ok()) return gathered;
+  for (size_t rank = 0; 2 * rank < all.size(); ++rank) {
+    if (all[2 * rank] != 1) {
+      return Unavailable(Format("rank %zu cannot read its policy; its own message says why", rank));
+    }
+    if (all[2 * rank + 1] != mine[1]) {
+      return Invalid(Format("rank %zu has another policy than this one: all need the same", rank));
+    }
+  }
+  return {};
+}
+
 struct Found {
   Backend* backend = nullptr;
   std::string name;
@@ -172,7 +191,9 @@ Result<Found> LookTogether(const Wishes& wishes, Deadline deadline, GroupParts* 
 Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
   const Result<Wishes> read = ReadWishes(options);
   if (!read.ok()) return read.status();
-  const Wishes& wishes = read.value();
+  Wishes wishes = read.value();
+  // A policy chooses for its calls.
+  wishes.options.choose = wishes.options.choose || !wishes.options.policy.empty();
   const Launch& launch = wishes.launch;
   const Deadline deadline = steady_clock::now() + wishes.options.timeout;
 
@@ -213,11 +234,23 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
     parts.place.nodes = parts.communicator->Nodes();
     parts.place.local_rank = parts.communicator->LocalRank();
   }
+  Status policy_read;
+  if (!wishes.options.policy.empty()) {
+    Result<std::shared_ptr<const policy::Policy>> policy =
+        LoadChoices(wishes.options.policy, parts.backend, wishes.options.cluster);
+    policy_read = policy.status();
+    if (policy.ok()) parts.policy = std::move(policy).value();
+  }
+  const uint64_t digest = parts.policy == nullptr ? 0 : policy::Digest(*parts.policy);
   Store* const store = parts.store.get();
   const std::vector<int> members = parts.members;
   auto state = std::make_shared<GroupState>(std::move(parts));
   const Status verified = Agree(store, "verified", members, Verify(state.get()), deadline);
   if (!verified.ok()) return verified;
+  if (!wishes.options.policy.empty()) {
+    const Status same = SamePolicy(state.get(), policy_read, digest);
+    if (!same.ok()) return same;
+  }
   state->Open(wishes.slow_seconds);
   return state;
 }

@@ -141,9 +141,34 @@ Status GroupState::AllReduce(const void* in, void* out, size_t count, DataType t
   return Run(AllReduceCall(in, out, count, type, reduce));
 }
 
+void GroupState::FollowPolicy() {
+  if (parts_.policy == nullptr) return;
+  chooser_ =
+      std::make_unique<const Chooser>(parts_.policy, Shape{parts_.place.nodes, parts_.place.size});
+  if (chooser_->rows() == 0) {
+    chooser_.reset();
+    return;
+  }
+  plain_limit_ = 0;  // every call has to be asked about
+}
+
+Call GroupState::Decided(const Call& call) {
+  Call decided = call;
+  decided.config = chooser_->ConfigFor(call);
+  // What is refused is refused on every rank: all of them fall back together.
+  if (!decided.config.IsDefault() && !Check(decided).ok()) decided.config = {};
+  return decided;
+}
+
 Status GroupState::Run(const Call& call) {
   if (IsPlain(call)) return RunPlain(call.in, call.out, call.count, call.type, call.reduce);
-  Status status = Check(call);
+  if (chooser_ == nullptr || !call.config.IsDefault()) return RunAsSaid(call, false);
+  const Call decided = Decided(call);
+  return RunAsSaid(decided, !decided.config.IsDefault());
+}
+
+Status GroupState::RunAsSaid(const Call& call, bool checked) {
+  Status status = checked ? Status() : Check(call);
   if (!status.ok()) return status;
   if (NeedsPreparing(call)) return RunPrepared(call);
   const uint64_t number = ++number_;
@@ -285,9 +310,15 @@ Result<std::shared_ptr<GroupState>> GroupState::Split(int color, int key) {
   parts.timeout = parts_.timeout;
   parts.slow_seconds = parts_.slow_seconds;
   parts.choose = parts_.choose;
+  // On several hosts nobody here knows how many of them the part has: no row can be told to match.
+  if (parts_.place.nodes == 1 || parts.place.size == parts_.place.size) {
+    parts.policy = parts_.policy;
+  }
   parts.link_peak = parts_.link_peak;
   parts.log = parts_.log;
-  return std::make_shared<GroupState>(std::move(parts));
+  auto state = std::make_shared<GroupState>(std::move(parts));
+  state->FollowPolicy();
+  return state;
 }
 
 }  // namespace diapason::comm

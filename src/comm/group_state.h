@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/tick_clock.h"
 #include "comm/backend.h"
+#include "comm/chooser.h"
 #include "comm/communicator.h"
 #include "comm/prepared.h"
 #include "comm/store.h"
@@ -31,6 +32,7 @@ struct GroupParts {
   std::chrono::milliseconds timeout{600000};
   double slow_seconds = -1;  // negative: nothing is logged
   bool choose = false;
+  std::shared_ptr<const policy::Policy> policy;  // null: none
   double link_peak = 0;
   std::function<void(const std::string&)> log;
 };
@@ -57,6 +59,7 @@ class GroupState {
     slow_ticks_ = slow_seconds < 0 ? UINT64_MAX : clock_.Ticks(slow_seconds);
     number_ = 0;
     tally_.Reset();
+    FollowPolicy();
   }
   double Now() const;
   Status SimulateCompute(double seconds);
@@ -80,6 +83,12 @@ class GroupState {
            IsPlain(call.in, call.out, call.count, call.type, call.reduce);
   }
   Status RunPlain(const void* in, void* out, size_t count, DataType type, ReduceOp reduce);
+  // `checked`: Check has found it fine already.
+  Status RunAsSaid(const Call& call, bool checked);
+  // From here on the policy decides about calls that name no configuration.
+  void FollowPolicy();
+  // The call as the policy wants it; as it is where nobody decides, or the library would refuse.
+  Call Decided(const Call& call);
   // Everything that can be said before anything is started; the same on every rank.
   Status Check(const Call& call);
   bool NeedsPreparing(const Call& call) const;
@@ -109,6 +118,7 @@ class GroupState {
   GroupParts parts_;
   bool simulated_ = false;
   Status broken_;
+  std::unique_ptr<const Chooser> chooser_;
   const TickClock& clock_;
   Tally tally_;
   gpu::Runtime* runtime_ = nullptr;

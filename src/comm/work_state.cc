@@ -15,8 +15,10 @@ WorkState::~WorkState() {
   static_cast<void>(status);  // a failure has broken the group: the next call says so
 }
 
-std::unique_ptr<WorkState> GroupState::Start(const Call& call, std::shared_ptr<GroupState> self) {
-  auto work = std::make_unique<WorkState>(std::move(self), call);
+std::unique_ptr<WorkState> GroupState::Start(const Call& asked, std::shared_ptr<GroupState> self) {
+  const bool asks = chooser_ != nullptr && asked.config.IsDefault();
+  auto work = std::make_unique<WorkState>(std::move(self), asks ? Decided(asked) : asked);
+  const Call& call = work->call_;
   work->status_ = Check(call);
   if (!work->status_.ok()) return work;
   const uint64_t number = ++number_;

@@ -1,0 +1,45 @@
+#include "comm/chooser.h"
+
+#include "comm/backends/sim/cluster.h"
+#include "comm/check.h"
+#include "comm/tally.h"
+#include "policy/source.h"
+
+namespace diapason::comm {
+
+Chooser::Chooser(std::shared_ptr<const policy::Policy> policy, const Shape& shape)
+    : policy_(std::move(policy)),
+      table_(*policy_, {shape, false, false}),
+      ranks_(static_cast<int>(shape.ranks)) {}
+
+Config Chooser::ConfigFor(const Call& call) const {
+  const std::optional<Collective> collective = CollectiveOf(call.operation);
+  if (!collective.has_value()) return {};
+  Question question;
+  question.collective = *collective;
+  question.bytes = CallBytes(call, ranks_);
+  const policy::DecisionTable::Entry* const entry = table_.Find(question);
+  return entry == nullptr ? Config() : entry->config();
+}
+
+Result<std::shared_ptr<const policy::Policy>> LoadChoices(const std::string& file,
+                                                          const std::string& backend,
+                                                          const std::string& cluster) {
+  policy::ParseOptions parse;
+  parse.check_rows = false;
+  if (backend == "sim") {
+    const Result<sim::Cluster> loaded = sim::LoadCluster(cluster);
+    if (!loaded.ok()) return loaded.status();
+    parse.library = loaded.value().library;
+  } else {
+    const Result<Library> library = ParseLibrary(backend == "mpi" ? "openmpi" : backend);
+    if (!library.ok()) return library.status();
+    parse.library = library.value();
+  }
+  Result<policy::Policy> loaded =
+      policy::LoadPolicy({policy::Source::Kind::kFile, file, ""}, parse);
+  if (!loaded.ok()) return loaded.status();
+  return std::make_shared<const policy::Policy>(std::move(loaded).value());
+}
+
+}  // namespace diapason::comm
