@@ -42,11 +42,16 @@ Result<Figure> MeasureFigure(Instrument* instrument, Trial trial, const Effort& 
     figure.rounds.push_back(reading.value().seconds);
     fastest.push_back(reading.value().fastest);
   }
-  figure.mean = Mean(figure.rounds);
-  figure.median = Median(figure.rounds);
-  figure.interval = MedianInterval95(figure.rounds);
-  figure.fastest = Median(fastest);
+  figure.Conclude(fastest);
   return figure;
+}
+
+void Figure::Conclude(const std::vector<double>& of_fastest_rank) {
+  if (rounds.empty()) return;
+  mean = Mean(rounds);
+  median = Median(rounds);
+  interval = MedianInterval95(rounds);
+  if (!of_fastest_rank.empty()) fastest = Median(of_fastest_rank);
 }
 
 double AlgBandwidth(const Trial& trial, double seconds) {

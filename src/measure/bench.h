@@ -32,6 +32,8 @@ struct Figure {
   int64_t wrong = -1;
 
   bool fine() const { return outcome == dataset::Outcome::kFine; }
+  // What the rounds come to; `of_fastest_rank` has the fastest rank's time of each, or nothing.
+  void Conclude(const std::vector<double>& of_fastest_rank);
 };
 
 // Measures one thing. What the library refuses or gets wrong is a figure that says so; an error: no

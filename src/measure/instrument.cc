@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "comm/check.h"
+#include "measure/iteration.h"
 
 namespace diapason::measure {
 
@@ -46,6 +47,11 @@ dataset::Point PointOf(const Trial& trial, const Subject& subject) {
   point.channels = config.channels;
   point.segment_bytes = config.segment_bytes;
   point.environment = trial.environment;
+  if (!trial.workload.empty()) {
+    const Result<IterationSpec> spec = DecodeSpec(trial.workload);
+    point.kind = dataset::Point::Kind::kIteration;
+    point.workload = spec.ok() ? WorkloadText(spec.value()) : "unreadable";
+  }
   return point;
 }
 

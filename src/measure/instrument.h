@@ -25,6 +25,11 @@ struct Trial {
   // What has to be set before the ranks start: "NAME=VALUE NAME=VALUE", sorted; "" is nothing.
   std::string environment;
 
+  // A whole step of an iteration instead of the call alone: what EncodeSpec says of it. `config` is
+  // then for the buckets of this operation and size, the others run as the spec has them;
+  // `iterations` are steps. "": the call alone.
+  std::string workload;
+
   // Only the first so many ranks take part, for scaling; 0: all.
   int only_ranks = 0;
 

@@ -75,8 +75,12 @@ class Runner {
   Status Correct();
   Status Measure();
   Result<IterationTimes> Slowest();
+  // Whole steps only, of other configurations.
+  Result<std::vector<double>> Whole(const std::vector<Config>& configs, int warmups, int steps);
 
  private:
+  // Of every figure the slowest rank's.
+  Result<std::vector<double>> SlowestOf(const std::vector<double>& mine);
   Status Step(Kind kind, double* seconds);
   Status RunPlan(Kind kind);
   Status Start(size_t bucket);
@@ -248,6 +252,10 @@ Status Runner::Step(Kind kind, double* seconds) {
   const double begin = group_->Now();
   Status status = RunPlan(kind);
   *seconds = group_->Now() - begin;
+  // What was under way when another bucket was refused ends before anything else begins.
+  for (Work& work : works_) {
+    if (!status.ok()) static_cast<void>(work.Wait());
+  }
   works_.clear();
   return status;
 }
@@ -273,9 +281,20 @@ Status Runner::Measure() {
   return {};
 }
 
-Result<IterationTimes> Runner::Slowest() {
+Result<std::vector<double>> Runner::Whole(const std::vector<Config>& configs, int warmups,
+                                          int steps) {
+  for (size_t i = 0; i < calls_.size(); ++i) calls_[i].config = configs[i];
   std::vector<double> mine;
-  for (const auto& times : times_) mine.insert(mine.end(), times.begin(), times.end());
+  for (int step = -warmups; step < steps; ++step) {
+    if (Status status = group_->Barrier(); !status.ok()) return status;
+    double seconds = 0;
+    if (Status status = Step(Kind::kWhole, &seconds); !status.ok()) return status;
+    if (step >= 0) mine.push_back(seconds);
+  }
+  return SlowestOf(mine);
+}
+
+Result<std::vector<double>> Runner::SlowestOf(const std::vector<double>& mine) {
   std::vector<double> all(mine.size() * static_cast<size_t>(group_->size()));
   Status status = group_->AllGather(mine.data(), all.data(), mine.size(), DataType::kF64);
   if (!status.ok()) return status.WithContext("gathering the times");
@@ -284,6 +303,15 @@ Result<IterationTimes> Runner::Slowest() {
     double& most = slowest[i % mine.size()];
     most = std::max(most, all[i]);
   }
+  return slowest;
+}
+
+Result<IterationTimes> Runner::Slowest() {
+  std::vector<double> mine;
+  for (const auto& times : times_) mine.insert(mine.end(), times.begin(), times.end());
+  const Result<std::vector<double>> gathered = SlowestOf(mine);
+  if (!gathered.ok()) return gathered.status();
+  const std::vector<double>& slowest = gathered.value();
   const auto part = [&](Kind kind) {
     const auto begin =
         slowest.begin() + static_cast<ptrdiff_t>(kind) * static_cast<ptrdiff_t>(spec_.steps);
@@ -311,6 +339,21 @@ Status Agree(Group* group, const Status& mine, const std::string& spec) {
   return {};
 }
 
+// Everything before the first step that counts.
+Status GetReady(Group* group, const std::string& text, Runner* runner) {
+  Status status = runner->Gather();
+  if (!status.ok()) return status;
+  status = Agree(group, runner->Prepare(), text);
+  if (status.ok()) status = runner->Touch();
+  if (status.ok()) status = group->Barrier();
+  if (!status.ok() || group->simulated()) return status;
+  status = Agree(group, runner->Calibrate(), text);
+  for (int round = 0; round < kCorrections && status.ok(); ++round) {
+    status = Agree(group, runner->Correct(), text);
+  }
+  return status;
+}
+
 }  // namespace
 
 Result<IterationTimes> RunIterations(Group* group, const IterationSpec& spec) {
@@ -318,21 +361,39 @@ Result<IterationTimes> RunIterations(Group* group, const IterationSpec& spec) {
   Status status = Agree(group, CheckSpec(spec), text);
   if (!status.ok()) return status;
   Runner runner(group, spec);
-  status = runner.Gather();
-  if (!status.ok()) return status;
-  status = Agree(group, runner.Prepare(), text);
-  if (status.ok()) status = runner.Touch();
-  if (status.ok()) status = group->Barrier();
-  if (!status.ok()) return status;
-  if (!group->simulated()) {
-    status = Agree(group, runner.Calibrate(), text);
-    for (int round = 0; round < kCorrections && status.ok(); ++round) {
-      status = Agree(group, runner.Correct(), text);
-    }
-  }
+  status = GetReady(group, text, &runner);
   if (status.ok()) status = runner.Measure();
   if (!status.ok()) return status;
   return runner.Slowest();
+}
+
+struct PreparedIteration::Parts {
+  Parts(Group* group, const IterationSpec& asked) : spec(asked), runner(group, spec) {}
+  const IterationSpec spec;
+  Runner runner;
+};
+
+PreparedIteration::PreparedIteration(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+PreparedIteration::~PreparedIteration() = default;
+
+Result<std::unique_ptr<PreparedIteration>> PreparedIteration::Create(Group* group,
+                                                                     const IterationSpec& spec) {
+  const std::string text = EncodeSpec(spec);
+  Status status = Agree(group, CheckSpec(spec), text);
+  if (!status.ok()) return status;
+  auto parts = std::make_unique<Parts>(group, spec);
+  status = GetReady(group, text, &parts->runner);
+  if (!status.ok()) return status;
+  return std::unique_ptr<PreparedIteration>(new PreparedIteration(std::move(parts)));
+}
+
+Result<std::vector<double>> PreparedIteration::Run(const std::vector<Config>& configs, int warmups,
+                                                   int steps) {
+  if (configs.size() != parts_->spec.buckets.size()) {
+    return Invalid("every bucket needs a configuration");
+  }
+  if (warmups < 0 || steps < 1) return Invalid("an iteration needs a step that counts");
+  return parts_->runner.Whole(configs, warmups, steps);
 }
 
 double ExposedSeconds(const IterationTimes& times) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,6 +70,33 @@ struct IterationTimes {
 // Every rank of the group calls this, with the same spec. The three kinds are measured in blocks
 // that take turns, so that drift hits all alike. Nothing is exchanged about times before the end.
 Result<IterationTimes> RunIterations(Group* group, const IterationSpec& spec);
+
+// A step that is prepared once and then run again and again, with other configurations each time.
+// Every rank of the group makes the same calls.
+class PreparedIteration {
+ public:
+  // Connects, allocates, and finds out what a second of compute is.
+  static Result<std::unique_ptr<PreparedIteration>> Create(Group* group, const IterationSpec& spec);
+  ~PreparedIteration();
+  PreparedIteration(const PreparedIteration&) = delete;
+  PreparedIteration& operator=(const PreparedIteration&) = delete;
+
+  // Whole steps, after some that do not count; `configs` are those of the spec's buckets. Seconds
+  // of each step, the slowest rank's.
+  Result<std::vector<double>> Run(const std::vector<Config>& configs, int warmups, int steps);
+
+ private:
+  struct Parts;
+  explicit PreparedIteration(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+// "4 x allreduce 1MiB, 2 x allgather 4KiB": equal names together, in the order they first come.
+std::string CountedText(const std::vector<std::string>& names);
+
+// "ddp: 4 x allreduce 1MiB, 20 ms of compute": an iteration without its configurations, as datasets
+// name it.
+std::string WorkloadText(const IterationSpec& spec);
 
 // What a step costs more than its compute: the difference of the medians, never negative.
 double ExposedSeconds(const IterationTimes& times);

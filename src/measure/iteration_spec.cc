@@ -302,6 +302,31 @@ Status CheckSpec(const IterationSpec& spec) {
   return {};
 }
 
+std::string CountedText(const std::vector<std::string>& names) {
+  std::vector<std::pair<std::string, int>> kinds;
+  for (const std::string& name : names) {
+    const auto known = std::find_if(kinds.begin(), kinds.end(),
+                                    [&](const auto& other) { return other.first == name; });
+    if (known != kinds.end()) {
+      ++known->second;
+    } else {
+      kinds.emplace_back(name, 1);
+    }
+  }
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : kinds) parts.push_back(Format("%d x ", count) + name);
+  return Join(parts, ", ");
+}
+
+std::string WorkloadText(const IterationSpec& spec) {
+  std::vector<std::string> names;
+  for (const Bucket& bucket : spec.buckets) {
+    names.push_back(FoldName(OperationName(bucket.operation)) + " " + FormatBytes(bucket.bytes));
+  }
+  return spec.preset + ": " + CountedText(names) +
+         Format(", %.6g ms of compute", spec.compute * 1e3) + (spec.overlap ? "" : ", no overlap");
+}
+
 std::string EncodeSpec(const IterationSpec& spec) {
   std::string text =
       std::string(kFirstWord) + " preset=" + spec.preset +

@@ -42,14 +42,6 @@ struct Side {
     fastest.push_back(reading.fastest);
     return {};
   }
-
-  void Finish() const {
-    if (figure->rounds.empty()) return;
-    figure->mean = Mean(figure->rounds);
-    figure->median = Median(figure->rounds);
-    figure->interval = MedianInterval95(figure->rounds);
-    figure->fastest = Median(fastest);
-  }
 };
 
 PolicyVerdict Judge(const PolicyCheck& check) {
@@ -96,6 +88,14 @@ const Figure* PolicyCheck::Failure() const {
   return library.fine() ? nullptr : &library;
 }
 
+void PolicyCheck::Conclude() {
+  if (!gains.empty()) {
+    gain = Median(gains);
+    interval = MedianInterval95(gains);
+  }
+  verdict = Judge(*this);
+}
+
 Result<PolicyCheck> CheckPolicy(Instrument* instrument, const Trial& trial, const Effort& effort,
                                 std::vector<dataset::Sample>* samples) {
   if (trial.config.IsDefault()) return MeasureOnce(instrument, trial, effort, samples);
@@ -124,13 +124,9 @@ Result<PolicyCheck> CheckPolicy(Instrument* instrument, const Trial& trial, cons
       check.gains.push_back(check.library.rounds.back() / check.policy.rounds.back());
     }
   }
-  library.Finish();
-  policy.Finish();
-  if (!check.gains.empty()) {
-    check.gain = Median(check.gains);
-    check.interval = MedianInterval95(check.gains);
-  }
-  check.verdict = Judge(check);
+  check.library.Conclude(library.fastest);
+  check.policy.Conclude(policy.fastest);
+  check.Conclude();
   return check;
 }
 

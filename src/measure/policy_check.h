@@ -36,6 +36,8 @@ struct PolicyCheck {
 
   // The one of the two that failed, else nullptr.
   const Figure* Failure() const;
+  // What the gains come to: their median, its interval, the verdict.
+  void Conclude();
 };
 
 // Measures a call both ways in the same run. A round is a block of calls of each, close together

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/environment.h"
+#include "base/stats.h"
 #include "base/text.h"
 #include "comm/check.h"
 #include "measure/pattern.h"
@@ -279,7 +280,35 @@ Reading Station::Combine(const Status& status, double seconds, int64_t wrong, bo
   return reading;
 }
 
+Reading Station::MeasureSteps(const Trial& trial) {
+  Result<IterationSpec> decoded = DecodeSpec(trial.workload);
+  if (!decoded.ok()) return Failed(decoded.status());
+  IterationSpec& spec = decoded.value();
+  std::vector<Config> configs;
+  for (Bucket& bucket : spec.buckets) {
+    const bool meant = bucket.operation == trial.operation && bucket.bytes == trial.bytes;
+    configs.push_back(meant && !trial.config.IsDefault() ? trial.config : bucket.config);
+    bucket.config = {};
+  }
+  if (prepared_ == nullptr || !(prepared_spec_ == spec)) {
+    prepared_.reset();  // its memory first
+    Result<std::unique_ptr<PreparedIteration>> prepared = PreparedIteration::Create(group_, spec);
+    if (!prepared.ok()) return Failed(prepared.status());
+    prepared_ = std::move(prepared).value();
+    prepared_spec_ = spec;
+  }
+  const Result<std::vector<double>> steps =
+      prepared_->Run(configs, trial.warmups, trial.iterations);
+  if (!steps.ok()) return Failed(steps.status());
+  Reading reading;
+  reading.iterations = trial.iterations;
+  // Of several steps the one in the middle: a block of calls has no outliers, a step has.
+  reading.seconds = reading.fastest = Median(steps.value());
+  return reading;
+}
+
 Reading Station::Measure(const Trial& trial) {
+  if (!trial.workload.empty()) return MeasureSteps(trial);
   const Result<Group*> part = FirstRanks(trial.only_ranks);
   if (!part.ok()) return Failed(part.status());
   Group* const group = part.value();

@@ -9,6 +9,7 @@
 #include "diapason/comm.h"
 #include "measure/buffers.h"
 #include "measure/instrument.h"
+#include "measure/iteration.h"
 
 namespace diapason::measure {
 
@@ -47,6 +48,8 @@ class Station {
   Result<int64_t> Check(Group* group, const Call& call, const Trial& trial);
   // Every rank says whether it is ready; all get the same answer.
   Status Ready(const Status& mine);
+  // A trial with a workload: steps instead of calls.
+  Reading MeasureSteps(const Trial& trial);
   // From every rank's own figures to what all return.
   Reading Combine(const Status& status, double seconds, int64_t wrong, bool took_part,
                   const Trial& trial);
@@ -56,6 +59,9 @@ class Station {
   std::vector<std::string> hosts_;
   int nodes_ = 1;
   std::map<int, std::unique_ptr<Group>> parts_;
+  // The iteration that was measured last, without its configurations, and what it needs.
+  IterationSpec prepared_spec_;
+  std::unique_ptr<PreparedIteration> prepared_;
 };
 
 }  // namespace diapason::measure

@@ -69,7 +69,8 @@ std::string EncodeTrial(const Trial& trial) {
                 static_cast<int>(trial.reduce), trial.root, trial.in_place ? 1 : 0,
                 trial.config.algorithm, trial.config.protocol, trial.config.channels,
                 static_cast<long long>(trial.config.segment_bytes), trial.only_ranks, trial.warmups,
-                trial.iterations, trial.check ? 1 : 0);
+                trial.iterations, trial.check ? 1 : 0) +
+         " " + Quoted(trial.workload);
 }
 
 Result<Trial> DecodeTrial(std::string_view text) {
@@ -89,6 +90,7 @@ Result<Trial> DecodeTrial(std::string_view text) {
   trial.warmups = static_cast<int>(words.Number(0, kMostIterations));
   trial.iterations = static_cast<int>(words.Number(1, kMostIterations));
   trial.check = words.Number(0, 1) != 0;
+  trial.workload = words.Text();
   const Status status = words.End("trial");
   if (!status.ok()) return status;
   return trial;

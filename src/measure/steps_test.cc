@@ -1,0 +1,129 @@
+// Trials with a workload: whole steps of an iteration, on the simulated cluster.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "measure/group_instrument.h"
+#include "measure/iteration.h"
+#include "measure/wire.h"
+
+namespace diapason::measure {
+namespace {
+
+constexpr int kRanks = 4;
+
+// Rank 0 runs `body` with an instrument, the others follow.
+void OnRanks(const std::function<void(GroupInstrument* instrument)>& body) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      GroupOptions options;
+      options.backend = "sim";
+      options.cluster = "h100x8";
+      options.rank = rank;
+      options.size = kRanks;
+      options.choose = true;
+      options.timeout = std::chrono::seconds(60);
+      options.slow_call = std::chrono::milliseconds(-1);
+      const Result<std::unique_ptr<Group>> group = Group::Create(options);
+      ASSERT_TRUE(group.ok()) << group.status().message();
+      if (rank > 0) {
+        EXPECT_TRUE(GroupInstrument::Follow(group.value().get()).ok());
+        return;
+      }
+      const Result<std::unique_ptr<GroupInstrument>> instrument =
+          GroupInstrument::Lead(group.value().get(), "h100x8");
+      ASSERT_TRUE(instrument.ok()) << instrument.status().message();
+      body(instrument.value().get());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+IterationSpec Fsdp() {
+  IterationSpec spec = PresetSpec("fsdp", {.parts = 2, .bytes = 1 << 20}).value();
+  spec.compute = 1e-4;
+  return spec;
+}
+
+Trial Step(const IterationSpec& spec, Operation operation = Operation::kAllGather) {
+  Trial trial;
+  trial.operation = operation;
+  trial.bytes = 1 << 20;
+  trial.iterations = 5;
+  trial.warmups = 1;
+  trial.workload = EncodeSpec(spec);
+  return trial;
+}
+
+TEST(Steps, ATrialWithAWorkloadSurvivesTheWire) {
+  const Trial trial = Step(Fsdp());
+  const Result<Trial> back = DecodeTrial(EncodeTrial(trial));
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back.value(), trial);
+}
+
+TEST(Steps, AConfigurationIsForItsBucketsAndNoOthers) {
+  OnRanks([](GroupInstrument* instrument) {
+    const auto seconds = [&](const Trial& trial) {
+      const Result<Reading> reading = instrument->Measure(trial);
+      EXPECT_TRUE(reading.ok());
+      EXPECT_EQ(reading.value().outcome, dataset::Outcome::kFine) << reading.value().note;
+      return reading.ok() ? reading.value().seconds : 0;
+    };
+    const double own = seconds(Step(Fsdp()));
+    EXPECT_GT(own, 1e-4);
+    // One channel is far too few for a mebibyte.
+    Trial gathers = Step(Fsdp());
+    gathers.config = {kRing, kLl, 1};
+    Trial scatters = Step(Fsdp(), Operation::kReduceScatter);
+    scatters.config = {kRing, kLl, 1};
+    const double slow_gathers = seconds(gathers);
+    const double slow_scatters = seconds(scatters);
+    EXPECT_GT(slow_gathers, own * 1.05);
+    EXPECT_GT(slow_scatters, own * 1.05);
+    // All of them together, as a policy would: slower than either.
+    IterationSpec both = Fsdp();
+    for (Bucket& bucket : both.buckets) bucket.config = {kRing, kLl, 1};
+    EXPECT_GT(seconds(Step(both)), std::max(slow_gathers, slow_scatters) * 1.02);
+    // What was set for one trial is gone with it.
+    EXPECT_LT(seconds(Step(Fsdp())), own * 1.05);
+    // A size that no bucket has changes nothing.
+    gathers.bytes = 4096;
+    EXPECT_LT(seconds(gathers), own * 1.05);
+  });
+}
+
+TEST(Steps, WhatIsRefusedIsAReadingAndTheRanksGoOn) {
+  OnRanks([](GroupInstrument* instrument) {
+    Trial trial = Step(Fsdp());
+    trial.config = {kTree, kLl, 0};  // no tree gathers
+    const Result<Reading> refused = instrument->Measure(trial);
+    ASSERT_TRUE(refused.ok()) << refused.status().message();
+    EXPECT_EQ(refused.value().outcome, dataset::Outcome::kRefused) << refused.value().note;
+    EXPECT_FALSE(instrument->broken());
+    const Result<Reading> fine = instrument->Measure(Step(Fsdp()));
+    ASSERT_TRUE(fine.ok());
+    EXPECT_EQ(fine.value().outcome, dataset::Outcome::kFine) << fine.value().note;
+    trial.workload = "nonsense";
+    EXPECT_EQ(instrument->Measure(trial).value().outcome, dataset::Outcome::kRefused);
+  });
+}
+
+TEST(Steps, ADatasetKnowsThemAsIterations) {
+  Subject subject;
+  subject.ranks = kRanks;
+  Trial trial = Step(Fsdp());
+  trial.config = {kRing, kLl, 1};
+  const dataset::Point point = PointOf(trial, subject);
+  EXPECT_EQ(point.kind, dataset::Point::Kind::kIteration);
+  EXPECT_EQ(point.workload, "fsdp: 3 x allgather 1MiB, 2 x reducescatter 1MiB, 0.1 ms of compute");
+  EXPECT_EQ(point.algorithm, "ring");
+  // The configurations of a spec are not part of what it is.
+  IterationSpec other = Fsdp();
+  other.buckets[0].config = {kRing, kLl, 1};
+  EXPECT_EQ(WorkloadText(other), point.workload);
+}
+
+}  // namespace
+}  // namespace diapason::measure
