@@ -174,12 +174,14 @@ void CheckSpread(const std::vector<Contest>& contests, const Contents& contents,
       spreads[{contender.runs[0], contender.seconds.size()}].push_back(SpreadOf(contender));
     }
   }
+  std::map<std::pair<size_t, size_t>, double> medians;
+  for (const auto& [kind, values] : spreads) medians[kind] = Median(values);
   Gathering apart;
   for (const Contest& contest : contests) {
     for (const Contender& contender : contest.contenders) {
       if (contender.seconds.size() < 2 || contender.runs.size() != 1) continue;
       const double typical =
-          Median(spreads[{contender.runs[0], contender.seconds.size()}]) + 2 * contender.coarse;
+          medians[{contender.runs[0], contender.seconds.size()}] + 2 * contender.coarse;
       const double spread = SpreadOf(contender);
       if (spread < kSpreadLeast || spread < kSpreadFactor * typical) continue;
       const auto [low, high] =

@@ -135,7 +135,7 @@ Result<Import> ImportText(std::string_view text, const std::string& name,
     if (IsNumber(first)) {
       return Invalid(
           "it holds numbers only; if they are times of iterations, one a line in milliseconds, say "
-          "so: --iterations FILE --collective C --bytes B --ranks N");
+          "so: --iterations FILE --collective C --size B --ranks N");
     }
     return Invalid(
         "its format is not known; known are logs of nccl-tests and rccl-tests, tables with the "
@@ -172,7 +172,7 @@ Result<Import> ImportIterations(std::string_view text, const std::string& name,
   const std::string shown = "'" + Printable(name) + "'";
   if (options.collective.empty() || options.bytes == 0 || options.ranks == 0) {
     return Invalid(shown +
-                   ": a list of times does not say what ran: give --collective, --bytes and "
+                   ": a list of times does not say what ran: give --collective, --size and "
                    "--ranks");
   }
   Import import;

@@ -376,7 +376,7 @@ void JournalImport::State::AddMessages(Import* import) const {
   say(bad_lines, "line", " could not be read");
   say(dropped, "record", " dropped while the job ran");
   if (options.type.empty()) {
-    import->messages.emplace_back("journals do not say the data type: taken as f32; --type");
+    import->messages.emplace_back("journals do not say the data type: taken as f32; --datatype");
   }
 }
 
