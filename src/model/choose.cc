@@ -41,7 +41,7 @@ double LuckOf(const Outlook& outlook, const Candidate& candidate) {
   size_t equals = 0;
   for (const Candidate& other : outlook.candidates) {
     const double apart = std::fabs(other.estimate.log_seconds - candidate.estimate.log_seconds);
-    if (Seen(other) && apart < 2 * std::hypot(other.estimate.doubt, candidate.estimate.doubt)) {
+    if (Seen(other) && apart < 2 * Together(other.estimate.doubt, candidate.estimate.doubt)) {
       ++equals;
     }
   }

@@ -274,9 +274,8 @@ class Fitter {
                    static_cast<float>(neighbours[i].doubt), false};
           continue;
         }
-        value =
-            Weigh(neighbours[i],
-                  {trees[i].log_seconds + reference, std::hypot(trees[i].doubt, strange)}, false);
+        value = Weigh(neighbours[i],
+                      {trees[i].log_seconds + reference, Together(trees[i].doubt, strange)}, false);
       }
     }
   }

@@ -102,7 +102,7 @@ std::vector<Estimate> FamilyModel::At(double log_bytes, const std::vector<int>& 
     double variance = kByLane * kByLane + kBySize * kBySize + kOwn * kOwn;
     for (size_t i = 0; i < n; ++i) variance -= covariance[i * m + j] * covariance[i * m + j];
     double doubt = std::sqrt(std::max(variance, 1e-6));
-    if (empty()) doubt = std::hypot(doubt, curve_.Doubt(log_bytes, std::log(channels[j])));
+    if (empty()) doubt = Together(doubt, curve_.Doubt(log_bytes, std::log(channels[j])));
     estimates[j].doubt = scale_ * doubt;
   }
   return estimates;

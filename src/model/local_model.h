@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <map>
 #include <vector>
 
@@ -13,6 +14,10 @@ struct Estimate {
   double log_seconds = 0;
   double doubt = 0;
 };
+
+// Two doubts that have nothing to do with each other. (std::hypot would need a newer glibc than we
+// promise to run on.)
+inline double Together(double a, double b) { return std::sqrt(a * a + b * b); }
 
 // What the measurements of one family at one place say about its other members, at the sizes that
 // were measured: a cost curve, and how the measurements near by deviate from it. Members whose

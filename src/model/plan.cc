@@ -66,6 +66,13 @@ Stop MakeStop(Outlook outlook, const Context* context, const PlanOptions& option
     return !CanBeWritten(one.config) || (options.measured_only && one.basis != Basis::kMeasured);
   });
   stop.choice = Choose(outlook, options.choice);
+  if (options.chosen) {
+    const Candidate* const chosen =
+        FindIn(outlook.candidates, options.chosen(outlook.place, outlook.bytes));
+    if (chosen != nullptr) stop.fine = {*chosen};
+    stop.outlook = std::move(outlook);
+    return stop;
+  }
   if (!stop.choice.leave_default && outlook.standard.has_value()) {
     const Candidate& best = *stop.choice.best;
     // Each on its own: is it supported, and hardly slower than the best?
@@ -73,7 +80,7 @@ Stop MakeStop(Outlook outlook, const Context* context, const PlanOptions& option
     for (const Candidate& one : outlook.candidates) {
       if (one.basis > best.basis) continue;
       // What noise alone keeps apart is not apart.
-      const double noise = std::hypot(one.estimate.doubt, best.estimate.doubt);
+      const double noise = Together(one.estimate.doubt, best.estimate.doubt);
       const double apart = one.estimate.log_seconds - best.estimate.log_seconds;
       if (apart >
           std::log1p(options.choice.tolerance) + (one.basis == Basis::kMeasured ? noise : 0)) {
@@ -294,8 +301,8 @@ void AddArms(const Place& place, const std::vector<Stop>& stops, size_t count,
 }  // namespace
 
 std::string PlannedRow::Remark() const {
-  std::string text = Format("%.2fx faster over %s", gain, Count(sizes, "size").c_str());
-  text += Format(", at least %.2fx [%.2f, %.2f], %s", least.expected, least.low, least.high,
+  std::string text = Format("%.2f x faster over %s", gain, Count(sizes, "size").c_str());
+  text += Format(", at least %.2f x [%.2f, %.2f], %s", least.expected, least.low, least.high,
                  BasisName(basis));
   if (samples > 0) text += ", " + Count(samples, "sample");
   return text;

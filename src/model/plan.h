@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct PlanOptions {
                        .tolerance = 0.02};
   // Only configurations that were measured at the very sizes.
   bool measured_only = false;
+  // Where set, the choice at every size is somebody else's, who has better reasons than these
+  // measurements; rows and their boundaries are made of it. The default: left to the library.
+  std::function<Config(const Place& place, uint64_t bytes)> chosen;
   // For a job that learns: after the rows, the best so many of every size band as further rows.
   // They change nothing where the policy is applied as it is, since the first row that matches
   // wins.
