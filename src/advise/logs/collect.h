@@ -63,6 +63,8 @@ class Collector {
   bool Tuning(std::string_view message);
   bool Operation(std::string_view line, std::string_view message, uint32_t process);
   void Compare(uint32_t member, uint64_t signature, std::string_view line);
+  void CountCall(uint32_t collective, std::string_view name, uint64_t elements, int64_t type,
+                 int64_t ranks);
   void Choose(std::string_view collective, uint64_t bytes, std::string_view algorithm,
               std::string_view protocol, int64_t channels);
 
@@ -93,6 +95,7 @@ class Collector {
   std::unordered_map<uint64_t, uint32_t> communicators_;  // by id and, without one, ranks
   std::unordered_map<uint64_t, uint32_t> links_;
   std::unordered_map<uint64_t, uint32_t> choices_;
+  std::unordered_map<uint64_t, uint32_t> call_kinds_;
   std::unordered_map<std::string, uint32_t> variables_;
   std::vector<Slot> slots_;
   // The last choice that was made: most lines make the same again.

@@ -196,6 +196,28 @@ bool Collector::Tuning(std::string_view message) {
   return true;
 }
 
+void Collector::CountCall(uint32_t collective, std::string_view name, uint64_t elements,
+                          int64_t type, int64_t ranks) {
+  // By ncclDataType_t; what is newer than these is left out rather than guessed.
+  constexpr uint64_t kWidths[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  if (type < 0 || type >= static_cast<int64_t>(std::size(kWidths)) || collective == kNoName) return;
+  const bool parts = name == "AllGather" || name == "ReduceScatter" || name == "AlltoAll";
+  const uint64_t width = kWidths[type] * (parts ? static_cast<uint64_t>(ranks) : 1);
+  if (elements == 0 || elements > (uint64_t{1} << 50) / width) return;
+  const uint64_t bytes = elements * width;
+  const auto found = call_kinds_.find(Mix(collective, bytes));
+  if (found != call_kinds_.end()) {
+    ++facts_->call_kinds[found->second].times;
+    return;
+  }
+  if (facts_->call_kinds.size() >= kMostCallKinds) {
+    ++facts_->call_kinds_left_out;
+    return;
+  }
+  call_kinds_.emplace(Mix(collective, bytes), static_cast<uint32_t>(facts_->call_kinds.size()));
+  facts_->call_kinds.push_back({collective, bytes, 1});
+}
+
 bool Collector::Operation(std::string_view line, std::string_view message, uint32_t process) {
   // "AllReduce: opCount 1f sendbuff 0x7f recvbuff 0x7f count 1024 datatype 7 op 0 root 0 comm 0x55
   // [nranks=8] stream 0x56"
@@ -238,6 +260,7 @@ bool Collector::Operation(std::string_view line, std::string_view message, uint3
   }
   member.elements = static_cast<uint64_t>(count);
   member.last = spot_;
+  CountCall(member.collective, collective, member.elements, type, ranks);
   // Sends and receives differ between ranks, and so do the sizes of uneven collectives.
   if (collective == "Send" || collective == "Recv") {
     facts_->communicators[member.communicator].point_to_point = true;

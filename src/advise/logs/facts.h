@@ -29,6 +29,7 @@ inline constexpr size_t kMostLinks = 65536;
 inline constexpr size_t kMostVariables = 256;
 inline constexpr size_t kMostValues = 32;  // of one variable
 inline constexpr size_t kMostChoices = 1024;
+inline constexpr size_t kMostCallKinds = 4096;
 
 struct SourceFile {
   std::string name;
@@ -121,6 +122,13 @@ struct Choice {
   Spot first;
 };
 
+// Calls of one collective and size, over all processes.
+struct CallKind {
+  uint32_t collective = kNoName;
+  uint64_t bytes = 0;  // as nccl-tests counts: of all ranks together where each has its own part
+  uint64_t times = 0;
+};
+
 // A collective that two ranks of one communicator called differently.
 struct Disagreement {
   uint32_t communicator = 0;
@@ -179,7 +187,9 @@ struct Facts {
   Names ways{1024};
   std::vector<Choice> choices;
   uint64_t choices_left_out = 0;
-  Names words{512};  // algorithms, protocols, collectives
+  std::vector<CallKind> call_kinds;
+  uint64_t call_kinds_left_out = 0;  // calls
+  Names words{512};                  // algorithms, protocols, collectives
   std::vector<Disagreement> disagreements;
   Network network;
 

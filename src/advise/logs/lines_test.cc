@@ -222,6 +222,28 @@ TEST(LogFacts, ChoicesOfThreeForms) {
   EXPECT_EQ(facts.damaged, 1U);
 }
 
+TEST(Lines, CallsAreCountedByCollectiveAndSize) {
+  Facts facts;
+  std::string text;
+  const auto add = [&](const char* collective, const char* count, const char* type) {
+    text += std::string("h:1:1 [0] NCCL INFO ") + collective +
+            ": opCount 1f sendbuff 0x7f recvbuff 0x7f count " + count + " datatype " + type +
+            " op 0 root 0 comm 0x55 [nranks=8] stream 0x56\n";
+  };
+  add("AllReduce", "1024", "7");  // floats
+  add("AllReduce", "1024", "7");
+  add("AllReduce", "1024", "9");   // bfloat16
+  add("AllGather", "1024", "7");   // of every rank
+  add("AllReduce", "1024", "99");  // a type nobody knows
+  ASSERT_TRUE(ReadLogText(text, "job.log", &facts).ok());
+  ASSERT_EQ(facts.call_kinds.size(), 3U);
+  EXPECT_EQ(facts.call_kinds[0].bytes, 4096U);
+  EXPECT_EQ(facts.call_kinds[0].times, 2U);
+  EXPECT_EQ(facts.call_kinds[1].bytes, 2048U);
+  EXPECT_EQ(facts.words[facts.call_kinds[2].collective], "AllGather");
+  EXPECT_EQ(facts.call_kinds[2].bytes, 32768U);
+}
+
 TEST(LogFacts, TheLastOperationOfEachRank) {
   const Facts facts =
       Read(Init(0, 2, true) + Call(0, 1, "AllReduce", 64) + Call(0, 2, "AllGather", 32));

@@ -87,7 +87,7 @@ Plan MakePlan(const PlanRequest& request, const Machine& machine, const CoreOf& 
     plan.request.version = Catalogue::NewestKnown(request.library);
     plan.notes.push_back({"library", "its version is not known: this is for " +
                                          LibraryText(plan.request) +
-                                         ", the newest known; name yours with --version"});
+                                         ", the newest known; name yours with --library-version"});
   }
   plan.gpus = static_cast<int>(machine.gpus.size());
   if (plan.request.ranks <= 0) plan.request.ranks = plan.gpus > 0 ? plan.gpus : 1;

@@ -110,7 +110,7 @@ TEST_F(SessionTest, OutputsThatCannotBeWrittenAreFoundBeforeAnyRun) {
   EXPECT_TRUE(CheckOutputs(request, "r.md").ok() || ::access(".", W_OK) != 0);
   EXPECT_FALSE(FileExists(folder + "/r.md"));
   const Status missing = CheckOutputs(request, folder + "/none/r.md");
-  EXPECT_NE(missing.message().find("--report"), std::string::npos);
+  EXPECT_NE(missing.message().find("--output"), std::string::npos);
   EXPECT_FALSE(CheckOutputs(request, folder).ok());
   EXPECT_FALSE(CheckOutputs(request, folder + "/").ok());
   EXPECT_FALSE(CheckOutputs(request, "/dev/null").ok());
