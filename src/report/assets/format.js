@@ -1,0 +1,65 @@
+// Figures as people read them. Times come in microseconds.
+function digits(value, count) {
+  const text = value.toPrecision(count);
+  return text.includes('e') ? String(Math.round(value)) : text;
+}
+
+function timeText(us) {
+  if (us < 0.9995) return digits(us * 1e3, 3) + ' ns';
+  if (us < 999.5) return digits(us, 4) + ' µs';
+  if (us < 999.5e3) return digits(us / 1e3, 4) + ' ms';
+  return digits(us / 1e6, 4) + ' s';
+}
+
+function shortTime(us) {
+  const short = (value) => String(Number(value.toPrecision(3)));
+  if (us < 1) return short(us * 1e3) + ' ns';
+  if (us < 1e3) return short(us) + ' µs';
+  if (us < 1e6) return short(us / 1e3) + ' ms';
+  return short(us / 1e6) + ' s';
+}
+
+function bytesText(bytes) {
+  for (const [unit, size] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]]) {
+    if (bytes >= size && bytes % size === 0) return bytes / size + ' ' + unit;
+  }
+  return bytes.toLocaleString('en') + ' B';
+}
+
+function aboutBytes(bytes) {
+  for (const [unit, size] of [['T', 2 ** 40], ['G', 2 ** 30], ['M', 2 ** 20], ['K', 2 ** 10]]) {
+    if (bytes >= size) return Number((bytes / size).toPrecision(3)) + unit;
+  }
+  return String(Math.round(bytes));
+}
+
+// Bus bandwidth in GB/s.
+function bandwidth(group, bytes, us) {
+  return (group.bus * bytes) / us / 1e3;
+}
+function rateText(value) {
+  return (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toPrecision(3)) + ' GB/s';
+}
+
+function timesText(value) {
+  return value.toFixed(value < 10 ? 2 : 1) + '×';
+}
+function percentText(value) {
+  const percent = value * 100;
+  return (Math.abs(percent) < 9.95 ? percent.toFixed(1) : percent.toFixed(0)) + ' %';
+}
+// An interval in the unit of its median, which stands before it.
+function timeInterval(figure) {
+  if (figure[0] < 2) return 'one sample';
+  const unit = figure[1] < 0.9995 ? 1e3 : figure[1] < 999.5 ? 1 : figure[1] < 999.5e3 ? 1e-3 : 1e-6;
+  return '[' + digits(figure[2] * unit, 4) + ', ' + digits(figure[3] * unit, 4) + ']';
+}
+function between(figure, text) {
+  return figure[0] > 1 ? '[' + text(figure[2]) + ', ' + text(figure[3]) + ']' : 'one sample';
+}
+function count(number, noun) {
+  return number.toLocaleString('en') + ' ' + noun + (number === 1 ? '' : 's');
+}
+function dateText(seconds) {
+  return seconds > 0 ? new Date(seconds * 1e3).toISOString().slice(0, 16).replace('T', ' ') + ' UTC' : 'unknown';
+}

@@ -1,0 +1,40 @@
+// Puts the page together.
+function start() {
+  prepareData();
+  startTheme();
+  const main = document.getElementById('content');
+  const first = collectiveGroups().find((group) => group.verified.length) || collectiveGroups()[0];
+  if (first) state.group = DATA.groups.indexOf(first);
+  if (DATA.simulated > 0) {
+    main.prepend(el('p', { class: 'banner', id: 'simulated' }, DATA.simulated === DATA.samples ? 'SIMULATED: every figure of this page comes from a simulated cluster, none was measured.'
+      : `SIMULATED in part: ${DATA.simulated.toLocaleString('en')} of ${DATA.samples.toLocaleString('en')} samples come from a simulated cluster. They are called simulated wherever they are shown, and are not in the headline.`));
+  }
+  const titles = [];
+  const add = (make, title) => {
+    const slot = el('div');
+    main.append(slot); // sections measure their own width, so their place has to exist first
+    const node = make(slot);
+    if (!node) {
+      slot.remove();
+      return;
+    }
+    slot.replaceWith(node);
+    titles.push([node.id, title]);
+  };
+  add(summarySection, 'Summary');
+  const doubt = DATA.trust.some((one) => one.severity === 'error');
+  if (doubt) add(trustSection, 'Trust');
+  add(gainsSection, 'Verified gain');
+  add(curvesSection, 'Time by size');
+  add(mapSection, 'Decision map');
+  add(regretSection, 'Regret');
+  add(iterationsSection, 'Iterations');
+  add(learningSection, 'Learning');
+  if (!doubt) add(trustSection, 'Trust');
+  add(failuresSection, 'Failures');
+  add(machineSection, 'Machine');
+  add(rawSection, 'All figures');
+  document.getElementById('toc').append(el('ol', {}, titles.map(([id, title]) => el('li', {}, el('a', { href: '#' + id }, title)))));
+  document.getElementById('foot').append(`Written by diapason ${DATA.version}, ${dateText(DATA.made)}. This file needs no network: everything it shows is inside it. Intervals are 95 % intervals of the median; with fewer than six samples they are the range of the samples.`);
+}
+start();

@@ -1,0 +1,18 @@
+# cmake -DOUT=file.cc -DPAGE=page.html -DSTYLE=page.css "-DSCRIPTS=a.js|b.js" -P embed.cmake: the
+# files of the page as texts in one source file, so that the program carries them.
+string(REPLACE "|" ";" scripts "${SCRIPTS}")
+set(script "")
+foreach(file IN LISTS scripts)
+  file(READ "${file}" text)
+  string(APPEND script "${text}")
+endforeach()
+file(READ "${PAGE}" page)
+file(READ "${STYLE}" style)
+set(body "// Made from assets/ by embed.cmake.\n#include \"report/page.h\"\n\nnamespace diapason::report {\n\n")
+foreach(part IN ITEMS "PageTemplate|page" "PageStyle|style" "PageScript|script")
+  string(REPLACE "|" ";" pair "${part}")
+  list(GET pair 0 function)
+  list(GET pair 1 name)
+  string(APPEND body "std::string_view ${function}() {\n  return R\"asset(${${name}})asset\";\n}\n\n")
+endforeach()
+file(WRITE "${OUT}" "${body}}  // namespace diapason::report\n")

@@ -1,0 +1,299 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "advise/finding.h"
+#include "base/stats.h"
+#include "dataset/check.h"
+#include "dataset/store.h"
+#include "journal/compare.h"
+#include "journal/reader.h"
+#include "policy/policy.h"
+
+namespace diapason::report {
+
+// Everything that the page of `diapason report` shows, as plain data: made here, written as JSON by
+// page_json.cc, drawn by the scripts in assets/. Medians, intervals and counts; no single samples.
+
+// Fewer rounds have no 95 % interval of their median: all of them lie on one side of it more often
+// than one time in twenty.
+inline constexpr size_t kLeastJudged = 6;
+
+// A time in seconds, or a gain where it says so.
+struct Figure {
+  size_t samples = 0;  // 0: not known
+  double median = 0;
+  Interval interval;  // of the median, 95 %
+  bool known() const { return samples > 0; }
+};
+
+// A configuration, once for the whole page: its place in the list is its number, and so its colour.
+// Number 0 is the library's own choice.
+struct PageConfig {
+  std::string text;
+  std::string algorithm;
+  std::string protocol;
+  int channels = 0;
+  int64_t segment_bytes = 0;
+  std::string environment;
+  // Those that differ in channels, segments or environment only have one number; the default is 0.
+  int family = 0;
+};
+
+// Where figures may be compared with each other: one library, version and kind of machine.
+struct PagePlace {
+  std::string library;
+  std::string version;
+  std::string gpu;
+  std::string driver;
+  std::string topology;
+  std::string hosts;
+  std::string tool;
+  bool simulated = false;
+  size_t runs = 0;
+  size_t samples = 0;
+  double first = 0;  // seconds since 1970; 0: nobody knows
+  double last = 0;
+};
+
+struct PageRun {
+  std::string id;
+  std::string source;
+  std::string origin;
+  double started = 0;
+  std::string state;
+  size_t place = 0;
+  size_t samples = 0;
+};
+
+// One configuration at one size.
+struct PageCell {
+  int config = 0;
+  Figure time;
+  bool tie = false;  // the data do not tell it from the best
+  size_t failures = 0;
+};
+
+// How sure the winner of a size is.
+enum class Certainty : uint8_t {
+  kClear,  // its interval is apart from the default's
+  kFew,    // apart, but too few samples for a 95 % interval
+  kTie,    // the intervals overlap: the default is kept
+  kAlone,  // the default was not measured
+};
+const char* CertaintyName(Certainty certainty);
+
+struct PageSize {
+  uint64_t bytes = 0;
+  std::vector<PageCell> cells;  // fastest first
+  size_t left_out = 0;          // cells that are not here, to keep the file small
+  Certainty certainty = Certainty::kAlone;
+  int chosen = -1;     // what the first policy, or else the data, choose; -1: not known
+  Figure lost;         // the default's time over the best's
+  Figure lost_chosen;  // the chosen one's
+  const PageCell* Find(int config) const;
+};
+
+// Library default and tuned in turns, round by round.
+struct PageVerified {
+  uint64_t bytes = 0;
+  Figure standard;
+  Figure tuned;  // not known where the default was left alone
+  int config = 0;
+  Figure gain;  // the default's time over the tuned one's, of every round
+  // "faster", "slower", "no difference", "too few rounds", "left alone", "failed"; of what the
+  // policies do not run "not kept", and "default only" where they run what nobody verified.
+  std::string verdict;
+  // Whether a policy runs it. Without policies, what was verified counts as kept.
+  bool kept = true;
+};
+
+// All sizes of one context.
+struct PageGroup {
+  dataset::Point context;  // without size and configuration
+  size_t place = 0;
+  std::string label;      // "allreduce, 4 ranks on 1 node, f32 sum"
+  std::string shape;      // the same without the collective
+  double bus_factor = 0;  // bytes over time times this is the bus bandwidth; 0: none
+  std::vector<PageSize> sizes;
+  std::vector<PageVerified> verified;
+  // What the policies run, for every size of the search and the verification; 0: all of them leave
+  // it to the library. Of several the first that does not. Empty: no policy is for this library.
+  std::map<uint64_t, int> decided;
+};
+
+// A stretch of sizes for which one thing is decided.
+struct PageDecision {
+  uint64_t first = 0;
+  uint64_t last = 0;
+  int config = 0;
+  int line = 0;        // of the policy; 0: no row
+  std::string row;     // as the policy has it
+  std::string remark;  // what the policy says about the row
+  std::string why;
+  struct Proof {
+    uint64_t bytes = 0;
+    Figure gain;
+    bool verified = false;
+  };
+  std::vector<Proof> proofs;  // what the data say of it, size by size
+};
+struct PageMapRow {
+  std::string label;
+  int group = -1;  // -1: nothing was measured there
+  std::vector<PageDecision> decisions;
+};
+struct PageMap {
+  std::string name;  // the policy's file; "" for what the data support
+  std::string origin;
+  std::string digest;
+  size_t rules = 0;
+  std::vector<PageMapRow> rows;
+};
+
+struct PageFailure {
+  size_t group = 0;
+  uint64_t bytes = 0;
+  int config = 0;
+  std::string outcome;
+  size_t count = 0;
+  std::string note;
+};
+
+struct PageLearning {
+  struct Arm {
+    int config = 0;
+    std::string state;  // "in use", "being tried", ""
+    size_t blocks = 0;
+    uint64_t samples = 0;
+    double seconds = 0;
+    Figure ratio;  // to the default in the same epoch, over the blocks; below 1 is faster
+    double skew = 0;
+  };
+  struct Block {
+    uint32_t epoch = 0;
+    size_t arm = 0;
+    double ratio = 0;  // 0: the default did not run in this epoch
+    double seconds = 0;
+    uint32_t samples = 0;
+  };
+  std::string label;
+  std::string journal;
+  bool iterations = false;
+  size_t epochs = 0;
+  std::vector<Arm> arms;
+  std::vector<Block> blocks;
+  std::vector<uint32_t> held;  // epochs in which nothing was agreed in time
+  size_t left_out = 0;         // blocks
+};
+struct PageJournal {
+  std::string name;
+  std::string host;
+  int pid = 0;
+  std::string communicators;
+  size_t decisions = 0;
+  size_t runs = 0;
+  size_t rewards = 0;
+  uint64_t dropped = 0;
+  size_t bad_lines = 0;
+  bool ended = false;
+};
+
+// What `diapason doctor` says of the machine on which the report is written.
+struct PageDoctor {
+  std::string host;  // "": nobody looked
+  std::vector<std::string> machine;
+  std::vector<advise::Finding> findings;
+  struct Item {
+    std::string state;
+    std::string text;
+    std::string because;
+  };
+  std::vector<Item> checklist;
+};
+
+struct PageVariable {
+  std::string name;
+  std::string value;
+  size_t runs = 0;     // in whose environment it was
+  size_t samples = 0;  // for which it was set on purpose
+};
+
+// The first lines of the page.
+struct PageHeadline {
+  bool verified = false;  // from verification, else from the search
+  Figure gain;            // geometric mean over `sizes`; samples are those of all of them
+  size_t sizes = 0;       // that were changed
+  size_t improved = 0;    // clearly
+  size_t no_difference = 0;
+  size_t slower = 0;
+  size_t too_few = 0;  // samples to say so
+  size_t left_alone = 0;
+  // With a verification and policies, only what these run counts above, and these hold as well.
+  bool by_policy = false;
+  size_t measured = 0;    // all sizes of search and verification
+  size_t not_kept = 0;    // of those left alone: verified with another configuration
+  size_t unverified = 0;  // changed, but nobody verified what runs there
+  Figure all;             // geometric mean over `measured`, 1 for those left alone; may be unknown
+  std::string worst;      // the collective with the least gain; "": there is none
+  uint64_t worst_bytes = 0;
+  Figure worst_gain;
+};
+
+struct PageData {
+  std::string title;
+  std::string version;
+  double made = 0;  // seconds since 1970
+  size_t samples = 0;
+  size_t simulated = 0;            // of those
+  PageHeadline headline;           // of collectives
+  PageHeadline iterations;         // of whole iterations
+  std::vector<std::string> notes;  // what was left out or assumed
+  std::vector<PageConfig> configs;
+  std::vector<PagePlace> places;
+  std::vector<PageRun> runs;
+  std::vector<PageGroup> groups;  // of collectives and of whole iterations
+  std::vector<PageMap> maps;
+  std::vector<PageFailure> failures;
+  std::vector<PageLearning> learning;
+  std::vector<PageJournal> journals;
+  journal::Comparison::Report agreement;
+  std::vector<dataset::Finding> trust;  // what should not be trusted
+  std::vector<PageVariable> variables;
+  PageDoctor doctor;
+};
+
+struct PageInput {
+  std::string title;
+  double now = 0;
+  dataset::Contents contents;
+  struct Journal {
+    std::string name;
+    journal::Contents contents;
+  };
+  std::vector<Journal> journals;
+  struct NamedPolicy {
+    std::string name;
+    policy::Policy policy;
+  };
+  std::vector<NamedPolicy> policies;
+  PageDoctor doctor;
+  std::vector<std::string> notes;
+};
+PageData MakePageData(PageInput input);
+
+// How much of it is shown. What goes first is what matters least, and a note says so.
+struct PageLimits {
+  size_t cells = 40000;
+  size_t rows = 400;     // of each list of runs, failures, variables, journals, differences
+  size_t blocks = 6000;  // of learning curves
+  size_t text = 400;     // bytes of any single text
+  PageLimits Smaller() const;
+};
+void LimitPage(const PageLimits& limits, PageData* data);
+
+}  // namespace diapason::report

@@ -1,0 +1,362 @@
+#include "report/page_data.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "policy/parse.h"
+#include "report/page.h"
+
+namespace diapason::report {
+namespace {
+
+using dataset::Outcome;
+using dataset::Point;
+
+Point At(uint64_t bytes, const char* algorithm = "", const char* protocol = "", int channels = 0) {
+  Point point;
+  point.collective = "allreduce";
+  point.bytes = bytes;
+  point.ranks = 4;
+  point.algorithm = algorithm;
+  point.protocol = protocol;
+  point.channels = channels;
+  return point;
+}
+
+// Contents of one or several runs, filled sample by sample.
+struct Samples {
+  PageInput input;
+
+  size_t Run(const std::string& source, const std::string& version = "2.28.9",
+             bool simulated = false) {
+    dataset::Run run;
+    run.id = "run" + std::to_string(input.contents.runs.size());
+    run.source = source;
+    run.started = 1e9;
+    run.state = dataset::Run::State::kDone;
+    run.machine.library = "nccl";
+    run.machine.library_version = version;
+    run.machine.simulated = simulated;
+    run.machine.environment["NCCL_DEBUG"] = "WARN";
+    input.contents.runs.push_back(run);
+    return input.contents.runs.size() - 1;
+  }
+  void Add(size_t run, const Point& point, double seconds, int round) {
+    dataset::Sample sample;
+    sample.point = point;
+    sample.seconds = seconds;
+    sample.round = round;
+    input.contents.records.push_back({run, sample});
+  }
+  // Twelve samples within one per cent.
+  void Many(size_t run, const Point& point, double seconds, int count = 12) {
+    for (int i = 0; i < count; ++i) Add(run, point, seconds * (1 + 0.001 * (i % 5 - 2)), i);
+  }
+  void Fail(size_t run, const Point& point, Outcome outcome, const std::string& note) {
+    dataset::Sample sample;
+    sample.point = point;
+    sample.outcome = outcome;
+    sample.note = note;
+    input.contents.records.push_back({run, sample});
+  }
+  PageData Make() { return MakePageData(std::move(input)); }
+};
+
+TEST(PageDataTest, ASearchBecomesCellsFastestFirst) {
+  Samples samples;
+  const size_t run = samples.Run("sweep");
+  samples.Many(run, At(1024), 20e-6);
+  samples.Many(run, At(1024, "tree", "ll"), 10e-6);
+  samples.Many(run, At(4096), 40e-6);
+  const PageData data = samples.Make();
+  ASSERT_EQ(data.groups.size(), 1u);
+  const PageGroup& group = data.groups[0];
+  EXPECT_EQ(group.label, "allreduce, 4 ranks on 1 node, f32 sum");
+  EXPECT_EQ(group.shape, "4 ranks on 1 node, f32 sum");
+  EXPECT_DOUBLE_EQ(group.bus_factor, 1.5);
+  ASSERT_EQ(group.sizes.size(), 2u);
+  ASSERT_EQ(group.sizes[0].cells.size(), 2u);
+  EXPECT_EQ(data.configs[static_cast<size_t>(group.sizes[0].cells[0].config)].text, "tree/ll");
+  EXPECT_NEAR(group.sizes[0].cells[0].time.median, 10e-6, 1e-8);
+  EXPECT_EQ(group.sizes[0].cells[0].time.samples, 12u);
+  EXPECT_EQ(group.sizes[0].cells[1].config, 0);
+  EXPECT_EQ(data.samples, 36u);
+  EXPECT_EQ(data.configs[0].text, "library default");
+}
+
+TEST(PageDataTest, AClearWinnerIsChosenAndATieIsNot) {
+  Samples samples;
+  const size_t run = samples.Run("sweep");
+  samples.Many(run, At(1024), 20e-6);
+  samples.Many(run, At(1024, "tree", "ll"), 10e-6);
+  samples.Many(run, At(2048), 20e-6);
+  samples.Many(run, At(2048, "tree", "ll"), 19.99e-6);
+  samples.Many(run, At(4096), 20e-6, 1);
+  samples.Many(run, At(4096, "tree", "ll"), 10e-6, 1);
+  samples.Many(run, At(8192, "tree", "ll"), 10e-6);
+  const PageData data = samples.Make();
+  const std::vector<PageSize>& sizes = data.groups[0].sizes;
+  EXPECT_EQ(sizes[0].certainty, Certainty::kClear);
+  EXPECT_NE(sizes[0].chosen, 0);
+  EXPECT_NEAR(sizes[0].lost.median, 2, 0.01);
+  EXPECT_LT(sizes[0].lost.interval.low, 2);
+  EXPECT_GT(sizes[0].lost.interval.high, 2);
+  EXPECT_EQ(sizes[1].certainty, Certainty::kTie);
+  EXPECT_EQ(sizes[1].chosen, 0);
+  EXPECT_TRUE(sizes[1].cells[1].tie);
+  // One sample each tells nothing.
+  EXPECT_EQ(sizes[2].certainty, Certainty::kFew);
+  EXPECT_EQ(sizes[2].chosen, 0);
+  EXPECT_EQ(sizes[3].certainty, Certainty::kAlone);
+  EXPECT_EQ(sizes[3].chosen, -1);
+}
+
+TEST(PageDataTest, VerificationPairsRoundsAndStaysApartFromTheSearch) {
+  Samples samples;
+  const size_t sweep = samples.Run("sweep");
+  samples.Many(sweep, At(1024), 1);
+  const size_t verify = samples.Run("verify");
+  // Both get slower together: only the rounds show the gain.
+  for (int round = 0; round < 8; ++round) {
+    const double drift = std::pow(2, round);
+    samples.Add(verify, At(1024), 3e-6 * drift, round);
+    samples.Add(verify, At(1024, "tree", "ll"), 2e-6 * drift, round);
+    samples.Add(verify, At(4096), 3e-6, round);
+    samples.Add(verify, At(8192), 2e-6 * (1 + 0.1 * (round % 2)), round);
+    samples.Add(verify, At(8192, "tree", "ll"), 2e-6 * (1 + 0.1 * ((round + 1) % 2)), round);
+  }
+  const PageData data = samples.Make();
+  const PageGroup& group = data.groups[0];
+  EXPECT_EQ(group.sizes[0].cells[0].time.samples, 12u);
+  ASSERT_EQ(group.verified.size(), 3u);
+  EXPECT_EQ(group.verified[0].verdict, "faster");
+  EXPECT_NEAR(group.verified[0].gain.median, 1.5, 1e-12);
+  EXPECT_EQ(group.verified[0].gain.samples, 8u);
+  EXPECT_EQ(group.verified[1].verdict, "left alone");
+  EXPECT_FALSE(group.verified[1].tuned.known());
+  EXPECT_EQ(group.verified[2].verdict, "no difference");
+  EXPECT_TRUE(data.headline.verified);
+  EXPECT_EQ(data.headline.sizes, 2u);
+  EXPECT_EQ(data.headline.improved, 1u);
+  EXPECT_EQ(data.headline.no_difference, 1u);
+  EXPECT_EQ(data.headline.left_alone, 1u);
+  EXPECT_EQ(data.headline.worst, "allreduce");
+  EXPECT_EQ(data.headline.worst_bytes, 8192u);
+  EXPECT_NEAR(data.headline.gain.median, std::sqrt(1.5 * data.headline.worst_gain.median), 1e-9);
+  EXPECT_LE(data.headline.gain.interval.low, data.headline.gain.median);
+}
+
+TEST(PageDataTest, FewRoundsAndFailuresAreNoVerdict) {
+  Samples samples;
+  const size_t verify = samples.Run("verify");
+  for (int round = 0; round < 5; ++round) {
+    samples.Add(verify, At(1024), 3e-6, round);
+    samples.Add(verify, At(1024, "tree", "ll"), 2e-6, round);
+  }
+  samples.Add(verify, At(2048), 3e-6, 0);
+  samples.Fail(verify, At(2048, "tree", "ll"), Outcome::kHang, "it hung");
+  const PageData data = samples.Make();
+  const std::vector<PageVerified>& verified = data.groups[0].verified;
+  EXPECT_EQ(verified[0].verdict, "too few rounds");
+  EXPECT_EQ(verified[1].verdict, "failed");
+  EXPECT_EQ(data.headline.too_few, 1u);
+  EXPECT_EQ(data.headline.no_difference, 0u);
+  ASSERT_EQ(data.failures.size(), 1u);
+  EXPECT_EQ(data.failures[0].outcome, "hang");
+  EXPECT_EQ(data.failures[0].note, "it hung");
+  EXPECT_EQ(data.failures[0].bytes, 2048u);
+}
+
+TEST(PageDataTest, IterationsHaveAHeadlineOfTheirOwn) {
+  Samples samples;
+  const size_t verify = samples.Run("verify");
+  Point step = At(4 << 20);
+  step.kind = Point::Kind::kIteration;
+  step.workload = "ddp: 4 x allreduce 4MiB, 20 ms of compute";
+  Point tuned = step;
+  tuned.environment = "DIAPASON_POLICY=p.conf";
+  for (int round = 0; round < 8; ++round) {
+    samples.Add(verify, step, 22e-3, round);
+    samples.Add(verify, tuned, 20e-3, round);
+  }
+  const PageData data = samples.Make();
+  EXPECT_EQ(data.headline.sizes, 0u);
+  EXPECT_EQ(data.iterations.sizes, 1u);
+  EXPECT_NEAR(data.iterations.gain.median, 1.1, 1e-9);
+  EXPECT_EQ(data.groups[0].shape, "4 ranks on 1 node, f32 sum");
+  ASSERT_EQ(data.variables.size(), 2u);
+  EXPECT_EQ(data.variables[0].name, "DIAPASON_POLICY");
+  EXPECT_EQ(data.variables[0].samples, 8u);
+  EXPECT_EQ(data.variables[1].runs, 1u);
+}
+
+TEST(PageDataTest, VersionsAndSimulationsAreNeverMixed) {
+  Samples samples;
+  samples.Many(samples.Run("sweep", "2.28.9"), At(1024), 1e-6);
+  samples.Many(samples.Run("sweep", "2.29.1"), At(1024), 2e-6);
+  samples.Many(samples.Run("sweep", "2.29.1", true), At(1024), 3e-6);
+  const PageData data = samples.Make();
+  ASSERT_EQ(data.places.size(), 3u);
+  ASSERT_EQ(data.groups.size(), 3u);
+  for (const PageGroup& group : data.groups) EXPECT_EQ(group.sizes[0].cells[0].time.samples, 12u);
+  EXPECT_EQ(data.simulated, 12u);
+  EXPECT_EQ(data.samples, 36u);
+}
+
+TEST(PageDataTest, WhatIsSimulatedIsNotInTheHeadline) {
+  Samples samples;
+  const size_t real = samples.Run("sweep");
+  samples.Many(real, At(1024), 20e-6);
+  samples.Many(real, At(1024, "tree", "ll"), 10e-6);
+  const size_t simulated = samples.Run("sweep", "2.28.9", true);
+  samples.Many(simulated, At(1024), 90e-6);
+  samples.Many(simulated, At(1024, "ring", "ll"), 10e-6);
+  const PageData data = samples.Make();
+  EXPECT_EQ(data.headline.sizes, 1u);
+  EXPECT_NEAR(data.headline.gain.median, 2, 0.01);
+}
+
+TEST(PageDataTest, FamiliesThatAreDrawnTogetherDiffer) {
+  Samples samples;
+  const size_t run = samples.Run("sweep");
+  samples.Many(run, At(1024), 20e-6);
+  samples.Many(run, At(1024, "tree", "ll"), 10e-6);
+  samples.Many(run, At(1024, "tree", "ll", 4), 10e-6);
+  samples.Many(run, At(1024, "ring", "ll"), 10e-6);
+  samples.Many(samples.Run("sweep", "2.29.1"), At(1024, "pat", "simple"), 10e-6);
+  const PageData data = samples.Make();
+  std::map<std::string, int> families;
+  for (const PageConfig& config : data.configs) families[config.text] = config.family;
+  EXPECT_EQ(families["library default"], 0);
+  EXPECT_EQ(families["tree/ll"], families["tree/ll, 4 channels"]);
+  EXPECT_NE(families["tree/ll"], families["ring/ll"]);
+  EXPECT_GT(families["ring/ll"], 0);
+  // Of another library: it may have a colour that is taken here.
+  EXPECT_EQ(families["pat/simple"], 1);
+}
+
+TEST(PageDataTest, APolicyIsMappedOverWhatWasMeasured) {
+  Samples samples;
+  const size_t run = samples.Run("sweep");
+  for (const uint64_t bytes : {1024, 4096, 65536}) {
+    samples.Many(run, At(bytes), 20e-6);
+    samples.Many(run, At(bytes, "tree", "ll"), 16e-6);
+    samples.Many(run, At(bytes, "ring", "ll"), 15e-6);
+  }
+  const auto policy = policy::ParseStrictly(
+      "# learned: 1.3 x\nallreduce,0,8191,tree,ll,-1,1,4,-1,-1\n"
+      "allgather,0,64,ring,ll,-1,-1,-1,-1,-1\n",
+      "p.conf", {});
+  ASSERT_TRUE(policy.ok()) << policy.status().message();
+  samples.input.policies.push_back({"p.conf", policy.value()});
+  const PageData data = samples.Make();
+  ASSERT_EQ(data.maps.size(), 2u);
+  const PageMap& map = data.maps[0];
+  EXPECT_EQ(map.name, "p.conf");
+  ASSERT_EQ(map.rows.size(), 2u);
+  ASSERT_EQ(map.rows[0].decisions.size(), 2u);
+  const PageDecision& decision = map.rows[0].decisions[0];
+  EXPECT_EQ(decision.last, 8191u);
+  EXPECT_EQ(decision.line, 2);
+  EXPECT_EQ(decision.row, "allreduce,0,8191,tree,ll,-1,1,4,-1,-1");
+  EXPECT_EQ(decision.proofs.size(), 2u);
+  EXPECT_NEAR(decision.proofs[0].gain.median, 1.25, 0.01);
+  EXPECT_FALSE(decision.proofs[0].verified);
+  EXPECT_EQ(map.rows[0].decisions[1].config, 0);
+  EXPECT_EQ(map.rows[1].group, -1);
+  EXPECT_EQ(map.rows[1].label, "allgather, any number of ranks on any number of nodes");
+  // The policy's choice, and what the data say is better.
+  const PageSize& first = data.groups[0].sizes[0];
+  EXPECT_EQ(data.configs[static_cast<size_t>(first.chosen)].text, "tree/ll");
+  EXPECT_NEAR(first.lost_chosen.median, 16.0 / 15, 0.01);
+  EXPECT_EQ(data.groups[0].sizes[2].chosen, 0);
+  ASSERT_EQ(data.maps[1].rows.size(), 1u);
+  EXPECT_EQ(data.maps[1].rows[0].decisions.size(), 1u);
+  EXPECT_EQ(data.maps[1].rows[0].decisions[0].last, 65536u);
+}
+
+TEST(PageDataTest, JournalsGiveCurvesAndAgreement) {
+  PageInput input;
+  for (const char* name : {"learn.0.jsonl", "learn.1.jsonl"}) {
+    const std::string path = std::string(DIAPASON_SOURCE_DIR) + "/tests/data/journals/" + name;
+    auto read = journal::ReadJournal(path);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    input.journals.push_back({name, std::move(read).value()});
+  }
+  const PageData data = MakePageData(std::move(input));
+  ASSERT_EQ(data.journals.size(), 2u);
+  EXPECT_GT(data.journals[0].decisions, 0u);
+  ASSERT_FALSE(data.learning.empty());
+  const PageLearning& learning = data.learning[0];
+  EXPECT_FALSE(learning.blocks.empty());
+  size_t used = 0;
+  for (const PageLearning::Arm& arm : learning.arms) used += arm.state == "in use" ? 1 : 0;
+  EXPECT_EQ(used, 1u);
+  EXPECT_EQ(learning.arms[0].config, 0);
+  EXPECT_DOUBLE_EQ(learning.arms[0].ratio.median, 1);
+  EXPECT_EQ(data.agreement.journals, 2u);
+  EXPECT_EQ(data.title, "diapason report: what a job learned");
+}
+
+TEST(PageDataTest, TimesThatAreNoneHaveNoPlace) {
+  Samples samples;
+  const size_t run = samples.Run("sweep");
+  samples.Add(run, At(1024), std::nan(""), 0);
+  samples.Add(run, At(2048), 0, 0);
+  samples.Add(run, At(4096), INFINITY, 0);
+  const PageData data = samples.Make();
+  ASSERT_EQ(data.groups.size(), 1u);
+  EXPECT_TRUE(data.groups[0].sizes.empty());
+}
+
+TEST(PageLimitTest, TheSlowestGoFirstAndANoteSaysSo) {
+  Samples samples;
+  const size_t run = samples.Run("sweep");
+  for (int i = 0; i < 40; ++i) {
+    samples.Add(run, At(1024, "ring", "simple", i + 1), 1e-6 * (i + 1), 0);
+  }
+  samples.Add(run, At(1024), 100e-6, 0);
+  PageData data = samples.Make();
+  PageLimits limits;
+  limits.cells = 10;
+  LimitPage(limits, &data);
+  const PageSize& size = data.groups[0].sizes[0];
+  EXPECT_EQ(size.cells.size(), 10u);
+  EXPECT_EQ(size.left_out, 31u);
+  EXPECT_NE(size.Find(0), nullptr);
+  EXPECT_NEAR(size.cells[8].time.median, 9e-6, 1e-12);
+  EXPECT_EQ(data.configs.size(), 10u);
+  ASSERT_EQ(data.notes.size(), 1u);
+  EXPECT_EQ(data.notes[0].substr(0, 14), "31 of 41 figur");
+}
+
+TEST(PageLimitTest, TextsAreCutBetweenCharacters) {
+  Samples samples;
+  const size_t run = samples.Run("sweep");
+  samples.Fail(run, At(1024), Outcome::kCrash, "abc\xc3\xa4\xc3\xa4\xc3\xa4");
+  PageData data = samples.Make();
+  PageLimits limits;
+  limits.text = 6;
+  LimitPage(limits, &data);
+  EXPECT_EQ(data.failures[0].note, "abc\xc3\xa4...");
+}
+
+TEST(PageLimitTest, AnyAmountOfDataFits) {
+  Samples samples;
+  const size_t run = samples.Run("sweep");
+  for (int i = 0; i < 3000; ++i) {
+    Point point = At(1024);
+    point.ranks = i + 2;
+    point.type = std::string(300, 'x');
+    point.environment = "NCCL_X=" + std::string(300, 'y') + std::to_string(i);
+    samples.Add(run, point, 1e-6, 0);
+    samples.Fail(run, point, Outcome::kCrash, std::string(1000, 'z'));
+  }
+  const PageData data = samples.Make();
+  EXPECT_LE(PageHtml(data, "n", 300000).size(), 300000u);
+}
+
+}  // namespace
+}  // namespace diapason::report

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "dataset/store.h"
+#include "domain/decision.h"
+#include "report/page_data.h"
+
+// How MakePageData does its work: the steps, each in a file of its own.
+namespace diapason::report {
+
+// Numbers configurations, each once.
+class ConfigBook {
+ public:
+  ConfigBook();
+  int NumberOf(const dataset::Point& point);
+  int NumberOf(Library library, Collective collective, const Config& config);
+  const std::string& EnvironmentOf(int config) const {
+    return configs_[static_cast<size_t>(config)].environment;
+  }
+  // The book is empty then.
+  std::vector<PageConfig> Finish();
+
+ private:
+  using Key = std::tuple<std::string, std::string, int, int64_t, std::string>;
+  std::map<Key, int> numbers_;
+  std::vector<PageConfig> configs_;
+};
+
+// Finds the group of a context, or makes it.
+class GroupBook {
+ public:
+  explicit GroupBook(std::vector<PageGroup>* groups) : groups_(groups) {}
+  size_t IndexOf(size_t place, const dataset::Point& point);
+
+ private:
+  std::vector<PageGroup>* groups_;
+  std::map<std::pair<size_t, dataset::Point>, size_t> known_;
+};
+
+// Samples that may be compared with each other, and were taken for the same purpose.
+struct PagePart {
+  size_t place = 0;
+  bool verification = false;
+  dataset::Contents contents;
+};
+// Fills places, runs, variables, and counts.
+std::vector<PagePart> SplitByPlace(dataset::Contents contents, PageData* data);
+
+// The point without its configuration.
+dataset::Point ContextOf(dataset::Point point);
+// How much more time than `other`; both must be known.
+Figure RatioOf(const Figure& time, const Figure& other);
+
+void AddSearch(const PagePart& part, ConfigBook* configs, GroupBook* groups, PageData* data);
+void AddVerification(const PagePart& part, ConfigBook* configs, GroupBook* groups, PageData* data);
+// The maps of the policies, then of what the data support; then what each size loses.
+void AddMaps(const std::vector<PageInput::NamedPolicy>& policies, ConfigBook* configs,
+             PageData* data);
+// What was verified and no policy runs is not kept.
+void JudgeByPolicies(const std::vector<PageInput::NamedPolicy>& policies, ConfigBook* configs,
+                     PageData* data);
+void AddJournals(const std::vector<PageInput::Journal>& journals, ConfigBook* configs,
+                 PageData* data);
+PageHeadline MakeHeadline(const PageData& data, dataset::Point::Kind kind);
+
+}  // namespace diapason::report

@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <set>
+
+#include "base/random.h"
+#include "report/page_parts.h"
+
+namespace diapason::report {
+namespace {
+
+// Which repetition, of which run.
+using Round = std::pair<size_t, int>;
+
+struct Side {
+  std::map<Round, double> seconds;
+  size_t failures = 0;
+
+  Figure Time() const {
+    if (seconds.empty()) return {};
+    std::vector<double> all;
+    for (const auto& [round, one] : seconds) all.push_back(one);
+    return {all.size(), Median(all), MedianInterval95(all)};
+  }
+};
+
+// Drift hits both sides of a round alike, and cancels in its gain.
+Figure GainOf(const Side& standard, const Side& tuned) {
+  std::vector<double> gains;
+  for (const auto& [round, seconds] : tuned.seconds) {
+    const auto other = standard.seconds.find(round);
+    if (other != standard.seconds.end()) gains.push_back(other->second / seconds);
+  }
+  if (gains.empty()) return {};
+  return {gains.size(), Median(gains), MedianInterval95(gains)};
+}
+
+std::string VerdictOf(const Figure& gain, bool failed) {
+  if (failed) return "failed";
+  if (gain.samples < kLeastJudged) return "too few rounds";
+  if (gain.interval.low > 1) return "faster";
+  if (gain.interval.high < 1) return "slower";
+  return "no difference";
+}
+
+constexpr int kDraws = 2000;
+
+// The geometric mean of several gains. Its interval is from drawing each anew within its own, taken
+// as that of a normal value on the scale of logarithms.
+Figure GeometricMean(const std::vector<Figure>& gains) {
+  if (gains.empty()) return {};
+  const double count = static_cast<double>(gains.size());
+  Figure mean;
+  double sum = 0;
+  for (const Figure& gain : gains) {
+    sum += std::log(gain.median);
+    mean.samples += gain.samples;
+  }
+  mean.median = std::exp(sum / count);
+  std::vector<double> draws;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const CounterRandom random(20, static_cast<uint64_t>(draw));
+    double drawn = 0;
+    for (size_t i = 0; i < gains.size(); ++i) {
+      const Interval& interval = gains[i].interval;
+      const double deviation = (std::log(interval.high) - std::log(interval.low)) / (2 * 1.96);
+      drawn += std::log(gains[i].median) + deviation * random.Normal(i);
+    }
+    draws.push_back(std::exp(drawn / count));
+  }
+  mean.interval = {Quantile(draws, 0.025), Quantile(draws, 0.975)};
+  return mean;
+}
+
+// A size that was changed, and what came of it.
+struct Changed {
+  std::string collective;
+  uint64_t bytes = 0;
+  Figure gain;
+  bool improved = false;
+  bool slower = false;
+};
+
+void Tell(const std::vector<Changed>& changed, PageHeadline* headline) {
+  std::vector<Figure> gains;
+  for (const Changed& one : changed) {
+    gains.push_back(one.gain);
+    headline->improved += one.improved ? 1 : 0;
+    headline->slower += one.slower ? 1 : 0;
+    const bool few = one.gain.samples < kLeastJudged;
+    headline->too_few += few ? 1 : 0;
+    headline->no_difference += one.improved || one.slower || few ? 0 : 1;
+    if (headline->worst.empty() || one.gain.median < headline->worst_gain.median) {
+      headline->worst = one.collective;
+      headline->worst_bytes = one.bytes;
+      headline->worst_gain = one.gain;
+    }
+  }
+  headline->sizes = changed.size();
+  headline->gain = GeometricMean(gains);
+  // Where something is neither verified nor left alone, nobody knows the whole.
+  if (!headline->by_policy || headline->sizes + headline->left_alone != headline->measured) return;
+  gains.resize(headline->measured, {0, 1, {1, 1}});
+  headline->all = GeometricMean(gains);
+}
+
+// A group of which policies say what runs: nothing else counts.
+void TellPolicy(const PageGroup& group, std::vector<Changed>* changed, PageHeadline* headline) {
+  headline->by_policy = true;
+  headline->measured += group.decided.size();
+  for (const auto& [bytes, decided] : group.decided) {
+    bool tried = false;
+    bool kept = false;
+    for (const PageVerified& one : group.verified) {
+      if (one.bytes != bytes || one.config == 0) continue;
+      tried = tried || !one.kept;
+      if (!one.kept || !one.gain.known()) continue;
+      kept = true;
+      changed->push_back({group.context.collective, bytes, one.gain, one.verdict == "faster",
+                          one.verdict == "slower"});
+    }
+    if (kept) continue;
+    headline->left_alone += decided == 0 ? 1 : 0;
+    headline->not_kept += decided == 0 && tried ? 1 : 0;
+    headline->unverified += decided == 0 ? 0 : 1;
+  }
+}
+
+}  // namespace
+
+void AddVerification(const PagePart& part, ConfigBook* configs, GroupBook* groups, PageData* data) {
+  std::map<dataset::Point, std::map<int, Side>> contexts;
+  std::map<dataset::Point, std::map<int, std::pair<dataset::Outcome, std::string>>> failed;
+  for (const dataset::Record& record : part.contents.records) {
+    const dataset::Sample& sample = record.sample;
+    const dataset::Point context = ContextOf(sample.point);
+    const int config = configs->NumberOf(sample.point);
+    Side& side = contexts[context][config];
+    if (sample.outcome == dataset::Outcome::kFine && std::isfinite(sample.seconds) &&
+        sample.seconds > 0) {
+      side.seconds[{record.run, sample.round}] = sample.seconds;
+    } else {
+      ++side.failures;
+      failed[context][config] = {sample.outcome, sample.note};
+    }
+  }
+  for (const auto& [context, sides] : contexts) {
+    const size_t group = groups->IndexOf(part.place, context);
+    const auto found = sides.find(0);
+    const Side nothing;
+    const Side& standard = found == sides.end() ? nothing : found->second;
+    for (const auto& [config, side] : sides) {
+      if (side.failures > 0) {
+        const auto& [outcome, note] = failed[context][config];
+        data->failures.push_back(
+            {group, context.bytes, config, dataset::OutcomeName(outcome), side.failures, note});
+      }
+      // The default has a line of its own only where nothing was set against it.
+      if (config == 0 && sides.size() > 1) continue;
+      PageVerified verified;
+      verified.bytes = context.bytes;
+      verified.standard = standard.Time();
+      verified.config = config;
+      if (config == 0) {
+        verified.verdict = side.failures > 0 ? "failed" : "left alone";
+      } else {
+        verified.tuned = side.Time();
+        verified.gain = GainOf(standard, side);
+        verified.verdict = VerdictOf(verified.gain, side.failures + standard.failures > 0);
+      }
+      data->groups[group].verified.push_back(std::move(verified));
+    }
+  }
+  for (PageGroup& group : data->groups) {
+    std::stable_sort(
+        group.verified.begin(), group.verified.end(),
+        [](const PageVerified& a, const PageVerified& b) { return a.bytes < b.bytes; });
+  }
+}
+
+PageHeadline MakeHeadline(const PageData& data, dataset::Point::Kind kind) {
+  PageHeadline headline;
+  std::vector<Changed> changed;
+  std::set<std::pair<const PageGroup*, uint64_t>> others;  // sizes of which no policy says anything
+  // Simulated figures count where there are no others.
+  const auto counts = [&](const PageGroup& group) {
+    return group.context.kind == kind &&
+           (data.simulated == data.samples || !data.places[group.place].simulated);
+  };
+  for (const PageGroup& group : data.groups) {
+    if (counts(group) && !group.verified.empty()) headline.verified = true;
+  }
+  for (const PageGroup& group : data.groups) {
+    if (!counts(group)) continue;
+    if (headline.verified && !group.decided.empty()) {
+      TellPolicy(group, &changed, &headline);
+      continue;
+    }
+    std::set<uint64_t> told;
+    for (const PageVerified& one : group.verified) {
+      told.insert(one.bytes);
+      others.insert({&group, one.bytes});
+      headline.left_alone += one.verdict == "left alone" ? 1 : 0;
+      if (!one.gain.known()) continue;
+      changed.push_back({group.context.collective, one.bytes, one.gain, one.verdict == "faster",
+                         one.verdict == "slower"});
+    }
+    for (const PageSize& size : group.sizes) {
+      others.insert({&group, size.bytes});
+      if (told.contains(size.bytes)) continue;
+      headline.left_alone += size.chosen == 0 ? 1 : 0;
+      const PageCell* const standard = size.Find(0);
+      const PageCell* const chosen = size.Find(size.chosen);
+      if (headline.verified || size.chosen <= 0 || standard == nullptr || chosen == nullptr) {
+        continue;
+      }
+      const Figure gain = RatioOf(standard->time, chosen->time);
+      const bool judged = gain.samples >= kLeastJudged;
+      changed.push_back({group.context.collective, size.bytes, gain,
+                         judged && gain.interval.low > 1, judged && gain.interval.high < 1});
+    }
+  }
+  if (headline.by_policy) headline.measured += others.size();
+  Tell(changed, &headline);
+  return headline;
+}
+
+}  // namespace diapason::report
