@@ -1,0 +1,98 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "dataset/store.h"
+#include "measure/policy_check.h"
+#include "measure/search.h"
+#include "policy/policy.h"
+#include "tune/verify.h"
+
+namespace diapason::tune {
+
+// Finds a policy for somebody's calls and proves it: measures (an adaptive search), completes what
+// was measured by a model, plans, and then runs the plan against the library's own choice on ranks
+// that were started anew. What those runs do not confirm is not in the policy.
+
+enum class Stage { kStarting, kMeasuring, kPlanning, kVerifying };
+// Called often: where it is, the share of the whole that is done (0 to 1), and what is being done.
+// Returning false ends the session in good order (Ctrl-C): what was measured is kept.
+using Watch = std::function<bool(Stage stage, double share, const std::string& what)>;
+
+struct Options {
+  double seconds = 120;  // for everything
+  uint64_t seed = 1;
+  // The calls of every contest in somebody's job; empty: all alike.
+  std::function<double(const measure::Trial& trial)> weight;
+  bool fit = true;       // a model too, for configurations that were not measured
+  bool relaunch = true;  // verify on ranks that are started anew; off: there are no others
+  std::string origin = "diapason tune";
+  std::string command_line;  // for the store
+};
+
+// What is measured, by whom, and where it is kept.
+struct Work {
+  InstrumentSource source;
+  std::function<Result<std::vector<measure::Contest>>(const measure::Subject& subject)> contests;
+  dataset::Store* store = nullptr;
+};
+
+// What became of one call.
+enum class Ending {
+  kTuned,          // the policy runs something else, and that is faster
+  kNothingBetter,  // the measurements support no change
+  kNotConfirmed,   // a change was planned, and fresh runs did not confirm it
+  kFailed,         // a change was planned, and it failed when it was run again
+  kNoDefault,      // the library's own choice could not be measured
+};
+const char* EndingName(Ending ending);  // "tuned", "nothing better", ...
+
+struct Line {
+  measure::Trial trial;  // with the library's own choice
+  double weight = 1;
+  Ending ending = Ending::kNothingBetter;
+  Config config;                              // what the policy runs here; default: left alone
+  std::optional<Config> planned;              // what was to be verified
+  measure::Figure library;                    // from the verification, else from the search
+  std::optional<measure::PolicyCheck> check;  // where something was verified
+  double expected_library = 0;                // seconds, by the last look before the verification
+  double expected_tuned = 0;
+  size_t tried = 0;   // configurations that gave a time here
+  size_t failed = 0;  // and those that did not
+  std::string why;    // one sentence without a full stop
+
+  // How much faster it is now, as far as anybody knows: 1 where nothing changed.
+  double Gain() const;
+};
+
+struct Outcome {
+  measure::Subject subject;
+  std::vector<Line> lines;  // by operation and size
+  policy::Policy policy;
+  std::string policy_text;                    // as a file, with what was verified before every row
+  std::optional<measure::PolicyCheck> whole;  // of an iteration: all changes together
+  size_t samples = 0;                         // of the search
+  int launches = 0;
+  double seconds = 0;
+  bool interrupted = false;
+  std::vector<std::string> notes;
+
+  size_t Tuned() const;
+  double MeanGain() const;  // geometric, over all lines that have a default
+  // The time of all calls by their weights, before and after; only where there are weights.
+  struct Total {
+    double before = 0;
+    double after = 0;
+  };
+  Total Weighted() const;
+};
+
+// Everything that is measured goes to the store: a run of source "tune", and one of source
+// "verify". What failed in earlier runs of the store is not tried again.
+Result<Outcome> Tune(const Work& work, const Options& options, const Watch& watch);
+
+}  // namespace diapason::tune

@@ -1,0 +1,260 @@
+// Proves what the search has found, and writes down what is proven.
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "measure/iteration.h"
+#include "policy/table.h"
+#include "tune/session_state.h"
+
+namespace diapason::tune {
+namespace {
+
+using measure::Instrument;
+using measure::PolicyCheck;
+using measure::PolicyVerdict;
+using measure::Trial;
+
+constexpr double kLeastProofShare = 0.3;
+// Less than this may be gone with the next launch.
+constexpr double kWorthARow = 1.02;
+// Starting ranks again must not eat the time for the proof.
+constexpr double kMostLaunchShare = 0.35;
+constexpr int kMostLaunches = 3;
+// Besides its calls, what a block of calls costs; and calls that the first block on new ranks has
+// more than the others.
+constexpr double kBlockCost = 0.005;
+constexpr double kFirstCalls = 6;
+// What is verified may take this much longer than there is time.
+constexpr double kOverdraft = 1.3;
+
+}  // namespace
+
+Config Session::Decided(const policy::Policy& policy, const Trial& trial) const {
+  const policy::DecisionTable table(policy,
+                                    {{outcome_.subject.nodes, outcome_.subject.ranks}, false});
+  Question question;
+  question.collective = CollectiveOf(trial);
+  question.bytes = trial.bytes;
+  const policy::DecisionTable::Entry* const entry = table.Find(question);
+  return entry == nullptr ? Config() : entry->config();
+}
+
+Result<std::vector<PolicyCheck>> Session::Check(const std::vector<Claim>& claims, double seconds,
+                                                const std::string& environment) {
+  const Result<std::string> run = BeginRun("verify", Format("%zu claims", claims.size()));
+  if (!run.ok()) return run.status();
+  dataset::Recorder recorder(work_.store, run.value());
+  Status trouble;
+  VerifyOptions verify;
+  verify.seconds = seconds;
+  verify.block_seconds = BlockSeconds(true);
+  verify.launches =
+      std::clamp(static_cast<int>(seconds * kMostLaunchShare / std::max(launch_seconds_, 1e-3)), 1,
+                 kMostLaunches);
+  if (!options_.relaunch) verify.launches = 1;
+  // The ranks of the search end first: they would be in the way.
+  const std::shared_ptr<Instrument> same = options_.relaunch ? nullptr : instrument_;
+  calibrated_.reset();
+  instrument_.reset();
+  const InstrumentSource source = [&]() -> Result<std::shared_ptr<Instrument>> {
+    ++outcome_.launches;
+    return same != nullptr ? Result<std::shared_ptr<Instrument>>(same) : Launch();
+  };
+  Result<std::vector<PolicyCheck>> checks =
+      Verify(claims, source, verify,
+             [&](size_t claim, bool tuned, int round, const dataset::Sample& taken) {
+               dataset::Sample sample = taken;
+               if (tuned && !environment.empty()) sample.point.environment = environment;
+               if (Status added = recorder.Add(std::move(sample)); !added.ok()) trouble = added;
+               return trouble.ok() && Show(Stage::kVerifying, Format("round %d, ", round + 1) +
+                                                                  CallText(claims[claim].tuned));
+             });
+  if (same != nullptr) instrument_ = same;
+  const Status flushed = recorder.Flush();
+  const Status ended = work_.store->EndRun(run.value(), checks.ok() && !stopped_
+                                                            ? dataset::Run::State::kDone
+                                                            : dataset::Run::State::kInterrupted);
+  for (const Status& status : {trouble, flushed, ended}) {
+    if (!status.ok()) return status;
+  }
+  return checks;
+}
+
+void Session::Judge(size_t contest, PolicyCheck check) {
+  Line& line = outcome_.lines[contest];
+  if (!check.library.rounds.empty()) line.library = check.library;
+  switch (check.verdict) {
+    case PolicyVerdict::kFaster:
+      if (check.gain < kWorthARow) {
+        line.ending = Ending::kNotConfirmed;
+        line.why = Format("faster in fresh runs, but by %.1f %% only, which is not worth a row",
+                          100 * (check.gain - 1));
+        break;
+      }
+      line.ending = Ending::kTuned;
+      line.config = *line.planned;
+      break;
+    case PolicyVerdict::kFailed:
+      line.ending = Ending::kFailed;
+      line.why = check.Failure()->note;
+      break;
+    default:
+      line.ending = Ending::kNotConfirmed;
+      line.why = check.gains.empty() ? "there was no time to verify it"
+                                     : Format("planned, but fresh runs say %.2f x [%.2f, %.2f]",
+                                              check.gain, check.interval.low, check.interval.high);
+      break;
+  }
+  line.check = std::move(check);
+}
+
+double Session::ProofSeconds(const Line& line) const {
+  double seconds = 0;
+  for (const double call : {line.expected_library, line.expected_tuned}) {
+    const double block = std::max(BlockSeconds(true), call) + call + kBlockCost;
+    seconds += measure::kLeastJudgedRounds * block + kFirstCalls * call;
+  }
+  return seconds;
+}
+
+Status Session::Prove() {
+  double left = std::max(options_.seconds - Passed(), options_.seconds * kLeastProofShare);
+  // Where there is not time for all of them, for those that promise most a second.
+  std::vector<size_t> order;
+  for (size_t i = 0; i < outcome_.lines.size(); ++i) {
+    const Line& line = outcome_.lines[i];
+    if (line.planned.has_value() && line.ending != Ending::kNoDefault) order.push_back(i);
+  }
+  const auto promise = [&](size_t i) {
+    const Line& line = outcome_.lines[i];
+    return std::log(line.expected_library / line.expected_tuned) / ProofSeconds(line);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return promise(a) > promise(b); });
+  double needed = 0;
+  std::vector<Claim> claims;
+  std::vector<size_t> of_contest;
+  for (const size_t i : order) {
+    Line& line = outcome_.lines[i];
+    needed += ProofSeconds(line);
+    if (!claims.empty() && needed > left * kOverdraft) {
+      line.ending = Ending::kNotConfirmed;
+      line.why = Format(
+          "it may be %.2f x as fast, but there was no time to verify it; a larger "
+          "--budget gives it",
+          line.expected_library / line.expected_tuned);
+      continue;
+    }
+    Claim claim{line.trial, line.trial};
+    claim.tuned.config = *line.planned;
+    // Loading any tuner switches RCCL's own table off: its default is the one without us.
+    for (const measure::Contender& contender : contests_[i].contenders) {
+      if (contender.config.IsDefault() && !contender.environment.empty()) {
+        claim.library.environment = contender.environment;
+      }
+    }
+    claims.push_back(claim);
+    of_contest.push_back(i);
+  }
+  if (claims.empty()) return {};
+  const bool twice = Iterations() && claims.size() > 1;  // then all of them together
+  if (twice) left /= 2;
+  Result<std::vector<PolicyCheck>> checks = Check(claims, left, "");
+  if (!checks.ok()) return checks.status();
+  for (size_t i = 0; i < checks.value().size(); ++i) {
+    Judge(of_contest[i], std::move(checks.value()[i]));
+  }
+  return {};
+}
+
+void Session::DropAll(const std::string& why) {
+  for (Line& line : outcome_.lines) {
+    if (line.ending != Ending::kTuned) continue;
+    line.ending = Ending::kNotConfirmed;
+    line.config = {};
+    line.why = why;
+  }
+}
+
+Status Session::ProveTogether() {
+  if (!Iterations() || outcome_.Tuned() == 0) return {};
+  if (outcome_.Tuned() == 1) {
+    for (const Line& line : outcome_.lines) {
+      if (line.ending == Ending::kTuned) outcome_.whole = line.check;
+    }
+    return {};
+  }
+  Claim claim{contests_.front().trial, contests_.front().trial};
+  Result<measure::IterationSpec> spec = measure::DecodeSpec(claim.tuned.workload);
+  if (!spec.ok()) return spec.status();
+  for (measure::Bucket& bucket : spec.value().buckets) {
+    for (const Line& line : outcome_.lines) {
+      if (line.trial.operation == bucket.operation && line.trial.bytes == bucket.bytes) {
+        bucket.config = line.config;
+      }
+    }
+  }
+  claim.tuned.workload = measure::EncodeSpec(spec.value());
+  const double left =
+      std::max(options_.seconds - Passed(), options_.seconds * kLeastProofShare / 2);
+  Result<std::vector<PolicyCheck>> checks = Check({claim}, left, "DIAPASON_POLICY=policy.conf");
+  if (!checks.ok()) return checks.status();
+  outcome_.whole = std::move(checks.value().front());
+  if (outcome_.whole->verdict != PolicyVerdict::kFaster) {
+    DropAll(Format("faster by itself, but all changes together are not: %.2f x [%.2f, %.2f]",
+                   outcome_.whole->gain, outcome_.whole->interval.low,
+                   outcome_.whole->interval.high));
+  }
+  return {};
+}
+
+Status Session::Write() {
+  // With what the run-off has added. Rows and their boundaries; what they say is what was proven.
+  Result<model::Grid> grid = ReadGrid();
+  if (!grid.ok()) return grid.status();
+  model::PlanOptions options;
+  options.origin = options_.origin;
+  options.chosen = [this](const model::Place& place, uint64_t bytes) -> Config {
+    for (const Line& line : outcome_.lines) {
+      if (line.trial.bytes == bytes && PlaceOf(line.trial) == place) return line.config;
+    }
+    return {};
+  };
+  Result<model::Plan> plan = model::MakePlan(&grid.value(), nullptr, options);
+  if (!plan.ok()) return plan.status();
+  outcome_.policy = std::move(plan.value().policy);
+  outcome_.policy.header.fingerprint = grid.value().machine;
+  std::vector<std::string> remarks;
+  for (const policy::Rule& rule : outcome_.policy.rules) {
+    double sum = 0;
+    const Line* least = nullptr;
+    size_t sizes = 0;
+    for (const Line& line : outcome_.lines) {
+      if (line.ending != Ending::kTuned || CollectiveOf(line.trial) != rule.collective ||
+          line.trial.bytes < rule.min_bytes || line.trial.bytes > rule.max_bytes) {
+        continue;
+      }
+      ++sizes;
+      sum += std::log(line.Gain());
+      if (least == nullptr || line.Gain() < least->Gain()) least = &line;
+    }
+    if (least == nullptr) {
+      return Internal("a row that nobody verified: " +
+                      policy::RuleText(outcome_.policy.library, rule));
+    }
+    remarks.push_back(Format("verified: %.2f x over %s, at least %.2f x [%.2f, %.2f] in %s",
+                             std::exp(sum / static_cast<double>(sizes)),
+                             Count(sizes, "size").c_str(), least->check->gain,
+                             least->check->interval.low, least->check->interval.high,
+                             Count(least->check->gains.size(), "round").c_str()));
+  }
+  for (const Line& line : outcome_.lines) {
+    if (Decided(outcome_.policy, line.trial) == line.config) continue;
+    return Internal("the policy does not say what was proven for " + CallText(line.trial));
+  }
+  outcome_.policy_text = policy::PolicyText(outcome_.policy, remarks);
+  return {};
+}
+
+}  // namespace diapason::tune

@@ -1,0 +1,280 @@
+#include "tune/session.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "base/random.h"
+#include "measure/iteration.h"
+#include "measure/sweep.h"
+#include "policy/parse.h"
+#include "tune/fake_ranks.h"
+#include "tune/workload.h"
+
+namespace diapason::tune {
+namespace {
+
+using measure::Reading;
+using measure::Trial;
+
+// A library with a known best: tree is twice as fast below 64 KiB, everything else as fast as the
+// default or slower. Readings have noise of a few per cent.
+class Tuning : public ::testing::Test {
+ protected:
+  Tuning() : random_(11, 3) {
+    subject_.backend = "nccl";
+    subject_.ranks = 4;
+    subject_.machine.library = "nccl";
+    subject_.machine.library_version = "2.28.9";
+    plan_.operations = {Operation::kAllReduce};
+    plan_.sizes = {1024, 4096, 16384, 65536, 262144, 1048576};
+    plan_.algorithms = {"ring", "tree"};
+    plan_.protocols = {"simple"};
+    path_ = ::testing::TempDir() + "diapason_tune_" + std::to_string(::getpid()) + "_" +
+            ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".db";
+    Result<std::unique_ptr<dataset::Store>> store =
+        dataset::Store::Open(path_, dataset::Store::Access::kWrite);
+    EXPECT_TRUE(store.ok()) << store.status().message();
+    store_ = std::move(store).value();
+    options_.seconds = 2;
+    options_.fit = false;
+  }
+  ~Tuning() override {
+    store_.reset();
+    std::filesystem::remove(path_);
+  }
+
+  double Noise() { return 1 + 0.03 * (random_.Uniform(draw_++) - 0.5); }
+
+  double Truth(const Trial& trial) const {
+    const double base = 20e-6 + static_cast<double>(trial.bytes) * 1e-9;
+    if (trial.config.IsDefault()) return base;
+    if (trial.config.algorithm == kTree) return trial.bytes <= 16384 ? base / 2 : base * 3;
+    return base * 1.2;
+  }
+
+  Result<Outcome> Run(const FakeRanks::Times& times, const Watch& watch = nullptr) {
+    Work work;
+    work.store = store_.get();
+    work.source = [this, times]() -> Result<std::shared_ptr<measure::Instrument>> {
+      return std::shared_ptr<measure::Instrument>(
+          std::make_shared<FakeRanks>(times, subject_, &history_));
+    };
+    work.contests = [this](const measure::Subject& subject) {
+      return spec_.has_value() ? IterationContests(*spec_, plan_, subject)
+                               : measure::MakeContests(plan_, subject);
+    };
+    return Tune(
+        work, options_, watch ? watch : [](Stage, double, const std::string&) { return true; });
+  }
+
+  Outcome Tuned(const FakeRanks::Times& times) {
+    Result<Outcome> outcome = Run(times);
+    EXPECT_TRUE(outcome.ok()) << outcome.status().message();
+    return outcome.ok() ? std::move(outcome).value() : Outcome();
+  }
+
+  size_t Runs(const std::string& source) {
+    size_t count = 0;
+    const Result<std::vector<dataset::Run>> runs = store_->Runs();
+    for (const dataset::Run& run : runs.value()) count += run.source == source ? 1 : 0;
+    return count;
+  }
+
+  std::string path_;
+  std::unique_ptr<dataset::Store> store_;
+  measure::Subject subject_;
+  measure::SweepPlan plan_;
+  std::optional<measure::IterationSpec> spec_;
+  Options options_;
+  FakeRanks::History history_;
+  CounterRandom random_;
+  size_t draw_ = 0;
+};
+
+TEST_F(Tuning, WhatIsFasterIsFoundProvenAndWritten) {
+  const Outcome outcome =
+      Tuned([this](const Trial& trial, size_t) { return Took(Truth(trial) * Noise()); });
+  ASSERT_EQ(outcome.lines.size(), 6U);
+  for (const Line& line : outcome.lines) {
+    if (line.trial.bytes <= 16384) {
+      EXPECT_EQ(line.ending, Ending::kTuned) << line.trial.bytes << ": " << line.why;
+      EXPECT_EQ(line.config.algorithm, kTree);
+      EXPECT_NEAR(line.Gain(), 2, 0.1);
+      EXPECT_GE(line.check->gains.size(), static_cast<size_t>(measure::kLeastJudgedRounds));
+    } else {
+      EXPECT_NE(line.ending, Ending::kTuned) << line.trial.bytes;
+      EXPECT_EQ(line.Gain(), 1);
+      EXPECT_FALSE(line.why.empty());
+    }
+  }
+  EXPECT_NEAR(outcome.MeanGain(), std::sqrt(2), 0.05);
+  EXPECT_EQ(outcome.policy.rules.size(), 1U);
+  EXPECT_NE(outcome.policy_text.find("verified: "), std::string::npos) << outcome.policy_text;
+  // What is written is what was proven, and it can be read back.
+  policy::ParseOptions parse;
+  const Result<policy::Policy> back =
+      policy::ParseStrictly(outcome.policy_text, "policy.conf", parse);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back.value().rules.size(), 1U);
+  EXPECT_GT(history_.launched_at.size(), 1U) << "it was verified on the ranks of the search";
+  EXPECT_EQ(Runs("tune"), 1U);
+  EXPECT_EQ(Runs("verify"), 1U);
+}
+
+TEST_F(Tuning, WithNothingToGainNothingIsWritten) {
+  const Outcome outcome = Tuned(
+      [this](const Trial& trial, size_t) { return Took(1e-9 * double(trial.bytes) * Noise()); });
+  EXPECT_EQ(outcome.Tuned(), 0U);
+  EXPECT_TRUE(outcome.policy.rules.empty());
+  EXPECT_EQ(outcome.MeanGain(), 1);
+}
+
+TEST_F(Tuning, WhatFreshRanksDoNotConfirmIsTakenOutAgain) {
+  // On the first ranks tree is fast; on all others it is slow.
+  const Outcome outcome = Tuned([this](const Trial& trial, size_t) {
+    const bool fresh = history_.launched_at.size() > 2;  // the run-off has its own
+    const double truth = Truth(trial);
+    return Took((fresh && trial.config.algorithm == kTree ? truth * 4 : truth) * Noise());
+  });
+  EXPECT_EQ(outcome.Tuned(), 0U);
+  EXPECT_TRUE(outcome.policy.rules.empty()) << outcome.policy_text;
+  size_t refused = 0;
+  for (const Line& line : outcome.lines) {
+    if (line.ending != Ending::kNotConfirmed) continue;
+    ++refused;
+    EXPECT_TRUE(line.planned.has_value());
+    EXPECT_NE(line.why.find("fresh runs"), std::string::npos);
+  }
+  EXPECT_EQ(refused, 3U);
+}
+
+TEST_F(Tuning, OneSizeThatIsNotConfirmedDoesNotTakeItsNeighboursWithIt) {
+  const Outcome outcome = Tuned([this](const Trial& trial, size_t) {
+    const bool fresh = history_.launched_at.size() > 2;  // the run-off has its own
+    const bool turned = fresh && trial.config.algorithm == kTree && trial.bytes == 4096;
+    return Took((turned ? 4 : 1) * Truth(trial) * Noise());
+  });
+  ASSERT_EQ(outcome.Tuned(), 2U);
+  EXPECT_EQ(outcome.lines[0].ending, Ending::kTuned);
+  EXPECT_EQ(outcome.lines[1].ending, Ending::kNotConfirmed);
+  EXPECT_EQ(outcome.lines[2].ending, Ending::kTuned);
+  // The size between the two is in no row.
+  for (const policy::Rule& rule : outcome.policy.rules) {
+    EXPECT_FALSE(rule.min_bytes <= 4096 && rule.max_bytes >= 4096);
+  }
+}
+
+TEST_F(Tuning, WhatCrashesIsNeverChosenAndNotTriedByTheNextOneEither) {
+  const FakeRanks::Times times = [this](const Trial& trial, size_t) {
+    Reading reading = Took(Truth(trial) * Noise());
+    if (trial.config.algorithm == kTree) {
+      reading.outcome = dataset::Outcome::kCrash;
+      reading.note = "rank 3 is gone";
+    }
+    return reading;
+  };
+  const Outcome first = Tuned(times);
+  EXPECT_EQ(first.Tuned(), 0U);
+  EXPECT_GT(first.lines[0].failed, 0U);
+  history_ = {};
+  const Outcome second = Tuned(times);
+  for (const Trial& trial : history_.asked) EXPECT_NE(trial.config.algorithm, kTree);
+  ASSERT_EQ(second.notes.size(), 1U);
+  EXPECT_NE(second.notes[0].find("earlier run"), std::string::npos);
+}
+
+TEST_F(Tuning, WrongResultsAreNeverChosen) {
+  const Outcome outcome = Tuned([this](const Trial& trial, size_t) {
+    Reading reading = Took(Truth(trial) * Noise());
+    if (trial.config.algorithm == kTree && trial.check) {
+      reading.outcome = dataset::Outcome::kWrong;
+      reading.wrong = 5;
+    }
+    return reading;
+  });
+  EXPECT_EQ(outcome.Tuned(), 0U);
+}
+
+TEST_F(Tuning, InterruptingItKeepsWhatWasMeasuredAndWritesNoRow) {
+  int shown = 0;
+  const Result<Outcome> outcome =
+      Run([this](const Trial& trial, size_t) { return Took(Truth(trial) * Noise()); },
+          [&](Stage, double, const std::string&) { return ++shown < 30; });
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_TRUE(outcome.value().interrupted);
+  EXPECT_TRUE(outcome.value().policy.rules.empty());
+  EXPECT_GT(store_->Read().value().records.size(), 10U);
+  EXPECT_EQ(store_->Runs().value().front().state, dataset::Run::State::kInterrupted);
+}
+
+TEST_F(Tuning, RanksThatCannotBeStartedAreAnError) {
+  Work work;
+  work.store = store_.get();
+  work.source = []() -> Result<std::shared_ptr<measure::Instrument>> {
+    return Unavailable("no ranks");
+  };
+  work.contests = [this](const measure::Subject& subject) {
+    return measure::MakeContests(plan_, subject);
+  };
+  const Result<Outcome> outcome =
+      Tune(work, options_, [](Stage, double, const std::string&) { return true; });
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.status().message(), "no ranks");
+}
+
+TEST_F(Tuning, AnIterationIsProvenWithAllChangesTogether) {
+  spec_ = measure::PresetSpec("fsdp", {.parts = 2, .bytes = 65536}).value();
+  plan_.algorithms = {};
+  options_.seconds = 60;  // of the ranks' clock: steps are long
+  // Ring with one channel helps either collective by itself; both together are slower than neither.
+  bool together_hurts = true;
+  const FakeRanks::Times times = [&](const Trial& trial, size_t) {
+    const measure::IterationSpec spec = measure::DecodeSpec(trial.workload).value();
+    bool gathers = false;
+    bool scatters = false;
+    for (const measure::Bucket& bucket : spec.buckets) {
+      const bool meant = bucket.operation == trial.operation && bucket.bytes == trial.bytes;
+      const Config& config = meant && !trial.config.IsDefault() ? trial.config : bucket.config;
+      const bool ring = config.algorithm == kRing && config.protocol == kSimple;
+      gathers = gathers || (ring && bucket.operation == Operation::kAllGather);
+      scatters = scatters || (ring && bucket.operation == Operation::kReduceScatter);
+    }
+    double step = 10e-3;
+    if (gathers || scatters) step = 7e-3;
+    if (gathers && scatters) step = together_hurts ? 12e-3 : 5e-3;
+    return Took(step * Noise());
+  };
+  const Outcome hurt = Tuned(times);
+  ASSERT_TRUE(hurt.whole.has_value());
+  EXPECT_LT(hurt.whole->gain, 1);
+  EXPECT_EQ(hurt.Tuned(), 0U);
+  EXPECT_TRUE(hurt.policy.rules.empty());
+
+  together_hurts = false;
+  const Outcome helped = Tuned(times);
+  ASSERT_TRUE(helped.whole.has_value());
+  EXPECT_NEAR(helped.whole->gain, 2, 0.1);
+  EXPECT_EQ(helped.Tuned(), 2U);
+  EXPECT_EQ(helped.policy.rules.size(), 2U);
+  // The store says which of the two sides had the policy.
+  size_t with_policy = 0;
+  const Result<dataset::Contents> contents = store_->Read();
+  for (const dataset::Record& record : contents.value().records) {
+    with_policy += record.sample.point.environment.starts_with("DIAPASON_POLICY=") ? 1 : 0;
+  }
+  EXPECT_GT(with_policy, 5U);
+}
+
+TEST_F(Tuning, WeightsCountCalls) {
+  options_.weight = [](const Trial& trial) { return trial.bytes == 1024 ? 100.0 : 1.0; };
+  const Outcome outcome =
+      Tuned([this](const Trial& trial, size_t) { return Took(Truth(trial) * Noise()); });
+  const Outcome::Total total = outcome.Weighted();
+  EXPECT_GT(total.before / total.after, 1.4);
+}
+
+}  // namespace
+}  // namespace diapason::tune

@@ -1,0 +1,196 @@
+#include "tune/verify.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <set>
+
+#include "base/stats.h"
+
+namespace diapason::tune {
+namespace {
+
+using measure::Figure;
+using measure::Instrument;
+using measure::PolicyCheck;
+using measure::PolicyVerdict;
+using measure::Reading;
+using measure::Trial;
+
+constexpr double kShortest = 1e-12;
+constexpr int kFirstWarmups = 3;
+// A gain whose interval begins above this is settled; so is one that ends below 1.
+constexpr double kClearly = 1.03;
+
+// One side of a claim: its figure, and how many calls its blocks have.
+struct Side {
+  Trial trial;
+  Figure* figure = nullptr;
+  int iterations = 0;  // 0: not known yet
+  std::vector<double> fastest;
+};
+
+class Verification {
+ public:
+  Verification(const std::vector<Claim>& claims, const InstrumentSource& source,
+               const VerifyOptions& options, const VerifyObserver& observer)
+      : source_(source), options_(options), observer_(observer), checks_(claims.size()) {
+    sides_.resize(claims.size());
+    for (size_t i = 0; i < claims.size(); ++i) {
+      checks_[i].trial = claims[i].tuned;
+      sides_[i][0] = {claims[i].library, &checks_[i].library, 0, {}};
+      sides_[i][1] = {claims[i].tuned, &checks_[i].policy, 0, {}};
+      several_environments_ =
+          several_environments_ || claims[i].library.environment != claims[i].tuned.environment;
+    }
+  }
+
+  Result<std::vector<PolicyCheck>> Run() {
+    begin_ = std::chrono::steady_clock::now();
+    if (Status started = Start(); !started.ok()) return started;
+    for (int round = 0; round < options_.most_rounds && !stopped_; ++round) {
+      if (round >= measure::kLeastJudgedRounds && Share() >= 1) break;
+      if (round >= options_.first_look &&
+          (round - options_.first_look) % options_.look_every == 0 && Settled()) {
+        break;
+      }
+      // Spread over the time there is, or over the rounds before the first look where that is
+      // sooner.
+      const bool due = launches_ < options_.launches &&
+                       (Share() * options_.launches >= launches_ ||
+                        round * options_.launches >= launches_ * options_.first_look);
+      if (round > 0 && due) {
+        if (Status started = Start(); !started.ok()) return started;
+      }
+      if (Status measured = Round(round); !measured.ok()) return measured;
+    }
+    for (size_t i = 0; i < checks_.size(); ++i) Finish(i);
+    return std::move(checks_);
+  }
+
+ private:
+  double Share() const {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+    return passed.count() / std::max(options_.seconds, 1e-9);
+  }
+
+  Status Start() {
+    instrument_.reset();  // the old ranks end before new ones begin
+    Result<std::shared_ptr<Instrument>> instrument = source_();
+    if (!instrument.ok()) return instrument.status();
+    instrument_ = std::move(instrument).value();
+    ++launches_;
+    fresh_.clear();
+    return {};
+  }
+
+  bool Settled() const {
+    return std::all_of(checks_.begin(), checks_.end(), [](const PolicyCheck& check) {
+      if (check.Failure() != nullptr) return true;
+      const Interval interval = MedianInterval95(check.gains);
+      return interval.low > kClearly || interval.high < 1;
+    });
+  }
+
+  bool Failed(size_t claim) const { return checks_[claim].Failure() != nullptr; }
+
+  Status Round(int round) {
+    const size_t first = static_cast<size_t>(round % 2);
+    if (several_environments_) {
+      // Every change of the environment is a launch: one of each a round.
+      for (const size_t side : {first, 1 - first}) {
+        for (size_t i = 0; i < checks_.size() && !stopped_; ++i) {
+          if (Status measured = Measure(i, side, round); !measured.ok()) return measured;
+        }
+      }
+    } else {
+      for (size_t i = 0; i < checks_.size() && !stopped_; ++i) {
+        for (const size_t side : {first, 1 - first}) {
+          if (Status measured = Measure(i, side, round); !measured.ok()) return measured;
+        }
+      }
+    }
+    for (size_t i = 0; i < checks_.size(); ++i) {
+      PolicyCheck& check = checks_[i];
+      const size_t both = std::min(check.library.rounds.size(), check.policy.rounds.size());
+      if (Failed(i) || both <= check.gains.size()) continue;
+      check.gains.push_back(check.library.rounds.back() / check.policy.rounds.back());
+    }
+    return {};
+  }
+
+  Status Measure(size_t claim, size_t which, int round) {
+    if (Failed(claim) || stopped_) return {};
+    Side& side = sides_[claim][which];
+    Trial trial = side.trial;
+    // The first time on new ranks: connections are made, and what comes out is looked at.
+    const bool fresh = fresh_.insert({claim, which}).second;
+    trial.check = fresh && trial.workload.empty();
+    trial.warmups = fresh ? kFirstWarmups : 1;
+    if (side.iterations == 0) {
+      trial.iterations = 1;
+      const Result<Reading> first = instrument_->Measure(trial);
+      if (!first.ok()) return first.status();
+      if (!Take(claim, &side, trial, first.value(), round, false)) return {};
+      const double fit = options_.block_seconds / std::max(first.value().seconds, 1e-9);
+      side.iterations =
+          static_cast<int>(std::clamp(std::round(fit), 1.0, double(options_.most_iterations)));
+      trial.check = false;
+      trial.warmups = 1;
+    }
+    trial.iterations = side.iterations;
+    const Result<Reading> reading = instrument_->Measure(trial);
+    if (!reading.ok()) return reading.status();
+    (void)Take(claim, &side, trial, reading.value(), round, true);
+    return {};
+  }
+
+  // Files a reading; false where the side has failed.
+  bool Take(size_t claim, Side* side, const Trial& trial, const Reading& reading, int round,
+            bool counts) {
+    Figure& figure = *side->figure;
+    if (reading.wrong >= 0) figure.wrong = std::max(figure.wrong, reading.wrong);
+    figure.outcome = reading.outcome;
+    figure.note = reading.note;
+    if (figure.fine() && counts) {
+      figure.rounds.push_back(std::max(reading.seconds, kShortest));
+      side->fastest.push_back(reading.fastest);
+    }
+    if (observer_ && (counts || !figure.fine())) {
+      dataset::Sample sample = measure::SampleOf(trial, instrument_->subject(), reading);
+      sample.round = round;
+      stopped_ = !observer_(claim, side == &sides_[claim][1], round, sample) || stopped_;
+    }
+    return figure.fine();
+  }
+
+  void Finish(size_t claim) {
+    for (const Side& side : sides_[claim]) side.figure->Conclude(side.fastest);
+    checks_[claim].Conclude();
+  }
+
+  const InstrumentSource& source_;
+  const VerifyOptions& options_;
+  const VerifyObserver& observer_;
+  std::vector<PolicyCheck> checks_;
+  std::vector<std::array<Side, 2>> sides_;
+  bool several_environments_ = false;
+  std::shared_ptr<Instrument> instrument_;
+  std::set<std::pair<size_t, size_t>> fresh_;  // that have run on these ranks
+  int launches_ = 0;
+  bool stopped_ = false;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace
+
+Result<std::vector<PolicyCheck>> Verify(const std::vector<Claim>& claims,
+                                        const InstrumentSource& source,
+                                        const VerifyOptions& options,
+                                        const VerifyObserver& observer) {
+  if (claims.empty()) return std::vector<PolicyCheck>();
+  return Verification(claims, source, options, observer).Run();
+}
+
+}  // namespace diapason::tune

@@ -1,0 +1,145 @@
+#include "tune/workload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "comm/check.h"
+
+namespace diapason::tune {
+namespace {
+
+constexpr size_t kMostBuckets = 64;
+
+bool CanBeBucket(Operation operation) {
+  return comm::CollectiveOf(operation).has_value() && !comm::HasRoot(operation);
+}
+
+}  // namespace
+
+Mix MakeMix(std::vector<MixEntry> entries, size_t most, const measure::Subject& subject) {
+  std::map<std::pair<Operation, uint64_t>, uint64_t> sums;
+  Mix mix;
+  for (const MixEntry& entry : entries) {
+    if (entry.bytes == 0 || entry.calls == 0) continue;
+    sums[{entry.operation, entry.bytes}] += entry.calls;
+    mix.calls += entry.calls;
+  }
+  const auto cost = [&](const MixEntry& entry) {
+    measure::Trial trial;
+    trial.operation = entry.operation;
+    trial.bytes = entry.bytes;
+    return static_cast<double>(entry.calls) * measure::GuessSeconds(trial, subject);
+  };
+  double all = 0;
+  for (const auto& [kind, calls] : sums) {
+    mix.entries.push_back({kind.first, kind.second, calls});
+    all += cost(mix.entries.back());
+  }
+  std::stable_sort(mix.entries.begin(), mix.entries.end(),
+                   [&](const MixEntry& a, const MixEntry& b) { return cost(a) > cost(b); });
+  if (mix.entries.size() > most) mix.entries.resize(most);
+  double kept = 0;
+  for (const MixEntry& entry : mix.entries) kept += cost(entry);
+  mix.covered = all > 0 ? kept / all : 1;
+  return mix;
+}
+
+Result<std::vector<measure::Contest>> MixContests(const Mix& mix, const measure::SweepPlan& plan,
+                                                  const measure::Subject& subject) {
+  std::map<Operation, std::set<uint64_t>> sizes;
+  for (const MixEntry& entry : mix.entries) sizes[entry.operation].insert(entry.bytes);
+  std::vector<measure::Contest> contests;
+  for (const auto& [operation, of_it] : sizes) {
+    measure::SweepPlan part = plan;
+    part.operations = {operation};
+    part.sizes.assign(of_it.begin(), of_it.end());
+    Result<std::vector<measure::Contest>> made = measure::MakeContests(part, subject);
+    if (!made.ok()) return made.status();
+    for (measure::Contest& contest : made.value()) contests.push_back(std::move(contest));
+  }
+  if (contests.empty()) return Invalid("the recorded calls have none that can be measured");
+  return contests;
+}
+
+Result<measure::IterationSpec> MixIteration(const Mix& mix) {
+  std::vector<MixEntry> entries;
+  uint64_t rarest = UINT64_MAX;
+  for (const MixEntry& entry : mix.entries) {
+    if (!CanBeBucket(entry.operation)) continue;
+    entries.push_back(entry);
+    rarest = std::min(rarest, entry.calls);
+  }
+  if (entries.empty()) return Invalid("none of the recorded calls can be part of an iteration");
+  std::vector<uint64_t> counts;
+  uint64_t total = 0;
+  for (const MixEntry& entry : entries) {
+    counts.push_back(std::max<uint64_t>(
+        1, static_cast<uint64_t>(
+               std::llround(static_cast<double>(entry.calls) / static_cast<double>(rarest)))));
+    total += counts.back();
+  }
+  if (total > kMostBuckets) {
+    // The rarest are a small part of it then: everything shrinks alike, to at least one.
+    const double shrink = static_cast<double>(kMostBuckets) / static_cast<double>(total);
+    total = 0;
+    for (uint64_t& count : counts) {
+      count = std::max<uint64_t>(
+          1, static_cast<uint64_t>(std::floor(static_cast<double>(count) * shrink)));
+      total += count;
+    }
+  }
+  measure::IterationSpec spec;
+  spec.preset = "recorded";
+  spec.chunks = static_cast<int>(total) + 1;
+  // Kinds take turns, as layers do: each at its own even distance.
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    for (uint64_t n = 0; n < counts[i]; ++n) {
+      order.emplace_back((static_cast<double>(n) + 0.5) / static_cast<double>(counts[i]), i);
+    }
+  }
+  std::stable_sort(order.begin(), order.end());
+  for (size_t i = 0; i < order.size(); ++i) {
+    const MixEntry& entry = entries[order[i].second];
+    const int after = static_cast<int>(i) + 1;
+    spec.buckets.push_back({entry.operation, entry.bytes, 0, after, spec.chunks, {}});
+  }
+  if (Status status = measure::CheckSpec(spec); !status.ok()) return status;
+  return spec;
+}
+
+Result<std::vector<measure::Contest>> IterationContests(const measure::IterationSpec& spec,
+                                                        const measure::SweepPlan& plan,
+                                                        const measure::Subject& subject) {
+  measure::IterationSpec plain = spec;
+  std::set<std::pair<Operation, uint64_t>> kinds;
+  for (measure::Bucket& bucket : plain.buckets) {
+    bucket.config = {};
+    kinds.insert({bucket.operation, bucket.bytes});
+  }
+  const std::string workload = measure::EncodeSpec(plain);
+  std::vector<measure::Contest> contests;
+  for (const auto& [operation, bytes] : kinds) {
+    measure::SweepPlan part = plan;
+    part.operations = {operation};
+    part.sizes = {bytes};
+    part.type = spec.type;
+    Result<std::vector<measure::Contest>> made = measure::MakeContests(part, subject);
+    if (!made.ok()) return made.status();
+    for (measure::Contest& contest : made.value()) {
+      // Nothing to choose (all-to-all): it is part of every step anyway.
+      if (contest.contenders.size() < 2) continue;
+      contest.trial.workload = workload;
+      contests.push_back(std::move(contest));
+    }
+  }
+  if (contests.empty()) {
+    return Invalid("the library offers no choice for any collective of this iteration");
+  }
+  return contests;
+}
+
+}  // namespace diapason::tune

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "measure/instrument.h"
+#include "measure/iteration.h"
+#include "measure/search.h"
+#include "measure/sweep.h"
+
+namespace diapason::tune {
+
+// What a job calls: from a journal, a log, or a person's list of sizes.
+struct MixEntry {
+  Operation operation = Operation::kAllReduce;
+  uint64_t bytes = 0;  // as nccl-tests counts
+  uint64_t calls = 1;
+};
+
+// Calls of one kind and size together, the costliest first (calls times what one may take). Beyond
+// `most` of them, those that cost least are left out.
+struct Mix {
+  std::vector<MixEntry> entries;
+  uint64_t calls = 0;  // of all that were given
+  double covered = 1;  // the share of their guessed time that the entries have
+};
+Mix MakeMix(std::vector<MixEntry> entries, size_t most, const measure::Subject& subject);
+
+// The contests of a mix: as measure::MakeContests makes them of a plan's sizes.
+Result<std::vector<measure::Contest>> MixContests(const Mix& mix, const measure::SweepPlan& plan,
+                                                  const measure::Subject& subject);
+
+// A step that makes the calls of a mix: of every entry as many as in one iteration, which is as
+// often as the rarest divides the others (64 buckets at most), evenly over the step, overlapping
+// what is computed until the next. Calls that no bucket can be (broadcast, reduce) are left out.
+Result<measure::IterationSpec> MixIteration(const Mix& mix);
+
+// The contests of an iteration: for every kind and size of its buckets that has a choice, the whole
+// step with that choice for them.
+Result<std::vector<measure::Contest>> IterationContests(const measure::IterationSpec& spec,
+                                                        const measure::SweepPlan& plan,
+                                                        const measure::Subject& subject);
+
+}  // namespace diapason::tune
