@@ -16,6 +16,7 @@
 #include "cli/command_line.h"
 #include "cli/plugin_client.h"
 #include "cli/recorded_table.h"
+#include "cli/words.h"
 #include "domain/library_version.h"
 #include "journal/reader.h"
 #include "policy/source.h"
@@ -30,7 +31,7 @@ struct Options {
   std::string plugin;
   std::string policy;
   std::string api;
-  std::string as = "nccl";
+  std::string library = "nccl";
   std::string library_version;
   std::string table;
   std::vector<std::string> collectives{"allreduce"};
@@ -117,11 +118,11 @@ class Session {
   explicit Session(const Options& options) : options_(options) {}
 
   Status Run() {
-    const Result<Library> library = ParseLibrary(options_.as);
+    const Result<Library> library = ParseLibrary(options_.library);
     if (!library.ok()) return library.status();
     library_ = library.value();
     if (library_ != Library::kNccl && library_ != Library::kRccl) {
-      return Invalid("--as takes nccl or rccl: only these ask a tuner plugin");
+      return Invalid("--library takes nccl or rccl: only these ask a tuner plugin");
     }
     if (const Status prepared = PrepareEnvironment(); !prepared.ok()) return prepared;
     if (const Status read = ReadQuestions(); !read.ok()) return read;
@@ -382,40 +383,65 @@ int RunAsk(const Options& options) {
 
 void AddAsk(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
-  CommandLine* ask = parent->AddCommand(
-      "ask",
-      "What would the plugin choose for these calls, and why? Loads the real plugin through "
-      "the interface NCCL uses");
-  ask->AddOption("--policy", options->policy,
-                 "The policy file (default: what the environment selects)");
-  ask->AddOption("--nodes", options->nodes, "Nodes of the communicator (default 1)")
-      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
-  ask->AddOption("--ranks", options->ranks, "Ranks of the communicator (default 8)")
-      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
+  CommandLine* ask =
+      parent->AddCommand("ask", "Say what the plugin would choose for these calls, and why");
+  ask->Describe(
+      "Loads the real plugin through the interface that NCCL uses, puts the questions to it, and "
+      "shows the answers with the reasons of the plugin's journal. Neither a GPU nor NCCL is "
+      "needed.");
+  ask->AddOption("--policy", options->policy, "The policy file")
+      ->TypeName("FILE")
+      ->Default("what the environment selects");
+  ask->AddOption("--nodes", options->nodes, "Nodes of the communicator")
+      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}))
+      ->ShowDefault();
+  ask->AddOption("--ranks", options->ranks, "Ranks of the communicator")
+      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}))
+      ->ShowDefault();
   ask->AddOption("--collective", options->collectives,
-                 "allreduce (default), allgather, reducescatter, broadcast, reduce; several with "
-                 "commas")
-      ->Delimiter(',');
-  ask->AddOption("--sizes,--size", options->sizes,
-                 "Message sizes: a list 1K,8K,1M or a range 1K:8M, 1K:8M:x4, 1M:8M:+1M (default "
-                 "1K:1G:x4, or the sizes of --table)");
-  ask->AddOption("--api", options->api, "Tuner API v1 to v6 (default: the plugin's newest)");
-  ask->AddOption("--as", options->as, "The library to play: nccl (default) or rccl");
-  ask->AddOption("--library-version", options->library_version,
-                 "Its version, such as 2.28.9 (default: unknown)");
-  ask->AddOption(
-      "--table", options->table,
-      "A recorded cost table: a journal with tables, or the text `journal show --tables` "
-      "prints");
-  ask->AddOption("--pipe-ops", options->pipe_ops, "numPipeOps of the calls (default 1)");
-  ask->AddOption("--reg-buff", options->reg_buff, "regBuff of the calls (default 0)")
-      ->Check(Range(0, 1));
+                 Join(TunedCollectives(), ", ") + "; several with commas")
+      ->Delimiter(',')
+      ->TypeName("NAME")
+      ->Words(TunedCollectives())
+      ->ShowDefault();
+  ask->AddOption("--sizes", options->sizes, std::string("Message sizes: ") + kSizesText)
+      ->TypeName("SIZES")
+      ->Default("1K:1G:x4, or the sizes of --table");
+  ask->AddOption("--table", options->table,
+                 "A recorded cost table: a journal with tables, or what `journal show --tables` "
+                 "prints")
+      ->TypeName("FILE");
+  ask->Heading("The library that asks");
+  ask->AddOption("--library", options->library, "The library to play: nccl or rccl")
+      ->TypeName("NAME")
+      ->Words(NcclOrRccl())
+      ->ShowDefault();
+  ask->AddOption("--library-version", options->library_version, "Its version, such as 2.28.9")
+      ->TypeName("VERSION")
+      ->Default("unknown");
+  ask->AddOption("--api", options->api, "Tuner API v1 to v6")
+      ->TypeName("VERSION")
+      ->Words({"v1", "v2", "v3", "v4", "v5", "v6"})
+      ->Default("the plugin's newest");
+  ask->AddOption("--pipe-ops", options->pipe_ops, "numPipeOps of the calls")->ShowDefault();
+  ask->AddOption("--reg-buff", options->reg_buff, "regBuff of the calls")
+      ->TypeName("0|1")
+      ->Check(Range(0, 1))
+      ->ShowDefault();
   ask->AddFlag("--collnet", options->collnet, "API v1 and v2: the library says CollNet works");
   ask->AddFlag("--nvls", options->nvls, "API v1 and v2: the library says NVLS works");
-  ask->AddOption("--plugin", options->plugin,
-                 "The plugin library (default: the one beside this tool)");
-  ask->AddFlag("--verbose", options->verbose, "Print all that the plugin logs, not only warnings");
-  ask->AddFlag("--json", options->json, "Print JSON");
+  ask->AddOption("--plugin", options->plugin, "The plugin library")
+      ->TypeName("FILE")
+      ->Default("the one beside this tool");
+  ask->Heading("Output");
+  ask->AddFlag("-v,--verbose", options->verbose,
+               "Print all that the plugin logs, not only warnings");
+  ask->AddJson(options->json);
+  ask->Example("diapason ask --policy my.conf --sizes 64K:16M:x4",
+               "What a policy makes of allreduce on one node with 8 ranks");
+  ask->Example("diapason ask --nodes 2 --ranks 16 --collective allgather",
+               "What the environment's policy makes of allgather");
+  ask->SeeAlso({"policy-show", "journal-show"});
   ask->Callback([options, run] { *run = [options] { return RunAsk(*options); }; });
 }
 

@@ -42,8 +42,11 @@ void PrintTable(const std::vector<BackendInfo>& backends, const std::string& aut
 void AddBackends(CommandLine* parent, Run* run) {
   auto json = std::make_shared<bool>(false);
   CommandLine* command = parent->AddCommand(
-      "backends", "What can run collectives here: version, devices, or the exact reason why not");
-  command->AddFlag("--json", *json, "Print JSON");
+      "backends", "Say what can run collectives here, or the exact reason why it cannot");
+  command->AddJson(*json);
+  command->Example("diapason backends", "Versions and devices of all five");
+  command->ExitStatus(kExitFailed, "nothing works here but the simulated cluster");
+  command->SeeAlso({"doctor", "bench"});
   command->Callback([json, run] {
     *run = [json] {
       const std::vector<BackendInfo> backends = Backends();

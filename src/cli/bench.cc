@@ -9,6 +9,7 @@
 #include "cli/bench_options.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/words.h"
 #include "comm/check.h"
 #include "dataset/store.h"
 #include "policy/policy.h"
@@ -121,13 +122,20 @@ int RunBench(const BenchOptions& options) {
 }
 
 void AddSizeOptions(CommandLine* command, BenchOptions* options) {
-  command->AddOption("-b,--minbytes", options->from, "The smallest size")->ShowDefault();
-  command->AddOption("-e,--maxbytes", options->to,
-                     "The largest size; by default 128M on GPUs, 8M elsewhere");
+  command->Heading("Sizes and calls, with the letters of nccl-tests");
+  command->AddOption("-b,--minbytes", options->from, "The smallest size")
+      ->TypeName("SIZE")
+      ->ShowDefault();
+  command->AddOption("-e,--maxbytes", options->to, "The largest size")
+      ->TypeName("SIZE")
+      ->Default("128M on GPUs, 8M elsewhere");
   command->AddOption("-f,--stepfactor", options->factor, "From size to size, a factor")
       ->Check(Range(1.01, 1e6))
       ->ShowDefault();
-  command->AddOption("-i,--stepbytes", options->step, "From size to size, so many bytes more");
+  command->AddOption("-i,--stepbytes", options->step, "From size to size, so many bytes more")
+      ->TypeName("SIZE");
+  command->AddOption("--sizes", options->sizes, std::string("Instead of these: ") + kSizesText)
+      ->TypeName("SIZES");
   command->AddOption("-n,--iters", options->effort.iterations, "Calls of one round, back to back")
       ->Check(Range(1, 1000000))
       ->ShowDefault();
@@ -136,22 +144,44 @@ void AddSizeOptions(CommandLine* command, BenchOptions* options) {
                   "Calls before the first round, which do not count")
       ->Check(Range(0, 1000000))
       ->ShowDefault();
-  command
-      ->AddOption("--rounds", options->rounds,
-                  "So many rounds; by default 5 to 15, until the interval is tight")
-      ->Check(Range(1, 100000));
-  command->AddOption("-c,--check", options->check, "Compare results, element by element: 0 or 1")
+  command->AddOption("--rounds", options->rounds, "So many rounds")
+      ->Check(Range(1, 100000))
+      ->Default("5 to 15, until the interval is tight");
+  command->AddOption("-c,--check", options->check, "Whether to compare results, element by element")
+      ->TypeName("0|1")
       ->Check(Range(0, 1))
       ->ShowDefault();
   command->AddOption("-o,--op", options->reduce, "sum, prod, min, max, avg, several, or all")
+      ->TypeName("NAME")
+      ->Words({"sum", "prod", "min", "max", "avg", "all"})
       ->ShowDefault();
   command
-      ->AddOption("-d,--datatype", options->type,
-                  "float, double, half, bfloat16, int8, uint8, int32, int64, several, or all")
+      ->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", ") + ", several, or all")
+      ->TypeName("NAME")
+      ->Words(DataTypeWords())
       ->ShowDefault();
-  command->AddOption("-r,--root", options->root, "Of broadcast and reduce")
+  command->AddOption("-r,--root", options->root, "The root rank of broadcast and reduce")
       ->Check(Range(0, 1000000))
       ->ShowDefault();
+}
+
+void AddOutputOptions(CommandLine* command, BenchOptions* options) {
+  command->Heading("What to run");
+  command->AddOption("--algorithm", options->algorithm, "This algorithm, by the library's name")
+      ->TypeName("NAME");
+  command->AddOption("--protocol", options->protocol, "This protocol")->TypeName("NAME");
+  command->AddOption("--channels", options->channels, "So many channels")->Check(Range(1, 1024));
+  command->Heading("Output");
+  command
+      ->AddOption("--link", options->link,
+                  "What a link carries each way, for the ideal time; else known or measured")
+      ->TypeName("GB/s")
+      ->Check(Range(1e-6, 1e6));
+  command->AddOption("--targets", options->targets, "Compare with stated goals")->TypeName("FILE");
+  Option* json = command->AddJson(options->json, "Print JSON, with every round");
+  command->AddFlag("--csv", options->csv, "Print CSV")->Excludes(json);
+  AddPolicyOption(command, options);
+  command->AddOption("--store", options->store, "Add every round to this store")->TypeName("STORE");
 }
 
 }  // namespace
@@ -199,39 +229,35 @@ Status KeepSamples(const std::string& path, const Subject& subject,
 
 void AddBench(CommandLine* parent, Run* run) {
   auto options = std::make_shared<BenchOptions>();
-  CommandLine* command = parent->AddCommand(
-      "bench",
-      "Time collectives as nccl-tests does, on any backend: diapason bench all_reduce -g 4");
-  command
-      ->AddOption("collectives", options->collectives,
-                  "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv")
+  CommandLine* command =
+      parent->AddCommand("bench", "Time collectives as nccl-tests does, on any backend");
+  command->Describe(
+      "A collective's time is that of the slowest rank. `--backend all` compares every backend "
+      "that "
+      "works here.");
+  command->AddOption("COLLECTIVE", options->collectives, Join(MeasuredCollectives(), ", "))
+      ->Words(MeasuredCollectives())
       ->ShowDefault();
   AddSizeOptions(command, options.get());
   AddRankOptions(command, &options->ranks);
-  command->AddOption("--algorithm", options->algorithm, "Run it this way, by the library's name");
-  command->AddOption("--protocol", options->protocol, "Run it this way");
-  command->AddOption("--channels", options->channels, "Run it with so many")->Check(Range(1, 1024));
-  command
-      ->AddOption("--link", options->link,
-                  "What a link carries each way, for the ideal time; else known or measured")
-      ->TypeName("GB/s")
-      ->Check(Range(1e-6, 1e6));
-  Option* json = command->AddFlag("--json", options->json, "Print JSON, with every round");
-  command->AddFlag("--csv", options->csv, "Print CSV")->Excludes(json);
-  command
-      ->AddOption("--targets", options->targets,
-                  "Compare with stated goals; exit status 1 on a miss")
-      ->TypeName("FILE");
-  AddPolicyOption(command, options.get());
-  command->AddOption("--store", options->store, "Add every round to this store")->TypeName("FILE");
+  AddOutputOptions(command, options.get());
+  command->Heading("");
   command->AllowCommand();
   AddBenchIteration(command, run);
   AddBenchPairs(command, run);
-  command->Footer(
-      "A collective's time is that of the slowest rank. --backend all compares every backend that "
-      "works here.\nExit status: 1 also when results are wrong or a target is missed.");
+  command->Example("diapason bench allreduce -g 4", "Sizes from 8 bytes on, on four ranks");
+  command->Example("diapason bench allreduce -g 4 --sizes 64K:4M:x4 --policy my.conf",
+                   "A policy against the library's own choice, in turns");
+  command->Example("diapason bench allgather --backend sim --cluster h100x8 --json",
+                   "The simulated cluster");
+  command->ExitStatus(kExitFailed, "results are wrong, a target is missed, or ranks failed");
+  command->SeeAlso({"sweep", "backends"});
   command->Callback([command, options, run] {
     if (command->CommandGiven()) return;
+    if (!options->sizes.empty() &&
+        (!options->to.empty() || !options->step.empty() || options->from != "8")) {
+      throw UsageError{"--sizes", "it does not go together with -b, -e and -i"};
+    }
     if (!options->policy.empty() && options->ranks.backend == "all") {
       throw UsageError{"--policy", "it is for one library: name a backend, not all"};
     }

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/ranks.h"
+#include "cli/words.h"
 #include "comm/backends/sim/cluster.h"
 #include "comm/check.h"
 #include "domain/decision.h"
@@ -74,7 +75,7 @@ Result<IterationSpec> MakeSpec(const Options& options, bool host) {
   if (!compute.ok()) return compute.status().WithContext("--compute");
   spec.compute = compute.value();
   const Result<DataType> type = ParseDataType(options.type);
-  if (!type.ok()) return type.status().WithContext("--type");
+  if (!type.ok()) return type.status().WithContext("--datatype");
   spec.type = type.value();
   spec.overlap = options.overlap == "on";
   spec.steps = options.steps;
@@ -143,24 +144,16 @@ Status Configure(const Options& options, Library library, IterationSpec* spec) {
 
 // "4 x allreduce 25MiB, ring/simple"
 std::string BucketsText(const IterationSpec& spec, Library library) {
-  std::vector<std::pair<std::string, int>> kinds;
+  std::vector<std::string> names;
   for (const Bucket& bucket : spec.buckets) {
-    std::string kind = NameOf(bucket) + " " + FormatBytes(bucket.bytes);
+    std::string name = NameOf(bucket) + " " + FormatBytes(bucket.bytes);
     if (!bucket.config.IsDefault()) {
-      kind += " (" + ConfigText(library, CollectiveOf(bucket), bucket.config) + ")";
+      name += " (" + ConfigText(library, CollectiveOf(bucket), bucket.config) + ")";
     }
-    if (spec.communicators > 1) kind += Format(" on communicator %d", bucket.communicator + 1);
-    const auto known = std::find_if(kinds.begin(), kinds.end(),
-                                    [&](const auto& other) { return other.first == kind; });
-    if (known != kinds.end()) {
-      ++known->second;
-    } else {
-      kinds.emplace_back(kind, 1);
-    }
+    if (spec.communicators > 1) name += Format(" on communicator %d", bucket.communicator + 1);
+    names.push_back(std::move(name));
   }
-  std::vector<std::string> parts;
-  for (const auto& [kind, count] : kinds) parts.push_back(Format("%d x ", count) + kind);
-  return Join(parts, ", ");
+  return measure::CountedText(names);
 }
 
 std::string Milliseconds(double seconds) { return Format("%.3f", seconds * 1e3); }
@@ -168,7 +161,7 @@ std::string Milliseconds(double seconds) { return Format("%.3f", seconds * 1e3);
 void AddRow(const std::string& title, const std::vector<double>& samples, Table* table) {
   const Interval interval = MedianInterval95(samples);
   table->Add({title, Milliseconds(Mean(samples)), Milliseconds(Median(samples)),
-              Milliseconds(interval.low) + " .. " + Milliseconds(interval.high),
+              "[" + Milliseconds(interval.low) + ", " + Milliseconds(interval.high) + "]",
               Milliseconds(Quantile(samples, 0.95)), Milliseconds(Quantile(samples, 0.99))});
 }
 
@@ -298,34 +291,51 @@ void AddBenchIteration(CommandLine* bench, Run* run) {
   auto options = std::make_shared<Options>();
   CommandLine* command = bench->AddCommand(
       "iteration", "Time training steps: compute and collectives overlapped in buckets");
-  command->AddOption("preset", options->preset, "ddp, fsdp, tp or moe")->ShowDefault();
-  command->AddOption("--compute", options->compute,
-                     "Compute of a step, as 5ms or 250us (default 5ms; 20ms without a GPU)");
-  command->AddOption("--buckets", options->buckets, "ddp: buckets of gradients (default 4)");
-  command->AddOption("--layers", options->layers, "fsdp, tp, moe: layers (default 4)");
-  command->AddOption("--bucket-bytes", options->bytes,
-                     "Bytes of every bucket; for allgather, reducescatter and alltoall all ranks' "
-                     "parts together (default: the preset's, smaller without a GPU)");
+  command->AddOption("PRESET", options->preset, "ddp, fsdp, tp or moe")
+      ->Words({"ddp", "fsdp", "tp", "moe"})
+      ->ShowDefault();
+  command->AddOption("--compute", options->compute, "Compute of a step")
+      ->TypeName("TIME")
+      ->Default("5ms; 20ms without a GPU");
+  command->AddOption("--buckets", options->buckets, "ddp: buckets of gradients")->Default("4");
+  command->AddOption("--layers", options->layers, "fsdp, tp, moe: layers")->Default("4");
+  command
+      ->AddOption("--bucket-bytes", options->bytes,
+                  "Bytes of every bucket; for allgather, reducescatter and alltoall all ranks' "
+                  "parts together")
+      ->TypeName("SIZE")
+      ->Default("the preset's, smaller without a GPU");
   command->AddOption("--overlap", options->overlap, "Whether to compute beside collectives")
+      ->TypeName("on|off")
       ->Check(OneOf({"on", "off"}))
       ->ShowDefault();
   command->AddOption("--steps", options->steps, "Steps of each kind that count")->ShowDefault();
   command->AddOption("--warmup", options->warmups, "Steps of each kind before them")->ShowDefault();
   command->AddOption("--threads", options->threads, "Threads that compute, without a GPU")
       ->ShowDefault();
-  command->AddOption("--type", options->type, "f32, f64, f16, bf16, i8, u8, i32 or i64")
+  command->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", "))
+      ->TypeName("NAME")
+      ->Words(DataTypeWords())
       ->ShowDefault();
-  command->AddOption("--algorithm", options->algorithm, "Run the buckets this way");
-  command->AddOption("--protocol", options->protocol, "Run the buckets this way");
-  command->AddOption("--channels", options->channels, "Run the buckets with so many")
+  AddRankOptions(command, &options->ranks);
+  command->Heading("What to run");
+  command->AddOption("--algorithm", options->algorithm, "Run the buckets with this algorithm")
+      ->TypeName("NAME");
+  command->AddOption("--protocol", options->protocol, "Run the buckets with this protocol")
+      ->TypeName("NAME");
+  command->AddOption("--channels", options->channels, "Run the buckets with so many channels")
       ->Check(Range(1, 1024));
-  command->AddOption("--only", options->only, "The buckets these three are for, as allreduce");
+  command->AddOption("--only", options->only, "The collective these three are for")
+      ->TypeName("NAME")
+      ->Words(TunedCollectives());
+  command->Heading("Output");
   command
       ->AddOption("--reward-file", options->reward_file,
                   "Append collType,nBytes,nNodes,nRanks,latency_ms, one line a step")
       ->TypeName("FILE");
-  command->AddFlag("--json", options->json, "Print JSON, with every step's time");
-  AddRankOptions(command, &options->ranks);
+  command->AddJson(options->json, "Print JSON, with every step's time");
+  command->Example("diapason bench iteration ddp -g 4", "Steps as data-parallel training has them");
+  command->Example("diapason bench iteration fsdp -g 4 --compute 10ms --overlap off");
   command->Callback([options, run] { *run = [options] { return RunIteration(*options); }; });
 }
 

@@ -16,7 +16,8 @@ class CommandLine;
 // The command line of `diapason bench`.
 struct BenchOptions {
   RankOptions ranks;
-  std::vector<std::string> collectives = {"all_reduce"};
+  std::vector<std::string> collectives = {"allreduce"};
+  std::string sizes;  // "": by the four below
   std::string from = "8";
   std::string to;  // "": 128M on GPUs, 8M elsewhere
   double factor = 2;

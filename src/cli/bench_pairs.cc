@@ -29,7 +29,7 @@ struct Options {
   int iterations = 10;
   int rounds = 3;
   bool by_host = false;
-  double least = 10;  // percent
+  double margin = 0.1;
   bool json = false;
 };
 
@@ -146,7 +146,7 @@ void PrintJson(const measure::Subject& subject, const std::vector<PairFigure>& p
     list.push_back({{"first", members[static_cast<size_t>(pair.first)].name},
                     {"second", members[static_cast<size_t>(pair.second)].name},
                     {"same_host", pair.same_host},
-                    {"GBps", pair.bandwidth * 1e-9},
+                    {"gb_per_s", pair.bandwidth * 1e-9},
                     {"spread", pair.spread}});
   }
   json["pairs"] = std::move(list);
@@ -171,7 +171,7 @@ int LeadPairs(const Options& options, GroupInstrument* instrument) {
   const Result<std::vector<PairFigure>> pairs =
       MeasurePairs(options, instrument, members, bytes.value());
   if (!pairs.ok()) return Fail(pairs.status());
-  const std::vector<OddOne> odd = measure::FindOddOnes(pairs.value(), options.least / 100);
+  const std::vector<OddOne> odd = measure::FindOddOnes(pairs.value(), options.margin);
   if (options.json) {
     PrintJson(subject, pairs.value(), members, odd, bytes.value());
     return odd.empty() ? kExitFine : kExitFailed;
@@ -185,7 +185,7 @@ int LeadPairs(const Options& options, GroupInstrument* instrument) {
     std::printf(
         "no odd one out: no link is %.0f %% slower than the others of its kind and more than they "
         "differ anyhow\n",
-        options.least);
+        100 * options.margin);
     return kExitFine;
   }
   for (const OddOne& one : odd) {
@@ -200,8 +200,9 @@ void AddBenchPairs(CommandLine* bench, Run* run) {
   auto options = std::make_shared<Options>();
   CommandLine* command = bench->AddCommand(
       "pairs", "Time every pair of ranks or hosts, and name those that are slower than the others");
-  command->AddOption("-b,--bytes", options->bytes,
-                     "What both send at a time; 64M on GPUs, else 4M");
+  command->AddOption("-b,--size", options->bytes, "What both send at a time")
+      ->TypeName("SIZE")
+      ->Default("64M on GPUs, else 4M");
   command->AddOption("-n,--iters", options->iterations, "How often, in a round")
       ->Check(Range(1, 1000000))
       ->ShowDefault();
@@ -209,14 +210,14 @@ void AddBenchPairs(CommandLine* bench, Run* run) {
       ->Check(Range(1, 10000))
       ->ShowDefault();
   command->AddFlag("--by-host", options->by_host, "One rank of every host instead of every rank");
-  command
-      ->AddOption("--least", options->least, "A link is odd when it is slower than usual by more")
-      ->TypeName("PERCENT")
-      ->Check(Range(0.1, 99.0))
-      ->ShowDefault();
-  command->AddFlag("--json", options->json, "Print JSON");
+  command->AddShare("--margin", options->margin,
+                    "A link is odd when it is slower than usual by more", 0.001, 0.99);
+  command->AddJson(options->json);
   AddRankOptions(command, &options->ranks);
-  command->Footer("Exit status: 1 also when something is odd.");
+  command->Example("diapason bench pairs -g 4", "Which link is slower than the others?");
+  command->Example("srun -N 16 --ntasks-per-node 1 diapason bench pairs --by-host",
+                   "Which host of sixteen?");
+  command->ExitStatus(kExitFailed, "a link is odd, or ranks failed");
   command->Callback([options, run] {
     *run = [options] {
       return OnEveryRank(options->ranks, false, [&options](Group* group) {

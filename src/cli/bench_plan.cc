@@ -14,6 +14,7 @@ using measure::Trial;
 constexpr size_t kMostSizes = 4096;
 
 Result<std::vector<uint64_t>> Sizes(const BenchOptions& options, const Subject& subject) {
+  if (!options.sizes.empty()) return ParseSizes(options.sizes);
   const bool gpu = subject.backend == "nccl" || subject.backend == "rccl" || subject.simulated;
   const Result<uint64_t> from = ParseBytes(options.from);
   if (!from.ok()) return from.status().WithContext("-b");

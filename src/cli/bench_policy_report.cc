@@ -148,8 +148,8 @@ std::string PolicyLines::Row(const PolicyCheck& check) const {
   const bool judged = compared && check.verdict != PolicyVerdict::kTooFewRounds;
   return Line({KindText(plan_, check.trial), FormatBytes(check.trial.bytes),
                ChoiceText(subject_, check.trial), Micros(check.library), Micros(check.policy),
-               compared ? Format("%.3f x", check.gain) : "-",
-               judged ? Format("[%.3f, %.3f]", check.interval.low, check.interval.high) : "-",
+               compared ? Format("%.2f x", check.gain) : "-",
+               judged ? Format("[%.2f, %.2f]", check.interval.low, check.interval.high) : "-",
                VerdictText(check)});
 }
 
@@ -162,10 +162,10 @@ std::string PolicyTail(const PolicyPlan& plan, const Subject& subject,
   } else {
     if (summary.compared > 0) {
       const PolicyCheck& worst = checks[summary.worst];
-      text = Format("geometric mean of the gains: %.3f x, over %s with a row\n", summary.mean_gain,
+      text = Format("geometric mean of the gains: %.2f x, over %s with a row\n", summary.mean_gain,
                     Count(summary.compared, "size").c_str());
       text +=
-          Format("worst: %.3f x, %s %s with %s\n", worst.gain, KindText(plan, worst.trial).c_str(),
+          Format("worst: %.2f x, %s %s with %s\n", worst.gain, KindText(plan, worst.trial).c_str(),
                  FormatBytes(worst.trial.bytes).c_str(), ChoiceText(subject, worst.trial).c_str());
     }
     text += Format("%zu faster, %zu slower, %zu no difference", summary.faster, summary.slower,

@@ -3,10 +3,14 @@
 #include <string>
 #include <vector>
 
+#include "base/settings.h"
 #include "measure/policy_check.h"
 #include "policy/policy.h"
 
 namespace diapason::cli {
+
+// Where our plugin follows a policy already, that would be compared with itself: an error.
+Status CheckNoPolicyIsSet(const Settings& settings, const measure::Subject& subject);
 
 // A call, and the row of the policy that decides it; line 0: none does.
 struct DecidedCall {

@@ -61,8 +61,8 @@ ordered_json FigureJson(const measure::Trial& trial, const Figure& figure, int r
   json["low_us"] = Microseconds(figure.interval.low);
   json["high_us"] = Microseconds(figure.interval.high);
   json["fastest_rank_us"] = Microseconds(figure.fastest);
-  json["algbw_GBps"] = measure::AlgBandwidth(trial, figure.mean) * 1e-9;
-  json["busbw_GBps"] = measure::BusBandwidth(trial, ranks, figure.mean) * 1e-9;
+  json["algbw_gb_per_s"] = measure::AlgBandwidth(trial, figure.mean) * 1e-9;
+  json["busbw_gb_per_s"] = measure::BusBandwidth(trial, ranks, figure.mean) * 1e-9;
   ordered_json rounds = ordered_json::array();
   for (const double seconds : figure.rounds) rounds.push_back(Microseconds(seconds));
   json["rounds_us"] = std::move(rounds);
@@ -164,7 +164,7 @@ std::string BenchJson(const BenchResult& result) {
   json["ranks"] = subject.ranks;
   json["nodes"] = subject.nodes;
   if (result.link > 0) {
-    json["link_GBps"] = result.link * 1e-9;
+    json["link_gb_per_s"] = result.link * 1e-9;
     json["link_source"] = result.link_source;
   }
   ordered_json rows = ordered_json::array();
@@ -184,7 +184,7 @@ std::string BenchJson(const BenchResult& result) {
     rows.push_back(std::move(one));
   }
   json["rows"] = std::move(rows);
-  json["average_busbw_GBps"] = result.AverageBusBandwidth() * 1e-9;
+  json["average_busbw_gb_per_s"] = result.AverageBusBandwidth() * 1e-9;
   return Dump(json);
 }
 
@@ -192,7 +192,7 @@ std::string BenchCsv(const BenchResult& result) {
   std::string text =
       "backend,simulated,collective,bytes,count,type,redop,root,ranks,nodes,in_place,outcome,mean_"
       "us,"
-      "median_us,low_us,high_us,algbw_GBps,busbw_GBps,wrong,rounds,ideal_us\n";
+      "median_us,low_us,high_us,algbw_gb_per_s,busbw_gb_per_s,wrong,rounds,ideal_us\n";
   const measure::Subject& subject = result.subject;
   for (const BenchRow& row : result.rows) {
     for (const bool in_place : {false, true}) {
@@ -265,7 +265,7 @@ Result<std::string> SideBySide(const std::vector<std::string>& results) {
       const double high = figure["high_us"].get<double>();
       cells.push_back(Micros(median * 1e-6));
       cells.push_back("[" + Micros(low * 1e-6) + ", " + Micros(high * 1e-6) + "]");
-      cells.push_back(Format("%.2f", figure["busbw_GBps"].get<double>()));
+      cells.push_back(Format("%.2f", figure["busbw_gb_per_s"].get<double>()));
       others.emplace_back(low, json["backend"].get<std::string>());
       if (best == 0 || median < best) {
         best = median;

@@ -2,48 +2,68 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/mistakes.h"
 
 namespace diapason::cli {
 namespace {
 
-Rule From(const CLI::Validator& validator) {
-  return {[validator](std::string& text) { return validator(text); }, validator.get_description()};
-}
+// One name means one thing, and its value has one name, where the command gives no other.
+constexpr std::pair<const char*, const char*> kSameEverywhere[] = {
+    {"--output", "FILE"},       {"--store", "STORE"},   {"--sizes", "SIZES"},
+    {"--size", "SIZE"},         {"--library", "NAME"},  {"--library-version", "VERSION"},
+    {"--library-file", "FILE"}, {"--policy", "FILE"},   {"--model", "FILE"},
+    {"--collective", "NAME"},   {"--backend", "NAME"},  {"--margin", "SHARE"},
+    {"--datatype", "NAME"},     {"--hostfile", "FILE"}, {"--launcher", "NAME"},
+    {"--bucket-bytes", "SIZE"}, {"--compute", "TIME"},  {"--objective", "WORD"},
+    {"--budget", "TIME"},       {"--limit", "TIME"},
+};
+
+CLI::Validator Validator(const Rule& rule) { return CLI::Validator(rule.wrong, ""); }
 
 }  // namespace
 
-Rule Range(int low, int high) { return From(CLI::Range(low, high)); }
-Rule Range(int64_t low, int64_t high) { return From(CLI::Range(low, high)); }
-Rule Range(double low, double high) { return From(CLI::Range(low, high)); }
-Rule Positive() { return From(CLI::PositiveNumber); }
-Rule OneOf(const std::vector<std::string>& words) { return From(CLI::IsMember(words)); }
-
 Option* Option::Required() {
   option_->required();
+  info()->required = true;
   return this;
 }
 Option* Option::Check(const Rule& rule) {
-  option_->check(CLI::Validator(rule.wrong, rule.shown));
+  option_->check(Validator(rule));
+  if (!rule.shown.empty()) info()->bounds = rule.shown;
+  if (!rule.words.empty()) Words(rule.words);
   return this;
 }
 Option* Option::ShowDefault() {
   option_->capture_default_str();
+  std::string text = option_->get_default_str();
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  return Default(text);
+}
+Option* Option::Default(const std::string& text) {
+  info()->fallback = text;
   return this;
 }
 Option* Option::TypeName(const std::string& name) {
-  option_->type_name(name);
+  info()->value = name;
+  return this;
+}
+Option* Option::Words(std::vector<std::string> words) {
+  info()->words = std::move(words);
   return this;
 }
 Option* Option::Excludes(Option* other) {
   option_->excludes(other->option_);
+  info()->not_with.push_back(other->info()->Name());
   return this;
 }
 Option* Option::Needs(Option* other) {
   option_->needs(other->option_);
+  info()->needs.push_back(other->info()->Name());
   return this;
 }
 Option* Option::Expect(int least, int most) {
@@ -60,75 +80,162 @@ Option* Option::Delimiter(char separator) {
 }
 bool Option::Given() const { return option_->count() > 0; }
 
-CommandLine::CommandLine(CLI::App* app) : app_(app) {}
+CommandLine::CommandLine(CLI::App* app, std::shared_ptr<CommandInfo> info)
+    : app_(app), info_(std::move(info)) {}
 CommandLine::~CommandLine() = default;
 
 CommandLine* CommandLine::AddCommand(const std::string& name, const std::string& text) {
-  below_.push_back(std::make_unique<CommandLine>(app_->add_subcommand(name, text)));
+  auto info = std::make_shared<CommandInfo>();
+  info->path = info_->path;
+  info->path.push_back(name);
+  info->text = text;
+  info->heading = heading_;
+  OptionInfo help;
+  help.names = {"-h", "--help"};
+  help.text = "Print this text and exit";
+  info->options.push_back(help);
+  info_->below.push_back(info);
+  below_.push_back(std::make_unique<CommandLine>(app_->add_subcommand(name, text), info));
   return below_.back().get();
 }
 
 CommandLine* CommandLine::AddGroup(const std::string& title, const std::string& text) {
-  below_.push_back(std::make_unique<CommandLine>(app_->add_option_group(title, text)));
+  below_.push_back(std::make_unique<CommandLine>(app_->add_option_group(title, text), info_));
+  below_.back()->heading_ = title;
+  if (!text.empty()) info_->heading_texts.emplace_back(title, text);
   return below_.back().get();
 }
 
-Option* CommandLine::Keep(CLI::Option* option) {
-  options_.push_back(std::make_unique<Option>(option));
+void CommandLine::Heading(const std::string& title) { heading_ = title; }
+
+Option* CommandLine::Keep(CLI::Option* option, const std::string& names, const std::string& value,
+                          const std::string& text) {
+  OptionInfo info;
+  info.text = text;
+  info.heading = heading_;
+  info.value = value;
+  for (const std::string_view name : Split(names, ',')) {
+    if (name.starts_with('-')) {
+      info.names.emplace_back(name);
+    } else {
+      info.value = name;
+    }
+  }
+  if (info.value == "TEXT") {
+    const auto same = std::find_if(std::begin(kSameEverywhere), std::end(kSameEverywhere),
+                                   [&](const auto& one) { return info.Name() == one.first; });
+    if (same != std::end(kSameEverywhere)) info.value = same->second;
+  }
+  info_->options.push_back(info);
+  options_.push_back(std::make_unique<Option>(option, info_, info_->options.size() - 1));
   return options_.back().get();
 }
 
 Option* CommandLine::AddOption(const std::string& names, std::string& value,
                                const std::string& text) {
-  return Keep(app_->add_option(names, value, text));
+  return Keep(app_->add_option(names, value, text), names, "TEXT", text);
 }
 Option* CommandLine::AddOption(const std::string& names, int& value, const std::string& text) {
-  return Keep(app_->add_option(names, value, text));
+  return Keep(app_->add_option(names, value, text)->check(Validator(WholeNumber(true))), names, "N",
+              text);
 }
 Option* CommandLine::AddOption(const std::string& names, int64_t& value, const std::string& text) {
-  return Keep(app_->add_option(names, value, text));
+  return Keep(app_->add_option(names, value, text)->check(Validator(WholeNumber(true))), names, "N",
+              text);
 }
 Option* CommandLine::AddOption(const std::string& names, uint32_t& value, const std::string& text) {
-  return Keep(app_->add_option(names, value, text));
+  return Keep(app_->add_option(names, value, text)->check(Validator(WholeNumber(false))), names,
+              "N", text);
 }
 Option* CommandLine::AddOption(const std::string& names, uint64_t& value, const std::string& text) {
-  return Keep(app_->add_option(names, value, text));
+  return Keep(app_->add_option(names, value, text)->check(Validator(WholeNumber(false))), names,
+              "N", text);
 }
 Option* CommandLine::AddOption(const std::string& names, double& value, const std::string& text) {
-  return Keep(app_->add_option(names, value, text));
+  return Keep(app_->add_option(names, value, text)->check(Validator(AnyNumber())), names, "X",
+              text);
 }
 Option* CommandLine::AddOption(const std::string& names, std::vector<std::string>& value,
                                const std::string& text) {
-  return Keep(app_->add_option(names, value, text));
+  Option* option = Keep(app_->add_option(names, value, text), names, "TEXT", text);
+  info_->options.back().several = true;
+  return option;
 }
 Option* CommandLine::AddOption(const std::string& names, std::vector<int>& value,
                                const std::string& text) {
-  return Keep(app_->add_option(names, value, text));
+  Option* option = Keep(app_->add_option(names, value, text)->check(Validator(WholeNumber(true))),
+                        names, "N", text);
+  info_->options.back().several = true;
+  return option;
+}
+Option* CommandLine::AddTime(const std::string& names, double& seconds, const std::string& text,
+                             double least, double most) {
+  const auto take = [&seconds](const CLI::results_t& given) {
+    return !given.empty() && ReadTime(given.back(), &seconds);
+  };
+  Option* option = Keep(app_->add_option(names, take, text), names, "TIME", text)
+                       ->Check(TimeBetween(least, most));
+  return seconds > 0 ? option->Default(TimeText(seconds)) : option;
+}
+Option* CommandLine::AddShare(const std::string& names, double& share, const std::string& text,
+                              double least, double most) {
+  const auto take = [&share](const CLI::results_t& given) {
+    return !given.empty() && ReadShare(given.back(), &share);
+  };
+  return Keep(app_->add_option(names, take, text), names, "SHARE", text)
+      ->Check(ShareBetween(least, most))
+      ->Default(Format("%g%%", 100 * share));
 }
 Option* CommandLine::AddFlag(const std::string& names, bool& value, const std::string& text) {
-  return Keep(app_->add_flag(names, value, text));
+  return Keep(app_->add_flag(names, value, text), names, "", text);
 }
-Option* CommandLine::FindOption(const std::string& name) { return Keep(app_->get_option(name)); }
+Option* CommandLine::AddJson(bool& value, const std::string& text) {
+  return AddFlag("--json", value, text);
+}
+Option* CommandLine::AddQuiet(bool& value, const std::string& text) {
+  return AddFlag("-q,--quiet", value, text);
+}
+Option* CommandLine::AddOutput(std::string& value, const std::string& text) {
+  return AddOption("-o,--output", value, text)->TypeName("FILE");
+}
 
-void CommandLine::RequireCommand() { app_->require_subcommand(1); }
+Option* CommandLine::FindOption(const std::string& name) {
+  size_t index = 0;
+  while (index + 1 < info_->options.size()) {
+    const std::vector<std::string>& names = info_->options[index].names;
+    if (std::find(names.begin(), names.end(), name) != names.end()) break;
+    ++index;
+  }
+  options_.push_back(std::make_unique<Option>(app_->get_option(name), info_, index));
+  return options_.back().get();
+}
+
+void CommandLine::RequireCommand() {
+  app_->require_subcommand(1);
+  info_->needs_command = true;
+}
 void CommandLine::AllowCommand() { app_->require_subcommand(0, 1); }
 bool CommandLine::CommandGiven() const { return !app_->get_subcommands().empty(); }
 void CommandLine::RequireOneOption() { app_->require_option(1); }
 
-void CommandLine::TakeCommand(const std::string& text) {
-  app_->add_option("command", program_, text)->type_name("");
+void CommandLine::TakeCommand() {
+  app_->add_option("COMMAND", program_)->type_name("");
   app_->prefix_command();
+  info_->takes_command = true;
 }
 
 std::vector<std::string> CommandLine::CommandAfterDashes(const std::string& usage) const {
   // CLI11 keeps words it has no option for, and the "--" itself.
   const std::vector<std::string> rest = app_->remaining();
   const auto mark = std::find(rest.begin(), rest.end(), "--");
+  if (mark != rest.begin() && !rest.empty() && rest.front().starts_with('-')) {
+    throw UsageError{"", UnknownWord(*info_, rest.front())};
+  }
   if (mark == rest.end() && !program_.empty()) {
-    throw UsageError{app_->get_name(), "put -- before the command: " + usage + " " + program_};
+    throw UsageError{"", "put -- before the command: " + usage + " " + program_};
   }
   if (mark != rest.begin() && !rest.empty()) {
-    throw UsageError{app_->get_name(), "'" + rest.front() + "' was not expected before --"};
+    throw UsageError{"", "'" + rest.front() + "' was not expected before --"};
   }
   if (program_.empty()) return {};
   std::vector<std::string> command = {program_};
@@ -136,46 +243,170 @@ std::vector<std::string> CommandLine::CommandAfterDashes(const std::string& usag
   return command;
 }
 
-void CommandLine::Hide() { app_->group(""); }
-void CommandLine::Footer(const std::string& text) { app_->footer(text); }
-
-void CommandLine::Callback(std::function<void()> function) {
-  app_->callback([function = std::move(function)] {
-    try {
-      function();
-    } catch (const UsageError& error) {
-      const std::string text = error.where.empty() ? error.text : error.where + ": " + error.text;
-      throw CLI::ValidationError(text, CLI::ExitCodes::ValidationError);
-    }
-  });
+void CommandLine::Hide() {
+  app_->group("");
+  info_->hidden = true;
 }
 
-int ReadCommandLine(int argc, char** argv, const std::string& text, const std::string& footer,
+void CommandLine::Describe(const std::string& paragraph) { info_->paragraphs.push_back(paragraph); }
+void CommandLine::Example(const std::string& command, const std::string& text) {
+  info_->examples.push_back({command, text});
+}
+void CommandLine::ExitStatus(int status, const std::string& text) {
+  info_->exit_statuses.push_back({status, text});
+}
+void CommandLine::Judges() {
+  ExitStatus(kExitFine, "nothing worse than notes was found");
+  ExitStatus(kExitWarnings, "warnings were found, and no errors");
+  ExitStatus(kExitErrors, "errors were found");
+}
+void CommandLine::SeeAlso(const std::vector<std::string>& pages) {
+  info_->see_also.insert(info_->see_also.end(), pages.begin(), pages.end());
+}
+void CommandLine::Variable(const std::string& name, const std::string& text) {
+  info_->environment.emplace_back(name, text);
+}
+
+void CommandLine::Callback(std::function<void()> function) { app_->callback(std::move(function)); }
+
+// Reads a command line and answers mistakes in our own words.
+class Reader {
+ public:
+  Reader(CLI::App* app, const CommandLine* line) : app_(app), line_(line) {}
+
+  // The words that name commands where one has to be named; false when that is wrong.
+  bool CheckCommands(int argc, char** argv) {
+    const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    command_ = line_->info().get();
+    const std::string wrong = WrongCommand(words, &command_);
+    return wrong.empty() || Wrong(wrong);
+  }
+
+  bool Wrong(const std::string& text) {
+    Complain(text, "See " + command_->Words() + " --help");
+    return false;
+  }
+
+  // Which command the parser was at when it gave up.
+  void FindCommand() {
+    app_ = Deepest(app_);
+    command_ = line_->info().get();
+    std::vector<std::string> names;
+    for (const CLI::App* app = app_; app->get_parent() != nullptr; app = app->get_parent()) {
+      if (!app->get_name().empty()) names.push_back(app->get_name());
+    }
+    for (auto name = names.rbegin(); name != names.rend(); ++name) {
+      if (const CommandInfo* below = command_->Find(*name); below != nullptr) command_ = below;
+    }
+  }
+
+  const CommandInfo& command() const { return *command_; }
+
+  std::string Explain(const CLI::ParseError& error) const {
+    const std::string text = error.what();
+    const std::string first = text.substr(0, text.find_first_of(": "));
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+      const std::vector<std::string> rest = app_->remaining(true);
+      for (const std::string& word : rest) {
+        if (word.starts_with('-') && word != "--") return UnknownWord(*command_, word);
+      }
+      return UnknownWord(*command_, rest.empty() ? "" : rest.front());
+    }
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+      return first +
+             (text.find("override") != std::string::npos ? " takes no value" : " needs a value");
+    }
+    if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+      const size_t word = text.find(" excludes ");
+      if (word != std::string::npos) {
+        return text.substr(0, word) + " and " + text.substr(word + 10) + " do not go together";
+      }
+    }
+    if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr) {
+      const size_t word = text.find(" requires ");
+      if (word != std::string::npos)
+        return text.substr(0, word) + " needs " + text.substr(word + 10);
+    }
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+        (text.find("is required") == std::string::npos ||
+         text.find("option") != std::string::npos)) {
+      return OneIsMissing();
+    }
+    // Numbers have been checked: only a flag with a value gets here.
+    if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+      const size_t name = text.find("--");
+      if (name != std::string::npos) {
+        return text.substr(name, text.find(' ', name) - name) + " takes no value";
+      }
+    }
+    return text;
+  }
+
+ private:
+  static CLI::App* Deepest(CLI::App* app) {
+    for (CLI::App* below : app->get_subcommands()) {
+      if (!below->get_name().empty()) return Deepest(below);
+    }
+    return app;
+  }
+
+  // Of the options below one title one is needed.
+  std::string OneIsMissing() const {
+    for (const CLI::App* group : app_->get_subcommands([](const CLI::App* one) {
+           return one->get_name().empty() && one->get_require_option_min() > 0;
+         })) {
+      std::vector<std::string> names;
+      for (const CLI::Option* option : group->get_options()) {
+        const std::string& name = option->get_lnames().front();
+        if (name != "help") names.push_back("--" + name);
+      }
+      return "exactly one of " + Join(names, ", ") + " is needed";
+    }
+    return "something is missing";
+  }
+
+  CLI::App* app_;
+  const CommandLine* line_;
+  const CommandInfo* command_ = nullptr;
+};
+
+int ReadCommandLine(int argc, char** argv, const std::string& text,
                     const std::function<void(CommandLine* app)>& declare) {
   CLI::App app(text, "diapason");
   app.set_version_flag("--version", std::string("diapason ") + kVersion);
-  app.require_subcommand(1);
-  app.footer(footer);
-  CommandLine line(&app);
+  auto info = std::make_shared<CommandInfo>();
+  info->path = {"diapason"};
+  info->text = text;
+  OptionInfo help;
+  help.names = {"-h", "--help"};
+  help.text = "Print this text and exit";
+  OptionInfo version;
+  version.names = {"--version"};
+  version.text = "Print the version and exit";
+  info->options = {help, version};
+  CommandLine line(&app, info);
+  line.RequireCommand();
   declare(&line);
-  if (argc > 1 && argv[1][0] != '-') {
-    std::vector<std::string> commands;
-    bool known = false;
-    for (const CLI::App* command : app.get_subcommands({})) {
-      known = known || command->get_name() == argv[1];
-      // Those without a group are not for people.
-      if (!command->get_group().empty()) commands.push_back(command->get_name());
-    }
-    if (!known) {
-      (void)Fail(Invalid(Format("unknown command '%s'", argv[1]) + Suggestion(argv[1], commands)));
-      return kExitUsage;
-    }
-  }
+
+  Reader reader(&app, &line);
+  if (!reader.CheckCommands(argc, argv)) return kExitUsage;
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    reader.FindCommand();
+    std::fputs(HelpText(reader.command(), TerminalColumns()).c_str(), stdout);
+    return kExitFine;
+  } catch (const CLI::CallForVersion& asked) {
+    std::printf("%s\n", asked.what());
+    return kExitFine;
   } catch (const CLI::ParseError& error) {
-    // --help and --version come this way too, with status 0.
-    return app.exit(error) == 0 ? kExitFine : kExitUsage;
+    reader.FindCommand();
+    (void)reader.Wrong(reader.Explain(error));
+    return kExitUsage;
+  } catch (const UsageError& error) {
+    reader.FindCommand();
+    (void)reader.Wrong(error.where.empty() ? error.text : error.where + ": " + error.text);
+    return kExitUsage;
   }
   return -1;
 }

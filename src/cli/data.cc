@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/words.h"
 #include "dataset/words.h"
 #include "domain/vocabulary.h"
 
@@ -15,92 +16,134 @@ namespace diapason::cli {
 namespace {
 
 void AddFilter(CommandLine* command, DataFilter* filter) {
-  command->AddOption("--collective", filter->collective, "Only this collective");
+  command->Heading("Which samples");
+  command->AddOption("--collective", filter->collective, "Only this collective")
+      ->TypeName("NAME")
+      ->Words(MeasuredCollectives());
   command->AddOption("--ranks", filter->ranks, "Only so many ranks")->Check(Positive());
   command->AddOption("--nodes", filter->nodes, "Only so many nodes")->Check(Positive());
-  command->AddOption("--bytes", filter->bytes, "Only this size: 4M, 512K, 1024");
-  command->AddOption("--library", filter->library, "Only this library: nccl, rccl, gloo, openmpi");
-  command->AddOption("--kind", filter->kind, "Only collective, or only iteration");
-  command->AddOption("--run", filter->run, "Only this run");
-  Option* simulated = command->AddFlag("--simulated", filter->simulated, "Only simulated");
+  command->AddOption("--size", filter->bytes, "Only this size: 4M, 512K, 1024")->TypeName("SIZE");
+  command->AddOption("--library", filter->library, "Only this library: nccl, rccl, gloo, openmpi")
+      ->TypeName("NAME")
+      ->Words(LibraryWords());
+  command->AddOption("--kind", filter->kind, "Only collective, or only iteration")
+      ->TypeName("WORD")
+      ->Words({"collective", "iteration"});
+  command->AddOption("--run", filter->run, "Only this run")->TypeName("ID");
+  Option* simulated = command->AddFlag("--simulated", filter->simulated, "Only what was simulated");
   command->AddFlag("--measured", filter->measured, "Only what was really measured")
       ->Excludes(simulated);
+}
+
+void AddImportGroup(CommandLine* command, DataImport* asked) {
+  dataset::ImportOptions& options = asked->options;
+  CommandLine* what = command->AddGroup("What the files do not say",
+                                        "Where a file does say it, it has to be the same.");
+  what->AddOption("--collective", options.collective, "The collective")
+      ->TypeName("NAME")
+      ->Words(MeasuredCollectives());
+  what->AddOption("--size", asked->bytes, "The message size, for --iterations")->TypeName("SIZE");
+  what->AddOption("--ranks", options.ranks, "How many ranks")->Check(Positive());
+  what->AddOption("--nodes", options.nodes, "On how many nodes")->Check(Positive());
+  what->AddOption("--datatype", options.type, "The data type")
+      ->TypeName("NAME")
+      ->Words(DataTypeWords())
+      ->Default("float");
+  what->AddOption("--algorithm", options.algorithm, "The algorithm that was forced")
+      ->TypeName("NAME");
+  what->AddOption("--protocol", options.protocol, "The protocol that was forced")->TypeName("NAME");
+  what->AddOption("--channels", options.channels, "The number of channels that was forced")
+      ->Check(Range(0, 1024));
+  what->AddOption("--env", options.environment, "A variable that was set")
+      ->TypeName("NAME=VALUE")
+      ->OneEach();
+  what->AddOption("--library", options.library, "nccl, rccl, gloo or openmpi")
+      ->TypeName("NAME")
+      ->Words(LibraryWords());
+  what->AddOption("--library-version", options.library_version, "Its version, such as 2.28.9")
+      ->TypeName("VERSION");
+  what->AddOption("--gpu", options.gpu, "The GPUs of a node: \"8x NVIDIA H100 80GB HBM3\"");
+  what->AddOption("--workload", options.workload, "What ran around it, for iterations");
+  what->AddOption("--kind", asked->kind, "Of reward lines: iteration or collective")
+      ->TypeName("WORD")
+      ->Words({"collective", "iteration"})
+      ->Default("iteration");
 }
 
 void AddImport(CommandLine* data, Run* run) {
   auto asked = std::make_shared<DataImport>();
   CommandLine* command = data->AddCommand(
-      "import",
-      "Take in logs of nccl-tests and rccl-tests, tables of measurements, reward lines, and what "
-      "`data export --format csv` wrote. What a file is, its content says");
+      "import", "Take in logs of nccl-tests, tables of measurements, reward lines and journals");
+  command->Describe(
+      "Takes logs of nccl-tests and rccl-tests, tables of measurements, reward lines, and what "
+      "`data export --format csv` wrote. What a file is, its content says.");
   command->AddOption("FILE", asked->files, "Files to import");
-  command->AddOption("--store", asked->store, "The store; made where there is none")->Required();
+  command->AddOption("--store", asked->store, "The store; made where there is none")
+      ->TypeName("STORE")
+      ->Required();
   command
       ->AddOption("--iterations", asked->iterations,
                   "A file with one time of an iteration in ms a line; needs --collective, "
-                  "--bytes and --ranks")
+                  "--size and --ranks")
+      ->TypeName("FILE")
       ->OneEach();
-  command->AddOption("--journal", asked->journals,
-                     "Journals of the plugin, those of all ranks of one job together: the calls "
-                     "that were timed, or else what was learned");
-  dataset::ImportOptions& options = asked->options;
-  CommandLine* what = command->AddGroup("What the files do not say",
-                                        "Where a file does say it, it has to be the same.");
-  what->AddOption("--collective", options.collective, "The collective");
-  what->AddOption("--bytes", asked->bytes, "The message size, for --iterations");
-  what->AddOption("--ranks", options.ranks, "How many ranks")->Check(Positive());
-  what->AddOption("--nodes", options.nodes, "On how many nodes")->Check(Positive());
-  what->AddOption("--type", options.type, "The data type (default f32)");
-  what->AddOption("--algorithm", options.algorithm, "The algorithm that was forced");
-  what->AddOption("--protocol", options.protocol, "The protocol that was forced");
-  what->AddOption("--channels", options.channels, "The number of channels that was forced")
-      ->Check(Range(0, 1024));
-  what->AddOption("--env", options.environment, "NAME=VALUE that was set, once for each")
-      ->OneEach();
-  what->AddOption("--library", options.library, "nccl, rccl, gloo or openmpi");
-  what->AddOption("--library-version", options.library_version, "Its version: 2.28.9");
-  what->AddOption("--gpu", options.gpu, "The GPUs of a node: \"8x NVIDIA H100 80GB HBM3\"");
-  what->AddOption("--workload", options.workload, "What ran around it, for iterations");
-  what->AddOption("--kind", asked->kind, "Of reward lines: iteration (default) or collective");
+  command
+      ->AddOption("--journal", asked->journals,
+                  "Journals of the plugin, those of all ranks of one job together: the calls "
+                  "that were timed, or else what was learned")
+      ->TypeName("FILE");
+  AddImportGroup(command, asked.get());
+  command->Example("diapason data import --store my.db nccl-tests.log", "What somebody measured");
+  command->Example("diapason data import --store my.db --journal j.*", "What a job wrote");
   command->Callback([asked, run] { *run = [asked] { return RunDataImport(*asked); }; });
 }
 
 void AddExport(CommandLine* data, Run* run) {
   auto asked = std::make_shared<DataExport>();
   CommandLine* command = data->AddCommand("export", "Write samples as a table or as JSON");
-  command->AddOption("--store", asked->store, "The store")->Required();
+  command->AddOption("STORE", asked->store, "The store")->Required();
   command
       ->AddOption("--format", asked->format,
-                  "csv: every sample, can be imported again (default). optimized: "
-                  "optimized_metrics.csv, the best configuration of every size. json")
-      ->Check(OneOf({"csv", "optimized", "json"}));
-  command->AddOption("--tolerance", asked->tolerance,
-                     "optimized: configurations this near to the best count as good as it, and "
-                     "the one with the fewest channels is taken (default 5%)");
-  command->AddOption("-o,--output", asked->output, "The file to write; default standard output");
+                  "csv: every sample, can be imported again; optimized: optimized_metrics.csv, the "
+                  "best configuration of every size; json")
+      ->TypeName("WORD")
+      ->Check(OneOf({"csv", "optimized", "json"}))
+      ->Default("csv");
+  command
+      ->AddOption("--tolerance", asked->tolerance,
+                  "optimized: configurations this near to the best count as good as it, and "
+                  "the one with the fewest channels is taken")
+      ->TypeName("SHARE")
+      ->Default("5%");
+  command->AddOutput(asked->output, "The file to write")->Default("standard output");
   AddFilter(command, &asked->filter);
+  command->Example("diapason data export my.db -o samples.csv", "Every sample");
+  command->Example("diapason data export my.db --format optimized --ranks 8");
   command->Callback([asked, run] { *run = [asked] { return RunDataExport(*asked); }; });
 }
 
 void AddShow(CommandLine* data, Run* run) {
   auto asked = std::make_shared<DataShow>();
   CommandLine* command = data->AddCommand(
-      "show", "The runs of a store, and for every size how the configurations compare");
+      "show", "Show the runs of a store, and for every size how the configurations compare");
   command->AddOption("STORE", asked->store, "The store")->Required();
-  AddFilter(command, &asked->filter);
   command->AddFlag("--all", asked->all, "Every configuration, not only the eight best");
   command->AddFlag("--samples", asked->samples, "Every single sample as well");
-  command->AddFlag("--json", asked->json, "Print JSON");
+  command->AddJson(asked->json);
+  AddFilter(command, &asked->filter);
+  command->Example("diapason data show diapason.db", "What a sweep has found");
+  command->Example("diapason data show diapason.db --collective allreduce --size 64K --all");
   command->Callback([asked, run] { *run = [asked] { return RunDataShow(*asked); }; });
 }
 
 void AddCheck(CommandLine* data, Run* run) {
   auto asked = std::make_shared<DataCheck>();
-  CommandLine* command = data->AddCommand(
-      "check", "Find what should not be trusted; exit status 1 where something is wrong");
+  CommandLine* command = data->AddCommand("check", "Find samples that should not be trusted");
   command->AddOption("STORE", asked->store, "The store")->Required();
+  command->AddJson(asked->json);
   AddFilter(command, &asked->filter);
-  command->AddFlag("--json", asked->json, "Print JSON");
+  command->Example("diapason data check diapason.db");
+  command->ExitStatus(kExitFailed, "something is wrong, or the store cannot be read");
   command->Callback([asked, run] { *run = [asked] { return RunDataCheck(*asked); }; });
 }
 
@@ -110,7 +153,9 @@ void AddMerge(CommandLine* data, Run* run) {
       "merge", "Take several stores together; what is there already is not taken twice");
   command->AddOption("STORE", asked->stores, "The stores; without -o the first takes the others in")
       ->Required();
-  command->AddOption("-o,--output", asked->output, "The store that takes all in");
+  command->AddOption("-o,--output", asked->output, "The store that takes all in")
+      ->TypeName("STORE");
+  command->Example("diapason data merge node*.db -o all.db", "One store of many");
   command->Callback([asked, run] { *run = [asked] { return RunDataMerge(*asked); }; });
 }
 
@@ -235,7 +280,10 @@ int RunDataMerge(const DataMerge& asked) {
 void AddData(CommandLine* parent, Run* run) {
   CommandLine* data = parent->AddCommand(
       "data", "Keep what was measured: import, export, merge, show and check samples");
+  data->Describe("A store is one SQLite file; docs/dataset.md describes it.");
+  data->Example("diapason data show diapason.db", "What a sweep has found");
   data->RequireCommand();
+  data->SeeAlso({"sweep", "bench", "plan"});
   AddImport(data, run);
   AddExport(data, run);
   AddMerge(data, run);

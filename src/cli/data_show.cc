@@ -77,7 +77,7 @@ std::string AgainstText(const Contest& contest, const Contender& contender) {
   if (!contest.standard || !contest.contenders[*contest.standard].fine() || !contender.fine()) {
     return "-";
   }
-  return Format("%.3fx", contest.contenders[*contest.standard].median / contender.median);
+  return Format("%.2f x", contest.contenders[*contest.standard].median / contender.median);
 }
 
 std::string MarkText(const Contest& contest, size_t index) {
@@ -103,8 +103,8 @@ std::string MarkText(const Contest& contest, size_t index) {
 std::string IntervalText(const Contender& contender) {
   // One sample has no interval.
   if (contender.seconds.size() < 2) return "-";
-  return dataset::TimeText(contender.interval.low) + " - " +
-         dataset::TimeText(contender.interval.high);
+  return "[" + dataset::TimeText(contender.interval.low) + ", " +
+         dataset::TimeText(contender.interval.high) + "]";
 }
 
 void PrintSamples(const dataset::Contents& contents, const Contest& contest) {

@@ -21,9 +21,10 @@ struct DoctorAsked {
   bool test = false;
   bool no_test = false;
   std::string root = "/";
-  std::string library;
+  std::string library_file;
   int pid = 0;
-  std::string out;
+  std::string output;
+  bool quiet = false;
   std::vector<std::string> reports;
 };
 
@@ -72,26 +73,25 @@ int Examine(const DoctorAsked& asked) {
       if (info.usable) facts.usable_backends.push_back(info.name);
     }
     if (asked.test || (!asked.no_test && facts.machine.gpus.size() >= 2)) {
-      if (!asked.json) std::fputs("diapason: measuring collectives for a moment\n", stderr);
+      if (!asked.quiet) Progress("measuring collectives for a moment");
       facts.test = RunShortTest(facts.machine);
     }
   }
   const std::vector<advise::Finding> findings = advise::CheckEverything(facts);
   const std::vector<advise::ChecklistItem> checklist = advise::MakeChecklist(facts);
   const std::string json =
-      asked.json || !asked.out.empty() ? DoctorJson(facts, findings, checklist) : "";
+      asked.json || !asked.output.empty() ? DoctorJson(facts, findings, checklist) : "";
   const std::string text = asked.json ? json : DoctorText(facts, findings, checklist, asked.all);
   std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-  if (!asked.out.empty()) {
-    const Status written = WriteReport(asked.out, json);
+  if (!asked.output.empty()) {
+    const Status written = WriteReport(asked.output, json);
     if (!written.ok()) return Fail(written);
   }
   return ExitStatusOf(findings);
 }
 
 int RunDoctor(const DoctorAsked& asked) {
-  if (!asked.library.empty()) return ShowLibrary(asked.root, asked.library, asked.json);
+  if (!asked.library_file.empty()) return ShowLibrary(asked.root, asked.library_file, asked.json);
   if (asked.pid > 0) return ShowProcess(asked.root, asked.pid, asked.json, asked.all);
   return Examine(asked);
 }
@@ -101,9 +101,10 @@ int RunDoctor(const DoctorAsked& asked) {
 void AddDoctor(CommandLine* parent, Run* run) {
   auto asked = std::make_shared<DoctorAsked>();
   CommandLine* command = parent->AddCommand(
-      "doctor", "What is wrong with this machine for collectives: GPUs, links, network, libraries");
-  command->AddFlag("--json", asked->json, "Print JSON: every fact, finding and checklist line");
-  command->AddFlag("--all", asked->all, "Also show what was looked at and is fine");
+      "doctor",
+      "Say what is wrong with this machine for collectives: GPUs, links, network, libraries");
+  command->Describe(
+      "Nothing needs root, and nothing a GPU. docs/doctor.md explains every finding.");
   Option* root = command
                      ->AddOption("--root", asked->root,
                                  "Look at the files below this folder instead; nothing is executed")
@@ -115,7 +116,7 @@ void AddDoctor(CommandLine* parent, Run* run) {
   command->AddFlag("--no-test", asked->no_test, "Do not run it")->Excludes(test);
   Option* library =
       command
-          ->AddOption("--library", asked->library,
+          ->AddOption("--library-file", asked->library_file,
                       "Only say what this libnccl or librccl is and which plugins it would load")
           ->TypeName("FILE")
           ->Excludes(test);
@@ -124,13 +125,19 @@ void AddDoctor(CommandLine* parent, Run* run) {
                     ->Check(Range(1, 4194304))
                     ->Excludes(library)
                     ->Excludes(test);
-  command->AddOption("--out", asked->out, "Also write the JSON report to this file")
-      ->TypeName("FILE")
+  command->Heading("Output");
+  command->AddFlag("--all", asked->all, "Also show what was looked at and is fine");
+  command->AddOutput(asked->output, "Also write the JSON report to this file")
       ->Excludes(library)
       ->Excludes(pid);
-  command->Footer(
-      "Exit status: 0 nothing or notes only, 3 warnings, 4 errors. Reports of many hosts: "
-      "diapason doctor compare A.json B.json...");
+  command->AddJson(asked->json, "Print JSON: every fact, finding and checklist line");
+  command->AddQuiet(asked->quiet);
+  command->Heading("");
+  command->Example("diapason doctor", "This machine");
+  command->Example("srun -N 16 sh -c 'diapason doctor -q -o $(hostname).json'",
+                   "Sixteen hosts, for `doctor compare`");
+  command->Judges();
+  command->SeeAlso({"env-check", "backends", "watch"});
   command->Callback([asked, command, run] {
     // A command below it has already said what to do.
     if (command->CommandGiven()) return;
@@ -139,11 +146,12 @@ void AddDoctor(CommandLine* parent, Run* run) {
 
   CommandLine* compare = command->AddCommand(
       "compare", "Compare reports of many hosts, and name the ones that differ from the others");
-  compare->AddOption("reports", asked->reports, "Files that `diapason doctor --json` wrote")
-      ->Required()
-      ->TypeName("FILE");
-  compare->AddFlag("--json", asked->json, "Print JSON");
+  compare->AddOption("FILE", asked->reports, "Reports that `diapason doctor -o FILE` wrote")
+      ->Required();
   compare->AddFlag("--all", asked->all, "Also show what is the same everywhere");
+  compare->AddJson(asked->json);
+  compare->Example("diapason doctor compare *.json", "The odd one of many");
+  compare->Judges();
   compare->Callback([asked, run] {
     *run = [asked] { return CompareReports(asked->reports, asked->json, asked->all); };
   });

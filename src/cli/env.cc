@@ -5,10 +5,11 @@
 namespace diapason::cli {
 
 void AddEnv(CommandLine* parent, Run* run) {
-  CommandLine* env = parent->AddCommand(
-      "env",
-      "The environment variables of a job: what is wrong, what to set, what makes it faster");
+  CommandLine* env =
+      parent->AddCommand("env", "Check, plan and tune the environment variables of a job");
+  env->Example("diapason env check", "What is wrong with those that are set");
   env->RequireCommand();
+  env->SeeAlso({"knobs", "doctor"});
   AddEnvCheck(env, run);
   AddEnvPlan(env, run);
   AddEnvTune(env, run);

@@ -13,6 +13,7 @@
 #include "cli/command_line.h"
 #include "cli/findings.h"
 #include "cli/knobs_options.h"
+#include "cli/words.h"
 #include "domain/library_version.h"
 
 namespace diapason::cli {
@@ -113,7 +114,7 @@ Result<Assumed> Assume(const Options& options, const Tree& tree, const Environme
     const Result<int> version = ParseWholeVersion(options.version);
     if (!version.ok()) return version.status();
     assumed.checked_for.version = version.value();
-    assumed.why = "as --version says";
+    assumed.why = "as --library-version says";
     return assumed;
   }
   if (options.pid != 0 && FromProcess(tree, options.pid, &assumed)) return assumed;
@@ -243,31 +244,38 @@ int Check(const Options& options) {
 void AddEnvCheck(CommandLine* env, Run* run) {
   auto options = std::make_shared<Options>();
   CommandLine* command = env->AddCommand(
-      "check", "What is wrong with the variables that are set: here, in a file, in a process");
+      "check", "Say what is wrong with the variables that are set: here, in a file, in a process");
   Option* file =
-      command->AddOption("--file", options->file,
-                         "Check a script, an nccl.conf or the output of env ('-': standard input)");
+      command
+          ->AddOption("--file", options->file,
+                      "Check a script, an nccl.conf or the output of env; -: standard input")
+          ->TypeName("FILE");
   command->AddOption("--pid", options->pid, "Check the environment a process was started with")
+      ->TypeName("PID")
       ->Check(Positive())
       ->Excludes(file);
-  command->AddOption("--library", options->library, "The library they are for: nccl or rccl");
+  command->AddOption("--library", options->library, "The library they are for: nccl or rccl")
+      ->TypeName("NAME")
+      ->Words(NcclOrRccl());
   Option* version =
-      command->AddOption("--version", options->version, "The library's version, e.g. 2.28.9");
+      command->AddOption("--library-version", options->version, "Its version, such as 2.28.9")
+          ->TypeName("VERSION");
   command
       ->AddOption("--library-file", options->library_file,
-                  "The library itself, e.g. /usr/lib/libnccl.so.2")
+                  "The library itself, such as /usr/lib/libnccl.so.2")
+      ->TypeName("FILE")
       ->Excludes(version);
-  command->AddFlag("--all", options->all, "Show also what is all right");
-  command->AddFlag("--json", options->json, "Print JSON");
+  command->Heading("Output");
+  command->AddFlag("--all", options->all, "Also show what was looked at and is fine");
+  command->AddJson(options->json);
+  command->Example("diapason env check", "The environment of this shell");
+  command->Example("diapason env check --file job.sh --library-version 2.28.9");
+  command->Example("diapason env check --pid 4711", "A running rank, with the library it loaded");
+  command->Judges();
+  command->SeeAlso({"knobs", "doctor"});
   command->Callback([options, run] {
-    if (!options->library.empty()) {
-      const Result<Library> library = ParseNcclOrRccl(options->library);
-      if (!library.ok()) throw UsageError{"--library", library.status().message()};
-    }
-    if (!options->version.empty()) {
-      const Result<int> read = ParseWholeVersion(options->version);
-      if (!read.ok()) throw UsageError{"--version", read.status().message()};
-    }
+    const Status right = CheckLibraryOptions(options->library, options->version);
+    if (!right.ok()) throw UsageError{"", right.message()};
     *run = [options] { return Check(*options); };
   });
 }

@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/knobs_options.h"
+#include "cli/words.h"
 #include "domain/library_version.h"
 
 namespace diapason::cli {
@@ -41,11 +43,8 @@ Result<advise::PlanRequest> Request(const Options& options, const advise::Tree& 
   request.ranks = options.ranks;
   const std::vector<advise::LibraryFile> files = advise::FindLibraries(tree, ProcessEnvironment());
   if (!options.library.empty()) {
-    const Result<Library> library = ParseLibrary(options.library);
+    const Result<Library> library = ParseNcclOrRccl(options.library);
     if (!library.ok()) return library.status();
-    if (library.value() != Library::kNccl && library.value() != Library::kRccl) {
-      return Invalid("--library is nccl or rccl: the others do not read these variables");
-    }
     request.library = library.value();
   } else if (!machine.gpus.empty()) {
     const bool amd = machine.gpus.front().vendor == advise::Vendor::kAmd;
@@ -54,11 +53,8 @@ Result<advise::PlanRequest> Request(const Options& options, const advise::Tree& 
     request.library = files.front().library;
   }
   if (!options.version.empty()) {
-    const Result<int> version = ParseLibraryVersion(options.version);
-    if (!version.ok()) return version.status().WithContext("--version");
-    if (Split(options.version, '.').size() < 3) {
-      return Invalid("--version '" + options.version + "': give all three numbers, such as 2.28.9");
-    }
+    const Result<int> version = ParseWholeVersion(options.version);
+    if (!version.ok()) return version.status();
     request.version = version.value();
     return request;
   }
@@ -153,27 +149,43 @@ int RunPlan(const Options& options) {
 void AddEnvPlan(CommandLine* env, Run* run) {
   auto options = std::make_shared<Options>();
   CommandLine* command =
-      env->AddCommand("plan", "What to set for a goal, on this machine and this library");
+      env->AddCommand("plan", "Say what to set for a goal, on this machine and this library");
   command
       ->AddOption("--goal", options->goal,
                   "latency, throughput, cpu (little CPU time), balanced, or debug")
+      ->TypeName("WORD")
+      ->Words({"latency", "throughput", "cpu", "balanced", "debug"})
       ->Required();
-  command->AddOption("--library", options->library,
-                     "nccl or rccl; else the one that belongs to the GPUs here");
-  command->AddOption("--version", options->version,
-                     "The library's version, such as 2.28.9; else that of the one found here");
+  command->AddOption("--library", options->library, "nccl or rccl")
+      ->TypeName("NAME")
+      ->Words(NcclOrRccl())
+      ->Default("the one that belongs to the GPUs here");
+  command->AddOption("--library-version", options->version, "Its version, such as 2.28.9")
+      ->TypeName("VERSION")
+      ->Default("that of the one found here");
+  command->AddOption("--ranks-per-node", options->ranks, "Ranks on one host")
+      ->Check(Range(1, kMostRanks))
+      ->Default("as many as it has GPUs");
+  command
+      ->AddOption("--root", options->root,
+                  "Look at the files below this folder instead; nothing is executed")
+      ->TypeName("DIR");
+  command->Heading("Output");
   command
       ->AddOption("--format", options->format,
                   "text, shell (to be sourced), slurm, docker, or json")
+      ->TypeName("WORD")
+      ->Words({"text", "shell", "slurm", "docker", "json"})
       ->ShowDefault();
-  command->AddFlag("--json", options->json, "The same as --format json");
-  command
-      ->AddOption("--ranks-per-node", options->ranks,
-                  "Ranks on one host; else as many as it has GPUs")
-      ->Check(Range(1, kMostRanks));
-  command->AddOption("--root", options->root,
-                     "Look at the machine whose files lie in this folder instead of this one");
-  command->Callback([options, run] { *run = [options] { return RunPlan(*options); }; });
+  command->AddJson(options->json, "The same as --format json");
+  command->Example("diapason env plan --goal latency", "What to set, and why");
+  command->Example("diapason env plan --goal cpu --format shell > job.env", "For `source`");
+  command->SeeAlso({"knobs"});
+  command->Callback([options, run] {
+    const Status right = CheckLibraryOptions(options->library, options->version);
+    if (!right.ok()) throw UsageError{"", right.message()};
+    *run = [options] { return RunPlan(*options); };
+  });
 }
 
 }  // namespace diapason::cli

@@ -19,22 +19,23 @@ struct EnvTuneOptions {
   std::string bench;
   std::string iteration;
   bool higher = false;
-  std::string min_gain = "1%";
+  std::string margin = "1%";
   std::string alpha = "5%";
   std::string max_cpu;
   std::string max_memory;
-  std::string budget = "10m";
-  std::string timeout;
-  int baseline = 5;
+  double budget = 600;  // seconds
+  double timeout = 0;   // seconds of one run; 0: by the first one
+  int baseline_runs = 5;
   int blocks = 16;
   int validation = 10;
   bool abba = false;
   uint64_t seed = 1;
   std::string state;
   bool resume = false;
-  std::string report;
+  std::string output;
   bool json = false;
   bool verbose = false;
+  bool quiet = false;
   std::vector<std::string> command;
 };
 

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/env_tune.h"
+#include "cli/knobs_options.h"
 #include "cli/ranks.h"
 #include "domain/library_version.h"
 
@@ -93,7 +94,7 @@ Status FillCommand(const EnvTuneOptions& options, TuneRequest* request) {
 
 Status FillDesign(const EnvTuneOptions& options, TuneRequest* request) {
   advise::ExperimentOptions& design = request->design;
-  const Result<double> gain = ParseShare(options.min_gain, "--min-gain");
+  const Result<double> gain = ParseShare(options.margin, "--margin");
   if (!gain.ok()) return gain.status();
   const Result<double> alpha = ParseShare(options.alpha, "--alpha");
   if (!alpha.ok()) return alpha.status();
@@ -102,24 +103,18 @@ Status FillDesign(const EnvTuneOptions& options, TuneRequest* request) {
   if (!cpu.ok()) return cpu.status();
   const Result<CostLimit> memory = ParseLimit(options.max_memory, "--max-memory", ParseBytes);
   if (!memory.ok()) return memory.status();
-  const Result<double> budget = ParseSeconds(options.budget);
-  if (!budget.ok()) return budget.status().WithContext("--budget");
-  if (!options.timeout.empty()) {
-    const Result<double> timeout = ParseSeconds(options.timeout);
-    if (!timeout.ok()) return timeout.status().WithContext("--timeout");
-    request->timeout_s = timeout.value();
-  }
+  if (options.timeout > 0) request->timeout_s = options.timeout;
   design.min_gain = gain.value();
   design.alpha = alpha.value();
   design.max_cpu = cpu.value();
   design.max_memory = memory.value();
   design.higher = options.higher;
-  design.baseline_runs = options.baseline;
+  design.baseline_runs = options.baseline_runs;
   design.most_blocks = options.blocks;
   design.validation_blocks = options.validation;
   design.abba = options.abba;
   design.seed = options.seed;
-  request->budget_s = budget.value();
+  request->budget_s = options.budget;
   return {};
 }
 
@@ -127,22 +122,16 @@ Status FillLibrary(const EnvTuneOptions& options, TuneRequest* request) {
   const advise::Tree tree;
   const std::vector<advise::LibraryFile> files = advise::FindLibraries(tree, ProcessEnvironment());
   if (!options.library.empty()) {
-    const Result<Library> library = ParseLibrary(options.library);
+    const Result<Library> library = ParseNcclOrRccl(options.library);
     if (!library.ok()) return library.status();
-    if (library.value() != Library::kNccl && library.value() != Library::kRccl) {
-      return Invalid("--library is nccl or rccl; name variables of others with --knob");
-    }
     request->library = library.value();
   } else if (!files.empty()) {
     request->library = files.front().library;
   }
   if (!options.version.empty()) {
     if (!request->library) request->library = Library::kNccl;
-    const Result<int> version = ParseLibraryVersion(options.version);
-    if (!version.ok()) return version.status().WithContext("--version");
-    if (Split(options.version, '.').size() < 3) {
-      return Invalid("--version '" + options.version + "': give all three numbers, such as 2.28.9");
-    }
+    const Result<int> version = ParseWholeVersion(options.version);
+    if (!version.ok()) return version.status();
     request->version = version.value();
     return {};
   }

@@ -30,6 +30,7 @@ struct EvaluateAsked {
   std::string known = "25%";
   bool json = false;
   bool parts = false;
+  bool quiet = false;
   model::EvaluateOptions options;
   ChoiceFlags flags;
 };
@@ -152,7 +153,7 @@ int RunEvaluate(const EvaluateAsked& asked) {
   if (Status fine = ReadChoiceFlags(asked.flags, &options.choice); !fine.ok()) return Fail(fine);
   const Result<model::Grid> grid = ReadGrid(asked.data);
   if (!grid.ok()) return Fail(grid.status());
-  const bool show = isatty(STDERR_FILENO) != 0;
+  const bool show = !asked.quiet && isatty(STDERR_FILENO) != 0;
   if (show) {
     options.progress = [](size_t part, size_t of) {
       std::fprintf(stderr, "\rpart %zu of %zu", part + 1, of);
@@ -209,24 +210,40 @@ int RunEvaluate(const EvaluateAsked& asked) {
 
 void AddEvaluate(CommandLine* parent, Run* run) {
   auto asked = std::make_shared<EvaluateAsked>();
-  CommandLine* command = parent->AddCommand(
-      "evaluate",
-      "Judge who chooses well on measurements: parts of them are hidden, everybody "
-      "chooses, and what was hidden tells");
+  CommandLine* command =
+      parent->AddCommand("evaluate", "Judge who chooses well: the default, a policy, a model");
+  command->Describe(
+      "Parts of the measurements are hidden, everybody chooses, and what was hidden tells who "
+      "chose "
+      "well.");
   AddModelData(command, &asked->data, true);
-  Option* const leave_out = command->AddOption(
-      "--leave-out", asked->leave_out,
-      "sizes: every third size (default). nodes: one node count. configs: all but --known of the "
-      "configurations. cells: the same, drawn for every size");
-  command->AddOption("--draws", asked->options.draws, "Of configs and cells (default 20)")
-      ->Check(Range(1, 1000));
-  command->AddOption("--known", asked->known, "Of configs and cells (default 25%)");
+  Option* const leave_out =
+      command
+          ->AddOption("--leave-out", asked->leave_out,
+                      "sizes: every third size; nodes: one node count; configs: all but --known of "
+                      "the configurations; cells: the same, drawn for every size")
+          ->TypeName("WORD")
+          ->Words({"sizes", "nodes", "configs", "cells"})
+          ->Default("sizes");
+  command->AddOption("--draws", asked->options.draws, "How often configs and cells are drawn")
+      ->Check(Range(1, 1000))
+      ->ShowDefault();
+  command->AddOption("--known", asked->known, "The share of configs and cells that is not hidden")
+      ->TypeName("SHARE")
+      ->Default("25%");
   command->AddOption("--policy", asked->policy, "Judge this policy instead; nothing is hidden")
+      ->TypeName("FILE")
       ->Excludes(leave_out);
   AddChoiceFlags(command, &asked->flags, {});
-  command->AddOption("--seed", asked->options.fit.seed, "Of the trees (default 1)");
+  command->AddOption("--seed", asked->options.fit.seed, "Of everything random")->ShowDefault();
+  command->Heading("Output");
   command->AddFlag("--parts", asked->parts, "Every part on its own as well");
-  command->AddFlag("--json", asked->json, "Print JSON");
+  command->AddJson(asked->json);
+  command->AddQuiet(asked->quiet);
+  command->Example("diapason evaluate --data diapason.db --policy my.conf",
+                   "How near a policy comes to the best configurations");
+  command->Example("diapason evaluate --data diapason.db --leave-out configs --known 25%");
+  command->SeeAlso({"plan", "train", "bench"});
   command->Callback([asked, run] { *run = [asked] { return RunEvaluate(*asked); }; });
 }
 

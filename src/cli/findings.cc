@@ -1,8 +1,5 @@
 #include "cli/findings.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -14,17 +11,11 @@ namespace {
 using advise::Finding;
 using advise::Severity;
 
-// Colours only where a person looks, and has not asked for none.
-bool Colours() {
-  static const bool on = isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
-  return on;
-}
-
 std::string Tag(Severity severity) {
   const std::string name(SeverityName(severity));
   std::string padded = name + ":";
   padded.resize(9, ' ');
-  if (!Colours()) return padded;
+  if (!ColoursOn()) return padded;
   const char* colour = severity == Severity::kError     ? "\033[1;31m"
                        : severity == Severity::kWarning ? "\033[1;33m"
                        : severity == Severity::kNote    ? "\033[1;36m"

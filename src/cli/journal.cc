@@ -30,24 +30,28 @@ namespace {
 void AddShow(CommandLine* journal, Run* run) {
   auto asked = std::make_shared<JournalShow>();
   CommandLine* command = journal->AddCommand(
-      "show", "What was asked for, what ran and why, counted by size and choice");
+      "show", "Show what was asked for, what ran and why, counted by size and choice");
   command->AddOption("FILE", asked->files, "Journal files")->Required();
   command->AddFlag("--calls", asked->calls, "Every call on a line of its own");
   Option* tables = command->AddFlag("--tables", asked->tables,
                                     "The library's cost tables, for `diapason ask --table`");
   command->AddFlag("--learning", asked->learning, "What was tried, how long it took, what came out")
       ->Excludes(tables);
-  command->AddFlag("--json", asked->json, "Print JSON")->Excludes(tables);
+  command->AddJson(asked->json)->Excludes(tables);
+  command->Example("diapason journal show j.*", "All ranks of a job together");
+  command->Example("diapason journal show --learning j.node7.4711", "What a rank has tried");
   command->Callback([asked, run] { *run = [asked] { return RunJournalShow(*asked); }; });
 }
 
 void AddCheck(CommandLine* journal, Run* run) {
   auto asked = std::make_shared<JournalCheck>();
-  CommandLine* command = journal->AddCommand(
-      "check",
-      "Compare the journals of all ranks of a job, call by call; exit status 1 where they differ");
+  CommandLine* command =
+      journal->AddCommand("check", "Compare the journals of all ranks of a job, call by call");
   command->AddOption("FILE", asked->files, "The journals of all ranks")->Required();
-  command->AddFlag("--json", asked->json, "Print JSON");
+  command->AddJson(asked->json);
+  command->Example("diapason journal check j.*", "Did all ranks run the same?");
+  command->ExitStatus(kExitFine, "all ranks ran the same");
+  command->ExitStatus(kExitFailed, "ranks differ, or a journal cannot be read");
   command->Callback([asked, run] { *run = [asked] { return RunJournalCheck(*asked); }; });
 }
 
@@ -57,10 +61,13 @@ void AddExport(CommandLine* journal, Run* run) {
       journal->AddCommand("export", "Write journals in a format of other programs");
   command->AddOption("FILE", asked->files, "Journal files")->Required();
   command
-      ->AddFlag("--perfetto", asked->perfetto, "A trace for ui.perfetto.dev and chrome://tracing")
-      ->Required();
-  command->AddOption("-o,--output", asked->output, "The file to write; -: standard output")
-      ->Required();
+      ->AddOption("--format", asked->format,
+                  "perfetto: a trace for ui.perfetto.dev and chrome://tracing")
+      ->TypeName("WORD")
+      ->Check(OneOf({"perfetto"}))
+      ->ShowDefault();
+  command->AddOutput(asked->output, "The file to write; -: standard output")->Required();
+  command->Example("diapason journal export j.* -o trace.json", "Then open ui.perfetto.dev");
   command->Callback([asked, run] { *run = [asked] { return RunJournalExport(*asked); }; });
 }
 
@@ -68,7 +75,12 @@ void AddExport(CommandLine* journal, Run* run) {
 
 void AddJournal(CommandLine* parent, Run* run) {
   CommandLine* journal = parent->AddCommand("journal", "Read the journals that jobs have written");
+  journal->Describe(
+      "A job with DIAPASON_JOURNAL=j.%h.%p writes every decision of every rank; docs/journal.md "
+      "describes the files.");
+  journal->Example("diapason journal show j.*", "What a job has run");
   journal->RequireCommand();
+  journal->SeeAlso({"ask", "watch"});
   AddShow(journal, run);
   AddCheck(journal, run);
   AddExport(journal, run);

@@ -28,7 +28,7 @@ int RunJournalCheck(const JournalCheck& asked);
 
 struct JournalExport {
   std::vector<std::string> files;
-  bool perfetto = false;
+  std::string format = "perfetto";
   std::string output;
 };
 int RunJournalExport(const JournalExport& asked);

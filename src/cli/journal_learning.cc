@@ -16,7 +16,7 @@ constexpr size_t kShownEpochs = 12;
 
 std::string Times(double seconds) { return seconds > 0 ? dataset::TimeText(seconds) : "-"; }
 
-std::string Factor(double value) { return value > 0 ? Format("%.3fx", value) : "-"; }
+std::string Factor(double value) { return value > 0 ? Format("%.2f x", value) : "-"; }
 
 const char* StateText(journal::LearningArm::State state) {
   switch (state) {

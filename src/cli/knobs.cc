@@ -11,6 +11,7 @@
 #include "cli/command_line.h"
 #include "cli/knobs_options.h"
 #include "cli/knobs_text.h"
+#include "cli/words.h"
 
 namespace diapason::cli {
 namespace {
@@ -37,15 +38,15 @@ std::string UpperCase(std::string text) {
 KnobView ViewOf(const Options& options) {
   KnobView view;
   view.present = options.set;
+  const Status right = CheckLibraryOptions(options.library, options.version);
+  if (!right.ok()) throw UsageError{"", right.message()};
   if (!options.library.empty()) {
     const Result<Library> library = ParseNcclOrRccl(options.library);
-    if (!library.ok()) throw UsageError{"--library", library.status().message()};
     view.library = library.value();
     view.library_given = true;
   }
   if (!options.version.empty()) {
     const Result<int> version = ParseWholeVersion(options.version);
-    if (!version.ok()) throw UsageError{"--version", version.status().message()};
     view.version = version.value();
     view.library_given = true;
   }
@@ -179,18 +180,28 @@ int Show(const Options& options, const KnobView& view) {
 void AddKnobs(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
   CommandLine* command = parent->AddCommand(
-      "knobs", "Every environment variable of NCCL and RCCL: who reads it, default, advice");
-  command->AddOption("words", options->words,
+      "knobs", "Show every environment variable of NCCL and RCCL: who reads it, default, advice");
+  command->AddOption("WORD", options->words,
                      "Names of variables, or words to search for in names and texts");
-  command->AddOption("--library", options->library,
-                     "Only what this library reads, with its default: nccl or rccl");
-  command->AddOption("--version", options->version,
-                     "Only what this version reads, with its default, e.g. 2.28.9");
-  command->AddOption("--group", options->group, "Only this group, e.g. proxy");
+  command
+      ->AddOption("--library", options->library,
+                  "Only what this library reads, with its default: nccl or rccl")
+      ->TypeName("NAME")
+      ->Words(NcclOrRccl());
+  command
+      ->AddOption("--library-version", options->version,
+                  "Only what this version reads, with its default, such as 2.28.9")
+      ->TypeName("VERSION");
+  command->AddOption("--group", options->group, "Only this group, such as proxy")->TypeName("NAME");
   command->AddFlag("--set", options->set,
                    "Only those that are set in this environment, with their values");
-  command->AddFlag("--json", options->json, "Print JSON");
-  command->AddFlag("--markdown", options->markdown, "Print tables in Markdown");
+  command->Heading("Output");
+  Option* json = command->AddJson(options->json);
+  command->AddFlag("--markdown", options->markdown, "Print tables in Markdown")->Excludes(json);
+  command->Example("diapason knobs NCCL_BUFFSIZE", "All about one variable");
+  command->Example("diapason knobs --set", "Those that are set here");
+  command->Example("diapason knobs proxy --library-version 2.28.9", "A search, for one version");
+  command->SeeAlso({"env-check", "env-plan"});
   command->Callback([options, run] {
     const KnobView view = ViewOf(*options);
     *run = [options, view] { return Show(*options, view); };

@@ -22,6 +22,18 @@ Result<int> ParseWholeVersion(const std::string& text) {
   return version;
 }
 
+Status CheckLibraryOptions(const std::string& library, const std::string& version) {
+  if (!library.empty()) {
+    const Result<Library> read = ParseNcclOrRccl(library);
+    if (!read.ok()) return read.status().WithContext("--library");
+  }
+  if (!version.empty()) {
+    const Result<int> read = ParseWholeVersion(version);
+    if (!read.ok()) return read.status().WithContext("--library-version");
+  }
+  return {};
+}
+
 Status CheckLibraryFile(Library wanted, Library found, const std::string& path) {
   if (wanted == found) return Status();
   return Invalid(path + " is " + std::string(LibraryTitle(found)) + "'s, and --library says " +

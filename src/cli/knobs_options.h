@@ -7,12 +7,16 @@
 
 namespace diapason::cli {
 
-// What `knobs` and `env check` take for --library and --version.
+// What `knobs` and `env` take for --library and --library-version.
 
 // "nccl" or "rccl", in any case: nobody else's variables are known.
 Result<Library> ParseNcclOrRccl(const std::string& name);
 // All three numbers: what is read may change with the last one.
 Result<int> ParseWholeVersion(const std::string& text);
+
+// What is wrong with the values of --library and --library-version, with the option's name before
+// it; both may be "".
+Status CheckLibraryOptions(const std::string& library, const std::string& version);
 
 // Whether a file is of the library that was asked for.
 Status CheckLibraryFile(Library wanted, Library found, const std::string& path);

@@ -43,5 +43,13 @@ TEST(KnobsOptions, WhyNoVersionIsKnown) {
   EXPECT_NE(WhyNoVersion(nullptr, 0, 3).find("several libraries"), std::string::npos);
 }
 
+TEST(KnobsOptions, NameTheOptionThatIsWrong) {
+  EXPECT_TRUE(CheckLibraryOptions("", "").ok());
+  EXPECT_TRUE(CheckLibraryOptions("RCCL", "2.28.3").ok());
+  EXPECT_TRUE(CheckLibraryOptions("gloo", "").message().starts_with("--library: "));
+  EXPECT_EQ(CheckLibraryOptions("nccl", "2.28").message(),
+            "--library-version: all three numbers are needed, e.g. 2.28.9");
+}
+
 }  // namespace
 }  // namespace diapason::cli

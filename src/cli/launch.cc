@@ -36,17 +36,6 @@ struct Options {
   std::vector<std::string> command;
 };
 
-// Not Range: that lets "nan" pass.
-Rule SecondsUpTo(double most) {
-  return {[most](std::string& text) -> std::string {
-            char* end = nullptr;
-            const double value = std::strtod(text.c_str(), &end);
-            if (!text.empty() && *end == '\0' && value >= 0 && value <= most) return "";
-            return Format("'%s' is not a number of seconds from 0 to %.0f", text.c_str(), most);
-          },
-          ""};
-}
-
 // Descriptors 0, 1 and 2 must be there: the first file that is opened would take their place.
 void OpenMissingStandardFiles() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
@@ -98,9 +87,12 @@ int Launch(const Options& options) {
 
 void AddLaunch(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
-  CommandLine* command = parent->AddCommand("launch",
-                                            "Start a program as several ranks on this host: "
-                                            "diapason launch -n 4 -- COMMAND ARGUMENTS...");
+  CommandLine* command =
+      parent->AddCommand("launch", "Start a program as several ranks on this host");
+  command->Describe(
+      "Sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT as torchrun does. When a "
+      "rank "
+      "fails, the others are ended and the error names it.");
   command->AddOption("-n,--ranks", options->ranks, "How many ranks to start")
       ->Required()
       ->Check(Range(1, kMostRanks));
@@ -114,33 +106,31 @@ void AddLaunch(CommandLine* parent, Run* run) {
       ->AddOption("--log-dir", options->log_dir,
                   "Write the ranks' output to DIR/rank-N.out and .err; with --prefix show it too")
       ->TypeName("DIR");
-  command->AddOption("--env", options->assignments, "Set a variable for all ranks; repeatable")
+  command->AddOption("--env", options->assignments, "Set a variable for all ranks")
       ->TypeName("NAME=VALUE")
       ->OneEach()
       ->Check(Rule{[](std::string& text) { return CheckAssignment(text).message(); }, ""});
-  command
-      ->AddOption("--grace", options->grace,
-                  "How long ranks that are asked to end may take before they are killed")
-      ->TypeName("SECONDS")
-      ->Check(SecondsUpTo(kLongestGrace))
-      ->ShowDefault();
-  command
-      ->AddOption("--timeout", options->timeout,
-                  "End everything after so long, with status 124; 0: never")
-      ->TypeName("SECONDS")
-      ->Check(SecondsUpTo(kLongestTimeout))
-      ->ShowDefault();
-  command->TakeCommand("After --: the program and its arguments");
-  command->Footer(
-      "Exit status: 0 all ranks succeeded; else that of the first rank that failed, 128 + signal "
-      "if "
-      "one killed it.\n"
-      "Own statuses: 1 the job could not be set up or its output not be written, 2 wrong usage, "
-      "124 --timeout, 126 the command is not executable, 127 not found.");
+  command->AddTime("--grace", options->grace,
+                   "How long ranks that are asked to end may take before they are killed", 0,
+                   kLongestGrace);
+  command->AddTime("--timeout", options->timeout, "End everything after so long; 0: never", 0,
+                   kLongestTimeout);
+  command->TakeCommand();
+  command->Describe(
+      "The exit status is that of the first rank that failed, 128 + signal where one killed it.");
+  command->Example("diapason launch -n 4 -- ./train --epochs 3", "Four ranks of a program");
+  command->Example("diapason launch -n 2 -p --env NCCL_DEBUG=INFO -- python3 train.py",
+                   "Every line with its rank before it");
+  command->ExitStatus(kExitFine, "all ranks succeeded");
+  command->ExitStatus(kExitFailed, "the job could not be set up, or its output not be written");
+  command->ExitStatus(124, "--timeout has passed");
+  command->ExitStatus(126, "the command is not executable");
+  command->ExitStatus(127, "the command was not found");
+  command->SeeAlso({"bench"});
   command->Callback([command, options, run] {
     options->command = command->CommandAfterDashes("diapason launch -n 4 --");
     if (options->command.empty()) {
-      throw UsageError{"launch", "no command; diapason launch -n 4 -- COMMAND ARGUMENTS..."};
+      throw UsageError{"", "no command; diapason launch -n 4 -- COMMAND ARGUMENTS..."};
     }
     *run = [options] { return Launch(*options); };
   });

@@ -50,14 +50,20 @@ int RunLogs(const Options& options) {
 void AddLogs(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
   CommandLine* command =
-      parent->AddCommand("logs", "what the logs of all ranks say together, and what is wrong");
+      parent->AddCommand("logs", "Say what the logs of all ranks tell together, and what is wrong");
   command
-      ->AddOption("file", options->paths,
-                  "logs of NCCL, RCCL, nccl-tests, PyTorch; a folder: its files; -: standard input")
+      ->AddOption("FILE", options->paths,
+                  "Logs of NCCL, RCCL, nccl-tests, PyTorch; a folder: its files; -: standard input")
       ->Required();
-  command->AddOption("--section", options->sections,
-                     "only this part (may be repeated): " + Join(LogSections(), ", "));
-  command->AddFlag("--json", options->json, "as JSON");
+  command->AddOption("--section", options->sections, "Only this part: " + Join(LogSections(), ", "))
+      ->TypeName("NAME")
+      ->Words(LogSections())
+      ->OneEach();
+  command->AddJson(options->json);
+  command->Example("diapason logs job-logs/", "All files of a folder");
+  command->Example("diapason logs --section findings job.*.log", "Only what is wrong");
+  command->Judges();
+  command->SeeAlso({"watch", "proxy-dump", "env-check"});
   command->Callback([options, run] { *run = [options] { return RunLogs(*options); }; });
 }
 

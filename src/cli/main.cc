@@ -1,58 +1,87 @@
 #include <cstdio>
+#include <cstring>
 
 #include "cli/command.h"
 #include "cli/command_line.h"
 
 namespace diapason::cli {
-
-int Fail(const Status& status) {
-  std::fprintf(stderr, "diapason: error: %s\n", status.message().c_str());
-  return kExitFailed;
-}
-
-void Warn(const std::string& text) {
-  std::fprintf(stderr, "diapason: warning: %s\n", text.c_str());
-}
-
 namespace {
 
+void DescribeTool(CommandLine* app) {
+  app->Describe(
+      "Tells NCCL and RCCL, through their own plugin interfaces, which algorithm, protocol and "
+      "channel count to run for each call, from a policy file that a person can read or from what "
+      "it learns while the job runs. It measures collectives on whatever the machine has, turns "
+      "measurements into policies, and finds what no call can change: variables, threads, "
+      "placement, hardware.");
+  app->Describe(
+      "Sizes are written 64K, 4M or 4MiB, lists of them 1K,8K or 1K:8M:x2; times 500ms, 90s, 2m or "
+      "plain seconds; shares 5%. Results go to standard output, progress and warnings to standard "
+      "error.");
+  app->Example("diapason doctor", "What is wrong with this machine for collectives");
+  app->Example("diapason bench allreduce -g 4", "Time a collective on four ranks");
+  app->Example("diapason sweep allreduce -g 4 --sizes 1K:1M:x8",
+               "Measure every configuration of it");
+  app->ExitStatus(kExitFine, "fine; of commands that judge: nothing worse than notes");
+  app->ExitStatus(kExitFailed, "the input is wrong, something is not there, or a check failed");
+  app->ExitStatus(kExitUsage, "the command line is wrong");
+  app->ExitStatus(kExitWarnings, "warnings were found (doctor, env check, logs, proxy, watch)");
+  app->ExitStatus(kExitErrors, "errors were found (the same)");
+  app->ExitStatus(kExitInterrupted, "ended by Ctrl-C; `launch` returns its job's status");
+  app->Variable("DIAPASON_*", "Settings of the plugin and of this tool: `diapason settings`");
+  app->Variable("NO_COLOR", "Where it is set, nothing is printed in colour");
+}
+
+// --json of this tool, not of a program that is started.
+bool AsksForJson(int argc, char** argv) {
+  for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+    if (std::strcmp(argv[i], "--json") == 0) return true;
+  }
+  return false;
+}
+
 int Main(int argc, char** argv) {
+  ExpectJson(AsksForJson(argc, argv));
   Run run;
   const int answered = ReadCommandLine(
       argc, argv,
-      "diapason: a tuning fork for GPU collectives.\n"
-      "Tells NCCL and RCCL, through their own plugin interface, which algorithm, protocol "
-      "and channel count to run, from a policy a person can read.",
-
-      "Exit status: 0 fine, 1 the input is wrong or something is missing, 2 wrong usage, 3 "
-      "warnings "
-      "or 4 errors found (doctor, env check, logs); `launch` returns its job's.\n"
-      "`diapason COMMAND --help` tells more about each.",
+      "A tuning fork for GPU collectives: chooses, measures and mends what NCCL and RCCL run",
       [&run](CommandLine* app) {
+        DescribeTool(app);
+        app->Heading("All in one");
+        AddTune(app, &run);
+        app->Heading("Choose");
         AddAsk(app, &run);
         AddPolicy(app, &run);
         AddJournal(app, &run);
+        app->Heading("Measure");
         AddBackends(app, &run);
-        AddLaunch(app, &run);
-        AddSimulate(app, &run);
         AddBench(app, &run);
         AddSweep(app, &run);
         AddWorker(app, &run);
         AddData(app, &run);
+        AddLaunch(app, &run);
+        AddSimulate(app, &run);
+        app->Heading("Learn and decide");
         AddTrain(app, &run);
         AddPredict(app, &run);
         AddPlan(app, &run);
         AddEvaluate(app, &run);
-        AddKnobs(app, &run);
-        AddEnv(app, &run);
+        AddReport(app, &run);
+        app->Heading("Look and mend");
         AddDoctor(app, &run);
+        AddEnv(app, &run);
+        AddKnobs(app, &run);
         AddLogs(app, &run);
         AddWatch(app, &run);
         AddProxy(app, &run);
+        app->Heading("The tool itself");
         AddSettings(app, &run);
+        AddMan(app, &run);
+        AddCompletion(app, &run);
       });
-  if (answered >= 0) return answered;
-  const int status = run ? run() : kExitUsage;
+  const int status = answered >= 0 ? answered : run ? run() : kExitUsage;
+  FinishJson();
   // A full disk or a closed pipe must not pass for success.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return Fail(IoError("cannot write to standard output"));

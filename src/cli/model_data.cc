@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/words.h"
 #include "dataset/import.h"
 
 namespace diapason::cli {
@@ -53,23 +54,31 @@ Result<dataset::Contents> ReadPlainFile(const std::string& path, const DataFilte
 }  // namespace
 
 void AddModelData(CommandLine* command, ModelData* data, bool required) {
+  command->Heading("Measurements");
   Option* const files =
       command
           ->AddOption("--data", data->files,
                       "Stores, or files as `data import` takes them: optimized_metrics.csv, grids, "
                       "logs of nccl-tests")
+          ->TypeName("FILE")
           ->Expect(1, 4096);
   if (required) files->Required();
-  command->AddOption("--library", data->filter.library,
-                     "The library of data that do not say: nccl, rccl, gloo, openmpi; or only it");
-  command->AddOption("--collective", data->filter.collective, "Only this collective");
+  command
+      ->AddOption("--library", data->filter.library,
+                  "The library of data that do not say: nccl, rccl, gloo, openmpi; or only it")
+      ->TypeName("NAME")
+      ->Words(LibraryWords());
+  command->AddOption("--collective", data->filter.collective, "Only this collective")
+      ->TypeName("NAME")
+      ->Words(MeasuredCollectives());
   command->AddOption("--nodes", data->filter.nodes, "Only so many nodes")->Check(Positive());
-  command->AddOption("--ranks,--gpus", data->filter.ranks, "Only so many ranks")->Check(Positive());
-  command->AddOption("--run", data->filter.run, "Only this run");
+  command->AddOption("--ranks", data->filter.ranks, "Only so many ranks")->Check(Positive());
+  command->AddOption("--run", data->filter.run, "Only this run")->TypeName("ID");
   Option* const simulated =
       command->AddFlag("--simulated", data->filter.simulated, "Only what was simulated");
   command->AddFlag("--measured", data->filter.measured, "Only what was really measured")
       ->Excludes(simulated);
+  command->Heading("");
 }
 
 Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& options) {
@@ -113,13 +122,16 @@ Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& op
 
 void AddChoiceFlags(CommandLine* command, ChoiceFlags* flags,
                     const model::ChoiceOptions& defaults) {
-  command->AddOption(
-      "--margin", flags->margin,
-      Format("A change has to be faster than the library's own choice by this (default %g%%)",
-             100 * defaults.margin));
-  command->AddOption("--confidence", flags->confidence,
-                     Format("... and be faster at all with this confidence (default %g%%)",
-                            100 * defaults.confidence));
+  command
+      ->AddOption("--margin", flags->margin,
+                  "A change has to be faster than the library's own choice by this")
+      ->TypeName("SHARE")
+      ->Default(Format("%g%%", 100 * defaults.margin));
+  command
+      ->AddOption("--confidence", flags->confidence,
+                  "... and be faster at all with this confidence")
+      ->TypeName("SHARE")
+      ->Default(Format("%g%%", 100 * defaults.confidence));
 }
 
 Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options) {

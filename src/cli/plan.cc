@@ -28,6 +28,7 @@ struct PlanAsked {
   std::string origin;
   bool overlap = false;
   bool measured_only = false;
+  bool quiet = false;
   size_t arms = 0;
   ChoiceFlags flags;
 };
@@ -58,8 +59,8 @@ std::string Summary(const model::Plan& plan) {
          {std::string(CollectiveName(place.collective)), std::to_string(place.nodes),
           std::to_string(place.ranks), FormatBytes(row.rule.min_bytes), last(row.rule.max_bytes),
           ConfigText(plan.policy.library, place.collective, row.rule.config),
-          Format("%.2fx", row.gain),
-          Format("%.2fx [%.2f, %.2f]", row.least.expected, row.least.low, row.least.high),
+          Format("%.2f x", row.gain),
+          Format("%.2f x [%.2f, %.2f]", row.least.expected, row.least.low, row.least.high),
           model::BasisName(row.basis)}});
   }
   for (const model::LeftAlone& left : plan.left) {
@@ -132,12 +133,12 @@ int RunPlan(const PlanAsked& asked) {
   }
   if (asked.output.empty()) {
     std::printf("%s", text.c_str());
-    std::fprintf(stderr, "%s", Summary(plan).c_str());
+    if (!asked.quiet) std::fprintf(stderr, "%s", Summary(plan).c_str());
     return kExitFine;
   }
   if (Status saved = WriteFileAtomically(asked.output, text); !saved.ok()) return Fail(saved);
-  std::printf("%s\n%s: %s\n", Summary(plan).c_str(), asked.output.c_str(),
-              Count(plan.rows.size(), "row").c_str());
+  if (!asked.quiet) std::printf("%s\n", Summary(plan).c_str());
+  std::printf("%s: %s\n", asked.output.c_str(), Count(plan.rows.size(), "row").c_str());
   return kExitFine;
 }
 
@@ -146,20 +147,30 @@ int RunPlan(const PlanAsked& asked) {
 void AddPlan(CommandLine* parent, Run* run) {
   auto asked = std::make_shared<PlanAsked>();
   CommandLine* command = parent->AddCommand(
-      "plan", "Write a policy: for every size range what to run, where the data support a change");
-  AddModelData(command, &asked->data, false);
-  command->AddOption("--model", asked->model,
-                     "A model, for what was not measured; with --data measurements come first");
-  command->AddOption("-o,--output", asked->output, "The file to write (default: print it)");
+      "plan", "Write a policy from measurements: what to run where the data support a change");
+  command->AddOutput(asked->output, "The file to write")->Default("standard output");
   command
       ->AddOption("--format", asked->format,
-                  "csv: a policy, which NVIDIA's and RCCL's own readers take too (default). "
-                  "openmpi-rules: a rules file for mpirun")
-      ->Check(OneOf({"csv", "openmpi-rules"}));
+                  "csv: a policy, which NVIDIA's and RCCL's own readers take too; openmpi-rules: a "
+                  "rules file for mpirun")
+      ->TypeName("WORD")
+      ->Check(OneOf({"csv", "openmpi-rules"}))
+      ->Default("csv");
+  command->AddOption("--origin", asked->origin, "Where the policy comes from, for its header");
+  command->AddQuiet(asked->quiet, "Do not sum up what the policy does");
+  AddModelData(command, &asked->data, false);
+  command
+      ->AddOption("--model", asked->model,
+                  "A model, for what was not measured; with --data measurements come first")
+      ->TypeName("FILE");
+  command->Heading("The choice");
   AddChoiceFlags(command, &asked->flags, model::PlanOptions().choice);
-  command->AddOption("--tolerance", asked->tolerance,
-                     "Configurations this near to the best are as good: the one with the fewest "
-                     "channels and rows is taken (default 2%)");
+  command
+      ->AddOption("--tolerance", asked->tolerance,
+                  "Configurations this near to the best are as good: the one with the fewest "
+                  "channels and rows is taken")
+      ->TypeName("SHARE")
+      ->Default("2%");
   command->AddFlag("--measured-only", asked->measured_only,
                    "Only configurations that were measured at the very sizes");
   command
@@ -170,9 +181,12 @@ void AddPlan(CommandLine* parent, Run* run) {
   Option* const overlap = command->AddFlag(
       "--overlap", asked->overlap,
       "Plan from times of whole iterations: the policy for jobs that overlap compute");
-  command->AddOption("--workload", asked->workload, "With --overlap: of this workload")
+  command->AddOption("--workload", asked->workload, "Only iterations of this workload")
+      ->TypeName("NAME")
       ->Needs(overlap);
-  command->AddOption("--origin", asked->origin, "Where the policy comes from, for its header");
+  command->Example("diapason plan --data diapason.db -o my.conf", "From a sweep's store");
+  command->Example("diapason plan --data metrics.csv --library rccl --model my.model");
+  command->SeeAlso({"sweep", "evaluate", "policy-show", "train"});
   command->Callback([asked, run] {
     if (asked->model.empty() && asked->data.files.empty()) {
       throw UsageError{"", "--data or --model is required"};

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/words.h"
 #include "domain/fingerprint.h"
 #include "policy/inline.h"
 #include "policy/openmpi_rules.h"
@@ -299,13 +300,94 @@ int RunEnv(const Options& options) {
 }
 
 void AddFile(CommandLine* command, Options* options) {
-  command->AddOption("FILE", options->file,
-                     "The policy file; without it, the one the environment selects");
+  command->AddOption("FILE", options->file, "The policy file")
+      ->Default("the one the environment selects");
 }
 
 void AddLibrary(CommandLine* command, Options* options) {
-  command->AddOption("--library", options->library,
-                     "The library of a file that names none: nccl (default), rccl, gloo, openmpi");
+  command
+      ->AddOption("--library", options->library,
+                  "The library of a file that names none: nccl, rccl, gloo or openmpi")
+      ->TypeName("NAME")
+      ->Words(LibraryWords())
+      ->Default("nccl");
+}
+
+CommandLine* DeclareCheck(CommandLine* policy, Options* options) {
+  CommandLine* check =
+      policy->AddCommand("check", "Read policy files strictly; say what is wrong and where");
+  check->AddOption("FILE", options->files, "Policy files")->Required();
+  AddLibrary(check, options);
+  check->AddJson(options->json);
+  check->Example("diapason policy check my.conf", "Every mistake with its line and column");
+  check->ExitStatus(kExitFailed, "a file is refused, or cannot be read");
+  return check;
+}
+
+CommandLine* DeclareShow(CommandLine* policy, Options* options) {
+  CommandLine* show = policy->AddCommand(
+      "show", "Show the decision by size range for one communicator shape, gaps included");
+  AddFile(show, options);
+  AddLibrary(show, options);
+  show->AddOption("--nodes", options->nodes, "Nodes of the communicator")
+      ->Required()
+      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
+  show->AddOption("--ranks", options->ranks, "Ranks of the communicator")
+      ->Required()
+      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
+  show->AddOption("--collective", options->collective, "Only this collective")
+      ->TypeName("NAME")
+      ->Words(TunedCollectives());
+  show->AddOption("--pipe-ops", options->pipe_ops, "numPipeOps of the call")->ShowDefault();
+  show->AddOption("--reg-buff", options->reg_buff,
+                  "regBuff of the call; uses rows that depend on it")
+      ->TypeName("0|1")
+      ->Check(Range(0, 1));
+  show->AddJson(options->json);
+  show->Example("diapason policy show my.conf --nodes 1 --ranks 8",
+                "What is run at which size on 8 ranks of one node");
+  return show;
+}
+
+CommandLine* DeclareConvert(CommandLine* policy, Options* options) {
+  CommandLine* convert = policy->AddCommand(
+      "convert", "Write a policy in its standard form, or as a rules file for Open MPI");
+  AddFile(convert, options);
+  AddLibrary(convert, options);
+  convert->AddOutput(options->output, "The file to write")->Default("standard output");
+  convert
+      ->AddOption("--format", options->format,
+                  "csv: the policy file; openmpi-rules: a dynamic rules file, which mpirun reads")
+      ->TypeName("WORD")
+      ->Check(OneOf({"csv", kRulesFormat}))
+      ->ShowDefault();
+  convert
+      ->AddOption("--nodes", options->nodes,
+                  "With openmpi-rules: the nodes of the jobs it is for; rows for others are left "
+                  "out")
+      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
+  convert->AddOption("--to", options->to, "The library to write it for")
+      ->TypeName("NAME")
+      ->Words(LibraryWords());
+  convert->AddOption("--origin", options->origin, "Where the policy comes from, for its header");
+  convert->AddOption("--fingerprint", options->fingerprint,
+                     "The machine it is for: a text, or 'here' for this machine's GPUs");
+  convert->AddFlag("--accept-edits", options->accept_edits,
+                   "Read rows that no longer add up to the file's checksum");
+  convert->Example("diapason policy convert my.conf --accept-edits -o new.conf",
+                   "Take in what somebody has edited");
+  convert->Example("diapason policy convert my.conf --format openmpi-rules", "The same for mpirun");
+  return convert;
+}
+
+CommandLine* DeclareEnv(CommandLine* policy, Options* options) {
+  CommandLine* env = policy->AddCommand(
+      "env", "Print the whole policy as one variable, which launchers copy to every rank");
+  AddFile(env, options);
+  AddLibrary(env, options);
+  env->AddFlag("--value", options->value_only, "Print the value alone");
+  env->Example("eval \"$(diapason policy env my.conf)\"", "Give it to the jobs of this shell");
+  return env;
 }
 
 }  // namespace
@@ -313,66 +395,19 @@ void AddLibrary(CommandLine* command, Options* options) {
 void AddPolicy(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
   CommandLine* policy = parent->AddCommand("policy", "Check, show, convert and send policy files");
+  policy->Describe(
+      "A policy is a file of rows: for these calls, run that. docs/policy-format.md describes it.");
+  policy->Example("diapason policy check my.conf", "Is the file right?");
   policy->RequireCommand();
+  policy->SeeAlso({"ask", "plan"});
   const auto on = [options, run](CommandLine* command, int (*function)(const Options&)) {
     command->Callback(
         [options, run, function] { *run = [options, function] { return function(*options); }; });
   };
-
-  CommandLine* check =
-      policy->AddCommand("check", "Read policy files strictly; say what is wrong and where");
-  check->AddOption("FILE", options->files, "Policy files")->Required();
-  AddLibrary(check, options.get());
-  check->AddFlag("--json", options->json, "Print JSON");
-  on(check, RunCheck);
-
-  CommandLine* show = policy->AddCommand(
-      "show", "The decision by size range for one communicator shape, gaps included");
-  AddFile(show, options.get());
-  AddLibrary(show, options.get());
-  show->AddOption("--nodes", options->nodes, "Nodes of the communicator")
-      ->Required()
-      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
-  show->AddOption("--ranks", options->ranks, "Ranks of the communicator")
-      ->Required()
-      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
-  show->AddOption("--collective", options->collective, "Only this one");
-  show->AddOption("--pipe-ops", options->pipe_ops, "numPipeOps of the call (default 1)");
-  show->AddOption("--reg-buff", options->reg_buff,
-                  "regBuff of the call; uses rows that depend on it")
-      ->Check(Range(0, 1));
-  show->AddFlag("--json", options->json, "Print JSON");
-  on(show, RunShow);
-
-  CommandLine* convert = policy->AddCommand(
-      "convert", "Write a policy in its standard form, or as a rules file for Open MPI");
-  AddFile(convert, options.get());
-  AddLibrary(convert, options.get());
-  convert->AddOption("-o,--output", options->output, "The file to write (default: print it)");
-  convert
-      ->AddOption("--format", options->format,
-                  "csv (default): the policy file; openmpi-rules: a dynamic rules file, which "
-                  "mpirun reads")
-      ->Check(OneOf({"csv", kRulesFormat}));
-  convert
-      ->AddOption("--nodes", options->nodes,
-                  "With openmpi-rules: the nodes of the jobs it is for; rows for others are left "
-                  "out")
-      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
-  convert->AddOption("--to", options->to, "The library to write it for");
-  convert->AddOption("--origin", options->origin, "Where the policy comes from, for its header");
-  convert->AddOption("--fingerprint", options->fingerprint,
-                     "The machine it is for: a text, or 'here' for this machine's GPUs");
-  convert->AddFlag("--accept-edits", options->accept_edits,
-                   "Read rows that no longer add up to the file's checksum");
-  on(convert, RunConvert);
-
-  CommandLine* env = policy->AddCommand(
-      "env", "The whole policy as one environment variable, which launchers copy to every rank");
-  AddFile(env, options.get());
-  AddLibrary(env, options.get());
-  env->AddFlag("--value", options->value_only, "Print the value alone");
-  on(env, RunEnv);
+  on(DeclareCheck(policy, options.get()), RunCheck);
+  on(DeclareShow(policy, options.get()), RunShow);
+  on(DeclareConvert(policy, options.get()), RunConvert);
+  on(DeclareEnv(policy, options.get()), RunEnv);
 }
 
 }  // namespace diapason::cli

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/model_data.h"
+#include "cli/words.h"
 #include "domain/decision.h"
 #include "model/model_file.h"
 #include "report/table.h"
@@ -49,8 +50,8 @@ std::optional<model::Estimate> Running(const Answer& answer) {
 }
 
 std::string GainText(const model::Choice::Gain& gain) {
-  if (!std::isfinite(gain.high)) return Format("%.2fx [?, ?]", gain.expected);
-  return Format("%.2fx [%.2f, %.2f]", gain.expected, gain.low, gain.high);
+  if (!std::isfinite(gain.high)) return Format("%.2f x [?, ?]", gain.expected);
+  return Format("%.2f x [%.2f, %.2f]", gain.expected, gain.low, gain.high);
 }
 
 std::string Upper(std::string_view name) {
@@ -242,25 +243,38 @@ void AddPredict(CommandLine* parent, Run* run) {
   auto asked = std::make_shared<Predict>();
   CommandLine* command = parent->AddCommand(
       "predict", "Ask a model for the best algorithm, protocol and number of channels");
-  command->AddOption("--model", asked->model, "The model file")->Required();
-  command->AddOption("--collective", asked->collective, "all_reduce, all_gather, ...")->Required();
+  command->AddOption("--model", asked->model, "The model file")->TypeName("FILE")->Required();
+  command->AddOption("--collective", asked->collective, Join(TunedCollectives(), ", "))
+      ->TypeName("NAME")
+      ->Words(TunedCollectives())
+      ->Required();
   command->AddOption("--nodes", asked->nodes, "Nodes")->Required()->Check(Positive());
-  command->AddOption("--gpus,--ranks", asked->ranks, "GPUs of all nodes together")
+  command->AddOption("--gpus,--ranks", asked->ranks, "Ranks of all nodes together")
       ->Required()
       ->Check(Positive());
-  CommandLine* const size = command->AddGroup("Sizes");
-  size->AddOption("--size", asked->size, "One message size: 16777216, 16M");
-  size->AddOption("--sizes", asked->sizes, "Several, as a table: 1M,16M or 64K:16M:x4");
+  CommandLine* const size = command->AddGroup("Sizes", "One of the two.");
+  size->AddOption("--size", asked->size, "One message size, with all that is known: 16M")
+      ->TypeName("SIZE");
+  size->AddOption("--sizes", asked->sizes, std::string("Several, as a table: ") + kSizesText)
+      ->TypeName("SIZES");
   size->RequireOneOption();
+  command->Heading("The choice");
   command
       ->AddOption("--search", asked->search,
-                  "exhaustive: every number of channels (default). coarse: every fourth first, "
-                  "then around the best of them")
-      ->Check(OneOf({"exhaustive", "coarse"}));
+                  "exhaustive: every number of channels; coarse: every fourth first, then around "
+                  "the best of them")
+      ->TypeName("WORD")
+      ->Check(OneOf({"exhaustive", "coarse"}))
+      ->Default("exhaustive");
   command->AddFlag("--beyond", asked->beyond,
                    "Also consider numbers of channels outside of those that were measured");
   AddChoiceFlags(command, &asked->flags, {});
-  command->AddFlag("--json", asked->json, "Print JSON");
+  command->Heading("");
+  command->AddJson(asked->json);
+  command->Example(
+      "diapason predict --model my.model --collective allreduce --nodes 1 --ranks 8 --size 16M",
+      "One size");
+  command->SeeAlso({"train", "plan"});
   command->Callback([asked, run] { *run = [asked] { return RunPredict(*asked); }; });
 }
 

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/words.h"
 #include "comm/gpu/runtime.h"
 #include "comm/place.h"
 #include "measure/launcher.h"
@@ -145,24 +146,30 @@ bool IsLaunched() {
 }
 
 void AddRankOptions(CommandLine* command, RankOptions* options) {
+  command->Heading("Ranks");
   command
       ->AddOption("-g,--ranks", options->ranks,
-                  "Ranks to start on this host; not used when a launcher has started this command")
-      ->Check(Range(1, kMostLocalRanks));
-  command->AddOption("--backend", options->backend, "auto, nccl, rccl, gloo, mpi or sim")
+                  "Ranks to start on this host; not used where a launcher has started this command")
+      ->Check(Range(1, kMostLocalRanks))
+      ->Default("the GPUs there are, else 2");
+  command->AddOption("--backend", options->backend, Join(BackendWords(), ", "))
+      ->TypeName("NAME")
+      ->Words(BackendWords())
       ->ShowDefault();
   command->AddOption("--cluster", options->cluster, "The simulated cluster, for --backend sim")
       ->TypeName("NAME");
-  command->AddOption("--limit", options->limit, "Seconds after which a wait counts as a hang")
-      ->TypeName("SECONDS")
-      ->Check(Range(0.1, 604800.0))
-      ->ShowDefault();
+  command->AddTime("--limit", options->limit, "The time after which a wait counts as a hang", 0.1,
+                   604800.0);
   command->AddOption("--seed", options->seed, "Of everything random")->ShowDefault();
 }
 
 int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
   const GroupOptions group = OptionsOf(options, choose);
-  if (IsLaunched()) return RunRank(group, body);
+  if (IsLaunched()) {
+    const Result<comm::Launch> launch = comm::FindLaunch({}, ProcessEnvironment());
+    if (launch.ok() && launch.value().rank != 0) ExpectJson(false);
+    return RunRank(group, body);
+  }
   const int ranks = RanksHere(options);
   if (group.backend == "sim") {
     if (ranks > kMostThreads) {

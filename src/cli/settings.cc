@@ -72,9 +72,13 @@ void PrintTable(const Settings& settings) {
 void AddSettings(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
   CommandLine* command = parent->AddCommand(
-      "settings", "Every setting: its value now, where that came from, default, bounds, meaning");
-  command->AddFlag("--json", options->json, "Print JSON");
-  command->AddFlag("--markdown", options->markdown, "Print the reference page docs/settings.md");
+      "settings", "Show every setting: its value, where that came from, default, bounds, meaning");
+  Option* json = command->AddJson(options->json);
+  command->AddFlag("--markdown", options->markdown, "Print the reference page docs/settings.md")
+      ->Excludes(json);
+  command->Example("diapason settings", "What the plugin would read in this environment");
+  command->ExitStatus(kExitFailed, "a variable's value cannot be used");
+  command->SeeAlso({"knobs"});
   command->Callback([options, run] {
     *run = [options] {
       if (options->markdown) {

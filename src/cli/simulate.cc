@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/words.h"
 #include "comm/backends/sim/cluster.h"
 #include "comm/backends/sim/library.h"
 #include "domain/decision.h"
@@ -272,23 +273,32 @@ int RunSimulate(const Options& options) {
 void AddSimulate(CommandLine* parent, Run* run) {
   auto options = std::make_shared<Options>();
   CommandLine* command = parent->AddCommand(
-      "simulate",
-      "What would collectives cost on a simulated cluster: the library's choice, and the best "
-      "configuration. Without a name: the clusters there are");
-  command->AddOption("cluster", options->cluster,
+      "simulate", "Say what collectives would cost on a simulated cluster, and the best choice");
+  command->Describe("Without a cluster: those there are. docs/simulated-cluster.md has the model.");
+  command->AddOption("CLUSTER", options->cluster,
                      "A shipped name, or the path of a .toml file that describes a cluster");
-  command->AddOption("--collective", options->collective,
-                     "allreduce (default), allgather, reducescatter, broadcast, reduce, alltoall");
-  command->AddOption(
-      "--sizes,--size", options->sizes,
-      "Message sizes: a list 1K,8K,1M or a range 1K:8M, 1K:8M:x4, 1M:8M:+1M (default "
-      "1K:1G:x4); for allgather, reducescatter and alltoall all ranks' parts "
-      "together");
-  command->AddOption("--ranks", options->ranks, "Ranks, node after node (default: all GPUs)")
-      ->Check(Range(1, comm::sim::kMostRanks));
+  command
+      ->AddOption("--collective", options->collective,
+                  "allreduce, allgather, reducescatter, broadcast, reduce or alltoall")
+      ->TypeName("NAME")
+      ->Words({"allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall"})
+      ->Default("allreduce");
+  command
+      ->AddOption("--sizes", options->sizes,
+                  std::string("Message sizes: ") + kSizesText +
+                      "; for allgather, reducescatter and alltoall all ranks' parts together")
+      ->TypeName("SIZES")
+      ->Default("1K:1G:x4");
+  command->AddOption("--ranks", options->ranks, "Ranks, node after node")
+      ->Check(Range(1, comm::sim::kMostRanks))
+      ->Default("all GPUs");
   command->AddFlag("--all", options->all, "Every configuration, fastest first");
   command->AddFlag("--show", options->show, "Print the cluster's description and stop");
-  command->AddFlag("--json", options->json, "Print JSON");
+  command->AddJson(options->json);
+  command->Example("diapason simulate", "The clusters there are");
+  command->Example("diapason simulate h100x8 --sizes 1M --all",
+                   "Every configuration at one size, fastest first");
+  command->SeeAlso({"bench", "sweep"});
   command->Callback([options, run] { *run = [options] { return RunSimulate(*options); }; });
 }
 

@@ -1,10 +1,6 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <memory>
@@ -14,10 +10,12 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/interrupt.h"
 #include "cli/ranks.h"
 #include "cli/sweep_options.h"
 #include "cli/sweep_progress.h"
 #include "cli/sweep_report.h"
+#include "dataset/recorder.h"
 #include "dataset/store.h"
 
 namespace diapason::cli {
@@ -33,41 +31,6 @@ using measure::Subject;
 constexpr double kBlockSeconds = 0.003;
 // What starting ranks is reckoned with, in plans.
 constexpr double kLaunchSeconds = 2;
-// Samples are written together, at most this many at a time and this often.
-constexpr size_t kBatch = 64;
-constexpr std::chrono::milliseconds kWriteEvery{500};
-
-std::atomic<int> interrupted{0};
-
-void Interrupt(int /*signal*/) {
-  // The second time one means it.
-  if (interrupted.fetch_add(1) > 0) ::_exit(130);
-}
-
-// Writes what comes, in small batches, so that a killed sweep loses half a second.
-class Recorder {
- public:
-  Recorder(dataset::Store* store, std::string run) : store_(store), run_(std::move(run)) {}
-  Status Add(dataset::Sample sample) {
-    pending_.push_back(std::move(sample));
-    const auto now = std::chrono::steady_clock::now();
-    if (pending_.size() < kBatch && now - written_ < kWriteEvery) return {};
-    written_ = now;
-    return Flush();
-  }
-  Status Flush() {
-    if (store_ == nullptr || pending_.empty()) return {};
-    const Status added = store_->Add(run_, pending_);
-    if (added.ok()) pending_.clear();
-    return added;
-  }
-
- private:
-  dataset::Store* store_;
-  std::string run_;
-  std::vector<dataset::Sample> pending_;
-  std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
-};
 
 // The run to go on with, or a new one.
 Result<std::string> BeginOrResume(const SweepOptions& options, const Subject& subject,
@@ -148,7 +111,7 @@ Result<SweepPart> RunPart(const SweepOptions& options, Instrument* instrument,
                   (options.adaptive ? search.least_samples : search.most_samples);
     }
   }
-  Recorder recorder(store, run);
+  dataset::Recorder recorder(store, run);
   SweepProgress progress(&part.contests, &part.subject, expected, search.seconds, options.quiet);
   Status trouble;
   const measure::Observer observer = [&](size_t contest, size_t contender, const Reading& reading) {
@@ -160,7 +123,7 @@ Result<SweepPart> RunPart(const SweepOptions& options, Instrument* instrument,
     const Status added = recorder.Add(std::move(sample));
     if (!added.ok()) trouble = added;
     progress.Took(contest, contender, reading);
-    return trouble.ok() && interrupted.load() == 0;
+    return trouble.ok() && !Interrupted();
   };
   measure::CalibratedInstrument::Options calibration;
   calibration.block_seconds = kBlockSeconds;
@@ -173,7 +136,7 @@ Result<SweepPart> RunPart(const SweepOptions& options, Instrument* instrument,
           : measure::SearchExhaustively(measured, part.contests, search, observer, &part.known);
   part.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   part.samples = progress.taken();
-  part.finished = interrupted.load() == 0 && searched.ok() && trouble.ok();
+  part.finished = !Interrupted() && searched.ok() && trouble.ok();
   const Status flushed = recorder.Flush();
   if (store != nullptr) {
     const Status ended = store->EndRun(
@@ -223,10 +186,7 @@ int Sweep(const SweepOptions& options) {
     if (!opened.ok()) return Fail(opened.status());
     store = std::move(opened).value();
   }
-  struct sigaction action {};
-  action.sa_handler = Interrupt;
-  (void)::sigaction(SIGINT, &action, nullptr);
-  (void)::sigaction(SIGTERM, &action, nullptr);
+  CatchInterrupts();
   std::vector<SweepPart> parts;
   for (const int nodes : options.nodes) {
     const Result<std::unique_ptr<Instrument>> instrument = MakeInstrument(options, nodes);
@@ -245,7 +205,7 @@ int Sweep(const SweepOptions& options) {
     std::printf("every sample is in %s; `diapason data show %s` shows them\n",
                 options.store.c_str(), options.store.c_str());
   }
-  return interrupted.load() == 0 ? kExitFine : 130;
+  return Interrupted() ? kExitInterrupted : kExitFine;
 }
 
 }  // namespace
@@ -257,7 +217,7 @@ void AddSweep(CommandLine* parent, Run* run) {
   AddSweepOptions(command, options.get());
   command->Callback([options, run] {
     const Status read = options->Read();
-    if (!read.ok()) throw UsageError{"sweep", read.message()};
+    if (!read.ok()) throw UsageError{"", read.message()};
     *run = [options] { return Sweep(*options); };
   });
 }

@@ -9,7 +9,9 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/words.h"
 #include "comm/backends/sim/cluster.h"
 #include "measure/job_instrument.h"
 #include "measure/replay.h"
@@ -158,12 +160,8 @@ Status SweepOptions::Read() {
 
   adaptive = search_name == "adaptive";
   search.seed = ranks.seed;
-  search.tight = tight_percent / 100;
-  if (!budget.empty()) {
-    const Result<double> seconds = ParseSeconds(budget);
-    if (!seconds.ok()) return seconds.status().WithContext("--budget");
-    search.seconds = seconds.value();
-  }
+  search.tight = tight;
+  if (budget > 0) search.seconds = budget;
   if (!sample_text.empty()) {
     uint64_t number = 0;
     char* end = nullptr;
@@ -218,75 +216,126 @@ Status SweepOptions::Read() {
   return {};
 }
 
-void AddSweepOptions(CommandLine* command, SweepOptions* options) {
-  command->AddOption("collectives", options->collectives, "What to measure; see `diapason bench`")
+namespace {
+
+void AddPlanOptions(CommandLine* command, SweepOptions* options) {
+  command->Heading("What to measure");
+  command->AddOption("--sizes", options->sizes, std::string("Message sizes: ") + kSizesText)
+      ->TypeName("SIZES")
       ->ShowDefault();
-  command->AddOption("--sizes", options->sizes, "1K,8K or 1K:8M:x4")->ShowDefault();
-  command->AddOption("--algorithms", options->algorithms, "all, or some: ring,tree")->ShowDefault();
-  command->AddOption("--protocols", options->protocols, "all, or some: ll,simple")->ShowDefault();
+  command->AddOption("--algorithms", options->algorithms, "all, or some: ring,tree")
+      ->TypeName("NAMES")
+      ->ShowDefault();
+  command->AddOption("--protocols", options->protocols, "all, or some: ll,simple")
+      ->TypeName("NAMES")
+      ->ShowDefault();
   command
       ->AddOption("--channels", options->channels,
                   "default (the library's own number), numbers, ranges: default,1:16")
+      ->TypeName("LIST")
       ->ShowDefault();
-  command->AddOption("--segments", options->segments, "Open MPI's segment sizes")->ShowDefault();
+  command->AddOption("--segments", options->segments, "Open MPI's segment sizes")
+      ->TypeName("SIZES")
+      ->ShowDefault();
   command
       ->AddOption("--env", options->environments,
-                  "Also measure everything with these set: \"A=1 B=2\"; repeatable, a launch each")
+                  "Also measure everything with these set: \"A=1 B=2\"; a launch each")
       ->TypeName("ASSIGNMENTS")
       ->OneEach();
-  command->AddOption("-d,--datatype", options->type, "float, half, ...")->ShowDefault();
-  command->AddOption("-o,--op", options->reduce, "sum, prod, min, max, avg")->ShowDefault();
-  command->AddFlag("--in-place", options->in_place, "Measure in place instead of out of place");
-  AddRankOptions(command, &options->ranks);
-  options->ranks.limit = 20;
-  command->AddOption("--nodes", options->node_text, "Numbers of nodes: 1,2,4 or 1..4")
+  command->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", "))
+      ->TypeName("NAME")
+      ->Words(DataTypeWords())
       ->ShowDefault();
-  command->AddOption("--launcher", options->launcher_name, "local, mpirun or srun")->ShowDefault();
-  command->AddOption("--hostfile", options->host_file, "mpirun's")->TypeName("FILE");
+  command
+      ->AddOption("-o,--op", options->reduce,
+                  "sum, prod, min, max or avg (the letter is that of nccl-tests)")
+      ->TypeName("NAME")
+      ->Words({"sum", "prod", "min", "max", "avg"})
+      ->ShowDefault();
+  command->AddFlag("--in-place", options->in_place, "Measure in place instead of out of place");
+}
+
+void AddLaunchOptions(CommandLine* command, SweepOptions* options) {
+  command->AddOption("--nodes", options->node_text, "Numbers of nodes: 1,2,4 or 1..4")
+      ->TypeName("LIST")
+      ->ShowDefault();
+  command->AddOption("--launcher", options->launcher_name, "local, mpirun or srun")
+      ->TypeName("NAME")
+      ->Words({"local", "mpirun", "srun"})
+      ->ShowDefault();
+  command->AddOption("--hostfile", options->host_file, "The hosts, for mpirun")->TypeName("FILE");
   command->AddOption("--launcher-args", options->launcher_arguments,
                      "More arguments for mpirun or srun, separated by blanks");
   command
       ->AddOption("--runner", options->runner,
                   "builtin, or nccl-tests to drive its binaries, a launch per configuration")
+      ->TypeName("NAME")
       ->Check(OneOf({"builtin", "nccl-tests"}))
       ->ShowDefault();
   command->AddOption("--bin", options->folder, "The folder of nccl-tests' or rccl-tests' binaries")
       ->TypeName("DIR");
-  command->AddOption("--search", options->search_name, "exhaustive or adaptive")
+  command->AddFlag("--launch-each", options->launch_each,
+                   "A launch for every change of configuration, as where only the environment can "
+                   "choose");
+}
+
+void AddSearchOptions(CommandLine* command, SweepOptions* options) {
+  command->Heading("Search");
+  command
+      ->AddOption("--search", options->search_name,
+                  "exhaustive: all alike; adaptive: more where it matters")
+      ->TypeName("NAME")
       ->Check(OneOf({"exhaustive", "adaptive"}))
       ->ShowDefault();
-  command->AddOption("--budget", options->budget, "Time: 90s, 5m, 1h");
-  command->AddOption("--samples", options->sample_text,
-                     "At most so many, or a share of what an exhaustive sweep takes: 15%");
+  command->AddTime("--budget", options->budget, "The time all of it may take", 0, 1e8);
+  command
+      ->AddOption("--samples", options->sample_text,
+                  "At most so many samples, or a share of what an exhaustive sweep takes: 15%")
+      ->TypeName("N|SHARE");
   command
       ->AddOption("--least", options->search.least_samples,
                   "Samples of each configuration before it can be settled")
       ->Check(Range(1, 100000))
       ->ShowDefault();
-  command->AddOption("--most", options->search.most_samples, "Samples of each at most")
+  command
+      ->AddOption("--most", options->search.most_samples, "Samples of each configuration at most")
       ->Check(Range(1, 100000))
       ->ShowDefault();
-  command
-      ->AddOption("--tight", options->tight_percent,
-                  "Settled when half the median's 95 % interval is below this")
-      ->TypeName("PERCENT")
-      ->Check(Range(0.01, 100.0))
+  command->AddShare("--tight", options->tight,
+                    "Settled when half the median's 95 % interval is below this", 0.0001, 1);
+  command->AddOption("--replay", options->replay, "Search in this store instead of measuring")
+      ->TypeName("STORE");
+}
+
+}  // namespace
+
+void AddSweepOptions(CommandLine* command, SweepOptions* options) {
+  command->AddOption("COLLECTIVE", options->collectives, Join(MeasuredCollectives(), ", "))
+      ->Words(MeasuredCollectives())
       ->ShowDefault();
+  AddPlanOptions(command, options);
+  options->ranks.limit = 20;
+  AddRankOptions(command, &options->ranks);
+  AddLaunchOptions(command, options);
+  AddSearchOptions(command, options);
+  command->Heading("Output");
   command->AddOption("--store", options->store, "Where every sample goes")
-      ->TypeName("FILE")
+      ->TypeName("STORE")
       ->ShowDefault();
   command->AddFlag("--resume", options->resume, "Go on with an interrupted sweep of this plan");
-  command->AddOption("--replay", options->replay, "Search in this store instead of measuring")
-      ->TypeName("FILE");
-  command->AddFlag("--launch-each", options->launch_each,
-                   "A launch for every change of configuration, as where only the environment can "
-                   "choose");
   command->AddFlag("--dry-run", options->dry_run, "Print the plan and an estimate of its time");
-  command->AddFlag("--json", options->json, "Print JSON");
-  command->AddFlag("-q,--quiet", options->quiet, "No progress on standard error");
-  command->Footer(
+  command->AddJson(options->json);
+  command->AddQuiet(options->quiet);
+  command->Describe(
       "A configuration that hangs, crashes or computes wrong results is a row that says so; the "
-      "ranks are started again and the sweep goes on.\nCtrl-C leaves a usable store.");
+      "ranks are started again and the sweep goes on. Ctrl-C leaves a usable store.");
+  command->Example("diapason sweep allreduce -g 4 --sizes 1K:1M:x8",
+                   "Every algorithm and protocol, into diapason.db");
+  command->Example("diapason sweep allreduce --search adaptive --budget 5m",
+                   "As much as five minutes allow, where it matters most");
+  command->Example("diapason data show diapason.db", "What came out");
+  command->ExitStatus(kExitInterrupted, "ended by Ctrl-C; `--resume` goes on");
+  command->SeeAlso({"bench", "data-show", "plan"});
 }
 
 Result<std::unique_ptr<Instrument>> MakeInstrument(const SweepOptions& options, int nodes) {

@@ -32,9 +32,9 @@ struct SweepOptions {
   std::string host_file;
   std::string launcher_arguments;
   std::string search_name = "exhaustive";
-  std::string budget;
+  double budget = 0;  // seconds; 0: none
   std::string sample_text;
-  double tight_percent = 2;
+  double tight = 0.02;
   bool in_place = false;
   std::string runner = "builtin";
   std::string folder;

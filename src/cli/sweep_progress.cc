@@ -1,38 +1,11 @@
 #include "cli/sweep_progress.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
 #include "base/text.h"
 #include "base/units.h"
 
 namespace diapason::cli {
-namespace {
-
-constexpr std::chrono::milliseconds kRedraw{100};
-constexpr std::chrono::seconds kPlainLine{5};
-constexpr int kBar = 24;
-
-int Width() {
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
-  return 120;
-}
-
-}  // namespace
-
-std::string DurationText(double seconds) {
-  if (!(seconds >= 0)) return "?";
-  if (seconds < 10) return Format("%.1fs", seconds);
-  const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole < 60) return Format("%llds", whole);
-  if (whole < 3600) return Format("%lldm %02llds", whole / 60, whole % 60);
-  return Format("%lldh %02lldm", whole / 3600, whole / 60 % 60);
-}
 
 std::string ContenderText(const measure::Contest& contest, size_t contender,
                           const measure::Subject& subject) {
@@ -49,13 +22,8 @@ SweepProgress::SweepProgress(const std::vector<measure::Contest>* contests,
       subject_(subject),
       expected_(expected),
       seconds_(seconds),
-      quiet_(quiet),
-      terminal_(::isatty(STDERR_FILENO) != 0),
+      line_("sweep", quiet),
       best_(contests->size()) {}
-
-SweepProgress::~SweepProgress() {
-  if (terminal_ && !quiet_ && taken_ > 0) std::fprintf(stderr, "\r\033[K");
-}
 
 std::string SweepProgress::Left() const {
   const double passed = std::chrono::duration<double>(Clock::now() - begin_).count();
@@ -84,10 +52,7 @@ void SweepProgress::Took(size_t contest, size_t contender, const measure::Readin
       best.library = reading.seconds;
     }
   }
-  if (quiet_) return;
-  const Clock::time_point now = Clock::now();
-  if (now - drawn_ < (terminal_ ? Clock::duration(kRedraw) : Clock::duration(kPlainLine))) return;
-  drawn_ = now;
+  if (!line_.Due()) return;
   const measure::Contest& at = (*contests_)[contest];
   std::string text = expected_ > 0 ? Format("%lld of %lld", static_cast<long long>(taken_),
                                             static_cast<long long>(std::max(expected_, taken_)))
@@ -100,26 +65,13 @@ void SweepProgress::Took(size_t contest, size_t contender, const measure::Readin
     if (best.library > 0) text += Format(", default %.1f us", best.library * 1e6);
   }
   if (failed_ > 0) text += Format("; %lld failed", static_cast<long long>(failed_));
-  Draw(text);
-}
-
-void SweepProgress::Draw(const std::string& text) {
-  if (!terminal_) {
-    std::fprintf(stderr, "diapason: sweep: %s\n", text.c_str());
-    return;
-  }
-  std::string bar;
   double share = 0;
   if (expected_ > 0) share = static_cast<double>(taken_) / static_cast<double>(expected_);
   if (seconds_ > 0) {
     share =
         std::max(share, std::chrono::duration<double>(Clock::now() - begin_).count() / seconds_);
   }
-  const int full = static_cast<int>(std::clamp(share, 0.0, 1.0) * kBar);
-  bar.append(static_cast<size_t>(full), '#');
-  bar.append(static_cast<size_t>(kBar - full), '.');
-  const std::string line = "[" + bar + "] " + text;
-  std::fprintf(stderr, "\r\033[K%.*s", Width() - 1, line.c_str());
+  line_.Show(share, text);
 }
 
 }  // namespace diapason::cli

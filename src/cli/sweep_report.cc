@@ -103,7 +103,7 @@ std::string SweepTable(const SweepPart& part) {
         "# \"NCCL_TUNER_PLUGIN=none\" is RCCL by itself\n";
   }
   text += table.Text();
-  text += Format("geometric mean of the gains: %.3f x\n", GeometricMean(gains));
+  text += Format("geometric mean of the gains: %.2f x\n", GeometricMean(gains));
   return text + FailureText(part);
 }
 

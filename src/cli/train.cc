@@ -49,8 +49,8 @@ std::vector<std::string> Cells(const std::string& collective, const std::string&
           std::to_string(tally.contexts),
           Format("%.3f", tally.Mean()),
           Format("%.3f", tally.worst),
-          known ? Format("%.3fx", tally.MeanAgainstDefault()) : "-",
-          known ? Format("%.3fx", tally.worst_default) : "-"};
+          known ? Format("%.3f", tally.MeanAgainstDefault()) : "-",
+          known ? Format("%.3f", tally.worst_default) : "-"};
 }
 
 std::string DecisionTable(const model::Score& score) {
@@ -146,31 +146,41 @@ int RunTrain(const Train& asked) {
 
 void AddTrain(CommandLine* parent, Run* run) {
   auto asked = std::make_shared<Train>();
-  CommandLine* command = parent->AddCommand(
-      "train",
-      "Learn from measurements how long every configuration takes: the model that "
-      "`predict` and `plan` ask");
+  CommandLine* command =
+      parent->AddCommand("train", "Learn from measurements how long every configuration takes");
+  command->Describe(
+      "Writes the model that `predict` and `plan` ask. A first fit is tested on a part of the "
+      "measurements; the model itself learns from all.");
   AddModelData(command, &asked->data, true);
-  command->AddOption("-o,--output", asked->output, "The model file to write")->Required();
-  command->AddOption("--test-split", asked->test_split,
-                     "Share of the measurements that a first fit is tested on; 0 tests nothing "
-                     "(default 0.2). The model itself learns from all");
-  command->AddOption("--objective", asked->objective,
-                     "time: relative time on a log scale, the default being a choice (default). "
-                     "busbw: squared error on bus bandwidth, for comparison");
+  command->AddOutput(asked->output, "The model file to write")->Required();
   command
-      ->AddOption("--trees", asked->trees,
-                  "Boosted trees of a member (default 100; 200 with --objective busbw)")
-      ->Check(Range(1, 5000));
-  command->AddOption("--depth", asked->depth, "Their depth (default 6)")->Check(Range(1, 12));
-  command->AddOption("--rate", asked->rate, "Their learning rate (default 0.1)")
-      ->Check(Range(0.001, 1.0));
+      ->AddOption("--test-split", asked->test_split,
+                  "Share of the measurements that a first fit is tested on; 0 tests nothing")
+      ->TypeName("SHARE")
+      ->Default("0.2");
+  command
+      ->AddOption("--objective", asked->objective,
+                  "time: relative time on a log scale; busbw: squared error on bus bandwidth, for "
+                  "comparison")
+      ->TypeName("WORD")
+      ->Words({"time", "busbw"})
+      ->Default("time");
+  command->AddOption("--trees", asked->trees, "Boosted trees of a member")
+      ->Check(Range(1, 5000))
+      ->Default("100; 200 with --objective busbw");
+  command->AddOption("--depth", asked->depth, "Their depth")->Check(Range(1, 12))->ShowDefault();
+  command->AddOption("--rate", asked->rate, "Their learning rate")
+      ->Check(Range(0.001, 1.0))
+      ->ShowDefault();
   command
       ->AddOption("--members", asked->fit.members,
                   "Fits, each without another part of the configurations: where they disagree, "
-                  "nobody knows (default 4)")
-      ->Check(Range(1, 32));
-  command->AddOption("--seed", asked->fit.seed, "Of everything random (default 1)");
+                  "nobody knows")
+      ->Check(Range(1, 32))
+      ->ShowDefault();
+  command->AddOption("--seed", asked->fit.seed, "Of everything random")->ShowDefault();
+  command->Example("diapason train --data diapason.db -o my.model", "From a sweep's store");
+  command->SeeAlso({"predict", "plan", "evaluate", "sweep"});
   command->Callback([asked, run] { *run = [asked] { return RunTrain(*asked); }; });
 }
 

@@ -14,47 +14,28 @@ namespace {
 constexpr double kShortestInterval = 0.05;
 constexpr double kLongestInterval = 3600;
 
-// A time between two bounds, or a usage error.
-double Seconds(const char* option, const std::string& text, double least, double most) {
-  const Result<double> seconds = ParseSeconds(text);
-  if (!seconds.ok()) throw UsageError{option, seconds.status().message()};
-  if (seconds.value() < least || seconds.value() > most) {
-    throw UsageError{option,
-                     Format("'%s' is not from %g to %g seconds", text.c_str(), least, most)};
-  }
-  return seconds.value();
-}
-
 }  // namespace
 
 void AddWatch(CommandLine* parent, Run* run) {
-  struct Texts {
-    std::string interval = "1s";
-    std::string profile;
-  };
   auto asked = std::make_shared<WatchAsked>();
-  auto texts = std::make_shared<Texts>();
   CommandLine* command = parent->AddCommand(
       "watch",
-      "Look at running processes: CPU of NCCL's threads, memory, network, operations a second");
+      "Watch running processes: CPU of NCCL's threads, memory, network, operations a second");
   command->AddOption("PID", asked->pids, "Processes; several are shown on a line each")
       ->Required()
       ->Check(Range(1, 4194304));
   command->AddFlag("--children", asked->children,
                    "And all processes they started (torchrun, mpirun)");
-  command->AddOption("--interval", texts->interval, "Time between looks (default 1s)")
-      ->TypeName("TIME");
+  command->AddTime("--interval", asked->interval_s, "The time between looks", kShortestInterval,
+                   kLongestInterval);
   command->AddOption("--count", asked->count, "End after so many looks")
       ->Check(Range(1, 1000000000))
       ->TypeName("N");
-  command
-      ->AddOption("--journal", asked->journals,
-                  "Journals of the processes, in their order (default: their DIAPASON_JOURNAL)")
+  command->AddOption("--journal", asked->journals, "Journals of the processes, in their order")
       ->TypeName("FILE")
-      ->OneEach();
-  command
-      ->AddOption("--baseline", asked->baseline,
-                  "Compare with what --save-baseline wrote; exit status 3 where it got worse")
+      ->OneEach()
+      ->Default("their DIAPASON_JOURNAL");
+  command->AddOption("--baseline", asked->baseline, "Compare with what --save-baseline wrote")
       ->TypeName("FILE");
   command
       ->AddOption("--save-baseline", asked->save_baseline,
@@ -65,16 +46,17 @@ void AddWatch(CommandLine* parent, Run* run) {
                   "Metrics for Prometheus: a file, written anew at each look, or a port (on this "
                   "host; ADDRESS:PORT for others) to serve /metrics at")
       ->TypeName("FILE|PORT");
-  command
-      ->AddOption("--profile", texts->profile,
-                  "Sample the processes with perf for so long, and show where the time went")
-      ->TypeName("TIME");
-  command->AddFlag("--json", asked->json, "Print JSON, a line for each look");
-  command->Callback([asked, texts, run] {
-    asked->interval_s = Seconds("--interval", texts->interval, kShortestInterval, kLongestInterval);
-    if (!texts->profile.empty()) {
-      asked->profile_s = Seconds("--profile", texts->profile, 0.1, 600);
-    }
+  command->AddTime("--profile", asked->profile_s,
+                   "Sample the processes with perf for so long, and show where the time went", 0.1,
+                   600);
+  command->AddJson(asked->json, "Print JSON, a line for each look");
+  command->AddQuiet(asked->quiet, "No address of the metrics on standard error");
+  command->Example("diapason watch 4711", "One rank, until Ctrl-C");
+  command->Example("diapason watch --children 4711 --count 10 --interval 2s",
+                   "All that torchrun has started");
+  command->ExitStatus(kExitWarnings, "worse than the baseline");
+  command->SeeAlso({"proxy-dump", "logs", "doctor"});
+  command->Callback([asked, run] {
     if (const Status port = advise::MetricsServer::CheckPort(asked->prometheus); !port.ok()) {
       throw UsageError{"--prometheus", port.message()};
     }

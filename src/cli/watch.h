@@ -21,6 +21,7 @@ struct WatchAsked {
   std::string prometheus;
   double profile_s = 0;  // 0: no profile
   bool json = false;
+  bool quiet = false;
 };
 int RunWatch(const WatchAsked& asked);
 int RunProfile(const WatchAsked& asked);

@@ -90,7 +90,7 @@ class Session {
       auto server = advise::MetricsServer::Listen(asked_.prometheus);
       if (!server.ok()) return server.status();
       server_ = std::move(server).value();
-      std::fprintf(stderr, "diapason: metrics at %s\n", server_->url().c_str());
+      if (!asked_.quiet) Progress("metrics at " + server_->url());
     }
     return {};
   }

@@ -115,7 +115,7 @@ std::string LearningRows(const advise::JournalTail& journal) {
                  context.epochs.empty() ? "" : Format("%u", context.epochs.back().epoch),
                  ConfigText(library, context.collective, arm.config), Format("%zu", arm.blocks),
                  arm.seconds > 0 ? dataset::TimeText(arm.seconds) : "-",
-                 arm.ratio > 0 ? Format("%.3fx", arm.ratio) : "-", state});
+                 arm.ratio > 0 ? Format("%.2f x", arm.ratio) : "-", state});
     }
   }
   if (shown == 0) return "";

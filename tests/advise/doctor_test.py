@@ -159,7 +159,7 @@ class DoctorTest(unittest.TestCase):
                 unpack(name, root)
                 Path(f"{root}/proc/sys/kernel/hostname").write_text(f"node{i}\n")
                 paths.append(f"{folder}/{i}.json")
-                run("--root", root, "--out", paths[-1])
+                run("--root", root, "--output", paths[-1])
             done = run("compare", *paths, expect=3)
             self.assertIn("node3: driver 550.54.15 where 3 others have 580.95.05", done.stdout)
             self.assertIn("node3: PCIe lanes of GPUs 7 x x16 + 1 x x8", done.stdout)

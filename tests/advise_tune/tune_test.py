@@ -147,7 +147,7 @@ def mpi(case: Case) -> None:
         print("skipped: Open MPI does not run here:", probe.stderr.strip().splitlines()[-1:])
         sys.exit(77)
     done = subprocess.run(
-        ["taskset", "-c", str(cpu), str(case.tool), "env", "tune", "--json", "--bench", bench, "--baseline", "2",
+        ["taskset", "-c", str(cpu), str(case.tool), "env", "tune", "--json", "--bench", bench, "--baseline-runs", "2",
          "--blocks", "8", "--validation", "5", "--knob", "OMPI_MCA_mpi_yield_when_idle=1"],
         env=case.environment,
         stdout=subprocess.PIPE,

@@ -212,8 +212,8 @@ class Tests:
         launched = self.run("launch", "-n", "2", "--", self.tool, "bench", "--backend", "gloo", "-b", "1K", "-e", "1K", "-n",
                             "2", "--json", folder=folder)
         check(json.loads(launched)["ranks"] == 2, launched)
-        pairs = self.run("launch", "-n", "3", "--", self.tool, "bench", "pairs", "--backend", "gloo", "-b", "64K", "--least",
-                         "99", "--json", folder=folder)
+        pairs = self.run("launch", "-n", "3", "--", self.tool, "bench", "pairs", "--backend", "gloo", "-b", "64K", "--margin",
+                         "99%", "--json", folder=folder)
         check(len(json.loads(pairs)["pairs"]) == 3, pairs)
 
     def targets(self, folder: Path) -> None:

@@ -48,7 +48,7 @@ def rows_of(path):
 def medians(tool, store):
     """(collective, bytes) -> {algorithm: median}; '' is the default."""
     found = {}
-    samples = json.loads(run(tool, "data", "export", "--store", store, "--format", "json"))["samples"]
+    samples = json.loads(run(tool, "data", "export", store, "--format", "json"))["samples"]
     for sample in samples:
         if sample["outcome"] != "fine":
             continue

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "report/page_data.h"
+
+namespace diapason::cli {
+
+// The first bytes of a file, by which it is recognised; an error where there is none to read.
+Result<std::string> StartOf(const std::string& path);
+
+// Reads stores, journals, and files that `data import` would take, each recognised by its content,
+// into `page`. A run that is in several of them counts once. What a reader of the report has to
+// know goes to `warnings`.
+Status ReadReportInputs(const std::vector<std::string>& files, report::PageInput* page,
+                        std::vector<std::string>* warnings);
+
+// Policies that name no library are taken for the one that was measured.
+Status ReadReportPolicies(const std::vector<std::string>& files, report::PageInput* page);
+
+// What `diapason doctor --no-test` finds here.
+report::PageDoctor LookAtThisMachine();
+
+}  // namespace diapason::cli

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace diapason::cli {
+
+// What a value must be. `wrong` gives the reason, or "" for a good one; `shown` stands in --help,
+// `words` are offered by completion.
+struct Rule {
+  std::function<std::string(std::string& text)> wrong;
+  std::string shown;
+  std::vector<std::string> words = {};
+};
+Rule Range(int low, int high);
+Rule Range(int64_t low, int64_t high);
+Rule Range(double low, double high);
+Rule Positive();
+Rule OneOf(const std::vector<std::string>& words);
+Rule WholeNumber(bool negative_too);
+Rule AnyNumber();
+// "90s", "2m", "500ms" or plain seconds, between two bounds in seconds.
+Rule TimeBetween(double least, double most);
+// "5%" or 0.05.
+Rule ShareBetween(double least, double most);
+
+// The values themselves; false where the text is none.
+bool ReadTime(const std::string& text, double* seconds);
+bool ReadShare(const std::string& text, double* share);
+// "90s", "2m": as ReadTime reads it back.
+std::string TimeText(double seconds);
+
+}  // namespace diapason::cli

@@ -1,0 +1,336 @@
+#!/usr/bin/env python3
+"""All commands speak with one voice: help, man pages, completion and mistakes of every command there is.
+
+Commands are found through `--help`, so that a new one is tested as soon as it is listed.
+
+    voice_test.py --tool PATH/diapason [VoiceTest.test_...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TOOL = "diapason"
+LIMIT = 60
+
+# One name means one thing: the placeholder an option has wherever it is there. nccl-tests names some of
+# bench's, and the exceptions say why they are none.
+SAME = {
+    "--json": "", "--quiet": "", "--output": None, "--store": "STORE", "--seed": "N", "--sizes": "SIZES", "--size": "SIZE",
+    "--library": "NAME", "--library-version": "VERSION", "--library-file": "FILE", "--limit": "TIME", "--timeout": "TIME",
+    "--budget": "TIME", "--policy": "FILE", "--model": "FILE", "--collective": "NAME", "--backend": "NAME", "--margin": "SHARE",
+    "--pid": "PID", "--datatype": "NAME", "--interval": "TIME", "--verbose": "", "--all": None, "--root": None, "--baseline": "FILE",
+}
+LETTERS = {"--quiet": "-q", "--output": "-o", "--verbose": "-v", "--help": "-h"}
+# Names of before, and of other tools, which nothing has any more.
+GONE = {"--out", "--report", "--version-of-library", "--as", "--min-gain", "--bytes", "--type", "--perfetto"}
+
+
+@dataclass
+class Option:
+    names: list[str]
+    value: str
+    text: str
+
+
+@dataclass
+class Help:
+    text: str
+    summary: str = ""
+    options: list[Option] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    examples: list[str] = field(default_factory=list)
+
+
+def run(*words: str, status: int | None = 0, **more) -> subprocess.CompletedProcess:
+    done = subprocess.run([TOOL, *words], capture_output=True, text=True, timeout=LIMIT, check=False, **more)
+    if status is not None and done.returncode != status:
+        raise AssertionError(f"diapason {' '.join(words)}: status {done.returncode}, not {status}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def parse(text: str) -> Help:
+    """What a help text says. Entries start with two blanks, titles with none, and end with a colon."""
+    result = Help(text)
+    blocks = text.split("\n\n")
+    result.summary = blocks[1].replace("\n", " ") if len(blocks) > 1 else ""
+    title = ""
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            title = line.rstrip(":") if line.endswith(":") else ""
+            continue
+        if not title or not line.startswith("  "):
+            continue
+        if title == "Examples":
+            if result.examples and result.examples[-1].endswith(" \\"):
+                result.examples[-1] = result.examples[-1][:-1] + line.strip()
+            elif re.match(r"^  \S", line):
+                result.examples.append(line.strip())
+            continue
+        entry = re.match(r"^  (?:    )?((?:-[a-zA-Z], )?--[a-z_-]+(?:, --[a-z_-]+)*)(?: (\S+))?(?:\s{2,}(.*))?$", line)
+        if entry:
+            result.options.append(Option(entry[1].split(", "), entry[2] or "", entry[3] or ""))
+        elif title == "Arguments":
+            if re.match(r"^  [A-Z]", line):
+                result.arguments.append(line.split()[0])
+        elif title == "Exit status":
+            continue
+        elif re.match(r"^  [a-z]+(\s{2,}|$)", line):
+            result.commands.append(line.split()[0])
+        elif result.options and line.startswith(" " * 30):
+            result.options[-1].text += " " + line.strip()
+    return result
+
+
+def walk(path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Help]:
+    found = {path: parse(run(*path, "--help").stdout)}
+    for name in found[path].commands:
+        found.update(walk((*path, name)))
+    return found
+
+
+class VoiceTest(unittest.TestCase):
+    commands: dict[tuple[str, ...], Help]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.commands = walk()
+
+    def each(self):
+        for path, text in self.commands.items():
+            self.where = " ".join(("diapason", *path))
+            yield path, text
+
+    def _formatMessage(self, msg, standardMsg):  # noqa: N802, N803 (unittest's names)
+        return f"{getattr(self, 'where', '')}: {super()._formatMessage(msg, standardMsg)}"
+
+    def test_all_are_found(self) -> None:
+        for path in [("ask",), ("env", "check"), ("bench", "iteration"), ("data", "import"), ("doctor", "compare"), ("man",)]:
+            self.assertIn(path, self.commands)
+        self.assertGreater(len(self.commands), 35)
+
+    def test_help_is_complete(self) -> None:
+        for path, text in self.each():
+            self.assertTrue(text.text.startswith("Usage: diapason"), text.text[:80])
+            self.assertRegex(text.summary, r"^[A-Z].*[\w)]\.$")
+            self.assertTrue(text.examples, "no example")
+            self.assertLessEqual(max(map(len, text.text.splitlines())), 80, "wider than 80 columns")
+            for option in text.options:
+                self.assertTrue(option.text.strip(), f"{option.names} has no text")
+                self.assertNotIn("TEXT:", option.text)
+            names = [name for option in text.options for name in option.names]
+            self.assertEqual(len(names), len(set(names)), "a name twice")
+            self.assertIn("--help", names)
+
+    def test_examples_are_read(self) -> None:
+        """The commands and options of every example are there."""
+        for path, text in self.each():
+            for example in text.examples:
+                for words in re.findall(r"diapason ([^|)\"';<>]*)", example):
+                    at: tuple[str, ...] = ()
+                    for word in words.split():
+                        if word == "--":
+                            break
+                        if (*at, word) in self.commands:
+                            at = (*at, word)
+                        elif word.startswith("--"):
+                            known = [name for option in self.commands[at].options for name in option.names]
+                            self.assertIn(word.split("=")[0], known, example)
+                    if path:
+                        self.assertTrue(at, example)
+
+    def test_one_name_for_one_thing(self) -> None:
+        for path, text in self.each():
+            for option in text.options:
+                for name in option.names:
+                    self.assertNotIn(name, GONE)
+                    if SAME.get(name) is not None:
+                        self.assertEqual(option.value.rstrip("."), SAME[name], name)
+                    if name in LETTERS:
+                        self.assertIn(LETTERS[name], option.names)
+                    if name == "-o" and path[:1] not in (("bench",), ("sweep",)):
+                        self.assertIn("--output", option.names)
+                    self.assertNotIn("_", name.replace("--warmup_iters", ""))  # that is nccl-tests'
+
+    def test_those_that_show_print_json(self) -> None:
+        """All but those that write files or start programs."""
+        without = {(), ("policy", "convert"), ("policy", "env"), ("journal", "export"), ("launch",), ("data", "import"),
+                   ("data", "export"), ("data", "merge"), ("train",), ("plan",), ("settings",), ("man",), ("completion",)}
+        for path, text in self.each():
+            if text.commands and not text.arguments and path != ("doctor",) or path in without:
+                continue
+            self.assertIn("--json", [name for option in text.options for name in option.names])
+
+    def test_man_pages(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="diapason-voice-") as folder:
+            run("man", "--all", folder)
+            self.assertEqual(sorted(os.listdir(folder)), sorted("-".join(("diapason", *path)) + ".1" for path in self.commands))
+            for path, text in self.each():
+                file = Path(folder) / ("-".join(("diapason", *path)) + ".1")
+                page = file.read_text()
+                self.assertEqual(page, run("man", *path).stdout)
+                plain = page.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "").replace("\\fI", "")
+                for option in text.options:
+                    self.assertIn(", ".join(option.names), plain)
+                for example in text.examples:
+                    escaped = example.replace("'", "\\(aq").replace("~", "\\(ti")
+                    self.assertIn(escaped, re.sub(r" \\e\n +", " ", plain))
+                self.typeset(file)
+
+    def typeset(self, file: Path) -> None:
+        if shutil.which("groff"):
+            done = subprocess.run(["groff", "-ww", "-b", "-z", "-man", "-Tutf8", str(file)], capture_output=True, text=True,
+                                  timeout=LIMIT, check=True)
+            self.assertEqual(done.stderr, "")
+        if shutil.which("man"):
+            done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", str(file)], capture_output=True, text=True,
+                                  timeout=LIMIT, check=True, env={**os.environ, "MANROFFSEQ": "", "MANWIDTH": "80", "LC_ALL": "C.UTF-8"})
+            self.assertEqual(done.stderr, "")
+        if shutil.which("lexgrog"):
+            done = subprocess.run(["lexgrog", str(file)], capture_output=True, text=True, timeout=LIMIT, check=True)
+            self.assertIn(f'"{file.stem} - ', done.stdout)
+
+    def complete(self, *words: str) -> list[str]:
+        """What bash offers for the last word."""
+        script = (f'source <("$1" completion bash); shift; COMP_WORDS=(diapason "$@"); COMP_CWORD=$#; COMPREPLY=(); '
+                  f'_diapason 2>/dev/null; printf "%s\\n" "${{COMPREPLY[@]}}"')
+        done = subprocess.run(["bash", "-c", script, "bash", TOOL, *words], capture_output=True, text=True, timeout=LIMIT, check=True)
+        return done.stdout.split()
+
+    def test_bash_completion(self) -> None:
+        script = run("completion", "bash").stdout
+        subprocess.run(["bash", "-n"], input=script, text=True, check=True, timeout=LIMIT)
+        if shutil.which("shellcheck"):
+            done = subprocess.run(["shellcheck", "-s", "bash", "-"], input=script, capture_output=True, text=True, check=False, timeout=LIMIT)
+            self.assertEqual(done.stdout, "")
+        self.assertIn("bench", self.complete("be"))
+        self.assertEqual(self.complete("env", ""), ["check", "plan", "tune"])
+        self.assertEqual(self.complete("env", "ch"), ["check"])
+        self.assertEqual(self.complete("sweep", "--search", "a"), ["adaptive"])
+        self.assertEqual(self.complete("sweep", "--search", "=", "a"), ["adaptive"])
+        self.assertEqual(self.complete("bench", "-g", "4", "--backend", "gl"), ["gloo"])
+        self.assertIn("iteration", self.complete("bench", ""))
+        self.assertIn("allreduce", self.complete("bench", ""))
+        self.assertEqual(self.complete("ask", "--collective", "allreduce,bro"), ["allreduce,broadcast"])
+        self.assertEqual(self.complete("watch", "--count", ""), [])
+        # The value of an option is no command.
+        self.assertIn("--store", self.complete("bench", "--store", "pairs", "--st"))
+        with tempfile.TemporaryDirectory(prefix="diapason-voice-") as folder:
+            (Path(folder) / "one.conf").write_text("")
+            (Path(folder) / "two").mkdir()
+            self.assertEqual(self.complete("bench", "--policy", f"{folder}/o"), [f"{folder}/one.conf"])
+            self.assertEqual(self.complete("man", "--all", f"{folder}/"), [f"{folder}/two"])
+            self.assertEqual(sorted(self.complete("policy", "check", f"{folder}/")), [f"{folder}/one.conf", f"{folder}/two"])
+            self.assertEqual(self.complete("launch", "-n", "2", "--", f"{folder}/o"), [])
+            self.assertEqual(self.complete("launch", "-n", "2", "--", "cat", f"{folder}/o"), [f"{folder}/one.conf"])
+
+    def test_completion_has_all(self) -> None:
+        scripts = {shell: run("completion", shell).stdout for shell in ("bash", "zsh", "fish")}
+        for path, text in self.each():
+            if path:
+                self.assertIn(f"'{' '.join(path)}'", scripts["fish"])
+                self.assertIn(f"_{'_'.join(('diapason', *path))}() {{", scripts["zsh"])
+            offered = self.complete(*path, "-")
+            for option in text.options:
+                for name in option.names:
+                    self.assertIn(name, offered)
+                    self.assertIn(f"{name}[", scripts["zsh"])
+                    self.assertRegex(scripts["fish"], rf" -[ls] {name.lstrip('-')}( |$)")
+
+    def test_zsh_and_fish(self) -> None:
+        for shell, arguments in (("zsh", ["-n"]), ("fish", ["--no-execute"])):
+            if not shutil.which(shell):
+                continue
+            with tempfile.NamedTemporaryFile("w", suffix="." + shell) as file:
+                file.write(run("completion", shell).stdout)
+                file.flush()
+                done = subprocess.run([shell, *arguments, file.name], capture_output=True, text=True, timeout=LIMIT, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+        if shutil.which("fish"):
+            with tempfile.TemporaryDirectory(prefix="diapason-voice-") as home:
+                script = f"{TOOL} completion fish | source; complete -C 'diapason env ch'"
+                done = subprocess.run(["fish", "-c", script], capture_output=True, text=True, timeout=LIMIT, check=True,
+                                      env={**os.environ, "HOME": home})
+                self.assertTrue(done.stdout.startswith("check\t"), done.stdout)
+
+    def test_mistakes(self) -> None:
+        for words, error, see in [
+            (["env", "chek"], "unknown command 'chek' of env; did you mean 'check'?", "diapason env"),
+            (["env", "chek", "--help"], "unknown command 'chek' of env; did you mean 'check'?", "diapason env"),
+            (["bnech"], "unknown command 'bnech'; did you mean 'bench'?", "diapason"),
+            (["env"], "diapason env needs a command; there are check, plan, tune", "diapason env"),
+            (["sweep", "--sise", "1K"], "unknown option '--sise' of sweep; did you mean '--sizes'?", "diapason sweep"),
+            (["sweep", "--sise=1K"], "unknown option '--sise' of sweep; did you mean '--sizes'?", "diapason sweep"),
+            (["doctor", "--library", "x"], "unknown option '--library' of doctor; did you mean '--library-file'?", "diapason doctor"),
+            (["doctor", "--out", "x"], "unknown option '--out' of doctor; did you mean '--output'?", "diapason doctor"),
+            (["env", "check", "--version", "2.28.9"],
+             "unknown option '--version' of env check; did you mean '--library-version'?", "diapason env check"),
+            (["logs"], "FILE is required", "diapason logs"),
+            (["sweep", "--sizes"], "--sizes needs a value", "diapason sweep"),
+            (["bench", "--json=x", "--csv"], "--json takes no value", "diapason bench"),
+            (["bench", "--json", "--csv"], "--json and --csv do not go together", "diapason bench"),
+            (["bench", "-g", "none"], "--ranks: 'none' is no whole number", "diapason bench"),
+            (["train", "--seed", "-1", "--data", "x", "-o", "y"], "--seed: '-1' is no whole number", "diapason train"),
+            (["sweep", "--search", "adaptiv"], "--search: unknown value 'adaptiv'; did you mean 'adaptive'?", "diapason sweep"),
+            (["sweep", "--budget", "5 apples"], "--budget: '5 apples' is no time such as 90s, 5m, 1.5h or 500ms", "diapason sweep"),
+            (["settings", "now"], "'now' was not expected by settings", "diapason settings"),
+            (["plan", "--workload", "x", "--data", "y"], "--workload needs --overlap", "diapason plan"),
+            (["launch", "-n", "2", "true"], "put -- before the command: diapason launch -n 4 -- true", "diapason launch"),
+            (["launch", "-n", "2", "--envv", "A=1", "--", "true"], "unknown option '--envv' of launch; did you mean '--env'?",
+             "diapason launch"),
+        ]:
+            with self.subTest(" ".join(words)):
+                done = run(*words, status=2)
+                if "--json" not in words:
+                    self.assertEqual(done.stdout, "")
+                self.assertEqual(done.stderr, f"diapason: error: {error}\nSee {see} --help\n")
+        done = run(status=2)
+        self.assertIn("diapason: error: no command; there are ", done.stderr)
+        done = run("man", "bench", "iterations", status=1)
+        self.assertIn("unknown command 'iterations' of bench; did you mean 'iteration'?", done.stderr)
+
+    def test_json_whatever_happens(self) -> None:
+        for words, status in [(["data", "show", "/nonexistent", "--json"], 1), (["policy", "show", "--json", "/nonexistent"], 2),
+                              (["logs", "--json", "/nonexistent"], 1), (["env", "plan", "--goal", "speed", "--json"], None),
+                              (["predict", "--json"], 2), (["journal", "check", "--json", "/nonexistent"], 1),
+                              (["bench", "--json", "--backend", "sim", "-g", "2", "--cluster", "none"], 1),
+                              (["doctor", "--json", "--root", "/nonexistent"], 1)]:
+            with self.subTest(" ".join(words)):
+                done = run(*words, status=status)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("error", json.loads(done.stdout))
+                self.assertTrue(done.stderr.startswith("diapason: error: "), done.stderr)
+
+    def test_times_with_and_without_unit(self) -> None:
+        for limit in ("2", "2s", "2000ms", "0.1m"):
+            run("bench", "--backend", "sim", "-g", "2", "--sizes", "1K", "--rounds", "1", "--limit", limit)
+
+    def test_no_colours_in_a_pipe(self) -> None:
+        for words in (["doctor", "--no-test"], ["env", "check"], ["--help"]):
+            self.assertNotIn("\033", run(*words, status=None).stdout)
+
+    def test_exit_statuses_are_documented(self) -> None:
+        page = (Path(__file__).resolve().parents[2] / "docs" / "exit-status.md").read_text()
+        for path, text in self.each():
+            if "\nExit status:\n" not in text.text or not path:
+                continue
+            self.assertIn(f"`{' '.join(path)}`", page)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tool", required=True)
+    known, rest = parser.parse_known_args()
+    TOOL = str(Path(known.tool).resolve())
+    unittest.main(argv=[sys.argv[0], *rest])
