@@ -137,10 +137,10 @@ class Lab:
         for ranks in (4, 8):
             store = self.work / f"lab_{ranks}ranks.db"
             text = self.diapason("sweep", "allreduce", "allgather", "reducescatter", "--backend", "nccl", "-g", str(ranks),
-                                 "--sizes", SIZES, "--channels", "default,1", "--least", "3", "--most", "9", "--tight", "4",
+                                 "--sizes", SIZES, "--channels", "default,1", "--least", "3", "--most", "9", "--tight", "4%",
                                  "--budget", f"{self.budget:.0f}s", "--store", str(store), "--quiet", limit=self.budget + 60)
             print(text)
-            exported = self.diapason("data", "export", "--store", str(store), "--format", "csv", limit=30)
+            exported = self.diapason("data", "export", str(store), "--format", "csv", limit=30)
             self.save(f"lab_{ranks}ranks_grid.csv", grid(exported))
 
     def runner(self) -> None:

@@ -1,0 +1,211 @@
+"""`diapason tune` from end to end: what it writes has to follow from what it measured, and has to be usable.
+
+    tune_test.py --tool PATH --data FOLDER gloo|openmpi|launched|iteration|workload|simulated|mistakes
+
+Nothing here depends on how fast anything is: whatever is tuned must have been confirmed by its own runs, and whatever is
+written must be read by those it is for. Skips (77) where a library is not here.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMIT = 200
+
+
+class Skip(Exception):
+    pass
+
+
+class Tool:
+    def __init__(self, path):
+        self.path = path
+        self.environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                                         "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+    def run(self, *arguments, status=0, before=()):
+        done = subprocess.run([*before, self.path, *arguments], capture_output=True, text=True, timeout=LIMIT, check=False,
+                              env=self.environment)
+        assert done.returncode == status, f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done
+
+    def need(self, backend):
+        for one in json.loads(self.run("backends", "--json").stdout)["backends"]:
+            if one["name"] == backend and not one["usable"]:
+                raise Skip(one["reason"])
+
+
+def check_outcome(tool, outcome, folder):
+    """What holds for every tuning, whatever it found."""
+    policy = os.path.join(folder, "policy.conf")
+    assert outcome["files"]["policy"] == policy
+    tool.run("policy", "check", policy)
+    rows = [line for line in open(policy, encoding="utf-8") if line.strip() and not line.startswith("#")]
+    assert len(rows) == outcome["rows"]
+    assert (outcome["rows"] == 0) == (outcome["tuned"] == 0)
+    for call in outcome["calls"]:
+        if call["ending"] == "tuned":
+            assert call["check"]["low"] > 1, call
+            assert call["check"]["rounds"] >= 6, call
+            assert call["configuration"] == call["planned"] != "library default", call
+        else:
+            assert call["configuration"] == "library default", call
+            assert call["gain"] == 1, call
+            assert call["why"], call
+    runs = json.loads(tool.run("data", "export", os.path.join(folder, "measurements.db"), "--format", "json").stdout)
+    assert len(runs["samples"]) >= outcome["samples"] > 0
+    report = open(os.path.join(folder, "report.html"), encoding="utf-8").read()
+    assert report.lower().startswith("<!doctype html") and "allreduce" in report
+
+
+def tune(tool, folder, *arguments, before=()):
+    done = tool.run("tune", *arguments, "-o", folder, "--json", "-q", before=before)
+    outcome = json.loads(done.stdout)
+    check_outcome(tool, outcome, folder)
+    return outcome
+
+
+def gloo(tool, scratch, _data):
+    tool.need("gloo")
+    folder = f"{scratch}/tuned"
+    outcome = tune(tool, folder, "all_reduce", "--backend", "gloo", "--sizes", "1K,64K", "--budget", "8s")
+    assert outcome["library"] == "gloo" and outcome["ranks"] == 4
+    # Gloo's default waits 5 to 50 times as long as it must on small messages: a tuner that misses that is broken.
+    assert outcome["tuned"] > 0, outcome
+    # Again into the same folder, for people: the table, and the lines that use it.
+    text = tool.run("tune", "all_reduce", "--backend", "gloo", "-g", "4", "--sizes", "1K", "--budget", "5s", "-o", folder).stdout
+    for part in ("library default us", "tuned us", "gain", "measurements.db", "report.html", "no plugin interface",
+                 f'options.policy = "{folder}/policy.conf"'):
+        assert part in text, f"{part} is not in\n{text}"
+    # Anybody can verify it.
+    bench = tool.run("bench", "all_reduce", "--backend", "gloo", "-g", "4", "-b", "1K", "-e", "1K", "--policy",
+                     f"{folder}/policy.conf", "--rounds", "6").stdout
+    assert "allreduce" in bench
+
+
+def openmpi(tool, scratch, _data):
+    tool.need("mpi")
+    folder = f"{scratch}/tuned"
+    outcome = tune(tool, folder, "all_reduce", "--backend", "mpi", "-g", "4", "--sizes", "1K,64K,1M", "--budget", "10s")
+    assert outcome["library"] == "openmpi"
+    rules = outcome["files"]["rules"]
+    assert os.path.exists(rules)
+    # Open MPI itself reads them.
+    done = subprocess.run(["mpirun", "-n", "2", "--mca", "coll_tuned_use_dynamic_rules", "1", "--mca",
+                           "coll_tuned_dynamic_rules_filename", rules, tool.path, "bench", "all_reduce", "--backend", "mpi", "-b",
+                           "1K", "-e", "1K", "--rounds", "2"], capture_output=True, text=True, timeout=LIMIT, check=False,
+                          env=tool.environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def launched(tool, scratch, _data):
+    """Ranks that somebody else has started, and ranks that a launcher starts for us."""
+    tool.need("mpi")
+    folder = f"{scratch}/tuned"
+    outcome = tune(tool, folder, "all_reduce", "--backend", "mpi", "--sizes", "1K,64K", "--budget", "6s",
+                   before=("mpirun", "-n", "2"))
+    assert outcome["ranks"] == 2
+    outcome = tune(tool, f"{scratch}/again", "all_reduce", "--backend", "gloo", "-g", "2", "--launcher", "mpirun", "--sizes",
+                   "1K,64K", "--budget", "6s")
+    assert outcome["ranks"] == 2 and outcome["library"] == "gloo"
+    text = tool.run("tune", "all_reduce", "--backend", "gloo", "--sizes", "1K", "--budget", "4s", "-o", f"{scratch}/third",
+                    before=(tool.path, "launch", "-n", "2", "--")).stdout
+    assert "the same ranks" in text or "Nothing to gain" in text, text
+
+
+def iteration(tool, scratch, _data):
+    tool.need("gloo")
+    folder = f"{scratch}/tuned"
+    outcome = tune(tool, folder, "--backend", "gloo", "-g", "2", "--objective", "iteration", "--iteration", "tp", "--bucket-bytes",
+                   "16K", "--compute", "2ms", "--budget", "8s")
+    assert outcome["iteration"]["workload"].startswith("tp: 8 x allreduce 16KiB"), outcome["iteration"]
+    assert len(outcome["calls"]) == 1
+    if outcome["tuned"]:
+        assert outcome["iteration"]["check"]["low"] > 1
+    kinds = tool.run("data", "show", f"{folder}/measurements.db", "--kind", "iteration").stdout
+    assert "tp: 8 x allreduce 16KiB" in kinds, kinds
+
+
+def workload(tool, scratch, data):
+    tool.need("gloo")
+    outcome = tune(tool, f"{scratch}/journal", "--backend", "gloo", "-g", "2", "--workload", f"{data}/journals/agree.0.jsonl",
+                   f"{data}/journals/agree.1.jsonl", "--budget", "6s")
+    assert outcome["workload"]["calls"] > 0
+    assert sum(call["weight"] for call in outcome["calls"]) <= outcome["workload"]["calls"]
+    outcome = tune(tool, f"{scratch}/log", "--backend", "gloo", "-g", "2", "--workload", f"{data}/advise/lab/steady", "--budget",
+                   "6s")
+    assert outcome["workload"]["calls"] > 0
+    done = tool.run("tune", "--backend", "gloo", "-g", "2", "--workload", __file__, "--budget", "5s", "-o", f"{scratch}/x",
+                    status=1)
+    assert "tune_test.py" in done.stderr, done.stderr
+
+
+def simulated(tool, scratch, _data):
+    folder = f"{scratch}/tuned"
+    outcome = tune(tool, folder, "all_reduce", "--backend", "sim", "-g", "8", "--sizes", "4K,1M", "--budget", "5s")
+    assert outcome["simulated"]
+    text = tool.run("tune", "all_reduce", "--backend", "sim", "-g", "8", "--sizes", "4K", "--budget", "4s", "-o", folder).stdout
+    assert "simulated; nothing was measured" in text, text
+
+
+def mistakes(tool, scratch, _data):
+    def fails(status, part, *arguments):
+        done = tool.run("tune", *arguments, "-o", f"{scratch}/out", status=status)
+        assert part in done.stderr and done.stdout == "", f"{arguments}: {done.stderr}{done.stdout}"
+
+    fails(2, "--objective", "--objective", "speed")
+    fails(2, "--workload", "--workload", "x", "--sizes", "1K")
+    fails(2, "--bucket-bytes", "--bucket-bytes", "1K")
+    fails(1, "glu", "--backend", "glu")
+    fails(1, "all_redduce", "all_redduce", "--backend", "sim")
+    fails(1, "nobody to talk to", "--backend", "sim", "-g", "1")
+    fails(1, "one number of nodes", "--backend", "sim", "--nodes", "1,2")
+    fails(1, "no_such_journal", "--backend", "sim", "--workload", f"{scratch}/no_such_journal")
+    taken = f"{scratch}/file"
+    with open(taken, "w", encoding="utf-8") as file:
+        file.write("x")
+    assert "file" in tool.run("tune", "--backend", "sim", "-o", f"{taken}/x", status=1).stderr
+    # Ctrl-C keeps the samples, writes no policy, and leaves nobody behind.
+    tool.need("gloo")
+    folder = f"{scratch}/cut"
+    process = subprocess.Popen([tool.path, "tune", "all_reduce", "--backend", "gloo", "-g", "2", "--sizes", "1K:4M:x2", "--budget", "60s",
+                                "-o", folder, "-q"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    limit = time.monotonic() + 60
+    store = f"{folder}/measurements.db"
+    while time.monotonic() < limit and not (os.path.exists(store) and os.path.getsize(store) > 65536):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, f"{process.returncode} {out} {errors}"
+    assert "no policy was written" in errors, errors
+    assert not os.path.exists(f"{folder}/policy.conf")
+    assert json.loads(tool.run("data", "export", store, "--format", "json").stdout)["samples"]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tool", required=True)
+    parser.add_argument("--data", required=True)
+    parser.add_argument("case")
+    options = parser.parse_args()
+    cases = {case.__name__: case for case in (gloo, openmpi, launched, iteration, workload, simulated, mistakes)}
+    scratch = os.path.realpath(tempfile.mkdtemp(prefix="diapason_tune_"))
+    try:
+        cases[options.case](Tool(os.path.abspath(options.tool)), scratch, os.path.abspath(options.data))
+    except Skip as reason:
+        print(f"skipped: {reason}")
+        return 77
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    print("fine")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
