@@ -1,0 +1,297 @@
+"""init(), env() and cleanup(): the variables that put the plugin into a job."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Union
+
+from . import _files, _plugin, _tool
+from ._settings import BOUNDS, PREFIX, checked, suggestion
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+# Settings that name files: the program may change its folder before the plugin reads them.
+_FILES = ("POLICY", "POLICY_OVERLAP", "LEARNED", "JOURNAL", "REWARD_FILE")
+_TUNER, _PROFILER = "NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What init() has done. `print(setup)` shows it."""
+
+    plugin: str | None  #: the file NCCL or RCCL will load; None with required=False where there is none
+    environment: Mapping[str, str]  #: the variables that were set, with their values
+    before: Mapping[str, str | None]  #: what they were before; None: not set
+    notes: List[str] = field(default_factory=list)  #: what a person may want to know about it
+    policy_digest: str | None = None  #: as the plugin's log line will have it; None: not known
+
+    def __str__(self) -> str:
+        lines = [f"diapason: {name}={value}" for name, value in self.environment.items()]
+        return "\n".join(lines + [f"diapason: note: {note}" for note in self.notes] or ["diapason: nothing was set"])
+
+
+@dataclass
+class _Plan:
+    plugin: str | None = None
+    environment: Dict[str, str] = field(default_factory=dict)
+    notes: List[str] = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)
+    digest: str | None = None
+
+
+_setup: Setup | None = None
+
+
+def _plugin_file(plugin: PathLike | None, required: bool, plan: _Plan) -> str | None:
+    if plugin is not None:
+        path = os.path.abspath(os.fspath(plugin))
+        if not os.path.isfile(path):
+            raise ValueError(f"there is no plugin file {path}")
+    else:
+        found = _files.find_plugin()
+        if found is None:
+            missing = f"the plugin {_files.PLUGIN} was not found; looked in " + ", ".join(_files.searched())
+            if required:
+                raise RuntimeError(missing + ". Install the wheel, or pass plugin=, or set DIAPASON_LIB_DIR")
+            plan.warnings.append(missing + "; the library decides alone")
+            return None
+        path = found
+    if not _files.is_elf(path):
+        raise ValueError(f"{path} is no shared library")
+    if len(os.fsencode(path)) > _files.LONGEST_PATH:
+        raise ValueError(f"the plugin's path is longer than the {_files.LONGEST_PATH} characters NCCL reads: {path}")
+    return path
+
+
+def _load_by(plan: _Plan, base: Mapping[str, str], chain: PathLike | bool | None, learning: bool) -> None:
+    """The variables that make the library load the plugin, beside what others have set there."""
+    path = plan.plugin or ""
+    tuner, profiler = base.get(_TUNER, ""), base.get(_PROFILER, "")
+    if chain is None and tuner and tuner.lower() != "none" and not _files.is_plugin_name(tuner):
+        chain = tuner
+        plan.notes.append(f"{_TUNER} was {tuner}: it is asked first, and what it answers is the default (DIAPASON_CHAIN)")
+    if chain is True:
+        raise ValueError("chain= takes the other tuner's file or name, None or False")
+    if chain:
+        plan.environment[PREFIX + "CHAIN"] = checked("chain", chain)
+    plan.environment[_TUNER] = path
+    if profiler and not _files.is_plugin_name(profiler):
+        if learning:
+            raise ValueError(f"learning needs the profiler half of the plugin, and {_PROFILER}={profiler} names another; unset "
+                             "it, or use mode='static'")
+        plan.notes.append(f"{_PROFILER}={profiler} stays: a journal will have decisions, and not what ran")
+    else:
+        plan.environment[_PROFILER] = path
+
+
+def _settings_of(given: Mapping[str, Any]) -> Dict[str, str]:
+    found = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        upper = name.upper()
+        if upper not in BOUNDS or name != name.lower():
+            raise ValueError(f"there is no setting '{name}'{suggestion(name, [one.lower() for one in BOUNDS])}")
+        text = checked(name, value)
+        found[PREFIX + upper] = os.path.abspath(os.path.expanduser(text)) if upper in _FILES else text
+    return found
+
+
+def _check_environment(merged: Mapping[str, str], plan: _Plan) -> None:
+    """What is already set, and would make the plugin step aside or do nothing."""
+    for name, value in merged.items():
+        if not name.startswith(PREFIX) or not value:
+            continue
+        if name[len(PREFIX):] not in BOUNDS:
+            plan.warnings.append(f"{name} is no setting{suggestion(name, [PREFIX + one for one in BOUNDS])}"
+                                 if len(name) < 64 else f"{name[:64]}... is no setting")
+            continue
+        try:
+            checked(name[len(PREFIX):], value)
+        except ValueError as error:
+            raise ValueError(f"{PREFIX}{error}") from None
+    for name in ("NCCL_ALGO", "NCCL_PROTO"):
+        if merged.get(name):
+            plan.notes.append(f"{name}={merged[name]} is set: the library offers nothing else, so there is less to choose")
+
+
+def _check_files(merged: Mapping[str, str], plan: _Plan, check: bool) -> None:
+    policy, inline = merged.get(PREFIX + "POLICY"), merged.get(PREFIX + "POLICY_INLINE")
+    learned, mode = merged.get(PREFIX + "LEARNED"), merged.get(PREFIX + "MODE", "static").strip().lower()
+    first = merged.get("RANK", "0") == "0"
+    used = policy if policy and not inline else None
+    if learned and not (policy or inline) and os.path.exists(learned):
+        used = learned  # the job starts from it
+    if used and check:
+        found = _tool.check_policy(used, merged.get(PREFIX + "LIBRARY"))
+        if found.errors:
+            more = f" (and {len(found.errors) - 1} more)" if len(found.errors) > 1 else ""
+            raise ValueError(found.errors[0] + more)
+        plan.digest = found.digest
+        plan.notes += found.warnings
+        if found.digest is None:
+            plan.notes.append("the policy was not read strictly: there is no command-line tool that runs here")
+    for what, name in (("learned", learned), ("journal", merged.get(PREFIX + "JOURNAL"))):
+        folder = os.path.dirname(os.path.abspath(name)) if name else ""
+        if check and folder and (first or what == "journal") and not os.access(folder, os.W_OK):
+            raise ValueError(f"{what}: {name} cannot be written: {folder} is {'read-only' if os.path.isdir(folder) else 'no folder'}")
+    if mode == "static" and not (policy or inline or learned or merged.get("NCCL_TUNER_CONFIG_FILE")):
+        plan.notes.append("no policy: the library decides as it always did (mode='learn' would learn one)")
+    hosts = merged.get("LOCAL_WORLD_SIZE", "") != merged.get("WORLD_SIZE", "") and merged.get("LOCAL_WORLD_SIZE")
+    if mode == "learn" and not merged.get(PREFIX + "STORE") and (hosts or merged.get("SLURM_NNODES", "1") not in ("", "1")):
+        plan.warnings.append("the ranks are on several hosts and have no place to agree: nothing will be learned. Set "
+                             "store='file:/shared/folder' or store='redis://host'")
+
+
+def _plan(policy: PathLike | None, mode: str | None, learned: PathLike | None, journal: PathLike | None, plugin: PathLike | None,
+          inline: bool, chain: PathLike | bool | None, check: bool, required: bool, base: Mapping[str, str],
+          settings: Mapping[str, Any]) -> _Plan:
+    plan = _Plan()
+    own = _settings_of({"policy": policy, "mode": mode, "learned": learned, "journal": journal, **settings})
+    if policy is not None and inline:
+        found = _tool.check_policy(own[PREFIX + "POLICY"], own.get(PREFIX + "LIBRARY"))
+        if found.errors:
+            raise ValueError(found.errors[0])
+        plan.digest = found.digest
+        own[PREFIX + "POLICY_INLINE"] = _tool.inline_policy(own.pop(PREFIX + "POLICY"))
+    elif inline:
+        raise ValueError("inline=True needs a policy")
+    elif policy is not None and base.get(PREFIX + "POLICY_INLINE"):
+        own[PREFIX + "POLICY_INLINE"] = ""  # it would win over the file; empty is not set
+        plan.notes.append("DIAPASON_POLICY_INLINE was set and is emptied: the policy that was passed counts")
+    merged = {**base, **own}
+    learning = merged.get(PREFIX + "MODE", "").strip().lower() == "learn"
+    plan.plugin = _plugin_file(plugin, required, plan)
+    if plan.plugin is None:
+        return plan
+    _load_by(plan, base, chain, learning)
+    plan.environment.update(own)
+    merged = {**base, **plan.environment}
+    _check_environment(merged, plan)
+    _check_files(merged, plan, check)
+    return plan
+
+
+def env(policy: PathLike | None = None, mode: str | None = None, learned: PathLike | None = None,
+        journal: PathLike | None = None, *, plugin: PathLike | None = None, inline: bool = False,
+        chain: PathLike | bool | None = None, check: bool = True, base: Mapping[str, str] | None = None,
+        **settings: Any) -> Dict[str, str]:
+    """The variables that init() would set, as a dict, and nothing is touched: for launchers.
+
+        subprocess.run(["torchrun", ...], env={**os.environ, **diapason.env(mode="learn")})
+        ray.init(runtime_env={"env_vars": diapason.env(policy="my.conf", inline=True)})
+
+    Takes what init() takes. `base` is the environment they will be added to (this process's, unless
+    given): what is set there is checked too. The plugin's path is this machine's; where it differs on
+    the others pass plugin=, or let every rank call init(). `inline=True` sends the policy itself, so that
+    all hosts use the same one without sharing a file system.
+    """
+    plan = _plan(policy, mode, learned, journal, plugin, inline, chain, check, True, os.environ if base is None else base, settings)
+    for text in plan.warnings:
+        warnings.warn(f"diapason: {text}", RuntimeWarning, stacklevel=2)
+    return dict(plan.environment)
+
+
+def _nccl_groups() -> bool:
+    """Whether torch.distributed, where it is imported, has a process group on NCCL."""
+    dist = sys.modules.get("torch.distributed")
+    try:
+        if dist is None or not dist.is_available() or not dist.is_initialized():
+            return False
+        groups = list(dist.distributed_c10d._world.pg_map) or [None]
+        # "undefined": by device, and NCCL is the one of GPUs.
+        return any(word in str(dist.get_backend(one)) for one in groups for word in ("nccl", "undefined"))
+    except Exception:  # other versions of torch: what cannot be found out is no reason to refuse
+        return False
+
+
+def _too_late() -> str | None:
+    if _plugin.available():
+        return "the plugin is already in this process"
+    if _nccl_groups():
+        return "torch.distributed already has a process group on NCCL"
+    return None
+
+
+def init(policy: PathLike | None = None, mode: str | None = None, learned: PathLike | None = None,
+         journal: PathLike | None = None, *, plugin: PathLike | None = None, inline: bool = False,
+         chain: PathLike | bool | None = None, check: bool = True, required: bool = True, **settings: Any) -> Setup:
+    """Puts the plugin into this process's environment. Call it before the process group is created.
+
+        diapason.init(policy="my.conf")                           # apply a policy
+        diapason.init(mode="learn", learned="learned.conf")       # learn, and start from what is known
+
+    policy    policy file; it is read strictly, and one mistake refuses it whole
+    mode      "static" (the default: apply the policy), "learn", "observe" or "off"
+    learned   policy file that rank 0 writes what was learned to; the next job starts from it
+    journal   write every decision here; %h becomes the host and %p the process id
+    plugin    the plugin's file, if not the one library_path() finds
+    inline    send the policy itself in a variable (child processes inherit it)
+    chain     another tuner to ask first; None: the one NCCL_TUNER_PLUGIN names, False: none
+    check     False: do not read the policy and do not look at folders
+    required  False: where the plugin is missing, warn and go on without it
+    settings  every other setting by its name in lower case: store=, job=, numerics="pinned",
+              reward="step", overlap=True, margin=0.05 ... `diapason settings` lists them
+
+    What is not passed stays as the environment has it. A value that the plugin would refuse is a
+    ValueError; a missing plugin, or a call that comes too late, a RuntimeError: NCCL reads the variables once,
+    when its first communicator is created. (If everything is set already as asked, because the launcher
+    did, no call is too late.) A second call replaces what the first one has set.
+    """
+    global _setup
+    base = dict(os.environ)
+    if _setup is not None:
+        _undo(_setup, base)
+    plan = _plan(policy, mode, learned, journal, plugin, inline, chain, check, required, base, settings)
+    late = _too_late() if {**base, **plan.environment} != dict(os.environ) else None
+    if late is not None:
+        raise RuntimeError(f"diapason.init() comes too late: {late}, and NCCL reads its variables when the first communicator "
+                           "is created. Call it before init_process_group(), or start the program with the variables of "
+                           "diapason.env()")
+    for text in plan.warnings:
+        warnings.warn(f"diapason: {text}", RuntimeWarning, stacklevel=2)
+    cleanup()
+    before = {name: os.environ.get(name) for name in plan.environment}
+    os.environ.update(plan.environment)
+    _setup = Setup(plan.plugin, dict(plan.environment), before, plan.notes + plan.warnings, plan.digest)
+    return _setup
+
+
+def _undo(setup: Setup, environment: Any) -> None:
+    for name, value in setup.before.items():
+        if environment.get(name) != setup.environment[name]:
+            continue  # somebody else has set it since
+        if value is None:
+            del environment[name]
+        else:
+            environment[name] = value
+
+
+def cleanup() -> None:
+    """Takes back what init() has set. May be called any number of times.
+
+    Variables that somebody has changed since stay. A plugin that is already in the process stays there:
+    it closes its journal and writes what it has learned when the communicators are destroyed
+    (destroy_process_group()) and when the process ends.
+    """
+    global _setup
+    if _setup is not None:
+        _undo(_setup, os.environ)
+        _setup = None
+
+
+def current() -> Setup | None:
+    """What init() has set; None before it and after cleanup()."""
+    return _setup
+
+
+def library_path() -> str | None:
+    """The plugin file that init() and env() use where none is passed; None where there is none.
+
+    Looked for in DIAPASON_LIB_DIR, where NCCL_TUNER_PLUGIN points (if at this plugin), beside this
+    package, in LD_LIBRARY_PATH and in the system's folders.
+    """
+    return _files.find_plugin()

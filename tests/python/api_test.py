@@ -1,0 +1,287 @@
+"""env(), init(), cleanup() and what they refuse; the judgement of verify(). Needs no plugin in the process.
+
+    api_test.py BUILD_FOLDER
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+import warnings
+from pathlib import Path
+from unittest import mock
+
+sys.dont_write_bytecode = True
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "build/release"
+sys.path.insert(0, str(ROOT / "python"))
+
+import diapason  # noqa: E402
+from diapason import _files, _settings, _tool, _verify  # noqa: E402
+
+PLUGIN = str(BUILD / "lib/libnccl-tuner-diapason.so")
+TOOL = str(BUILD / "bin/diapason")
+ROW = "allreduce,1048576,8388608,tree,simple,-1,1,8,-1,-1\n"
+
+
+class Case(unittest.TestCase):
+    def setUp(self) -> None:
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "DIAPASON_", "SLURM_"))}
+        for name in ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+            clean.pop(name, None)
+        patch = mock.patch.dict(os.environ, {**clean, "DIAPASON_LIB_DIR": str(BUILD / "lib")}, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.addCleanup(diapason.cleanup)
+        tool = mock.patch.object(_tool, "find_tool", lambda: TOOL)
+        tool.start()
+        self.addCleanup(tool.stop)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.policy = self.folder / "my.conf"
+        self.policy.write_text(ROW)
+
+    def refuses(self, text: str, **arguments: object) -> None:
+        before = dict(os.environ)
+        for call in (diapason.env, diapason.init):
+            with self.assertRaisesRegex(ValueError, text):
+                call(**arguments)
+        self.assertEqual(dict(os.environ), before)
+
+
+class EnvTest(Case):
+    def test_env_touches_nothing(self) -> None:
+        before = dict(os.environ)
+        found = diapason.env(policy=self.policy, mode="learn", learned=self.folder / "l.conf", journal=self.folder / "j.%p")
+        self.assertEqual(found, {
+            "NCCL_TUNER_PLUGIN": PLUGIN, "NCCL_PROFILER_PLUGIN": PLUGIN, "DIAPASON_POLICY": str(self.policy),
+            "DIAPASON_MODE": "learn", "DIAPASON_LEARNED": str(self.folder / "l.conf"),
+            "DIAPASON_JOURNAL": str(self.folder / "j.%p")})
+        self.assertEqual(dict(os.environ), before)
+
+    def test_settings_by_name(self) -> None:
+        found = diapason.env(store="shm", overlap=True, margin=0.05, explore_budget="5%", journal_limit="2MiB", join_limit=3,
+                             epsilon=0.00001, mode="LEARN", reward="step", journal_tables=False, learn_memory=1 << 30)
+        self.assertEqual({k[9:]: v for k, v in found.items() if k.startswith("DIAPASON_")}, {
+            "STORE": "shm", "OVERLAP": "1", "MARGIN": "0.05", "EXPLORE_BUDGET": "5%", "JOURNAL_LIMIT": "2MiB", "JOIN_LIMIT": "3",
+            "EPSILON": "0.00001", "MODE": "learn", "REWARD": "step", "JOURNAL_TABLES": "0", "LEARN_MEMORY": str(1 << 30)})
+        # What is accepted here is accepted by the plugin.
+        done = subprocess.run([TOOL, "settings", "--json"], env={**os.environ, **found}, capture_output=True, text=True, timeout=60)
+        self.assertEqual((json.loads(done.stdout)["problems"], json.loads(done.stdout)["warnings"]), ([], []))
+
+    def test_table_is_the_tools(self) -> None:
+        done = subprocess.run([TOOL, "settings", "--json"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(_settings.BOUNDS, {one["name"][len("DIAPASON_"):]: one["bounds"] for one in json.loads(done.stdout)["settings"]})
+
+    def test_relative_files_become_absolute(self) -> None:
+        before = os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, before)
+        self.assertEqual(diapason.env(policy="my.conf")["DIAPASON_POLICY"], str(Path.cwd() / "my.conf"))
+
+    def test_inline(self) -> None:
+        found = diapason.env(policy=self.policy, inline=True)
+        self.assertNotIn("DIAPASON_POLICY", found)
+        self.assertRegex(found["DIAPASON_POLICY_INLINE"], r"^d1\.[\w.-]+$")
+        self.refuses("inline=True needs a policy", inline=True)
+
+    def test_inline_of_the_launcher_does_not_win_over_an_argument(self) -> None:
+        os.environ["DIAPASON_POLICY_INLINE"] = diapason.env(policy=self.policy, inline=True)["DIAPASON_POLICY_INLINE"]
+        self.assertEqual(diapason.env(policy=self.policy)["DIAPASON_POLICY_INLINE"], "")
+        self.assertNotIn("DIAPASON_POLICY_INLINE", diapason.env())
+
+    def test_another_tuner_is_chained(self) -> None:
+        os.environ["NCCL_TUNER_PLUGIN"] = "libnccl-ofi-tuner.so"
+        self.assertEqual(diapason.env()["DIAPASON_CHAIN"], "libnccl-ofi-tuner.so")
+        self.assertNotIn("DIAPASON_CHAIN", diapason.env(chain=False))
+        for ours in ("none", "diapason", "/x/libnccl-tuner-diapason.so", "/x/librccl-tuner-diapason.so"):
+            os.environ["NCCL_TUNER_PLUGIN"] = ours
+            self.assertNotIn("DIAPASON_CHAIN", diapason.env(), ours)
+        self.refuses("chain= takes", chain=True)
+
+    def test_another_profiler_stays_and_learning_is_refused(self) -> None:
+        os.environ["NCCL_PROFILER_PLUGIN"] = "libother.so"
+        self.assertNotIn("NCCL_PROFILER_PLUGIN", diapason.env(policy=self.policy))
+        self.refuses("learning needs the profiler half.*libother.so", mode="learn")
+
+    def test_several_hosts_need_a_store(self) -> None:
+        os.environ.update(WORLD_SIZE="16", LOCAL_WORLD_SIZE="8")
+        with self.assertWarnsRegex(RuntimeWarning, "on several hosts"):
+            diapason.env(mode="learn")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            diapason.env(mode="learn", store="redis://host")
+            os.environ["LOCAL_WORLD_SIZE"] = "16"
+            diapason.env(mode="learn")
+
+
+class RefusalTest(Case):
+    def test_values(self) -> None:
+        self.refuses("mode='lern' is not one of its values; did you mean 'learn'", mode="lern")
+        self.refuses("no setting 'polcy'; did you mean 'policy'", polcy="x")
+        self.refuses("no setting 'MODE'", MODE="learn")
+        for bad in (1.5, -0.1, "a", "nan", float("inf"), "1e-5"):
+            self.refuses("margin=.* cannot be used; it takes a share", margin=bad)
+        self.refuses("join_limit='0' cannot be used; it takes 1 to 3600", join_limit=0)
+        self.refuses("journal_limit=.* cannot be used", journal_limit="1KiB")
+        self.refuses("overlap=.* cannot be used", overlap="maybe")
+        self.refuses("neither text nor a number", job=object())
+        for bad_text in ("", "a\0b", "a\nb"):
+            self.refuses("cannot be in an environment variable", job=bad_text)
+
+    def test_what_is_already_set_is_checked(self) -> None:
+        os.environ["DIAPASON_MODE"] = "lern"
+        self.refuses("DIAPASON_MODE='lern' is not one of its values; did you mean 'learn'")
+        self.assertEqual(diapason.env(mode="static")["DIAPASON_MODE"], "static", "an argument wins")
+        os.environ["DIAPASON_MODE"] = ""
+        os.environ["DIAPASON_JUORNAL"] = "x"
+        with self.assertWarnsRegex(RuntimeWarning, "DIAPASON_JUORNAL is no setting; did you mean 'diapason_journal'"):
+            diapason.env()
+
+    def test_policies(self) -> None:
+        self.refuses("nothing.conf cannot be used: there is no such file", policy=self.folder / "nothing.conf")
+        self.refuses("cannot be used: it is not a file", policy=self.folder)
+        self.policy.write_bytes(b"allreduce\0")
+        self.refuses("cannot be used: it is not text", policy=self.policy)
+        self.policy.write_text(ROW.replace("tree", "tre") + ROW.replace("simple", "smple"))
+        self.refuses(r"my.conf:1:27: unknown algorithm 'tre'; did you mean 'tree'\? \(and 1 more\)", policy=self.policy)
+        self.refuses("unknown algorithm", policy=self.policy, inline=True)
+        self.refuses("unknown algorithm", learned=self.policy)
+        self.assertIn("DIAPASON_POLICY", diapason.env(policy=self.policy, check=False))
+
+    def test_without_the_tool_a_policy_is_hardly_checked(self) -> None:
+        self.policy.write_text("nonsense\n")
+        for broken in (None, "/nonexistent/diapason", "/bin/true", "/bin/false"):
+            with mock.patch.object(_tool, "find_tool", lambda: broken):
+                setup = diapason.init(policy=self.policy)
+                self.assertIn("not read strictly", " ".join(setup.notes))
+        with mock.patch.object(_tool, "find_tool", lambda: None):
+            self.refuses("inline=True needs the command-line tool", policy=self.policy, inline=True)
+
+    def test_folders(self) -> None:
+        self.refuses("learned: .* cannot be written: .*/no is no folder", learned=self.folder / "no" / "x.conf")
+        self.refuses("journal: .* cannot be written", journal=self.folder / "no" / "j")
+        os.environ["RANK"] = "1"
+        diapason.env(learned=self.folder / "no" / "x.conf")  # only rank 0 writes it
+
+    def test_plugins(self) -> None:
+        self.refuses("there is no plugin file /nope.so", plugin="/nope.so")
+        self.refuses("is no shared library", plugin=self.policy)
+        deep = self.folder / ("d" * 120) / ("e" * 120)
+        deep.mkdir(parents=True)
+        (deep / "libnccl-tuner-diapason.so").symlink_to(PLUGIN)
+        self.refuses("longer than the 254 characters", plugin=deep / "libnccl-tuner-diapason.so")
+
+    def test_no_plugin(self) -> None:
+        with mock.patch.object(_files, "_candidates", lambda: iter([("the system", self.folder / "x.so")])):
+            self.assertIsNone(diapason.library_path())
+            with self.assertRaisesRegex(RuntimeError, "was not found; looked in .*the system.*Install the wheel"):
+                diapason.init()
+            with self.assertWarnsRegex(RuntimeWarning, "the library decides alone"):
+                setup = diapason.init(required=False)
+        self.assertEqual((setup.plugin, dict(setup.environment), "NCCL_TUNER_PLUGIN" in os.environ), (None, {}, False))
+
+
+class InitTest(Case):
+    def test_init_and_cleanup(self) -> None:
+        os.environ["DIAPASON_MODE"] = "observe"
+        before = dict(os.environ)
+        setup = diapason.init(policy=self.policy, mode="static")
+        self.assertIs(diapason.current(), setup)
+        self.assertEqual(setup.before["DIAPASON_MODE"], "observe")
+        self.assertRegex(setup.policy_digest, "^fnv1a64:")
+        self.assertIn(f"diapason: DIAPASON_POLICY={self.policy}", str(setup))
+        self.assertEqual({**before, **setup.environment}, dict(os.environ))
+        diapason.cleanup()
+        diapason.cleanup()
+        self.assertEqual(dict(os.environ), before)
+        self.assertIsNone(diapason.current())
+
+    def test_cleanup_leaves_what_others_have_changed(self) -> None:
+        diapason.init(policy=self.policy)
+        os.environ["DIAPASON_POLICY"] = "/other.conf"
+        del os.environ["NCCL_PROFILER_PLUGIN"]
+        diapason.cleanup()
+        self.assertEqual(os.environ["DIAPASON_POLICY"], "/other.conf")
+        self.assertNotIn("NCCL_TUNER_PLUGIN", os.environ)
+
+    def test_a_second_init_replaces_the_first(self) -> None:
+        before = dict(os.environ)
+        diapason.init(policy=self.policy, journal=self.folder / "j")
+        second = diapason.init(mode="learn")
+        self.assertEqual({**before, **second.environment}, dict(os.environ))
+        with self.assertRaises(ValueError):
+            diapason.init(mode="lern")
+        self.assertIs(diapason.current(), second, "one that is refused changes nothing")
+        diapason.cleanup()
+        self.assertEqual(dict(os.environ), before)
+
+    def test_after_the_process_group_is_too_late(self) -> None:
+        def torch_with(backend: str) -> types.ModuleType:
+            dist = types.ModuleType("torch.distributed")
+            dist.is_available = dist.is_initialized = lambda: True
+            dist.get_backend = lambda group=None: backend
+            return dist
+
+        with mock.patch.dict(sys.modules, {"torch.distributed": torch_with("gloo")}):
+            diapason.init(policy=self.policy)
+        diapason.cleanup()
+        fake = torch_with("cpu:gloo,cuda:nccl")
+        fake.distributed_c10d = types.SimpleNamespace(_world=types.SimpleNamespace(pg_map={"group": 1}))
+        with mock.patch.dict(sys.modules, {"torch.distributed": fake}):
+            with self.assertRaisesRegex(RuntimeError, "too late: torch.distributed already has a process group on NCCL.*before init_process"):
+                diapason.init(policy=self.policy)
+            self.assertNotIn("NCCL_TUNER_PLUGIN", os.environ)
+            os.environ.update(diapason.env(policy=self.policy))
+            self.assertEqual(diapason.init(policy=self.policy).plugin, PLUGIN, "the launcher has set it all")
+
+
+class VerifyTest(unittest.TestCase):
+    def facts(self, **changed: object) -> dict:
+        return {"exact": True, "version": "0.1.0", "mode": "static", "policy": "abc", "store": "", "library_version": "2.28.9",
+                "variable": PLUGIN, "host": "a", "first": 0.1, "median": 1e-4, **changed}
+
+    def judge(self, *changed: dict, nccl: bool = True) -> str:
+        return "; ".join(_verify._judge([self.facts(**one) for one in changed], nccl))
+
+    def test_agreement(self) -> None:
+        self.assertEqual(self.judge({}, {}, {}), "")
+        self.assertIn("rank 2 has no plugin", self.judge({}, {}, {"version": None}))
+        self.assertIn("versions of the plugin: 0.1.0 on rank 0, 0.2.0 on ranks 1, 2", self.judge({}, {"version": "0.2.0"}, {"version": "0.2.0"}))
+        self.assertIn("different modes", self.judge({}, {"mode": "learn"}))
+        self.assertIn("different policies", self.judge({}, {"policy": "def"}))
+        self.assertEqual(self.judge({"store": "shm"}, {"policy": "def", "store": "shm"}), "", "a store makes them one")
+        self.assertIn("versions of the library", self.judge({}, {"library_version": "2.27.3"}))
+        self.assertIn("wrong sums on ranks 0, 1, 2, 3 and 2 more", self.judge(*[{"exact": False}] * 6))
+
+    def test_nowhere(self) -> None:
+        nowhere = {"version": None}
+        self.assertIn("on no rank: NCCL_TUNER_PLUGIN is not set; call diapason.init()", self.judge({"variable": "", **nowhere}, nowhere))
+        self.assertIn("NCCL_DEBUG=INFO says why", self.judge(nowhere, nowhere))
+        self.assertEqual(self.judge(nowhere, nowhere, nccl=False), "", "Gloo needs none")
+
+
+class SourceTest(unittest.TestCase):
+    def test_version(self) -> None:
+        self.assertEqual(diapason.__version__, (ROOT / "VERSION").read_text().strip())
+
+    def test_python_3_8_can_read_it(self) -> None:
+        for path in sorted((ROOT / "python").rglob("*.py")):
+            ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=(3, 8))
+            self.assertIn("from __future__ import annotations" if " | None" in path.read_text() else "", path.read_text())
+
+    def test_everything_public_is_documented(self) -> None:
+        for name in diapason.__all__:
+            if name != "__version__":
+                self.assertTrue((getattr(diapason, name).__doc__ or "").strip(), name)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
