@@ -210,7 +210,8 @@ class DIAPASON_API Work {
 };
 
 // The ranks that communicate. One thread at a time may use a group; different groups are
-// independent.
+// independent. (A program that starts MPI itself and uses two groups from two threads has to start
+// it with MPI_THREAD_MULTIPLE.)
 //
 // When a wait reaches its limit or another rank dies, every rank that is waiting gets an error that
 // names the operation, its number, its size and, where they are known, the missing ranks. The group

@@ -180,8 +180,8 @@ void TwoGroupsTwoThreads(Session& session) {
   session.Fine(two.status(), "split two");
   if (!one.ok() || !two.ok()) return;
   const auto loop = [](Group& group) {
-    for (int i = 0; i < 20; ++i) {
-      std::vector<int32_t> data(static_cast<size_t>(i) * 100 + 1, group.rank() + i);
+    for (int i = 0; i < 100; ++i) {
+      std::vector<int32_t> data(static_cast<size_t>(i % 20) * 100 + 1, group.rank() + i);
       const Status status = group.AllReduce(data.data(), data.data(), data.size(), DataType::kI32);
       if (!status.ok()) return status.message();
       const int expected = group.size() * (group.size() - 1) / 2 + i * group.size();

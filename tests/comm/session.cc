@@ -37,6 +37,10 @@ bool Session::Create() {
   options_.log = [this](const std::string& line) {
     const std::lock_guard<std::mutex> lock(log_mutex_);
     log_.push_back(line);
+    // Nobody reads the log of a job that its backend ends.
+    if (line.find("the job ends here") != std::string::npos) {
+      std::fputs(Format("FAIL in '%s': %s\n", case_.c_str(), line.c_str()).c_str(), stderr);
+    }
   };
   auto created = Group::Create(options_);
   if (!created.ok()) {

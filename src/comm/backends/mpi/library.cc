@@ -150,13 +150,18 @@ Status StartMpi(bool choose, const Place& place) {
     if (local_ranks > sysconf(_SC_NPROCESSORS_ONLN)) {
       SetDefault("OMPI_MCA_mpi_yield_when_idle", "1");
     }
+    // Groups are independent of each other: two threads may be inside MPI at once, each with its
+    // own.
     int provided = 0;
-    const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+    const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
     if (code != MPI_SUCCESS) return FromMpi(code).WithContext("MPI_Init_thread");
     std::atexit(FinalizeAtExit);
   }
+  // Open MPI takes the level named here for that of all of MPI: it must be the one MPI runs with.
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
   int provided = 0;
-  MPI_T_init_thread(MPI_THREAD_SERIALIZED, &provided);
+  MPI_T_init_thread(level, &provided);
   return {};
 }
 
