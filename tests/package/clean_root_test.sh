@@ -30,30 +30,13 @@ cache=$(realpath "$2")/bookworm-$(dpkg --print-architecture).tar.zst
 root=$SCRATCH/root
 recommended="libgloo0 libxgboost0 python3"
 
-inside() {
-  timeout 300 chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-    DEBIAN_FRONTEND=noninteractive "$@"
-}
+inside() { enter_debian "$root" 300 "$@"; }
 quietly() { "$@" >"$SCRATCH/log" 2>&1 || fail "$*: $(tail -n 20 "$SCRATCH/log")"; }
-mounts() {
-  mount -t proc proc "$root/proc"
-  mkdir -p "$root/dev/shm"
-  mount -t tmpfs tmpfs "$root/dev/shm"
-}
 
 if [ ! -f "$cache" ]; then
-  # Debian's own archive, as apt here knows it; the security archive is not a whole one.
-  mirror=$(apt-get indextargets --format "\$(REPO_URI) \$(RELEASE) \$(COMPONENT)" 'Identifier: Packages' |
-    awk '$2 == "bookworm" && $3 == "main" { print $1; exit }')
-  [ -n "$mirror" ] || skip "apt knows no mirror of Debian bookworm here"
-  extra=()
-  [[ "$mirror" == https:* ]] && extra=(--include=ca-certificates)
   say "debootstrap (once; kept in $cache)"
-  timeout 600 debootstrap --variant=minbase "${extra[@]}" bookworm "$root" "$mirror" >"$SCRATCH/log" 2>&1 ||
-    skip "debootstrap failed: $(tail -n 3 "$SCRATCH/log")"
-  # How this machine reaches the mirror (a proxy, say).
-  apt-config dump | grep '^Acquire::[a-z]*::Proxy' >"$root/etc/apt/apt.conf.d/99proxy" || true
-  mounts
+  bare_debian "$root" "$SCRATCH/log"
+  mount_debian "$root"
   # shellcheck disable=SC2086
   quietly inside apt-get install -y -qq --no-install-recommends --download-only $recommended
   umount "$root/dev/shm" "$root/proc"
@@ -62,10 +45,8 @@ if [ ! -f "$cache" ]; then
 else
   mkdir "$root"
   zstd -qdc "$cache" | tar -C "$root" -x
-  mounts
+  mount_debian "$root"
 fi
-# debootstrap leaves this to whoever boots it; every machine and container has it.
-echo '127.0.0.1 localhost' >"$root/etc/hosts"
 mkdir "$root/packages"
 cp "$packages"/*.deb "$root/packages/"
 
