@@ -26,11 +26,11 @@ git clone -q --depth 1 "file://$(git -C "$here" rev-parse --show-toplevel)" "$ro
 packages=$(enter_debian "$root" 60 dpkg-query -W | wc -l)
 say "$packages packages there; $(nproc) cores; now: ./dev $*"
 
-# Every line with the second at which it came; a progress line is redrawn on a terminal only.
-start=$(date +%s)
-step() { awk -v start="$start" '{ printf "%5d s  %s\n", systime() - start, $0; fflush() }'; }
+# Every line with the second at which it came.
+SECONDS=0
+step() { while IFS= read -r line; do printf '%5d s  %s\n' "$SECONDS" "$line"; done; }
 status=0
 enter_debian "$root" 1800 sh -c 'cd /diapason && ./dev "$@"' dev "$@" 2>&1 | step || status=$?
-echo "from nothing to the end of ./dev $*: $(($(date +%s) - start)) s on $(nproc) cores," \
+echo "from nothing to the end of ./dev $*: $SECONDS s on $(nproc) cores," \
      "$(($(enter_debian "$root" 60 dpkg-query -W | wc -l) - packages)) packages installed"
 exit "$status"

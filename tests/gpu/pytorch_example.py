@@ -245,7 +245,7 @@ def options_of() -> argparse.Namespace:
 
 def why_skip(options: argparse.Namespace) -> str | None:
     if options.wheel is None or not options.wheel.is_file():
-        return "no wheel; make one with packaging/wheel/build.py, or pass --wheel"
+        return "no wheel; make one with ./dev wheel, or pass --wheel"
     if not options.example.is_file():
         return f"no example {options.example}"
     return run_pytorch.why_skip(options.wheel)  # is there a torch with NCCL and a GPU?
