@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -18,6 +19,8 @@
 namespace diapason::cli {
 namespace {
 
+using nlohmann::ordered_json;
+
 struct PlanAsked {
   ModelData data;
   std::string model;
@@ -29,6 +32,7 @@ struct PlanAsked {
   bool overlap = false;
   bool measured_only = false;
   bool quiet = false;
+  bool json = false;
   size_t arms = 0;
   ChoiceFlags flags;
 };
@@ -76,6 +80,44 @@ std::string Summary(const model::Plan& plan) {
   });
   for (Line& line : lines) table.Add(std::move(line.cells));
   return table.Text();
+}
+
+ordered_json PlaceJson(const model::Place& place, uint64_t first, uint64_t last) {
+  return {{"collective", std::string(CollectiveName(place.collective))},
+          {"nodes", place.nodes},
+          {"ranks", place.ranks},
+          {"min_bytes", first},
+          {"max_bytes", last}};
+}
+
+// `text` is what the file holds, or would hold: "policy" where nothing was written.
+ordered_json PlanJson(const model::Plan& plan, const PlanAsked& asked, const std::string& text) {
+  const Library library = plan.policy.library;
+  ordered_json json = {{"library", std::string(LibraryName(library))}, {"format", asked.format}};
+  json[asked.output.empty() ? "policy" : "output"] = asked.output.empty() ? text : asked.output;
+  json["rows"] = ordered_json::array();
+  for (const model::PlannedRow& row : plan.rows) {
+    const policy::Rule& rule = row.rule;
+    ordered_json one =
+        PlaceJson({rule.collective, static_cast<int>(rule.nodes), static_cast<int>(rule.ranks)},
+                  rule.min_bytes, rule.max_bytes);
+    one["configuration"] = ConfigText(library, rule.collective, rule.config);
+    one["gain"] = Short(row.gain);
+    one["least_gain"] = {{"expected", Short(row.least.expected)},
+                         {"low", Short(row.least.low)},
+                         {"high", Short(row.least.high)}};
+    one["sizes"] = row.sizes;
+    one["samples"] = row.samples;
+    one["known_from"] = model::BasisName(row.basis);
+    json["rows"].push_back(std::move(one));
+  }
+  json["left_alone"] = ordered_json::array();
+  for (const model::LeftAlone& left : plan.left) {
+    ordered_json one = PlaceJson(left.place, left.first, left.last);
+    one["why"] = left.why;
+    json["left_alone"].push_back(std::move(one));
+  }
+  return json;
 }
 
 int RunPlan(const PlanAsked& asked) {
@@ -131,12 +173,18 @@ int RunPlan(const PlanAsked& asked) {
     for (const std::string& note : notes) Warn(note);
     text = rules.value();
   }
+  if (!asked.output.empty()) {
+    if (Status saved = WriteFileAtomically(asked.output, text); !saved.ok()) return Fail(saved);
+  }
+  if (asked.json) {
+    std::printf("%s\n", PlanJson(plan, asked, text).dump(2).c_str());
+    return kExitFine;
+  }
   if (asked.output.empty()) {
     std::printf("%s", text.c_str());
     if (!asked.quiet) std::fprintf(stderr, "%s", Summary(plan).c_str());
     return kExitFine;
   }
-  if (Status saved = WriteFileAtomically(asked.output, text); !saved.ok()) return Fail(saved);
   if (!asked.quiet) std::printf("%s\n", Summary(plan).c_str());
   std::printf("%s: %s\n", asked.output.c_str(), Count(plan.rows.size(), "row").c_str());
   return kExitFine;
@@ -158,6 +206,8 @@ void AddPlan(CommandLine* parent, Run* run) {
       ->Default("csv");
   command->AddOption("--origin", asked->origin, "Where the policy comes from, for its header");
   command->AddQuiet(asked->quiet, "Do not sum up what the policy does");
+  command->AddJson(asked->json,
+                   "Print JSON: every row with what speaks for it, and what is left alone");
   AddModelData(command, &asked->data, false);
   command
       ->AddOption("--model", asked->model,

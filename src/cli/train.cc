@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -15,6 +18,8 @@
 namespace diapason::cli {
 namespace {
 
+using nlohmann::ordered_json;
+
 struct Train {
   ModelData data;
   std::string output;
@@ -23,6 +28,7 @@ struct Train {
   int trees = 0;  // 0: as the objective has them
   int depth = 6;
   double rate = 0.1;
+  bool json = false;
   model::FitOptions fit;
 };
 
@@ -70,29 +76,58 @@ std::string DecisionTable(const model::Score& score) {
   return table.Text();
 }
 
-// What its choices are worth at sizes it has not seen; prints, and adds to the figures.
-void PrintDecisions(const model::Grid& grid, const model::FitOptions& fit, model::ModelInfo* info) {
+// What its choices are worth at sizes it has not seen, also for the figures of the model.
+Result<model::Score> CheckDecisions(const model::Grid& grid, const model::FitOptions& fit,
+                                    model::ModelInfo* info) {
   model::EvaluateOptions options;
   options.fit = fit;
   Result<model::Evaluation> evaluation = model::Evaluate(grid, options);
-  if (!evaluation.ok()) {
-    std::printf("\nChoices were not checked: %s\n", evaluation.status().message().c_str());
-    return;
-  }
+  if (!evaluation.ok()) return evaluation.status();
   const model::Chooser wanted =
       fit.objective == model::Objective::kTime ? model::Chooser::kOurs : model::Chooser::kOriginal;
-  for (const model::Score& score : evaluation.value().scores) {
+  for (model::Score& score : evaluation.value().scores) {
     if (score.chooser != wanted) continue;
+    info->figures.emplace_back("of-the-best", Format("%.4f", score.all.Mean()));
+    info->figures.emplace_back("of-the-best-worst", Format("%.4f", score.all.worst));
+    if (score.all.with_default > 0) {
+      info->figures.emplace_back("of-the-default", Format("%.4f", score.all.MeanAgainstDefault()));
+      info->figures.emplace_back("of-the-default-worst", Format("%.4f", score.all.worst_default));
+    }
+    return std::move(score);
+  }
+  return Internal("nobody chose as this model does");
+}
+
+void PrintCheck(const model::SplitCheck& split, const Result<model::Score>& score) {
+  std::printf(
+      "Training on %zu samples, testing on %zu samples (%zu and %zu configurations at a size)\n",
+      split.trained_samples, split.tested_samples, split.trained_cells, split.tested_cells);
+  if (split.tested_cells > 0) {
+    std::printf("Model R2 score: %.3f\nModel MAE: %.2f GB/s\n", split.r2, split.mae);
+  }
+  if (!score.ok()) {
+    std::printf("\nChoices were not checked: %s\n", score.status().message().c_str());
+  } else {
     std::printf(
         "\nIts choices at sizes it was not shown (every third, three times), as a fraction "
         "of the\nbest configuration's speed and of the default's:\n\n%s",
-        DecisionTable(score).c_str());
-    info->figures.emplace_back("of-the-best", Format("%.4f", score.all.Mean()));
-    info->figures.emplace_back("of-the-best-worst", Format("%.4f", score.all.worst));
-    if (score.all.with_default == 0) continue;
-    info->figures.emplace_back("of-the-default", Format("%.4f", score.all.MeanAgainstDefault()));
-    info->figures.emplace_back("of-the-default-worst", Format("%.4f", score.all.worst_default));
+        DecisionTable(score.value()).c_str());
   }
+  std::printf("\n");
+}
+
+void PrintTrainJson(const model::ModelInfo& info, const std::string& output) {
+  ordered_json figures = ordered_json::object();
+  for (auto [name, value] : info.figures) {
+    std::replace(name.begin(), name.end(), '-', '_');
+    figures[name] = std::strtod(value.c_str(), nullptr);
+  }
+  const ordered_json json = {{"output", output},
+                             {"samples", info.samples},
+                             {"cells", info.cells},
+                             {"simulated", info.simulated},
+                             {"figures", std::move(figures)}};
+  std::printf("%s\n", json.dump(2).c_str());
 }
 
 int RunTrain(const Train& asked) {
@@ -124,19 +159,18 @@ int RunTrain(const Train& asked) {
   if (share.value() > 0) {
     const Result<model::SplitCheck> check = model::CheckSplit(grid.value(), share.value(), fit);
     if (!check.ok()) return Fail(check.status());
-    const model::SplitCheck& found = check.value();
-    std::printf(
-        "Training on %zu samples, testing on %zu samples (%zu and %zu configurations at a size)\n",
-        found.trained_samples, found.tested_samples, found.trained_cells, found.tested_cells);
-    if (found.tested_cells > 0) {
-      std::printf("Model R2 score: %.3f\nModel MAE: %.2f GB/s\n", found.r2, found.mae);
-      info.figures.emplace_back("r2", Format("%.4f", found.r2));
-      info.figures.emplace_back("mae", Format("%.3f", found.mae));
+    if (check.value().tested_cells > 0) {
+      info.figures.emplace_back("r2", Format("%.4f", check.value().r2));
+      info.figures.emplace_back("mae", Format("%.3f", check.value().mae));
     }
-    PrintDecisions(grid.value(), fit, &info);
-    std::printf("\n");
+    const Result<model::Score> score = CheckDecisions(grid.value(), fit, &info);
+    if (!asked.json) PrintCheck(check.value(), score);
   }
   if (Status saved = model::ModelFile::Save(made, asked.output); !saved.ok()) return Fail(saved);
+  if (asked.json) {
+    PrintTrainJson(info, asked.output);
+    return kExitFine;
+  }
   std::printf("Saved model to %s (trained on all %zu samples%s)\n", asked.output.c_str(),
               info.samples, info.simulated ? ", simulated" : "");
   return kExitFine;
@@ -179,6 +213,7 @@ void AddTrain(CommandLine* parent, Run* run) {
       ->Check(Range(1, 32))
       ->ShowDefault();
   command->AddOption("--seed", asked->fit.seed, "Of everything random")->ShowDefault();
+  command->AddJson(asked->json);
   command->Example("diapason train --data diapason.db -o my.model", "From a sweep's store");
   command->SeeAlso({"predict", "plan", "evaluate", "sweep"});
   command->Callback([asked, run] { *run = [asked] { return RunTrain(*asked); }; });
