@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/text.h"
@@ -87,7 +88,24 @@ Result<std::string> ReadFile(const std::string& path, size_t limit) {
   }
 }
 
-Status WriteFileAtomically(const std::string& path, std::string_view content) {
+namespace {
+
+// Into what is there: a device or a pipe.
+Status WriteInto(const std::string& path, std::string_view content) {
+  const auto failed = [&](const char* what) {
+    return IoError(Format("cannot %s '%s': %s", what, path.c_str(), ErrnoText(errno).c_str()));
+  };
+  // O_NONBLOCK: opening a pipe that nobody reads would wait for ever. Writing may wait.
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (file.get() < 0) return failed("open");
+  const int flags = ::fcntl(file.get(), F_GETFL);
+  if (flags >= 0) (void)::fcntl(file.get(), F_SETFL, flags & ~O_NONBLOCK);
+  if (!WriteAll(file.get(), content).ok()) return failed("write");
+  return {};
+}
+
+// Replaces a regular file, or makes one.
+Status Replace(const std::string& path, std::string_view content) {
   const std::string temporary = Format("%s.%d.tmp", path.c_str(), static_cast<int>(::getpid()));
   const auto failed = [&](const char* what, int error) {
     ::unlink(temporary.c_str());
@@ -103,6 +121,33 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
   if (::fsync(file.get()) != 0) return failed("flush", errno);
   if (::rename(temporary.c_str(), path.c_str()) != 0) return failed("replace", errno);
   return {};
+}
+
+}  // namespace
+
+std::string WhatToReplace(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return path;
+  if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return "";
+  char* const target = ::realpath(path.c_str(), nullptr);
+  if (target == nullptr) return path;
+  std::string found = target;
+  std::free(target);
+  return found;
+}
+
+Status WriteFileAtomically(const std::string& path, std::string_view content) {
+  // "/dev/stdout": what has been printed there stays before it.
+  struct stat there;
+  struct stat printed;
+  if (::stat(path.c_str(), &there) == 0 && ::fstat(STDOUT_FILENO, &printed) == 0 &&
+      there.st_dev == printed.st_dev && there.st_ino == printed.st_ino) {
+    std::fflush(stdout);
+    const Status written = WriteAll(STDOUT_FILENO, content);
+    return written.ok() ? written : written.WithContext("cannot write '" + path + "'");
+  }
+  const std::string target = WhatToReplace(path);
+  return target.empty() ? WriteInto(path, content) : Replace(target, content);
 }
 
 }  // namespace diapason

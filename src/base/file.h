@@ -13,8 +13,14 @@ namespace diapason {
 Result<std::string> ReadFile(const std::string& path, size_t limit);
 
 // Writes a file so that a reader sees the old content or the new, never a part: a temporary file in
-// the same folder, flushed, then renamed.
+// the same folder, flushed, then renamed. Where the path is a symbolic link, the file that it
+// points to is replaced, and the link stays; what is there and no regular file (a device, a pipe)
+// is written into, never replaced. A pipe that nobody reads is an error.
 Status WriteFileAtomically(const std::string& path, std::string_view content);
+
+// For those who write a file of their own bit by bit: the path that a finished file is renamed to,
+// as above; "" where what is there has to be written into.
+std::string WhatToReplace(const std::string& path);
 
 bool FileExists(const std::string& path);
 

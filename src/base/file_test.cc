@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,6 +29,31 @@ TEST_F(FileTest, WritesAndReadsBack) {
   EXPECT_EQ(ReadFile(path, 100).value(), "two");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1)
       << "no temporary file is left behind";
+}
+
+TEST_F(FileTest, ALinkStaysAndWhatItPointsToIsReplaced) {
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/v3.conf", "old").ok());
+  std::filesystem::create_symlink("v3.conf", folder_ + "/link");
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/link", "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ + "/link"));
+  EXPECT_EQ(ReadFile(folder_ + "/v3.conf", 100).value(), "new");
+}
+
+TEST_F(FileTest, WhatIsNoFileIsWrittenIntoAndNotReplaced) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_FALSE(WriteFileAtomically(pipe, "x").ok()) << "nobody reads";
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  ASSERT_TRUE(WriteFileAtomically(pipe, "through").ok());
+  char buffer[16] = "";
+  EXPECT_EQ(::read(reader, buffer, sizeof(buffer)), 7);
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  std::filesystem::create_symlink("/dev/full", folder_ + "/full");
+  EXPECT_FALSE(WriteFileAtomically(folder_ + "/full", "x").ok());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  EXPECT_FALSE(WriteFileAtomically(folder_, "x").ok());
 }
 
 TEST_F(FileTest, EveryKindOfNonFileIsAnErrorThatSaysWhat) {

@@ -18,7 +18,7 @@ class Output {
   ~Output() {
     if (file_ == nullptr || file_ == stdout) return;
     std::fclose(file_);
-    ::unlink(partial_.c_str());
+    if (!partial_.empty()) ::unlink(partial_.c_str());
   }
   Status Open(const std::string& path) {
     path_ = path;
@@ -26,8 +26,13 @@ class Output {
       file_ = stdout;
       return {};
     }
-    partial_ = Format("%s.%d.partial", path.c_str(), static_cast<int>(::getpid()));
-    file_ = std::fopen(partial_.c_str(), "wbx");
+    target_ = WhatToReplace(path);
+    if (target_.empty()) {
+      file_ = std::fopen(path.c_str(), "wb");
+    } else {
+      partial_ = Format("%s.%d.partial", target_.c_str(), static_cast<int>(::getpid()));
+      file_ = std::fopen(partial_.c_str(), "wbx");
+    }
     return file_ == nullptr ? Failure() : Status();
   }
   Status Write(std::string_view text) {
@@ -37,9 +42,11 @@ class Output {
     if (file_ == stdout) return std::fflush(stdout) == 0 ? Status() : Failure();
     const bool closed = std::fclose(file_) == 0;
     file_ = nullptr;
-    if (closed && std::rename(partial_.c_str(), path_.c_str()) == 0) return {};
+    if (closed && (target_.empty() || std::rename(partial_.c_str(), target_.c_str()) == 0)) {
+      return {};
+    }
     const Status failure = Failure();
-    ::unlink(partial_.c_str());
+    if (!partial_.empty()) ::unlink(partial_.c_str());
     return failure;
   }
 
@@ -48,6 +55,7 @@ class Output {
     return IoError(Format("cannot write '%s': %s", path_.c_str(), ErrnoText(errno).c_str()));
   }
   std::string path_;
+  std::string target_;  // what `partial_` becomes; "": the file is written into
   std::string partial_;
   std::FILE* file_ = nullptr;
 };
