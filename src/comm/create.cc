@@ -110,34 +110,60 @@ Status Agree(Store* store, const std::string& key, const std::vector<int>& membe
   return {};
 }
 
-// All ranks add a one: what every later call relies on.
-Status Verify(GroupState* group) {
-  float one = 1;
-  const Status status = group->Run(AllReduceCall(&one, &one, 1, DataType::kF32));
-  if (!status.ok()) return status.WithContext("verification");
-  if (one != static_cast<float>(group->parts().place.size)) {
-    return Internal(Format("verification: the sum of ones over %d ranks came out as %g",
-                           group->parts().place.size, static_cast<double>(one)));
-  }
-  return {};
-}
+// What a rank knows of its policy. All must know the same: who decides differently hangs or
+// computes wrong data.
+struct Known {
+  enum State : int64_t { kNone, kRead, kUnreadable };
+  State state = kNone;
+  uint64_t digest = 0;
+};
 
-// All ranks have read the same policy: who decides differently hangs or computes wrong data.
-Status SamePolicy(GroupState* group, const Status& read, uint64_t digest) {
-  const int64_t mine[2] = {read.ok() ? 1 : 0, static_cast<int64_t>(digest)};
+// Who differs, said on every rank: each has come here, since the sums were the same for all.
+Status WhoDiffers(GroupState* group, const Known& known, const Status& read) {
+  const int64_t mine[2] = {known.state, static_cast<int64_t>(known.digest)};
   std::vector<int64_t> all(2 * static_cast<size_t>(group->parts().place.size));
   const Status gathered = group->Run(AllGatherCall(mine, all.data(), 2, DataType::kI64));
   if (!read.ok()) return read.WithContext("policy");
   if (!gathered.ok()) return gathered;
   for (size_t rank = 0; 2 * rank < all.size(); ++rank) {
-    if (all[2 * rank] != 1) {
+    if (all[2 * rank] == mine[0] && all[2 * rank + 1] == mine[1]) continue;
+    if (all[2 * rank] == Known::kUnreadable) {
       return Unavailable(Format("rank %zu cannot read its policy; its own message says why", rank));
     }
-    if (all[2 * rank + 1] != mine[1]) {
-      return Invalid(Format("rank %zu has another policy than this one: all need the same", rank));
-    }
+    const char* const what =
+        all[2 * rank] == Known::kNone ? "rank %zu has no policy, and this one has"
+        : known.state == Known::kNone ? "rank %zu has a policy, and this one none"
+                                      : "rank %zu has another policy than this one";
+    return Invalid(Format(what, rank) + ": all need the same");
   }
-  return {};
+  return Internal("the ranks' policies differ, and nobody's does");
+}
+
+// All ranks add a one, which is what every later call relies on; and, in the same call, parts of
+// what they know and their squares: all know the same exactly where the sum of the squares is no
+// larger than the sums allow.
+Status Verify(GroupState* group, const Known& known, const Status& read) {
+  std::vector<int64_t> mine = {1, known.state};
+  for (unsigned shift = 0; shift < 64; shift += 16) {
+    mine.push_back(static_cast<int64_t>((known.digest >> shift) & 0xffffU));
+  }
+  const size_t parts = mine.size();
+  for (size_t i = 0; i < parts; ++i) mine.push_back(mine[i] * mine[i]);
+  std::vector<int64_t> sums = mine;
+  const Status status =
+      group->Run(AllReduceCall(sums.data(), sums.data(), sums.size(), DataType::kI64));
+  if (!status.ok()) return status.WithContext("verification");
+  const int64_t size = group->parts().place.size;
+  if (sums[0] != size) {
+    return Internal(Format("verification: the sum of ones over %lld ranks came out as %lld",
+                           static_cast<long long>(size), static_cast<long long>(sums[0])));
+  }
+  bool same = true;
+  for (size_t i = 0; i < parts; ++i) {
+    same = same && size * sums[parts + i] == sums[i] * sums[i];
+  }
+  if (!same) return WhoDiffers(group, known, read);
+  return read.ok() ? Status() : read.WithContext("policy");
 }
 
 struct Found {
@@ -241,16 +267,17 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
     policy_read = policy.status();
     if (policy.ok()) parts.policy = std::move(policy).value();
   }
-  const uint64_t digest = parts.policy == nullptr ? 0 : policy::Digest(*parts.policy);
+  Known known;
+  if (!wishes.options.policy.empty()) {
+    known.state = policy_read.ok() ? Known::kRead : Known::kUnreadable;
+    if (parts.policy != nullptr) known.digest = policy::Digest(*parts.policy);
+  }
   Store* const store = parts.store.get();
   const std::vector<int> members = parts.members;
   auto state = std::make_shared<GroupState>(std::move(parts));
-  const Status verified = Agree(store, "verified", members, Verify(state.get()), deadline);
+  const Status verified =
+      Agree(store, "verified", members, Verify(state.get(), known, policy_read), deadline);
   if (!verified.ok()) return verified;
-  if (!wishes.options.policy.empty()) {
-    const Status same = SamePolicy(state.get(), policy_read, digest);
-    if (!same.ok()) return same;
-  }
   state->Open(wishes.slow_seconds);
   return state;
 }

@@ -117,6 +117,24 @@ TEST_F(PolicyOfAGroup, RanksWithDifferentPoliciesDoNotStart) {
       << created[0].message();
 }
 
+TEST_F(PolicyOfAGroup, ARankWithoutOneAmongRanksWithOneIsNamed) {
+  const std::string file = File(Row(ring_));
+  const std::vector<Status> created =
+      OnRanks([&](int rank) { return rank == 2 ? "" : file; }, false, [](Group*, int) {});
+  for (const Status& status : created) EXPECT_FALSE(status.ok());
+  EXPECT_NE(created[0].message().find("rank 2 has no policy, and this one has"), std::string::npos)
+      << created[0].message();
+  EXPECT_NE(created[2].message().find("rank 0 has a policy, and this one none"), std::string::npos)
+      << created[2].message();
+}
+
+TEST_F(PolicyOfAGroup, WhereNobodyCanReadItEachSaysWhy) {
+  for (const Status& status : OnRanks([](int) { return "/nowhere"; }, false, [](Group*, int) {})) {
+    EXPECT_NE(status.message().find("cannot open '/nowhere'"), std::string::npos)
+        << status.message();
+  }
+}
+
 TEST_F(PolicyOfAGroup, WhoCannotReadItSaysWhy) {
   const std::string good = File(Row(ring_));
   const std::string bad = File(Row("allreduce,0,9999999,rign,ll,1,1,4"));
