@@ -256,6 +256,14 @@ int RunConvert(const Options& options) {
   if (!options.to.empty()) {
     const Result<Library> library = ParseLibrary(options.to);
     if (!library.ok()) return Fail(library.status());
+    const auto in = [](Library one, Library a, Library b) { return one == a || one == b; };
+    if (library.value() != policy.library &&
+        !(in(library.value(), Library::kNccl, Library::kRccl) &&
+          in(policy.library, Library::kNccl, Library::kRccl))) {
+      return Fail(Invalid(name + ": a policy for " + std::string(LibraryTitle(policy.library)) +
+                          " says nothing about " + std::string(LibraryTitle(library.value())) +
+                          ", whose algorithms are others; only NCCL and RCCL have the same"));
+    }
     policy.library = library.value();
   }
   if (!options.origin.empty()) policy.header.origin = options.origin;
@@ -366,7 +374,9 @@ CommandLine* DeclareConvert(CommandLine* policy, Options* options) {
                   "With openmpi-rules: the nodes of the jobs it is for; rows for others are left "
                   "out")
       ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
-  convert->AddOption("--to", options->to, "The library to write it for")
+  convert
+      ->AddOption("--to", options->to,
+                  "The library to write it for: NCCL and RCCL take each other's policies")
       ->TypeName("NAME")
       ->Words(LibraryWords());
   convert->AddOption("--origin", options->origin, "Where the policy comes from, for its header");
