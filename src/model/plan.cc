@@ -131,8 +131,12 @@ struct Stretch {
 };
 
 // As few stretches as there can be: each goes on for as long as one configuration is fine for all
-// of it.
-std::vector<Stretch> MakeStretches(const std::vector<Stop>& stops) {
+// of it, and its sizes reach each other.
+std::vector<Stretch> MakeStretches(const std::vector<Stop>& stops, double reach) {
+  const auto apart = [&](size_t last) {
+    return reach > 0 && static_cast<double>(stops[last].bytes) >
+                            reach * reach * static_cast<double>(stops[last - 1].bytes);
+  };
   std::vector<Stretch> stretches;
   for (size_t first = 0; first < stops.size();) {
     size_t last = first + 1;
@@ -144,7 +148,7 @@ std::vector<Stretch> MakeStretches(const std::vector<Stop>& stops) {
     }
     std::vector<Config> shared;
     for (const Candidate& one : stops[first].fine) shared.push_back(one.config);
-    for (; last < stops.size(); ++last) {
+    for (; last < stops.size() && !apart(last); ++last) {
       std::vector<Config> both;
       for (const Config& config : shared) {
         if (FindIn(stops[last].fine, config) != nullptr) both.push_back(config);
@@ -237,9 +241,13 @@ std::vector<Stop> StopsOf(const Place& place, const Grid* grid, const Predictor*
   return stops;
 }
 
-void PlanPlace(const Place& place, const std::vector<Stop>& stops, Plan* plan) {
-  const std::vector<Stretch> stretches = MakeStretches(stops);
-  uint64_t start = stops.front().bytes;
+void PlanPlace(const Place& place, const std::vector<Stop>& stops, const PlanOptions& options,
+               Plan* plan) {
+  const std::vector<Stretch> stretches = MakeStretches(stops, options.reach);
+  const auto times = [](uint64_t bytes, double factor) {
+    return static_cast<uint64_t>(static_cast<double>(bytes) * factor);
+  };
+  uint64_t start = times(stops.front().bytes, 1 / options.edge);
   for (size_t i = 0; i < stretches.size(); ++i) {
     const Stretch& stretch = stretches[i];
     uint64_t end = stops[stretch.last - 1].bytes;
@@ -248,6 +256,8 @@ void PlanPlace(const Place& place, const std::vector<Stop>& stops, Plan* plan) {
       next = Boundary(stops[stretch.last - 1], stops[stretch.last], stretch.config,
                       stretches[i + 1].config);
       end = next - 1;
+    } else {
+      end = times(end, options.edge);
     }
     if (stretch.config.IsDefault()) {
       // The reason of the size where it was closest.
@@ -266,6 +276,12 @@ void PlanPlace(const Place& place, const std::vector<Stop>& stops, Plan* plan) {
       PlannedRow row = MakeRow(place, stops, stretch);
       row.rule.min_bytes = start;
       row.rule.max_bytes = end;
+      if (options.reach > 0) {
+        const uint64_t first = stops[stretch.first].bytes;
+        const uint64_t last = stops[stretch.last - 1].bytes;
+        row.rule.min_bytes = std::max(start, std::min(first, times(first, 1 / options.reach) + 1));
+        row.rule.max_bytes = std::min(end, std::max(last, times(last, options.reach) - 1));
+      }
       plan->rows.push_back(row);
     }
     start = next;
@@ -350,7 +366,7 @@ Result<Plan> MakePlan(const Grid* grid, const Predictor* predictor, const PlanOp
       if (stop.context == nullptr) continue;
       for (const Cell& cell : stop.context->cells) unwritable += CanBeWritten(cell.config) ? 0 : 1;
     }
-    PlanPlace(place, stops, &plan);
+    PlanPlace(place, stops, options, &plan);
     if (options.arms > 0) AddArms(place, stops, options.arms, &arms);
   }
   if (unwritable > 0) {

@@ -23,6 +23,12 @@ struct PlanOptions {
   // Where set, the choice at every size is somebody else's, who has better reasons than these
   // measurements; rows and their boundaries are made of it. The default: left to the library.
   std::function<Config(const Place& place, uint64_t bytes)> chosen;
+  // How far a row reaches from the sizes it is known at, as a factor: from 1 MiB with 2 to less
+  // than 2 MiB. Where two sizes are too far apart for that, what lies between is left to the
+  // library. 0: to where the next row begins.
+  double reach = 0;
+  // The same beyond the smallest and the largest size; 1: not at all.
+  double edge = 1;
   // For a job that learns: after the rows, the best so many of every size band as further rows.
   // They change nothing where the policy is applied as it is, since the first row that matches
   // wins.

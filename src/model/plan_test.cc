@@ -45,6 +45,40 @@ TEST(Plan, OneConfigurationThatIsFasterEverywhereIsOneRow) {
   EXPECT_EQ(Ask(plan, {Collective::kAllGather, 1, 8}, recipe.sizes.front()), nullptr);
 }
 
+TEST(Plan, RowsReachNoFurtherThanTheyMay) {
+  Recipe recipe = Flat(BestIsAFifthFaster);
+  recipe.noise = 0.003;
+  recipe.sizes = {1 << 10, 1 << 12, 1 << 20, 1 << 26};
+  PlanOptions options;
+  options.chosen = [](const Place&, uint64_t bytes) {
+    return bytes < (1 << 26) ? kBest : Config();
+  };
+  EXPECT_EQ(Make(MeasureGrid(recipe), options).rows.size(), 1U);
+  options.reach = 2;
+  const Plan plan = Make(MeasureGrid(recipe), options);
+  // 1 KiB and 4 KiB reach each other; 1 MiB is alone.
+  ASSERT_EQ(plan.rows.size(), 2U) << plan.Text();
+  EXPECT_EQ(plan.rows[0].rule.min_bytes, 1U << 10U);
+  EXPECT_EQ(plan.rows[0].rule.max_bytes, (1U << 13U) - 1);
+  EXPECT_EQ(plan.rows[1].rule.min_bytes, (1U << 19U) + 1);
+  EXPECT_EQ(plan.rows[1].rule.max_bytes, (1U << 21U) - 1);
+  EXPECT_EQ(Ask(plan, kHere, 1 << 15), nullptr);
+}
+
+TEST(Plan, OneSizeAloneReachesItsEdge) {
+  Recipe recipe = Flat(BestIsAFifthFaster);
+  recipe.sizes = {1 << 20};
+  PlanOptions options;
+  options.chosen = [](const Place&, uint64_t) { return kBest; };
+  options.reach = 2;
+  EXPECT_EQ(Make(MeasureGrid(recipe), options).rows[0].rule.max_bytes, 1U << 20U);
+  options.edge = 1.5;
+  const Plan plan = Make(MeasureGrid(recipe), options);
+  ASSERT_EQ(plan.rows.size(), 1U);
+  EXPECT_EQ(plan.rows[0].rule.min_bytes, 699050U);
+  EXPECT_EQ(plan.rows[0].rule.max_bytes, 3U << 19U);
+}
+
 TEST(Plan, NoiseAloneIsLeftToTheLibrary) {
   Recipe recipe = Flat([](uint64_t, const Config&) { return 1.0; });
   for (const double noise : {0.002, 0.02, 0.1}) {
