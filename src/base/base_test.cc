@@ -95,6 +95,7 @@ TEST(UnitsTest, ListsAndRangesOfSizes) {
   EXPECT_EQ(ParseSizes("1K:5K").value(), doubled);
   EXPECT_EQ(ParseSizes("1,16:64:x4,2M:3M:+1M").value(),
             (std::vector<uint64_t>{1, 16, 64, 2u << 20, 3u << 20}));
+  EXPECT_EQ(ParseSizes("2K,1K,1K:4K").value(), (std::vector<uint64_t>{2048, 1024, 4096}));
   EXPECT_EQ(ParseSizes("0:4").value().size(), 1u) << "doubling nothing ends";
   for (const char* bad : {"", "8M:1M", "1:2:3:4", "1K:8M:x1", "1K:8M:+0", "1:1G:+1", "x"}) {
     EXPECT_FALSE(ParseSizes(bad).ok()) << bad;

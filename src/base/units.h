@@ -22,7 +22,7 @@ std::string AboutBytes(double bytes);
 inline std::string AboutBytes(uint64_t bytes) { return AboutBytes(static_cast<double>(bytes)); }
 
 // Several sizes: a list "1K,8K,1M", or a range "1K:8M" (doubling), "1K:8M:x4" (times four),
-// "1M:8M:+1M" (in steps), or a mix of both. At most 4096 of them.
+// "1M:8M:+1M" (in steps), or a mix of both. At most 4096 of them, each once.
 Result<std::vector<uint64_t>> ParseSizes(std::string_view text);
 
 // A share of a whole: "5%" or "0.05"; at least 0, less than 1. `what` names it in the error.
