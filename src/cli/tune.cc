@@ -16,6 +16,7 @@
 #include "cli/report.h"
 #include "measure/group_instrument.h"
 #include "policy/openmpi_rules.h"
+#include "policy/parse.h"
 
 namespace diapason::cli {
 namespace {
@@ -67,8 +68,17 @@ Result<TuneFiles> PrepareFolder(const std::string& output) {
   return files;
 }
 
-// The policy in all forms, and the report. Only the policy is worth failing for.
+// The policy in all forms, and the report. Only the policy is worth failing for. What an earlier
+// run has written is not thrown away.
 Status WriteFiles(const tune::Outcome& outcome, TuneFiles* files) {
+  const std::filesystem::path folder(files->folder);
+  const Result<std::string> before = ReadFile(files->policy, policy::kMostBytes);
+  if (before.ok() && before.value() != outcome.policy_text) {
+    files->older = (folder / "policy.old.conf").string();
+    if (Status kept = WriteFileAtomically(files->older, before.value()); !kept.ok()) return kept;
+  }
+  std::error_code ignored;
+  std::filesystem::remove(folder / "rules.conf", ignored);
   if (Status saved = WriteFileAtomically(files->policy, outcome.policy_text); !saved.ok()) {
     return saved;
   }
@@ -77,7 +87,7 @@ Status WriteFiles(const tune::Outcome& outcome, TuneFiles* files) {
     const Result<std::string> rules = policy::OpenMpiRulesText(outcome.policy, &notes);
     if (!rules.ok()) return rules.status();
     for (const std::string& note : notes) Warn(note);
-    files->rules = (std::filesystem::path(files->folder) / "rules.conf").string();
+    files->rules = (folder / "rules.conf").string();
     if (Status saved = WriteFileAtomically(files->rules, rules.value()); !saved.ok()) return saved;
   }
   ReportRequest request;
@@ -90,6 +100,13 @@ Status WriteFiles(const tune::Outcome& outcome, TuneFiles* files) {
     files->report.clear();
   }
   return {};
+}
+
+TuneFiles OnlySamples(const TuneFiles& files) {
+  TuneFiles only;
+  only.folder = files.folder;
+  only.store = files.store;
+  return only;
 }
 
 // Everything that one process does, whatever the ranks are.
@@ -157,10 +174,21 @@ int Lead(const TuneOptions& options, const TuneGround& ground, const tune::Instr
   const tune::Outcome& outcome = tuned.value();
   for (const std::string& note : outcome.notes) Warn(note);
   if (outcome.interrupted) {
-    Warn("interrupted: nothing was proven, so no policy was written; the samples are in " +
-         files.store);
-    if (options.json) std::fputs(TuneJson(outcome, goal, {}).c_str(), stdout);
+    Warn("interrupted: nothing was proven, so no policy was written" +
+         std::string(FileExists(files.policy) ? " (policy.conf is that of an earlier run)" : "") +
+         "; the samples are in " + files.store);
+    if (options.json) std::fputs(TuneJson(outcome, goal, OnlySamples(files)).c_str(), stdout);
     return kExitInterrupted;
+  }
+  if (outcome.Undecided()) {
+    if (options.json) {
+      std::fputs(TuneJson(outcome, goal, OnlySamples(files)).c_str(), stdout);
+    } else {
+      std::printf("%s%s", TuneTable(outcome, goal).c_str(),
+                  TuneSummary(outcome, goal, relaunch).c_str());
+    }
+    return Fail(Unavailable(
+        "there was not enough time: no policy was written; the samples are in " + files.store));
   }
   if (Status written = WriteFiles(outcome, &files); !written.ok()) return Fail(written);
   if (options.json) {
@@ -213,14 +241,17 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
   sweep.sizes.clear();
   command
       ->AddOption("COLLECTIVE", sweep.collectives,
-                  "all_reduce, all_gather, reduce_scatter, broadcast, reduce")
+                  "allreduce, allgather, reducescatter, broadcast or reduce")
       ->Default("those that training uses and the library has choices for");
   command->AddOption("--sizes", sweep.sizes, "1K,8K or 1K:4M:x2")
       ->TypeName("SIZES")
       ->Default("1K:64M:x4 on GPUs, 1K:4M:x2 elsewhere");
-  command->AddTime("--budget", options->budget, "How long it may take, all in all", 1, 86400);
-  sweep.ranks.limit = 20;
+  command->AddTime("--budget", options->budget, "How long it may take, all in all, from 1s to 24h",
+                   1, 86400);
   AddRankOptions(command, &sweep.ranks);
+  command->FindOption("--ranks")->Default("the GPUs there are, 4 on processors");
+  options->limit_given = command->FindOption("--limit");
+  options->limit_given->Default("a sixth of the budget, from 5s to 20s");
   command->AddOption("-d,--datatype", sweep.type, "float, half, bfloat16, ...")->ShowDefault();
   command->Heading("What it is tuned for");
   command
@@ -231,7 +262,8 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
       ->ShowDefault();
   command->AddOption("--iteration", options->iteration, "The step: ddp, fsdp, tp or moe")
       ->Words(measure::PresetNames())
-      ->ShowDefault();
+      ->Check(OneOf(measure::PresetNames()))
+      ->Default("ddp");
   command->AddOption("--bucket-bytes", options->bucket_bytes, "Of every bucket of the step")
       ->TypeName("SIZE");
   command->AddTime("--compute", options->compute, "What the step computes", 1e-6, 60)
@@ -275,8 +307,8 @@ void AddTune(CommandLine* parent, Run* run) {
       "started the ranks already, it measures with those; --launcher starts them itself and "
       "survives them. Ctrl-C keeps what was measured.");
   command->Example("diapason tune", "This machine, two minutes");
-  command->Example("diapason tune all_reduce -g 4 --backend mpi --budget 30s",
-                   "Open MPI, all_reduce only");
+  command->Example("diapason tune allreduce -g 4 --backend mpi --budget 30s",
+                   "Open MPI, allreduce only");
   command->Example("diapason tune --objective iteration --iteration fsdp",
                    "For steps that overlap compute");
   command->Example("diapason tune --workload j.0 --launcher srun --nodes 2",
@@ -290,8 +322,18 @@ void AddTune(CommandLine* parent, Run* run) {
     if (!options->workload.empty() && (options->collectives_given || options->sizes_given)) {
       throw UsageError{"--workload", "the recorded job has its collectives and sizes already"};
     }
-    if (!options->Iterates() && (options->compute > 0 || !options->bucket_bytes.empty())) {
-      throw UsageError{"--compute, --bucket-bytes", "they need --objective iteration"};
+    if (!options->Iterates() &&
+        (options->compute > 0 || !options->bucket_bytes.empty() || !options->iteration.empty())) {
+      throw UsageError{"--iteration, --compute, --bucket-bytes", "they need --objective iteration"};
+    }
+    if (options->Iterates() && (options->collectives_given || options->sizes_given)) {
+      throw UsageError{"--objective iteration",
+                       "the step has its collectives; --bucket-bytes says how large they are"};
+    }
+    if (options->iteration.empty()) options->iteration = "ddp";
+    // A hang must not take longer than everything else.
+    if (!options->limit_given->Given()) {
+      options->sweep.ranks.limit = std::clamp(options->budget / 6, 5.0, 20.0);
     }
     *run = [options] { return RunTune(*options); };
   });

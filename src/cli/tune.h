@@ -9,12 +9,14 @@
 
 namespace diapason::cli {
 
+class Option;
+
 // The command line of `diapason tune`.
 struct TuneOptions {
   SweepOptions sweep;  // ranks, launcher, sizes: what the two have in common
   double budget = 120;
   std::string objective = "collective";
-  std::string iteration = "ddp";
+  std::string iteration;  // "" until the command line is read, then "ddp"
   std::string bucket_bytes;
   double compute = 0;  // seconds of a step; 0: by the backend
   std::vector<std::string> workload;
@@ -23,6 +25,7 @@ struct TuneOptions {
   bool quiet = false;
   bool collectives_given = false;
   bool sizes_given = false;
+  Option* limit_given = nullptr;
 
   bool Iterates() const { return objective == "iteration"; }
 };
@@ -59,6 +62,7 @@ struct TuneFiles {
   std::string rules;  // Open MPI only
   std::string store;
   std::string report;  // "": not written
+  std::string older;   // the policy of an earlier run; "": there was none, or it says the same
 };
 
 // The table, what was gained and what was left alone; then the lines that put it into a job.

@@ -81,9 +81,11 @@ std::string TuneJson(const tune::Outcome& outcome, const TuneGoal& goal, const T
     json["calls"].push_back(std::move(one));
   }
   json["rows"] = outcome.policy.rules.size();
-  json["files"] = {{"policy", files.policy}, {"measurements", files.store}};
+  json["files"] = {{"measurements", files.store}};
+  if (!files.policy.empty()) json["files"]["policy"] = files.policy;
   if (!files.rules.empty()) json["files"]["rules"] = files.rules;
   if (!files.report.empty()) json["files"]["report"] = files.report;
+  json["failures"] = outcome.failures;
   json["notes"] = outcome.notes;
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

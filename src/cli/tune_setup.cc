@@ -96,7 +96,11 @@ Result<TuneGround> FindGround(TuneOptions* options) {
     sweep.ranks.ranks = kHostRanks;
   }
   if (!IsLaunched() && sweep.launcher_name == "local" && RanksHere(sweep.ranks) < 2) {
-    return Invalid("one rank has nobody to talk to: say -g 4, which lets four ranks share the GPU");
+    return Invalid(
+        OnGpu(ground.backend)
+            ? "one rank has nobody to talk to: say -g 4, which lets four ranks share the "
+              "GPU"
+            : "one rank has nobody to talk to: say -g 2 or more");
   }
   if (!options->sizes_given) sweep.sizes = gpu ? kGpuSizes : kHostSizes;
   if (!options->collectives_given) {

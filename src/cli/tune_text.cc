@@ -27,6 +27,7 @@ std::string Choice(const Outcome& outcome, const Line& line, const Config& confi
 
 std::string Micros(const Figure& figure) {
   if (figure.rounds.empty()) return "-";
+  if (figure.rounds.size() < 2) return Format("%.1f", figure.median * 1e6);
   return Format("%.1f [%.1f, %.1f]", figure.median * 1e6, figure.interval.low * 1e6,
                 figure.interval.high * 1e6);
 }
@@ -48,13 +49,14 @@ std::string What(const Outcome& outcome, const Line& line) {
     case Ending::kNothingBetter:
       return "library default";
     case Ending::kNotConfirmed:
-      return "library default (" + Choice(outcome, line, *line.planned) + " not confirmed)";
+      return "library default (" + Choice(outcome, line, *line.planned) +
+             (line.no_time ? " not verified)" : " not confirmed)");
     case Ending::kFailed:
       return "library default (" + Choice(outcome, line, *line.planned) + " failed)";
     case Ending::kNoDefault:
       break;
   }
-  return "could not be measured";
+  return line.no_time ? "library default (not measured)" : "could not be measured";
 }
 
 // Sizes that were left alone for one reason: "4MiB", "1KiB to 8KiB".
@@ -108,8 +110,15 @@ std::string Rounds(const Outcome& outcome) {
 std::string TuneTable(const Outcome& outcome, const TuneGoal& goal) {
   using Align = report::Table::Align;
   const bool weighted = !goal.mix.entries.empty() && !goal.step.has_value();
-  std::vector<std::string> titles = {"collective",      "size",        "library default us [95 %]",
-                                     "tuned us [95 %]", "gain [95 %]", "what runs"};
+  // Of an iteration the times are those of a whole step.
+  const bool step = goal.step.has_value();
+  std::vector<std::string> titles = {
+      "collective",
+      "size",
+      step ? "step by default us [95 %]" : "library default us [95 %]",
+      step ? "step tuned us [95 %]" : "tuned us [95 %]",
+      "gain [95 %]",
+      "what runs"};
   std::vector<Align> aligns = {Align::kLeft,  Align::kRight, Align::kRight,
                                Align::kRight, Align::kRight, Align::kLeft};
   if (weighted) {
@@ -138,16 +147,17 @@ std::string TuneSummary(const Outcome& outcome, const TuneGoal& goal, bool relau
   const size_t all = outcome.lines.size();
   const char* const noun = goal.step.has_value() ? "bucket" : "size";
   if (outcome.subject.simulated) text += "every figure here is simulated; nothing was measured\n";
-  if (tuned == 0) {
+  if (outcome.Undecided()) {
+    text += "There was not enough time to find anything out: give it a larger --budget.\n";
+  } else if (tuned == 0) {
     text +=
         "Nothing to gain: no configuration was found that beats the library's own choice in "
         "runs of their own.\nThe library is left as it is.\n";
   } else {
     text += Format("%zu of %s faster", tuned, Count(all, noun).c_str());
     if (!goal.step.has_value()) {
-      text +=
-          Format(", %.2f x in the geometric mean over all %zu; the others are left to the library",
-                 outcome.MeanGain(), all);
+      text += Format(", %.2f x in the geometric mean", outcome.MeanGain());
+      if (tuned < all) text += Format(" over all %zu; the others are left to the library", all);
     }
     text += "\n";
   }
@@ -167,15 +177,19 @@ std::string TuneSummary(const Outcome& outcome, const TuneGoal& goal, bool relau
     }
   }
   const std::string rounds = Rounds(outcome);
-  text += Format("measured   %zu samples of %zu %s", outcome.samples, all,
-                 goal.step.has_value() ? "kinds of buckets" : "calls");
+  text += "measured   " + Count(outcome.samples, "sample") + " of " +
+          (goal.step.has_value() ? Count(all, "kind") + " of buckets" : Count(all, "call"));
   if (!rounds.empty()) {
     text += ", then verified on " +
             std::string(relaunched ? "ranks that were started anew" : "the same ranks") + ": " +
-            rounds + " of each, default and tuned in turns";
+            rounds + " of each, default and tuned in turns (a gain is the median of the rounds')";
   }
   text += Format("; %s in all\n", DurationText(outcome.seconds).c_str());
   text += LeftAlone(outcome);
+  if (!outcome.failures.empty()) {
+    text += "\nfailed, and never chosen\n";
+    for (const std::string& failure : outcome.failures) text += "  " + failure + "\n";
+  }
   return text;
 }
 
@@ -184,6 +198,7 @@ std::string TuneUse(const Outcome& outcome, const TuneFiles& files) {
   text += Format("  policy.conf      %s\n",
                  outcome.policy.rules.empty() ? "no rows: the library decides everything"
                                               : Count(outcome.policy.rules.size(), "row").c_str());
+  if (!files.older.empty()) text += "  policy.old.conf  what policy.conf was before\n";
   if (!files.rules.empty()) text += "  rules.conf       the same for Open MPI itself\n";
   text += "  measurements.db  every sample; `diapason data show` shows them\n";
   if (!files.report.empty()) text += "  report.html      open it in a browser\n";

@@ -279,8 +279,28 @@ Status Session::Plan() {
   }
   if (stopped_) return {};
   if (Status ended = EndSearch(true); !ended.ok()) return ended;
+  NoteFailures();
   for (size_t i = 0; i < contests_.size(); ++i) AddLine(i, winners.value()[i]);
   return {};
+}
+
+void Session::NoteFailures() {
+  std::vector<std::pair<std::string, std::vector<std::string>>> failures;
+  for (size_t i = 0; i < contests_.size(); ++i) {
+    const Trial& trial = contests_[i].trial;
+    for (size_t j = 0; j < contests_[i].contenders.size(); ++j) {
+      const dataset::Outcome outcome = known_[i][j].outcome;
+      if (outcome == dataset::Outcome::kFine || outcome == dataset::Outcome::kRefused) continue;
+      const std::string what = ConfigText(outcome_.subject.library, CollectiveOf(trial),
+                                          contests_[i].contenders[j].config) +
+                               ": " + dataset::OutcomeName(outcome) + " at ";
+      auto found = std::find_if(failures.begin(), failures.end(),
+                                [&](const auto& one) { return one.first == what; });
+      if (found == failures.end()) found = failures.insert(found, {what, {}});
+      found->second.push_back(CallText(trial));
+    }
+  }
+  for (const auto& [what, calls] : failures) outcome_.failures.push_back(what + Join(calls, ", "));
 }
 
 void Session::AddLine(size_t contest, const Winner& winner) {
@@ -295,7 +315,9 @@ void Session::AddLine(size_t contest, const Winner& winner) {
   line.library.outcome = own.outcome;
   if (own.seconds.empty()) {
     line.ending = Ending::kNoDefault;
-    line.why = "the library's own choice could not be measured";
+    line.no_time = own.outcome == dataset::Outcome::kFine;
+    line.why = line.no_time ? "there was no time to measure it; a larger --budget gives it"
+                            : "the library's own choice could not be measured";
     outcome_.lines.push_back(std::move(line));
     return;
   }
@@ -307,7 +329,12 @@ void Session::AddLine(size_t contest, const Winner& winner) {
     line.expected_library = winner.standard;
     line.expected_tuned = winner.seconds;
   } else if (winner.runner_up == 0) {
-    line.why = "nothing else can run here";
+    const std::vector<measure::Evidence>& known = known_[contest];
+    line.no_time = std::any_of(known.begin() + 1, known.end(), [](const measure::Evidence& one) {
+      return one.outcome == dataset::Outcome::kFine;
+    });
+    line.why = line.no_time ? "there was no time to compare others; a larger --budget gives it"
+                            : "nothing else can run here";
   } else {
     const double gain = winner.standard / winner.runner_up_seconds;
     line.why = "the best of the others, " +
@@ -340,6 +367,11 @@ double Line::Gain() const { return ending == Ending::kTuned ? check->gain : 1; }
 size_t Outcome::Tuned() const {
   return static_cast<size_t>(std::count_if(
       lines.begin(), lines.end(), [](const Line& line) { return line.ending == Ending::kTuned; }));
+}
+
+bool Outcome::Undecided() const {
+  return Tuned() == 0 &&
+         std::all_of(lines.begin(), lines.end(), [](const Line& line) { return line.no_time; });
 }
 
 double Outcome::MeanGain() const {

@@ -45,7 +45,7 @@ struct Work {
 enum class Ending {
   kTuned,          // the policy runs something else, and that is faster
   kNothingBetter,  // the measurements support no change
-  kNotConfirmed,   // a change was planned, and fresh runs did not confirm it
+  kNotConfirmed,   // a change was planned, and the verification did not confirm it
   kFailed,         // a change was planned, and it failed when it was run again
   kNoDefault,      // the library's own choice could not be measured
 };
@@ -61,9 +61,10 @@ struct Line {
   std::optional<measure::PolicyCheck> check;  // where something was verified
   double expected_library = 0;                // seconds, by the last look before the verification
   double expected_tuned = 0;
-  size_t tried = 0;   // configurations that gave a time here
-  size_t failed = 0;  // and those that did not
-  std::string why;    // one sentence without a full stop
+  size_t tried = 0;      // configurations that gave a time here
+  size_t failed = 0;     // and those that did not
+  std::string why;       // one sentence without a full stop
+  bool no_time = false;  // it is as it is because there was no time for more
 
   // How much faster it is now, as far as anybody knows: 1 where nothing changed.
   double Gain() const;
@@ -80,8 +81,13 @@ struct Outcome {
   double seconds = 0;
   bool interrupted = false;
   std::vector<std::string> notes;
+  // What hung, crashed or computed wrong results, for people: "ring/blocking hung at allreduce
+  // 64MiB".
+  std::vector<std::string> failures;
 
   size_t Tuned() const;
+  // Nothing was found out, for want of time: no reason to throw an older policy away.
+  bool Undecided() const;
   double MeanGain() const;  // geometric, over all lines that have a default
   // The time of all calls by their weights, before and after; only where there are weights.
   struct Total {

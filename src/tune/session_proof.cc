@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "measure/iteration.h"
+#include "policy/parse.h"
 #include "policy/table.h"
 #include "tune/session_state.h"
 
@@ -25,6 +26,9 @@ constexpr int kMostLaunches = 3;
 // more than the others.
 constexpr double kBlockCost = 0.005;
 constexpr double kFirstCalls = 6;
+// How far a row may reach from what was verified, and beyond the outermost sizes of a step.
+constexpr double kReach = 2;
+constexpr double kEdge = 1.5;
 // What is verified may take this much longer than there is time.
 constexpr double kOverdraft = 1.3;
 
@@ -88,7 +92,7 @@ void Session::Judge(size_t contest, PolicyCheck check) {
     case PolicyVerdict::kFaster:
       if (check.gain < kWorthARow) {
         line.ending = Ending::kNotConfirmed;
-        line.why = Format("faster in fresh runs, but by %.1f %% only, which is not worth a row",
+        line.why = Format("faster when verified, but by %.1f %% only, which is not worth a row",
                           100 * (check.gain - 1));
         break;
       }
@@ -101,9 +105,10 @@ void Session::Judge(size_t contest, PolicyCheck check) {
       break;
     default:
       line.ending = Ending::kNotConfirmed;
-      line.why = check.gains.empty() ? "there was no time to verify it"
-                                     : Format("planned, but fresh runs say %.2f x [%.2f, %.2f]",
-                                              check.gain, check.interval.low, check.interval.high);
+      line.no_time = check.gains.empty();
+      line.why = line.no_time ? "there was no time to verify it; a larger --budget gives it"
+                              : Format("planned, but the verification says %.2f x [%.2f, %.2f]",
+                                       check.gain, check.interval.low, check.interval.high);
       break;
   }
   line.check = std::move(check);
@@ -140,6 +145,7 @@ Status Session::Prove() {
     needed += ProofSeconds(line);
     if (!claims.empty() && needed > left * kOverdraft) {
       line.ending = Ending::kNotConfirmed;
+      line.no_time = true;
       line.why = Format(
           "it may be %.2f x as fast, but there was no time to verify it; a larger "
           "--budget gives it",
@@ -215,6 +221,9 @@ Status Session::Write() {
   if (!grid.ok()) return grid.status();
   model::PlanOptions options;
   options.origin = options_.origin;
+  options.reach = kReach;
+  // Nobody's buckets have exactly the bytes that a step was made of.
+  if (Iterations()) options.edge = kEdge;
   options.chosen = [this](const model::Place& place, uint64_t bytes) -> Config {
     for (const Line& line : outcome_.lines) {
       if (line.trial.bytes == bytes && PlaceOf(line.trial) == place) return line.config;
@@ -254,6 +263,10 @@ Status Session::Write() {
     return Internal("the policy does not say what was proven for " + CallText(line.trial));
   }
   outcome_.policy_text = policy::PolicyText(outcome_.policy, remarks);
+  // As a reader finds it: rows have the lines of the file then.
+  Result<policy::Policy> read = policy::ParseStrictly(outcome_.policy_text, "policy.conf", {});
+  if (!read.ok()) return read.status();
+  outcome_.policy = std::move(read).value();
   return {};
 }
 

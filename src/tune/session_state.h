@@ -54,6 +54,7 @@ class Session {
   // What the fewest rounds that can be judged would take.
   double ProofSeconds(const Line& line) const;
   void AddLine(size_t contest, const Winner& winner);
+  void NoteFailures();
   void Judge(size_t contest, measure::PolicyCheck check);
   void DropAll(const std::string& why);
   bool Iterations() const { return !contests_.front().trial.workload.empty(); }
