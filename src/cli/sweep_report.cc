@@ -30,6 +30,7 @@ std::string MedianText(const Evidence& evidence) {
     return evidence.outcome == Outcome::kFine ? "-" : dataset::OutcomeName(evidence.outcome);
   }
   const Interval interval = MedianInterval95(evidence.seconds);
+  if (evidence.seconds.size() < 2) return Micros(evidence.seconds.front());
   return Micros(Median(evidence.seconds)) + " [" + Micros(interval.low) + ", " +
          Micros(interval.high) + "]";
 }

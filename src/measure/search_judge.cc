@@ -11,6 +11,8 @@ namespace {
 
 // A verdict is called decided when it is wrong at most so often.
 constexpr double kDoubt = 0.05;
+// And when both have been seen this often: one sample may be any.
+constexpr size_t kLeastSeen = 2;
 
 // How likely it is that somebody with this lead (in standard deviations) is not ahead at all.
 double Unlikely(double lead) { return 0.5 * std::erfc(lead / std::numbers::sqrt2); }
@@ -44,7 +46,9 @@ Verdict JudgeOne(const Surrogate& surrogate, const std::vector<Evidence>& known,
   }
   verdict.seconds = std::exp(best_mean);
   // The best of many looks better than it is: each of them had a chance to be lucky.
-  verdict.decided = broken || rivals * Unlikely(best_lead) <= kDoubt;
+  verdict.decided = broken || (known[0].seconds.size() >= kLeastSeen &&
+                               known[verdict.best].seconds.size() >= kLeastSeen &&
+                               rivals * Unlikely(best_lead) <= kDoubt);
   return verdict;
 }
 

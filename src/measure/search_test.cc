@@ -409,6 +409,20 @@ TEST(AdaptiveTest, OneContestOfStrangersIsDecidedToo) {
   EXPECT_GE(known[0][7].seconds.size(), 3u);
 }
 
+TEST(JudgeTest, OneSampleOfEachDecidesNothing) {
+  Contest contest;
+  contest.trial.bytes = 1 << 10;
+  contest.contenders = {{}, Of(kKeep, kKeep, 0, "NAME=1")};
+  Knowledge known(1, std::vector<Evidence>(2));
+  known[0][0].seconds = {2.1e-3};
+  known[0][1].seconds = {0.05e-3};
+  EXPECT_FALSE(Judge({contest}, known)[0].decided);
+  known[0][0].seconds = {2.1e-3, 2.2e-3, 2.1e-3};
+  known[0][1].seconds = {0.05e-3, 0.05e-3, 0.051e-3};
+  EXPECT_TRUE(Judge({contest}, known)[0].decided);
+  EXPECT_EQ(Judge({contest}, known)[0].best, 1u);
+}
+
 TEST(AdaptiveTest, GetsOverDisturbedSamples) {
   const std::vector<Contest> contests = Grid(12);
   FakeInstrument instrument(Modelled, 0.01);
