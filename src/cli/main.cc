@@ -1,3 +1,6 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstring>
 
@@ -25,7 +28,7 @@ void DescribeTool(CommandLine* app) {
   app->ExitStatus(kExitFine, "fine; of commands that judge: nothing worse than notes");
   app->ExitStatus(kExitFailed, "the input is wrong, something is not there, or a check failed");
   app->ExitStatus(kExitUsage, "the command line is wrong");
-  app->ExitStatus(kExitWarnings, "warnings were found (doctor, env check, logs, proxy, watch)");
+  app->ExitStatus(kExitWarnings, "warnings were found (doctor, env check, logs, proxy)");
   app->ExitStatus(kExitErrors, "errors were found (the same)");
   app->ExitStatus(kExitInterrupted, "ended by Ctrl-C; `launch` returns its job's status");
   app->Variable("DIAPASON_*", "Settings of the plugin and of this tool: `diapason settings`");
@@ -40,7 +43,19 @@ bool AsksForJson(int argc, char** argv) {
   return false;
 }
 
+// Where standard input, output or error is closed, the next file that is opened would become it,
+// and be written into. What is put there instead cannot be written to, so that nothing is lost
+// unseen.
+void HoldStandardStreams() {
+  for (int stream = 0; stream <= 2; ++stream) {
+    if (::fcntl(stream, F_GETFD) != -1) continue;
+    const int held = ::open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);
+    if (held >= 0 && held != stream) ::close(held);
+  }
+}
+
 int Main(int argc, char** argv) {
+  HoldStandardStreams();
   ExpectJson(AsksForJson(argc, argv));
   Run run;
   const int answered = ReadCommandLine(
