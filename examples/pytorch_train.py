@@ -21,17 +21,6 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-try:
-    import torch
-    import torch.distributed as dist
-    from torch import nn
-except ImportError as error:
-    sys.exit(f"this example needs PyTorch: {error}")
-try:
-    import diapason
-except ImportError:
-    diapason = None  # the program trains all the same
-
 WARM_UP = 20  # iterations that connect, allocate and compile; in no figure
 
 
@@ -56,6 +45,21 @@ def options_of() -> argparse.Namespace:
     if options.iterations < 2 * WARM_UP or options.width % 4 or options.width < 4:
         parser.error(f"--iterations at least {2 * WARM_UP}, --width a multiple of 4")
     return options
+
+
+# Before torch, which takes seconds or is not there: --help and a wrong option need none.
+OPTIONS = options_of() if __name__ == "__main__" else None
+
+try:
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+except ImportError as error:
+    sys.exit(f"this example needs PyTorch: {error}")
+try:
+    import diapason
+except ImportError:
+    diapason = None  # the program trains all the same
 
 
 class Model(nn.Module):
@@ -201,8 +205,7 @@ def tell(options: argparse.Namespace, found: dict, tuned: bool, say) -> None:
         say(f"  {line}")
 
 
-def main() -> int:
-    options = options_of()
+def main(options: argparse.Namespace) -> int:
     first = os.environ.get("RANK", "0") == "0"
 
     def say(text: str) -> None:
@@ -224,4 +227,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(OPTIONS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import sys
 from pathlib import Path
@@ -21,13 +22,28 @@ def is_plugin_name(value: str) -> bool:
     return value == TOOL or (name.startswith(("libnccl-", "librccl-")) and name.endswith("-diapason.so"))
 
 
+def _prefix() -> Path | None:
+    """Where `cmake --install` has put this package: it is in PREFIX/share/diapason/python."""
+    parents = list(_PACKAGE.parents)  # Python 3.8 cannot slice them as they are
+    return parents[3] if [one.name for one in parents[:3]] == ["python", "diapason", "share"] else None
+
+
 def _around() -> Iterator[Path]:
-    """Folders that hold lib/ and bin/: the wheel's, a bundle's, a source tree's builds."""
+    """Folders that hold lib/ and bin/: the wheel's, an installed tree's, a bundle's, a source tree's builds."""
     yield _PACKAGE
-    root = _PACKAGE.parent.parent
-    if _PACKAGE.parent.name == "python":
+    prefix, root = _prefix(), _PACKAGE.parent.parent
+    if prefix is not None:
+        yield prefix
+    elif _PACKAGE.parent.name == "python":
         yield root
         yield root / "build" / "release"
+
+
+def _libraries_of(folder: Path) -> Iterator[Path]:
+    if folder == _prefix():  # as cmake's LIBDIR is on Debian, on Fedora and elsewhere
+        yield folder / "lib" / f"{os.uname().machine}-linux-gnu"
+        yield folder / "lib64"
+    yield folder / "lib"
 
 
 def _candidates() -> Iterator[Tuple[str, Path]]:
@@ -38,7 +54,8 @@ def _candidates() -> Iterator[Tuple[str, Path]]:
     if is_plugin_name(named) and os.path.isabs(named):
         yield "NCCL_TUNER_PLUGIN", Path(named)
     for folder_around in _around():
-        yield "beside this package", folder_around / "lib" / PLUGIN
+        for libraries in _libraries_of(folder_around):
+            yield "beside this package", libraries / PLUGIN
     for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
         if entry:
             yield "LD_LIBRARY_PATH", Path(entry) / PLUGIN
@@ -64,6 +81,15 @@ def is_elf(path: Union[str, Path]) -> bool:
         with open(path, "rb") as file:
             return file.read(4) == b"\x7fELF"
     except OSError:
+        return False
+
+
+def has_plugin_symbols(path: Union[str, Path]) -> bool:
+    """Whether the name of a function that only this plugin has is in the file. Nothing is loaded."""
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(b"diapason_version\0") >= 0
+    except (OSError, ValueError):  # ValueError: it is empty
         return False
 
 

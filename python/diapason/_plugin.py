@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
-from typing import Tuple
+from typing import Any, Tuple
 
 from ._files import PLUGIN
+from ._settings import suggestion
 
 _LOOK_EVERY = 64  # calls between two looks for a plugin that is not there (yet)
 _NOLOAD = getattr(os, "RTLD_NOLOAD", None)  # not on every system; then there is never a plugin
+
+# Those NCCL asks its tuners about. The plugin reads them in any letter case, and with "_", "-" or blanks.
+_COLLECTIVES = ("allreduce", "allgather", "reducescatter", "broadcast", "bcast", "reduce")
+_NOT_READ = str.maketrans("", "", "_- ")
+_MOST_MS = 1e9
 
 _plugin: ctypes.CDLL | None = None
 _looked = 0
@@ -69,22 +76,47 @@ def step() -> None:
         plugin.diapason_step()
 
 
+def _call_of(collective: Any, nbytes: Any, milliseconds: Any) -> Tuple[bytes, int, float]:
+    """What report() was told, if it can be a call; checked here so that a mistake shows without the plugin too."""
+    if not isinstance(collective, str):
+        raise TypeError(f"report(): the collective is a name, not {collective!r}")
+    name = collective.lower().translate(_NOT_READ)
+    if name not in _COLLECTIVES:
+        raise ValueError(f"report(): there is no collective '{collective}'{suggestion(name, _COLLECTIVES)}")
+    try:
+        number = operator.index(nbytes)
+    except TypeError:
+        raise TypeError(f"report(): the bytes are a whole number, not {nbytes!r}") from None
+    if not 0 <= number < 1 << 63:
+        raise ValueError(f"report(): {number} is no number of bytes")
+    try:
+        if isinstance(milliseconds, (str, bytes)):  # float() would read them
+            raise TypeError
+        time = float(milliseconds)
+    except OverflowError:  # a whole number that no float can hold
+        time = float("inf")
+    except (TypeError, ValueError):
+        raise TypeError(f"report(): the milliseconds are a number, not {milliseconds!r}") from None
+    if not 0 < time < _MOST_MS:
+        raise ValueError(f"report(): a call cannot take {time:g} ms; it is more than 0 and less than {_MOST_MS:g}")
+    return name.encode(), number, time
+
+
 def report(collective: str, nbytes: int, milliseconds: float) -> bool:
     """One call of a collective took this long, by the program's own clock.
 
     For programs that time their calls: report each before the next of its kind, on rank 0. `nbytes` is
     counted as the library does (for allgather and reducescatter those of all ranks). True if somebody
-    learns from it, False if nobody does or the plugin is not there. An unknown collective or an
-    impossible time is a ValueError.
+    learns from it, False if nobody does or the plugin is not there. With the plugin and without, an unknown
+    collective or an impossible time is a ValueError, and what is no name or no number a TypeError.
     """
+    call = _call_of(collective, nbytes, milliseconds)
     plugin = loaded()
     if plugin is None:
         return False
-    if not 0 <= nbytes < 1 << 63:
-        raise ValueError(f"{nbytes} is no number of bytes")
-    answer = plugin.diapason_report(collective.encode(), nbytes, milliseconds)
+    answer = plugin.diapason_report(*call)
     if answer < 0:
-        raise ValueError(f"no collective '{collective}', or no time: {milliseconds} ms")
+        raise ValueError(f"report(): the plugin refuses {collective}, {nbytes} bytes, {milliseconds} ms")
     return answer == 0
 
 

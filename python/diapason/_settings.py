@@ -6,10 +6,11 @@ compares it with what the tool prints.
 
 from __future__ import annotations
 
+import base64
 import difflib
 import os
 import re
-from typing import Any, Dict, Iterable
+from typing import Any, Callable, Dict, Iterable
 
 PREFIX = "DIAPASON_"
 
@@ -78,6 +79,8 @@ def _share_of(text: str) -> float | None:
 
 def _as_text(name: str, value: Any) -> str:
     if isinstance(value, bool):
+        if BOUNDS[name.upper()] != "0 or 1":  # margin=True is no margin of 1
+            raise ValueError(f"{name}={value} cannot be used; it takes {BOUNDS[name.upper()]}")
         return "1" if value else "0"
     if isinstance(value, int):
         return str(value)
@@ -88,8 +91,48 @@ def _as_text(name: str, value: Any) -> str:
     except TypeError:
         raise ValueError(f"{name}: {value!r} is neither text nor a number") from None
     text = os.fsdecode(text)
-    if not text or "\0" in text or "\n" in text:
+    if not text.strip():
+        raise ValueError(f"{name}: an empty value sets nothing; leave it out, or pass None")
+    if "\0" in text or "\n" in text:
         raise ValueError(f"{name}: {value!r} cannot be in an environment variable")
+    return text
+
+
+def _store_problem(text: str) -> str | None:
+    """Never quotes the value, which may hold a password."""
+    if text == "shm" or text.startswith("file:/"):
+        return None
+    if text.startswith("redis://"):
+        host = text[len("redis://"):].rsplit("@", 1)[-1].split("/", 1)[0]
+        return "redis:// is followed by a host" if not host or host.startswith((":", "[]")) else None
+    if text.startswith("file:"):
+        return "a folder is written with its full path, as in file:/shared/folder"
+    return f"unknown store '{text.split(':', 1)[0]}'; known are shm, file:/a/folder and redis://host:port"
+
+
+def _inline_problem(text: str) -> str | None:
+    """What the form, the checksum and the first number tell; the plugin reads the rest."""
+    match = re.fullmatch(r"(d1\.([\w-]{2,}))\.([0-9a-f]{16})", text, re.ASCII)
+    if match is None:
+        return "it is not what `diapason policy env FILE` writes, or was cut short"
+    sum_of_it = 0xCBF29CE484222325  # FNV-1a
+    for byte in match.group(1).encode():
+        sum_of_it = (sum_of_it ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    if f"{sum_of_it:016x}" != match.group(3):
+        return "it does not add up to its checksum: it was cut short or changed"
+    library = base64.urlsafe_b64decode(match.group(2)[:2] + "==")[0]
+    return None if library < 2 else "the policy is for another library than NCCL and RCCL"
+
+
+# Texts of which more can be said than that they are text.
+_TEXTS: Dict[str, Callable[[str], str | None]] = {"STORE": _store_problem, "POLICY_INLINE": _inline_problem}
+
+
+def _checked_text(name: str, text: str) -> str:
+    look = _TEXTS.get(name.upper())
+    problem = look(text) if look else None
+    if problem is not None:
+        raise ValueError(f"{name} cannot be used: {problem}")
     return text
 
 
@@ -98,7 +141,7 @@ def checked(name: str, value: Any) -> str:
     text = _as_text(name, value).strip()
     bounds = BOUNDS[name.upper()]
     if bounds == "text":
-        return text
+        return _checked_text(name, text)
     if bounds == "0 or 1":
         if text.lower() in ("0", "1", "on", "off", "yes", "no", "true", "false"):
             return text

@@ -45,7 +45,24 @@ class _Plan:
 _setup: Setup | None = None
 
 
+class _NotFound(RuntimeError):
+    """The plugin is nowhere."""
+
+
 def _plugin_file(plugin: PathLike | None, required: bool, plan: _Plan) -> str | None:
+    try:
+        return _usable(plugin)
+    except (_NotFound, ValueError) as error:
+        if not required:
+            plan.warnings.append(f"{error}; the library decides alone")
+            return None
+        if isinstance(error, _NotFound):
+            raise RuntimeError(f"{error}. Install the wheel or the Debian package diapason, or pass plugin=, or set "
+                               "DIAPASON_LIB_DIR") from None
+        raise
+
+
+def _usable(plugin: PathLike | None) -> str:
     if plugin is not None:
         path = os.path.abspath(os.fspath(plugin))
         if not os.path.isfile(path):
@@ -53,28 +70,30 @@ def _plugin_file(plugin: PathLike | None, required: bool, plan: _Plan) -> str | 
     else:
         found = _files.find_plugin()
         if found is None:
-            missing = f"the plugin {_files.PLUGIN} was not found; looked in " + ", ".join(_files.searched())
-            if required:
-                raise RuntimeError(missing + ". Install the wheel, or pass plugin=, or set DIAPASON_LIB_DIR")
-            plan.warnings.append(missing + "; the library decides alone")
-            return None
+            raise _NotFound(f"the plugin {_files.PLUGIN} was not found; looked in " + ", ".join(_files.searched()))
         path = found
     if not _files.is_elf(path):
         raise ValueError(f"{path} is no shared library")
+    if not _files.has_plugin_symbols(path):
+        raise ValueError(f"{path} is not diapason's plugin")
     if len(os.fsencode(path)) > _files.LONGEST_PATH:
         raise ValueError(f"the plugin's path is longer than the {_files.LONGEST_PATH} characters NCCL reads: {path}")
     return path
 
 
-def _load_by(plan: _Plan, base: Mapping[str, str], chain: PathLike | bool | None, learning: bool) -> None:
+def _load_by(plan: _Plan, base: Mapping[str, str], chain: PathLike | bool | None, learning: bool, check: bool) -> None:
     """The variables that make the library load the plugin, beside what others have set there."""
     path = plan.plugin or ""
     tuner, profiler = base.get(_TUNER, ""), base.get(_PROFILER, "")
     if chain is None and tuner and tuner.lower() != "none" and not _files.is_plugin_name(tuner):
         chain = tuner
         plan.notes.append(f"{_TUNER} was {tuner}: it is asked first, and what it answers is the default (DIAPASON_CHAIN)")
-    if chain is True:
+    elif chain is True:
         raise ValueError("chain= takes the other tuner's file or name, None or False")
+    elif chain and check:
+        name = checked("chain", chain)
+        if os.sep in name and not os.path.isfile(name):  # another name is the loader's to find
+            raise ValueError(f"chain: there is no file {name}")
     if chain:
         plan.environment[PREFIX + "CHAIN"] = checked("chain", chain)
     plan.environment[_TUNER] = path
@@ -167,7 +186,7 @@ def _plan(policy: PathLike | None, mode: str | None, learned: PathLike | None, j
     plan.plugin = _plugin_file(plugin, required, plan)
     if plan.plugin is None:
         return plan
-    _load_by(plan, base, chain, learning)
+    _load_by(plan, base, chain, learning, check)
     plan.environment.update(own)
     merged = {**base, **plan.environment}
     _check_environment(merged, plan)
@@ -177,19 +196,20 @@ def _plan(policy: PathLike | None, mode: str | None, learned: PathLike | None, j
 
 def env(policy: PathLike | None = None, mode: str | None = None, learned: PathLike | None = None,
         journal: PathLike | None = None, *, plugin: PathLike | None = None, inline: bool = False,
-        chain: PathLike | bool | None = None, check: bool = True, base: Mapping[str, str] | None = None,
-        **settings: Any) -> Dict[str, str]:
+        chain: PathLike | bool | None = None, check: bool = True, required: bool = True,
+        base: Mapping[str, str] | None = None, **settings: Any) -> Dict[str, str]:
     """The variables that init() would set, as a dict, and nothing is touched: for launchers.
 
         subprocess.run(["torchrun", ...], env={**os.environ, **diapason.env(mode="learn")})
         ray.init(runtime_env={"env_vars": diapason.env(policy="my.conf", inline=True)})
 
-    Takes what init() takes. `base` is the environment they will be added to (this process's, unless
-    given): what is set there is checked too. The plugin's path is this machine's; where it differs on
+    Takes what init() takes, and `base`, the environment they will be added to (this process's, unless
+    given): what is set there is checked too. With required=False and no plugin the dict is empty. The plugin's path is this machine's; where it differs on
     the others pass plugin=, or let every rank call init(). `inline=True` sends the policy itself, so that
     all hosts use the same one without sharing a file system.
     """
-    plan = _plan(policy, mode, learned, journal, plugin, inline, chain, check, True, os.environ if base is None else base, settings)
+    plan = _plan(policy, mode, learned, journal, plugin, inline, chain, check, required,
+                 os.environ if base is None else base, settings)
     for text in plan.warnings:
         warnings.warn(f"diapason: {text}", RuntimeWarning, stacklevel=2)
     return dict(plan.environment)
@@ -231,8 +251,8 @@ def init(policy: PathLike | None = None, mode: str | None = None, learned: PathL
     plugin    the plugin's file, if not the one library_path() finds
     inline    send the policy itself in a variable (child processes inherit it)
     chain     another tuner to ask first; None: the one NCCL_TUNER_PLUGIN names, False: none
-    check     False: do not read the policy and do not look at folders
-    required  False: where the plugin is missing, warn and go on without it
+    check     False: do not read the policy and do not look at folders and other tuners
+    required  False: where no plugin can be used, warn and go on without it
     settings  every other setting by its name in lower case: store=, job=, numerics="pinned",
               reward="step", overlap=True, margin=0.05 ... `diapason settings` lists them
 
@@ -292,6 +312,6 @@ def library_path() -> str | None:
     """The plugin file that init() and env() use where none is passed; None where there is none.
 
     Looked for in DIAPASON_LIB_DIR, where NCCL_TUNER_PLUGIN points (if at this plugin), beside this
-    package, in LD_LIBRARY_PATH and in the system's folders.
+    package or in the prefix it was installed to, in LD_LIBRARY_PATH and in the system's folders.
     """
     return _files.find_plugin()

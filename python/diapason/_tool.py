@@ -13,6 +13,7 @@ from ._files import find_tool
 
 _SECONDS = 20.0
 _LARGEST_POLICY = 16 << 20  # beyond it the plugin refuses a file
+_LIBRARIES = ("nccl", "rccl")  # that load the plugin
 
 
 @dataclass
@@ -52,13 +53,19 @@ def _check_alone(path: str) -> str | None:
     return "it is not text" if b"\0" in content else None
 
 
+def _wrong_library(policy_for: str, library: str | None) -> str | None:
+    """Gloo and Open MPI have policies too, and load no plugin."""
+    wanted = (library,) if library in _LIBRARIES else _LIBRARIES
+    return None if policy_for in wanted else f"the policy is for {policy_for}, not for {' or '.join(wanted)}"
+
+
 def check_policy(path: str, library: str | None = None) -> PolicyCheck:
     """The policy as the plugin will read it."""
     alone = _check_alone(path)
     if alone is not None:
         return PolicyCheck([f"the policy {path} cannot be used: {alone}"])
     arguments = ["policy", "check", "--json", path]
-    done = _run(arguments + (["--library", library] if library in ("nccl", "rccl") else []))
+    done = _run(arguments + (["--library", library] if library in _LIBRARIES else []))
     try:
         said = json.loads(done.stdout)[0] if done is not None else None
         if said is None:
@@ -69,6 +76,9 @@ def check_policy(path: str, library: str | None = None) -> PolicyCheck:
             (found.errors if one["severity"] == "error" else found.warnings).append(text)
         if not said["ok"] and not found.errors:
             found.errors.append(f"{path} is refused by `diapason policy check`")
+        wrong = _wrong_library(str(said["library"]), library)
+        if wrong is not None:
+            found.errors.insert(0, f"{path}: {wrong}")
         return found
     except (ValueError, KeyError, IndexError, TypeError):
         return PolicyCheck()  # killed, or another program of the same name
@@ -92,8 +102,8 @@ def main() -> int:
     """Becomes the tool. Returns only where there is none."""
     tool = find_tool()
     if tool is None:
-        print("diapason: this installation has no command-line tool (only the wheel with compiled files has), and "
-              "none is in PATH", file=sys.stderr)
+        print("diapason: there is no command-line tool beside this package, and none in PATH. The wheel has it, and so "
+              "has the Debian package diapason", file=sys.stderr)
         return 1
     sys.stdout.flush()
     try:

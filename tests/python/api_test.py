@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -105,6 +106,12 @@ class EnvTest(Case):
             os.environ["NCCL_TUNER_PLUGIN"] = ours
             self.assertNotIn("DIAPASON_CHAIN", diapason.env(), ours)
         self.refuses("chain= takes", chain=True)
+        self.assertEqual(diapason.env(chain="ofi")["DIAPASON_CHAIN"], "ofi", "the loader looks for it")
+        self.assertEqual(diapason.env(chain=PLUGIN)["DIAPASON_CHAIN"], PLUGIN)
+        self.refuses("chain: there is no file /nope/tuner.so", chain="/nope/tuner.so")
+        self.assertEqual(diapason.env(chain="/nope/tuner.so", check=False)["DIAPASON_CHAIN"], "/nope/tuner.so")
+        os.environ["NCCL_TUNER_PLUGIN"] = "/nope/tuner.so"  # somebody else's; the plugin goes on without it
+        self.assertEqual(diapason.env()["DIAPASON_CHAIN"], "/nope/tuner.so")
 
     def test_another_profiler_stays_and_learning_is_refused(self) -> None:
         os.environ["NCCL_PROFILER_PLUGIN"] = "libother.so"
@@ -133,8 +140,54 @@ class RefusalTest(Case):
         self.refuses("journal_limit=.* cannot be used", journal_limit="1KiB")
         self.refuses("overlap=.* cannot be used", overlap="maybe")
         self.refuses("neither text nor a number", job=object())
-        for bad_text in ("", "a\0b", "a\nb"):
+        for bad_text in ("a\0b", "a\nb"):
             self.refuses("cannot be in an environment variable", job=bad_text)
+        for empty in ("", "  ", b""):
+            for name in ("job", "policy", "mode", "policy_inline"):
+                self.refuses(f"{name}: an empty value sets nothing; leave it out, or pass None", **{name: empty})
+
+    def test_booleans_are_no_numbers_and_no_text(self) -> None:
+        self.refuses("margin=True cannot be used; it takes a share", margin=True)
+        self.refuses("join_limit=True cannot be used; it takes 1 to 3600", join_limit=True)
+        self.refuses("learn_memory=False cannot be used", learn_memory=False)
+        self.refuses("job=True cannot be used; it takes text", job=True)
+        self.refuses("policy=False cannot be used", policy=False)
+
+    def test_stores(self) -> None:
+        for good in ("shm", "file:/shared", "redis://host", "redis://h:1/2", "redis://me:a%40b@h", "redis://[::1]:7000/3", "redis://:p@h:1/"):
+            self.assertEqual(diapason.env(store=good)["DIAPASON_STORE"], good)
+        self.refuses("store cannot be used: unknown store 'bogus'; known are shm, file:/a/folder and redis", store="bogus")
+        self.refuses("unknown store 'rediss'", store="rediss://:secret@host")
+        self.refuses("a folder is written with its full path", store="file:shared")
+        for bad in ("redis://", "redis://:secret@", "redis://me:secret@:6379", "redis:///3", "redis://[]:1"):
+            with self.assertRaisesRegex(ValueError, "store cannot be used: redis:// is followed by a host") as caught:
+                diapason.env(store=bad)
+            self.assertNotIn("secret", str(caught.exception))
+        os.environ["DIAPASON_STORE"] = "bogus"
+        self.refuses("DIAPASON_STORE cannot be used: unknown store")
+
+    def test_inline_texts(self) -> None:
+        for library, fine in (("nccl", True), ("rccl", True), ("gloo", False), ("openmpi", False)):
+            row = ROW if fine else "allreduce,1,8388608,ring,-1,-1,-1,-1,-1,-1\n"
+            self.policy.write_text(f"# diapason: version=1 library={library}\n{row}")
+            text = _tool.inline_policy(str(self.policy))
+            if fine:
+                self.assertEqual(diapason.env(policy_inline=text)["DIAPASON_POLICY_INLINE"], text)
+                self.refuses("policy_inline cannot be used: it does not add up", policy_inline=text[:5] + "zz" + text[7:])
+            else:
+                self.refuses("policy_inline cannot be used: the policy is for another library", policy_inline=text)
+        for bad in ("d1.xx", "nonsense", text[:-1], text[3:], ROW.strip()):
+            self.refuses("policy_inline cannot be used: it is not what `diapason policy env FILE` writes", policy_inline=bad)
+
+    def test_policies_for_other_libraries(self) -> None:
+        for library in ("gloo", "openmpi"):
+            self.policy.write_text(f"# diapason: version=1 library={library}\nallreduce,1,8388608,ring,-1,-1,-1,-1,-1,-1\n")
+            for more in ({"policy": self.policy}, {"policy": self.policy, "inline": True}, {"learned": self.policy}):
+                self.refuses(f"my.conf: the policy is for {library}, not for nccl or rccl", **more)
+        self.policy.write_text(f"# diapason: version=1 library=rccl\n{ROW}")
+        self.refuses("the policy is for rccl, not for nccl", policy=self.policy, library="nccl")
+        for library in ("rccl", "auto", None):
+            self.assertIn("DIAPASON_POLICY_INLINE", diapason.env(policy=self.policy, inline=True, library=library))
 
     def test_what_is_already_set_is_checked(self) -> None:
         os.environ["DIAPASON_MODE"] = "lern"
@@ -174,6 +227,7 @@ class RefusalTest(Case):
     def test_plugins(self) -> None:
         self.refuses("there is no plugin file /nope.so", plugin="/nope.so")
         self.refuses("is no shared library", plugin=self.policy)
+        self.refuses("/bin/ls is not diapason's plugin", plugin="/bin/ls")
         deep = self.folder / ("d" * 120) / ("e" * 120)
         deep.mkdir(parents=True)
         (deep / "libnccl-tuner-diapason.so").symlink_to(PLUGIN)
@@ -182,11 +236,99 @@ class RefusalTest(Case):
     def test_no_plugin(self) -> None:
         with mock.patch.object(_files, "_candidates", lambda: iter([("the system", self.folder / "x.so")])):
             self.assertIsNone(diapason.library_path())
-            with self.assertRaisesRegex(RuntimeError, "was not found; looked in .*the system.*Install the wheel"):
+            with self.assertRaisesRegex(RuntimeError, "was not found; looked in .*the system.*Install the wheel or the Debian package"):
                 diapason.init()
             with self.assertWarnsRegex(RuntimeWarning, "the library decides alone"):
                 setup = diapason.init(required=False)
+            with self.assertWarnsRegex(RuntimeWarning, "the library decides alone"):
+                self.assertEqual(diapason.env(required=False), {})
         self.assertEqual((setup.plugin, dict(setup.environment), "NCCL_TUNER_PLUGIN" in os.environ), (None, {}, False))
+
+    def test_one_that_cannot_be_used_is_none_where_none_is_required(self) -> None:
+        for plugin, why in (("/nope.so", "there is no plugin file /nope.so"), (self.policy, "is no shared library"),
+                            ("/bin/ls", "is not diapason's plugin")):
+            with self.assertWarnsRegex(RuntimeWarning, f"{why}; the library decides alone"):
+                setup = diapason.init(required=False, plugin=plugin)
+            self.assertEqual((setup.plugin, dict(setup.environment)), (None, {}))
+
+
+class ReportTest(unittest.TestCase):
+    NAMES = ("allreduce", "all_reduce", "All-Reduce", "all gather", "reducescatter", "broadcast", "bcast", "reduce")
+    WRONG = (("foo", 1, 1), ("alltoall", 1, 1), ("", 1, 1), ("allreduce\0", 1, 1), ("allreduce", -1, 1), ("allreduce", 1 << 63, 1),
+             ("allreduce", 1, 0), ("allreduce", 1, -1), ("allreduce", 1, float("nan")), ("allreduce", 1, float("inf")), ("allreduce", 1, 1e9),
+             ("allreduce", 1, 10 ** 400))
+    TYPES = ((None, 1, 1), (b"allreduce", 1, 1), ("allreduce", "1K", 1), ("allreduce", None, 1), ("allreduce", 1.5, 1),
+             ("allreduce", 1, None), ("allreduce", 1, "1"), ("allreduce", 1, b"1"))
+
+    def test_without_the_plugin(self) -> None:
+        for name in self.NAMES:
+            self.assertIs(diapason.report(name, 1024, 1.5), False)
+        for wrong in self.WRONG:
+            with self.assertRaisesRegex(ValueError, r"^report\(\): ", msg=str(wrong)):
+                diapason.report(*wrong)
+        for wrong in self.TYPES:
+            with self.assertRaisesRegex(TypeError, r"^report\(\): ", msg=str(wrong)):
+                diapason.report(*wrong)
+        with self.assertRaisesRegex(ValueError, "there is no collective 'allreduse'; did you mean 'allreduce'"):
+            diapason.report("allreduse", 1024, 1)
+        with self.assertRaisesRegex(ValueError, "a call cannot take 0 ms"):
+            diapason.report("allreduce", 1024, 0)
+
+    def test_with_the_plugin(self) -> None:
+        """The same, and the plugin itself knows the same names. In a process of its own, where it is loaded."""
+        code = (f"import ctypes, sys\nsys.path.insert(0, {str(ROOT / 'python')!r})\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+                f"plugin = ctypes.CDLL({PLUGIN!r})\nimport diapason, api_test\nassert diapason.available()\n"
+                "names = [plugin.diapason_report(one.encode(), 1, ctypes.c_double(1)) for one in api_test.ReportTest.NAMES]\n"
+                "assert names == [1] * len(names), names\n"
+                "assert plugin.diapason_report(b'alltoall', 1, ctypes.c_double(1)) == -1\n"
+                "api_test.ReportTest('test_without_the_plugin').debug()")
+        done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class InstalledTreeTest(unittest.TestCase):
+    """As `cmake --install` lays it out, below any prefix."""
+
+    def installed(self, libraries: str) -> Path:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        prefix = Path(folder.name).resolve() / "prefix"
+        shutil.copytree(ROOT / "python/diapason", prefix / "share/diapason/python/diapason",
+                        ignore=shutil.ignore_patterns("__pycache__", "lib", "bin"))
+        for name, target in ((f"{libraries}/libnccl-tuner-diapason.so", PLUGIN), ("bin/diapason", TOOL)):
+            (prefix / name).parent.mkdir(parents=True)
+            (prefix / name).symlink_to(target)
+        return prefix
+
+    def python(self, prefix: Path, *arguments: str) -> subprocess.CompletedProcess:
+        environment = {"PATH": "/nonexistent", "PYTHONPATH": str(prefix / "share/diapason/python"), "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run([sys.executable, *arguments], env=environment, cwd="/", capture_output=True, text=True, timeout=60)
+
+    def test_finds_its_own_prefix(self) -> None:
+        for libraries in (f"lib/{os.uname().machine}-linux-gnu", "lib64", "lib"):
+            prefix = self.installed(libraries)
+            done = self.python(prefix, "-c", "import diapason; print(diapason.library_path())")
+            self.assertEqual(done.stdout, f"{prefix}/{libraries}/libnccl-tuner-diapason.so\n", done.stderr)
+            self.assertEqual(self.python(prefix, "-m", "diapason", "--version").stdout, f"diapason {diapason.__version__}\n")
+
+    def test_without_the_tool(self) -> None:
+        prefix = self.installed("lib")
+        (prefix / "bin/diapason").unlink()
+        done = self.python(prefix, "-m", "diapason", "--version")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("The wheel has it, and so has the Debian package diapason", done.stderr)
+
+
+class ExampleTest(unittest.TestCase):
+    def test_arguments_are_read_without_torch(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "torch.py").write_text("raise ImportError('no torch here')\n")
+            for arguments, status, said in ((["--help"], 0, "--bucket-mb"), (["--mode", "lern"], 2, "invalid choice: 'lern'"),
+                                            (["--iterations", "1"], 2, "--iterations at least"), ([], 1, "this example needs PyTorch")):
+                done = subprocess.run([sys.executable, str(ROOT / "examples/pytorch_train.py"), *arguments], capture_output=True, text=True,
+                                      timeout=60, env={**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"})
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn(said, done.stdout + done.stderr)
 
 
 class InitTest(Case):

@@ -159,7 +159,7 @@ class InstalledTest(unittest.TestCase):
         self.assertEqual(run([self.python, "-m", "diapason", "nonsense"]).returncode, 2)
 
     def test_reports_reach_the_plugin_and_something_is_learned(self) -> None:
-        first, second = self.ranks("report", 1500)
+        first, second = self.ranks("report", 2000)
         self.assertIn("site-packages", first["file"])
         self.assertEqual(first["package"], VERSION)
         self.assertEqual((first["before"], first["report_before"]), (False, False))
