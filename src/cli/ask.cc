@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/plugin_client.h"
+#include "cli/read_by.h"
 #include "cli/recorded_table.h"
 #include "cli/words.h"
 #include "domain/library_version.h"
@@ -36,8 +37,8 @@ struct Options {
   std::string table;
   std::vector<std::string> collectives{"allreduce"};
   std::string sizes;
-  int64_t nodes = 1;
-  int64_t ranks = 8;
+  int64_t nodes = 0;  // 0: the recorded table's, else kNodes
+  int64_t ranks = 0;  // 0: the recorded table's, else kRanks
   int pipe_ops = 1;
   int reg_buff = 0;
   bool collnet = false;
@@ -56,6 +57,8 @@ struct Answer {
   uint64_t table_bytes = 0;
 };
 
+constexpr int64_t kNodes = 1;
+constexpr int64_t kRanks = 8;
 constexpr char kPluginFile[] = "libnccl-tuner-diapason.so";
 
 Result<int> ParseApi(const std::string& text) {
@@ -66,6 +69,15 @@ Result<int> ParseApi(const std::string& text) {
     return Invalid("'" + text + "' is no tuner API version; known are v1 to v6");
   }
   return static_cast<int>(api);
+}
+
+// Of the libraries only these two have plugins to ask.
+Result<Library> ParsePlayed(const std::string& name) {
+  const Result<Library> library = ParseLibrary(name);
+  if (library.ok() && library.value() != Library::kNccl && library.value() != Library::kRccl) {
+    return Invalid("it takes nccl or rccl: only these ask a tuner plugin");
+  }
+  return library;
 }
 
 Config PairAt(const Cost& cost, int cell) {
@@ -118,12 +130,9 @@ class Session {
   explicit Session(const Options& options) : options_(options) {}
 
   Status Run() {
-    const Result<Library> library = ParseLibrary(options_.library);
+    const Result<Library> library = ParsePlayed(options_.library);
     if (!library.ok()) return library.status();
     library_ = library.value();
-    if (library_ != Library::kNccl && library_ != Library::kRccl) {
-      return Invalid("--library takes nccl or rccl: only these ask a tuner plugin");
-    }
     if (const Status prepared = PrepareEnvironment(); !prepared.ok()) return prepared;
     if (const Status read = ReadQuestions(); !read.ok()) return read;
     LoadPolicyForPrinting();
@@ -134,7 +143,7 @@ class Session {
     if (!client.ok()) return client.status();
     client_ = std::move(client).value();
     const uint64_t comm_id = 0xd1a9a500;
-    Status status = client_->Start({options_.nodes, options_.ranks}, comm_id);
+    Status status = client_->Start(shape_, comm_id);
     for (size_t i = 0; status.ok() && i < answers_.size(); ++i) status = AskOne(&answers_[i]);
     if (!status.ok()) return status;
     if (status = client_->Stop(); !status.ok()) return status;
@@ -190,6 +199,7 @@ class Session {
       if (!tables.ok()) return tables.status();
       tables_ = std::move(tables).value();
     }
+    ChooseShape();
     for (const std::string& name : options_.collectives) {
       const Result<Collective> collective = ParseCollective(library_, name);
       if (!collective.ok()) return collective.status();
@@ -213,6 +223,27 @@ class Session {
     }
     if (answers_.size() > 32768) return Invalid("more than 32768 questions at once");
     return {};
+  }
+
+  // As asked for; else as the job had it whose tables these are.
+  void ChooseShape() {
+    const Shape recorded = tables_.empty() ? Shape{} : tables_.front().shape;
+    shape_.nodes = options_.nodes > 0 ? options_.nodes : recorded.nodes;
+    shape_.ranks = options_.ranks > 0 ? options_.ranks : recorded.ranks;
+    if (shape_.nodes == 0) shape_.nodes = kNodes;
+    if (shape_.ranks == 0) shape_.ranks = kRanks;
+    for (const RecordedTable& table : tables_) {
+      if (table.shape.nodes == 0 ||
+          (table.shape.nodes == shape_.nodes && table.shape.ranks == shape_.ranks)) {
+        continue;
+      }
+      Warn(Format("'%s' has tables of %s and %s; asked is for %s and %s", options_.table.c_str(),
+                  Count(static_cast<size_t>(table.shape.nodes), "node").c_str(),
+                  Count(static_cast<size_t>(table.shape.ranks), "rank").c_str(),
+                  Count(static_cast<size_t>(shape_.nodes), "node").c_str(),
+                  Count(static_cast<size_t>(shape_.ranks), "rank").c_str()));
+      return;
+    }
   }
 
   void LoadPolicyForPrinting() {
@@ -291,8 +322,8 @@ class Session {
     std::printf("plugin  %s (tuner API v%d, as %s)\n", plugin_path_.c_str(), client_->api(),
                 std::string(LibraryTitle(library_)).c_str());
     std::printf("policy  %s\n", PolicyLine().c_str());
-    std::printf("shape   %s, %s\n", Count(static_cast<size_t>(options_.nodes), "node").c_str(),
-                Count(static_cast<size_t>(options_.ranks), "rank").c_str());
+    std::printf("shape   %s, %s\n", Count(static_cast<size_t>(shape_.nodes), "node").c_str(),
+                Count(static_cast<size_t>(shape_.ranks), "rank").c_str());
     if (client_->api() >= 3) {
       std::printf("table   %s\n",
                   tables_.empty() ? "none recorded: every pair the collective can run is on offer"
@@ -348,8 +379,8 @@ class Session {
     const ordered_json whole{{"plugin", plugin_path_},
                              {"api", client_->api()},
                              {"library", LibraryName(library_)},
-                             {"nodes", options_.nodes},
-                             {"ranks", options_.ranks},
+                             {"nodes", shape_.nodes},
+                             {"ranks", shape_.ranks},
                              {"policy", communicator != nullptr ? communicator->policy : ""},
                              {"digest", communicator != nullptr ? communicator->digest : ""},
                              {"rows", communicator != nullptr ? communicator->rows : 0},
@@ -365,6 +396,7 @@ class Session {
   Library library_ = Library::kNccl;
   std::string plugin_path_;
   std::vector<RecordedTable> tables_;
+  Shape shape_;
   std::vector<Answer> answers_;
   std::unique_ptr<policy::Policy> policy_;
   std::unique_ptr<PluginClient> client_;
@@ -394,18 +426,20 @@ void AddAsk(CommandLine* parent, Run* run) {
       ->Default("what the environment selects");
   ask->AddOption("--nodes", options->nodes, "Nodes of the communicator")
       ->Check(Range(int64_t{1}, int64_t{INT32_MAX}))
-      ->ShowDefault();
+      ->Default(Format("%d, or as in --table", static_cast<int>(kNodes)));
   ask->AddOption("--ranks", options->ranks, "Ranks of the communicator")
       ->Check(Range(int64_t{1}, int64_t{INT32_MAX}))
-      ->ShowDefault();
+      ->Default(Format("%d, or as in --table", static_cast<int>(kRanks)));
   ask->AddOption("--collective", options->collectives,
                  Join(TunedCollectives(), ", ") + "; several with commas")
       ->Delimiter(',')
       ->TypeName("NAME")
       ->Words(TunedCollectives())
+      ->Check(ReadBy([](const std::string& name) { return ParseCollective(Library::kNccl, name); }))
       ->ShowDefault();
   ask->AddOption("--sizes", options->sizes, std::string("Message sizes: ") + kSizesText)
       ->TypeName("SIZES")
+      ->Check(ReadBy(ParseSizes))
       ->Default("1K:1G:x4, or the sizes of --table");
   ask->AddOption("--table", options->table,
                  "A recorded cost table: a journal with tables, or what `journal show --tables` "
@@ -415,13 +449,16 @@ void AddAsk(CommandLine* parent, Run* run) {
   ask->AddOption("--library", options->library, "The library to play: nccl or rccl")
       ->TypeName("NAME")
       ->Words(NcclOrRccl())
+      ->Check(ReadBy(ParsePlayed))
       ->ShowDefault();
   ask->AddOption("--library-version", options->library_version, "Its version, such as 2.28.9")
       ->TypeName("VERSION")
+      ->Check(ReadBy(ParseLibraryVersion))
       ->Default("unknown");
   ask->AddOption("--api", options->api, "Tuner API v1 to v6")
       ->TypeName("VERSION")
       ->Words({"v1", "v2", "v3", "v4", "v5", "v6"})
+      ->Check(ReadBy(ParseApi))
       ->Default("the plugin's newest");
   ask->AddOption("--pipe-ops", options->pipe_ops, "numPipeOps of the calls")->ShowDefault();
   ask->AddOption("--reg-buff", options->reg_buff, "regBuff of the calls")

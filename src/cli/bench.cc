@@ -9,6 +9,7 @@
 #include "cli/bench_options.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/read_by.h"
 #include "cli/words.h"
 #include "comm/check.h"
 #include "dataset/store.h"
@@ -125,17 +126,21 @@ void AddSizeOptions(CommandLine* command, BenchOptions* options) {
   command->Heading("Sizes and calls, with the letters of nccl-tests");
   command->AddOption("-b,--minbytes", options->from, "The smallest size")
       ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes))
       ->ShowDefault();
   command->AddOption("-e,--maxbytes", options->to, "The largest size")
       ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes))
       ->Default("128M on GPUs, 8M elsewhere");
   command->AddOption("-f,--stepfactor", options->factor, "From size to size, a factor")
       ->Check(Range(1.01, 1e6))
       ->ShowDefault();
   command->AddOption("-i,--stepbytes", options->step, "From size to size, so many bytes more")
-      ->TypeName("SIZE");
+      ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes));
   command->AddOption("--sizes", options->sizes, std::string("Instead of these: ") + kSizesText)
-      ->TypeName("SIZES");
+      ->TypeName("SIZES")
+      ->Check(ReadBy(ParseSizes));
   command->AddOption("-n,--iters", options->effort.iterations, "Calls of one round, back to back")
       ->Check(Range(1, 1000000))
       ->ShowDefault();
@@ -154,11 +159,13 @@ void AddSizeOptions(CommandLine* command, BenchOptions* options) {
   command->AddOption("-o,--op", options->reduce, "sum, prod, min, max, avg, several, or all")
       ->TypeName("NAME")
       ->Words({"sum", "prod", "min", "max", "avg", "all"})
+      ->Check(ReadBy(ParseReductions))
       ->ShowDefault();
   command
       ->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", ") + ", several, or all")
       ->TypeName("NAME")
       ->Words(DataTypeWords())
+      ->Check(ReadBy(ParseTypes))
       ->ShowDefault();
   command->AddOption("-r,--root", options->root, "The root rank of broadcast and reduce")
       ->Check(Range(0, 1000000))
@@ -237,9 +244,10 @@ void AddBench(CommandLine* parent, Run* run) {
       "works here.");
   command->AddOption("COLLECTIVE", options->collectives, Join(MeasuredCollectives(), ", "))
       ->Words(MeasuredCollectives())
+      ->Check(ReadBy(measure::ParseMeasured))
       ->ShowDefault();
   AddSizeOptions(command, options.get());
-  AddRankOptions(command, &options->ranks);
+  AddRankOptions(command, &options->ranks, true);
   AddOutputOptions(command, options.get());
   command->Heading("");
   command->AllowCommand();

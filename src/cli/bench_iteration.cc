@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/ranks.h"
+#include "cli/read_by.h"
 #include "cli/words.h"
 #include "comm/backends/sim/cluster.h"
 #include "comm/check.h"
@@ -40,7 +41,7 @@ struct Options {
   int steps = 20;
   int warmups = 5;
   int threads = 1;
-  std::string type = "f32";
+  std::string type = "float";
   std::string algorithm;
   std::string protocol;
   int channels = 0;
@@ -293,9 +294,11 @@ void AddBenchIteration(CommandLine* bench, Run* run) {
       "iteration", "Time training steps: compute and collectives overlapped in buckets");
   command->AddOption("PRESET", options->preset, "ddp, fsdp, tp or moe")
       ->Words({"ddp", "fsdp", "tp", "moe"})
+      ->Check(ReadBy([](const std::string& name) { return measure::PresetSpec(name, {}); }))
       ->ShowDefault();
   command->AddOption("--compute", options->compute, "Compute of a step")
       ->TypeName("TIME")
+      ->Check(ReadBy(ParseSeconds))
       ->Default("5ms; 20ms without a GPU");
   command->AddOption("--buckets", options->buckets, "ddp: buckets of gradients")->Default("4");
   command->AddOption("--layers", options->layers, "fsdp, tp, moe: layers")->Default("4");
@@ -304,6 +307,7 @@ void AddBenchIteration(CommandLine* bench, Run* run) {
                   "Bytes of every bucket; for allgather, reducescatter and alltoall all ranks' "
                   "parts together")
       ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes))
       ->Default("the preset's, smaller without a GPU");
   command->AddOption("--overlap", options->overlap, "Whether to compute beside collectives")
       ->TypeName("on|off")
@@ -316,6 +320,7 @@ void AddBenchIteration(CommandLine* bench, Run* run) {
   command->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", "))
       ->TypeName("NAME")
       ->Words(DataTypeWords())
+      ->Check(ReadBy(ParseDataType))
       ->ShowDefault();
   AddRankOptions(command, &options->ranks);
   command->Heading("What to run");
@@ -327,7 +332,9 @@ void AddBenchIteration(CommandLine* bench, Run* run) {
       ->Check(Range(1, 1024));
   command->AddOption("--only", options->only, "The collective these three are for")
       ->TypeName("NAME")
-      ->Words(TunedCollectives());
+      ->Words(TunedCollectives())
+      ->Check(
+          ReadBy([](const std::string& name) { return ParseCollective(Library::kGloo, name); }));
   command->Heading("Output");
   command
       ->AddOption("--reward-file", options->reward_file,

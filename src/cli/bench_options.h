@@ -39,6 +39,10 @@ struct BenchOptions {
   std::string store;
 };
 
+// What -d and -o take: names with commas between them, or "all".
+Result<std::vector<DataType>> ParseTypes(const std::string& text);
+Result<std::vector<ReduceOp>> ParseReductions(const std::string& text);
+
 // Everything to measure, in order. REQUIRES: `subject` is who will be measured.
 Result<std::vector<measure::Trial>> PlanBench(const BenchOptions& options,
                                               const measure::Subject& subject);

@@ -9,6 +9,7 @@
 #include "cli/bench_options.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/read_by.h"
 #include "measure/pairs.h"
 #include "report/table.h"
 
@@ -176,10 +177,11 @@ int LeadPairs(const Options& options, GroupInstrument* instrument) {
     PrintJson(subject, pairs.value(), members, odd, bytes.value());
     return odd.empty() ? kExitFine : kExitFailed;
   }
-  std::printf("# %s, %s%s; %s at a time both ways, %d rounds of %d\n", subject.description.c_str(),
+  std::printf("# %s, %s%s; %s at a time both ways, %s of %d\n", subject.description.c_str(),
               Count(pairs.value().size(), "pair").c_str(),
               subject.simulated ? "; every figure is simulated" : "",
-              FormatBytes(bytes.value()).c_str(), options.rounds, options.iterations);
+              FormatBytes(bytes.value()).c_str(),
+              Count(static_cast<size_t>(options.rounds), "round").c_str(), options.iterations);
   PrintTable(pairs.value(), members);
   if (odd.empty()) {
     std::printf(
@@ -202,6 +204,7 @@ void AddBenchPairs(CommandLine* bench, Run* run) {
       "pairs", "Time every pair of ranks or hosts, and name those that are slower than the others");
   command->AddOption("-b,--size", options->bytes, "What both send at a time")
       ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes))
       ->Default("64M on GPUs, else 4M");
   command->AddOption("-n,--iters", options->iterations, "How often, in a round")
       ->Check(Range(1, 1000000))

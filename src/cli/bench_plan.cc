@@ -41,38 +41,6 @@ Result<std::vector<uint64_t>> Sizes(const BenchOptions& options, const Subject& 
   return sizes;
 }
 
-Result<std::vector<DataType>> Types(const std::string& text) {
-  std::vector<DataType> types;
-  if (text == "all") {
-    for (int type = 0; type <= static_cast<int>(DataType::kI64); ++type) {
-      types.push_back(static_cast<DataType>(type));
-    }
-    return types;
-  }
-  for (const std::string_view word : Split(text, ',')) {
-    const Result<DataType> type = ParseDataType(std::string(word));
-    if (!type.ok()) return type.status().WithContext("-d");
-    types.push_back(type.value());
-  }
-  return types;
-}
-
-Result<std::vector<ReduceOp>> Reductions(const std::string& text) {
-  std::vector<ReduceOp> reductions;
-  if (text == "all") {
-    for (int reduce = 0; reduce <= static_cast<int>(ReduceOp::kAvg); ++reduce) {
-      reductions.push_back(static_cast<ReduceOp>(reduce));
-    }
-    return reductions;
-  }
-  for (const std::string_view word : Split(text, ',')) {
-    const Result<ReduceOp> reduce = ParseReduceOp(std::string(word));
-    if (!reduce.ok()) return reduce.status().WithContext("-o");
-    reductions.push_back(reduce.value());
-  }
-  return reductions;
-}
-
 Status ReadConfig(const BenchOptions& options, const Subject& subject, Operation operation,
                   Config* config) {
   const Collective collective = comm::CollectiveOf(operation).value_or(Collective::kAllReduce);
@@ -92,12 +60,44 @@ Status ReadConfig(const BenchOptions& options, const Subject& subject, Operation
 
 }  // namespace
 
+Result<std::vector<DataType>> ParseTypes(const std::string& text) {
+  std::vector<DataType> types;
+  if (text == "all") {
+    for (int type = 0; type <= static_cast<int>(DataType::kI64); ++type) {
+      types.push_back(static_cast<DataType>(type));
+    }
+    return types;
+  }
+  for (const std::string_view word : Split(text, ',')) {
+    const Result<DataType> type = ParseDataType(std::string(word));
+    if (!type.ok()) return type.status();
+    types.push_back(type.value());
+  }
+  return types;
+}
+
+Result<std::vector<ReduceOp>> ParseReductions(const std::string& text) {
+  std::vector<ReduceOp> reductions;
+  if (text == "all") {
+    for (int reduce = 0; reduce <= static_cast<int>(ReduceOp::kAvg); ++reduce) {
+      reductions.push_back(static_cast<ReduceOp>(reduce));
+    }
+    return reductions;
+  }
+  for (const std::string_view word : Split(text, ',')) {
+    const Result<ReduceOp> reduce = ParseReduceOp(std::string(word));
+    if (!reduce.ok()) return reduce.status();
+    reductions.push_back(reduce.value());
+  }
+  return reductions;
+}
+
 Result<std::vector<Trial>> PlanBench(const BenchOptions& options, const Subject& subject) {
   const Result<std::vector<uint64_t>> sizes = Sizes(options, subject);
   if (!sizes.ok()) return sizes.status();
-  const Result<std::vector<DataType>> types = Types(options.type);
+  const Result<std::vector<DataType>> types = ParseTypes(options.type);
   if (!types.ok()) return types.status();
-  const Result<std::vector<ReduceOp>> reductions = Reductions(options.reduce);
+  const Result<std::vector<ReduceOp>> reductions = ParseReductions(options.reduce);
   if (!reductions.ok()) return reductions.status();
   if (options.root >= subject.ranks) {
     return Invalid(Format("-r %d: there are only %d ranks", options.root, subject.ranks));

@@ -25,6 +25,31 @@ constexpr std::pair<const char*, const char*> kSameEverywhere[] = {
 
 CLI::Validator Validator(const Rule& rule) { return CLI::Validator(rule.wrong, ""); }
 
+// What is written for the value says that it names a file, a store or a folder.
+bool NamesFile(const OptionInfo& option) {
+  return option.value.find("FILE") != std::string::npos ||
+         option.value.find("STORE") != std::string::npos ||
+         option.value.find("DIR") != std::string::npos;
+}
+
+// Types of values are named after an option has been added: this looks when there is a value.
+Rule NotWithoutName(const std::shared_ptr<CommandInfo>& command) {
+  const auto wrong = [command, index = command->options.size()](std::string& text) -> std::string {
+    return text.empty() && NamesFile(command->options[index]) ? "the name is empty" : "";
+  };
+  return {wrong, ""};
+}
+
+// "-" is standard output where that is the default.
+constexpr char kStandardOutput[] = "standard output";
+Rule NoDash(const std::shared_ptr<CommandInfo>& command) {
+  const auto wrong = [command, index = command->options.size()](std::string& text) -> std::string {
+    if (text != "-" || command->options[index].fallback == kStandardOutput) return "";
+    return "name a file; /dev/stdout is standard output";
+  };
+  return {wrong, ""};
+}
+
 }  // namespace
 
 Option* Option::Required() {
@@ -133,7 +158,9 @@ Option* CommandLine::Keep(CLI::Option* option, const std::string& names, const s
 
 Option* CommandLine::AddOption(const std::string& names, std::string& value,
                                const std::string& text) {
-  return Keep(app_->add_option(names, value, text), names, "TEXT", text);
+  CLI::Option* const option = app_->add_option(names, value, text);
+  option->check(Validator(NotWithoutName(info_)));
+  return Keep(option, names, "TEXT", text);
 }
 Option* CommandLine::AddOption(const std::string& names, int& value, const std::string& text) {
   return Keep(app_->add_option(names, value, text)->check(Validator(WholeNumber(true))), names, "N",
@@ -157,7 +184,9 @@ Option* CommandLine::AddOption(const std::string& names, double& value, const st
 }
 Option* CommandLine::AddOption(const std::string& names, std::vector<std::string>& value,
                                const std::string& text) {
-  Option* option = Keep(app_->add_option(names, value, text), names, "TEXT", text);
+  CLI::Option* const added = app_->add_option(names, value, text);
+  added->check(Validator(NotWithoutName(info_)));
+  Option* option = Keep(added, names, "TEXT", text);
   info_->options.back().several = true;
   return option;
 }
@@ -196,7 +225,14 @@ Option* CommandLine::AddQuiet(bool& value, const std::string& text) {
   return AddFlag("-q,--quiet", value, text);
 }
 Option* CommandLine::AddOutput(std::string& value, const std::string& text) {
-  return AddOption("-o,--output", value, text)->TypeName("FILE");
+  const char* const names = "-o,--output";
+  const auto take = [&value](const CLI::results_t& given) {
+    value = given.back() == "-" ? "" : given.back();
+    return true;
+  };
+  CLI::Option* const option = app_->add_option(names, take, text);
+  option->check(Validator(NotWithoutName(info_)))->check(Validator(NoDash(info_)));
+  return Keep(option, names, "FILE", text);
 }
 
 Option* CommandLine::FindOption(const std::string& name) {

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/read_by.h"
 #include "cli/words.h"
 #include "dataset/words.h"
 #include "domain/vocabulary.h"
@@ -19,16 +20,20 @@ void AddFilter(CommandLine* command, DataFilter* filter) {
   command->Heading("Which samples");
   command->AddOption("--collective", filter->collective, "Only this collective")
       ->TypeName("NAME")
-      ->Words(MeasuredCollectives());
+      ->Words(MeasuredCollectives())
+      ->Check(ReadBy(dataset::ParseCollectiveWord));
   command->AddOption("--ranks", filter->ranks, "Only so many ranks")->Check(Positive());
   command->AddOption("--nodes", filter->nodes, "Only so many nodes")->Check(Positive());
-  command->AddOption("--size", filter->bytes, "Only this size: 4M, 512K, 1024")->TypeName("SIZE");
+  command->AddOption("--size", filter->bytes, "Only this size: 4M, 512K, 1024")
+      ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes));
   command->AddOption("--library", filter->library, "Only this library: nccl, rccl, gloo, openmpi")
       ->TypeName("NAME")
-      ->Words(LibraryWords());
+      ->Words(LibraryWords())
+      ->Check(ReadBy(ParseLibrary));
   command->AddOption("--kind", filter->kind, "Only collective, or only iteration")
       ->TypeName("WORD")
-      ->Words({"collective", "iteration"});
+      ->Check(OneOf({"collective", "iteration"}));
   command->AddOption("--run", filter->run, "Only this run")->TypeName("ID");
   Option* simulated = command->AddFlag("--simulated", filter->simulated, "Only what was simulated");
   command->AddFlag("--measured", filter->measured, "Only what was really measured")
@@ -41,13 +46,17 @@ void AddImportGroup(CommandLine* command, DataImport* asked) {
                                         "Where a file does say it, it has to be the same.");
   what->AddOption("--collective", options.collective, "The collective")
       ->TypeName("NAME")
-      ->Words(MeasuredCollectives());
-  what->AddOption("--size", asked->bytes, "The message size, for --iterations")->TypeName("SIZE");
+      ->Words(MeasuredCollectives())
+      ->Check(ReadBy(dataset::ParseCollectiveWord));
+  what->AddOption("--size", asked->bytes, "The message size, for --iterations")
+      ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes));
   what->AddOption("--ranks", options.ranks, "How many ranks")->Check(Positive());
   what->AddOption("--nodes", options.nodes, "On how many nodes")->Check(Positive());
   what->AddOption("--datatype", options.type, "The data type")
       ->TypeName("NAME")
       ->Words(DataTypeWords())
+      ->Check(ReadBy(dataset::ParseTypeWord))
       ->Default("float");
   what->AddOption("--algorithm", options.algorithm, "The algorithm that was forced")
       ->TypeName("NAME");
@@ -59,14 +68,15 @@ void AddImportGroup(CommandLine* command, DataImport* asked) {
       ->OneEach();
   what->AddOption("--library", options.library, "nccl, rccl, gloo or openmpi")
       ->TypeName("NAME")
-      ->Words(LibraryWords());
+      ->Words(LibraryWords())
+      ->Check(ReadBy(ParseLibrary));
   what->AddOption("--library-version", options.library_version, "Its version, such as 2.28.9")
       ->TypeName("VERSION");
   what->AddOption("--gpu", options.gpu, "The GPUs of a node: \"8x NVIDIA H100 80GB HBM3\"");
   what->AddOption("--workload", options.workload, "What ran around it, for iterations");
   what->AddOption("--kind", asked->kind, "Of reward lines: iteration or collective")
       ->TypeName("WORD")
-      ->Words({"collective", "iteration"})
+      ->Check(OneOf({"collective", "iteration"}))
       ->Default("iteration");
 }
 
@@ -95,7 +105,13 @@ void AddImport(CommandLine* data, Run* run) {
   AddImportGroup(command, asked.get());
   command->Example("diapason data import --store my.db nccl-tests.log", "What somebody measured");
   command->Example("diapason data import --store my.db --journal j.*", "What a job wrote");
-  command->Callback([asked, run] { *run = [asked] { return RunDataImport(*asked); }; });
+  command->Callback([asked, run] {
+    if (asked->files.empty() && asked->iterations.empty() && asked->journals.empty()) {
+      throw UsageError{"",
+                       "nothing to import: name a file, --iterations FILE or --journal FILE..."};
+    }
+    *run = [asked] { return RunDataImport(*asked); };
+  });
 }
 
 void AddExport(CommandLine* data, Run* run) {
@@ -114,6 +130,7 @@ void AddExport(CommandLine* data, Run* run) {
                   "optimized: configurations this near to the best count as good as it, and "
                   "the one with the fewest channels is taken")
       ->TypeName("SHARE")
+      ->Check(ShareOf("tolerance"))
       ->Default("5%");
   command->AddOutput(asked->output, "The file to write")->Default("standard output");
   AddFilter(command, &asked->filter);
@@ -156,7 +173,12 @@ void AddMerge(CommandLine* data, Run* run) {
   command->AddOption("-o,--output", asked->output, "The store that takes all in")
       ->TypeName("STORE");
   command->Example("diapason data merge node*.db -o all.db", "One store of many");
-  command->Callback([asked, run] { *run = [asked] { return RunDataMerge(*asked); }; });
+  command->Callback([asked, run] {
+    if (asked->output.empty() && asked->stores.size() < 2) {
+      throw UsageError{"", "merging needs two stores, or -o"};
+    }
+    *run = [asked] { return RunDataMerge(*asked); };
+  });
 }
 
 Status ToStoreFilter(const DataFilter& asked, dataset::Filter* filter) {
@@ -179,10 +201,6 @@ Status ToStoreFilter(const DataFilter& asked, dataset::Filter* filter) {
     filter->bytes = bytes.value();
   }
   if (!asked.kind.empty()) {
-    if (asked.kind != "collective" && asked.kind != "iteration") {
-      return Invalid("unknown kind '" + asked.kind + "'" +
-                     Suggestion(asked.kind, {"collective", "iteration"}));
-    }
     filter->kind = asked.kind == "iteration" ? dataset::Point::Kind::kIteration
                                              : dataset::Point::Kind::kCollective;
   }
@@ -243,7 +261,6 @@ int RunDataMerge(const DataMerge& asked) {
   std::vector<std::string> sources = asked.stores;
   std::string target = asked.output;
   if (target.empty()) {
-    if (sources.size() < 2) return Fail(Invalid("merging needs two stores, or -o"));
     target = sources.front();
     sources.erase(sources.begin());
     // Merging into a store that is not there would be a typo that makes a file.

@@ -41,10 +41,6 @@ Status Prepare(const DataImport& asked, dataset::ImportOptions* options) {
     options->bytes = bytes.value();
   }
   if (!asked.kind.empty()) {
-    if (asked.kind != "collective" && asked.kind != "iteration") {
-      return Invalid("unknown kind '" + asked.kind + "'" +
-                     Suggestion(asked.kind, {"collective", "iteration"}));
-    }
     options->kind = asked.kind == "iteration" ? dataset::Point::Kind::kIteration
                                               : dataset::Point::Kind::kCollective;
   }
@@ -141,9 +137,6 @@ void PrintFindings(const dataset::Contents& contents, const std::string& store) 
 }  // namespace
 
 int RunDataImport(const DataImport& asked) {
-  if (asked.files.empty() && asked.iterations.empty() && asked.journals.empty()) {
-    return Fail(Invalid("nothing to import: name a file, --iterations FILE or --journal FILE..."));
-  }
   dataset::ImportOptions options;
   if (Status prepared = Prepare(asked, &options); !prepared.ok()) return Fail(prepared);
   std::unique_ptr<dataset::Store> store;

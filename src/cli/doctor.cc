@@ -153,6 +153,9 @@ void AddDoctor(CommandLine* parent, Run* run) {
   compare->Example("diapason doctor compare *.json", "The odd one of many");
   compare->Judges();
   compare->Callback([asked, run] {
+    if (asked->reports.size() < 2) {
+      throw UsageError{"", "there is nothing to compare: name two reports"};
+    }
     *run = [asked] { return CompareReports(asked->reports, asked->json, asked->all); };
   });
 }

@@ -172,7 +172,6 @@ int ShowProcess(const std::string& root, int pid, bool json, bool all) {
 }
 
 int CompareReports(const std::vector<std::string>& paths, bool json, bool all) {
-  if (paths.size() < 2) return Fail(Invalid("there is nothing to compare: name two reports"));
   if (paths.size() > kMostReports) {
     return Fail(Invalid(Format("at most %zu reports at a time", kMostReports)));
   }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -140,6 +141,19 @@ struct Gathered {
   std::string from;
 };
 
+// No byte that only programs write: tabs, ends of lines and escapes of colours are fine, and so are
+// the zeros of /proc/PID/environ, which stand behind variables.
+bool LooksLikeText(std::string_view text) {
+  const size_t zero = text.find('\0');
+  if (zero != std::string_view::npos && text.substr(0, zero).find('=') == std::string_view::npos) {
+    return false;
+  }
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 32 || c == '\0' || c == '\t' || c == '\n' || c == '\r' || c == '\033';
+  });
+}
+
 Result<Gathered> FromFile(const Options& options, const CheckedFor& checked_for) {
   Gathered gathered;
   const bool standard = options.file == "-";
@@ -147,6 +161,9 @@ Result<Gathered> FromFile(const Options& options, const CheckedFor& checked_for)
       standard ? ReadStandardInput() : ReadFile(options.file, kLargestFile);
   if (!text.ok()) return text.status();
   gathered.from = standard ? "standard input" : options.file;
+  if (!LooksLikeText(text.value())) {
+    return Invalid("'" + gathered.from + "' is no text: neither a script nor a list of variables");
+  }
   if (options.file.ends_with("nccl.conf") || options.file.ends_with("rccl.conf")) {
     gathered.assignments = advise::FromConfigText(text.value(), gathered.from, checked_for,
                                                   MapEnvironment({}), &gathered.findings);

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/knobs_options.h"
+#include "cli/read_by.h"
 #include "cli/words.h"
 #include "domain/library_version.h"
 
@@ -155,6 +156,7 @@ void AddEnvPlan(CommandLine* env, Run* run) {
                   "latency, throughput, cpu (little CPU time), balanced, or debug")
       ->TypeName("WORD")
       ->Words({"latency", "throughput", "cpu", "balanced", "debug"})
+      ->Check(ReadBy(advise::ParseGoal))
       ->Required();
   command->AddOption("--library", options->library, "nccl or rccl")
       ->TypeName("NAME")
@@ -176,6 +178,7 @@ void AddEnvPlan(CommandLine* env, Run* run) {
                   "text, shell (to be sourced), slurm, docker, or json")
       ->TypeName("WORD")
       ->Words({"text", "shell", "slurm", "docker", "json"})
+      ->Check(ReadBy(advise::ParsePlanFormat))
       ->ShowDefault();
   command->AddJson(options->json, "The same as --format json");
   command->Example("diapason env plan --goal latency", "What to set, and why");

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/knobs_options.h"
+#include "cli/read_by.h"
 #include "cli/words.h"
 
 namespace diapason::cli {
@@ -72,6 +73,7 @@ void AddMeasureOptions(CommandLine* command, EnvTuneOptions* options) {
   command->AddOption("--metric-pick", options->pick, "Which match counts: first, last or median")
       ->TypeName("WORD")
       ->Words({"first", "last", "median"})
+      ->Check(ReadBy(advise::ParseMetricPick))
       ->ShowDefault();
   command->AddFlag("--higher", options->higher, "More of the metric is better");
   command
@@ -84,11 +86,13 @@ void AddMeasureOptions(CommandLine* command, EnvTuneOptions* options) {
       ->TypeName("ARGS");
   command->AddOption("--margin", options->margin, "The least gain that is worth a setting")
       ->TypeName("SHARE")
+      ->Check(ShareOf("gain"))
       ->ShowDefault();
   command
       ->AddOption("--alpha", options->alpha,
                   "The chance of ever keeping what changes nothing, over everything tried")
       ->TypeName("SHARE")
+      ->Check(ShareOf("chance"))
       ->ShowDefault();
   command
       ->AddOption("--max-cpu", options->max_cpu,
@@ -139,7 +143,8 @@ void AddOptions(CommandLine* command, EnvTuneOptions* options) {
       ->AddOption("--binds", options->binds,
                   "What binds, where you know: latency, bandwidth or cpu")
       ->TypeName("WORD")
-      ->Words({"latency", "bandwidth", "cpu"});
+      ->Words({"latency", "bandwidth", "cpu"})
+      ->Check(ReadBy(advise::ParseBinds));
   AddMeasureOptions(command, options);
   AddRunOptions(command, options);
   command->Heading("Output");

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/model_data.h"
+#include "cli/read_by.h"
 #include "policy/parse.h"
 #include "report/table.h"
 
@@ -224,12 +225,14 @@ void AddEvaluate(CommandLine* parent, Run* run) {
                       "the configurations; cells: the same, drawn for every size")
           ->TypeName("WORD")
           ->Words({"sizes", "nodes", "configs", "cells"})
+          ->Check(ReadBy(model::ParseLeaveOut))
           ->Default("sizes");
   command->AddOption("--draws", asked->options.draws, "How often configs and cells are drawn")
       ->Check(Range(1, 1000))
       ->ShowDefault();
   command->AddOption("--known", asked->known, "The share of configs and cells that is not hidden")
       ->TypeName("SHARE")
+      ->Check(ShareOf("share"))
       ->Default("25%");
   command->AddOption("--policy", asked->policy, "Judge this policy instead; nothing is hidden")
       ->TypeName("FILE")

@@ -66,7 +66,9 @@ void AddExport(CommandLine* journal, Run* run) {
       ->TypeName("WORD")
       ->Check(OneOf({"perfetto"}))
       ->ShowDefault();
-  command->AddOutput(asked->output, "The file to write; -: standard output")->Required();
+  command->AddOption("-o,--output", asked->output, "The file to write; -: standard output")
+      ->TypeName("FILE")
+      ->Required();
   command->Example("diapason journal export j.* -o trace.json", "Then open ui.perfetto.dev");
   command->Callback([asked, run] { *run = [asked] { return RunJournalExport(*asked); }; });
 }

@@ -11,6 +11,7 @@
 #include "cli/command_line.h"
 #include "cli/knobs_options.h"
 #include "cli/knobs_text.h"
+#include "cli/read_by.h"
 #include "cli/words.h"
 
 namespace diapason::cli {
@@ -109,7 +110,6 @@ Result<Chosen> Choose(const Options& options) {
 }
 
 Status CheckGroup(const std::string& group) {
-  if (group.empty()) return Status();
   std::set<std::string> names;
   for (const Knob& knob : Catalogue::BuiltIn().knobs()) {
     if (ToLower(knob.group) == ToLower(group)) return Status();
@@ -135,8 +135,6 @@ bool Shown(const Knob& knob, const Options& options, const KnobView& view) {
 }
 
 int Show(const Options& options, const KnobView& view) {
-  const Status group = CheckGroup(options.group);
-  if (!group.ok()) return Fail(group);
   Result<Chosen> chosen = Choose(options);
   if (!chosen.ok()) return Fail(chosen.status());
   std::vector<const Knob*> knobs;
@@ -192,7 +190,9 @@ void AddKnobs(CommandLine* parent, Run* run) {
       ->AddOption("--library-version", options->version,
                   "Only what this version reads, with its default, such as 2.28.9")
       ->TypeName("VERSION");
-  command->AddOption("--group", options->group, "Only this group, such as proxy")->TypeName("NAME");
+  command->AddOption("--group", options->group, "Only this group, such as proxy")
+      ->TypeName("NAME")
+      ->Check(ReadBy(CheckGroup));
   command->AddFlag("--set", options->set,
                    "Only those that are set in this environment, with their values");
   command->Heading("Output");

@@ -18,13 +18,6 @@ struct Options {
 };
 
 int RunLogs(const Options& options) {
-  const std::vector<std::string>& known = LogSections();
-  for (const std::string& section : options.sections) {
-    if (std::find(known.begin(), known.end(), section) == known.end()) {
-      Fail(Invalid("unknown section '" + section + "'" + Suggestion(section, known)));
-      return kExitUsage;
-    }
-  }
   advise::logs::Facts facts;
   std::vector<std::string> warnings;
   const Status status = advise::logs::ReadLogs(options.paths, &facts, &warnings);
@@ -36,7 +29,7 @@ int RunLogs(const Options& options) {
     return ExitStatusOf(findings);
   }
   bool first = true;
-  for (const std::string& section : options.sections.empty() ? known : options.sections) {
+  for (const std::string& section : options.sections.empty() ? LogSections() : options.sections) {
     const std::string text = LogSectionText(section, facts, findings);
     if (text.empty()) continue;
     std::printf("%s%s", first ? "" : "\n", text.c_str());
@@ -57,7 +50,7 @@ void AddLogs(CommandLine* parent, Run* run) {
       ->Required();
   command->AddOption("--section", options->sections, "Only this part: " + Join(LogSections(), ", "))
       ->TypeName("NAME")
-      ->Words(LogSections())
+      ->Check(OneOf(LogSections()))
       ->OneEach();
   command->AddJson(options->json);
   command->Example("diapason logs job-logs/", "All files of a folder");

@@ -35,7 +35,8 @@ int WriteAll(const ManAsked& asked) {
   return kExitFine;
 }
 
-int PrintOne(const ManAsked& asked) {
+// In the callback: a command that is not there is a mistake in usage.
+const CommandInfo* FindPage(const ManAsked& asked) {
   const CommandInfo* command = asked.tool.get();
   for (const std::string& word : asked.words) {
     std::vector<std::string> names;
@@ -43,12 +44,16 @@ int PrintOne(const ManAsked& asked) {
     const CommandInfo* next = command->Find(word);
     if (next == nullptr || next->hidden) {
       const std::string of = command == asked.tool.get() ? "" : " of " + command->name();
-      return Fail(NotFound("unknown command '" + word + "'" + of +
-                           (names.empty() ? ", which has none" : Suggestion(word, names))));
+      throw UsageError{"", "unknown command '" + word + "'" + of +
+                               (names.empty() ? ", which has none" : Suggestion(word, names))};
     }
     command = next;
   }
-  std::fputs(ManPage(*asked.tool, *command, kVersion).c_str(), stdout);
+  return command;
+}
+
+int PrintOne(const ManAsked& asked, const CommandInfo& command) {
+  std::fputs(ManPage(*asked.tool, command, kVersion).c_str(), stdout);
   return kExitFine;
 }
 
@@ -72,7 +77,10 @@ void AddMan(CommandLine* parent, Run* run) {
     if (!asked->folder.empty() && !asked->words.empty()) {
       throw UsageError{"", "--all writes every page; leave '" + asked->words.front() + "' out"};
     }
-    *run = [asked] { return asked->folder.empty() ? PrintOne(*asked) : WriteAll(*asked); };
+    const CommandInfo* const page = FindPage(*asked);
+    *run = [asked, page] {
+      return asked->folder.empty() ? PrintOne(*asked, *page) : WriteAll(*asked);
+    };
   });
 }
 

@@ -8,8 +8,10 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/read_by.h"
 #include "cli/words.h"
 #include "dataset/import.h"
+#include "dataset/words.h"
 
 namespace diapason::cli {
 namespace {
@@ -51,6 +53,14 @@ Result<dataset::Contents> ReadPlainFile(const std::string& path, const DataFilte
   return contents;
 }
 
+Result<double> ParseConfidence(const std::string& text) {
+  const Result<double> confidence = ParseShare(text, "confidence");
+  if (confidence.ok() && confidence.value() < 0.5) {
+    return Invalid("a confidence below 50% would take what is more likely slower");
+  }
+  return confidence;
+}
+
 }  // namespace
 
 void AddModelData(CommandLine* command, ModelData* data, bool required) {
@@ -67,10 +77,12 @@ void AddModelData(CommandLine* command, ModelData* data, bool required) {
       ->AddOption("--library", data->filter.library,
                   "The library of data that do not say: nccl, rccl, gloo, openmpi; or only it")
       ->TypeName("NAME")
-      ->Words(LibraryWords());
+      ->Words(LibraryWords())
+      ->Check(ReadBy(ParseLibrary));
   command->AddOption("--collective", data->filter.collective, "Only this collective")
       ->TypeName("NAME")
-      ->Words(MeasuredCollectives());
+      ->Words(MeasuredCollectives())
+      ->Check(ReadBy(dataset::ParseCollectiveWord));
   command->AddOption("--nodes", data->filter.nodes, "Only so many nodes")->Check(Positive());
   command->AddOption("--ranks", data->filter.ranks, "Only so many ranks")->Check(Positive());
   command->AddOption("--run", data->filter.run, "Only this run")->TypeName("ID");
@@ -126,11 +138,13 @@ void AddChoiceFlags(CommandLine* command, ChoiceFlags* flags,
       ->AddOption("--margin", flags->margin,
                   "A change has to be faster than the library's own choice by this")
       ->TypeName("SHARE")
+      ->Check(ShareOf("margin"))
       ->Default(Format("%g%%", 100 * defaults.margin));
   command
       ->AddOption("--confidence", flags->confidence,
                   "... and be faster at all with this confidence")
       ->TypeName("SHARE")
+      ->Check(ReadBy(ParseConfidence))
       ->Default(Format("%g%%", 100 * defaults.confidence));
 }
 
@@ -142,11 +156,8 @@ Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options) 
     options->margin_unmeasured = std::max(options->margin_unmeasured, margin.value());
   }
   if (!flags.confidence.empty()) {
-    const Result<double> confidence = ParseShare(flags.confidence, "confidence");
+    const Result<double> confidence = ParseConfidence(flags.confidence);
     if (!confidence.ok()) return confidence.status();
-    if (confidence.value() < 0.5) {
-      return Invalid("a confidence below 50% would take what is more likely slower");
-    }
     options->confidence = confidence.value();
     options->confidence_unmeasured = std::max(options->confidence_unmeasured, confidence.value());
   }

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/model_data.h"
+#include "cli/read_by.h"
 #include "domain/decision.h"
 #include "model/model_file.h"
 #include "policy/check.h"
@@ -220,6 +221,7 @@ void AddPlan(CommandLine* parent, Run* run) {
                   "Configurations this near to the best are as good: the one with the fewest "
                   "channels and rows is taken")
       ->TypeName("SHARE")
+      ->Check(ShareOf("tolerance"))
       ->Default("2%");
   command->AddFlag("--measured-only", asked->measured_only,
                    "Only configurations that were measured at the very sizes");

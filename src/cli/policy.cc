@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/read_by.h"
 #include "cli/words.h"
 #include "domain/fingerprint.h"
 #include "policy/inline.h"
@@ -318,6 +319,7 @@ void AddLibrary(CommandLine* command, Options* options) {
                   "The library of a file that names none: nccl, rccl, gloo or openmpi")
       ->TypeName("NAME")
       ->Words(LibraryWords())
+      ->Check(ReadBy(ParseLibrary))
       ->Default("nccl");
 }
 
@@ -345,7 +347,9 @@ CommandLine* DeclareShow(CommandLine* policy, Options* options) {
       ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
   show->AddOption("--collective", options->collective, "Only this collective")
       ->TypeName("NAME")
-      ->Words(TunedCollectives());
+      ->Words(TunedCollectives())
+      ->Check(
+          ReadBy([](const std::string& name) { return ParseCollective(Library::kGloo, name); }));
   show->AddOption("--pipe-ops", options->pipe_ops, "numPipeOps of the call")->ShowDefault();
   show->AddOption("--reg-buff", options->reg_buff,
                   "regBuff of the call; uses rows that depend on it")
@@ -378,7 +382,8 @@ CommandLine* DeclareConvert(CommandLine* policy, Options* options) {
       ->AddOption("--to", options->to,
                   "The library to write it for: NCCL and RCCL take each other's policies")
       ->TypeName("NAME")
-      ->Words(LibraryWords());
+      ->Words(LibraryWords())
+      ->Check(ReadBy(ParseLibrary));
   convert->AddOption("--origin", options->origin, "Where the policy comes from, for its header");
   convert->AddOption("--fingerprint", options->fingerprint,
                      "The machine it is for: a text, or 'here' for this machine's GPUs");

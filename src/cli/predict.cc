@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/model_data.h"
+#include "cli/read_by.h"
 #include "cli/words.h"
 #include "domain/decision.h"
 #include "model/model_file.h"
@@ -247,6 +248,7 @@ void AddPredict(CommandLine* parent, Run* run) {
   command->AddOption("--collective", asked->collective, Join(TunedCollectives(), ", "))
       ->TypeName("NAME")
       ->Words(TunedCollectives())
+      ->Check(ReadBy([](const std::string& name) { return ParseCollective(Library::kGloo, name); }))
       ->Required();
   command->AddOption("--nodes", asked->nodes, "Nodes")->Required()->Check(Positive());
   command->AddOption("--gpus,--ranks", asked->ranks, "Ranks of all nodes together")
@@ -254,9 +256,11 @@ void AddPredict(CommandLine* parent, Run* run) {
       ->Check(Positive());
   CommandLine* const size = command->AddGroup("Sizes", "One of the two.");
   size->AddOption("--size", asked->size, "One message size, with all that is known: 16M")
-      ->TypeName("SIZE");
+      ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes));
   size->AddOption("--sizes", asked->sizes, std::string("Several, as a table: ") + kSizesText)
-      ->TypeName("SIZES");
+      ->TypeName("SIZES")
+      ->Check(ReadBy(ParseSizes));
   size->RequireOneOption();
   command->Heading("The choice");
   command

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/words.h"
+#include "comm/backends/sim/cluster.h"
 #include "comm/gpu/runtime.h"
 #include "comm/place.h"
 #include "measure/launcher.h"
@@ -145,19 +146,31 @@ bool IsLaunched() {
   return !launch.ok() || launch.value().source != "no launcher";
 }
 
-void AddRankOptions(CommandLine* command, RankOptions* options) {
+Rule ClusterName() {
+  const auto wrong = [](std::string& text) -> std::string {
+    if (text.find_first_of("/.") != std::string::npos) return "";
+    const Result<std::string_view> shipped = comm::sim::ShippedText(text);
+    return shipped.ok() ? "" : shipped.status().message();
+  };
+  return {wrong, "", comm::sim::ClusterNames()};
+}
+
+void AddRankOptions(CommandLine* command, RankOptions* options, bool all) {
+  std::vector<std::string> backends = BackendWords();
+  if (all) backends.emplace_back("all");
   command->Heading("Ranks");
   command
       ->AddOption("-g,--ranks", options->ranks,
                   "Ranks to start on this host; not used where a launcher has started this command")
       ->Check(Range(1, kMostLocalRanks))
-      ->Default("the GPUs there are, else 2");
-  command->AddOption("--backend", options->backend, Join(BackendWords(), ", "))
+      ->Default("the GPUs there are, else 2; 4 of --backend sim");
+  command->AddOption("--backend", options->backend, Join(backends, ", "))
       ->TypeName("NAME")
-      ->Words(BackendWords())
+      ->Check(OneOf(backends))
       ->ShowDefault();
   command->AddOption("--cluster", options->cluster, "The simulated cluster, for --backend sim")
-      ->TypeName("NAME");
+      ->TypeName("NAME")
+      ->Check(ClusterName());
   command->AddTime("--limit", options->limit, "The time after which a wait counts as a hang", 0.1,
                    604800.0);
   command->AddOption("--seed", options->seed, "Of everything random")->ShowDefault();
@@ -170,6 +183,9 @@ int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
     if (launch.ok() && launch.value().rank != 0) ExpectJson(false);
     return RunRank(group, body);
   }
+  // What every rank would say is said once, before any is started.
+  const Settings settings = Settings::Read(ProcessEnvironment());
+  if (!settings.problems().empty()) return Fail(Invalid(settings.problems().front()));
   const int ranks = RanksHere(options);
   if (group.backend == "sim") {
     if (ranks > kMostThreads) {
@@ -177,6 +193,10 @@ int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
           Invalid(Format("%d simulated ranks are too many here: at most %d; `diapason "
                          "simulate` estimates larger clusters",
                          ranks, kMostThreads)));
+    }
+    if (const std::string cluster = ClusterOf(options); !cluster.empty()) {
+      const Status there = comm::sim::LoadCluster(cluster).status();
+      if (!there.ok()) return Fail(there);
     }
     return RunThreads(group, ranks, body);
   }

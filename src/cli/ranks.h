@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/rules.h"
 #include "diapason/comm.h"
 
 namespace diapason::cli {
@@ -18,8 +19,10 @@ struct RankOptions {
   double limit = 60;    // seconds a wait may take before it counts as a hang
   uint64_t seed = 1;
 };
-// -g, --backend, --cluster, --limit, --seed.
-void AddRankOptions(CommandLine* command, RankOptions* options);
+// -g, --backend, --cluster, --limit, --seed. `all`: --backend takes that word too.
+void AddRankOptions(CommandLine* command, RankOptions* options, bool all = false);
+// A simulated cluster by its name; files are only looked at when they are read.
+Rule ClusterName();
 
 // How many ranks that would be on this host; whether a launcher has made this process a rank; and
 // the pieces to start others with.

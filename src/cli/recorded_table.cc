@@ -69,6 +69,9 @@ std::vector<RecordedTable> TablesOf(const journal::Contents& journal) {
     RecordedTable table;
     table.collective = static_cast<Collective>(record.collective);
     table.bytes = record.bytes;
+    if (const journal::Communicator* of = journal.Find(record.communicator); of != nullptr) {
+      table.shape = of->shape;
+    }
     table.cost.algorithms = record.table_algorithms;
     table.cost.protocols = record.table_protocols;
     table.cost.cells.assign(record.table,

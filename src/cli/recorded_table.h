@@ -14,6 +14,7 @@ namespace diapason::cli {
 struct RecordedTable {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;
+  Shape shape;  // of the communicator; zeros where that is not recorded
   Cost cost;
 };
 

@@ -9,6 +9,8 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/ranks.h"
+#include "cli/read_by.h"
 #include "cli/words.h"
 #include "comm/backends/sim/cluster.h"
 #include "comm/backends/sim/library.h"
@@ -114,13 +116,17 @@ int Show(const std::string& name) {
   return kExitFine;
 }
 
+// Gloo's words: the simulated cluster has alltoall too, although nobody is asked about it.
+Result<Collective> ParseSimulated(const std::string& name) {
+  return ParseCollective(Library::kGloo, name);
+}
+
 Result<Question> Understand(const Options& options) {
   Question question;
   Result<Cluster> cluster = comm::sim::LoadCluster(options.cluster);
   if (!cluster.ok()) return cluster.status();
   question.cluster = std::move(cluster).value();
-  // Gloo's words: the simulated cluster has alltoall too, although nobody is asked about it.
-  const Result<Collective> collective = ParseCollective(Library::kGloo, options.collective);
+  const Result<Collective> collective = ParseSimulated(options.collective);
   if (!collective.ok()) return collective.status();
   question.collective = collective.value();
   const Result<std::vector<uint64_t>> sizes = ParseSizes(options.sizes);
@@ -240,7 +246,6 @@ void PrintJson(const Question& question, const std::vector<Row>& rows, bool all)
 
 int RunSimulate(const Options& options) {
   if (options.cluster.empty()) {
-    if (options.show) return Fail(Invalid("--show needs the name of a cluster"));
     return List(options.json);
   }
   if (options.show) return Show(options.cluster);
@@ -275,19 +280,23 @@ void AddSimulate(CommandLine* parent, Run* run) {
   CommandLine* command = parent->AddCommand(
       "simulate", "Say what collectives would cost on a simulated cluster, and the best choice");
   command->Describe("Without a cluster: those there are. docs/simulated-cluster.md has the model.");
-  command->AddOption("CLUSTER", options->cluster,
-                     "A shipped name, or the path of a .toml file that describes a cluster");
+  command
+      ->AddOption("CLUSTER", options->cluster,
+                  "A shipped name, or the path of a .toml file that describes a cluster")
+      ->Check(ClusterName());
   command
       ->AddOption("--collective", options->collective,
                   "allreduce, allgather, reducescatter, broadcast, reduce or alltoall")
       ->TypeName("NAME")
       ->Words({"allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall"})
+      ->Check(ReadBy(ParseSimulated))
       ->Default("allreduce");
   command
       ->AddOption("--sizes", options->sizes,
                   std::string("Message sizes: ") + kSizesText +
                       "; for allgather, reducescatter and alltoall all ranks' parts together")
       ->TypeName("SIZES")
+      ->Check(ReadBy(ParseSizes))
       ->Default("1K:1G:x4");
   command->AddOption("--ranks", options->ranks, "Ranks, node after node")
       ->Check(Range(1, comm::sim::kMostRanks))
@@ -299,7 +308,12 @@ void AddSimulate(CommandLine* parent, Run* run) {
   command->Example("diapason simulate h100x8 --sizes 1M --all",
                    "Every configuration at one size, fastest first");
   command->SeeAlso({"bench", "sweep"});
-  command->Callback([options, run] { *run = [options] { return RunSimulate(*options); }; });
+  command->Callback([options, run] {
+    if (options->show && options->cluster.empty()) {
+      throw UsageError{"--show", "it needs the name of a cluster"};
+    }
+    *run = [options] { return RunSimulate(*options); };
+  });
 }
 
 }  // namespace diapason::cli

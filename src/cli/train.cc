@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/model_data.h"
+#include "cli/read_by.h"
 #include "model/evaluate.h"
 #include "model/model_file.h"
 #include "model/split_check.h"
@@ -191,6 +192,7 @@ void AddTrain(CommandLine* parent, Run* run) {
       ->AddOption("--test-split", asked->test_split,
                   "Share of the measurements that a first fit is tested on; 0 tests nothing")
       ->TypeName("SHARE")
+      ->Check(ShareOf("share"))
       ->Default("0.2");
   command
       ->AddOption("--objective", asked->objective,
@@ -198,6 +200,7 @@ void AddTrain(CommandLine* parent, Run* run) {
                   "comparison")
       ->TypeName("WORD")
       ->Words({"time", "busbw"})
+      ->Check(ReadBy(model::ParseObjective))
       ->Default("time");
   command->AddOption("--trees", asked->trees, "Boosted trees of a member")
       ->Check(Range(1, 5000))

@@ -33,9 +33,10 @@ const char* OperationName(Operation operation) {
 }
 
 Result<DataType> ParseDataType(const std::string& name) {
-  const Result<DataType> other = Parse<DataType>("data type", name, kOtherTypes);
-  if (other.ok()) return other;
-  return Parse<DataType>("data type", name, kTypes);
+  const Result<DataType> ours = Parse<DataType>("data type", name, kTypes);
+  if (ours.ok()) return ours;
+  // Last, so that the names which are listed to people are those that --help has.
+  return Parse<DataType>("data type", name, kOtherTypes);
 }
 Result<ReduceOp> ParseReduceOp(const std::string& name) {
   return Parse<ReduceOp>("reduction", name, kReductions);

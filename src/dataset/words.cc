@@ -80,9 +80,11 @@ Result<std::string> ParseTypeWord(std::string_view name) {
   std::vector<std::string> names;
   for (const Word& word : kTypes) {
     if (folded == FoldName(word.table) || folded == word.name) return std::string(word.name);
-    if (std::find(names.begin(), names.end(), word.name) == names.end()) {
-      names.emplace_back(word.name);
-    }
+    // Every type once, by the name that --help has.
+    const bool again = std::any_of(std::begin(kTypes), &word, [&word](const Word& before) {
+      return std::string_view(before.name) == std::string_view(word.name);
+    });
+    if (!again) names.emplace_back(word.table);
   }
   return Invalid(Format("unknown data type '%s'", Printable(name, 64).c_str()) +
                  Suggestion(name.substr(0, 64), names));

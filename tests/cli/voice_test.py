@@ -297,14 +297,131 @@ class VoiceTest(unittest.TestCase):
                 self.assertEqual(done.stderr, f"diapason: error: {error}\nSee {see} --help\n")
         done = run(status=2)
         self.assertIn("diapason: error: no command; there are ", done.stderr)
-        done = run("man", "bench", "iterations", status=1)
+        done = run("man", "bench", "iterations", status=2)
         self.assertIn("unknown command 'iterations' of bench; did you mean 'iteration'?", done.stderr)
+
+    def test_wrong_values(self) -> None:
+        """A value that is wrong whatever the machine and the files are is a wrong command line; nothing is started."""
+        for line, start in [
+            ("bench foo", "COLLECTIVE: unknown collective 'foo'"),
+            ("bench -d foo", "--datatype: unknown data type 'foo'; known are float, double, half"),
+            ("bench -d float,foo", "--datatype: unknown data type 'foo'"),
+            ("bench -o foo", "--op: unknown reduction 'foo'"),
+            ("bench -b x", "--minbytes: "),
+            ("bench --sizes x", "--sizes: "),
+            ("bench --backend foo", "--backend: unknown value 'foo'; known are auto, nccl"),
+            ("bench -g 2 --backend sim --cluster foo", "--cluster: unknown cluster 'foo'"),
+            ("bench iteration foo", "PRESET: "),
+            ("bench iteration --backend all", "--backend: unknown value 'all'"),
+            ("bench iteration -d foo", "--datatype: unknown data type 'foo'"),
+            ("bench iteration --compute x", "--compute: "),
+            ("bench pairs -b x", "--size: "),
+            ("ask --collective foo", "--collective: unknown collective 'foo'"),
+            ("ask --collective allreduce,foo", "--collective: unknown collective 'foo'"),
+            ("ask --library foo", "--library: unknown library 'foo'"),
+            ("ask --library gloo", "--library: it takes nccl or rccl"),
+            ("ask --sizes x", "--sizes: "),
+            ("ask --api v9", "--api: 'v9' is no tuner API version; known are v1 to v6"),
+            ("simulate h100x8 --collective foo", "--collective: unknown collective 'foo'"),
+            ("simulate foo", "CLUSTER: unknown cluster 'foo'"),
+            ("simulate --show", "--show: it needs the name of a cluster"),
+            ("plan --data x --collective foo", "--collective: unknown collective 'foo'"),
+            ("plan --data x --library foo", "--library: unknown library 'foo'"),
+            ("plan --data x --margin x", "--margin: "),
+            ("plan --data x --confidence 10%", "--confidence: a confidence below 50%"),
+            ("plan --data x --tolerance x", "--tolerance: "),
+            ("train --data x -o y --objective foo", "--objective: "),
+            ("train --data x -o y --test-split x", "--test-split: "),
+            ("evaluate --data x --leave-out foo", "--leave-out: "),
+            ("predict --model x --collective foo --nodes 1 --ranks 8 --size 1M", "--collective: unknown collective 'foo'"),
+            ("predict --model x --collective allreduce --nodes 1 --ranks 8 --size x", "--size: "),
+            ("data show x --library foo", "--library: unknown library 'foo'"),
+            ("data show x --size x", "--size: "),
+            ("data show x --kind foo", "--kind: unknown value 'foo'; known are collective, iteration"),
+            ("data show x --collective foo", "--collective: unknown collective 'foo'"),
+            ("data import --store x", "nothing to import: "),
+            ("data import --store x y --datatype foo", "--datatype: unknown data type 'foo'; known are float, double, half"),
+            ("data merge x", "merging needs two stores, or -o"),
+            ("policy check x --library foo", "--library: unknown library 'foo'"),
+            ("policy convert x --to foo", "--to: unknown library 'foo'"),
+            ("env plan --goal foo", "--goal: "),
+            ("env plan --goal cpu --format foo", "--format: "),
+            ("env tune --metric-pick foo -- true", "--metric-pick: "),
+            ("knobs --group foo", "--group: there is no group 'foo'"),
+            ("man foo", "unknown command 'foo'"),
+            ("doctor compare x", "there is nothing to compare: name two reports"),
+            ("logs --section foo x", "--section: unknown value 'foo'"),
+        ]:
+            with self.subTest(line):
+                words = line.split()
+                at: tuple[str, ...] = ()
+                while words[len(at):] and (*at, words[len(at)]) in self.commands:
+                    at = (*at, words[len(at)])
+                self.check_mistake(at, words, start)
+
+    def check_mistake(self, path: tuple[str, ...], words: list[str], start: str) -> None:
+        done = run(*words, status=2)
+        self.assertEqual(done.stdout, "")
+        self.assertTrue(done.stderr.startswith(f"diapason: error: {start}"), done.stderr)
+        self.assertTrue(done.stderr.endswith(f"\nSee {' '.join(('diapason', *path))} --help\n"), done.stderr)
+        self.assertEqual(done.stderr.count("error:"), 1, done.stderr)
+        if "--json" in [name for option in self.commands[path].options for name in option.names]:
+            done = run(*path, "--json", *words[len(path):], status=2)
+            self.assertTrue(json.loads(done.stdout)["error"].startswith(start), done.stdout)
+
+    def test_empty_names(self) -> None:
+        """No option and no argument that names a file, a store or a folder takes an empty name."""
+        for path, text in self.each():
+            for option in text.options:
+                if re.search("FILE|STORE|DIR", option.value):
+                    with self.subTest(option.names):
+                        done = run(*path, f"{option.names[-1]}=", status=2, stdin=subprocess.DEVNULL)
+                        self.assertIn(f"{option.names[-1]}", done.stderr)
+        for words in (["bench", "--store", ""], ["sweep", "--store", ""], ["man", "--all", ""], ["doctor", "-o", ""],
+                      ["data", "show", ""], ["logs", ""]):
+            with self.subTest(" ".join(words)):
+                self.assertIn(": the name is empty\nSee diapason ", run(*words, status=2).stderr)
+
+    def test_dash_is_standard_output_or_refused(self) -> None:
+        for words in (["doctor", "-o", "-"], ["env", "tune", "-o", "-", "--", "true"], ["train", "--data", "x", "-o", "-"]):
+            with self.subTest(" ".join(words)):
+                self.assertIn("--output: name a file; /dev/stdout is standard output\n", run(*words, status=2).stderr)
+        with tempfile.TemporaryDirectory(prefix="diapason-voice-") as folder:
+            policy = Path(folder) / "one.conf"
+            policy.write_text("allreduce,0,1024,tree,ll,1,1,8\n")
+            self.assertEqual(run("policy", "convert", str(policy), "-o", "-", cwd=folder).stdout,
+                             run("policy", "convert", str(policy)).stdout)
+            self.assertEqual(os.listdir(folder), ["one.conf"])
+
+    def test_asks_for_the_shape_of_a_recorded_job(self) -> None:
+        journal = str(Path(__file__).resolve().parents[1] / "data" / "journal_4ranks.jsonl")
+        done = run("ask", "--json", "--table", journal)
+        self.assertEqual([json.loads(done.stdout)[key] for key in ("nodes", "ranks")], [4, 4])
+        self.assertEqual(done.stderr, "")
+        done = run("ask", "--json", "--table", journal, "--ranks", "8")
+        self.assertEqual([json.loads(done.stdout)[key] for key in ("nodes", "ranks")], [4, 8])
+        self.assertIn("has tables of 4 nodes and 4 ranks; asked is for 4 nodes and 8 ranks", done.stderr)
+
+    def test_what_all_ranks_would_say_is_said_once(self) -> None:
+        done = run("bench", "-g", "2", status=1, env={**os.environ, "DIAPASON_BACKEND": "foo"})
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_variables_are_read_from_text(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="diapason-voice-") as folder:
+            file = Path(folder) / "job.sh"
+            for content in (bytes(range(256)) * 16, b"\0" * 4096, b"\x7fELF\x02\x01"):
+                file.write_bytes(content)
+                self.assertIn("is no text", run("env", "check", "--file", str(file), status=1).stderr)
+            for content in (b"export NCCL_DEBUG=WARN\r\n\techo \x1b[1m\n", b"NCCL_DEBUG=WARN\0HOME=/root\0"):
+                file.write_bytes(content)
+                self.assertIn("1 variable from", run("env", "check", "--file", str(file), status=None).stdout)
 
     def test_json_whatever_happens(self) -> None:
         for words, status in [(["data", "show", "/nonexistent", "--json"], 1), (["policy", "show", "--json", "/nonexistent"], 2),
                               (["logs", "--json", "/nonexistent"], 1), (["env", "plan", "--goal", "speed", "--json"], None),
                               (["predict", "--json"], 2), (["journal", "check", "--json", "/nonexistent"], 1),
-                              (["bench", "--json", "--backend", "sim", "-g", "2", "--cluster", "none"], 1),
+                              (["bench", "--json", "--backend", "sim", "-g", "2", "--cluster", "none"], 2),
+                              (["bench", "--json", "--backend", "sim", "-g", "2", "--cluster", "./none.toml"], 1),
                               (["doctor", "--json", "--root", "/nonexistent"], 1)]:
             with self.subTest(" ".join(words)):
                 done = run(*words, status=status)
