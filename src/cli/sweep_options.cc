@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/read_by.h"
 #include "cli/words.h"
 #include "comm/backends/sim/cluster.h"
 #include "measure/job_instrument.h"
@@ -222,6 +223,7 @@ void AddPlanOptions(CommandLine* command, SweepOptions* options) {
   command->Heading("What to measure");
   command->AddOption("--sizes", options->sizes, std::string("Message sizes: ") + kSizesText)
       ->TypeName("SIZES")
+      ->Check(ReadBy(ParseSizes))
       ->ShowDefault();
   command->AddOption("--algorithms", options->algorithms, "all, or some: ring,tree")
       ->TypeName("NAMES")
@@ -245,6 +247,7 @@ void AddPlanOptions(CommandLine* command, SweepOptions* options) {
   command->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", "))
       ->TypeName("NAME")
       ->Words(DataTypeWords())
+      ->Check(ReadBy(ParseDataType))
       ->ShowDefault();
   command
       ->AddOption("-o,--op", options->reduce,
@@ -312,6 +315,7 @@ void AddSearchOptions(CommandLine* command, SweepOptions* options) {
 void AddSweepOptions(CommandLine* command, SweepOptions* options) {
   command->AddOption("COLLECTIVE", options->collectives, Join(MeasuredCollectives(), ", "))
       ->Words(MeasuredCollectives())
+      ->Check(ReadBy(measure::ParseMeasured))
       ->ShowDefault();
   AddPlanOptions(command, options);
   options->ranks.limit = 20;

@@ -13,7 +13,9 @@
 #include "cli/interrupt.h"
 #include "cli/progress_line.h"
 #include "cli/ranks.h"
+#include "cli/read_by.h"
 #include "cli/report.h"
+#include "cli/words.h"
 #include "measure/group_instrument.h"
 #include "policy/openmpi_rules.h"
 #include "policy/parse.h"
@@ -239,12 +241,13 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
   SweepOptions& sweep = options->sweep;
   sweep.collectives.clear();
   sweep.sizes.clear();
-  command
-      ->AddOption("COLLECTIVE", sweep.collectives,
-                  "allreduce, allgather, reducescatter, broadcast or reduce")
+  command->AddOption("COLLECTIVE", sweep.collectives, Join(TunedCollectives(), ", "))
+      ->Words(TunedCollectives())
+      ->Check(ReadBy(measure::ParseMeasured))
       ->Default("those that training uses and the library has choices for");
-  command->AddOption("--sizes", sweep.sizes, "1K,8K or 1K:4M:x2")
+  command->AddOption("--sizes", sweep.sizes, std::string("Message sizes: ") + kSizesText)
       ->TypeName("SIZES")
+      ->Check(ReadBy(ParseSizes))
       ->Default("1K:64M:x4 on GPUs, 1K:4M:x2 elsewhere");
   command->AddTime("--budget", options->budget, "How long it may take, all in all, from 1s to 24h",
                    1, 86400);
@@ -252,7 +255,11 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
   command->FindOption("--ranks")->Default("the GPUs there are, 4 on processors");
   options->limit_given = command->FindOption("--limit");
   options->limit_given->Default("a sixth of the budget, from 5s to 20s");
-  command->AddOption("-d,--datatype", sweep.type, "float, half, bfloat16, ...")->ShowDefault();
+  command->AddOption("-d,--datatype", sweep.type, Join(DataTypeWords(), ", "))
+      ->TypeName("NAME")
+      ->Words(DataTypeWords())
+      ->Check(ReadBy(ParseDataType))
+      ->ShowDefault();
   command->Heading("What it is tuned for");
   command
       ->AddOption("--objective", options->objective,
@@ -276,7 +283,7 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
   command->Heading("Several hosts");
   command->AddOption("--nodes", sweep.node_text, "Number of hosts")->ShowDefault();
   command->AddOption("--launcher", sweep.launcher_name, "local, mpirun or srun")
-      ->Words({"local", "mpirun", "srun"})
+      ->Check(OneOf({"local", "mpirun", "srun"}))
       ->ShowDefault();
   command->AddOption("--hostfile", sweep.host_file, "mpirun's")->TypeName("FILE");
   command->AddOption("--launcher-args", sweep.launcher_arguments,
