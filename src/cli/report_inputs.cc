@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -138,6 +139,20 @@ Status ReadReportInputs(const std::vector<std::string>& files, report::PageInput
   for (const std::string& file : files) {
     if (Status read = reader.Read(file); !read.ok()) return read;
   }
+  // A journal of which only the first line could be read is none.
+  const auto readable = [](const report::PageInput::Journal& journal) {
+    const journal::Contents& contents = journal.contents;
+    return contents.bad_lines == 0 || !contents.records.empty() || !contents.communicators.empty();
+  };
+  if (page->contents.records.empty() && !page->journals.empty() &&
+      std::none_of(page->journals.begin(), page->journals.end(), readable)) {
+    const report::PageInput::Journal& first = page->journals.front();
+    return Invalid(Format(
+        "nothing to report: '%s' starts as a journal, and none of its other %s "
+        "can be read; the first, line %d: %s",
+        dataset::Printable(first.name).c_str(), Count(first.contents.bad_lines, "line").c_str(),
+        first.contents.first_bad_line, first.contents.first_bad_why.c_str()));
+  }
   if (page->contents.records.empty() && page->journals.empty()) {
     return Invalid("nothing to report: no input holds a sample or a journal");
   }
@@ -146,16 +161,25 @@ Status ReadReportInputs(const std::vector<std::string>& files, report::PageInput
 
 Status ReadReportPolicies(const std::vector<std::string>& files, report::PageInput* page) {
   policy::ParseOptions options;
+  bool measured = false;
   for (const dataset::Run& run : page->contents.runs) {
     const Result<Library> library = ParseLibrary(run.machine.library);
     if (!library.ok()) continue;
     options.library = library.value();
+    measured = true;
     break;
   }
   for (const std::string& file : files) {
     const Result<std::string> text = ReadFile(file, policy::kMostBytes);
     if (!text.ok()) return text.status();
     Result<policy::Policy> policy = policy::ParseStrictly(text.value(), file, options);
+    if (!policy.ok() && measured && !policy::ParsePolicy(text.value(), options).names_library) {
+      return Invalid(policy.status().message() +
+                     Format(" (the policy names no library, and was read as one for %s, which was "
+                            "measured; '# diapason: version=1 library=NAME' in its first line says "
+                            "another)",
+                            std::string(LibraryTitle(options.library)).c_str()));
+    }
     if (!policy.ok()) return policy.status();
     page->policies.push_back({file, std::move(policy).value()});
   }

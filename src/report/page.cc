@@ -1,5 +1,6 @@
 #include "report/page.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
@@ -34,6 +35,17 @@ std::string Fill(std::string_view page,
   }
 }
 
+// "95 %: 1.20 to 1.30; geometric mean of 2 sizes": how a gain came about.
+std::string BasisOf(const PageHeadline& headline) {
+  const std::string sizes =
+      headline.sizes == 1
+          ? "one size"
+          : "geometric mean of " + CasesText(headline.sizes, headline.changed_extent);
+  if (headline.too_few > 0) return sizes + "; few samples, so no 95 % interval";
+  return Format("95 %%: %.2f to %.2f; ", headline.gain.interval.low, headline.gain.interval.high) +
+         sizes;
+}
+
 // What stands behind the gain of a policy, or instead of it.
 std::string RestOf(const PageHeadline& headline, const char* what) {
   std::string text;
@@ -41,7 +53,7 @@ std::string RestOf(const PageHeadline& headline, const char* what) {
     text += headline.left_alone == headline.measured
                 ? Format(" The policy leaves %s to the library at all sizes measured.", what)
                 : Format(" %zu of %s measured %s left to the library.", headline.left_alone,
-                         Count(headline.measured, "size").c_str(),
+                         CasesText(headline.measured, headline.measured_extent).c_str(),
                          headline.left_alone == 1 ? "is" : "are");
   }
   if (headline.unverified > 0) {
@@ -54,36 +66,86 @@ std::string RestOf(const PageHeadline& headline, const char* what) {
 std::string ComeOf(const PageHeadline& headline, const char* what) {
   if (headline.by_policy && headline.sizes == 0) return RestOf(headline, what);
   if (headline.sizes == 0) {
-    return headline.left_alone == 0 ? "" : Format(" The data support no change for %s.", what);
+    if (headline.left_alone == 0) return "";
+    return headline.only_default == headline.left_alone
+               ? Format(" Of %s nothing but the library's default was measured.", what)
+               : Format(" The data support no change for %s.", what);
   }
-  const Figure& gain = headline.gain;
-  const std::string text =
-      Format(" %s: %s%s are %.2f times as fast as the library's default (95 %%: %.2f to %.2f; %s).",
-             headline.verified ? "Verified on fresh ranks" : "In the search, not verified",
-             headline.by_policy ? "where the policy changes them, " : "", what, gain.median,
-             gain.interval.low, gain.interval.high,
-             headline.sizes == 1 ? "one size"
-                                 : Format("geometric mean of %zu sizes", headline.sizes).c_str());
+  const std::string text = Format(
+      " %s: %s%s are %.2f times as fast as the library's default (%s).",
+      headline.verified ? "Verified, default and tuned in turns" : "In the search, not verified",
+      headline.by_policy ? "where the policy changes them, " : "", what, headline.gain.median,
+      BasisOf(headline).c_str());
   return headline.by_policy ? text + RestOf(headline, what) : text;
+}
+
+std::string PlaceText(const PagePlace& place) {
+  std::string text = place.library.empty() ? "a library that is not known" : place.library;
+  if (!place.version.empty()) text += " " + place.version;
+  if (!place.gpu.empty()) text += " on " + place.gpu;
+  return text;
+}
+
+// Of several libraries each has its own sentence: they are never pooled.
+std::string ComeOf(const PageData& data, const PageHeadline& first,
+                   const std::vector<PageHeadline>& others, const std::string& what) {
+  if (data.places.size() < 2 || !first.tells()) return ComeOf(first, what.c_str());
+  constexpr size_t kMostOthers = 3;
+  const auto named = [&](const PageHeadline& headline) {
+    return what + " with " + PlaceText(data.places[headline.place]);
+  };
+  std::string text = ComeOf(first, named(first).c_str());
+  for (size_t i = 0; i < std::min(others.size(), kMostOthers); ++i) {
+    text += ComeOf(others[i], named(others[i]).c_str());
+  }
+  if (others.size() > kMostOthers) {
+    text += Format(" The summary has %zu more.", others.size() - kMostOthers);
+  }
+  return text;
+}
+
+// Whether the ranks of a job agreed is what matters most of its journals.
+std::string JournalText(const PageData& data) {
+  std::string text;
+  const bool bad = data.agreement.compared > 0 && !data.agreement.agree();
+  if (data.agreement.journals > 1 && (bad || data.samples == 0)) {
+    text += " " + data.agreement.Verdict() + ".";
+  }
+  if (data.samples > 0 || data.journals.empty()) return text;
+  size_t changed = 0;
+  for (const PageLearning& learning : data.learning) {
+    changed += std::any_of(learning.arms.begin(), learning.arms.end(),
+                           [](const PageLearning::Arm& arm) {
+                             return arm.config != 0 && arm.state == "in use";
+                           })
+                   ? 1
+                   : 0;
+  }
+  if (data.learning.empty()) return text + " Nothing was learned.";
+  return text + Format(
+                    " Learned in %s; at the end %zu of them %s something else than the "
+                    "library's default.",
+                    Count(data.learning.size(), "context").c_str(), changed,
+                    changed == 1 ? "runs" : "run");
 }
 
 }  // namespace
 
 std::string LeadText(const PageData& data) {
-  if (data.samples == 0) return Count(data.journals.size(), "journal") + ", no measurements.";
+  if (data.samples == 0) {
+    return Count(data.journals.size(), "journal") + ", no measurements." + JournalText(data);
+  }
   std::set<std::string> where;
   for (const PagePlace& place : data.places) {
-    std::string text = place.library.empty() ? "a library that is not known" : place.library;
-    if (!place.version.empty()) text += " " + place.version;
-    if (!place.gpu.empty()) text += " on " + place.gpu;
-    where.insert(text);
+    where.insert(PlaceText(place));
     if (where.size() == 3) break;
   }
   std::string text = data.simulated == data.samples ? "Simulated: " : "";
   text += Count(data.samples, "sample") + " of " + Join({where.begin(), where.end()}, ", ");
   if (data.places.size() > where.size()) text += " and others";
-  return text + "." + ComeOf(data.headline, "collectives") +
-         ComeOf(data.iterations, "whole iterations");
+  return text + "." + JournalText(data) +
+         ComeOf(data, data.headline, data.other_headlines, "collectives") +
+         ComeOf(data, data.iterations, data.other_iterations, "whole iterations");
 }
 
 std::string PageHtml(const PageData& data, const std::string& nonce, size_t most_bytes) {

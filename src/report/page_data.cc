@@ -13,6 +13,50 @@
 namespace diapason::report {
 namespace {
 
+// What is most important of what journals hold.
+std::string JournalTitle(const PageData& data) {
+  if (data.journals.empty()) return "collectives";
+  if (data.agreement.compared > 0 && !data.agreement.agree()) return "ranks that did not agree";
+  if (!data.learning.empty()) return "what a job learned";
+  const auto any = [&](size_t PageJournal::*number) {
+    return std::any_of(data.journals.begin(), data.journals.end(),
+                       [&](const PageJournal& journal) { return journal.*number > 0; });
+  };
+  if (any(&PageJournal::decisions)) return "what a job decided";
+  return any(&PageJournal::runs) ? "what a job ran" : "journals of a job";
+}
+
+// Real failures before what the library refuses by its own rules, which is no reason for doubt: the
+// part about failures has both.
+void SortFailures(PageData* data) {
+  const auto is = [](const PageFailure& failure, dataset::Outcome outcome) {
+    return failure.outcome == dataset::OutcomeName(outcome);
+  };
+  const auto real = [&](const PageFailure& failure) {
+    return !is(failure, dataset::Outcome::kRefused);
+  };
+  std::stable_partition(data->failures.begin(), data->failures.end(), real);
+  size_t lost = 0;
+  for (const PageFailure& failure : data->failures) {
+    if (real(failure) && !is(failure, dataset::Outcome::kWrong)) lost += failure.count;
+  }
+  std::erase_if(data->trust, [&](const dataset::Finding& finding) {
+    return finding.kind == "failures" && lost == 0;
+  });
+  for (dataset::Finding& finding : data->trust) {
+    if (finding.kind != "failures") continue;
+    finding.what = Count(lost, "measurement") + " hung or crashed";
+    finding.evidence = {"the part about failures names them"};
+  }
+}
+
+// The first is the page's, the others have a line each.
+PageHeadline TakeFirst(std::vector<PageHeadline> all, std::vector<PageHeadline>* others) {
+  if (all.empty()) return {};
+  others->assign(all.begin() + 1, all.end());
+  return all.front();
+}
+
 // "NCCL 2.28.9 on 4 ranks": the page's name where nobody gave one.
 std::string MadeTitle(const PageData& data) {
   std::set<std::string> libraries;
@@ -25,8 +69,7 @@ std::string MadeTitle(const PageData& data) {
   for (const PageGroup& group : data.groups) collectives.insert(group.context.collective);
   const std::string what = collectives.size() == 1  ? *collectives.begin()
                            : collectives.size() > 1 ? Count(collectives.size(), "collective")
-                           : data.journals.empty()  ? "collectives"
-                                                    : "what a job learned";
+                                                    : JournalTitle(data);
   if (libraries.empty()) return "diapason report: " + what;
   return Join({libraries.begin(), libraries.end()}, ", ") + ": " + what;
 }
@@ -235,8 +278,11 @@ PageData MakePageData(PageInput input) {
   AddJournals(input.journals, &configs, &data);
   data.configs = configs.Finish();
   NumberFamilies(&data);
-  data.headline = MakeHeadline(data, dataset::Point::Kind::kCollective);
-  data.iterations = MakeHeadline(data, dataset::Point::Kind::kIteration);
+  SortFailures(&data);
+  data.headline =
+      TakeFirst(MakeHeadlines(data, dataset::Point::Kind::kCollective), &data.other_headlines);
+  data.iterations =
+      TakeFirst(MakeHeadlines(data, dataset::Point::Kind::kIteration), &data.other_iterations);
   data.title = input.title.empty() ? MadeTitle(data) : input.title;
   return data;
 }

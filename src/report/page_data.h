@@ -223,16 +223,29 @@ struct PageVariable {
   size_t samples = 0;  // for which it was set on purpose
 };
 
-// The first lines of the page.
+// Sizes of several contexts, counted together: what the number is made of.
+struct PageExtent {
+  size_t contexts = 0;
+  size_t sizes = 0;  // different ones
+};
+// "10 sizes", or "40 cases, 10 sizes in each of 4 contexts".
+std::string CasesText(size_t count, const PageExtent& extent);
+
+// The first lines of the page: of one place, because different libraries are never pooled.
 struct PageHeadline {
+  size_t place = 0;
   bool verified = false;  // from verification, else from the search
   Figure gain;            // geometric mean over `sizes`; samples are those of all of them
   size_t sizes = 0;       // that were changed
   size_t improved = 0;    // clearly
   size_t no_difference = 0;
   size_t slower = 0;
-  size_t too_few = 0;  // samples to say so
+  size_t too_few = 0;  // samples to say so; with one of these the gain has no 95 % interval
   size_t left_alone = 0;
+  size_t only_default = 0;  // of those left alone: nothing else was tried
+  PageExtent changed_extent;
+  PageExtent left_extent;
+  PageExtent measured_extent;
   // With a verification and policies, only what these run counts above, and these hold as well.
   bool by_policy = false;
   size_t measured = 0;    // all sizes of search and verification
@@ -242,6 +255,7 @@ struct PageHeadline {
   std::string worst;      // the collective with the least gain; "": there is none
   uint64_t worst_bytes = 0;
   Figure worst_gain;
+  bool tells() const { return sizes + left_alone + unverified > 0; }
 };
 
 struct PageData {
@@ -249,9 +263,11 @@ struct PageData {
   std::string version;
   double made = 0;  // seconds since 1970
   size_t samples = 0;
-  size_t simulated = 0;            // of those
-  PageHeadline headline;           // of collectives
-  PageHeadline iterations;         // of whole iterations
+  size_t simulated = 0;     // of those
+  PageHeadline headline;    // of collectives: that of the policy, or of the newest check
+  PageHeadline iterations;  // of whole iterations
+  std::vector<PageHeadline> other_headlines;  // of other places
+  std::vector<PageHeadline> other_iterations;
   std::vector<std::string> notes;  // what was left out or assumed
   std::vector<PageConfig> configs;
   std::vector<PagePlace> places;

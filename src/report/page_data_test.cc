@@ -30,13 +30,13 @@ struct Samples {
   PageInput input;
 
   size_t Run(const std::string& source, const std::string& version = "2.28.9",
-             bool simulated = false) {
+             bool simulated = false, const std::string& library = "nccl", double started = 1e9) {
     dataset::Run run;
     run.id = "run" + std::to_string(input.contents.runs.size());
     run.source = source;
-    run.started = 1e9;
+    run.started = started;
     run.state = dataset::Run::State::kDone;
-    run.machine.library = "nccl";
+    run.machine.library = library;
     run.machine.library_version = version;
     run.machine.simulated = simulated;
     run.machine.environment["NCCL_DEBUG"] = "WARN";
@@ -298,6 +298,101 @@ TEST(PageDataTest, JournalsGiveCurvesAndAgreement) {
   EXPECT_DOUBLE_EQ(learning.arms[0].ratio.median, 1);
   EXPECT_EQ(data.agreement.journals, 2u);
   EXPECT_EQ(data.title, "diapason report: what a job learned");
+  EXPECT_NE(LeadText(data).find("all ranks chose the same for every call. Learned in"),
+            std::string::npos)
+      << LeadText(data);
+}
+
+TEST(PageDataTest, RanksThatChoseDifferentlyAreTheTitleAndTheLead) {
+  PageInput input;
+  for (const char* name : {"disagree.0.jsonl", "disagree.2.jsonl"}) {
+    const std::string path = std::string(DIAPASON_SOURCE_DIR) + "/tests/data/journals/" + name;
+    auto read = journal::ReadJournal(path);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    input.journals.push_back({name, std::move(read).value()});
+  }
+  PageInput alone;
+  alone.journals.push_back(input.journals.front());
+  const PageData data = MakePageData(std::move(input));
+  EXPECT_EQ(data.title, "diapason report: ranks that did not agree");
+  EXPECT_NE(LeadText(data).find("the ranks chose differently for"), std::string::npos)
+      << LeadText(data);
+  EXPECT_EQ(MakePageData(std::move(alone)).title, "diapason report: what a job decided");
+}
+
+TEST(PageDataTest, LibrariesAreNeverPooledInTheHeadline) {
+  Samples samples;
+  const auto verify = [&](const std::string& library, const char* algorithm, double gain,
+                          double started) {
+    const size_t run = samples.Run("verify", "1", false, library, started);
+    samples.Many(run, At(1024), gain * 1e-6);
+    samples.Many(run, At(1024, algorithm), 1e-6);
+  };
+  verify("gloo", "ring", 18, 1e9);
+  verify("openmpi", "linear", 1.5, 2e9);
+  PageInput again = samples.input;
+  PageData data = samples.Make();
+  EXPECT_EQ(data.places[data.headline.place].library, "openmpi");  // the newest
+  EXPECT_NEAR(data.headline.gain.median, 1.5, 0.01);
+  ASSERT_EQ(data.other_headlines.size(), 1u);
+  EXPECT_NEAR(data.other_headlines[0].gain.median, 18, 0.1);
+  const std::string lead = LeadText(data);
+  EXPECT_NE(lead.find("collectives with openmpi 1 are 1.50 times"), std::string::npos) << lead;
+  EXPECT_NE(lead.find("collectives with gloo 1 are 18.00 times"), std::string::npos) << lead;
+  // A policy says which of them the page is about.
+  const auto policy = policy::ParseStrictly(
+      "# diapason: version=1 library=gloo\nallreduce,0,2048,ring,-1,-1,-1,-1,-1,-1\n", "p.conf",
+      {});
+  ASSERT_TRUE(policy.ok()) << policy.status().message();
+  again.policies.push_back({"p.conf", policy.value()});
+  data = MakePageData(std::move(again));
+  EXPECT_EQ(data.places[data.headline.place].library, "gloo");
+  EXPECT_EQ(data.other_headlines.size(), 1u);
+}
+
+TEST(PageDataTest, WhereOnlyTheDefaultWasMeasuredNothingIsSupported) {
+  Samples samples;
+  const size_t run = samples.Run("sweep");
+  for (const char* collective : {"allreduce", "allgather"}) {
+    for (const uint64_t bytes : {1024, 2048, 4096}) {
+      Point point = At(bytes);
+      point.collective = collective;
+      samples.Many(run, point, 1e-6);
+    }
+  }
+  PageInput tried = samples.input;
+  const PageData data = samples.Make();
+  EXPECT_EQ(data.headline.left_alone, 6u);
+  EXPECT_EQ(data.headline.only_default, 6u);
+  EXPECT_EQ(CasesText(6, data.headline.left_extent), "6 cases, 3 sizes in each of 2 contexts");
+  EXPECT_EQ(data.maps[0].rows[0].decisions[0].why, "nothing but the default was measured");
+  // What was tried and refused was tried.
+  Samples again{std::move(tried)};
+  again.Fail(run, At(1024, "tree", "ll"), Outcome::kRefused, "not here");
+  EXPECT_EQ(again.Make().headline.only_default, 5u);
+  EXPECT_EQ(CasesText(5, {2, 3}), "5 cases in 2 contexts");
+  EXPECT_EQ(CasesText(5, {1, 5}), "5 sizes");
+}
+
+TEST(PageDataTest, RefusalsAreNoReasonForDoubt) {
+  Samples samples;
+  const size_t run = samples.Run("sweep");
+  samples.Many(run, At(1024), 1e-6);
+  samples.Fail(run, At(1024, "tree", "ll"), Outcome::kRefused, "not here");
+  PageInput again = samples.input;
+  const auto doubts = [](const PageData& data) {
+    size_t found = 0;
+    for (const dataset::Finding& one : data.trust) found += one.kind == "failures" ? 1 : 0;
+    return found;
+  };
+  EXPECT_EQ(doubts(samples.Make()), 0u);
+  Samples hung{std::move(again)};
+  hung.Fail(run, At(1024, "ring", "ll"), Outcome::kHang, "no answer");
+  const PageData data = hung.Make();
+  EXPECT_EQ(doubts(data), 1u);
+  ASSERT_EQ(data.failures.size(), 2u);
+  EXPECT_EQ(data.failures[0].outcome, "hang");
+  EXPECT_EQ(data.failures[1].outcome, "refused");
 }
 
 TEST(PageDataTest, TimesThatAreNoneHaveNoPlace) {

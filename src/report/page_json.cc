@@ -35,9 +35,8 @@ void WriteFigure(JsonWriter* json, const char* name, const Figure& figure, doubl
 
 constexpr double kMicroseconds = 1e6;
 
-void WriteHeadline(JsonWriter* json, const char* name, const PageHeadline& headline) {
-  json->Key(name);
-  json->BeginObject();
+void WriteHeadline(JsonWriter* json, const PageHeadline& headline) {
+  json->Unsigned("place", headline.place);
   json->Bool("verified", headline.verified);
   WriteFigure(json, "gain", headline.gain, 1);
   json->Unsigned("sizes", headline.sizes);
@@ -54,7 +53,10 @@ void WriteHeadline(JsonWriter* json, const char* name, const PageHeadline& headl
   json->Text("worst", headline.worst);
   json->Unsigned("worstBytes", headline.worst_bytes);
   WriteFigure(json, "worstGain", headline.worst_gain, 1);
-  json->EndObject();
+  json->Unsigned("onlyDefault", headline.only_default);
+  json->Text("changedText", CasesText(headline.sizes, headline.changed_extent));
+  json->Text("leftText", CasesText(headline.left_alone, headline.left_extent));
+  json->Text("measuredText", CasesText(headline.measured, headline.measured_extent));
 }
 
 // A list of objects, each written by `write`.
@@ -328,8 +330,18 @@ std::string PageJson(const PageData& data) {
   json.Unsigned("samples", data.samples);
   json.Unsigned("simulated", data.simulated);
   json.Texts("notes", data.notes);
-  WriteHeadline(&json, "headline", data.headline);
-  WriteHeadline(&json, "iterations", data.iterations);
+  for (const auto& [name, headline] :
+       {std::pair("headline", &data.headline), std::pair("iterations", &data.iterations)}) {
+    json.Key(name);
+    json.BeginObject();
+    WriteHeadline(&json, *headline);
+    json.EndObject();
+  }
+  for (const auto& [name, list] : {std::pair("otherHeadlines", &data.other_headlines),
+                                   std::pair("otherIterations", &data.other_iterations)}) {
+    WriteList(&json, name, *list,
+              [&](const PageHeadline& headline) { WriteHeadline(&json, headline); });
+  }
   WriteConfigs(&json, data);
   WritePlaces(&json, data);
   WriteList(&json, "groups", data.groups,

@@ -219,6 +219,8 @@ void LimitPage(const PageLimits& limits, PageData* data) {
   Shorten(limits.rows, "failure", &data->failures, data);
   Shorten(limits.rows, "run", &data->runs, data);
   Shorten(limits.rows, "variable", &data->variables, data);
+  Shorten(limits.rows, "headline", &data->other_headlines, data);
+  Shorten(limits.rows, "headline", &data->other_iterations, data);
   Shorten(limits.rows, "journal", &data->journals, data);
   Shorten(limits.rows, "finding", &data->doctor.findings, data);
   Shorten(limits.rows, "learning curve", &data->learning, data);

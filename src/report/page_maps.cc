@@ -159,6 +159,7 @@ std::string WhyOf(const PageSize& size) {
       return size.chosen > 0 ? "faster than the default, from few samples"
                              : "too few samples to leave the default for";
     case Certainty::kTie:
+      if (size.cells.size() == 1) return "nothing but the default was measured";
       return size.cells.front().config == 0
                  ? "the default is the fastest of those measured"
                  : "a tie: the data do not tell the best from the default";

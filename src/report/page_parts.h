@@ -65,6 +65,8 @@ void JudgeByPolicies(const std::vector<PageInput::NamedPolicy>& policies, Config
                      PageData* data);
 void AddJournals(const std::vector<PageInput::Journal>& journals, ConfigBook* configs,
                  PageData* data);
-PageHeadline MakeHeadline(const PageData& data, dataset::Point::Kind kind);
+// One for every place that has something to tell, the one that matters most first: that of a
+// policy, then that of the newest verification, then the newest.
+std::vector<PageHeadline> MakeHeadlines(const PageData& data, dataset::Point::Kind kind);
 
 }  // namespace diapason::report

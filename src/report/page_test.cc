@@ -122,9 +122,19 @@ TEST(PageTest, TheLeadSaysWhatCameOfIt) {
   data.headline.gain = {20, 1.25, {1.2, 1.3}};
   data.simulated = 10;
   EXPECT_EQ(LeadText(data),
-            "Simulated: 10 samples of nccl 2.28.9 on 4x H200. Verified on fresh ranks: collectives "
-            "are 1.25 times as fast as the library's default (95 %: 1.20 to 1.30; geometric mean "
-            "of 2 sizes).");
+            "Simulated: 10 samples of nccl 2.28.9 on 4x H200. Verified, default and tuned in "
+            "turns: collectives are 1.25 times as fast as the library's default (95 %: 1.20 to "
+            "1.30; geometric mean of 2 sizes).");
+  data.headline.changed_extent = {2, 1};
+  data.headline.too_few = 1;
+  EXPECT_NE(LeadText(data).find("(geometric mean of 2 cases, 1 size in each of 2 contexts; few "
+                                "samples, so no 95 % interval)"),
+            std::string::npos)
+      << LeadText(data);
+  data.headline = {};
+  data.headline.left_alone = data.headline.only_default = 3;
+  EXPECT_NE(LeadText(data).find("Of collectives nothing but the library's default was measured."),
+            std::string::npos);
 }
 
 }  // namespace

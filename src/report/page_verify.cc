@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "report/page_parts.h"
 
 namespace diapason::report {
@@ -72,9 +73,22 @@ Figure GeometricMean(const std::vector<Figure>& gains) {
   return mean;
 }
 
+// A size of a context.
+using Case = std::pair<const PageGroup*, uint64_t>;
+
+PageExtent ExtentOf(const std::set<Case>& cases) {
+  std::set<const PageGroup*> groups;
+  std::set<uint64_t> sizes;
+  for (const auto& [group, bytes] : cases) {
+    groups.insert(group);
+    sizes.insert(bytes);
+  }
+  return {groups.size(), sizes.size()};
+}
+
 // A size that was changed, and what came of it.
 struct Changed {
-  std::string collective;
+  const PageGroup* group = nullptr;
   uint64_t bytes = 0;
   Figure gain;
   bool improved = false;
@@ -83,20 +97,23 @@ struct Changed {
 
 void Tell(const std::vector<Changed>& changed, PageHeadline* headline) {
   std::vector<Figure> gains;
+  std::set<Case> cases;
   for (const Changed& one : changed) {
     gains.push_back(one.gain);
+    cases.insert({one.group, one.bytes});
     headline->improved += one.improved ? 1 : 0;
     headline->slower += one.slower ? 1 : 0;
     const bool few = one.gain.samples < kLeastJudged;
     headline->too_few += few ? 1 : 0;
     headline->no_difference += one.improved || one.slower || few ? 0 : 1;
     if (headline->worst.empty() || one.gain.median < headline->worst_gain.median) {
-      headline->worst = one.collective;
+      headline->worst = one.group->context.collective;
       headline->worst_bytes = one.bytes;
       headline->worst_gain = one.gain;
     }
   }
   headline->sizes = changed.size();
+  headline->changed_extent = ExtentOf(cases);
   headline->gain = GeometricMean(gains);
   // Where something is neither verified nor left alone, nobody knows the whole.
   if (!headline->by_policy || headline->sizes + headline->left_alone != headline->measured) return;
@@ -105,7 +122,8 @@ void Tell(const std::vector<Changed>& changed, PageHeadline* headline) {
 }
 
 // A group of which policies say what runs: nothing else counts.
-void TellPolicy(const PageGroup& group, std::vector<Changed>* changed, PageHeadline* headline) {
+void TellPolicy(const PageGroup& group, std::vector<Changed>* changed, std::set<Case>* left,
+                PageHeadline* headline) {
   headline->by_policy = true;
   headline->measured += group.decided.size();
   for (const auto& [bytes, decided] : group.decided) {
@@ -116,14 +134,88 @@ void TellPolicy(const PageGroup& group, std::vector<Changed>* changed, PageHeadl
       tried = tried || !one.kept;
       if (!one.kept || !one.gain.known()) continue;
       kept = true;
-      changed->push_back({group.context.collective, bytes, one.gain, one.verdict == "faster",
-                          one.verdict == "slower"});
+      changed->push_back(
+          {&group, bytes, one.gain, one.verdict == "faster", one.verdict == "slower"});
     }
     if (kept) continue;
+    if (decided == 0) left->insert({&group, bytes});
     headline->left_alone += decided == 0 ? 1 : 0;
     headline->not_kept += decided == 0 && tried ? 1 : 0;
     headline->unverified += decided == 0 ? 0 : 1;
   }
+}
+
+// Cases in which something else than the default was tried, with or without success.
+std::set<Case> TriedCases(const PageData& data) {
+  std::set<Case> tried;
+  for (const PageGroup& group : data.groups) {
+    for (const PageSize& size : group.sizes) {
+      if (size.cells.size() > 1 || size.cells.front().config != 0)
+        tried.insert({&group, size.bytes});
+    }
+    for (const PageVerified& one : group.verified) {
+      if (one.config != 0) tried.insert({&group, one.bytes});
+    }
+  }
+  for (const PageFailure& failure : data.failures) {
+    if (failure.config != 0) tried.insert({&data.groups[failure.group], failure.bytes});
+  }
+  return tried;
+}
+
+PageHeadline HeadlineOf(const PageData& data, dataset::Point::Kind kind, size_t place,
+                        const std::set<Case>& tried) {
+  PageHeadline headline;
+  headline.place = place;
+  std::vector<Changed> changed;
+  std::set<Case> left;
+  std::set<Case> measured;
+  const auto counts = [&](const PageGroup& group) {
+    return group.context.kind == kind && group.place == place;
+  };
+  for (const PageGroup& group : data.groups) {
+    if (counts(group) && !group.verified.empty()) headline.verified = true;
+  }
+  size_t others = 0;  // sizes of which no policy says anything
+  for (const PageGroup& group : data.groups) {
+    if (!counts(group)) continue;
+    for (const auto& [bytes, decided] : group.decided) measured.insert({&group, bytes});
+    if (headline.verified && !group.decided.empty()) {
+      TellPolicy(group, &changed, &left, &headline);
+      continue;
+    }
+    std::set<uint64_t> told;
+    for (const PageVerified& one : group.verified) {
+      told.insert(one.bytes);
+      others += measured.insert({&group, one.bytes}).second ? 1 : 0;
+      if (one.verdict == "left alone") left.insert({&group, one.bytes});
+      headline.left_alone += one.verdict == "left alone" ? 1 : 0;
+      if (!one.gain.known()) continue;
+      changed.push_back(
+          {&group, one.bytes, one.gain, one.verdict == "faster", one.verdict == "slower"});
+    }
+    for (const PageSize& size : group.sizes) {
+      others += measured.insert({&group, size.bytes}).second ? 1 : 0;
+      if (told.contains(size.bytes)) continue;
+      if (size.chosen == 0) left.insert({&group, size.bytes});
+      headline.left_alone += size.chosen == 0 ? 1 : 0;
+      const PageCell* const standard = size.Find(0);
+      const PageCell* const chosen = size.Find(size.chosen);
+      if (headline.verified || size.chosen <= 0 || standard == nullptr || chosen == nullptr) {
+        continue;
+      }
+      const Figure gain = RatioOf(standard->time, chosen->time);
+      const bool judged = gain.samples >= kLeastJudged;
+      changed.push_back({&group, size.bytes, gain, judged && gain.interval.low > 1,
+                         judged && gain.interval.high < 1});
+    }
+  }
+  if (headline.by_policy) headline.measured += others;
+  for (const Case& one : left) headline.only_default += tried.contains(one) ? 0 : 1;
+  headline.left_extent = ExtentOf(left);
+  headline.measured_extent = ExtentOf(measured);
+  Tell(changed, &headline);
+  return headline;
 }
 
 }  // namespace
@@ -178,51 +270,49 @@ void AddVerification(const PagePart& part, ConfigBook* configs, GroupBook* group
   }
 }
 
-PageHeadline MakeHeadline(const PageData& data, dataset::Point::Kind kind) {
-  PageHeadline headline;
-  std::vector<Changed> changed;
-  std::set<std::pair<const PageGroup*, uint64_t>> others;  // sizes of which no policy says anything
-  // Simulated figures count where there are no others.
-  const auto counts = [&](const PageGroup& group) {
-    return group.context.kind == kind &&
-           (data.simulated == data.samples || !data.places[group.place].simulated);
+std::string CasesText(size_t count, const PageExtent& extent) {
+  if (extent.contexts < 2) return Count(count, "size");
+  return Count(count, "case") +
+         (count == extent.sizes * extent.contexts
+              ? ", " + Count(extent.sizes, "size") + " in each of "
+              : " in ") +
+         std::to_string(extent.contexts) + " contexts";
+}
+
+std::vector<PageHeadline> MakeHeadlines(const PageData& data, dataset::Point::Kind kind) {
+  // What makes a place the first.
+  struct Weight {
+    bool policy = false;
+    bool verified = false;
+    double checked = 0;
+    double last = 0;
+    auto operator<=>(const Weight&) const = default;
   };
+  std::vector<Weight> weights(data.places.size());
   for (const PageGroup& group : data.groups) {
-    if (counts(group) && !group.verified.empty()) headline.verified = true;
+    if (group.context.kind != kind) continue;
+    Weight& weight = weights[group.place];
+    weight.policy = weight.policy || !group.decided.empty();
+    weight.verified = weight.verified || !group.verified.empty();
+    weight.last = data.places[group.place].last;
   }
-  for (const PageGroup& group : data.groups) {
-    if (!counts(group)) continue;
-    if (headline.verified && !group.decided.empty()) {
-      TellPolicy(group, &changed, &headline);
-      continue;
-    }
-    std::set<uint64_t> told;
-    for (const PageVerified& one : group.verified) {
-      told.insert(one.bytes);
-      others.insert({&group, one.bytes});
-      headline.left_alone += one.verdict == "left alone" ? 1 : 0;
-      if (!one.gain.known()) continue;
-      changed.push_back({group.context.collective, one.bytes, one.gain, one.verdict == "faster",
-                         one.verdict == "slower"});
-    }
-    for (const PageSize& size : group.sizes) {
-      others.insert({&group, size.bytes});
-      if (told.contains(size.bytes)) continue;
-      headline.left_alone += size.chosen == 0 ? 1 : 0;
-      const PageCell* const standard = size.Find(0);
-      const PageCell* const chosen = size.Find(size.chosen);
-      if (headline.verified || size.chosen <= 0 || standard == nullptr || chosen == nullptr) {
-        continue;
-      }
-      const Figure gain = RatioOf(standard->time, chosen->time);
-      const bool judged = gain.samples >= kLeastJudged;
-      changed.push_back({group.context.collective, size.bytes, gain,
-                         judged && gain.interval.low > 1, judged && gain.interval.high < 1});
-    }
+  for (const PageRun& run : data.runs) {
+    Weight& weight = weights[run.place];
+    if (run.source == "verify") weight.checked = std::max(weight.checked, run.started);
   }
-  if (headline.by_policy) headline.measured += others.size();
-  Tell(changed, &headline);
-  return headline;
+  const std::set<Case> tried = TriedCases(data);
+  std::vector<PageHeadline> headlines;
+  for (size_t place = 0; place < data.places.size(); ++place) {
+    // Simulated figures count where there are no others.
+    if (data.places[place].simulated && data.simulated != data.samples) continue;
+    PageHeadline headline = HeadlineOf(data, kind, place, tried);
+    if (headline.tells()) headlines.push_back(std::move(headline));
+  }
+  std::stable_sort(headlines.begin(), headlines.end(),
+                   [&](const PageHeadline& a, const PageHeadline& b) {
+                     return weights[a.place] > weights[b.place];
+                   });
+  return headlines;
 }
 
 }  // namespace diapason::report

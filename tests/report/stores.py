@@ -153,6 +153,26 @@ def tried(path: Path) -> None:
                     store.sample(verify, what | {"algorithm": "ring", "protocol": "simple", "channels": channels}, round_, 1e-3 / gain * wobble(round_, 3))
 
 
+def two_libraries(path: Path) -> None:
+    """A library that gains 20 at 1 KiB, and another that gains 1.25: nobody wants their mean. The other was verified later."""
+    with Store(path) as store:
+        for at, (library, version, gpu, gain) in enumerate([("nccl", "2.28.9", "H200", 20), ("rccl", "2.22.3", "MI300X", 1.25)]):
+            where = machine(library=library, library_version=version, gpu=gpu)
+            sweep = store.run(f"sweep-{library}", "sweep", where, 1794700000.0 + at)
+            verify = store.run(f"verify-{library}", "verify", where, 1794700600.0 + at)
+            for bytes_ in (KIB, 4 * KIB):
+                tuned = point(bytes=bytes_, algorithm="tree", protocol="ll")
+                share = gain if bytes_ == KIB else 1.5
+                for round_ in range(ROUNDS):
+                    for run in (sweep, verify) if bytes_ == KIB else (sweep,):
+                        store.sample(run, point(bytes=bytes_), round_, 1e-3 * wobble(round_))
+                        store.sample(run, tuned, round_, 1e-3 / share * wobble(round_, 3))
+
+
+EXACT_POLICY = """# diapason: version=1 library=nccl
+allreduce,1024,1024,tree,ll,-1,1,4,-1,-1
+"""
+
 TRIED_POLICY = """# diapason: version=1 library=nccl
 allreduce,0,4095,ring,simple,28,1,4,-1,-1
 """

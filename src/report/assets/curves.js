@@ -2,10 +2,18 @@
 const MANY = 9;
 const CROWD = 30;
 
+// As in the plot: a line, a dashed one, or marks alone.
+function lineMark(kind, colour, dash) {
+  const mark = shape('svg', { class: 'line-mark', width: 22, height: 10, viewBox: '0 0 22 10', 'aria-hidden': 'true' });
+  if (kind !== 'tried') mark.append(shape('line', { x1: 0, x2: 22, y1: 5, y2: 5, stroke: colour, 'stroke-width': kind === 'config' ? 2 : 3, 'stroke-dasharray': dash }));
+  else mark.append(shape('circle', { cx: 11, cy: 5, r: 3.8, fill: 'var(--surface)', stroke: colour, 'stroke-width': 1.8 }));
+  return mark;
+}
+
 function curvesSection() {
   if (collectiveGroups().length === 0) return null;
   const node = section('curves', 'Time and bandwidth by size',
-    'Medians with 95 % intervals. Hover, or walk with the arrow keys, for configuration, interval and samples. Search and verification are runs of their own: compare within one of them.');
+    'Medians with 95 % intervals; of fewer than six samples, their range. Hover, or walk with the arrow keys, for configuration, interval and samples. Search and verification are runs of their own: compare within one of them.');
   contextControls(node);
   const view = { metric: 'time', source: 'all', algorithm: '', protocol: '', which: 'winners', hidden: new Set() };
   const controls = el('div', { class: 'controls' });
@@ -89,13 +97,14 @@ function curvesSection() {
     const busbw = view.metric === 'busbw' && group.bus > 0;
     const value = (bytes, us) => (busbw ? bandwidth(group, bytes, us) : us);
     const colourOf = (line) => (line.kind === 'tuned' ? css('--accent') : line.kind === 'tried' ? css('--muted') : configColour(line.config));
+    const dashOf = (line) => (line.id === 'c0' && group.verified.length && view.source === 'all' ? '5 4' : undefined);
     const shown = lines.filter((line) => !view.hidden.has(line.id));
     const series = shown.map((line) => ({
       id: line.id, name: line.name, of: line, line: line.kind !== 'tried', colour: colourOf(line),
       // The more there are, the fainter: the default and what was chosen stand out.
       width: line.kind === 'config' ? (shown.length > CROWD ? 1 : 1.4) : 2.6,
       opacity: line.kind !== 'config' || shown.length <= MANY ? 1 : shown.length > CROWD ? 0.35 : 0.65,
-      dash: line.id === 'c0' && group.verified.length && view.source === 'all' ? '5 4' : undefined,
+      dash: dashOf(line),
       bars: line.kind !== 'config' || shown.length <= MANY, radius: line.kind === 'config' ? (shown.length > CROWD ? 1.8 : 2.8) : 3.8,
       points: line.points.map((point) => ({
         x: point.bytes, y: value(point.bytes, point.time[1]), figure: point.time, config: point.config,
@@ -126,7 +135,7 @@ function curvesSection() {
         else view.hidden.add(line.id);
         draw();
         legend.querySelector(`[data-series="${line.id}"]`).focus();
-      } }, el('i', { colour: colourOf(line) }), line.name));
+      } }, lineMark(line.kind, colourOf(line), dashOf(line)), line.name));
     legend.replaceChildren(...chips.reverse());
     const samples = group.sizes.reduce((sum, size) => sum + size.cells.reduce((all, cell) => all + cell.time[0], 0), 0);
     const rounds = group.verified.reduce((sum, one) => sum + (one.tuned ? one.tuned[0] : 0) + (one.standard ? one.standard[0] : 0), 0);

@@ -57,6 +57,11 @@ function timeInterval(figure) {
 function between(figure, text) {
   return figure[0] > 1 ? '[' + text(figure[2]) + ', ' + text(figure[3]) + ']' : 'one sample';
 }
+// Of a path the file's name, where that is enough to tell it from `others`.
+function fileName(path, others) {
+  const base = (text) => text.slice(text.lastIndexOf('/') + 1) || text;
+  return (others || []).some((other) => other !== path && base(other) === base(path)) ? path : base(path);
+}
 function count(number, noun) {
   return number.toLocaleString('en') + ' ' + noun + (number === 1 ? '' : 's');
 }

@@ -5,7 +5,7 @@ function gainsSection() {
   const groups = collectiveGroups().filter((group) => group.verified.length);
   if (groups.length === 0) return null;
   const node = section('gains', 'Verified gain',
-    'On freshly started ranks, the library’s default and a configuration chosen for the size took turns. A gain is the default’s time over the other’s in the same round; shown are the median of the rounds and its 95 % interval. Above 1 is faster.');
+    'The library’s default and a configuration chosen for the size took turns. A gain is the default’s time over the other’s in the same round; shown are the median of the rounds and its 95 % interval. Above 1 is faster.');
   if (groups.some((group) => group.verified.some((one) => !one.kept))) {
     node.append(el('p', { class: 'note', 'data-role': 'not-kept' }, tag('not kept'), ' (grey in the plot): verified, but not what the policy runs at this size. It is not in the summary’s figures.'));
   }

@@ -17,9 +17,9 @@ function iterationsSection() {
   node.append(box);
   const table = makeTable(node, [
     { title: 'Workload', wrap: true, long: true, value: (row) => row.group.workload || row.group.label },
-    { title: 'Around', value: (row) => row.group.collective + ' ' + bytesText(row.bytes) },
+    { title: 'Around', wrap: true, value: (row) => row.group.collective + ' ' + bytesText(row.bytes) },
     { title: 'Ranks', number: true, value: (row) => row.group.ranks },
-    { title: 'Configuration', value: (row) => configName(row.config), node: (row) => configNode(row.config) },
+    { title: 'Configuration', wrap: true, value: (row) => configName(row.config), node: (row) => configNode(row.config) },
     { title: 'From', value: (row) => row.source },
     figureColumn('Step', (row) => row.time, timeText),
     { title: 'Samples', number: true, value: (row) => row.time[0] },

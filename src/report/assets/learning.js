@@ -3,12 +3,12 @@ function learningSection() {
   if (DATA.journals.length === 0) return null;
   const node = section('learning', 'Learning in jobs', 'From the journals of jobs: the time of each block of calls over the default’s in the same epoch. Below 1 is faster than the default.');
   if (DATA.learning.length) drawLearning(node);
-  else node.append(el('p', {}, 'Nothing was learned in these jobs.'));
+  else node.append(el('p', {}, 'Nothing was learned in these jobs: no block of calls was compared with the default.'));
   drawAgreement(node);
   const details = el('details', {}, el('summary', {}, count(DATA.journals.length, 'journal')));
   node.append(details);
   makeTable(details, [
-    { title: 'Journal', wrap: true, value: (row) => row.name },
+    { title: 'Journal', wrap: true, value: (row) => row.name, node: (row) => el('span', { title: row.name }, fileName(row.name, DATA.journals.map((one) => one.name))) },
     { title: 'Host', value: (row) => row.host },
     { title: 'Process', number: true, value: (row) => row.pid },
     { title: 'Communicators', wrap: true, value: (row) => row.communicators },
@@ -47,7 +47,8 @@ function drawLearning(node) {
     const used = one.arms.filter((arm) => arm.state === 'in use').map((arm) => configName(arm.config));
     note.textContent = `${one.label}: ${count(one.epochs, 'epoch')}, times of ${one.iterations ? 'whole iterations' : 'single calls'}, ` +
       `${used.length ? 'in use at the end: ' + used.join(', ') : 'nothing in use at the end'}` +
-      (one.held.length ? `; nothing was agreed in time in ${count(one.held.length, 'epoch')}` : '') + (one.leftOut ? `; ${count(one.leftOut, 'block')} not drawn` : '') + `. ${one.journal}`;
+      (one.held.length ? `; nothing was agreed in time in ${count(one.held.length, 'epoch')}` : '') + (one.leftOut ? `; ${count(one.leftOut, 'block')} not drawn` : '') + `. ${fileName(one.journal)}`;
+    note.title = one.journal;
     plot.render({
       height: 310,
       x: { log: false, label: 'Epoch', text: (value) => String(value), ticks: (scale, room) => ticksOf(scale, { log: false }, Math.min(room, 12)).filter((value) => Number.isInteger(value)) },

@@ -8,23 +8,51 @@ function findingList(findings) {
 
 function failuresSection() {
   if (DATA.failures.length === 0) return null;
-  const node = section('failures', 'Configurations that failed', 'They gave no time, and are nowhere chosen: hang (did not end in time), crash (a rank ended), wrong (wrong results), refused (not on offer here).');
-  const table = makeTable(node, [
+  const node = section('failures', 'Failures', 'Configurations that gave no time, and are nowhere chosen: hang (did not end in time), crash (a rank ended), wrong (wrong results), refused (not on offer here).');
+  const rows = failureRows();
+  const real = rows.filter((row) => row.outcome !== 'refused');
+  const refused = rows.filter((row) => row.outcome === 'refused');
+  if (real.length) failureTable(node, real, 'Configurations that failed');
+  else node.append(el('p', {}, 'None hung, crashed or computed wrong results.'));
+  if (refused.length) {
+    const details = el('details', {}, el('summary', {}, `${count(refused.length, 'configuration')} that the library refuses`));
+    node.append(details);
+    failureTable(details, refused, 'Configurations that the library refuses');
+  }
+  return node;
+}
+
+// A row for every configuration, context and reason, with its sizes as a range.
+function failureRows() {
+  const rows = new Map();
+  for (const one of DATA.failures) {
+    const key = JSON.stringify([one.group, one.config, one.outcome, one.note]);
+    const row = rows.get(key) || { ...one, count: 0, sizes: [] };
+    row.count += one.count;
+    row.sizes.push(one.bytes);
+    rows.set(key, row);
+  }
+  for (const row of rows.values()) row.sizes = [...new Set(row.sizes)].sort((a, b) => a - b);
+  return [...rows.values()];
+}
+
+function failureTable(host, rows, label) {
+  const sizes = (row) => (row.sizes.length === 1 ? bytesText(row.bytes) : `${count(row.sizes.length, 'size')}, ${bytesText(row.sizes[0])} to ${bytesText(row.sizes[row.sizes.length - 1])}`);
+  const table = makeTable(host, [
     { title: 'Outcome', value: (row) => row.outcome, node: (row) => tag(row.outcome, row.outcome === 'refused' ? '' : 'bad') },
-    { title: 'Configuration', value: (row) => configName(row.config), node: (row) => configNode(row.config) },
+    { title: 'Configuration', wrap: true, value: (row) => configName(row.config), node: (row) => configNode(row.config) },
     { title: 'Context', wrap: true, value: (row) => groupText(DATA.groups[row.group]) },
-    { title: 'Size', number: true, value: (row) => row.bytes, text: (row) => bytesText(row.bytes) },
+    { title: 'Sizes', wrap: true, value: (row) => row.sizes[0], text: sizes },
     { title: 'Times', number: true, value: (row) => row.count },
     { title: 'Note', long: true, value: (row) => row.note },
-  ], 'Configurations that failed');
-  table.show(DATA.failures);
+  ], label);
+  table.show(rows);
   onTheme(table.draw);
-  return node;
 }
 
 function trustSection() {
   if (DATA.trust.length === 0) return null;
-  const node = section('trust', 'Before you believe these figures', 'What `diapason data check` finds in the samples.');
+  const node = section('trust', 'Trust', 'Before you believe these figures: what `diapason data check` finds in the samples.');
   node.append(findingList(DATA.trust));
   return node;
 }

@@ -3,7 +3,9 @@ function start() {
   prepareData();
   startTheme();
   const main = document.getElementById('content');
-  const first = collectiveGroups().find((group) => group.verified.length) || collectiveGroups()[0];
+  // What the headline is about comes first.
+  const worth = (group) => (group.place === DATA.headline.place ? 2 : 0) + (group.verified.length ? 1 : 0);
+  const first = collectiveGroups().reduce((best, group) => (best && worth(best) >= worth(group) ? best : group), null);
   if (first) state.group = DATA.groups.indexOf(first);
   if (DATA.simulated > 0) {
     main.prepend(el('p', { class: 'banner', id: 'simulated' }, DATA.simulated === DATA.samples ? 'SIMULATED: every figure of this page comes from a simulated cluster, none was measured.'

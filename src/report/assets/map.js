@@ -1,4 +1,6 @@
 // Who decides what at which size: a row for every context, coloured by configuration.
+const NARROWEST = 9; // pixels of a decision
+
 function mapSection() {
   if (!DATA.maps.some((map) => map.rows.length)) return null;
   const node = section('map', 'Decision map', 'What runs at which size. Hatched: left to the library. Hover, or walk with Tab, for the row of the policy, its gain and why.');
@@ -7,9 +9,9 @@ function mapSection() {
   const head = el('p', { class: 'note' });
   const box = el('div', { class: 'map' });
   const legend = el('div', { class: 'legend' });
-  const name = (map) => map.name || 'What the data support (best measured)';
+  const name = (map) => map.name ? fileName(map.name, DATA.maps.map((one) => one.name)) : 'What the data support (best measured)';
   if (DATA.maps.length > 1) {
-    controls.append(control('Policy', select(DATA.maps.map((map, at) => [at, name(map)]), 0, (at) => {
+    controls.append(control('Policy', select(DATA.maps.map((map, at) => [at, name(map), map.name]), 0, (at) => {
       view.map = Number(at);
       draw();
     })));
@@ -26,7 +28,7 @@ function mapSection() {
   function tipOf(map, row, one) {
     // Rows end one byte before a round number.
     const end = one.last === null ? 'any size' : bytesText(one.last + 1).endsWith('iB') ? 'below ' + bytesText(one.last + 1) : bytesText(one.last);
-    const range = map.name ? `${one.first > 0 ? bytesText(one.first) : '0'} to ${end}`
+    const range = map.name && one.first === one.last ? `exactly ${bytesText(one.first)}` : map.name ? `${one.first > 0 ? bytesText(one.first) : '0'} to ${end}`
       : one.first === one.last ? bytesText(one.first) : `${bytesText(one.first)} to ${bytesText(one.last)}, as measured`;
     const proofs = one.proofs.slice(0, 12).map((proof) => [null, bytesText(proof.bytes), timesText(proof.gain[1]), between(proof.gain, (value) => value.toFixed(2)), 'n = ' + proof.gain[0], proof.verified ? 'verified' : 'search']);
     const box = tipTable(configName(one.config), proofs, -1, one.proofs.length > 12 ? `and ${one.proofs.length - 12} more sizes` : '');
@@ -60,14 +62,17 @@ function mapSection() {
       const top = at * rowHeight + 24;
       const label = row.group >= 0 ? groupText(DATA.groups[row.group]) : row.label + ' (not measured)';
       picture.append(shape('text', { class: 'row', x: 4, y: top - 6 }, clipText(label, width)));
-      for (const one of row.decisions) {
+      // What is too narrow to see is drawn as wide as a finger's mark, and above its neighbours.
+      const least = (one) => Number(one.first === one.last || (one.last !== null && x(Math.max(one.last, 1)) - x(Math.max(one.first, 1)) < NARROWEST));
+      for (const one of [...row.decisions].sort((a, b) => least(a) - least(b))) {
         // Figures stand for their neighbourhood, rows for exactly what they say.
         const from = Math.max(map.name ? Math.max(one.first, 1) : one.first / Math.SQRT2, low);
         const to = Math.min(map.name ? (one.last === null ? high : one.last + 1) : one.last * Math.SQRT2, high);
         if (to <= from) continue;
         used.add(one.config);
         const colour = configColour(one.config);
-        const wide = x(to) - x(from);
+        const wide = Math.max(x(to) - x(from), NARROWEST);
+        const left = Math.max(0, Math.min((x(from) + x(to) - wide) / 2, width - wide));
         // Where the name has no room, its first part may have.
         const names = one.config === 0 ? ['default'] : [configName(one.config), configName(one.config).split(',')[0]];
         const text = names.find((name) => wide > name.length * 6.9 + 14);
@@ -75,19 +80,20 @@ function mapSection() {
           const place = rect.getBoundingClientRect();
           tip.show(tipOf(map, row, one), place.left + Math.min(place.width / 2, 60), place.bottom, true);
         };
-        const rect = shape('rect', { class: 'segment', x: x(from), y: top, width: Math.max(wide, 2), height: 26, rx: 4, tabindex: 0, role: 'img', 'data-config': one.config,
+        const rect = shape('rect', { class: 'segment', x: left, y: top, width: wide, height: 26, rx: 4, tabindex: 0, role: 'img', 'data-config': one.config,
           fill: one.config === 0 ? 'url(#hatch)' : colour, 'aria-label': `${label}, from ${bytesText(one.first)}: ${configName(one.config)}, ${one.why}`,
           onfocus: show, onblur: () => tip.hide(), onpointerleave: () => tip.hide(),
           onpointermove: (event) => tip.show(tipOf(map, row, one), event.clientX, event.clientY) });
         picture.append(rect);
         if (text) {
-          picture.append(shape('text', { class: 'cell', x: x(from) + wide / 2, y: top + 17, 'text-anchor': 'middle', style: false }, text));
+          picture.append(shape('text', { class: 'cell', x: left + wide / 2, y: top + 17, 'text-anchor': 'middle', style: false }, text));
           picture.lastChild.style.fill = one.config === 0 ? css('--muted') : inkOn(colour);
         }
       }
     });
     box.replaceChildren(picture);
-    head.textContent = map.name ? [`${map.name}, ${count(map.rules, 'row')}`, map.origin, map.digest].filter(Boolean).join(' · ')
+    head.title = map.name;
+    head.textContent = map.name ? [`${name(map)}, ${count(map.rules, 'row')}`, map.origin, map.digest].filter(Boolean).join(' · ')
       : 'No policy: where the data support a change, the fastest configuration measured; a tie stays with the default.';
     legend.replaceChildren(...[...used].sort((a, b) => a - b).map((config) => el('span', { class: 'chip' }, el('i', { colour: configColour(config) }), configName(config))));
   }

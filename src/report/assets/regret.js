@@ -10,11 +10,13 @@ function regretSection() {
   node.append(legend);
   const lost = (figure) => figure && [figure[0], figure[1] - 1, figure[2] - 1, figure[3] - 1];
   const certain = (row) => {
+    if (row.cells.length === 1) return tag('nothing else measured');
     if (row.cells[0].config === 0) return tag('default is best', 'good');
     return { clear: tag('clear', 'good'), 'few samples': tag('few samples', 'warn'), tie: tag('tie'), 'no default': tag('no default') }[row.certainty];
   };
-  // Per cent while they are few.
-  const lossText = (value) => (value > 2.995 ? timesText(value + 1) : '+' + percentText(value)).replace('+-', '-');
+  // Per cent while they are few; all figures that are shown together have one unit.
+  let far = false;
+  const lossText = (value) => (far ? timesText(value + 1) : '+' + percentText(value)).replace('+-', '-');
   // The best loses nothing, and has no interval of that.
   const lossColumn = (title, get, config) => {
     const column = figureColumn(title, get, lossText);
@@ -44,7 +46,7 @@ function regretSection() {
     const series = [line('default', 'library default', (size) => size.lost, () => 0, configColour(0), -3),
       line('chosen', 'chosen', (size) => size.lostChosen, (size) => size.chosen, css('--accent'), 3)];
     // Beyond some hundred per cent, times are easier to read.
-    const far = series.some((one) => one.points.some((point) => point.high > 3));
+    far = series.some((one) => one.points.some((point) => point.high > 3));
     if (far) for (const point of series.flatMap((one) => one.points)) [point.y, point.low, point.high] = [point.y + 1, point.low + 1, point.high + 1];
     plot.render({
       height: 280,
@@ -61,8 +63,8 @@ function regretSection() {
         ], 1 + here.indexOf(near), 'winner: ' + (best.config === 0 ? 'the default is the best measured' : near.point.size.certainty));
       },
     });
-    legend.replaceChildren(...[[configColour(0), 'library default'], [css('--accent'), DATA.maps[0] && DATA.maps[0].name ? 'chosen by ' + DATA.maps[0].name : 'chosen: what the data support']]
-      .map(([colour, name]) => el('span', { class: 'chip' }, el('i', { colour: colour }), name)));
+    legend.replaceChildren(...[[configColour(0), 'library default'], [css('--accent'), DATA.maps[0] && DATA.maps[0].name ? 'chosen by ' + fileName(DATA.maps[0].name) : 'chosen: what the data support', DATA.maps[0] && DATA.maps[0].name]]
+      .map(([colour, name, title]) => el('span', { class: 'chip', title: title || null }, el('i', { colour: colour }), name)));
     table.show(group.sizes);
   });
   return node;

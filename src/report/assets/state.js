@@ -5,6 +5,8 @@ const state = { group: 0, listeners: [] };
 function prepareData() {
   DATA.configs = DATA.configs.map((one) => ({ text: one[0], algorithm: one[1], protocol: one[2], channels: one[3],
     segment: one[4], environment: one[5], family: one[6], shade: 0.5 }));
+  // Whole paths of policies are on hover only.
+  for (const config of DATA.configs) [config.full, config.text] = [config.text, config.text.replace(/=\/\S*\/(?=[^/\s])/g, '=')];
   // Shades of a family, by channels.
   const families = new Map();
   for (const config of DATA.configs) {
@@ -29,7 +31,8 @@ function configName(index) {
   return DATA.configs[index].text;
 }
 function configNode(index) {
-  return el('span', { class: 'config' }, swatch(configColour(index)), el('span', {}, configName(index)));
+  const config = DATA.configs[index];
+  return el('span', { class: 'config', title: config.full === config.text ? null : config.full }, swatch(configColour(index)), el('span', {}, configName(index)));
 }
 
 function placeText(place) {
@@ -55,7 +58,7 @@ function control(label, node) {
 }
 
 function select(options, value, change) {
-  const node = el('select', {}, options.map(([key, text]) => el('option', { value: key }, text)));
+  const node = el('select', {}, options.map(([key, text, title]) => el('option', { value: key, title: title || null }, text)));
   node.value = String(value);
   node.addEventListener('change', () => change(node.value));
   return node;

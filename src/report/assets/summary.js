@@ -1,23 +1,58 @@
 // What was measured where, and what came of it.
+const FEW = 6; // samples have no 95 % interval
+
+function intervalText(headline, figure) {
+  if (headline.tooFew === 0) return `95 %: ${figure[2].toFixed(2)} to ${figure[3].toFixed(2)}`;
+  return `no 95 % interval: ${headline.tooFew === headline.sizes ? '' : headline.tooFew + ' of ' + headline.sizes + ' with '}fewer than six ${headline.verified ? 'rounds' : 'samples'} a size`;
+}
+function worstText(headline) {
+  const gain = headline.worstGain;
+  return (gain[0] > 1 && gain[0] < FEW ? `range of ${gain[0]} ${headline.verified ? 'rounds' : 'samples'} ` : '') + between(gain, (value) => value.toFixed(2));
+}
+
+// Of the other libraries: never pooled with the first, a line each.
+function otherLines(headlines, what) {
+  if (headlines.length === 0) return '';
+  return el('ul', { class: 'others' }, headlines.map((headline) => el('li', {}, el('b', {}, placeText(DATA.places[headline.place])), ': ',
+    headline.sizes > 0 ? `${timesText(headline.gain[1])} ${headline.verified ? 'verified' : 'in the search, not verified'}, ${headline.sizes === 1 ? `${headline.worst} ${bytesText(headline.worstBytes)}` : 'geometric mean of ' + headline.changedText} (${intervalText(headline, headline.gain)})`
+      : headline.leftAlone > 0 ? `${headline.leftText} of ${what} left to the library${headline.onlyDefault === headline.leftAlone ? '; nothing else was measured' : ''}` : `${count(headline.unverified, 'size')} changed, not verified`)));
+}
+
+// What journals tell, the ranks' agreement first.
+function journalCards() {
+  const cards = el('div', { class: 'cards', id: 'journal-cards' });
+  const card = (kind, value, text) => cards.append(el('div', { class: 'card ' + kind }, el('b', {}, value), el('span', {}, text)));
+  const one = DATA.agreement;
+  if (one) card('hero' + (one.compared && !one.agree ? ' alarm' : ''), one.agree ? 'Agreed' : one.compared ? 'Not the same' : 'Cannot tell', one.verdict);
+  const sum = (name) => DATA.journals.reduce((all, journal) => all + journal[name], 0);
+  card('', String(DATA.journals.length), `${DATA.journals.length === 1 ? 'journal' : 'journals'} of ${count(new Set(DATA.journals.map((journal) => journal.host)).size, 'host')}`);
+  for (const [name, text] of [['decisions', 'decisions'], ['runs', 'calls that ran'], ['rewards', 'rewards']]) if (sum(name) > 0) card('', sum(name).toLocaleString('en'), text);
+  const changed = DATA.learning.filter((learning) => learning.arms.some((arm) => arm.config !== 0 && arm.state === 'in use')).length;
+  if (DATA.learning.length) card('', `${changed} of ${DATA.learning.length}`, `${DATA.learning.length === 1 ? 'context' : 'contexts'} learned ended with something else than the library's default`);
+  return cards;
+}
 function headlineCards(headline, what) {
   const cards = el('div', { class: 'cards' });
   const card = (kind, value, text) => cards.append(el('div', { class: 'card ' + kind }, el('b', {}, value), el('span', {}, text)));
-  const interval = (figure) => `95 %: ${figure[2].toFixed(2)} to ${figure[3].toFixed(2)}`;
+  const interval = (figure) => intervalText(headline, figure);
   const gain = headline.gain;
   if (headline.sizes > 0) {
     const rounds = `(${interval(gain)}; ${count(gain[0], headline.verified ? 'round' : 'sample')})`;
     const name = headline.verified ? 'verified gain' : 'gain in the search, not verified';
     card('hero', timesText(gain[1]), headline.sizes === 1 ? `${name} of ${what}: ${headline.worst} ${bytesText(headline.worstBytes)} ${rounds}`
-      : `${name}, geometric mean of ${count(headline.sizes, 'size')} ${headline.byPolicy ? 'that the policy changes' : 'changed'} ${rounds}`);
+      : `${name}, geometric mean of ${headline.changedText} ${headline.byPolicy ? 'that the policy changes' : 'changed'} ${rounds}`);
   }
   if (headline.byPolicy) {
     policyCards(headline, what, card, interval);
   } else if (headline.sizes > 1) {
     judgedCards(headline, card);
-    card('', String(headline.leftAlone), `${headline.leftAlone === 1 ? 'size' : 'sizes'} left to the library`);
-    card('', timesText(headline.worstGain[1]), `worst: ${headline.worst} ${bytesText(headline.worstBytes)} ${between(headline.worstGain, (value) => value.toFixed(2))}`);
+    card('', String(headline.leftAlone), `${headline.leftText.replace(/^\S+ /, '')} left to the library`);
+    card('', timesText(headline.worstGain[1]), `worst: ${headline.worst} ${bytesText(headline.worstBytes)} ${worstText(headline)}`);
   } else if (headline.sizes === 0 && headline.leftAlone > 0) {
-    card('hero', 'Default', `The data support no change: ${count(headline.leftAlone, 'size')} of ${what} stay with the library's own choice`);
+    const alone = headline.onlyDefault === headline.leftAlone;
+    const some = headline.onlyDefault > 0 ? `; at ${headline.onlyDefault} of them nothing else was measured` : '';
+    card('hero', 'Default', alone ? `Nothing else was measured: ${headline.leftText} of ${what} with the library's own choice, and no other to compare it with`
+      : `The data support no change: ${headline.leftText} of ${what} stay with the library's own choice${some}`);
   }
   return cards;
 }
@@ -34,24 +69,28 @@ function judgedCards(headline, card) {
 function policyCards(headline, what, card, interval) {
   const tried = headline.notKept > 0 ? `; at ${headline.notKept} of them a change was verified and not kept` : '';
   if (headline.sizes === 0 && headline.leftAlone > 0) {
-    card('hero', 'Default', `${headline.leftAlone} of ${count(headline.measured, 'size')} of ${what} measured (search or verification) ${headline.leftAlone === 1 ? 'is' : 'are'} left to the library${tried}`);
+    card('hero', 'Default', `${headline.leftAlone} of ${headline.measuredText} of ${what} measured (search or verification) ${headline.leftAlone === 1 ? 'is' : 'are'} left to the library${tried}`);
   }
   if (headline.sizes > 0 && headline.leftAlone > 0) {
-    if (headline.all) card('', timesText(headline.all[1]), `over all ${headline.measured} sizes measured: those left to the library count as 1.00 (${interval(headline.all)})`);
+    if (headline.all) card('', timesText(headline.all[1]), `over all ${headline.measuredText} measured: those left to the library count as 1.00 (${interval(headline.all)})`);
     judgedCards(headline, card);
-    card('', String(headline.leftAlone), `of ${headline.measured} sizes measured (search or verification) ${headline.leftAlone === 1 ? 'is' : 'are'} left to the library${tried}`);
+    card('', String(headline.leftAlone), `of ${headline.measuredText} measured (search or verification) ${headline.leftAlone === 1 ? 'is' : 'are'} left to the library${tried}`);
   } else if (headline.sizes > 1) {
     judgedCards(headline, card);
   }
   if (headline.unverified > 0) card('', String(headline.unverified), `${headline.unverified === 1 ? 'size' : 'sizes'} changed, but not verified with what the policy runs`);
-  if (headline.sizes > 1) card('', timesText(headline.worstGain[1]), `worst of what the policy runs: ${headline.worst} ${bytesText(headline.worstBytes)} ${between(headline.worstGain, (value) => value.toFixed(2))}`);
+  if (headline.sizes > 1) card('', timesText(headline.worstGain[1]), `worst of what the policy runs: ${headline.worst} ${bytesText(headline.worstBytes)} ${worstText(headline)}`);
 }
 
 function summarySection() {
   const node = section('summary', 'Summary');
-  if (DATA.headline.sizes > 0 || DATA.headline.leftAlone > 0 || DATA.headline.unverified > 0) node.append(headlineCards(DATA.headline, 'collectives'));
+  if (DATA.journals.length && (DATA.samples === 0 || (DATA.agreement && !DATA.agreement.agree))) node.append(journalCards());
+  const named = (headline) => (DATA.places.length > 1 ? el('p', { class: 'of' }, 'With ', el('b', {}, placeText(DATA.places[headline.place])), ':') : '');
+  if (DATA.headline.sizes > 0 || DATA.headline.leftAlone > 0 || DATA.headline.unverified > 0) {
+    node.append(named(DATA.headline), headlineCards(DATA.headline, 'collectives'), otherLines(DATA.otherHeadlines, 'collectives'));
+  }
   if (DATA.iterations.sizes > 0) {
-    node.append(el('h3', {}, 'Whole iterations'), headlineCards(DATA.iterations, 'whole iterations'));
+    node.append(el('h3', {}, 'Whole iterations'), named(DATA.iterations), headlineCards(DATA.iterations, 'whole iterations'), otherLines(DATA.otherIterations, 'whole iterations'));
   }
   const several = DATA.places.length > 1;
   DATA.places.forEach((place) => {

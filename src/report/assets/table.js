@@ -11,8 +11,19 @@ function makeTable(host, columns, label, kind) {
   } });
   const heads = columns.map((column, at) => el('th', { class: column.number ? 'n' : '', scope: 'col' },
     el('button', { type: 'button', onclick: () => sort(at) }, column.title)));
-  host.append(el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
-    el('table', { class: 'data ' + (kind || '') }, el('thead', {}, el('tr', {}, heads)), body)), more);
+  const scroll = el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
+    el('table', { class: 'data ' + (kind || '') }, el('thead', {}, el('tr', {}, heads)), body));
+  const frame = el('div', { class: 'scroll-frame' }, scroll);
+  host.append(frame, el('p', { class: 'scroll-hint note', 'aria-hidden': 'true' }, 'Scroll the table sideways for more →'), more);
+  // A shadow at the edge behind which there is more.
+  const look = () => {
+    frame.classList.toggle('cut', scroll.scrollWidth - scroll.clientWidth - scroll.scrollLeft > 2);
+    frame.classList.toggle('wide', scroll.scrollWidth - scroll.clientWidth > 2);
+  };
+  scroll.addEventListener('scroll', look, { passive: true });
+  const watch = new ResizeObserver(() => requestAnimationFrame(look));
+  watch.observe(scroll);
+  watch.observe(body);
 
   function sort(at) {
     state.down = state.column === at ? !state.down : false;
