@@ -341,11 +341,12 @@ class Reader {
   std::string Explain(const CLI::ParseError& error) const {
     const std::string text = error.what();
     const std::string first = text.substr(0, text.find_first_of(": "));
+    // The value of an option that nobody knows looks like an argument, and a wrong one.
+    const std::vector<std::string> rest = app_->remaining(true);
+    for (const std::string& word : rest) {
+      if (word.starts_with('-') && word != "--") return UnknownWord(*command_, word);
+    }
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-      const std::vector<std::string> rest = app_->remaining(true);
-      for (const std::string& word : rest) {
-        if (word.starts_with('-') && word != "--") return UnknownWord(*command_, word);
-      }
       return UnknownWord(*command_, rest.empty() ? "" : rest.front());
     }
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
