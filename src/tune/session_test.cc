@@ -276,5 +276,17 @@ TEST_F(Tuning, WeightsCountCalls) {
   EXPECT_GT(total.before / total.after, 1.4);
 }
 
+TEST(OutcomeTest, IsUndecidedWhereNothingWasFoundOutForWantOfTime) {
+  Outcome outcome;
+  outcome.lines.resize(2);
+  EXPECT_FALSE(outcome.Undecided()) << "nothing better is an answer";
+  outcome.lines[0].no_time = true;
+  EXPECT_FALSE(outcome.Undecided());
+  outcome.lines[1].no_time = true;
+  EXPECT_TRUE(outcome.Undecided());
+  outcome.lines[1].ending = Ending::kTuned;
+  EXPECT_FALSE(outcome.Undecided());
+}
+
 }  // namespace
 }  // namespace diapason::tune

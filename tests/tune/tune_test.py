@@ -150,8 +150,16 @@ def simulated(tool, scratch, _data):
     folder = f"{scratch}/tuned"
     outcome = tune(tool, folder, "all_reduce", "--backend", "sim", "-g", "8", "--sizes", "4K,1M", "--budget", "5s")
     assert outcome["simulated"]
+    # What an earlier run has written is kept; what belongs to another library is not left beside it.
+    for name, content in (("policy.conf", "# mine\n"), ("rules.conf", "1\n")):
+        with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+            file.write(content)
     text = tool.run("tune", "all_reduce", "--backend", "sim", "-g", "8", "--sizes", "4K", "--budget", "4s", "-o", folder).stdout
     assert "simulated; nothing was measured" in text, text
+    assert "what policy.conf was before" in text, text
+    with open(f"{folder}/policy.old.conf", encoding="utf-8") as file:
+        assert file.read() == "# mine\n"
+    assert not os.path.exists(f"{folder}/rules.conf")
 
 
 def mistakes(tool, scratch, _data):
@@ -162,8 +170,11 @@ def mistakes(tool, scratch, _data):
     fails(2, "--objective", "--objective", "speed")
     fails(2, "--workload", "--workload", "x", "--sizes", "1K")
     fails(2, "--bucket-bytes", "--bucket-bytes", "1K")
-    fails(1, "glu", "--backend", "glu")
-    fails(1, "all_redduce", "all_redduce", "--backend", "sim")
+    fails(2, "--iteration", "--iteration", "fsdp")
+    fails(2, "the step has its collectives", "--objective", "iteration", "--sizes", "1K")
+    fails(2, "glu", "--backend", "glu")
+    fails(2, "all_redduce", "all_redduce", "--backend", "sim")
+    fails(2, "is not a size", "--sizes", "4parsecs")
     fails(1, "nobody to talk to", "--backend", "sim", "-g", "1")
     fails(1, "one number of nodes", "--backend", "sim", "--nodes", "1,2")
     fails(1, "no_such_journal", "--backend", "sim", "--workload", f"{scratch}/no_such_journal")
