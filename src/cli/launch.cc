@@ -36,11 +36,16 @@ struct Options {
   std::vector<std::string> command;
 };
 
-// Descriptors 0, 1 and 2 must be there: the first file that is opened would take their place.
-void OpenMissingStandardFiles() {
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    (void)::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+// A job whose standard output or error was closed prints to nowhere, and is none the worse for it:
+// main() has put something there that cannot be written to.
+void LetRanksPrintToNowhere() {
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    const int flags = ::fcntl(fd, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) != O_RDONLY) continue;
+    const int null = ::open("/dev/null", O_WRONLY);
+    if (null < 0) continue;
+    (void)::dup2(null, fd);
+    ::close(null);
   }
 }
 
@@ -56,7 +61,7 @@ std::chrono::milliseconds Milliseconds(double seconds) {
 }
 
 int Launch(const Options& options) {
-  OpenMissingStandardFiles();
+  LetRanksPrintToNowhere();
   std::string warning;
   const Result<int> port = ChoosePort(options.port, ProcessEnvironment(), &warning);
   if (!port.ok()) return Fail(port.status());

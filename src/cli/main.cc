@@ -49,7 +49,7 @@ bool AsksForJson(int argc, char** argv) {
 void HoldStandardStreams() {
   for (int stream = 0; stream <= 2; ++stream) {
     if (::fcntl(stream, F_GETFD) != -1) continue;
-    const int held = ::open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);
+    const int held = ::open("/dev/null", O_RDONLY);
     if (held >= 0 && held != stream) ::close(held);
   }
 }

@@ -66,7 +66,7 @@ void Names(Session& session) {
   }
   session.Expect(std::string(OperationName(Operation::kAllReduce)) == "all_reduce", "all_reduce");
   session.Expect(SizeOf(DataType::kBf16) == 2 && SizeOf(DataType::kI64) == 8, "SizeOf");
-  session.Refused(ParseDataType("f31").status(), "parsing 'f31'", "f32");
+  session.Refused(ParseDataType("f31").status(), "parsing 'f31'", "float");
   session.Refused(ParseReduceOp("").status(), "parsing ''");
   session.Refused(ParseOperation("all_redice").status(), "parsing 'all_redice'", "all_reduce");
 }
