@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/temporary_file.h"
+#include "comm/backends/sim/testing.h"
 #include "comm/chooser.h"
 
 namespace diapason::comm {
@@ -25,15 +26,9 @@ std::vector<Status> OnRanks(const std::function<std::string(int rank)>& policy_o
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&, rank] {
-      GroupOptions options;
-      options.backend = "sim";
-      options.cluster = "h100x8";
-      options.rank = rank;
-      options.size = kRanks;
+      GroupOptions options = sim::SimulatedRank(rank, kRanks);
       options.choose = choose;
       options.policy = policy_of(rank);
-      options.timeout = std::chrono::seconds(60);
-      options.slow_call = std::chrono::milliseconds(-1);
       const Result<std::unique_ptr<Group>> group = Group::Create(options);
       created[static_cast<size_t>(rank)] = group.status();
       if (!group.ok()) return;

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "comm/backends/nccl/fake_gpu.h"
 #include "comm/backends/sim/cluster.h"
+#include "comm/backends/sim/testing.h"
 #include "measure/compute.h"
 
 namespace diapason::measure {
@@ -162,15 +163,9 @@ Ran RunRanks(const std::string& cluster, int ranks, uint64_t seed,
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      GroupOptions options;
-      options.backend = "sim";
-      options.cluster = cluster;
-      options.rank = rank;
-      options.size = ranks;
+      GroupOptions options = comm::sim::SimulatedRank(rank, ranks, cluster);
       options.seed = seed;
       options.choose = choose;
-      options.timeout = std::chrono::seconds(60);
-      options.slow_call = std::chrono::milliseconds(-1);
       Result<std::unique_ptr<Group>> group = Group::Create(options);
       auto& result = ran.ranks[static_cast<size_t>(rank)];
       if (!group.ok()) {

@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "comm/backends/sim/testing.h"
 #include "measure/group_instrument.h"
 #include "measure/iteration.h"
 #include "measure/wire.h"
@@ -17,14 +18,8 @@ void OnRanks(const std::function<void(GroupInstrument* instrument)>& body) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&, rank] {
-      GroupOptions options;
-      options.backend = "sim";
-      options.cluster = "h100x8";
-      options.rank = rank;
-      options.size = kRanks;
+      GroupOptions options = comm::sim::SimulatedRank(rank, kRanks);
       options.choose = true;
-      options.timeout = std::chrono::seconds(60);
-      options.slow_call = std::chrono::milliseconds(-1);
       const Result<std::unique_ptr<Group>> group = Group::Create(options);
       ASSERT_TRUE(group.ok()) << group.status().message();
       if (rank > 0) {

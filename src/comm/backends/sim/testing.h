@@ -22,6 +22,18 @@ inline constexpr milliseconds kShort{200};
 
 inline Deadline In(milliseconds time) { return steady_clock::now() + time; }
 
+// One of `ranks` threads, each a rank of the simulated cluster.
+inline GroupOptions SimulatedRank(int rank, int ranks, const std::string& cluster = "h100x8") {
+  GroupOptions options;
+  options.backend = "sim";
+  options.cluster = cluster;
+  options.rank = rank;
+  options.size = ranks;
+  options.timeout = kLong;
+  options.slow_call = milliseconds(-1);
+  return options;
+}
+
 struct Wanted {
   std::string cluster = "h100x8";
   uint64_t seed = 1;
