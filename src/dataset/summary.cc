@@ -11,15 +11,6 @@
 namespace diapason::dataset {
 namespace {
 
-Point WithoutConfig(Point point) {
-  point.algorithm.clear();
-  point.protocol.clear();
-  point.channels = 0;
-  point.segment_bytes = 0;
-  point.environment.clear();
-  return point;
-}
-
 void Conclude(Contender* contender) {
   if (!contender->fine()) return;
   contender->median = Median(contender->seconds);
@@ -44,6 +35,15 @@ void Conclude(Contest* contest) {
 }
 
 }  // namespace
+
+Point WithoutConfig(Point point) {
+  point.algorithm.clear();
+  point.protocol.clear();
+  point.channels = 0;
+  point.segment_bytes = 0;
+  point.environment.clear();
+  return point;
+}
 
 bool Contest::TiesWithBest(size_t contender) const {
   const Contender& best = contenders.front();

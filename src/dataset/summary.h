@@ -39,6 +39,9 @@ struct Contest {
   bool TiesWithBest(size_t contender) const;
 };
 
+// The same call, place and size, whatever runs there.
+Point WithoutConfig(Point point);
+
 // In the order of collective, kind, nodes, ranks, type, place and size.
 std::vector<Contest> Summarise(const Contents& contents);
 

@@ -148,7 +148,7 @@ std::vector<PageConfig> ConfigBook::Finish() {
 }
 
 size_t GroupBook::IndexOf(size_t place, const dataset::Point& point) {
-  dataset::Point context = ContextOf(point);
+  dataset::Point context = dataset::WithoutConfig(point);
   context.bytes = 0;
   const auto [found, added] = known_.try_emplace({place, context}, groups_->size());
   if (added) {
@@ -166,15 +166,6 @@ size_t GroupBook::IndexOf(size_t place, const dataset::Point& point) {
     groups_->push_back(std::move(group));
   }
   return found->second;
-}
-
-dataset::Point ContextOf(dataset::Point point) {
-  point.algorithm.clear();
-  point.protocol.clear();
-  point.channels = 0;
-  point.segment_bytes = 0;
-  point.environment.clear();
-  return point;
 }
 
 Figure RatioOf(const Figure& time, const Figure& other) {

@@ -50,8 +50,6 @@ struct PagePart {
 // Fills places, runs, variables, and counts.
 std::vector<PagePart> SplitByPlace(dataset::Contents contents, PageData* data);
 
-// The point without its configuration.
-dataset::Point ContextOf(dataset::Point point);
 // How much more time than `other`; both must be known.
 Figure RatioOf(const Figure& time, const Figure& other);
 

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
+#include "dataset/summary.h"
 #include "report/page_parts.h"
 
 namespace diapason::report {
@@ -225,7 +226,7 @@ void AddVerification(const PagePart& part, ConfigBook* configs, GroupBook* group
   std::map<dataset::Point, std::map<int, std::pair<dataset::Outcome, std::string>>> failed;
   for (const dataset::Record& record : part.contents.records) {
     const dataset::Sample& sample = record.sample;
-    const dataset::Point context = ContextOf(sample.point);
+    const dataset::Point context = dataset::WithoutConfig(sample.point);
     const int config = configs->NumberOf(sample.point);
     Side& side = contexts[context][config];
     if (sample.outcome == dataset::Outcome::kFine && std::isfinite(sample.seconds) &&
