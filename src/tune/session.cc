@@ -227,15 +227,14 @@ Result<model::Grid> Session::ReadGrid() const {
 Status Session::Learn() {
   (void)Show(Stage::kPlanning, "fitting a model");
   if (Status flushed = recorder_->Flush(); !flushed.ok()) return flushed;
-  Result<model::Grid> grid = ReadGrid();
+  const Result<model::Grid> grid = ReadGrid();
   if (!grid.ok()) return grid.status();
-  grid_ = std::move(grid).value();
   // A model of whole steps would have nothing to go by but their few sizes.
   if (!options_.fit || Iterations()) return {};
   model::FitOptions fit;
   fit.seed = static_cast<uint32_t>(options_.seed);
   fit.check_transfer = false;
-  Result<model::Predictor> predictor = model::Predictor::Fit(*grid_, fit);
+  Result<model::Predictor> predictor = model::Predictor::Fit(grid.value(), fit);
   if (predictor.ok()) {
     predictor_ = std::move(predictor).value();
   } else {

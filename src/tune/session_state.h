@@ -73,7 +73,6 @@ class Session {
   std::vector<measure::Contest> contests_;
   measure::Knowledge known_;
   std::string run_;
-  std::optional<model::Grid> grid_;
   std::optional<model::Predictor> predictor_;
   std::unique_ptr<dataset::Recorder> recorder_;
   std::unique_ptr<measure::CalibratedInstrument> calibrated_;
