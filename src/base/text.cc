@@ -116,6 +116,27 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
   return joined;
 }
 
+std::string ShellQuoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+std::string ShellWord(const std::string& text) {
+  bool safe = !text.empty();
+  for (const char c : text) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!letter && std::string_view("_-./:,+@%").find(c) == std::string_view::npos) safe = false;
+  }
+  return safe ? text : ShellQuoted(text);
+}
+
 std::string Count(size_t number, std::string_view noun) {
   const char* plural = noun.ends_with('s') ? "es" : "s";
   return Format("%zu %.*s%s", number, static_cast<int>(noun.size()), noun.data(),

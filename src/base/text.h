@@ -36,6 +36,9 @@ bool ParseUnsigned(std::string_view text, uint64_t* value);
 bool ParseSigned(std::string_view text, int64_t* value);
 
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
+// For a shell: in single quotes; and only where a word needs them to be read back as it is.
+std::string ShellQuoted(std::string_view text);
+std::string ShellWord(const std::string& text);
 // "1 rule", "2 rules".
 std::string Count(size_t number, std::string_view noun);
 

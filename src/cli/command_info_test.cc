@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "cli/completion.h"
 #include "cli/mistakes.h"
 #include "cli/rules.h"
@@ -112,7 +113,7 @@ TEST_F(CommandInfoTest, CompletionKnowsKinds) {
   EXPECT_EQ(KindOf(Named({"--x"}, "FILE|PORT", "")), ValueKind::kFile);
   EXPECT_EQ(KindOf(Named({"--x"}, "DIR", "")), ValueKind::kFolder);
   EXPECT_EQ(ShortText("Only this: a, b (default c)"), "Only this");
-  EXPECT_EQ(Quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellQuoted("it's"), "'it'\\''s'");
 }
 
 TEST_F(CommandInfoTest, AllStatusesInOrder) {

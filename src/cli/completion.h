@@ -12,7 +12,5 @@ ValueKind KindOf(const OptionInfo& option);
 
 // The first sentence of a text, for the lists that shells show beside a name.
 std::string ShortText(const std::string& text);
-// 'text' for a shell, quoted.
-std::string Quoted(const std::string& text);
 
 }  // namespace diapason::cli

@@ -20,18 +20,6 @@ std::string ShortText(const std::string& text) {
   return text.substr(0, end);
 }
 
-std::string Quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
 namespace {
 
 std::string KindWord(const OptionInfo& option) {
@@ -59,13 +47,14 @@ std::string KindCases(const CommandInfo& tool) {
       if (kind.empty() || option.by_place()) continue;
       for (const std::string& name : option.names) {
         std::string& pattern = patterns[kind];
-        pattern += (pattern.empty() ? "" : " | \\\n      ") + Quoted(command->Words() + " " + name);
+        pattern +=
+            (pattern.empty() ? "" : " | \\\n      ") + ShellQuoted(command->Words() + " " + name);
       }
     }
   }
   std::string text;
   for (const auto& [kind, pattern] : patterns) {
-    text += "    " + pattern + ")\n      kind=" + Quoted(kind) + "\n      ;;\n";
+    text += "    " + pattern + ")\n      kind=" + ShellQuoted(kind) + "\n      ;;\n";
   }
   return text;
 }
@@ -82,10 +71,10 @@ std::string WordCases(const CommandInfo& tool) {
       if (option.by_place() && kind.empty()) kind = KindWord(option);
     }
     for (const CommandInfo* below : command->Shown()) words.push_back(below->name());
-    text += "    " + Quoted(command->Words()) + ")\n";
-    text += "      options=" + Quoted(Join(options, " ")) + "\n";
-    text += "      words=" + Quoted(Join(words, " ")) + "\n";
-    text += "      kind=" + Quoted(kind) + "\n      ;;\n";
+    text += "    " + ShellQuoted(command->Words()) + ")\n";
+    text += "      options=" + ShellQuoted(Join(options, " ")) + "\n";
+    text += "      words=" + ShellQuoted(Join(words, " ")) + "\n";
+    text += "      kind=" + ShellQuoted(kind) + "\n      ;;\n";
   }
   return text;
 }
@@ -95,7 +84,7 @@ std::string WordCases(const CommandInfo& tool) {
 std::string BashCompletion(const CommandInfo& tool) {
   std::vector<std::string> paths;
   for (const CommandInfo* command : AllCommands(tool)) {
-    if (command != &tool) paths.push_back(Quoted(command->Words()));
+    if (command != &tool) paths.push_back(ShellQuoted(command->Words()));
   }
   return R"(# bash completion for diapason, written by `diapason completion bash`.
 # Load it with: source <(diapason completion bash)

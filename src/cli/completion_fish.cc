@@ -37,7 +37,7 @@ std::string Below(const CommandInfo& command) {
 
 std::string Lines(const CommandInfo& command) {
   const std::string start =
-      "complete -c diapason -n " + FishQuoted("__diapason_at " + Quoted(Below(command)));
+      "complete -c diapason -n " + FishQuoted("__diapason_at " + ShellQuoted(Below(command)));
   std::string text;
   for (const CommandInfo* below : command.Shown()) {
     text += start + " -a " + below->name() + " -d " + FishQuoted(ShortText(below->text)) + "\n";
@@ -57,7 +57,7 @@ std::string Lines(const CommandInfo& command) {
   }
   if (command.takes_command) {
     text += "complete -c diapason -n " +
-            FishQuoted("__diapason_program " + Quoted(Below(command))) +
+            FishQuoted("__diapason_program " + ShellQuoted(Below(command))) +
             " -x -a '(__fish_complete_command)'\n";
   }
   return text;

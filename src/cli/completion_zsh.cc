@@ -40,7 +40,7 @@ std::string OptionSpec(const OptionInfo& option) {
     const std::string before = option.several            ? "*"
                                : option.names.size() > 1 ? "(" + Join(option.names, " ") + ")"
                                                          : "";
-    specs += " \\\n    " + Quoted(before + name + tail);
+    specs += " \\\n    " + ShellQuoted(before + name + tail);
   }
   return specs;
 }
@@ -48,7 +48,7 @@ std::string OptionSpec(const OptionInfo& option) {
 std::string PlaceSpec(const OptionInfo& option, int place) {
   const std::string where = option.several ? "*" : Format("%d", place);
   const std::string tail = Tame(option.value) + ":" + Action(option);
-  return " \\\n    " + Quoted(where + (option.required || option.several ? ":" : "::") + tail);
+  return " \\\n    " + ShellQuoted(where + (option.required || option.several ? ":" : "::") + tail);
 }
 
 std::string Function(const CommandInfo& command) {
@@ -77,7 +77,7 @@ std::string Function(const CommandInfo& command) {
   text += " \\\n    '1: :->command' \\\n    '*:: :->rest'\n";
   text += "  case $state in\n    command)\n      commands=(\n";
   for (const CommandInfo* one : below) {
-    text += "        " + Quoted(one->name() + ":" + ShortText(one->text)) + "\n";
+    text += "        " + ShellQuoted(one->name() + ":" + ShortText(one->text)) + "\n";
   }
   text += "      )\n      _describe -t commands 'command' commands\n";
   if (!words.empty()) text += "      compadd -- " + words + "\n";

@@ -211,17 +211,17 @@ std::string TuneUse(const Outcome& outcome, const TuneFiles& files) {
     case Library::kNccl:
     case Library::kRccl:
       text += "\nput it into your job, on every host:\n  export NCCL_TUNER_PLUGIN=" +
-              FindBesideUs("libnccl-tuner-diapason.so") +
-              "\n  export DIAPASON_POLICY=" + files.policy +
+              ShellWord(FindBesideUs("libnccl-tuner-diapason.so")) +
+              "\n  export DIAPASON_POLICY=" + ShellWord(files.policy) +
               "\nwithout a shared file system, the policy itself instead of its name:\n"
               "  eval \"$(diapason policy env " +
-              files.policy + ")\"\n";
+              ShellWord(files.policy) + ")\"\n";
       break;
     case Library::kOpenMpi:
       text +=
           "\nput it into your job:\n  mpirun --mca coll_tuned_use_dynamic_rules 1 --mca "
           "coll_tuned_dynamic_rules_filename " +
-          files.rules + " ...\n";
+          ShellWord(files.rules) + " ...\n";
       break;
     case Library::kGloo:
       text +=

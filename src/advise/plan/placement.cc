@@ -210,22 +210,4 @@ std::string CpuMask(const std::vector<int>& cpus) {
   return "0x" + digits;
 }
 
-std::string ShellWord(const std::string& text) {
-  bool safe = !text.empty();
-  for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!letter && std::string_view("_-./:,+@%").find(c) == std::string_view::npos) safe = false;
-  }
-  if (safe) return text;
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
 }  // namespace diapason::advise

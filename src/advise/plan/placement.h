@@ -38,7 +38,4 @@ std::string WrapperLine(const std::vector<RankPlace>& places);
 // For Slurm: "0xff00".
 std::string CpuMask(const std::vector<int>& cpus);
 
-// A word as a shell reads it back: as it is where that is safe, else in single quotes.
-std::string ShellWord(const std::string& text);
-
 }  // namespace diapason::advise

@@ -118,13 +118,6 @@ TEST(Placement, SaysWhenTheMachineIsSilentAboutItsGpus) {
   EXPECT_NE(notes[0].find("does not say"), std::string::npos);
 }
 
-TEST(Placement, QuotesForTheShell) {
-  EXPECT_EQ(ShellWord("mlx5_0,mlx5_1:1"), "mlx5_0,mlx5_1:1");
-  EXPECT_EQ(ShellWord("=mlx5_0"), "'=mlx5_0'");  // zsh looks for a program of that name otherwise
-  EXPECT_EQ(ShellWord(""), "''");
-  EXPECT_EQ(ShellWord("a b;$(rm)'x"), "'a b;$(rm)'\\''x'");
-}
-
 TEST(Plan, GoalsSetWhatTheyAreFor) {
   const Plan latency = Make(Goal::kLatency, TwoSockets());
   ASSERT_NE(Find(latency, "NCCL_PROGRESS_APPENDOP_FREQ"), nullptr);
