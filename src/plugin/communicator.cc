@@ -32,10 +32,6 @@ class ThreadWord {
 
 // The communicator the profiler half has just been told of.
 const ThreadWord g_newborn;
-// Numbers the groups of every thread: a group over several communicators is told to the first of
-// them only, and all of them must know.
-const ThreadWord g_group;
-std::atomic<uint64_t> g_threads{0};
 
 Communicator* Newborn() noexcept { return reinterpret_cast<Communicator*>(g_newborn.Get()); }
 void SetNewborn(Communicator* communicator) noexcept {
@@ -116,12 +112,6 @@ Learning* Communicator::Learn(std::unique_ptr<Learning> learning) {
   return learning_.get();
 }
 
-void Communicator::GroupBegan() noexcept {
-  uint64_t group = g_group.Get();
-  if (group == 0) group = (g_threads.fetch_add(1) + 1) << 40;
-  g_group.Set(group + 1);
-}
-
 // What the group before leaves behind: calls that asked nobody and launched nothing we were told of
 // took a path of their own.
 void Communicator::NewGroup(uint64_t group) noexcept {
@@ -148,8 +138,8 @@ void Communicator::NewGroup(uint64_t group) noexcept {
 }
 
 void Communicator::Called(const CallSeen& call) noexcept {
-  const uint64_t group = g_group.Get();
-  if (group_ != group || questions_ > 0) NewGroup(group);
+  const uint64_t group = call.group;
+  if (group == 0 || group_ != group || questions_ > 0) NewGroup(group);
   const uint32_t calls = calls_;
   if (calls < kCalls) {
     call_[calls].collective = call.collective;
@@ -164,9 +154,9 @@ void Communicator::Called(const CallSeen& call) noexcept {
   learning_->Called(call.captured, group);
 }
 
-void Communicator::Launched(void* stream) noexcept {
-  launched_ = true;
-  if (learning_ != nullptr) learning_->Launched(stream);
+void Communicator::Launched(uint64_t group, void* stream) noexcept {
+  if (group_ == group) launched_ = true;
+  if (learning_ != nullptr) learning_->Launched(group, stream);
 }
 
 void Communicator::LaunchEnded() noexcept {

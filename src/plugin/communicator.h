@@ -41,9 +41,8 @@ class Communicator final : public Witness {
     return journal_ != nullptr || (learning_ != nullptr && learning_->tracking());
   }
 
-  void GroupBegan() noexcept override;
   void Called(const CallSeen& call) noexcept override;
-  void Launched(void* stream) noexcept override;
+  void Launched(uint64_t group, void* stream) noexcept override;
   void LaunchEnded() noexcept override;
   uint64_t Ran(const RunSeen& run) noexcept override;
   void Timed(uint64_t tag, const GpuSpan& span) noexcept override;

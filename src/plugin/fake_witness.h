@@ -17,14 +17,14 @@ class FakeWitness : public Witness {
     friend bool operator==(const Time&, const Time&) = default;
   };
 
-  void GroupBegan() noexcept override { Add(&groups); }
   void Called(const CallSeen& call) noexcept override {
     const std::lock_guard<std::mutex> lock(mutex);
     calls.push_back(call);
   }
-  void Launched(void* stream) noexcept override {
+  void Launched(uint64_t group, void* stream) noexcept override {
     const std::lock_guard<std::mutex> lock(mutex);
     stream_of_launch = stream;
+    group_of_launch = group;
     ++launches;
   }
   void LaunchEnded() noexcept override { Add(&ended_launches); }
@@ -39,10 +39,10 @@ class FakeWitness : public Witness {
   }
 
   std::mutex mutex;
-  int groups = 0;
   int launches = 0;
   int ended_launches = 0;
   void* stream_of_launch = nullptr;
+  uint64_t group_of_launch = 0;
   uint64_t next_tag = 1;  // 0: times are of no interest
   std::vector<CallSeen> calls;
   std::vector<RunSeen> runs;

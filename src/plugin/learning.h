@@ -54,16 +54,19 @@ class Learning {
   Learning(const Learning&) = delete;
   Learning& operator=(const Learning&) = delete;
 
-  // A collective was called, in the group of that number (of its thread). The first call of a group
+  // A collective was called, in the group of that number (0: unknown). The first call of a group
   // settles what was asked before: launched calls count, others never happened.
   void Called(bool captured, uint64_t group) noexcept {
-    if (group != group_ || asked_) NewGroup(group);
+    if (group == 0 || group != group_ || asked_) NewGroup(group);
     calls_ = calls_ + 1;
     captured_ = captured;
     if (captured) SawCapture();
     special_ = captured || lost_ || (calls_ > 1 && !groups_tick_);
   }
-  void Launched(void* stream) noexcept {
+  // A kernel is launched. It confirms the questions of its own group only: a point-to-point call
+  // launches one too, and must not confirm what a simulated group has asked.
+  void Launched(uint64_t group, void* stream) noexcept {
+    if (group == 0 || group != group_) return;
     launched_ = true;
     if (timing_ > 0) BeginTiming(stream);
   }

@@ -47,6 +47,14 @@ void Count(std::atomic<uint64_t>* counter) { counter->fetch_add(1, std::memory_o
 constinit const WitnessSource g_own_witnesses{AttachWitness, DetachWitness};
 constinit std::atomic<const WitnessSource*> g_witnesses{&g_own_witnesses};
 
+constinit std::atomic<uint64_t> g_groups{0};
+
+// 0: not a group of this process.
+uint64_t GroupFrom(void* parent) noexcept {
+  uint64_t number = 0;
+  return ReadHandle(parent, HandleKind::kApiGroup, &number) ? number : 0;
+}
+
 // A context that stands for none, so that every path can make a Visit.
 constexpr uint64_t kNoContext = 0;
 
@@ -155,14 +163,20 @@ void Observer::Finalize(void* context) noexcept {
   ObserverTable::Free(slot);
 }
 
-void Observer::StartGroupApi(void* context) noexcept {
-  const Visit communicator(ContextFrom(context));
-  if (communicator) communicator->witness->GroupBegan();
+void* Observer::StartGroupApi() noexcept {
+  uint64_t number = 0;
+  // 0 stands for no group.
+  while ((number & kHandlePayloadMask) == 0) {
+    number = g_groups.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+  return MakeHandle(HandleKind::kApiGroup, number);
 }
 
-void* Observer::StartCollApi(void* context, CallSeen call, const Elements& elements) noexcept {
+void* Observer::StartCollApi(void* context, void* parent, CallSeen call,
+                             const Elements& elements) noexcept {
   const Visit communicator(ContextFrom(context));
   if (!communicator) return nullptr;
+  call.group = GroupFrom(parent);
   call.bytes =
       BytesAsAsked(call.collective, elements.count, elements.type_bytes, communicator->ranks);
   communicator->witness->Called(call);
@@ -177,12 +191,12 @@ void* Observer::StartCollApi(void* context, CallSeen call, const Elements& eleme
   return MakeHandle(HandleKind::kCall, before & ((uint64_t{1} << kWorkBits) - 1));
 }
 
-void* Observer::StartKernelLaunch(void* context, void* stream) noexcept {
+void* Observer::StartKernelLaunch(void* context, void* parent, void* stream) noexcept {
   const uint64_t payload = ContextFrom(context);
   const Visit communicator(payload);
   if (!communicator) return nullptr;
   communicator->launched.store(true, std::memory_order_relaxed);
-  communicator->witness->Launched(stream);
+  communicator->witness->Launched(GroupFrom(parent), stream);
   return MakeHandle(HandleKind::kLaunch, payload);
 }
 

@@ -56,11 +56,15 @@ class Observer {
 
   // Events. What is returned is the event's handle; nullptr: it has none.
   //
-  // The library tells a group that spans several communicators to the first of them only.
-  static void StartGroupApi(void* context) noexcept;
-  // `bytes` of calls and runs are found here.
-  static void* StartCollApi(void* context, CallSeen call, const Elements& elements) noexcept;
-  static void* StartKernelLaunch(void* context, void* stream) noexcept;
+  // Numbers the group. Calls and launches name it as their parent, on whatever thread they come.
+  // The library tells a group that spans several communicators to the first of them only, which may
+  // be one that is not observed: so the context does not matter.
+  static void* StartGroupApi() noexcept;
+  // `bytes` of calls and runs, and the groups of calls and launches, are found here. `parent` is
+  // what StartGroupApi gave.
+  static void* StartCollApi(void* context, void* parent, CallSeen call,
+                            const Elements& elements) noexcept;
+  static void* StartKernelLaunch(void* context, void* parent, void* stream) noexcept;
   // Any other event that stops is ignored.
   static void StopKernelLaunch(void* handle) noexcept;
   // A plan (API v1 to v4). Needs a handle: without one, libraries before 2.28 tell no Coll.

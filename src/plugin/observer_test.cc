@@ -31,8 +31,9 @@ class ObserverTest : public testing::Test {
   }
   // A call of its own, up to its Coll, on so many channels. The run's handle.
   static void* Call(void* context, int channels = 1) {
-    void* call = Observer::StartCollApi(context, {4, 0, false}, {1000, 4});
-    Observer::StartKernelLaunch(context, nullptr);
+    void* call =
+        Observer::StartCollApi(context, Observer::StartGroupApi(), {4, 0, false}, {1000, 4});
+    Observer::StartKernelLaunch(context, nullptr, nullptr);
     return Run(context, call, channels);
   }
   static void* Run(void* context, void* parent, int channels = 1) {
@@ -56,9 +57,7 @@ using Times = std::vector<FakeWitness::Time>;
 TEST_F(ObserverTest, AnEagerCallIsToldFromCallToTime) {
   void* context = Create(&witness_);
   ASSERT_NE(context, nullptr);
-  Observer::StartGroupApi(context);
   void* run = Call(context, 2);
-  EXPECT_EQ(witness_.groups, 1);
   EXPECT_EQ(witness_.launches, 1);
   ASSERT_EQ(witness_.calls.size(), 1u);
   EXPECT_EQ(witness_.calls[0].bytes, 4000u);
@@ -68,6 +67,25 @@ TEST_F(ObserverTest, AnEagerCallIsToldFromCallToTime) {
   EXPECT_EQ(witness_.times, Times{}) << "one channel is missing";
   Time(run, 90, 150, 1);
   EXPECT_EQ(witness_.times, (Times{{1, 90, 200}}));
+}
+
+TEST_F(ObserverTest, CallsAndLaunchesNameTheirGroup) {
+  void* context = Create(&witness_);
+  void* first = Observer::StartGroupApi();
+  void* second = Observer::StartGroupApi();
+  Observer::StartCollApi(context, first, {4, 0, false}, {10, 4});
+  Observer::StartKernelLaunch(context, second, nullptr);
+  const uint64_t of_call = witness_.calls.back().group;
+  EXPECT_NE(of_call, 0u);
+  EXPECT_NE(witness_.group_of_launch, 0u);
+  EXPECT_NE(witness_.group_of_launch, of_call);
+  Observer::StartKernelLaunch(context, first, nullptr);
+  EXPECT_EQ(witness_.group_of_launch, of_call);
+  int foreign = 0;
+  for (void* parent : {static_cast<void*>(nullptr), static_cast<void*>(&foreign), context}) {
+    Observer::StartKernelLaunch(context, parent, nullptr);
+    EXPECT_EQ(witness_.group_of_launch, 0u) << "not a group";
+  }
 }
 
 TEST_F(ObserverTest, NobodyInterestedMeansNoContext) {
@@ -94,7 +112,7 @@ TEST_F(ObserverTest, RunsOfUnknownWidthAreNotTimed) {
 
 TEST_F(ObserverTest, ReplaysKnowTheirCapture) {
   void* context = Create(&witness_);
-  void* captured = Observer::StartCollApi(context, {4, 0, true}, {10, 4});
+  void* captured = Observer::StartCollApi(context, nullptr, {4, 0, true}, {10, 4});
   ASSERT_NE(captured, nullptr);
   EXPECT_TRUE(witness_.calls.at(0).captured);
   std::thread([&] {
@@ -119,7 +137,6 @@ TEST_F(ObserverTest, AFinalisedContextIsDeaf) {
   EXPECT_EQ(ReadObserverCounts().late, late + 1);
   EXPECT_EQ(Call(context), nullptr);
   EXPECT_EQ(Observer::StartGroup(context), nullptr);
-  Observer::StartGroupApi(context);
   Observer::Finalize(context);
   EXPECT_EQ(FakeWitnesses::detached.size(), 1u) << "once";
   EXPECT_EQ(witness.times, Times{});
@@ -156,12 +173,10 @@ TEST_F(ObserverTest, ForeignValuesAreRecognised) {
     void* handle = reinterpret_cast<void*>(value);
     EXPECT_EQ(Observer::StartKernelChannel(handle, 0, 5), nullptr) << std::hex << value;
     Observer::StopKernelChannel(handle, 6);
-    Observer::StartGroupApi(handle);
     EXPECT_EQ(Call(handle), nullptr);
     Observer::Finalize(handle);
   }
   EXPECT_EQ(witness_.calls.size(), 1u);
-  EXPECT_EQ(witness_.groups, 0);
   Time(run, 10, 20);
   EXPECT_EQ(witness_.times, (Times{{1, 10, 20}})) << "unharmed";
 }
@@ -222,9 +237,9 @@ TEST_F(ObserverTest, AHugeGroupStaysInDoubt) {
   void* context = Create(&witness_);
   std::vector<void*> calls;
   for (int i = 0; i < 80; ++i) {
-    calls.push_back(Observer::StartCollApi(context, {4, 0, false}, {10, 4}));
+    calls.push_back(Observer::StartCollApi(context, nullptr, {4, 0, false}, {10, 4}));
   }
-  Observer::StartKernelLaunch(context, nullptr);
+  Observer::StartKernelLaunch(context, nullptr, nullptr);
   std::vector<void*> runs;
   for (void* call : calls) runs.push_back(Run(context, call));
   for (size_t i = 0; i < runs.size(); ++i) Time(runs[i], 1000 + 100 * i, 1050 + 100 * i);
@@ -235,9 +250,9 @@ TEST_F(ObserverTest, AHugeGroupStaysInDoubt) {
 
 TEST_F(ObserverTest, ASmallGroupIsTimedInAnyOrder) {
   void* context = Create(&witness_);
-  void* first = Observer::StartCollApi(context, {4, 0, false}, {10, 4});
-  void* second = Observer::StartCollApi(context, {4, 0, false}, {20, 4});
-  Observer::StartKernelLaunch(context, nullptr);
+  void* first = Observer::StartCollApi(context, nullptr, {4, 0, false}, {10, 4});
+  void* second = Observer::StartCollApi(context, nullptr, {4, 0, false}, {20, 4});
+  Observer::StartKernelLaunch(context, nullptr, nullptr);
   Time(Run(context, second), 100, 200);
   Time(Run(context, first), 200, 300);
   EXPECT_EQ(witness_.times, (Times{{1, 100, 200}, {2, 200, 300}}));
@@ -287,7 +302,7 @@ TEST_F(ObserverTest, TheMaskFollowsTheCommunicators) {
 class SlowWitness : public FakeWitness {
  public:
   void LaunchEnded() noexcept override {}
-  void Launched(void*) noexcept override {
+  void Launched(uint64_t, void*) noexcept override {
     entered = true;
     for (int i = 0; i < 20'000 && !leave; ++i) usleep(1000);
     left = true;
@@ -304,7 +319,7 @@ class SlowWitness : public FakeWitness {
 TEST_F(ObserverTest, FinalizeWaitsForWhoIsInside) {
   SlowWitness slow;
   void* context = Create(&slow);
-  std::thread inside([&] { Observer::StartKernelLaunch(context, nullptr); });
+  std::thread inside([&] { Observer::StartKernelLaunch(context, nullptr, nullptr); });
   ASSERT_TRUE(slow.WaitUntilEntered());
   std::thread end([&] { Observer::Finalize(context); });
   EXPECT_TRUE(FakeWitnesses::detached.empty());
@@ -318,7 +333,7 @@ TEST_F(ObserverTest, FinalizeWaitsForWhoIsInside) {
 TEST_F(ObserverTest, FinalizeDoesNotWaitForEver) {
   SlowWitness slow;
   void* context = Create(&slow);
-  std::thread inside([&] { Observer::StartKernelLaunch(context, nullptr); });
+  std::thread inside([&] { Observer::StartKernelLaunch(context, nullptr, nullptr); });
   ASSERT_TRUE(slow.WaitUntilEntered());
   const uint64_t before = ReadObserverCounts().stuck;
   Observer::Finalize(context);

@@ -89,11 +89,12 @@ int StartEvent(void* context, void** handle, Event* event) noexcept {
       call.collective = CollectiveFromEvent(event->coll_api.func);
       call.captured = event->coll_api.captured;
       *handle = Observer::StartCollApi(
-          context, call, {event->coll_api.count, TypeBytesFromEvent(event->coll_api.datatype)});
+          context, event->parent, call,
+          {event->coll_api.count, TypeBytesFromEvent(event->coll_api.datatype)});
     } else if (event->type == abi::kEventKernelLaunch) {
-      *handle = Observer::StartKernelLaunch(context, event->kernel_launch.stream);
+      *handle = Observer::StartKernelLaunch(context, event->parent, event->kernel_launch.stream);
     } else if (event->type == abi::kEventGroupApi) {
-      Observer::StartGroupApi(context);
+      *handle = Observer::StartGroupApi();
     } else if (event->type == abi::kEventP2pApi) {
       Observer::StartP2p(context);
     }

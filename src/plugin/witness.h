@@ -12,6 +12,7 @@ struct CallSeen {
   int collective = -1;    // as the tuner counts them; -1: one it is never asked about
   uint64_t bytes = 0;     // as the tuner counts them; 0: unknown
   bool captured = false;  // into a graph
+  uint64_t group = 0;     // of API calls; 0: the library did not say
 };
 
 // A collective was handed to the GPU (a Coll event): what really runs.
@@ -33,11 +34,10 @@ struct GpuSpan {
 
 class Witness {
  public:
-  // A group begins (every call outside of one is a group of its own).
-  virtual void GroupBegan() noexcept = 0;
   virtual void Called(const CallSeen& call) noexcept = 0;
   // A kernel of this communicator is about to be given to this stream, and was; on one thread.
-  virtual void Launched(void* stream) noexcept = 0;
+  // `group` is that of the calls it runs, collective or point-to-point; 0: the library did not say.
+  virtual void Launched(uint64_t group, void* stream) noexcept = 0;
   virtual void LaunchEnded() noexcept = 0;
   // The answer is handed back with the time of this run; 0: nobody wants to know it.
   virtual uint64_t Ran(const RunSeen& run) noexcept = 0;

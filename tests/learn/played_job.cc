@@ -260,6 +260,18 @@ std::vector<Case> Cases() {
     };
   }
   {
+    Case& one = add("simulate-then-send");  // a kernel that must not confirm the simulated question
+    one.step = [](Communicator* communicator, int rank, uint32_t n) {
+      int error = 0;
+      if (rank == 1 && n % 5 == 0) {
+        communicator->AllReduce(kSizes[(n + n / 5) % kSizeCount], Way::kSimulated, &error);
+        communicator->PointToPoint();
+      }
+      if (rank % 2 == 1 && n % 7 == 0) communicator->PointToPoint();
+      return error == 0 && PlainStep(communicator, rank, n);
+    };
+  }
+  {
     Case& one = add("capture");  // replays pending on one rank only
     one.must_learn = false;
     one.least = 2000;

@@ -258,6 +258,17 @@ std::vector<Choice> Communicator::Group(const std::vector<size_t>& bytes, int* e
   return ran;
 }
 
+void Communicator::PointToPoint() {
+  const int mask = Mask();
+  if (mask == 0 || !options_.profiler) return;
+  void* group = Start(abi::kEventGroupApi, nullptr, 0, {}, false);
+  if ((mask & abi::kEventP2pApi) != 0) Start(abi::kEventP2pApi, group, 0, {}, false);
+  if ((mask & abi::kEventKernelLaunch) != 0) {
+    plugin_.profiler->stop_event(Start(abi::kEventKernelLaunch, group, 0, {}, false));
+  }
+  plugin_.profiler->stop_event(group);
+}
+
 void Communicator::Replay(size_t bytes, const Choice& choice) {
   const bool runs = (Mask() & abi::kEventColl) != 0;
   if (runs) std::thread([&] { Run(bytes, choice, captured_call_, false); }).join();

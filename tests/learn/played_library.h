@@ -71,6 +71,8 @@ class Communicator {
   Choice AllReduce(size_t bytes, Way way, int* error);
   // Several in one group: two of the same size are asked about as one.
   std::vector<Choice> Group(const std::vector<size_t>& bytes, int* error);
+  // A send or receive: a group and a kernel of its own, and no question.
+  void PointToPoint();
   // The captured call runs again.
   void Replay(size_t bytes, const Choice& choice);
 
