@@ -14,6 +14,7 @@ enum class ErrorCode {
   kInvalid,      // the input is wrong: a typo, a bad value, a malformed file
   kNotFound,     // something named does not exist
   kUnavailable,  // it exists, but cannot be used here
+  kNoRoom,       // it is full
   kIo,           // the operating system said no
   kTimeout,      // a wait reached its limit
   kPeerLost,     // another rank of the group has ended
@@ -79,6 +80,9 @@ inline Status NotFound(std::string message) {
 }
 inline Status Unavailable(std::string message) {
   return Status::Error(ErrorCode::kUnavailable, std::move(message));
+}
+inline Status OutOfRoom(std::string message) {
+  return Status::Error(ErrorCode::kNoRoom, std::move(message));
 }
 inline Status IoError(std::string message) {
   return Status::Error(ErrorCode::kIo, std::move(message));

@@ -11,19 +11,22 @@ namespace {
 
 class MapStore : public Store {
  public:
-  Result<std::string> Propose(std::string_view key, std::string_view value) override {
+  using Store::Forget;
+  using Store::Propose;
+  using Store::Read;
+  Result<std::string> Propose(std::string_view key, std::string_view value, Deadline) override {
     ++calls;
     if (broken) return IoError("gone");
     return cells.emplace(key, value).first->second;
   }
-  Result<std::optional<std::string>> Read(std::string_view key) override {
+  Result<std::optional<std::string>> Read(std::string_view key, Deadline) override {
     ++calls;
     if (broken) return IoError("gone");
     const auto found = cells.find(std::string(key));
     if (found == cells.end()) return std::optional<std::string>();
     return std::optional<std::string>(found->second);
   }
-  void Forget(std::string_view) override {}
+  void Forget(std::string_view, Deadline) override {}
   double Fullness() override { return 0; }
   std::string Describe() const override { return "map"; }
   bool Mine() const override { return true; }

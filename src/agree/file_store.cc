@@ -60,7 +60,8 @@ Result<std::string> ParseCell(std::string text) {
 
 class FileStore : public Store {
  public:
-  explicit FileStore(std::string path) : path_(std::move(path)) {}
+  FileStore(std::chrono::milliseconds limit, std::string path)
+      : Store(limit), path_(std::move(path)) {}
 
   Status Open(int job) {
     for (size_t i = 0; i < folders_.size(); ++i) {
@@ -86,7 +87,12 @@ class FileStore : public Store {
     return {};
   }
 
-  Result<std::string> Propose(std::string_view key, std::string_view value) override {
+  using Store::Forget;
+  using Store::Propose;
+  using Store::Read;
+
+  Result<std::string> Propose(std::string_view key, std::string_view value,
+                              Deadline /*deadline*/) override {
     for (const Status& status : {maker_.Check(), CheckKey(key), CheckValue(value)}) {
       if (!status.ok()) return status.WithContext(Describe());
     }
@@ -104,14 +110,14 @@ class FileStore : public Store {
                Describe().c_str(), name.c_str()));
   }
 
-  Result<Cell> Read(std::string_view key) override {
+  Result<Cell> Read(std::string_view key, Deadline /*deadline*/) override {
     for (const Status& status : {maker_.Check(), CheckKey(key)}) {
       if (!status.ok()) return status.WithContext(Describe());
     }
     return Look(CellName(key));
   }
 
-  void Forget(std::string_view prefix) override {
+  void Forget(std::string_view prefix, Deadline /*deadline*/) override {
     if (!maker_.Here()) return;
     // All of it: without a nonce nobody believes the rest, whichever part of it is left. The second
     // one first: if we are killed between the two, whoever comes puts it back, and all is there.
@@ -305,7 +311,7 @@ Result<std::unique_ptr<Store>> OpenFileStore(const StoreOptions& options,
   const std::string path = folder + "/" + mine + "/" + options.job;
   const Result<Descriptor> job = OpenPrivateFolder(private_folder.value().get(), options.job, path);
   if (!job.ok()) return job.status();
-  auto store = std::make_unique<FileStore>(path);
+  auto store = std::make_unique<FileStore>(options.limit, path);
   if (const Status opened = store->Open(job.value().get()); !opened.ok()) return opened;
   return std::unique_ptr<Store>(std::move(store));
 }

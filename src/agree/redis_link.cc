@@ -23,7 +23,7 @@ using std::chrono::steady_clock;
 constexpr int kDeepestReply = 4;
 constexpr int kMostAddresses = 8;
 
-milliseconds Remaining(RedisLink::Deadline deadline) {
+milliseconds Remaining(Deadline deadline) {
   const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
   return std::max(left, milliseconds(0));
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agree/store.h"
 #include "base/status.h"
 
 struct redisContext;
@@ -35,8 +36,6 @@ struct RedisReply {
 // A connection to one server. Not for several threads at once.
 class RedisLink {
  public:
-  using Deadline = std::chrono::steady_clock::time_point;
-
   explicit RedisLink(RedisAddress address);
   ~RedisLink();
   RedisLink(const RedisLink&) = delete;

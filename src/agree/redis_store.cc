@@ -19,7 +19,6 @@ namespace diapason::agree {
 namespace {
 
 using std::chrono::steady_clock;
-using Deadline = RedisLink::Deadline;
 
 // KEYS: the nonce's and the cell's. ARGV: our nonce and, to propose, a value.
 constexpr char kCellScript[] =
@@ -57,7 +56,7 @@ std::string InfoValue(const std::string& info, const std::string& name) {
 class RedisStore : public Store {
  public:
   RedisStore(RedisAddress address, const StoreOptions& options)
-      : limit_(options.limit),
+      : Store(options.limit),
         database_(address.database),
         // Braces: all keys of a job are in one part of a cluster.
         keys_("diapason:{" + options.job + "}:"),
@@ -66,28 +65,32 @@ class RedisStore : public Store {
   Status Open() {
     const std::lock_guard lock(mutex_);
     if (Status found = link_.Resolve(); !found.ok()) return found;
-    const Deadline deadline = steady_clock::now() + limit_;
+    const Deadline deadline = Usual();
     // The server may be about to start with the job.
     return Patiently(deadline, [&] { return Meet(deadline); });
   }
 
-  Result<std::string> Propose(std::string_view key, std::string_view value) override {
+  using Store::Forget;
+  using Store::Propose;
+  using Store::Read;
+
+  Result<std::string> Propose(std::string_view key, std::string_view value,
+                              Deadline deadline) override {
     if (Status fine = CheckValue(value); !fine.ok()) return fine.WithContext(Describe());
-    Result<std::optional<std::string>> stands = Run(key, &value);
+    Result<std::optional<std::string>> stands = Run(key, &value, deadline);
     if (!stands.ok()) return stands.status();
     if (stands.value()) return *std::move(stands).value();
     return Unavailable(Describe() + " gave an answer that makes no sense");
   }
 
-  Result<std::optional<std::string>> Read(std::string_view key) override {
-    return Run(key, nullptr);
+  Result<std::optional<std::string>> Read(std::string_view key, Deadline deadline) override {
+    return Run(key, nullptr, deadline);
   }
 
-  void Forget(std::string_view prefix) override {
+  void Forget(std::string_view prefix, Deadline deadline) override {
     if (!maker_.Here()) return;
     if (!prefix.empty() && !CheckKey(prefix).ok()) return;
     const std::lock_guard lock(mutex_);
-    const Deadline deadline = steady_clock::now() + limit_;
     if (prefix.empty() && !Try({"EXPIRE", keys_ + "nonce", kNonceExpiry}, deadline).ok()) return;
     // Keys hold no letter that a pattern would take for more than itself, but the job's braces,
     // which mean nothing in one.
@@ -206,14 +209,14 @@ class RedisStore : public Store {
     return reply;
   }
 
-  Result<std::optional<std::string>> Run(std::string_view key, const std::string_view* value) {
+  Result<std::optional<std::string>> Run(std::string_view key, const std::string_view* value,
+                                         Deadline deadline) {
     for (const Status& status : {maker_.Check(), CheckKey(key)}) {
       if (!status.ok()) return status.WithContext(Describe());
     }
     const std::string cell = keys_ + nonce_ + ":" + std::string(key);
     const std::lock_guard lock(mutex_);
     if (replaced_) return Replaced();
-    const Deadline deadline = steady_clock::now() + limit_;
     RedisReply answer;
     // Whether a proposal was heard before the connection was lost does not matter: if it was, it
     // stands, and is what we get.
@@ -252,7 +255,6 @@ class RedisStore : public Store {
   }
 
   const Maker maker_;
-  const std::chrono::milliseconds limit_;
   const int database_;
   const std::string keys_;
   std::string nonce_;

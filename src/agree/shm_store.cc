@@ -62,9 +62,10 @@ Status Reserve(int fd, uint64_t from, uint64_t to) {
 
 class ShmStore : public Store {
  public:
-  ShmStore(std::string where, Descriptor folder, std::string name, Descriptor file,
-           std::unique_ptr<Mapping> mapping)
-      : where_(std::move(where)),
+  ShmStore(std::chrono::milliseconds limit, std::string where, Descriptor folder, std::string name,
+           Descriptor file, std::unique_ptr<Mapping> mapping)
+      : Store(limit),
+        where_(std::move(where)),
         folder_(std::move(folder)),
         name_(std::move(name)),
         file_(std::move(file)),
@@ -73,9 +74,14 @@ class ShmStore : public Store {
                [this](uint64_t end) { return ReserveUpTo(end); }) {}
 
   ~ShmStore() override { RemoveIfLast(); }
-  void Leave() override { RemoveIfLast(); }
+  void Leave(Deadline) override { RemoveIfLast(); }
 
-  Result<std::string> Propose(std::string_view key, std::string_view value) override {
+  using Store::Forget;
+  using Store::Propose;
+  using Store::Read;
+
+  Result<std::string> Propose(std::string_view key, std::string_view value,
+                              Deadline /*deadline*/) override {
     for (const Status& status : {maker_.Check(), CheckKey(key), CheckValue(value)}) {
       if (!status.ok()) return status.WithContext(where_);
     }
@@ -84,7 +90,7 @@ class ShmStore : public Store {
     return stands;
   }
 
-  Result<std::optional<std::string>> Read(std::string_view key) override {
+  Result<std::optional<std::string>> Read(std::string_view key, Deadline /*deadline*/) override {
     for (const Status& status : {maker_.Check(), CheckKey(key)}) {
       if (!status.ok()) return status.WithContext(where_);
     }
@@ -93,7 +99,7 @@ class ShmStore : public Store {
     return stands;
   }
 
-  void Forget(std::string_view) override {}  // all of it goes with the job
+  void Forget(std::string_view, Deadline) override {}  // all of it goes with the job
   double Fullness() override { return maker_.Here() ? arena_.Fullness() : 1; }
   std::string Describe() const override { return "shared memory " + where_; }
   bool Mine() const override { return maker_.Here(); }
@@ -236,8 +242,8 @@ class Opening {
       return sound.WithContext("'" + path_ + "'");
     }
     Sweep(folder_.get(), name_);
-    return std::unique_ptr<Store>(std::make_unique<ShmStore>(path_, std::move(folder_), name_,
-                                                             std::move(file), std::move(mapping)));
+    return std::unique_ptr<Store>(std::make_unique<ShmStore>(
+        options_.limit, path_, std::move(folder_), name_, std::move(file), std::move(mapping)));
   }
 
   Result<std::unique_ptr<Store>> Create() {

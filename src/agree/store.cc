@@ -5,6 +5,12 @@
 
 namespace diapason::agree {
 
+bool Retryable(const Status& status) {
+  return !status.ok() && (status.code() == ErrorCode::kIo || status.code() == ErrorCode::kTimeout);
+}
+
+bool NoRoom(const Status& status) { return !status.ok() && status.code() == ErrorCode::kNoRoom; }
+
 Result<std::unique_ptr<Store>> OpenStore(const StoreOptions& options) {
   if (const Status job = CheckJob(options.job); !job.ok()) return job;
   const std::string& where = options.where;

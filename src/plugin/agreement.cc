@@ -29,7 +29,8 @@ std::atomic<bool> g_waited_in_vain{false};
 agree::Store* g_store = nullptr;
 
 __attribute__((destructor)) void LeaveAtExit() {
-  if (g_store != nullptr && g_store->Mine()) g_store->Leave();
+  if (g_store == nullptr || !g_store->Mine()) return;
+  g_store->Leave(std::chrono::steady_clock::now() + kShortLimit);
 }
 
 Result<agree::Store*> ProcessStore(const std::string& where, const std::string& job) {

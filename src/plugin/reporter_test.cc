@@ -9,14 +9,18 @@ namespace {
 
 class MapStore : public agree::Store {
  public:
-  Result<std::string> Propose(std::string_view key, std::string_view value) override {
+  using agree::Store::Forget;
+  using agree::Store::Propose;
+  using agree::Store::Read;
+  Result<std::string> Propose(std::string_view key, std::string_view value,
+                              agree::Deadline) override {
     return cells.emplace(key, value).first->second;
   }
-  Result<std::optional<std::string>> Read(std::string_view key) override {
+  Result<std::optional<std::string>> Read(std::string_view key, agree::Deadline) override {
     const auto found = cells.find(std::string(key));
     return found == cells.end() ? std::nullopt : std::optional<std::string>(found->second);
   }
-  void Forget(std::string_view) override {}
+  void Forget(std::string_view, agree::Deadline) override {}
   double Fullness() override { return 0; }
   std::string Describe() const override { return "a map"; }
   bool Mine() const override { return true; }

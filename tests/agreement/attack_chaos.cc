@@ -59,28 +59,41 @@ class ChaosStore : public agree::Store {
         dies_(plan.dies_inside == rank),
         dies_at_(dice_.Below(60)) {}
 
-  Result<std::string> Propose(std::string_view key, std::string_view value) override {
-    if (mutant_ == Mutant::kHold && rank_ != 0 && value == "hold") return Unsaid(key, value);
+  using agree::Store::Forget;
+  using agree::Store::Propose;
+  using agree::Store::Read;
+  Result<std::string> Propose(std::string_view key, std::string_view value,
+                              agree::Deadline deadline) override {
+    if (mutant_ == Mutant::kHold && rank_ != 0 && value == "hold")
+      return Unsaid(key, value, deadline);
     if (mutant_ == Mutant::kOff && value.substr(0, 4) == "off:") return std::string(value);
     Delay();
     PerhapsDie();
-    auto stands = store_->Propose(key, value);
+    auto stands = store_->Propose(key, value, deadline);
     Delay();
     return stands;
   }
-  Result<std::optional<std::string>> Read(std::string_view key) override {
+  Result<std::optional<std::string>> Read(std::string_view key, agree::Deadline deadline) override {
     Delay();
-    return store_->Read(key);
+    return store_->Read(key, deadline);
   }
-  void Forget(std::string_view prefix) override { store_->Forget(prefix); }
+  void Forget(std::string_view prefix, agree::Deadline deadline) override {
+    store_->Forget(prefix, deadline);
+  }
+  void Done(std::string_view prefix, int members, agree::Deadline deadline) override {
+    store_->Done(prefix, members, deadline);
+  }
+  void KeepAlive(agree::Deadline deadline) override { store_->KeepAlive(deadline); }
+  void Leave(agree::Deadline deadline) override { store_->Leave(deadline); }
   double Fullness() override { return store_->Fullness(); }
   std::string Describe() const override { return store_->Describe(); }
   bool Mine() const override { return store_->Mine(); }
 
  private:
   // What must not be done: to take an empty cell for a hold, and to tell nobody.
-  Result<std::string> Unsaid(std::string_view key, std::string_view value) {
-    const auto read = store_->Read(key);
+  Result<std::string> Unsaid(std::string_view key, std::string_view value,
+                             agree::Deadline deadline) {
+    const auto read = store_->Read(key, deadline);
     if (!read.ok()) return read.status();
     return read.value() ? *read.value() : std::string(value);
   }

@@ -19,6 +19,8 @@ const char* CodeName(ErrorCode code) {
       return "not found";
     case ErrorCode::kUnavailable:
       return "unavailable";
+    case ErrorCode::kNoRoom:
+      return "no room";
     case ErrorCode::kIo:
       return "io";
     case ErrorCode::kTimeout:
