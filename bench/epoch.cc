@@ -90,9 +90,8 @@ class Leader {
       const uint64_t epoch = entered_.load();
       if (epoch == UINT64_MAX) return;
       done = epoch;
-      bool held = false;
       static_cast<void>(agree::EpochLog::Propose(store_, prefix_, static_cast<uint32_t>(epoch + 1),
-                                                 NextSchedule(epoch + 1), &held)
+                                                 NextSchedule(epoch + 1))
                             .ok());
     }
   }

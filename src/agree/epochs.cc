@@ -14,10 +14,6 @@ constexpr int kMostEntered = 1 << 16;
 // Beyond it numbers of calls could overflow; nobody gets there by calling.
 constexpr uint64_t kLastStart = uint64_t{1} << 62;
 
-std::string CellKey(const std::string& prefix, uint32_t epoch) {
-  return prefix + Format("e%u", epoch);
-}
-
 Schedule OnlyIncumbent(const Config& incumbent, uint64_t calls) {
   Schedule schedule;
   schedule.incumbent = incumbent;
@@ -33,11 +29,22 @@ Result<Schedule> ParseCell(const std::string& key, const std::string& value) {
 
 }  // namespace
 
+std::string EpochLog::CellKey(const std::string& prefix, uint32_t epoch) {
+  return prefix + Format("e%u", epoch);
+}
+
 EpochLog::EpochLog(Store* store, Options options) : store_(store), options_(std::move(options)) {
   // Epochs without calls would have no end.
   if (options_.opening_calls == 0) options_.opening_calls = 1;
   options_.hold_calls = std::clamp<uint64_t>(options_.hold_calls, 1, kMostCalls >> kMostDoublings);
   epochs_.push_back({0, 0, false, OnlyIncumbent(options_.incumbent, options_.opening_calls)});
+}
+
+Result<std::string> EpochLog::Cell(uint32_t epoch) {
+  if (options_.known != nullptr) {
+    if (std::optional<std::string> text = options_.known->Take(epoch)) return *std::move(text);
+  }
+  return store_->Propose(CellKey(options_.prefix, epoch), kHold);
 }
 
 Result<EpochLog::Epoch> EpochLog::EnterAfter(const Epoch& last) {
@@ -49,8 +56,7 @@ Result<EpochLog::Epoch> EpochLog::EnterAfter(const Epoch& last) {
     epoch.schedule = OnlyIncumbent(incumbent, options_.opening_calls);
     return epoch;
   }
-  const std::string key = CellKey(options_.prefix, epoch.number);
-  const Result<std::string> stands = store_->Propose(key, kHold);
+  const Result<std::string> stands = Cell(epoch.number);
   if (!stands.ok()) return stands.status();
   if (stands.value() == kHold) {
     epoch.held = true;
@@ -59,7 +65,7 @@ Result<EpochLog::Epoch> EpochLog::EnterAfter(const Epoch& last) {
         OnlyIncumbent(incumbent, options_.hold_calls << std::min(last.holds, kMostDoublings));
     return epoch;
   }
-  Result<Schedule> schedule = ParseCell(key, stands.value());
+  Result<Schedule> schedule = ParseCell(CellKey(options_.prefix, epoch.number), stands.value());
   if (!schedule.ok()) return schedule.status();
   epoch.schedule = std::move(schedule).value();
   return epoch;
@@ -104,21 +110,23 @@ void EpochLog::Forget(uint64_t index) {
   while (epochs_.size() > 1 && epochs_.front().end() <= index) epochs_.pop_front();
 }
 
-Result<Schedule> EpochLog::Propose(Store* store, const std::string& prefix, uint32_t epoch,
-                                   const Schedule& schedule, bool* held) {
-  *held = false;
+Result<EpochLog::Standing> EpochLog::Propose(Store* store, const std::string& prefix,
+                                             uint32_t epoch, const Schedule& schedule) {
   const std::string text = ScheduleText(schedule);
   // What others could not read must not stand.
   if (epoch < 2) return Internal(Format("epoch %u has no cell", epoch));
   if (const Result<Schedule> back = ParseSchedule(text); !back.ok()) return back.status();
   const std::string key = CellKey(prefix, epoch);
-  const Result<std::string> stands = store->Propose(key, text);
+  Result<std::string> stands = store->Propose(key, text);
   if (!stands.ok()) return stands.status();
-  if (stands.value() == kHold) {
-    *held = true;
-    return Schedule();
-  }
-  return ParseCell(key, stands.value());
+  Standing standing;
+  standing.text = std::move(stands).value();
+  standing.held = standing.text == kHold;
+  if (standing.held) return standing;
+  Result<Schedule> parsed = ParseCell(key, standing.text);
+  if (!parsed.ok()) return parsed.status();
+  standing.schedule = std::move(parsed).value();
+  return standing;
 }
 
 }  // namespace diapason::agree

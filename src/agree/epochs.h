@@ -4,6 +4,7 @@
 #include <deque>
 #include <string>
 
+#include "agree/known_cells.h"
 #include "agree/store.h"
 #include "domain/schedule.h"
 
@@ -12,8 +13,9 @@ namespace diapason::agree {
 // One context's agreed sequence of configurations, as one rank walks along it. The calls of a
 // context are numbered from 0 and cut into epochs. Epochs 0 and 1 are the incumbent and have no
 // cell. Every later epoch is what its cell says; a rank that enters an epoch whose cell is empty
-// proposes to hold (the incumbent for `hold_calls` calls) and uses what stands. Nobody waits. Holds
-// that follow each other grow to 128 times that: whoever proposes has time to catch up.
+// proposes to hold (the incumbent for `hold_calls` calls) and uses what stands. No rank waits for
+// another; how long it waits for the store is the store's matter (PatientStore). Holds that follow
+// each other grow to 128 times that: rank 0 has time to catch up.
 //
 // Not for several threads at once.
 class EpochLog {
@@ -23,6 +25,9 @@ class EpochLog {
     Config incumbent;
     uint64_t opening_calls = 16;  // of epochs 0 and 1 each
     uint64_t hold_calls = 32;
+    // What was read ahead; entering an epoch that is known needs no store. May be nullptr; else it
+    // outlives the log.
+    KnownCells* known = nullptr;
   };
   EpochLog(Store* store, Options options);
 
@@ -60,13 +65,22 @@ class EpochLog {
   // The newest epoch this rank has entered.
   const Epoch& newest() const { return epochs_.back(); }
 
-  // Rank 0's proposal for an epoch nobody need have entered yet. The schedule that stands; with
-  // *held set when it is a hold (the schedule then is empty).
-  static Result<Schedule> Propose(Store* store, const std::string& prefix, uint32_t epoch,
-                                  const Schedule& schedule, bool* held);
+  // Where an epoch's cell is.
+  static std::string CellKey(const std::string& prefix, uint32_t epoch);
+
+  // Rank 0's proposal for an epoch that no rank need have entered yet. What stands: a hold, or a
+  // schedule.
+  struct Standing {
+    bool held = false;  // then the schedule is empty
+    Schedule schedule;
+    std::string text;  // as the cell has it
+  };
+  static Result<Standing> Propose(Store* store, const std::string& prefix, uint32_t epoch,
+                                  const Schedule& schedule);
 
  private:
   Result<Epoch> EnterAfter(const Epoch& last);
+  Result<std::string> Cell(uint32_t epoch);
 
   Store* store_;
   Options options_;

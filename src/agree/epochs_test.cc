@@ -80,19 +80,18 @@ TEST(EpochLog, AnEmptyCellBecomesAHoldForEverybody) {
   EXPECT_EQ(span.value().end, 11u);
   EXPECT_EQ(store.cells.at("c1.0.allreduce.20.e2"), "hold");
   // Rank 0 comes too late with its proposal.
-  bool held = false;
-  const auto late = EpochLog::Propose(&store, Options().prefix, 2, TwoSegments(), &held);
+  const auto late = EpochLog::Propose(&store, Options().prefix, 2, TwoSegments());
   ASSERT_TRUE(late.ok());
-  EXPECT_TRUE(held);
+  EXPECT_TRUE(late.value().held);
+  EXPECT_EQ(late.value().text, "hold");
 }
 
 TEST(EpochLog, AProposalInTimeIsWhatEverybodyRuns) {
   MapStore store;
-  bool held = true;
-  const auto stands = EpochLog::Propose(&store, Options().prefix, 2, TwoSegments(), &held);
+  const auto stands = EpochLog::Propose(&store, Options().prefix, 2, TwoSegments());
   ASSERT_TRUE(stands.ok());
-  EXPECT_FALSE(held);
-  EXPECT_EQ(stands.value(), TwoSegments());
+  EXPECT_FALSE(stands.value().held);
+  EXPECT_EQ(stands.value().schedule, TwoSegments());
   EpochLog log(&store, Options());
   const auto first = log.At(9);
   ASSERT_TRUE(first.ok());
@@ -125,10 +124,8 @@ TEST(EpochLog, HoldsInARowGrowUntilSomethingIsProposed) {
     if (i < 7) length *= 2;
     ASSERT_TRUE(log.At(log.newest().end()).ok());
   }
-  bool held = false;
   ASSERT_TRUE(
-      EpochLog::Propose(&store, Options().prefix, log.newest().number + 1, TwoSegments(), &held)
-          .ok());
+      EpochLog::Propose(&store, Options().prefix, log.newest().number + 1, TwoSegments()).ok());
   ASSERT_TRUE(log.At(log.newest().end()).ok());
   EXPECT_EQ(log.newest().schedule, TwoSegments());
   ASSERT_TRUE(log.At(log.newest().end()).ok());
@@ -168,17 +165,48 @@ TEST(EpochLog, WhatNoRankHasWrittenIsAnError) {
     EpochLog log(&store, Options());
     EXPECT_FALSE(log.At(8).ok()) << garbage;
     EXPECT_FALSE(log.At(8).ok()) << garbage;
-    bool held = false;
-    EXPECT_FALSE(EpochLog::Propose(&store, Options().prefix, 2, TwoSegments(), &held).ok());
+    EXPECT_FALSE(EpochLog::Propose(&store, Options().prefix, 2, TwoSegments()).ok());
   }
 }
 
 TEST(EpochLog, WhatOthersCouldNotReadIsNotProposed) {
   MapStore store;
-  bool held = false;
-  EXPECT_FALSE(EpochLog::Propose(&store, "p.", 2, Schedule(), &held).ok());
-  EXPECT_FALSE(EpochLog::Propose(&store, "p.", 1, TwoSegments(), &held).ok());
+  EXPECT_FALSE(EpochLog::Propose(&store, "p.", 2, Schedule()).ok());
+  EXPECT_FALSE(EpochLog::Propose(&store, "p.", 1, TwoSegments()).ok());
   EXPECT_TRUE(store.cells.empty());
+}
+
+TEST(EpochLog, WhatWasReadAheadNeedsNoStore) {
+  MapStore store;
+  KnownCells known;
+  EpochLog::Options options = Options();
+  options.known = &known;
+  EpochLog log(&store, options);
+  known.Put(2, ScheduleText(TwoSegments()));
+  known.Put(3, "hold");
+  store.broken = true;
+  const auto second = log.At(8);
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_EQ(second.value().config, kOther);
+  const auto third = log.At(15);
+  ASSERT_TRUE(third.ok());
+  EXPECT_TRUE(third.value().held);
+  EXPECT_EQ(store.calls, 0);
+  EXPECT_FALSE(log.At(18).ok()) << "the fourth is not known";
+  EXPECT_FALSE(known.Has(2)) << "dropped once it is entered";
+}
+
+TEST(EpochLog, AnEmptyCellIsNeverKnown) {
+  MapStore store;
+  KnownCells known;
+  EpochLog::Options options = Options();
+  options.known = &known;
+  EpochLog log(&store, options);
+  EXPECT_FALSE(known.Take(2).has_value());
+  // Written after the look: what stands is used.
+  ASSERT_TRUE(EpochLog::Propose(&store, options.prefix, 2, TwoSegments()).ok());
+  ASSERT_TRUE(log.At(8).ok());
+  EXPECT_EQ(log.newest().schedule, TwoSegments());
 }
 
 TEST(EpochLog, VeryLongEpochsEndInAnErrorAndNotInAnOverflow) {

@@ -1,17 +1,18 @@
 // Cells of a communicator's generation g: "j<id>.<g>.<rank>" is a rank's slot, "j<id>.<g>.mode"
-// what stands for all. They are not under the prefix of the communicator's own cells: whoever
-// forgets those leaves these, and a later communicator with the same id still sees that g is used
-// up.
+// what stands for all. Texts that many communicators share are cells of their own, named by their
+// digest: "a<digest>" what must be alike, "p<digest>" an offer. The cells of a generation are
+// not under the prefix of the communicator's own cells: a rank that forgets those leaves these, and
+// a later communicator with the same id still sees that g is used up.
 //
 // The mode is one of
-//   go:<offer>    every slot was registered, and all were alike;
-//   off:<why>     somebody waited too long, or two ranks differ;
-//   next:<why>    a slot was taken by somebody who is not one of us, perhaps before a crash: nobody
-//                 gets together in this generation, everybody goes on to the next.
+//   go:<digest>   every slot was registered, and all were alike; the offer's digest;
+//   off:<why>     a rank waited too long, or two ranks differ;
+//   next:<why>    a slot was taken by a process that is not one of us, perhaps before a crash: no
+//                 rank goes ahead in this generation, and all go on to the next.
 //
 // A slot may have been registered by a process that is no more. So rank 0 begins, with a random
-// word in its slot; the others repeat that word in theirs, and only rank 0, which knows that the
-// word is its own, says "go". A rank is together with others in a generation only if its own
+// nonce in its slot; the others echo that nonce in theirs, and only rank 0, which knows that the
+// nonce is its own, says "go". A rank is together with others in a generation only if its own
 // registration stands there; as slots are written once, rank 0 has then seen exactly this one, and
 // so were all. (Not to be told apart are two runs that live at the same time with one store, one
 // name of the job and one id of the communicator: names are what keeps them apart.)
@@ -21,7 +22,9 @@
 #include <thread>
 #include <vector>
 
+#include "agree/patient_store.h"
 #include "agree/private_folder.h"
+#include "base/encoding.h"
 #include "base/text.h"
 
 namespace diapason::agree {
@@ -37,6 +40,8 @@ constexpr size_t kMostNamed = 4;
 constexpr int kMostLookedFor = 512;
 constexpr size_t kLongestWord = 60;
 constexpr int kMostRanks = 1 << 20;
+// Above it no rank registers: what was agreed before needs the rest.
+constexpr double kFullStore = 0.9;
 
 struct Mode {
   enum class Kind { kGo, kOff, kNext } kind = Kind::kOff;
@@ -76,22 +81,54 @@ std::string Difference(const std::string& a, int rank_a, const std::string& b, i
   return Format("rank %d and rank %d differ", rank_a, rank_b);
 }
 
+std::string Digest(const std::string& text) {
+  return Format("%016llx.%zx", static_cast<unsigned long long>(Fnv1a64(text)), text.size());
+}
+
 class Joining {
  public:
-  Joining(Store* store, const JoinRequest& request)
-      : store_(store),
+  Joining(Store* store, const JoinRequest& request, JoinProgress* progress)
+      : plain_(store),
+        patient_(store, request.patience, request.say),
+        store_(store),
         request_(request),
+        progress_(progress),
         alike_(Format("ranks=%d ", request.ranks) + request.alike),
+        digest_(Digest(alike_)),
         word_(RandomName()),
         deadline_(steady_clock::now() + request.limit),
         most_pause_(std::clamp(microseconds(20) * request.ranks, microseconds(5000),
                                microseconds(50000))) {}
 
   Result<JoinOutcome> Run() {
+    if (const Status shared = ShareTexts(); !shared.ok()) return Apart(shared.message());
+    Result<JoinOutcome> outcome = Generations();
+    if (outcome.ok() || progress_->committed) return outcome;
+    // No generation has our registration, so none can have gone ahead.
+    return Apart(outcome.status().message());
+  }
+
+ private:
+  // Before registering: what has no room, or cannot be written, is no reason to fail.
+  Status ShareTexts() {
+    if (plain_->Fullness() > kFullStore) {
+      return Unavailable(Format("%s is nearly full", plain_->Describe().c_str()));
+    }
+    const Result<std::string> alike = plain_->Propose("a" + digest_, alike_);
+    if (!alike.ok()) return alike.status();
+    if (request_.rank != 0) return {};
+    const Result<std::string> offer = plain_->Propose("p" + Digest(request_.offer), request_.offer);
+    return offer.ok() ? Status() : offer.status();
+  }
+
+  Result<JoinOutcome> Generations() {
     int given_up = 0;
     for (int generation = 0; generation < kMostGenerations; ++generation) {
       id_ = Format("%llx.%d.", static_cast<unsigned long long>(request_.comm_id), generation);
       registered_ = false;
+      // A generation that was given up, or that another communicator has used, is none that this
+      // rank could be missing from.
+      SetCommitted(false);
       seen_ = 1;
       Result<std::optional<Mode>> before = ReadMode();
       if (!before.ok()) return before.status();
@@ -108,6 +145,7 @@ class Joining {
         if (!slot.ok()) return slot.status();
         if (slot.value()) continue;  // a communicator that had this id before
         if (mode.value().kind == Mode::Kind::kGo) {
+          SetCommitted(true);  // the others have gone ahead with a rank of this number
           return Unavailable(Format("%s: rank %d is said to have registered, and has not",
                                     store_->Describe().c_str(), request_.rank));
         }
@@ -116,19 +154,31 @@ class Joining {
         if (!taken.ok()) return taken.status();
       }
       if (mode.value().kind == Mode::Kind::kGo) return Together(mode.value().text);
+      SetCommitted(false);
       return Apart(mode.value().text);
     }
     return Apart("there were too many communicators with this id in this store");
   }
 
- private:
+  // From now on the others may go ahead, or they cannot: which store calls wait follows from it.
+  void SetCommitted(bool committed) {
+    progress_->committed = committed;
+    store_ = committed ? static_cast<Store*>(&patient_) : plain_;
+  }
+
   std::string SlotKey(int rank) const { return "j" + id_ + Format("%d", rank); }
   std::string ModeKey() const { return "j" + id_ + "mode"; }
 
-  JoinOutcome Together(const std::string& offer) const {
+  Result<JoinOutcome> Together(const std::string& digest) {
+    if (!CheckKey("p" + digest).ok()) return Unavailable("the agreed offer has no digest");
+    Result<std::optional<std::string>> offer = store_->Read("p" + digest);
+    if (!offer.ok()) return offer.status();
+    if (!offer.value() || Digest(*offer.value()) != digest) {
+      return Unavailable("the agreed offer is not in " + store_->Describe());
+    }
     JoinOutcome outcome;
     outcome.together = true;
-    outcome.offer = offer;
+    outcome.offer = *std::move(offer).value();
     outcome.prefix = "c" + id_;
     return outcome;
   }
@@ -156,7 +206,7 @@ class Joining {
 
   Result<Mode> GiveUp(int rank) {
     return ProposeMode(
-        Format("next:somebody else has registered as rank %d of this communicator; are several "
+        Format("next:another process has registered as rank %d of this communicator; are several "
                "jobs or runs using one store under one name? (set DIAPASON_JOB)",
                rank));
   }
@@ -198,17 +248,23 @@ class Joining {
       if (!first.value()) return true;
       words = first.value()->substr(0, first.value()->find(' ')) + " " + words;
     }
-    const std::string registration = words + alike_;
+    const std::string registration = words + digest_;
+    SetCommitted(true);
     const Result<std::string> slot = store_->Propose(SlotKey(request_.rank), registration);
-    if (!slot.ok()) return slot.status();
+    if (!slot.ok()) {
+      // No room: it stands nowhere.
+      if (NoRoom(slot.status())) SetCommitted(false);
+      return slot.status();
+    }
     registered_ = slot.value() == registration;
+    SetCommitted(registered_);
     return registered_;
   }
 
   // Rank 0 reads the slots that have come, each once, in their order. (If all ranks did so, a large
   // job would ask for a square number of slots.) Nothing: there is nothing to say yet.
   Result<std::optional<Mode>> LookAround() {
-    std::string proposal = "go:" + request_.offer;
+    std::string proposal = "go:" + Digest(request_.offer);
     for (; seen_ < request_.ranks; ++seen_) {
       const Result<std::optional<std::string>> slot = store_->Read(SlotKey(seen_));
       if (!slot.ok()) return slot.status();
@@ -221,14 +277,24 @@ class Joining {
         return std::optional<Mode>(std::move(next).value());
       }
       const std::string theirs = slot.value()->substr(alike + 1);
-      if (theirs != alike_) {
-        proposal = "off:" + Difference(alike_, 0, theirs, seen_);
+      if (theirs != digest_) {
+        const Result<std::string> text = AlikeText(theirs);
+        if (!text.ok()) return text.status();
+        proposal = "off:" + Difference(alike_, 0, text.value(), seen_);
         break;
       }
     }
     Result<Mode> mode = ProposeMode(proposal);
     if (!mode.ok()) return mode.status();
     return std::optional<Mode>(std::move(mode).value());
+  }
+
+  // What a rank with this digest has registered; "" when that cannot be found.
+  Result<std::string> AlikeText(const std::string& digest) {
+    if (!CheckKey("a" + digest).ok()) return std::string();
+    const Result<std::optional<std::string>> text = store_->Read("a" + digest);
+    if (!text.ok()) return text.status();
+    return text.value().value_or("");
   }
 
   Result<std::string> Missing() {
@@ -261,9 +327,13 @@ class Joining {
         store_->Describe().c_str());
   }
 
-  Store* store_;
+  Store* const plain_;
+  PatientStore patient_;
+  Store* store_;  // one of the two
   const JoinRequest& request_;
+  JoinProgress* const progress_;
   const std::string alike_;
+  const std::string digest_;  // of alike_
   const std::string word_;
   const steady_clock::time_point deadline_;
   const microseconds most_pause_;
@@ -274,12 +344,14 @@ class Joining {
 
 }  // namespace
 
-Result<JoinOutcome> Join(Store* store, const JoinRequest& request) {
+Result<JoinOutcome> Join(Store* store, const JoinRequest& request, JoinProgress* progress) {
   if (request.ranks < 1 || request.ranks > kMostRanks || request.rank < 0 ||
       request.rank >= request.ranks) {
     return Internal(Format("rank %d of %d cannot join", request.rank, request.ranks));
   }
-  Result<JoinOutcome> outcome = Joining(store, request).Run();
+  JoinProgress unwatched;
+  Result<JoinOutcome> outcome =
+      Joining(store, request, progress != nullptr ? progress : &unwatched).Run();
   if (!outcome.ok()) return outcome.status().WithContext("joining the other ranks");
   return outcome;
 }

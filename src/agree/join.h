@@ -2,15 +2,16 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "agree/store.h"
 
 namespace diapason::agree {
 
-// How the ranks of a new communicator find each other. Each registers; one that sees all of them,
-// and all alike, proposes to go ahead with what it carries; one that has waited its limit, or sees
-// a rank that differs, proposes to stay off. The first proposal stands for all.
+// How the ranks of a new communicator find each other. Each registers. Rank 0, when it sees all of
+// them, and all alike, proposes to go ahead with what it carries, and to stay off where two differ;
+// a rank that has waited its limit proposes to stay off. The first proposal stands for all.
 struct JoinRequest {
   uint64_t comm_id = 0;
   int rank = 0;
@@ -18,9 +19,20 @@ struct JoinRequest {
   // What must be the same on every rank: the plugin's build, the library, the settings that decide.
   // "key=value" words separated by blanks, so that a difference can be named.
   std::string alike;
-  // What stands for all if this rank is the first to see everybody.
+  // What stands for all if all come: rank 0's. Kept once in the store, however many communicators
+  // carry it.
   std::string offer;
   std::chrono::milliseconds limit{10000};
+  // How long a rank that has registered waits for a store that does not answer.
+  std::chrono::milliseconds patience{0};
+  std::function<void(const std::string& text)> say;  // told of such waits; may be empty
+};
+
+// What a caller must know whose own code fails before Join returns, or after.
+struct JoinProgress {
+  // This rank's registration may stand, and it was not told to stay off: the others may have gone
+  // ahead, so it must not step aside on its own.
+  bool committed = false;
 };
 
 struct JoinOutcome {
@@ -32,7 +44,10 @@ struct JoinOutcome {
   std::string prefix;
 };
 
-// An error: this rank cannot know what the others have agreed (see Store).
-Result<JoinOutcome> Join(Store* store, const JoinRequest& request);
+// An error: this rank has registered, and cannot know what the others have agreed (see Store).
+// Before that, a store that fails or has no room only means that this rank does not come: the
+// others cannot go ahead without it, and it stays off.
+Result<JoinOutcome> Join(Store* store, const JoinRequest& request,
+                         JoinProgress* progress = nullptr);
 
 }  // namespace diapason::agree

@@ -81,10 +81,8 @@ class Proposer {
       jobs_.erase(jobs_.begin());
       lock.unlock();
       std::this_thread::sleep_for(job.delay);
-      bool held = false;
       // An error is found by the rank itself, too.
-      static_cast<void>(
-          agree::EpochLog::Propose(store_, job.prefix, job.epoch, job.schedule, &held).ok());
+      static_cast<void>(agree::EpochLog::Propose(store_, job.prefix, job.epoch, job.schedule).ok());
       lock.lock();
     }
   }
@@ -163,6 +161,7 @@ class Rank {
 
   bool Walk(int round, const std::string& prefix) {
     std::vector<agree::EpochLog> logs;
+    std::vector<agree::KnownCells> known(static_cast<size_t>(plan_.contexts));
     std::vector<uint32_t> epochs(static_cast<size_t>(plan_.contexts));
     for (int context = 0; context < plan_.contexts; ++context) {
       agree::EpochLog::Options options;
@@ -170,6 +169,7 @@ class Rank {
       options.incumbent = IncumbentOf(plan_, context);
       options.opening_calls = plan_.opening_calls;
       options.hold_calls = plan_.hold_calls;
+      options.known = &known[static_cast<size_t>(context)];
       logs.emplace_back(store_.get(), options);
     }
     std::optional<Proposer> proposer;
@@ -180,6 +180,10 @@ class Rank {
       const auto context = order.Below(static_cast<uint64_t>(plan_.contexts));
       const uint64_t index = next[context]++;
       agree::EpochLog& log = logs[context];
+      if (dice_.Chance(0.2)) {
+        ReadAhead(prefix + Format("ctx%d.", static_cast<int>(context)), log.newest().number + 1,
+                  &known[context]);
+      }
       // A group that is only simulated asks, and nothing comes of it.
       if (dice_.Chance(plan_.simulate_share)) {
         static_cast<void>(log.At(index + dice_.Below(40)).ok());
@@ -197,8 +201,12 @@ class Rank {
       if (dice_.Chance(0.1)) log.Forget(index);
       if (span.value().epoch >= epochs[context]) {
         epochs[context] = span.value().epoch + 1;
-        ProposeNext(prefix + Format("ctx%d.", static_cast<int>(context)), span.value().epoch + 1,
-                    proposer ? &*proposer : nullptr);
+        // Sometimes several epochs ahead.
+        const auto ahead = static_cast<uint32_t>(dice_.Chance(0.2) ? dice_.Below(4) : 0);
+        for (uint32_t i = 0; i <= ahead; ++i) {
+          ProposeNext(prefix + Format("ctx%d.", static_cast<int>(context)),
+                      span.value().epoch + 1 + i, proposer ? &*proposer : nullptr);
+        }
       }
       if (dice_.Chance(plan_.delay_share / 4)) {
         std::this_thread::sleep_for(std::chrono::microseconds(dice_.Below(300)));
@@ -209,15 +217,22 @@ class Rank {
     return true;
   }
 
+  // What a background thread does: cells that stand are kept, empty ones and errors are not.
+  void ReadAhead(const std::string& prefix, uint32_t next, agree::KnownCells* known) {
+    for (uint32_t epoch = std::max(next, 2u); epoch < next + 4; ++epoch) {
+      const auto cell = store_->Read(agree::EpochLog::CellKey(prefix, epoch));
+      if (!cell.ok() || !cell.value()) return;
+      known->Put(epoch, *cell.value());
+    }
+  }
+
   void ProposeNext(const std::string& prefix, uint32_t epoch, Proposer* proposer) {
     // Rank 0 leads; that another one does, too, must do no harm.
     if (epoch < 2 || !dice_.Chance(rank_ == 0 ? plan_.propose_share : 0.02)) return;
     Proposer::Job job{prefix, epoch, RandomSchedule(&dice_), {}};
     if (dice_.Chance(0.2)) job.delay = std::chrono::microseconds(dice_.Below(2000));
     if (proposer != nullptr) return proposer->Add(std::move(job));
-    bool held = false;
-    static_cast<void>(
-        agree::EpochLog::Propose(store_.get(), prefix, epoch, job.schedule, &held).ok());
+    static_cast<void>(agree::EpochLog::Propose(store_.get(), prefix, epoch, job.schedule).ok());
   }
 
   // Collectives keep ranks together. Not longer than some milliseconds: somebody may be dead.

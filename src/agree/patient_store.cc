@@ -1,0 +1,68 @@
+#include "agree/patient_store.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "agree/private_folder.h"
+#include "base/text.h"
+
+namespace diapason::agree {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kFirstPause{5};
+constexpr milliseconds kLongestPause{500};
+
+// Ranks that were cut off together do not come back together.
+milliseconds Jittered(milliseconds pause) {
+  return pause / 2 + milliseconds(RandomWord() % static_cast<uint64_t>(pause.count()));
+}
+
+}  // namespace
+
+PatientStore::PatientStore(Store* store, milliseconds patience, Say say)
+    : Store(patience), store_(store), say_(std::move(say)) {}
+
+template <typename Value, typename Attempt>
+Result<Value> PatientStore::Patiently(Deadline deadline, const Attempt& attempt) const {
+  const auto began = steady_clock::now();
+  bool waiting = false;
+  for (milliseconds pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
+    // The first attempt has its usual time even where there is no patience.
+    const Deadline usual = steady_clock::now() + kUsualLimit;
+    Result<Value> result = attempt(waiting ? std::min(deadline, usual) : usual);
+    const auto now = steady_clock::now();
+    const bool again = !result.ok() && Retryable(result.status()) && now < deadline;
+    const double seconds = std::chrono::duration<double>(now - began).count();
+    if (!again) {
+      if (waiting && say_) {
+        say_(Format(result.ok() ? "the store answers again, after %.1f s"
+                                : "waited in vain for the store, for %.1f s",
+                    seconds));
+      }
+      return result;
+    }
+    if (!waiting && say_) {
+      say_(Format("waiting for the store, at most %.0f s: %s",
+                  std::chrono::duration<double>(deadline - began).count(),
+                  result.status().message().c_str()));
+    }
+    waiting = true;
+    std::this_thread::sleep_for(std::min<steady_clock::duration>(Jittered(pause), deadline - now));
+  }
+}
+
+Result<std::string> PatientStore::Propose(std::string_view key, std::string_view value,
+                                          Deadline deadline) {
+  return Patiently<std::string>(deadline,
+                                [&](Deadline until) { return store_->Propose(key, value, until); });
+}
+
+Result<std::optional<std::string>> PatientStore::Read(std::string_view key, Deadline deadline) {
+  return Patiently<std::optional<std::string>>(
+      deadline, [&](Deadline until) { return store_->Read(key, until); });
+}
+
+}  // namespace diapason::agree
