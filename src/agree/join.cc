@@ -116,7 +116,7 @@ class Joining {
     }
     const Result<std::string> alike = plain_->Propose("a" + digest_, alike_);
     if (!alike.ok()) return alike.status();
-    if (request_.rank != 0) return {};
+    if (request_.rank > 0) return {};  // only rank 0's offer can stand
     const Result<std::string> offer = plain_->Propose("p" + Digest(request_.offer), request_.offer);
     return offer.ok() ? Status() : offer.status();
   }
@@ -126,10 +126,12 @@ class Joining {
     for (int generation = 0; generation < kMostGenerations; ++generation) {
       id_ = Format("%llx.%d.", static_cast<unsigned long long>(request_.comm_id), generation);
       registered_ = false;
+      rank_ = request_.rank;
       // A generation that was given up, or that another communicator has used, is none that this
       // rank could be missing from.
       SetCommitted(false);
       seen_ = 1;
+      difference_.clear();
       Result<std::optional<Mode>> before = ReadMode();
       if (!before.ok()) return before.status();
       const bool came_late = before.value().has_value();
@@ -141,16 +143,19 @@ class Joining {
         continue;
       }
       if (!registered_) {
-        const Result<std::optional<std::string>> slot = store_->Read(SlotKey(request_.rank));
+        // Decided without this rank: of a communicator that had this id before, if its slot is
+        // taken. A rank without a number cannot tell, and waits in the next generation.
+        if (rank_ == kUnknownRank) continue;
+        const Result<std::optional<std::string>> slot = store_->Read(SlotKey(rank_));
         if (!slot.ok()) return slot.status();
-        if (slot.value()) continue;  // a communicator that had this id before
+        if (slot.value()) continue;
         if (mode.value().kind == Mode::Kind::kGo) {
           SetCommitted(true);  // the others have gone ahead with a rank of this number
           return Unavailable(Format("%s: rank %d is said to have registered, and has not",
-                                    store_->Describe().c_str(), request_.rank));
+                                    store_->Describe().c_str(), rank_));
         }
-        // Decided without us. Taking the slot lets the next one with this id pass by.
-        const Result<std::string> taken = store_->Propose(SlotKey(request_.rank), "late");
+        // Taking the slot lets the next communicator with this id pass by.
+        const Result<std::string> taken = store_->Propose(SlotKey(rank_), "late");
         if (!taken.ok()) return taken.status();
       }
       if (mode.value().kind == Mode::Kind::kGo) return Together(mode.value().text);
@@ -218,9 +223,9 @@ class Joining {
       if (!registered_) {
         const Result<bool> mine = Register();
         if (!mine.ok()) return mine.status();
-        if (!mine.value()) return GiveUp(request_.rank);
+        if (!mine.value()) return GiveUp(std::max(rank_, 0));
       }
-      if (registered_ && request_.rank == 0) {
+      if (registered_ && rank_ == 0) {
         const Result<std::optional<Mode>> mode = LookAround();
         if (!mode.ok()) return mode.status();
         if (mode.value()) return *mode.value();
@@ -239,10 +244,22 @@ class Joining {
     }
   }
 
-  // False: our slot is somebody else's. True and not registered: rank 0 is not there yet.
+  // False: no slot is ours. True and not registered: rank 0 is not there yet.
   Result<bool> Register() {
+    if (request_.rank != kUnknownRank) return TakeSlot(request_.rank);
+    for (int rank = 0; rank < request_.ranks; ++rank) {
+      const Result<bool> mine = TakeSlot(rank);
+      if (!mine.ok() || mine.value()) {
+        if (mine.ok()) rank_ = rank;
+        return mine;
+      }
+    }
+    return false;
+  }
+
+  Result<bool> TakeSlot(int rank) {
     std::string words = word_ + " ";
-    if (request_.rank != 0) {
+    if (rank != 0) {
       const Result<std::optional<std::string>> first = store_->Read(SlotKey(0));
       if (!first.ok()) return first.status();
       if (!first.value()) return true;
@@ -250,7 +267,7 @@ class Joining {
     }
     const std::string registration = words + digest_;
     SetCommitted(true);
-    const Result<std::string> slot = store_->Propose(SlotKey(request_.rank), registration);
+    const Result<std::string> slot = store_->Propose(SlotKey(rank), registration);
     if (!slot.ok()) {
       // No room: it stands nowhere.
       if (NoRoom(slot.status())) SetCommitted(false);
@@ -264,7 +281,6 @@ class Joining {
   // Rank 0 reads the slots that have come, each once, in their order. (If all ranks did so, a large
   // job would ask for a square number of slots.) Nothing: there is nothing to say yet.
   Result<std::optional<Mode>> LookAround() {
-    std::string proposal = "go:" + Digest(request_.offer);
     for (; seen_ < request_.ranks; ++seen_) {
       const Result<std::optional<std::string>> slot = store_->Read(SlotKey(seen_));
       if (!slot.ok()) return slot.status();
@@ -280,11 +296,13 @@ class Joining {
       if (theirs != digest_) {
         const Result<std::string> text = AlikeText(theirs);
         if (!text.ok()) return text.status();
-        proposal = "off:" + Difference(alike_, 0, text.value(), seen_);
-        break;
+        difference_ = Difference(alike_, 0, text.value(), seen_);
+        // A rank without a number that comes after "off" takes it for another communicator's.
+        if (request_.rank != kUnknownRank) break;
       }
     }
-    Result<Mode> mode = ProposeMode(proposal);
+    Result<Mode> mode =
+        ProposeMode(difference_.empty() ? "go:" + Digest(request_.offer) : "off:" + difference_);
     if (!mode.ok()) return mode.status();
     return std::optional<Mode>(std::move(mode).value());
   }
@@ -313,6 +331,13 @@ class Joining {
       }
     }
     const double seconds = std::chrono::duration<double>(request_.limit).count();
+    if (request_.rank == kUnknownRank) {
+      return Format(
+          "%d of %d ranks have not come within %g s; do all ranks run with the plugin and "
+          "a policy, and do they share %s?",
+          static_cast<int>(missing.size() + more), request_.ranks, seconds,
+          store_->Describe().c_str());
+    }
     // All have come in this very moment.
     if (missing.empty()) {
       return Format("not all of %d ranks came within %g s", request_.ranks, seconds);
@@ -339,13 +364,15 @@ class Joining {
   const microseconds most_pause_;
   std::string id_;           // of the generation: "1f.0."
   bool registered_ = false;  // our own slot, by us
-  int seen_ = 1;             // rank 0: slots before this one have answered, and are like ours
+  int rank_ = 0;             // the slot, once it is known
+  int seen_ = 1;             // rank 0: slots before this one have answered
+  std::string difference_;   // rank 0: between its own slot and one of those; "": they are alike
 };
 
 }  // namespace
 
 Result<JoinOutcome> Join(Store* store, const JoinRequest& request, JoinProgress* progress) {
-  if (request.ranks < 1 || request.ranks > kMostRanks || request.rank < 0 ||
+  if (request.ranks < 1 || request.ranks > kMostRanks || request.rank < kUnknownRank ||
       request.rank >= request.ranks) {
     return Internal(Format("rank %d of %d cannot join", request.rank, request.ranks));
   }

@@ -12,9 +12,13 @@ namespace diapason::agree {
 // How the ranks of a new communicator find each other. Each registers. Rank 0, when it sees all of
 // them, and all alike, proposes to go ahead with what it carries, and to stay off where two differ;
 // a rank that has waited its limit proposes to stay off. The first proposal stands for all.
+//
+// A rank that does not know its number takes the first slot that is free; then all ranks of the
+// communicator must do so.
+inline constexpr int kUnknownRank = -1;
 struct JoinRequest {
   uint64_t comm_id = 0;
-  int rank = 0;
+  int rank = 0;  // or kUnknownRank
   int ranks = 0;
   // What must be the same on every rank: the plugin's build, the library, the settings that decide.
   // "key=value" words separated by blanks, so that a difference can be named.

@@ -68,6 +68,43 @@ TEST_F(JoinTest, AllTogetherWithOneOffer) {
   EXPECT_TRUE(outcomes[0].offer.starts_with("offer of "));
 }
 
+TEST_F(JoinTest, RanksThatDoNotKnowTheirNumbersTakeSlots) {
+  const auto keep = Open();
+  std::vector<JoinRequest> requests = Ranks(6);
+  for (JoinRequest& request : requests) {
+    request.rank = kUnknownRank;
+    request.offer = "the same";
+  }
+  // The id comes again: the slots of the generation before are taken.
+  for (int generation = 0; generation < 3; ++generation) {
+    for (const JoinOutcome& outcome : JoinAll(requests)) {
+      EXPECT_TRUE(outcome.together) << outcome.why_not;
+      EXPECT_EQ(outcome.offer, "the same");
+      EXPECT_EQ(outcome.prefix, Format("c1f.%d.", generation));
+    }
+  }
+  requests[2].alike = "build=2 library=2.28.9 profiler=5";
+  for (JoinRequest& request : requests) request.comm_id = 0x77;
+  for (const JoinOutcome& outcome : JoinAll(requests)) {
+    EXPECT_FALSE(outcome.together);
+    EXPECT_NE(outcome.why_not.find("build="), std::string::npos) << outcome.why_not;
+  }
+}
+
+TEST_F(JoinTest, OneRankWithoutANumberThatDoesNotComeKeepsAllOff) {
+  const auto keep = Open();
+  std::vector<JoinRequest> requests = Ranks(3);
+  requests.pop_back();
+  for (JoinRequest& request : requests) {
+    request.rank = kUnknownRank;
+    request.limit = milliseconds(50);
+  }
+  for (const JoinOutcome& outcome : JoinAll(requests)) {
+    EXPECT_FALSE(outcome.together);
+    EXPECT_NE(outcome.why_not.find("not come within"), std::string::npos) << outcome.why_not;
+  }
+}
+
 TEST_F(JoinTest, OneRankAlone) {
   const auto outcomes = JoinAll(Ranks(1));
   EXPECT_TRUE(outcomes[0].together);
@@ -351,7 +388,7 @@ TEST_F(JoinTest, ARankThatIsSaidToBeThereAndIsNotIsAnError) {
 TEST_F(JoinTest, RanksOutOfRangeAreRefused) {
   const auto store = Open();
   EXPECT_FALSE(Join(store.get(), Request(2, 2)).ok());
-  EXPECT_FALSE(Join(store.get(), Request(-1, 2)).ok());
+  EXPECT_FALSE(Join(store.get(), Request(-2, 2)).ok());
   EXPECT_FALSE(Join(store.get(), Request(0, 0)).ok());
 }
 

@@ -32,9 +32,9 @@ Result<bool> Token::TryTake() {
   return false;
 }
 
-Status Token::Release() {
+Status Token::Release(Deadline deadline) {
   if (!held_) return {};
-  const Result<std::string> ended = store_->Propose(TurnKey(turn_) + ".end", me_);
+  const Result<std::string> ended = store_->Propose(TurnKey(turn_) + ".end", me_, deadline);
   if (!ended.ok()) return ended.status();
   held_ = false;
   ++turn_;

@@ -18,7 +18,8 @@ class Token {
   // Whether the token is ours now. Never waits. Walks a bounded number of turns per call.
   Result<bool> TryTake();
   // Ends our turn; fine when it is not ours.
-  Status Release();
+  Status Release() { return Release(std::chrono::steady_clock::now() + kUsualLimit); }
+  Status Release(Deadline deadline);
   bool held() const { return held_; }
 
  private:

@@ -66,6 +66,11 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
     {Setting::kJoinLimit, "DIAPASON_JOIN_LIMIT", "", SettingType::kInteger, "10", 1, 3600, "",
      "Seconds a new communicator waits in the store for all its ranks; then all of them leave the "
      "choices to the library."},
+    {Setting::kStorePatience, "DIAPASON_STORE_PATIENCE", "", SettingType::kInteger, "60", 0, 86400,
+     "",
+     "Seconds a call waits for a store that does not answer, when it needs to know what the ranks "
+     "have agreed on. Waiting is safe, since the other ranks wait in the collective; after it the "
+     "call fails."},
     {Setting::kReward, "DIAPASON_REWARD", "", SettingType::kChoice, "auto", 0, 0,
      "auto|step|report|file|pattern|gpu",
      "What learning goes by: step (diapason_step), report (diapason_report), file (the reward "
@@ -98,6 +103,10 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      int64_t{1} << 50, "",
      "GPU memory that must be free before an algorithm is tried that the communicator has not used "
      "yet: its first use allocates buffers."},
+    {Setting::kFreezeFile, "DIAPASON_FREEZE_FILE", "", SettingType::kText, "", 0, 0, "",
+     "While this file exists on rank 0's host, learning tries nothing: all ranks run the best "
+     "known "
+     "so far. `diapason freeze` does the same through the store."},
     {Setting::kJournal, "DIAPASON_JOURNAL", "", SettingType::kText, "", 0, 0, "",
      "Write every decision to this file, one JSON object a line. %h becomes the host, %p the "
      "process id. A process that finds the file in use adds its process id to the name."},

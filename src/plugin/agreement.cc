@@ -5,32 +5,34 @@
 #include <memory>
 
 #include "agree/job.h"
-#include "agree/join.h"
 #include "base/environment.h"
 #include "base/mutex_lock.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "plugin/communicator.h"
 #include "plugin/fork_safe.h"
+#include "plugin/steward.h"
 #include "policy/inline.h"
 
 namespace diapason::plugin {
 namespace {
 
-constexpr int kLearnsFromApi = 5;
-constexpr int kProtocol =
-    1;  // of what ranks write into the store; ranks of different ones stay off
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int kAgreesFromApi = 5;
 constexpr std::string_view kNoPolicy = "none";
 
-constexpr std::chrono::milliseconds kShortLimit{2000};
+constexpr milliseconds kShortLimit{2000};
+constexpr milliseconds kLeaveLimit{1000};
 std::atomic<bool> g_waited_in_vain{false};
 
 // Never deleted: learnings keep pointers to it, and calls may come until the very end.
 agree::Store* g_store = nullptr;
 
 __attribute__((destructor)) void LeaveAtExit() {
-  if (g_store == nullptr || !g_store->Mine()) return;
-  g_store->Leave(std::chrono::steady_clock::now() + kShortLimit);
+  if (g_store != nullptr && g_store->Mine()) {
+    g_store->Leave(std::chrono::steady_clock::now() + kLeaveLimit);
+  }
 }
 
 Result<agree::Store*> ProcessStore(const std::string& where, const std::string& job) {
@@ -45,51 +47,84 @@ Result<agree::Store*> ProcessStore(const std::string& where, const std::string& 
   return g_store;
 }
 
-// What must be the same on every rank for all of them to decide alike.
-std::string Alike(const Settings& settings, const Birth& birth, const Host& host,
-                  const Communicator& communicator) {
-  return Format(
-      "plugin=%s protocol=%d library=%s version=%d tuner=v%d profiler=v%d nodes=%lld mode=%s "
-      "numerics=%s regbuff=%d allgather_channels=%d chain=%d",
-      kVersion, kProtocol, std::string(LibraryName(host.library)).c_str(), host.version, birth.api,
-      communicator.profiler_api(), static_cast<long long>(birth.shape.nodes),
-      settings.Text(Setting::kMode).c_str(), settings.Text(Setting::kNumerics).c_str(),
-      settings.Flag(Setting::kRegBuff) ? 1 : 0, settings.Flag(Setting::kAllGatherChannels) ? 1 : 0,
-      settings.IsSet(Setting::kChain) ? 1 : 0);
+enum class Purpose { kNone, kVerify, kShare, kLearn };
+
+Purpose PurposeOf(const Settings& settings, const Birth& birth, const OwnPolicy& own,
+                  bool chained) {
+  const std::string& mode = settings.Text(Setting::kMode);
+  // A communicator of one rank is never asked about anything.
+  if (mode == "observe" || birth.shape.ranks < 2) return Purpose::kNone;
+  if (mode == "learn") return Purpose::kLearn;
+  if (settings.IsSet(Setting::kStore)) return Purpose::kShare;
+  // Ranks of several nodes have no store in common that could be known here.
+  const bool verifiable =
+      (own.named || chained) && birth.shape.nodes == 1 && birth.api >= kAgreesFromApi;
+  return verifiable ? Purpose::kVerify : Purpose::kNone;
+}
+
+// The digest of a policy of this rank's own, for comparing.
+std::string PolicyWord(const OwnPolicy& own) {
+  if (own.policy.has_value()) return policy::DigestText(policy::Digest(*own.policy));
+  return own.named ? "refused" : std::string(kNoPolicy);
+}
+
+agree::JoinRequest Request(const Settings& settings, const Birth& birth, const Host& host) {
+  agree::JoinRequest request;
+  request.comm_id = birth.comm_id;
+  request.ranks = static_cast<int>(birth.shape.ranks);
+  request.limit = seconds(settings.Number(Setting::kJoinLimit));
+  // A job has many communicators; a rank that never comes should not cost each of them the limit.
+  if (g_waited_in_vain.load()) request.limit = std::min(request.limit, kShortLimit);
+  request.patience = StorePatience(settings);
+  request.say = [log = HostLog(birth.logger, host)](const std::string& text) { log.Warn(text); };
+  return request;
+}
+
+// The policy that stands for all, from the offer that does.
+Status TakePolicy(const std::string& offer, const Host& host, Agreement* agreement) {
+  if (offer == kNoPolicy) return {};
+  Result<policy::Policy> policy = policy::DecodeInline(offer);
+  // The others may be able to read it.
+  if (!policy.ok()) return policy.status().WithContext("the agreed policy");
+  if (policy.value().library != host.library) {
+    return Unavailable("the agreed policy is for another library");
+  }
+  agreement->policy = std::move(policy).value();
+  return {};
 }
 
 }  // namespace
 
+milliseconds StorePatience(const Settings& settings) {
+  return seconds(settings.Number(Setting::kStorePatience));
+}
+
 Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
-                const Communicator* communicator, const std::optional<policy::Policy>& own) {
+                const Communicator* communicator, DecisionInputs inputs, const OwnPolicy& own,
+                agree::JoinProgress* progress) {
   Agreement agreement;
-  const bool wants_to_learn = settings.Text(Setting::kMode) == "learn";
-  const bool stored = settings.IsSet(Setting::kStore);
-  // A communicator of one rank is never asked about anything.
-  if ((!wants_to_learn && !stored) || settings.Text(Setting::kMode) == "observe" ||
-      birth.shape.ranks < 2) {
-    return agreement;
-  }
-  if (birth.api < kLearnsFromApi) {
+  const Purpose purpose = PurposeOf(settings, birth, own, inputs.chain != "");
+  if (purpose == Purpose::kNone) return agreement;
+  if (birth.api < kAgreesFromApi) {
     agreement.why = Format("tuner API v%d tells too little to agree or to learn", birth.api);
     return agreement;
   }
   agreement.kind = Agreement::Kind::kOff;
-  if (communicator == nullptr || communicator->profiler_api() < kLearnsFromApi ||
-      communicator->rank() < 0) {
+  if (purpose != Purpose::kVerify &&
+      (communicator == nullptr || communicator->profiler_api() < kAgreesFromApi ||
+       communicator->rank() < 0)) {
     agreement.why =
         "the profiler half is not loaded, so this rank does not know which one it is: set "
         "NCCL_PROFILER_PLUGIN to the same file as NCCL_TUNER_PLUGIN";
     return agreement;
   }
   agreement.job = agree::JobIdentity(ProcessEnvironment());
-  const std::string where = stored ? settings.Text(Setting::kStore) : "shm";
-  if (where != "shm" && agreement.job == agree::kNoJob &&
-      ProcessEnvironment().Get("NCCL_COMM_ID").has_value()) {
+  const std::string where =
+      settings.IsSet(Setting::kStore) ? settings.Text(Setting::kStore) : "shm";
+  if (agreement.job == agree::kNoJob && ProcessEnvironment().Get("NCCL_COMM_ID").has_value()) {
     agreement.why =
-        "with NCCL_COMM_ID every job has the same communicator ids, and nothing here says which "
-        "job "
-        "this is: set DIAPASON_JOB, the same on every rank and different for every job";
+        "with NCCL_COMM_ID every job has the same communicator ids, and no variable says which "
+        "job this is: set DIAPASON_JOB, the same on every rank and different for every job";
     return agreement;
   }
   const Result<agree::Store*> store = ProcessStore(where, agreement.job);
@@ -99,17 +134,21 @@ Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
     return agreement;
   }
   agreement.store = store.value();
+  if (where != "shm") Steward::Instance().KeepStore(agreement.store);
 
-  agree::JoinRequest request;
-  request.comm_id = birth.comm_id;
-  request.rank = communicator->rank();
-  request.ranks = static_cast<int>(birth.shape.ranks);
-  request.alike = Alike(settings, birth, host, *communicator);
-  request.offer = own.has_value() ? policy::EncodeInline(*own) : std::string(kNoPolicy);
-  request.limit = std::chrono::seconds(settings.Number(Setting::kJoinLimit));
-  // A job has many communicators; a rank that never comes should not cost each of them the limit.
-  if (g_waited_in_vain.load()) request.limit = std::min(request.limit, kShortLimit);
-  const Result<agree::JoinOutcome> joined = agree::Join(agreement.store, request);
+  agree::JoinRequest request = Request(settings, birth, host);
+  if (purpose == Purpose::kVerify) {
+    // Each rank uses its own policy, and may or may not have the profiler half.
+    inputs.policy = PolicyWord(own);
+    inputs.profiler_api = 0;
+    request.rank = agree::kUnknownRank;
+  } else {
+    request.rank = communicator->rank();
+  }
+  request.alike = inputs.Words();
+  request.offer =
+      own.policy.has_value() ? policy::EncodeInline(*own.policy) : std::string(kNoPolicy);
+  const Result<agree::JoinOutcome> joined = agree::Join(agreement.store, request, progress);
   if (!joined.ok()) {
     agreement.kind = Agreement::Kind::kLost;
     agreement.why = joined.status().message();
@@ -118,21 +157,20 @@ Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
   if (!joined.value().together) {
     g_waited_in_vain.store(true);
     agreement.why = joined.value().why_not;
+    if (purpose == Purpose::kVerify) {
+      agreement.why +=
+          " (the ranks of one node verify in shared memory that they apply the same policy; "
+          "DIAPASON_STORE names another place)";
+    }
     return agreement;
   }
-  if (joined.value().offer != kNoPolicy) {
-    Result<policy::Policy> policy = policy::DecodeInline(joined.value().offer);
-    if (!policy.ok() || policy.value().library != host.library) {
-      // The others may be able to read it.
-      agreement.kind = Agreement::Kind::kLost;
-      agreement.why = policy.ok() ? "the agreed policy is for another library"
-                                  : "the agreed policy: " + policy.status().message();
-      return agreement;
-    }
-    agreement.policy = std::move(policy).value();
+  if (const Status taken = TakePolicy(joined.value().offer, host, &agreement); !taken.ok()) {
+    agreement.kind = Agreement::Kind::kLost;
+    agreement.why = taken.message();
+    return agreement;
   }
   agreement.kind = Agreement::Kind::kTogether;
-  agreement.learn = wants_to_learn;
+  agreement.learn = purpose == Purpose::kLearn;
   agreement.prefix = joined.value().prefix;
   return agreement;
 }

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
+#include "agree/join.h"
 #include "agree/store.h"
 #include "base/settings.h"
 #include "plugin/chain.h"
+#include "plugin/decision_inputs.h"
 #include "plugin/host.h"
 #include "policy/policy.h"
 
@@ -16,9 +19,9 @@ class Communicator;
 // What the ranks of a new communicator have agreed on.
 struct Agreement {
   enum class Kind {
-    kAlone,     // nobody was asked: every rank goes by its own settings
+    kAlone,     // the ranks were not asked: each goes by its own settings
     kTogether,  // all ranks do the same
-    kOff,       // they could not come together: the library decides
+    kOff,       // they could not come together: the library decides, on all of them
     kLost,      // this rank cannot know what the others do
   };
   Kind kind = Kind::kAlone;
@@ -27,12 +30,28 @@ struct Agreement {
   agree::Store* store = nullptr;  // lives as long as the process
   std::string prefix;             // before all cells of the communicator
   std::string job;
-  std::optional<policy::Policy> policy;  // everybody's; nullopt: none
+  std::optional<policy::Policy> policy;  // that of all ranks; nullopt: none
 };
 
-// Waits, bounded, for the other ranks of a communicator that is being created. `own` is the policy
-// this rank would use. The communicator is nullptr where the profiler half is not loaded.
+// This rank's own policy.
+struct OwnPolicy {
+  bool named = false;                    // the settings name one
+  std::optional<policy::Policy> policy;  // nullopt: none is named, or it was refused
+};
+
+// Waits, bounded, for the other ranks of a communicator that is being created:
+// - where ranks learn or a store is set, all use rank 0's policy;
+// - else, where there is a policy or a chained tuner to apply, the ranks of one node verify in
+//   shared memory that all have the same policy and the same inputs. Where they cannot (several
+//   nodes, tuner API v4 and earlier) each goes by its own.
+//
+// `communicator` is nullptr where the profiler half is not loaded: verifying does not need it.
+// `progress` says whether this rank may still step aside should anything of its own fail.
 Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
-                const Communicator* communicator, const std::optional<policy::Policy>& own);
+                const Communicator* communicator, DecisionInputs inputs, const OwnPolicy& own,
+                agree::JoinProgress* progress);
+
+// How long a call waits for a store that does not answer.
+std::chrono::milliseconds StorePatience(const Settings& settings);
 
 }  // namespace diapason::plugin

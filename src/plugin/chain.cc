@@ -4,12 +4,15 @@
 
 #include <algorithm>
 
+#include "base/encoding.h"
+#include "base/file.h"
 #include "base/text.h"
 
 namespace diapason::plugin {
 namespace {
 
 constexpr int kMostCells = 256;
+constexpr size_t kLargestLibrary = size_t{256} << 20;
 
 template <typename Tuner>
 const Tuner* As(void* symbol) {
@@ -218,6 +221,21 @@ int Chain::ChunkSize(int collective, size_t bytes, int algorithm, int protocol, 
     *chunk_size = before;
   }
   return abi::kSuccess;
+}
+
+std::string Chain::Identity() const {
+  Dl_info where;
+  const std::string path =
+      dladdr(symbol_, &where) != 0 && where.dli_fname != nullptr ? where.dli_fname : "";
+  const Result<std::string> content = ReadFile(path, kLargestLibrary);
+  // A file that cannot be read is like no other rank's: its path and reason are not the same by
+  // chance where the contents differ.
+  const std::string digest =
+      content.ok() ? Format("%016llx", static_cast<unsigned long long>(Fnv1a64(content.value())))
+                   : "unreadable:" + path;
+  std::string identity = path.substr(path.rfind('/') + 1) + ":" + description() + ":" + digest;
+  std::replace(identity.begin(), identity.end(), ' ', '_');
+  return identity;
 }
 
 std::string Chain::description() const {

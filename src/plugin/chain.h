@@ -44,6 +44,9 @@ class Chain {
 
   // "aws-ofi (v3)"
   std::string description() const;
+  // What ranks compare: the file's name and digest, the tuner's name and its API, without blanks.
+  // Paths may differ between hosts, contents may not.
+  std::string Identity() const;
 
  private:
   Chain() = default;

@@ -106,7 +106,7 @@ void Communicator::KeepJournal(journal::Journal* journal, uint32_t number, bool 
   if (with_times_) EventMask::Instance().Want(EventMask::Need::kTimes);
 }
 
-Learning* Communicator::Learn(std::unique_ptr<Learning> learning) {
+Learning* Communicator::Learn(std::shared_ptr<Learning> learning) {
   if (runs_ == nullptr) runs_ = std::make_unique<Run[]>(kRuns);
   learning_ = std::move(learning);
   return learning_.get();
@@ -209,7 +209,7 @@ uint64_t Communicator::Ran(const RunSeen& run) noexcept {
   Context* context = alone ? static_cast<Context*>(question->context) : nullptr;
   if (context != nullptr) {
     learning_->Ran(context, {question->algorithm, question->protocol, question->channels},
-                   run.algorithm, run.protocol, run.channels);
+                   {question->index, run.sequence, run.algorithm, run.protocol, run.channels});
   }
   const bool timed = (EventMask::Instance().Value(birth_.api) & abi::kEventKernelCh) != 0;
   if (journal_ == nullptr && (!timed || context == nullptr)) return 0;

@@ -31,7 +31,7 @@ class Communicator final : public Witness {
 
   // From the tuner half, before the first question.
   void KeepJournal(journal::Journal* journal, uint32_t number, bool with_times);
-  Learning* Learn(std::unique_ptr<Learning> learning);
+  Learning* Learn(std::shared_ptr<Learning> learning);
 
   // A question was answered with this: remembered, so that the run can be told from others.
   void Asked(const Question& question, uint32_t call, const Config& asked, Context* context,
@@ -94,7 +94,7 @@ class Communicator final : public Witness {
   journal::Journal* journal_ = nullptr;
   uint32_t number_ = 0;
   bool with_times_ = false;
-  std::unique_ptr<Learning> learning_;
+  std::shared_ptr<Learning> learning_;  // the background thread has it, too
 
   Relaxed<uint64_t> group_;
   Relaxed<uint64_t> asking_thread_;

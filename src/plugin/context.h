@@ -12,6 +12,7 @@
 #include "domain/decision.h"
 #include "domain/schedule.h"
 #include "plugin/relaxed.h"
+#include "plugin/run_check.h"
 
 namespace diapason::plugin {
 
@@ -37,8 +38,7 @@ inline bool CoversIterations(RewardSource source) {
 
 // One collective in one size band of one communicator, on this rank.
 struct Context {
-  Context(Collective asked, int size_band, agree::Store* store,
-          const agree::EpochLog::Options& options);
+  Context(Collective asked, int size_band, agree::Store* store, agree::EpochLog::Options options);
   ~Context();
 
   const Collective collective;
@@ -59,6 +59,7 @@ struct Context {
   Ready frozen;  // for calls that never try anything: captured ones, and groups that have no clock
   Relaxed<uint64_t> committed;  // calls that were launched
   Relaxed<uint32_t> pending;    // questions since
+  agree::KnownCells known;      // filled by the steward
   agree::EpochLog log;
   bool offer_made = false;
   int64_t told_epoch = -1;
@@ -86,6 +87,8 @@ struct Context {
 
   // The steward's.
   bool offer_posted = false;
+  double next_read_ahead = 0;
+  RunSamples runs;
   agree::EpochLog::Epoch newest;
   std::unique_ptr<Reporter> reporter;
   std::unique_ptr<Leader> leader;  // on rank 0

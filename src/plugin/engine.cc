@@ -14,21 +14,30 @@
 namespace diapason::plugin {
 namespace {
 
-// From these versions on (ncclGetVersion's numbers) the library behaves as the comment says.
-constexpr int kClampsChannelsOfPairs = 22000;  // before, a pair's channel count is not checked
-constexpr int kRcclHasTreeLlRule = 22803;
-
 constexpr uint64_t kTreeLlRuleFirst = 64;
 constexpr uint64_t kTreeLlRuleLast = 262144;
 
-constexpr auto kFlushLimit = std::chrono::milliseconds(2000);
+// Of everything that the end of a communicator does.
+constexpr auto kFinalizeLimit = std::chrono::milliseconds(2000);
 
 std::atomic<uint32_t> g_communicators{0};
+
+// Something of this rank's own failed while its communicator was created.
+int Failed(const Birth& birth, const agree::JoinProgress& progress, const char* why) noexcept {
+  const HostLog log(birth.logger, Host());
+  if (!progress.committed) {
+    log.WarnSteppingAside(why);
+    return abi::kSuccess;
+  }
+  log.WarnCannotGoOn(why);
+  return abi::kSystemError;
+}
 
 }  // namespace
 
 Engine* Engine::Create(const Birth& birth, int* status) noexcept {
   *status = abi::kSuccess;
+  agree::JoinProgress progress;
   try {
     const Settings settings = Settings::Read(ProcessEnvironment());
     const Host host = DetectHost(birth.logger, settings);
@@ -43,7 +52,7 @@ Engine* Engine::Create(const Birth& birth, int* status) noexcept {
       log.Info("DIAPASON_MODE=off: stepping aside, the library decides");
       return nullptr;
     }
-    std::unique_ptr<Engine> engine(new Engine(birth, settings, host, log));
+    std::unique_ptr<Engine> engine(new Engine(birth, settings, host, log, &progress));
     if (engine->agreement_.kind != Agreement::Kind::kLost) return engine.release();
     log.Warn(
         "this rank cannot know what the others have agreed to run (" + engine->agreement_.why +
@@ -51,18 +60,22 @@ Engine* Engine::Create(const Birth& birth, int* status) noexcept {
         "the communicator is not created");
     *status = abi::kSystemError;
   } catch (const std::exception& error) {
-    HostLog(birth.logger, Host()).WarnSteppingAside(error.what());
+    *status = Failed(birth, progress, error.what());
   } catch (...) {
-    HostLog(birth.logger, Host()).WarnSteppingAside("unknown exception");
+    *status = Failed(birth, progress, "unknown exception");
   }
   return nullptr;
 }
 
 void Engine::Destroy(Engine* engine) noexcept {
   if (engine == nullptr) return;
+  const auto deadline = std::chrono::steady_clock::now() + kFinalizeLimit;
+  engine->StopLearning(deadline);
   try {
     if (engine->journal_ != nullptr) {
-      engine->journal_->Flush(kFlushLimit);
+      engine->journal_->Flush(
+          std::max(std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(
+                                                     deadline - std::chrono::steady_clock::now())));
       const std::string failure = engine->journal_->failure();
       if (!failure.empty()) engine->log_.Warn(failure + "; later decisions are not in it");
       if (engine->journal_->dropped() > 0) {
@@ -77,53 +90,47 @@ void Engine::Destroy(Engine* engine) noexcept {
   delete engine;
 }
 
-Engine::~Engine() {
-  if (learning_ != nullptr) {
-    Steward::Instance().Remove(learning_);
-    try {
-      learning_->Finish(/*forget=*/true);
-    } catch (...) {
-    }
+void Engine::StopLearning(agree::Deadline deadline) noexcept {
+  if (learning_ == nullptr) return;
+  try {
+    Steward::Instance().Remove(learning_, deadline);
+  } catch (...) {
   }
-  if (communicator_ != nullptr) communicator_->Release();
+  learning_ = nullptr;
 }
 
-Engine::Engine(const Birth& birth, const Settings& settings, const Host& host, const HostLog& log)
+Engine::~Engine() { StopLearning(std::chrono::steady_clock::now() + kFinalizeLimit); }
+
+Engine::Engine(const Birth& birth, const Settings& settings, const Host& host, const HostLog& log,
+               agree::JoinProgress* progress)
     : birth_(birth),
       host_(host),
       log_(log),
       observe_(settings.Text(Setting::kMode) == "observe"),
       number_(g_communicators.fetch_add(1) + 1) {
-  communicator_ = Communicator::TakeNewborn(birth.comm_id, birth.shape);
-  numerics_pinned_ = settings.Text(Setting::kNumerics) == "pinned";
-  allgather_channels_ = AllGatherChannelsAreSafe(settings);
+  communicator_.reset(Communicator::TakeNewborn(birth.comm_id, birth.shape));
   OpenChain(settings);
-  if (!ComeTogether(settings, LoadPolicy(settings))) return;
-  ll128_known_ = settings.Flag(Setting::kLl128Works);
-  // Under v1 and v2 our pair would silently override what the user forces.
-  user_forces_pair_ = birth.api <= 2 && (VariableIsSet("NCCL_ALGO") || VariableIsSet("NCCL_PROTO"));
-  if (user_forces_pair_ && have_policy_) {
+  inputs_ = ReadDecisionInputs(settings, birth, host, communicator_.get(), chain_.get());
+  if (!ComeTogether(settings, LoadPolicy(settings), progress)) return;
+  if (inputs_.user_forces_pair && have_policy_) {
     log_.Warn(
         "NCCL_ALGO or NCCL_PROTO is set, and this library's tuner API would override them: "
         "the policy is not applied");
   }
-  pair_channels_ = host.version >= kClampsChannelsOfPairs;
-  tree_ll_rule_ = host.library == Library::kRccl && host.version >= kRcclHasTreeLlRule &&
-                  birth.shape.nodes == 1 && chain_ == nullptr && !VariableIsSet("NCCL_ALGO") &&
-                  AmdArchitecture() == "gfx950";
   OpenJournal(settings);
   if (agreement_.learn) {
     StartLearning(settings, agreement_.policy.value_or(policy::Policy{host_.library, {}, {}}));
   }
   agreement_.policy.reset();  // compiled, and copied by who learns
-  plain_ =
-      journal_ == nullptr && chain_ == nullptr && !observe_ && !tree_ll_rule_ && !numerics_pinned_;
+  plain_ = journal_ == nullptr && chain_ == nullptr && !observe_ && !inputs_.tree_ll_rule &&
+           !inputs_.numerics_pinned;
 }
 
 int Engine::ChannelsFor(const Config& wanted, Collective collective, int algorithm,
                         const Shape& shape) const noexcept {
   const int channels = SafeChannels(host_.library, wanted.channels, algorithm, shape);
-  const bool refused = collective == Collective::kAllGather && channels > 1 && !allgather_channels_;
+  const bool refused =
+      collective == Collective::kAllGather && channels > 1 && !inputs_.allgather_channels;
   return refused ? 0 : channels;
 }
 
@@ -154,7 +161,7 @@ Engine::Wanted Engine::Want(const Question& question, const Context::Ready* read
     wanted.reason = Reason::kRow;
     wanted.line = entry->line;
     wanted.any = true;
-    if (numerics_pinned_ && question.collective != Collective::kAllGather &&
+    if (inputs_.numerics_pinned && question.collective != Collective::kAllGather &&
         question.collective != Collective::kBroadcast &&
         !std::binary_search(safe_lines_.begin(), safe_lines_.end(), entry->line)) {
       wanted.reason = Reason::kNumerics;
@@ -162,7 +169,7 @@ Engine::Wanted Engine::Want(const Question& question, const Context::Ready* read
     return wanted;
   }
   wanted.reason = have_policy_ ? Reason::kNoRow : Reason::kNoPolicy;
-  if (tree_ll_rule_ && question.collective == Collective::kAllReduce &&
+  if (inputs_.tree_ll_rule && question.collective == Collective::kAllReduce &&
       question.bytes >= kTreeLlRuleFirst && question.bytes <= kTreeLlRuleLast) {
     wanted.config = {kTree, kLl, 0};
     wanted.reason = Reason::kLibraryRule;
@@ -261,7 +268,7 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
   if (chain_ != nullptr) {
     chain_->AskPair(question, collective, collnet, nvls, algorithm, protocol, channels);
   }
-  if (!known || user_forces_pair_ || shapes_differ_.load(std::memory_order_relaxed)) return;
+  if (!known || inputs_.user_forces_pair || shapes_differ_.load(std::memory_order_relaxed)) return;
 
   const Choice by_default{Reason::kNoRow, false, *algorithm, *protocol};
   const Wanted wanted = Want(question, nullptr);
@@ -274,13 +281,13 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
     if (birth_.api >= 2) support.shape = birth_.shape;
     support.collnet = collnet != 0;
     support.nvls = nvls != 0;
-    support.ll128 = ll128_known_;
+    support.ll128 = inputs_.ll128_works;
     choice = ChoosePair(host_.library, wanted.config, question, support);
     if (choice.applicable) {
       // Which algorithm a count alone will meet is not told either; CollNet and NVLS would not
       // check it.
       const bool keeps_pair = wanted.config.algorithm == kKeep;
-      if (pair_channels_ && !(keeps_pair && (collnet != 0 || nvls != 0))) {
+      if (inputs_.pair_channels && !(keeps_pair && (collnet != 0 || nvls != 0))) {
         safe_channels =
             ChannelsFor(wanted.config, question.collective, choice.algorithm, support.shape);
       }

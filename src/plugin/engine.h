@@ -29,7 +29,7 @@ namespace diapason::plugin {
 class Engine {
  public:
   // nullptr: step aside, the library decides alone. Never throws. *status is success, except where
-  // this rank cannot know what the others have agreed to run.
+  // this rank has registered with the others and cannot do what they may have agreed to do.
   static Engine* Create(const Birth& birth, int* status) noexcept;
   static void Destroy(Engine* engine) noexcept;
   ~Engine();
@@ -82,7 +82,9 @@ class Engine {
   void SharedWith(const Shape& shape) noexcept;
 
  private:
-  Engine(const Birth& birth, const Settings& settings, const Host& host, const HostLog& log);
+  // Throws when there is no memory, say; `progress` then tells whether this rank may step aside.
+  Engine(const Birth& birth, const Settings& settings, const Host& host, const HostLog& log,
+         agree::JoinProgress* progress);
 
   const Context::Ready* AskLearning(const Question& question, const CostTable& table) noexcept {
     if (learning_ == nullptr) return nullptr;
@@ -92,19 +94,21 @@ class Engine {
   int DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
                      int* channels, const Context::Ready* asked) noexcept;
   void NoteAsked(const Question& question, const Config& config) noexcept;
-  // The policy the settings name; nullopt: none, or it was refused.
-  std::optional<policy::Policy> LoadPolicy(const Settings& settings);
-  void UsePolicy(policy::Policy policy, const Settings& settings);
+  OwnPolicy LoadPolicy(const Settings& settings);
+  void UsePolicy(policy::Policy policy);
   // False: stop, this rank cannot go on.
-  bool ComeTogether(const Settings& settings, std::optional<policy::Policy> own);
+  bool ComeTogether(const Settings& settings, OwnPolicy own, agree::JoinProgress* progress);
+  // The library alone, as on all ranks: no policy, no chained tuner, no rule of our own.
+  void StayOff();
   void StartLearning(const Settings& settings, const policy::Policy& policy);
-  bool AllGatherChannelsAreSafe(const Settings& settings) const;
   void PrepareChannels(policy::Policy* policy) const;
   // A chained tuner's count was meant for its own pair; with ours it may not be safe.
   void DropUnsafeCount(int algorithm, const Shape& shape, int before, int* channels) const noexcept;
   int ChannelsFor(const Config& wanted, Collective collective, int algorithm,
                   const Shape& shape) const noexcept;
   void WarnAboutRows() const;
+  // What was learned is saved; the learning is not used any more, by any thread or soon by none.
+  void StopLearning(agree::Deadline deadline) noexcept;
   void OpenChain(const Settings& settings);
   void OpenJournal(const Settings& settings);
 
@@ -132,14 +136,10 @@ class Engine {
   const HostLog log_;
   const bool observe_;
   const uint32_t number_;  // of the communicator, in this process
+  DecisionInputs inputs_;
   policy::DecisionTable table_;
   bool plain_ = false;  // no journal, no chain, not observing, no rule of the library's to follow
   bool have_policy_ = false;
-  bool tree_ll_rule_ = false;  // see docs/plugin.md: RCCL's rule for gfx950
-  bool ll128_known_ = false;
-  bool pair_channels_ = true;
-  bool allgather_channels_ = true;  // counts above 1 may be asked for
-  bool user_forces_pair_ = false;
   std::atomic<bool> shapes_differ_{false};
   std::unique_ptr<Chain> chain_;
   journal::Journal* journal_ = nullptr;
@@ -147,10 +147,13 @@ class Engine {
   std::atomic<uint32_t> calls_{0};
   std::string policy_name_;
   std::string policy_digest_;
-  bool numerics_pinned_ = false;
-  std::vector<int> safe_lines_;           // of rows that may change the last bits of sums; sorted
-  Communicator* communicator_ = nullptr;  // where the profiler half is loaded
-  Learning* learning_ = nullptr;          // its own; where all ranks learn
+  std::vector<int> safe_lines_;  // of rows that may change the last bits of sums; sorted
+  struct ReleaseCommunicator {
+    void operator()(Communicator* communicator) const { communicator->Release(); }
+  };
+  // Where the profiler half is loaded.
+  std::unique_ptr<Communicator, ReleaseCommunicator> communicator_;
+  Learning* learning_ = nullptr;  // the communicator's; where all ranks learn
   Agreement agreement_;
 };
 

@@ -13,25 +13,20 @@
 #include "policy/source.h"
 
 namespace diapason::plugin {
-namespace {
 
-bool VariableIs(const char* name, const char* value) {
-  return ProcessEnvironment().Get(name).value_or("") == value;
-}
-
-}  // namespace
-
-std::optional<policy::Policy> Engine::LoadPolicy(const Settings& settings) {
+OwnPolicy Engine::LoadPolicy(const Settings& settings) {
+  OwnPolicy own;
   const policy::Source source = policy::FindSource(settings);
   policy_name_ = source.name;
-  if (source.kind == policy::Source::Kind::kNone) return std::nullopt;
+  if (source.kind == policy::Source::Kind::kNone) return own;
+  own.named = true;
   policy::ParseOptions options;
   options.library = host_.library;
   Result<policy::Policy> loaded = policy::LoadPolicy(source, options);
   if (!loaded.ok()) {
     log_.Warn("policy refused, the library decides: " + loaded.status().message());
     policy_name_.clear();
-    return std::nullopt;
+    return own;
   }
   if (loaded.value().rules.empty()) {
     log_.Warn("the policy " + source.name + " has no rows: the library decides");
@@ -44,11 +39,21 @@ std::optional<policy::Policy> Engine::LoadPolicy(const Settings& settings) {
     log_.Warn(Format("the policy was made for '%s', this machine is '%s'; using it all the same",
                      wanted.c_str(), here.c_str()));
   }
-  return std::move(loaded).value();
+  own.policy = std::move(loaded).value();
+  return own;
 }
 
-bool Engine::ComeTogether(const Settings& settings, std::optional<policy::Policy> own) {
-  agreement_ = Agree(settings, birth_, host_, communicator_, own);
+void Engine::StayOff() {
+  policy_name_.clear();
+  // Other ranks may have no chained tuner, or another one.
+  chain_.reset();
+  inputs_.tree_ll_rule = false;
+}
+
+bool Engine::ComeTogether(const Settings& settings, OwnPolicy loaded,
+                          agree::JoinProgress* progress) {
+  agreement_ = Agree(settings, birth_, host_, communicator_.get(), inputs_, loaded, progress);
+  std::optional<policy::Policy>& own = loaded.policy;
   const std::string who = Format("%s, tuner API v%d, %s", kVersion, birth_.api,
                                  std::string(LibraryTitle(host_.library)).c_str());
   switch (agreement_.kind) {
@@ -56,7 +61,7 @@ bool Engine::ComeTogether(const Settings& settings, std::optional<policy::Policy
       return false;
     case Agreement::Kind::kOff:
       log_.Warn(who + ": the ranks have not come together, the library decides: " + agreement_.why);
-      policy_name_.clear();
+      StayOff();
       return true;
     case Agreement::Kind::kTogether:
       if (own.has_value() != agreement_.policy.has_value() ||
@@ -74,7 +79,7 @@ bool Engine::ComeTogether(const Settings& settings, std::optional<policy::Policy
       break;
   }
   if (agreement_.policy.has_value()) {
-    UsePolicy(*agreement_.policy, settings);
+    UsePolicy(*agreement_.policy);
   } else {
     log_.Info(who + (agreement_.learn ? ": learning, from the library's own choices"
                                       : ": no policy is set, the library decides"));
@@ -82,7 +87,7 @@ bool Engine::ComeTogether(const Settings& settings, std::optional<policy::Policy
   return true;
 }
 
-void Engine::UsePolicy(policy::Policy policy, const Settings& settings) {
+void Engine::UsePolicy(policy::Policy policy) {
   policy_digest_ = policy::DigestText(policy::Digest(policy));
   PrepareChannels(&policy);
   for (const policy::Rule& rule : policy.rules) {
@@ -91,8 +96,8 @@ void Engine::UsePolicy(policy::Policy policy, const Settings& settings) {
   std::sort(safe_lines_.begin(), safe_lines_.end());
   policy::DecisionTable::Options table_options;
   table_options.shape = birth_.shape;
-  table_options.use_reg_buff_rows = settings.Flag(Setting::kRegBuff);
-  table_options.any_shape_rows_only = birth_.api == 1 && !settings.Flag(Setting::kSingleShape);
+  table_options.use_reg_buff_rows = inputs_.reg_buff_rows;
+  table_options.any_shape_rows_only = birth_.api == 1 && !inputs_.single_shape;
   table_ = policy::DecisionTable(policy, table_options);
   have_policy_ = true;
   WarnAboutRows();
@@ -126,22 +131,15 @@ void Engine::StartLearning(const Settings& settings, const policy::Policy& polic
   options.arms = settings.Text(Setting::kArms);
   options.learned = policy::LearnedFile(settings);
   options.memory = static_cast<uint64_t>(settings.Number(Setting::kLearnMemory));
-  options.numerics_pinned = numerics_pinned_;
-  options.allgather_channels = allgather_channels_;
+  options.patience = StorePatience(settings);
+  options.freeze_file = settings.Text(Setting::kFreezeFile);
+  options.numerics_pinned = inputs_.numerics_pinned;
+  options.allgather_channels = inputs_.allgather_channels;
   policy::Policy prepared = policy;
   PrepareChannels(&prepared);
-  learning_ = communicator_->Learn(
-      std::make_unique<Learning>(std::move(options), prepared, log_, journal_));
-  Steward::Instance().Add(learning_);
-}
-
-bool Engine::AllGatherChannelsAreSafe(const Settings& settings) const {
-  const bool fuses = host_.has_new_scheduler();
-  // On RCCL the fusion is off unless somebody turns it on; on NCCL it is on unless turned off.
-  const bool off = VariableIs("NCCL_ALLGATHERV_ENABLE", "0") ||
-                   (host_.library == Library::kRccl && !VariableIsSet("NCCL_ALLGATHERV_ENABLE"));
-  // API v4 and earlier belong to libraries that are too old for it.
-  return !fuses || off || birth_.api < 5 || settings.Flag(Setting::kAllGatherChannels);
+  const auto learning = std::make_shared<Learning>(std::move(options), prepared, log_, journal_);
+  learning_ = communicator_->Learn(learning);
+  Steward::Instance().Add(learning);
 }
 
 void Engine::PrepareChannels(policy::Policy* policy) const {
@@ -151,7 +149,8 @@ void Engine::PrepareChannels(policy::Policy* policy) const {
     // Which algorithm a row without one will meet shows at the call, and is looked at again there.
     const int algorithm = rule.config.algorithm == kKeep ? kRing : rule.config.algorithm;
     rule.config.channels = ChannelsFor(rule.config, rule.collective, algorithm, birth_.shape);
-    if (rule.collective == Collective::kAllGather && before > 1 && !allgather_channels_) ++refused;
+    if (rule.collective == Collective::kAllGather && before > 1 && !inputs_.allgather_channels)
+      ++refused;
   }
   if (refused > 0) {
     log_.Warn(

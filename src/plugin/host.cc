@@ -85,6 +85,14 @@ void HostLog::WarnSteppingAside(const char* why) const noexcept {
           "diapason: stepping aside, the library decides: %s", why);
 }
 
+void HostLog::WarnCannotGoOn(const char* why) const noexcept {
+  if (logger_ == nullptr) return;
+  logger_(warn_level_, kSubsystemAll, "diapason", 0,
+          "diapason: %s; the other ranks may have agreed to go ahead with this one, so the "
+          "communicator is not created",
+          why);
+}
+
 void HostLog::Warn(const std::string& text) const {
   if (logger_ == nullptr) return;
   logger_(warn_level_, kSubsystemAll, "diapason", 0, "diapason: %s", text.c_str());

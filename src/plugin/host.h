@@ -36,6 +36,7 @@ class HostLog {
   void Warn(const std::string& text) const;
   // Allocates nothing: for when there is no memory.
   void WarnSteppingAside(const char* why) const noexcept;
+  void WarnCannotGoOn(const char* why) const noexcept;
 
  private:
   abi::Logger logger_;

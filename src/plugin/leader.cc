@@ -25,7 +25,15 @@ constexpr double kResultsPatience = 3.0;  // seconds for the other ranks' result
 constexpr double kTokenPatience = 30.0;   // seconds one context may keep the others from trying
 constexpr double kNearBest = 1.25;        // pairs of which fewer channels are tried, too
 constexpr double kFullStore = 0.75;
-constexpr uint64_t kForever = kMostCalls / 2;
+constexpr uint64_t kLongWait = uint64_t{1} << 20;  // calls, where the store is nearly full
+// Once settled, epochs are written ahead to last through an outage of the store: so many seconds of
+// calls, and so many epochs at most. A context that has changed is opened again after these.
+constexpr double kAheadSeconds = 120;
+constexpr uint32_t kMostAhead = 4;
+constexpr uint64_t kLongRest = 1024;  // calls: shorter epochs are not written ahead
+constexpr uint64_t kFirstFrozen = 256;
+constexpr uint64_t kLongestFrozen = 16384;
+constexpr double kRateInterval = 1.0;
 constexpr size_t kMostOutstanding = 16;
 
 double Cost(const std::vector<float>& costs, const Config& config) {
@@ -44,8 +52,6 @@ Leader::Leader(Learning* learning, Context* context)
     offers_missing_.push_back(rank);
 }
 
-Leader::~Leader() { (void)token_.Release(); }
-
 bool Leader::exploring() const { return learner_ != nullptr && !learner_->settled(); }
 
 bool Leader::wants_pattern() const {
@@ -61,13 +67,12 @@ std::vector<learn::ArmSummary> Leader::Summary() const {
 
 Config Leader::best() const { return learner_ == nullptr ? Config() : learner_->best(); }
 
-bool Leader::GatherOffers() {
+bool Leader::GatherOffers(double now) {
   agree::Store* store = learning_->options().store;
-  bool reachable = true;  // each failing look takes its limit: one is enough
-  std::erase_if(offers_missing_, [this, store, &reachable](int rank) {
-    if (!reachable) return false;
+  std::erase_if(offers_missing_, [&](int rank) {
+    if (learning_->store_away(now)) return false;
     const auto cell = store->Read(context_->prefix + Format("o.%d", rank));
-    reachable = cell.ok();
+    learning_->Reached(cell.ok() ? Status() : cell.status(), now);
     if (!cell.ok() || !cell.value().has_value()) return false;
     const std::string& text = *cell.value();
     uint64_t offer = 0;
@@ -270,7 +275,7 @@ void Leader::StartLearning(RewardSource source, uint64_t unit) {
 
 void Leader::Tend(double now, std::vector<Reporter::Finished> finished) {
   TakeMarks();
-  if (!offers_known_) offers_known_ = GatherOffers();
+  if (!offers_known_) offers_known_ = GatherOffers(now);
   if (offers_known_ && context_->newest.number >= 1 && learning_->calls_of_all() >= kWarmUpCalls) {
     const std::optional<RewardSource> source = BestSource();
     if (source.has_value()) {
@@ -299,7 +304,7 @@ void Leader::TakeResults(double now, std::vector<Reporter::Finished> finished) {
   for (auto entry = outstanding_.begin(); entry != outstanding_.end();) {
     auto& [epoch, outstanding] = *entry;
     const bool over = context_->newest.number > epoch + 1;
-    if (outstanding.mine && GatherResults(epoch, &outstanding)) {
+    if (outstanding.mine && GatherResults(epoch, &outstanding, now)) {
       Conclude(epoch, outstanding);
       entry = outstanding_.erase(entry);
     } else if ((outstanding.mine || over) && now - outstanding.since > kResultsPatience) {
@@ -311,14 +316,13 @@ void Leader::TakeResults(double now, std::vector<Reporter::Finished> finished) {
   }
 }
 
-bool Leader::GatherResults(uint32_t epoch, Outstanding* outstanding) {
+bool Leader::GatherResults(uint32_t epoch, Outstanding* outstanding, double now) {
   agree::Store* store = learning_->options().store;
   const size_t segments = outstanding->schedule.segments.size();
-  bool reachable = true;
   std::erase_if(outstanding->missing, [&](int rank) {
-    if (!reachable) return false;
+    if (learning_->store_away(now)) return false;
     const auto cell = store->Read(Reporter::ResultsKey(context_->prefix, epoch, rank));
-    reachable = cell.ok();
+    learning_->Reached(cell.ok() ? Status() : cell.status(), now);
     if (!cell.ok() || !cell.value().has_value()) return false;
     const auto results = learn::ParseResults(*cell.value(), segments);
     // What cannot be read counts as "could not measure".
@@ -379,60 +383,110 @@ bool Leader::Idle() const {
   return marks.size() > kIdleMarks && marks[marks.size() - kIdleMarks].calls == marks.back().calls;
 }
 
+bool Leader::WantsMore(double now) {
+  const uint64_t made = learning_->CallsMade(*context_);
+  if (now - rate_since_ > kRateInterval) {
+    if (rate_since_ > 0) {
+      calls_per_second_ = static_cast<double>(made - rate_calls_) / (now - rate_since_);
+    }
+    rate_calls_ = made;
+    rate_since_ = now;
+  }
+  const uint32_t newest = context_->newest.number;
+  if (proposed_ <= newest) return true;
+  const bool resting = learning_->frozen() ||
+                       (learner_ != nullptr && learner_->settled() && longest_rest_ >= kLongRest);
+  if (!resting || proposed_end_ == 0 || proposed_ >= newest + kMostAhead) return false;
+  const double calls = proposed_end_ > made ? static_cast<double>(proposed_end_ - made) : 0;
+  return calls < calls_per_second_ * kAheadSeconds;
+}
+
 void Leader::Propose(double now) {
-  if (token_.held() && Idle()) (void)token_.Release();
-  const uint32_t next = context_->newest.number + 1;
-  if (next < 2 || next <= proposed_) return;
+  if (token_.held() && (Idle() || learning_->frozen())) (void)token_.Release();
+  if (context_->newest.number == 0) return;
+  while (WantsMore(now) && !learning_->store_away(now) && ProposeNext(now)) {
+  }
+}
+
+// Whether this context may try something now. Where whole iterations are the reward, one context of
+// the job at a time may.
+bool Leader::MayTry(double now) {
+  if (learner_ == nullptr || learning_->frozen() || outstanding_.size() >= kMostOutstanding) {
+    return false;
+  }
+  if (!source_.has_value() || !CoversIterations(*source_)) return true;
+  if (token_.held() && (learner_->settled() || now - token_since_ > kTokenPatience)) {
+    (void)token_.Release();
+    return learner_->settled();
+  }
+  if (token_.held() || learner_->settled()) return true;
+  const Result<bool> taken = token_.TryTake();
+  if (!taken.ok() || !taken.value()) return false;
+  token_since_ = now;
+  return true;
+}
+
+Schedule Leader::Chosen(uint32_t epoch, bool turn) {
+  if (turn) {
+    Schedule schedule = learner_->Next(epoch);
+    schedule.timed = *source_ == RewardSource::kGpu && schedule.Explores();
+    return schedule;
+  }
+  Schedule schedule = Wait();
+  if (learning_->options().store->Fullness() > kFullStore) {
+    schedule.segments[0].calls = kLongWait;
+  } else if (learning_->frozen()) {
+    frozen_calls_ = std::clamp(frozen_calls_ * 2, kFirstFrozen, kLongestFrozen);
+    schedule.segments[0].calls = frozen_calls_;
+  }
+  return schedule;
+}
+
+bool Leader::BeginWithAnIteration(uint64_t start, Schedule* schedule) const {
+  if (unit_ <= 1 || !source_.has_value()) return false;
+  uint64_t boundary = 0;  // where lines of a reward file begin
+  if (CoversIterations(*source_)) {
+    const auto& marks = marks_[static_cast<size_t>(*source_)];
+    if (!marks.empty()) boundary = marks.back().calls;
+  }
+  const uint64_t past = (start + unit_ - boundary % unit_) % unit_;
+  if (past == 0) return false;
+  schedule->segments.insert(schedule->segments.begin(),
+                            Segment{schedule->incumbent, unit_ - past, false});
+  return true;
+}
+
+// False: no further epoch is to be proposed now.
+bool Leader::ProposeNext(double now) {
+  const agree::EpochLog::Epoch& newest = context_->newest;
+  const uint32_t next = std::max(newest.number, proposed_) + 1;
   agree::Store* store = learning_->options().store;
-  bool turn = learner_ != nullptr;
-  if (turn && source_.has_value() && CoversIterations(*source_)) {
-    if (token_.held() && (learner_->settled() || now - token_since_ > kTokenPatience)) {
-      (void)token_.Release();
-      turn = learner_->settled();
-    } else if (!token_.held() && !learner_->settled()) {
-      const Result<bool> taken = token_.TryTake();
-      turn = taken.ok() && taken.value();
-      if (turn) token_since_ = now;
-    }
-  }
-  if (outstanding_.size() >= kMostOutstanding) turn = false;
+  const bool turn = store->Fullness() <= kFullStore && MayTry(now);
+  if (!learning_->frozen()) frozen_calls_ = 0;
   Outstanding outstanding;
-  const bool last = store->Fullness() > kFullStore;
-  if (last) {
-    outstanding.schedule = Wait();
-    outstanding.schedule.segments[0].calls = kForever;
-  } else if (turn) {
-    outstanding.schedule = learner_->Next(next);
-    outstanding.schedule.timed = *source_ == RewardSource::kGpu && outstanding.schedule.Explores();
-  } else {
-    outstanding.schedule = Wait();
-  }
-  outstanding.start = context_->newest.end();
-  if (turn && unit_ > 1 && source_.has_value()) {
-    // Begin with an iteration.
-    uint64_t boundary = 0;  // where lines of a reward file begin
-    if (CoversIterations(*source_)) {
-      const auto& marks = marks_[static_cast<size_t>(*source_)];
-      if (!marks.empty()) boundary = marks.back().calls;
-    }
-    const uint64_t past = (outstanding.start + unit_ - boundary % unit_) % unit_;
-    if (past != 0) {
-      outstanding.schedule.segments.insert(
-          outstanding.schedule.segments.begin(),
-          Segment{outstanding.schedule.incumbent, unit_ - past, false});
-      outstanding.padded = true;
-    }
-  }
-  bool held = false;
-  const Result<Schedule> stands =
-      agree::EpochLog::Propose(store, context_->prefix, next, outstanding.schedule, &held);
-  if (!stands.ok()) return;  // asking will find out, too
-  proposed_ = next;
-  if (held || stands.value() != outstanding.schedule) {
+  outstanding.start = next == newest.number + 1 ? newest.end() : proposed_end_;
+  outstanding.schedule = Chosen(next, turn);
+  if (turn) outstanding.padded = BeginWithAnIteration(outstanding.start, &outstanding.schedule);
+  const Result<agree::EpochLog::Standing> stands =
+      agree::EpochLog::Propose(store, context_->prefix, next, outstanding.schedule);
+  // Asking will find out, too.
+  if (!learning_->Reached(stands.ok() ? Status() : stands.status(), now)) {
     if (turn) learner_->Lost(next);
-    return;
+    return false;
   }
-  if (!turn) return;
+  proposed_ = next;
+  context_->known.Put(next, stands.value().text);
+  if (stands.value().held || stands.value().schedule != outstanding.schedule) {
+    // The ranks are ahead: what follows begins where they say.
+    proposed_end_ = 0;
+    if (turn) learner_->Lost(next);
+    return false;
+  }
+  const uint64_t calls = outstanding.schedule.Calls();
+  proposed_end_ = outstanding.start + calls;
+  const bool settled = learner_ != nullptr && learner_->settled();
+  longest_rest_ = settled ? std::max(longest_rest_, calls) : 0;
+  if (!turn) return true;
   outstanding.since = now;
   if (outstanding.schedule.timed) {
     for (int rank = 1; rank < learning_->options().shape.ranks; ++rank) {
@@ -440,6 +494,7 @@ void Leader::Propose(double now) {
     }
   }
   outstanding_.emplace(next, std::move(outstanding));
+  return true;
 }
 
 // One line for people whenever what is best has become clear, or has changed.

@@ -23,7 +23,9 @@ class Learning;
 class Leader {
  public:
   Leader(Learning* learning, Context* context);
-  ~Leader();
+
+  // The last call: others may try something now.
+  void Leave(agree::Deadline deadline) { (void)token_.Release(deadline); }
 
   void Tend(double now, std::vector<Reporter::Finished> finished);
   // A line of the reward file that is about this context.
@@ -47,7 +49,7 @@ class Leader {
     std::vector<int> missing;
   };
 
-  bool GatherOffers();
+  bool GatherOffers(double now);
   void TakeMarks();
   // Calls per sample of a source, once that is known; 0: it cannot be used.
   uint64_t UnitOf(RewardSource source) const;
@@ -57,9 +59,16 @@ class Leader {
   void AddFewerChannels();
   bool OfferedByAll(const Config& config) const;
   void TakeResults(double now, std::vector<Reporter::Finished> finished);
-  bool GatherResults(uint32_t epoch, Outstanding* outstanding);
+  bool GatherResults(uint32_t epoch, Outstanding* outstanding, double now);
   void Conclude(uint32_t epoch, const Outstanding& outstanding);
+  // Proposes what is due: the next epoch, and once settled several, see WantsMore.
   void Propose(double now);
+  bool ProposeNext(double now);
+  // Whether an epoch should be written now that none of the ranks needs yet.
+  bool WantsMore(double now);
+  bool MayTry(double now);
+  Schedule Chosen(uint32_t epoch, bool turn);
+  bool BeginWithAnIteration(uint64_t start, Schedule* schedule) const;
   Schedule Wait() const;
   // Iterations go by without a call of this context.
   bool Idle() const;
@@ -78,7 +87,13 @@ class Leader {
   uint64_t reports_ = 0;
   agree::Token token_;
   double token_since_ = 0;
-  uint32_t proposed_ = 1;
+  uint32_t proposed_ = 1;      // the last epoch that was proposed
+  uint64_t proposed_end_ = 0;  // the first call after it; 0: not known before it is entered
+  uint64_t longest_rest_ = 0;  // of epochs since the context was settled
+  uint64_t frozen_calls_ = 0;  // of the last epoch that was proposed while frozen
+  uint64_t rate_calls_ = 0;    // calls made at rate_since_
+  double rate_since_ = 0;
+  double calls_per_second_ = 0;
   std::map<uint32_t, Outstanding> outstanding_;
   std::vector<Config> channels_added_for_;
   bool said_settled_ = false;

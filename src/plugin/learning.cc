@@ -28,8 +28,11 @@ std::string_view RewardSourceName(RewardSource source) {
 }
 
 Context::Context(Collective asked, int size_band, agree::Store* store,
-                 const agree::EpochLog::Options& options)
-    : collective(asked), band(size_band), prefix(options.prefix), log(store, options) {}
+                 agree::EpochLog::Options options)
+    : collective(asked),
+      band(size_band),
+      prefix(options.prefix),
+      log(store, (options.known = &known, std::move(options))) {}
 
 Context::~Context() = default;
 
@@ -40,6 +43,8 @@ Learning::Learning(LearningOptions options, const policy::Policy& policy, const 
       log_(log),
       journal_(journal),
       groups_tick_(!options_.host.has_new_scheduler()),
+      patient_(options_.store, options_.patience,
+               [this](const std::string& text) { log_.Warn(text); }),
       events_(GpuEvents::Make(options_.host.library)) {
   policy::DecisionTable::Options table_options;
   table_options.shape = options_.shape;
@@ -54,6 +59,8 @@ Learning::~Learning() {
   for (int i = tracking_; i > 0; --i) EventMask::Instance().Unwant(EventMask::Need::kRuns);
   for (int i = has_events() ? 0 : timing_; i > 0; --i)
     EventMask::Instance().Unwant(EventMask::Need::kTimes);
+  // The communicator's end did not wait for the steward: its GPU context may be gone by now.
+  if (late_) static_cast<void>(events_.release());
 }
 
 bool Learning::Learns(Collective collective) const {
@@ -199,6 +206,7 @@ void Learning::Freeze(Context* context) {
 const Context::Ready* Learning::AskWithCare(Collective collective, int band,
                                             const CostTable& table) noexcept {
   try {
+    if (diverged_.load(std::memory_order_acquire)) Lose(stop_text_);
     if (lost_) return &lost_answer_;
     if (!Learns(collective)) return nullptr;
     Context*& context = contexts_[static_cast<size_t>(collective)][band];
@@ -236,7 +244,7 @@ Context* Learning::MakeContext(Collective collective, int band) {
   if (row != nullptr) options.incumbent = row->config();
   options.opening_calls = kOpeningCalls;
   options.hold_calls = kHoldCalls;
-  auto context = std::make_unique<Context>(collective, band, options_.store, options);
+  auto context = std::make_unique<Context>(collective, band, &patient_, options);
   context->reporter = std::make_unique<Reporter>(options_.store, options.prefix, options_.rank);
   if (leads()) context->leader = std::make_unique<Leader>(this, context.get());
   Context* raw = context.get();
@@ -270,9 +278,16 @@ void Learning::MakeOffer(Context* context, const CostTable& table) {
   context->offer_ready = true;
 }
 
-void Learning::Ran(Context* context, const Config& asked, int algorithm, int protocol,
-                   int channels) noexcept {
-  if (context == nullptr || algorithm < 0 || algorithm >= kOfferedAlgorithms || protocol < 0 ||
+void Learning::Ran(Context* context, const Config& asked, const RunSample& run) noexcept {
+  if (context == nullptr) return;
+  // Replays of captured calls can advance the library's numbers, at other moments on other ranks.
+  if (!saw_capture_ && KeepsSample(run.index, run.index - context->ready.first)) {
+    runs_.Push({context, run});  // a full ring loses a sample, no more
+  }
+  const int algorithm = run.algorithm;
+  const int protocol = run.protocol;
+  const int channels = run.channels;
+  if (algorithm < 0 || algorithm >= kOfferedAlgorithms || protocol < 0 ||
       protocol >= kOfferedProtocols)
     return;
   if (asked.channels == 0 && channels > 0) context->ran_channels[algorithm][protocol] = channels;

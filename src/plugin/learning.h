@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agree/patient_store.h"
 #include "agree/store.h"
 #include "domain/decision.h"
 #include "journal/ring.h"
@@ -24,8 +25,10 @@ namespace diapason::plugin {
 
 // What all communicators of a job that learns have agreed on, and what they learn with.
 struct LearningOptions {
-  agree::Store* store = nullptr;  // outlives everybody
-  std::string prefix;             // of this communicator's cells
+  agree::Store* store = nullptr;          // outlives all learnings
+  std::chrono::milliseconds patience{0};  // of a call that needs the store
+  std::string freeze_file;
+  std::string prefix;  // of this communicator's cells
   uint64_t comm_id = 0;
   int rank = 0;
   Shape shape;
@@ -61,7 +64,7 @@ class Learning {
     calls_ = calls_ + 1;
     captured_ = captured;
     if (captured) SawCapture();
-    special_ = captured || lost_ || (calls_ > 1 && !groups_tick_);
+    special_ = captured || lost_ || diverged_ || (calls_ > 1 && !groups_tick_);
   }
   // A kernel is launched. It confirms the questions of its own group only: a point-to-point call
   // launches one too, and must not confirm what a simulated group has asked.
@@ -104,9 +107,8 @@ class Learning {
 
   // Whether the GPU's own events are there to measure with.
   bool has_events() const noexcept { return events_ != nullptr; }
-  // What really ran for a question, and what it took on the GPU.
-  void Ran(Context* context, const Config& asked, int algorithm, int protocol,
-           int channels) noexcept;
+  // What really ran for a question, and what it took on the GPU. Ran comes on the thread that asks.
+  void Ran(Context* context, const Config& asked, const RunSample& run) noexcept;
   void Took(Context* context, uint64_t index, double seconds) noexcept;
 
   // The steward's: whatever there is to do now. Returns whether something is being tried.
@@ -120,7 +122,22 @@ class Learning {
   // Whether anything is being tried: then runs must be told apart.
   bool tracking() const noexcept { return tracking_ > 0; }
   // The last thing: what was learned is written down. The communicator must not ask any more.
-  void Finish(bool forget);
+  // `forget`: its cells may go.
+  void Finish(bool forget, agree::Deadline deadline);
+
+  // Nothing is tried any more: an operator wants it so, or ranks were found to count differently.
+  bool frozen() const noexcept { return frozen_; }
+  // A background call to the store has failed: no further one for a moment, since each may take its
+  // whole limit. Returns whether the call was fine.
+  bool Reached(const Status& status, double now) noexcept;
+  bool store_away(double now) const noexcept { return now < away_until_; }
+
+  // Between the steward, who holds it while it tends this, and the end of the communicator. Exactly
+  // one of the two finishes.
+  pthread_mutex_t tending = PTHREAD_MUTEX_INITIALIZER;
+  std::atomic<bool> finish_wanted{false};
+  // The communicator is gone, and only the steward has this still.
+  void BecomeLate() noexcept { late_ = true; }
 
   const LearningOptions& options() const { return options_; }
   const HostLog& log() const { return log_; }
@@ -162,6 +179,13 @@ class Learning {
   bool Learns(Collective collective) const;
   void TakeEntered(Context* context, double now);
   void TendContext(Context* context, double now);
+  void ReadAhead(Context* context, double now);
+  void TakeRuns();
+  void CheckRuns(Context* context, double now);
+  void Differs(const Context& context, const RunDifference& difference);
+  void WatchStop(double now);
+  void TakeStop(const std::string& text);
+  void WatchFreeze(double now);
   void ReadRewardFile(double now, const std::vector<Context*>& contexts);
   std::string RewardFilePath() const;
   void Save(const std::vector<Context*>& contexts);
@@ -182,6 +206,9 @@ class Learning {
   Relaxed<bool> special_;
   Relaxed<bool> lost_;
   Relaxed<bool> saw_capture_;
+  // Ranks were found to run differently: the next question fails. Set by the steward, after
+  // stop_text_.
+  std::atomic<bool> diverged_{false};
   uint32_t touched_count_ = 0;
   Context* touched_[kMostTouched] = {};
   Context* last_context_ = nullptr;
@@ -192,9 +219,15 @@ class Learning {
   pthread_mutex_t list_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   std::vector<std::unique_ptr<Context>> list_;  // guarded by list_mutex_
   journal::Ring<Sample> samples_{4096};
+  struct Run {
+    Context* context;
+    RunSample sample;
+  };
+  journal::Ring<Run> runs_{1024};
+  agree::PatientStore patient_;  // for the asking thread
 
   // Kernels on their way through the GPU.
-  const std::unique_ptr<GpuEvents> events_;
+  std::unique_ptr<GpuEvents> events_;
   int timing_pair_ = -1;  // between the begin and the end of a launch
   void* timing_stream_ = nullptr;
   uint64_t timed_group_ = ~uint64_t{0};
@@ -206,6 +239,14 @@ class Learning {
   std::atomic<bool> wants_pattern_{false};
   std::unique_ptr<RewardFile> reward_lines_;
   double last_saved_ = 0;
+  double away_until_ = 0;
+  double next_stop_look_ = 0;
+  double next_freeze_look_ = 0;
+  std::string stop_wanted_;  // a difference that the other ranks have not been told of yet
+  std::string stop_text_;    // what they have
+  bool clocks_differ_ = false;
+  bool frozen_ = false;
+  std::atomic<bool> late_{false};
   uint64_t calls_of_all_ = 0;
 };
 

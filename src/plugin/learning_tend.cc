@@ -1,12 +1,15 @@
-// What the steward does for one communicator: times in, results out, and on rank 0 what comes next.
+// What the steward does for one communicator: times in, results out, cells read ahead, and on rank
+// 0 what comes next.
 #include <algorithm>
 
 #include "base/mutex_lock.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "plugin/leader.h"
 #include "plugin/learned_policy.h"
 #include "plugin/learning.h"
 #include "plugin/reporter.h"
+#include "plugin/steward.h"
 
 namespace diapason::plugin {
 namespace {
@@ -16,6 +19,16 @@ constexpr double kPatience = 1.0;      // seconds a last call's time may take to
 constexpr double kFilePatience = 5.0;  // the same for a reward file
 constexpr double kLongestRun = 60.0;   // of a kernel whose time is waited for
 constexpr double kSaveInterval = 60.0;
+constexpr double kAwayPause = 0.25;          // after a call to the store that failed
+constexpr uint32_t kMostAhead = 4;           // epochs whose cells are read ahead
+constexpr double kReadAheadInterval = 0.02;  // between looks at a cell that was empty
+constexpr double kStopInterval = 1.0;
+constexpr double kFreezeInterval = 1.0;
+// Which epochs are checked: the same on every rank.
+constexpr uint32_t kFirstChecked = 16;
+constexpr uint32_t kCheckedEvery = 8;
+constexpr double kFirstLook = 0.05;  // for rank 0's list
+constexpr int kMostLooks = 4;
 
 }  // namespace
 
@@ -66,6 +79,11 @@ bool Learning::Report(Collective collective, uint64_t bytes, double seconds) noe
   return false;
 }
 
+bool Learning::Reached(const Status& status, double now) noexcept {
+  if (!status.ok()) away_until_ = now + kAwayPause;
+  return status.ok();
+}
+
 bool Learning::Tend(double now) {
   if (has_events()) TakeTimes(now);
   // Samples are taken before the news of their epochs: these were there first.
@@ -82,6 +100,9 @@ bool Learning::Tend(double now) {
     TakeEntered(context, now);
     calls_of_all_ += CallsMade(*context);
   }
+  TakeRuns();
+  WatchStop(now);
+  WatchFreeze(now);
   for (const Sample& one : samples) {
     one.context->reporter->Credit(one.index, one.index + 1, one.seconds);
   }
@@ -89,7 +110,10 @@ bool Learning::Tend(double now) {
   bool exploring = false;
   bool wants_pattern = contexts.empty() && wants_pattern_;
   for (Context* context : contexts) {
+    if (finish_wanted) return false;
     TendContext(context, now);
+    ReadAhead(context, now);
+    CheckRuns(context, now);
     const bool explores = context->newest.number < 2 || context->newest.schedule.Explores();
     exploring =
         exploring || explores || (context->leader != nullptr && context->leader->exploring());
@@ -112,14 +136,17 @@ void Learning::TakeEntered(Context* context, double now) {
     entered.swap(context->entered);
     if (context->offer_ready && !context->offer_posted) offer = context->offer;
   }
-  if (offer.has_value()) {
-    context->offer_posted = true;
-    (void)options_.store->Propose(context->prefix + Format("o.%d", options_.rank),
-                                  Format("%llx", static_cast<unsigned long long>(*offer)));
+  if (offer.has_value() && !store_away(now)) {
+    const auto posted =
+        options_.store->Propose(context->prefix + Format("o.%d", options_.rank),
+                                Format("%llx", static_cast<unsigned long long>(*offer)));
+    context->offer_posted = Reached(posted.ok() ? Status() : posted.status(), now);
   }
   for (const agree::EpochLog::Epoch& epoch : entered) {
     context->reporter->Entered(epoch, now);
+    context->runs.Entered(epoch);
     context->newest = epoch;
+    context->next_read_ahead = 0;
   }
 }
 
@@ -167,22 +194,117 @@ void Learning::Save(const std::vector<Context*>& contexts) {
   if (!saved.ok()) log_.Warn("what was learned could not be kept: " + saved.message());
 }
 
-void Learning::Finish(bool forget) {
+// Cells of the epochs that come next, so that entering them needs no store.
+void Learning::ReadAhead(Context* context, double now) {
+  if (now < context->next_read_ahead || store_away(now)) return;
+  context->next_read_ahead = now + kReadAheadInterval;
+  const uint32_t next = std::max(context->newest.number + 1, 2u);
+  for (uint32_t epoch = next; epoch < next + kMostAhead; ++epoch) {
+    if (context->known.Has(epoch)) continue;
+    const auto cell = options_.store->Read(agree::EpochLog::CellKey(context->prefix, epoch));
+    if (!Reached(cell.ok() ? Status() : cell.status(), now) || !cell.value()) return;
+    context->known.Put(epoch, *cell.value());
+  }
+}
+
+void Learning::TakeRuns() {
+  Run run;
+  while (runs_.Pop(&run)) run.context->runs.Add(run.sample);
+}
+
+// Rank 0 leaves what it ran; the others compare.
+void Learning::CheckRuns(Context* context, double now) {
+  std::deque<RunSamples::Epoch>& over = context->runs.over();
+  while (!over.empty() && !store_away(now) && stop_wanted_.empty()) {
+    RunSamples::Epoch& epoch = over.front();
+    const bool checked = epoch.number < kFirstChecked || epoch.number % kCheckedEvery == 0;
+    if (checked && epoch.looks < kMostLooks) {
+      const std::string key = context->prefix + Format("d.%u", epoch.number);
+      if (leads()) {
+        const auto left = options_.store->Propose(key, RunSamplesText(epoch.samples));
+        if (!Reached(left.ok() ? Status() : left.status(), now)) return;
+      } else {
+        if (now < epoch.next_look) return;
+        const auto theirs = options_.store->Read(key);
+        if (!Reached(theirs.ok() ? Status() : theirs.status(), now)) return;
+        if (!theirs.value()) {
+          epoch.next_look = now + kFirstLook * static_cast<double>(1 << (3 * epoch.looks++));
+          return;
+        }
+        const auto parsed = ParseRunSamples(*theirs.value());
+        if (parsed.has_value()) Differs(*context, CompareRuns(epoch.samples, *parsed));
+      }
+    }
+    over.pop_front();
+  }
+}
+
+void Learning::Differs(const Context& context, const RunDifference& difference) {
+  if (difference.kind == RunDifference::Kind::kNone) return;
+  const bool runs = difference.kind == RunDifference::Kind::kRuns;
+  stop_wanted_ =
+      Format("%s:%s up to %s, rank %d: %s", runs ? "runs" : "clocks",
+             std::string(CollectiveName(context.collective)).c_str(),
+             FormatBytes(BandLast(context.band)).c_str(), options_.rank, difference.text.c_str());
+  next_stop_look_ = 0;
+}
+
+// Whether a rank of the communicator has found a difference, and what this rank has found itself.
+void Learning::WatchStop(double now) {
+  if (!stop_text_.empty() || now < next_stop_look_ || store_away(now)) return;
+  next_stop_look_ = now + kStopInterval;
+  const std::string key = options_.prefix + "stop";
+  if (stop_wanted_.empty()) {
+    const auto text = options_.store->Read(key);
+    if (Reached(text.ok() ? Status() : text.status(), now) && text.value()) TakeStop(*text.value());
+    return;
+  }
+  const auto text = options_.store->Propose(key, stop_wanted_);
+  if (Reached(text.ok() ? Status() : text.status(), now)) TakeStop(text.value());
+}
+
+void Learning::TakeStop(const std::string& text) {
+  const size_t colon = text.find(':');
+  const std::string what = colon == std::string::npos ? text : text.substr(colon + 1);
+  if (text.compare(0, 5, "runs:") == 0) {
+    stop_text_ = "ranks have run one call differently: " + what;
+    diverged_.store(true, std::memory_order_release);
+    return;
+  }
+  stop_text_ = "ranks count calls differently: " + what;
+  clocks_differ_ = true;
+  log_.Warn(stop_text_ + "; nothing is tried any more in this communicator, on any rank");
+}
+
+void Learning::WatchFreeze(double now) {
+  if (!leads()) return;
+  const bool wanted =
+      clocks_differ_ || Steward::Instance().Frozen(options_.store, options_.freeze_file, now);
+  if (wanted == frozen_) return;
+  frozen_ = wanted;
+  log_.Info(wanted ? "frozen: nothing is tried until it is thawed, from the first epoch on that is "
+                     "not agreed yet"
+                   : "thawed: configurations are tried again");
+}
+
+void Learning::Finish(bool forget, agree::Deadline deadline) {
   std::vector<Context*> contexts;
   {
     const MutexLock lock(&list_mutex_);
     for (const auto& context : list_) contexts.push_back(context.get());
   }
-  if (!leads()) return;
-  if (!options_.learned.empty()) Save(contexts);
+  if (leads() && !options_.learned.empty()) Save(contexts);
   if (!forget) return;
   // What only rank 0 reads. Another rank may still have calls to make (a broadcast's root is done
-  // before the others have begun), so what they run must stay.
+  // before the others have begun), so what they run must stay until all are done.
   for (Context* context : contexts) {
+    if (context->leader == nullptr) continue;
+    context->leader->Leave(deadline);
     context->leader.reset();
-    options_.store->Forget(context->prefix + "w.");
-    options_.store->Forget(context->prefix + "o.");
+    options_.store->Forget(context->prefix + "w.", deadline);
+    options_.store->Forget(context->prefix + "o.", deadline);
   }
+  options_.store->Done(options_.prefix, static_cast<int>(options_.shape.ranks), deadline);
 }
 
 }  // namespace diapason::plugin

@@ -15,6 +15,10 @@ namespace {
 
 constexpr long kBusyPauseNs = 500000;     // while something is being tried
 constexpr long kQuietPauseNs = 20000000;  // while all is settled
+constexpr long kIdlePauseNs = 500000000;  // while no communicator learns
+constexpr long kRemovePauseNs = 1000000;
+constexpr double kKeepInterval = 60;
+constexpr double kFreezeInterval = 1;
 constexpr long kExitPauseNs = 1000000;
 constexpr int kExitPauses = 200;
 // A period of one call is no iteration: such a program is better served by the call's own time.
@@ -74,10 +78,8 @@ Steward& Steward::Instance() {
   return *fresh;
 }
 
-void Steward::Add(Learning* learning) {
-  const MutexLock tending(&tending_);
-  const MutexLock lock(&list_);
-  learnings_.push_back(learning);
+// REQUIRES: list_ is held.
+void Steward::Start() {
   if (running_) return;
   // The host's signals are not ours to take.
   sigset_t all;
@@ -90,11 +92,52 @@ void Steward::Add(Learning* learning) {
   if (running_) pthread_detach(thread);
 }
 
-void Steward::Remove(Learning* learning) {
-  if (owner_ != getpid()) return;
-  const MutexLock tending(&tending_);
+void Steward::Add(std::shared_ptr<Learning> learning) {
   const MutexLock lock(&list_);
-  std::erase(learnings_, learning);
+  learnings_.push_back(std::move(learning));
+  Start();
+  Wake();
+}
+
+void Steward::KeepStore(agree::Store* store) {
+  const MutexLock lock(&list_);
+  kept_.store(store);
+  Start();
+}
+
+void Steward::Remove(Learning* learning, agree::Deadline deadline) {
+  if (owner_ != getpid()) return;
+  std::shared_ptr<Learning> removed;
+  {
+    const MutexLock lock(&list_);
+    const auto found = std::find_if(learnings_.begin(), learnings_.end(),
+                                    [learning](const auto& one) { return one.get() == learning; });
+    if (found == learnings_.end()) return;
+    removed = std::move(*found);
+    learnings_.erase(found);
+  }
+  // From now on the thread ends what it does for it as soon as it can, and whoever is there first
+  // finishes it.
+  removed->finish_wanted = true;
+  while (pthread_mutex_trylock(&removed->tending) != 0) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      removed->BecomeLate();
+      return;
+    }
+    Pause(kRemovePauseNs);
+  }
+  if (removed->finish_wanted.exchange(false)) removed->Finish(/*forget=*/true, deadline);
+  pthread_mutex_unlock(&removed->tending);
+}
+
+bool Steward::Frozen(agree::Store* store, const std::string& file, double now) {
+  if (now - froze_at_ < kFreezeInterval) return frozen_;
+  froze_at_ = now;
+  if (freeze_log_ == nullptr) freeze_log_ = std::make_unique<agree::FreezeLog>(store);
+  // What cannot be read stays as it was.
+  (void)freeze_log_->Look();
+  frozen_ = freeze_log_->frozen() || (!file.empty() && access(file.c_str(), F_OK) == 0);
+  return frozen_;
 }
 
 void* Steward::RunThread(void* self) {
@@ -102,21 +145,39 @@ void* Steward::RunThread(void* self) {
   return nullptr;
 }
 
+bool Steward::TendOne(Learning* learning, double now) noexcept {
+  const MutexLock lock(&learning->tending);
+  bool busy = false;
+  try {
+    if (!learning->finish_wanted) busy = learning->Tend(now);
+    if (learning->finish_wanted.exchange(false)) {
+      learning->Finish(/*forget=*/true, std::chrono::steady_clock::now() + agree::kUsualLimit);
+    }
+  } catch (...) {
+    // Nothing was proposed, so all ranks hold.
+  }
+  return busy;
+}
+
 void Steward::Run() {
   while (!stop_.load(std::memory_order_relaxed)) {
     bool busy = false;
-    {
-      const MutexLock tending(&tending_);
-      const double now = SteadySeconds();
-      for (Learning* learning : learnings_) {
-        try {
-          busy = learning->Tend(now) || busy;
-        } catch (...) {
-          // Nothing was proposed, so all ranks hold.
-        }
-      }
+    // Shared, so that none is destroyed while it is tended; no lock is held meanwhile that a call
+    // or another communicator's creation or end needs.
+    std::vector<std::shared_ptr<Learning>> learnings;
+    try {
+      const MutexLock lock(&list_);
+      learnings = learnings_;
+    } catch (...) {  // no memory: later
     }
-    Sleep(busy ? kBusyPauseNs : kQuietPauseNs);
+    for (const auto& learning : learnings) busy = TendOne(learning.get(), SteadySeconds()) || busy;
+    const double now = SteadySeconds();
+    agree::Store* kept = kept_.load();
+    if (kept != nullptr && now - kept_at_ > kKeepInterval) {
+      kept_at_ = now;
+      kept->KeepAlive(std::chrono::steady_clock::now() + agree::kUsualLimit);
+    }
+    Sleep(busy ? kBusyPauseNs : learnings.empty() ? kIdlePauseNs : kQuietPauseNs);
   }
   stopped_.store(true, std::memory_order_release);
 }
@@ -131,9 +192,9 @@ void Steward::StopAtExit() noexcept {
   }
   if (!steward->stopped_.load(std::memory_order_acquire)) return;
   // Programs often end without destroying their communicators.
-  for (Learning* learning : steward->learnings_) {
+  for (const auto& learning : steward->learnings_) {
     try {
-      learning->Finish(/*forget=*/false);
+      learning->Finish(/*forget=*/false, std::chrono::steady_clock::now());
     } catch (...) {
     }
   }
@@ -141,7 +202,7 @@ void Steward::StopAtExit() noexcept {
 
 void Steward::MarkAll(RewardSource source, double now) noexcept {
   const MutexLock lock(&list_);
-  for (Learning* learning : learnings_) learning->Mark(source, now);
+  for (const auto& learning : learnings_) learning->Mark(source, now);
 }
 
 void Steward::Step() noexcept { MarkAll(RewardSource::kStep, SteadySeconds()); }
@@ -149,7 +210,7 @@ void Steward::Step() noexcept { MarkAll(RewardSource::kStep, SteadySeconds()); }
 bool Steward::Report(Collective collective, uint64_t bytes, double seconds) noexcept {
   const MutexLock lock(&list_);
   bool taken = false;
-  for (Learning* learning : learnings_) {
+  for (const auto& learning : learnings_) {
     taken = learning->Report(collective, bytes, seconds) || taken;
   }
   return taken;

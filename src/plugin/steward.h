@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "agree/freeze.h"
 #include "learn/iterations.h"
 #include "plugin/learning.h"
 
@@ -21,9 +23,15 @@ class Steward {
   // The calling process's own; after a fork a new one, without a thread until it is needed.
   static Steward& Instance();
 
-  void Add(Learning* learning);
-  // Does not return before the thread has let go of it.
-  void Remove(Learning* learning);
+  void Add(std::shared_ptr<Learning> learning);
+  // What was learned is saved and its cells are let go. Where the thread is busy with it for longer
+  // than the deadline (a store that does not answer), the thread does that later.
+  void Remove(Learning* learning, agree::Deadline deadline);
+  // Keeps what the process has in this store from expiring. The store lives as long as the process.
+  void KeepStore(agree::Store* store);
+  // Whether an operator wants nothing to be tried, through the store or by this file; looks at most
+  // once a second. The thread's own.
+  bool Frozen(agree::Store* store, const std::string& file, double now);
 
   // There is something to propose, and the sooner the better.
   void Wake() noexcept;
@@ -34,27 +42,35 @@ class Steward {
   // A collective is called; finds iterations in the order of the calls.
   void CallMade(uint64_t comm_id, int collective, uint64_t bytes) noexcept;
 
-  // The process ends: the thread is given a moment to finish.
+  // The process ends: the thread has a moment to finish.
   static void StopAtExit() noexcept;
 
  private:
   Steward();
   static void* RunThread(void* self);
   void Run();
+  void Start();
+  // Whether something is being tried.
+  static bool TendOne(Learning* learning, double now) noexcept;
   void Sleep(long nanoseconds) noexcept;
   void MarkAll(RewardSource source, double now) noexcept;
 
   const pid_t owner_;
-  // Held while learnings are tended, which may take as long as the store allows; then the other.
-  pthread_mutex_t tending_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_t list_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_t sleeping_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t wake_;  // against the monotonic clock
   std::atomic<bool> wanted_{false};
-  std::vector<Learning*> learnings_;  // guarded by list_; changed only with tending_ held too
-  bool running_ = false;              // guarded by list_
+  std::vector<std::shared_ptr<Learning>> learnings_;  // guarded by list_
+  bool running_ = false;                              // guarded by list_
+  std::atomic<agree::Store*> kept_{nullptr};
   std::atomic<bool> stop_{false};
   std::atomic<bool> stopped_{false};
+
+  // The thread's own.
+  double kept_at_ = 0;
+  double froze_at_ = 0;
+  bool frozen_ = false;
+  std::unique_ptr<agree::FreezeLog> freeze_log_;
 
   pthread_mutex_t pattern_ = PTHREAD_MUTEX_INITIALIZER;
   learn::IterationFinder finder_;  // guarded by pattern_

@@ -1,0 +1,42 @@
+#include "agree/freeze.h"
+
+#include "base/text.h"
+
+namespace diapason::agree {
+namespace {
+
+constexpr char kFreeze[] = "freeze";
+constexpr char kThaw[] = "thaw";
+// More than any operator types; a store that holds more was not written by one.
+constexpr uint64_t kMostWords = 10000;
+
+std::string Key(uint64_t number) {
+  return Format("control.%llu", static_cast<unsigned long long>(number));
+}
+
+}  // namespace
+
+Status FreezeLog::Look() {
+  for (; next_ < kMostWords; ++next_) {
+    const Result<std::optional<std::string>> word = store_->Read(Key(next_));
+    if (!word.ok()) return word.status();
+    if (!word.value()) return {};
+    frozen_ = *word.value() == kFreeze;
+  }
+  return {};
+}
+
+Result<bool> FreezeLog::Set(bool frozen) {
+  while (true) {
+    if (const Status looked = Look(); !looked.ok()) return looked;
+    if (frozen_ == frozen) return false;
+    if (next_ == kMostWords) return Unavailable("the job was frozen and thawed too often");
+    const Result<std::string> word = store_->Propose(Key(next_), frozen ? kFreeze : kThaw);
+    if (!word.ok()) return word.status();
+    ++next_;
+    frozen_ = word.value() == kFreeze;
+    if (frozen_ == frozen) return true;
+  }
+}
+
+}  // namespace diapason::agree
