@@ -63,4 +63,26 @@ std::string JobIdentity(const Environment& environment) {
   return Plain(Join(parts, "_"));
 }
 
+JobSpread LauncherSpread(const Environment& environment) {
+  // Ranks on this host, ranks in all.
+  constexpr const char* kRanks[][2] = {{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},
+                                       {"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"},
+                                       {"MPI_LOCALNRANKS", "MPI_NRANKS"}};
+  for (const auto& [local, all] : kRanks) {
+    uint64_t here = 0;
+    uint64_t world = 0;
+    if (ParseUnsigned(Get(environment, local), &here) &&
+        ParseUnsigned(Get(environment, all), &world) && here > 0) {
+      return here >= world ? JobSpread::kOneHost : JobSpread::kSeveralHosts;
+    }
+  }
+  for (const char* name : {"SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES"}) {
+    uint64_t nodes = 0;
+    if (ParseUnsigned(Get(environment, name), &nodes) && nodes > 0) {
+      return nodes == 1 ? JobSpread::kOneHost : JobSpread::kSeveralHosts;
+    }
+  }
+  return JobSpread::kUnknown;
+}
+
 }  // namespace diapason::agree

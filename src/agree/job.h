@@ -14,4 +14,8 @@ inline constexpr char kNoJob[] = "job";
 // jobs have different ids even then, save where NCCL_COMM_ID is set.) Letters, digits, "._-" only.
 std::string JobIdentity(const Environment& environment);
 
+// On how many hosts the launcher says that the job runs.
+enum class JobSpread { kUnknown, kOneHost, kSeveralHosts };
+JobSpread LauncherSpread(const Environment& environment);
+
 }  // namespace diapason::agree

@@ -86,5 +86,21 @@ TEST(JobIdentity, OddAndLongOnesStayDifferentAndBecomePlain) {
   }
 }
 
+TEST(LauncherSpread, IsWhatTheLauncherSays) {
+  const auto spread = [](std::map<std::string, std::string> variables) {
+    return LauncherSpread(MapEnvironment(std::move(variables)));
+  };
+  EXPECT_EQ(spread({}), JobSpread::kUnknown);
+  EXPECT_EQ(spread({{"LOCAL_WORLD_SIZE", "8"}, {"WORLD_SIZE", "8"}}), JobSpread::kOneHost);
+  EXPECT_EQ(spread({{"LOCAL_WORLD_SIZE", "8"}, {"WORLD_SIZE", "16"}}), JobSpread::kSeveralHosts);
+  EXPECT_EQ(spread({{"WORLD_SIZE", "16"}}), JobSpread::kUnknown);
+  EXPECT_EQ(spread({{"LOCAL_WORLD_SIZE", "x"}, {"WORLD_SIZE", "16"}}), JobSpread::kUnknown);
+  EXPECT_EQ(spread({{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}}),
+            JobSpread::kSeveralHosts);
+  EXPECT_EQ(spread({{"SLURM_STEP_NUM_NODES", "1"}, {"SLURM_JOB_NUM_NODES", "4"}}),
+            JobSpread::kOneHost);
+  EXPECT_EQ(spread({{"SLURM_JOB_NUM_NODES", "4"}}), JobSpread::kSeveralHosts);
+}
+
 }  // namespace
 }  // namespace diapason::agree

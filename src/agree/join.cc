@@ -7,6 +7,7 @@
 // The mode is one of
 //   go:<digest>   every slot was registered, and all were alike; the offer's digest;
 //   off:<why>     a rank waited too long, or two ranks differ;
+//   alone:<why>   the same, where the ranks that have come do not depend on the others;
 //   next:<why>    a slot was taken by a process that is not one of us, perhaps before a crash: no
 //                 rank goes ahead in this generation, and all go on to the next.
 //
@@ -44,7 +45,7 @@ constexpr int kMostRanks = 1 << 20;
 constexpr double kFullStore = 0.9;
 
 struct Mode {
-  enum class Kind { kGo, kOff, kNext } kind = Kind::kOff;
+  enum class Kind { kGo, kOff, kAlone, kNext } kind = Kind::kOff;
   std::string text;
 };
 
@@ -57,6 +58,8 @@ Result<Mode> ParseMode(const std::string& value) {
     mode.kind = Mode::Kind::kGo;
   } else if (colon != std::string::npos && word == "off") {
     mode.kind = Mode::Kind::kOff;
+  } else if (colon != std::string::npos && word == "alone") {
+    mode.kind = Mode::Kind::kAlone;
   } else if (colon != std::string::npos && word == "next") {
     mode.kind = Mode::Kind::kNext;
   } else {
@@ -160,7 +163,9 @@ class Joining {
       }
       if (mode.value().kind == Mode::Kind::kGo) return Together(mode.value().text);
       SetCommitted(false);
-      return Apart(mode.value().text);
+      JoinOutcome apart = Apart(mode.value().text);
+      apart.alone = mode.value().kind == Mode::Kind::kAlone;
+      return apart;
     }
     return Apart("there were too many communicators with this id in this store");
   }
@@ -237,7 +242,8 @@ class Joining {
       if (left <= left.zero()) {
         const Result<std::string> missing = Missing();
         if (!missing.ok()) return missing.status();
-        return ProposeMode("off:" + missing.value());
+        const bool off = request_.missing == JoinRequest::Missing::kStayOff;
+        return ProposeMode((off ? "off:" : "alone:") + missing.value());
       }
       std::this_thread::sleep_for(std::min<steady_clock::duration>(pause, left));
       pause = std::min(pause * 3 / 2, most_pause_);

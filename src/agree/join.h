@@ -27,6 +27,9 @@ struct JoinRequest {
   // carry it.
   std::string offer;
   std::chrono::milliseconds limit{10000};
+  // What this rank proposes when not all have come: that all stay off, or that each that has come
+  // does what it would do without the others.
+  enum class Missing { kStayOff, kGoAlone } missing = Missing::kStayOff;
   // How long a rank that has registered waits for a store that does not answer.
   std::chrono::milliseconds patience{0};
   std::function<void(const std::string& text)> say;  // told of such waits; may be empty
@@ -41,6 +44,7 @@ struct JoinProgress {
 
 struct JoinOutcome {
   bool together = false;
+  bool alone = false;   // not all have come, and each goes by its own
   std::string offer;    // the one that stands; empty unless together
   std::string why_not;  // for people; empty if together
   // Before every cell of this communicator: the id and a generation, because an id can come again

@@ -105,6 +105,33 @@ TEST_F(JoinTest, OneRankWithoutANumberThatDoesNotComeKeepsAllOff) {
   }
 }
 
+TEST_F(JoinTest, RanksThatDoNotDependOnTheOthersGoAloneWhereNotAllCome) {
+  const auto keep = Open();
+  std::vector<JoinRequest> requests = Ranks(4);
+  requests.pop_back();
+  for (JoinRequest& request : requests) {
+    request.rank = kUnknownRank;
+    request.limit = milliseconds(50);
+    request.missing = JoinRequest::Missing::kGoAlone;
+  }
+  for (const JoinOutcome& outcome : JoinAll(requests)) {
+    EXPECT_FALSE(outcome.together);
+    EXPECT_TRUE(outcome.alone);
+  }
+  // Where all come and differ, none of them goes on its own.
+  requests = Ranks(3);
+  requests[1].alike = "build=2";
+  for (JoinRequest& request : requests) {
+    request.comm_id = 0x99;
+    request.rank = kUnknownRank;
+    request.missing = JoinRequest::Missing::kGoAlone;
+  }
+  for (const JoinOutcome& outcome : JoinAll(requests)) {
+    EXPECT_FALSE(outcome.together);
+    EXPECT_FALSE(outcome.alone);
+  }
+}
+
 TEST_F(JoinTest, OneRankAlone) {
   const auto outcomes = JoinAll(Ranks(1));
   EXPECT_TRUE(outcomes[0].together);

@@ -25,6 +25,7 @@ constexpr std::string_view kNoPolicy = "none";
 constexpr milliseconds kShortLimit{2000};
 constexpr milliseconds kLeaveLimit{1000};
 std::atomic<bool> g_waited_in_vain{false};
+std::atomic<bool> g_on_several_hosts{false};
 
 // Never deleted: learnings keep pointers to it, and calls may come until the very end.
 agree::Store* g_store = nullptr;
@@ -49,6 +50,24 @@ Result<agree::Store*> ProcessStore(const std::string& where, const std::string& 
 
 enum class Purpose { kNone, kVerify, kShare, kLearn };
 
+// Whether the ranks of a communicator share this host's memory.
+enum class OnThisHost { kNo, kMaybe, kAll };
+
+OnThisHost RanksOnThisHost(const Birth& birth) {
+  const bool one_node = birth.shape.nodes == 1;
+  switch (agree::LauncherSpread(ProcessEnvironment())) {
+    case agree::JobSpread::kOneHost:
+      return OnThisHost::kAll;
+    case agree::JobSpread::kSeveralHosts:
+      // A rack of one NVLink domain is one node of several hosts.
+      return one_node ? OnThisHost::kMaybe : OnThisHost::kNo;
+    case agree::JobSpread::kUnknown:
+      break;
+  }
+  // Ranks of one host can be told to be nodes (NCCL_HOSTID).
+  return one_node ? OnThisHost::kAll : OnThisHost::kMaybe;
+}
+
 Purpose PurposeOf(const Settings& settings, const Birth& birth, const OwnPolicy& own,
                   bool chained) {
   const std::string& mode = settings.Text(Setting::kMode);
@@ -56,9 +75,8 @@ Purpose PurposeOf(const Settings& settings, const Birth& birth, const OwnPolicy&
   if (mode == "observe" || birth.shape.ranks < 2) return Purpose::kNone;
   if (mode == "learn") return Purpose::kLearn;
   if (settings.IsSet(Setting::kStore)) return Purpose::kShare;
-  // Ranks of several nodes have no store in common that could be known here.
-  const bool verifiable =
-      (own.named || chained) && birth.shape.nodes == 1 && birth.api >= kAgreesFromApi;
+  const bool verifiable = (own.named || chained) && birth.api >= kAgreesFromApi &&
+                          RanksOnThisHost(birth) != OnThisHost::kNo;
   return verifiable ? Purpose::kVerify : Purpose::kNone;
 }
 
@@ -142,6 +160,12 @@ Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
     inputs.policy = PolicyWord(own);
     inputs.profiler_api = 0;
     request.rank = agree::kUnknownRank;
+    if (RanksOnThisHost(birth) == OnThisHost::kMaybe) {
+      // Other hosts' ranks never come here, and need not.
+      if (g_on_several_hosts.load()) return Agreement();
+      request.limit = std::min(request.limit, kShortLimit);
+      request.missing = agree::JoinRequest::Missing::kGoAlone;
+    }
   } else {
     request.rank = communicator->rank();
   }
@@ -154,12 +178,16 @@ Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
     agreement.why = joined.status().message();
     return agreement;
   }
+  if (joined.value().alone) {
+    g_on_several_hosts.store(true);
+    return Agreement();
+  }
   if (!joined.value().together) {
     g_waited_in_vain.store(true);
     agreement.why = joined.value().why_not;
     if (purpose == Purpose::kVerify) {
       agreement.why +=
-          " (the ranks of one node verify in shared memory that they apply the same policy; "
+          " (the ranks of one host verify in shared memory that they apply the same policy; "
           "DIAPASON_STORE names another place)";
     }
     return agreement;

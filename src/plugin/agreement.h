@@ -41,9 +41,9 @@ struct OwnPolicy {
 
 // Waits, bounded, for the other ranks of a communicator that is being created:
 // - where ranks learn or a store is set, all use rank 0's policy;
-// - else, where there is a policy or a chained tuner to apply, the ranks of one node verify in
-//   shared memory that all have the same policy and the same inputs. Where they cannot (several
-//   nodes, tuner API v4 and earlier) each goes by its own.
+// - else, where there is a policy or a chained tuner to apply, the ranks of one host verify in
+//   shared memory that all have the same policy and the same inputs, or all stay off. Where they
+//   cannot (several hosts, tuner API v4 and earlier) each goes by its own.
 //
 // `communicator` is nullptr where the profiler half is not loaded: verifying does not need it.
 // `progress` says whether this rank may still step aside should anything of its own fail.
