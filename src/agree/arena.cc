@@ -1,48 +1,50 @@
 #include "agree/arena.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
+#include "agree/arena_layout.h"
 #include "agree/store.h"
 #include "base/encoding.h"
 #include "base/random.h"
-#include "base/text.h"
 
 namespace diapason::agree {
+
+using arena_layout::Atomic;
+using arena_layout::BlockHeader;
+using arena_layout::Control;
+using arena_layout::Damaged;
+using arena_layout::Header;
+using arena_layout::kBuckets;
+using arena_layout::kEnded;
+using arena_layout::kFirstBlock;
+using arena_layout::kHeadsAt;
+using arena_layout::kRegionBuckets;
+
 namespace {
 
-constexpr char kMagic[8] = {'d', 'i', 'a', 'p', 'a', 'r', 'e', '1'};
-constexpr uint64_t kBuckets = 8192;
-constexpr uint64_t kHeadsAt = 128;
-constexpr uint64_t kFirstEntry = kHeadsAt + kBuckets * sizeof(uint64_t);
-
-struct Header {
-  char magic[8];
-  uint64_t buckets;
-  uint64_t size;
-  uint64_t nonce;
-  uint64_t check;
-  char apart[24];  // what never changes and what always does are on different cache lines
-  uint64_t used;
-};
-static_assert(sizeof(Header) <= kHeadsAt);
+constexpr uint32_t kTableAt = offsetof(Control, table);
+constexpr uint32_t kNewestAt = offsetof(Control, newest);
+constexpr uint32_t kLargeAt = offsetof(Control, large);
+constexpr uint32_t kDoneAt = offsetof(Control, done);
 
 uint64_t HeaderCheck(const Header& header) {
   return MixBits(header.nonce ^ MixBits(header.size ^ MixBits(header.buckets)));
 }
 
-std::atomic_ref<uint64_t> Used(char* memory) {
-  return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(memory + offsetof(Header, used)));
+uint64_t SealedWith(uint64_t nonce, uint32_t place, uint32_t content) {
+  const uint64_t check = MixBits(nonce ^ MixBits((static_cast<uint64_t>(place) << 32) | content));
+  return (check << 32) | content;
 }
 
-uint64_t HeadWordOf(uint64_t nonce, uint64_t bucket, uint32_t offset) {
-  const uint64_t check = MixBits(nonce ^ MixBits((bucket << 32) | offset));
-  return (check << 32) | offset;
-}
-
-Status Damaged(const char* what) {
-  return Unavailable(Format("the memory in which the ranks agree is damaged (%s)", what));
+// "c<id>.<generation>." at the beginning of a communicator's keys; "" of all others.
+std::string_view RegionOf(std::string_view key) {
+  if (key.empty() || key.front() != 'c') return {};
+  const size_t first = key.find('.');
+  if (first == std::string_view::npos) return {};
+  const size_t second = key.find('.', first + 1);
+  if (second == std::string_view::npos) return {};
+  return key.substr(0, second + 1);
 }
 
 }  // namespace
@@ -57,28 +59,27 @@ struct Arena::Entry {
   uint64_t value_check = 0;
 };
 
-uint64_t Arena::FirstBytes() { return kFirstEntry; }
+uint64_t Arena::FirstBytes() { return kFirstBlock; }
 
 void Arena::Prepare(void* memory, uint64_t size, uint64_t nonce) {
   Header header{};
-  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  std::memcpy(header.magic, arena_layout::kMagic, sizeof(header.magic));
   header.buckets = kBuckets;
   header.size = size;
   header.nonce = nonce;
   header.check = HeaderCheck(header);
-  header.used = kFirstEntry;
+  header.used = kFirstBlock;
   std::memcpy(memory, &header, sizeof(header));
-  auto* heads = reinterpret_cast<uint64_t*>(static_cast<char*>(memory) + kHeadsAt);
-  for (uint64_t bucket = 0; bucket < kBuckets; ++bucket) {
-    heads[bucket] = HeadWordOf(nonce, bucket, 0);
-  }
+  Arena arena(memory, size);
+  arena.Clear(offsetof(Header, common), sizeof(Control) / sizeof(uint64_t));
+  arena.Clear(kHeadsAt, kBuckets);
 }
 
 Status Arena::Check(const void* memory, uint64_t size) {
   Header header;
-  // Not `used`, which others are changing.
+  // Not `used` and what follows, which others are changing.
   std::memcpy(&header, memory, offsetof(Header, used));
-  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
+  if (std::memcmp(header.magic, arena_layout::kMagic, sizeof(header.magic)) != 0) {
     return Unavailable("it was made by another version of diapason, or by another program");
   }
   if (header.size != size || header.buckets != kBuckets || header.check != HeaderCheck(header)) {
@@ -87,24 +88,32 @@ Status Arena::Check(const void* memory, uint64_t size) {
   return {};
 }
 
-Arena::Arena(void* memory, uint64_t size, Commit commit)
-    : memory_(static_cast<char*>(memory)), size_(size), commit_(std::move(commit)) {
+Arena::Arena(void* memory, uint64_t size, std::function<void()> between)
+    : memory_(static_cast<char*>(memory)), size_(size), between_(std::move(between)) {
   std::memcpy(&nonce_, memory_ + offsetof(Header, nonce), sizeof(nonce_));
 }
 
-uint64_t* Arena::Head(uint64_t bucket) const {
-  return reinterpret_cast<uint64_t*>(memory_ + kHeadsAt) + bucket;
+// Words that lead nowhere yet.
+void Arena::Clear(uint32_t place, uint32_t words) {
+  for (uint32_t i = 0; i < words; ++i) {
+    const uint32_t at = place + i * static_cast<uint32_t>(sizeof(uint64_t));
+    const uint64_t word = SealedWith(nonce_, at, 0);
+    std::memcpy(memory_ + at, &word, sizeof(word));
+  }
 }
 
-uint64_t Arena::HeadWord(uint64_t bucket, uint32_t offset) const {
-  return HeadWordOf(nonce_, bucket, offset);
+Result<uint32_t> Arena::Load(uint32_t place) const {
+  const uint64_t word = Atomic(memory_, place).load(std::memory_order_acquire);
+  const auto content = static_cast<uint32_t>(word);
+  if (word != SealedWith(nonce_, place, content)) return Damaged("a word that leads to others");
+  return content;
 }
 
-Result<uint32_t> Arena::LoadHead(uint64_t bucket) const {
-  const uint64_t word = std::atomic_ref<uint64_t>(*Head(bucket)).load(std::memory_order_acquire);
-  const auto offset = static_cast<uint32_t>(word);
-  if (word != HeadWord(bucket, offset)) return Damaged("the head of a chain");
-  return offset;
+bool Arena::Swap(uint32_t place, uint32_t before, uint32_t after) {
+  uint64_t expected = SealedWith(nonce_, place, before);
+  return Atomic(memory_, place)
+      .compare_exchange_strong(expected, SealedWith(nonce_, place, after),
+                               std::memory_order_acq_rel);
 }
 
 uint64_t Arena::EntryCheck(uint32_t offset, const Entry& entry, std::string_view key) const {
@@ -117,13 +126,13 @@ uint64_t Arena::EntryCheck(uint32_t offset, const Entry& entry, std::string_view
 
 Result<std::optional<std::string>> Arena::Find(uint32_t first, uint32_t last,
                                                std::string_view key) const {
-  const uint64_t limit = std::min(size_, Used(memory_).load(std::memory_order_acquire));
+  const uint64_t limit = Limit();
   // Longer than any chain can be: a damaged one may be a ring.
   uint64_t steps = limit / sizeof(Entry) + 1;
   for (uint32_t offset = first; offset != last;) {
     if (offset == 0) return Damaged("a chain that ends too early");
     if (steps-- == 0) return Damaged("a chain without an end");
-    if (offset < kFirstEntry || offset % 8 != 0 || offset + sizeof(Entry) > limit) {
+    if (offset < kFirstBlock || offset % 8 != 0 || offset + sizeof(Entry) > limit) {
       return Damaged("an entry out of bounds");
     }
     Entry entry;
@@ -147,91 +156,180 @@ Result<std::optional<std::string>> Arena::Find(uint32_t first, uint32_t last,
   return std::optional<std::string>();
 }
 
-Result<std::optional<std::string>> Arena::Read(std::string_view key) const {
-  const Result<uint32_t> head = LoadHead(Fnv1a64(key) % kBuckets);
+Arena::Table Arena::Common() {
+  return {kHeadsAt, kBuckets, static_cast<uint32_t>(offsetof(Header, common)), 0};
+}
+
+uint32_t Arena::Table::HeadOf(std::string_view key) const {
+  return heads + static_cast<uint32_t>(Fnv1a64(key) % buckets * sizeof(uint64_t));
+}
+
+Result<uint32_t> Arena::CheckedControl(const std::string& value) const {
+  uint32_t control = 0;
+  if (value.size() != sizeof(control)) return Damaged("the name of a region");
+  std::memcpy(&control, value.data(), sizeof(control));
+  if (control < kFirstBlock || control % 8 != 0 || control + sizeof(Control) > Limit()) {
+    return Damaged("a region out of bounds");
+  }
+  return control;
+}
+
+// Where the words of a region are. A region's name is a common cell: no other one can have it, as a
+// key of this form is in the region itself.
+Result<std::optional<uint32_t>> Arena::FindControl(std::string_view region) const {
+  const Result<std::optional<std::string>> name = ReadIn(Common(), region);
+  if (!name.ok()) return name.status();
+  if (!name.value()) return std::optional<uint32_t>();
+  const Result<uint32_t> control = CheckedControl(*name.value());
+  if (!control.ok()) return control.status();
+  return std::optional<uint32_t>(control.value());
+}
+
+Result<uint32_t> Arena::MakeControl(std::string_view region) {
+  const Result<std::optional<uint32_t>> found = FindControl(region);
+  if (!found.ok()) return found.status();
+  if (found.value()) return *found.value();
+  const Result<Room> room = Take(Common(), sizeof(Control));
+  if (!room.ok()) return room.status();
+  const uint32_t ours = room.value().offset;
+  Clear(ours, sizeof(Control) / sizeof(uint64_t));
+  const std::string value(reinterpret_cast<const char*>(&ours), sizeof(ours));
+  const Result<std::string> stands = ProposeIn(Common(), region, value);
+  if (!stands.ok() || stands.value() != value) GiveBack(room.value());
+  if (!stands.ok()) return stands.status();
+  return CheckedControl(stands.value());
+}
+
+Result<std::optional<Arena::Table>> Arena::TableOf(uint32_t control) const {
+  const Result<uint32_t> block = Load(control + kTableAt);
+  if (!block.ok()) return block.status();
+  if (block.value() == 0) return std::optional<Table>();
+  if (block.value() == kEnded) {
+    return Unavailable("a cell is asked for of a communicator that all its members have ended");
+  }
+  if (!GoodBlock(block.value(), 1)) return Damaged("a region's first block");
+  const auto heads = static_cast<uint32_t>(block.value() + sizeof(BlockHeader));
+  return std::optional<Table>(Table{heads, kRegionBuckets, control, block.value()});
+}
+
+Result<std::optional<Arena::Table>> Arena::FindTable(std::string_view key) const {
+  const std::string_view region = RegionOf(key);
+  if (region.empty()) return std::optional<Table>(Common());
+  const Result<std::optional<uint32_t>> control = FindControl(region);
+  if (!control.ok()) return control.status();
+  if (!control.value()) return std::optional<Table>();
+  return TableOf(*control.value());
+}
+
+Result<Arena::Table> Arena::MakeTable(std::string_view key) {
+  const std::string_view region = RegionOf(key);
+  if (region.empty()) return Common();
+  const Result<uint32_t> control = MakeControl(region);
+  if (!control.ok()) return control.status();
+  while (true) {
+    const Result<std::optional<Table>> table = TableOf(control.value());
+    if (!table.ok()) return table.status();
+    if (table.value()) return *table.value();
+    const Result<uint32_t> block = TakeBlocks(1);
+    if (!block.ok()) return block.status();
+    Clear(block.value() + static_cast<uint32_t>(sizeof(BlockHeader)), kRegionBuckets);
+    const auto used =
+        static_cast<uint32_t>(sizeof(BlockHeader) + kRegionBuckets * sizeof(uint64_t));
+    if (!LinkBlock({control.value() + kTableAt, 0, 0}, block.value(), 1, used)) {
+      FreeBlocks(block.value(), 1);
+    }
+  }
+}
+
+Result<std::optional<std::string>> Arena::ReadIn(const Table& table, std::string_view key) const {
+  const Result<uint32_t> head = Load(table.HeadOf(key));
   if (!head.ok()) return head.status();
   return Find(head.value(), 0, key);
 }
 
-Result<uint32_t> Arena::Take(uint64_t bytes) {
-  std::atomic_ref<uint64_t> used = Used(memory_);
-  uint64_t start = used.load(std::memory_order_acquire);
-  do {
-    if (start < kFirstEntry || start > size_ || start % 8 != 0) return Damaged("how full it is");
-    if (bytes > size_ - start) {
-      return Unavailable(Format("the memory in which the ranks agree is full (%llu of %llu bytes)",
-                                static_cast<unsigned long long>(start),
-                                static_cast<unsigned long long>(size_)));
-    }
-  } while (!used.compare_exchange_weak(start, start + bytes, std::memory_order_acq_rel));
-  const auto offset = static_cast<uint32_t>(start);
-  if (commit_) {
-    if (Status committed = commit_(start + bytes); !committed.ok()) {
-      GiveBack(offset, bytes);
-      return committed;
-    }
-  }
-  // What was never handed out is zero: anything else is somebody's entry, which must stay.
-  const char* begin = memory_ + start;
-  if (std::any_of(begin, begin + bytes, [](char c) { return c != 0; })) {
-    return Damaged("free memory is in use");
-  }
-  return offset;
-}
-
-void Arena::GiveBack(uint32_t offset, uint64_t bytes) {
-  uint64_t end = offset + bytes;
-  Used(memory_).compare_exchange_strong(end, offset, std::memory_order_acq_rel);
+Result<std::optional<std::string>> Arena::Read(std::string_view key) const {
+  const Result<std::optional<Table>> table = FindTable(key);
+  if (!table.ok()) return table.status();
+  if (!table.value()) return std::optional<std::string>();
+  return ReadIn(*table.value(), key);
 }
 
 Result<std::string> Arena::Propose(std::string_view key, std::string_view value) {
-  const uint64_t bucket = Fnv1a64(key) % kBuckets;
-  Result<uint32_t> head = LoadHead(bucket);
+  const Result<Table> table = MakeTable(key);
+  if (!table.ok()) return table.status();
+  return ProposeIn(table.value(), key, value);
+}
+
+Result<std::string> Arena::ProposeIn(const Table& table, std::string_view key,
+                                     std::string_view value) {
+  const Result<uint32_t> head = Load(table.HeadOf(key));
   if (!head.ok()) return head.status();
   Result<std::optional<std::string>> standing = Find(head.value(), 0, key);
   if (!standing.ok()) return standing.status();
   if (standing.value()) return *std::move(standing).value();
+  const Result<Room> room = Take(table, (sizeof(Entry) + key.size() + value.size() + 7) / 8 * 8);
+  if (!room.ok()) return room.status();
+  if (between_) between_();
+  return Publish(table, key, value, room.value(), head.value());
+}
 
-  const uint64_t bytes = (sizeof(Entry) + key.size() + value.size() + 7) / 8 * 8;
-  const Result<uint32_t> taken = Take(bytes);
-  if (!taken.ok()) return taken.status();
-  const uint32_t offset = taken.value();
+Result<std::string> Arena::Publish(const Table& table, std::string_view key, std::string_view value,
+                                   const Room& room, uint32_t head) {
   Entry entry;
   entry.key_length = static_cast<uint32_t>(key.size());
   entry.value_length = static_cast<uint32_t>(value.size());
   entry.value_check = Fnv1a64(value);
-  char* place = memory_ + offset;
+  char* place = memory_ + room.offset;
   std::memcpy(place + sizeof(entry), key.data(), key.size());
   std::memcpy(place + sizeof(entry) + key.size(), value.data(), value.size());
-
-  std::atomic_ref<uint64_t> word(*Head(bucket));
   while (true) {
-    const uint32_t before = head.value();
-    entry.next = before;
-    entry.check = EntryCheck(offset, entry, key);
+    entry.next = head;
+    entry.check = EntryCheck(room.offset, entry, key);
     std::memcpy(place, &entry, sizeof(entry));
-    uint64_t expected = HeadWord(bucket, before);
-    if (word.compare_exchange_strong(expected, HeadWord(bucket, offset),
-                                     std::memory_order_acq_rel)) {
+    if (Swap(table.HeadOf(key), head, room.offset)) {
+      if (room.span != 0 && table.first_block != 0) LinkLarge(table.control, room);
       return std::string(value);
     }
-    // Somebody was faster, with this key or with another one of the chain.
-    head = LoadHead(bucket);
-    if (!head.ok()) return head.status();
-    standing = Find(head.value(), before, key);
+    // Another one was faster, with this key or with another one of the chain.
+    const Result<uint32_t> now = Load(table.HeadOf(key));
+    if (!now.ok()) return now.status();
+    Result<std::optional<std::string>> standing = Find(now.value(), head, key);
     if (!standing.ok()) return standing.status();
     if (standing.value()) {
       // Ranks that join race with values that can be large: what lost must not fill the arena.
-      std::memset(place, 0, bytes);
-      GiveBack(offset, bytes);
+      GiveBack(room);
       return *std::move(standing).value();
     }
+    head = now.value();
   }
 }
 
-double Arena::Fullness() const {
-  const uint64_t used = std::min(size_, Used(memory_).load(std::memory_order_relaxed));
-  return static_cast<double>(used) / static_cast<double>(size_);
+Status Arena::Done(std::string_view prefix, uint32_t members) {
+  if (prefix.empty() || RegionOf(prefix) != prefix) return {};
+  const Result<uint32_t> control = MakeControl(prefix);
+  if (!control.ok()) return control.status();
+  uint32_t done = 0;
+  do {
+    const Result<uint32_t> before = Load(control.value() + kDoneAt);
+    if (!before.ok()) return before.status();
+    done = before.value() + 1;
+  } while (!Swap(control.value() + kDoneAt, done - 1, done));
+  if (done != members) return {};
+  return End(control.value());
+}
+
+// First no word leads to the region's blocks any more, and then they go.
+Status Arena::End(uint32_t control) {
+  const Result<uint32_t> table = Load(control + kTableAt);
+  const Result<uint32_t> newest = Load(control + kNewestAt);
+  const Result<uint32_t> large = Load(control + kLargeAt);
+  for (const Result<uint32_t>* word : {&table, &newest, &large}) {
+    if (!word->ok()) return word->status();
+  }
+  if (!Swap(control + kTableAt, table.value(), kEnded)) return Damaged("a region that ends");
+  FreeChain(newest.value() != 0 ? newest.value() : table.value());
+  FreeChain(large.value());
+  return {};
 }
 
 }  // namespace diapason::agree

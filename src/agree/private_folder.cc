@@ -40,26 +40,12 @@ Status CheckName(std::string_view what, std::string_view name) {
   return {};
 }
 
-}  // namespace
-
-void Descriptor::Reset(int fd) {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = fd;
+int OpenFolderAt(int parent, const std::string& name) {
+  return ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-Result<Descriptor> OpenPrivateFolder(int parent, const std::string& name,
-                                     const std::string& shown) {
-  Descriptor folder;
-  for (int attempt = 0; attempt < kMostAttempts && folder.get() < 0; ++attempt) {
-    if (::mkdirat(parent, name.c_str(), 0700) != 0 && errno != EEXIST) {
-      return IoError(
-          Format("cannot make the folder '%s': %s", shown.c_str(), ErrnoText(errno).c_str()));
-    }
-    folder =
-        Descriptor(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    // Gone again: somebody cleans up, or moves it away.
-    if (folder.get() < 0 && errno != ENOENT) break;
-  }
+// What was just opened, refused unless it is this user's alone; or errno, as a message.
+Result<Descriptor> Checked(Descriptor folder, const std::string& shown) {
   if (folder.get() < 0) {
     const int error = errno;
     if (error == ENOTDIR || error == ELOOP) {
@@ -85,6 +71,37 @@ Result<Descriptor> OpenPrivateFolder(int parent, const std::string& name,
                               shown.c_str(), static_cast<unsigned>(info.st_mode & 0777)));
   }
   return folder;
+}
+
+}  // namespace
+
+void Descriptor::Reset(int fd) {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = fd;
+}
+
+Result<Descriptor> OpenPrivateFolder(int parent, const std::string& name,
+                                     const std::string& shown) {
+  Descriptor folder;
+  for (int attempt = 0; attempt < kMostAttempts && folder.get() < 0; ++attempt) {
+    if (::mkdirat(parent, name.c_str(), 0700) != 0 && errno != EEXIST) {
+      return IoError(
+          Format("cannot make the folder '%s': %s", shown.c_str(), ErrnoText(errno).c_str()));
+    }
+    folder = Descriptor(OpenFolderAt(parent, name));
+    // Gone again: somebody cleans up, or moves it away.
+    if (folder.get() < 0 && errno != ENOENT) break;
+  }
+  return Checked(std::move(folder), shown);
+}
+
+Result<Descriptor> OpenExistingFolder(int parent, const std::string& name,
+                                      const std::string& shown) {
+  Descriptor folder(OpenFolderAt(parent, name));
+  if (folder.get() < 0 && errno == ENOENT) {
+    return NotFound(Format("there is no folder '%s'", shown.c_str()));
+  }
+  return Checked(std::move(folder), shown);
 }
 
 std::string NotOurs(const struct stat& info) {

@@ -36,6 +36,10 @@ class Descriptor {
 // others can make ranks disagree with. `shown` is its path, for messages.
 Result<Descriptor> OpenPrivateFolder(int parent, const std::string& name, const std::string& shown);
 
+// The same of one that is there; kNotFound where there is none.
+Result<Descriptor> OpenExistingFolder(int parent, const std::string& name,
+                                      const std::string& shown);
+
 // What is wrong with a file that should be a regular one of this user's; "" when nothing is.
 std::string NotOurs(const struct stat& info);
 

@@ -3,14 +3,13 @@
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <ctime>
 
+#include "agree/quiet_signal.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -34,37 +33,6 @@ timeval TimeValue(milliseconds time) {
   value.tv_usec = static_cast<suseconds_t>(time.count() % 1000 * 1000);
   return value;
 }
-
-// hiredis writes to sockets with write(): a connection that was lost raises SIGPIPE, whose usual
-// effect is the end of the process. This keeps it from the process while one is in scope.
-class NoBrokenPipe {
- public:
-  NoBrokenPipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~NoBrokenPipe() {
-    const int error = errno;
-    if (!was_pending_) {
-      const timespec none{};
-      while (sigtimedwait(&pipe_, nullptr, &none) == -1 && errno == EINTR) {
-      }
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    errno = error;
-  }
-  NoBrokenPipe(const NoBrokenPipe&) = delete;
-  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
-
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-  bool was_pending_ = false;
-};
 
 RedisReply Copy(const redisReply& reply, int depth) {
   RedisReply copy;
@@ -142,7 +110,7 @@ Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
   const milliseconds left = Remaining(deadline);
   if (left.count() == 0) return Lost("it did not answer in time");
   {
-    const NoBrokenPipe quiet;
+    const QuietSignal quiet(SIGPIPE);  // hiredis writes with write()
     context_ = redisConnectWithTimeout(address.c_str(), address_.port, TimeValue(left));
   }
   if (context_ == nullptr) return Lost("no memory left");
@@ -196,7 +164,7 @@ Result<RedisReply> RedisLink::Ask(const std::vector<std::string_view>& words, De
     texts.push_back(word.data() == nullptr ? "" : word.data());
     lengths.push_back(word.size());
   }
-  const NoBrokenPipe quiet;
+  const QuietSignal quiet(SIGPIPE);  // hiredis writes with write()
   const milliseconds left = Remaining(deadline);
   if (left.count() == 0) return Lost("it did not answer in time");
   // For writing, which blocks when the server does not read.

@@ -5,6 +5,9 @@
 // file is the remains of a job that was killed: whoever comes next removes it. Whoever leaves last
 // removes his own.
 //
+// The whole file's memory is reserved when it is made: a page that a full /dev/shm cannot provide
+// later would end the process with a signal. Where there is no room for it, there is no store.
+//
 // Removing the file or its folder while ranks have it mapped does them no harm. Making it shorter
 // would: they would touch memory that is no more. Only this user could do that, and nothing here
 // ever does.
@@ -12,17 +15,17 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/statvfs.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <thread>
 
 #include "agree/arena.h"
 #include "agree/private_folder.h"
+#include "agree/quiet_signal.h"
 #include "agree/stores.h"
 #include "base/file.h"
 
@@ -31,9 +34,6 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// A page that a full /dev/shm cannot provide would end the process with a signal: memory is
-// reserved before it is touched, in steps that are felt neither in time nor in space.
-constexpr uint64_t kStep = uint64_t{256} << 10;
 // Files of other jobs that are tried for remains when a store is opened.
 constexpr int kMostSwept = 64;
 constexpr auto kPause = std::chrono::microseconds(200);
@@ -51,27 +51,38 @@ struct Mapping {
   uint64_t bytes;
 };
 
-Status Reserve(int fd, uint64_t from, uint64_t to) {
+// Makes the file `bytes` long, with all its memory. Beyond `ulimit -f` the system would say so with
+// a signal too.
+Status Reserve(int fd, uint64_t bytes) {
+  rlimit most;
+  if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes) {
+    return OutOfRoom(Format("files may have %llu bytes here (ulimit -f), and it needs %llu",
+                            static_cast<unsigned long long>(most.rlim_cur),
+                            static_cast<unsigned long long>(bytes)));
+  }
+  const QuietSignal quiet(SIGXFSZ);
   int result = 0;
   do {
-    result = ::fallocate(fd, 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
+    result = ::fallocate(fd, 0, 0, static_cast<off_t>(bytes));
   } while (result != 0 && errno == EINTR);
   if (result == 0) return {};
-  return IoError(Format("no shared memory left to agree in: %s", ErrnoText(errno).c_str()));
+  const std::string why = Format("cannot reserve %llu bytes of shared memory to agree in: %s",
+                                 static_cast<unsigned long long>(bytes), ErrnoText(errno).c_str());
+  return errno == ENOSPC || errno == EFBIG ? OutOfRoom(why) : IoError(why);
 }
 
 class ShmStore : public Store {
  public:
-  ShmStore(std::chrono::milliseconds limit, std::string where, Descriptor folder, std::string name,
+  ShmStore(const StoreOptions& options, std::string where, Descriptor folder, std::string name,
            Descriptor file, std::unique_ptr<Mapping> mapping)
-      : Store(limit),
+      : Store(options.limit),
+        guest_(options.existing_only),
         where_(std::move(where)),
         folder_(std::move(folder)),
         name_(std::move(name)),
         file_(std::move(file)),
         mapping_(std::move(mapping)),
-        arena_(mapping_->memory, mapping_->bytes,
-               [this](uint64_t end) { return ReserveUpTo(end); }) {}
+        arena_(mapping_->memory, mapping_->bytes) {}
 
   ~ShmStore() override { RemoveIfLast(); }
   void Leave(Deadline) override { RemoveIfLast(); }
@@ -99,7 +110,12 @@ class ShmStore : public Store {
     return stands;
   }
 
-  void Forget(std::string_view, Deadline) override {}  // all of it goes with the job
+  void Forget(std::string_view, Deadline) override {}  // a communicator's goes with Done
+  void Done(std::string_view prefix, int members, Deadline) override {
+    if (guest_ || !maker_.Here() || members <= 0) return;
+    // Where it fails, the room is not used again.
+    static_cast<void>(arena_.Done(prefix, static_cast<uint32_t>(members)).ok());
+  }
   double Fullness() override { return maker_.Here() ? arena_.Fullness() : 1; }
   std::string Describe() const override { return "shared memory " + where_; }
   bool Mine() const override { return maker_.Here(); }
@@ -107,7 +123,7 @@ class ShmStore : public Store {
  private:
   void RemoveIfLast() {
     // A lock belongs to all copies of a descriptor: one that a child lets go is lost to its parent.
-    if (!maker_.Here()) return;
+    if (guest_ || !maker_.Here()) return;
     if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) return;  // others are still there
     struct stat info;
     if (::fstat(file_.get(), &info) == 0 && StillNamed(folder_.get(), name_, info)) {
@@ -115,24 +131,13 @@ class ShmStore : public Store {
     }
   }
 
-  Status ReserveUpTo(uint64_t end) {
-    uint64_t reserved = reserved_.load(std::memory_order_relaxed);
-    while (reserved < end) {
-      const uint64_t next = std::min(mapping_->bytes, (end + kStep - 1) / kStep * kStep);
-      if (Status status = Reserve(file_.get(), reserved, next); !status.ok()) return status;
-      // Another thread may have done the same, or more.
-      if (reserved_.compare_exchange_strong(reserved, next)) return {};
-    }
-    return {};
-  }
-
   const Maker maker_;
+  const bool guest_;
   const std::string where_;
   const Descriptor folder_;
   const std::string name_;
   const Descriptor file_;
   const std::unique_ptr<Mapping> mapping_;
-  std::atomic<uint64_t> reserved_ = Arena::FirstBytes();
   Arena arena_;
 };
 
@@ -200,7 +205,14 @@ class Opening {
       return IoError(Format("cannot open '%s': %s; use a store in a file system or in Redis",
                             shm_.root.c_str(), ErrnoText(errno).c_str()));
     }
+    if (options_.existing_only) {
+      return OpenExistingFolder(root.get(), folder_name_, folder_path_);
+    }
     return OpenPrivateFolder(root.get(), folder_name_, folder_path_);
+  }
+
+  Status NoJob() const {
+    return NotFound(Format("no rank of job '%s' agrees in '%s'", name_.c_str(), path_.c_str()));
   }
 
   Status Failed(const char* what) const {
@@ -212,8 +224,9 @@ class Opening {
     Descriptor file(
         ::openat(folder_.get(), name_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (file.get() < 0) {
-      if (errno == ENOENT) return Create();
-      return Failed("open");
+      if (errno != ENOENT) return Failed("open");
+      if (options_.existing_only) return NoJob();
+      return Create();
     }
     struct stat info;
     if (::fstat(file.get(), &info) != 0) return Failed("look at");
@@ -221,10 +234,19 @@ class Opening {
       return Unavailable(
           Format("'%s' cannot be used: %s; remove it", path_.c_str(), wrong.c_str()));
     }
+    if (options_.existing_only) {
+      // Whether ranks hold it; the lock goes with the descriptor at once where they do not.
+      if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return NoJob();
+      return AttachIfFits(std::move(file), info);
+    }
     if (RemoveRemains(folder_.get(), name_, file.get())) return std::unique_ptr<Store>();
     // Blocked only while somebody tries whether it is remains.
     if (::flock(file.get(), LOCK_SH | LOCK_NB) != 0) return std::unique_ptr<Store>();
     if (!StillNamed(folder_.get(), name_, info)) return std::unique_ptr<Store>();
+    return AttachIfFits(std::move(file), info);
+  }
+
+  Result<std::unique_ptr<Store>> AttachIfFits(Descriptor file, const struct stat& info) {
     if (static_cast<uint64_t>(info.st_size) != shm_.bytes) {
       return Unavailable(
           Format("'%s' has %lld bytes and not %llu: it is in use by another version "
@@ -241,17 +263,12 @@ class Opening {
     if (const Status sound = Arena::Check(mapping->memory, shm_.bytes); !sound.ok()) {
       return sound.WithContext("'" + path_ + "'");
     }
-    Sweep(folder_.get(), name_);
+    if (!options_.existing_only) Sweep(folder_.get(), name_);
     return std::unique_ptr<Store>(std::make_unique<ShmStore>(
-        options_.limit, path_, std::move(folder_), name_, std::move(file), std::move(mapping)));
+        options_, path_, std::move(folder_), name_, std::move(file), std::move(mapping)));
   }
 
   Result<std::unique_ptr<Store>> Create() {
-    struct statvfs space;
-    if (::fstatvfs(folder_.get(), &space) == 0 &&
-        static_cast<uint64_t>(space.f_bavail) * space.f_frsize < 4 * kStep) {
-      return Unavailable(Format("'%s' has no space left", shm_.root.c_str()));
-    }
     const std::string temporary = ".new-" + RandomName();
     Descriptor file(::openat(folder_.get(), temporary.c_str(),
                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -282,10 +299,8 @@ class Opening {
       std::this_thread::sleep_for(kPause);
     }
     // The process's umask may have taken away what we need ourselves.
-    if (::fchmod(fd, 0600) != 0 || ::ftruncate(fd, static_cast<off_t>(shm_.bytes)) != 0) {
-      return IoError(ErrnoText(errno));
-    }
-    if (Status reserved = Reserve(fd, 0, Arena::FirstBytes()); !reserved.ok()) return reserved;
+    if (::fchmod(fd, 0600) != 0) return IoError(ErrnoText(errno));
+    if (Status reserved = Reserve(fd, shm_.bytes); !reserved.ok()) return reserved;
     const Mapping mapping(fd, shm_.bytes);
     if (mapping.memory == MAP_FAILED) return IoError(ErrnoText(errno));
     Arena::Prepare(mapping.memory, shm_.bytes, RandomWord());

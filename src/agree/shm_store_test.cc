@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -187,9 +190,10 @@ TEST_F(ShmStoreTest, FillsUpToTheLastByteAndThenSaysSo) {
   int written = 0;
   Result<std::string> last = std::string();
   while ((last = store->Propose(Format("k%d", written), value)).ok()) ++written;
+  EXPECT_TRUE(NoRoom(last.status())) << last.status().message();
   EXPECT_NE(last.status().message().find("full"), std::string::npos);
   EXPECT_GT(store->Fullness(), 0.95);
-  EXPECT_GT(written, 150);
+  EXPECT_GT(written, 100);
   EXPECT_EQ(store->Read("k0").value(), value);
 }
 
@@ -197,6 +201,96 @@ TEST_F(ShmStoreTest, MissingSharedMemoryIsAnError) {
   StoreOptions options;
   options.job = "job";
   EXPECT_FALSE(OpenShmStore(options, {"/nowhere/at/all", kBytes}).ok());
+}
+
+TEST_F(ShmStoreTest, AllItsMemoryIsReservedFromTheBeginning) {
+  const auto store = Open();
+  struct stat info;
+  ASSERT_EQ(::stat(ArenaPath().c_str(), &info), 0);
+  EXPECT_EQ(static_cast<uint64_t>(info.st_size), kBytes);
+  EXPECT_GE(static_cast<uint64_t>(info.st_blocks) * 512, kBytes);
+}
+
+// In a child, which may have a small file system of its own for itself.
+TEST_F(ShmStoreTest, NoRoomForAllOfItIsAnErrorOfOpening) {
+  constexpr int kNotAllowed = 77;
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=1m") != 0) {
+      ::_exit(kNotAllowed);
+    }
+    const auto store = TryOpen();
+    const bool nothing_left = fs::is_empty(Private());
+    ::_exit(!store.ok() && NoRoom(store.status()) && nothing_left ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNotAllowed) {
+    GTEST_SKIP() << "mounting is not allowed here";
+  }
+  EXPECT_EQ(status, 0);
+}
+
+// Beyond `ulimit -f` the system sends SIGXFSZ, whose usual effect is the end of the process.
+TEST_F(ShmStoreTest, AFileSizeLimitIsAnErrorAndNoSignal) {
+  for (const rlim_t most : {rlim_t{0}, rlim_t{100000}, rlim_t{kBytes - 1}}) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      const rlimit limit{most, most};
+      if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(3);
+      const auto store = TryOpen();
+      ::_exit(!store.ok() && NoRoom(store.status()) ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    EXPECT_EQ(status, 0) << most;
+  }
+  EXPECT_TRUE(TryOpen().ok());
+}
+
+TEST_F(ShmStoreTest, RoomOfEndedCommunicatorsIsUsedAgain) {
+  const auto one = Open();
+  const auto two = Open();
+  const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  const std::string value(3000, 'v');
+  for (int comm = 0; comm < 500; ++comm) {
+    for (int cell = 0; cell < 10; ++cell) {
+      ASSERT_EQ(one->Propose(Format("c%d.0.e%d", comm, cell), value).value(), value);
+    }
+    one->Done(Format("c%d.0.", comm), 2, deadline);
+    two->Done(Format("c%d.0.", comm), 2, deadline);
+  }
+  EXPECT_LT(one->Fullness(), 0.3);
+}
+
+TEST_F(ShmStoreTest, AGuestOpensOnlyARunningJobAndRemovesNothing) {
+  StoreOptions options;
+  options.job = "job";
+  options.existing_only = true;
+  const ShmOptions shm{folder_.path(), kBytes};
+  EXPECT_EQ(OpenShmStore(options, shm).status().code(), ErrorCode::kNotFound);
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+  LeaveRemains("job");
+  EXPECT_EQ(OpenShmStore(options, shm).status().code(), ErrorCode::kNotFound);
+  EXPECT_TRUE(fs::exists(ArenaPath()));
+  auto rank = Open();
+  LeaveRemains("another");
+  {
+    auto guest = OpenShmStore(options, shm);
+    ASSERT_TRUE(guest.ok()) << guest.status().message();
+    EXPECT_EQ(guest.value()->Propose("a", "guest").value(), "guest");
+    guest.value()->Leave(std::chrono::steady_clock::now());
+  }
+  EXPECT_TRUE(fs::exists(ArenaPath()));
+  EXPECT_TRUE(fs::exists(ArenaPath("another")));
+  EXPECT_EQ(rank->Read("a").value(), "guest");
+  // A guest does not keep the file when the ranks have gone.
+  auto guest = OpenShmStore(options, shm);
+  ASSERT_TRUE(guest.ok());
+  rank.reset();
+  EXPECT_FALSE(fs::exists(ArenaPath()));
 }
 
 // Many processes come and go at once, some killed; those that live together agree.

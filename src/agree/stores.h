@@ -15,7 +15,9 @@ namespace diapason::agree {
 
 struct ShmOptions {
   std::string root = "/dev/shm";
-  uint64_t bytes = uint64_t{32} << 20;
+  // Reserved as a whole. A container has 64 MB in /dev/shm, if not told otherwise, and the library
+  // needs most of it.
+  uint64_t bytes = uint64_t{16} << 20;
 };
 Result<std::unique_ptr<Store>> OpenShmStore(const StoreOptions& options, const ShmOptions& shm);
 Result<std::unique_ptr<Store>> OpenFileStore(const StoreOptions& options,

@@ -1,0 +1,63 @@
+#pragma once
+
+// What is where in an arena: for arena.cc and arena_blocks.cc only.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.h"
+#include "base/text.h"
+
+namespace diapason::agree::arena_layout {
+
+constexpr char kMagic[8] = {'d', 'i', 'a', 'p', 'a', 'r', 'e', '2'};
+constexpr uint32_t kBuckets = 8192;
+constexpr uint32_t kRegionBuckets = 256;
+
+// Each word is sealed: see Arena::Sealed.
+struct Control {
+  uint64_t table;  // the region's first block, with the heads of its chains; or kEnded
+  uint64_t
+      newest;      // of its other blocks, each of which names the one before; the first is the last
+  uint64_t large;  // the same of blocks that hold one entry each
+  uint64_t done;   // how many members are
+};
+constexpr uint32_t kEnded = 1;
+
+struct Header {
+  char magic[8];
+  uint64_t buckets;
+  uint64_t size;
+  uint64_t nonce;
+  uint64_t check;
+  char apart[24];  // what never changes and what always does are on different cache lines
+  uint64_t used;   // all blocks from here on have never been handed out
+  uint64_t free;   // the first free block, and above it a count of changes, against ABA
+  uint64_t free_blocks;
+  char apart_too[40];
+  Control common;
+  char apart_again[32];
+};
+constexpr uint32_t kHeadsAt = sizeof(Header);
+constexpr uint32_t kFirstBlock = kHeadsAt + kBuckets * sizeof(uint64_t);
+static_assert(kFirstBlock % 64 == 0);
+
+// At the beginning of every block.
+struct BlockHeader {
+  uint64_t next;  // in the free list, or the one before in its region
+  uint64_t mark;  // of state, next, span and place
+  uint64_t used;  // bytes of it that are handed out, with this
+  uint64_t span;  // how many blocks in a row are one
+};
+enum BlockState : uint64_t { kFreeBlock = 1, kUsedBlock = 2 };
+
+inline std::atomic_ref<uint64_t> Atomic(char* memory, uint64_t offset) {
+  return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(memory + offset));
+}
+
+inline Status Damaged(const char* what) {
+  return Unavailable(Format("the memory in which the ranks agree is damaged (%s)", what));
+}
+
+}  // namespace diapason::agree::arena_layout
