@@ -1,4 +1,13 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "agree/private_folder.h"
 #include "agree/redis_link.h"
+#include "base/file.h"
 #include "base/text.h"
 
 namespace diapason::agree {
@@ -27,19 +36,35 @@ bool DecodePercent(std::string_view text, std::string* out) {
   return true;
 }
 
+constexpr std::string_view kFileOption = "?password-file=";
+constexpr size_t kLongestPassword = 4096;
+
 }  // namespace
 
 Result<RedisAddress> ParseRedisAddress(const std::string& url) {
   const auto bad = [](const char* why) {
     return Invalid(
         Format("a store in Redis is written redis://[user][:password@]host[:port]"
-               "[/database]: %s",
+               "[/database][?password-file=/a/file]: %s",
                why));
   };
   constexpr std::string_view kScheme = "redis://";
   if (url.compare(0, kScheme.size(), kScheme) != 0) return bad("it begins with redis://");
   std::string_view rest = std::string_view(url).substr(kScheme.size());
   RedisAddress address;
+  if (const size_t option = rest.find(kFileOption); option != std::string_view::npos) {
+    const std::string_view file = rest.substr(option + kFileOption.size());
+    if (file.find('&') != std::string_view::npos)
+      return bad("an & in a file's name is written %26");
+    if (!DecodePercent(file, &address.password_file)) {
+      return bad("a % in the file's name must be followed by two hexadecimal digits");
+    }
+    if (address.password_file.empty() || address.password_file.front() != '/') {
+      return bad("the password's file needs its full path");
+    }
+    address.authenticate = true;
+    rest = rest.substr(0, option);
+  }
   // The last one: a password may hold others.
   if (const size_t at = rest.rfind('@'); at != std::string_view::npos) {
     const std::string_view who = rest.substr(0, at);
@@ -49,6 +74,9 @@ Result<RedisAddress> ParseRedisAddress(const std::string& url) {
         (colon != std::string_view::npos &&
          !DecodePercent(who.substr(colon + 1), &address.password))) {
       return bad("a % in the user or the password must be followed by two hexadecimal digits");
+    }
+    if (colon != std::string_view::npos && !address.password_file.empty()) {
+      return bad("the password is given twice, by itself and in a file");
     }
     address.authenticate = true;
   }
@@ -89,9 +117,39 @@ Result<RedisAddress> ParseRedisAddress(const std::string& url) {
   }
   if (address.host.empty()) return bad("the host is missing");
   for (const char c : address.host) {
+    if (c == '?') return bad("the only option is ?password-file=/a/file");
     if (c <= ' ' || c == 0x7f) return bad("the host's name has a letter that none has");
   }
   return address;
+}
+
+Status ReadPasswordFile(RedisAddress* address) {
+  if (address->password_file.empty()) return {};
+  const auto bad = [&](const std::string& why) {
+    return Unavailable(Format("cannot use the password's file '%s': %s",
+                              address->password_file.c_str(), why.c_str()));
+  };
+  const Descriptor file(
+      ::open(address->password_file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.get() < 0) return bad(ErrnoText(errno));
+  struct stat info;
+  if (::fstat(file.get(), &info) != 0) return bad(ErrnoText(errno));
+  if (const std::string wrong = NotOurs(info); !wrong.empty()) return bad(wrong + "; chmod 600 it");
+  std::string text(kLongestPassword + 2, '\0');
+  size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return bad(ErrnoText(errno));
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  text.resize(have);
+  text.resize(std::min(text.find('\n'), text.size()));
+  if (text.empty()) return bad("its first line is empty");
+  if (text.size() > kLongestPassword) return bad("its first line is too long");
+  address->password = std::move(text);
+  return {};
 }
 
 }  // namespace diapason::agree

@@ -62,6 +62,28 @@ RedisReply Copy(const redisReply& reply, int depth) {
   return copy;
 }
 
+// The first word of an error. Before 7.0 that of a script's is further on:
+// "ERR Error running script (call to f_12ab): @user_script:1: -OOM command not allowed".
+std::string_view CodeOf(std::string_view answer) {
+  constexpr std::string_view kInScript = ": -";
+  if (answer.starts_with("ERR Error running script")) {
+    if (const size_t at = answer.find(kInScript); at != std::string_view::npos) {
+      answer.remove_prefix(at + kInScript.size());
+    }
+  }
+  return answer.substr(0, answer.find(' '));
+}
+
+// Errors that say that the server cannot now, has done nothing, and may later. READONLY and
+// MASTERDOWN are not among them: they are a replica's.
+bool Passes(std::string_view answer) {
+  constexpr std::string_view kCodes[] = {"LOADING",  "BUSY",        "OOM",       "MISCONF",
+                                         "TRYAGAIN", "CLUSTERDOWN", "NOREPLICAS"};
+  const std::string_view code = CodeOf(answer);
+  return std::find(std::begin(kCodes), std::end(kCodes), code) != std::end(kCodes) ||
+         answer.starts_with("ERR max number of clients reached");
+}
+
 }  // namespace
 
 RedisLink::RedisLink(RedisAddress address)
@@ -127,6 +149,9 @@ Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
     // The server's own words could repeat ours.
     if (reply.value().kind == RedisReply::Kind::kError) {
       Close();
+      if (Passes(reply.value().text)) {
+        return IoError(Format("the Redis server at %s cannot be used right now", name_.c_str()));
+      }
       return Unavailable(
           Format("the Redis server at %s: it refused user or password", name_.c_str()));
     }
@@ -198,8 +223,13 @@ Result<RedisReply> RedisLink::Command(const std::vector<std::string_view>& words
                                       Deadline deadline) {
   Result<RedisReply> reply = Ask(words, deadline);
   if (!reply.ok() || reply.value().kind != RedisReply::Kind::kError) return reply;
-  return Unavailable(Format("the Redis server at %s refused %s: %s", name_.c_str(),
-                            std::string(words.front()).c_str(), reply.value().text.c_str()));
+  return Refused(words.front(), reply.value().text);
+}
+
+Status RedisLink::Refused(std::string_view what, const std::string& answer) const {
+  std::string text = Format("the Redis server at %s refused %s: %s", name_.c_str(),
+                            std::string(what).c_str(), answer.c_str());
+  return Passes(answer) ? IoError(std::move(text)) : Unavailable(std::move(text));
 }
 
 }  // namespace diapason::agree

@@ -13,10 +13,11 @@ struct redisContext;
 
 namespace diapason::agree {
 
-// redis://[user][:password@]host[:port][/database]
+// redis://[user][:password@]host[:port][/database][?password-file=/a/file]
 struct RedisAddress {
   std::string user;
   std::string password;
+  std::string password_file;
   bool authenticate = false;
   std::string host;
   int port = 6379;
@@ -24,6 +25,9 @@ struct RedisAddress {
 };
 // Messages never show the password.
 Result<RedisAddress> ParseRedisAddress(const std::string& url);
+// The password is the first line of its file, where it has one: a file of this user's that no other
+// may read.
+Status ReadPasswordFile(RedisAddress* address);
 
 // An answer of the server, copied out.
 struct RedisReply {
@@ -51,8 +55,12 @@ class RedisLink {
   // An answer of the server, which may be an error of its own. A failed Status: the connection is
   // lost, and closed.
   Result<RedisReply> Ask(const std::vector<std::string_view>& words, Deadline deadline);
-  // The same, and an error of the server's is a failed Status too; the connection stays.
+  // The same, and an error of the server's is a failed Status too, see Refused(); the connection
+  // stays.
   Result<RedisReply> Command(const std::vector<std::string_view>& words, Deadline deadline);
+  // An error of the server's in words: kIo where it passes (the server loads its data, is busy or
+  // full, part of a cluster is away), else kUnavailable.
+  Status Refused(std::string_view what, const std::string& answer) const;
 
   void Close();
   // "host:port", for messages.

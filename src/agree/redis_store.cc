@@ -1,71 +1,85 @@
-// Ranks on many hosts agree in a Redis server. A cell is a key that one script sets if nobody has,
-// and only while the job's nonce still is what it was when the rank came: a server that was flushed
-// has neither. A server that was restarted may have the nonce and yet lack newer cells, as it
-// restores a snapshot: so after a lost connection the same server process must be there again.
-// Cells have no expiry while the job lives, and a server that may throw away keys without one is
-// refused.
+// Ranks on many hosts agree in a Redis server. A job has one key there, a hash, which holds the
+// job's nonce and all its cells: they are all there, or all gone, whether the key was deleted, has
+// expired or was evicted. One script sets a cell if it is empty, and only while the nonce still is
+// what it was when the rank came. So a server that has lost the job's key gives an error, and never
+// an empty cell.
 //
-// A group of servers with failover is no such store: the one that takes over may lack what was
-// written last. It is another process, which is noticed.
+// A server that was restarted may have an older state of the hash, without its newest cells. After
+// a lost connection the same server process must be there again; or one that cannot have lost
+// anything: see Survived(). A replica that took over may always lack what was written last.
+//
+// Nothing is in the server without an expiry: a day, which every write and KeepAlive renew, and an
+// hour once a rank has left.
 #include <algorithm>
-#include <mutex>
 #include <thread>
 
 #include "agree/private_folder.h"
 #include "agree/redis_link.h"
+#include "agree/redis_server.h"
 #include "agree/stores.h"
+#include "agree/turn.h"
+#include "base/encoding.h"
 
 namespace diapason::agree {
 namespace {
 
 using std::chrono::steady_clock;
 
-// KEYS: the nonce's and the cell's. ARGV: our nonce and, to propose, a value.
-constexpr char kCellScript[] =
-    "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {'gone'} end "
-    "local value = redis.call('GET', KEYS[2]) "
-    "if value then return {'stands', value} end "
-    "if ARGV[2] == nil then return {'nothing'} end "
-    "redis.call('SET', KEYS[2], ARGV[2]) "
-    "return {'stands', ARGV[2]}";
-// A nonce that is about to expire is that of a job that was forgotten.
-constexpr char kNonceScript[] =
-    "local value = redis.call('GET', KEYS[1]) "
-    "if value and redis.call('PTTL', KEYS[1]) == -1 then return value end "
-    "redis.call('SET', KEYS[1], ARGV[1]) "
-    "return ARGV[1]";
+// No cell has this name: none begins with a dot.
+constexpr char kNonceField[] = ".nonce";
 
-// What is forgotten stays for an hour, for whoever wants to look; the nonce goes first.
-constexpr char kCellExpiry[] = "3600";
-constexpr char kNonceExpiry[] = "3000";
+// KEYS: the job's. ARGV: our nonce, the cell, the expiry (0: as it is) and, to propose, a value.
+constexpr char kCellScript[] =
+    "if redis.call('HGET', KEYS[1], '.nonce') ~= ARGV[1] then return {'gone'} end "
+    "local value = redis.call('HGET', KEYS[1], ARGV[2]) "
+    "if value then return {'stands', value} end "
+    "if ARGV[4] == nil then return {'nothing'} end "
+    "redis.call('HSET', KEYS[1], ARGV[2], ARGV[4]) "
+    "if ARGV[3] ~= '0' then redis.call('EXPIRE', KEYS[1], ARGV[3]) end "
+    "return {'stands', ARGV[4]}";
+// ARGV: a nonce, for a job that has none, and the expiry. Cells without a nonce are nobody's.
+constexpr char kNonceScript[] =
+    "local nonce = redis.call('HGET', KEYS[1], '.nonce') "
+    "if not nonce then "
+    "  if redis.call('EXISTS', KEYS[1]) == 1 then return '' end "
+    "  nonce = ARGV[1] "
+    "  redis.call('HSET', KEYS[1], '.nonce', nonce) "
+    "end "
+    "redis.call('EXPIRE', KEYS[1], ARGV[2]) "
+    "return nonce";
+// ARGV: our nonce and the expiry.
+constexpr char kExpiryScript[] =
+    "if redis.call('HGET', KEYS[1], '.nonce') ~= ARGV[1] then return 0 end "
+    "return redis.call('EXPIRE', KEYS[1], ARGV[2])";
+// ARGV: our nonce, and cells; without any, all of it.
+constexpr char kForgetScript[] =
+    "if redis.call('HGET', KEYS[1], '.nonce') ~= ARGV[1] then return 0 end "
+    "if #ARGV == 1 then return redis.call('DEL', KEYS[1]) end "
+    "for i = 2, #ARGV do redis.call('HDEL', KEYS[1], ARGV[i]) end "
+    "return #ARGV - 1";
+
+constexpr char kDay[] = "86400";
+constexpr char kHour[] = "3600";
+constexpr char kAsItIs[] = "0";
 constexpr int kMostScans = 1000;
 constexpr std::chrono::microseconds kFirstPause(500);
 constexpr std::chrono::microseconds kLongestPause(100000);
 
-// The value after "name:" in what INFO answers.
-std::string InfoValue(const std::string& info, const std::string& name) {
-  for (const std::string_view line : Split(info, '\n')) {
-    if (line.compare(0, name.size(), name) == 0 && line.size() > name.size() &&
-        line[name.size()] == ':') {
-      return std::string(Trim(line.substr(name.size() + 1)));
-    }
-  }
-  return "";
-}
+using Cell = std::optional<std::string>;
 
 class RedisStore : public Store {
  public:
   RedisStore(RedisAddress address, const StoreOptions& options)
       : Store(options.limit),
+        guest_(options.existing_only),
         database_(address.database),
-        // Braces: all keys of a job are in one part of a cluster.
-        keys_("diapason:{" + options.job + "}:"),
+        key_(RedisJobKey(options.job)),
         link_(std::move(address)) {}
 
   Status Open() {
-    const std::lock_guard lock(mutex_);
-    if (Status found = link_.Resolve(); !found.ok()) return found;
     const Deadline deadline = Usual();
+    const Turn::Holder turn(&turn_, deadline);
+    if (Status found = link_.Resolve(); !found.ok()) return found;
     // The server may be about to start with the job.
     return Patiently(deadline, [&] { return Meet(deadline); });
   }
@@ -77,127 +91,194 @@ class RedisStore : public Store {
   Result<std::string> Propose(std::string_view key, std::string_view value,
                               Deadline deadline) override {
     if (Status fine = CheckValue(value); !fine.ok()) return fine.WithContext(Describe());
-    Result<std::optional<std::string>> stands = Run(key, &value, deadline);
+    Result<Cell> stands = Run(key, &value, deadline);
     if (!stands.ok()) return stands.status();
     if (stands.value()) return *std::move(stands).value();
     return Unavailable(Describe() + " gave an answer that makes no sense");
   }
 
-  Result<std::optional<std::string>> Read(std::string_view key, Deadline deadline) override {
+  Result<Cell> Read(std::string_view key, Deadline deadline) override {
     return Run(key, nullptr, deadline);
   }
 
   void Forget(std::string_view prefix, Deadline deadline) override {
-    if (!maker_.Here()) return;
+    if (guest_ || !maker_.Here()) return;
     if (!prefix.empty() && !CheckKey(prefix).ok()) return;
-    const std::lock_guard lock(mutex_);
-    if (prefix.empty() && !Try({"EXPIRE", keys_ + "nonce", kNonceExpiry}, deadline).ok()) return;
-    // Keys hold no letter that a pattern would take for more than itself, but the job's braces,
-    // which mean nothing in one.
-    const std::string pattern = keys_ + nonce_ + ":" + std::string(prefix) + "*";
+    const Turn::Holder turn(&turn_, deadline);
+    if (!turn.held() || !Connected(deadline).ok()) return;
+    last_.NoMoreUnder(prefix);
+    if (prefix.empty()) {
+      static_cast<void>(Script(kForgetScript, {nonce_}, deadline).ok());
+      return;
+    }
+    // Prefixes hold no letter that a pattern would take for more than itself.
+    const std::string pattern = std::string(prefix) + "*";
     std::string cursor = "0";
     for (int i = 0; i < kMostScans; ++i) {
       const Result<RedisReply> page =
-          Try({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, deadline);
+          link_.Command({"HSCAN", key_, cursor, "MATCH", pattern, "COUNT", "1000"}, deadline);
       if (!page.ok() || page.value().list.size() != 2) return;
-      for (const RedisReply& key : page.value().list[1].list) {
-        if (!Try({"EXPIRE", key.text, kCellExpiry}, deadline).ok()) return;
+      std::vector<std::string_view> words = {nonce_};
+      const std::vector<RedisReply>& pairs = page.value().list[1].list;
+      for (size_t field = 0; field + 1 < pairs.size(); field += 2) {
+        words.emplace_back(pairs[field].text);
       }
+      if (words.size() > 1 && !Script(kForgetScript, words, deadline).ok()) return;
       cursor = page.value().list[0].text;
       if (cursor == "0") return;
     }
   }
 
+  void Done(std::string_view prefix, int /*members*/, Deadline deadline) override {
+    if (!maker_.Here()) return;
+    const Turn::Holder turn(&turn_, deadline);
+    if (turn.held()) last_.NoMoreUnder(prefix);
+  }
+  void KeepAlive(Deadline deadline) override { Expire(kDay, deadline); }
+  // Ranks that go on renew it.
+  void Leave(Deadline deadline) override { Expire(kHour, deadline); }
+
   double Fullness() override { return 0; }  // a full server refuses, which is an error
   std::string Describe() const override {
-    return Format("Redis at %s, database %d, keys %s*", link_.name().c_str(), database_,
-                  keys_.c_str());
+    return Format("Redis at %s, database %d, key %s", link_.name().c_str(), database_,
+                  key_.c_str());
   }
   bool Mine() const override { return maker_.Here(); }
 
  private:
-  // Again after a lost connection, as long as there is time.
+  // A cell that stood when this rank last asked.
+  struct Seen {
+    std::string key;
+    uint64_t digest = 0;
+    void NoMoreUnder(std::string_view prefix) {
+      if (std::string_view(key).starts_with(prefix)) key.clear();
+    }
+  };
+
+  // Again after a lost connection, or where the server cannot now, as long as there is time.
   template <typename Step>
   static Status Patiently(Deadline deadline, const Step& step) {
     for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
-      const Status done = step();
-      if (done.ok() || done.code() != ErrorCode::kIo || steady_clock::now() + pause >= deadline) {
-        return done;
-      }
+      Status done = step();
+      if (!Retryable(done) || steady_clock::now() + pause >= deadline) return done;
       std::this_thread::sleep_for(pause);
     }
+  }
+
+  Result<RedisReply> Script(const char* script, const std::vector<std::string_view>& arguments,
+                            Deadline deadline) {
+    std::vector<std::string_view> words = {"EVAL", script, "1", key_};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return link_.Command(words, deadline);
+  }
+
+  void Expire(const char* seconds, Deadline deadline) {
+    if (guest_ || !maker_.Here()) return;
+    const Turn::Holder turn(&turn_, deadline);
+    if (!turn.held() || !Connected(deadline).ok()) return;
+    static_cast<void>(Script(kExpiryScript, {nonce_, seconds}, deadline).ok());
+  }
+
+  // What is wrong with a server for all purposes.
+  Status Usable(const RedisServerFacts& facts) const {
+    if (!facts.master) {
+      return Unavailable(
+          Format("the Redis server at %s is a replica: what ranks write does not stay in it",
+                 link_.name().c_str()));
+    }
+    if (facts.evicts.empty()) return {};
+    return Unavailable(
+        Format("the Redis server at %s may throw away keys when its memory is full "
+               "(maxmemory-policy %s); ranks can only agree in one that does not: set "
+               "maxmemory-policy noeviction",
+               link_.name().c_str(), facts.evicts.c_str()));
   }
 
   // Finds out who the server is, whether it can be trusted, and which nonce the job has.
   Status Meet(Deadline deadline) {
     if (Status connected = link_.Connect(deadline); !connected.ok()) return connected;
-    const Result<std::string> server = Info("server", "run_id", deadline);
-    if (!server.ok()) return server.status();
-    run_id_ = server.value();
-    const Result<std::string> most = Info("memory", "maxmemory", deadline);
-    if (!most.ok()) return most.status();
-    const Result<std::string> policy = Info("memory", "maxmemory_policy", deadline);
-    if (!policy.ok()) return policy.status();
-    if (most.value() != "0" && policy.value().compare(0, 8, "allkeys-") == 0) {
-      return Unavailable(
-          Format("the Redis server at %s may throw away keys when its memory is full "
-                 "(maxmemory-policy %s); ranks can only agree in one that does not: set "
-                 "maxmemory-policy noeviction",
-                 link_.name().c_str(), policy.value().c_str()));
-    }
-    const Result<RedisReply> nonce =
-        link_.Command({"EVAL", kNonceScript, "1", keys_ + "nonce", RandomName()}, deadline);
+    const Result<RedisServerFacts> facts = AskServer(&link_, deadline);
+    if (!facts.ok()) return facts.status();
+    if (Status usable = Usable(facts.value()); !usable.ok()) return usable;
+    const std::string mine = RandomName();
+    const Result<RedisReply> nonce = guest_ ? link_.Command({"HGET", key_, kNonceField}, deadline)
+                                            : Script(kNonceScript, {mine, kDay}, deadline);
     if (!nonce.ok()) return nonce.status();
+    if (guest_ && nonce.value().kind == RedisReply::Kind::kNothing) {
+      return NotFound(Format("%s: no rank agrees there", Describe().c_str()));
+    }
     if (nonce.value().kind != RedisReply::Kind::kText || !CheckKey(nonce.value().text).ok()) {
       return Unavailable(
-          Format("%s holds a nonce that no rank has written; remove the key '%snonce'",
-                 Describe().c_str(), keys_.c_str()));
+          Format("%s holds no nonce that a rank has written; remove the key", Describe().c_str()));
     }
     nonce_ = nonce.value().text;
+    server_ = facts.value();
     const Result<RedisReply> loaded = link_.Command({"SCRIPT", "LOAD", kCellScript}, deadline);
     if (!loaded.ok()) return loaded.status();
     script_ = loaded.value().text;
     return {};
   }
 
-  Result<RedisReply> Try(const std::vector<std::string>& words, Deadline deadline) {
-    return link_.Command({words.begin(), words.end()}, deadline);
+  Status Lost(const std::string& why) {
+    lost_ = Unavailable(
+        Format("the Redis server at %s was restarted or replaced; what ranks had agreed in it may "
+               "be lost (%s)",
+               link_.name().c_str(), why.c_str()));
+    return lost_;
   }
 
-  Result<std::string> Info(const char* section, const char* name, Deadline deadline) {
-    const Result<RedisReply> info = link_.Command({"INFO", section}, deadline);
-    if (!info.ok()) return info.status();
-    std::string value = InfoValue(info.value().text, name);
-    if (!value.empty()) return value;
-    return Unavailable(
-        Format("the Redis server at %s does not tell its %s; ranks cannot know "
-               "whether it keeps what they write",
-               link_.name().c_str(), name));
+  // Fine where another process of the server cannot have lost anything: every acknowledged write
+  // was on its disk, no other server has taken its place, and what this rank knows of is there.
+  Status Survived(const RedisServerFacts& now, Deadline deadline) {
+    if (!server_.durable || !now.durable) return Lost("it does not run with appendfsync always");
+    // One that had replicas may be one of them, restarted: it no longer tells.
+    if (server_.replicas || now.replicas)
+      return Lost("it has replicas, one of which may be this one");
+    if (!server_.NeverTookOver() || !now.NeverTookOver()) return Lost("it was a replica once");
+    const Result<RedisReply> nonce = link_.Command({"HGET", key_, kNonceField}, deadline);
+    if (!nonce.ok()) return nonce.status();
+    if (nonce.value().text != nonce_) return Lost("the job's nonce is gone or another one");
+    if (last_.key.empty()) return {};
+    const Result<RedisReply> cell = link_.Command({"HGET", key_, last_.key}, deadline);
+    if (!cell.ok()) return cell.status();
+    if (cell.value().kind != RedisReply::Kind::kText ||
+        Fnv1a64(cell.value().text) != last_.digest) {
+      return Lost(Format("cell '%s' is gone or another one", last_.key.c_str()));
+    }
+    return {};
   }
 
-  // The same server process, after a connection was lost.
-  Status Reconnect(Deadline deadline) {
+  // Fine: what was agreed is still there.
+  Status Recognise(Deadline deadline) {
+    const Result<RedisServerFacts> now = AskServer(&link_, deadline);
+    if (!now.ok()) return now.status();
+    if (!now.value().master) return Lost("a replica is in its place");
+    if (Status usable = Usable(now.value()); !usable.ok()) return usable;
+    if (now.value().run_id == server_.run_id) {
+      // One that was a replica in between may have lost what was written last.
+      const bool same = now.value().second_id == server_.second_id &&
+                        now.value().second_offset == server_.second_offset;
+      if (same || now.value().NeverTookOver()) return {};
+      return Lost("another server has taken its place in between");
+    }
+    if (Status survived = Survived(now.value(), deadline); !survived.ok()) return survived;
+    server_ = now.value();
+    return {};
+  }
+
+  Status Connected(Deadline deadline) {
+    if (!lost_.ok()) return lost_;
+    if (link_.connected()) return {};
     if (Status connected = link_.Connect(deadline); !connected.ok()) return connected;
-    const Result<std::string> server = Info("server", "run_id", deadline);
-    if (server.ok() && server.value() == run_id_) return {};
-    // Nobody may ask on a connection whose other end is not known.
-    link_.Close();
-    if (!server.ok()) return server.status();
-    replaced_ = true;
-    return Replaced();
+    Status known = Recognise(deadline);
+    // Nothing may be asked on a connection whose other end is not known.
+    if (!known.ok()) link_.Close();
+    return known;
   }
 
-  Status Replaced() const {
-    return Unavailable(
-        Format("the Redis server at %s was restarted or replaced; what ranks had "
-               "agreed in it may be lost",
-               link_.name().c_str()));
-  }
-
-  Result<RedisReply> Eval(const std::string& cell, const std::string_view* value,
-                          Deadline deadline) {
-    const std::string nonce_key = keys_ + "nonce";
-    std::vector<std::string_view> words = {"EVALSHA", script_, "2", nonce_key, cell, nonce_};
+  Result<RedisReply> Eval(std::string_view cell, const std::string_view* value, Deadline deadline) {
+    std::vector<std::string_view> words = {
+        "EVALSHA", script_, "1", key_, nonce_, cell, guest_ ? kAsItIs : kDay};
     if (value != nullptr) words.push_back(*value);
     Result<RedisReply> reply = link_.Ask(words, deadline);
     if (reply.ok() && reply.value().kind == RedisReply::Kind::kError &&
@@ -209,35 +290,32 @@ class RedisStore : public Store {
     return reply;
   }
 
-  Result<std::optional<std::string>> Run(std::string_view key, const std::string_view* value,
-                                         Deadline deadline) {
+  Result<Cell> Run(std::string_view key, const std::string_view* value, Deadline deadline) {
     for (const Status& status : {maker_.Check(), CheckKey(key)}) {
       if (!status.ok()) return status.WithContext(Describe());
     }
-    const std::string cell = keys_ + nonce_ + ":" + std::string(key);
-    const std::lock_guard lock(mutex_);
-    if (replaced_) return Replaced();
-    RedisReply answer;
+    const Turn::Holder turn(&turn_, deadline);
+    if (!turn.held()) {
+      return TimedOut(Describe() + ": other threads of this process kept it busy");
+    }
+    Cell cell;
     // Whether a proposal was heard before the connection was lost does not matter: if it was, it
     // stands, and is what we get.
     const Status done = Patiently(deadline, [&]() -> Status {
-      if (!link_.connected()) {
-        if (Status back = Reconnect(deadline); !back.ok()) return back;
-      }
-      Result<RedisReply> reply = Eval(cell, value, deadline);
+      if (Status back = Connected(deadline); !back.ok()) return back;
+      const Result<RedisReply> reply = Eval(key, value, deadline);
       if (!reply.ok()) return reply.status();
-      answer = std::move(reply).value();
-      return {};
+      Result<Cell> understood = Understand(reply.value());
+      if (understood.ok()) cell = std::move(understood).value();
+      return understood.status();
     });
     if (!done.ok()) return done;
-    return Understand(answer);
+    if (cell) last_ = {std::string(key), Fnv1a64(*cell)};
+    return cell;
   }
 
-  Result<std::optional<std::string>> Understand(const RedisReply& reply) const {
-    if (reply.kind == RedisReply::Kind::kError) {
-      return Unavailable(
-          Format("the Redis server at %s refused: %s", link_.name().c_str(), reply.text.c_str()));
-    }
+  Result<Cell> Understand(const RedisReply& reply) const {
+    if (reply.kind == RedisReply::Kind::kError) return link_.Refused("a cell", reply.text);
     const std::string word = reply.list.empty() ? "" : reply.list[0].text;
     if (word == "gone") {
       return Unavailable(
@@ -245,31 +323,37 @@ class RedisStore : public Store {
                  "while ranks agree in it",
                  Describe().c_str()));
     }
-    if (word == "nothing") return std::optional<std::string>();
+    if (word == "nothing") return Cell();
     if (word == "stands" && reply.list.size() == 2 &&
         reply.list[1].kind == RedisReply::Kind::kText &&
         reply.list[1].text.size() <= kLongestValue) {
-      return std::optional<std::string>(reply.list[1].text);
+      return Cell(reply.list[1].text);
     }
     return Unavailable(Describe() + " gave an answer that makes no sense");
   }
 
   const Maker maker_;
+  const bool guest_;
   const int database_;
-  const std::string keys_;
-  std::string nonce_;
-  std::string run_id_;
-  std::string script_;
-  bool replaced_ = false;
-  std::mutex mutex_;
+  const std::string key_;
+  Turn turn_;  // for all that follows
   RedisLink link_;
+  std::string nonce_;
+  std::string script_;
+  RedisServerFacts server_;
+  Seen last_;
+  Status lost_;
 };
 
 }  // namespace
 
+// Braces: where the server is part of a cluster, they say which part.
+std::string RedisJobKey(const std::string& job) { return "diapason:{" + job + "}"; }
+
 Result<std::unique_ptr<Store>> OpenRedisStore(const StoreOptions& options, const std::string& url) {
   Result<RedisAddress> address = ParseRedisAddress(url);
   if (!address.ok()) return address.status();
+  if (Status read = ReadPasswordFile(&address.value()); !read.ok()) return read;
   auto store = std::make_unique<RedisStore>(std::move(address).value(), options);
   if (const Status opened = store->Open(); !opened.ok()) return opened;
   return std::unique_ptr<Store>(std::move(store));

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
+#include <thread>
 
 #include "agree/redis_link.h"
 #include "agree/stores.h"
@@ -47,6 +49,63 @@ TEST(RedisAddress, WrongOnesAreRefusedWithoutThePassword) {
   }
 }
 
+TEST(RedisAddress, PasswordsInFiles) {
+  const auto address = ParseRedisAddress("redis://me@host:7000/3?password-file=/a%20b/c@d%26");
+  ASSERT_TRUE(address.ok()) << address.status().message();
+  EXPECT_EQ(address.value().user, "me");
+  EXPECT_EQ(address.value().host, "host");
+  EXPECT_EQ(address.value().database, 3);
+  EXPECT_EQ(address.value().password_file, "/a b/c@d&");
+  EXPECT_TRUE(address.value().authenticate);
+  const auto bare = ParseRedisAddress("redis://host?password-file=/x");
+  ASSERT_TRUE(bare.ok());
+  EXPECT_EQ(bare.value().host, "host");
+  EXPECT_TRUE(bare.value().authenticate);
+  for (const char* url : {"redis://me:secret@host?password-file=/x",
+                          "redis://host?password-file=", "redis://host?password-file=relative",
+                          "redis://host?password-file=/x%4", "redis://host?password-file=/x&more",
+                          "redis://host?other=1", "redis://host/1?other=1"}) {
+    const auto refused = ParseRedisAddress(url);
+    ASSERT_FALSE(refused.ok()) << url;
+    EXPECT_EQ(refused.status().message().find("secret"), std::string::npos);
+  }
+}
+
+TEST(RedisAddress, APasswordsFileIsThisUsersAlone) {
+  const TemporaryFolder folder;
+  RedisAddress address;
+  address.password_file = folder.path() + "/password";
+  EXPECT_FALSE(ReadPasswordFile(&address).ok());
+  const auto write = [&](const std::string& text) {
+    std::ofstream(address.password_file, std::ios::trunc | std::ios::binary) << text;
+    return ::chmod(address.password_file.c_str(), 0600) == 0;
+  };
+  ASSERT_TRUE(write("s3cret pass\nmore\n"));
+  ASSERT_TRUE(ReadPasswordFile(&address).ok());
+  EXPECT_EQ(address.password, "s3cret pass");
+  ASSERT_TRUE(write("without an end"));
+  ASSERT_TRUE(ReadPasswordFile(&address).ok());
+  EXPECT_EQ(address.password, "without an end");
+  for (const mode_t mode : {0640, 0604, 0601, 0660}) {
+    ASSERT_EQ(::chmod(address.password_file.c_str(), mode), 0);
+    const Status refused = ReadPasswordFile(&address);
+    ASSERT_FALSE(refused.ok()) << mode;
+    EXPECT_NE(refused.message().find("others may use it"), std::string::npos);
+    EXPECT_EQ(refused.message().find("without"), std::string::npos);
+  }
+  for (const std::string& text : {std::string(), std::string("\nx"), std::string(5000, 's')}) {
+    ASSERT_TRUE(write(text));
+    EXPECT_FALSE(ReadPasswordFile(&address).ok());
+  }
+  if (::geteuid() == 0) {
+    ASSERT_TRUE(write("x"));
+    ASSERT_EQ(::chown(address.password_file.c_str(), 12345, 12345), 0);
+    EXPECT_FALSE(ReadPasswordFile(&address).ok());
+  }
+  address.password_file = folder.path();
+  EXPECT_FALSE(ReadPasswordFile(&address).ok());
+}
+
 class RedisStoreTest : public testing::Test {
  protected:
   void StartServer(std::vector<std::string> options = {}) {
@@ -65,8 +124,27 @@ class RedisStoreTest : public testing::Test {
     if (!store.ok()) ADD_FAILURE() << store.status().message();
     return store.ok() ? std::move(store).value() : nullptr;
   }
+  long long SecondsLeft() { return server_->Answer({"TTL", RedisJobKey("job")}).value().number; }
+  // All keys of the server that would stay for ever.
+  int KeysWithoutExpiry() {
+    int without = 0;
+    const auto keys = server_->Answer({"KEYS", "*"});
+    if (!keys.ok()) return -1;
+    for (const RedisReply& key : keys.value().list) {
+      if (server_->Answer({"TTL", key.text}).value().number < 0) ++without;
+    }
+    return without;
+  }
+  static Deadline Soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(60); }
+  // For what cannot succeed.
+  static Deadline Now() { return std::chrono::steady_clock::now() + milliseconds(100); }
   std::unique_ptr<RedisServer> server_;
 };
+
+// Whether an error says that there is no way back.
+bool NoWayBack(const Status& status) {
+  return !status.ok() && !Retryable(status) && !NoRoom(status);
+}
 
 TEST_F(RedisStoreTest, AFlushedServerIsAnError) {
   StartServer();
@@ -80,6 +158,308 @@ TEST_F(RedisStoreTest, AFlushedServerIsAnError) {
   const auto other = Open();
   EXPECT_EQ(other->Propose("b", "2").value(), "2");
   EXPECT_FALSE(store->Read("b").ok());
+}
+
+// However the job's key goes, all of it goes: no rank ever finds an empty cell instead.
+TEST_F(RedisStoreTest, AnEvictedOrDeletedJobIsNoticedByEveryRank) {
+  StartServer({"--maxmemory", "20mb"});
+  if (server_ == nullptr) return;
+  const std::string key = RedisJobKey("job");
+  for (const bool evict : {false, true}) {
+    ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory-policy", "noeviction"}));
+    const auto one = Open();
+    const auto two = Open();
+    ASSERT_EQ(one->Propose("a", "1").value(), "1");
+    if (evict) {
+      ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory-policy", "volatile-lru"}));
+      const std::string filler(1 << 20, 'x');
+      for (int i = 0; i < 200 && server_->Answer({"EXISTS", key}).value().number == 1; ++i) {
+        static_cast<void>(server_->Command({"SET", Format("other%d", i), filler}));
+      }
+      ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory", "0"}));
+    } else {
+      ASSERT_TRUE(server_->Command({"DEL", key}));
+    }
+    ASSERT_EQ(server_->Answer({"EXISTS", key}).value().number, 0);
+    EXPECT_TRUE(NoWayBack(one->Read("a").status()));
+    EXPECT_TRUE(NoWayBack(two->Read("a").status()));
+    EXPECT_TRUE(NoWayBack(two->Propose("a", "2").status()));
+    EXPECT_TRUE(NoWayBack(one->Propose("new", "2").status()));
+    one->KeepAlive(Soon());
+    one->Leave(Soon());
+    EXPECT_EQ(server_->Answer({"EXISTS", key}).value().number, 0);
+  }
+}
+
+TEST_F(RedisStoreTest, CellsWithoutANonceAreNobodys) {
+  StartServer();
+  if (server_ == nullptr) return;
+  const auto store = Open();
+  ASSERT_TRUE(store->Propose("a", "1").ok());
+  ASSERT_TRUE(server_->Command({"HDEL", RedisJobKey("job"), ".nonce"}));
+  EXPECT_TRUE(NoWayBack(store->Read("a").status()));
+  EXPECT_FALSE(TryOpen().ok());
+}
+
+TEST_F(RedisStoreTest, NothingIsEverThereWithoutAnExpiry) {
+  StartServer();
+  if (server_ == nullptr) return;
+  const auto store = Open();
+  EXPECT_EQ(KeysWithoutExpiry(), 0);
+  EXPECT_GT(SecondsLeft(), 80000);
+  const std::string key = RedisJobKey("job");
+  ASSERT_TRUE(server_->Command({"EXPIRE", key, "100"}));
+  ASSERT_TRUE(store->Propose("a", "1").ok());
+  EXPECT_GT(SecondsLeft(), 80000);
+  ASSERT_TRUE(server_->Command({"EXPIRE", key, "100"}));
+  store->KeepAlive(Soon());
+  EXPECT_GT(SecondsLeft(), 80000);
+  const auto other = Open();
+  other->Leave(Soon());
+  EXPECT_LE(SecondsLeft(), 3600);
+  EXPECT_GT(SecondsLeft(), 1000);
+  EXPECT_EQ(store->Read("a").value(), "1");
+  store->KeepAlive(Soon());
+  EXPECT_GT(SecondsLeft(), 80000);
+  // Whoever comes has a day again.
+  ASSERT_TRUE(server_->Command({"EXPIRE", key, "100"}));
+  const auto third = Open();
+  EXPECT_GT(SecondsLeft(), 80000);
+  EXPECT_EQ(KeysWithoutExpiry(), 0);
+}
+
+TEST_F(RedisStoreTest, KeepAliveConnectsAnew) {
+  StartServer();
+  if (server_ == nullptr) return;
+  const auto store = Open();
+  ASSERT_TRUE(server_->Command({"EXPIRE", RedisJobKey("job"), "100"}));
+  ASSERT_TRUE(server_->Command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"}));
+  store->KeepAlive(Soon());  // finds the connection lost
+  store->KeepAlive(Soon());
+  EXPECT_GT(SecondsLeft(), 80000);
+}
+
+TEST_F(RedisStoreTest, AGuestOpensOnlyARunningJobAndKeepsNothing) {
+  StartServer();
+  if (server_ == nullptr) return;
+  StoreOptions options;
+  options.job = "job";
+  options.existing_only = true;
+  options.limit = milliseconds(10000);
+  EXPECT_EQ(OpenRedisStore(options, server_->Url()).status().code(), ErrorCode::kNotFound);
+  EXPECT_TRUE(server_->Answer({"KEYS", "*"}).value().list.empty());
+  const auto rank = Open();
+  ASSERT_TRUE(rank->Propose("a", "1").ok());
+  ASSERT_TRUE(server_->Command({"EXPIRE", RedisJobKey("job"), "100"}));
+  const auto guest = OpenRedisStore(options, server_->Url());
+  ASSERT_TRUE(guest.ok()) << guest.status().message();
+  EXPECT_EQ(guest.value()->Read("a").value(), "1");
+  EXPECT_EQ(guest.value()->Propose("b", "2").value(), "2");
+  EXPECT_EQ(rank->Read("b").value(), "2");
+  guest.value()->KeepAlive(Soon());
+  EXPECT_LE(SecondsLeft(), 100);
+  ASSERT_TRUE(server_->Command({"EXPIRE", RedisJobKey("job"), "5000"}));
+  guest.value()->Leave(Soon());
+  guest.value()->Forget("");
+  guest.value()->Forget("a");
+  EXPECT_GT(SecondsLeft(), 4000);
+  EXPECT_EQ(rank->Read("a").value(), "1");
+}
+
+TEST_F(RedisStoreTest, ForgottenCellsAreGoneAndOthersStay) {
+  StartServer();
+  if (server_ == nullptr) return;
+  const auto store = Open();
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_TRUE(store->Propose(Format("c%d.0.%d", i % 2, i), "v").ok());
+  }
+  store->Forget("c1.0.");
+  EXPECT_EQ(server_->Answer({"HLEN", RedisJobKey("job")}).value().number, 1501);
+  EXPECT_EQ(store->Read("c0.0.2").value(), "v");
+  // Not in a job that came after ours.
+  ASSERT_TRUE(server_->Command({"DEL", RedisJobKey("job")}));
+  const auto next = Open();
+  ASSERT_TRUE(next->Propose("c0.0.2", "w").ok());
+  store->Forget("c0.");
+  store->Forget("");
+  EXPECT_EQ(next->Read("c0.0.2").value(), "w");
+}
+
+TEST_F(RedisStoreTest, ARestartedServerThatLosesNothingIsAccepted) {
+  StartServer({"--appendonly", "yes", "--appendfsync", "always"});
+  if (server_ == nullptr) return;
+  const auto one = Open();
+  const auto two = Open();
+  for (int round = 0; round < 3; ++round) {
+    const std::string key = Format("k%d", round);
+    ASSERT_EQ(one->Propose(key, "1").value(), "1");
+    ASSERT_TRUE(server_->Restart());
+    const auto read = two->Read(key);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read.value(), "1");
+    EXPECT_EQ(two->Propose(key, "2").value(), "1");
+    EXPECT_EQ(one->Propose(key + "b", "3").value(), "3");
+  }
+  // But not one whose data are others.
+  ASSERT_TRUE(server_->Command({"HSET", RedisJobKey("job"), "k2b", "changed"}));
+  ASSERT_TRUE(server_->Restart());
+  EXPECT_TRUE(NoWayBack(one->Read("k0").status()));
+  EXPECT_EQ(two->Read("k0").value(), "1");
+  ASSERT_TRUE(server_->Command({"HDEL", RedisJobKey("job"), "k0"}));
+  ASSERT_TRUE(server_->Restart());
+  EXPECT_TRUE(NoWayBack(two->Read("k1").status()));
+  EXPECT_TRUE(NoWayBack(two->Propose("k0", "2").status()));
+}
+
+TEST_F(RedisStoreTest, ARestartThatForgottenCellsPrecededIsAcceptedToo) {
+  StartServer({"--appendonly", "yes", "--appendfsync", "always"});
+  if (server_ == nullptr) return;
+  const auto one = Open();
+  const auto two = Open();
+  ASSERT_TRUE(one->Propose("c1.0.a", "1").ok());
+  ASSERT_TRUE(two->Read("c1.0.a").ok());
+  two->Done("c1.0.", 2, Soon());
+  one->Forget("c1.0.");
+  ASSERT_TRUE(server_->Restart());
+  EXPECT_EQ(one->Propose("b", "1").value(), "1");
+  EXPECT_EQ(two->Read("b").value(), "1");
+}
+
+TEST_F(RedisStoreTest, ARestartedServerThatMayLoseWritesIsRefused) {
+  const std::vector<std::string> durable = {"--appendonly", "yes", "--appendfsync", "always"};
+  const std::vector<std::string> lax = {"--appendonly", "yes", "--appendfsync", "everysec"};
+  // Lax before, after, both; and one that does not say.
+  const std::vector<std::string> silent = {
+      "--appendonly", "yes", "--appendfsync", "always", "--rename-command", "CONFIG", ""};
+  for (const auto& [before, after] :
+       {std::pair(lax, lax), std::pair(lax, durable), std::pair(durable, lax),
+        std::pair(silent, silent), std::pair(durable, silent)}) {
+    StartServer(before);
+    if (server_ == nullptr) return;
+    const auto store = Open();
+    ASSERT_TRUE(store->Propose("a", "1").ok());
+    ASSERT_TRUE(server_->Command({"BGREWRITEAOF"}));
+    ASSERT_TRUE(server_->Restart(after));
+    EXPECT_TRUE(NoWayBack(store->Read("a").status()));
+    EXPECT_TRUE(NoWayBack(store->Propose("b", "1").status()));
+    // A rank that comes now may use it.
+    EXPECT_TRUE(TryOpen().ok());
+    // For the others there is no way back, even when the server says what they want to hear.
+    ASSERT_TRUE(server_->Restart(durable));
+    EXPECT_TRUE(NoWayBack(store->Read("a").status()));
+  }
+}
+
+TEST_F(RedisStoreTest, AReplicaThatTakesOverIsRefused) {
+  const std::vector<std::string> durable = {"--appendonly", "yes", "--appendfsync", "always"};
+  for (const bool restarted : {false, true}) {
+    StartServer(durable);
+    if (server_ == nullptr) return;
+    std::vector<std::string> follows = durable;
+    follows.insert(follows.end(), {"--replicaof", Format("127.0.0.1 %d", server_->port())});
+    const auto replica = RedisServer::Start(follows);
+    ASSERT_TRUE(replica != nullptr);
+    const auto in_sync = [&] {
+      const auto there = replica->Answer({"EXISTS", RedisJobKey("job")});
+      return there.ok() && there.value().number == 1;
+    };
+    const auto connected = [&] {
+      return server_->Answer({"INFO", "replication"}).value().text.find("state=online") !=
+             std::string::npos;
+    };
+    while (!connected()) std::this_thread::sleep_for(milliseconds(5));
+    const auto store = Open();
+    const auto other = Open();
+    ASSERT_TRUE(store->Propose("a", "1").ok());
+    while (!in_sync()) std::this_thread::sleep_for(milliseconds(5));
+    ASSERT_TRUE(replica->TakePort(server_.get()));
+    // Still a replica.
+    EXPECT_TRUE(NoWayBack(store->Propose("b", "1").status()));
+    ASSERT_TRUE(replica->Command({"REPLICAOF", "NO", "ONE"}));
+    if (restarted) {
+      ASSERT_TRUE(replica->Restart(durable));
+    }
+    const auto refused = other->Read("a");
+    EXPECT_TRUE(NoWayBack(refused.status()));
+    EXPECT_TRUE(NoWayBack(other->Propose("b", "1").status()));
+    EXPECT_TRUE(NoWayBack(store->Read("a").status()));
+  }
+}
+
+TEST_F(RedisStoreTest, AServerThatBecameAReplicaInBetweenIsRefused) {
+  StartServer();
+  if (server_ == nullptr) return;
+  const auto other = RedisServer::Start();
+  const auto store = Open();
+  const auto idle = Open();
+  ASSERT_TRUE(store->Propose("a", "1").ok());
+  ASSERT_TRUE(server_->Command({"REPLICAOF", "127.0.0.1", Format("%d", other->port())}));
+  EXPECT_TRUE(NoWayBack(store->Propose("b", "1").status()));
+  // As sentinels do: the same process, and no longer a replica when the connection is made anew.
+  while (server_->Answer({"INFO", "replication"}).value().text.find("link_status:up") ==
+         std::string::npos) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  ASSERT_TRUE(server_->Command({"REPLICAOF", "NO", "ONE"}));
+  const auto late = Open();  // as if the nonce had been the same
+  ASSERT_TRUE(server_->Command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"}));
+  const auto read = idle->Read("a");
+  EXPECT_TRUE(NoWayBack(read.status()));
+  EXPECT_NE(read.status().message().find("in between"), std::string::npos)
+      << read.status().message();
+}
+
+TEST_F(RedisStoreTest, WhatPassesIsNotTheEnd) {
+  StartServer({"--min-replicas-to-write", "0"});
+  if (server_ == nullptr) return;
+  const auto store = Open();
+  ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory", "1"}));
+  EXPECT_TRUE(Retryable(store->Propose("a", "1", Now()).status()));
+  ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory", "0"}));
+  ASSERT_TRUE(server_->Command({"CONFIG", "SET", "min-replicas-to-write", "1"}));
+  EXPECT_TRUE(Retryable(store->Propose("a", "1", Now()).status()));
+  ASSERT_TRUE(server_->Command({"CONFIG", "SET", "min-replicas-to-write", "0"}));
+  EXPECT_EQ(store->Propose("a", "2", Soon()).value(), "2");
+  // Gone for a while, or silent: the same process is there again.
+  server_->Stop();
+  EXPECT_TRUE(Retryable(store->Read("a", Now()).status()));
+  server_->GoOn();
+  EXPECT_EQ(store->Read("a", Soon()).value(), "2");
+  server_->Kill();
+  EXPECT_TRUE(Retryable(store->Read("a", Now()).status()));
+}
+
+TEST(RedisLink, ErrorsThatPassAndOthers) {
+  const RedisLink link{RedisAddress{}};
+  for (const char* answer :
+       {"LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script",
+        "OOM command not allowed when used memory > 'maxmemory'.", "TRYAGAIN Multiple keys",
+        "CLUSTERDOWN The cluster is down", "MISCONF Errors writing to the AOF file",
+        "NOREPLICAS Not enough good replicas to write.", "ERR max number of clients reached",
+        "ERR Error running script (call to f_1): @user_script:1: -OOM command not allowed"}) {
+    EXPECT_TRUE(Retryable(link.Refused("x", answer))) << answer;
+  }
+  for (const char* answer :
+       {"READONLY You can't write against a read only replica.", "ERR unknown command", "",
+        "MASTERDOWN Link with MASTER is down", "NOPERM this user has no permissions",
+        "WRONGTYPE Operation against a key", "MOVED 3999 127.0.0.1:6381", "LOADINGX",
+        "ERR Error running script (call to f_1): @user_script:1: -READONLY You can't write"}) {
+    EXPECT_TRUE(NoWayBack(link.Refused("x", answer))) << answer;
+  }
+}
+
+// Waiting for other threads counts.
+TEST_F(RedisStoreTest, AThreadThatWaitsForAnotherKeepsItsDeadline) {
+  StartServer();
+  if (server_ == nullptr) return;
+  const auto store = Open();
+  server_->Stop();
+  std::thread slow([&] { EXPECT_TRUE(store->Propose("a", "1", Soon()).ok()); });
+  // Whether it or this thread has the connection: both would wait for a minute.
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Retryable(store->Read("b", Now()).status()));
+  server_->GoOn();
+  slow.join();
+  EXPECT_EQ(store->Read("a").value(), "1");
 }
 
 TEST_F(RedisStoreTest, ALostConnectionIsMadeAnew) {
@@ -174,14 +554,17 @@ TEST_F(RedisStoreTest, ServersThatThrowKeysAwayAreRefused) {
   const auto refused = TryOpen();
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.status().message().find("noeviction"), std::string::npos);
-  for (const char* policy : {"allkeys-lfu", "allkeys-random"}) {
+  // The job's key has an expiry, so that volatile ones would take it too.
+  for (const char* policy : {"allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-ttl"}) {
     ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory-policy", policy}));
     EXPECT_FALSE(TryOpen().ok()) << policy;
   }
-  for (const char* policy : {"noeviction", "volatile-lru", "volatile-ttl"}) {
-    ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory-policy", policy}));
-    EXPECT_TRUE(TryOpen().ok()) << policy;
-  }
+  ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory-policy", "noeviction"}));
+  const auto store = TryOpen();
+  EXPECT_TRUE(store.ok());
+  ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"}));
+  ASSERT_TRUE(server_->Command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"}));
+  EXPECT_TRUE(NoWayBack(store.value()->Read("a").status())) << "also later";
   ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"}));
   ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory", "0"}));
   EXPECT_TRUE(TryOpen().ok());
@@ -192,10 +575,13 @@ TEST_F(RedisStoreTest, AFullServerIsAnError) {
   if (server_ == nullptr) return;
   const auto store = Open();
   int written = 0;
-  while (written < 1000 && store->Propose(Format("k%d", written), std::string(100000, 'x')).ok()) {
+  Result<std::string> last = std::string();
+  const std::string value(100000, 'x');
+  while (written < 1000 && (last = store->Propose(Format("k%d", written), value, Now())).ok()) {
     ++written;
   }
   EXPECT_LT(written, 100);
+  EXPECT_TRUE(Retryable(last.status()));
 }
 
 TEST_F(RedisStoreTest, PasswordsAndUsers) {
@@ -215,6 +601,16 @@ TEST_F(RedisStoreTest, PasswordsAndUsers) {
     EXPECT_NE(store.value()->Describe().find("database 2"), std::string::npos);
   }
   EXPECT_FALSE(TryOpen(":s3%20cret%40@", "/999").ok());
+  const TemporaryFolder folder;
+  const std::string file = folder.path() + "/password";
+  std::ofstream(file) << "s3 cret@\n";
+  ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
+  EXPECT_TRUE(TryOpen("default@", "/2?password-file=" + file).ok());
+  EXPECT_TRUE(TryOpen("", "?password-file=" + file).ok());
+  ASSERT_EQ(::chmod(file.c_str(), 0644), 0);
+  const auto refused = TryOpen("default@", "/2?password-file=" + file);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().message().find("cret@"), std::string::npos);
 }
 
 TEST_F(RedisStoreTest, AForgottenJobsNonceIsNotUsedAgain) {

@@ -24,6 +24,9 @@ Result<std::unique_ptr<Store>> OpenFileStore(const StoreOptions& options,
                                              const std::string& folder);
 Result<std::unique_ptr<Store>> OpenRedisStore(const StoreOptions& options, const std::string& url);
 
+// The one key that a job has in a Redis server: a hash of its nonce and its cells.
+std::string RedisJobKey(const std::string& job);
+
 // Remembers which process made a store: a forked child has inherited it, and must leave alone what
 // its parent goes on using.
 class Maker {

@@ -70,19 +70,37 @@ class RedisServer {
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
   }
+  // Silent until it goes on.
+  void Stop() const { ::kill(pid_, SIGSTOP); }
+  void GoOn() const { ::kill(pid_, SIGCONT); }
   // On the same port and with the same folder, and so with the last snapshot.
   bool Restart() {
     Kill();
     return Launch();
   }
+  // Ends it as an administrator would, and starts it again with other options.
+  bool Restart(std::vector<std::string> options) {
+    options_ = std::move(options);
+    return Restart();
+  }
+  // Takes the port of another one, which is no more.
+  bool TakePort(RedisServer* other) {
+    other->Kill();
+    if (!Command({"CONFIG", "SET", "port", Format("%d", other->port_)})) return false;
+    port_ = other->port_;
+    return true;
+  }
   // For tests to do what an administrator would.
-  bool Command(const std::vector<std::string_view>& words) {
+  bool Command(const std::vector<std::string_view>& words) { return Answer(words).ok(); }
+  Result<RedisReply> Answer(const std::vector<std::string_view>& words) {
     RedisAddress address;
     address.host = "127.0.0.1";
     address.port = port_;
     RedisLink link(address);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    return link.Resolve().ok() && link.Connect(deadline).ok() && link.Command(words, deadline).ok();
+    if (Status found = link.Resolve(); !found.ok()) return found;
+    if (Status connected = link.Connect(deadline); !connected.ok()) return connected;
+    return link.Command(words, deadline);
   }
 
  private:
@@ -105,10 +123,19 @@ class RedisServer {
   }
 
   bool Launch() {
-    std::vector<std::string> words = {
-        "redis-server", "--port", Format("%d", port_), "--bind", "127.0.0.1",
-        "--save",       "",       "--appendonly",      "no",     "--dir",
-        folder_.path()};
+    std::vector<std::string> words = {"redis-server",
+                                      "--port",
+                                      Format("%d", port_),
+                                      "--bind",
+                                      "127.0.0.1",
+                                      "--save",
+                                      "",
+                                      "--appendonly",
+                                      "no",
+                                      "--dir",
+                                      folder_.path(),
+                                      "--repl-diskless-sync-delay",
+                                      "0"};
     words.insert(words.end(), options_.begin(), options_.end());
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
