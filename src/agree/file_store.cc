@@ -15,9 +15,10 @@
 // The nonce is part of every cell's name, so that the cells of a folder that was emptied and filled
 // again are never taken for ours. Folders stay open: renaming them away does no harm.
 //
+// The folder goes with the job: see JobFolder.
+//
 // There is no bound to how long a file system takes that does not answer; one on a server that is
 // hard-mounted and gone blocks its users for ever.
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -25,7 +26,10 @@
 #include <cerrno>
 #include <ctime>
 
+#include "agree/folder_names.h"
+#include "agree/job_folder.h"
 #include "agree/private_folder.h"
+#include "agree/quiet_signal.h"
 #include "agree/stores.h"
 #include "base/encoding.h"
 #include "base/file.h"
@@ -60,31 +64,16 @@ Result<std::string> ParseCell(std::string text) {
 
 class FileStore : public Store {
  public:
-  FileStore(std::chrono::milliseconds limit, std::string path)
-      : Store(limit), path_(std::move(path)) {}
+  FileStore(const StoreOptions& options, std::string path, std::unique_ptr<JobFolder> job)
+      : Store(options.limit),
+        guest_(options.existing_only),
+        path_(std::move(path)),
+        job_(std::move(job)) {}
 
-  Status Open(int job) {
-    for (size_t i = 0; i < folders_.size(); ++i) {
-      const std::string name = Format("%zu", i + 1);
-      Result<Descriptor> folder = OpenPrivateFolder(job, name, path_ + "/" + name);
-      if (!folder.ok()) return folder.status();
-      folders_[i] = std::move(folder).value();
-    }
-    Sweep();
-    const std::string mine = RandomName();
-    // No nonce to check yet: whose it is decides itself here.
-    Result<Cell> nonce = Standing(kNonce);
-    if (nonce.ok() && !nonce.value()) {
-      if (Status status = Publish(kNonce, mine); !status.ok()) return status;
-      nonce = Standing(kNonce);
-    }
-    if (!nonce.ok()) return nonce.status();
-    if (!nonce.value() || !CheckKey(*nonce.value()).ok() || nonce.value()->size() != mine.size()) {
-      return Unavailable(
-          Format("'%s' has no nonce that can be used; remove the folder", path_.c_str()));
-    }
-    nonce_ = *nonce.value();
-    return {};
+  Status Open() {
+    Status opened = TryOpen();
+    if (!opened.ok()) job_->Withdraw();
+    return opened;
   }
 
   using Store::Forget;
@@ -100,10 +89,11 @@ class FileStore : public Store {
     Result<Cell> stands = Look(name);
     if (!stands.ok()) return stands.status();
     if (stands.value()) return *std::move(stands).value();
-    if (const Status status = Publish(name, value); !status.ok()) return status;
+    const Status published = Publish(name, value);
     stands = Look(name);
     if (!stands.ok()) return stands.status();
     if (stands.value()) return *std::move(stands).value();
+    if (!published.ok()) return published;
     return Unavailable(
         Format("%s: cell '%s' is gone right after it was written: the folder is "
                "being emptied",
@@ -117,8 +107,8 @@ class FileStore : public Store {
     return Look(CellName(key));
   }
 
-  void Forget(std::string_view prefix, Deadline /*deadline*/) override {
-    if (!maker_.Here()) return;
+  void Forget(std::string_view prefix, Deadline deadline) override {
+    if (guest_ || !maker_.Here()) return;
     // All of it: without a nonce nobody believes the rest, whichever part of it is left. The second
     // one first: if we are killed between the two, whoever comes puts it back, and all is there.
     if (prefix.empty()) {
@@ -129,35 +119,49 @@ class FileStore : public Store {
     for (const Descriptor& folder : folders_) {
       ForEachName(folder.get(), kMostForgotten, [&](const std::string& name) {
         if (name.compare(0, start.size(), start) == 0) ::unlinkat(folder.get(), name.c_str(), 0);
+        return std::chrono::steady_clock::now() < deadline;
       });
     }
   }
 
+  void KeepAlive(Deadline deadline) override { job_->KeepAlive(deadline); }
+  void Leave(Deadline deadline) override { job_->Leave(deadline); }
   double Fullness() override { return 0; }  // the file system's own errors say so
   std::string Describe() const override { return "folder " + path_; }
   bool Mine() const override { return maker_.Here(); }
 
  private:
+  Status TryOpen() {
+    for (size_t i = 0; i < folders_.size(); ++i) {
+      const std::string name = Format("%zu", i + 1);
+      const std::string shown = path_ + "/" + name;
+      Result<Descriptor> folder = guest_ ? OpenExistingFolder(job_->get(), name, shown)
+                                         : OpenPrivateFolder(job_->get(), name, shown);
+      if (!folder.ok()) return folder.status();
+      folders_[i] = std::move(folder).value();
+    }
+    if (!guest_) Sweep();
+    const std::string mine = RandomName();
+    // No nonce to check yet: whose it is decides itself here.
+    Result<Cell> nonce = Standing(kNonce);
+    if (nonce.ok() && !nonce.value()) {
+      if (guest_) return NotFound(Format("no rank agrees in '%s'", path_.c_str()));
+      if (Status status = Publish(kNonce, mine); !status.ok()) return status;
+      nonce = Standing(kNonce);
+    }
+    if (!nonce.ok()) return nonce.status();
+    if (!nonce.value() || !CheckKey(*nonce.value()).ok() || nonce.value()->size() != mine.size()) {
+      return Unavailable(
+          Format("'%s' has no nonce that can be used; remove the folder", path_.c_str()));
+    }
+    nonce_ = *nonce.value();
+    if (!guest_) job_->SweepSiblings(Usual());
+    return {};
+  }
+
   int First() const { return folders_[0].get(); }
   int Second() const { return folders_[1].get(); }
   std::string CellName(std::string_view key) const { return nonce_ + "." + std::string(key); }
-
-  template <typename Visitor>
-  static void ForEachName(int folder, int most, const Visitor& visit) {
-    const int again = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (again < 0) return;
-    DIR* listing = ::fdopendir(again);
-    if (listing == nullptr) {
-      ::close(again);
-      return;
-    }
-    for (int i = 0; i < most; ++i) {
-      const dirent* entry = ::readdir(listing);
-      if (entry == nullptr) break;
-      visit(entry->d_name);
-    }
-    ::closedir(listing);
-  }
 
   // What those left who were killed before they had published.
   void Sweep() const {
@@ -168,39 +172,62 @@ class FileStore : public Store {
           info.st_mtime + kOldSeconds < std::time(nullptr)) {
         ::unlinkat(First(), name.c_str(), 0);
       }
+      return true;
     });
+  }
+
+  // What an error of the file system means: no room, the end, or something that may pass.
+  Status Failed(const char* what, const std::string& name, int error) const {
+    std::string text = Format("%s: cannot %s cell '%s': %s", Describe().c_str(), what, name.c_str(),
+                              ErrnoText(error).c_str());
+    switch (error) {
+      case ENOSPC:
+      case EDQUOT:
+      case EFBIG:
+        return OutOfRoom(std::move(text));
+      case ENOENT:
+      case ESTALE:
+      case ELOOP:
+      case ENOTDIR:
+      case EISDIR:
+      case ENXIO:
+        return Unavailable(std::move(text));
+      default:
+        return IoError(std::move(text));
+    }
   }
 
   // One folder's copy of a cell.
   Result<Cell> ReadCopy(int folder, const std::string& name) const {
-    const auto failed = [&](const std::string& why) {
-      return IoError(
+    const auto failed = [&] { return Failed("read", name, errno); };
+    const auto wrong = [&](const std::string& why) {
+      return Unavailable(
           Format("%s: cannot read cell '%s': %s", Describe().c_str(), name.c_str(), why.c_str()));
     };
     const Descriptor file(
         ::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (file.get() < 0) {
       if (errno == ENOENT) return Cell();
-      return failed(ErrnoText(errno));
+      return failed();
     }
     struct stat info;
-    if (::fstat(file.get(), &info) != 0) return failed(ErrnoText(errno));
-    if (const std::string wrong = NotOurs(info); !wrong.empty()) return failed(wrong);
+    if (::fstat(file.get(), &info) != 0) return failed();
+    if (const std::string why = NotOurs(info); !why.empty()) return wrong(why);
     if (info.st_size < 0 || static_cast<uint64_t>(info.st_size) > kLongestValue + kLongestHead) {
-      return failed("it is too large");
+      return wrong("it is too large");
     }
     std::string text(static_cast<size_t>(info.st_size), '\0');
     size_t have = 0;
     while (have < text.size()) {
       const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return failed(ErrnoText(errno));
+      if (got < 0) return failed();
       if (got == 0) break;
       have += static_cast<size_t>(got);
     }
     text.resize(have);
     Result<std::string> value = ParseCell(std::move(text));
-    if (!value.ok()) return failed(value.status().message());
+    if (!value.ok()) return wrong(value.status().message());
     return Cell(std::move(value).value());
   }
 
@@ -235,9 +262,14 @@ class FileStore : public Store {
     if (!first.value()) return Cell();
     if (!second.value()) {
       // Its proposer is not so far yet, or was killed. Again nobody believes link().
-      static_cast<void>(::linkat(First(), name.c_str(), Second(), name.c_str(), 0));
+      const int error = Link(First(), name, Second(), name);
       second = ReadFresh(Second(), name);
       if (!second.ok()) return second;
+      // It does not stand yet; the next one who looks tries again.
+      if (!second.value() && error != 0 && error != EEXIST && error != ENOENT) {
+        return IoError(Format("%s: cannot finish cell '%s': %s", Describe().c_str(), name.c_str(),
+                              ErrnoText(error).c_str()));
+      }
     }
     if (first.value() != second.value()) {
       return BeingEmptied("the halves of cell '" + name + "' differ");
@@ -263,9 +295,9 @@ class FileStore : public Store {
     const auto failed = [&](const char* what) {
       const int error = errno;
       ::unlinkat(First(), temporary.c_str(), 0);
-      return IoError(Format("%s: cannot %s cell '%s': %s", Describe().c_str(), what, name.c_str(),
-                            ErrnoText(error).c_str()));
+      return Failed(what, name, error);
     };
+    const QuietSignal quiet(SIGXFSZ);  // beyond `ulimit -f`
     const Descriptor file(::openat(First(), temporary.c_str(),
                                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file.get() < 0) return failed("create");
@@ -278,13 +310,21 @@ class FileStore : public Store {
       done += static_cast<size_t>(written);
     }
     if (::fsync(file.get()) != 0) return failed("flush");
-    static_cast<void>(::linkat(First(), temporary.c_str(), First(), name.c_str(), 0));
+    const int error = Link(First(), temporary, First(), name);
     ::unlinkat(First(), temporary.c_str(), 0);
-    return {};
+    if (error == 0 || error == EEXIST) return {};
+    return Failed("link", name, error);
+  }
+
+  // 0, or an errno, which need not be true: see the beginning.
+  static int Link(int from, const std::string& old_name, int to, const std::string& name) {
+    return ::linkat(from, old_name.c_str(), to, name.c_str(), 0) == 0 ? 0 : errno;
   }
 
   const Maker maker_;
+  const bool guest_;
   const std::string path_;
+  const std::unique_ptr<JobFolder> job_;
   std::array<Descriptor, 2> folders_;
   std::string nonce_;
 };
@@ -305,14 +345,18 @@ Result<std::unique_ptr<Store>> OpenFileStore(const StoreOptions& options,
                           ErrnoText(errno).c_str()));
   }
   const std::string mine = Format("diapason-%u", static_cast<unsigned>(::geteuid()));
-  const Result<Descriptor> private_folder =
-      OpenPrivateFolder(root.get(), mine, folder + "/" + mine);
-  if (!private_folder.ok()) return private_folder.status();
-  const std::string path = folder + "/" + mine + "/" + options.job;
-  const Result<Descriptor> job = OpenPrivateFolder(private_folder.value().get(), options.job, path);
+  const std::string ours = folder + "/" + mine;
+  Result<Descriptor> parent = options.existing_only ? OpenExistingFolder(root.get(), mine, ours)
+                                                    : OpenPrivateFolder(root.get(), mine, ours);
+  if (!parent.ok()) return parent.status();
+  const std::string path = ours + "/" + options.job;
+  Result<std::unique_ptr<JobFolder>> job =
+      options.existing_only
+          ? JobFolder::Visit(std::move(parent).value(), options.job, path)
+          : JobFolder::Enter(std::move(parent).value(), options.job, path, options.limit);
   if (!job.ok()) return job.status();
-  auto store = std::make_unique<FileStore>(options.limit, path);
-  if (const Status opened = store->Open(job.value().get()); !opened.ok()) return opened;
+  auto store = std::make_unique<FileStore>(options, path, std::move(job).value());
+  if (const Status opened = store->Open(); !opened.ok()) return opened;
   return std::unique_ptr<Store>(std::move(store));
 }
 

@@ -1,4 +1,7 @@
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -65,9 +68,9 @@ TEST_F(FileStoreTest, AnEmptiedStoreIsAnError) {
   const auto store = Open();
   ASSERT_TRUE(store->Propose("a", "1").ok());
   fs::remove_all(Private());
-  EXPECT_FALSE(store->Read("a").ok());
-  EXPECT_FALSE(store->Read("b").ok());
-  EXPECT_FALSE(store->Propose("c", "1").ok());
+  EXPECT_EQ(store->Read("a").status().code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(store->Read("b").status().code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(store->Propose("c", "1").status().code(), ErrorCode::kUnavailable);
   // Also when somebody has made it anew.
   const auto other = Open();
   EXPECT_FALSE(store->Read("a").ok());
@@ -160,7 +163,7 @@ TEST_F(FileStoreTest, WhatNobodyHasWrittenIsAnError) {
   };
   for (size_t cut = 0; cut < good.size(); ++cut) {
     write(good.substr(0, cut));
-    EXPECT_FALSE(store->Read("a").ok()) << cut;
+    EXPECT_EQ(store->Read("a").status().code(), ErrorCode::kUnavailable) << cut;
     EXPECT_FALSE(store->Propose("a", "x").ok()) << cut;
   }
   for (size_t i = 0; i < good.size(); ++i) {
@@ -208,7 +211,58 @@ TEST_F(FileStoreTest, RemainsOfKilledProposersGoAfterAWhile) {
   EXPECT_TRUE(fs::exists(young));
 }
 
+// Beyond `ulimit -f` the system sends SIGXFSZ, whose usual effect is the end of the process.
+TEST_F(FileStoreTest, AFileSizeLimitIsAnErrorAndNoSignal) {
+  const auto keeps_the_folder = Open();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const auto store = TryOpen();
+    const rlimit limit{1000, 1000};
+    if (!store.ok() || ::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(3);
+    const auto refused = store.value()->Propose("a", std::string(5000, 'x'));
+    const auto fits = store.value()->Propose("a", "small");
+    ::_exit(NoRoom(refused.status()) && fits.ok() && fits.value() == "small" ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(Files("1").size(), 2u);
+  EXPECT_EQ(keeps_the_folder->Read("a").value(), "small");
+}
+
+// A full file system, in a child that may have a small one for itself.
+TEST_F(FileStoreTest, AFullFileSystemIsNoRoomAndNotTheEnd) {
+  constexpr int kNotAllowed = 77;
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=1m") != 0) {
+      ::_exit(kNotAllowed);
+    }
+    auto opened = TryOpen();
+    if (!opened.ok()) ::_exit(2);
+    const auto store = std::move(opened).value();
+    const std::string value(100000, 'x');
+    int written = 0;
+    Result<std::string> last = std::string();
+    while (written < 100 && (last = store->Propose(Format("k%d", written), value)).ok()) ++written;
+    if (!NoRoom(last.status())) ::_exit(3);
+    store->Forget("k0");
+    const auto again = store->Propose(Format("k%d", written), value);
+    if (!again.ok() || again.value() != value) ::_exit(4);
+    ::_exit(store->Read("k1").value() == value ? 0 : 5);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNotAllowed) {
+    GTEST_SKIP() << "mounting is not allowed here";
+  }
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(FileStoreTest, FoldersThatOthersCouldUseAreRefused) {
+  const auto keeps_the_folder = Open();
   for (const std::string& path : {Private(), Job(), Job() + "/1", Job() + "/2"}) {
     ASSERT_TRUE(Open() != nullptr);
     ASSERT_EQ(::chmod(path.c_str(), 0755), 0);

@@ -1,0 +1,209 @@
+#include "agree/job_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <limits>
+
+#include "agree/folder_names.h"
+#include "base/file.h"
+
+namespace diapason::agree {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr char kPresence[] = "here-";
+constexpr char kGone[] = ".gone-";
+constexpr int kMostEntries = 20;       // attempts to enter a folder that others remove
+constexpr int kMostSiblings = 256;     // names that are looked at
+constexpr int kMostRemoved = 8;        // folders that one process removes when it comes
+constexpr int kMostNames = 1 << 20;    // in one folder
+constexpr time_t kHourSeconds = 3600;  // how long a folder that is being removed is left alone
+constexpr time_t kDaySeconds = 24 * kHourSeconds;  // how long a presence counts
+// Without any presence: made by an older version, or by one that was killed at once.
+constexpr time_t kWeekSeconds = 7 * kDaySeconds;
+
+constexpr time_t kEver = std::numeric_limits<time_t>::min();
+
+bool Begins(const std::string& name, std::string_view start) { return name.starts_with(start); }
+
+struct Presences {
+  bool any = false;
+  bool since = false;  // one that was renewed at this time or later
+};
+Presences LookForPresences(int folder, time_t since) {
+  Presences found;
+  ForEachName(folder, kMostNames, [&](const std::string& name) {
+    if (!Begins(name, kPresence)) return true;
+    struct stat info;
+    if (::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return true;
+    found.any = true;
+    found.since = info.st_mtime >= since;
+    return !found.since;
+  });
+  return found;
+}
+
+time_t Changed(int folder, const char* name) {
+  struct stat info;
+  if (::fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0) return kEver;
+  return std::max(info.st_mtime, info.st_ctime);
+}
+
+// Nonces first: without them no rank believes the rest, whichever part of it is left.
+void Empty(int folder, Deadline deadline) {
+  const char* const parts[] = {"2", "1"};
+  Descriptor open[2];
+  for (size_t i = 0; i < 2; ++i) {
+    open[i] =
+        Descriptor(::openat(folder, parts[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (open[i].get() >= 0) ::unlinkat(open[i].get(), "nonce", 0);
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    const Descriptor& cells = open[i];
+    if (cells.get() < 0) continue;
+    ForEachName(cells.get(), kMostNames, [&](const std::string& name) {
+      ::unlinkat(cells.get(), name.c_str(), 0);
+      return steady_clock::now() < deadline;
+    });
+    ::unlinkat(folder, parts[i], AT_REMOVEDIR);
+  }
+  ForEachName(folder, kMostNames, [&](const std::string& name) {
+    if (Begins(name, kPresence)) ::unlinkat(folder, name.c_str(), 0);
+    return steady_clock::now() < deadline;
+  });
+}
+
+}  // namespace
+
+bool RemoveUnlessUsed(int parent, const std::string& name, int folder, time_t since,
+                      Deadline deadline, const std::function<void()>& between) {
+  struct stat info;
+  if (::fstat(folder, &info) != 0 || !StillNamed(parent, name, info)) return false;
+  const std::string gone = kGone + RandomName();
+  if (::renameat(parent, name.c_str(), parent, gone.c_str()) != 0) return false;
+  if (between) between();
+  // Another one may have come, or even another folder, before the name was gone.
+  if (!StillNamed(parent, gone, info) || LookForPresences(folder, since).since) {
+    ::renameat2(parent, gone.c_str(), parent, name.c_str(), RENAME_NOREPLACE);
+    return false;
+  }
+  Empty(folder, deadline);
+  ::unlinkat(parent, gone.c_str(), AT_REMOVEDIR);
+  return true;
+}
+
+bool IsRemains(int parent, const std::string& name, int folder, time_t now) {
+  const Presences found = LookForPresences(folder, now - kDaySeconds);
+  if (found.since) return false;
+  if (Begins(name, kGone)) return Changed(parent, name.c_str()) < now - kHourSeconds;
+  if (found.any) return true;
+  const time_t changed =
+      std::max({Changed(parent, name.c_str()), Changed(folder, "1"), Changed(folder, "2")});
+  return changed < now - kWeekSeconds;
+}
+
+JobFolder::JobFolder(Descriptor parent, std::string name, Descriptor folder,
+                     std::chrono::milliseconds limit)
+    : limit_(limit),
+      parent_(std::move(parent)),
+      name_(std::move(name)),
+      folder_(std::move(folder)) {}
+
+JobFolder::~JobFolder() { Leave(steady_clock::now() + limit_); }
+
+int JobFolder::MakePresence() {
+  const std::string name = kPresence + RandomName();
+  const Descriptor file(::openat(folder_.get(), name.c_str(),
+                                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (file.get() < 0) return errno;
+  presence_ = name;
+  return 0;
+}
+
+Result<std::unique_ptr<JobFolder>> JobFolder::Enter(Descriptor parent, const std::string& name,
+                                                    const std::string& shown,
+                                                    std::chrono::milliseconds limit) {
+  for (int attempt = 0; attempt < kMostEntries; ++attempt) {
+    Result<Descriptor> folder = OpenPrivateFolder(parent.get(), name, shown);
+    if (!folder.ok()) return folder.status();
+    Descriptor again(::fcntl(parent.get(), F_DUPFD_CLOEXEC, 0));
+    std::unique_ptr<JobFolder> job(
+        new JobFolder(std::move(again), name, std::move(folder).value(), limit));
+    const int error = job->MakePresence();
+    if (error == ENOENT || error == ESTALE) continue;  // removed before we were present
+    if (error != 0) {
+      return IoError(
+          Format("cannot make a file in '%s': %s", shown.c_str(), ErrnoText(error).c_str()));
+    }
+    struct stat info;
+    if (::fstat(job->get(), &info) == 0 && StillNamed(parent.get(), name, info)) return job;
+    // It was given up before we were present. What we leave in it must not look like one of its
+    // ranks; and it is not ours to remove.
+    job->Withdraw();
+  }
+  return IoError(Format("cannot enter '%s': others keep removing it", shown.c_str()));
+}
+
+Result<std::unique_ptr<JobFolder>> JobFolder::Visit(Descriptor parent, const std::string& name,
+                                                    const std::string& shown) {
+  Result<Descriptor> folder = OpenExistingFolder(parent.get(), name, shown);
+  if (!folder.ok()) return folder.status();
+  return std::unique_ptr<JobFolder>(new JobFolder(
+      std::move(parent), name, std::move(folder).value(), std::chrono::milliseconds(0)));
+}
+
+void JobFolder::KeepAlive(Deadline deadline) {
+  if (!maker_.Here()) return;
+  const Turn::Holder turn(&turn_, deadline);
+  if (!turn.held() || presence_.empty()) return;
+  const timespec now[2] = {{0, UTIME_NOW}, {0, UTIME_NOW}};  // the file system's now
+  if (::utimensat(folder_.get(), presence_.c_str(), now, AT_SYMLINK_NOFOLLOW) != 0 &&
+      errno == ENOENT) {
+    MakePresence();
+  }
+}
+
+void JobFolder::Leave(Deadline deadline) {
+  if (!maker_.Here()) return;
+  const Turn::Holder turn(&turn_, deadline);
+  if (!turn.held() || presence_.empty()) return;
+  Withdraw();
+  if (LookForPresences(folder_.get(), kEver).any) return;
+  RemoveUnlessUsed(parent_.get(), name_, folder_.get(), kEver, deadline);
+}
+
+void JobFolder::Withdraw() {
+  if (!maker_.Here() || presence_.empty()) return;
+  ::unlinkat(folder_.get(), presence_.c_str(), 0);
+  presence_.clear();
+}
+
+void JobFolder::SweepSiblings(Deadline deadline) const {
+  struct stat ours;
+  // The time is that of the file system: hosts may differ.
+  if (presence_.empty() ||
+      ::fstatat(folder_.get(), presence_.c_str(), &ours, AT_SYMLINK_NOFOLLOW) != 0) {
+    return;
+  }
+  int removed = 0;
+  ForEachName(parent_.get(), kMostSiblings, [&](const std::string& name) {
+    if (name == name_ || (name.front() == '.' && !Begins(name, kGone))) return true;
+    const Result<Descriptor> folder = OpenExistingFolder(parent_.get(), name, name);
+    if (folder.ok() && IsRemains(parent_.get(), name, folder.value().get(), ours.st_mtime) &&
+        RemoveUnlessUsed(parent_.get(), name, folder.value().get(), ours.st_mtime - kDaySeconds,
+                         deadline)) {
+      ++removed;
+    }
+    return removed < kMostRemoved && steady_clock::now() < deadline;
+  });
+}
+
+}  // namespace diapason::agree
