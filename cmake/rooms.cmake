@@ -24,5 +24,5 @@ set(DIAPASON_MAY_USE_advise  base domain journal measure)
 # Shows results: tables for the terminal, and the page of `diapason report`.
 set(DIAPASON_MAY_USE_report  base domain policy journal dataset advise)
 # The command-line tool knows every room but the plugin, which it opens with dlopen as NCCL does.
-set(DIAPASON_MAY_USE_cli     base domain policy journal comm dataset measure
+set(DIAPASON_MAY_USE_cli     base domain policy journal agree comm dataset measure
                              model tune advise report)

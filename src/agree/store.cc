@@ -1,5 +1,11 @@
 #include "agree/store.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
 #include "agree/private_folder.h"
 #include "agree/stores.h"
 
@@ -28,6 +34,25 @@ Result<std::unique_ptr<Store>> OpenStore(const StoreOptions& options) {
   // Not the whole of it: it may hold a password.
   return Invalid(Format("unknown store '%s'; known are shm, file:/a/folder and redis://host:port",
                         where.substr(0, where.find(':')).c_str()));
+}
+
+std::vector<std::string> JobsIn(const std::string& where) {
+  constexpr size_t kMostJobs = 100;
+  std::string root;
+  if (where == "shm") root = ShmOptions().root;
+  if (where.compare(0, 5, "file:") == 0) root = where.substr(5);
+  std::vector<std::string> jobs;
+  if (root.empty()) return jobs;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(
+      root + Format("/diapason-%u", static_cast<unsigned>(::geteuid())), error);
+  for (; !error && entries != std::filesystem::directory_iterator() && jobs.size() < kMostJobs;
+       entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (CheckJob(name).ok()) jobs.push_back(name);
+  }
+  std::sort(jobs.begin(), jobs.end());
+  return jobs;
 }
 
 }  // namespace diapason::agree

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 
@@ -94,5 +95,9 @@ struct StoreOptions {
   bool existing_only = false;
 };
 Result<std::unique_ptr<Store>> OpenStore(const StoreOptions& options);
+
+// Names of this user's jobs in a store of shared memory or of a folder; at most 100 of them. Empty
+// where a store cannot tell.
+std::vector<std::string> JobsIn(const std::string& where);
 
 }  // namespace diapason::agree

@@ -26,6 +26,8 @@ void AddSettings(CommandLine* parent, Run* run);
 void AddPolicy(CommandLine* parent, Run* run);
 void AddAsk(CommandLine* parent, Run* run);
 void AddJournal(CommandLine* parent, Run* run);
+// `freeze` and `thaw`.
+void AddFreeze(CommandLine* parent, Run* run);
 void AddBackends(CommandLine* parent, Run* run);
 void AddLaunch(CommandLine* parent, Run* run);
 void AddSimulate(CommandLine* parent, Run* run);

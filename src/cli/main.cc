@@ -69,6 +69,7 @@ int Main(int argc, char** argv) {
         AddAsk(app, &run);
         AddPolicy(app, &run);
         AddJournal(app, &run);
+        AddFreeze(app, &run);
         app->Heading("Measure");
         AddBackends(app, &run);
         AddBench(app, &run);

@@ -27,25 +27,38 @@ constexpr milliseconds kLeaveLimit{1000};
 std::atomic<bool> g_waited_in_vain{false};
 std::atomic<bool> g_on_several_hosts{false};
 
-// Never deleted: learnings keep pointers to it, and calls may come until the very end.
-agree::Store* g_store = nullptr;
+// Never deleted: learnings keep pointers to them, and calls may come until the very end.
+ProcessStores g_stores;
 
 __attribute__((destructor)) void LeaveAtExit() {
-  if (g_store != nullptr && g_store->Mine()) {
-    g_store->Leave(std::chrono::steady_clock::now() + kLeaveLimit);
-  }
+  const auto deadline = std::chrono::steady_clock::now() + kLeaveLimit;
+  if (g_stores.background == nullptr || !g_stores.background->Mine()) return;
+  g_stores.background->Leave(deadline);
+  if (g_stores.calls != g_stores.background) g_stores.calls->Leave(deadline);
 }
 
-Result<agree::Store*> ProcessStore(const std::string& where, const std::string& job) {
+Result<ProcessStores> OpenProcessStores(const std::string& where, const std::string& job) {
   const MutexLock lock(&Locks().store);
-  if (g_store != nullptr && g_store->Mine()) return g_store;
+  if (g_stores.background != nullptr && g_stores.background->Mine()) return g_stores;
   agree::StoreOptions options;
   options.where = where;
   options.job = job;
-  Result<std::unique_ptr<agree::Store>> store = agree::OpenStore(options);
-  if (!store.ok()) return store.status();
-  g_store = std::move(store).value().release();
-  return g_store;
+  Result<std::unique_ptr<agree::Store>> background = agree::OpenStore(options);
+  if (!background.ok()) return background.status();
+  ProcessStores stores;
+  stores.background = background.value().get();
+  stores.calls = stores.background;
+  std::unique_ptr<agree::Store> second;
+  if (where.compare(0, 6, "redis:") == 0) {
+    Result<std::unique_ptr<agree::Store>> calls = agree::OpenStore(options);
+    if (!calls.ok()) return calls.status();
+    second = std::move(calls).value();
+    stores.calls = second.get();
+  }
+  static_cast<void>(background.value().release());
+  static_cast<void>(second.release());
+  g_stores = stores;
+  return g_stores;
 }
 
 enum class Purpose { kNone, kVerify, kShare, kLearn };
@@ -145,14 +158,14 @@ Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
         "job this is: set DIAPASON_JOB, the same on every rank and different for every job";
     return agreement;
   }
-  const Result<agree::Store*> store = ProcessStore(where, agreement.job);
-  if (!store.ok()) {
+  const Result<ProcessStores> stores = OpenProcessStores(where, agreement.job);
+  if (!stores.ok()) {
     // Nothing has been registered, so no other rank can go ahead.
-    agreement.why = store.status().message();
+    agreement.why = stores.status().message();
     return agreement;
   }
-  agreement.store = store.value();
-  if (where != "shm") Steward::Instance().KeepStore(agreement.store);
+  agreement.stores = stores.value();
+  if (where != "shm") Steward::Instance().KeepStore(agreement.stores.background);
 
   agree::JoinRequest request = Request(settings, birth, host);
   if (purpose == Purpose::kVerify) {
@@ -172,7 +185,7 @@ Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
   request.alike = inputs.Words();
   request.offer =
       own.policy.has_value() ? policy::EncodeInline(*own.policy) : std::string(kNoPolicy);
-  const Result<agree::JoinOutcome> joined = agree::Join(agreement.store, request, progress);
+  const Result<agree::JoinOutcome> joined = agree::Join(agreement.stores.calls, request, progress);
   if (!joined.ok()) {
     agreement.kind = Agreement::Kind::kLost;
     agreement.why = joined.status().message();

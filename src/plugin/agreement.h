@@ -16,6 +16,13 @@ namespace diapason::plugin {
 
 class Communicator;
 
+// The store of the process, which lives as long as it. Calls have a connection of their own where
+// there is one to a server: what the background thread asks for must not keep them waiting.
+struct ProcessStores {
+  agree::Store* calls = nullptr;
+  agree::Store* background = nullptr;  // the same object, unless it is a connection
+};
+
 // What the ranks of a new communicator have agreed on.
 struct Agreement {
   enum class Kind {
@@ -26,9 +33,9 @@ struct Agreement {
   };
   Kind kind = Kind::kAlone;
   bool learn = false;
-  std::string why;                // for people, where they are not together
-  agree::Store* store = nullptr;  // lives as long as the process
-  std::string prefix;             // before all cells of the communicator
+  std::string why;  // for people, where they are not together
+  ProcessStores stores;
+  std::string prefix;  // before all cells of the communicator
   std::string job;
   std::optional<policy::Policy> policy;  // that of all ranks; nullopt: none
 };

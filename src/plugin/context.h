@@ -88,6 +88,7 @@ struct Context {
   // The steward's.
   bool offer_posted = false;
   double next_read_ahead = 0;
+  double read_ahead_pause = 0;
   RunSamples runs;
   agree::EpochLog::Epoch newest;
   std::unique_ptr<Reporter> reporter;

@@ -71,7 +71,7 @@ bool Engine::ComeTogether(const Settings& settings, OwnPolicy loaded,
       }
       log_.Info(Format("%s: rank %d of %lld, agreed in %s", who.c_str(), communicator_->rank(),
                        static_cast<long long>(birth_.shape.ranks),
-                       agreement_.store->Describe().c_str()));
+                       agreement_.stores.background->Describe().c_str()));
       break;
     case Agreement::Kind::kAlone:
       if (!agreement_.why.empty()) log_.Warn(agreement_.why + ": the policy is applied as it is");
@@ -114,7 +114,8 @@ void Engine::UsePolicy(policy::Policy policy) {
 
 void Engine::StartLearning(const Settings& settings, const policy::Policy& policy) {
   LearningOptions options;
-  options.store = agreement_.store;
+  options.store = agreement_.stores.background;
+  options.calls_store = agreement_.stores.calls;
   options.prefix = agreement_.prefix;
   options.comm_id = birth_.comm_id;
   options.rank = communicator_->rank();
@@ -204,7 +205,8 @@ void Engine::OpenJournal(const Settings& settings) {
   communicator.digest = policy_digest_;
   communicator.rows = table_.row_count();
   communicator.chain = chain_ != nullptr ? chain_->description() : "";
-  communicator.store = agreement_.store != nullptr ? agreement_.store->Describe() : "";
+  communicator.store =
+      agreement_.stores.background != nullptr ? agreement_.stores.background->Describe() : "";
   communicator.agreed = agreement_.kind == Agreement::Kind::kOff ? agreement_.why
                         : agreement_.kind == Agreement::Kind::kTogether
                             ? (agreement_.learn ? "learn" : "static")

@@ -43,7 +43,7 @@ Learning::Learning(LearningOptions options, const policy::Policy& policy, const 
       log_(log),
       journal_(journal),
       groups_tick_(!options_.host.has_new_scheduler()),
-      patient_(options_.store, options_.patience,
+      patient_(options_.calls_store, options_.patience,
                [this](const std::string& text) { log_.Warn(text); }),
       events_(GpuEvents::Make(options_.host.library)) {
   policy::DecisionTable::Options table_options;

@@ -25,7 +25,8 @@ namespace diapason::plugin {
 
 // What all communicators of a job that learns have agreed on, and what they learn with.
 struct LearningOptions {
-  agree::Store* store = nullptr;          // outlives all learnings
+  agree::Store* store = nullptr;          // the background thread's; outlives all learnings
+  agree::Store* calls_store = nullptr;    // the same, for calls
   std::chrono::milliseconds patience{0};  // of a call that needs the store
   std::string freeze_file;
   std::string prefix;  // of this communicator's cells

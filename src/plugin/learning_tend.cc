@@ -19,9 +19,12 @@ constexpr double kPatience = 1.0;      // seconds a last call's time may take to
 constexpr double kFilePatience = 5.0;  // the same for a reward file
 constexpr double kLongestRun = 60.0;   // of a kernel whose time is waited for
 constexpr double kSaveInterval = 60.0;
-constexpr double kAwayPause = 0.25;          // after a call to the store that failed
-constexpr uint32_t kMostAhead = 4;           // epochs whose cells are read ahead
-constexpr double kReadAheadInterval = 0.02;  // between looks at a cell that was empty
+constexpr double kAwayPause = 0.25;  // after a call to the store that failed
+constexpr uint32_t kMostAhead = 4;   // epochs whose cells are read ahead
+// Seconds between looks at a cell that was empty.
+constexpr double kFirstReadAhead = 0.01;
+constexpr double kLongestReadAhead = 1;
+constexpr double kFarReadAhead = 5;  // where the next epoch is known
 constexpr double kStopInterval = 1.0;
 constexpr double kFreezeInterval = 1.0;
 // Which epochs are checked: the same on every rank.
@@ -147,6 +150,7 @@ void Learning::TakeEntered(Context* context, double now) {
     context->runs.Entered(epoch);
     context->newest = epoch;
     context->next_read_ahead = 0;
+    context->read_ahead_pause = kFirstReadAhead;
   }
 }
 
@@ -197,8 +201,11 @@ void Learning::Save(const std::vector<Context*>& contexts) {
 // Cells of the epochs that come next, so that entering them needs no store.
 void Learning::ReadAhead(Context* context, double now) {
   if (now < context->next_read_ahead || store_away(now)) return;
-  context->next_read_ahead = now + kReadAheadInterval;
   const uint32_t next = std::max(context->newest.number + 1, 2u);
+  // Many ranks look, and an epoch that is not written yet may be far away.
+  context->read_ahead_pause = std::min(2 * context->read_ahead_pause, kLongestReadAhead);
+  context->next_read_ahead =
+      now + (context->known.Has(next) ? kFarReadAhead : context->read_ahead_pause);
   for (uint32_t epoch = next; epoch < next + kMostAhead; ++epoch) {
     if (context->known.Has(epoch)) continue;
     const auto cell = options_.store->Read(agree::EpochLog::CellKey(context->prefix, epoch));

@@ -29,6 +29,7 @@ using played::Communicator;
 using Way = Communicator::Way;
 
 constexpr int kMostRanks = 8;
+constexpr int kSystemError = 2;
 constexpr size_t kMostCalls = 20000;
 constexpr size_t kSizes[] = {8u << 10, 32u << 10, 512u << 10};
 constexpr size_t kSizeCount = 3;
@@ -98,6 +99,10 @@ struct Case {
   std::function<void(int rank, uint32_t n)> meanwhile = [](int, uint32_t) {};
   bool profiler_everywhere = true;
   bool errors_allowed = false;
+  bool must_fail = false;     // every rank gets ncclSystemError
+  bool must_not_try = false;  // nothing but the library's own choice ever runs
+  bool only_when_named = false;
+  uint32_t differs_from = kMostCalls;  // calls from here on are not compared
   bool killed = false;
 };
 
@@ -186,6 +191,12 @@ bool RunCase(const Case& one, const std::string& plugin) {
     fine = Check(ended || (one.killed && rank == one.ranks - 1),
                  "rank " + std::to_string(rank) + " ended with status " + std::to_string(status)) &&
            fine;
+    if (one.must_fail) {
+      fine = Check(g_board->errors[rank].load() == kSystemError,
+                   "rank " + std::to_string(rank) + " ended with " +
+                       std::to_string(g_board->errors[rank].load()) + " and not with an error") &&
+             fine;
+    }
     if (!one.errors_allowed) {
       fine = Check(g_board->errors[rank].load() == 0,
                    "rank " + std::to_string(rank) + " got an error from the plugin") &&
@@ -194,7 +205,7 @@ bool RunCase(const Case& one, const std::string& plugin) {
   }
   uint32_t compared = 0;
   uint32_t differ = 0;
-  for (uint32_t call = 0; call < kMostCalls; ++call) {
+  for (uint32_t call = 0; call < one.differs_from; ++call) {
     uint32_t first = 0;
     for (int rank = 0; rank < one.ranks; ++rank) {
       const uint32_t ran = g_board->ran[rank][call].load();
@@ -213,6 +224,17 @@ bool RunCase(const Case& one, const std::string& plugin) {
   }
   fine = Check(differ == 0, std::to_string(differ) + " calls differ between ranks") && fine;
   fine = Check(compared > 100, "hardly anything was compared") && fine;
+  if (one.must_not_try) {
+    std::map<uint32_t, std::map<uint32_t, int>> kinds;
+    for (uint32_t call = 0; call < g_board->calls[0].load(); ++call) {
+      ++kinds[call % kSizeCount][g_board->ran[0][call].load()];
+    }
+    for (const auto& [size, ran] : kinds) {
+      fine = Check(ran.size() == 1, "size " + std::to_string(kSizes[size]) + " ran in " +
+                                        std::to_string(ran.size()) + " ways") &&
+             fine;
+    }
+  }
   const uint32_t settled = g_board->settled.load();
   if (one.must_learn) {
     fine =
@@ -364,6 +386,40 @@ std::vector<Case> Cases() {
     };
   }
   {
+    Case& one = add("differs");  // one rank's library runs something else than it was told
+    one.must_learn = false;
+    one.errors_allowed = true;
+    one.must_fail = true;
+    one.least = 6000;
+    one.differs_from = 400;
+    one.step = [](Communicator* communicator, int rank, uint32_t n) {
+      communicator->MisreportRuns(rank == 2 && n >= 400);
+      return PlainStep(communicator, rank, n);
+    };
+  }
+  {
+    Case& one = add("frozen");  // from the beginning
+    one.must_learn = false;
+    one.must_not_try = true;
+    one.most = 3000;
+    one.before = [](int) {
+      std::ofstream(g_folder + "/freeze") << "\n";
+      setenv("DIAPASON_FREEZE_FILE", (g_folder + "/freeze").c_str(), 1);
+    };
+  }
+  {
+    Case& one = add("until-told");  // for tests that do something to a running job
+    one.must_learn = false;
+    one.most = 2000000000;
+    one.only_when_named = true;
+    one.meanwhile = [](int rank, uint32_t n) {
+      const char* stop = std::getenv("PLAYED_STOP");
+      if (rank == 0 && n % 100 == 0 && stop != nullptr && access(stop, F_OK) == 0) {
+        g_board->stop_at.store(n + 500);
+      }
+    };
+  }
+  {
     Case& one = add("step");  // the reward is the iteration, three calls each
     one.before = [](int) { setenv("DIAPASON_REWARD", "step", 1); };
     one.must_learn = false;
@@ -432,7 +488,7 @@ int main(int argc, char** argv) {
   setenv("PLAYED_PLUGIN", plugin.c_str(), 1);
   bool fine = true;
   for (const Case& one : Cases()) {
-    bool chosen = wanted.empty();
+    bool chosen = wanted.empty() && !one.only_when_named;
     for (const std::string& name : wanted) chosen = chosen || name == one.name;
     if (chosen) fine = RunCase(one, plugin) && fine;
   }

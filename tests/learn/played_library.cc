@@ -134,7 +134,7 @@ void* Communicator::Start(uint64_t type, void* parent, size_t bytes, const Choic
                   "ncclFloat32",
                   static_cast<uint8_t>(choice.channels),
                   17,
-                  AlgorithmWord(choice.algorithm),
+                  AlgorithmWord(misreport_ ? 1 - choice.algorithm : choice.algorithm),
                   ProtocolWord(choice.protocol),
                   nullptr};
   }

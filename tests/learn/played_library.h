@@ -77,6 +77,8 @@ class Communicator {
   void Replay(size_t bytes, const Choice& choice);
 
   double last_microseconds() const { return last_; }
+  // From now on the library says that another algorithm ran than was chosen.
+  void MisreportRuns(bool misreport) { misreport_ = misreport; }
 
  private:
   void* Start(uint64_t type, void* parent, size_t bytes, const Choice& choice, bool captured);
@@ -92,6 +94,7 @@ class Communicator {
   uint64_t gpu_clock_ = 1000000;
   void* captured_call_ = nullptr;
   double last_ = 0;
+  bool misreport_ = false;
 };
 
 // The library's own logger: hands every line to whoever listens.
