@@ -127,6 +127,14 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      "nccl, rccl, gloo and mpi that works on every rank."},
     {Setting::kTimeout, "DIAPASON_TIMEOUT", "", SettingType::kInteger, "600", 1, 604800, "",
      "The limit of every wait of a group in seconds, its creation included."},
+    {Setting::kSecretFile, "DIAPASON_SECRET_FILE", "", SettingType::kText, "", 0, 0, "",
+     "A file with the secret by which the ranks of a group know each other, the same on every "
+     "rank: "
+     "16 to 4096 bytes, readable by its owner alone. `diapason launch` makes one for its ranks. "
+     "Empty: DIAPASON_SECRET."},
+    {Setting::kSecret, "DIAPASON_SECRET", "", SettingType::kText, "", 0, 0, "",
+     "The secret itself, for ranks that share no file; sweep and tune hand it to those they start "
+     "with mpirun or srun. Empty: any process that reaches MASTER_PORT may join."},
     {Setting::kSlowCall, "DIAPASON_SLOW_CALL", "", SettingType::kInteger, "10", -1, 604800000, "",
      "Calls of a group that take longer than so many milliseconds are logged, at most one line a "
      "second. -1: none are."},
@@ -245,6 +253,8 @@ Settings Settings::Read(const Environment& environment) {
         break;
       }
       value.text = info.type == SettingType::kChoice ? ToLower(Trim(*text)) : *text;
+      // Settings are printed.
+      if (info.id == Setting::kSecret) value.text = "(not shown)";
       value.number = number.value();
       value.source = name;
       break;

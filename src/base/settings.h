@@ -47,6 +47,8 @@ enum class Setting {
   kJournalTimes,
   kBackend,
   kTimeout,
+  kSecretFile,
+  kSecret,
   kSlowCall,
   kCluster,
   kNcclLibrary,
@@ -79,6 +81,7 @@ class Settings {
   // Never fails: a value that cannot be used stays at its default and is named in problems().
   static Settings Read(const Environment& environment);
 
+  // Of kSecret only that there is one: comm/secret.h reads it.
   const std::string& Text(Setting setting) const { return At(setting).text; }
   bool Flag(Setting setting) const { return At(setting).number != 0; }
   int64_t Number(Setting setting) const { return At(setting).number; }

@@ -6,6 +6,7 @@
 #include "comm/chooser.h"
 #include "comm/group_state.h"
 #include "comm/place.h"
+#include "comm/secret.h"
 #include "comm/selection.h"
 #include "comm/tcp_store.h"
 #include "diapason/comm.h"
@@ -188,8 +189,13 @@ Result<Found> LookTogether(const Wishes& wishes, Deadline deadline, GroupParts* 
   if (launch.size == 1) {
     parts->store = std::make_shared<LonelyStore>();
   } else {
+    StoreAddress address = launch.address;
+    Result<std::string> secret = ReadSecret(ProcessEnvironment());
+    if (!secret.ok()) return secret.status();
+    address.secret = std::move(secret).value();
+    address.log = parts->log;
     Result<std::unique_ptr<TcpStore>> store =
-        TcpStore::Join(launch.address, launch.rank, launch.size, deadline);
+        TcpStore::Join(address, launch.rank, launch.size, deadline);
     if (!store.ok()) return store.status();
     place.address = store.value()->local_address();
     parts->store = std::move(store).value();

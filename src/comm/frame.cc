@@ -4,6 +4,7 @@ namespace diapason::comm {
 namespace {
 
 constexpr size_t kHeader = 5;  // length and kind
+constexpr size_t kKept = 65536;
 
 void PutLength(std::string* bytes, size_t at, uint32_t length) {
   for (size_t i = 0; i < 4; ++i) {
@@ -81,20 +82,38 @@ std::vector<int> FrameReader::Ranks(uint64_t limit) {
   return ok_ ? ranks : std::vector<int>{};
 }
 
-bool TakeFrame(std::string* buffer, FrameKind* kind, std::string* body, bool* damaged) {
+std::string* FrameBuffer::Tail() {
+  if (taken_ == bytes_.size()) {
+    Clear();
+  } else if (taken_ > bytes_.size() / 2) {
+    bytes_.erase(0, taken_);
+    taken_ = 0;
+  }
+  return &bytes_;
+}
+
+void FrameBuffer::Clear() {
+  // What one large frame needed is not kept for the small ones after it.
+  if (bytes_.capacity() > kKept) std::string().swap(bytes_);
+  bytes_.clear();
+  taken_ = 0;
+}
+
+bool FrameBuffer::Take(uint32_t limit, FrameKind* kind, std::string* body, bool* damaged) {
   *damaged = false;
-  if (buffer->size() < kHeader) return false;
-  const auto length = static_cast<uint32_t>(GetBytes(*buffer, 4));
-  const auto number = static_cast<uint8_t>((*buffer)[4]);
-  if (length > kFrameLimit || number < static_cast<uint8_t>(FrameKind::kHello) ||
-      number > static_cast<uint8_t>(FrameKind::kGoodbyeNotice)) {
+  const std::string_view here = rest();
+  if (here.size() < kHeader) return false;
+  const auto length = static_cast<uint32_t>(GetBytes(here, 4));
+  const auto number = static_cast<uint8_t>(here[4]);
+  if (length > limit || number < static_cast<uint8_t>(FrameKind::kHello) ||
+      number > static_cast<uint8_t>(FrameKind::kChallenge)) {
     *damaged = true;
     return false;
   }
-  if (buffer->size() < kHeader + length) return false;
+  if (here.size() - kHeader < length) return false;
   *kind = static_cast<FrameKind>(number);
-  body->assign(*buffer, kHeader, length);
-  buffer->erase(0, kHeader + length);
+  body->assign(here, kHeader, length);
+  Skip(kHeader + length);
   return true;
 }
 

@@ -61,15 +61,25 @@ Address Anywhere(const Address& like) {
   return any;
 }
 
-bool IsLoopback(const sockaddr* address) {
-  if (address->sa_family == AF_INET) {
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(address);
-    return (ntohl(v4->sin_addr.s_addr) >> 24U) == 127;
+// Listens there. 0, or an errno.
+int Listen(const Address& one, Socket* listener) {
+  Socket socket(::socket(one.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.open()) return errno;
+  const int on = 1;
+  setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (bind(socket.fd(), one.get(), one.size) != 0) return errno;
+  if (listen(socket.fd(), 1024) != 0) return errno;
+  *listener = std::move(socket);
+  return 0;
+}
+
+std::string Numeric(const sockaddr_storage& address, socklen_t size, const char* otherwise) {
+  char text[INET6_ADDRSTRLEN + 32] = "";
+  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, text, sizeof(text), nullptr, 0,
+                  NI_NUMERICHOST) != 0) {
+    return otherwise;
   }
-  if (address->sa_family == AF_INET6) {
-    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr) != 0;
-  }
-  return false;
+  return text;
 }
 
 Status WaitFor(const Socket& socket, int16_t events, Deadline deadline) {
@@ -121,20 +131,14 @@ int MillisecondsTo(Deadline deadline) {
 Result<Socket> ListenOn(const std::string& address, int port) {
   const Result<std::vector<Address>> addresses = Resolve(address, port);
   if (!addresses.ok()) return addresses.status();
+  std::vector<Address> places = addresses.value();
+  const size_t own = places.size();
+  for (size_t i = 0; i < own; ++i) places.push_back(Anywhere(places[i]));
   int last_error = EADDRNOTAVAIL;
-  for (const Address& named : addresses.value()) {
-    const Address one = IsLoopback(named.get()) ? named : Anywhere(named);
-    Socket socket(::socket(one.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!socket.open()) {
-      last_error = errno;
-      continue;
-    }
-    const int on = 1;
-    setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    if (bind(socket.fd(), one.get(), one.size) == 0 && listen(socket.fd(), 1024) == 0) {
-      return socket;
-    }
-    last_error = errno;
+  for (const Address& one : places) {
+    Socket listener;
+    last_error = Listen(one, &listener);
+    if (last_error == 0) return listener;
     if (last_error == EADDRINUSE) break;
   }
   return Status::Error(last_error == EADDRINUSE ? ErrorCode::kUnavailable : ErrorCode::kIo,
@@ -214,12 +218,15 @@ Status ReceiveSome(const Socket& socket, std::string* buffer, Deadline deadline)
 std::string LocalAddress(const Socket& socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
-  char text[INET6_ADDRSTRLEN + 32] = "127.0.0.1";
-  if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
-    getnameinfo(reinterpret_cast<sockaddr*>(&address), size, text, sizeof(text), nullptr, 0,
-                NI_NUMERICHOST);
-  }
-  return text;
+  if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) != 0) size = 0;
+  return Numeric(address, size, "127.0.0.1");
+}
+
+std::string PeerAddress(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) != 0) size = 0;
+  return Numeric(address, size, "?");
 }
 
 std::string HostName() {

@@ -25,7 +25,9 @@ class Socket {
 
 // Non-blocking TCP, IPv4 and IPv6, every wait with a deadline. No descriptor survives an exec.
 
-// Listens on the port; on this host only where `address` is a loopback one.
+// Listens on the port, on the first of the addresses that `address` stands for which this host has;
+// on all of them where it has none of these: the address is then one that leads here from outside
+// (a container's, a service's). Fails with kUnavailable where the port is in use.
 Result<Socket> ListenOn(const std::string& address, int port);
 // One attempt; kUnavailable when nobody listens there (yet).
 Result<Socket> ConnectTo(const std::string& address, int port, Deadline deadline);
@@ -35,6 +37,8 @@ Status SendAll(const Socket& socket, const std::string& bytes, Deadline deadline
 Status ReceiveSome(const Socket& socket, std::string* buffer, Deadline deadline);
 // The numeric address of our end of a connection.
 std::string LocalAddress(const Socket& socket);
+// And of the other end; "?" when it is gone.
+std::string PeerAddress(const Socket& socket);
 // This machine's name.
 std::string HostName();
 

@@ -9,8 +9,6 @@
 #include <cerrno>
 
 #include "base/text.h"
-#include "base/version.h"
-#include "comm/store.h"
 
 namespace diapason::comm {
 namespace {
@@ -18,21 +16,21 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// A stranger that connects and says nothing is sent away after this long.
-constexpr milliseconds kHelloLimit{10000};
-constexpr size_t kStrangers = 256;
-
-std::string CollectKey(const std::string& key, int rank) {
-  return key + "/" + std::to_string(rank);
-}
+// So many new connections before the ranks get their turn again.
+constexpr int kAcceptsInARow = 64;
+// How long to leave the listener alone when there are no descriptors left.
+constexpr milliseconds kAcceptPause{100};
+// A rank that has not read so much of what it was sent is not read from either.
+constexpr size_t kMostUnread = size_t{1} << 20U;
 
 }  // namespace
 
-StoreServer::StoreServer(Socket listener, int size, std::string token)
+StoreServer::StoreServer(Socket listener, StoreServerOptions options)
     : listener_(std::move(listener)),
-      size_(size),
-      token_(std::move(token)),
-      ranks_(static_cast<size_t>(size)) {
+      options_(std::move(options)),
+      size_(options_.size),
+      ranks_(static_cast<size_t>(options_.size)),
+      turned_away_(options_.log) {
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
     wake_read_ = Socket(ends[0]);
@@ -48,333 +46,187 @@ StoreServer::~StoreServer() {
   thread_.join();
 }
 
+Deadline StoreServer::Prepare(std::vector<pollfd>* entries) {
+  const Deadline now = steady_clock::now();
+  Deadline next = now + milliseconds(1000);
+  const bool pause = now < accept_after_;
+  if (pause) next = std::min(next, accept_after_);
+  entries->clear();
+  entries->push_back({wake_read_.fd(), POLLIN, 0});
+  entries->push_back({pause ? -1 : listener_.fd(), POLLIN, 0});
+  for (const auto& [fd, connection] : connections_) {
+    int events = connection->pending() > kMostUnread ? 0 : POLLIN;
+    if (connection->pending() > 0) events |= POLLOUT;
+    entries->push_back({fd, static_cast<int16_t>(events), 0});
+    if (connection->waits_for != FrameKind::kHello) next = std::min(next, connection->deadline);
+    if (connection->rank < 0) next = std::min(next, connection->opened + options_.hello_limit);
+  }
+  return next;
+}
+
 void StoreServer::Serve() {
   std::vector<pollfd> entries;
   while (!stop_.load()) {
-    entries.clear();
-    entries.push_back({wake_read_.fd(), POLLIN, 0});
-    entries.push_back({listener_.fd(), POLLIN, 0});
-    Deadline next = steady_clock::now() + milliseconds(1000);
-    for (const auto& [fd, connection] : connections_) {
-      const auto events = static_cast<int16_t>(connection->out.empty() ? POLLIN : POLLIN | POLLOUT);
-      entries.push_back({fd, events, 0});
-      if (connection->waits_for != FrameKind::kHello) next = std::min(next, connection->deadline);
-    }
+    const Deadline next = Prepare(&entries);
     if (poll(entries.data(), entries.size(), MillisecondsTo(next) + 1) < 0 && errno != EINTR) break;
     for (size_t i = 2; i < entries.size(); ++i) {
       const auto found = connections_.find(entries[i].fd);
       if (found == connections_.end() || entries[i].revents == 0) continue;
       Connection* connection = found->second.get();
-      if ((entries[i].revents & POLLOUT) != 0) Flush(connection);
+      if ((entries[i].revents & POLLOUT) != 0) {
+        Flush(connection);
+        TakeFrames(connection);  // those that had to wait
+      }
       if (connection->socket.open() && (entries[i].revents & ~POLLOUT) != 0) Receive(connection);
     }
     if ((entries[1].revents & POLLIN) != 0) Accept();
-    const Deadline now = steady_clock::now();
-    for (const auto& [fd, connection] : connections_) {
-      if (connection->waits_for != FrameKind::kHello && now >= connection->deadline) {
-        TryAnswer(connection.get(), true);
-      }
-      if (connection->rank < 0 && now >= connection->opened + kHelloLimit) Drop(connection.get());
-      if (connection->closing && connection->out.empty()) Drop(connection.get());
-    }
+    CheckDeadlines();
     std::erase_if(connections_, [](const auto& one) { return !one.second->socket.open(); });
   }
-  // Who waits is told what there is: perhaps rank 0 gave up a moment before it would have. Then a
-  // short goodbye; who does not take it learns from the closed connection.
-  const std::string goodbye = FrameWriter(FrameKind::kGoodbyeNotice).Take();
+  SayGoodbye();
+}
+
+void StoreServer::CheckDeadlines() {
+  const Deadline now = steady_clock::now();
+  for (const auto& [fd, connection] : connections_) {
+    if (connection->waits_for != FrameKind::kHello && now >= connection->deadline) {
+      TryAnswer(connection.get(), true);
+    }
+    if (connection->closing && connection->pending() == 0) Drop(connection.get());
+    if (connection->stranger() && now >= connection->opened + options_.hello_limit) {
+      TurnAway(connection.get(), "it did not say in time which rank it is");
+    }
+  }
+}
+
+// What there is goes to those that wait: perhaps rank 0 gave up a moment before it would have. Then
+// a short goodbye; a rank that does not take it learns from the closed connection.
+void StoreServer::SayGoodbye() {
   for (const auto& [fd, connection] : connections_) {
     if (connection->socket.open()) TryAnswer(connection.get(), true);
     if (connection->rank >= 0 && connection->socket.open()) {
-      connection->out += goodbye;
-      Flush(connection.get());
+      Send(connection.get(), FrameWriter(FrameKind::kGoodbyeNotice).Take());
     }
   }
 }
 
 void StoreServer::Accept() {
-  for (;;) {
+  for (int i = 0; i < kAcceptsInARow; ++i) {
     Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket.open()) return;
-    if (connections_.size() >= static_cast<size_t>(size_) + kStrangers) continue;
-    auto connection = std::make_unique<Connection>();
-    connection->opened = steady_clock::now();
-    const int fd = socket.fd();
-    connection->socket = std::move(socket);
-    // Whoever it is learns at once whom it talks to.
-    connection->out = kFrameMagic;
-    connections_[fd] = std::move(connection);
-    Flush(connections_[fd].get());
+    if (socket.open()) {
+      Welcome(std::move(socket));
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
+    if (DropOldestStranger()) continue;
+    accept_after_ = steady_clock::now() + kAcceptPause;
+    return;
   }
 }
 
+void StoreServer::Welcome(Socket socket) {
+  const size_t strangers =
+      static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(),
+                                        [](const auto& one) { return one.second->stranger(); }));
+  const size_t expected = static_cast<size_t>(std::max(0, size_ - arrived_));
+  if (strangers >= options_.strangers + expected) DropOldestStranger();
+  Result<std::string> nonce = DrawNonce();
+  if (!nonce.ok()) return;
+  auto connection = std::make_unique<Connection>();
+  connection->opened = steady_clock::now();
+  connection->nonce = std::move(nonce).value();
+  const int fd = socket.fd();
+  connection->socket = std::move(socket);
+  Connection* const kept = (connections_[fd] = std::move(connection)).get();
+  // Whatever it is learns at once what it talks to.
+  Send(kept, std::string(kFrameMagic) +
+                 EncodeChallenge({options_.secret, options_.address, kept->nonce}));
+}
+
+bool StoreServer::DropOldestStranger() {
+  Connection* oldest = nullptr;
+  for (const auto& [fd, connection] : connections_) {
+    if (!connection->stranger()) continue;
+    if (oldest == nullptr || connection->opened < oldest->opened) oldest = connection.get();
+  }
+  if (oldest == nullptr) return false;
+  TurnAway(oldest, "there are too many connections that say nothing");
+  return true;
+}
+
 void StoreServer::Receive(Connection* connection) {
-  const Status got = ReceiveSome(connection->socket, &connection->in, steady_clock::now());
+  const Status got = ReceiveSome(connection->socket, connection->in.Tail(), steady_clock::now());
   if (!got.ok()) {
     if (got.code() == ErrorCode::kPeerLost) Drop(connection);
     return;
   }
-  if (connection->rank < 0) {
-    // Before its hello a client may send the magic words and one small frame.
-    const size_t length = std::min(connection->in.size(), kFrameMagic.size());
-    if (connection->in.compare(0, length, kFrameMagic, 0, length) != 0 ||
-        connection->in.size() > 4096) {
-      Drop(connection);
-      return;
-    }
-    if (connection->in.size() < kFrameMagic.size()) return;
+  TakeFrames(connection);
+}
+
+// False: not all of it has come, or something else.
+bool StoreServer::TakeMagic(Connection* connection) {
+  if (connection->greeted) return true;
+  const std::string_view said = connection->in.rest().substr(0, kFrameMagic.size());
+  if (said != kFrameMagic.substr(0, said.size())) {
+    TurnAway(connection, "it speaks another language, or another version of this one");
+    return false;
   }
-  size_t skip = connection->rank < 0 ? kFrameMagic.size() : 0;
-  std::string buffer = connection->in.substr(skip);
+  if (said.size() < kFrameMagic.size()) return false;
+  connection->in.Skip(kFrameMagic.size());
+  connection->greeted = true;
+  return true;
+}
+
+void StoreServer::TakeFrames(Connection* connection) {
+  if (!connection->socket.open() || !TakeMagic(connection)) return;
   FrameKind kind{};
   std::string body;
   bool damaged = false;
-  bool any = false;
   while (connection->socket.open() && !connection->closing &&
-         TakeFrame(&buffer, &kind, &body, &damaged)) {
-    any = true;
-    Handle(connection, kind, body);
+         connection->pending() <= kMostUnread) {
+    const uint32_t limit = connection->rank < 0 ? kStrangerLimit : RequestLimit(size_);
+    if (!connection->in.Take(limit, &kind, &body, &damaged)) break;
+    if (connection->rank >= 0) {
+      Handle(connection, kind, body);
+    } else if (kind == FrameKind::kHello) {
+      Hear(connection, body);
+    } else {
+      TurnAway(connection, "it asks before it has said which rank it is");
+    }
   }
-  if (damaged) {
-    Drop(connection);
-    return;
-  }
-  if (any) connection->in = std::move(buffer);
+  if (damaged) TurnAway(connection, "it sends what no rank sends");
+}
+
+void StoreServer::Send(Connection* connection, const std::string& frame) {
+  connection->out += frame;
+  Flush(connection);
 }
 
 void StoreServer::Flush(Connection* connection) {
-  while (!connection->out.empty()) {
-    const ssize_t sent = ::send(connection->socket.fd(), connection->out.data(),
-                                connection->out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0) {
-      connection->out.erase(0, static_cast<size_t>(sent));
-    } else if (sent < 0 && errno == EINTR) {
-      continue;
-    } else {
-      if (errno != EAGAIN && errno != EWOULDBLOCK) Drop(connection);
-      return;
-    }
-  }
-}
-
-std::string StoreServer::Who(int rank) const {
-  const Rank& one = ranks_[static_cast<size_t>(rank)];
-  if (one.state == Rank::State::kAbsent) return Format("rank %d", rank);
-  return Format("rank %d (host %s, process %llu)", rank, one.host.c_str(),
-                static_cast<unsigned long long>(one.process));
-}
-
-void StoreServer::Refuse(Connection* connection, const std::string& why) {
-  connection->out += FrameWriter(FrameKind::kRefused).Text(why).Take();
-  connection->closing = true;
-  connection->waits_for = FrameKind::kHello;
-  Flush(connection);
-}
-
-void StoreServer::Hello(Connection* connection, const std::string& body) {
-  FrameReader reader(body);
-  const std::string version(reader.Text());
-  const std::string token(reader.Text());
-  const uint64_t rank = reader.Number();
-  const uint64_t size = reader.Number();
-  const std::string host(reader.Text());
-  const uint64_t process = reader.Number();
-  if (!reader.ok()) {
-    Drop(connection);
-    return;
-  }
-  const std::string newcomer =
-      Format("rank %llu (host %s, process %llu)", static_cast<unsigned long long>(rank),
-             host.c_str(), static_cast<unsigned long long>(process));
-  const auto rank_count = static_cast<uint64_t>(size_);
-  std::string why;
-  if (token != token_) {
-    Refuse(connection, "another job listens on this port: set MASTER_PORT to a free one");
-    return;
-  }
-  if (version != kVersion) {
-    why = Format("%s runs diapason %s and rank 0 %s", newcomer.c_str(), version.c_str(), kVersion);
-  } else if (size != rank_count) {
-    why = Format("%s was started for %llu ranks and rank 0 for %d", newcomer.c_str(),
-                 static_cast<unsigned long long>(size), size_);
-  } else if (rank >= rank_count) {
-    why = Format("%s does not exist among %d ranks", newcomer.c_str(), size_);
-  } else {
-    const Rank& known = ranks_[rank];
-    if (known.state == Rank::State::kLeft || known.state == Rank::State::kLost) {
-      // This group is over for that rank: it wants the next one on this port.
-      connection->out += FrameWriter(FrameKind::kLater).Take();
-      connection->closing = true;
-      Flush(connection);
-      return;
-    }
-    if (known.state == Rank::State::kPresent) {
-      why = "rank " + std::to_string(rank) + " was started twice: " + Who(static_cast<int>(rank)) +
-            " and " + newcomer;
-    }
-  }
-  if (!why.empty()) {
-    Refuse(connection, why);
-    // While the ranks still gather, one that cannot belong means that the job is started wrongly.
-    if (arrived_ < size_) {
-      fatal_ = why;
-      AnswerAll();
-    }
-    return;
-  }
-  connection->rank = static_cast<int>(rank);
-  ranks_[rank] = {Rank::State::kPresent, host, process};
-  ++arrived_;
-  connection->out += FrameWriter(FrameKind::kFine).Take();
-  Flush(connection);
-}
-
-void StoreServer::Handle(Connection* connection, FrameKind kind, const std::string& body) {
-  FrameReader reader(body);
-  if (connection->rank < 0 && kind != FrameKind::kHello) {
-    Drop(connection);
-    return;
-  }
-  const auto wait = [&](uint64_t limit) {
-    connection->waits_for = kind;
-    connection->deadline = steady_clock::now() + milliseconds(std::min<uint64_t>(limit, 60000));
-    TryAnswer(connection, false);
-  };
-  switch (kind) {
-    case FrameKind::kHello:
-      if (connection->rank < 0) {
-        Hello(connection, body);
-      } else {
-        Drop(connection);
-      }
-      return;
-    case FrameKind::kSet: {
-      const std::string key(reader.Text());
-      const std::string value(reader.Text());
-      if (!reader.ok()) break;
-      values_[key] = value;
-      connection->out += FrameWriter(FrameKind::kFine).Take();
-      Flush(connection);
-      AnswerAll();
-      return;
-    }
-    case FrameKind::kGet: {
-      connection->key = reader.Text();
-      const uint64_t limit = reader.Number();
-      if (!reader.ok()) break;
-      wait(limit);
-      return;
-    }
-    case FrameKind::kCollect: {
-      connection->key = reader.Text();
-      connection->members = reader.Ranks(static_cast<uint64_t>(size_));
-      const bool has_value = reader.Number() != 0;
-      const std::string value(reader.Text());
-      connection->until_loss = reader.Number() != 0;
-      const uint64_t limit = reader.Number();
-      if (!reader.ok()) break;
-      connection->first_missing = 0;
-      if (has_value) {
-        values_[CollectKey(connection->key, connection->rank)] = value;
-        AnswerAll();
-      }
-      wait(limit);
-      return;
-    }
-    case FrameKind::kGiveUp: {
-      const std::string group(reader.Text());
-      if (!reader.ok()) break;
-      Tell(FrameWriter(FrameKind::kGaveUpNotice)
-               .Number(static_cast<uint64_t>(connection->rank))
-               .Text(group)
-               .Take());
-      return;
-    }
-    case FrameKind::kGoodbye:
-      ranks_[static_cast<size_t>(connection->rank)].state = Rank::State::kLeft;
-      connection->closing = true;
-      AnswerAll();
-      return;
-    default:
+  while (connection->socket.open() && connection->pending() > 0) {
+    const ssize_t count = ::send(connection->socket.fd(), connection->out.data() + connection->sent,
+                                 connection->pending(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count > 0) {
+      connection->sent += static_cast<size_t>(count);
+    } else if (count >= 0 || errno != EINTR) {
+      if (count >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) Drop(connection);
       break;
+    }
   }
+  if (connection->pending() == 0) {
+    std::string().swap(connection->out);
+    connection->sent = 0;
+  } else if (connection->sent > connection->out.size() / 2) {
+    connection->out.erase(0, connection->sent);
+    connection->sent = 0;
+  }
+}
+
+void StoreServer::TurnAway(Connection* connection, const std::string& why) {
+  if (!connection->socket.open()) return;
+  turned_away_.Note(PeerAddress(connection->socket), why);
   Drop(connection);
-}
-
-bool StoreServer::Collected(Connection* connection, bool at_deadline) {
-  bool missing = false;
-  bool gone = false;
-  size_t& first = connection->first_missing;
-  for (size_t i = first; i < connection->members.size(); ++i) {
-    const int member = connection->members[i];
-    if (values_.contains(CollectKey(connection->key, member))) {
-      if (i == first) ++first;
-      continue;
-    }
-    const Rank::State state = ranks_[static_cast<size_t>(member)].state;
-    if (state == Rank::State::kLost || state == Rank::State::kLeft) {
-      gone = true;
-    } else {
-      missing = true;
-      // Nothing is decided before this one has answered, unless a loss would end the wait.
-      if (!connection->until_loss && !at_deadline) break;
-    }
-  }
-  return !missing || at_deadline || (gone && connection->until_loss);
-}
-
-void StoreServer::TryAnswer(Connection* connection, bool at_deadline) {
-  const FrameKind kind = connection->waits_for;
-  if (kind == FrameKind::kHello) return;
-  if (!fatal_.empty()) {
-    Refuse(connection, fatal_);
-    return;
-  }
-  if (kind == FrameKind::kGet) {
-    const auto found = values_.find(connection->key);
-    if (found != values_.end()) {
-      connection->out += FrameWriter(FrameKind::kFine).Text(found->second).Take();
-    } else if (at_deadline) {
-      connection->out += FrameWriter(FrameKind::kNotYet).Take();
-    } else {
-      return;
-    }
-  } else {
-    if (!Collected(connection, at_deadline)) return;
-    FrameWriter answer(FrameKind::kFine);
-    answer.Number(connection->members.size());
-    for (const int member : connection->members) {
-      const auto found = values_.find(CollectKey(connection->key, member));
-      const Rank::State state = ranks_[static_cast<size_t>(member)].state;
-      Answer::State said = Answer::State::kMissing;
-      if (found != values_.end()) {
-        said = Answer::State::kGiven;
-      } else if (state == Rank::State::kLost) {
-        said = Answer::State::kLost;
-      } else if (state == Rank::State::kLeft) {
-        said = Answer::State::kLeft;
-      }
-      answer.Number(static_cast<uint64_t>(said));
-      answer.Text(found != values_.end() ? found->second : "");
-      answer.Text(said == Answer::State::kGiven ? "" : Who(member));
-    }
-    connection->out += answer.Take();
-  }
-  connection->waits_for = FrameKind::kHello;
-  Flush(connection);
-}
-
-void StoreServer::AnswerAll() {
-  for (const auto& [fd, connection] : connections_) {
-    if (connection->socket.open()) TryAnswer(connection.get(), false);
-  }
-}
-
-void StoreServer::Tell(const std::string& frame) {
-  for (const auto& [fd, connection] : connections_) {
-    if (connection->rank < 0 || connection->closing || !connection->socket.open()) continue;
-    connection->out += frame;
-    Flush(connection.get());
-  }
 }
 
 void StoreServer::Drop(Connection* connection) {

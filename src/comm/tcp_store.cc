@@ -30,7 +30,7 @@ Deadline AnswerBy(milliseconds turn, Deadline deadline) {
   return std::min(steady_clock::now() + turn + kPatience, deadline + kLastPatience);
 }
 
-Result<Socket> Listen(const StoreAddress& address, int* port) {
+Result<Socket> ListenOnOneOf(const StoreAddress& address, int* port) {
   Status last = Unavailable("no port");
   for (int i = 0; i < address.ports; ++i) {
     *port = address.port + i;
@@ -51,14 +51,11 @@ Result<std::unique_ptr<TcpStore>> TcpStore::Join(const StoreAddress& address, in
   int first = address.port;
   int last = address.port + address.ports - 1;
   if (rank == 0) {
-    int port = address.port;
-    Result<Socket> listener = Listen(address, &port);
-    if (!listener.ok()) return listener.status();
-    store->server_ =
-        std::make_unique<StoreServer>(std::move(listener).value(), size, address.token);
-    first = last = port;
+    if (const Status serving = store->Serve(address, &first); !serving.ok()) return serving;
+    last = first;
   }
   Status status = TimedOut("no answer in time");
+  Status said;  // the last words of a store, which tell more than that it is gone
   do {
     for (int port = first; port <= last; ++port) {
       bool again = false;
@@ -67,16 +64,64 @@ Result<std::unique_ptr<TcpStore>> TcpStore::Join(const StoreAddress& address, in
           std::min(deadline, steady_clock::now() + (last > first ? milliseconds(2000) : kPatience));
       status = store->Greet(address, port, attempt, &again);
       if (status.ok()) return store;
+      if (store->socket_.open()) said = status;
+      store->socket_.Close();
       if (!again) return status;
     }
     std::this_thread::sleep_for(std::min<steady_clock::duration>(
         kRetry, std::max(deadline - steady_clock::now(), steady_clock::duration::zero())));
   } while (steady_clock::now() < deadline);
-  return TimedOut(
-      Format("rank 0 has not arrived: rank %d found no store of this job at %s port %d "
-             "(%s). Is rank 0 running, and are MASTER_ADDR and MASTER_PORT the same on "
-             "every rank?",
-             rank, address.host.c_str(), address.port, status.message().c_str()));
+  return TimedOut(Format(
+      "rank 0 has not arrived: rank %d found no store of this job at %s port %d "
+      "(%s). Is rank 0 running, and are MASTER_ADDR and MASTER_PORT the same on "
+      "every rank?",
+      rank, address.host.c_str(), address.port, (said.ok() ? status : said).message().c_str()));
+}
+
+Status TcpStore::Serve(const StoreAddress& address, int* port) {
+  Result<Socket> listener = ListenOnOneOf(address, port);
+  if (!listener.ok()) return listener.status();
+  StoreServerOptions options;
+  options.size = size_;
+  options.token = address.token;
+  options.secret = address.secret;
+  options.address = StoreName(address.host, *port);
+  options.log = address.log;
+  server_ = std::make_unique<StoreServer>(std::move(listener).value(), std::move(options));
+  return {};
+}
+
+Status TcpStore::ReadGreeting(Shared* shared, Deadline deadline) {
+  while (in_.rest().size() < kFrameMagic.size()) {
+    const Status got = ReceiveSome(socket_, in_.Tail(), deadline);
+    if (!got.ok()) return got.WithContext("something listens there that is no store");
+    const size_t length = std::min(in_.rest().size(), kFrameMagic.size());
+    if (in_.rest().substr(0, length) != kFrameMagic.substr(0, length)) {
+      const bool ours = in_.rest().starts_with(kFrameMagic.substr(0, kFrameMagic.size() - 1));
+      return Unavailable(ours ? "a store of another version of diapason listens there"
+                              : "another program listens there");
+    }
+  }
+  in_.Skip(kFrameMagic.size());
+  const Result<Reply> challenge = ReadAnswer(deadline);
+  if (!challenge.ok()) return challenge.status();
+  bool wants_proof = false;
+  if (challenge.value().kind != FrameKind::kChallenge) {
+    return Unavailable("another program listens there");
+  }
+  const Status read = ReadChallenge(challenge.value().body, &shared->nonce, &wants_proof);
+  if (!read.ok()) return read;
+  if (wants_proof && shared->secret.empty()) {
+    return Unavailable(
+        "the store there wants to see that this rank knows the job's secret, and this rank has "
+        "none: set DIAPASON_SECRET_FILE on every rank, or on none");
+  }
+  if (!wants_proof && !shared->secret.empty()) {
+    return Unavailable(
+        "the store there has no secret, and this rank has: set DIAPASON_SECRET_FILE on every rank, "
+        "or on none");
+  }
+  return {};
 }
 
 Status TcpStore::Greet(const StoreAddress& address, int port, Deadline deadline, bool* again) {
@@ -88,34 +133,42 @@ Status TcpStore::Greet(const StoreAddress& address, int port, Deadline deadline,
   }
   socket_ = std::move(socket).value();
   local_address_ = LocalAddress(socket_);
-  in_.clear();
-  while (in_.size() < kFrameMagic.size()) {
-    const Status got = ReceiveSome(socket_, &in_, deadline);
-    if (!got.ok()) return got.WithContext("something listens there that is no store");
-    const size_t length = std::min(in_.size(), kFrameMagic.size());
-    if (in_.compare(0, length, kFrameMagic, 0, length) != 0) {
-      return Unavailable("another program listens there");
-    }
-  }
-  in_.erase(0, kFrameMagic.size());
-  const std::string hello = std::string(kFrameMagic) + FrameWriter(FrameKind::kHello)
-                                                           .Text(kVersion)
-                                                           .Text(address.token)
-                                                           .Number(static_cast<uint64_t>(rank_))
-                                                           .Number(static_cast<uint64_t>(size_))
-                                                           .Text(HostName())
-                                                           .Number(static_cast<uint64_t>(getpid()))
-                                                           .Take();
-  const Status sent = SendAll(socket_, hello, deadline);
+  in_.Clear();
+  limit_ = kStrangerLimit;
+  Shared shared{address.secret, StoreName(address.host, port), ""};
+  if (const Status greeted = ReadGreeting(&shared, deadline); !greeted.ok()) return greeted;
+  Result<std::string> nonce = DrawNonce();
+  if (!nonce.ok()) return nonce.status();
+  const Hello hello{kVersion,
+                    address.token,
+                    static_cast<uint64_t>(rank_),
+                    static_cast<uint64_t>(size_),
+                    HostName(),
+                    static_cast<uint64_t>(getpid()),
+                    std::move(nonce).value(),
+                    ""};
+  const Status sent =
+      SendAll(socket_, std::string(kFrameMagic) + EncodeHello(hello, shared), deadline);
   if (!sent.ok()) return sent;
   const Result<Reply> reply = ReadAnswer(deadline);
-  if (!reply.ok()) return reply.status();
+  if (!reply.ok()) {
+    return reply.status().code() == ErrorCode::kPeerLost && !address.secret.empty()
+               ? Unavailable(
+                     "the store there closed the connection: it has another secret, or "
+                     "another MASTER_ADDR")
+               : reply.status();
+  }
+  std::string text;
+  if (!ReadVerdict(reply.value().kind, reply.value().body, hello, shared, &text)) {
+    return Unavailable("the store there does not know this job's secret");
+  }
+  limit_ = kAnswerLimit;
   if (reply.value().kind == FrameKind::kFine) return {};
   if (reply.value().kind == FrameKind::kLater) {
     return Unavailable("an earlier group of this job still holds the port");
   }
-  *again = address.ports > 1 && reply.value().body.find("another job") != std::string::npos;
-  return Invalid(std::string(FrameReader(reply.value().body).Text()));
+  *again = address.ports > 1 && text.find("another job") != std::string::npos;
+  return Invalid(text);
 }
 
 TcpStore::~TcpStore() {
@@ -156,11 +209,11 @@ Result<TcpStore::Reply> TcpStore::ReadAnswer(Deadline deadline) {
   for (;;) {
     Reply reply;
     bool damaged = false;
-    while (TakeFrame(&in_, &reply.kind, &reply.body, &damaged)) {
+    while (in_.Take(limit_, &reply.kind, &reply.body, &damaged)) {
       if (!NoteNotice(reply.kind, reply.body)) return reply;
     }
     if (damaged) return Internal("rank 0's store sent something that cannot be read");
-    const Status got = ReceiveSome(socket_, &in_, deadline);
+    const Status got = ReceiveSome(socket_, in_.Tail(), deadline);
     if (!got.ok()) return got;
   }
 }
@@ -255,10 +308,12 @@ std::vector<int> TcpStore::Lost(const std::string& group) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return {};  // someone is asking; they note what comes in
   if (socket_.open()) {
-    const Status got = ReceiveSome(socket_, &in_, steady_clock::now());
+    const Status got = ReceiveSome(socket_, in_.Tail(), steady_clock::now());
     Reply reply;
     bool damaged = false;
-    while (TakeFrame(&in_, &reply.kind, &reply.body, &damaged)) NoteNotice(reply.kind, reply.body);
+    while (in_.Take(limit_, &reply.kind, &reply.body, &damaged)) {
+      NoteNotice(reply.kind, reply.body);
+    }
     if (!got.ok() && got.code() == ErrorCode::kPeerLost) {
       socket_.Close();
       if (!rank_0_left_) lost_.insert(0);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "comm/frame.h"
+#include "comm/handshake.h"
 #include "comm/socket.h"
 #include "comm/store.h"
 #include "comm/store_server.h"
@@ -22,13 +24,18 @@ struct StoreAddress {
   // launchers that keep the port itself in use.
   int ports = 1;
   std::string token;
+  // What the ranks of the job share (ReadSecret); "": nothing is proven, by either side.
+  std::string secret;
+  // Where rank 0 says that it has turned connections away; may be empty.
+  std::function<void(const std::string&)> log;
 };
 
 // A rank's connection to rank 0's store; on rank 0 it owns the server too. Any thread may use it;
 // a request of one thread makes the others wait, at most a tenth of a second.
 class TcpStore : public Store {
  public:
-  // Returns when rank 0's store has accepted this rank. That everybody is there is for Gather.
+  // Returns when rank 0's store has accepted this rank and both have proven that they know the
+  // secret, if there is one. That all ranks are there is for Gather.
   static Result<std::unique_ptr<TcpStore>> Join(const StoreAddress& address, int rank, int size,
                                                 Deadline deadline);
   // Says goodbye.
@@ -57,8 +64,13 @@ class TcpStore : public Store {
   Result<Reply> ReadAnswer(Deadline deadline);
   bool NoteNotice(FrameKind kind, const std::string& body);
   Status Unreachable(const Status& status);
-  // One attempt to connect and say hello. `*again` is set where it is worth trying again.
+  // Makes this process the one that keeps the store; `*port` becomes the one it listens on.
+  Status Serve(const StoreAddress& address, int* port);
+  // One attempt to connect and say hello. `*again` is set where it is worth trying again: always,
+  // unless a store that has proven itself says no.
   Status Greet(const StoreAddress& address, int port, Deadline deadline, bool* again);
+  // The store's first words. Fails where it is none of ours.
+  Status ReadGreeting(Shared* shared, Deadline deadline);
 
   const int rank_;
   const int size_;
@@ -67,7 +79,8 @@ class TcpStore : public Store {
 
   std::mutex mutex_;
   Socket socket_;
-  std::string in_;
+  FrameBuffer in_;
+  uint32_t limit_ = kStrangerLimit;  // of frames from rank 0; more once it has proven itself
   bool rank_0_left_ = false;
   std::set<int> lost_;
   std::set<std::pair<std::string, int>> gave_up_;
