@@ -79,7 +79,10 @@ int Launch(const Options& options) {
   job.log_dir = options.log_dir;
   job.grace = Milliseconds(options.grace);
   job.timeout = Milliseconds(options.timeout);
-  const RankPlace place{options.ranks, port.value(), CoresPerRank(options.ranks)};
+  const auto secret = std::make_shared<LaunchSecret>();
+  if (const Status made = secret->Make(); !made.ok()) return Fail(made);
+  job.secret = secret;
+  const RankPlace place{options.ranks, port.value(), CoresPerRank(options.ranks), secret->path()};
   for (int rank = 0; rank < options.ranks; ++rank) {
     job.environments.push_back(
         RankEnvironment(ProcessEnvironment(), place, rank, options.assignments));
@@ -94,9 +97,9 @@ void AddLaunch(CommandLine* parent, Run* run) {
   CommandLine* command =
       parent->AddCommand("launch", "Start a program as several ranks on this host");
   command->Describe(
-      "Sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT as torchrun does. When a "
-      "rank "
-      "fails, the others are ended and the error names it.");
+      "Sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT as torchrun does, and "
+      "DIAPASON_SECRET_FILE to a file with a secret of this launch: groups of diapason admit only "
+      "processes that know it. When a rank fails, the others are ended and the error names it.");
   command->AddOption("-n,--ranks", options->ranks, "How many ranks to start")
       ->Required()
       ->Check(Range(1, kMostRanks));

@@ -17,8 +17,9 @@ namespace {
 
 constexpr int kMaxPort = 65535;
 
-constexpr std::array kOwn = {"RANK",        "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
-                             "MASTER_ADDR", "MASTER_PORT"};
+constexpr std::array kOwn = {
+    "RANK",        "WORLD_SIZE",  "LOCAL_RANK",           "LOCAL_WORLD_SIZE",
+    "MASTER_ADDR", "MASTER_PORT", "DIAPASON_SECRET_FILE", "DIAPASON_SECRET"};
 
 constexpr std::array kForeign = {"GROUP_RANK",
                                  "GROUP_WORLD_SIZE",
@@ -168,6 +169,7 @@ std::vector<std::string> RankEnvironment(const Environment& inherited, const Ran
   variables["WORLD_SIZE"] = variables["LOCAL_WORLD_SIZE"] = std::to_string(place.ranks);
   variables["MASTER_ADDR"] = "localhost";
   variables["MASTER_PORT"] = std::to_string(place.port);
+  if (!place.secret_file.empty()) variables["DIAPASON_SECRET_FILE"] = place.secret_file;
   variables.try_emplace("OMP_NUM_THREADS", std::to_string(place.threads));
   for (const std::string& text : assignments) {
     const size_t equals = text.find('=');

@@ -12,11 +12,13 @@ namespace diapason::cli {
 struct RankPlace {
   int ranks = 1;
   int port = 0;
-  int threads = 1;  // OMP_NUM_THREADS, where the environment does not have it
+  int threads = 1;          // OMP_NUM_THREADS, where the environment does not have it
+  std::string secret_file;  // DIAPASON_SECRET_FILE
 };
 
-// True for variables that tell a process its place in a job: ours, and those of mpirun, srun, flux,
-// jsrun, PALS and torchrun. A rank that inherited them would take another job's place for its own.
+// True for variables that tell a process its place in a job, and how its ranks know each other:
+// ours, and those of mpirun, srun, flux, jsrun, PALS and torchrun. A rank that inherited them would
+// take another job's place for its own.
 bool SaysPlaceInJob(const std::string& name);
 
 // "NAME=VALUE" with a usable name that `launch` does not set itself.

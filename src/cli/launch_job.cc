@@ -47,7 +47,8 @@ std::string Seconds(milliseconds time) {
 
 Job::Job(JobOptions options)
     : options_(std::move(options)),
-      starter_(options_.command, static_cast<int>(options_.environments.size()), &signals_),
+      starter_(options_.command, static_cast<int>(options_.environments.size()), &signals_,
+               options_.secret),
       out_(STDOUT_FILENO),
       separate_err_(SameFile(STDOUT_FILENO, STDERR_FILENO) ? nullptr
                                                            : std::make_unique<Sink>(STDERR_FILENO)),
@@ -256,6 +257,7 @@ void Job::HandleTime() {
     }
     if (rank.ended) (void)::waitpid(rank.pid, nullptr, WNOHANG);
   }
+  if (options_.secret != nullptr) options_.secret->Remove();
   starter_.Finish();
   // Orphans that came to us while everything was ended.
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "cli/launch_output.h"
+#include "cli/launch_secret.h"
 #include "cli/processes.h"
 
 namespace diapason::cli {
@@ -20,6 +21,8 @@ struct JobOptions {
   std::string log_dir;  // "": no files
   std::chrono::milliseconds grace{5000};
   std::chrono::milliseconds timeout{0};  // 0: none
+  // Removed when the job is over, or when the launcher is killed.
+  std::shared_ptr<const LaunchSecret> secret;
 };
 
 // The ranks of one launch, from the first to the last process. docs/launch.md says what a user

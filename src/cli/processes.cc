@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/launch_secret.h"
 
 extern char** environ;  // NOLINT: POSIX declares it in no header
 
@@ -164,8 +165,13 @@ void Signals::Restore() const {
   (void)::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-Starter::Starter(std::vector<std::string> command, int ranks, const Signals* signals)
-    : command_(std::move(command)), ranks_(ranks), signals_(signals), launcher_(::getpid()) {
+Starter::Starter(std::vector<std::string> command, int ranks, const Signals* signals,
+                 std::shared_ptr<const LaunchSecret> secret)
+    : command_(std::move(command)),
+      ranks_(ranks),
+      signals_(signals),
+      secret_(std::move(secret)),
+      launcher_(::getpid()) {
   for (std::string& argument : command_) arguments_.push_back(argument.data());
   arguments_.push_back(nullptr);
 }
@@ -217,6 +223,7 @@ void Starter::Keep() {
   char byte = 0;
   while (::read(life_.read.get(), &byte, 1) < 0 && errno == EINTR) {
   }
+  if (secret_ != nullptr) secret_->Remove();
   std::vector<pid_t> sessions;
   for (int i = 0; i < ranks_; ++i) {
     if (const pid_t session = sessions_[i].load(); session > 0) sessions.push_back(session);

@@ -5,12 +5,15 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 
 namespace diapason::cli {
+
+class LaunchSecret;
 
 // A file descriptor that is closed in the end.
 class Fd {
@@ -89,7 +92,9 @@ struct StartFailure {
 // REQUIRES: a process with one thread.
 class Starter {
  public:
-  Starter(std::vector<std::string> command, int ranks, const Signals* signals);
+  // `secret` may be null; the keeper removes it.
+  Starter(std::vector<std::string> command, int ranks, const Signals* signals,
+          std::shared_ptr<const LaunchSecret> secret);
   ~Starter();
   Starter(const Starter&) = delete;
   Starter& operator=(const Starter&) = delete;
@@ -112,6 +117,7 @@ class Starter {
   std::vector<char*> arguments_;
   int ranks_;
   const Signals* signals_;
+  std::shared_ptr<const LaunchSecret> secret_;
   pid_t launcher_;
   pid_t keeper_ = -1;
   Pipe life_;  // its end tells the keeper that the launcher is gone

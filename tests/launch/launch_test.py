@@ -136,6 +136,60 @@ class LaunchTest(unittest.TestCase):
         self.assertEqual([name for name in kept if seen.get(name) != "7"], [])
         self.assertEqual((seen["RANK"], seen["WORLD_SIZE"], seen["MASTER_ADDR"]), ("0", "1", "localhost"))
 
+    def secret_of(self, process):
+        wait_until(lambda: self.ranks(), "the ranks")
+        variables = proc(self.ranks()[0], "environ").split(b"\0")
+        path = [one for one in variables if one.startswith(b"DIAPASON_SECRET_FILE=")][0].split(b"=", 1)[1].decode()
+        self.assertIsNone(process.poll())
+        return path
+
+    def test_secret_is_private_and_gone_in_the_end(self):
+        env = {"DIAPASON_SECRET": "of another job, longer", "DIAPASON_SECRET_FILE": "/of/another/job",
+               "TMPDIR": self.folder.name}
+        script = "file=$DIAPASON_SECRET_FILE; stat -c %a $file $(dirname $file); " \
+                 "cat $file; echo; echo ${DIAPASON_SECRET-unset}; echo $file"
+        seen = set()
+        for _ in range(2):
+            status, _, err = self.run_tool("-n", "2", "--log-dir", self.path("logs"), "--", "sh", "-c", script,
+                                           env=env)
+            self.assertEqual((status, err), (0, ""))
+            texts = [self.read(f"logs/rank-{rank}.out").splitlines() for rank in (0, 1)]
+            self.assertEqual(texts[0], texts[1])
+            mode, folder_mode, secret, value, path = texts[0]
+            self.assertEqual((mode, folder_mode, value), ("600", "700", "unset"))
+            self.assertRegex(secret, "^[A-Za-z0-9_-]{43}$")
+            self.assertTrue(path.startswith(self.folder.name), path)
+            self.assertFalse(os.path.exists(os.path.dirname(path)), path)
+            seen.add(secret)
+        self.assertEqual(len(seen), 2)
+        for name in ("DIAPASON_SECRET_FILE=/x", "DIAPASON_SECRET=x"):
+            self.assertEqual(self.run_tool("-n", "1", "--env", name, "--", "true")[0], 2)
+
+    def test_secret_goes_with_a_launcher_that_is_ended(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            process = self.start("-n", "2", "--", "sleep", "60")
+            path = self.secret_of(process)
+            self.assertTrue(os.path.exists(path))
+            process.send_signal(number)
+            process.wait(timeout=LIMIT)
+            self.assert_nobody_left()
+            wait_until(lambda path=path: not os.path.exists(os.path.dirname(path)), f"removal of {path}")
+
+    def test_secret_without_a_place(self):
+        # Somewhere else where TMPDIR cannot be written.
+        status, out, err = self.run_tool("-n", "1", "--", "sh", "-c", "test -s $DIAPASON_SECRET_FILE && echo fine",
+                                         env={"TMPDIR": "/nowhere"})
+        self.assertEqual((status, out, err), (0, ["fine"], ""))
+
+    def test_secret_is_in_no_argument(self):
+        process = self.start("-n", "2", "--", "sleep", "60")
+        with open(self.secret_of(process), "rb") as file:
+            secret = file.read()
+        self.assertEqual(len(secret), 43)
+        for pid in [process.pid, *self.processes()]:
+            self.assertNotIn(secret, proc(pid, "cmdline"))
+            self.assertNotIn(secret, proc(pid, "environ"))
+
     def test_threads(self):
         cores = len(os.sched_getaffinity(0))
         command = ("--", "sh", "-c", "echo $OMP_NUM_THREADS")
