@@ -2,13 +2,29 @@
 
 #include <algorithm>
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "comm/secret.h"
 
 namespace diapason::measure {
 namespace {
 
 constexpr size_t kLargestFile = size_t{4} << 20;
+
+// Ranks that mpirun or srun start know each other by a secret. On other hosts they have no file of
+// ours: so it goes where only their user sees it too, into their environment.
+void HandOutSecret(Launcher::Kind kind, LaunchCommand* command) {
+  std::string name = "DIAPASON_SECRET_FILE";  // the user's own, where there is one
+  if (ProcessEnvironment().Get(name).value_or("").empty()) {
+    name = "DIAPASON_SECRET";
+    const Result<std::string> secret = comm::DrawSecret();
+    if (!secret.ok()) return;  // no random numbers: as safe as ranks that the user starts
+    command->environment.emplace_back(name, secret.value());
+  }
+  // By its name alone, for arguments can be read by every user.
+  if (kind == Launcher::Kind::kMpirun) command->words.insert(command->words.end(), {"-x", name});
+}
 
 }  // namespace
 
@@ -60,6 +76,7 @@ LaunchCommand CommandFor(const Launcher& launcher, const std::vector<std::string
         words.insert(words.end(), {"-x", name});
         command.environment.emplace_back(name, value);
       }
+      HandOutSecret(launcher.kind, &command);
       words.insert(words.end(), launcher.extra.begin(), launcher.extra.end());
       break;
     }
@@ -68,6 +85,7 @@ LaunchCommand CommandFor(const Launcher& launcher, const std::vector<std::string
       words = {"srun",      "-n",          ranks, "-N", std::to_string(launcher.nodes),
                "--input=0", "--export=ALL"};
       command.environment = environment;
+      HandOutSecret(launcher.kind, &command);
       words.insert(words.end(), launcher.extra.begin(), launcher.extra.end());
       break;
   }

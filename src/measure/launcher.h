@@ -23,7 +23,8 @@ struct Launcher {
 
 Result<Launcher::Kind> ParseLauncher(const std::string& name);
 
-// A command that runs `program` as that many ranks, with the variables set for each of them.
+// A command that runs `program` as that many ranks, with the variables set for each of them, and a
+// secret of their own by which they know each other (docs/comm.md).
 struct LaunchCommand {
   std::vector<std::string> words;
   std::vector<std::pair<std::string, std::string>> environment;  // for the launcher itself
