@@ -82,7 +82,7 @@ Result<IterationSpec> MakeSpec(const Options& options, bool host) {
   spec.steps = options.steps;
   spec.warmups = options.warmups;
   spec.threads = options.threads;
-  spec.limit = std::min(options.ranks.limit, kLongestLimit);
+  spec.limit = std::min(LimitOf(options.ranks), kLongestLimit);
   if (Status status = measure::CheckSpec(spec); !status.ok()) return status;
   return made;
 }

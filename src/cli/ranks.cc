@@ -26,6 +26,7 @@ namespace {
 constexpr int kMostLocalRanks = 4096;
 // More threads than this are no simulation one would wait for.
 constexpr int kMostThreads = 256;
+constexpr double kUsualLimit = 60;  // seconds
 
 std::string Backend(const RankOptions& options) {
   if (options.backend != "auto") return options.backend;
@@ -35,7 +36,7 @@ std::string Backend(const RankOptions& options) {
 GroupOptions OptionsOf(const RankOptions& options, bool choose) {
   GroupOptions group;
   group.backend = Backend(options);
-  group.timeout = std::chrono::milliseconds(std::llround(options.limit * 1000));
+  group.timeout = std::chrono::milliseconds(std::llround(LimitOf(options) * 1000));
   group.slow_call = std::chrono::milliseconds(-1);  // whoever measures knows which calls are slow
   group.choose = choose;
   group.cluster = options.cluster;
@@ -117,6 +118,13 @@ Result<std::vector<std::string>> OwnArguments() {
   return arguments;
 }
 
+double LimitOf(const RankOptions& options) {
+  if (options.limit > 0) return options.limit;
+  const Settings settings = Settings::Read(ProcessEnvironment());
+  if (!settings.IsSet(Setting::kTimeout)) return kUsualLimit;
+  return static_cast<double>(settings.Number(Setting::kTimeout));
+}
+
 std::string ClusterOf(const RankOptions& options) {
   if (!options.cluster.empty()) return options.cluster;
   return Settings::Read(ProcessEnvironment()).Text(Setting::kCluster);
@@ -171,8 +179,9 @@ void AddRankOptions(CommandLine* command, RankOptions* options, bool all) {
   command->AddOption("--cluster", options->cluster, "The simulated cluster, for --backend sim")
       ->TypeName("NAME")
       ->Check(ClusterName());
-  command->AddTime("--limit", options->limit, "The time after which a wait counts as a hang", 0.1,
-                   604800.0);
+  Option* limit = command->AddTime("--limit", options->limit,
+                                   "The time after which a wait counts as a hang", 0.1, 604800.0);
+  if (options->limit <= 0) limit->Default("DIAPASON_TIMEOUT, else 60s");
   command->AddOption("--seed", options->seed, "Of everything random")->ShowDefault();
 }
 

@@ -16,7 +16,7 @@ struct RankOptions {
   std::string backend = "auto";
   int ranks = 0;        // -g; 0: as many as there are GPUs, else 2 (4 of a simulated cluster)
   std::string cluster;  // of the backend sim
-  double limit = 60;    // seconds a wait may take before it counts as a hang
+  double limit = 0;     // seconds a wait may take before it counts as a hang; 0: see LimitOf
   uint64_t seed = 1;
 };
 // -g, --backend, --cluster, --limit, --seed. `all`: --backend takes that word too.
@@ -30,6 +30,8 @@ int RanksHere(const RankOptions& options);
 bool IsLaunched();
 Result<std::string> OwnProgram();
 Result<std::vector<std::string>> OwnArguments();
+// --limit, else DIAPASON_TIMEOUT where it is set, else 60 s; in seconds.
+double LimitOf(const RankOptions& options);
 // The simulated cluster's name: the option's, else the setting's.
 std::string ClusterOf(const RankOptions& options);
 
