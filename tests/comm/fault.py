@@ -16,7 +16,8 @@ import subprocess
 import sys
 import time
 
-import fault_ranks  # noqa: F401: registers its cases
+import fault_attack  # noqa: F401: registers its cases
+import fault_ranks  # noqa: F401
 import fault_start  # noqa: F401
 from fault_job import (ALL_REDUCE, CASES, LIMIT, MIB4, PROMISE, SLACK, Failure, Process, Programs,
                        case, check, clean_environment, expect_error, missing)

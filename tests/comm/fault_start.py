@@ -147,9 +147,9 @@ def port_taken(says):
 
 
 GARBAGE = [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\xff" * 64, b"\0" * 4096, os.urandom(20000),
-           b"diapason store 1" + b"\xff" * 64, b"diapason store 1" + b"\1\0\0\0\1",
-           b"diapason store 1" + b"\x10\0\0\0\2" + b"\0" * 16,
-           b"diapason store 1" + (4096).to_bytes(4, "little") + b"\1", b"\x16\x03\x01\x02\0\1", b""]
+           b"diapason store 1" + b"\xff" * 64, b"diapason store 2" + b"\1\0\0\0\1",
+           b"diapason store 2" + b"\x10\0\0\0\2" + b"\0" * 16,
+           b"diapason store 2" + (4096).to_bytes(4, "little") + b"\1", b"\x16\x03\x01\x02\0\1", b""]
 
 
 def disturb(port, kept):
