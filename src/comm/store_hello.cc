@@ -1,8 +1,12 @@
 // Who may join: the part of StoreServer that hears newcomers.
+#include <unistd.h>
+
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 #include "base/version.h"
+#include "comm/peer_user.h"
 #include "comm/store_server.h"
 
 namespace diapason::comm {
@@ -21,6 +25,12 @@ std::string Printable(const std::string& word) {
 std::string Newcomer(const Hello& hello) {
   return Format("rank %llu (host %s, process %llu)", static_cast<unsigned long long>(hello.rank),
                 Printable(hello.host).c_str(), static_cast<unsigned long long>(hello.process));
+}
+
+// Of this host, and surely so. Root could be any user, and is none of them.
+bool IsAnotherUsers(const Socket& socket) {
+  const std::optional<uid_t> user = PeerUser(socket);
+  return user.has_value() && *user != ::geteuid() && *user != 0;
 }
 
 }  // namespace
@@ -62,6 +72,10 @@ void StoreServer::Hear(Connection* connection, const std::string& body) {
   }
   if (!ProvesItself(hello, {options_.secret, options_.address, connection->nonce})) {
     TurnAway(connection, "it does not know this job's secret, or has another MASTER_ADDR");
+    return;
+  }
+  if (options_.secret.empty() && IsAnotherUsers(connection->socket)) {
+    TurnAway(connection, "it belongs to another user of this host");
     return;
   }
   if (hello.token != options_.token) {

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 
+#include <optional>
 #include <thread>
 
 #include "base/text.h"
+#include "comm/peer_user.h"
 #include "comm/store_visitor.h"
 
 namespace diapason::comm {
@@ -172,6 +175,24 @@ TEST(StoreLimits, ABufferKeepsNoMoreThanItMust) {
   ASSERT_TRUE(buffer.Take(kStrangerLimit, &kind, &body, &damaged));
   ASSERT_TRUE(buffer.Take(kAnswerLimit, &kind, &body, &damaged));
   EXPECT_LT(buffer.Tail()->capacity(), size_t{1} << 20U);
+}
+
+TEST(PeerUser, IsTheUserOfTheOtherEnd) {
+  for (const char* address : {"127.0.0.1", "::1"}) {
+    const int port = PortForTest();
+    const Result<Socket> listener = ListenOn(address, port);
+    if (!listener.ok()) continue;  // no IPv6 here
+    const Result<Socket> client = ConnectTo(address, port, TestLimit());
+    ASSERT_TRUE(client.ok()) << client.status().message();
+    Socket accepted;
+    while (!accepted.open()) {
+      accepted = Socket(accept4(listener.value().fd(), nullptr, nullptr, SOCK_CLOEXEC));
+    }
+    const std::optional<uid_t> user = PeerUser(accepted);
+    if (!user.has_value()) GTEST_SKIP() << "this kernel does not tell";
+    EXPECT_EQ(*user, geteuid());
+    EXPECT_FALSE(PeerUser(listener.value()).has_value());
+  }
 }
 
 bool CanConnect(const std::string& address, int port) {

@@ -21,8 +21,10 @@ namespace diapason::comm {
 
 struct StoreServerOptions {
   int size = 1;
-  std::string token;    // tells jobs apart that meet on one port
-  std::string secret;   // ranks must know it; "": any process may join
+  std::string token;  // tells jobs apart that meet on one port
+  // Ranks must know it; "": any process may join, but for those of other users of this host, where
+  // the kernel tells.
+  std::string secret;
   std::string address;  // StoreName(), what the proofs are bound to
   // A connection that has not become a rank's is closed after this long, whatever it has sent.
   std::chrono::milliseconds hello_limit{5000};
