@@ -20,6 +20,7 @@ StoreServerOptions ThreeRanks(const std::string& secret) {
   StoreServerOptions options;
   options.size = 3;
   options.secret = secret;
+  options.hello_limit = std::chrono::minutes(10);  // what is wrong is not waited for
   return options;
 }
 
@@ -261,12 +262,23 @@ class FakeStore {
   std::thread thread_;
 };
 
-Status JoinFake(const FakeStore& store, const std::string& secret) {
+// Why a rank did not join, and that it tried to the end. On a slow machine its time may be over
+// before the store has spoken: then it tries anew.
+std::string WhyNotJoined(const FakeStore& store, const std::string& secret,
+                         const std::string& expected) {
   StoreAddress address;
   address.port = store.port();
   address.secret = secret;
-  return TcpStore::Join(address, 1, 2, std::chrono::steady_clock::now() + milliseconds(300))
-      .status();
+  const Deadline limit = TestLimit();
+  Status joined;
+  do {
+    joined = TcpStore::Join(address, 1, 2, std::chrono::steady_clock::now() + milliseconds(200))
+                 .status();
+    if (joined.ok()) return "it joined";
+    EXPECT_EQ(joined.code(), ErrorCode::kTimeout) << joined.message();
+  } while (joined.message().find(expected) == std::string::npos &&
+           std::chrono::steady_clock::now() < limit);
+  return joined.message();
 }
 
 TEST(StoreSecret, AFakeStoreIsNotBelieved) {
@@ -285,11 +297,8 @@ TEST(StoreSecret, AFakeStoreIsNotBelieved) {
       }};
   for (const auto& answer : answers) {
     const FakeStore store(answer);
-    const Status joined = JoinFake(store, kTestSecret);
-    ASSERT_FALSE(joined.ok());
-    EXPECT_EQ(joined.code(), ErrorCode::kTimeout) << joined.message();
-    EXPECT_NE(joined.message().find("does not know this job's secret"), std::string::npos)
-        << joined.message();
+    const std::string expected = "does not know this job's secret";
+    EXPECT_NE(WhyNotJoined(store, kTestSecret, expected).find(expected), std::string::npos);
   }
 }
 
@@ -298,10 +307,11 @@ TEST(StoreSecret, ASecretOnOneSideOnlyIsSaid) {
     return FrameWriter(FrameKind::kFine).Text("").Text("").Take();
   };
   const FakeStore without(fine, false);
-  EXPECT_NE(JoinFake(without, kTestSecret).message().find("has no secret, and this rank has"),
-            std::string::npos);
+  const std::string only_here = "has no secret, and this rank has";
+  EXPECT_NE(WhyNotJoined(without, kTestSecret, only_here).find(only_here), std::string::npos);
   const FakeStore with(fine, true);
-  EXPECT_NE(JoinFake(with, "").message().find("this rank has none"), std::string::npos);
+  const std::string only_there = "this rank has none";
+  EXPECT_NE(WhyNotJoined(with, "", only_there).find(only_there), std::string::npos);
 }
 
 }  // namespace

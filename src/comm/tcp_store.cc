@@ -64,7 +64,8 @@ Result<std::unique_ptr<TcpStore>> TcpStore::Join(const StoreAddress& address, in
           std::min(deadline, steady_clock::now() + (last > first ? milliseconds(2000) : kPatience));
       status = store->Greet(address, port, attempt, &again);
       if (status.ok()) return store;
-      if (store->socket_.open()) said = status;
+      const bool silent = status.code() == ErrorCode::kTimeout && !said.ok();
+      if (store->socket_.open() && !silent) said = status;
       store->socket_.Close();
       if (!again) return status;
     }
