@@ -102,6 +102,7 @@ class Arena {
   bool GoodBlock(uint64_t block, uint64_t span) const;
   Result<uint32_t> TakeBlocks(uint32_t span);
   Result<uint32_t> PopFree();
+  void SetLink(uint32_t block, uint64_t next, uint64_t mark);
   void FreeBlocks(uint32_t block, uint32_t span);
   void FreeChain(uint32_t block);
   bool LinkBlock(const Link& link, uint32_t block, uint32_t span, uint32_t used);

@@ -23,6 +23,8 @@ constexpr uint64_t kUsedAt = offsetof(Header, used);
 constexpr uint64_t kFreeAt = offsetof(Header, free);
 constexpr uint64_t kFreeBlocksAt = offsetof(Header, free_blocks);
 
+constexpr uint64_t kLinkBytes = offsetof(BlockHeader, used);  // next and mark
+
 bool AllZero(const char* begin, uint64_t bytes) {
   return bytes == 0 || (*begin == 0 && std::memcmp(begin, begin + 1, bytes - 1) == 0);
 }
@@ -44,6 +46,13 @@ bool Arena::GoodBlock(uint64_t block, uint64_t span) const {
   const uint64_t limit = Limit();
   return block >= kFirstBlock && (block - kFirstBlock) % kBlock == 0 && block < limit &&
          span >= 1 && span <= (limit - block) / kBlock;
+}
+
+// One that is about to pop a block may read these two words when it is no longer free; release, so
+// that it then sees that the head of the list has changed.
+void Arena::SetLink(uint32_t block, uint64_t next, uint64_t mark) {
+  Atomic(memory_, block + offsetof(BlockHeader, next)).store(next, std::memory_order_release);
+  Atomic(memory_, block + offsetof(BlockHeader, mark)).store(mark, std::memory_order_release);
 }
 
 // 0: none is free.
@@ -69,15 +78,18 @@ Result<uint32_t> Arena::PopFree() {
     const uint64_t after = ((word >> 32) + 1) << 32 | next;
     if (!head.compare_exchange_weak(word, after, std::memory_order_acq_rel)) continue;
     Atomic(memory_, kFreeBlocksAt).fetch_sub(1, std::memory_order_relaxed);
-    Atomic(memory_, block + offsetof(BlockHeader, next)).store(0);
-    Atomic(memory_, block + offsetof(BlockHeader, mark)).store(0);
+    SetLink(block, 0, 0);
     return block;
   }
 }
 
 // REQUIRES: no process can reach these blocks any more.
 void Arena::FreeBlocks(uint32_t block, uint32_t span) {
-  std::memset(memory_ + block, 0, span * kBlock);
+  for (uint32_t i = 0; i < span; ++i) {
+    const uint32_t one = block + i * static_cast<uint32_t>(kBlock);
+    SetLink(one, 0, 0);
+    std::memset(memory_ + one + kLinkBytes, 0, kBlock - kLinkBytes);
+  }
   uint64_t end = block + span * kBlock;
   if (Atomic(memory_, kUsedAt).compare_exchange_strong(end, block, std::memory_order_acq_rel)) {
     return;
@@ -89,8 +101,7 @@ void Arena::FreeBlocks(uint32_t block, uint32_t span) {
     uint64_t after = 0;
     do {
       const uint64_t next = static_cast<uint32_t>(word);
-      Atomic(memory_, one + offsetof(BlockHeader, next)).store(next);
-      Atomic(memory_, one + offsetof(BlockHeader, mark)).store(BlockMark(one, kFreeBlock, next, 1));
+      SetLink(one, next, BlockMark(one, kFreeBlock, next, 1));
       after = ((word >> 32) + 1) << 32 | one;
     } while (!head.compare_exchange_weak(word, after, std::memory_order_acq_rel));
     Atomic(memory_, kFreeBlocksAt).fetch_add(1, std::memory_order_relaxed);
@@ -129,11 +140,11 @@ Result<uint32_t> Arena::TakeBlocks(uint32_t span) {
 // Fails where the word has become another one.
 bool Arena::LinkBlock(const Link& link, uint32_t block, uint32_t span, uint32_t used) {
   BlockHeader header{};
-  header.next = link.next;
   header.span = span;
   header.used = used;
-  header.mark = BlockMark(block, kUsedBlock, header.next, header.span);
-  std::memcpy(memory_ + block, &header, sizeof(header));
+  std::memcpy(memory_ + block + kLinkBytes, reinterpret_cast<char*>(&header) + kLinkBytes,
+              sizeof(header) - kLinkBytes);
+  SetLink(block, link.next, BlockMark(block, kUsedBlock, link.next, span));
   return Swap(link.place, link.before, block);
 }
 
