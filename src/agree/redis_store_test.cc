@@ -377,7 +377,15 @@ TEST_F(RedisStoreTest, AReplicaThatTakesOverIsRefused) {
     EXPECT_TRUE(NoWayBack(store->Propose("b", "1").status()));
     ASSERT_TRUE(replica->Command({"REPLICAOF", "NO", "ONE"}));
     if (restarted) {
+      // With all that it has: now only what was there before tells that it was a replica.
+      const auto written = [&] {
+        const std::string info = replica->Answer({"INFO", "persistence"}).value().text;
+        return info.find("aof_rewrite_in_progress:0") != std::string::npos &&
+               info.find("aof_rewrite_scheduled:0") != std::string::npos;
+      };
+      while (!written()) std::this_thread::sleep_for(milliseconds(5));
       ASSERT_TRUE(replica->Restart(durable));
+      ASSERT_EQ(replica->Answer({"EXISTS", RedisJobKey("job")}).value().number, 1);
     }
     const auto refused = other->Read("a");
     EXPECT_TRUE(NoWayBack(refused.status()));
