@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <set>
 
@@ -15,15 +14,16 @@
 #include "cli/sweep_options.h"
 #include "cli/sweep_progress.h"
 #include "cli/sweep_report.h"
+#include "cli/sweep_run.h"
 #include "dataset/recorder.h"
 #include "dataset/store.h"
+#include "measure/marked_instrument.h"
 
 namespace diapason::cli {
 namespace {
 
 using measure::Contest;
 using measure::Instrument;
-using measure::Knowledge;
 using measure::Reading;
 using measure::Subject;
 
@@ -31,42 +31,6 @@ using measure::Subject;
 constexpr double kBlockSeconds = 0.003;
 // What starting ranks is reckoned with, in plans.
 constexpr double kLaunchSeconds = 2;
-
-// The run to go on with, or a new one.
-Result<std::string> BeginOrResume(const SweepOptions& options, const Subject& subject,
-                                  dataset::Store* store, const std::vector<Contest>& contests,
-                                  Knowledge* known) {
-  const std::string plan =
-      options.plan.Text() + Format("; backend=%s; nodes=%d; ranks=%d", subject.backend.c_str(),
-                                   subject.nodes, subject.ranks);
-  if (options.resume) {
-    const Result<std::vector<dataset::Run>> runs = store->Runs();
-    if (!runs.ok()) return runs.status();
-    for (auto run = runs.value().rbegin(); run != runs.value().rend(); ++run) {
-      if (run->source != "sweep" || run->plan != plan) continue;
-      if (run->state == dataset::Run::State::kDone) {
-        return Invalid("the sweep of this plan is complete; leave --resume away to measure anew");
-      }
-      dataset::Filter filter;
-      filter.run = run->id;
-      const Result<dataset::Contents> contents = store->Read(filter);
-      if (!contents.ok()) return contents.status();
-      *known = measure::KnownFrom(contents.value(), contests, subject);
-      return run->id;
-    }
-    Warn("there is no sweep of this plan in '" + options.store + "' to resume; beginning anew");
-  }
-  dataset::Run run;
-  run.id = dataset::NewRunId();
-  run.source = "sweep";
-  run.origin = options.command_line;
-  run.started = static_cast<double>(std::time(nullptr));
-  run.plan = plan;
-  run.machine = subject.machine;
-  const Result<bool> begun = store->BeginRun(run);
-  if (!begun.ok()) return begun.status();
-  return run.id;
-}
 
 int64_t SamplesFor(const SweepOptions& options, const std::vector<Contest>& contests) {
   if (options.sample_share <= 0) return options.search.samples;
@@ -87,9 +51,9 @@ Result<SweepPart> RunPart(const SweepOptions& options, Instrument* instrument,
   for (size_t i = 0; i < part.contests.size(); ++i) {
     part.known[i].resize(part.contests[i].contenders.size());
   }
-  std::string run;
+  SweepRun run;
   if (store != nullptr) {
-    Result<std::string> begun =
+    Result<SweepRun> begun =
         BeginOrResume(options, part.subject, store, part.contests, &part.known);
     if (!begun.ok()) return begun.status();
     run = std::move(begun).value();
@@ -111,7 +75,7 @@ Result<SweepPart> RunPart(const SweepOptions& options, Instrument* instrument,
                   (options.adaptive ? search.least_samples : search.most_samples);
     }
   }
-  dataset::Recorder recorder(store, run);
+  dataset::Recorder recorder(store, run.id);
   SweepProgress progress(&part.contests, &part.subject, expected, search.seconds, options.quiet);
   Status trouble;
   const measure::Observer observer = [&](size_t contest, size_t contender, const Reading& reading) {
@@ -120,15 +84,19 @@ Result<SweepPart> RunPart(const SweepOptions& options, Instrument* instrument,
     trial.environment = part.contests[contest].contenders[contender].environment;
     dataset::Sample sample = measure::SampleOf(trial, part.subject, reading);
     sample.round = static_cast<int>(part.known[contest][contender].seconds.size());
-    const Status added = recorder.Add(std::move(sample));
-    if (!added.ok()) trouble = added;
-    progress.Took(contest, contender, reading);
+    trouble = recorder.Add(std::move(sample));
+    // What is shown is in the store.
+    if (progress.Took(contest, contender, reading)) {
+      if (trouble.ok()) trouble = recorder.Flush();
+      progress.Show(contest, contender);
+    }
     return trouble.ok() && !Interrupted();
   };
   measure::CalibratedInstrument::Options calibration;
   calibration.block_seconds = kBlockSeconds;
   measure::CalibratedInstrument calibrated(instrument, calibration);
-  Instrument* const measured = options.Calibrates() ? &calibrated : instrument;
+  measure::MarkedInstrument marked(options.Calibrates() ? &calibrated : instrument, &recorder);
+  Instrument* const measured = &marked;
   const auto begin = std::chrono::steady_clock::now();
   const Status searched =
       options.adaptive
@@ -140,7 +108,7 @@ Result<SweepPart> RunPart(const SweepOptions& options, Instrument* instrument,
   const Status flushed = recorder.Flush();
   if (store != nullptr) {
     const Status ended = store->EndRun(
-        run, part.finished ? dataset::Run::State::kDone : dataset::Run::State::kInterrupted);
+        run.id, part.finished ? dataset::Run::State::kDone : dataset::Run::State::kInterrupted);
     if (flushed.ok() && !ended.ok()) return ended;
   }
   for (const Status& status : {trouble, flushed, searched}) {

@@ -159,6 +159,7 @@ Status SweepOptions::Read() {
     plan.environments.push_back(Join(parts, " "));
   }
 
+  if (retry_failed && !resume) return Invalid("--retry-failed goes with --resume");
   adaptive = search_name == "adaptive";
   search.seed = ranks.seed;
   search.tight = tight;
@@ -327,6 +328,9 @@ void AddSweepOptions(CommandLine* command, SweepOptions* options) {
       ->TypeName("STORE")
       ->ShowDefault();
   command->AddFlag("--resume", options->resume, "Go on with an interrupted sweep of this plan");
+  command->AddFlag("--retry-failed", options->retry_failed,
+                   "With --resume: also try again what hung, crashed, computed wrong results or "
+                   "took the sweep down");
   command->AddFlag("--dry-run", options->dry_run, "Print the plan and an estimate of its time");
   command->AddJson(options->json);
   command->AddQuiet(options->quiet);

@@ -41,6 +41,7 @@ struct SweepOptions {
   std::string replay;
   std::string store = "diapason.db";
   bool resume = false;
+  bool retry_failed = false;
   bool dry_run = false;
   bool json = false;
   bool quiet = false;

@@ -38,7 +38,7 @@ std::string SweepProgress::Left() const {
   return left < 0 ? "" : ", at most " + DurationText(left) + " left";
 }
 
-void SweepProgress::Took(size_t contest, size_t contender, const measure::Reading& reading) {
+bool SweepProgress::Took(size_t contest, size_t contender, const measure::Reading& reading) {
   ++taken_;
   Best& best = best_[contest];
   if (reading.outcome != dataset::Outcome::kFine) {
@@ -52,7 +52,11 @@ void SweepProgress::Took(size_t contest, size_t contender, const measure::Readin
       best.library = reading.seconds;
     }
   }
-  if (!line_.Due()) return;
+  return line_.Due();
+}
+
+void SweepProgress::Show(size_t contest, size_t contender) {
+  const Best& best = best_[contest];
   const measure::Contest& at = (*contests_)[contest];
   std::string text = expected_ > 0 ? Format("%lld of %lld", static_cast<long long>(taken_),
                                             static_cast<long long>(std::max(expected_, taken_)))

@@ -16,7 +16,9 @@ class SweepProgress {
   SweepProgress(const std::vector<measure::Contest>* contests, const measure::Subject* subject,
                 int64_t expected, double seconds, bool quiet);
 
-  void Took(size_t contest, size_t contender, const measure::Reading& reading);
+  // Counts it. True: it is time to show something again.
+  bool Took(size_t contest, size_t contender, const measure::Reading& reading);
+  void Show(size_t contest, size_t contender);
   int64_t taken() const { return taken_; }
 
  private:

@@ -43,4 +43,12 @@ inline constexpr SchemaObject kSchema[] = {
     {"sample_by_run", "CREATE INDEX sample_by_run ON sample(run)"},
 };
 
+// Made with the first mark, so that stores of imports alone have none: what a run is measuring.
+// Versions that do not know it leave it alone, so the layout keeps its number. `since` 0: nothing
+// is being measured, and `deaths` counts how often the process ended in it.
+inline constexpr SchemaObject kTrying = {
+    "trying",
+    "CREATE TABLE trying(run INTEGER NOT NULL REFERENCES run, point INTEGER NOT NULL REFERENCES "
+    "point, since REAL NOT NULL, deaths INTEGER NOT NULL, PRIMARY KEY(run, point))"};
+
 }  // namespace diapason::dataset

@@ -15,6 +15,10 @@ struct Store::Statements {
   Statement find_point;
   Statement add_point;
   Statement add_sample;
+  Statement end_trying;
+  Statement begin_trying;
+  Statement count_deaths;
+  Statement forget_trying;
 };
 
 }  // namespace diapason::dataset

@@ -75,17 +75,21 @@ Status CheckSchema(sqlite3* database, const std::string& path) {
   Result<Statement> found = Statement::Prepare(
       database, path, "SELECT sql FROM sqlite_master WHERE name = ?1 AND type IN('table','index')");
   if (!found.ok()) return found.status();
+  const auto other = [&](const SchemaObject& object) {
+    return Invalid(
+        Format("store '%s' is damaged or was changed by another program: its table "
+               "'%s' is not as diapason makes it",
+               path.c_str(), object.name));
+  };
   for (const SchemaObject& object : kSchema) {
     const Result<bool> row = found.value().Bind(std::string(object.name)).Step();
     if (!row.ok()) return row.status();
-    if (!row.value() || found.value().Text(0) != object.sql) {
-      return Invalid(
-          Format("store '%s' is damaged or was changed by another program: its table "
-                 "'%s' is not as diapason makes it",
-                 path.c_str(), object.name));
-    }
+    if (!row.value() || found.value().Text(0) != object.sql) return other(object);
     found.value().Reset();
   }
+  const Result<bool> row = found.value().Bind(std::string(kTrying.name)).Step();
+  if (!row.ok()) return row.status();
+  if (row.value() && found.value().Text(0) != kTrying.sql) return other(kTrying);
   const Result<int64_t> triggers =
       Number(database, path, "SELECT count(*) FROM sqlite_master WHERE type = 'trigger'");
   if (!triggers.ok()) return triggers.status();
@@ -172,6 +176,13 @@ std::map<std::string, std::string> ParseEnvironmentText(const std::string& text)
       environment[plain.substr(0, equals)] = plain.substr(equals + 1);
   }
   return environment;
+}
+
+Status Store::CheckSamples(std::span<const Sample> samples) {
+  for (const Sample& sample : samples) {
+    if (Status fine = CheckSample(sample); !fine.ok()) return fine;
+  }
+  return {};
 }
 
 Store::Store(sqlite3* database, std::string path) : database_(database), path_(std::move(path)) {}
@@ -308,9 +319,7 @@ Result<std::vector<bool>> Store::AddRuns(std::span<const WholeRun> runs) {
 }
 
 Result<bool> Store::AddRunInside(const Run& run, std::span<const Sample> samples) {
-  for (const Sample& sample : samples) {
-    if (Status fine = CheckSample(sample); !fine.ok()) return fine;
-  }
+  if (Status fine = CheckSamples(samples); !fine.ok()) return fine;
   const Result<int64_t> known = RunKey(run.id);
   if (!known.ok()) return known.status();
   if (known.value() != 0) return false;
@@ -320,16 +329,21 @@ Result<bool> Store::AddRunInside(const Run& run, std::span<const Sample> samples
   return true;
 }
 
+Result<int64_t> Store::KnownRun(const std::string& id) {
+  Result<int64_t> key = RunKey(id);
+  if (key.ok() && key.value() == 0) {
+    return NotFound("store '" + path_ + "' has no run '" + id + "'");
+  }
+  return key;
+}
+
 Status Store::Add(const std::string& run, std::span<const Sample> samples) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
-  for (const Sample& sample : samples) {
-    if (Status fine = CheckSample(sample); !fine.ok()) return fine;
-  }
+  if (Status fine = CheckSamples(samples); !fine.ok()) return fine;
   Transaction transaction(database_, path_);
   if (Status begun = transaction.Begin(); !begun.ok()) return begun;
-  const Result<int64_t> key = RunKey(run);
+  const Result<int64_t> key = KnownRun(run);
   if (!key.ok()) return key.status();
-  if (key.value() == 0) return NotFound("store '" + path_ + "' has no run '" + run + "'");
   if (Status added = InsertSamples(key.value(), samples); !added.ok()) return added;
   return transaction.Commit();
 }
@@ -338,9 +352,8 @@ Status Store::EndRun(const std::string& run, Run::State state) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
   Transaction transaction(database_, path_);
   if (Status begun = transaction.Begin(); !begun.ok()) return begun;
-  const Result<int64_t> key = RunKey(run);
+  const Result<int64_t> key = KnownRun(run);
   if (!key.ok()) return key.status();
-  if (key.value() == 0) return NotFound("store '" + path_ + "' has no run '" + run + "'");
   Statement& end = statements_->end_run;
   if (Status ended = end.Bind(static_cast<int>(state)).Bind(key.value()).Run(); !ended.ok()) {
     return ended;

@@ -41,6 +41,12 @@ struct Filter {
   std::optional<Point::Kind> kind;
 };
 
+// A point that a run was measuring when its process ended.
+struct Unfinished {
+  Point point;
+  int deaths = 1;  // how often in a row
+};
+
 // Every sample that was ever taken, in one SQLite file. Several processes may write at once: each
 // Add is one transaction, so a process that is killed leaves whole samples or none. The file can be
 // copied while nobody writes; it has a rollback journal rather than a write-ahead log, so that it
@@ -60,6 +66,15 @@ class Store {
   // False: a run with this id is there already, and nothing was done.
   Result<bool> BeginRun(const Run& run);
   Status Add(const std::string& run, std::span<const Sample> samples);
+  // The same, and what the run measures next (null: nothing), all in one transaction: a process
+  // that is killed while it measures has left both behind.
+  Status AddAndTry(const std::string& run, std::span<const Sample> samples, const Point* next);
+  // What the run was measuring when its process ended, once or several times in a row. Counts the
+  // death of what is still marked as being measured.
+  // REQUIRES: no process is measuring for this run.
+  Result<std::vector<Unfinished>> TakeUnfinished(const std::string& run);
+  // Puts `samples` in the place of the marks of their points.
+  Status Settle(const std::string& run, std::span<const Sample> samples);
   Status EndRun(const std::string& run, Run::State state);
   // A run and all its samples in one transaction. False: it is there already.
   Result<bool> AddRun(const Run& run, std::span<const Sample> samples);
@@ -81,6 +96,8 @@ class Store {
   struct Statements;
   explicit Store(sqlite3* database, std::string path);
   Status Start(Access access);
+  // Whether there is a table of what is being measured; makes one if asked to.
+  Result<bool> UseTrying(bool make);
   Status PrepareStatements();
   Result<int64_t> MachineId(const Machine& machine);
   Result<int64_t> PointId(const Point& point);
@@ -89,6 +106,10 @@ class Store {
   Result<bool> AddRunInside(const Run& run, std::span<const Sample> samples);
   Result<int64_t> InsertRun(const Run& run);
   Status InsertSamples(int64_t run, std::span<const Sample> samples);
+  static Status CheckSamples(std::span<const Sample> samples);
+  Result<std::vector<Unfinished>> ReadUnfinished(int64_t run);
+  // The row of a run that has to be there.
+  Result<int64_t> KnownRun(const std::string& id);
   Status ReadRuns(const Filter& filter, std::vector<Run>* list, std::map<int64_t, size_t>* keys);
   Result<Contents> ReadRows(const Filter& filter);
   Status MergeRun(const WholeRun& theirs, const WholeRun* mine, size_t* came);

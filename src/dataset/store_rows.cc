@@ -229,6 +229,27 @@ Status Store::ReadRuns(const Filter& filter, std::vector<Run>* list,
   }
 }
 
+Result<std::vector<Unfinished>> Store::ReadUnfinished(int64_t run) {
+  Result<Statement> rows = Statement::Prepare(
+      database_, path_,
+      "SELECT point.*,deaths FROM trying JOIN point ON point.id=trying.point WHERE run=?1 AND "
+      "deaths>0 ORDER BY point.id");
+  if (!rows.ok()) return rows.status();
+  rows.value().Bind(run);
+  std::vector<Unfinished> unfinished;
+  while (true) {
+    const Result<bool> more = rows.value().Step();
+    if (!more.ok()) return more.status();
+    if (!more.value()) return unfinished;
+    Unfinished one;
+    if (!ReadPoint(rows.value(), &one.point) ||
+        !Fits(rows.value().Integer(16), 1, kIntMax, &one.deaths)) {
+      return Damaged(path_, "trying", rows.value().Integer(0));
+    }
+    unfinished.push_back(std::move(one));
+  }
+}
+
 Result<Contents> Store::ReadRows(const Filter& filter) {
   Contents contents;
   std::map<int64_t, size_t> run_at;

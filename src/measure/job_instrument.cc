@@ -1,6 +1,8 @@
 #include "measure/job_instrument.h"
 
+#include <algorithm>
 #include <optional>
+#include <thread>
 
 #include "base/encoding.h"
 #include "base/text.h"
@@ -114,6 +116,31 @@ Result<Subject> JobInstrument::Launch(const std::string& environment) {
   return DecodeSubject(hello.value());
 }
 
+Status JobInstrument::LaunchAgain(const std::string& environment) {
+  // What never came with these settings is not waited for at every call.
+  const int most = std::max(1, options_.restarts);
+  const int tries = failing_.contains(environment) ? 1
+                    : environment.empty()          ? most
+                                                   : std::min(2, most);
+  double wait = options_.restart_wait;
+  Status status;
+  for (int i = 0; i < tries; ++i) {
+    if (i > 0) {
+      std::this_thread::sleep_for(duration<double>(wait));
+      wait *= 2;
+    }
+    const Result<Subject> subject = Launch(environment);
+    if (subject.ok()) {
+      failing_.erase(environment);
+      return {};
+    }
+    status = subject.status();
+  }
+  failing_.insert(environment);
+  if (tries == 1) return status;
+  return status.WithContext(Format("after %d tries in a row", tries));
+}
+
 Reading JobInstrument::Lost(const Status& status) {
   Reading reading;
   reading.outcome =
@@ -143,12 +170,12 @@ Result<Reading> JobInstrument::Measure(const Trial& trial) {
   bool fresh = false;
   while (true) {
     if (program_ == nullptr || (other && !fresh)) {
-      const Result<Subject> subject = Launch(trial.environment);
-      if (!subject.ok()) {
+      const Status started = LaunchAgain(trial.environment);
+      if (!started.ok()) {
         // With a setting of its own the configuration is to blame; otherwise nothing works any
         // more.
-        if (trial.environment.empty()) return subject.status();
-        return Lost(subject.status());
+        if (trial.environment.empty()) return started;
+        return Lost(started);
       }
       running_.config = trial.config;
       fresh = true;

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,15 +23,23 @@ struct JobOptions {
   double start_limit = 120;  // until the ranks are there
   double grace = 10;         // beyond their own limits, before ranks that say nothing are given up
   uint64_t seed = 1;
+  // Ranks that have to be started again and do not come (a host that is slow to answer, a port that
+  // is still in use) are tried so often in a row, with a wait between two tries that doubles. With
+  // settings of their own, which may be what they fail of: twice.
+  int restarts = 6;
+  double restart_wait = 1;  // seconds, the first
   // Every configuration gets a launch of its own, as tools do that can only set the environment.
   bool launch_each = false;
 };
 
 class JobInstrument : public Instrument {
  public:
-  // Starts the ranks once, to find out who they are.
+  // Starts the ranks once, to find out who they are. Ranks that do not come now never will: one
+  // try.
   static Result<std::unique_ptr<JobInstrument>> Create(JobOptions options);
 
+  // An error: the ranks cannot be started any more, after as many tries as the options say. With a
+  // setting of its own that is a crash of the configuration instead.
   Result<Reading> Measure(const Trial& trial) override;
   const Subject& subject() const override { return subject_; }
   // The ranks' clock: virtual under the simulated cluster.
@@ -47,6 +56,7 @@ class JobInstrument : public Instrument {
     Config config;
   };
   Result<Subject> Launch(const std::string& environment);
+  Status LaunchAgain(const std::string& environment);
   Result<Reading> Ask(const Trial& trial);
   Reading Lost(const Status& status);
 
@@ -54,6 +64,7 @@ class JobInstrument : public Instrument {
   Subject subject_;
   std::unique_ptr<Program> program_;
   Running running_;
+  std::set<std::string> failing_;  // environments with which no ranks came
   int launches_ = 0;
   double simulated_seconds_ = 0;
 };

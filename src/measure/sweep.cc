@@ -164,15 +164,20 @@ Knowledge KnownFrom(const dataset::Contents& contents, const std::vector<Contest
       places[PointOf(trial, subject)] = {i, j};
     }
   }
+  std::map<std::pair<size_t, size_t>, size_t> failed_in;  // the run, by contest and contender
   for (const dataset::Record& record : contents.records) {
     const auto place = places.find(record.sample.point);
     if (place == places.end()) continue;
     Evidence& evidence = known[place->second.first][place->second.second];
-    if (record.sample.outcome == dataset::Outcome::kFine) {
-      evidence.seconds.push_back(record.sample.seconds);
-    } else {
+    const auto failed = failed_in.find(place->second);
+    if (record.sample.outcome != dataset::Outcome::kFine) {
       evidence.outcome = record.sample.outcome;
+      failed_in[place->second] = record.run;
+      continue;
     }
+    evidence.seconds.push_back(record.sample.seconds);
+    // Only on request does a run measure again what has failed in it.
+    if (failed != failed_in.end() && failed->second == record.run) evidence.outcome = {};
   }
   return known;
 }

@@ -57,7 +57,8 @@ class CalibratedInstrument : public Instrument {
   std::map<std::string, int> iterations_;
 };
 
-// What a store already knows of the contests, from one run.
+// What a store already knows of the contests. What has failed in a run and was fine later in the
+// same run, where it was tried again, has not failed.
 Knowledge KnownFrom(const dataset::Contents& contents, const std::vector<Contest>& contests,
                     const Subject& subject);
 
