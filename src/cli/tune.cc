@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/owner_lock.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/bench_policy_report.h"
@@ -117,6 +118,15 @@ int Lead(const TuneOptions& options, const TuneGround& ground, const tune::Instr
   Result<TuneFiles> prepared = PrepareFolder(options.output);
   if (!prepared.ok()) return Fail(prepared.status());
   TuneFiles& files = prepared.value();
+  // Before anything in it changes: two of them would take each other's files for their own.
+  const Result<std::unique_ptr<OwnerLock>> lock =
+      OwnerLock::Take(files.folder + "/tune.lock", "the folder '" + files.folder + "'");
+  if (!lock.ok()) {
+    return Fail(lock.status().code() == ErrorCode::kUnavailable
+                    ? Unavailable(lock.status().message() +
+                                  ": wait for it, or choose another folder with --output")
+                    : lock.status());
+  }
   Result<std::unique_ptr<dataset::Store>> store =
       dataset::Store::Open(files.store, dataset::Store::Access::kWrite);
   if (!store.ok()) return Fail(store.status());

@@ -85,12 +85,15 @@ void Session::Calibrate(bool proof) {
   calibration.block_seconds = BlockSeconds(proof);
   calibration.check = !Iterations();
   calibrated_ = std::make_unique<measure::CalibratedInstrument>(instrument_.get(), calibration);
+  marked_ = std::make_unique<measure::MarkedInstrument>(calibrated_.get(), recorder_.get());
 }
 
 // Ranks that were started once more may fare otherwise: whoever wins has to win with those as well.
 Status Session::StartAgain() {
   if (!options_.relaunch) return {};
+  if (Status flushed = recorder_->Flush(); !flushed.ok()) return flushed;
   outcome_.launches += std::max(1, instrument_->launches());
+  marked_.reset();
   calibrated_.reset();
   instrument_.reset();  // the old ranks end before new ones begin
   Result<std::shared_ptr<Instrument>> instrument = Launch();
@@ -101,6 +104,19 @@ Status Session::StartAgain() {
 
 model::Place Session::PlaceOf(const Trial& trial) const {
   return {CollectiveOf(trial), outcome_.subject.nodes, outcome_.subject.ranks};
+}
+
+Result<dataset::Contents> Session::ReadEarlier() {
+  Result<dataset::Contents> contents = work_.store->Read();
+  if (!contents.ok()) return contents;
+  std::vector<std::string> runs;
+  for (const dataset::Run& run : contents.value().runs) {
+    if (run.source == "tune" || run.source == "verify") runs.push_back(run.id);
+  }
+  const Result<std::vector<dataset::Sample>> blamed =
+      measure::SettleUnfinished(work_.store, runs, &contents.value());
+  if (!blamed.ok()) return blamed.status();
+  return contents;
 }
 
 Status Session::Start() {
@@ -118,7 +134,7 @@ Status Session::Start() {
            std::pair(b.trial.operation, b.trial.bytes);
   });
   // Whatever hung or crashed before would do so again.
-  const Result<dataset::Contents> before = work_.store->Read();
+  const Result<dataset::Contents> before = ReadEarlier();
   if (!before.ok()) return before.status();
   known_ = measure::KnownFrom(before.value(), contests_, outcome_.subject);
   size_t skipped = 0;
@@ -175,7 +191,7 @@ Status Session::Search() {
   search.seconds = std::max(0.1, until - Passed());
   search.seed = options_.seed;
   const Status searched = measure::SearchAdaptively(
-      calibrated_.get(), contests_, search,
+      marked_.get(), contests_, search,
       [&](size_t contest, size_t contender, const Reading& reading) {
         // The simulated cluster's clock is not the one that somebody waits by.
         return Take(contest, contender, reading) && Passed() < until;
@@ -263,7 +279,7 @@ Status Session::Plan() {
   RunoffOptions runoff;
   runoff.seconds = std::max(0.1, options_.seconds * kRunoffUntil - Passed());
   const Result<std::vector<Winner>> winners =
-      RunOff(calibrated_.get(), contests_, finalists, runoff,
+      RunOff(marked_.get(), contests_, finalists, runoff,
              [&](size_t contest, size_t contender, const Reading& reading) {
                measure::Evidence& evidence = known_[contest][contender];
                if (reading.outcome == dataset::Outcome::kFine) {

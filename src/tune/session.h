@@ -98,7 +98,9 @@ struct Outcome {
 };
 
 // Everything that is measured goes to the store: a run of source "tune", and one of source
-// "verify". What failed in earlier runs of the store is not tried again.
+// "verify". What failed in earlier runs of the store is not tried again, nor what one of them died
+// of: everything measured so far and what is measured next are in the store before it is measured.
+// REQUIRES: no other process tunes with this store.
 Result<Outcome> Tune(const Work& work, const Options& options, const Watch& watch);
 
 }  // namespace diapason::tune

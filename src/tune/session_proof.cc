@@ -59,11 +59,18 @@ Result<std::vector<PolicyCheck>> Session::Check(const std::vector<Claim>& claims
   if (!options_.relaunch) verify.launches = 1;
   // The ranks of the search end first: they would be in the way.
   const std::shared_ptr<Instrument> same = options_.relaunch ? nullptr : instrument_;
+  marked_.reset();
   calibrated_.reset();
   instrument_.reset();
   const InstrumentSource source = [&]() -> Result<std::shared_ptr<Instrument>> {
     ++outcome_.launches;
-    return same != nullptr ? Result<std::shared_ptr<Instrument>>(same) : Launch();
+    // Starting ranks can take long.
+    if (Status flushed = recorder.Flush(); !flushed.ok()) return flushed;
+    Result<std::shared_ptr<Instrument>> started = same != nullptr ? same : Launch();
+    if (!started.ok()) return started;
+    const std::shared_ptr<Instrument> ranks = std::move(started).value();
+    return std::shared_ptr<Instrument>(new measure::MarkedInstrument(ranks.get(), &recorder),
+                                       [ranks](Instrument* marked) { delete marked; });
   };
   Result<std::vector<PolicyCheck>> checks =
       Verify(claims, source, verify,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataset/recorder.h"
+#include "measure/marked_instrument.h"
 #include "measure/sweep.h"
 #include "model/plan.h"
 #include "tune/runoff.h"
@@ -39,6 +40,8 @@ class Session {
   Status ProveTogether();
   Status Write();
 
+  // What the store knows of runs before this one; decides about what those died of.
+  Result<dataset::Contents> ReadEarlier();
   Result<model::Grid> ReadGrid() const;
   Result<std::string> BeginRun(const char* source, const std::string& plan);
   // Ends the search's run in the store, if it has not ended yet.
@@ -76,6 +79,7 @@ class Session {
   std::optional<model::Predictor> predictor_;
   std::unique_ptr<dataset::Recorder> recorder_;
   std::unique_ptr<measure::CalibratedInstrument> calibrated_;
+  std::unique_ptr<measure::MarkedInstrument> marked_;  // what search and run-off measure with
   Status trouble_;
   std::map<std::pair<size_t, size_t>, size_t> taken_;  // samples, by contest and contender
   Outcome outcome_;

@@ -186,6 +186,46 @@ TEST_F(Tuning, WhatCrashesIsNeverChosenAndNotTriedByTheNextOneEither) {
   EXPECT_NE(second.notes[0].find("earlier run"), std::string::npos);
 }
 
+TEST_F(Tuning, WhatAnEarlierOneDiedOfIsLeftOut) {
+  // As a process leaves it that is killed while it measures.
+  dataset::Run run;
+  run.id = "killed";
+  run.source = "tune";
+  ASSERT_TRUE(store_->BeginRun(run).value());
+  Trial deadly;
+  deadly.bytes = 4096;
+  deadly.config = {kTree, kSimple, 0, 0};
+  const dataset::Point point = measure::PointOf(deadly, subject_);
+  ASSERT_TRUE(store_->AddAndTry("killed", {}, &point).ok());
+  bool asked = false;
+  const Result<Outcome> outcome = Run([&](const Trial& trial, size_t) {
+    asked = asked || (trial.bytes == 4096 && trial.config.algorithm == kTree);
+    return Took(Truth(trial) * Noise());
+  });
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_FALSE(asked);
+  ASSERT_FALSE(outcome.value().notes.empty());
+  EXPECT_NE(outcome.value().notes[0].find("left out"), std::string::npos);
+}
+
+TEST_F(Tuning, EverythingIsStoredBeforeTheNextIsMeasured) {
+  const Result<std::unique_ptr<dataset::Store>> other =
+      dataset::Store::Open(path_, dataset::Store::Access::kRead);
+  size_t calls = 0;
+  size_t stored = 0;
+  const Result<Outcome> outcome = Run([&](const Trial& trial, size_t) {
+    if (!trial.check && ++calls <= 50) {
+      // Blocks that were measured before this one, however many calibrations there were.
+      const size_t now = other.value()->Read().value().records.size();
+      EXPECT_EQ(now, calls - 1);
+      stored = now;
+    }
+    return Took(Truth(trial) * Noise());
+  });
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_GT(stored, 10u);
+}
+
 TEST_F(Tuning, WrongResultsAreNeverChosen) {
   const Outcome outcome = Tuned([this](const Trial& trial, size_t) {
     Reading reading = Took(Truth(trial) * Noise());

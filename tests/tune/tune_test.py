@@ -1,6 +1,6 @@
 """`diapason tune` from end to end: what it writes has to follow from what it measured, and has to be usable.
 
-    tune_test.py --tool PATH --data FOLDER gloo|openmpi|launched|iteration|workload|simulated|mistakes
+    tune_test.py --tool PATH --data FOLDER gloo|openmpi|launched|iteration|workload|simulated|together|mistakes
 
 Nothing here depends on how fast anything is: whatever is tuned must have been confirmed by its own runs, and whatever is
 written must be read by those it is for. Skips (77) where a library is not here.
@@ -162,6 +162,34 @@ def simulated(tool, scratch, _data):
     assert not os.path.exists(f"{folder}/rules.conf")
 
 
+def together(tool, scratch, _data):
+    """The second one in a folder says who is there and changes nothing; a killed one leaves the folder to the next."""
+    folder = f"{scratch}/tuned"
+    arguments = ("tune", "all_reduce", "--backend", "sim", "-g", "4", "--sizes", "4K", "-o", folder)
+
+    def content():
+        return {name: open(f"{folder}/{name}", "rb").read() for name in sorted(os.listdir(folder))}
+
+    first = subprocess.Popen([tool.path, *arguments, "-q", "--budget", "100s"], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    try:
+        limit = time.monotonic() + 60
+        while not os.path.exists(f"{folder}/measurements.db"):
+            assert first.poll() is None and time.monotonic() < limit, "the first one does not begin"
+            time.sleep(0.05)
+        first.send_signal(signal.SIGSTOP)
+        before = content()
+        done = tool.run(*arguments, "--budget", "4s", status=1)
+        assert f"the folder '{folder}' is in use by process {first.pid} on " in done.stderr, done.stderr
+        assert " since 20" in done.stderr and "--output" in done.stderr and done.stdout == "", done.stderr
+        assert content() == before
+    finally:
+        first.kill()
+        first.wait()
+    tool.run(*arguments, "--budget", "4s")
+    assert os.path.exists(f"{folder}/policy.conf") and not os.path.exists(f"{folder}/tune.lock")
+
+
 def mistakes(tool, scratch, _data):
     def fails(status, part, *arguments):
         done = tool.run("tune", *arguments, "-o", f"{scratch}/out", status=status)
@@ -205,7 +233,7 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("case")
     options = parser.parse_args()
-    cases = {case.__name__: case for case in (gloo, openmpi, launched, iteration, workload, simulated, mistakes)}
+    cases = {case.__name__: case for case in (gloo, openmpi, launched, iteration, workload, simulated, together, mistakes)}
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="diapason_tune_"))
     try:
         cases[options.case](Tool(os.path.abspath(options.tool)), scratch, os.path.abspath(options.data))
