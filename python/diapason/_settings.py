@@ -43,6 +43,7 @@ BOUNDS: Dict[str, str] = {
     "JOURNAL": "text",
     "JOURNAL_RECORDS": "64 to 1048576",
     "JOURNAL_LIMIT": "64KiB to 1024TiB",
+    "JOURNAL_SHARED": "0 or 1",
     "JOURNAL_TABLES": "0 or 1",
     "JOURNAL_TIMES": "0 or 1",
     "BACKEND": "auto, nccl, rccl, gloo, mpi, sim",

@@ -116,6 +116,9 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      "dropped and counted."},
     {Setting::kJournalLimit, "DIAPASON_JOURNAL_LIMIT", "", SettingType::kBytes, "1GiB", 65536,
      int64_t{1} << 50, "", "The size at which the journal file stops growing."},
+    {Setting::kJournalShared, "DIAPASON_JOURNAL_SHARED", "", SettingType::kFlag, "0", 0, 0, "",
+     "Others may read the journal: its mode is what the umask leaves of 0666. Without it only the "
+     "user who runs the job may (0600)."},
     {Setting::kJournalTables, "DIAPASON_JOURNAL_TABLES", "", SettingType::kFlag, "0", 0, 0, "",
      "Add the library's cost table to every journal record."},
     {Setting::kJournalTimes, "DIAPASON_JOURNAL_TIMES", "", SettingType::kFlag, "0", 0, 0, "",

@@ -43,6 +43,7 @@ enum class Setting {
   kJournal,
   kJournalRecords,
   kJournalLimit,
+  kJournalShared,
   kJournalTables,
   kJournalTimes,
   kBackend,

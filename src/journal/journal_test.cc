@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -6,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "base/file.h"
@@ -69,6 +71,74 @@ class JournalTest : public ::testing::Test {
   }
   std::string folder_;
 };
+
+// The mode that a journal gets under the loosest umask.
+class JournalModeTest : public JournalTest {
+ protected:
+  void SetUp() override {
+    JournalTest::SetUp();
+    before_ = ::umask(0);
+    path_ = folder_ + "/j";
+  }
+  void TearDown() override {
+    ::umask(before_);
+    JournalTest::TearDown();
+  }
+  mode_t ModeAfter(bool shared) {
+    Journal::Options options;
+    options.path = path_;
+    options.shared = shared;
+    const Result<std::unique_ptr<Journal>> journal = Journal::Open(options);
+    EXPECT_TRUE(journal.ok()) << journal.status().message();
+    struct stat info = {};
+    EXPECT_EQ(::stat(path_.c_str(), &info), 0);
+    return info.st_mode & 0777;
+  }
+  void Make(mode_t mode) {
+    const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT, 0600);
+    ::fchmod(fd, mode);
+    ::close(fd);
+  }
+  std::string path_;
+  mode_t before_ = 0;
+};
+
+TEST_F(JournalModeTest, ANewFileIsPrivate) { EXPECT_EQ(ModeAfter(false), 0600u); }
+
+TEST_F(JournalModeTest, ASharedFileHasWhatTheUmaskLeaves) {
+  ::umask(027);
+  EXPECT_EQ(ModeAfter(true), 0640u);
+}
+
+TEST_F(JournalModeTest, AFileThatOthersCouldReadIsClosedToThem) {
+  for (const mode_t mode : {0644u, 0666u, 0640u, 0604u}) {
+    Make(mode);
+    EXPECT_EQ(ModeAfter(false), 0600u) << mode;
+  }
+}
+
+TEST_F(JournalModeTest, APrivateOrSharedFileKeepsItsMode) {
+  Make(0200);
+  EXPECT_EQ(ModeAfter(false), 0200u);
+  Make(0644);
+  EXPECT_EQ(ModeAfter(true), 0644u);
+}
+
+TEST_F(JournalModeTest, FilesOfOthersAreRefusedAndStayAsTheyAre) {
+  const std::string other = folder_ + "/other";
+  std::ofstream(other) << "mine";
+  ASSERT_EQ(::symlink(other.c_str(), path_.c_str()), 0);
+  EXPECT_NE(Refusal(path_).find("it is a symbolic link"), std::string::npos);
+  ::unlink(path_.c_str());
+  ASSERT_EQ(::link(other.c_str(), path_.c_str()), 0);
+  EXPECT_NE(Refusal(path_).find("it has a second name elsewhere"), std::string::npos);
+  ::unlink(path_.c_str());
+  EXPECT_EQ(std::filesystem::file_size(other), 4u);
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a file of another user";
+  Make(0666);
+  ASSERT_EQ(::chown(path_.c_str(), 65534, 65534), 0);
+  EXPECT_NE(Refusal(path_).find("it belongs to another user"), std::string::npos);
+}
 
 TEST_F(JournalTest, WhatIsAddedIsReadBackInOrder) {
   const std::unique_ptr<Journal> journal = Open("j");

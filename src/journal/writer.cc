@@ -56,24 +56,46 @@ std::string Expand(const std::string& pattern) {
   return path;
 }
 
-// Opens the file for this process alone. Returns -1 with errno; EWOULDBLOCK: another one has it.
-int OpenAlone(const std::string& path) {
+// What keeps a file that was there from becoming the journal; "" for nothing.
+std::string WhyNot(const struct stat& info, bool shared) {
+  if (!S_ISREG(info.st_mode)) return "it is not a regular file";
+  if (info.st_nlink > 1) return "it has a second name elsewhere";
+  if (!shared && info.st_uid != ::geteuid()) return "it belongs to another user";
+  return "";
+}
+
+// Closes the file, which cannot be used. Returns -1 with why.
+int GiveUp(int fd, const std::string& reason, std::string* why) {
+  *why = reason;
+  ::close(fd);
+  return -1;
+}
+
+constexpr char kInUse[] = "another process is writing it";
+
+// Opens the file for this process alone. Returns -1 with why; kInUse: another one has it.
+int OpenAlone(const std::string& path, bool shared, std::string* why) {
   // Not O_TRUNC: what another process is writing must not be cut off before the lock tells.
-  const int fd =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-  if (fd < 0) return -1;
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                        shared ? 0666 : 0600);
+  if (fd < 0) {
+    *why = errno == ELOOP ? "it is a symbolic link" : ErrnoText(errno);
+    return -1;
+  }
   struct stat info;
-  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(fd);
-    errno = EINVAL;
-    return -1;
+  if (::fstat(fd, &info) != 0) return GiveUp(fd, ErrnoText(errno), why);
+  if (const std::string reason = WhyNot(info, shared); !reason.empty()) {
+    return GiveUp(fd, reason, why);
   }
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 || ::ftruncate(fd, 0) != 0) {
-    const int error = errno;
-    ::close(fd);
-    errno = error;
-    return -1;
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    return GiveUp(fd, errno == EWOULDBLOCK ? kInUse : ErrnoText(errno), why);
   }
+  // Before the first line: the file may be one of earlier days.
+  const bool open_to_others = (info.st_mode & 077) != 0;
+  if (!shared && open_to_others && ::fchmod(fd, 0600) != 0) {
+    return GiveUp(fd, "it cannot be closed to others: " + ErrnoText(errno), why);
+  }
+  if (::ftruncate(fd, 0) != 0) return GiveUp(fd, ErrnoText(errno), why);
   return fd;
 }
 
@@ -81,15 +103,13 @@ int OpenAlone(const std::string& path) {
 
 Result<std::unique_ptr<Journal>> Journal::Open(const Options& options) {
   std::string path = Expand(options.path);
-  int fd = OpenAlone(path);
-  if (fd < 0 && errno == EWOULDBLOCK) {
+  std::string why;
+  int fd = OpenAlone(path, options.shared, &why);
+  if (fd < 0 && why == kInUse) {
     path += Format(".%d", static_cast<int>(getpid()));
-    fd = OpenAlone(path);
+    fd = OpenAlone(path, options.shared, &why);
   }
   if (fd < 0) {
-    const std::string why = errno == EINVAL  ? "it is not a regular file"
-                            : errno == ELOOP ? "it is a symbolic link"
-                                             : ErrnoText(errno);
     return IoError(Format("cannot write the journal '%s': %s", path.c_str(), why.c_str()));
   }
   std::unique_ptr<Journal> journal;

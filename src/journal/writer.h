@@ -27,9 +27,12 @@ class Journal {
     std::string path;             // %h: host, %p: process id
     size_t records = 16384;       // in the ring
     uint64_t limit = 1ull << 30;  // bytes of the file
+    bool shared = false;          // others may read it, as far as the umask lets them
   };
   // Creates the file and starts the thread. A file that another process is writing is left alone:
-  // the process id is added to the name.
+  // the process id is added to the name. Only the user may read the file, unless it is shared; a
+  // file that is there and that others may read is closed to them. Links are not followed, and
+  // what belongs to another user, or has a second name elsewhere, is refused.
   static Result<std::unique_ptr<Journal>> Open(const Options& options);
   ~Journal();
   Journal(const Journal&) = delete;

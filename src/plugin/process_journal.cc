@@ -27,6 +27,7 @@ journal::Journal* ProcessJournal(const Settings& settings, const HostLog& log) {
   options.path = settings.Text(Setting::kJournal);
   options.records = static_cast<size_t>(settings.Number(Setting::kJournalRecords));
   options.limit = static_cast<uint64_t>(settings.Number(Setting::kJournalLimit));
+  options.shared = settings.Flag(Setting::kJournalShared);
   Result<std::unique_ptr<journal::Journal>> opened = journal::Journal::Open(options);
   if (opened.ok()) {
     g_journal = std::move(opened).value().release();
