@@ -12,8 +12,12 @@
 
 #include "base/random.h"
 
+namespace {
+int g_version = 22809;
+}
+
 extern "C" int ncclGetVersion(int* version) {
-  *version = 22809;
+  *version = g_version;
   return 0;
 }
 
@@ -22,13 +26,13 @@ namespace {
 
 namespace abi = diapason::plugin::abi;
 
-constexpr int kAllReduce = 4;
 constexpr int kAlgorithms = 7;
 constexpr int kProtocols = 3;
-constexpr int kChannels = 2;
+constexpr int kFirstWithV6 = 23000;
 
 int g_mask = 0;
 Listener g_listener = nullptr;
+Questioner g_questioner;
 
 void Log(int level, unsigned long, const char*, int, const char* format, ...) {
   char text[2048];
@@ -37,6 +41,12 @@ void Log(int level, unsigned long, const char*, int, const char* format, ...) {
   std::vsnprintf(text, sizeof(text), format, arguments);
   va_end(arguments);
   if (g_listener != nullptr) g_listener(level <= 2, text);
+}
+
+const char* CollectiveWord(int collective) {
+  constexpr const char* kWords[kCollectives] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter",
+                                                "AllReduce"};
+  return kWords[collective];
 }
 
 const char* AlgorithmWord(int algorithm) {
@@ -53,6 +63,10 @@ const char* ProtocolWord(int protocol) {
 }  // namespace
 
 void ListenToLog(Listener listener) { g_listener = listener; }
+
+void WatchQuestions(const Questioner& questioner) { g_questioner = questioner; }
+
+void PlayVersion(int version) { g_version = version; }
 
 int Mask() { return __atomic_load_n(&g_mask, __ATOMIC_RELAXED); }
 
@@ -86,9 +100,11 @@ Plugin LoadPlugin(const std::string& path) {
     std::exit(2);
   }
   Plugin plugin;
-  plugin.tuner = static_cast<const abi::TunerV5*>(dlsym(library, "ncclTunerPlugin_v5"));
-  plugin.profiler =
-      static_cast<const abi::ProfilerV5<abi::EventV5>*>(dlsym(library, "ncclProfiler_v5"));
+  const bool v6 = g_version >= kFirstWithV6;
+  plugin.tuner = static_cast<const abi::TunerV5*>(
+      dlsym(library, v6 ? "ncclTunerPlugin_v6" : "ncclTunerPlugin_v5"));
+  plugin.profiler = static_cast<const abi::ProfilerV5<abi::EventV5>*>(
+      dlsym(library, v6 ? "ncclProfiler_v6" : "ncclProfiler_v5"));
   plugin.step = reinterpret_cast<void (*)()>(dlsym(library, "diapason_step"));
   plugin.report = reinterpret_cast<int (*)(const char*, unsigned long long, double)>(
       dlsym(library, "diapason_report"));
@@ -115,23 +131,28 @@ Communicator::~Communicator() {
   if (options_.profiler) plugin_.profiler->finalize(profiler_);
 }
 
-void* Communicator::Start(uint64_t type, void* parent, size_t bytes, const Choice& choice,
+void* Communicator::Start(uint64_t type, void* parent, const Call& call, const Choice& choice,
                           bool captured) {
   if (!options_.profiler) return nullptr;
+  const char* name = CollectiveWord(call.collective);
+  const bool of_all = call.collective == kAllGather || call.collective == kReduceScatter;
+  const size_t bytes = of_all ? call.bytes / static_cast<size_t>(options_.ranks) : call.bytes;
+  // What only moves data runs as bytes.
+  const bool moves = call.collective == kAllGather || call.collective == kBroadcast;
   abi::EventV5 event = {};
   event.type = type;
   event.parent = parent;
   event.rank = options_.rank;
   if (type == abi::kEventCollApi) {
-    event.coll_api = {"AllReduce", bytes / 4, "ncclFloat32", 0, nullptr, captured};
+    event.coll_api = {name, bytes / 4, "ncclFloat32", 0, nullptr, captured};
   } else if (type == abi::kEventColl) {
     event.coll = {sequence_++,
-                  "AllReduce",
+                  name,
                   nullptr,
                   nullptr,
-                  bytes / 4,
+                  moves ? bytes : bytes / 4,
                   0,
-                  "ncclFloat32",
+                  moves ? "ncclInt8" : "ncclFloat32",
                   static_cast<uint8_t>(choice.channels),
                   17,
                   AlgorithmWord(misreport_ ? 1 - choice.algorithm : choice.algorithm),
@@ -143,18 +164,28 @@ void* Communicator::Start(uint64_t type, void* parent, size_t bytes, const Choic
   return handle;
 }
 
-Choice Communicator::Ask(size_t bytes, int* error) {
+void Communicator::Stop(void* event) {
+  if (options_.profiler) plugin_.profiler->stop_event(event);
+}
+
+Choice Communicator::Ask(const Call& call, int* error) {
   float table[kAlgorithms * kProtocols];
-  for (int a = 0; a < kAlgorithms; ++a) {
-    for (int p = 0; p < kProtocols; ++p) {
-      table[a * kProtocols + p] = static_cast<float>(physics_.Cost(bytes, a, p));
-    }
-  }
   int channels = 0;
-  const int answer =
-      plugin_.tuner->get_coll_info(tuner_, kAllReduce, bytes, 1, reinterpret_cast<float**>(table),
-                                   kAlgorithms, kProtocols, 0, &channels);
-  *error = answer;
+  for (int times = options_.asks_twice ? 2 : 1; times > 0; --times) {
+    for (int a = 0; a < kAlgorithms; ++a) {
+      for (int p = 0; p < kProtocols; ++p) {
+        const bool exists = call.collective == kAllReduce || a != 0;  // only allreduce has trees
+        table[a * kProtocols + p] =
+            exists ? static_cast<float>(physics_.Cost(call.bytes, a, p)) : -1.0f;
+      }
+    }
+    channels = 0;
+    if (g_questioner.before != nullptr) g_questioner.before();
+    *error = plugin_.tuner->get_coll_info(tuner_, call.collective, call.bytes, 1,
+                                          reinterpret_cast<float**>(table), kAlgorithms, kProtocols,
+                                          0, &channels);
+    if (g_questioner.after != nullptr) g_questioner.after();
+  }
   Choice choice;
   float best = 3.6e9f;
   for (int a = 0; a < kAlgorithms; ++a) {
@@ -167,14 +198,14 @@ Choice Communicator::Ask(size_t bytes, int* error) {
       }
     }
   }
-  choice.channels = channels == 0 ? kChannels : std::min(channels, kChannels);
+  choice.channels = channels == 0 ? options_.channels : std::min(channels, options_.channels);
   return choice;
 }
 
-void Communicator::Run(size_t bytes, const Choice& choice, void* call, bool timed) {
-  void* run = Start(abi::kEventColl, call, bytes, choice, false);
-  if (options_.profiler) plugin_.profiler->stop_event(run);
-  last_ = physics_.Time(bytes, choice, sequence_, options_.rank);
+void Communicator::Run(const Call& call, const Choice& choice, void* parent, bool timed) {
+  void* run = Start(abi::kEventColl, parent, call, choice, false);
+  Stop(run);
+  last_ = physics_.Time(call.bytes, choice, sequence_, options_.rank);
   if (!timed || !options_.profiler) return;
   const uint64_t start = gpu_clock_;
   gpu_clock_ += static_cast<uint64_t>(last_ * 1000) + 5000;
@@ -196,82 +227,90 @@ void Communicator::Run(size_t bytes, const Choice& choice, void* call, bool time
   }
 }
 
-Choice Communicator::AllReduce(size_t bytes, Way way, int* error) {
+Choice Communicator::Make(const Call& call, Way way, int* error) {
   const int mask = Mask();  // the library reads it once per call
   const bool calls = (mask & abi::kEventCollApi) != 0;
   const bool runs = (mask & (abi::kEventColl | abi::kEventKernelCh)) != 0;
   const bool timed = (mask & abi::kEventKernelCh) != 0;
   const bool captured = way == Way::kCaptured;
   void* group = nullptr;
-  void* call = nullptr;
+  void* called = nullptr;
   if (calls || runs) {
-    group = Start(abi::kEventGroupApi, nullptr, 0, {}, captured);
-    call = Start(abi::kEventCollApi, group, bytes, {}, captured);
-    if (options_.profiler) plugin_.profiler->stop_event(call);
+    group = Start(abi::kEventGroupApi, nullptr, {}, {}, captured);
+    called = Start(abi::kEventCollApi, group, call, {}, captured);
+    Stop(called);
   }
   Choice choice;
   const auto ask_and_launch = [&] {
-    choice = Ask(bytes, error);
+    choice = Ask(call, error);
     if (*error != 0 || way == Way::kSimulated) return;
     if ((mask & abi::kEventKernelLaunch) != 0) {
-      plugin_.profiler->stop_event(Start(abi::kEventKernelLaunch, group, 0, {}, false));
+      Stop(Start(abi::kEventKernelLaunch, group, {}, {}, false));
     }
     if (captured) {
-      captured_call_ = call;
+      captured_call_ = called;
       return;
     }
     if (way == Way::kLate) {
-      std::thread([&] { Run(bytes, choice, call, timed); }).join();
+      std::thread([&] { Run(call, choice, called, timed); }).join();
     } else if (runs) {
-      Run(bytes, choice, call, timed);
+      Run(call, choice, called, timed);
     } else {
-      last_ = physics_.Time(bytes, choice, sequence_, options_.rank);
+      last_ = physics_.Time(call.bytes, choice, sequence_, options_.rank);
     }
   };
   if (way == Way::kNonBlocking) {
+    if (group != nullptr) Stop(group);  // by the caller, before anything was asked
     std::thread(ask_and_launch).join();
   } else {
     ask_and_launch();
+    if (group != nullptr) Stop(group);
   }
   return choice;
 }
 
 std::vector<Choice> Communicator::Group(const std::vector<size_t>& bytes, int* error) {
   const int mask = Mask();
-  void* group = Start(abi::kEventGroupApi, nullptr, 0, {}, false);
+  void* group = Start(abi::kEventGroupApi, nullptr, {}, {}, false);
   std::vector<void*> calls;
-  for (const size_t one : bytes) calls.push_back(Start(abi::kEventCollApi, group, one, {}, false));
+  for (const size_t one : bytes) {
+    calls.push_back(Start(abi::kEventCollApi, group, {kAllReduce, one}, {}, false));
+    Stop(calls.back());
+  }
   // Calls of one size are merged into one question.
   std::map<size_t, size_t> merged;
   for (const size_t one : bytes) merged[one] += one;
   std::map<size_t, Choice> choices;
   for (const auto& [one, sum] : merged) {
-    choices[one] = Ask(sum, error);
+    choices[one] = Ask({kAllReduce, sum}, error);
     if (*error != 0) return {};
   }
-  plugin_.profiler->stop_event(Start(abi::kEventKernelLaunch, group, 0, {}, false));
+  Stop(Start(abi::kEventKernelLaunch, group, {}, {}, false));
   std::vector<Choice> ran;
   for (size_t i = 0; i < bytes.size(); ++i) {
     ran.push_back(choices[bytes[i]]);
-    Run(bytes[i], ran.back(), calls[i], (mask & abi::kEventKernelCh) != 0);
+    Run({kAllReduce, bytes[i]}, ran.back(), calls[i], (mask & abi::kEventKernelCh) != 0);
   }
+  if (group != nullptr) Stop(group);
   return ran;
 }
 
 void Communicator::PointToPoint() {
   const int mask = Mask();
-  if (mask == 0 || !options_.profiler) return;
-  void* group = Start(abi::kEventGroupApi, nullptr, 0, {}, false);
-  if ((mask & abi::kEventP2pApi) != 0) Start(abi::kEventP2pApi, group, 0, {}, false);
+  if (mask == 0) return;
+  void* group = Start(abi::kEventGroupApi, nullptr, {}, {}, false);
+  if ((mask & abi::kEventP2pApi) != 0) Stop(Start(abi::kEventP2pApi, group, {}, {}, false));
   if ((mask & abi::kEventKernelLaunch) != 0) {
-    plugin_.profiler->stop_event(Start(abi::kEventKernelLaunch, group, 0, {}, false));
+    Stop(Start(abi::kEventKernelLaunch, group, {}, {}, false));
   }
-  plugin_.profiler->stop_event(group);
+  if (group != nullptr) Stop(group);
 }
 
 void Communicator::Replay(size_t bytes, const Choice& choice) {
   const bool runs = (Mask() & abi::kEventColl) != 0;
-  if (runs) std::thread([&] { Run(bytes, choice, captured_call_, false); }).join();
+  if (runs) {
+    std::thread([&] { Run({kAllReduce, bytes}, choice, captured_call_, false); }).join();
+  }
 }
 
 }  // namespace played

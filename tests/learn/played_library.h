@@ -6,9 +6,9 @@
 
 #include "plugin/profiler_abi.h"
 
-// Plays the part of a collective library for one rank: the callbacks of NCCL 2.28 in their order,
-// with a cost table and kernel times of our own. Nothing is communicated; what matters is which
-// configuration each rank ends up with, call by call.
+// Plays the part of a collective library for one rank: the callbacks of NCCL 2.28 (or a later one,
+// see PlayVersion) in their order, with a cost table and kernel times of our own. Nothing is
+// communicated; what matters is which configuration each rank ends up with, call by call.
 namespace played {
 
 struct Choice {
@@ -16,6 +16,16 @@ struct Choice {
   int protocol = -1;
   int channels = 0;
   friend bool operator==(const Choice&, const Choice&) = default;
+};
+
+// The collectives a tuner is asked about, by the library's numbers.
+enum Collective { kBroadcast, kReduce, kAllGather, kReduceScatter, kAllReduce, kCollectives };
+
+// What is called: `bytes` is what the tuner is asked about.
+struct Call {
+  int collective = kAllReduce;
+  size_t bytes = 0;
+  friend auto operator<=>(const Call&, const Call&) = default;
 };
 
 // What runs for how long. Times are of the kernel, in microseconds.
@@ -38,6 +48,9 @@ struct Plugin {
   void (*step)() = nullptr;
   int (*report)(const char*, unsigned long long, double) = nullptr;
 };
+// Which library is played: 22809 unless told otherwise, before the plugin is loaded. From 2.30 on
+// it speaks v6 of both interfaces; their callbacks begin as those of v5 do.
+void PlayVersion(int version);
 // Exits with a message when it cannot be loaded.
 Plugin LoadPlugin(const std::string& path);
 
@@ -50,6 +63,8 @@ class Communicator {
     int rank = 0;
     int nodes = 1;
     bool profiler = true;
+    int channels = 2;         // the most it has, and what runs where nobody wants fewer
+    bool asks_twice = false;  // about every call, as 2.29 and later may on some ranks
   };
   // `status` is what the tuner's init has returned.
   Communicator(const Plugin& plugin, const Physics& physics, const Options& options);
@@ -67,11 +82,14 @@ class Communicator {
     kNonBlocking,  // question and launch on another thread, after the call has returned
     kLate,         // the Coll event comes from another thread, after the group has ended
   };
-  // One allreduce. Returns what ran, or the plugin's error in *error.
-  Choice AllReduce(size_t bytes, Way way, int* error);
+  // One call. Returns what ran, or the plugin's error in *error.
+  Choice Make(const Call& call, Way way, int* error);
+  Choice AllReduce(size_t bytes, Way way, int* error) {
+    return Make({kAllReduce, bytes}, way, error);
+  }
   // Several in one group: two of the same size are asked about as one.
   std::vector<Choice> Group(const std::vector<size_t>& bytes, int* error);
-  // A send or receive: a group and a kernel of its own, and no question.
+  // A send and a receive in a group of their own: launched, and nobody is asked.
   void PointToPoint();
   // The captured call runs again.
   void Replay(size_t bytes, const Choice& choice);
@@ -81,9 +99,10 @@ class Communicator {
   void MisreportRuns(bool misreport) { misreport_ = misreport; }
 
  private:
-  void* Start(uint64_t type, void* parent, size_t bytes, const Choice& choice, bool captured);
-  Choice Ask(size_t bytes, int* error);
-  void Run(size_t bytes, const Choice& choice, void* call, bool timed);
+  void* Start(uint64_t type, void* parent, const Call& call, const Choice& choice, bool captured);
+  void Stop(void* event);
+  Choice Ask(const Call& call, int* error);
+  void Run(const Call& call, const Choice& choice, void* parent, bool timed);
 
   const Plugin& plugin_;
   const Physics& physics_;
@@ -100,6 +119,13 @@ class Communicator {
 // The library's own logger: hands every line to whoever listens.
 using Listener = void (*)(bool warning, const char* text);
 void ListenToLog(Listener listener);
+
+// Called around every question, on the thread that asks.
+struct Questioner {
+  void (*before)() = nullptr;
+  void (*after)() = nullptr;
+};
+void WatchQuestions(const Questioner& questioner);
 
 // The mask the plugin has set: one word for the process, as in the library.
 int Mask();
