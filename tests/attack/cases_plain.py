@@ -1,0 +1,127 @@
+"""Jobs to which nothing happens that the plugin could not live with: all of them must end well."""
+from job import EITHER, SURVIVE
+from scene import LIBRARIES, ROW, case
+
+
+@case()
+def plain(scene):
+    """nothing happens"""
+    scene.expect(SURVIVE, scene.job(calls=3000).start())
+
+
+@case()
+def static(scene):
+    """a policy that differs between ranks: one stands"""
+    rows = [scene.file(f'policy{i}.conf', ROW.replace(',1,-1', f',{i},-1', 1)) for i in (1, 2)]
+    scene.expect(SURVIVE, scene.job(calls=400, environment={'DIAPASON_MODE': 'static'},
+                                    each=lambda rank: {'environment': {
+                                        'DIAPASON_POLICY': rows[rank % 2]}}).start())
+
+
+@case()
+def ways(scene):
+    """captured calls, groups of several, non-blocking calls, late events"""
+    scene.expect(SURVIVE, scene.job(options={'captured': 60, 'groups': 100, 'nonblocking': 50,
+                                             'late': 50}).start())
+
+
+@case('shm')
+def simulated(scene):
+    """simulated groups on one rank"""
+    for version in LIBRARIES:
+        scene.expect(SURVIVE, scene.job(
+            options={'version': version},
+            each=lambda rank: {'options': {'simulated': 200}} if rank == 1 else {}).start())
+
+
+@case('shm')
+def simulated_then_sent(scene):
+    """simulated groups on one rank, each followed by a send"""
+    for version in LIBRARIES:
+        scene.expect(SURVIVE, scene.job(
+            options={'version': version},
+            each=lambda rank: {'options': {'simulated_then_sent': 100}} if rank == 1 else {}).start())
+    scene.expect(SURVIVE, scene.job(
+        each=lambda rank: {'options': {'sent': 300, 'simulated': 100}} if rank == 3 else {}).start())
+
+
+@case('shm')
+def sent(scene):
+    """point-to-point calls on some ranks only"""
+    scene.expect(SURVIVE, scene.job(
+        each=lambda rank: {'options': {'sent': 300}} if rank % 2 else {}).start())
+
+
+@case('shm')
+def asked_twice(scene):
+    """library 2.29 asks twice about a call, on one rank"""
+    scene.expect(SURVIVE, scene.job(
+        options={'version': scene.random.choice(LIBRARIES[1:])},
+        each=lambda rank: {'options': {'twice': int(rank == 2)}}).start())
+
+
+@case()
+def communicators(scene):
+    """many communicators, one after the other"""
+    scene.expect(SURVIVE, scene.job(ranks=3, calls=1500, options={'communicators': 15}).start())
+
+
+@case()
+def late(scene):
+    """one rank starts late, within the limit"""
+    job = scene.job(environment={'DIAPASON_JOIN_LIMIT': 30})
+    last = scene.random.randrange(4)
+    job.start([rank for rank in range(4) if rank != last])
+    job.let_time_pass(0.3 + scene.random.random())
+    scene.expect(SURVIVE, job.start([last]))
+
+
+@case('shm', 'redis')
+def too_late(scene):
+    """one rank starts when the others have given up waiting"""
+    job = scene.job(calls=300, environment={'DIAPASON_JOIN_LIMIT': 1})
+    last = scene.random.randrange(4)
+    job.start([rank for rank in range(4) if rank != last])
+    job.wait_until(lambda: all(job.board.rank(rank).created for rank in range(4) if rank != last))
+    scene.expect(SURVIVE, job.start([last]))
+
+
+@case('shm')
+def no_profiler(scene):
+    """one rank has only half of the plugin"""
+    scene.expect(SURVIVE, scene.job(calls=300, environment={'DIAPASON_JOIN_LIMIT': 1},
+                                    each=lambda rank: {'options': {'profiler': int(rank != 2)}}).start())
+
+
+@case()
+def killed(scene):
+    """one rank is killed"""
+    job = scene.job(calls=20000).start()
+    job.reach(scene.random.randrange(50, 1000))
+    job.kill(scene.random.randrange(4))
+    scene.expect(EITHER, job)
+
+
+@case()
+def again(scene):
+    """a job is killed, and starts again under the same name with the same ids"""
+    name = scene.unique('again')
+    options = {'id': 77, 'seed': 5}
+    job = scene.job(calls=20000, options=options, name=name).start()
+    job.reach(scene.random.randrange(1, 600))
+    for rank in range(4):
+        job.kill(rank)
+    scene.expect(EITHER, job)
+    scene.expect(SURVIVE, scene.job(options=options, name=name).start())
+
+
+@case()
+def two_jobs(scene):
+    """two jobs at once, under one name"""
+    options, name = {'id': 4711}, scene.unique('two')
+    both = [scene.job(ranks=3, options=options, name=name, environment={'DIAPASON_JOIN_LIMIT': 3})
+            for _ in range(2)]
+    for job in both:
+        job.start()
+    for job in both:
+        scene.expect(EITHER, job)
