@@ -1,5 +1,5 @@
 """Ranks that are not alike: in their environment, their files, their memory."""
-from job import EITHER, SURVIVE
+from job import EITHER, SURVIVE, complaints
 from scene import ALLGATHER_ROW, ROW, case
 
 
@@ -63,6 +63,27 @@ def settings_differ(scene):
         differing(scene, lambda rank, odd=odd, name=name, value=value: {name: value}
                   if rank == odd else {}, EITHER, DIAPASON_MODE='static', DIAPASON_POLICY=policy,
                   DIAPASON_JOIN_LIMIT=1)
+
+
+@case('shm')
+def mode_differs(scene):
+    """one rank applies a policy while the others learn"""
+    # The row ends within a band of sizes, which learning has one configuration for.
+    policy = scene.file('policy.conf', ROW.replace('1073741824', '4095'))
+    for odd in (0, 3):
+        differing(scene, lambda rank, odd=odd: {'DIAPASON_MODE': 'static'} if rank == odd else {},
+                  EITHER, DIAPASON_POLICY=policy)
+
+
+@case('shm')
+def chain_is_said(scene):
+    """a chained tuner that only some ranks are told of: every rank says so, before any call"""
+    job = scene.job(calls=0, environment={'DIAPASON_MODE': 'static', 'DIAPASON_JOIN_LIMIT': 2},
+                    each=lambda rank: {'environment': {'DIAPASON_CHAIN': scene.places.chain}}
+                    if rank < 2 else {}).start()
+    scene.expect(EITHER, job)
+    scene.check(all(any('chain' in line and 'rank' in line for line in complaints(job.log(rank)))
+                    for rank in range(4)), 'not every rank says that the chained tuner differs')
 
 
 @case('shm')

@@ -3,11 +3,11 @@ import os
 import shutil
 
 from hosts import SmallShm
-from job import EITHER, FAIL, SURVIVE
+from job import EITHER, FAIL, FAIL_IN_CREATION, SURVIVE
 from scene import case
 
 # Calls without an end (the case stops the job), and a store that is needed all the time.
-BUSY = {'calls': 60000, 'fresh': 40, 'collectives': 1, 'pause': 200}
+BUSY = {'calls': 30000, 'fresh': 40, 'collectives': 1, 'pause': 200}
 SHORT = 2   # seconds of patience, where what happens takes longer
 LONG = 30   # where it does not
 
@@ -118,6 +118,17 @@ def evicts_before(scene):
     scene.expect(EITHER, scene.job(calls=300, environment={'DIAPASON_JOIN_LIMIT': 2}).start())
 
 
+@case('redis')
+def emptied_while_joining(scene):
+    """FLUSHALL while the ranks wait for the last one"""
+    job = scene.job(calls=200, environment={'DIAPASON_JOIN_LIMIT': 60})
+    job.start(range(3))
+    job.never_start(3)
+    job.wait_until(lambda: scene.server.ask('--scan', '--pattern', 'diapason:*:j*').count('\n') >= 3)
+    scene.server.ask('flushall')
+    scene.expect(FAIL_IN_CREATION, job)
+
+
 # The network.
 
 @case('redis')
@@ -186,6 +197,18 @@ def folder_removed(scene):
     job = busy(scene, SHORT)
     shutil.rmtree(os.path.join(scene.folder, 'store'), ignore_errors=True)
     scene.expect(FAIL, job)
+
+
+@case('file')
+def removed_while_joining(scene):
+    """the store's folder is removed while the ranks wait for the last one"""
+    job = scene.job(calls=200, environment={'DIAPASON_JOIN_LIMIT': 60})
+    job.start(range(3))
+    job.never_start(3)
+    store = os.path.join(scene.folder, 'store')
+    job.wait_until(lambda: sum('.j' in name for _, _, names in os.walk(store) for name in names) >= 6)
+    shutil.rmtree(store, ignore_errors=True)
+    scene.expect(FAIL_IN_CREATION, job)
 
 
 @case('file')

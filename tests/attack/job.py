@@ -8,6 +8,7 @@ import processes
 
 # What must become of a job. Whatever it is, no two ranks may have run a call differently.
 SURVIVE = 'survive'  # every rank makes all its calls
+FAIL_IN_CREATION = 'fail in creation'  # so does every rank, when the communicator is created
 FAIL = 'fail'        # somebody fails with ncclSystemError, nobody makes all its calls
 EITHER = 'either'    # a rank makes its calls, or fails with ncclSystemError
 
@@ -69,6 +70,8 @@ class Job:
         return os.path.join(self.folder, f'{kind}{rank}')
 
     def log(self, rank):
+        if not os.path.exists(self._log('err', rank)):
+            return ''
         with open(self._log('err', rank), errors='replace') as file:
             return file.read()
 
@@ -100,6 +103,11 @@ class Job:
         """So long, or until no rank is left."""
         end = time.monotonic() + seconds
         return self.wait_until(lambda: time.monotonic() > end)
+
+    def never_start(self, rank):
+        """A rank that is counted, and never comes."""
+        self.killed.add(rank)
+        self._processes[rank] = processes.start(['true'])
 
     def kill(self, rank):
         self.killed.add(rank)
@@ -146,7 +154,8 @@ class Job:
             wrong.append(f'rank {rank} ended with {said}')
         if state.state == boards.FAILED and state.error != SYSTEM_ERROR:
             wrong.append(f'rank {rank} got error {state.error}, not ncclSystemError')
-        if os.path.getsize(self._log('out', rank)) > 0:
+        out = self._log('out', rank)
+        if os.path.exists(out) and os.path.getsize(out) > 0:
             wrong.append(f'rank {rank} wrote to stdout')
         for what, took, limit in (
                 ('creation', state.init_s, self.join_limit + self.patience + SLACK),
@@ -163,6 +172,10 @@ class Job:
         if expected == SURVIVE:
             return [f'rank {rank} {ending(one)}, and should have made all its calls'
                     for rank, one in states if one.state != boards.FINISHED]
+        if expected == FAIL_IN_CREATION:
+            return [f'rank {rank} {ending(one)}, and no communicator should have been created'
+                    for rank, one in states
+                    if one.state != boards.FAILED or not one.error_in_init]
         if expected == FAIL:
             wrong = [f'rank {rank} made all its calls, and should not have been able to'
                      for rank, one in states if one.state == boards.FINISHED]
@@ -200,4 +213,4 @@ def complaints(text, most=3):
     return [line for line in lines if 'is no setting' not in line][-most:]
 
 
-__all__ = ['Job', 'Places', 'SURVIVE', 'FAIL', 'EITHER', 'complaints']
+__all__ = ['Job', 'Places', 'SURVIVE', 'FAIL', 'FAIL_IN_CREATION', 'EITHER', 'complaints']

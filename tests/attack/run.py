@@ -77,6 +77,10 @@ def play(stage, store, name, function, seed, report, quiet):
                         print(f'      {line}')
             everything += wrong
             job.board.close()
+        if scene.wrong:
+            report.add(name, seed, 0, 0, 0, scene.wrong)
+            print(f'  WRONG in {name}, seed {seed}: ' + '; '.join(scene.wrong))
+            everything += scene.wrong
     if not quiet:
         print(f'{name}: {len(scene.verdicts)} jobs, {time.monotonic() - began:.1f} s'
               f"{', WRONG' if everything else ''}", flush=True)

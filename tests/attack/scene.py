@@ -36,6 +36,7 @@ class Scene:
         self.name = name
         self.server = None
         self.verdicts = []  # (job, expected, hung)
+        self.wrong = []     # beside what the verdicts say
         self._jobs = 0
         self._stack = ExitStack()
 
@@ -103,6 +104,10 @@ class Scene:
 
     def _host_of(self, rank):
         return self.hosts.on(rank % self.hosts.COUNT)
+
+    def check(self, condition, otherwise):
+        if not condition:
+            self.wrong.append(otherwise)
 
     def expect(self, expected, job):
         """Waits for the job, and notes what must have become of it."""
