@@ -2,9 +2,11 @@
 from job import EITHER
 
 WAYS = {'flip': ' ran ', 'error': 'not ncclSystemError', 'stdout': 'wrote to stdout',
-        'crash': 'SIGSEGV', 'slow': 'a question took'}
+        'crash': 'SIGSEGV', 'slow': 'a question took', 'hang': 'did not end'}
 
 
 def broken(scene, way):
-    scene.expect(EITHER, scene.job(calls=400, each=lambda rank: {'options': {'broken': way}}
-                                   if rank == 1 else {}).start())
+    job = scene.job(calls=400, each=lambda rank: {'options': {'broken': way}} if rank == 1 else {})
+    if way == 'hang':
+        job.limit = 10
+    scene.expect(EITHER, job.start())

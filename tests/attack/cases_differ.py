@@ -140,12 +140,12 @@ def two_stores(scene):
 FAILURES = (1, 1, 2)
 
 
-def with_failing_memory(scene, first, count, fail_call=-1, mode='static', calls=60):
+def with_failing_memory(scene, first, count, fail_call=-1, mode='static', calls=60, others=0):
     job = scene.job(ranks=2, calls=calls, options={'collectives': 0, 'lag': 1, 'pause': 0},
                     environment={'DIAPASON_MODE': mode, 'DIAPASON_JOIN_LIMIT': 1,
                                  'DIAPASON_POLICY': scene.file('policy.conf', ROW)},
                     each=lambda rank: {'options': {'fail_first': first, 'fail_count': count,
-                                                   'fail_call': fail_call},
+                                                   'fail_call': fail_call, 'fail_others': others},
                                        'environment': {'LD_PRELOAD': scene.places.fail_malloc}}
                     if rank == 1 else {}).start()
     scene.expect(EITHER, job)
@@ -171,3 +171,12 @@ def memory_in_a_call(scene):
     for _ in range(6 if scene.store == 'shm' else 2):
         with_failing_memory(scene, scene.random.randrange(4), scene.random.choice(FAILURES),
                             scene.random.choice((0, 1, 8, 16, 17, 48)), 'learn', 300)
+
+
+@case('shm', 'redis')
+def memory_behind(scene):
+    """allocations of one rank fail on the plugin's own threads while it learns"""
+    for _ in range(6 if scene.store == 'shm' else 2):
+        with_failing_memory(scene, scene.random.choice((0, 1, 2, 5, 10, 30, 100)),
+                            scene.random.choice(FAILURES), scene.random.choice((0, 17, 100)),
+                            'learn', 1500, others=1)

@@ -1,5 +1,6 @@
 // Preloaded into a rank: between attack_fail_from() and attack_fail_end() the calling thread's
-// allocations are counted, and some of them fail.
+// allocations are counted, and some of them fail; or, with attack_fail_others(), those of all other
+// threads.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 
 static volatile int armed;
+static int others;
 static pthread_t whose;
 static long seen, first_bad, bad_count;
 
@@ -19,14 +21,20 @@ void attack_fail_from(long first, long count) {
   armed = 1;
 }
 
+void attack_fail_others(long first, long count) {
+  others = 1;
+  attack_fail_from(first, count);
+}
+
 long attack_fail_end(void) {
   armed = 0;
   return seen;
 }
 
 static int refused(void) {
-  if (!armed || !pthread_equal(whose, pthread_self())) return 0;
-  const long number = seen++;
+  const int mine = pthread_equal(whose, pthread_self()) != 0;
+  if (!armed || mine == others) return 0;
+  const long number = __atomic_fetch_add(&seen, 1, __ATOMIC_RELAXED);
   if (first_bad < 0 || number < first_bad || number - first_bad >= bad_count) return 0;
   errno = ENOMEM;
   return 1;

@@ -38,6 +38,7 @@ class Job:
         self.patience = float(environment.get('DIAPASON_STORE_PATIENCE', 60))
         self.join_limit = float(environment.get('DIAPASON_JOIN_LIMIT', 10))
         self.killed = set()
+        self.limit = HANG
         os.makedirs(folder)
         self.board = boards.Board(os.path.join(folder, 'board'), ranks)
         self._processes = [None] * ranks
@@ -90,7 +91,7 @@ class Job:
     def wait_until(self, condition):
         """False: all ranks have ended, or time is up, before it was so."""
         while not condition():
-            if not self.alive() or time.monotonic() - self._began > HANG:
+            if not self.alive() or time.monotonic() - self._began > self.limit:
                 return condition()
             time.sleep(0.005)
         return True

@@ -46,6 +46,7 @@ Options ReadOptions(int argc, char** argv) {
   number("fail_first", &o.fail_first);
   number("fail_count", &o.fail_count);
   number("fail_call", &o.fail_call);
+  number("fail_others", &o.fail_others);
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const size_t equals = argument.find('=');

@@ -39,7 +39,8 @@ struct Options {
   // on.
   int64_t fail_first = -1;
   int64_t fail_count = 1;
-  int64_t fail_call = -1;  // -1: in the first creation
+  int64_t fail_call = -1;    // -1: in the first creation
+  bool fail_others = false;  // not on the asking thread, but on all others, from then on
 
   // What the checker must notice: this rank is broken on purpose.
   std::string broken;  // flip, error, stdout, crash, hang, slow

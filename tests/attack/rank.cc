@@ -31,6 +31,7 @@ Rank* g_me = nullptr;
 bool g_failing = false;  // allocations of the next question are to fail
 void (*g_arm)(long first, long count) = nullptr;
 long (*g_disarm)() = nullptr;
+void (*g_fail_others)(long first, long count) = nullptr;
 uint64_t g_asked_at = 0;
 
 uint64_t NowNs() {
@@ -197,7 +198,11 @@ std::vector<Choice> MakeCall(played::Communicator* communicator, uint32_t n, int
 
 bool MakeCallNumber(played::Communicator* communicator, uint32_t n) {
   if (!MakeAside(communicator, n)) return false;
-  g_failing = g_options.fail_call == static_cast<int64_t>(n);
+  const bool failing = g_options.fail_call == static_cast<int64_t>(n);
+  if (failing && g_fail_others != nullptr && g_options.fail_others) {
+    g_fail_others(g_options.fail_first, g_options.fail_count);
+  }
+  g_failing = failing && !g_options.fail_others;
   int error = 0;
   std::vector<Choice> ran = MakeCall(communicator, n, &error);
   g_failing = false;
@@ -282,6 +287,7 @@ int main(int argc, char** argv) {
   }
   g_me = &g_board->rank[g_options.rank];
   g_arm = reinterpret_cast<void (*)(long, long)>(dlsym(RTLD_DEFAULT, "attack_fail_from"));
+  g_fail_others = reinterpret_cast<void (*)(long, long)>(dlsym(RTLD_DEFAULT, "attack_fail_others"));
   g_disarm = reinterpret_cast<long (*)()>(dlsym(RTLD_DEFAULT, "attack_fail_end"));
   return Run();
 }

@@ -27,6 +27,7 @@ from job import Places, complaints
 from scene import CASES, STORES, Scene
 
 SKIP = 77
+MOST_SHOWN = 3  # jobs of each case that went wrong
 CASE_MODULES = (cases_plain, cases_differ, cases_world)
 
 
@@ -68,7 +69,7 @@ def play(stage, store, name, function, seed, report, quiet):
         for job, expected, hung in scene.verdicts:
             compared, differences, kinds, wrong = job.judge(expected, hung)
             report.add(name, seed, compared, differences, kinds, wrong)
-            if wrong and not quiet:
+            if wrong and not quiet and report.wrong[name] <= MOST_SHOWN:
                 print(f'  WRONG in {name}, seed {seed} ({os.path.basename(job.folder)}):')
                 for line in wrong:
                     print(f'    {line}')

@@ -95,6 +95,8 @@ class Scene:
                'DIAPASON_JOIN_LIMIT': 5, 'DIAPASON_STORE_PATIENCE': 20,
                'DIAPASON_EXPLORE_BUDGET': '50%',
                'DIAPASON_STRATEGY': draw.choice(('elimination', 'epsilon', 'thompson'))}
+        if draw.randrange(4) == 0:  # another way through the plugin, and another thread
+            own['DIAPASON_JOURNAL'] = os.path.join(self.folder, 'journal.%p')
         if before is None and self.store == 'redis':
             before = self._host_of
         made = jobs.Job(self.places, os.path.join(self.folder, f'job{self._jobs}'), ranks,
