@@ -23,7 +23,8 @@ struct Header {
   uint32_t magic;
   uint32_t ranks;
   std::atomic<uint32_t> stop_at;  // nobody makes a call from this one on
-  uint32_t reserved[13];
+  std::atomic<uint32_t> hold;     // ranks that have made their calls wait before they end
+  uint32_t reserved[12];
 };
 
 struct Rank {

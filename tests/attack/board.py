@@ -32,6 +32,9 @@ class Board:
     def stop_at(self, call):
         struct.pack_into('<I', self._map, 8, call)
 
+    def hold(self, on):
+        struct.pack_into('<I', self._map, 12, int(on))
+
     def mark_gone(self, rank):
         struct.pack_into('<I', self._map, HEADER + RANK * rank + 24, 1)
 

@@ -25,6 +25,17 @@ def ways(scene):
                                              'late': 50}).start())
 
 
+@case()
+def everything(scene):
+    """all of these ways, and each rank does something of its own between the calls"""
+    version = scene.random.choice(LIBRARIES)
+    own = [{}, {'simulated': 150}, {'sent': 200}, {'twice': int(version >= LIBRARIES[1])}]
+    scene.random.shuffle(own)
+    scene.expect(SURVIVE, scene.job(
+        calls=2000, options={'version': version, 'captured': 40, 'groups': 60, 'nonblocking': 40,
+                             'late': 40}, each=lambda rank: {'options': own[rank]}).start())
+
+
 @case('shm')
 def simulated(scene):
     """simulated groups on one rank"""
@@ -50,6 +61,16 @@ def sent(scene):
     """point-to-point calls on some ranks only"""
     scene.expect(SURVIVE, scene.job(
         each=lambda rank: {'options': {'sent': 300}} if rank % 2 else {}).start())
+
+
+@case('shm', 'redis')
+def two_communicators(scene):
+    """groups over two communicators, some of them simulated on one rank"""
+    for version in LIBRARIES if scene.store == 'shm' else LIBRARIES[:1]:
+        scene.expect(SURVIVE, scene.job(
+            options={'version': version, 'pairs': 300, 'groups': 50},
+            each=lambda rank: {'options': {'simulated': 100 * (rank == 1), 'sent': 200 * (rank == 2)}}
+            ).start())
 
 
 @case('shm')

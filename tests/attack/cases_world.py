@@ -31,6 +31,11 @@ def until_failed(job):
     job.wait_until(lambda: any(one.error for one in job.board.all()))
 
 
+def wait_for_registrations(scene, job, ranks=3):
+    """Until so many ranks wait in Redis for the others."""
+    job.wait_until(lambda: scene.server.ask('--scan', '--pattern', 'diapason:*:j*').count('\n') >= ranks)
+
+
 # Redis.
 
 @case('redis')
@@ -61,6 +66,31 @@ def dead(scene):
     job = busy(scene, SHORT)
     scene.server.kill()
     scene.expect(FAIL, job)
+
+
+@case('redis')
+def gone_at_the_end(scene):
+    """Redis stands still, or is killed, when the job has made its calls"""
+    job = scene.job(calls=1000, options={'fresh': 40, 'collectives': 1})
+    job.board.hold(True)
+    job.start()
+    job.reach(1000)
+    scene.random.choice((scene.server.pause, scene.server.kill))()
+    job.board.hold(False)
+    scene.expect(SURVIVE, job)
+
+
+@case('redis')
+def paused_while_joining(scene):
+    """Redis stands still for less than the patience while ranks join"""
+    job = scene.job(environment={'DIAPASON_JOIN_LIMIT': 60, 'DIAPASON_STORE_PATIENCE': LONG})
+    job.start(range(3))
+    wait_for_registrations(scene, job)
+    scene.server.pause()
+    job.start([3])
+    job.let_time_pass(scene.random.uniform(1, 4))
+    scene.server.resume()
+    scene.expect(SURVIVE, job)
 
 
 @case('redis')
@@ -124,7 +154,7 @@ def emptied_while_joining(scene):
     job = scene.job(calls=200, environment={'DIAPASON_JOIN_LIMIT': 60})
     job.start(range(3))
     job.never_start(3)
-    job.wait_until(lambda: scene.server.ask('--scan', '--pattern', 'diapason:*:j*').count('\n') >= 3)
+    wait_for_registrations(scene, job)
     scene.server.ask('flushall')
     scene.expect(FAIL_IN_CREATION, job)
 
@@ -156,6 +186,19 @@ def unplugged_long(scene):
     finally:
         scene.hosts.plug(host)
     scene.expect(FAIL, job)
+
+
+@case('redis')
+def unplugged_before(scene):
+    """one host is cut off before the job starts"""
+    host = scene.random.randrange(1, 4)
+    scene.hosts.unplug(host)
+    try:
+        job = scene.job(calls=300, environment={'DIAPASON_JOIN_LIMIT': 2,
+                                                'DIAPASON_STORE_PATIENCE': SHORT}).start()
+        scene.expect(EITHER, job)
+    finally:
+        scene.hosts.plug(host)
 
 
 @case('redis')

@@ -37,6 +37,7 @@ Options ReadOptions(int argc, char** argv) {
   number("profiler", &o.profiler);
   number("twice", &o.twice);
   number("captured", &o.captured);
+  number("pairs", &o.pairs);
   number("groups", &o.groups);
   number("nonblocking", &o.nonblocking);
   number("late", &o.late);

@@ -25,9 +25,10 @@ struct Options {
   bool profiler = true;
   bool twice = false;  // asks about every call twice
 
-  // What happens now and then, in calls of a thousand. The first four happen on all ranks or on
+  // What happens now and then, in calls of a thousand. The first five happen on all ranks or on
   // none; the others on this one alone.
   uint32_t captured = 0;
+  uint32_t pairs = 0;  // one group over this communicator and a second one
   uint32_t groups = 0;
   uint32_t nonblocking = 0;
   uint32_t late = 0;

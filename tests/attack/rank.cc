@@ -98,6 +98,7 @@ enum What : uint64_t {
   kIsSimulated,
   kIsSimulatedThenSent,
   kIsSent,
+  kIsPair,
 };
 
 constexpr uint32_t kBands = 18;  // of sizes, from 4 KiB on
@@ -164,10 +165,20 @@ void BreakOnPurpose(uint32_t n, std::vector<Choice>* ran, int* error) {
   if (g_options.broken == "slow") g_me->question_ns.store(3600ull * 1000000000);
 }
 
+// What calls are made on. The second is there where groups go over two communicators.
+struct Communicators {
+  std::optional<played::Communicator> first;
+  std::optional<played::Communicator> second;
+};
+
 // What this rank does on its own before the call.
-bool MakeAside(played::Communicator* communicator, uint32_t n) {
+bool MakeAside(Communicators* both, uint32_t n) {
+  played::Communicator* communicator = &*both->first;
   int error = 0;
-  if (Happens(n, kIsSimulated, g_options.simulated)) {
+  if (both->second && Happens(n, kIsSimulated, g_options.simulated / 2)) {
+    played::Communicator::Together(&*both->second, communicator, CallNumber(n), true, &error);
+  }
+  if (error == 0 && Happens(n, kIsSimulated, g_options.simulated)) {
     communicator->Make(CallNumber(n + 1), Way::kSimulated, &error);
   }
   if (error == 0 && Happens(n, kIsSimulatedThenSent, g_options.simulated_then_sent)) {
@@ -178,8 +189,14 @@ bool MakeAside(played::Communicator* communicator, uint32_t n) {
   return error == 0 || Fail(error, n, false);
 }
 
-std::vector<Choice> MakeCall(played::Communicator* communicator, uint32_t n, int* error) {
+std::vector<Choice> MakeCall(Communicators* both, uint32_t n, int* error) {
+  played::Communicator* communicator = &*both->first;
   const played::Call call = CallNumber(n);
+  if (both->second && Happens(n, kIsPair, g_options.pairs)) {
+    played::Communicator* second = &*both->second;
+    if (n % 2 == 0) std::swap(communicator, second);
+    return played::Communicator::Together(communicator, second, call, false, error);
+  }
   if (Happens(n, kIsGroup, g_options.groups)) {
     return communicator->Group({call.bytes, call.bytes, call.bytes * 4}, error);
   }
@@ -196,15 +213,15 @@ std::vector<Choice> MakeCall(played::Communicator* communicator, uint32_t n, int
   return {communicator->Make(call, way, error)};
 }
 
-bool MakeCallNumber(played::Communicator* communicator, uint32_t n) {
-  if (!MakeAside(communicator, n)) return false;
+bool MakeCallNumber(Communicators* communicators, uint32_t n) {
+  if (!MakeAside(communicators, n)) return false;
   const bool failing = g_options.fail_call == static_cast<int64_t>(n);
   if (failing && g_fail_others != nullptr && g_options.fail_others) {
     g_fail_others(g_options.fail_first, g_options.fail_count);
   }
   g_failing = failing && !g_options.fail_others;
   int error = 0;
-  std::vector<Choice> ran = MakeCall(communicator, n, &error);
+  std::vector<Choice> ran = MakeCall(communicators, n, &error);
   g_failing = false;
   BreakOnPurpose(n, &ran, &error);
   if (error != 0) return Fail(error, n, false);
@@ -229,23 +246,31 @@ bool RunCommunicator(const played::Plugin& plugin, uint32_t number, uint32_t fir
   options.channels = 4;
   options.asks_twice = g_options.twice;
   const bool failing = number == 0 && g_options.fail_call < 0 && g_options.fail_first >= 0;
-  std::optional<played::Communicator> communicator;  // nothing of ours is allocated
+  Communicators communicators;  // nothing of ours is allocated
   const uint64_t begun = NowNs();
   if (failing) Arm();
-  communicator.emplace(plugin, physics, options);
+  communicators.first.emplace(plugin, physics, options);
   if (failing) Disarm();
   Longest(&g_me->init_ns, begun);
-  bool fine = communicator->status == 0 || Fail(communicator->status, first, true);
+  int status = communicators.first->status;
+  if (status == 0 && g_options.pairs > 0) {
+    options.id += 1000000;
+    communicators.second.emplace(plugin, physics, options);
+    status = communicators.second->status;
+  }
+  bool fine = status == 0 || Fail(status, first, true);
   if (fine) {
     g_me->created.store(number + 1);
     // Creating a communicator is a barrier.
     fine = WaitForOthers([number](const Rank& other) { return other.created.load() <= number; });
   }
   for (uint32_t n = first; fine && n < end && n < g_board->header.stop_at.load(); ++n) {
-    fine = MakeCallNumber(&*communicator, n);
+    fine = MakeCallNumber(&communicators, n);
   }
+  while (fine && g_board->header.hold.load() != 0) Pause(1000);
   const uint64_t ending = NowNs();
-  communicator.reset();
+  communicators.second.reset();
+  communicators.first.reset();
   Longest(&g_me->finalize_ns, ending);
   return fine;
 }

@@ -295,6 +295,32 @@ std::vector<Choice> Communicator::Group(const std::vector<size_t>& bytes, int* e
   return ran;
 }
 
+std::vector<Choice> Communicator::Together(Communicator* first, Communicator* second,
+                                           const Call& call, bool simulated, int* error) {
+  const int mask = Mask();
+  Communicator* const both[] = {first, second};
+  void* group = mask == 0 ? nullptr : first->Start(abi::kEventGroupApi, nullptr, {}, {}, false);
+  void* called[2] = {};
+  for (int i = 0; i < 2 && mask != 0; ++i) {
+    called[i] = both[i]->Start(abi::kEventCollApi, group, call, {}, false);
+    both[i]->Stop(called[i]);
+  }
+  std::vector<Choice> choices;
+  for (Communicator* one : both) {
+    choices.push_back(one->Ask(call, error));
+    if (*error != 0) return {};
+  }
+  for (int i = 0; i < 2 && !simulated; ++i) {
+    if ((mask & abi::kEventKernelLaunch) != 0) {
+      both[i]->Stop(both[i]->Start(abi::kEventKernelLaunch, group, {}, {}, false));
+    }
+    const bool runs = (mask & (abi::kEventColl | abi::kEventKernelCh)) != 0;
+    if (runs) both[i]->Run(call, choices[i], called[i], (mask & abi::kEventKernelCh) != 0);
+  }
+  if (group != nullptr) first->Stop(group);
+  return choices;
+}
+
 void Communicator::PointToPoint() {
   const int mask = Mask();
   if (mask == 0) return;

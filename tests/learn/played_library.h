@@ -89,6 +89,10 @@ class Communicator {
   }
   // Several in one group: two of the same size are asked about as one.
   std::vector<Choice> Group(const std::vector<size_t>& bytes, int* error);
+  // One call on each of two communicators in one group, of which only the first is told; everything
+  // else of the group, in both, has the first one's handle as its parent.
+  static std::vector<Choice> Together(Communicator* first, Communicator* second, const Call& call,
+                                      bool simulated, int* error);
   // A send and a receive in a group of their own: launched, and nobody is asked.
   void PointToPoint();
   // The captured call runs again.
