@@ -44,7 +44,7 @@ def paused_short(scene):
     job = busy(scene, LONG)
     for _ in range(2):
         scene.server.pause()
-        job.let_time_pass(scene.random.uniform(0.5, 4))
+        job.let_time_pass(scene.random.uniform(2.5, 5))
         scene.server.resume()
         job.let_time_pass(0.3)
     go_on(job)
@@ -88,7 +88,7 @@ def paused_while_joining(scene):
     wait_for_registrations(scene, job)
     scene.server.pause()
     job.start([3])
-    job.let_time_pass(scene.random.uniform(1, 4))
+    job.let_time_pass(scene.random.uniform(2.5, 5))
     scene.server.resume()
     scene.expect(SURVIVE, job)
 
@@ -168,7 +168,7 @@ def unplugged_short(scene):
     host = scene.random.randrange(4)
     scene.hosts.unplug(host)
     try:
-        job.let_time_pass(scene.random.uniform(1, 4))
+        job.let_time_pass(scene.random.uniform(2.5, 5))
     finally:
         scene.hosts.plug(host)
     go_on(job)
@@ -237,7 +237,7 @@ def dropping_network(scene):
 @case('file')
 def folder_removed(scene):
     """the store's folder is removed while the job runs"""
-    job = busy(scene, SHORT)
+    job = busy(scene, SHORT, options={'calls': 8000})
     shutil.rmtree(os.path.join(scene.folder, 'store'), ignore_errors=True)
     scene.expect(FAIL, job)
 
@@ -268,11 +268,12 @@ def folder_not_there(scene):
 def file_size_limit(scene):
     """ranks that may write no files, or tiny ones (ulimit -f)"""
     # What a rank says goes through a pipe: its own log is not what is limited.
-    script = f'exec 2> >(exec cat >&2); ulimit -f {scene.random.choice((0, 1))}; exec "$@"'
-    for limited in ((0, 1, 2, 3), (scene.random.randrange(4),)):
+    script = 'exec 2> >(exec cat >&2); ulimit -f "$1"; shift; exec "$@"'
+    some = scene.random.randrange(4)
+    for limited, kib in ((range(4), 0), (range(4), 1), ((some,), scene.random.randrange(2))):
         scene.expect(EITHER, scene.job(
             calls=300, environment={'DIAPASON_JOIN_LIMIT': 1},
-            before=lambda rank, limited=limited: ['bash', '-c', script, 'bash']
+            before=lambda rank, limited=limited, kib=kib: ['bash', '-c', script, 'bash', str(kib)]
             if rank in limited else []).start())
 
 
