@@ -20,11 +20,14 @@ import shutil  # noqa: E402
 import statistics  # noqa: E402
 import subprocess  # noqa: E402
 import tempfile  # noqa: E402
+import threading  # noqa: E402
 import time  # noqa: E402
+from collections.abc import Callable  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import group  # noqa: E402
 from mps import Mps  # noqa: E402
+from redis_process import Redis  # noqa: E402
 from run_pytorch import why_skip  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -73,7 +76,8 @@ class Lab:
         return self.work / f"{name}.{rank}.jsonl"
 
     def run(self, name: str, case: str, arguments: list[str], limit: float, settings: dict[str, str] | None = None,
-            by_rank: dict[int, dict[str, str]] | None = None, without: tuple[int, ...] = ()) -> list[dict] | None:
+            by_rank: dict[int, dict[str, str]] | None = None, without: tuple[int, ...] = (),
+            meanwhile: Callable[[], None] | None = None) -> list[dict] | None:
         """The case on all ranks; their results, or None where one failed or time ran out."""
         ranks = self.options.ranks
         store = self.work / f"{name}.meet"
@@ -88,6 +92,8 @@ class Lab:
                     stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,
                     env=self.environment(rank, name, own, rank not in without)))
         late = False
+        if meanwhile:
+            threading.Thread(target=meanwhile, daemon=True).start()
         for process in processes:
             try:
                 process.wait(max(0.1, limit - (time.monotonic() - begin)))
@@ -269,6 +275,71 @@ class Lab:
             self.check(any(r["error"] for r in results), "emptied: ranks ended with an error")
             self.agree("emptied")
 
+    def logged(self, name: str, text: str) -> int:
+        """On how many ranks NCCL's log has this text."""
+        return sum(1 for rank in range(self.options.ranks)
+                   if text in (self.work / f"{name}.{rank}.log").read_text(errors="replace"))
+
+    def journal_lines(self, name: str) -> int:
+        path = self.journal(name, 0)
+        return path.read_bytes().count(b"\n") if path.exists() else 0
+
+    def safety(self) -> None:
+        """Ways in which ranks could differ, and a store that goes away: with the real library."""
+        self.simulated_then_sent()
+        self.unreadable_policy()
+        if not self.options.redis:
+            print("  skipped: a paused Redis; --redis names no redis-server")
+            return
+        self.paused_redis("paused", pause=6, patience=60)
+        self.paused_redis("stopped", pause=25, patience=4)
+
+    def simulated_then_sent(self) -> None:
+        name = "sent"
+        results = self.run(name, "simulate", ["--bytes", "8192,65536", "--calls", "1500", "--send", "1"], 90)
+        if not results:
+            return
+        self.check(results[1]["asked"] > 100 and results[1]["sent"] == results[1]["asked"],
+                   f"sent: {results[1]['asked']} simulated groups on rank 1, each followed by a message to itself")
+        self.check(sum(r["wrong"] for r in results) == 0, "sent: sums are right")
+        self.check(self.logged(name, "differently") == 0, "sent: no rank was found to count or to run differently")
+        self.agree(name)
+
+    def unreadable_policy(self) -> None:
+        name = "unreadable"
+        policy = self.work / "all.conf"
+        policy.write_text("allreduce,0,1073741824,tree,simple,-1,-1,-1,-1,-1\n")
+        by_rank = {rank: {"DIAPASON_POLICY": str(policy)} for rank in range(self.options.ranks)}
+        by_rank[2] = {"DIAPASON_POLICY": "/nonexistent/policy.conf"}
+        results = self.run(name, "plain", ["--bytes", "8192,1048576", "--calls", "300"], 60,
+                           {"DIAPASON_MODE": "static", "DIAPASON_STORE": ""}, by_rank=by_rank)
+        if results:
+            self.check(sum(r["wrong"] for r in results) == 0, "unreadable: one rank cannot read its policy, sums are right")
+            self.check(self.logged(name, "policy=refused") == self.options.ranks, "unreadable: every rank's log says why")
+            self.nothing_tried(name, tuple(range(self.options.ranks)))
+
+    def paused_redis(self, name: str, pause: float, patience: int) -> None:
+        """Redis is stopped in the middle of learning: shorter than the patience, or longer."""
+        with Redis(self.options.redis, self.work) as redis:
+            def stop_and_go() -> None:
+                redis.pause_when(lambda: self.journal_lines(name) > 1200, pause, limit=60)
+
+            results = self.run(name, "until_error", ["--bytes", "8192,65536", "--calls", "6000"], 120,
+                               {"DIAPASON_STORE": redis.url, "DIAPASON_STORE_PATIENCE": str(patience),
+                                "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}, meanwhile=stop_and_go)
+            if not results:
+                return
+            self.check(redis.paused, f"{name}: Redis was stopped for {pause} s while ranks learned")
+        print(f"  {name}: {[(r['calls'], round(r['longest'], 1), r['error'][:60]) for r in results]}")
+        self.check(sum(r["wrong"] for r in results) == 0, f"{name}: sums are right")
+        if pause < patience:
+            self.check(all(not r["error"] for r in results), f"{name}: the job waited, and went on")
+        else:
+            self.check(any(r["error"] for r in results), f"{name}: the job ended with an error")
+            worst = max(r["longest"] for r in results if r["error"])
+            self.check(worst < patience + 60, f"{name}: the last call took {worst:.1f} s")
+        self.agree(name)
+
     def nothing_tried(self, name: str, ranks: tuple[int, ...]) -> None:
         applied = sum(1 for rank in ranks for line in self.journal(name, rank).read_text().splitlines()
                       if '"type":"decision"' in line and '"applied":true' in line)
@@ -287,7 +358,8 @@ def main() -> int:
     parser.add_argument("--tool", help="diapason, for `journal check`")
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--cases", default="sizes,overlap,ddp,attacks,one_variable")
+    parser.add_argument("--cases", default="sizes,overlap,ddp,attacks,safety,one_variable")
+    parser.add_argument("--redis", default=shutil.which("redis-server"), help="the program")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     options.plugin = options.plugin.resolve()

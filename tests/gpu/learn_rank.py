@@ -215,12 +215,29 @@ def graph(rank: Rank, options: argparse.Namespace) -> dict:
 
 
 def simulate(rank: Rank, options: argparse.Namespace) -> dict:
-    """ncclGroupSimulateEnd on one rank now and then: questions that are never launched."""
+    """ncclGroupSimulateEnd on one rank now and then: questions that are never launched.
+
+    With --send 1 a message of that rank to itself follows at once: a kernel of the same communicator that must not
+    be taken for the launch of the simulated call.
+    """
     backend = dist.distributed_c10d._get_default_group()._get_backend(rank.device)
     comm = ctypes.c_void_p(backend._comm_ptr())
     nccl = ctypes.CDLL("libnccl.so.2")
     data = [torch.zeros(size // 4, device=rank.device) for size in options.bytes]
-    asked = wrong = 0
+    here, there = torch.ones(64, device=rank.device), torch.zeros(64, device=rank.device)
+    asked = wrong = sent = 0
+
+    def send_to_self() -> bool:
+        there.zero_()
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        peer, count = ctypes.c_int(rank.rank), ctypes.c_size_t(here.numel())
+        nccl.ncclGroupStart()
+        nccl.ncclSend(ctypes.c_void_p(here.data_ptr()), count, 7, peer, comm, stream)
+        nccl.ncclRecv(ctypes.c_void_p(there.data_ptr()), count, 7, peer, comm, stream)
+        done = nccl.ncclGroupEnd() == 0
+        torch.cuda.synchronize()
+        return done and bool(torch.equal(here, there))
+
     for n in range(options.calls):
         if rank.rank == 1 and n % 7 == 3:
             one = data[(n // 7) % len(data)]
@@ -233,10 +250,29 @@ def simulate(rank: Rank, options: argparse.Namespace) -> dict:
             nccl.ncclAllReduce(pointer, pointer, ctypes.c_size_t(one.numel()), 7, 0, comm,
                                ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
             asked += 1 if nccl.ncclGroupSimulateEnd(ctypes.byref(info)) == 0 else 0
+            if options.send:
+                sent += 1 if send_to_self() else 0
         rank.timed(data[n % len(data)])
         if n % 50 == 49:
             wrong += 0 if rank.right(options.bytes[0] // 4) else 1
-    return {"wrong": wrong, "asked": asked}
+    return {"wrong": wrong, "asked": asked, "sent": sent}
+
+
+def until_error(rank: Rank, options: argparse.Namespace) -> dict:
+    """Calls until one fails, or all are made; says how long the last one took."""
+    data = [torch.zeros(size // 4, device=rank.device) for size in options.bytes]
+    longest, wrong, start = 0.0, 0, time.perf_counter()
+    for n in range(options.calls):
+        begin = time.perf_counter()
+        try:
+            rank.timed(data[n % len(data)])
+            if n % 100 == 99:
+                wrong += 0 if rank.right(options.bytes[n % len(data)] // 4) else 1
+        except Exception as error:  # noqa: BLE001
+            return {"error": str(error)[:400], "calls": n, "wrong": wrong, "longest": time.perf_counter() - begin}
+        longest = max(longest, time.perf_counter() - begin)
+    return {"error": "", "calls": options.calls, "wrong": wrong, "longest": longest,
+            "seconds": time.perf_counter() - start}
 
 
 def emptied(rank: Rank, options: argparse.Namespace) -> dict:
@@ -254,7 +290,7 @@ def emptied(rank: Rank, options: argparse.Namespace) -> dict:
     return {"error": "", "calls": options.calls}
 
 
-CASES = {one.__name__: one for one in (sizes, overlap, ddp, plain, graph, simulate, emptied)}
+CASES = {one.__name__: one for one in (sizes, overlap, ddp, plain, graph, simulate, emptied, until_error)}
 
 
 def main() -> None:
@@ -271,13 +307,14 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--remove", default="")
+    parser.add_argument("--send", type=int, default=0)
     options = parser.parse_args()
     rank = Rank(options)
     result = CASES[options.case](rank, options)
     result["torch"] = torch.__version__
     result["nccl"] = ".".join(str(part) for part in torch.cuda.nccl.version())
     options.result.write_text(json.dumps(result))
-    if options.case == "emptied" and result["error"]:
+    if result.get("error"):
         os._exit(0)  # the communicator is broken: nothing is waited for
     dist.destroy_process_group()
 

@@ -256,6 +256,7 @@ Choice Communicator::Make(const Call& call, Way way, int* error) {
     } else if (runs) {
       Run(call, choice, called, timed);
     } else {
+      ++sequence_;  // counted whether or not events are told
       last_ = physics_.Time(call.bytes, choice, sequence_, options_.rank);
     }
   };
