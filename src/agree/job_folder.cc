@@ -130,13 +130,15 @@ int JobFolder::MakePresence() {
 
 Result<std::unique_ptr<JobFolder>> JobFolder::Enter(Descriptor parent, const std::string& name,
                                                     const std::string& shown,
-                                                    std::chrono::milliseconds limit) {
+                                                    std::chrono::milliseconds limit,
+                                                    const std::function<void()>& between) {
   for (int attempt = 0; attempt < kMostEntries; ++attempt) {
     Result<Descriptor> folder = OpenPrivateFolder(parent.get(), name, shown);
     if (!folder.ok()) return folder.status();
     Descriptor again(::fcntl(parent.get(), F_DUPFD_CLOEXEC, 0));
     std::unique_ptr<JobFolder> job(
         new JobFolder(std::move(again), name, std::move(folder).value(), limit));
+    if (between) between();
     const int error = job->MakePresence();
     if (error == ENOENT || error == ESTALE) continue;  // removed before we were present
     if (error != 0) {

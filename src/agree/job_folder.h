@@ -26,9 +26,11 @@ namespace diapason::agree {
 class JobFolder {
  public:
   // Opens or makes <parent>/<name>, and is present from then on. `shown` is its path, for messages.
+  // Tests have `between` called when it is open and this process not yet present.
   static Result<std::unique_ptr<JobFolder>> Enter(Descriptor parent, const std::string& name,
                                                   const std::string& shown,
-                                                  std::chrono::milliseconds limit);
+                                                  std::chrono::milliseconds limit,
+                                                  const std::function<void()>& between = nullptr);
   // Opens one that is there, without being present: such a process keeps and removes nothing.
   static Result<std::unique_ptr<JobFolder>> Visit(Descriptor parent, const std::string& name,
                                                   const std::string& shown);

@@ -196,6 +196,31 @@ TEST_F(JobFolderTest, APresenceThatAppearsInTimeSavesTheFolder) {
   EXPECT_EQ(Left().size(), 2u);
 }
 
+TEST_F(JobFolderTest, WhoeverEntersAFolderThatIsBeingRemovedBeginsAnew) {
+  for (const bool emptied : {false, true}) {
+    auto last = Open();
+    Descriptor parent(::open(Private().c_str(), O_RDONLY | O_DIRECTORY));
+    int times = 0;
+    const auto entered =
+        JobFolder::Enter(std::move(parent), "job", "job", std::chrono::seconds(60), [&] {
+          if (times++ > 0) return;
+          if (emptied) return last.reset();
+          fs::rename(Job(), Job(".gone-1"));
+        });
+    ASSERT_TRUE(entered.ok()) << entered.status().message();
+    EXPECT_EQ(times, 2);
+    struct stat ours;
+    struct stat named;
+    ASSERT_EQ(::fstat(entered.value()->get(), &ours), 0);
+    ASSERT_EQ(::stat(Job().c_str(), &named), 0);
+    EXPECT_EQ(ours.st_ino, named.st_ino);
+    EXPECT_EQ(Presences().size(), 1u);
+    if (!emptied) {
+      EXPECT_EQ(Presences(".gone-1").size(), 1u) << "nothing of ours stays there";
+    }
+  }
+}
+
 TEST_F(JobFolderTest, AnotherFolderOfTheSameNameIsNotRemoved) {
   auto old = Open();
   fs::rename(Job(), Job() + "-away");
