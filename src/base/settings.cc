@@ -58,8 +58,8 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      "have been chosen."},
     {Setting::kStore, "DIAPASON_STORE", "", SettingType::kText, "", 0, 0, "",
      "Where the ranks of a job agree: shm (ranks that share /dev/shm), file:/folder (on a shared "
-     "file system), or redis://[user][:password@]host[:port][/database]. Learning needs one; empty "
-     "means shm there. With a store every rank uses the policy of the one that was first."},
+     "file system), or redis://[user][:password@]host[:port][/database][?password-file=/path]. "
+     "Learning needs one; empty means shm there. With a store every rank uses rank 0's policy."},
     {Setting::kJob, "DIAPASON_JOB", "", SettingType::kText, "", 0, 0, "",
      "The job's name in the store, the same on every rank and different for every job. Empty: what "
      "Slurm, torchrun or Open MPI say."},
