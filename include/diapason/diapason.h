@@ -52,6 +52,12 @@ void diapason_step(void);
  * nobody learns about such calls, or -1 for an unknown name or an impossible time. */
 int diapason_report(const char* collective, unsigned long long bytes, double milliseconds);
 
+/* For tools that load the plugin to ask it, as `diapason ask` does, and run no collectives:
+ * communicators that are created from now on in this process have no other ranks, whatever their
+ * size, so that their policy is not verified with any. A program that runs collectives must never
+ * call it: its ranks could apply different policies. */
+void diapason_rehearse(int on);
+
 #ifdef __cplusplus
 }
 #endif

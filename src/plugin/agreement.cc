@@ -26,6 +26,7 @@ constexpr milliseconds kShortLimit{2000};
 constexpr milliseconds kLeaveLimit{1000};
 std::atomic<bool> g_waited_in_vain{false};
 std::atomic<bool> g_on_several_hosts{false};
+std::atomic<bool> g_rehearsal{false};
 
 // Never deleted: learnings keep pointers to them, and calls may come until the very end.
 ProcessStores g_stores;
@@ -89,7 +90,7 @@ Purpose PurposeOf(const Settings& settings, const Birth& birth, const OwnPolicy&
   if (mode == "learn") return Purpose::kLearn;
   if (settings.IsSet(Setting::kStore)) return Purpose::kShare;
   const bool verifiable = (own.named || chained) && birth.api >= kAgreesFromApi &&
-                          RanksOnThisHost(birth) != OnThisHost::kNo;
+                          !g_rehearsal.load() && RanksOnThisHost(birth) != OnThisHost::kNo;
   return verifiable ? Purpose::kVerify : Purpose::kNone;
 }
 
@@ -125,6 +126,8 @@ Status TakePolicy(const std::string& offer, const Host& host, Agreement* agreeme
 }
 
 }  // namespace
+
+void SetRehearsal(bool on) noexcept { g_rehearsal.store(on); }
 
 milliseconds StorePatience(const Settings& settings) {
   return seconds(settings.Number(Setting::kStorePatience));

@@ -58,6 +58,9 @@ Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
                 const Communicator* communicator, DecisionInputs inputs, const OwnPolicy& own,
                 agree::JoinProgress* progress);
 
+// This process runs no collectives: its communicators have no other ranks to verify a policy with.
+void SetRehearsal(bool on) noexcept;
+
 // How long a call waits for a store that does not answer.
 std::chrono::milliseconds StorePatience(const Settings& settings);
 

@@ -2,6 +2,7 @@
 #include "base/version.h"
 #include "diapason/diapason.h"
 #include "plugin/abi.h"
+#include "plugin/agreement.h"
 #include "plugin/pin.h"
 #include "plugin/steward.h"
 
@@ -27,6 +28,8 @@ DIAPASON_EXPORT void diapason_step(void) {
   } catch (...) {  // no memory: an iteration less is known
   }
 }
+
+DIAPASON_EXPORT void diapason_rehearse(int on) { diapason::plugin::SetRehearsal(on != 0); }
 
 DIAPASON_EXPORT int diapason_report(const char* collective, unsigned long long bytes,
                                     double milliseconds) {
