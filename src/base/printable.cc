@@ -1,5 +1,6 @@
 #include "base/printable.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/text.h"
@@ -59,20 +60,16 @@ std::string Printable(std::string_view text) { return Escaped(text, false); }
 
 std::string PrintableLines(std::string_view text) { return Escaped(text, true); }
 
-std::string PrintableJson(std::string json) {
+std::string PrintableJson(std::string_view json) {
   std::string out;
   out.reserve(json.size());
-  for (size_t i = 0; i < json.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(json[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < json.size() ? json[i + 1] : '\0');
-    if (byte == 0x7f) {
-      out += "\\u007f";
-    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
-      out += Format("\\u00%02x", next);
-      ++i;
-    } else {
-      out += json[i];
-    }
+  while (!json.empty()) {
+    uint32_t c = 0;
+    const size_t size = std::max<size_t>(1, CharacterAt(json, &c));
+    // Blanks between values stay; inside of texts there are none of the ASCII ones.
+    const bool escape = (c >= 0x7f && c < 0xa0) || TurnsText(c);
+    out += escape ? Format("\\u%04x", c) : std::string(json.substr(0, size));
+    json.remove_prefix(size);
   }
   return out;
 }

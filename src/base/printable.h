@@ -15,8 +15,8 @@ std::string Printable(std::string_view text);
 // Several lines: line feeds stay.
 std::string PrintableLines(std::string_view text);
 
-// JSON that says the same with \u0000 escapes instead of DEL and the control characters that are
-// not ASCII, which JSON allows as they are. `json` is valid JSON in UTF-8.
-std::string PrintableJson(std::string json);
+// JSON that says the same with \u0000 escapes instead of DEL, the control characters that are not
+// ASCII and those that reverse text, which JSON allows as they are. `json` is valid JSON in UTF-8.
+std::string PrintableJson(std::string_view json);
 
 }  // namespace diapason

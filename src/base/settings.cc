@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/secrets.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -251,8 +252,8 @@ Settings Settings::Read(const Environment& environment) {
       if (!text.has_value() || text->empty()) continue;
       const Result<int64_t> number = ParseNumber(info, std::string(Trim(*text)));
       if (!number.ok()) {
-        settings.problems_.push_back(
-            Format("%s='%s' %s", name, text->c_str(), number.status().message().c_str()));
+        settings.problems_.push_back(Format("%s='%s' %s", name, MaskSecrets(name, *text).c_str(),
+                                            number.status().message().c_str()));
         break;
       }
       value.text = info.type == SettingType::kChoice ? ToLower(Trim(*text)) : *text;

@@ -9,7 +9,10 @@
 
 #include "advise/knobs/check.h"
 #include "base/environment.h"
+#include "base/printable.h"
+#include "base/secrets.h"
 #include "base/text.h"
+#include "cli/json_text.h"
 #include "domain/library_version.h"
 #include "report/table.h"
 
@@ -115,7 +118,7 @@ std::string At(const Knob& knob, const KnobView& view) {
 std::string Present(const Knob& knob) {
   if (!advise::IsCollectiveVariable(knob.name)) return "";
   const std::optional<std::string> value = ProcessEnvironment().Get(knob.name);
-  return value ? "set to '" + Cut(*value, 200) + "'" : "not set";
+  return value ? "set to '" + Printable(Cut(MaskSecrets(knob.name, *value), 200)) + "'" : "not set";
 }
 
 // Groups in the order of the alphabet, those nobody reads last.
@@ -165,7 +168,8 @@ nlohmann::ordered_json EntryJson(const Knob& knob, const KnobView& view) {
   if (view.library_given) entry["default"] = DefaultOf(knob, view);
   const std::optional<std::string> value =
       advise::IsCollectiveVariable(knob.name) ? ProcessEnvironment().Get(knob.name) : std::nullopt;
-  entry["value"] = value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+  entry["value"] = value ? nlohmann::ordered_json(MaskSecrets(knob.name, *value))
+                         : nlohmann::ordered_json(nullptr);
   return entry;
 }
 
@@ -212,10 +216,13 @@ std::string KnobTables(const std::vector<const Knob*>& knobs, const KnobView& vi
     std::vector<std::vector<std::string>> rows = {{key.second, "default", third}};
     for (const Knob* knob : list) {
       const std::string preset = DefaultOf(*knob, view);
-      rows.push_back({knob->name, preset.empty() ? "-" : Cut(preset, 20),
-                      view.present   ? Cut(ProcessEnvironment().Get(knob->name).value_or("-"), 40)
-                      : knob->exists ? Cut(AllowedText(*knob), 24)
-                                     : "-"});
+      rows.push_back(
+          {knob->name, preset.empty() ? "-" : Cut(preset, 20),
+           view.present
+               ? Cut(MaskSecrets(knob->name, ProcessEnvironment().Get(knob->name).value_or("-")),
+                     40)
+           : knob->exists ? Cut(AllowedText(*knob), 24)
+                          : "-"});
     }
     size_t used = 0;
     for (size_t column = 0; column < 3; ++column) {
@@ -259,7 +266,7 @@ std::string KnobMarkdown(const std::vector<const Knob*>& knobs, const KnobView& 
 std::string KnobJson(const std::vector<const Knob*>& knobs, const KnobView& view) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Knob* knob : knobs) list.push_back(EntryJson(*knob, view));
-  return list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return JsonText(list) + "\n";
 }
 
 }  // namespace diapason::cli

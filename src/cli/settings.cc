@@ -4,9 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/secrets.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "report/table.h"
 
 namespace diapason::cli {
@@ -44,7 +46,7 @@ void PrintJson(const Settings& settings) {
   for (const SettingInfo& info : SettingTable()) {
     list.push_back({{"name", info.name},
                     {"other_name", info.other_name},
-                    {"value", settings.Text(info.id)},
+                    {"value", MaskSecrets(info.name, settings.Text(info.id))},
                     {"source", settings.Source(info.id)},
                     {"default", info.default_value},
                     {"bounds", SettingBounds(info)},
@@ -52,13 +54,13 @@ void PrintJson(const Settings& settings) {
   }
   const nlohmann::ordered_json whole{
       {"settings", list}, {"problems", settings.problems()}, {"warnings", settings.warnings()}};
-  std::printf("%s\n", whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", JsonText(whole).c_str());
 }
 
 void PrintTable(const Settings& settings) {
   report::Table table({"setting", "value", "from", "default", "values"});
   for (const SettingInfo& info : SettingTable()) {
-    std::string value = settings.Text(info.id);
+    std::string value = MaskSecrets(info.name, settings.Text(info.id));
     if (value.size() > 40) value = value.substr(0, 37) + "...";
     table.Add({Names(info), value.empty() ? "-" : value, settings.Source(info.id),
                *info.default_value == '\0' ? "-" : info.default_value, SettingBounds(info)});

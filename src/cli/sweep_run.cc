@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "base/encoding.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -21,8 +22,9 @@ using measure::Subject;
 constexpr size_t kMostNamed = 8;
 
 std::string PlanOf(const SweepOptions& options, const Subject& subject) {
-  return options.plan.Text() + Format("; backend=%s; nodes=%d; ranks=%d", subject.backend.c_str(),
-                                      subject.nodes, subject.ranks);
+  return MaskSecretsIn(options.plan.Text()) + Format("; backend=%s; nodes=%d; ranks=%d",
+                                                     subject.backend.c_str(), subject.nodes,
+                                                     subject.ranks);
 }
 
 Result<std::unique_ptr<OwnerLock>> LockRun(const dataset::Store& store, const std::string& run) {

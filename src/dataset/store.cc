@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "dataset/schema.h"
@@ -147,7 +148,7 @@ std::string EnvironmentText(const std::map<std::string, std::string>& environmen
   std::string text;
   for (const auto& [name, value] : environment) {
     if (!text.empty()) text += '\n';
-    for (const char c : name + "=" + value) {
+    for (const char c : name + "=" + MaskSecrets(name, value)) {
       if (c == '\n') {
         text += "\\n";
       } else {
@@ -172,8 +173,9 @@ std::map<std::string, std::string> ParseEnvironmentText(const std::string& text)
       }
     }
     const size_t equals = plain.find('=');
-    if (equals != std::string::npos)
-      environment[plain.substr(0, equals)] = plain.substr(equals + 1);
+    if (equals == std::string::npos) continue;
+    const std::string name = plain.substr(0, equals);
+    environment[name] = MaskSecrets(name, plain.substr(equals + 1));
   }
   return environment;
 }

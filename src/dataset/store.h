@@ -120,7 +120,8 @@ class Store {
 };
 
 // "NAME=VALUE" lines, with line feeds and backslashes written as \n and \\: how a machine's
-// environment is stored and exported.
+// environment is stored and exported. Secrets are left out, both ways: a store of earlier days may
+// hold some.
 std::string EnvironmentText(const std::map<std::string, std::string>& environment);
 std::map<std::string, std::string> ParseEnvironmentText(const std::string& text);
 

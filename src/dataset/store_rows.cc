@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/secrets.h"
 #include "base/text.h"
 #include "dataset/sqlite.h"
 #include "dataset/statements.h"
@@ -57,7 +58,7 @@ bool ReadPoint(const Statement& row, Point* point) {
   point->protocol = row.Text(11);
   fits &= Fits(row.Integer(12), 0, kIntMax, &point->channels);
   fits &= Fits(row.Integer(13), 0, std::numeric_limits<int64_t>::max(), &point->segment_bytes);
-  point->environment = row.Text(14);
+  point->environment = MaskSecretsIn(row.Text(14));
   point->workload = row.Text(15);
   return fits;
 }
@@ -72,7 +73,7 @@ bool ReadSample(const Statement& row, Sample* sample) {
   sample->wrong = row.Integer(6);
   fits &= Fits(row.Integer(7), 0, 4, &outcome);
   sample->outcome = static_cast<Outcome>(outcome);
-  sample->note = row.Text(8);
+  sample->note = MaskSecretsIn(row.Text(8));
   sample->at = row.Real(9);
   const bool time = std::isnan(sample->seconds)
                         ? sample->outcome != Outcome::kFine
@@ -106,6 +107,7 @@ Result<int64_t> Store::MachineId(const Machine& machine) {
 }
 
 Result<int64_t> Store::PointId(const Point& point) {
+  const std::string environment = MaskSecretsIn(point.environment);
   return FindOrAdd(database_, &statements_->find_point, &statements_->add_point,
                    [&](Statement* statement) {
                      statement->Bind(point.collective)
@@ -121,7 +123,7 @@ Result<int64_t> Store::PointId(const Point& point) {
                          .Bind(point.root)
                          .Bind(point.in_place ? 1 : 0)
                          .Bind(point.segment_bytes)
-                         .Bind(point.environment)
+                         .Bind(environment)
                          .Bind(point.workload);
                    });
 }
@@ -141,10 +143,10 @@ Result<int64_t> Store::InsertRun(const Run& run) {
   if (!machine.ok()) return machine.status();
   const Status added = statements_->add_run.Bind(run.id)
                            .Bind(run.source)
-                           .Bind(run.origin)
+                           .Bind(MaskSecretsIn(run.origin))
                            .Bind(std::isfinite(run.started) ? run.started : 0.0)
                            .Bind(static_cast<int>(run.state))
-                           .Bind(run.plan)
+                           .Bind(MaskSecretsIn(run.plan))
                            .Bind(machine.value())
                            .Run();
   if (!added.ok()) return added;
@@ -170,7 +172,7 @@ Status Store::InsertSamples(int64_t run, std::span<const Sample> samples) {
                              .Bind(sample.iterations)
                              .Bind(sample.wrong)
                              .Bind(static_cast<int>(sample.outcome))
-                             .Bind(sample.note)
+                             .Bind(MaskSecretsIn(sample.note))
                              .Bind(std::isfinite(sample.at) ? sample.at : 0.0)
                              .Run();
     if (!added.ok()) return added;
@@ -211,14 +213,14 @@ Status Store::ReadRuns(const Filter& filter, std::vector<Run>* list,
     Run run;
     run.id = row.Text(1);
     run.source = row.Text(2);
-    run.origin = row.Text(3);
+    run.origin = MaskSecretsIn(row.Text(3));
     run.started = row.Real(4);
     int state = 0;
     if (!Fits(row.Integer(5), 0, 2, &state) || !std::isfinite(run.started)) {
       return Damaged(path_, "run", row.Integer(0));
     }
     run.state = static_cast<Run::State>(state);
-    run.plan = row.Text(6);
+    run.plan = MaskSecretsIn(row.Text(6));
     run.machine = {row.Text(7),  row.Text(8),          row.Text(9),
                    row.Text(10), row.Text(11),         row.Text(12),
                    row.Text(13), row.Integer(14) != 0, ParseEnvironmentText(row.Text(15))};

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/environment.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "comm/backends/sim/cluster.h"
@@ -140,7 +141,9 @@ std::map<std::string, std::string> EnvironmentThatMatters(const Environment& env
     const bool wanted = std::any_of(std::begin(kPrefixes), std::end(kPrefixes), begins) ||
                         std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
     const bool unwanted = std::any_of(std::begin(kNot), std::end(kNot), begins);
-    if (wanted && !unwanted) chosen[name] = environment.Get(name).value_or("");
+    if (wanted && !unwanted) {
+      chosen[name] = MaskSecrets(name, environment.Get(name).value_or(""));
+    }
   }
   return chosen;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/secrets.h"
 #include "base/text.h"
 #include "comm/check.h"
 #include "measure/iteration.h"
@@ -46,7 +47,7 @@ dataset::Point PointOf(const Trial& trial, const Subject& subject) {
   if (config.protocol != kKeep) point.protocol = ProtocolName(subject.library, config.protocol);
   point.channels = config.channels;
   point.segment_bytes = config.segment_bytes;
-  point.environment = trial.environment;
+  point.environment = MaskSecretsIn(trial.environment);
   if (!trial.workload.empty()) {
     const Result<IterationSpec> spec = DecodeSpec(trial.workload);
     point.kind = dataset::Point::Kind::kIteration;

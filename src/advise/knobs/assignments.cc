@@ -2,6 +2,7 @@
 #include <set>
 
 #include "advise/knobs/check.h"
+#include "base/secrets.h"
 #include "base/text.h"
 
 namespace diapason::advise {
@@ -213,8 +214,8 @@ class TextReader {
     set_here_.insert(name);
     Override(name);
     if (assignments_.size() >= kMostAssignments) return;
-    assignments_.push_back(
-        {name, value, source_ + Format(":%zu", number), /*overridden=*/false, /*global=*/false});
+    assignments_.push_back({name, MaskSecrets(name, value), source_ + Format(":%zu", number),
+                            /*overridden=*/false, /*global=*/false});
     live_[name] = assignments_.size() - 1;
   }
   void Override(const std::string& name) {
@@ -236,7 +237,7 @@ class TextReader {
     if (at == 1 && IsName(next) && IsCollectiveVariable(next)) return false;
     const std::string value = next == "=" && at + 2 < words.size() ? words[at + 2] : next;
     Complain(number, "this line does not set " + name + ", for it is not NAME=VALUE",
-             "Write " + name + "=" + (value == "=" ? "VALUE" : value));
+             "Write " + name + "=" + (value == "=" ? "VALUE" : MaskSecrets(name, value)));
     return true;
   }
 
@@ -306,7 +307,7 @@ std::vector<Assignment> FromEnvironment(const Environment& environment, const st
   for (const std::string& name : names) {
     if (!IsCollectiveVariable(name)) continue;
     const std::optional<std::string> value = environment.Get(name);
-    if (value) assignments.push_back({name, *value, source, false, false});
+    if (value) assignments.push_back({name, MaskSecrets(name, *value), source, false, false});
   }
   return assignments;
 }

@@ -14,7 +14,7 @@ namespace diapason::advise {
 // One variable as somebody has set it.
 struct Assignment {
   std::string name;
-  std::string value;
+  std::string value;   // without its secrets (base/secrets.h)
   std::string source;  // "environment", "/etc/nccl.conf:3", "job.env:12", "process 4711"
   // Where the value loses to one of the same name elsewhere (the environment wins over files).
   bool overridden = false;

@@ -1,6 +1,7 @@
 #include <map>
 
 #include "advise/knobs/check.h"
+#include "base/secrets.h"
 #include "base/text.h"
 
 namespace diapason::advise {
@@ -59,9 +60,10 @@ class ConfigReader {
     return std::string(bare.substr(0, bare.find_first_of(" \t")));
   }
 
-  void Set(const std::string& name, std::string value) {
+  void Set(const std::string& name, const std::string& written) {
     const std::string bare = Bare(name);
     if (!IsCollectiveVariable(bare)) return;
+    std::string value = MaskSecrets(bare, written);
     if (bare != name) {
       Complain(Severity::kError,
                "the library takes '" + name.substr(0, 80) + "' for the whole name, so " + bare +

@@ -3,6 +3,7 @@
 
 #include "advise/logs/collect.h"
 #include "advise/logs/cursor.h"
+#include "base/secrets.h"
 #include "base/text.h"
 
 namespace diapason::advise::logs {
@@ -110,6 +111,7 @@ bool Collector::Environment(std::string_view line, std::string_view message, uin
     value.remove_suffix(1);
   }
   const std::string name(message.substr(0, length));
+  const std::string shown = MaskSecrets(name, value);
   const auto found = variables_.find(name);
   uint32_t index = 0;
   if (found != variables_.end()) {
@@ -123,7 +125,7 @@ bool Collector::Environment(std::string_view line, std::string_view message, uin
   }
   Variable& variable = facts_->variables[index];
   facts_->processes[process].environment = true;
-  const uint32_t id = Note(&variable.values, &variable.places, value, spot_, line);
+  const uint32_t id = Note(&variable.values, &variable.places, shown, spot_, line);
   if (id == kNoName) return true;
   if (variable.chosen.size() <= process) variable.chosen.resize(process + 1);
   variable.chosen[process] = static_cast<uint8_t>(id + 1);

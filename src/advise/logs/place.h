@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/secrets.h"
+
 namespace diapason::advise::logs {
 
 // A line of a log.
@@ -23,8 +25,9 @@ inline constexpr size_t kShownText = 200;
 
 inline Place MakePlace(const Spot& spot, std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-  Place place{spot.file, spot.line, std::string(text.substr(0, kShownText))};
-  if (text.size() > kShownText) place.text += "...";
+  // First the secrets, then the length: what is cut off may be what tells a password.
+  Place place{spot.file, spot.line, MaskSecretsIn(text)};
+  if (place.text.size() > kShownText) place.text = place.text.substr(0, kShownText) + "...";
   return place;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "advise/plan/placement.h"
+#include "base/secrets.h"
 #include "base/stats.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -216,7 +217,7 @@ std::string TuneReport(const TuneRequest& request, const TuneResult& result,
   if (!settings.empty()) text += Block(settings) + "\n";
   std::vector<std::string> words;
   words.reserve(request.command.size());
-  for (const std::string& word : request.command) words.push_back(ShellWord(word));
+  for (const std::string& word : request.command) words.push_back(ShellWord(MaskSecretsIn(word)));
   text += "Command:\n\n" + Block(Join(words, " ")) + "\n";
   text += "Judged by: " + std::string(MeasureName(request.measure)) +
           (request.measure == Measure::kPattern ? " ('" + request.pattern + "')" : "") +

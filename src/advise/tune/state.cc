@@ -132,7 +132,7 @@ Result<State> ParseState(std::string_view text, const std::string& name) {
 }
 
 Result<StateWriter> StateWriter::Create(const std::string& path, const StateHead& head) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) {
     if (errno == EEXIST) {
       return Invalid("the state '" + path +
