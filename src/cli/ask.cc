@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "cli/plugin_client.h"
 #include "cli/read_by.h"
 #include "cli/recorded_table.h"
@@ -387,8 +388,7 @@ class Session {
                              {"table", options_.table},
                              {"log", log},
                              {"answers", list}};
-    std::printf("%s\n",
-                whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", JsonText(whole).c_str());
   }
 
   const Options& options_;

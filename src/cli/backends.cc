@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "diapason/comm.h"
 #include "report/table.h"
 
@@ -20,7 +21,7 @@ void PrintJson(const std::vector<BackendInfo>& backends, const std::string& auto
                     {"reason", info.reason}});
   }
   const nlohmann::ordered_json whole{{"backends", list}, {"auto", automatic}};
-  std::printf("%s\n", whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", JsonText(whole).c_str());
 }
 
 void PrintTable(const std::vector<BackendInfo>& backends, const std::string& automatic) {

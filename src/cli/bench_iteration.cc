@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "cli/ranks.h"
 #include "cli/read_by.h"
 #include "cli/words.h"
@@ -239,7 +240,7 @@ void PrintJson(const Group& group, const IterationSpec& spec, Library library,
       {"exposed_seconds", Rounded(exposed)},
       {"exposed_share", Rounded(exposed / std::max(Median(times.steps), 1e-12))},
       {"overlap_efficiency", Rounded(measure::OverlapEfficiency(times))}};
-  std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", JsonText(json).c_str());
 }
 
 int RunRank(const Options& options, Group* group) {

@@ -9,6 +9,7 @@
 #include "cli/bench_options.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "cli/read_by.h"
 #include "measure/pairs.h"
 #include "report/table.h"
@@ -154,7 +155,7 @@ void PrintJson(const measure::Subject& subject, const std::vector<PairFigure>& p
   ordered_json ones = ordered_json::array();
   for (const OddOne& one : odd) ones.push_back(OddText(one, pairs, members));
   json["odd"] = std::move(ones);
-  std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", JsonText(json).c_str());
 }
 
 int LeadPairs(const Options& options, GroupInstrument* instrument) {

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/json_text.h"
 #include "comm/check.h"
 #include "domain/decision.h"
 
@@ -220,7 +221,7 @@ std::string PolicyJson(const std::string& file, const PolicyPlan& plan, const Su
                        {"gain", Rounded(worst.gain)}};
   }
   json["summary"] = std::move(counts);
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return JsonText(json) + "\n";
 }
 
 }  // namespace diapason::cli

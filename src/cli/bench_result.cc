@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/json_text.h"
 #include "comm/check.h"
 #include "report/table.h"
 
@@ -69,9 +70,7 @@ ordered_json FigureJson(const measure::Trial& trial, const Figure& figure, int r
   return json;
 }
 
-std::string Dump(const ordered_json& json) {
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
+std::string Dump(const ordered_json& json) { return JsonText(json) + "\n"; }
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/bench_options.h"
 #include "cli/command.h"
+#include "cli/json_text.h"
 #include "comm/check.h"
 #include "measure/targets.h"
 #include "report/table.h"
@@ -184,8 +185,7 @@ int CompareWithTargets(const BenchOptions& options, GroupInstrument* instrument)
                                        {"simulated", subject.simulated},
                                        {"link_bytes_per_second", link.value()},
                                        {"targets", list}};
-    std::printf("%s\n",
-                whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", JsonText(whole).c_str());
     return missed == 0 ? kExitFine : kExitFailed;
   }
   std::fputs(table.Text().c_str(), stdout);

@@ -10,6 +10,9 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
+#include "cli/json_text.h"
+
 namespace diapason::cli {
 namespace {
 
@@ -25,7 +28,7 @@ bool json_asked = false;
 int Fail(const Status& status) {
   const std::lock_guard<std::mutex> lock(error_lock);
   if (first_error.empty()) first_error = status.message();
-  std::fprintf(stderr, "diapason: error: %s\n", status.message().c_str());
+  std::fprintf(stderr, "diapason: error: %s\n", PrintableLines(status.message()).c_str());
   return kExitFailed;
 }
 
@@ -35,10 +38,12 @@ void Complain(const std::string& text, const std::string& hint) {
 }
 
 void Warn(const std::string& text) {
-  std::fprintf(stderr, "diapason: warning: %s\n", text.c_str());
+  std::fprintf(stderr, "diapason: warning: %s\n", PrintableLines(text).c_str());
 }
 
-void Progress(const std::string& text) { std::fprintf(stderr, "diapason: %s\n", text.c_str()); }
+void Progress(const std::string& text) {
+  std::fprintf(stderr, "diapason: %s\n", PrintableLines(text).c_str());
+}
 
 void ExpectJson(bool expected) {
   const std::lock_guard<std::mutex> lock(error_lock);
@@ -49,7 +54,7 @@ void FinishJson() {
   const std::lock_guard<std::mutex> lock(error_lock);
   if (!json_asked || first_error.empty() || __fpending(stdout) > 0) return;
   const nlohmann::ordered_json whole{{"error", first_error}};
-  std::printf("%s\n", whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", JsonText(whole).c_str());
 }
 
 bool ColoursOn() {

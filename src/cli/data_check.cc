@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/data.h"
+#include "cli/json_text.h"
 #include "dataset/words.h"
 
 namespace diapason::cli {
@@ -42,7 +43,7 @@ void PrintJson(const std::vector<dataset::Finding>& findings, const std::string&
                              {"runs", contents.runs.size()},
                              {"samples", contents.records.size()},
                              {"findings", list}};
-  std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", JsonText(json).c_str());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/data.h"
+#include "cli/json_text.h"
 #include "dataset/export.h"
 #include "dataset/words.h"
 
@@ -74,9 +75,7 @@ std::string Json(const dataset::Contents& contents) {
                        ? ordered_json(nullptr)
                        : ordered_json(dataset::BusBandwidth(point, sample.seconds))}});
   }
-  return ordered_json({{"runs", runs}, {"samples", samples}})
-             .dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
+  return JsonText(ordered_json({{"runs", runs}, {"samples", samples}}), 1) + "\n";
 }
 
 }  // namespace

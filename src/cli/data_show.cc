@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/data.h"
+#include "cli/json_text.h"
 #include "dataset/export.h"
 #include "dataset/summary.h"
 #include "dataset/words.h"
@@ -132,9 +133,9 @@ void PrintSamples(const dataset::Contents& contents, const Contest& contest) {
 void PrintContest(const dataset::Contents& contents, const Contest& contest,
                   const DataShow& asked) {
   std::printf("\n%s%s, %s%s\n", contest.simulated ? "SIMULATED: " : "",
-              dataset::ContextText(contest.context).c_str(),
+              Printable(dataset::ContextText(contest.context), 400).c_str(),
               dataset::SizeText(contest.context.bytes).c_str(),
-              contest.library.empty() ? "" : (", " + contest.library).c_str());
+              contest.library.empty() ? "" : (", " + Printable(contest.library)).c_str());
   Table table(
       {"configuration", "samples", "median", "95 % interval", "busbw GB/s", "speed-up", ""});
   table.SetAlign({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight,
@@ -221,7 +222,7 @@ int PrintJson(const dataset::Contents& contents, const std::vector<Contest>& con
   ordered_json list = ordered_json::array();
   for (const Contest& contest : contests) list.push_back(ContestJson(contest));
   const ordered_json json = {{"runs", runs}, {"contexts", list}};
-  std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", JsonText(json).c_str());
   return kExitFine;
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/findings.h"
+#include "cli/json_text.h"
 
 namespace diapason::cli {
 namespace {
@@ -22,9 +23,7 @@ constexpr size_t kMostFacts = 2000;
 constexpr size_t kLongestText = 1024;
 constexpr int kDeepest = 16;
 
-std::string Dump(const ordered_json& json) {
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
+std::string Dump(const ordered_json& json) { return JsonText(json) + "\n"; }
 
 std::string TimeText() {
   const time_t now = time(nullptr);

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/findings.h"
+#include "cli/json_text.h"
 #include "cli/knobs_options.h"
 #include "cli/words.h"
 #include "domain/library_version.h"
@@ -211,7 +212,7 @@ void PrintJson(const Assumed& assumed, const Gathered& gathered) {
                                {"variables", VariableCount(gathered)},
                                {"summary", FindingsSummary(gathered.findings)}};
   whole["findings"] = nlohmann::ordered_json::parse(FindingsJson(gathered.findings));
-  std::printf("%s\n", whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", JsonText(whole).c_str());
 }
 
 int Check(const Options& options) {

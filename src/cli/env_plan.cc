@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "cli/knobs_options.h"
 #include "cli/read_by.h"
 #include "cli/words.h"
@@ -106,7 +107,7 @@ void PrintJson(const Plan& plan) {
   for (const advise::PlanNote& note : plan.notes) {
     json["notes"].push_back({{"topic", note.topic}, {"text", note.text}});
   }
-  std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", JsonText(json).c_str());
 }
 
 int RunPlan(const Options& options) {

@@ -4,6 +4,7 @@
 
 #include "advise/tune/report.h"
 #include "cli/env_tune.h"
+#include "cli/json_text.h"
 
 namespace diapason::cli {
 namespace {
@@ -89,7 +90,7 @@ void PrintEnvTuneJson(const advise::TuneRequest& request, const advise::TuneResu
                          {"evidence", line.evidence}});
   }
   json["checklist"] = std::move(checklist);
-  std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", JsonText(json).c_str());
 }
 
 }  // namespace diapason::cli

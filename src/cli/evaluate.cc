@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "cli/model_data.h"
 #include "cli/read_by.h"
 #include "policy/parse.h"
@@ -171,7 +172,7 @@ int RunEvaluate(const EvaluateAsked& asked) {
                                {"library", std::string(LibraryName(grid.value().library))},
                                {"simulated", grid.value().simulated},
                                {"choosers", Json(evaluation.value())}};
-    std::printf("%s\n", json.dump(2).c_str());
+    std::printf("%s\n", JsonText(json).c_str());
     return kExitFine;
   }
   if (asked.policy.empty()) {

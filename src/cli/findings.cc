@@ -2,8 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/json_text.h"
 
 namespace diapason::cli {
 namespace {
@@ -23,16 +25,6 @@ std::string Tag(Severity severity) {
   return colour + padded + "\033[0m";
 }
 
-// Evidence comes from logs and environments: nothing in it may move the cursor.
-std::string Tame(const std::string& text) {
-  std::string tame;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    tame += byte < 0x20 || byte == 0x7f ? ' ' : c;
-  }
-  return tame;
-}
-
 }  // namespace
 
 std::string FindingsText(const std::vector<Finding>& findings, bool all) {
@@ -41,9 +33,9 @@ std::string FindingsText(const std::vector<Finding>& findings, bool all) {
   std::string text;
   for (const Finding& finding : sorted) {
     if (finding.severity == Severity::kFine && !all) continue;
-    text += Tag(finding.severity) + Tame(finding.title) + "\n";
-    for (const std::string& line : finding.evidence) text += "           " + Tame(line) + "\n";
-    if (!finding.action.empty()) text += "         > " + Tame(finding.action) + "\n";
+    text += Tag(finding.severity) + Printable(finding.title) + "\n";
+    for (const std::string& line : finding.evidence) text += "           " + Printable(line) + "\n";
+    if (!finding.action.empty()) text += "         > " + Printable(finding.action) + "\n";
   }
   return text;
 }
@@ -57,7 +49,7 @@ std::string FindingsJson(const std::vector<Finding>& findings) {
                     {"evidence", finding.evidence},
                     {"action", finding.action}});
   }
-  return list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return JsonText(list);
 }
 
 std::string FindingsSummary(const std::vector<Finding>& findings) {

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/journal.h"
+#include "cli/json_text.h"
 #include "dataset/summary.h"
 #include "dataset/words.h"
 #include "journal/compare.h"
@@ -135,9 +136,7 @@ int RunJournalCheck(const JournalCheck& asked) {
   }
   const Comparison::Report report = comparison.Finish(kShown);
   if (asked.json) {
-    std::printf(
-        "%s\n",
-        ReportJson(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", JsonText(ReportJson(report)).c_str());
   } else {
     Print(report);
   }

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/journal.h"
+#include "cli/json_text.h"
 #include "journal/learning.h"
 
 namespace diapason::cli {
@@ -79,7 +80,7 @@ int ShowJournalsAsJson(const std::vector<std::string>& files) {
     if (!read.ok()) return Fail(read.status());
     list.push_back(ContentsJson(file, read.value()));
   }
-  std::printf("%s\n", list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::printf("%s\n", JsonText(list).c_str());
   return kExitFine;
 }
 

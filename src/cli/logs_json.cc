@@ -4,6 +4,7 @@
 
 #include "advise/logs/diagnose.h"
 #include "cli/findings.h"
+#include "cli/json_text.h"
 #include "cli/logs_report.h"
 
 namespace diapason::cli {
@@ -233,7 +234,7 @@ std::string LogsJson(const std::vector<std::string>& sections, const Facts& fact
   if (wanted("flight")) json["flight"] = Flights(facts);
   if (wanted("topology")) json["topology"] = TopologyList(facts);
   if (wanted("findings")) json["findings"] = Json::parse(FindingsJson(findings));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return JsonText(json);
 }
 
 }  // namespace diapason::cli

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "advise/logs/diagnose.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/findings.h"
@@ -285,7 +286,8 @@ std::string LogSectionText(const std::string& section, const Facts& facts,
       {"flight", LogFlights},
       {"topology", TopologyText}};
   if (section == "findings") return Judgement(findings);
-  return kParts.at(section)(facts);
+  // Words of logs and names of files stand between the tables as well.
+  return PrintableLines(kParts.at(section)(facts));
 }
 
 }  // namespace diapason::cli

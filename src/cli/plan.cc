@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "cli/model_data.h"
 #include "cli/read_by.h"
 #include "domain/decision.h"
@@ -178,7 +179,7 @@ int RunPlan(const PlanAsked& asked) {
     if (Status saved = WriteFileAtomically(asked.output, text); !saved.ok()) return Fail(saved);
   }
   if (asked.json) {
-    std::printf("%s\n", PlanJson(plan, asked, text).dump(2).c_str());
+    std::printf("%s\n", JsonText(PlanJson(plan, asked, text)).c_str());
     return kExitFine;
   }
   if (asked.output.empty()) {

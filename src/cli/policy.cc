@@ -3,10 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "cli/read_by.h"
 #include "cli/words.h"
 #include "domain/fingerprint.h"
@@ -54,9 +56,7 @@ Result<policy::ParseOptions> ParseOptionsOf(const Options& options) {
   return parse;
 }
 
-std::string Dump(const ordered_json& value) {
-  return value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string Dump(const ordered_json& value) { return JsonText(value); }
 
 // The policy of a file, or, without one, the policy the settings select, as the plugin would find
 // it. Any library's policy is welcome here; only the plugin insists on its own.
@@ -110,7 +110,7 @@ int CheckOne(const std::string& file, const policy::ParseOptions& parse, ordered
     return outcome.errors == 0 ? kExitFine : kExitFailed;
   }
   for (const policy::Diagnostic& diagnostic : outcome.diagnostics) {
-    std::printf("%s\n", policy::DiagnosticText(file, diagnostic).c_str());
+    std::printf("%s\n", PrintableLines(policy::DiagnosticText(file, diagnostic)).c_str());
   }
   const size_t shown = outcome.diagnostics.size();
   if (outcome.errors + outcome.warnings > shown) {

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "cli/model_data.h"
 #include "cli/read_by.h"
 #include "cli/words.h"
@@ -226,7 +227,7 @@ int RunPredict(const Predict& asked) {
                          {"simulated", model.value().info.simulated},
                          {"answers", ordered_json::array()}};
     for (const Answer& answer : answers) json["answers"].push_back(AnswerJson(library, answer));
-    std::printf("%s\n", json.dump(2).c_str());
+    std::printf("%s\n", JsonText(json).c_str());
     return kExitFine;
   }
   if (model.value().info.simulated) Warn("the model was trained on simulated data");

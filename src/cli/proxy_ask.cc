@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/findings.h"
+#include "cli/json_text.h"
 #include "cli/proxy.h"
 #include "dataset/words.h"
 
@@ -131,7 +132,7 @@ int Print(const ProxyAsked& asked, const Json& about, const std::vector<ProxyDum
     json["dumps"] = Json::array();
     for (const ProxyDump& dump : dumps) json["dumps"].push_back(DumpJson(dump));
     json["findings"] = Json::parse(FindingsJson(findings), nullptr, false);
-    std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", JsonText(json).c_str());
   } else {
     for (const ProxyDump& dump : dumps) std::printf("%s", DumpText(dump).c_str());
     std::printf("%s", FindingsText(findings, true).c_str());

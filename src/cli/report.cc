@@ -13,6 +13,7 @@
 #include "base/wall_time.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "cli/report_inputs.h"
 #include "dataset/words.h"
 #include "report/page.h"
@@ -65,8 +66,7 @@ int RunReport(const ReportRequest& request, bool json) {
                                           {"bytes", report.bytes},
                                           {"samples", report.samples},
                                           {"warnings", report.warnings}};
-    std::printf("%s\n",
-                shown.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", JsonText(shown).c_str());
     return kExitFine;
   }
   for (const std::string& warning : report.warnings) Warn(warning);

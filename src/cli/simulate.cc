@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "cli/ranks.h"
 #include "cli/read_by.h"
 #include "cli/words.h"
@@ -54,9 +55,7 @@ struct Question {
 // Times this near to each other are the same.
 constexpr double kWorthIt = 1.005;
 
-void Print(const ordered_json& json) {
-  std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-}
+void Print(const ordered_json& json) { std::printf("%s\n", JsonText(json).c_str()); }
 
 std::string TimeText(double seconds) {
   if (seconds < 1e-3) return Format("%.1f us", seconds * 1e6);

@@ -9,6 +9,7 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/json_text.h"
 #include "cli/sweep_progress.h"
 #include "measure/sweep.h"
 #include "report/table.h"
@@ -155,7 +156,7 @@ std::string SweepJson(const std::vector<SweepPart>& parts) {
     json["contests"] = std::move(contests);
     all.push_back(std::move(json));
   }
-  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return JsonText(all) + "\n";
 }
 
 SweepEstimate EstimateSweep(const std::vector<Contest>& contests, const measure::Subject& subject,

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/json_text.h"
 #include "cli/model_data.h"
 #include "cli/read_by.h"
 #include "model/evaluate.h"
@@ -128,7 +129,7 @@ void PrintTrainJson(const model::ModelInfo& info, const std::string& output) {
                              {"cells", info.cells},
                              {"simulated", info.simulated},
                              {"figures", std::move(figures)}};
-  std::printf("%s\n", json.dump(2).c_str());
+  std::printf("%s\n", JsonText(json).c_str());
 }
 
 int RunTrain(const Train& asked) {

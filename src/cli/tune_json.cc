@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/json_text.h"
 #include "cli/model_data.h"
 #include "cli/tune.h"
 #include "comm/check.h"
@@ -87,7 +88,7 @@ std::string TuneJson(const tune::Outcome& outcome, const TuneGoal& goal, const T
   if (!files.report.empty()) json["files"]["report"] = files.report;
   json["failures"] = outcome.failures;
   json["notes"] = outcome.notes;
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return JsonText(json) + "\n";
 }
 
 }  // namespace diapason::cli

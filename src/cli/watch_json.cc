@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/findings.h"
+#include "cli/json_text.h"
 #include "cli/watch.h"
 #include "domain/schedule.h"
 
@@ -13,9 +14,7 @@ using advise::NetRate;
 using advise::ProcessView;
 using advise::ThreadRate;
 
-std::string Line(const Json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string Line(const Json& json) { return JsonText(json, -1); }
 
 Json ThreadJson(const ThreadRate& thread) {
   Json json = {{"name", thread.name}, {"role", advise::ThreadRoleName(thread.role)}};

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "domain/vocabulary.h"
 
@@ -170,10 +171,7 @@ bool ParseDecimal(std::string_view text, double* value, double* half_digit) {
 }
 
 std::string Printable(std::string_view text, size_t limit) {
-  std::string printable(text.substr(0, limit));
-  for (char& c : printable) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
+  std::string printable = diapason::Printable(text.substr(0, limit));
   if (text.size() > limit) printable += "...";
   return printable;
 }

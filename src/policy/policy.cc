@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/encoding.h"
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace diapason::policy {
@@ -28,7 +29,7 @@ std::string Quoted(const std::string& text) {
       clean.begin(), clean.end(), [](char c) { return c == '"'; }, '\'');
   std::replace_if(
       clean.begin(), clean.end(), [](unsigned char c) { return c < ' '; }, ' ');
-  return '"' + clean + '"';
+  return '"' + Printable(clean).substr(0, kLongest) + '"';
 }
 
 }  // namespace

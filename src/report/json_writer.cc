@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace diapason::report {
@@ -67,10 +68,9 @@ void JsonWriter::Text(std::string_view text) {
     } else if (byte == '"' || byte == '\\') {
       text_ += '\\';
       text_ += static_cast<char>(byte);
-    } else if (character == "\xe2\x80\xa8" || character == "\xe2\x80\xa9") {
-      text_ += character.back() == '\xa8' ? "\\u2028" : "\\u2029";
     } else {
-      text_ += character;
+      // With the separators of lines, which end a line of a script.
+      text_ += PrintableJson(character);
     }
   }
   text_ += '"';
@@ -110,12 +110,12 @@ std::string HtmlText(std::string_view text) {
     const std::string_view character = text.substr(i, length);
     const auto byte = static_cast<unsigned char>(text[i]);
     i += length == 0 ? 1 : length;
-    if (length == 0 || (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f) {
+    if (length == 0) {
       html += kReplacement;
     } else if (byte == '<' || byte == '>' || byte == '&' || byte == '"' || byte == '\'') {
       html += Format("&#%d;", byte);
     } else {
-      html += character;
+      html += byte == '\t' ? std::string(character) : PrintableLines(character);
     }
   }
   return html;

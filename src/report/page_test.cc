@@ -55,9 +55,8 @@ TEST(JsonWriterTest, ListsObjectsAndNumbers) {
 
 TEST(HtmlTextTest, MarkupIsText) {
   EXPECT_EQ(HtmlText("<b a=\"1\">'&"), "&#60;b a=&#34;1&#34;&#62;&#39;&#38;");
-  EXPECT_EQ(HtmlText(std::string_view("a\0b\xff", 4)),
-            "a\xef\xbf\xbd"
-            "b\xef\xbf\xbd");
+  EXPECT_EQ(HtmlText(std::string_view("a\0b\xff", 4)), "a\\x00b\xef\xbf\xbd");
+  EXPECT_EQ(HtmlText("\x1b[31m\xc2\x9b\t\n"), "\\x1b[31m\\x9b\t\n");
 }
 
 PageData Hostile() {

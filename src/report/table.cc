@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
+
 namespace diapason::report {
 namespace {
 
@@ -12,6 +14,11 @@ size_t Width(const std::string& text) {
 }
 
 }  // namespace
+
+void Table::Add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = Printable(cell);
+  rows_.push_back(std::move(cells));
+}
 
 std::string Table::Text() const {
   std::vector<size_t> widths;
