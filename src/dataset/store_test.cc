@@ -344,6 +344,14 @@ TEST(EnvironmentTest, SurvivesAnything) {
   EXPECT_TRUE(ParseEnvironmentText("").empty());
 }
 
+TEST(EnvironmentTest, SecretsAreLeftOutBothWays) {
+  EXPECT_EQ(EnvironmentText({{"A", "redis://u:hunter2@h"}, {"B_TOKEN", "hunter2"}}),
+            "A=redis://u:***@h\nB_TOKEN=***");
+  const std::map<std::string, std::string> expected = {{"A", "redis://u:***@h"},
+                                                       {"B_TOKEN", "***"}};
+  EXPECT_EQ(ParseEnvironmentText("A=redis://u:hunter2@h\nB_TOKEN=hunter2"), expected);
+}
+
 TEST(SampleTest, NamesAndFactors) {
   Point point;
   EXPECT_EQ(point.ConfigText(), "library default");

@@ -16,5 +16,11 @@ TEST(TableTest, PadsByCharactersAndLeavesNoTrailingBlanks) {
             "128KiB  1234567\n");
 }
 
+TEST(TableTest, CellsCannotMoveTheCursor) {
+  Table table({"a", "b"});
+  table.Add({"x\x1b[31m\n", "y"});
+  EXPECT_EQ(table.Text(), "a              b\nx\\x1b[31m\\x0a  y\n");
+}
+
 }  // namespace
 }  // namespace diapason::report
