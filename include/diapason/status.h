@@ -14,11 +14,11 @@ enum class ErrorCode {
   kInvalid,      // the input is wrong: a typo, a bad value, a malformed file
   kNotFound,     // something named does not exist
   kUnavailable,  // it exists, but cannot be used here
-  kNoRoom,       // it is full
   kIo,           // the operating system said no
   kTimeout,      // a wait reached its limit
   kPeerLost,     // another rank of the group has ended
   kInternal,     // our own mistake
+  kNoRoom,       // it is full
 };
 
 // The one error type. A Status is either fine (and is then one null pointer) or carries a code and

@@ -411,6 +411,7 @@ std::vector<Case> Cases() {
     Case& one = add("until-told");  // for tests that do something to a running job
     one.must_learn = false;
     one.most = 2000000000;
+    one.least = one.most;
     one.only_when_named = true;
     one.meanwhile = [](int rank, uint32_t n) {
       const char* stop = std::getenv("PLAYED_STOP");
