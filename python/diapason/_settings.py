@@ -50,6 +50,8 @@ BOUNDS: Dict[str, str] = {
     "JOURNAL_TIMES": "0 or 1",
     "BACKEND": "auto, nccl, rccl, gloo, mpi, sim",
     "TIMEOUT": "1 to 604800",
+    "SECRET_FILE": "text",
+    "SECRET": "text",
     "SLOW_CALL": "-1 to 604800000",
     "CLUSTER": "text",
     "NCCL_LIBRARY": "text",

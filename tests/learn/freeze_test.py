@@ -37,8 +37,8 @@ class Job:
 
     def stop(self):
         open(self.stop_file, "w").close()
-        output, _ = self.process.communicate(timeout=LIMIT)
-        return self.process.returncode, output
+        status = self.process.wait(LIMIT)
+        return status, self.process.stdout.read()
 
 
 def main():
