@@ -91,9 +91,8 @@ std::string Digest(const std::string& text) {
 class Joining {
  public:
   Joining(Store* store, const JoinRequest& request, JoinProgress* progress)
-      : plain_(store),
-        patient_(store, request.patience, request.say),
-        store_(store),
+      : patient_(store, request.patience, request.say),
+        store_(&patient_),
         request_(request),
         progress_(progress),
         alike_(Format("ranks=%d ", request.ranks) + request.alike),
@@ -104,23 +103,23 @@ class Joining {
                                microseconds(50000))) {}
 
   Result<JoinOutcome> Run() {
-    if (const Status shared = ShareTexts(); !shared.ok()) return Apart(shared.message());
+    if (const Status shared = ShareTexts(); !shared.ok()) return Absent(shared.message());
     Result<JoinOutcome> outcome = Generations();
     if (outcome.ok() || progress_->committed) return outcome;
     // No generation has our registration, so none can have gone ahead.
-    return Apart(outcome.status().message());
+    return Absent(outcome.status().message());
   }
 
  private:
   // Before registering: what has no room, or cannot be written, is no reason to fail.
   Status ShareTexts() {
-    if (plain_->Fullness() > kFullStore) {
-      return Unavailable(Format("%s is nearly full", plain_->Describe().c_str()));
+    if (store_->Fullness() > kFullStore) {
+      return Unavailable(Format("%s is nearly full", store_->Describe().c_str()));
     }
-    const Result<std::string> alike = plain_->Propose("a" + digest_, alike_);
+    const Result<std::string> alike = store_->Propose("a" + digest_, alike_);
     if (!alike.ok()) return alike.status();
     if (request_.rank > 0) return {};  // only rank 0's offer can stand
-    const Result<std::string> offer = plain_->Propose("p" + Digest(request_.offer), request_.offer);
+    const Result<std::string> offer = store_->Propose("p" + Digest(request_.offer), request_.offer);
     return offer.ok() ? Status() : offer.status();
   }
 
@@ -142,7 +141,7 @@ class Joining {
       if (!mode.ok()) return mode.status();
       if (mode.value().kind == Mode::Kind::kNext) {
         given_up += came_late ? 0 : 1;
-        if (given_up > kMostGivenUp) return Apart(mode.value().text);
+        if (given_up > kMostGivenUp) return Absent(mode.value().text);
         continue;
       }
       if (!registered_) {
@@ -167,14 +166,11 @@ class Joining {
       apart.alone = mode.value().kind == Mode::Kind::kAlone;
       return apart;
     }
-    return Apart("there were too many communicators with this id in this store");
+    return Absent("there were too many communicators with this id in this store");
   }
 
-  // From now on the others may go ahead, or they cannot: which store calls wait follows from it.
-  void SetCommitted(bool committed) {
-    progress_->committed = committed;
-    store_ = committed ? static_cast<Store*>(&patient_) : plain_;
-  }
+  // From now on the others may go ahead with this rank, or they cannot.
+  void SetCommitted(bool committed) { progress_->committed = committed; }
 
   std::string SlotKey(int rank) const { return "j" + id_ + Format("%d", rank); }
   std::string ModeKey() const { return "j" + id_ + "mode"; }
@@ -196,6 +192,13 @@ class Joining {
     JoinOutcome outcome;
     outcome.why_not = why.empty() ? "no reason was given" : why;
     outcome.prefix = "c" + id_;
+    return outcome;
+  }
+
+  // This rank does not register: what the others do without it is what it does.
+  JoinOutcome Absent(const std::string& why) const {
+    JoinOutcome outcome = Apart(why);
+    outcome.alone = request_.missing == JoinRequest::Missing::kGoAlone;
     return outcome;
   }
 
@@ -358,9 +361,8 @@ class Joining {
         store_->Describe().c_str());
   }
 
-  Store* const plain_;
   PatientStore patient_;
-  Store* store_;  // one of the two
+  Store* const store_;
   const JoinRequest& request_;
   JoinProgress* const progress_;
   const std::string alike_;

@@ -30,7 +30,7 @@ struct JoinRequest {
   // What this rank proposes when not all have come: that all stay off, or that each that has come
   // does what it would do without the others.
   enum class Missing { kStayOff, kGoAlone } missing = Missing::kStayOff;
-  // How long a rank that has registered waits for a store that does not answer.
+  // How long each call waits for a store that does not answer.
   std::chrono::milliseconds patience{0};
   std::function<void(const std::string& text)> say;  // told of such waits; may be empty
 };

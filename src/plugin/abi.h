@@ -17,6 +17,7 @@ using Logger = void (*)(int level, unsigned long flags, const char* file, int li
 
 struct NvlDomainInfo;  // passed on to a chained tuner, never read
 struct Constants;      // likewise: the library's cost model is not ours to bend
+inline constexpr size_t kConstantsBytes = 1152;  // of Constants, v5 and v6
 
 struct TunerV1 {
   const char* name;

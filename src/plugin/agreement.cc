@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <thread>
 
 #include "agree/job.h"
 #include "base/environment.h"
@@ -24,6 +25,7 @@ constexpr std::string_view kNoPolicy = "none";
 
 constexpr milliseconds kShortLimit{2000};
 constexpr milliseconds kLeaveLimit{1000};
+constexpr milliseconds kOpenPause{100};
 std::atomic<bool> g_waited_in_vain{false};
 std::atomic<bool> g_on_several_hosts{false};
 std::atomic<bool> g_rehearsal{false};
@@ -62,6 +64,20 @@ Result<ProcessStores> OpenProcessStores(const std::string& where, const std::str
   return g_stores;
 }
 
+// A server may be about to start with the job; the other ranks wait for this one as long.
+Result<ProcessStores> OpenPatiently(const std::string& where, const std::string& job,
+                                    milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (true) {
+    Result<ProcessStores> stores = OpenProcessStores(where, job);
+    if (stores.ok() || !agree::Retryable(stores.status()) ||
+        std::chrono::steady_clock::now() >= deadline) {
+      return stores;
+    }
+    std::this_thread::sleep_for(kOpenPause);
+  }
+}
+
 enum class Purpose { kNone, kVerify, kShare, kLearn };
 
 // Whether the ranks of a communicator share this host's memory.
@@ -71,7 +87,8 @@ OnThisHost RanksOnThisHost(const Birth& birth) {
   const bool one_node = birth.shape.nodes == 1;
   switch (agree::LauncherSpread(ProcessEnvironment())) {
     case agree::JobSpread::kOneHost:
-      return OnThisHost::kAll;
+      // A launcher may have been started once per group of hosts.
+      return one_node ? OnThisHost::kAll : OnThisHost::kMaybe;
     case agree::JobSpread::kSeveralHosts:
       // A rack of one NVLink domain is one node of several hosts.
       return one_node ? OnThisHost::kMaybe : OnThisHost::kNo;
@@ -82,14 +99,14 @@ OnThisHost RanksOnThisHost(const Birth& birth) {
   return one_node ? OnThisHost::kAll : OnThisHost::kMaybe;
 }
 
-Purpose PurposeOf(const Settings& settings, const Birth& birth, const OwnPolicy& own,
-                  bool chained) {
+// `acts`: even a rank that observes changes what runs, by a chained tuner or RCCL's rule.
+Purpose PurposeOf(const Settings& settings, const Birth& birth, const OwnPolicy& own, bool acts) {
   const std::string& mode = settings.Text(Setting::kMode);
   // A communicator of one rank is never asked about anything.
-  if (mode == "observe" || birth.shape.ranks < 2) return Purpose::kNone;
+  if ((mode == "observe" && !acts) || birth.shape.ranks < 2) return Purpose::kNone;
   if (mode == "learn") return Purpose::kLearn;
   if (settings.IsSet(Setting::kStore)) return Purpose::kShare;
-  const bool verifiable = (own.named || chained) && birth.api >= kAgreesFromApi &&
+  const bool verifiable = (own.named || acts) && birth.api >= kAgreesFromApi &&
                           !g_rehearsal.load() && RanksOnThisHost(birth) != OnThisHost::kNo;
   return verifiable ? Purpose::kVerify : Purpose::kNone;
 }
@@ -137,12 +154,23 @@ Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
                 const Communicator* communicator, DecisionInputs inputs, const OwnPolicy& own,
                 agree::JoinProgress* progress) {
   Agreement agreement;
-  const Purpose purpose = PurposeOf(settings, birth, own, inputs.chain != "");
+  const Purpose purpose =
+      PurposeOf(settings, birth, own, !inputs.chain.empty() || inputs.tree_ll_rule);
   if (purpose == Purpose::kNone) return agreement;
   if (birth.api < kAgreesFromApi) {
     agreement.why = Format("tuner API v%d tells too little to agree or to learn", birth.api);
     return agreement;
   }
+  // Ranks of other hosts never come, and go by their own: so does a rank that cannot meet those
+  // here.
+  const bool maybe_alone =
+      purpose == Purpose::kVerify && RanksOnThisHost(birth) == OnThisHost::kMaybe;
+  if (maybe_alone && g_on_several_hosts.load()) return agreement;
+  const auto failed = [&](std::string why) {
+    if (maybe_alone) return Agreement();
+    agreement.why = std::move(why);
+    return agreement;
+  };
   agreement.kind = Agreement::Kind::kOff;
   if (purpose != Purpose::kVerify &&
       (communicator == nullptr || communicator->profiler_api() < kAgreesFromApi ||
@@ -156,29 +184,23 @@ Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
   const std::string where =
       settings.IsSet(Setting::kStore) ? settings.Text(Setting::kStore) : "shm";
   if (agreement.job == agree::kNoJob && ProcessEnvironment().Get("NCCL_COMM_ID").has_value()) {
-    agreement.why =
+    return failed(
         "with NCCL_COMM_ID every job has the same communicator ids, and no variable says which "
-        "job this is: set DIAPASON_JOB, the same on every rank and different for every job";
-    return agreement;
+        "job this is: set DIAPASON_JOB, the same on every rank and different for every job");
   }
-  const Result<ProcessStores> stores = OpenProcessStores(where, agreement.job);
-  if (!stores.ok()) {
-    // Nothing has been registered, so no other rank can go ahead.
-    agreement.why = stores.status().message();
-    return agreement;
-  }
+  agree::JoinRequest request = Request(settings, birth, host);
+  const Result<ProcessStores> stores = OpenPatiently(where, agreement.job, request.limit);
+  // Nothing has been registered, so no other rank can go ahead.
+  if (!stores.ok()) return failed(stores.status().message());
   agreement.stores = stores.value();
   if (where != "shm") Steward::Instance().KeepStore(agreement.stores.background);
 
-  agree::JoinRequest request = Request(settings, birth, host);
   if (purpose == Purpose::kVerify) {
     // Each rank uses its own policy, and may or may not have the profiler half.
     inputs.policy = PolicyWord(own);
     inputs.profiler_api = 0;
     request.rank = agree::kUnknownRank;
-    if (RanksOnThisHost(birth) == OnThisHost::kMaybe) {
-      // Other hosts' ranks never come here, and need not.
-      if (g_on_several_hosts.load()) return Agreement();
+    if (maybe_alone) {
       request.limit = std::min(request.limit, kShortLimit);
       request.missing = agree::JoinRequest::Missing::kGoAlone;
     }

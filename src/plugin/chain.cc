@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/encoding.h"
 #include "base/file.h"
@@ -37,6 +38,16 @@ bool IsOurs(void* symbol) {
 }
 
 }  // namespace
+
+void KeptConstants::Keep(abi::Constants* constants) {
+  constants_ = constants;
+  const char* bytes = reinterpret_cast<const char*>(constants);
+  if (constants != nullptr) before_.assign(bytes, bytes + abi::kConstantsBytes);
+}
+
+void KeptConstants::Restore() {
+  if (constants_ != nullptr) std::memcpy(constants_, before_.data(), before_.size());
+}
 
 Result<std::unique_ptr<Chain>> Chain::Open(const std::string& name, const Birth& birth) {
   std::string error;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "domain/decision.h"
@@ -20,6 +21,19 @@ struct Birth {
   abi::Logger logger = nullptr;
   abi::NvlDomainInfo* domain = nullptr;
   abi::Constants* constants = nullptr;
+};
+
+// The library's cost model as it was before a chained tuner's init, which may change it.
+class KeptConstants {
+ public:
+  // nullptr (before API v5): there is nothing to keep.
+  void Keep(abi::Constants* constants);
+  // As they were; nothing where none were kept. The library must still be in our init.
+  void Restore();
+
+ private:
+  abi::Constants* constants_ = nullptr;
+  std::vector<char> before_;
 };
 
 // Another tuner library, asked before us: its answer is what "default" means. It is spoken to in

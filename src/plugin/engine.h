@@ -142,6 +142,7 @@ class Engine {
   bool have_policy_ = false;
   std::atomic<bool> shapes_differ_{false};
   std::unique_ptr<Chain> chain_;
+  KeptConstants constants_;
   journal::Journal* journal_ = nullptr;
   bool journal_tables_ = false;
   std::atomic<uint32_t> calls_{0};

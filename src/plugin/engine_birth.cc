@@ -45,8 +45,10 @@ OwnPolicy Engine::LoadPolicy(const Settings& settings) {
 
 void Engine::StayOff() {
   policy_name_.clear();
-  // Other ranks may have no chained tuner, or another one.
+  // Other ranks may have no chained tuner, or another one; nor may its changes of the library's
+  // cost model stay, which is built when we return.
   chain_.reset();
+  constants_.Restore();
   inputs_.tree_ll_rule = false;
 }
 
@@ -69,9 +71,12 @@ bool Engine::ComeTogether(const Settings& settings, OwnPolicy loaded,
         log_.Warn("this rank's policy is not the one the ranks have agreed on, which is used");
         policy_name_ = "another rank's";
       }
-      log_.Info(Format("%s: rank %d of %lld, agreed in %s", who.c_str(), communicator_->rank(),
-                       static_cast<long long>(birth_.shape.ranks),
-                       agreement_.stores.background->Describe().c_str()));
+      // Ranks that only verify may not know their numbers.
+      log_.Info(
+          Format("%s: %sagreed with %lld ranks in %s", who.c_str(),
+                 communicator_ != nullptr ? Format("rank %d, ", communicator_->rank()).c_str() : "",
+                 static_cast<long long>(birth_.shape.ranks),
+                 agreement_.stores.background->Describe().c_str()));
       break;
     case Agreement::Kind::kAlone:
       if (!agreement_.why.empty()) log_.Warn(agreement_.why + ": the policy is applied as it is");
@@ -180,8 +185,10 @@ void Engine::WarnAboutRows() const {
 
 void Engine::OpenChain(const Settings& settings) {
   if (!settings.IsSet(Setting::kChain)) return;
+  constants_.Keep(birth_.constants);
   Result<std::unique_ptr<Chain>> chain = Chain::Open(settings.Text(Setting::kChain), birth_);
   if (!chain.ok()) {
+    constants_.Restore();
     log_.Warn(chain.status().message() + "; going on without it");
     return;
   }

@@ -57,7 +57,7 @@ Learning::Learning(LearningOptions options, const policy::Policy& policy, const 
 Learning::~Learning() {
   EventMask::Instance().Unwant(EventMask::Need::kCalls);
   for (int i = tracking_; i > 0; --i) EventMask::Instance().Unwant(EventMask::Need::kRuns);
-  for (int i = has_events() ? 0 : timing_; i > 0; --i)
+  for (int i = has_events() || dropped_events_ ? 0 : timing_; i > 0; --i)
     EventMask::Instance().Unwant(EventMask::Need::kTimes);
   // The communicator's end did not wait for the steward: its GPU context may be gone by now.
   if (late_) static_cast<void>(events_.release());
@@ -281,7 +281,8 @@ void Learning::MakeOffer(Context* context, const CostTable& table) {
 void Learning::Ran(Context* context, const Config& asked, const RunSample& run) noexcept {
   if (context == nullptr) return;
   // Replays of captured calls can advance the library's numbers, at other moments on other ranks.
-  if (!saw_capture_ && KeepsSample(run.index, run.index - context->ready.first)) {
+  if (!EventMask::Instance().TimesForbidden() &&
+      KeepsSample(run.index, run.index - context->ready.first)) {
     runs_.Push({context, run});  // a full ring loses a sample, no more
   }
   const int algorithm = run.algorithm;

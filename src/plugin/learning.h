@@ -137,6 +137,13 @@ class Learning {
   // one of the two finishes.
   pthread_mutex_t tending = PTHREAD_MUTEX_INITIALIZER;
   std::atomic<bool> finish_wanted{false};
+  // Whether Finish(true) was called; guarded by tending.
+  bool finished() const { return finished_; }
+  // What is measured is measured no more. REQUIRES: tending is held.
+  void DropEvents() noexcept {
+    dropped_events_ = dropped_events_ || events_ != nullptr;
+    events_.reset();
+  }
   // The communicator is gone, and only the steward has this still.
   void BecomeLate() noexcept { late_ = true; }
 
@@ -248,6 +255,8 @@ class Learning {
   bool clocks_differ_ = false;
   bool frozen_ = false;
   std::atomic<bool> late_{false};
+  bool finished_ = false;
+  bool dropped_events_ = false;
   uint64_t calls_of_all_ = 0;
 };
 

@@ -25,7 +25,7 @@ constexpr uint32_t kMostAhead = 4;   // epochs whose cells are read ahead
 constexpr double kFirstReadAhead = 0.01;
 constexpr double kLongestReadAhead = 1;
 constexpr double kFarReadAhead = 5;  // where the next epoch is known
-constexpr double kStopInterval = 1.0;
+constexpr double kStopInterval = 2.0;
 constexpr double kFreezeInterval = 1.0;
 // Which epochs are checked: the same on every rank.
 constexpr uint32_t kFirstChecked = 16;
@@ -302,6 +302,7 @@ void Learning::Finish(bool forget, agree::Deadline deadline) {
   }
   if (leads() && !options_.learned.empty()) Save(contexts);
   if (!forget) return;
+  finished_ = true;
   // What only rank 0 reads. Another rank may still have calls to make (a broadcast's root is done
   // before the others have begun), so what they run must stay until all are done.
   for (Context* context : contexts) {

@@ -127,6 +127,8 @@ void Steward::Remove(Learning* learning, agree::Deadline deadline) {
     Pause(kRemovePauseNs);
   }
   if (removed->finish_wanted.exchange(false)) removed->Finish(/*forget=*/true, deadline);
+  // Here, while the communicator's GPU context is still there.
+  removed->DropEvents();
   pthread_mutex_unlock(&removed->tending);
 }
 
@@ -149,6 +151,8 @@ bool Steward::TendOne(Learning* learning, double now) noexcept {
   const MutexLock lock(&learning->tending);
   bool busy = false;
   try {
+    // It may have been finished since the list was copied.
+    if (learning->finished()) return false;
     if (!learning->finish_wanted) busy = learning->Tend(now);
     if (learning->finish_wanted.exchange(false)) {
       learning->Finish(/*forget=*/true, std::chrono::steady_clock::now() + agree::kUsualLimit);
@@ -177,7 +181,9 @@ void Steward::Run() {
       kept_at_ = now;
       kept->KeepAlive(std::chrono::steady_clock::now() + agree::kUsualLimit);
     }
-    Sleep(busy ? kBusyPauseNs : learnings.empty() ? kIdlePauseNs : kQuietPauseNs);
+    const long pause = busy ? kBusyPauseNs : learnings.empty() ? kIdlePauseNs : kQuietPauseNs;
+    learnings.clear();  // none lives on only because this thread sleeps
+    Sleep(pause);
   }
   stopped_.store(true, std::memory_order_release);
 }

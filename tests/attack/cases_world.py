@@ -33,7 +33,11 @@ def until_failed(job):
 
 def wait_for_registrations(scene, job, ranks=3):
     """Until so many ranks wait in Redis for the others."""
-    job.wait_until(lambda: scene.server.ask('--scan', '--pattern', 'diapason:*:j*').count('\n') >= ranks)
+    def registrations():
+        jobs = scene.server.ask('--scan', '--pattern', 'diapason:*').split()
+        return sum(field.startswith('j') for one in jobs for field in scene.server.ask('hkeys', one).split())
+
+    job.wait_until(lambda: registrations() >= ranks)
 
 
 # Redis.
