@@ -2,14 +2,15 @@
 
 #include <hiredis/hiredis.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
+#include <memory>
 
-#include "agree/quiet_signal.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -27,11 +28,15 @@ milliseconds Remaining(Deadline deadline) {
   return std::max(left, milliseconds(0));
 }
 
-timeval TimeValue(milliseconds time) {
-  timeval value;
-  value.tv_sec = time.count() / 1000;
-  value.tv_usec = static_cast<suseconds_t>(time.count() % 1000 * 1000);
-  return value;
+// A command as Redis takes it: the number of words, and each with its length.
+std::string Request(const std::vector<std::string_view>& words) {
+  std::string text = Format("*%zu\r\n", words.size());
+  for (const std::string_view word : words) {
+    text += Format("$%zu\r\n", word.size());
+    text.append(word);
+    text += "\r\n";
+  }
+  return text;
 }
 
 RedisReply Copy(const redisReply& reply, int depth) {
@@ -95,8 +100,9 @@ RedisLink::~RedisLink() { Close(); }
 
 void RedisLink::Close() {
   // Says nothing to the server: in a forked child the connection is still its parent's.
-  if (context_ != nullptr) redisFree(context_);
-  context_ = nullptr;
+  socket_ = Descriptor();
+  if (reader_ != nullptr) redisReaderFree(reader_);
+  reader_ = nullptr;
 }
 
 Status RedisLink::Lost(const std::string& why) {
@@ -129,17 +135,11 @@ Status RedisLink::Resolve() {
 
 Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
   Close();
-  const milliseconds left = Remaining(deadline);
-  if (left.count() == 0) return Lost("it did not answer in time");
-  {
-    const QuietSignal quiet(SIGPIPE);  // hiredis writes with write()
-    context_ = redisConnectWithTimeout(address.c_str(), address_.port, TimeValue(left));
-  }
-  if (context_ == nullptr) return Lost("no memory left");
-  if (context_->err != 0) {
-    return Lost(context_->err == REDIS_ERR_IO && errno == ETIMEDOUT ? "it did not answer in time"
-                                                                    : context_->errstr);
-  }
+  if (Status open = OpenSocket(address, deadline); !open.ok()) return open;
+  reader_ = redisReaderCreate();
+  if (reader_ == nullptr) return Lost("no memory left");
+  // Never give back an unused buffer: the library aborts where it cannot have a small one instead.
+  reader_->maxbuf = 0;
   if (address_.authenticate) {
     std::vector<std::string_view> words = {"AUTH"};
     if (!address_.user.empty()) words.emplace_back(address_.user);
@@ -181,41 +181,84 @@ Status RedisLink::Connect(Deadline deadline) {
   return last;
 }
 
+Status RedisLink::OpenSocket(const std::string& address, Deadline deadline) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error =
+      ::getaddrinfo(address.c_str(), Format("%d", address_.port).c_str(), &hints, &found);
+  if (error != 0) return Lost(::gai_strerror(error));
+  socket_ = Descriptor(
+      ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+  int result = -1;
+  if (socket_.get() >= 0) result = ::connect(socket_.get(), found->ai_addr, found->ai_addrlen);
+  const int failure = errno;
+  ::freeaddrinfo(found);
+  if (socket_.get() < 0 || (result != 0 && failure != EINPROGRESS)) return Lost(ErrnoText(failure));
+  const int on = 1;  // a request is one message, and its answer is waited for
+  ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  if (result == 0) return {};
+  if (Status ready = WaitFor(POLLOUT, deadline); !ready.ok()) return ready;
+  int refused = 0;
+  socklen_t size = sizeof(refused);
+  if (::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &refused, &size) != 0) refused = errno;
+  return refused == 0 ? Status() : Lost(ErrnoText(refused));
+}
+
+Status RedisLink::WaitFor(short events, Deadline deadline) {
+  while (true) {
+    pollfd wait{socket_.get(), events, 0};
+    const int ready = ::poll(&wait, 1, static_cast<int>(Remaining(deadline).count()));
+    if (ready > 0) return {};
+    if (ready == 0) return Lost("it did not answer in time");
+    if (errno != EINTR) return Lost(ErrnoText(errno));
+  }
+}
+
+Status RedisLink::Send(const std::string& request, Deadline deadline) {
+  for (size_t sent = 0; sent < request.size();) {
+    const ssize_t some =
+        ::send(socket_.get(), request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
+    if (some >= 0) {
+      sent += static_cast<size_t>(some);
+    } else if (errno == EAGAIN) {
+      if (Status ready = WaitFor(POLLOUT, deadline); !ready.ok()) return ready;
+    } else if (errno != EINTR) {
+      return Lost(ErrnoText(errno));
+    }
+  }
+  return {};
+}
+
+// What has come, into the reader.
+Status RedisLink::Receive(Deadline deadline) {
+  char bytes[16384];
+  while (true) {
+    const ssize_t some = ::recv(socket_.get(), bytes, sizeof(bytes), 0);
+    if (some > 0) {
+      if (redisReaderFeed(reader_, bytes, static_cast<size_t>(some)) == REDIS_OK) return {};
+      return Lost(reader_->errstr);
+    }
+    if (some == 0) return Lost("it has closed the connection");
+    if (errno == EAGAIN) {
+      if (Status ready = WaitFor(POLLIN, deadline); !ready.ok()) return ready;
+    } else if (errno != EINTR) {
+      return Lost(ErrnoText(errno));
+    }
+  }
+}
+
 Result<RedisReply> RedisLink::Ask(const std::vector<std::string_view>& words, Deadline deadline) {
-  if (context_ == nullptr) return Lost("there is no connection");
-  std::vector<const char*> texts;
-  std::vector<size_t> lengths;
-  for (const std::string_view word : words) {
-    texts.push_back(word.data() == nullptr ? "" : word.data());
-    lengths.push_back(word.size());
-  }
-  const QuietSignal quiet(SIGPIPE);  // hiredis writes with write()
-  const milliseconds left = Remaining(deadline);
-  if (left.count() == 0) return Lost("it did not answer in time");
-  // For writing, which blocks when the server does not read.
-  if (redisSetTimeout(context_, TimeValue(left)) != REDIS_OK ||
-      redisAppendCommandArgv(context_, static_cast<int>(words.size()), texts.data(),
-                             lengths.data()) != REDIS_OK) {
-    return Lost(context_->errstr);
-  }
-  for (int done = 0; done == 0;) {
-    if (Remaining(deadline).count() == 0) return Lost("it did not answer in time");
-    if (redisBufferWrite(context_, &done) != REDIS_OK) return Lost(context_->errstr);
-  }
+  if (reader_ == nullptr) return Lost("there is no connection");
+  if (Remaining(deadline).count() == 0) return Lost("it did not answer in time");
+  if (Status sent = Send(Request(words), deadline); !sent.ok()) return sent;
   while (true) {
     void* raw = nullptr;
-    if (redisGetReplyFromReader(context_, &raw) != REDIS_OK) return Lost(context_->errstr);
-    if (raw != nullptr) {
-      RedisReply reply = Copy(*static_cast<redisReply*>(raw), kDeepestReply);
-      freeReplyObject(raw);
-      return reply;
-    }
-    pollfd wait{context_->fd, POLLIN, 0};
-    const int ready = ::poll(&wait, 1, static_cast<int>(Remaining(deadline).count()));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready < 0) return Lost(ErrnoText(errno));
-    if (ready == 0) return Lost("it did not answer in time");
-    if (redisBufferRead(context_) != REDIS_OK) return Lost(context_->errstr);
+    if (redisReaderGetReply(reader_, &raw) != REDIS_OK) return Lost(reader_->errstr);
+    const std::unique_ptr<void, void (*)(void*)> owner(raw, freeReplyObject);
+    if (raw != nullptr) return Copy(*static_cast<redisReply*>(raw), kDeepestReply);
+    if (Status received = Receive(deadline); !received.ok()) return received;
   }
 }
 

@@ -6,10 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "agree/private_folder.h"
 #include "agree/store.h"
 #include "base/status.h"
 
-struct redisContext;
+struct redisReader;
 
 namespace diapason::agree {
 
@@ -50,7 +51,7 @@ class RedisLink {
   Status Resolve();
   // Connects, authenticates and selects the database. An open connection is closed first.
   Status Connect(Deadline deadline);
-  bool connected() const { return context_ != nullptr; }
+  bool connected() const { return reader_ != nullptr; }
 
   // An answer of the server, which may be an error of its own. A failed Status: the connection is
   // lost, and closed.
@@ -68,12 +69,19 @@ class RedisLink {
 
  private:
   Status ConnectTo(const std::string& address, Deadline deadline);
+  Status OpenSocket(const std::string& address, Deadline deadline);
+  Status WaitFor(short events, Deadline deadline);
+  Status Send(const std::string& request, Deadline deadline);
+  Status Receive(Deadline deadline);
   Status Lost(const std::string& why);
 
   const RedisAddress address_;
   std::string name_;
   std::vector<std::string> addresses_;  // numeric; the one that worked last is the first
-  redisContext* context_ = nullptr;
+  // The socket is ours, and hiredis only reads answers: its own connections crash the process where
+  // there is no memory.
+  Descriptor socket_;
+  redisReader* reader_ = nullptr;
 };
 
 }  // namespace diapason::agree

