@@ -135,11 +135,11 @@ def iteration(tool, scratch, _data):
 def workload(tool, scratch, data):
     tool.need("gloo")
     outcome = tune(tool, f"{scratch}/journal", "--backend", "gloo", "-g", "2", "--workload", f"{data}/journals/agree.0.jsonl",
-                   f"{data}/journals/agree.1.jsonl", "--budget", "6s")
+                   f"{data}/journals/agree.1.jsonl", "--budget", "20s")
     assert outcome["workload"]["calls"] > 0
     assert sum(call["weight"] for call in outcome["calls"]) <= outcome["workload"]["calls"]
     outcome = tune(tool, f"{scratch}/log", "--backend", "gloo", "-g", "2", "--workload", f"{data}/advise/lab/steady", "--budget",
-                   "6s")
+                   "20s")
     assert outcome["workload"]["calls"] > 0
     done = tool.run("tune", "--backend", "gloo", "-g", "2", "--workload", __file__, "--budget", "5s", "-o", f"{scratch}/x",
                     status=1)
