@@ -87,7 +87,7 @@ TEST_F(PatientStoreTest, WithoutPatienceThereIsOneAttempt) {
 }
 
 TEST_F(PatientStoreTest, WhatIsLostIsNotWaitedFor) {
-  below_.failures = 1 << 30;
+  below_.failures = 3;
   below_.failure = Unavailable("emptied");
   PatientStore store = Patient(seconds(600));
   EXPECT_FALSE(store.Propose("key", "mine").ok());
