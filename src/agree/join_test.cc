@@ -30,7 +30,7 @@ class JoinTest : public testing::Test {
     request.ranks = ranks;
     request.alike = "build=1 library=2.28.9 profiler=5";
     request.offer = Format("offer of %d", rank);
-    request.limit = milliseconds(60000);  // not reached where all come
+    request.limit = milliseconds(20000);  // not reached where all come
     return request;
   }
   // Each on its own thread, and with its own store.
