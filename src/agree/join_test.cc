@@ -74,6 +74,7 @@ TEST_F(JoinTest, RanksThatDoNotKnowTheirNumbersTakeSlots) {
   for (JoinRequest& request : requests) {
     request.rank = kUnknownRank;
     request.offer = "the same";
+    request.limit = milliseconds(8000);
   }
   // The id comes again: the slots of the generation before are taken.
   for (int generation = 0; generation < 3; ++generation) {
