@@ -400,7 +400,7 @@ std::vector<Case> Cases() {
     one.must_learn = false;
     one.errors_allowed = true;
     one.must_fail = true;
-    one.most = 1000000;  // until it is noticed
+    one.most = 100000;  // until it is noticed
     one.least = one.most;
     one.differs_from = 400;
     one.step = [](Communicator* communicator, int rank, uint32_t n) {
