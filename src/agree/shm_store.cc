@@ -11,7 +11,6 @@
 // Removing the file or its folder while ranks have it mapped does them no harm. Making it shorter
 // would: they would touch memory that is no more. Only this user could do that, and nothing here
 // ever does.
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -24,6 +23,7 @@
 #include <thread>
 
 #include "agree/arena.h"
+#include "agree/folder_names.h"
 #include "agree/private_folder.h"
 #include "agree/quiet_signal.h"
 #include "agree/stores.h"
@@ -152,24 +152,13 @@ bool RemoveRemains(int folder, const std::string& name, int fd) {
 }
 
 void Sweep(int folder, const std::string& ours) {
-  const int again = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (again < 0) return;
-  DIR* listing = ::fdopendir(again);
-  if (listing == nullptr) {
-    ::close(again);
-    return;
-  }
-  for (int tried = 0; tried < kMostSwept;) {
-    const dirent* entry = ::readdir(listing);
-    if (entry == nullptr) break;
-    const std::string name = entry->d_name;
-    if (name == "." || name == ".." || name == ours) continue;
-    ++tried;
+  ForEachName(folder, kMostSwept, [&](const std::string& name) {
+    if (name == ours) return true;
     const Descriptor file(
         ::openat(folder, name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (file.get() >= 0) RemoveRemains(folder, name, file.get());
-  }
-  ::closedir(listing);
+    return true;
+  });
 }
 
 class Opening {
