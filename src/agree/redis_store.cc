@@ -306,8 +306,9 @@ class RedisStore : public Store {
       const Result<RedisReply> reply = Eval(key, value, deadline);
       if (!reply.ok()) return reply.status();
       Result<Cell> understood = Understand(reply.value());
-      if (understood.ok()) cell = std::move(understood).value();
-      return understood.status();
+      if (!understood.ok()) return understood.status();
+      cell = std::move(understood).value();
+      return {};
     });
     if (!done.ok()) return done;
     if (cell) last_ = {std::string(key), Fnv1a64(*cell)};
