@@ -1,14 +1,17 @@
 /* How ranks walk through the epochs of a context (src/agree/epochs.h), with cells that are written
- * once: whatever the leader proposes, however late, whoever stops anywhere, and whenever the store is
- * emptied, no two ranks use different arms for one call.
+ * once: whatever the leader proposes, however late or early, whoever stops anywhere, whenever the store
+ * is emptied, restarted without its last write or away for a while, and whatever ranks have read ahead,
+ * no two ranks use different arms for one call.
  *
  * Broken on purpose, each must be found:
  *   -DMUTANT_HOLD   a rank that finds a cell empty holds without proposing it;
  *   -DMUTANT_BLIND  a rank does not notice that the store was emptied;
  *   -DMUTANT_START  a hold keeps the arm of the beginning, and not that of the last schedule, but only
- *                   on one rank (an incumbent that is not agreed).
+ *                   on one rank (an incumbent that is not agreed);
+ *   -DMUTANT_REMEMBER a rank that reads ahead remembers that a cell was empty;
+ *   -DMUTANT_IMPATIENT a rank that cannot reach the store holds on its own.
  */
-#define RANKS 3
+#define RANKS 2 /* any two that differ are two; more make the search too large */
 #define CALLS 5
 #define EPOCHS 5
 
@@ -25,7 +28,8 @@
 #define EXPLORES 3 /* the third arm, then the incumbent of the beginning, which it stays */
 
 byte cell[EPOCHS];
-bool emptied;     /* and with it the nonce is gone */
+bool emptied;     /* and with it the nonce is gone, or a restart is noticed */
+bool away;        /* the store does not answer */
 byte used[CALLS]; /* by whoever got there first */
 
 inline use(arm) {
@@ -42,11 +46,43 @@ inline use(arm) {
 
 proctype Rank(byte me) {
   byte index = 0, epoch = 1, incumbent = FIRST, stands;
+  byte known = EMPTY; /* what stands for the epoch to come, read ahead */
 
   use(FIRST); /* epochs without a cell */
   do
   :: index >= CALLS || epoch >= EPOCHS -> break
   :: else ->
+    /* The background thread reads ahead, or does not come to it. */
+    atomic {
+      if
+      :: !away && !emptied ->
+        known = cell[epoch];
+#ifdef MUTANT_REMEMBER
+        if
+        :: known == EMPTY -> known = HOLD
+        :: else
+        fi
+#endif
+      :: true
+      fi
+    }
+    atomic {
+      if
+      :: known != EMPTY -> stands = known; known = EMPTY; goto entered
+      :: else
+      fi
+    }
+    /* Waits for the store, or loses its patience. */
+    if
+    :: !away
+    :: away ->
+#ifdef MUTANT_IMPATIENT
+      stands = HOLD;
+      goto entered
+#else
+      goto failed
+#endif
+    fi;
     atomic {
 #ifndef MUTANT_BLIND
       if
@@ -69,6 +105,7 @@ proctype Rank(byte me) {
       :: else
       fi
     }
+entered:
     if
     :: stands == HOLD ->
 #ifdef MUTANT_START
@@ -119,17 +156,33 @@ proctype Proposer() {
   od
 }
 
+/* Empties the store, or restarts it without one of the last writes. */
 proctype Vandal() {
-  byte epoch;
+  byte epoch = 0;
 
-  d_step {
-    emptied = true;
-    epoch = 0;
-    do
-    :: epoch < EPOCHS -> cell[epoch] = EMPTY; epoch++
-    :: else -> break
-    od
-  }
+  if
+  :: d_step {
+      emptied = true;
+      do
+      :: epoch < EPOCHS -> cell[epoch] = EMPTY; epoch++
+      :: else -> break
+      od
+    }
+  :: do
+    :: epoch < EPOCHS - 1 -> epoch++
+    :: break
+    od;
+    skip;
+    d_step {
+      emptied = true;
+      cell[epoch] = EMPTY
+    }
+  fi
+}
+
+proctype Outage() {
+  away = true;
+  away = false
 }
 
 init {
@@ -141,6 +194,7 @@ init {
     :: else -> break
     od;
     run Proposer();
-    run Vandal()
+    run Vandal();
+    run Outage()
   }
 }

@@ -14,7 +14,7 @@ errors() { # [-DMUTANT...]: how many errors a full search finds
   spin "$@" -a "$model" >spin.log 2>&1 || { cat spin.log >&2; return 1; }
   gcc -O2 -w -DSAFETY -DMEMLIM=2048 -o pan pan.c
   ./pan -m100000 >pan.log
-  if grep -q -e 'max search depth too small' -e 'out of memory' pan.log; then
+  if grep -q -e 'max search depth too small' -e 'out of memory' -e 'MEMLIM bound' pan.log; then
     cat pan.log >&2
     return 1
   fi
