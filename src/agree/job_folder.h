@@ -19,7 +19,7 @@ namespace diapason::agree {
 //
 // A folder goes in three steps: it is renamed to .gone-<random>, looked through once more for a
 // presence, and emptied. A process that comes in between finds that the folder it has opened no
-// longer has the job's name, and begins anew. Processes that have the folder open do not notice a
+// longer has the job's name, and begins again. Processes that have the folder open do not notice a
 // renaming, and go on in it.
 //
 // Any thread may call. A forked child does nothing.

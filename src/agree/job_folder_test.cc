@@ -82,7 +82,7 @@ TEST_F(JobFolderTest, TheLastOneOutRemovesTheFolder) {
   two->KeepAlive(Soon());
   two.reset();
   EXPECT_TRUE(Left().empty());
-  // And whoever comes then begins anew.
+  // A process that enters then makes a new folder.
   EXPECT_FALSE(Open()->Read("a").value().has_value());
 }
 
@@ -268,7 +268,7 @@ TEST_F(JobFolderTest, AFolderThatCannotBeUsedIsLeftAlone) {
   EXPECT_TRUE(Presences().empty());
 }
 
-// Processes that come while others go: whoever is inside is never disturbed.
+// Processes that come while others go: those inside are never disturbed.
 TEST_F(JobFolderTest, ComingAndGoingDisturbsNoneInside) {
   std::vector<pid_t> children;
   for (int c = 0; c < 4; ++c) {

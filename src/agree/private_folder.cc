@@ -89,7 +89,7 @@ Result<Descriptor> OpenPrivateFolder(int parent, const std::string& name,
           Format("cannot make the folder '%s': %s", shown.c_str(), ErrnoText(errno).c_str()));
     }
     folder = Descriptor(OpenFolderAt(parent, name));
-    // Gone again: somebody cleans up, or moves it away.
+    // Gone again: another process has removed or renamed it.
     if (folder.get() < 0 && errno != ENOENT) break;
   }
   return Checked(std::move(folder), shown);

@@ -37,7 +37,7 @@ constexpr char kCellScript[] =
     "redis.call('HSET', KEYS[1], ARGV[2], ARGV[4]) "
     "if ARGV[3] ~= '0' then redis.call('EXPIRE', KEYS[1], ARGV[3]) end "
     "return {'stands', ARGV[4]}";
-// ARGV: a nonce, for a job that has none, and the expiry. Cells without a nonce are nobody's.
+// ARGV: a nonce, for a job that has none, and the expiry. Cells without a nonce belong to no job.
 constexpr char kNonceScript[] =
     "local nonce = redis.call('HGET', KEYS[1], '.nonce') "
     "if not nonce then "

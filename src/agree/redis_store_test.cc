@@ -221,7 +221,7 @@ TEST_F(RedisStoreTest, NothingIsEverThereWithoutAnExpiry) {
   EXPECT_EQ(store->Read("a").value(), "1");
   store->KeepAlive(Soon());
   EXPECT_GT(SecondsLeft(), 80000);
-  // Whoever comes has a day again.
+  // A process that opens the store renews the day.
   ASSERT_TRUE(server_->Command({"EXPIRE", key, "100"}));
   const auto third = Open();
   EXPECT_GT(SecondsLeft(), 80000);
@@ -403,7 +403,7 @@ TEST_F(RedisStoreTest, AServerThatBecameAReplicaInBetweenIsRefused) {
   ASSERT_TRUE(store->Propose("a", "1").ok());
   ASSERT_TRUE(server_->Command({"REPLICAOF", "127.0.0.1", Format("%d", other->port())}));
   EXPECT_TRUE(NoWayBack(store->Propose("b", "1").status()));
-  // As sentinels do: the same process, and no longer a replica when the connection is made anew.
+  // As sentinels do: the same process, and no longer a replica when the connection is made again.
   while (server_->Answer({"INFO", "replication"}).value().text.find("link_status:up") ==
          std::string::npos) {
     std::this_thread::sleep_for(milliseconds(5));

@@ -26,7 +26,6 @@ constexpr double kFirstReadAhead = 0.01;
 constexpr double kLongestReadAhead = 1;
 constexpr double kFarReadAhead = 5;  // where the next epoch is known
 constexpr double kStopInterval = 2.0;
-constexpr double kFreezeInterval = 1.0;
 // Which epochs are checked: the same on every rank.
 constexpr uint32_t kFirstChecked = 16;
 constexpr uint32_t kCheckedEvery = 8;
