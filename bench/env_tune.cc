@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "advise/tune/experiment.h"
+#include "env_tune/experiment.h"
 #include "base/random.h"
 #include "base/stats.h"
 #include "base/text.h"
@@ -21,9 +21,9 @@
 namespace diapason {
 namespace {
 
-using advise::Experiment;
-using advise::RunFigure;
-using advise::Settings;
+using env_tune::Experiment;
+using env_tune::RunFigure;
+using env_tune::Settings;
 using Align = report::Table::Align;
 
 constexpr double kBar = 0.05;
@@ -93,10 +93,10 @@ struct Tuning {
 };
 Tuning Simulate(const Options& options, Noise shape, double level, const std::vector<double>& gains,
                 uint64_t seed) {
-  advise::ExperimentOptions design;
+  env_tune::ExperimentOptions design;
   design.seed = seed;
   design.abba = options.abba;
-  std::vector<advise::Candidate> candidates;
+  std::vector<env_tune::Candidate> candidates;
   for (int i = 0; i < options.candidates; ++i) candidates.push_back({Format("K%d", i), "1", ""});
   Experiment experiment(design, candidates);
   NoiseSource noise(shape, level, MixBits(seed));

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/text.h"
-#include "plugin/profiler_abi.h"
+#include "plugin/abi/profiler_abi.h"
 
 namespace diapason::bench {
 namespace {

@@ -125,7 +125,7 @@ Status Evaluate(const Ground& ground, const Strategy& strategy, const Visible& v
   const Worth worth = Appraise(ground, visible);
   for (size_t i = 0; i < ground.contests.size(); ++i) {
     std::vector<dataset::Point> points;
-    for (const Contender& contender : ground.contests[i].contenders) {
+    for (const search::Contender& contender : ground.contests[i].contenders) {
       Trial trial = ground.contests[i].trial;
       trial.config = contender.config;
       trial.environment = contender.environment;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "measure/replay.h"
+#include "search/replay.h"
 
 namespace diapason::measure {
 
@@ -14,7 +14,7 @@ struct Ground {
   std::string name;
   dataset::Contents contents;
   Subject subject;
-  std::vector<Contest> contests;
+  std::vector<search::Contest> contests;
   // Seconds without noise, where somebody knows them; else empty.
   std::map<dataset::Point, double> truth;
 };

@@ -7,13 +7,13 @@
 
 #include "base/random.h"
 #include "base/stats.h"
-#include "measure/search.h"
+#include "search/search.h"
 
 namespace diapason::measure {
 namespace {
 
 // The best by the median of what was seen; the default where nothing was.
-std::vector<size_t> FastestSeen(const Ground& ground, const Knowledge& known) {
+std::vector<size_t> FastestSeen(const Ground& ground, const search::Knowledge& known) {
   std::vector<size_t> best;
   for (size_t i = 0; i < ground.contests.size(); ++i) {
     size_t chosen = 0;
@@ -28,14 +28,14 @@ std::vector<size_t> FastestSeen(const Ground& ground, const Knowledge& known) {
   return best;
 }
 
-Knowledge Nothing(const Ground& ground) {
-  Knowledge known;
-  for (const Contest& contest : ground.contests) known.emplace_back(contest.contenders.size());
+search::Knowledge Nothing(const Ground& ground) {
+  search::Knowledge known;
+  for (const search::Contest& contest : ground.contests) known.emplace_back(contest.contenders.size());
   return known;
 }
 
 bool SampleOne(const Ground& ground, Instrument* instrument, size_t contest, size_t contender,
-               Knowledge* known) {
+               search::Knowledge* known) {
   Trial trial = ground.contests[contest].trial;
   trial.config = ground.contests[contest].contenders[contender].config;
   trial.environment = ground.contests[contest].contenders[contender].environment;
@@ -47,7 +47,7 @@ bool SampleOne(const Ground& ground, Instrument* instrument, size_t contest, siz
 
 Result<Choice> Blind(const Ground& ground, Instrument* instrument, int64_t, uint64_t) {
   Choice choice;
-  Knowledge known = Nothing(ground);
+  search::Knowledge known = Nothing(ground);
   for (size_t i = 0; i < known.size(); ++i) {
     for (size_t j = 0; j < known[i].size(); ++j) {
       if (SampleOne(ground, instrument, i, j, &known)) ++choice.samples;
@@ -59,21 +59,21 @@ Result<Choice> Blind(const Ground& ground, Instrument* instrument, int64_t, uint
 
 Result<Choice> Exhaustive(const Ground& ground, Instrument* instrument, int64_t, uint64_t seed) {
   Choice choice;
-  Knowledge known;
-  SearchOptions options;
+  search::Knowledge known;
+  search::SearchOptions options;
   options.seed = seed;
   options.least_samples = 1000;
   options.most_samples = 1000;
-  const Observer count = [&](size_t, size_t, const Reading&) { return ++choice.samples > 0; };
-  const Status status = SearchExhaustively(instrument, ground.contests, options, count, &known);
+  const search::Observer count = [&](size_t, size_t, const Reading&) { return ++choice.samples > 0; };
+  const Status status = search::SearchExhaustively(instrument, ground.contests, options, count, &known);
   if (!status.ok()) return status;
-  for (const Verdict& verdict : Judge(ground.contests, known)) choice.best.push_back(verdict.best);
+  for (const search::Verdict& verdict : search::Judge(ground.contests, known)) choice.best.push_back(verdict.best);
   return choice;
 }
 
 Result<Choice> Random(const Ground& ground, Instrument* instrument, int64_t budget, uint64_t seed) {
   Choice choice;
-  Knowledge known = Nothing(ground);
+  search::Knowledge known = Nothing(ground);
   std::vector<std::tuple<uint64_t, size_t, size_t>> order;
   const CounterRandom random(seed, 1);
   for (size_t i = 0; i < known.size(); ++i) {
@@ -95,7 +95,7 @@ Result<Choice> Random(const Ground& ground, Instrument* instrument, int64_t budg
 Result<Choice> Halving(const Ground& ground, Instrument* instrument, int64_t budget,
                        uint64_t seed) {
   Choice choice;
-  Knowledge known = Nothing(ground);
+  search::Knowledge known = Nothing(ground);
   const size_t contests = known.size();
   for (size_t i = 0; i < contests; ++i) {
     int64_t mine =
@@ -132,16 +132,16 @@ Result<Choice> Halving(const Ground& ground, Instrument* instrument, int64_t bud
 Result<Choice> Adaptive(const Ground& ground, Instrument* instrument, int64_t budget,
                         uint64_t seed) {
   Choice choice;
-  Knowledge known;
-  SearchOptions options;
+  search::Knowledge known;
+  search::SearchOptions options;
   options.samples = budget;
   options.seed = seed;
-  const Observer count = [&](size_t, size_t, const Reading&) { return ++choice.samples > 0; };
+  const search::Observer count = [&](size_t, size_t, const Reading&) { return ++choice.samples > 0; };
   const std::clock_t start = std::clock();
-  const Status status = SearchAdaptively(instrument, ground.contests, options, count, &known);
+  const Status status = search::SearchAdaptively(instrument, ground.contests, options, count, &known);
   choice.planning = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   if (!status.ok()) return status;
-  for (const Verdict& verdict : Judge(ground.contests, known)) choice.best.push_back(verdict.best);
+  for (const search::Verdict& verdict : search::Judge(ground.contests, known)) choice.best.push_back(verdict.best);
   return choice;
 }
 

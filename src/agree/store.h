@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 
 namespace diapason::agree {
 
 // When a call must have returned, whatever has become of it.
-using Deadline = std::chrono::steady_clock::time_point;
 
 inline constexpr std::chrono::milliseconds kUsualLimit{2000};
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "cli/command.h"
-#include "cli/command_line.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
 
 namespace diapason::cli {
 namespace {

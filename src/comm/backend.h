@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "comm/communicator.h"
-#include "comm/store.h"
+#include "rendezvous/store.h"
 #include "diapason/comm.h"
 
 namespace diapason::comm {
@@ -26,7 +26,7 @@ struct Place {
 // Everything a backend needs to create its communicator.
 struct Start {
   Place place;
-  Store* store = nullptr;  // null under a backend that brings its own (mpi, sim)
+  rendezvous::Store* store = nullptr;  // null under a backend that brings its own (mpi, sim)
   std::string name = "world";
   std::chrono::milliseconds timeout{600000};
   const GroupOptions* options = nullptr;

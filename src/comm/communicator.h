@@ -5,12 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "diapason/comm.h"
 
 namespace diapason::comm {
-
-using Deadline = std::chrono::steady_clock::time_point;
 
 // A call that a backend has begun.
 class Pending {

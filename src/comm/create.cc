@@ -5,10 +5,10 @@
 #include "base/text.h"
 #include "comm/chooser.h"
 #include "comm/group_state.h"
-#include "comm/place.h"
-#include "comm/secret.h"
+#include "comm/launch_info.h"
+#include "rendezvous/secret.h"
 #include "comm/selection.h"
-#include "comm/tcp_store.h"
+#include "rendezvous/tcp_store.h"
 #include "diapason/comm.h"
 
 namespace diapason {
@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 // The store of a job of one rank: no port, no thread.
-class LonelyStore : public Store {
+class LonelyStore : public rendezvous::Store {
  public:
   Status Set(const std::string& key, const std::string& value) override {
     values_[key] = value;
@@ -30,10 +30,10 @@ class LonelyStore : public Store {
     if (found == values_.end()) return TimedOut("nobody has set '" + key + "'");
     return found->second;
   }
-  Result<std::vector<Answer>> Collect(const std::string& /*key*/,
+  Result<std::vector<rendezvous::Answer>> Collect(const std::string& /*key*/,
                                       const std::vector<int>& /*members*/, const std::string& value,
                                       bool /*until_loss*/, Deadline /*deadline*/) override {
-    return std::vector<Answer>{{Answer::State::kGiven, value, ""}};
+    return std::vector<rendezvous::Answer>{{rendezvous::Answer::State::kGiven, value, ""}};
   }
   std::vector<int> Lost(const std::string& /*group*/) override { return {}; }
   void GiveUp(const std::string& /*group*/) override {}
@@ -97,7 +97,7 @@ void FillPlace(const std::vector<std::string>& hosts, Place* place) {
 }
 
 // Every rank says how something went; all get the first bad news.
-Status Agree(Store* store, const std::string& key, const std::vector<int>& members,
+Status Agree(rendezvous::Store* store, const std::string& key, const std::vector<int>& members,
              const Status& mine, Deadline deadline) {
   if (store == nullptr) return mine;
   const Result<std::vector<std::string>> all =
@@ -189,19 +189,19 @@ Result<Found> LookTogether(const Wishes& wishes, Deadline deadline, GroupParts* 
   if (launch.size == 1) {
     parts->store = std::make_shared<LonelyStore>();
   } else {
-    StoreAddress address = launch.address;
-    Result<std::string> secret = ReadSecret(ProcessEnvironment());
+    rendezvous::StoreAddress address = launch.address;
+    Result<std::string> secret = rendezvous::ReadSecret(ProcessEnvironment());
     if (!secret.ok()) return secret.status();
     address.secret = std::move(secret).value();
     address.log = parts->log;
-    Result<std::unique_ptr<TcpStore>> store =
-        TcpStore::Join(address, launch.rank, launch.size, deadline);
+    Result<std::unique_ptr<rendezvous::TcpStore>> store =
+        rendezvous::TcpStore::Join(address, launch.rank, launch.size, deadline);
     if (!store.ok()) return store.status();
     place.address = store.value()->local_address();
     parts->store = std::move(store).value();
   }
   const Result<std::vector<std::string>> hosts =
-      parts->store->Gather("hosts", parts->members, HostName(), deadline);
+      parts->store->Gather("hosts", parts->members, rendezvous::HostName(), deadline);
   if (!hosts.ok()) return hosts.status();
   FillPlace(hosts.value(), &place);
   const Result<std::vector<std::string>> texts = parts->store->Gather(
@@ -278,7 +278,7 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
     known.state = policy_read.ok() ? Known::kRead : Known::kUnreadable;
     if (parts.policy != nullptr) known.digest = policy::Digest(*parts.policy);
   }
-  Store* const store = parts.store.get();
+  rendezvous::Store* const store = parts.store.get();
   const std::vector<int> members = parts.members;
   auto state = std::make_shared<GroupState>(std::move(parts));
   const Status verified =

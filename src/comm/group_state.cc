@@ -235,14 +235,14 @@ Status GroupState::Fail(const Status& status, const Call& call, uint64_t number,
   std::string others;
   if (parts_.store != nullptr) {
     parts_.store->GiveUp(parts_.name);
-    const Result<std::vector<Answer>> answers = parts_.store->Collect(
+    const Result<std::vector<rendezvous::Answer>> answers = parts_.store->Collect(
         "failed/" + parts_.name, parts_.members, what, false, steady_clock::now() + kInquest);
     if (answers.ok()) {
-      missing = Missing(answers.value());
+      missing = rendezvous::Missing(answers.value());
       for (size_t i = 0; i < answers.value().size(); ++i) {
-        const Answer& answer = answers.value()[i];
-        if (answer.state == Answer::State::kLost) code = ErrorCode::kPeerLost;
-        if (answer.state == Answer::State::kGiven && answer.value != what && others.size() < 400) {
+        const rendezvous::Answer& answer = answers.value()[i];
+        if (answer.state == rendezvous::Answer::State::kLost) code = ErrorCode::kPeerLost;
+        if (answer.state == rendezvous::Answer::State::kGiven && answer.value != what && others.size() < 400) {
           others += Format("; rank %zu was at ", i) + answer.value;
         }
       }

@@ -12,8 +12,8 @@
 #include "comm/backend.h"
 #include "comm/chooser.h"
 #include "comm/communicator.h"
-#include "comm/prepared.h"
-#include "comm/store.h"
+#include "comm/staged_call.h"
+#include "rendezvous/store.h"
 #include "comm/tally.h"
 #include "comm/watchdog.h"
 #include "diapason/comm.h"
@@ -27,7 +27,7 @@ struct GroupParts {
   std::string backend;
   std::string description;
   std::vector<int> members;      // the ranks in the whole job, in the order of this group
-  std::shared_ptr<Store> store;  // null where the backend brings its own bootstrap
+  std::shared_ptr<rendezvous::Store> store;  // null where the backend brings its own bootstrap
   std::unique_ptr<Communicator> communicator;
   std::chrono::milliseconds timeout{600000};
   double slow_seconds = -1;  // negative: nothing is logged

@@ -8,7 +8,7 @@
 #include "base/own_files.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "comm/frame.h"
+#include "rendezvous/frame.h"
 
 namespace diapason::comm {
 namespace {
@@ -94,7 +94,7 @@ Findings LookAround(const std::string& wanted, const Place& place) {
 }
 
 std::string Findings::Encode() const {
-  FrameWriter writer(FrameKind::kSet);
+  rendezvous::FrameWriter writer(rendezvous::FrameKind::kSet);
   writer.Text(host).Text(wanted).Number(backends.size());
   for (const BackendInfo& info : backends) {
     writer.Text(info.name).Number(info.usable ? 1 : 0);
@@ -104,7 +104,7 @@ std::string Findings::Encode() const {
 }
 
 Result<Findings> Findings::Decode(const std::string& text) {
-  FrameReader reader(text);
+  rendezvous::FrameReader reader(text);
   Findings findings;
   findings.host = reader.Text();
   findings.wanted = reader.Text();

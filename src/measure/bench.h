@@ -4,7 +4,7 @@
 
 #include "base/stats.h"
 #include "base/status.h"
-#include "measure/instrument.h"
+#include "measure/measurer.h"
 
 namespace diapason::measure {
 

@@ -5,7 +5,7 @@
 #include "base/stats.h"
 #include "base/status.h"
 #include "measure/bench.h"
-#include "measure/instrument.h"
+#include "measure/measurer.h"
 
 namespace diapason::measure {
 

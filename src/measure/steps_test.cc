@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "comm/backends/sim/testing.h"
-#include "measure/group_instrument.h"
+#include "measure/group_measurer.h"
 #include "measure/iteration.h"
 #include "measure/wire.h"
 

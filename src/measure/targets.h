@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "measure/instrument.h"
+#include "measure/measurer.h"
 
 namespace diapason::measure {
 

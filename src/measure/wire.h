@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "measure/instrument.h"
+#include "measure/measurer.h"
 
 namespace diapason::measure {
 

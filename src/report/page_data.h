@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "advise/finding.h"
+#include "domain/finding.h"
 #include "base/stats.h"
 #include "dataset/check.h"
 #include "dataset/store.h"
@@ -207,7 +207,7 @@ struct PageJournal {
 struct PageDoctor {
   std::string host;  // "": nobody looked
   std::vector<std::string> machine;
-  std::vector<advise::Finding> findings;
+  std::vector<Finding> findings;
   struct Item {
     std::string state;
     std::string text;

@@ -305,8 +305,8 @@ void WriteMachine(JsonWriter* json, const PageData& data) {
   json->BeginObject();
   json->Text("host", data.doctor.host);
   json->Texts("machine", data.doctor.machine);
-  WriteList(json, "findings", data.doctor.findings, [&](const advise::Finding& finding) {
-    json->Text("severity", advise::SeverityName(finding.severity));
+  WriteList(json, "findings", data.doctor.findings, [&](const Finding& finding) {
+    json->Text("severity", SeverityName(finding.severity));
     json->Text("title", finding.title);
     json->Texts("evidence", finding.evidence);
     json->Text("action", finding.action);

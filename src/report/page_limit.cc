@@ -78,7 +78,7 @@ void CutTexts(size_t limit, PageData* data) {
     Cut(limit, &variable.value);
   }
   for (dataset::Finding& finding : data->trust) Cut(limit, &finding.evidence);
-  for (advise::Finding& finding : data->doctor.findings) {
+  for (Finding& finding : data->doctor.findings) {
     Cut(limit, &finding.title);
     Cut(limit, &finding.evidence);
     Cut(limit, &finding.action);

@@ -80,7 +80,7 @@ PageData Hostile() {
   sample.note = evil;
   input.contents.records.push_back({0, sample});
   input.doctor.host = evil;
-  input.doctor.findings.push_back({evil, advise::Severity::kError, evil, {evil}, evil});
+  input.doctor.findings.push_back({evil, Severity::kError, evil, {evil}, evil});
   return MakePageData(std::move(input));
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/instrument.h"
+#include "measure/measurer.h"
 
 namespace diapason::tune {
 

@@ -14,7 +14,7 @@
 namespace diapason::tune {
 namespace {
 
-using measure::Contest;
+using search::Contest;
 using measure::Instrument;
 using measure::Reading;
 using measure::Trial;
@@ -81,10 +81,10 @@ double Session::BlockSeconds(bool proof) const {
 }
 
 void Session::Calibrate(bool proof) {
-  measure::CalibratedInstrument::Options calibration;
+  search::CalibratedInstrument::Options calibration;
   calibration.block_seconds = BlockSeconds(proof);
   calibration.check = !Iterations();
-  calibrated_ = std::make_unique<measure::CalibratedInstrument>(instrument_.get(), calibration);
+  calibrated_ = std::make_unique<search::CalibratedInstrument>(instrument_.get(), calibration);
   marked_ = std::make_unique<measure::MarkedInstrument>(calibrated_.get(), recorder_.get());
 }
 
@@ -136,10 +136,10 @@ Status Session::Start() {
   // Whatever hung or crashed before would do so again.
   const Result<dataset::Contents> before = ReadEarlier();
   if (!before.ok()) return before.status();
-  known_ = measure::KnownFrom(before.value(), contests_, outcome_.subject);
+  known_ = search::KnownFrom(before.value(), contests_, outcome_.subject);
   size_t skipped = 0;
-  for (std::vector<measure::Evidence>& of_contest : known_) {
-    for (measure::Evidence& evidence : of_contest) {
+  for (std::vector<search::Evidence>& of_contest : known_) {
+    for (search::Evidence& evidence : of_contest) {
       evidence.seconds.clear();
       if (evidence.outcome == dataset::Outcome::kRefused) evidence.outcome = {};
       if (evidence.outcome != dataset::Outcome::kFine) ++skipped;
@@ -187,10 +187,10 @@ Status Session::Search() {
   recorder_ = std::make_unique<dataset::Recorder>(work_.store, run_);
   Calibrate(false);
   const double until = options_.seconds * kSearchUntil;
-  measure::SearchOptions search;
+  search::SearchOptions search;
   search.seconds = std::max(0.1, until - Passed());
   search.seed = options_.seed;
-  const Status searched = measure::SearchAdaptively(
+  const Status searched = search::SearchAdaptively(
       marked_.get(), contests_, search,
       [&](size_t contest, size_t contender, const Reading& reading) {
         // The simulated cluster's clock is not the one that somebody waits by.
@@ -204,7 +204,7 @@ Status Session::Search() {
 std::vector<size_t> Session::Hopefuls(size_t contest) const {
   if (!predictor_.has_value()) return {};
   double best = INFINITY;
-  for (const measure::Evidence& evidence : known_[contest]) {
+  for (const search::Evidence& evidence : known_[contest]) {
     if (!evidence.seconds.empty()) best = std::min(best, std::log(Median(evidence.seconds)));
   }
   const Trial& trial = contests_[contest].trial;
@@ -217,7 +217,7 @@ std::vector<size_t> Session::Hopefuls(size_t contest) const {
     }
   }
   for (size_t j = 1; hope != nullptr && j < contests_[contest].contenders.size(); ++j) {
-    const measure::Contender& contender = contests_[contest].contenders[j];
+    const search::Contender& contender = contests_[contest].contenders[j];
     if (contender.config == hope->config && contender.environment.empty() &&
         known_[contest][j].outcome == dataset::Outcome::kFine) {
       return {j};
@@ -281,7 +281,7 @@ Status Session::Plan() {
   const Result<std::vector<Winner>> winners =
       RunOff(marked_.get(), contests_, finalists, runoff,
              [&](size_t contest, size_t contender, const Reading& reading) {
-               measure::Evidence& evidence = known_[contest][contender];
+               search::Evidence& evidence = known_[contest][contender];
                if (reading.outcome == dataset::Outcome::kFine) {
                  evidence.seconds.push_back(reading.seconds);
                } else {
@@ -322,11 +322,11 @@ void Session::AddLine(size_t contest, const Winner& winner) {
   Line line;
   line.trial = contests_[contest].trial;
   line.weight = options_.weight ? options_.weight(line.trial) : 1;
-  for (const measure::Evidence& evidence : known_[contest]) {
+  for (const search::Evidence& evidence : known_[contest]) {
     line.tried += evidence.seconds.empty() ? 0 : 1;
     line.failed += evidence.outcome == dataset::Outcome::kFine ? 0 : 1;
   }
-  const measure::Evidence& own = known_[contest].front();
+  const search::Evidence& own = known_[contest].front();
   line.library.outcome = own.outcome;
   if (own.seconds.empty()) {
     line.ending = Ending::kNoDefault;
@@ -338,14 +338,14 @@ void Session::AddLine(size_t contest, const Winner& winner) {
   }
   line.library.rounds = own.seconds;
   line.library.Conclude({});
-  const std::vector<measure::Contender>& contenders = contests_[contest].contenders;
+  const std::vector<search::Contender>& contenders = contests_[contest].contenders;
   if (winner.contender != 0) {
     line.planned = contenders[winner.contender].config;
     line.expected_library = winner.standard;
     line.expected_tuned = winner.seconds;
   } else if (winner.runner_up == 0) {
-    const std::vector<measure::Evidence>& known = known_[contest];
-    line.no_time = std::any_of(known.begin() + 1, known.end(), [](const measure::Evidence& one) {
+    const std::vector<search::Evidence>& known = known_[contest];
+    line.no_time = std::any_of(known.begin() + 1, known.end(), [](const search::Evidence& one) {
       return one.outcome == dataset::Outcome::kFine;
     });
     line.why = line.no_time ? "there was no time to compare others; a larger --budget gives it"

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "dataset/store.h"
 #include "measure/policy_check.h"
-#include "measure/search.h"
+#include "search/search.h"
 #include "policy/policy.h"
 #include "tune/verify.h"
 
@@ -37,7 +37,7 @@ struct Options {
 // What is measured, by whom, and where it is kept.
 struct Work {
   InstrumentSource source;
-  std::function<Result<std::vector<measure::Contest>>(const measure::Subject& subject)> contests;
+  std::function<Result<std::vector<search::Contest>>(const measure::Subject& subject)> contests;
   dataset::Store* store = nullptr;
 };
 

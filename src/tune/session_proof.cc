@@ -162,7 +162,7 @@ Status Session::Prove() {
     Claim claim{line.trial, line.trial};
     claim.tuned.config = *line.planned;
     // Loading any tuner switches RCCL's own table off: its default is the one without us.
-    for (const measure::Contender& contender : contests_[i].contenders) {
+    for (const search::Contender& contender : contests_[i].contenders) {
       if (contender.config.IsDefault() && !contender.environment.empty()) {
         claim.library.environment = contender.environment;
       }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "dataset/recorder.h"
-#include "measure/marked_instrument.h"
-#include "measure/sweep.h"
+#include "measure/marked_measurer.h"
+#include "search/sweep.h"
 #include "model/plan.h"
 #include "tune/runoff.h"
 #include "tune/session.h"
@@ -73,12 +73,12 @@ class Session {
   double launch_seconds_ = 0;
   bool stopped_ = false;
   std::shared_ptr<measure::Instrument> instrument_;
-  std::vector<measure::Contest> contests_;
-  measure::Knowledge known_;
+  std::vector<search::Contest> contests_;
+  search::Knowledge known_;
   std::string run_;
   std::optional<model::Predictor> predictor_;
   std::unique_ptr<dataset::Recorder> recorder_;
-  std::unique_ptr<measure::CalibratedInstrument> calibrated_;
+  std::unique_ptr<search::CalibratedInstrument> calibrated_;
   std::unique_ptr<measure::MarkedInstrument> marked_;  // what search and run-off measure with
   Status trouble_;
   std::map<std::pair<size_t, size_t>, size_t> taken_;  // samples, by contest and contender

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "measure/iteration.h"
-#include "measure/sweep.h"
+#include "search/sweep.h"
 #include "policy/parse.h"
 #include "tune/fake_ranks.h"
 #include "tune/workload.h"
@@ -64,7 +64,7 @@ class Tuning : public ::testing::Test {
     };
     work.contests = [this](const measure::Subject& subject) {
       return spec_.has_value() ? IterationContests(*spec_, plan_, subject)
-                               : measure::MakeContests(plan_, subject);
+                               : search::MakeContests(plan_, subject);
     };
     return Tune(
         work, options_, watch ? watch : [](Stage, double, const std::string&) { return true; });
@@ -86,7 +86,7 @@ class Tuning : public ::testing::Test {
   std::string path_;
   std::unique_ptr<dataset::Store> store_;
   measure::Subject subject_;
-  measure::SweepPlan plan_;
+  search::SweepPlan plan_;
   std::optional<measure::IterationSpec> spec_;
   Options options_;
   FakeRanks::History history_;
@@ -257,7 +257,7 @@ TEST_F(Tuning, RanksThatCannotBeStartedAreAnError) {
     return Unavailable("no ranks");
   };
   work.contests = [this](const measure::Subject& subject) {
-    return measure::MakeContests(plan_, subject);
+    return search::MakeContests(plan_, subject);
   };
   const Result<Outcome> outcome =
       Tune(work, options_, [](Stage, double, const std::string&) { return true; });

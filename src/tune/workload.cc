@@ -31,7 +31,7 @@ Mix MakeMix(std::vector<MixEntry> entries, size_t most, const measure::Subject& 
     measure::Trial trial;
     trial.operation = entry.operation;
     trial.bytes = entry.bytes;
-    return static_cast<double>(entry.calls) * measure::GuessSeconds(trial, subject);
+    return static_cast<double>(entry.calls) * search::GuessSeconds(trial, subject);
   };
   double all = 0;
   for (const auto& [kind, calls] : sums) {
@@ -47,18 +47,18 @@ Mix MakeMix(std::vector<MixEntry> entries, size_t most, const measure::Subject& 
   return mix;
 }
 
-Result<std::vector<measure::Contest>> MixContests(const Mix& mix, const measure::SweepPlan& plan,
+Result<std::vector<search::Contest>> MixContests(const Mix& mix, const search::SweepPlan& plan,
                                                   const measure::Subject& subject) {
   std::map<Operation, std::set<uint64_t>> sizes;
   for (const MixEntry& entry : mix.entries) sizes[entry.operation].insert(entry.bytes);
-  std::vector<measure::Contest> contests;
+  std::vector<search::Contest> contests;
   for (const auto& [operation, of_it] : sizes) {
-    measure::SweepPlan part = plan;
+    search::SweepPlan part = plan;
     part.operations = {operation};
     part.sizes.assign(of_it.begin(), of_it.end());
-    Result<std::vector<measure::Contest>> made = measure::MakeContests(part, subject);
+    Result<std::vector<search::Contest>> made = search::MakeContests(part, subject);
     if (!made.ok()) return made.status();
-    for (measure::Contest& contest : made.value()) contests.push_back(std::move(contest));
+    for (search::Contest& contest : made.value()) contests.push_back(std::move(contest));
   }
   if (contests.empty()) return Invalid("the recorded calls have none that can be measured");
   return contests;
@@ -111,8 +111,8 @@ Result<measure::IterationSpec> MixIteration(const Mix& mix) {
   return spec;
 }
 
-Result<std::vector<measure::Contest>> IterationContests(const measure::IterationSpec& spec,
-                                                        const measure::SweepPlan& plan,
+Result<std::vector<search::Contest>> IterationContests(const measure::IterationSpec& spec,
+                                                        const search::SweepPlan& plan,
                                                         const measure::Subject& subject) {
   measure::IterationSpec plain = spec;
   std::set<std::pair<Operation, uint64_t>> kinds;
@@ -121,15 +121,15 @@ Result<std::vector<measure::Contest>> IterationContests(const measure::Iteration
     kinds.insert({bucket.operation, bucket.bytes});
   }
   const std::string workload = measure::EncodeSpec(plain);
-  std::vector<measure::Contest> contests;
+  std::vector<search::Contest> contests;
   for (const auto& [operation, bytes] : kinds) {
-    measure::SweepPlan part = plan;
+    search::SweepPlan part = plan;
     part.operations = {operation};
     part.sizes = {bytes};
     part.type = spec.type;
-    Result<std::vector<measure::Contest>> made = measure::MakeContests(part, subject);
+    Result<std::vector<search::Contest>> made = search::MakeContests(part, subject);
     if (!made.ok()) return made.status();
-    for (measure::Contest& contest : made.value()) {
+    for (search::Contest& contest : made.value()) {
       // Nothing to choose (all-to-all): it is part of every step anyway.
       if (contest.contenders.size() < 2) continue;
       contest.trial.workload = workload;

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "measure/instrument.h"
+#include "measure/measurer.h"
 #include "measure/iteration.h"
-#include "measure/search.h"
-#include "measure/sweep.h"
+#include "search/search.h"
+#include "search/sweep.h"
 
 namespace diapason::tune {
 
@@ -29,7 +29,7 @@ struct Mix {
 Mix MakeMix(std::vector<MixEntry> entries, size_t most, const measure::Subject& subject);
 
 // The contests of a mix: as measure::MakeContests makes them of a plan's sizes.
-Result<std::vector<measure::Contest>> MixContests(const Mix& mix, const measure::SweepPlan& plan,
+Result<std::vector<search::Contest>> MixContests(const Mix& mix, const search::SweepPlan& plan,
                                                   const measure::Subject& subject);
 
 // A step that makes the calls of a mix: of every entry as many as in one iteration, which is as
@@ -39,8 +39,8 @@ Result<measure::IterationSpec> MixIteration(const Mix& mix);
 
 // The contests of an iteration: for every kind and size of its buckets that has a choice, the whole
 // step with that choice for them.
-Result<std::vector<measure::Contest>> IterationContests(const measure::IterationSpec& spec,
-                                                        const measure::SweepPlan& plan,
+Result<std::vector<search::Contest>> IterationContests(const measure::IterationSpec& spec,
+                                                        const search::SweepPlan& plan,
                                                         const measure::Subject& subject);
 
 }  // namespace diapason::tune

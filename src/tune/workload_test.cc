@@ -38,10 +38,10 @@ TEST(Mix, WhatDoesNotFitIsLeftOutAndSaid) {
 TEST(Mix, ContestsAreOfItsSizesOnly) {
   const Mix mix =
       MakeMix({{Operation::kAllReduce, 3000, 10}, {Operation::kAllGather, 8192, 5}}, 10, Four());
-  const Result<std::vector<measure::Contest>> contests = MixContests(mix, {}, Four());
+  const Result<std::vector<search::Contest>> contests = MixContests(mix, {}, Four());
   ASSERT_TRUE(contests.ok()) << contests.status().message();
   ASSERT_EQ(contests.value().size(), 2U);
-  for (const measure::Contest& contest : contests.value()) {
+  for (const search::Contest& contest : contests.value()) {
     EXPECT_EQ(contest.trial.bytes,
               contest.trial.operation == Operation::kAllReduce ? 3000U : 8192U);
     EXPECT_TRUE(contest.contenders.front().config.IsDefault());
@@ -85,11 +85,11 @@ TEST(Mix, BroadcastsAloneAreNoStep) {
 TEST(IterationContests, OneForEveryKindOfBucketThatHasAChoice) {
   const measure::IterationSpec moe =
       measure::PresetSpec("moe", {.parts = 2, .bytes = 65536}).value();
-  const Result<std::vector<measure::Contest>> contests = IterationContests(moe, {}, Four());
+  const Result<std::vector<search::Contest>> contests = IterationContests(moe, {}, Four());
   ASSERT_TRUE(contests.ok()) << contests.status().message();
   // all_reduce and all_gather; nobody can choose for all_to_all.
   ASSERT_EQ(contests.value().size(), 2U);
-  for (const measure::Contest& contest : contests.value()) {
+  for (const search::Contest& contest : contests.value()) {
     const Result<measure::IterationSpec> back = measure::DecodeSpec(contest.trial.workload);
     ASSERT_TRUE(back.ok());
     EXPECT_EQ(back.value().buckets.size(), moe.buckets.size());

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/wall_time.h"
+#include "base/clock.h"
 #include "journal/writer.h"
 
 namespace {

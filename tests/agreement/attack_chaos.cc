@@ -63,7 +63,7 @@ class ChaosStore : public agree::Store {
   using agree::Store::Propose;
   using agree::Store::Read;
   Result<std::string> Propose(std::string_view key, std::string_view value,
-                              agree::Deadline deadline) override {
+                              Deadline deadline) override {
     if (mutant_ == Mutant::kHold && rank_ != 0 && value == "hold")
       return Unsaid(key, value, deadline);
     if (mutant_ == Mutant::kOff && value.substr(0, 4) == "off:") return std::string(value);
@@ -73,18 +73,18 @@ class ChaosStore : public agree::Store {
     Delay();
     return stands;
   }
-  Result<std::optional<std::string>> Read(std::string_view key, agree::Deadline deadline) override {
+  Result<std::optional<std::string>> Read(std::string_view key, Deadline deadline) override {
     Delay();
     return store_->Read(key, deadline);
   }
-  void Forget(std::string_view prefix, agree::Deadline deadline) override {
+  void Forget(std::string_view prefix, Deadline deadline) override {
     store_->Forget(prefix, deadline);
   }
-  void Done(std::string_view prefix, int members, agree::Deadline deadline) override {
+  void Done(std::string_view prefix, int members, Deadline deadline) override {
     store_->Done(prefix, members, deadline);
   }
-  void KeepAlive(agree::Deadline deadline) override { store_->KeepAlive(deadline); }
-  void Leave(agree::Deadline deadline) override { store_->Leave(deadline); }
+  void KeepAlive(Deadline deadline) override { store_->KeepAlive(deadline); }
+  void Leave(Deadline deadline) override { store_->Leave(deadline); }
   double Fullness() override { return store_->Fullness(); }
   std::string Describe() const override { return store_->Describe(); }
   bool Mine() const override { return store_->Mine(); }
@@ -92,7 +92,7 @@ class ChaosStore : public agree::Store {
  private:
   // What must not be done: to take an empty cell for a hold, and to tell nobody.
   Result<std::string> Unsaid(std::string_view key, std::string_view value,
-                             agree::Deadline deadline) {
+                             Deadline deadline) {
     const auto read = store_->Read(key, deadline);
     if (!read.ok()) return read.status();
     return read.value() ? *read.value() : std::string(value);

@@ -1,12 +1,12 @@
 // What people hand to `env check`: scripts, files of the library, and, for those who write them,
 // the tables of variables.
-#include "advise/knobs/catalogue.h"
-#include "advise/knobs/check.h"
+#include "knobs/catalogue.h"
+#include "knobs/check.h"
 #include "fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace diapason;          // NOLINT
-  using namespace diapason::advise;  // NOLINT
+  using namespace diapason::knobs;  // NOLINT
   const std::string text(fuzz::Text(data, size));
 
   std::vector<Finding> findings;

@@ -2,13 +2,13 @@
 // evidence.
 #include <cmath>
 
-#include "advise/logs/diagnose.h"
-#include "advise/logs/reader.h"
+#include "logs/diagnose.h"
+#include "logs/reader.h"
 #include "fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace diapason;                // NOLINT
-  using namespace diapason::advise::logs;  // NOLINT
+  using namespace diapason::logs;  // NOLINT
   const std::string_view text = fuzz::Text(data, size);
   Facts facts;
   // A first byte of its own says how it is cut into files: lines meet those of other files.
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const PerfTest& test : facts.perf.tests) {
     fuzz::Promise(std::isfinite(test.peak) && std::isfinite(test.average), "figures are finite");
   }
-  for (const advise::Finding& finding : Diagnose(facts)) {
+  for (const Finding& finding : Diagnose(facts)) {
     fuzz::Promise(!finding.id.empty() && !finding.title.empty(), "a finding says what is the case");
     fuzz::Promise(!finding.evidence.empty(), "a finding has evidence");
   }

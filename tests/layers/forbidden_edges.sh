@@ -26,9 +26,9 @@ echo '#include "dataset/store.h"' >>"$work/src/comm/backends/sim/cluster.cc"
 configure "forbidden edge: .*backends/sim/cluster.cc includes a header of 'dataset'"
 sed -i '$d' "$work/src/comm/backends/sim/cluster.cc"
 
-echo '#include "advise/logs/facts.h"' >>"$work/src/advise/knobs/check.cc"
+echo '#include "advise/logs/facts.h"' >>"$work/src/knobs/check.cc"
 configure "forbidden edge: .*advise/knobs/check.cc includes a header of 'advise/logs'"
-sed -i '$d' "$work/src/advise/knobs/check.cc"
+sed -i '$d' "$work/src/knobs/check.cc"
 
 sed -i 's/NAME domain/NAME domain USES policy/' "$work/src/domain/CMakeLists.txt"
 configure "forbidden edge: room 'domain' may not use 'policy'"

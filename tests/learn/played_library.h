@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin/profiler_abi.h"
+#include "plugin/abi/profiler_abi.h"
 
 // Plays the part of a collective library for one rank: the callbacks of NCCL 2.28 (or a later one,
 // see PlayVersion) in their order, with a cost table and kernel times of our own. Nothing is

@@ -106,7 +106,7 @@ const void* At(const void* data, size_t elements, DataType type) {
 }  // namespace
 
 GlooCommunicator::GlooCommunicator(int rank, std::vector<int> members, std::string name,
-                                   Store* store, std::shared_ptr<gloo::transport::Device> device,
+                                   rendezvous::Store* store, std::shared_ptr<gloo::transport::Device> device,
                                    milliseconds timeout)
     : rank_(rank),
       members_(std::move(members)),
@@ -118,7 +118,7 @@ GlooCommunicator::GlooCommunicator(int rank, std::vector<int> members, std::stri
 GlooCommunicator::~GlooCommunicator() = default;
 
 Result<std::unique_ptr<Communicator>> GlooCommunicator::Create(
-    int rank, std::vector<int> members, std::string name, Store* store,
+    int rank, std::vector<int> members, std::string name, rendezvous::Store* store,
     std::shared_ptr<gloo::transport::Device> device, milliseconds timeout, Deadline deadline) {
   std::unique_ptr<GlooCommunicator> communicator(new GlooCommunicator(
       rank, std::move(members), std::move(name), store, std::move(device), timeout));

@@ -12,7 +12,7 @@
 #include "comm/call_queue.h"
 #include "comm/communicator.h"
 #include "comm/lanes.h"
-#include "comm/store.h"
+#include "rendezvous/store.h"
 
 namespace diapason::comm {
 
@@ -22,7 +22,7 @@ class GlooCommunicator : public Communicator {
  public:
   // Every rank of `members` (ranks of the whole job, in our order) calls this.
   static Result<std::unique_ptr<Communicator>> Create(
-      int rank, std::vector<int> members, std::string name, Store* store,
+      int rank, std::vector<int> members, std::string name, rendezvous::Store* store,
       std::shared_ptr<gloo::transport::Device> device, std::chrono::milliseconds timeout,
       Deadline deadline);
   ~GlooCommunicator() override;
@@ -47,7 +47,7 @@ class GlooCommunicator : public Communicator {
   // how they wait; which of the parallel ones.
   using Purpose = std::tuple<int, GlooWait, int>;
 
-  GlooCommunicator(int rank, std::vector<int> members, std::string name, Store* store,
+  GlooCommunicator(int rank, std::vector<int> members, std::string name, rendezvous::Store* store,
                    std::shared_ptr<gloo::transport::Device> device,
                    std::chrono::milliseconds timeout);
   int size() const { return static_cast<int>(members_.size()); }
@@ -66,7 +66,7 @@ class GlooCommunicator : public Communicator {
   const int rank_;
   const std::vector<int> members_;
   const std::string name_;
-  Store* const store_;
+  rendezvous::Store* const store_;
   const std::shared_ptr<gloo::transport::Device> device_;
   const std::chrono::milliseconds timeout_;
 

@@ -116,7 +116,7 @@ Status GlooMesh::MakePairs(const std::shared_ptr<gloo::transport::Device>& devic
   });
 }
 
-Status GlooMesh::Connect(Store* store, const std::string& key, const std::vector<int>& members,
+Status GlooMesh::Connect(rendezvous::Store* store, const std::string& key, const std::vector<int>& members,
                          const std::shared_ptr<gloo::transport::Device>& device, GlooWait wait,
                          std::chrono::milliseconds timeout, Deadline deadline) {
   std::string addresses;

@@ -34,7 +34,7 @@ class GlooMesh : public gloo::Context {
   using gloo::Context::Context;
 
   // Every rank calls this with the same key. `members` are the ranks in the whole job.
-  Status Connect(Store* store, const std::string& key, const std::vector<int>& members,
+  Status Connect(rendezvous::Store* store, const std::string& key, const std::vector<int>& members,
                  const std::shared_ptr<gloo::transport::Device>& device, GlooWait wait,
                  std::chrono::milliseconds timeout, Deadline deadline);
   // From any thread, also while Connect runs: whoever waits on a connection gets an error.

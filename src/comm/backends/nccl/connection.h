@@ -13,7 +13,7 @@
 #include "comm/backends/nccl/library.h"
 #include "comm/communicator.h"
 #include "comm/gpu/runtime.h"
-#include "comm/store.h"
+#include "rendezvous/store.h"
 
 namespace diapason::comm::nccl {
 
@@ -22,7 +22,7 @@ struct Membership {
   std::vector<int> job_ranks;  // in the order of the communicator's own ranks
   int rank = 0;
   std::string name;  // unique in the job
-  Store* store = nullptr;
+  rendezvous::Store* store = nullptr;
   std::function<void(const std::string&)> log;
 
   int size() const { return static_cast<int>(job_ranks.size()); }

@@ -14,7 +14,7 @@
 
 #include "comm/backends/nccl/library.h"
 #include "comm/gpu/runtime.h"
-#include "comm/store.h"
+#include "rendezvous/store.h"
 
 namespace diapason::comm::nccl {
 
@@ -201,17 +201,17 @@ class FakeNccl {
   int size_ = 0;
 };
 
-class FakeStore : public Store {
+class FakeStore : public rendezvous::Store {
  public:
   Status Set(const std::string& /*key*/, const std::string& /*value*/) override { return {}; }
   Result<std::string> Get(const std::string& /*key*/, Deadline /*deadline*/) override {
     return TimedOut("nobody sets anything here");
   }
-  Result<std::vector<Answer>> Collect(const std::string& /*key*/,
+  Result<std::vector<rendezvous::Answer>> Collect(const std::string& /*key*/,
                                       const std::vector<int>& /*members*/,
                                       const std::string& /*value*/, bool /*until_loss*/,
                                       Deadline /*deadline*/) override {
-    return std::vector<Answer>();
+    return std::vector<rendezvous::Answer>();
   }
   std::vector<int> Lost(const std::string& /*group*/) override {
     const int rank = lost;

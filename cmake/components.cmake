@@ -1,0 +1,44 @@
+# The components of src/, in the order of their layers, and which others each may use. This list is the whole truth:
+# diapason_component() links what stands here, and the test `layers` fails where an #include is not covered by it, or
+# where an entry is used by no #include.
+
+# Foundations
+set(DIAPASON_USES_base            "")           # errors, text, files, clocks, statistics, settings
+set(DIAPASON_USES_domain          base)         # collectives, algorithms, protocols, configurations, findings
+set(DIAPASON_USES_policy          base domain)  # the policy file: read, check, compile into a table
+set(DIAPASON_USES_journal         base domain)  # the record of decisions: write, read, compare
+set(DIAPASON_USES_learn           base domain)  # what to try next; pure: no clock, no files, no threads
+set(DIAPASON_USES_agree           base domain)  # the same choice on every rank
+
+# What the library loads
+set(DIAPASON_USES_plugin_abi      base domain)
+set(DIAPASON_USES_plugin_env      base plugin/abi)
+set(DIAPASON_USES_plugin_profiler base domain plugin/abi)
+set(DIAPASON_USES_plugin_learning base domain policy journal learn agree plugin/abi plugin/profiler)
+set(DIAPASON_USES_plugin_tuner    base domain policy journal agree plugin/abi plugin/learning)
+set(DIAPASON_USES_plugin_client   base domain journal)  # loads the plugin as a library does, and asks it
+
+# Running and measuring collectives
+set(DIAPASON_USES_rendezvous      base)  # ranks find each other: a store on rank 0, with a shared secret
+set(DIAPASON_USES_comm            base domain policy rendezvous)
+set(DIAPASON_USES_launch          base rendezvous)  # starts ranks: local, mpirun, srun
+set(DIAPASON_USES_dataset         base domain journal)
+set(DIAPASON_USES_measure         base domain comm launch dataset)
+set(DIAPASON_USES_search          base comm dataset measure)
+set(DIAPASON_USES_model           base domain policy dataset)
+
+# Advice: what no call can change
+set(DIAPASON_USES_knobs           base domain)  # the catalogue of environment variables
+set(DIAPASON_USES_host            base domain)  # what a machine and its processes are
+set(DIAPASON_USES_doctor          base domain knobs host)
+set(DIAPASON_USES_watch           base domain journal host)
+set(DIAPASON_USES_logs            base domain knobs watch)
+set(DIAPASON_USES_env_plan        base domain knobs host)
+set(DIAPASON_USES_env_tune        base domain journal knobs host env_plan)
+
+# The tool
+set(DIAPASON_USES_tune            base domain policy comm dataset measure search model)
+set(DIAPASON_USES_report          base domain policy journal dataset)
+set(DIAPASON_USES_cli_framework   base domain comm launch)
+set(DIAPASON_USES_cli_commands    base domain policy journal agree plugin/client comm launch dataset measure search
+                                  model knobs host doctor watch logs env_plan env_tune tune report cli/framework)

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <time.h>
+
+#include <chrono>
+#include <cstdint>
+
+namespace diapason {
+
+// Until when a call may wait.
+using Deadline = std::chrono::steady_clock::time_point;
+
+// Nanoseconds since 1970.
+inline uint64_t WallTimeNs() noexcept {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// Of a clock that nobody sets.
+inline uint64_t SteadyNs() noexcept {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+inline double SteadySeconds() noexcept { return static_cast<double>(SteadyNs()) * 1e-9; }
+
+}  // namespace diapason

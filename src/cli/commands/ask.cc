@@ -1,0 +1,485 @@
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/own_files.h"
+#include "base/settings.h"
+#include "base/temporary_file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/json_text.h"
+#include "plugin/client/plugin_client.h"
+#include "cli/framework/read_by.h"
+#include "plugin/client/recorded_table.h"
+#include "cli/framework/words.h"
+#include "domain/library_version.h"
+#include "journal/reader.h"
+#include "policy/source.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string plugin;
+  std::string policy;
+  std::string api;
+  std::string library = "nccl";
+  std::string library_version;
+  std::string table;
+  std::vector<std::string> collectives{"allreduce"};
+  std::string sizes;
+  int64_t nodes = 0;  // 0: the recorded table's, else kNodes
+  int64_t ranks = 0;  // 0: the recorded table's, else kRanks
+  int pipe_ops = 1;
+  int reg_buff = 0;
+  bool collnet = false;
+  bool nvls = false;
+  bool json = false;
+  bool verbose = false;
+};
+
+// Everything one question taught us.
+struct Answer {
+  Question question;
+  journal::Record record;
+  bool recorded = false;  // the plugin journalled the question: it was asked and not off
+  Config takes;           // what the library now takes, read from the outputs themselves
+  Config by_default;      // what it would have taken; only with a recorded table
+  uint64_t table_bytes = 0;
+};
+
+constexpr int64_t kNodes = 1;
+constexpr int64_t kRanks = 8;
+constexpr char kPluginFile[] = "libnccl-tuner-diapason.so";
+
+Result<int> ParseApi(const std::string& text) {
+  if (text.empty()) return 0;
+  const std::string_view digits = text.starts_with('v') ? std::string_view(text).substr(1) : text;
+  uint64_t api = 0;
+  if (!ParseUnsigned(digits, &api) || api < 1 || api > 6) {
+    return Invalid("'" + text + "' is no tuner API version; known are v1 to v6");
+  }
+  return static_cast<int>(api);
+}
+
+// Of the libraries only these two have plugins to ask.
+Result<Library> ParsePlayed(const std::string& name) {
+  const Result<Library> library = ParseLibrary(name);
+  if (library.ok() && library.value() != Library::kNccl && library.value() != Library::kRccl) {
+    return Invalid("it takes nccl or rccl: only these ask a tuner plugin");
+  }
+  return library;
+}
+
+Config PairAt(const client::Cost& cost, int cell) {
+  if (cell < 0) return {};
+  return {cell / cost.protocols, cell % cost.protocols, 0};
+}
+
+// The journal says what the plugin meant, the outputs what the library will do: they must agree.
+Status Compare(const Answer& answer) {
+  if (!answer.recorded || !answer.record.applied) return {};
+  const bool names_pair = answer.record.algorithm != kKeep && answer.record.protocol != kKeep;
+  if (names_pair && (answer.takes.algorithm != answer.record.algorithm ||
+                     answer.takes.protocol != answer.record.protocol)) {
+    return Internal("the plugin's journal and its answer differ");
+  }
+  if (answer.takes.channels != answer.record.channels) {
+    return Internal("the plugin's journal and its channel count differ");
+  }
+  return {};
+}
+
+std::string Why(const Answer& answer, const policy::Policy* policy) {
+  if (!answer.recorded) return "the plugin stepped aside";
+  const std::string sentence(ReasonSentence(answer.record.reason));
+  if (answer.record.line == 0) return sentence;
+  std::string row = Format("line %d", answer.record.line);
+  if (policy != nullptr) {
+    for (const policy::Rule& rule : policy->rules) {
+      if (rule.line == answer.record.line) row += ": " + RuleText(policy->library, rule);
+    }
+  }
+  if (answer.record.reason != Reason::kRow) row += " (" + sentence + ")";
+  return answer.record.applied || answer.record.reason != Reason::kRow
+             ? row
+             : row + " (only observed, not applied)";
+}
+
+std::string ChoiceText(const Answer& answer, Library library) {
+  if (!answer.recorded || !answer.record.applied) return "library default";
+  Config config = answer.takes;
+  if (answer.record.algorithm == kKeep && answer.record.protocol == kKeep) {
+    config.algorithm = kKeep;
+    config.protocol = kKeep;
+  }
+  return ConfigText(library, answer.question.collective, config);
+}
+
+class Session {
+ public:
+  explicit Session(const Options& options) : options_(options) {}
+
+  Status Run() {
+    const Result<Library> library = ParsePlayed(options_.library);
+    if (!library.ok()) return library.status();
+    library_ = library.value();
+    if (const Status prepared = PrepareEnvironment(); !prepared.ok()) return prepared;
+    if (const Status read = ReadQuestions(); !read.ok()) return read;
+    LoadPolicyForPrinting();
+
+    const Result<int> api = ParseApi(options_.api);
+    if (!api.ok()) return api.status();
+    Result<std::unique_ptr<client::PluginClient>> client = client::PluginClient::Open(plugin_path_, api.value());
+    if (!client.ok()) return client.status();
+    client_ = std::move(client).value();
+    const uint64_t comm_id = 0xd1a9a500;
+    Status status = client_->Start(shape_, comm_id);
+    for (size_t i = 0; status.ok() && i < answers_.size(); ++i) status = AskOne(&answers_[i]);
+    if (!status.ok()) return status;
+    if (status = client_->Stop(); !status.ok()) return status;
+    return ReadReasons();
+  }
+
+  void Print() const {
+    if (options_.json) {
+      PrintJson();
+    } else {
+      PrintText();
+    }
+  }
+
+  // Whether a policy was selected, here or in the environment, and the plugin does not use it.
+  bool PolicyRefused() const {
+    const Settings settings = Settings::Read(ProcessEnvironment());
+    if (!settings.problems().empty()) return true;
+    return policy::FindSource(settings).kind != policy::Source::Kind::kNone &&
+           settings.Text(Setting::kMode) != "off" &&
+           (contents_.communicators.empty() || contents_.communicators.front().policy.empty());
+  }
+
+ private:
+  Status PrepareEnvironment() {
+    if (const Status made = journal_.Create("ask"); !made.ok()) return made;
+    plugin_path_ = options_.plugin.empty() ? FindBesideUs(kPluginFile) : options_.plugin;
+    // Nowhere beside us: let the loader look, and say what it says.
+    if (plugin_path_.empty()) plugin_path_ = kPluginFile;
+    if (!options_.library_version.empty()) {
+      const Result<int> version = ParseLibraryVersion(options_.library_version);
+      if (!version.ok()) return version.status();
+      client::PluginClient::PretendVersion(version.value());
+    }
+    client::PluginClient::PretendLibrary(library_);
+    setenv("DIAPASON_LIBRARY", std::string(LibraryName(library_)).c_str(), 1);
+    if (!options_.policy.empty()) {
+      setenv("DIAPASON_POLICY", options_.policy.c_str(), 1);
+      // What is named on the command line is what is asked.
+      unsetenv("DIAPASON_POLICY_INLINE");
+      unsetenv("DIAPASON_OVERLAP");
+      unsetenv("NCCL_WORKLOAD_OVERLAP");
+    }
+    setenv("DIAPASON_JOURNAL", journal_.path().c_str(), 1);
+    setenv("DIAPASON_JOURNAL_RECORDS", "65536", 1);
+    unsetenv("DIAPASON_JOURNAL_LIMIT");
+    return {};
+  }
+
+  Status ReadQuestions() {
+    if (!options_.table.empty()) {
+      Result<std::vector<client::RecordedTable>> tables = client::ReadTables(options_.table, library_);
+      if (!tables.ok()) return tables.status();
+      tables_ = std::move(tables).value();
+    }
+    ChooseShape();
+    for (const std::string& name : options_.collectives) {
+      const Result<Collective> collective = ParseCollective(library_, name);
+      if (!collective.ok()) return collective.status();
+      std::vector<uint64_t> sizes;
+      if (!options_.sizes.empty() || tables_.empty()) {
+        Result<std::vector<uint64_t>> parsed =
+            ParseSizes(options_.sizes.empty() ? "1K:1G:x4" : options_.sizes);
+        if (!parsed.ok()) return parsed.status();
+        sizes = std::move(parsed).value();
+      } else {
+        for (const client::RecordedTable& table : tables_) {
+          if (table.collective == collective.value()) sizes.push_back(table.bytes);
+        }
+        if (sizes.empty()) return Invalid("'" + options_.table + "' has no table for " + name);
+      }
+      for (const uint64_t size : sizes) {
+        Answer answer;
+        answer.question = {collective.value(), size, options_.pipe_ops, options_.reg_buff};
+        answers_.push_back(answer);
+      }
+    }
+    if (answers_.size() > 32768) return Invalid("more than 32768 questions at once");
+    return {};
+  }
+
+  // As asked for; else as the job had it whose tables these are.
+  void ChooseShape() {
+    const Shape recorded = tables_.empty() ? Shape{} : tables_.front().shape;
+    shape_.nodes = options_.nodes > 0 ? options_.nodes : recorded.nodes;
+    shape_.ranks = options_.ranks > 0 ? options_.ranks : recorded.ranks;
+    if (shape_.nodes == 0) shape_.nodes = kNodes;
+    if (shape_.ranks == 0) shape_.ranks = kRanks;
+    for (const client::RecordedTable& table : tables_) {
+      if (table.shape.nodes == 0 ||
+          (table.shape.nodes == shape_.nodes && table.shape.ranks == shape_.ranks)) {
+        continue;
+      }
+      Warn(Format("'%s' has tables of %s and %s; asked is for %s and %s", options_.table.c_str(),
+                  Count(static_cast<size_t>(table.shape.nodes), "node").c_str(),
+                  Count(static_cast<size_t>(table.shape.ranks), "rank").c_str(),
+                  Count(static_cast<size_t>(shape_.nodes), "node").c_str(),
+                  Count(static_cast<size_t>(shape_.ranks), "rank").c_str()));
+      return;
+    }
+  }
+
+  void LoadPolicyForPrinting() {
+    const Settings settings = Settings::Read(ProcessEnvironment());
+    policy::ParseOptions parse;
+    parse.library = library_;
+    Result<policy::Policy> loaded = policy::LoadPolicy(policy::FindSource(settings), parse);
+    if (loaded.ok()) policy_ = std::make_unique<policy::Policy>(std::move(loaded).value());
+  }
+
+  Status AskOne(Answer* answer) {
+    const client::RecordedTable* recorded =
+        client::Nearest(tables_, answer->question.collective, answer->question.bytes);
+    client::Cost cost = recorded != nullptr ? recorded->cost : client::EveryPair(answer->question.collective);
+    if (recorded != nullptr) {
+      answer->by_default = PairAt(cost, cost.Cheapest());
+      answer->table_bytes = recorded->bytes;
+    }
+    Config pair;
+    const Result<int> channels =
+        client_->Ask(answer->question, {options_.collnet, options_.nvls}, &cost, &pair);
+    if (!channels.ok()) return channels.status();
+    answer->takes = client_->api() <= 2 ? pair : PairAt(cost, cost.Cheapest());
+    answer->takes.channels = channels.value();
+    return {};
+  }
+
+  Status ReadReasons() {
+    const Result<std::string> text = ReadFile(journal_.path(), size_t{1} << 30);
+    if (!text.ok()) return text.status();
+    // A plugin that steps aside opens no journal.
+    if (!text.value().empty()) {
+      Result<journal::Contents> contents = journal::ParseJournal(text.value(), "the journal");
+      if (!contents.ok()) return contents.status();
+      contents_ = std::move(contents).value();
+      if (contents_.records.size() == answers_.size()) {
+        for (size_t i = 0; i < answers_.size(); ++i) {
+          answers_[i].record = contents_.records[i];
+          answers_[i].recorded = true;
+        }
+      }
+    }
+    for (const Answer& answer : answers_) {
+      if (const Status status = Compare(answer); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  // What the plugin logs, less what it says of the journal that this command gave it.
+  std::vector<client::LogLine> Log() const {
+    std::vector<client::LogLine> lines;
+    for (const client::LogLine& line : client::PluginClient::Log()) {
+      if (line.text.find(journal_.path()) == std::string::npos) lines.push_back(line);
+    }
+    return lines;
+  }
+
+  void PrintLog() const {
+    for (const client::LogLine& line : Log()) {
+      if (line.warning || options_.verbose) {
+        std::fprintf(stderr, "plugin %s: %s\n", line.warning ? "warns" : "says", line.text.c_str());
+      }
+    }
+  }
+
+  std::string PolicyLine() const {
+    if (contents_.communicators.empty()) return "(the plugin stepped aside)";
+    const journal::Communicator& communicator = contents_.communicators.front();
+    if (communicator.policy.empty()) return "(none in use)";
+    return Format("%s, %s, %s", communicator.policy.c_str(),
+                  Count(communicator.rows, "matching row").c_str(), communicator.digest.c_str());
+  }
+
+  void PrintText() const {
+    PrintLog();
+    std::printf("plugin  %s (tuner API v%d, as %s)\n", plugin_path_.c_str(), client_->api(),
+                std::string(LibraryTitle(library_)).c_str());
+    std::printf("policy  %s\n", PolicyLine().c_str());
+    std::printf("shape   %s, %s\n", Count(static_cast<size_t>(shape_.nodes), "node").c_str(),
+                Count(static_cast<size_t>(shape_.ranks), "rank").c_str());
+    if (client_->api() >= 3) {
+      std::printf("table   %s\n",
+                  tables_.empty() ? "none recorded: every pair the collective can run is on offer"
+                                  : options_.table.c_str());
+    }
+    std::printf("\n");
+    std::vector<std::string> titles{"collective", "size", "choice", "why"};
+    const bool with_default = !tables_.empty() && client_->api() >= 3;
+    if (with_default) titles.insert(titles.begin() + 2, {"library alone", "table of"});
+    report::Table table(titles);
+    table.SetAlign({report::Table::Align::kLeft, report::Table::Align::kRight});
+    for (const Answer& answer : answers_) {
+      std::vector<std::string> row{std::string(CollectiveName(answer.question.collective)),
+                                   FormatBytes(answer.question.bytes), ChoiceText(answer, library_),
+                                   Why(answer, policy_.get())};
+      if (with_default) {
+        row.insert(row.begin() + 2,
+                   {ConfigText(library_, answer.question.collective, answer.by_default),
+                    FormatBytes(answer.table_bytes)});
+      }
+      table.Add(row);
+    }
+    std::printf("%s", table.Text().c_str());
+  }
+
+  void PrintJson() const {
+    ordered_json list = ordered_json::array();
+    for (const Answer& answer : answers_) {
+      const Collective collective = answer.question.collective;
+      ordered_json row{{"collective", CollectiveName(collective)},
+                       {"bytes", answer.question.bytes},
+                       {"applied", answer.recorded && answer.record.applied},
+                       {"choice", ChoiceText(answer, library_)},
+                       {"algorithm", AlgorithmName(library_, collective, answer.takes.algorithm)},
+                       {"protocol", ProtocolName(library_, answer.takes.protocol)},
+                       {"channels", answer.takes.channels},
+                       {"reason", answer.recorded ? ReasonName(answer.record.reason) : "off"},
+                       {"line", answer.record.line},
+                       {"why", Why(answer, policy_.get())}};
+      if (!tables_.empty()) {
+        row["default_algorithm"] = AlgorithmName(library_, collective, answer.by_default.algorithm);
+        row["default_protocol"] = ProtocolName(library_, answer.by_default.protocol);
+        row["table_bytes"] = answer.table_bytes;
+      }
+      list.push_back(row);
+    }
+    ordered_json log = ordered_json::array();
+    for (const client::LogLine& line : Log()) {
+      log.push_back({{"level", line.warning ? "warning" : "info"}, {"text", line.text}});
+    }
+    const journal::Communicator* communicator =
+        contents_.communicators.empty() ? nullptr : &contents_.communicators.front();
+    const ordered_json whole{{"plugin", plugin_path_},
+                             {"api", client_->api()},
+                             {"library", LibraryName(library_)},
+                             {"nodes", shape_.nodes},
+                             {"ranks", shape_.ranks},
+                             {"policy", communicator != nullptr ? communicator->policy : ""},
+                             {"digest", communicator != nullptr ? communicator->digest : ""},
+                             {"rows", communicator != nullptr ? communicator->rows : 0},
+                             {"table", options_.table},
+                             {"log", log},
+                             {"answers", list}};
+    std::printf("%s\n", JsonText(whole).c_str());
+  }
+
+  const Options& options_;
+  TemporaryFile journal_;
+  Library library_ = Library::kNccl;
+  std::string plugin_path_;
+  std::vector<client::RecordedTable> tables_;
+  Shape shape_;
+  std::vector<Answer> answers_;
+  std::unique_ptr<policy::Policy> policy_;
+  std::unique_ptr<client::PluginClient> client_;
+  journal::Contents contents_;
+};
+
+int RunAsk(const Options& options) {
+  Session session(options);
+  const Status status = session.Run();
+  if (!status.ok()) return Fail(status);
+  session.Print();
+  return session.PolicyRefused() ? kExitFailed : kExitFine;
+}
+
+}  // namespace
+
+void AddAsk(CommandLine* parent, Run* run) {
+  auto options = std::make_shared<Options>();
+  CommandLine* ask =
+      parent->AddCommand("ask", "Say what the plugin would choose for these calls, and why");
+  ask->Describe(
+      "Loads the real plugin through the interface that NCCL uses, puts the questions to it, and "
+      "shows the answers with the reasons of the plugin's journal. Neither a GPU nor NCCL is "
+      "needed.");
+  ask->AddOption("--policy", options->policy, "The policy file")
+      ->TypeName("FILE")
+      ->Default("what the environment selects");
+  ask->AddOption("--nodes", options->nodes, "Nodes of the communicator")
+      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}))
+      ->Default(Format("%d, or as in --table", static_cast<int>(kNodes)));
+  ask->AddOption("--ranks", options->ranks, "Ranks of the communicator")
+      ->Check(Range(int64_t{1}, int64_t{INT32_MAX}))
+      ->Default(Format("%d, or as in --table", static_cast<int>(kRanks)));
+  ask->AddOption("--collective", options->collectives,
+                 Join(TunedCollectives(), ", ") + "; several with commas")
+      ->Delimiter(',')
+      ->TypeName("NAME")
+      ->Words(TunedCollectives())
+      ->Check(ReadBy([](const std::string& name) { return ParseCollective(Library::kNccl, name); }))
+      ->ShowDefault();
+  ask->AddOption("--sizes", options->sizes, std::string("Message sizes: ") + kSizesText)
+      ->TypeName("SIZES")
+      ->Check(ReadBy(ParseSizes))
+      ->Default("1K:1G:x4, or the sizes of --table");
+  ask->AddOption("--table", options->table,
+                 "A recorded cost table: a journal with tables, or what `journal show --tables` "
+                 "prints")
+      ->TypeName("FILE");
+  ask->Heading("The library that asks");
+  ask->AddOption("--library", options->library, "The library to play: nccl or rccl")
+      ->TypeName("NAME")
+      ->Words(NcclOrRccl())
+      ->Check(ReadBy(ParsePlayed))
+      ->ShowDefault();
+  ask->AddOption("--library-version", options->library_version, "Its version, such as 2.28.9")
+      ->TypeName("VERSION")
+      ->Check(ReadBy(ParseLibraryVersion))
+      ->Default("unknown");
+  ask->AddOption("--api", options->api, "Tuner API v1 to v6")
+      ->TypeName("VERSION")
+      ->Words({"v1", "v2", "v3", "v4", "v5", "v6"})
+      ->Check(ReadBy(ParseApi))
+      ->Default("the plugin's newest");
+  ask->AddOption("--pipe-ops", options->pipe_ops, "numPipeOps of the calls")->ShowDefault();
+  ask->AddOption("--reg-buff", options->reg_buff, "regBuff of the calls")
+      ->TypeName("0|1")
+      ->Check(Range(0, 1))
+      ->ShowDefault();
+  ask->AddFlag("--collnet", options->collnet, "API v1 and v2: the library says CollNet works");
+  ask->AddFlag("--nvls", options->nvls, "API v1 and v2: the library says NVLS works");
+  ask->AddOption("--plugin", options->plugin, "The plugin library")
+      ->TypeName("FILE")
+      ->Default("the one beside this tool");
+  ask->Heading("Output");
+  ask->AddFlag("-v,--verbose", options->verbose,
+               "Print all that the plugin logs, not only warnings");
+  ask->AddJson(options->json);
+  ask->Example("diapason ask --policy my.conf --sizes 64K:16M:x4",
+               "What a policy makes of allreduce on one node with 8 ranks");
+  ask->Example("diapason ask --nodes 2 --ranks 16 --collective allgather",
+               "What the environment's policy makes of allgather");
+  ask->SeeAlso({"policy-show", "journal-show"});
+  ask->Callback([options, run] { *run = [options] { return RunAsk(*options); }; });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,68 @@
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/json_text.h"
+#include "diapason/comm.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+void PrintJson(const std::vector<BackendInfo>& backends, const std::string& automatic) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const BackendInfo& info : backends) {
+    list.push_back({{"name", info.name},
+                    {"usable", info.usable},
+                    {"version", info.version},
+                    {"devices", info.devices},
+                    {"reason", info.reason}});
+  }
+  const nlohmann::ordered_json whole{{"backends", list}, {"auto", automatic}};
+  std::printf("%s\n", JsonText(whole).c_str());
+}
+
+void PrintTable(const std::vector<BackendInfo>& backends, const std::string& automatic) {
+  report::Table table({"backend", "usable", "version", "devices, or why not"});
+  for (const BackendInfo& info : backends) {
+    table.Add({info.name, info.usable ? "yes" : "no", info.version.empty() ? "-" : info.version,
+               info.usable ? info.devices : info.reason});
+  }
+  std::printf("%s\n", table.Text().c_str());
+  if (automatic.empty()) {
+    std::printf("auto finds nothing that works here.\n");
+  } else {
+    std::printf("auto takes %s here, if it works on every rank of the job.\n", automatic.c_str());
+  }
+}
+
+}  // namespace
+
+void AddBackends(CommandLine* parent, Run* run) {
+  auto json = std::make_shared<bool>(false);
+  CommandLine* command = parent->AddCommand(
+      "backends", "Say what can run collectives here, or the exact reason why it cannot");
+  command->AddJson(*json);
+  command->Example("diapason backends", "Versions and devices of all five");
+  command->ExitStatus(kExitFailed, "nothing works here but the simulated cluster");
+  command->SeeAlso({"doctor", "bench"});
+  command->Callback([json, run] {
+    *run = [json] {
+      const std::vector<BackendInfo> backends = Backends();
+      std::string automatic;
+      for (const BackendInfo& info : backends) {
+        if (automatic.empty() && info.usable && info.name != "sim") automatic = info.name;
+      }
+      if (*json) {
+        PrintJson(backends, automatic);
+      } else {
+        PrintTable(backends, automatic);
+      }
+      return automatic.empty() ? kExitFailed : kExitFine;
+    };
+  });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,281 @@
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/commands/bench/bench_options.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/read_by.h"
+#include "cli/framework/words.h"
+#include "comm/check.h"
+#include "dataset/store.h"
+#include "policy/policy.h"
+
+namespace diapason::cli {
+namespace {
+
+using measure::Figure;
+using measure::GroupInstrument;
+using measure::Subject;
+using measure::Trial;
+
+constexpr uint64_t kLinkBytes = uint64_t{16} << 20;
+constexpr int kLinkIterations = 10;
+// More neighbours than this say nothing new about the slowest link.
+constexpr int kMostNeighbours = 16;
+
+bool HasInPlace(Operation operation) {
+  return operation != Operation::kAllToAll && operation != Operation::kSend;
+}
+
+bool Chooses(const BenchOptions& options) {
+  return !options.algorithm.empty() || !options.protocol.empty() || options.channels != 0 ||
+         !options.targets.empty() || !options.policy.empty();
+}
+
+Result<BenchRow> MeasureRow(const BenchOptions& options, GroupInstrument* instrument,
+                            const Trial& trial, double link,
+                            std::vector<dataset::Sample>* samples) {
+  BenchRow row;
+  row.trial = trial;
+  row.has_in_place = HasInPlace(trial.operation);
+  row.ideal = measure::IdealSeconds(trial, instrument->subject().ranks, link);
+  Result<Figure> figure = measure::MeasureFigure(instrument, trial, options.effort, samples);
+  if (!figure.ok()) return figure.status();
+  row.out_of_place = std::move(figure).value();
+  if (instrument->broken()) return PeerLost(row.out_of_place.note);
+  if (!row.has_in_place) return row;
+  Trial in_place = trial;
+  in_place.in_place = true;
+  figure = measure::MeasureFigure(instrument, in_place, options.effort, samples);
+  if (!figure.ok()) return figure.status();
+  row.in_place = std::move(figure).value();
+  if (instrument->broken()) return PeerLost(row.in_place.note);
+  return row;
+}
+
+int LeadBench(const BenchOptions& options, GroupInstrument* instrument) {
+  const Subject& subject = instrument->subject();
+  const Result<std::vector<Trial>> plan = PlanBench(options, subject);
+  if (!plan.ok()) return Fail(plan.status());
+  BenchResult result;
+  result.subject = subject;
+  const Result<double> link = FindLink(options, instrument, &result.link_source);
+  if (!link.ok()) return Fail(link.status());
+  result.link = link.value();
+
+  const bool table = !options.json && !options.csv;
+  std::string heading;
+  std::vector<dataset::Sample> samples;
+  Status broken;
+  for (const Trial& trial : plan.value()) {
+    Result<BenchRow> row = MeasureRow(options, instrument, trial, result.link, &samples);
+    if (!row.ok()) {
+      broken = row.status().WithContext(measure::CollectiveText(trial.operation) + " of " +
+                                        FormatBytes(trial.bytes));
+      break;
+    }
+    const std::string name = measure::CollectiveText(trial.operation);
+    if (table && name != heading) {
+      std::printf("%s%s", heading.empty() ? "" : "\n", BenchHead(result, name).c_str());
+      heading = name;
+    }
+    if (table) {
+      std::fputs(BenchLine(row.value(), subject.ranks).c_str(), stdout);
+      std::fflush(stdout);
+    }
+    result.rows.push_back(std::move(row).value());
+  }
+  if (options.json) std::fputs(BenchJson(result).c_str(), stdout);
+  if (options.csv) std::fputs(BenchCsv(result).c_str(), stdout);
+  if (table) std::fputs(BenchTail(result).c_str(), stdout);
+  if (!options.store.empty()) {
+    const Status kept = KeepSamples(options.store, subject, samples);
+    if (!kept.ok()) return Fail(kept);
+  }
+  if (!broken.ok()) return Fail(broken);
+  return result.Wrong() == 0 ? kExitFine : kExitFailed;
+}
+
+int RunBench(const BenchOptions& options) {
+  if (options.ranks.backend == "all") return BenchAllBackends(options);
+  if (!options.policy.empty() && !IsLaunched()) {
+    // Before any rank is started.
+    const Result<std::string> text = ReadFile(options.policy, policy::kMostBytes);
+    if (!text.ok()) return Fail(text.status());
+  }
+  return OnEveryRank(options.ranks, Chooses(options), [&options](Group* group) {
+    if (group->rank() != 0) {
+      const Status followed = GroupInstrument::Follow(group);
+      return followed.ok() ? kExitFine : Fail(followed);
+    }
+    const Result<std::unique_ptr<GroupInstrument>> instrument =
+        GroupInstrument::Lead(group, ClusterOf(options.ranks));
+    if (!instrument.ok()) return Fail(instrument.status());
+    if (!options.policy.empty()) return CheckPolicyByRunning(options, instrument.value().get());
+    return options.targets.empty() ? LeadBench(options, instrument.value().get())
+                                   : CompareWithTargets(options, instrument.value().get());
+  });
+}
+
+void AddSizeOptions(CommandLine* command, BenchOptions* options) {
+  command->Heading("Sizes and calls, with the letters of nccl-tests");
+  command->AddOption("-b,--minbytes", options->from, "The smallest size")
+      ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes))
+      ->ShowDefault();
+  command->AddOption("-e,--maxbytes", options->to, "The largest size")
+      ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes))
+      ->Default("128M on GPUs, 8M elsewhere");
+  command->AddOption("-f,--stepfactor", options->factor, "From size to size, a factor")
+      ->Check(Range(1.01, 1e6))
+      ->ShowDefault();
+  command->AddOption("-i,--stepbytes", options->step, "From size to size, so many bytes more")
+      ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes));
+  command->AddOption("--sizes", options->sizes, std::string("Instead of these: ") + kSizesText)
+      ->TypeName("SIZES")
+      ->Check(ReadBy(ParseSizes));
+  command->AddOption("-n,--iters", options->effort.iterations, "Calls of one round, back to back")
+      ->Check(Range(1, 1000000))
+      ->ShowDefault();
+  command
+      ->AddOption("-w,--warmup_iters", options->effort.warmups,
+                  "Calls before the first round, which do not count")
+      ->Check(Range(0, 1000000))
+      ->ShowDefault();
+  command->AddOption("--rounds", options->rounds, "So many rounds")
+      ->Check(Range(1, 100000))
+      ->Default("5 to 15, until the interval is tight");
+  command->AddOption("-c,--check", options->check, "Whether to compare results, element by element")
+      ->TypeName("0|1")
+      ->Check(Range(0, 1))
+      ->ShowDefault();
+  command->AddOption("-o,--op", options->reduce, "sum, prod, min, max, avg, several, or all")
+      ->TypeName("NAME")
+      ->Words({"sum", "prod", "min", "max", "avg", "all"})
+      ->Check(ReadBy(ParseReductions))
+      ->ShowDefault();
+  command
+      ->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", ") + ", several, or all")
+      ->TypeName("NAME")
+      ->Words(DataTypeWords())
+      ->Check(ReadBy(ParseTypes))
+      ->ShowDefault();
+  command->AddOption("-r,--root", options->root, "The root rank of broadcast and reduce")
+      ->Check(Range(0, 1000000))
+      ->ShowDefault();
+}
+
+void AddOutputOptions(CommandLine* command, BenchOptions* options) {
+  command->Heading("What to run");
+  command->AddOption("--algorithm", options->algorithm, "This algorithm, by the library's name")
+      ->TypeName("NAME");
+  command->AddOption("--protocol", options->protocol, "This protocol")->TypeName("NAME");
+  command->AddOption("--channels", options->channels, "So many channels")->Check(Range(1, 1024));
+  command->Heading("Output");
+  command
+      ->AddOption("--link", options->link,
+                  "What a link carries each way, for the ideal time; else known or measured")
+      ->TypeName("GB/s")
+      ->Check(Range(1e-6, 1e6));
+  command->AddOption("--targets", options->targets, "Compare with stated goals")->TypeName("FILE");
+  Option* json = command->AddJson(options->json, "Print JSON, with every round");
+  command->AddFlag("--csv", options->csv, "Print CSV")->Excludes(json);
+  AddPolicyOption(command, options);
+  command->AddOption("--store", options->store, "Add every round to this store")->TypeName("STORE");
+}
+
+}  // namespace
+
+Result<double> FindLink(const BenchOptions& options, GroupInstrument* instrument,
+                        std::string* source) {
+  const Subject& subject = instrument->subject();
+  if (options.link > 0) {
+    *source = "as given";
+    return options.link * 1e9;
+  }
+  if (subject.link_peak > 0) {
+    *source = subject.simulated ? "of the simulated cluster" : "as the backend knows it";
+    return subject.link_peak;
+  }
+  if (subject.ranks < 2) return 0.0;
+  *source = "measured between neighbours";
+  double slowest = 0;
+  for (int first = 0; first + 1 < std::min(subject.ranks, kMostNeighbours); ++first) {
+    const Result<measure::Reading> reading =
+        instrument->MeasurePair(first, first + 1, kLinkBytes, kLinkIterations);
+    if (!reading.ok()) return reading.status();
+    if (reading.value().outcome != dataset::Outcome::kFine) {
+      return PeerLost("measuring the link: " + reading.value().note);
+    }
+    slowest = std::max(slowest, reading.value().seconds);
+  }
+  return slowest > 0 ? static_cast<double>(kLinkBytes) / slowest : 0.0;
+}
+
+Status KeepSamples(const std::string& path, const Subject& subject,
+                   const std::vector<dataset::Sample>& samples) {
+  Result<std::unique_ptr<dataset::Store>> store =
+      dataset::Store::Open(path, dataset::Store::Access::kWrite);
+  if (!store.ok()) return store.status();
+  dataset::Run run;
+  run.id = dataset::NewRunId();
+  run.source = "bench";
+  run.origin = "diapason bench";
+  run.started = samples.empty() ? 0 : samples.front().at;
+  run.state = dataset::Run::State::kDone;
+  run.machine = subject.machine;
+  return store.value()->AddRun(run, samples).status();
+}
+
+void AddBench(CommandLine* parent, Run* run) {
+  auto options = std::make_shared<BenchOptions>();
+  CommandLine* command =
+      parent->AddCommand("bench", "Time collectives as nccl-tests does, on any backend");
+  command->Describe(
+      "A collective's time is that of the slowest rank. `--backend all` compares every backend "
+      "that "
+      "works here.");
+  command->AddOption("COLLECTIVE", options->collectives, Join(MeasuredCollectives(), ", "))
+      ->Words(MeasuredCollectives())
+      ->Check(ReadBy(measure::ParseMeasured))
+      ->ShowDefault();
+  AddSizeOptions(command, options.get());
+  AddRankOptions(command, &options->ranks, true);
+  AddOutputOptions(command, options.get());
+  command->Heading("");
+  command->AllowCommand();
+  AddBenchIteration(command, run);
+  AddBenchPairs(command, run);
+  command->Example("diapason bench allreduce -g 4", "Sizes from 8 bytes on, on four ranks");
+  command->Example("diapason bench allreduce -g 4 --sizes 64K:4M:x4 --policy my.conf",
+                   "A policy against the library's own choice, in turns");
+  command->Example("diapason bench allgather --backend sim --cluster h100x8 --json",
+                   "The simulated cluster");
+  command->ExitStatus(kExitFailed, "results are wrong, a target is missed, or ranks failed");
+  command->SeeAlso({"sweep", "backends"});
+  command->Callback([command, options, run] {
+    if (command->CommandGiven()) return;
+    if (!options->sizes.empty() &&
+        (!options->to.empty() || !options->step.empty() || options->from != "8")) {
+      throw UsageError{"--sizes", "it does not go together with -b, -e and -i"};
+    }
+    if (!options->policy.empty() && options->ranks.backend == "all") {
+      throw UsageError{"--policy", "it is for one library: name a backend, not all"};
+    }
+    options->effort.check = options->check != 0;
+    if (options->rounds > 0) {
+      options->effort.least_rounds = options->effort.most_rounds = options->rounds;
+      options->effort.seconds = 1e9;
+    }
+    *run = [options] { return RunBench(*options); };
+  });
+}
+
+}  // namespace diapason::cli

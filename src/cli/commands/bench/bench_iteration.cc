@@ -1,0 +1,350 @@
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+
+#include "base/stats.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/json_text.h"
+#include "cli/framework/ranks.h"
+#include "cli/framework/read_by.h"
+#include "cli/framework/words.h"
+#include "comm/backends/sim/cluster.h"
+#include "comm/check.h"
+#include "domain/decision.h"
+#include "measure/iteration.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using measure::Bucket;
+using measure::IterationSpec;
+using measure::IterationTimes;
+using nlohmann::ordered_json;
+using report::Table;
+
+struct Options {
+  RankOptions ranks;
+  std::string preset = "ddp";
+  std::string compute;  // "": 5ms on GPUs, 20ms elsewhere
+  int buckets = 0;
+  int layers = 0;
+  std::string bytes;
+  std::string overlap = "on";
+  int steps = 20;
+  int warmups = 5;
+  int threads = 1;
+  std::string type = "float";
+  std::string algorithm;
+  std::string protocol;
+  int channels = 0;
+  std::string only;
+  std::string reward_file;
+  bool json = false;
+
+  bool Chooses() const { return !algorithm.empty() || !protocol.empty() || channels != 0; }
+};
+
+constexpr double kLongestLimit = 86400;
+
+Result<IterationSpec> MakeSpec(const Options& options, bool host) {
+  measure::PresetOptions preset;
+  preset.host = host;
+  const bool ddp = FoldName(options.preset) == "ddp";
+  if (options.buckets != 0 && !ddp)
+    return Invalid("--buckets is for ddp; the others have --layers");
+  if (options.layers != 0 && ddp) return Invalid("--layers is not for ddp; it has --buckets");
+  preset.parts = ddp ? options.buckets : options.layers;
+  if (!options.bytes.empty()) {
+    const Result<uint64_t> bytes = ParseBytes(options.bytes);
+    if (!bytes.ok()) return bytes.status().WithContext("--bucket-bytes");
+    if (bytes.value() == 0) return Invalid("--bucket-bytes must be at least one element");
+    preset.bytes = bytes.value();
+  }
+  Result<IterationSpec> made = measure::PresetSpec(options.preset, preset);
+  if (!made.ok()) return made;
+  IterationSpec& spec = made.value();
+  const Result<double> compute =
+      ParseSeconds(options.compute.empty() ? (host ? "20ms" : "5ms") : options.compute);
+  if (!compute.ok()) return compute.status().WithContext("--compute");
+  spec.compute = compute.value();
+  const Result<DataType> type = ParseDataType(options.type);
+  if (!type.ok()) return type.status().WithContext("--datatype");
+  spec.type = type.value();
+  spec.overlap = options.overlap == "on";
+  spec.steps = options.steps;
+  spec.warmups = options.warmups;
+  spec.threads = options.threads;
+  spec.limit = std::min(LimitOf(options.ranks), kLongestLimit);
+  if (Status status = measure::CheckSpec(spec); !status.ok()) return status;
+  return made;
+}
+
+Collective CollectiveOf(const Bucket& bucket) {
+  return comm::CollectiveOf(bucket.operation).value_or(Collective::kAllReduce);
+}
+
+std::string NameOf(const Bucket& bucket) {
+  return std::string(CollectiveName(CollectiveOf(bucket)));
+}
+
+Result<Library> LibraryOf(const Group& group, const Options& options) {
+  if (group.simulated()) {
+    const Result<comm::sim::Cluster> cluster = comm::sim::LoadCluster(ClusterOf(options.ranks));
+    if (!cluster.ok()) return cluster.status();
+    return cluster.value().library;
+  }
+  if (group.backend() == "mpi") return Library::kOpenMpi;
+  return ParseLibrary(group.backend());
+}
+
+// Gives the buckets the configuration that was asked for, where they can have one.
+Status Configure(const Options& options, Library library, IterationSpec* spec) {
+  std::optional<Collective> only;
+  if (!options.only.empty()) {
+    const Result<Collective> collective = ParseCollective(Library::kGloo, options.only);
+    if (!collective.ok()) return collective.status().WithContext("--only");
+    only = collective.value();
+  }
+  const bool tuner = library == Library::kNccl || library == Library::kRccl;
+  int configured = 0;
+  for (Bucket& bucket : spec->buckets) {
+    const Collective collective = CollectiveOf(bucket);
+    if (only.has_value() && collective != *only) continue;
+    // NCCL and RCCL ask nobody about it.
+    if (tuner && collective == Collective::kAllToAll && !only.has_value()) continue;
+    if (!options.algorithm.empty()) {
+      const Result<int> algorithm = ParseAlgorithm(library, collective, options.algorithm);
+      if (!algorithm.ok()) return algorithm.status().WithContext("--algorithm");
+      bucket.config.algorithm = algorithm.value();
+    }
+    if (!options.protocol.empty()) {
+      const Result<int> protocol = ParseProtocol(library, options.protocol);
+      if (!protocol.ok()) return protocol.status().WithContext("--protocol");
+      bucket.config.protocol = protocol.value();
+    }
+    bucket.config.channels = options.channels;
+    const Config& config = bucket.config;
+    if (tuner && config.algorithm != kKeep && config.protocol != kKeep &&
+        !PairExists(collective, config.algorithm, config.protocol)) {
+      return Invalid(ConfigText(library, collective, config) + " does not exist for " +
+                     NameOf(bucket) + "; --only names the collective that it is for");
+    }
+    ++configured;
+  }
+  if (configured > 0) return {};
+  return Invalid(spec->preset + " has no bucket that this configuration could be for");
+}
+
+// "4 x allreduce 25MiB, ring/simple"
+std::string BucketsText(const IterationSpec& spec, Library library) {
+  std::vector<std::string> names;
+  for (const Bucket& bucket : spec.buckets) {
+    std::string name = NameOf(bucket) + " " + FormatBytes(bucket.bytes);
+    if (!bucket.config.IsDefault()) {
+      name += " (" + ConfigText(library, CollectiveOf(bucket), bucket.config) + ")";
+    }
+    if (spec.communicators > 1) name += Format(" on communicator %d", bucket.communicator + 1);
+    names.push_back(std::move(name));
+  }
+  return measure::CountedText(names);
+}
+
+std::string Milliseconds(double seconds) { return Format("%.3f", seconds * 1e3); }
+
+void AddRow(const std::string& title, const std::vector<double>& samples, Table* table) {
+  const Interval interval = MedianInterval95(samples);
+  table->Add({title, Milliseconds(Mean(samples)), Milliseconds(Median(samples)),
+              "[" + Milliseconds(interval.low) + ", " + Milliseconds(interval.high) + "]",
+              Milliseconds(Quantile(samples, 0.95)), Milliseconds(Quantile(samples, 0.99))});
+}
+
+void PrintText(const Group& group, const IterationSpec& spec, Library library,
+               const IterationTimes& times) {
+  if (group.simulated()) {
+    std::printf("every figure here is simulated; nothing was measured\n");
+  }
+  std::printf("iteration  %s, %s on %s, %s\n", spec.preset.c_str(),
+              Count(static_cast<size_t>(group.size()), "rank").c_str(),
+              Count(static_cast<size_t>(group.nodes()), "node").c_str(), group.backend().c_str());
+  std::printf("buckets    %s, %s\n", BucketsText(spec, library).c_str(), DataTypeName(spec.type));
+  std::printf("compute    %.6g ms a step, overlap %s\n", spec.compute * 1e3,
+              spec.overlap ? "on" : "off");
+  std::printf("measured   %s of each kind after %d to warm up; the slowest rank counts\n\n",
+              Count(times.steps.size(), "step").c_str(), spec.warmups);
+  Table table({"ms", "mean", "p50", "95 % interval", "p95", "p99"});
+  using enum Table::Align;
+  table.SetAlign({kLeft, kRight, kRight, kRight, kRight, kRight});
+  AddRow("step", times.steps, &table);
+  AddRow("compute alone", times.compute, &table);
+  AddRow("communication alone", times.communication, &table);
+  const double exposed = measure::ExposedSeconds(times);
+  std::printf("%s\nexposed communication  %.3f ms a step, %.1f %% of it\n", table.Text().c_str(),
+              exposed * 1e3, 100 * exposed / std::max(Median(times.steps), 1e-12));
+  std::printf("overlap efficiency     %.1f %% of the communication is hidden behind compute\n",
+              100 * measure::OverlapEfficiency(times));
+}
+
+// Picoseconds are enough.
+double Rounded(double seconds) { return std::round(seconds * 1e12) / 1e12; }
+
+ordered_json SamplesJson(const std::vector<double>& samples) {
+  const Interval interval = MedianInterval95(samples);
+  ordered_json json{
+      {"mean", Rounded(Mean(samples))},          {"p50", Rounded(Median(samples))},
+      {"p50_low", Rounded(interval.low)},        {"p50_high", Rounded(interval.high)},
+      {"p95", Rounded(Quantile(samples, 0.95))}, {"p99", Rounded(Quantile(samples, 0.99))},
+      {"seconds", ordered_json::array()}};
+  for (const double seconds : samples) json["seconds"].push_back(Rounded(seconds));
+  return json;
+}
+
+void PrintJson(const Group& group, const IterationSpec& spec, Library library,
+               const IterationTimes& times) {
+  ordered_json buckets = ordered_json::array();
+  for (const Bucket& bucket : spec.buckets) {
+    buckets.push_back(
+        {{"collective", NameOf(bucket)},
+         {"bytes", bucket.bytes},
+         {"communicator", bucket.communicator},
+         {"after", bucket.after},
+         {"before", bucket.before},
+         {"configuration", ConfigText(library, CollectiveOf(bucket), bucket.config)}});
+  }
+  const double exposed = measure::ExposedSeconds(times);
+  const ordered_json json{
+      {"preset", spec.preset},
+      {"backend", group.backend()},
+      {"description", group.description()},
+      {"simulated", group.simulated()},
+      {"ranks", group.size()},
+      {"nodes", group.nodes()},
+      {"type", DataTypeName(spec.type)},
+      {"overlap", spec.overlap},
+      {"compute_seconds", spec.compute},
+      {"chunks", spec.chunks},
+      {"communicators", spec.communicators},
+      {"buckets", buckets},
+      {"warmups", spec.warmups},
+      {"step", SamplesJson(times.steps)},
+      {"compute", SamplesJson(times.compute)},
+      {"communication", SamplesJson(times.communication)},
+      {"exposed_seconds", Rounded(exposed)},
+      {"exposed_share", Rounded(exposed / std::max(Median(times.steps), 1e-12))},
+      {"overlap_efficiency", Rounded(measure::OverlapEfficiency(times))}};
+  std::printf("%s\n", JsonText(json).c_str());
+}
+
+int RunRank(const Options& options, Group* group) {
+  const bool first = group->rank() == 0;
+  // What is wrong with the command line is so on every rank: one says it.
+  const auto fail = [&](const Status& status) {
+    return first || status.code() != ErrorCode::kInvalid ? Fail(status) : kExitFailed;
+  };
+  const bool gpu = group->simulated() || group->backend() == "nccl" || group->backend() == "rccl";
+  Result<IterationSpec> spec = MakeSpec(options, !gpu);
+  if (!spec.ok()) return fail(spec.status());
+  const Result<Library> library = LibraryOf(*group, options);
+  if (!library.ok()) return fail(library.status());
+  if (options.Chooses()) {
+    const Status status = Configure(options, library.value(), &spec.value());
+    if (!status.ok()) return fail(status);
+  }
+  const Result<IterationTimes> times = measure::RunIterations(group, spec.value());
+  if (!times.ok()) return fail(times.status());
+  if (!first) return kExitFine;
+  if (options.json) {
+    PrintJson(*group, spec.value(), library.value(), times.value());
+  } else {
+    PrintText(*group, spec.value(), library.value(), times.value());
+  }
+  std::fflush(stdout);
+  if (options.reward_file.empty()) return kExitFine;
+  const Status written = measure::AppendRewards(options.reward_file, spec.value(), times.value(),
+                                                group->nodes(), group->size());
+  return written.ok() ? kExitFine : Fail(written.WithContext("--reward-file"));
+}
+
+int RunIteration(const Options& options) {
+  // Before any rank is started.
+  if (const Result<IterationSpec> spec = MakeSpec(options, false); !spec.ok()) {
+    return Fail(spec.status());
+  }
+  if (!options.only.empty() && !options.Chooses()) {
+    return Fail(
+        Invalid("--only says what --algorithm, --protocol and --channels are for; none of "
+                "them is given"));
+  }
+  return OnEveryRank(options.ranks, options.Chooses(),
+                     [&options](Group* group) { return RunRank(options, group); });
+}
+
+}  // namespace
+
+void AddBenchIteration(CommandLine* bench, Run* run) {
+  auto options = std::make_shared<Options>();
+  CommandLine* command = bench->AddCommand(
+      "iteration", "Time training steps: compute and collectives overlapped in buckets");
+  command->AddOption("PRESET", options->preset, "ddp, fsdp, tp or moe")
+      ->Words({"ddp", "fsdp", "tp", "moe"})
+      ->Check(ReadBy([](const std::string& name) { return measure::PresetSpec(name, {}); }))
+      ->ShowDefault();
+  command->AddOption("--compute", options->compute, "Compute of a step")
+      ->TypeName("TIME")
+      ->Check(ReadBy(ParseSeconds))
+      ->Default("5ms; 20ms without a GPU");
+  command->AddOption("--buckets", options->buckets, "ddp: buckets of gradients")->Default("4");
+  command->AddOption("--layers", options->layers, "fsdp, tp, moe: layers")->Default("4");
+  command
+      ->AddOption("--bucket-bytes", options->bytes,
+                  "Bytes of every bucket; for allgather, reducescatter and alltoall all ranks' "
+                  "parts together")
+      ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes))
+      ->Default("the preset's, smaller without a GPU");
+  command->AddOption("--overlap", options->overlap, "Whether to compute beside collectives")
+      ->TypeName("on|off")
+      ->Check(OneOf({"on", "off"}))
+      ->ShowDefault();
+  command->AddOption("--steps", options->steps, "Steps of each kind that count")->ShowDefault();
+  command->AddOption("--warmup", options->warmups, "Steps of each kind before them")->ShowDefault();
+  command->AddOption("--threads", options->threads, "Threads that compute, without a GPU")
+      ->ShowDefault();
+  command->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", "))
+      ->TypeName("NAME")
+      ->Words(DataTypeWords())
+      ->Check(ReadBy(ParseDataType))
+      ->ShowDefault();
+  AddRankOptions(command, &options->ranks);
+  command->Heading("What to run");
+  command->AddOption("--algorithm", options->algorithm, "Run the buckets with this algorithm")
+      ->TypeName("NAME");
+  command->AddOption("--protocol", options->protocol, "Run the buckets with this protocol")
+      ->TypeName("NAME");
+  command->AddOption("--channels", options->channels, "Run the buckets with so many channels")
+      ->Check(Range(1, 1024));
+  command->AddOption("--only", options->only, "The collective these three are for")
+      ->TypeName("NAME")
+      ->Words(TunedCollectives())
+      ->Check(
+          ReadBy([](const std::string& name) { return ParseCollective(Library::kGloo, name); }));
+  command->Heading("Output");
+  command
+      ->AddOption("--reward-file", options->reward_file,
+                  "Append collType,nBytes,nNodes,nRanks,latency_ms, one line a step")
+      ->TypeName("FILE");
+  command->AddJson(options->json, "Print JSON, with every step's time");
+  command->Example("diapason bench iteration ddp -g 4", "Steps as data-parallel training has them");
+  command->Example("diapason bench iteration fsdp -g 4 --compute 10ms --overlap off");
+  command->Callback([options, run] { *run = [options] { return RunIteration(*options); }; });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,241 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/stats.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/commands/bench/bench_options.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/json_text.h"
+#include "cli/framework/read_by.h"
+#include "measure/pairs.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using measure::GroupInstrument;
+using measure::OddOne;
+using measure::PairFigure;
+using nlohmann::ordered_json;
+
+// A matrix wider than this is a list.
+constexpr size_t kWidestMatrix = 16;
+
+struct Options {
+  RankOptions ranks;
+  std::string bytes;
+  int iterations = 10;
+  int rounds = 3;
+  bool by_host = false;
+  double margin = 0.1;
+  bool json = false;
+};
+
+// Who is compared: ranks, or the first rank of every host.
+struct Member {
+  int rank = 0;
+  std::string name;
+  std::string host;
+};
+
+std::vector<Member> Members(const Options& options, const std::vector<std::string>& hosts) {
+  std::vector<Member> members;
+  for (size_t rank = 0; rank < hosts.size(); ++rank) {
+    const bool known = std::any_of(members.begin(), members.end(), [&](const Member& member) {
+      return member.host == hosts[rank];
+    });
+    if (options.by_host && known) continue;
+    members.push_back({static_cast<int>(rank),
+                       options.by_host ? hosts[rank] : Format("rank %zu", rank), hosts[rank]});
+  }
+  return members;
+}
+
+Result<std::vector<PairFigure>> MeasurePairs(const Options& options, GroupInstrument* instrument,
+                                             const std::vector<Member>& members, uint64_t bytes) {
+  std::vector<PairFigure> pairs;
+  for (size_t first = 0; first < members.size(); ++first) {
+    for (size_t second = first + 1; second < members.size(); ++second) {
+      PairFigure pair;
+      pair.first = static_cast<int>(first);
+      pair.second = static_cast<int>(second);
+      pair.same_host = members[first].host == members[second].host;
+      pairs.push_back(pair);
+    }
+  }
+  // Round by round over all pairs, so that drift hits all alike.
+  std::vector<std::vector<double>> rounds(pairs.size());
+  for (int round = 0; round < options.rounds; ++round) {
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      const int first = members[static_cast<size_t>(pairs[i].first)].rank;
+      const int second = members[static_cast<size_t>(pairs[i].second)].rank;
+      const Result<measure::Reading> reading =
+          instrument->MeasurePair(first, second, bytes, options.iterations);
+      if (!reading.ok()) return reading.status();
+      if (reading.value().outcome != dataset::Outcome::kFine) {
+        return PeerLost(Format("between rank %d and rank %d: ", first, second) +
+                        reading.value().note);
+      }
+      rounds[i].push_back(static_cast<double>(bytes) / reading.value().seconds);
+    }
+  }
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    pairs[i].bandwidth = Median(rounds[i]);
+    const auto [low, high] = std::minmax_element(rounds[i].begin(), rounds[i].end());
+    pairs[i].spread = (*high - *low) / pairs[i].bandwidth;
+  }
+  return pairs;
+}
+
+std::string OddText(const OddOne& one, const std::vector<PairFigure>& pairs,
+                    const std::vector<Member>& members) {
+  std::string who;
+  if (one.member >= 0) {
+    who = members[static_cast<size_t>(one.member)].name +
+          Format(" (%zu of its links)", one.pairs.size());
+  } else {
+    const PairFigure& pair = pairs[one.pairs[0]];
+    who = members[static_cast<size_t>(pair.first)].name + " - " +
+          members[static_cast<size_t>(pair.second)].name;
+  }
+  return Format("%s: %.0f %% of the usual %.2f GB/s %s", who.c_str(), one.share * 100,
+                one.usual * 1e-9, one.same_host ? "inside a host" : "between hosts");
+}
+
+void PrintTable(const std::vector<PairFigure>& pairs, const std::vector<Member>& members) {
+  if (members.size() <= kWidestMatrix) {
+    std::vector<std::string> titles = {"GB/s each way"};
+    for (const Member& member : members) titles.push_back(member.name);
+    report::Table table(titles);
+    table.SetAlign(std::vector<report::Table::Align>(titles.size(), report::Table::Align::kRight));
+    for (size_t row = 0; row < members.size(); ++row) {
+      std::vector<std::string> cells(titles.size(), "");
+      cells[0] = members[row].name;
+      for (const PairFigure& pair : pairs) {
+        const auto first = static_cast<size_t>(pair.first);
+        const auto second = static_cast<size_t>(pair.second);
+        if (first == row) cells[second + 1] = Format("%.2f", pair.bandwidth * 1e-9);
+        if (second == row) cells[first + 1] = Format("%.2f", pair.bandwidth * 1e-9);
+      }
+      table.Add(std::move(cells));
+    }
+    std::fputs(table.Text().c_str(), stdout);
+    return;
+  }
+  report::Table table({"pair", "GB/s each way", "spread"});
+  table.SetAlign(
+      {report::Table::Align::kLeft, report::Table::Align::kRight, report::Table::Align::kRight});
+  for (const PairFigure& pair : pairs) {
+    table.Add({members[static_cast<size_t>(pair.first)].name + " - " +
+                   members[static_cast<size_t>(pair.second)].name,
+               Format("%.2f", pair.bandwidth * 1e-9), Format("%.0f %%", pair.spread * 100)});
+  }
+  std::fputs(table.Text().c_str(), stdout);
+}
+
+void PrintJson(const measure::Subject& subject, const std::vector<PairFigure>& pairs,
+               const std::vector<Member>& members, const std::vector<OddOne>& odd, uint64_t bytes) {
+  ordered_json json;
+  json["backend"] = subject.backend;
+  json["simulated"] = subject.simulated;
+  json["bytes"] = bytes;
+  ordered_json list = ordered_json::array();
+  for (const PairFigure& pair : pairs) {
+    list.push_back({{"first", members[static_cast<size_t>(pair.first)].name},
+                    {"second", members[static_cast<size_t>(pair.second)].name},
+                    {"same_host", pair.same_host},
+                    {"gb_per_s", pair.bandwidth * 1e-9},
+                    {"spread", pair.spread}});
+  }
+  json["pairs"] = std::move(list);
+  ordered_json ones = ordered_json::array();
+  for (const OddOne& one : odd) ones.push_back(OddText(one, pairs, members));
+  json["odd"] = std::move(ones);
+  std::printf("%s\n", JsonText(json).c_str());
+}
+
+int LeadPairs(const Options& options, GroupInstrument* instrument) {
+  const measure::Subject& subject = instrument->subject();
+  const bool gpu = subject.backend == "nccl" || subject.backend == "rccl" || subject.simulated;
+  const std::string text = options.bytes.empty() ? (gpu ? "64M" : "4M") : options.bytes;
+  const Result<uint64_t> bytes = ParseBytes(text);
+  if (!bytes.ok()) return Fail(bytes.status().WithContext("-b"));
+  if (bytes.value() == 0) return Fail(Invalid("-b must be at least one byte"));
+  const std::vector<Member> members = Members(options, instrument->hosts());
+  if (members.size() < 2) {
+    return Fail(Invalid(options.by_host ? "all ranks are on one host; compare ranks instead"
+                                        : "pairs need at least two ranks"));
+  }
+  const Result<std::vector<PairFigure>> pairs =
+      MeasurePairs(options, instrument, members, bytes.value());
+  if (!pairs.ok()) return Fail(pairs.status());
+  const std::vector<OddOne> odd = measure::FindOddOnes(pairs.value(), options.margin);
+  if (options.json) {
+    PrintJson(subject, pairs.value(), members, odd, bytes.value());
+    return odd.empty() ? kExitFine : kExitFailed;
+  }
+  std::printf("# %s, %s%s; %s at a time both ways, %s of %d\n", subject.description.c_str(),
+              Count(pairs.value().size(), "pair").c_str(),
+              subject.simulated ? "; every figure is simulated" : "",
+              FormatBytes(bytes.value()).c_str(),
+              Count(static_cast<size_t>(options.rounds), "round").c_str(), options.iterations);
+  PrintTable(pairs.value(), members);
+  if (odd.empty()) {
+    std::printf(
+        "no odd one out: no link is %.0f %% slower than the others of its kind and more than they "
+        "differ anyhow\n",
+        100 * options.margin);
+    return kExitFine;
+  }
+  for (const OddOne& one : odd) {
+    std::printf("odd: %s\n", OddText(one, pairs.value(), members).c_str());
+  }
+  return kExitFailed;
+}
+
+}  // namespace
+
+void AddBenchPairs(CommandLine* bench, Run* run) {
+  auto options = std::make_shared<Options>();
+  CommandLine* command = bench->AddCommand(
+      "pairs", "Time every pair of ranks or hosts, and name those that are slower than the others");
+  command->AddOption("-b,--size", options->bytes, "What both send at a time")
+      ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes))
+      ->Default("64M on GPUs, else 4M");
+  command->AddOption("-n,--iters", options->iterations, "How often, in a round")
+      ->Check(Range(1, 1000000))
+      ->ShowDefault();
+  command->AddOption("--rounds", options->rounds, "Rounds over all pairs")
+      ->Check(Range(1, 10000))
+      ->ShowDefault();
+  command->AddFlag("--by-host", options->by_host, "One rank of every host instead of every rank");
+  command->AddShare("--margin", options->margin,
+                    "A link is odd when it is slower than usual by more", 0.001, 0.99);
+  command->AddJson(options->json);
+  AddRankOptions(command, &options->ranks);
+  command->Example("diapason bench pairs -g 4", "Which link is slower than the others?");
+  command->Example("srun -N 16 --ntasks-per-node 1 diapason bench pairs --by-host",
+                   "Which host of sixteen?");
+  command->ExitStatus(kExitFailed, "a link is odd, or ranks failed");
+  command->Callback([options, run] {
+    *run = [options] {
+      return OnEveryRank(options->ranks, false, [&options](Group* group) {
+        if (group->rank() != 0) {
+          const Status followed = GroupInstrument::Follow(group);
+          return followed.ok() ? kExitFine : Fail(followed);
+        }
+        const Result<std::unique_ptr<GroupInstrument>> instrument =
+            GroupInstrument::Lead(group, ClusterOf(options->ranks));
+        if (!instrument.ok()) return Fail(instrument.status());
+        return LeadPairs(*options, instrument.value().get());
+      });
+    };
+  });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,136 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/commands/bench/bench_options.h"
+#include "comm/check.h"
+
+namespace diapason::cli {
+namespace {
+
+using measure::Subject;
+using measure::Trial;
+
+constexpr size_t kMostSizes = 4096;
+
+Result<std::vector<uint64_t>> Sizes(const BenchOptions& options, const Subject& subject) {
+  if (!options.sizes.empty()) return ParseSizes(options.sizes);
+  const bool gpu = subject.backend == "nccl" || subject.backend == "rccl" || subject.simulated;
+  const Result<uint64_t> from = ParseBytes(options.from);
+  if (!from.ok()) return from.status().WithContext("-b");
+  const Result<uint64_t> to = ParseBytes(options.to.empty() ? (gpu ? "128M" : "8M") : options.to);
+  if (!to.ok()) return to.status().WithContext("-e");
+  const uint64_t last = std::max(to.value(), options.to.empty() ? from.value() : 0);
+  if (from.value() > last) return Invalid("-b is larger than -e");
+  if (from.value() == 0) return Invalid("-b must be at least one byte");
+  std::vector<uint64_t> sizes;
+  if (!options.step.empty()) {
+    const Result<uint64_t> step = ParseBytes(options.step);
+    if (!step.ok()) return step.status().WithContext("-i");
+    if (step.value() == 0) return Invalid("-i must be at least one byte");
+    for (uint64_t size = from.value(); size <= last && sizes.size() < kMostSizes;
+         size += step.value()) {
+      sizes.push_back(size);
+    }
+    return sizes;
+  }
+  for (double size = static_cast<double>(from.value());
+       size <= static_cast<double>(last) * (1 + 1e-12); size *= options.factor) {
+    sizes.push_back(static_cast<uint64_t>(size));
+  }
+  return sizes;
+}
+
+Status ReadConfig(const BenchOptions& options, const Subject& subject, Operation operation,
+                  Config* config) {
+  const Collective collective = comm::CollectiveOf(operation).value_or(Collective::kAllReduce);
+  if (!options.algorithm.empty()) {
+    const Result<int> algorithm = ParseAlgorithm(subject.library, collective, options.algorithm);
+    if (!algorithm.ok()) return algorithm.status();
+    config->algorithm = algorithm.value();
+  }
+  if (!options.protocol.empty()) {
+    const Result<int> protocol = ParseProtocol(subject.library, options.protocol);
+    if (!protocol.ok()) return protocol.status();
+    config->protocol = protocol.value();
+  }
+  config->channels = options.channels;
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<DataType>> ParseTypes(const std::string& text) {
+  std::vector<DataType> types;
+  if (text == "all") {
+    for (int type = 0; type <= static_cast<int>(DataType::kI64); ++type) {
+      types.push_back(static_cast<DataType>(type));
+    }
+    return types;
+  }
+  for (const std::string_view word : Split(text, ',')) {
+    const Result<DataType> type = ParseDataType(std::string(word));
+    if (!type.ok()) return type.status();
+    types.push_back(type.value());
+  }
+  return types;
+}
+
+Result<std::vector<ReduceOp>> ParseReductions(const std::string& text) {
+  std::vector<ReduceOp> reductions;
+  if (text == "all") {
+    for (int reduce = 0; reduce <= static_cast<int>(ReduceOp::kAvg); ++reduce) {
+      reductions.push_back(static_cast<ReduceOp>(reduce));
+    }
+    return reductions;
+  }
+  for (const std::string_view word : Split(text, ',')) {
+    const Result<ReduceOp> reduce = ParseReduceOp(std::string(word));
+    if (!reduce.ok()) return reduce.status();
+    reductions.push_back(reduce.value());
+  }
+  return reductions;
+}
+
+Result<std::vector<Trial>> PlanBench(const BenchOptions& options, const Subject& subject) {
+  const Result<std::vector<uint64_t>> sizes = Sizes(options, subject);
+  if (!sizes.ok()) return sizes.status();
+  const Result<std::vector<DataType>> types = ParseTypes(options.type);
+  if (!types.ok()) return types.status();
+  const Result<std::vector<ReduceOp>> reductions = ParseReductions(options.reduce);
+  if (!reductions.ok()) return reductions.status();
+  if (options.root >= subject.ranks) {
+    return Invalid(Format("-r %d: there are only %d ranks", options.root, subject.ranks));
+  }
+  std::vector<Trial> plan;
+  for (const std::string& name : options.collectives) {
+    const Result<Operation> operation = measure::ParseMeasured(name);
+    if (!operation.ok()) return operation.status();
+    Trial trial;
+    trial.operation = operation.value();
+    trial.root = options.root;
+    const Status configured = ReadConfig(options, subject, trial.operation, &trial.config);
+    if (!configured.ok()) return configured;
+    const bool reduces = comm::Reduces(trial.operation);
+    for (const DataType type : types.value()) {
+      for (const ReduceOp reduce : reductions.value()) {
+        if (!reduces && reduce != reductions.value().front()) continue;
+        trial.type = type;
+        trial.reduce = reduces ? reduce : ReduceOp::kSum;
+        uint64_t before = UINT64_MAX;
+        for (const uint64_t size : sizes.value()) {
+          // Whole elements on every rank: what really travels.
+          trial.bytes = size;
+          trial.bytes = measure::WholeBytes(trial, subject.ranks);
+          if (trial.bytes == 0 || trial.bytes == before) continue;
+          before = trial.bytes;
+          plan.push_back(trial);
+        }
+      }
+    }
+  }
+  if (plan.empty()) return Invalid("no size has an element for every rank; make -e larger");
+  return plan;
+}
+
+}  // namespace diapason::cli

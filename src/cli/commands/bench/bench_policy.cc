@@ -1,0 +1,138 @@
+#include <cstdio>
+#include <optional>
+
+#include "base/settings.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/commands/bench/bench_options.h"
+#include "cli/commands/bench/bench_policy_report.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "comm/check.h"
+#include "measure/policy_check.h"
+#include "policy/source.h"
+#include "policy/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using measure::Figure;
+using measure::GroupInstrument;
+using measure::PolicyCheck;
+using measure::Subject;
+using measure::Trial;
+
+Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject) {
+  Result<std::vector<Trial>> trials = PlanBench(options, subject);
+  if (!trials.ok()) return trials.status();
+  const Settings settings = Settings::Read(ProcessEnvironment());
+  const Status usable = CheckNoPolicyIsSet(settings, subject);
+  if (!usable.ok()) return usable;
+  PolicyPlan plan;
+  policy::ParseOptions parse;
+  parse.library = subject.library;
+  parse.check_rows = false;
+  Result<policy::Policy> loaded =
+      policy::LoadPolicy({policy::Source::Kind::kFile, options.policy, ""}, parse);
+  if (!loaded.ok()) return loaded.status();
+  plan.policy = std::move(loaded).value();
+  const std::string& wanted = plan.policy.header.fingerprint;
+  if (!wanted.empty() && !subject.simulated && !subject.machine.gpu.empty() &&
+      wanted != subject.machine.gpu) {
+    Warn(Format("the policy was made for '%s', this machine is '%s'", wanted.c_str(),
+                subject.machine.gpu.c_str()));
+  }
+  policy::DecisionTable::Options table_options;
+  table_options.shape = {subject.nodes, subject.ranks};
+  table_options.use_reg_buff_rows = settings.Flag(Setting::kRegBuff);
+  const policy::DecisionTable table(plan.policy, table_options);
+  plan.rows_here = table.row_count();
+  plan.rows_skipped = table.skipped_reg_buff_rows();
+  for (Trial& trial : trials.value()) {
+    DecidedCall decided{trial, 0};
+    const std::optional<Collective> collective = comm::CollectiveOf(trial.operation);
+    if (collective.has_value()) {
+      Question question;
+      question.collective = *collective;
+      question.bytes = trial.bytes;
+      if (const policy::DecisionTable::Entry* entry = table.Find(question); entry != nullptr) {
+        decided.trial.config = entry->config();
+        decided.line = entry->line;
+      }
+    }
+    const Trial& first = trials.value().front();
+    plan.several_kinds = plan.several_kinds || trial.type != first.type ||
+                         (comm::Reduces(trial.operation) && trial.reduce != first.reduce);
+    plan.calls.push_back(std::move(decided));
+  }
+  return plan;
+}
+
+}  // namespace
+
+Status CheckNoPolicyIsSet(const Settings& settings, const Subject& subject) {
+  const bool plugin = subject.library == Library::kNccl || subject.library == Library::kRccl;
+  if (!plugin || subject.simulated) return {};
+  const policy::Source source = policy::FindSource(settings);
+  if (source.kind == policy::Source::Kind::kNone) return {};
+  return Invalid("the environment selects the policy " + source.name +
+                 ", which would take the place of the library's default; unset DIAPASON_POLICY, "
+                 "DIAPASON_POLICY_INLINE, DIAPASON_POLICY_OVERLAP and NCCL_TUNER_CONFIG_FILE");
+}
+
+int CheckPolicyByRunning(const BenchOptions& options, GroupInstrument* instrument) {
+  const Subject& subject = instrument->subject();
+  const Result<PolicyPlan> made = MakePlan(options, subject);
+  if (!made.ok()) return Fail(made.status());
+  const PolicyPlan& plan = made.value();
+  const PolicyLines lines(plan, subject);
+  if (!options.json) std::fputs(lines.Head(options.policy).c_str(), stdout);
+  std::vector<PolicyCheck> checks;
+  std::vector<dataset::Sample> samples;
+  Status broken;
+  for (const DecidedCall& call : plan.calls) {
+    Result<PolicyCheck> check =
+        measure::CheckPolicy(instrument, call.trial, options.effort, &samples);
+    if (check.ok() && instrument->broken()) {
+      const Figure* const failure = check.value().Failure();
+      broken = PeerLost(failure == nullptr ? "the ranks are gone" : failure->note);
+    } else if (!check.ok()) {
+      broken = check.status();
+    }
+    if (check.ok()) {
+      if (!options.json) {
+        std::fputs(lines.Row(check.value()).c_str(), stdout);
+        std::fflush(stdout);
+      }
+      checks.push_back(std::move(check).value());
+    }
+    if (!broken.ok()) {
+      broken = broken.WithContext(measure::CollectiveText(call.trial.operation) + " of " +
+                                  FormatBytes(call.trial.bytes));
+      break;
+    }
+  }
+  if (options.json) {
+    std::fputs(PolicyJson(options.policy, plan, subject, checks).c_str(), stdout);
+  } else {
+    std::fputs(PolicyTail(plan, subject, checks).c_str(), stdout);
+  }
+  if (!options.store.empty()) {
+    const Status kept = KeepSamples(options.store, subject, samples);
+    if (!kept.ok()) return Fail(kept);
+  }
+  if (!broken.ok()) return Fail(broken);
+  return measure::Summarize(checks).wrong ? kExitFailed : kExitFine;
+}
+
+void AddPolicyOption(CommandLine* bench, BenchOptions* options) {
+  Option* policy = bench->AddOption(
+      "--policy", options->policy,
+      "Run what this policy decides and the library's own choice in turns, and compare them");
+  policy->TypeName("FILE");
+  for (const char* other : {"--algorithm", "--protocol", "--channels", "--targets", "--csv"}) {
+    policy->Excludes(bench->FindOption(other));
+  }
+}
+
+}  // namespace diapason::cli

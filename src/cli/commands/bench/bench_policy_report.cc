@@ -1,0 +1,227 @@
+#include "cli/commands/bench/bench_policy_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/json_text.h"
+#include "comm/check.h"
+#include "domain/decision.h"
+
+namespace diapason::cli {
+namespace {
+
+using measure::Figure;
+using measure::PolicyCheck;
+using measure::PolicySummary;
+using measure::PolicyVerdict;
+using measure::Subject;
+using measure::Trial;
+using nlohmann::ordered_json;
+
+std::string RedopName(const Trial& trial) {
+  return comm::Reduces(trial.operation) ? ReduceOpName(trial.reduce) : "none";
+}
+
+// What was asked for, without its size; the type and the reduction only where they tell calls
+// apart.
+std::string KindText(const PolicyPlan& plan, const Trial& trial) {
+  std::string text = measure::CollectiveText(trial.operation);
+  if (!plan.several_kinds) return text;
+  text += std::string(" ") + measure::TestsTypeName(trial.type);
+  return comm::Reduces(trial.operation) ? text + " " + RedopName(trial) : text;
+}
+
+std::string ChoiceText(const Subject& subject, const Trial& trial) {
+  return ConfigText(subject.library,
+                    comm::CollectiveOf(trial.operation).value_or(Collective::kAllReduce),
+                    trial.config);
+}
+
+// "faster", or what went wrong: "refused", "default: hang".
+std::string VerdictText(const PolicyCheck& check) {
+  const Figure* const failure = check.Failure();
+  if (failure == nullptr) return measure::PolicyVerdictName(check.verdict);
+  return std::string(failure == &check.library ? "default: " : "") +
+         dataset::OutcomeName(failure->outcome);
+}
+
+std::string Micros(const Figure& figure) {
+  return figure.rounds.empty() ? "-" : Format("%.2f", figure.median * 1e6);
+}
+
+double Microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
+double Rounded(double value) { return std::round(value * 1e6) / 1e6; }
+
+ordered_json FigureJson(const Figure& figure) {
+  ordered_json json;
+  json["outcome"] = dataset::OutcomeName(figure.outcome);
+  if (!figure.note.empty()) json["note"] = figure.note;
+  json["wrong"] = figure.wrong < 0 ? ordered_json(nullptr) : ordered_json(figure.wrong);
+  ordered_json rounds = ordered_json::array();
+  for (const double seconds : figure.rounds) rounds.push_back(Microseconds(seconds));
+  if (!figure.rounds.empty()) {
+    json["median_us"] = Microseconds(figure.median);
+    json["low_us"] = Microseconds(figure.interval.low);
+    json["high_us"] = Microseconds(figure.interval.high);
+  }
+  json["rounds_us"] = std::move(rounds);
+  return json;
+}
+
+ordered_json RowJson(const Subject& subject, const DecidedCall& call, const PolicyCheck& check) {
+  const Trial& trial = check.trial;
+  ordered_json row;
+  row["collective"] = measure::CollectiveText(trial.operation);
+  row["bytes"] = trial.bytes;
+  row["count"] = measure::CountOf(trial, subject.ranks);
+  row["type"] = measure::TestsTypeName(trial.type);
+  row["redop"] = RedopName(trial);
+  row["root"] = comm::HasRoot(trial.operation) ? trial.root : -1;
+  row["policy_says"] = ChoiceText(subject, trial);
+  if (call.line > 0) row["line"] = call.line;
+  row["default"] = FigureJson(check.library);
+  if (!trial.config.IsDefault()) row["policy"] = FigureJson(check.policy);
+  if (!check.gains.empty()) {
+    row["gain"] = Rounded(check.gain);
+    if (check.gains.size() >= measure::kLeastJudgedRounds) {
+      row["gain_low"] = Rounded(check.interval.low);
+      row["gain_high"] = Rounded(check.interval.high);
+    }
+    row["gains"] = ordered_json::array();
+    for (const double gain : check.gains) row["gains"].push_back(Rounded(gain));
+  }
+  row["verdict"] = measure::PolicyVerdictName(check.verdict);
+  return row;
+}
+
+}  // namespace
+
+PolicyLines::PolicyLines(const PolicyPlan& plan, const Subject& subject)
+    : plan_(plan), subject_(subject) {
+  const auto widen = [](const std::string& text, int* width) {
+    *width = std::max(*width, static_cast<int>(text.size()));
+  };
+  widen("collective", &kind_);
+  widen("size", &size_);
+  widen("policy", &choice_);
+  for (const DecidedCall& call : plan.calls) {
+    widen(KindText(plan, call.trial), &kind_);
+    widen(FormatBytes(call.trial.bytes), &size_);
+    widen(ChoiceText(subject, call.trial), &choice_);
+  }
+}
+
+std::string PolicyLines::Line(const std::vector<std::string>& cells) const {
+  return Format("%-*s  %*s  %-*s  %10s  %10s  %8s  %16s  %s\n", kind_, cells[0].c_str(), size_,
+                cells[1].c_str(), choice_, cells[2].c_str(), cells[3].c_str(), cells[4].c_str(),
+                cells[5].c_str(), cells[6].c_str(), cells[7].c_str());
+}
+
+std::string PolicyLines::Head(const std::string& file) const {
+  std::string text = Format("# %s, %s on %s%s\n", subject_.description.c_str(),
+                            Count(static_cast<size_t>(subject_.ranks), "rank").c_str(),
+                            Count(static_cast<size_t>(subject_.nodes), "node").c_str(),
+                            subject_.simulated ? "; every figure is simulated" : "");
+  text += Format("# policy %s: %zu of %s can match here (%s, %s)\n", file.c_str(), plan_.rows_here,
+                 Count(plan_.policy.rules.size(), "row").c_str(),
+                 std::string(LibraryTitle(plan_.policy.library)).c_str(),
+                 policy::DigestText(policy::Digest(plan_.policy)).c_str());
+  if (plan_.rows_skipped > 0) {
+    text += "# skipped, as the plugin skips what depends on regBuff: " +
+            Count(plan_.rows_skipped, "row") + "; DIAPASON_REGBUFF=1 uses them\n";
+  }
+  if (subject_.library == Library::kRccl && !subject_.simulated) {
+    text += "# the default here is RCCL with our plugin loaded, which turns RCCL's own table off\n";
+  }
+  text +=
+      "# medians, of the slowest rank; gain: the default's time over the policy's, the median of "
+      "the rounds\n";
+  return text + Line({"collective", "size", "policy", "default us", "policy us", "gain",
+                      "95 % interval", "verdict"});
+}
+
+std::string PolicyLines::Row(const PolicyCheck& check) const {
+  const bool compared = !check.gains.empty() && check.Failure() == nullptr;
+  // Few rounds have a gain, but no interval.
+  const bool judged = compared && check.verdict != PolicyVerdict::kTooFewRounds;
+  return Line({KindText(plan_, check.trial), FormatBytes(check.trial.bytes),
+               ChoiceText(subject_, check.trial), Micros(check.library), Micros(check.policy),
+               compared ? Format("%.2f x", check.gain) : "-",
+               judged ? Format("[%.2f, %.2f]", check.interval.low, check.interval.high) : "-",
+               VerdictText(check)});
+}
+
+std::string PolicyTail(const PolicyPlan& plan, const Subject& subject,
+                       const std::vector<PolicyCheck>& checks) {
+  const PolicySummary summary = measure::Summarize(checks);
+  std::string text;
+  if (summary.compared == 0 && summary.failed == 0) {
+    text = "no row of the policy is for any of these: the library decides\n";
+  } else {
+    if (summary.compared > 0) {
+      const PolicyCheck& worst = checks[summary.worst];
+      text = Format("geometric mean of the gains: %.2f x, over %s with a row\n", summary.mean_gain,
+                    Count(summary.compared, "size").c_str());
+      text +=
+          Format("worst: %.2f x, %s %s with %s\n", worst.gain, KindText(plan, worst.trial).c_str(),
+                 FormatBytes(worst.trial.bytes).c_str(), ChoiceText(subject, worst.trial).c_str());
+    }
+    text += Format("%zu faster, %zu slower, %zu no difference", summary.faster, summary.slower,
+                   summary.no_difference);
+    if (summary.too_few_rounds > 0) {
+      text += Format(", %zu not judged: that takes %d rounds", summary.too_few_rounds,
+                     measure::kLeastJudgedRounds);
+    }
+    text += summary.failed > 0 ? Format(", %zu failed\n", summary.failed) : "\n";
+  }
+  for (const PolicyCheck& check : checks) {
+    const Figure* const failure = check.Failure();
+    if (failure == nullptr) continue;
+    text += "# " + KindText(plan, check.trial) + " " + FormatBytes(check.trial.bytes) + ": " +
+            VerdictText(check) + ": " + failure->note + "\n";
+  }
+  return text;
+}
+
+std::string PolicyJson(const std::string& file, const PolicyPlan& plan, const Subject& subject,
+                       const std::vector<PolicyCheck>& checks) {
+  const PolicySummary summary = measure::Summarize(checks);
+  ordered_json json;
+  json["backend"] = subject.backend;
+  json["library"] = subject.machine.library;
+  json["library_version"] = subject.machine.library_version;
+  json["description"] = subject.description;
+  json["simulated"] = subject.simulated;
+  json["ranks"] = subject.ranks;
+  json["nodes"] = subject.nodes;
+  json["policy"] = {{"file", file},
+                    {"digest", policy::DigestText(policy::Digest(plan.policy))},
+                    {"rows", plan.policy.rules.size()},
+                    {"rows_here", plan.rows_here},
+                    {"rows_skipped", plan.rows_skipped}};
+  json["rows"] = ordered_json::array();
+  for (size_t i = 0; i < checks.size(); ++i) {
+    json["rows"].push_back(RowJson(subject, plan.calls[i], checks[i]));
+  }
+  ordered_json counts{{"compared", summary.compared},
+                      {"faster", summary.faster},
+                      {"slower", summary.slower},
+                      {"no_difference", summary.no_difference},
+                      {"too_few_rounds", summary.too_few_rounds},
+                      {"failed", summary.failed},
+                      {"default", summary.left_to_library}};
+  if (summary.compared > 0) {
+    const PolicyCheck& worst = checks[summary.worst];
+    counts["geometric_mean_gain"] = Rounded(summary.mean_gain);
+    counts["worst"] = {{"collective", measure::CollectiveText(worst.trial.operation)},
+                       {"bytes", worst.trial.bytes},
+                       {"gain", Rounded(worst.gain)}};
+  }
+  json["summary"] = std::move(counts);
+  return JsonText(json) + "\n";
+}
+
+}  // namespace diapason::cli

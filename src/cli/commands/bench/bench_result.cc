@@ -1,0 +1,292 @@
+#include "cli/commands/bench/bench_result.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/json_text.h"
+#include "comm/check.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using measure::Figure;
+using nlohmann::ordered_json;
+
+std::string RedopName(const measure::Trial& trial) {
+  return comm::Reduces(trial.operation) ? ReduceOpName(trial.reduce) : "none";
+}
+
+int Root(const measure::Trial& trial) { return comm::HasRoot(trial.operation) ? trial.root : -1; }
+
+// As wide as nccl-tests has it: digits are given up before columns move.
+std::string Micros(double seconds) {
+  const double us = seconds * 1e6;
+  if (us < 10000) return Format("%.2f", us);
+  if (us < 100000) return Format("%.1f", us);
+  return Format("%.0f", us);
+}
+
+std::string Gigabytes(double bytes_per_second) { return Format("%.2f", bytes_per_second * 1e-9); }
+
+std::string FigureText(const measure::Trial& trial, const Figure& figure, int ranks) {
+  if (!figure.fine()) {
+    return Format("%9s %7s %7s %7s", dataset::OutcomeName(figure.outcome), "-", "-",
+                  figure.wrong < 0 ? "N/A" : std::to_string(figure.wrong).c_str());
+  }
+  return Format("%9s %7s %7s %7s", Micros(figure.mean).c_str(),
+                Gigabytes(measure::AlgBandwidth(trial, figure.mean)).c_str(),
+                Gigabytes(measure::BusBandwidth(trial, ranks, figure.mean)).c_str(),
+                figure.wrong < 0 ? "N/A" : std::to_string(figure.wrong).c_str());
+}
+
+std::string MedianText(const Figure& figure) {
+  if (!figure.fine()) return Format("%9s %20s", "-", "-");
+  return Format(
+      "%9s %20s", Micros(figure.median).c_str(),
+      Format("[%s, %s]", Micros(figure.interval.low).c_str(), Micros(figure.interval.high).c_str())
+          .c_str());
+}
+
+double Microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
+
+ordered_json FigureJson(const measure::Trial& trial, const Figure& figure, int ranks) {
+  ordered_json json;
+  json["outcome"] = dataset::OutcomeName(figure.outcome);
+  if (!figure.note.empty()) json["note"] = figure.note;
+  json["wrong"] = figure.wrong < 0 ? ordered_json(nullptr) : ordered_json(figure.wrong);
+  if (!figure.fine()) return json;
+  json["mean_us"] = Microseconds(figure.mean);
+  json["median_us"] = Microseconds(figure.median);
+  json["low_us"] = Microseconds(figure.interval.low);
+  json["high_us"] = Microseconds(figure.interval.high);
+  json["fastest_rank_us"] = Microseconds(figure.fastest);
+  json["algbw_gb_per_s"] = measure::AlgBandwidth(trial, figure.mean) * 1e-9;
+  json["busbw_gb_per_s"] = measure::BusBandwidth(trial, ranks, figure.mean) * 1e-9;
+  ordered_json rounds = ordered_json::array();
+  for (const double seconds : figure.rounds) rounds.push_back(Microseconds(seconds));
+  json["rounds_us"] = std::move(rounds);
+  return json;
+}
+
+std::string Dump(const ordered_json& json) { return JsonText(json) + "\n"; }
+
+}  // namespace
+
+double BenchResult::AverageBusBandwidth() const {
+  double sum = 0;
+  int figures = 0;
+  for (const BenchRow& row : rows) {
+    for (const Figure* figure : {&row.out_of_place, &row.in_place}) {
+      if (!figure->fine() || figure->rounds.empty()) continue;
+      sum += measure::BusBandwidth(row.trial, subject.ranks, figure->mean);
+      ++figures;
+    }
+  }
+  return figures == 0 ? 0 : sum / figures;
+}
+
+int64_t BenchResult::Wrong() const {
+  int64_t wrong = 0;
+  for (const BenchRow& row : rows) {
+    wrong += std::max<int64_t>(0, row.out_of_place.wrong);
+    wrong += std::max<int64_t>(0, row.in_place.wrong);
+  }
+  return wrong;
+}
+
+std::string BenchHead(const BenchResult& result, const std::string& collective) {
+  const measure::Subject& subject = result.subject;
+  std::string text =
+      Format("# %s, %s, %s on %s%s\n", collective.c_str(), subject.description.c_str(),
+             Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
+             Count(static_cast<size_t>(subject.nodes), "node").c_str(),
+             subject.simulated ? "; every figure is simulated" : "");
+  if (result.link > 0) {
+    text += Format("# link: %s GB/s each way, %s; ideal: the bytes one link has to carry over it\n",
+                   Gigabytes(result.link).c_str(), result.link_source.c_str());
+  } else {
+    text += "# link: not known; --link GB/s says what the ideal time is reckoned with\n";
+  }
+  text +=
+      "# time is the mean, of the slowest rank; the median has its 95 % interval; algbw and busbw "
+      "are of the mean\n#\n";
+  text += Format("# %11s %13s %9s %6s %5s  %-33s  %-33s  %-30s\n", "", "", "", "", "",
+                 "          out-of-place", "            in-place", "   out-of-place");
+  text += Format("# %11s %13s %9s %6s %5s  %9s %7s %7s %7s  %9s %7s %7s %7s  %9s %20s %9s\n",
+                 "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
+                 "time", "algbw", "busbw", "#wrong", "median", "95 % interval", "ideal");
+  text += Format("# %11s %13s %9s %6s %5s  %9s %7s %7s %7s  %9s %7s %7s %7s  %9s %20s %9s\n", "(B)",
+                 "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
+                 "(GB/s)", "", "(us)", "(us)", "(us)");
+  return text;
+}
+
+std::string BenchLine(const BenchRow& row, int ranks) {
+  const measure::Trial& trial = row.trial;
+  std::string text =
+      Format("%13llu %13zu %9s %6s %5d  ", static_cast<unsigned long long>(trial.bytes),
+             measure::CountOf(trial, ranks), measure::TestsTypeName(trial.type),
+             RedopName(trial).c_str(), Root(trial));
+  text += FigureText(trial, row.out_of_place, ranks) + "  ";
+  text += row.has_in_place ? FigureText(trial, row.in_place, ranks)
+                           : Format("%9s %7s %7s %7s", "N/A", "-", "-", "N/A");
+  text += "  " + MedianText(row.out_of_place);
+  text += Format(" %9s\n", row.ideal > 0 ? Micros(row.ideal).c_str() : "-");
+  return text;
+}
+
+std::string BenchTail(const BenchResult& result) {
+  const int64_t wrong = result.Wrong();
+  std::string text = Format("# Out of bounds values : %lld %s\n", static_cast<long long>(wrong),
+                            wrong == 0 ? "OK" : "FAILED");
+  text += Format("# Avg bus bandwidth    : %g\n", result.AverageBusBandwidth() * 1e-9);
+  for (const BenchRow& row : result.rows) {
+    for (const Figure* figure : {&row.out_of_place, &row.in_place}) {
+      if (figure->fine() || figure->note.empty()) continue;
+      text += Format("# %s: %s: %s\n", FormatBytes(row.trial.bytes).c_str(),
+                     dataset::OutcomeName(figure->outcome), figure->note.c_str());
+    }
+  }
+  return text;
+}
+
+std::string BenchJson(const BenchResult& result) {
+  const measure::Subject& subject = result.subject;
+  ordered_json json;
+  json["backend"] = subject.backend;
+  json["library"] = subject.machine.library;
+  json["library_version"] = subject.machine.library_version;
+  json["description"] = subject.description;
+  json["simulated"] = subject.simulated;
+  json["ranks"] = subject.ranks;
+  json["nodes"] = subject.nodes;
+  if (result.link > 0) {
+    json["link_gb_per_s"] = result.link * 1e-9;
+    json["link_source"] = result.link_source;
+  }
+  ordered_json rows = ordered_json::array();
+  for (const BenchRow& row : result.rows) {
+    ordered_json one;
+    one["collective"] = measure::CollectiveText(row.trial.operation);
+    one["bytes"] = row.trial.bytes;
+    one["count"] = measure::CountOf(row.trial, subject.ranks);
+    one["type"] = measure::TestsTypeName(row.trial.type);
+    one["redop"] = RedopName(row.trial);
+    one["root"] = Root(row.trial);
+    one["out_of_place"] = FigureJson(row.trial, row.out_of_place, subject.ranks);
+    if (row.has_in_place) {
+      one["in_place"] = FigureJson(row.trial, row.in_place, subject.ranks);
+    }
+    if (row.ideal > 0) one["ideal_us"] = Microseconds(row.ideal);
+    rows.push_back(std::move(one));
+  }
+  json["rows"] = std::move(rows);
+  json["average_busbw_gb_per_s"] = result.AverageBusBandwidth() * 1e-9;
+  return Dump(json);
+}
+
+std::string BenchCsv(const BenchResult& result) {
+  std::string text =
+      "backend,simulated,collective,bytes,count,type,redop,root,ranks,nodes,in_place,outcome,mean_"
+      "us,"
+      "median_us,low_us,high_us,algbw_gb_per_s,busbw_gb_per_s,wrong,rounds,ideal_us\n";
+  const measure::Subject& subject = result.subject;
+  for (const BenchRow& row : result.rows) {
+    for (const bool in_place : {false, true}) {
+      if (in_place && !row.has_in_place) continue;
+      const Figure& figure = in_place ? row.in_place : row.out_of_place;
+      text +=
+          Format("%s,%d,%s,%llu,%zu,%s,%s,%d,%d,%d,%d,%s,", subject.backend.c_str(),
+                 subject.simulated ? 1 : 0, measure::CollectiveText(row.trial.operation).c_str(),
+                 static_cast<unsigned long long>(row.trial.bytes),
+                 measure::CountOf(row.trial, subject.ranks), measure::TestsTypeName(row.trial.type),
+                 RedopName(row.trial).c_str(), Root(row.trial), subject.ranks, subject.nodes,
+                 in_place ? 1 : 0, dataset::OutcomeName(figure.outcome));
+      if (figure.fine()) {
+        text += Format("%.3f,%.3f,%.3f,%.3f,%.4f,%.4f,", figure.mean * 1e6, figure.median * 1e6,
+                       figure.interval.low * 1e6, figure.interval.high * 1e6,
+                       measure::AlgBandwidth(row.trial, figure.mean) * 1e-9,
+                       measure::BusBandwidth(row.trial, subject.ranks, figure.mean) * 1e-9);
+      } else {
+        text += ",,,,,,";
+      }
+      text += figure.wrong < 0 ? "," : Format("%lld,", static_cast<long long>(figure.wrong));
+      text += Format("%zu,", figure.rounds.size());
+      text += row.ideal > 0 ? Format("%.3f\n", row.ideal * 1e6) : "\n";
+    }
+  }
+  return text;
+}
+
+Result<std::string> SideBySide(const std::vector<std::string>& results) {
+  std::vector<ordered_json> all;
+  for (const std::string& text : results) {
+    ordered_json json = ordered_json::parse(text, nullptr, false);
+    if (json.is_discarded() || !json.contains("rows")) {
+      return Internal("a backend's result cannot be read");
+    }
+    all.push_back(std::move(json));
+  }
+  if (all.empty()) return Unavailable("no backend works here; `diapason backends` says why");
+  std::vector<std::string> titles = {"collective", "size", "type", "redop"};
+  std::vector<report::Table::Align> aligns = {report::Table::Align::kLeft,
+                                              report::Table::Align::kRight};
+  for (const ordered_json& json : all) {
+    titles.push_back(json["backend"].get<std::string>() + " us");
+    titles.emplace_back("95 % interval");
+    titles.emplace_back("busbw GB/s");
+  }
+  titles.emplace_back("fastest");
+  aligns.resize(titles.size(), report::Table::Align::kRight);
+  aligns[2] = aligns[3] = aligns.back() = report::Table::Align::kLeft;
+  report::Table table(titles);
+  table.SetAlign(aligns);
+  for (size_t i = 0; i < all[0]["rows"].size(); ++i) {
+    const ordered_json& first = all[0]["rows"][i];
+    std::vector<std::string> cells = {
+        first["collective"].get<std::string>(), FormatBytes(first["bytes"].get<uint64_t>()),
+        first["type"].get<std::string>(), first["redop"].get<std::string>()};
+    double best = 0;
+    double best_high = 0;
+    std::string fastest = "-";
+    std::vector<std::pair<double, std::string>> others;
+    for (const ordered_json& json : all) {
+      const ordered_json figure =
+          i < json["rows"].size() ? json["rows"][i]["out_of_place"] : ordered_json::object();
+      if (!figure.contains("median_us")) {
+        cells.insert(cells.end(), {figure.value("outcome", "-"), "-", "-"});
+        continue;
+      }
+      const double median = figure["median_us"].get<double>();
+      const double low = figure["low_us"].get<double>();
+      const double high = figure["high_us"].get<double>();
+      cells.push_back(Micros(median * 1e-6));
+      cells.push_back("[" + Micros(low * 1e-6) + ", " + Micros(high * 1e-6) + "]");
+      cells.push_back(Format("%.2f", figure["busbw_gb_per_s"].get<double>()));
+      others.emplace_back(low, json["backend"].get<std::string>());
+      if (best == 0 || median < best) {
+        best = median;
+        best_high = high;
+        fastest = json["backend"].get<std::string>();
+      }
+    }
+    // Intervals that overlap do not tell who is faster.
+    const std::string winner = fastest;
+    for (const auto& [low, backend] : others) {
+      if (backend != winner && low <= best_high) fastest += " or " + backend;
+    }
+    cells.push_back(fastest);
+    table.Add(std::move(cells));
+  }
+  std::string text;
+  for (const ordered_json& json : all) {
+    text += Format("# %s: %s%s\n", json["backend"].get<std::string>().c_str(),
+                   json["description"].get<std::string>().c_str(),
+                   json["simulated"].get<bool>() ? " (simulated)" : "");
+  }
+  return text + "#\n" + table.Text();
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,311 @@
+#include "cli/commands/data/data.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/read_by.h"
+#include "cli/framework/words.h"
+#include "dataset/words.h"
+#include "domain/vocabulary.h"
+
+namespace diapason::cli {
+namespace {
+
+void AddFilter(CommandLine* command, DataFilter* filter) {
+  command->Heading("Which samples");
+  command->AddOption("--collective", filter->collective, "Only this collective")
+      ->TypeName("NAME")
+      ->Words(MeasuredCollectives())
+      ->Check(ReadBy(dataset::ParseCollectiveWord));
+  command->AddOption("--ranks", filter->ranks, "Only so many ranks")->Check(Positive());
+  command->AddOption("--nodes", filter->nodes, "Only so many nodes")->Check(Positive());
+  command->AddOption("--size", filter->bytes, "Only this size: 4M, 512K, 1024")
+      ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes));
+  command->AddOption("--library", filter->library, "Only this library: nccl, rccl, gloo, openmpi")
+      ->TypeName("NAME")
+      ->Words(LibraryWords())
+      ->Check(ReadBy(ParseLibrary));
+  command->AddOption("--kind", filter->kind, "Only collective, or only iteration")
+      ->TypeName("WORD")
+      ->Check(OneOf({"collective", "iteration"}));
+  command->AddOption("--run", filter->run, "Only this run")->TypeName("ID");
+  Option* simulated = command->AddFlag("--simulated", filter->simulated, "Only what was simulated");
+  command->AddFlag("--measured", filter->measured, "Only what was really measured")
+      ->Excludes(simulated);
+}
+
+void AddImportGroup(CommandLine* command, DataImport* asked) {
+  dataset::ImportOptions& options = asked->options;
+  CommandLine* what = command->AddGroup("What the files do not say",
+                                        "Where a file does say it, it has to be the same.");
+  what->AddOption("--collective", options.collective, "The collective")
+      ->TypeName("NAME")
+      ->Words(MeasuredCollectives())
+      ->Check(ReadBy(dataset::ParseCollectiveWord));
+  what->AddOption("--size", asked->bytes, "The message size, for --iterations")
+      ->TypeName("SIZE")
+      ->Check(ReadBy(ParseBytes));
+  what->AddOption("--ranks", options.ranks, "How many ranks")->Check(Positive());
+  what->AddOption("--nodes", options.nodes, "On how many nodes")->Check(Positive());
+  what->AddOption("--datatype", options.type, "The data type")
+      ->TypeName("NAME")
+      ->Words(DataTypeWords())
+      ->Check(ReadBy(dataset::ParseTypeWord))
+      ->Default("float");
+  what->AddOption("--algorithm", options.algorithm, "The algorithm that was forced")
+      ->TypeName("NAME");
+  what->AddOption("--protocol", options.protocol, "The protocol that was forced")->TypeName("NAME");
+  what->AddOption("--channels", options.channels, "The number of channels that was forced")
+      ->Check(Range(0, 1024));
+  what->AddOption("--env", options.environment, "A variable that was set")
+      ->TypeName("NAME=VALUE")
+      ->OneEach();
+  what->AddOption("--library", options.library, "nccl, rccl, gloo or openmpi")
+      ->TypeName("NAME")
+      ->Words(LibraryWords())
+      ->Check(ReadBy(ParseLibrary));
+  what->AddOption("--library-version", options.library_version, "Its version, such as 2.28.9")
+      ->TypeName("VERSION");
+  what->AddOption("--gpu", options.gpu, "The GPUs of a node: \"8x NVIDIA H100 80GB HBM3\"");
+  what->AddOption("--workload", options.workload, "What ran around it, for iterations");
+  what->AddOption("--kind", asked->kind, "Of reward lines: iteration or collective")
+      ->TypeName("WORD")
+      ->Check(OneOf({"collective", "iteration"}))
+      ->Default("iteration");
+}
+
+void AddImport(CommandLine* data, Run* run) {
+  auto asked = std::make_shared<DataImport>();
+  CommandLine* command = data->AddCommand(
+      "import", "Take in logs of nccl-tests, tables of measurements, reward lines and journals");
+  command->Describe(
+      "Takes logs of nccl-tests and rccl-tests, tables of measurements, reward lines, and what "
+      "`data export --format csv` wrote. What a file is, its content says.");
+  command->AddOption("FILE", asked->files, "Files to import");
+  command->AddOption("--store", asked->store, "The store; made where there is none")
+      ->TypeName("STORE")
+      ->Required();
+  command
+      ->AddOption("--iterations", asked->iterations,
+                  "A file with one time of an iteration in ms a line; needs --collective, "
+                  "--size and --ranks")
+      ->TypeName("FILE")
+      ->OneEach();
+  command
+      ->AddOption("--journal", asked->journals,
+                  "Journals of the plugin, those of all ranks of one job together: the calls "
+                  "that were timed, or else what was learned")
+      ->TypeName("FILE");
+  AddImportGroup(command, asked.get());
+  command->Example("diapason data import --store my.db nccl-tests.log", "What somebody measured");
+  command->Example("diapason data import --store my.db --journal j.*", "What a job wrote");
+  command->Callback([asked, run] {
+    if (asked->files.empty() && asked->iterations.empty() && asked->journals.empty()) {
+      throw UsageError{"",
+                       "nothing to import: name a file, --iterations FILE or --journal FILE..."};
+    }
+    *run = [asked] { return RunDataImport(*asked); };
+  });
+}
+
+void AddExport(CommandLine* data, Run* run) {
+  auto asked = std::make_shared<DataExport>();
+  CommandLine* command = data->AddCommand("export", "Write samples as a table or as JSON");
+  command->AddOption("STORE", asked->store, "The store")->Required();
+  command
+      ->AddOption("--format", asked->format,
+                  "csv: every sample, can be imported again; optimized: optimized_metrics.csv, the "
+                  "best configuration of every size; json")
+      ->TypeName("WORD")
+      ->Check(OneOf({"csv", "optimized", "json"}))
+      ->Default("csv");
+  command
+      ->AddOption("--tolerance", asked->tolerance,
+                  "optimized: configurations this near to the best count as good as it, and "
+                  "the one with the fewest channels is taken")
+      ->TypeName("SHARE")
+      ->Check(ShareOf("tolerance"))
+      ->Default("5%");
+  command->AddOutput(asked->output, "The file to write")->Default("standard output");
+  AddFilter(command, &asked->filter);
+  command->Example("diapason data export my.db -o samples.csv", "Every sample");
+  command->Example("diapason data export my.db --format optimized --ranks 8");
+  command->Callback([asked, run] { *run = [asked] { return RunDataExport(*asked); }; });
+}
+
+void AddShow(CommandLine* data, Run* run) {
+  auto asked = std::make_shared<DataShow>();
+  CommandLine* command = data->AddCommand(
+      "show", "Show the runs of a store, and for every size how the configurations compare");
+  command->AddOption("STORE", asked->store, "The store")->Required();
+  command->AddFlag("--all", asked->all, "Every configuration, not only the eight best");
+  command->AddFlag("--samples", asked->samples, "Every single sample as well");
+  command->AddJson(asked->json);
+  AddFilter(command, &asked->filter);
+  command->Example("diapason data show diapason.db", "What a sweep has found");
+  command->Example("diapason data show diapason.db --collective allreduce --size 64K --all");
+  command->Callback([asked, run] { *run = [asked] { return RunDataShow(*asked); }; });
+}
+
+void AddCheck(CommandLine* data, Run* run) {
+  auto asked = std::make_shared<DataCheck>();
+  CommandLine* command = data->AddCommand("check", "Find samples that should not be trusted");
+  command->AddOption("STORE", asked->store, "The store")->Required();
+  command->AddJson(asked->json);
+  AddFilter(command, &asked->filter);
+  command->Example("diapason data check diapason.db");
+  command->ExitStatus(kExitFailed, "something is wrong, or the store cannot be read");
+  command->Callback([asked, run] { *run = [asked] { return RunDataCheck(*asked); }; });
+}
+
+void AddMerge(CommandLine* data, Run* run) {
+  auto asked = std::make_shared<DataMerge>();
+  CommandLine* command = data->AddCommand(
+      "merge", "Take several stores together; what is there already is not taken twice");
+  command->AddOption("STORE", asked->stores, "The stores; without -o the first takes the others in")
+      ->Required();
+  command->AddOption("-o,--output", asked->output, "The store that takes all in")
+      ->TypeName("STORE");
+  command->Example("diapason data merge node*.db -o all.db", "One store of many");
+  command->Callback([asked, run] {
+    if (asked->output.empty() && asked->stores.size() < 2) {
+      throw UsageError{"", "merging needs two stores, or -o"};
+    }
+    *run = [asked] { return RunDataMerge(*asked); };
+  });
+}
+
+Status ToStoreFilter(const DataFilter& asked, dataset::Filter* filter) {
+  filter->run = asked.run;
+  if (!asked.collective.empty()) {
+    const Result<std::string> name = dataset::ParseCollectiveWord(asked.collective);
+    if (!name.ok()) return name.status();
+    filter->collective = name.value();
+  }
+  if (!asked.library.empty()) {
+    const Result<Library> library = ParseLibrary(asked.library);
+    if (!library.ok()) return library.status();
+    filter->library = LibraryName(library.value());
+  }
+  if (asked.ranks > 0) filter->ranks = asked.ranks;
+  if (asked.nodes > 0) filter->nodes = asked.nodes;
+  if (!asked.bytes.empty()) {
+    const Result<uint64_t> bytes = ParseBytes(asked.bytes);
+    if (!bytes.ok()) return bytes.status();
+    filter->bytes = bytes.value();
+  }
+  if (!asked.kind.empty()) {
+    filter->kind = asked.kind == "iteration" ? dataset::Point::Kind::kIteration
+                                             : dataset::Point::Kind::kCollective;
+  }
+  return {};
+}
+
+std::string WhatThereIs(const dataset::Contents& contents) {
+  std::vector<std::string> contexts;
+  for (const dataset::Record& record : contents.records) {
+    const dataset::Point& point = record.sample.point;
+    const std::string text = Format("%s on %d ranks", point.collective.c_str(), point.ranks);
+    if (std::find(contexts.begin(), contexts.end(), text) != contexts.end()) continue;
+    contexts.push_back(text);
+    if (contexts.size() == 8) {
+      contexts.emplace_back("...");
+      break;
+    }
+  }
+  return contexts.empty() ? "the store holds no samples" : "there is " + Join(contexts, ", ");
+}
+
+}  // namespace
+
+Result<dataset::Contents> ReadStore(const std::string& path, const DataFilter& asked) {
+  dataset::Filter filter;
+  if (Status fine = ToStoreFilter(asked, &filter); !fine.ok()) return fine;
+  Result<std::unique_ptr<dataset::Store>> store =
+      dataset::Store::Open(path, dataset::Store::Access::kRead);
+  if (!store.ok()) return store.status();
+  Result<dataset::Contents> read = store.value()->Read(filter);
+  if (!read.ok()) return read;
+  dataset::Contents& all = read.value();
+  const bool selects = !asked.run.empty() || !asked.collective.empty() || !asked.library.empty() ||
+                       !asked.bytes.empty() || !asked.kind.empty() || asked.ranks > 0 ||
+                       asked.nodes > 0 || asked.simulated || asked.measured;
+  if (!selects) return read;
+  dataset::Contents kept;
+  std::vector<size_t> place(all.runs.size(), all.runs.size());
+  for (dataset::Record& record : all.records) {
+    const dataset::Run& run = all.runs[record.run];
+    if (asked.simulated && !run.machine.simulated) continue;
+    if (asked.measured && run.machine.simulated) continue;
+    if (place[record.run] == all.runs.size()) {
+      place[record.run] = kept.runs.size();
+      kept.runs.push_back(run);
+    }
+    kept.records.push_back({place[record.run], std::move(record.sample)});
+  }
+  if (kept.records.empty()) {
+    const Result<dataset::Contents> everything = store.value()->Read();
+    if (!everything.ok()) return everything;
+    return NotFound("nothing in store '" + path + "' matches; " + WhatThereIs(everything.value()));
+  }
+  return kept;
+}
+
+int RunDataMerge(const DataMerge& asked) {
+  std::vector<std::string> sources = asked.stores;
+  std::string target = asked.output;
+  if (target.empty()) {
+    target = sources.front();
+    sources.erase(sources.begin());
+    // Merging into a store that is not there would be a typo that makes a file.
+    const Result<std::unique_ptr<dataset::Store>> there =
+        dataset::Store::Open(target, dataset::Store::Access::kRead);
+    if (!there.ok()) return Fail(there.status());
+  }
+  // All have to be readable before anything is written.
+  for (const std::string& source : sources) {
+    const Result<std::unique_ptr<dataset::Store>> store =
+        dataset::Store::Open(source, dataset::Store::Access::kRead);
+    if (!store.ok()) return Fail(store.status());
+  }
+  Result<std::unique_ptr<dataset::Store>> store =
+      dataset::Store::Open(target, dataset::Store::Access::kWrite);
+  if (!store.ok()) return Fail(store.status());
+  for (const std::string& source : sources) {
+    const Result<size_t> came = store.value()->Merge(source);
+    if (!came.ok()) return Fail(came.status());
+    if (came.value() == 0) {
+      std::printf("%s: everything is there already\n", source.c_str());
+    } else {
+      std::printf("%s: %s came\n", source.c_str(), Count(came.value(), "sample").c_str());
+    }
+  }
+  const Result<dataset::Contents> all = store.value()->Read();
+  if (!all.ok()) return Fail(all.status());
+  std::printf("%s holds %s of %s\n", target.c_str(),
+              Count(all.value().records.size(), "sample").c_str(),
+              Count(all.value().runs.size(), "run").c_str());
+  return kExitFine;
+}
+
+void AddData(CommandLine* parent, Run* run) {
+  CommandLine* data = parent->AddCommand(
+      "data", "Keep what was measured: import, export, merge, show and check samples");
+  data->Describe("A store is one SQLite file; docs/dataset.md describes it.");
+  data->Example("diapason data show diapason.db", "What a sweep has found");
+  data->RequireCommand();
+  data->SeeAlso({"sweep", "bench", "plan"});
+  AddImport(data, run);
+  AddExport(data, run);
+  AddMerge(data, run);
+  AddShow(data, run);
+  AddCheck(data, run);
+}
+
+}  // namespace diapason::cli

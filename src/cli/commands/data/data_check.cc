@@ -1,0 +1,70 @@
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cli/framework/command.h"
+#include "cli/commands/data/data.h"
+#include "cli/framework/json_text.h"
+#include "dataset/words.h"
+
+namespace diapason::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+void PrintText(const std::vector<dataset::Finding>& findings, const std::string& store,
+               const dataset::Contents& contents) {
+  size_t counts[3] = {};
+  for (const dataset::Finding& finding : findings) {
+    ++counts[static_cast<size_t>(finding.severity)];
+    std::printf("%s: %s\n", dataset::SeverityName(finding.severity), finding.what.c_str());
+    for (const std::string& line : finding.evidence) {
+      std::printf("    %s\n", dataset::Printable(line, 600).c_str());
+    }
+    std::printf("  %s\n\n", finding.advice.c_str());
+  }
+  std::printf("%s: %s of %s checked; %s, %s, %s\n", store.c_str(),
+              Count(contents.records.size(), "sample").c_str(),
+              Count(contents.runs.size(), "run").c_str(), Count(counts[2], "error").c_str(),
+              Count(counts[1], "warning").c_str(), Count(counts[0], "note").c_str());
+}
+
+void PrintJson(const std::vector<dataset::Finding>& findings, const std::string& store,
+               const dataset::Contents& contents) {
+  ordered_json list = ordered_json::array();
+  for (const dataset::Finding& finding : findings) {
+    list.push_back({{"severity", dataset::SeverityName(finding.severity)},
+                    {"kind", finding.kind},
+                    {"what", finding.what},
+                    {"evidence", finding.evidence},
+                    {"advice", finding.advice}});
+  }
+  const ordered_json json = {{"store", store},
+                             {"runs", contents.runs.size()},
+                             {"samples", contents.records.size()},
+                             {"findings", list}};
+  std::printf("%s\n", JsonText(json).c_str());
+}
+
+}  // namespace
+
+int RunDataCheck(const DataCheck& asked) {
+  {
+    Result<std::unique_ptr<dataset::Store>> store =
+        dataset::Store::Open(asked.store, dataset::Store::Access::kRead);
+    if (!store.ok()) return Fail(store.status());
+    if (Status whole = store.value()->CheckIntegrity(); !whole.ok()) return Fail(whole);
+  }
+  const Result<dataset::Contents> contents = ReadStore(asked.store, asked.filter);
+  if (!contents.ok()) return Fail(contents.status());
+  const std::vector<dataset::Finding> findings = dataset::Check(contents.value());
+  if (asked.json) {
+    PrintJson(findings, asked.store, contents.value());
+  } else {
+    PrintText(findings, asked.store, contents.value());
+  }
+  const bool wrong = !findings.empty() && findings.front().severity == dataset::Severity::kError;
+  return wrong ? kExitFailed : kExitFine;
+}
+
+}  // namespace diapason::cli

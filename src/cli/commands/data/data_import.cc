@@ -1,0 +1,176 @@
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/command.h"
+#include "cli/commands/data/data.h"
+#include "dataset/import_journal.h"
+#include "dataset/words.h"
+#include "domain/vocabulary.h"
+
+namespace diapason::cli {
+namespace {
+
+constexpr size_t kLargestFile = size_t{256} << 20;
+constexpr size_t kLargestJournal = size_t{4} << 30;
+
+struct Totals {
+  size_t files = 0;
+  size_t rows = 0;
+  size_t runs = 0;
+  size_t samples = 0;
+  bool logs = false;
+  // What came new, for the checks.
+  dataset::Contents contents;
+};
+
+// Names of libraries are written in one way; a bad option is found before any file is opened.
+Status Prepare(const DataImport& asked, dataset::ImportOptions* options) {
+  *options = asked.options;
+  if (!options->library.empty()) {
+    const Result<Library> library = ParseLibrary(options->library);
+    if (!library.ok()) return library.status();
+    options->library = LibraryName(library.value());
+  }
+  if (!asked.bytes.empty()) {
+    const Result<uint64_t> bytes = ParseBytes(asked.bytes);
+    if (!bytes.ok()) return bytes.status();
+    options->bytes = bytes.value();
+  }
+  if (!asked.kind.empty()) {
+    options->kind = asked.kind == "iteration" ? dataset::Point::Kind::kIteration
+                                              : dataset::Point::Kind::kCollective;
+  }
+  std::string collective = "allreduce";
+  if (!options->collective.empty()) {
+    const Result<std::string> name = dataset::ParseCollectiveWord(options->collective);
+    if (!name.ok()) return name.status();
+    collective = options->collective = name.value();
+  }
+  return dataset::PointFromOptions(*options, collective).status();
+}
+
+// Puts what was read from `file` into the store, and says what became of it.
+Status Keep(dataset::Import import, const std::string& file, const std::string& path,
+            std::unique_ptr<dataset::Store>* store, Totals* totals) {
+  // Only now: files that cannot be read leave no empty store behind.
+  if (*store == nullptr) {
+    Result<std::unique_ptr<dataset::Store>> opened =
+        dataset::Store::Open(path, dataset::Store::Access::kWrite);
+    if (!opened.ok()) return opened.status();
+    *store = std::move(opened).value();
+  }
+  const Result<std::vector<bool>> added = (*store)->AddRuns(import.runs);
+  if (!added.ok()) return added.status();
+  size_t new_runs = 0;
+  size_t new_samples = 0;
+  for (size_t i = 0; i < import.runs.size(); ++i) {
+    if (!added.value()[i]) continue;
+    ++new_runs;
+    new_samples += import.runs[i].samples.size();
+    const size_t run = totals->contents.runs.size();
+    totals->contents.runs.push_back(std::move(import.runs[i].run));
+    for (dataset::Sample& sample : import.runs[i].samples) {
+      totals->contents.records.push_back({run, std::move(sample)});
+    }
+  }
+  const std::string shown = dataset::Printable(file);
+  if (new_runs == 0) {
+    std::printf("%s: %s; it is in the store already, nothing was added\n", shown.c_str(),
+                import.format.c_str());
+  } else {
+    std::printf("%s: %s, %s, %s\n", shown.c_str(), import.format.c_str(),
+                Count(new_runs, "run").c_str(), Count(new_samples, "sample").c_str());
+    if (new_runs < import.runs.size()) {
+      std::printf("  %s in the store already\n",
+                  Count(import.runs.size() - new_runs, "run").c_str());
+    }
+  }
+  for (const std::string& message : import.messages) {
+    std::printf("  %s\n", dataset::Printable(message, 500).c_str());
+  }
+  ++totals->files;
+  totals->logs |= import.format.ends_with(" log");
+  totals->rows += import.rows;
+  totals->runs += new_runs;
+  totals->samples += new_samples;
+  return {};
+}
+
+Result<dataset::Import> ReadOne(const std::string& file, bool iterations,
+                                const dataset::ImportOptions& options) {
+  const Result<std::string> text = ReadFile(file, kLargestFile);
+  if (!text.ok()) return text.status();
+  return iterations ? dataset::ImportIterations(text.value(), file, options)
+                    : dataset::ImportText(text.value(), file, options);
+}
+
+Result<dataset::Import> ReadJournals(const std::vector<std::string>& files,
+                                     const dataset::ImportOptions& options) {
+  if (!options.algorithm.empty() || !options.protocol.empty() || options.channels != 0) {
+    return Invalid(
+        "journals say themselves what ran: leave --algorithm, --protocol and "
+        "--channels away");
+  }
+  dataset::JournalImport journals(options);
+  for (const std::string& file : files) {
+    const Result<std::string> text = ReadFile(file, kLargestJournal);
+    if (!text.ok()) return text.status();
+    if (Status added = journals.Add(text.value(), file); !added.ok()) return added;
+  }
+  return journals.Finish();
+}
+
+void PrintFindings(const dataset::Contents& contents, const std::string& store) {
+  const std::vector<dataset::Finding> findings = dataset::Check(contents);
+  if (findings.empty()) return;
+  std::printf("\n");
+  for (const dataset::Finding& finding : findings) {
+    std::printf("%s: %s\n", dataset::SeverityName(finding.severity), finding.what.c_str());
+  }
+  std::printf("`diapason data check %s` has the evidence and what to do\n", store.c_str());
+}
+
+}  // namespace
+
+int RunDataImport(const DataImport& asked) {
+  dataset::ImportOptions options;
+  if (Status prepared = Prepare(asked, &options); !prepared.ok()) return Fail(prepared);
+  std::unique_ptr<dataset::Store> store;
+  const auto start = std::chrono::steady_clock::now();
+  Totals totals;
+  int status = kExitFine;
+  const auto keep = [&](Result<dataset::Import> read, const std::string& file) {
+    const Status done = read.ok()
+                            ? Keep(std::move(read).value(), file, asked.store, &store, &totals)
+                            : read.status();
+    if (done.ok()) return;
+    // The lines of the files before it come first, wherever both end up.
+    std::fflush(stdout);
+    status = Fail(done);
+  };
+  for (const std::string& file : asked.files) keep(ReadOne(file, false, options), file);
+  for (const std::string& file : asked.iterations) keep(ReadOne(file, true, options), file);
+  if (!asked.journals.empty()) {
+    keep(ReadJournals(asked.journals, options), asked.journals.front());
+  }
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  if (totals.files > 0) {
+    std::printf("%s of %s added to %s: %s read in %.2f s\n",
+                Count(totals.samples, "sample").c_str(), Count(totals.runs, "run").c_str(),
+                asked.store.c_str(), Count(totals.rows, "row").c_str(), taken.count());
+  }
+  if (totals.logs && totals.runs > 0 && options.algorithm.empty() && options.protocol.empty() &&
+      options.channels == 0 && options.environment.empty()) {
+    std::printf(
+        "logs do not show what was forced: taken as the library's own choice; --algorithm, "
+        "--protocol, --channels and --env say otherwise\n");
+  }
+  PrintFindings(totals.contents, asked.store);
+  return status;
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,163 @@
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "doctor/checks.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/commands/doctor/doctor_report.h"
+#include "cli/framework/findings.h"
+#include "diapason/comm.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+struct DoctorAsked {
+  bool json = false;
+  bool all = false;
+  bool test = false;
+  bool no_test = false;
+  std::string root = "/";
+  std::string library_file;
+  int pid = 0;
+  std::string output;
+  bool quiet = false;
+  std::vector<std::string> reports;
+};
+
+std::string DoctorText(const doctor::Facts& facts, const std::vector<Finding>& findings,
+                       const std::vector<doctor::ChecklistItem>& checklist, bool all) {
+  std::string text;
+  for (const std::string& line : doctor::DescribeMachine(facts)) text += line + "\n";
+  text += "\n" + FindingsText(findings, all);
+  if (!facts.test.goals.empty()) {
+    report::Table goals({"goal", "what", "wanted", "median", "95 % interval", "verdict"});
+    for (const doctor::GoalResult& goal : facts.test.goals) {
+      goals.Add({goal.name, goal.what, goal.goal, goal.value, goal.interval, goal.verdict});
+    }
+    text += "\n" + goals.Text();
+  }
+  report::Table table({"", "checklist", "because"});
+  for (const doctor::ChecklistItem& item : checklist) {
+    table.Add({std::string(doctor::StateName(item.state)), item.text, item.because});
+  }
+  text += "\n" + table.Text() + "\n" + FindingsSummary(findings) + "\n";
+  return text;
+}
+
+// Says which folder is missing: the file that is written first has another name.
+Status WriteReport(const std::string& path, const std::string& json) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+    return NotFound("cannot write '" + path + "': there is no folder '" + folder.string() + "'");
+  }
+  return WriteFileAtomically(path, json).WithContext("writing the report '" + path + "'");
+}
+
+int Examine(const DoctorAsked& asked) {
+  const RootFs tree(asked.root);
+  if (!tree.live() && !tree.IsFolder("/")) {
+    return Fail(NotFound(asked.root + ": no such folder"));
+  }
+  // What is set here says nothing about another machine.
+  const MapEnvironment nothing{std::map<std::string, std::string>{}};
+  doctor::Facts facts = doctor::GatherFacts(
+      tree, tree.live() ? ProcessEnvironment() : static_cast<const Environment&>(nothing));
+  if (tree.live()) {
+    facts.plugin = FindOwnPlugin();
+    for (const BackendInfo& info : Backends()) {
+      if (info.usable) facts.usable_backends.push_back(info.name);
+    }
+    if (asked.test || (!asked.no_test && facts.machine.gpus.size() >= 2)) {
+      if (!asked.quiet) Progress("measuring collectives for a moment");
+      facts.test = RunShortTest(facts.machine);
+    }
+  }
+  const std::vector<Finding> findings = doctor::CheckEverything(facts);
+  const std::vector<doctor::ChecklistItem> checklist = doctor::MakeChecklist(facts);
+  const std::string json =
+      asked.json || !asked.output.empty() ? DoctorJson(facts, findings, checklist) : "";
+  const std::string text = asked.json ? json : DoctorText(facts, findings, checklist, asked.all);
+  std::fputs(text.c_str(), stdout);
+  if (!asked.output.empty()) {
+    const Status written = WriteReport(asked.output, json);
+    if (!written.ok()) return Fail(written);
+  }
+  return ExitStatusOf(findings);
+}
+
+int RunDoctor(const DoctorAsked& asked) {
+  if (!asked.library_file.empty()) return ShowLibrary(asked.root, asked.library_file, asked.json);
+  if (asked.pid > 0) return ShowProcess(asked.root, asked.pid, asked.json, asked.all);
+  return Examine(asked);
+}
+
+}  // namespace
+
+void AddDoctor(CommandLine* parent, Run* run) {
+  auto asked = std::make_shared<DoctorAsked>();
+  CommandLine* command = parent->AddCommand(
+      "doctor",
+      "Say what is wrong with this machine for collectives: GPUs, links, network, libraries");
+  command->Describe(
+      "Nothing needs root, and nothing a GPU. docs/doctor.md explains every finding.");
+  Option* root = command
+                     ->AddOption("--root", asked->root,
+                                 "Look at the files below this folder instead; nothing is executed")
+                     ->TypeName("DIR");
+  Option* test =
+      command->AddFlag("--test", asked->test,
+                       "Run the short test of collectives (by default with two GPUs or more)");
+  test->Excludes(root);
+  command->AddFlag("--no-test", asked->no_test, "Do not run it")->Excludes(test);
+  Option* library =
+      command
+          ->AddOption("--library-file", asked->library_file,
+                      "Only say what this libnccl or librccl is and which plugins it would load")
+          ->TypeName("FILE")
+          ->Excludes(test);
+  Option* pid = command->AddOption("--pid", asked->pid, "Look at a running process instead")
+                    ->TypeName("PID")
+                    ->Check(Range(1, 4194304))
+                    ->Excludes(library)
+                    ->Excludes(test);
+  command->Heading("Output");
+  command->AddFlag("--all", asked->all, "Also show what was looked at and is fine");
+  command->AddOutput(asked->output, "Also write the JSON report to this file")
+      ->Excludes(library)
+      ->Excludes(pid);
+  command->AddJson(asked->json, "Print JSON: every fact, finding and checklist line");
+  command->AddQuiet(asked->quiet);
+  command->Heading("");
+  command->Example("diapason doctor", "This machine");
+  command->Example("srun -N 16 sh -c 'diapason doctor -q -o $(hostname).json'",
+                   "Sixteen hosts, for `doctor compare`");
+  command->Judges();
+  command->SeeAlso({"env-check", "backends", "watch"});
+  command->Callback([asked, command, run] {
+    // A command below it has already said what to do.
+    if (command->CommandGiven()) return;
+    *run = [asked] { return RunDoctor(*asked); };
+  });
+
+  CommandLine* compare = command->AddCommand(
+      "compare", "Compare reports of many hosts, and name the ones that differ from the others");
+  compare->AddOption("FILE", asked->reports, "Reports that `diapason doctor -o FILE` wrote")
+      ->Required();
+  compare->AddFlag("--all", asked->all, "Also show what is the same everywhere");
+  compare->AddJson(asked->json);
+  compare->Example("diapason doctor compare *.json", "The odd one of many");
+  compare->Judges();
+  compare->Callback([asked, run] {
+    if (asked->reports.size() < 2) {
+      throw UsageError{"", "there is nothing to compare: name two reports"};
+    }
+    *run = [asked] { return CompareReports(asked->reports, asked->json, asked->all); };
+  });
+}
+
+}  // namespace diapason::cli

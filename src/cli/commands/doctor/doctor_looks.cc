@@ -1,0 +1,195 @@
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/command.h"
+#include "cli/commands/doctor/doctor_report.h"
+#include "cli/framework/findings.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using host::LibraryFile;
+
+constexpr std::chrono::milliseconds kBetweenLooks{1000};
+constexpr size_t kMostReports = 10000;
+constexpr size_t kMostOtherThreads = 8;
+constexpr double kShownBusy = 0.01;
+
+std::string Versions(const std::vector<int>& versions) {
+  std::vector<std::string> parts;
+  for (const int version : versions) parts.push_back(Format("v%d", version));
+  return parts.empty() ? "none" : Join(parts, " ");
+}
+
+std::string Common(const std::vector<int>& looked_up, const std::vector<int>& offered) {
+  const int api = doctor::CommonApi(looked_up, offered);
+  return api == 0 ? "none" : Format("v%d", api);
+}
+
+bool IsCollectiveLibrary(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("libnccl.so") || name.starts_with("librccl.so");
+}
+
+Result<doctor::ProcessFacts> LookAtProcess(const RootFs& tree, pid_t pid) {
+  doctor::ProcessFacts facts;
+  Result<host::ProcessSample> before = host::SampleProcess(tree, pid);
+  if (!before.ok()) return before.status();
+  facts.before = std::move(before).value();
+  Result<std::vector<host::MappedFile>> mapped = host::MappedLibraries(tree, pid);
+  if (mapped.ok()) {
+    facts.mapped = std::move(mapped).value();
+  } else {
+    facts.mapped_known = false;
+    facts.unknown.push_back("which libraries it has loaded cannot be told: " +
+                            mapped.status().message());
+  }
+  knobs::CheckedFor checked_for;
+  checked_for.tree = &tree;
+  for (const host::MappedFile& file : facts.mapped) {
+    // A file that was replaced is not what is loaded.
+    if (file.deleted || !IsCollectiveLibrary(file.path)) continue;
+    Result<LibraryFile> library = host::LookAtLibrary(tree, file.path);
+    if (!library.ok()) continue;
+    checked_for.library = library.value().library;
+    checked_for.version = library.value().version;
+    facts.libraries.push_back(std::move(library).value());
+  }
+  const Result<MapEnvironment> environment = host::EnvironmentOf(tree, pid);
+  if (environment.ok()) {
+    facts.assignments =
+        knobs::FromEnvironment(environment.value(), Format("process %d", static_cast<int>(pid)));
+    const auto files =
+        knobs::FromConfigFiles(tree, environment.value(), &facts.environment, checked_for);
+    facts.assignments.insert(facts.assignments.end(), files.begin(), files.end());
+    const std::vector<Finding> findings =
+        knobs::CheckAssignments(facts.assignments, checked_for, knobs::Catalogue::BuiltIn());
+    facts.environment.insert(facts.environment.end(), findings.begin(), findings.end());
+  } else {
+    facts.unknown.push_back(environment.status().message());
+  }
+  facts.limits = tree.Read(Format("/proc/%d/limits", static_cast<int>(pid))).value_or("");
+  std::this_thread::sleep_for(kBetweenLooks);
+  Result<host::ProcessSample> after = host::SampleProcess(tree, pid);
+  if (!after.ok()) return after.status();
+  facts.after = std::move(after).value();
+  if (facts.after.start_ticks != facts.before.start_ticks) {
+    return NotFound(Format("process %d ended while it was looked at", static_cast<int>(pid)));
+  }
+  return facts;
+}
+
+// What it has loaded, how its memory moves, and who of its threads used a CPU between the looks.
+void PrintProcess(const doctor::ProcessFacts& facts) {
+  const host::ProcessSample& now = facts.after;
+  std::printf("process %d, %s: %s\n", static_cast<int>(now.pid), now.name.c_str(),
+              Count(now.threads.size(), "thread").c_str());
+  for (const LibraryFile& file : facts.libraries) {
+    std::printf("library: %s %s, %s\n", std::string(LibraryTitle(file.library)).c_str(),
+                doctor::VersionOf(file).c_str(), file.path.c_str());
+  }
+  for (const host::MappedFile& file : facts.mapped) {
+    if (file.path.find("-diapason.so") == std::string::npos) continue;
+    std::printf("plugin:  %s\n", file.path.c_str());
+  }
+  std::printf("memory:  %s resident, %s\n\n", AboutBytes(now.resident).c_str(),
+              doctor::MemoryMoved(facts.before, now).c_str());
+  report::Table table({"thread", "CPU %", "no CPU %", "on CPU", "may use"});
+  table.SetAlign({report::Table::Align::kLeft, report::Table::Align::kRight,
+                  report::Table::Align::kRight, report::Table::Align::kRight,
+                  report::Table::Align::kLeft});
+  size_t others = 0;
+  size_t rows = 0;
+  bool named = false;
+  for (const doctor::ThreadUse& use : doctor::UseOfThreads(facts.before, now)) {
+    const bool of_library = use.role != host::ThreadRole::kOther;
+    named = named || of_library;
+    // The busiest of the program's own, beside all of the library's; the very busiest always.
+    const bool idle = use.busy < kShownBusy && rows > 0;
+    if (!of_library && (others == kMostOtherThreads || idle)) continue;
+    others += of_library ? 0 : 1;
+    ++rows;
+    table.Add({use.name, Format("%.0f", use.busy * 100), Format("%.0f", use.waiting * 100),
+               use.last_cpu < 0 ? "-" : Format("%d", use.last_cpu), use.allowed_cpus});
+  }
+  if (rows > 0) std::printf("%s\n", table.Text().c_str());
+  if (!facts.libraries.empty() && !named) {
+    std::printf("The library's threads have no names; with NCCL_SET_THREAD_NAME=1 they have.\n\n");
+  }
+}
+
+}  // namespace
+
+int ShowLibrary(const std::string& root, const std::string& path, bool json) {
+  const RootFs tree(root);
+  // Below another root a path is that machine's own.
+  std::error_code ignored;
+  const std::string whole = tree.live() ? std::filesystem::absolute(path, ignored).string() : path;
+  const Result<LibraryFile> file = host::LookAtLibrary(tree, whole);
+  if (!file.ok()) return Fail(file.status());
+  const doctor::PluginFile plugin = FindOwnPlugin();
+  if (json) {
+    std::fputs(LibraryJson(file.value(), plugin).c_str(), stdout);
+    return kExitFine;
+  }
+  const LibraryFile& library = file.value();
+  std::printf("%s\n", library.path.c_str());
+  if (library.real_path != library.path) std::printf("  is %s\n", library.real_path.c_str());
+  std::printf("  %s %s%s%s\n", std::string(LibraryTitle(library.library)).c_str(),
+              library.version_text.empty() ? doctor::VersionOf(library).c_str()
+                                           : library.version_text.c_str(),
+              library.toolkit.empty() ? "" : ", built for ", library.toolkit.c_str());
+  report::Table table({"plugin", "interfaces it looks up", "it would use of ours"});
+  table.Add({"tuner", Versions(library.tuner_apis), Common(library.tuner_apis, plugin.tuner_apis)});
+  table.Add({"profiler", Versions(library.profiler_apis),
+             Common(library.profiler_apis, plugin.profiler_apis)});
+  table.Add({"env", Versions(library.env_apis), Common(library.env_apis, plugin.env_apis)});
+  table.Add({"net", Versions(library.net_apis), "-"});
+  std::fputs(table.Text().c_str(), stdout);
+  if (plugin.path.empty()) std::printf("(our plugins are not beside this tool)\n");
+  return kExitFine;
+}
+
+int ShowProcess(const std::string& root, int pid, bool json, bool all) {
+  const Result<doctor::ProcessFacts> facts = LookAtProcess(RootFs(root), pid);
+  if (!facts.ok()) return Fail(facts.status());
+  const std::vector<Finding> findings = doctor::CheckProcess(facts.value());
+  if (json) {
+    std::fputs(ProcessJson(facts.value(), findings).c_str(), stdout);
+    return ExitStatusOf(findings);
+  }
+  PrintProcess(facts.value());
+  std::fputs(FindingsText(findings, all).c_str(), stdout);
+  std::printf("%s\n", FindingsSummary(findings).c_str());
+  return ExitStatusOf(findings);
+}
+
+int CompareReports(const std::vector<std::string>& paths, bool json, bool all) {
+  if (paths.size() > kMostReports) {
+    return Fail(Invalid(Format("at most %zu reports at a time", kMostReports)));
+  }
+  std::vector<doctor::HostFacts> hosts;
+  for (const std::string& path : paths) {
+    Result<doctor::HostFacts> host = ReadDoctorReport(path);
+    if (!host.ok()) return Fail(host.status());
+    hosts.push_back(std::move(host).value());
+  }
+  const std::vector<Finding> findings = doctor::CompareHosts(hosts);
+  if (json) {
+    std::printf("%s\n", FindingsJson(findings).c_str());
+    return ExitStatusOf(findings);
+  }
+  std::fputs(FindingsText(findings, all).c_str(), stdout);
+  size_t same = 0;
+  for (const Finding& finding : findings) same += finding.id == "compare.same" ? 1 : 0;
+  std::printf("%zu hosts; %s the same on all; %s\n", hosts.size(), Count(same, "fact").c_str(),
+              FindingsSummary(findings).c_str());
+  return ExitStatusOf(findings);
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,18 @@
+
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+
+namespace diapason::cli {
+
+void AddEnv(CommandLine* parent, Run* run) {
+  CommandLine* env =
+      parent->AddCommand("env", "Check, plan and tune the environment variables of a job");
+  env->Example("diapason env check", "What is wrong with those that are set");
+  env->RequireCommand();
+  env->SeeAlso({"knobs", "doctor"});
+  AddEnvCheck(env, run);
+  AddEnvPlan(env, run);
+  AddEnvTune(env, run);
+}
+
+}  // namespace diapason::cli

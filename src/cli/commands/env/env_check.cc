@@ -1,0 +1,299 @@
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "host/libraries.h"
+#include "host/process.h"
+#include "knobs/check.h"
+#include "base/environment.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/findings.h"
+#include "cli/framework/json_text.h"
+#include "cli/commands/env/knobs_options.h"
+#include "cli/framework/words.h"
+#include "domain/library_version.h"
+
+namespace diapason::cli {
+namespace {
+
+using knobs::Assignment;
+using knobs::CheckedFor;
+using host::LibraryFile;
+
+constexpr size_t kLargestFile = 4 << 20;
+
+struct Options {
+  std::string file;
+  int pid = 0;
+  std::string library;
+  std::string version;
+  std::string library_file;
+  bool all = false;
+  bool json = false;
+};
+
+// Which library is meant, and how we know.
+struct Assumed {
+  CheckedFor checked_for;
+  std::string why;
+};
+
+// The library a process has loaded.
+bool FromProcess(const RootFs& tree, int pid, Assumed* assumed) {
+  const Result<std::vector<host::MappedFile>> files = host::MappedLibraries(tree, pid);
+  if (!files.ok()) return false;
+  for (const host::MappedFile& file : files.value()) {
+    const size_t slash = file.path.rfind('/');
+    const std::string base = file.path.substr(slash == std::string::npos ? 0 : slash + 1);
+    if (!base.starts_with("libnccl.so") && !base.starts_with("librccl.so")) continue;
+    const Result<LibraryFile> library = host::LookAtLibrary(tree, file.path);
+    if (!library.ok()) continue;
+    assumed->checked_for.library = library.value().library;
+    assumed->checked_for.version = library.value().version;
+    assumed->why = "the process has loaded " + file.path;
+    return true;
+  }
+  return false;
+}
+
+// The library a program would get here; of `wanted` where that was asked for.
+void FromMachine(const RootFs& tree, const Environment& environment, bool given, Assumed* assumed) {
+  const std::vector<LibraryFile> files = host::FindLibraries(tree, environment);
+  size_t of_wanted = 0;
+  for (const Library library : {Library::kNccl, Library::kRccl}) {
+    if (given && library != assumed->checked_for.library) continue;
+    const std::string path = host::WouldLoad(files, library, tree, environment);
+    const LibraryFile* only = nullptr;
+    size_t count = 0;
+    for (const LibraryFile& file : files) {
+      if (file.library != library) continue;
+      ++count;
+      if (only == nullptr || file.path == path || file.real_path == path) only = &file;
+    }
+    if (given) of_wanted = count;
+    if (only == nullptr || (path.empty() && count > 1)) continue;
+    assumed->checked_for.library = library;
+    assumed->checked_for.version = only->version;
+    assumed->why =
+        (path.empty() ? "the only one found is " : "the loader would take ") + only->path;
+    return;
+  }
+  assumed->why =
+      WhyNoVersion(given ? &assumed->checked_for.library : nullptr, of_wanted, files.size());
+}
+
+Result<Assumed> Assume(const Options& options, const RootFs& tree, const Environment& environment) {
+  Assumed assumed;
+  if (!options.library.empty()) {
+    const Result<Library> library = ParseNcclOrRccl(options.library);
+    if (!library.ok()) return library.status();
+    assumed.checked_for.library = library.value();
+    assumed.why = "as --library says";
+  }
+  if (!options.library_file.empty()) {
+    std::error_code ignored;
+    const std::string path = std::filesystem::absolute(options.library_file, ignored).string();
+    const Result<LibraryFile> file = host::LookAtLibrary(tree, path);
+    if (!file.ok()) return file.status();
+    if (!options.library.empty()) {
+      const Status same =
+          CheckLibraryFile(assumed.checked_for.library, file.value().library, options.library_file);
+      if (!same.ok()) return same;
+    }
+    assumed.checked_for.library = file.value().library;
+    assumed.checked_for.version = file.value().version;
+    assumed.why = "as " + options.library_file + " says of itself";
+    return assumed;
+  }
+  if (!options.version.empty()) {
+    const Result<int> version = ParseWholeVersion(options.version);
+    if (!version.ok()) return version.status();
+    assumed.checked_for.version = version.value();
+    assumed.why = "as --library-version says";
+    return assumed;
+  }
+  if (options.pid != 0 && FromProcess(tree, options.pid, &assumed)) return assumed;
+  FromMachine(tree, environment, !options.library.empty(), &assumed);
+  return assumed;
+}
+
+Result<std::string> ReadStandardInput() {
+  std::string text;
+  char buffer[65536];
+  size_t count = 0;
+  while ((count = std::fread(buffer, 1, sizeof(buffer), stdin)) > 0) {
+    text.append(buffer, count);
+    if (text.size() > kLargestFile) return Invalid("standard input is too large to be variables");
+  }
+  return text;
+}
+
+// What is checked, and where it came from.
+struct Gathered {
+  std::vector<Assignment> assignments;
+  std::vector<Finding> findings;
+  std::string from;
+};
+
+// No byte that only programs write: tabs, ends of lines and escapes of colours are fine, and so are
+// the zeros of /proc/PID/environ, which stand behind variables.
+bool LooksLikeText(std::string_view text) {
+  const size_t zero = text.find('\0');
+  if (zero != std::string_view::npos && text.substr(0, zero).find('=') == std::string_view::npos) {
+    return false;
+  }
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 32 || c == '\0' || c == '\t' || c == '\n' || c == '\r' || c == '\033';
+  });
+}
+
+Result<Gathered> FromFile(const Options& options, const CheckedFor& checked_for) {
+  Gathered gathered;
+  const bool standard = options.file == "-";
+  const Result<std::string> text =
+      standard ? ReadStandardInput() : ReadFile(options.file, kLargestFile);
+  if (!text.ok()) return text.status();
+  gathered.from = standard ? "standard input" : options.file;
+  if (!LooksLikeText(text.value())) {
+    return Invalid("'" + gathered.from + "' is no text: neither a script nor a list of variables");
+  }
+  if (options.file.ends_with("nccl.conf") || options.file.ends_with("rccl.conf")) {
+    gathered.assignments = knobs::FromConfigText(text.value(), gathered.from, checked_for,
+                                                  MapEnvironment({}), &gathered.findings);
+  } else {
+    gathered.assignments = knobs::FromText(text.value(), gathered.from, &gathered.findings);
+  }
+  return gathered;
+}
+
+Gathered FromSurroundings(const RootFs& tree, const Environment& environment,
+                          const CheckedFor& checked_for, const std::string& source) {
+  Gathered gathered;
+  gathered.assignments = knobs::FromEnvironment(environment, source);
+  const std::vector<Assignment> files =
+      knobs::FromConfigFiles(tree, environment, &gathered.findings, checked_for);
+  gathered.from = "the " + source;
+  if (!files.empty()) gathered.from += " and the library's configuration files";
+  gathered.assignments.insert(gathered.assignments.end(), files.begin(), files.end());
+  return gathered;
+}
+
+std::string LibraryText(const Assumed& assumed) {
+  const std::string title(LibraryTitle(assumed.checked_for.library));
+  if (assumed.checked_for.version == 0) return title + ", version not known";
+  std::string text = title + " " + LibraryVersionText(assumed.checked_for.version);
+  const int newest = knobs::Catalogue::NewestKnown(assumed.checked_for.library);
+  if (assumed.checked_for.version > newest) {
+    text += ", newer than what is known here (" + LibraryVersionText(newest) + ")";
+  }
+  return text;
+}
+
+// Not counting what something else overrides.
+size_t VariableCount(const Gathered& gathered) {
+  size_t count = 0;
+  for (const Assignment& one : gathered.assignments) count += one.overridden ? 0 : 1;
+  return count;
+}
+
+void PrintJson(const Assumed& assumed, const Gathered& gathered) {
+  nlohmann::ordered_json whole{{"library", LibraryName(assumed.checked_for.library)},
+                               {"version", LibraryVersionText(assumed.checked_for.version)},
+                               {"assumed_because", assumed.why},
+                               {"from", gathered.from},
+                               {"variables", VariableCount(gathered)},
+                               {"summary", FindingsSummary(gathered.findings)}};
+  whole["findings"] = nlohmann::ordered_json::parse(FindingsJson(gathered.findings));
+  std::printf("%s\n", JsonText(whole).c_str());
+}
+
+int Check(const Options& options) {
+  const RootFs machine;
+  MapEnvironment of_process({});
+  const Environment* environment = &ProcessEnvironment();
+  if (options.pid != 0) {
+    Result<MapEnvironment> read = host::EnvironmentOf(machine, options.pid);
+    if (!read.ok()) return Fail(read.status());
+    of_process = std::move(read.value());
+    environment = &of_process;
+  }
+  Result<Assumed> assumed = Assume(options, machine, *environment);
+  if (!assumed.ok()) return Fail(assumed.status());
+  CheckedFor checked_for = assumed.value().checked_for;
+  Gathered gathered;
+  if (!options.file.empty()) {
+    Result<Gathered> read = FromFile(options, checked_for);
+    if (!read.ok()) return Fail(read.status());
+    gathered = std::move(read.value());
+  } else {
+    // Paths in a file may be those of another machine; here they are not.
+    checked_for.tree = &machine;
+    const std::string source =
+        options.pid == 0 ? "environment" : Format("environment of process %d", options.pid);
+    gathered = FromSurroundings(machine, *environment, checked_for, source);
+  }
+  const std::vector<Finding> checked =
+      knobs::CheckAssignments(gathered.assignments, checked_for, knobs::Catalogue::BuiltIn());
+  gathered.findings.insert(gathered.findings.end(), checked.begin(), checked.end());
+  SortBySeverity(&gathered.findings);
+  if (options.json) {
+    PrintJson(assumed.value(), gathered);
+    return ExitStatusOf(gathered.findings);
+  }
+  std::printf("%s (%s)\n%s from %s\n\n", LibraryText(assumed.value()).c_str(),
+              assumed.value().why.c_str(), Count(VariableCount(gathered), "variable").c_str(),
+              gathered.from.c_str());
+  const std::string text = FindingsText(gathered.findings, options.all);
+  std::printf("%s%s%s\n", text.c_str(), text.empty() ? "" : "\n",
+              FindingsSummary(gathered.findings).c_str());
+  return ExitStatusOf(gathered.findings);
+}
+
+}  // namespace
+
+void AddEnvCheck(CommandLine* env, Run* run) {
+  auto options = std::make_shared<Options>();
+  CommandLine* command = env->AddCommand(
+      "check", "Say what is wrong with the variables that are set: here, in a file, in a process");
+  Option* file =
+      command
+          ->AddOption("--file", options->file,
+                      "Check a script, an nccl.conf or the output of env; -: standard input")
+          ->TypeName("FILE");
+  command->AddOption("--pid", options->pid, "Check the environment a process was started with")
+      ->TypeName("PID")
+      ->Check(Positive())
+      ->Excludes(file);
+  command->AddOption("--library", options->library, "The library they are for: nccl or rccl")
+      ->TypeName("NAME")
+      ->Words(NcclOrRccl());
+  Option* version =
+      command->AddOption("--library-version", options->version, "Its version, such as 2.28.9")
+          ->TypeName("VERSION");
+  command
+      ->AddOption("--library-file", options->library_file,
+                  "The library itself, such as /usr/lib/libnccl.so.2")
+      ->TypeName("FILE")
+      ->Excludes(version);
+  command->Heading("Output");
+  command->AddFlag("--all", options->all, "Also show what was looked at and is fine");
+  command->AddJson(options->json);
+  command->Example("diapason env check", "The environment of this shell");
+  command->Example("diapason env check --file job.sh --library-version 2.28.9");
+  command->Example("diapason env check --pid 4711", "A running rank, with the library it loaded");
+  command->Judges();
+  command->SeeAlso({"knobs", "doctor"});
+  command->Callback([options, run] {
+    const Status right = CheckLibraryOptions(options->library, options->version);
+    if (!right.ok()) throw UsageError{"", right.message()};
+    *run = [options] { return Check(*options); };
+  });
+}
+
+}  // namespace diapason::cli

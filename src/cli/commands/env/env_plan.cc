@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "host/libraries.h"
+#include "env_plan/plan.h"
+#include "env_plan/render.h"
+#include "base/text.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/json_text.h"
+#include "cli/commands/env/knobs_options.h"
+#include "cli/framework/read_by.h"
+#include "cli/framework/words.h"
+#include "domain/library_version.h"
+
+namespace diapason::cli {
+namespace {
+
+using env_plan::Plan;
+using env_plan::PlanFormat;
+using nlohmann::ordered_json;
+
+constexpr int kMostRanks = 4096;
+
+struct Options {
+  std::string goal;
+  std::string library;
+  std::string version;
+  std::string format = "text";
+  std::string root = "/";
+  int ranks = 0;
+  bool json = false;
+};
+
+// What is asked for, else what is there: the library the loader would take, else the one that
+// belongs to the GPUs.
+Result<env_plan::PlanRequest> Request(const Options& options, const RootFs& tree,
+                                    const host::Machine& machine) {
+  env_plan::PlanRequest request;
+  const Result<env_plan::Goal> goal = env_plan::ParseGoal(options.goal);
+  if (!goal.ok()) return goal.status();
+  request.goal = goal.value();
+  request.ranks = options.ranks;
+  const std::vector<host::LibraryFile> files = host::FindLibraries(tree, ProcessEnvironment());
+  if (!options.library.empty()) {
+    const Result<Library> library = ParseNcclOrRccl(options.library);
+    if (!library.ok()) return library.status();
+    request.library = library.value();
+  } else if (!machine.gpus.empty()) {
+    const bool amd = machine.gpus.front().vendor == host::Vendor::kAmd;
+    request.library = amd ? Library::kRccl : Library::kNccl;
+  } else if (!files.empty()) {
+    request.library = files.front().library;
+  }
+  if (!options.version.empty()) {
+    const Result<int> version = ParseWholeVersion(options.version);
+    if (!version.ok()) return version.status();
+    request.version = version.value();
+    return request;
+  }
+  const std::string loaded = WouldLoad(files, request.library, tree, ProcessEnvironment());
+  for (const host::LibraryFile& file : files) {
+    if (file.library != request.library || file.version == 0) continue;
+    const bool taken = file.path == loaded || file.real_path == loaded;
+    if (taken || request.version == 0) request.version = file.version;
+  }
+  return request;
+}
+
+void PrintJson(const Plan& plan) {
+  ordered_json json;
+  json["goal"] = env_plan::GoalName(plan.request.goal);
+  json["library"] = LibraryName(plan.request.library);
+  json["version"] = LibraryVersionText(plan.request.version);
+  json["ranks_per_node"] = plan.request.ranks;
+  json["settings"] = ordered_json::array();
+  for (const env_plan::PlannedSetting& setting : plan.settings) {
+    json["settings"].push_back({{"name", setting.name},
+                                {"value", setting.value},
+                                {"reason", setting.reason},
+                                {"trade", setting.trade}});
+  }
+  json["left_out"] = ordered_json::array();
+  for (const env_plan::LeftOutSetting& setting : plan.left_out) {
+    json["left_out"].push_back({{"name", setting.name},
+                                {"value", setting.value},
+                                {"why", setting.why},
+                                {"is_default", setting.is_default}});
+  }
+  json["places"] = ordered_json::array();
+  for (const env_plan::RankPlace& place : plan.places) {
+    json["places"].push_back(
+        {{"rank", place.rank},
+         {"gpu", place.gpu < 0 ? ordered_json(nullptr) : ordered_json(place.gpu)},
+         {"numa_node", place.node < 0 ? ordered_json(nullptr) : ordered_json(place.node)},
+         {"cpus", CpuListText(place.cpus)},
+         {"numactl", env_plan::NumactlPrefix(place)},
+         {"taskset", env_plan::TasksetPrefix(place)}});
+  }
+  json["wrapper"] = plan.places.empty() ? "" : env_plan::WrapperLine(plan.places);
+  json["place_notes"] = plan.place_notes;
+  json["docker_options"] = plan.docker_options;
+  json["steps"] = plan.steps;
+  json["notes"] = ordered_json::array();
+  for (const env_plan::PlanNote& note : plan.notes) {
+    json["notes"].push_back({{"topic", note.topic}, {"text", note.text}});
+  }
+  std::printf("%s\n", JsonText(json).c_str());
+}
+
+int RunPlan(const Options& options) {
+  const Result<PlanFormat> format = env_plan::ParsePlanFormat(options.json ? "json" : options.format);
+  if (!format.ok()) return Fail(format.status());
+  const RootFs tree(options.root);
+  if (!tree.IsFolder("/")) {
+    return Fail(NotFound("--root '" + options.root + "' is not a folder"));
+  }
+  const host::Machine machine = host::LookAtMachine(tree, ProcessEnvironment());
+  const Result<env_plan::PlanRequest> request = Request(options, tree, machine);
+  if (!request.ok()) return Fail(request.status());
+  std::vector<int> cpus = machine.allowed_cpus;
+  for (const host::NumaNode& node : machine.numa) {
+    for (const int cpu : ParseCpuList(node.cpus)) cpus.push_back(cpu);
+  }
+  const Plan plan = env_plan::MakePlan(request.value(), machine, env_plan::ReadCores(tree, cpus),
+                                     knobs::Catalogue::BuiltIn());
+  switch (format.value()) {
+    case PlanFormat::kText:
+      std::printf("%s", env_plan::PlanText(plan).c_str());
+      break;
+    case PlanFormat::kShell:
+      std::printf("%s", env_plan::PlanShell(plan).c_str());
+      break;
+    case PlanFormat::kSlurm:
+      std::printf("%s", env_plan::PlanSlurm(plan).c_str());
+      break;
+    case PlanFormat::kDocker:
+      std::printf("%s", env_plan::PlanDocker(plan).c_str());
+      break;
+    case PlanFormat::kJson:
+      PrintJson(plan);
+      break;
+  }
+  return kExitFine;
+}
+
+}  // namespace
+
+void AddEnvPlan(CommandLine* env, Run* run) {
+  auto options = std::make_shared<Options>();
+  CommandLine* command =
+      env->AddCommand("plan", "Say what to set for a goal, on this machine and this library");
+  command
+      ->AddOption("--goal", options->goal,
+                  "latency, throughput, cpu (little CPU time), balanced, or debug")
+      ->TypeName("WORD")
+      ->Words({"latency", "throughput", "cpu", "balanced", "debug"})
+      ->Check(ReadBy(env_plan::ParseGoal))
+      ->Required();
+  command->AddOption("--library", options->library, "nccl or rccl")
+      ->TypeName("NAME")
+      ->Words(NcclOrRccl())
+      ->Default("the one that belongs to the GPUs here");
+  command->AddOption("--library-version", options->version, "Its version, such as 2.28.9")
+      ->TypeName("VERSION")
+      ->Default("that of the one found here");
+  command->AddOption("--ranks-per-node", options->ranks, "Ranks on one host")
+      ->Check(Range(1, kMostRanks))
+      ->Default("as many as it has GPUs");
+  command
+      ->AddOption("--root", options->root,
+                  "Look at the files below this folder instead; nothing is executed")
+      ->TypeName("DIR");
+  command->Heading("Output");
+  command
+      ->AddOption("--format", options->format,
+                  "text, shell (to be sourced), slurm, docker, or json")
+      ->TypeName("WORD")
+      ->Words({"text", "shell", "slurm", "docker", "json"})
+      ->Check(ReadBy(env_plan::ParsePlanFormat))
+      ->ShowDefault();
+  command->AddJson(options->json, "The same as --format json");
+  command->Example("diapason env plan --goal latency", "What to set, and why");
+  command->Example("diapason env plan --goal cpu --format shell > job.env", "For `source`");
+  command->SeeAlso({"knobs"});
+  command->Callback([options, run] {
+    const Status right = CheckLibraryOptions(options->library, options->version);
+    if (!right.ok()) throw UsageError{"", right.message()};
+    *run = [options] { return RunPlan(*options); };
+  });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <set>
+
+#include "knobs/catalogue.h"
+#include "knobs/check.h"
+#include "base/environment.h"
+#include "base/text.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/commands/env/knobs_options.h"
+#include "cli/commands/env/knobs_text.h"
+#include "cli/framework/read_by.h"
+#include "cli/framework/words.h"
+
+namespace diapason::cli {
+namespace {
+
+using knobs::Catalogue;
+using knobs::Knob;
+
+struct Options {
+  std::vector<std::string> words;
+  std::string library;
+  std::string version;
+  std::string group;
+  bool set = false;
+  bool json = false;
+  bool markdown = false;
+};
+
+std::string UpperCase(std::string text) {
+  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return text;
+}
+
+// In the callback: what is wrong with an option is a mistake in usage.
+KnobView ViewOf(const Options& options) {
+  KnobView view;
+  view.present = options.set;
+  const Status right = CheckLibraryOptions(options.library, options.version);
+  if (!right.ok()) throw UsageError{"", right.message()};
+  if (!options.library.empty()) {
+    const Result<Library> library = ParseNcclOrRccl(options.library);
+    view.library = library.value();
+    view.library_given = true;
+  }
+  if (!options.version.empty()) {
+    const Result<int> version = ParseWholeVersion(options.version);
+    view.version = version.value();
+    view.library_given = true;
+  }
+  return view;
+}
+
+bool LooksLikeName(const std::string& word) {
+  const std::string upper = UpperCase(word);
+  return upper.find('_') != std::string::npos &&
+         (upper.starts_with("NCCL_") || upper.starts_with("RCCL_") || upper.starts_with("MSCCL"));
+}
+
+Status NoSuchName(const std::string& word) {
+  const std::string upper = UpperCase(word);
+  if (upper.starts_with("DIAPASON_")) {
+    return NotFound(word + " is a setting of ours; see `diapason settings`");
+  }
+  const std::string nearest = Catalogue::BuiltIn().NearestOfAll(upper);
+  return NotFound("no version of NCCL or RCCL is known to read " + word +
+                  (nearest.empty() ? "; search with words, e.g. `diapason knobs proxy latency`"
+                                   : "; did you mean " + nearest + "?"));
+}
+
+struct Chosen {
+  std::vector<const Knob*> knobs;
+  bool whole = false;  // every entry is printed whole
+};
+
+Result<Chosen> Choose(const Options& options) {
+  const Catalogue& catalogue = Catalogue::BuiltIn();
+  Chosen chosen;
+  if (options.words.empty()) {
+    for (const Knob& knob : catalogue.knobs()) chosen.knobs.push_back(&knob);
+    return chosen;
+  }
+  const bool all_names = std::all_of(
+      options.words.begin(), options.words.end(),
+      [&](const std::string& word) { return catalogue.Find(UpperCase(word)) != nullptr; });
+  if (all_names) {
+    for (const std::string& word : options.words) {
+      chosen.knobs.push_back(catalogue.Find(UpperCase(word)));
+    }
+    chosen.whole = true;
+    return chosen;
+  }
+  for (const std::string& word : options.words) {
+    const bool part = std::any_of(
+        catalogue.knobs().begin(), catalogue.knobs().end(),
+        [&word](const Knob& knob) { return knob.name.find(UpperCase(word)) != std::string::npos; });
+    if ((LooksLikeName(word) || UpperCase(word).starts_with("DIAPASON_")) && !part) {
+      return NoSuchName(word);
+    }
+  }
+  chosen.knobs = catalogue.Search(options.words);
+  if (chosen.knobs.empty()) {
+    return NotFound("nothing in the catalogue has all of these words: " +
+                    Join(options.words, ", "));
+  }
+  return chosen;
+}
+
+Status CheckGroup(const std::string& group) {
+  std::set<std::string> names;
+  for (const Knob& knob : Catalogue::BuiltIn().knobs()) {
+    if (ToLower(knob.group) == ToLower(group)) return Status();
+    names.insert(knob.group);
+  }
+  return Invalid("there is no group '" + group + "'" +
+                 Suggestion(group, std::vector<std::string>(names.begin(), names.end())));
+}
+
+// Values that do not belong to collectives are nobody's business, nor is whether there are any.
+bool IsSetHere(const Knob& knob) {
+  return knobs::IsCollectiveVariable(knob.name) && ProcessEnvironment().Get(knob.name).has_value();
+}
+
+// Names that nobody reads are shown to those who ask for them.
+bool Shown(const Knob& knob, const Options& options, const KnobView& view) {
+  if (!options.group.empty() && ToLower(knob.group) != ToLower(options.group)) return false;
+  if (options.set && !IsSetHere(knob)) return false;
+  if (!knob.exists) return !options.words.empty() || !options.group.empty() || options.set;
+  if (!view.library_given) return true;
+  const knobs::KnobReading& reading = knob.Of(view.library);
+  return view.version == 0 ? reading.Ever() : reading.Reads(view.version);
+}
+
+int Show(const Options& options, const KnobView& view) {
+  Result<Chosen> chosen = Choose(options);
+  if (!chosen.ok()) return Fail(chosen.status());
+  std::vector<const Knob*> knobs;
+  for (const Knob* knob : chosen.value().knobs) {
+    // Who names a variable sees it, whoever reads it.
+    const bool named = chosen.value().whole && (!options.set || IsSetHere(*knob));
+    if (named || Shown(*knob, options, view)) knobs.push_back(knob);
+  }
+  if (options.json) {
+    std::fputs(KnobJson(knobs, view).c_str(), stdout);
+    return kExitFine;
+  }
+  if (knobs.empty()) {
+    if (options.set) {
+      const bool all = options.words.empty() && options.group.empty() && !view.library_given;
+      std::printf("%s is set\n", all ? "no variable of NCCL or RCCL" : "none of them");
+      return kExitFine;
+    }
+    return Fail(NotFound("nothing in the catalogue is left by these options"));
+  }
+  if (options.markdown) {
+    std::fputs(KnobMarkdown(knobs, view).c_str(), stdout);
+    return kExitFine;
+  }
+  if (chosen.value().whole || (knobs.size() == 1 && !options.set)) {
+    bool first = true;
+    for (const Knob* knob : knobs) {
+      std::printf("%s%s", first ? "" : "\n", KnobEntry(*knob, view).c_str());
+      first = false;
+    }
+    return kExitFine;
+  }
+  std::fputs(KnobTables(knobs, view).c_str(), stdout);
+  std::printf("\n%s; `diapason knobs NAME` says everything about one of them\n",
+              Count(knobs.size(), "variable").c_str());
+  return kExitFine;
+}
+
+}  // namespace
+
+void AddKnobs(CommandLine* parent, Run* run) {
+  auto options = std::make_shared<Options>();
+  CommandLine* command = parent->AddCommand(
+      "knobs", "Show every environment variable of NCCL and RCCL: who reads it, default, advice");
+  command->AddOption("WORD", options->words,
+                     "Names of variables, or words to search for in names and texts");
+  command
+      ->AddOption("--library", options->library,
+                  "Only what this library reads, with its default: nccl or rccl")
+      ->TypeName("NAME")
+      ->Words(NcclOrRccl());
+  command
+      ->AddOption("--library-version", options->version,
+                  "Only what this version reads, with its default, such as 2.28.9")
+      ->TypeName("VERSION");
+  command->AddOption("--group", options->group, "Only this group, such as proxy")
+      ->TypeName("NAME")
+      ->Check(ReadBy(CheckGroup));
+  command->AddFlag("--set", options->set,
+                   "Only those that are set in this environment, with their values");
+  command->Heading("Output");
+  Option* json = command->AddJson(options->json);
+  command->AddFlag("--markdown", options->markdown, "Print tables in Markdown")->Excludes(json);
+  command->Example("diapason knobs NCCL_BUFFSIZE", "All about one variable");
+  command->Example("diapason knobs --set", "Those that are set here");
+  command->Example("diapason knobs proxy --library-version 2.28.9", "A search, for one version");
+  command->SeeAlso({"env-check", "env-plan"});
+  command->Callback([options, run] {
+    const KnobView view = ViewOf(*options);
+    *run = [options, view] { return Show(*options, view); };
+  });
+}
+
+}  // namespace diapason::cli

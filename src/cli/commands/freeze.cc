@@ -1,0 +1,93 @@
+#include "agree/freeze.h"
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "agree/job.h"
+#include "agree/store.h"
+#include "base/environment.h"
+#include "base/settings.h"
+#include "base/text.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+
+namespace diapason::cli {
+namespace {
+
+struct Options {
+  std::string job;
+  std::string store;
+  bool json = false;
+};
+
+// A store's own words, and which jobs there are instead.
+Status NoSuchJob(const Status& status, const std::string& where) {
+  if (status.code() != ErrorCode::kNotFound) return status;
+  const std::vector<std::string> jobs = agree::JobsIn(where);
+  if (jobs.empty()) return status;
+  return Status::Error(status.code(), status.message() + "; there are: " + Join(jobs, ", "));
+}
+
+int SetFrozen(const Options& options, bool frozen) {
+  const Settings settings = Settings::Read(ProcessEnvironment());
+  agree::StoreOptions wanted;
+  wanted.where = !options.store.empty()            ? options.store
+                 : settings.IsSet(Setting::kStore) ? settings.Text(Setting::kStore)
+                                                   : "shm";
+  wanted.job = options.job.empty() ? agree::JobIdentity(ProcessEnvironment()) : options.job;
+  wanted.existing_only = true;
+  const Result<std::unique_ptr<agree::Store>> store = agree::OpenStore(wanted);
+  if (!store.ok()) return Fail(NoSuchJob(store.status(), wanted.where));
+  const Result<bool> changed = agree::FreezeLog(store.value().get()).Set(frozen);
+  if (!changed.ok()) return Fail(changed.status());
+  const char* state = frozen ? "frozen" : "thawed";
+  if (options.json) {
+    const nlohmann::ordered_json whole{
+        {"job", wanted.job}, {"state", state}, {"changed", changed.value()}};
+    std::printf("%s\n",
+                whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  } else if (!changed.value()) {
+    std::printf("job %s is %s already\n", wanted.job.c_str(), state);
+  } else {
+    std::printf("job %s is %s: %s\n", wanted.job.c_str(), state,
+                frozen ? "from the first epoch on that is not agreed yet, nothing is tried"
+                       : "configurations are tried again");
+  }
+  return kExitFine;
+}
+
+void AddOne(CommandLine* parent, Run* run, bool frozen) {
+  auto options = std::make_shared<Options>();
+  CommandLine* command =
+      frozen ? parent->AddCommand("freeze", "End trying in a running job that learns, on all ranks")
+             : parent->AddCommand("thaw", "Let a frozen job try configurations again");
+  command->AddOption("JOB", options->job, "The job's name in the store")
+      ->Default("what DIAPASON_JOB, Slurm, torchrun or Open MPI say here");
+  command->AddOption("--store", options->store, "Where its ranks agree, as DIAPASON_STORE has it")
+      ->Default("DIAPASON_STORE, else shm");
+  command->AddJson(options->json);
+  if (frozen) {
+    command->Describe(
+        "All ranks go on with the best configuration known so far. What is agreed already still "
+        "runs: an epoch of a context that tries something, up to two minutes of one that is "
+        "settled. The job must run as the same user, and share the store with this machine.");
+    command->Example("diapason freeze 4711", "The job that Slurm calls 4711, in shared memory");
+    command->Example("diapason freeze mine --store redis://head", "A job on many hosts");
+  } else {
+    command->Example("diapason thaw 4711", "The job that Slurm calls 4711");
+  }
+  command->ExitStatus(kExitFailed, "there is no such job, or its store cannot be reached");
+  command->SeeAlso({frozen ? "thaw" : "freeze", "journal"});
+  command->Callback(
+      [options, run, frozen] { *run = [options, frozen] { return SetFrozen(*options, frozen); }; });
+}
+
+}  // namespace
+
+void AddFreeze(CommandLine* parent, Run* run) {
+  AddOne(parent, run, true);
+  AddOne(parent, run, false);
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,91 @@
+#include "cli/commands/journal/journal.h"
+
+#include <memory>
+
+#include "base/text.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "dataset/words.h"
+
+namespace diapason::cli {
+
+Result<journal::Contents> ReadWithWarnings(const std::string& file) {
+  Result<journal::Contents> read = journal::ReadJournal(file);
+  if (!read.ok()) return read;
+  const journal::Contents& contents = read.value();
+  if (contents.bad_lines > 0) {
+    Warn(Format("%s: %s left out, the first is line %d: %s", file.c_str(),
+                Count(contents.bad_lines, "line").c_str(), contents.first_bad_line,
+                dataset::Printable(contents.first_bad_why).c_str()));
+  }
+  if (contents.dropped > 0) {
+    Warn(Format("%s: %llu records were dropped while the job ran", file.c_str(),
+                static_cast<unsigned long long>(contents.dropped)));
+  }
+  return read;
+}
+
+namespace {
+
+void AddShow(CommandLine* journal, Run* run) {
+  auto asked = std::make_shared<JournalShow>();
+  CommandLine* command = journal->AddCommand(
+      "show", "Show what was asked for, what ran and why, counted by size and choice");
+  command->AddOption("FILE", asked->files, "Journal files")->Required();
+  command->AddFlag("--calls", asked->calls, "Every call on a line of its own");
+  Option* tables = command->AddFlag("--tables", asked->tables,
+                                    "The library's cost tables, for `diapason ask --table`");
+  command->AddFlag("--learning", asked->learning, "What was tried, how long it took, what came out")
+      ->Excludes(tables);
+  command->AddJson(asked->json)->Excludes(tables);
+  command->Example("diapason journal show j.*", "All ranks of a job together");
+  command->Example("diapason journal show --learning j.node7.4711", "What a rank has tried");
+  command->Callback([asked, run] { *run = [asked] { return RunJournalShow(*asked); }; });
+}
+
+void AddCheck(CommandLine* journal, Run* run) {
+  auto asked = std::make_shared<JournalCheck>();
+  CommandLine* command =
+      journal->AddCommand("check", "Compare the journals of all ranks of a job, call by call");
+  command->AddOption("FILE", asked->files, "The journals of all ranks")->Required();
+  command->AddJson(asked->json);
+  command->Example("diapason journal check j.*", "Did all ranks run the same?");
+  command->ExitStatus(kExitFine, "all ranks ran the same");
+  command->ExitStatus(kExitFailed, "ranks differ, or a journal cannot be read");
+  command->Callback([asked, run] { *run = [asked] { return RunJournalCheck(*asked); }; });
+}
+
+void AddExport(CommandLine* journal, Run* run) {
+  auto asked = std::make_shared<JournalExport>();
+  CommandLine* command =
+      journal->AddCommand("export", "Write journals in a format of other programs");
+  command->AddOption("FILE", asked->files, "Journal files")->Required();
+  command
+      ->AddOption("--format", asked->format,
+                  "perfetto: a trace for ui.perfetto.dev and chrome://tracing")
+      ->TypeName("WORD")
+      ->Check(OneOf({"perfetto"}))
+      ->ShowDefault();
+  command->AddOption("-o,--output", asked->output, "The file to write; -: standard output")
+      ->TypeName("FILE")
+      ->Required();
+  command->Example("diapason journal export j.* -o trace.json", "Then open ui.perfetto.dev");
+  command->Callback([asked, run] { *run = [asked] { return RunJournalExport(*asked); }; });
+}
+
+}  // namespace
+
+void AddJournal(CommandLine* parent, Run* run) {
+  CommandLine* journal = parent->AddCommand("journal", "Read the journals that jobs have written");
+  journal->Describe(
+      "A job with DIAPASON_JOURNAL=j.%h.%p writes every decision of every rank; docs/journal.md "
+      "describes the files.");
+  journal->Example("diapason journal show j.*", "What a job has run");
+  journal->RequireCommand();
+  journal->SeeAlso({"ask", "watch"});
+  AddShow(journal, run);
+  AddCheck(journal, run);
+  AddExport(journal, run);
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,88 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/framework/command.h"
+#include "cli/commands/journal/journal.h"
+#include "journal/trace.h"
+
+namespace diapason::cli {
+namespace {
+
+// A file that appears under its name only once it is whole; or standard output.
+class Output {
+ public:
+  ~Output() {
+    if (file_ == nullptr || file_ == stdout) return;
+    std::fclose(file_);
+    if (!partial_.empty()) ::unlink(partial_.c_str());
+  }
+  Status Open(const std::string& path) {
+    path_ = path;
+    if (path == "-") {
+      file_ = stdout;
+      return {};
+    }
+    target_ = WhatToReplace(path);
+    if (target_.empty()) {
+      file_ = std::fopen(path.c_str(), "wb");
+    } else {
+      partial_ = Format("%s.%d.partial", target_.c_str(), static_cast<int>(::getpid()));
+      file_ = std::fopen(partial_.c_str(), "wbx");
+    }
+    return file_ == nullptr ? Failure() : Status();
+  }
+  Status Write(std::string_view text) {
+    return std::fwrite(text.data(), 1, text.size(), file_) == text.size() ? Status() : Failure();
+  }
+  Status Close() {
+    if (file_ == stdout) return std::fflush(stdout) == 0 ? Status() : Failure();
+    const bool closed = std::fclose(file_) == 0;
+    file_ = nullptr;
+    if (closed && (target_.empty() || std::rename(partial_.c_str(), target_.c_str()) == 0)) {
+      return {};
+    }
+    const Status failure = Failure();
+    if (!partial_.empty()) ::unlink(partial_.c_str());
+    return failure;
+  }
+
+ private:
+  Status Failure() const {
+    return IoError(Format("cannot write '%s': %s", path_.c_str(), ErrnoText(errno).c_str()));
+  }
+  std::string path_;
+  std::string target_;  // what `partial_` becomes; "": the file is written into
+  std::string partial_;
+  std::FILE* file_ = nullptr;
+};
+
+}  // namespace
+
+int RunJournalExport(const JournalExport& asked) {
+  Output output;
+  bool open = false;
+  journal::TraceWriter trace([&](std::string_view text) { return output.Write(text); });
+  for (const std::string& file : asked.files) {
+    const Result<journal::Contents> read = ReadWithWarnings(file);
+    if (!read.ok()) return Fail(read.status());
+    // Only now: files that cannot be read leave nothing behind.
+    if (!open) {
+      if (Status opened = output.Open(asked.output); !opened.ok()) return Fail(opened);
+      open = true;
+    }
+    if (Status added = trace.Add(file, read.value()); !added.ok()) return Fail(added);
+  }
+  if (Status finished = trace.Finish(); !finished.ok()) return Fail(finished);
+  if (Status closed = output.Close(); !closed.ok()) return Fail(closed);
+  if (asked.output != "-") {
+    std::printf("%s: %s of %s\n", asked.output.c_str(), Count(trace.events(), "event").c_str(),
+                Count(asked.files.size(), "journal").c_str());
+  }
+  return kExitFine;
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,327 @@
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <map>
+
+#include "base/stats.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/command.h"
+#include "cli/commands/journal/journal.h"
+#include "plugin/client/recorded_table.h"
+#include "dataset/summary.h"
+#include "dataset/words.h"
+#include "domain/library_version.h"
+#include "journal/joined.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using dataset::Printable;
+using journal::Record;
+using journal::RecordKind;
+using Align = report::Table::Align;
+
+constexpr char kNotSeen[] = "not seen";
+
+std::string NameOf(uint8_t collective) {
+  return std::string(CollectiveName(static_cast<Collective>(collective)));
+}
+
+// A call as it is shown: what was wanted, and what became of it.
+struct Shown {
+  uint32_t communicator = 0;
+  uint32_t call = 0;
+  uint8_t collective = 0;
+  uint64_t bytes = 0;
+  std::string asked;
+  std::string ran;
+  std::string alone;
+  std::string why;
+  double seconds = 0;
+  journal::Obeyed obeyed = journal::Obeyed::kYes;
+  bool replay = false;  // of a call that was shown before
+};
+
+class Calls {
+ public:
+  explicit Calls(const journal::Contents& contents)
+      : contents_(contents), partners_(journal::JoinRuns(contents)) {}
+
+  // In the order of the journal.
+  void ForEach(bool detailed, const std::function<void(const Shown&)>& show) const {
+    for (size_t i = 0; i < contents_.records.size(); ++i) {
+      const Record& record = contents_.records[i];
+      const Library library = contents_.Find(record.communicator)->library;
+      Shown shown;
+      shown.communicator = record.communicator;
+      shown.call = record.call;
+      shown.collective = record.collective;
+      shown.bytes = record.bytes;
+      switch (record.kind) {
+        case RecordKind::kDecision:
+          Decision(record, library, detailed, &shown);
+          Partner(partners_[i], library, &shown);
+          break;
+        case RecordKind::kBypassed:
+          shown.asked = shown.alone = "-";
+          shown.ran = "bypassed";
+          shown.why = "the library took a path on which it asks nobody";
+          break;
+        case RecordKind::kRan:
+          if (!Alone(i, record, library, detailed, &shown)) continue;
+          break;
+        case RecordKind::kReward:
+          continue;
+      }
+      show(shown);
+    }
+  }
+
+ private:
+  static std::string Text(const Record& record, Library library, const Config& config) {
+    return ConfigText(library, static_cast<Collective>(record.collective), config);
+  }
+  // -1 is not "the library's own" in what ran: we have no name for it.
+  static std::string RanText(const Record& run, Library library) {
+    if (run.algorithm == kKeep && run.protocol == kKeep) return "nameless";
+    return Text(run, library, journal::ConfigOf(run));
+  }
+  static void Decision(const Record& record, Library library, bool detailed, Shown* shown) {
+    shown->asked = Text(record, library, journal::ConfigOf(record));
+    shown->alone = Text(record, library, {record.default_algorithm, record.default_protocol, 0});
+    shown->why = ReasonSentence(record.reason);
+    if (record.line > 0) {
+      shown->why =
+          Format("line %d", record.line) + (record.reason == Reason::kRow ? "" : ": " + shown->why);
+    }
+    if (record.reason == Reason::kRow && !record.applied) shown->why += " (only observed)";
+    if (record.captured) shown->why += ", captured";
+    if (detailed && record.learning) {
+      shown->why += Format(" (epoch %u, number %llu)", record.epoch,
+                           static_cast<unsigned long long>(record.index));
+    }
+  }
+  void Partner(uint32_t run, Library library, Shown* shown) const {
+    if (run == journal::kNobody) {
+      shown->ran = kNotSeen;
+      return;
+    }
+    const Record& ran = contents_.records[run];
+    const Record& decision = contents_.records[partners_[run]];
+    shown->obeyed = journal::CompareRun(decision, ran);
+    shown->ran = RanText(ran, library);
+    shown->seconds = ran.seconds;
+    if (shown->obeyed != journal::Obeyed::kYes) shown->ran += " !";
+  }
+  // A run that does not belong to a decision's line: a replay, or one nobody knows more about.
+  bool Alone(size_t at, const Record& run, Library library, bool detailed, Shown* shown) const {
+    shown->ran = RanText(run, library);
+    shown->seconds = run.seconds;
+    if (partners_[at] == journal::kNobody) {
+      shown->asked = shown->alone = "not known";
+      shown->why = "its question is not in the journal";
+      return true;
+    }
+    const Record& decision = contents_.records[partners_[at]];
+    if (partners_[partners_[at]] == at) return false;
+    Decision(decision, library, detailed, shown);
+    shown->obeyed = journal::CompareRun(decision, run);
+    if (shown->obeyed != journal::Obeyed::kYes) shown->ran += " !";
+    shown->replay = true;
+    return true;
+  }
+
+  const journal::Contents& contents_;
+  const std::vector<uint32_t> partners_;
+};
+
+// What the marks in a table mean.
+struct Marks {
+  size_t other_pair = 0;
+  size_t other_channels = 0;
+  bool not_seen = false;
+  bool times = false;
+
+  void Add(const Shown& shown) {
+    other_pair += shown.obeyed == journal::Obeyed::kOtherPair ? 1 : 0;
+    other_channels += shown.obeyed == journal::Obeyed::kOtherChannels ? 1 : 0;
+    not_seen |= shown.ran == kNotSeen;
+    times |= shown.seconds > 0;
+  }
+  void Print(const journal::Contents& contents) const {
+    if (other_pair > 0) {
+      std::printf("! %s with another algorithm or protocol than was asked for\n",
+                  Count(other_pair, "run").c_str());
+    }
+    if (other_channels > 0) {
+      std::printf(
+          "! %s with another number of channels than was asked for: the library takes fewer where "
+          "there is little to send\n",
+          Count(other_channels, "run").c_str());
+    }
+    if (!not_seen) return;
+    const std::vector<bool> sees = journal::SeesRuns(contents);
+    std::printf("%s: %s\n", kNotSeen,
+                std::find(sees.begin(), sees.end(), true) == sees.end()
+                    ? "the profiler half of the plugin was not loaded, or had nothing to see"
+                    : "the question was asked and did not run, or its run was not recorded");
+  }
+};
+
+// The columns both tables end with: the time where there is one, and the reason.
+report::Table MakeTable(std::vector<std::string> titles, std::vector<Align> aligns, bool times) {
+  if (times) {
+    titles.emplace_back("GPU time");
+    aligns.push_back(Align::kRight);
+  }
+  titles.emplace_back("why");
+  report::Table table(std::move(titles));
+  table.SetAlign(std::move(aligns));
+  return table;
+}
+
+void PrintCalls(const journal::Contents& contents) {
+  const Calls calls(contents);
+  Marks marks;
+  calls.ForEach(true, [&](const Shown& shown) { marks.Add(shown); });
+  std::vector<std::string> titles{"comm",      "call", "collective",   "size",
+                                  "asked for", "ran",  "library alone"};
+  std::vector<Align> aligns{Align::kRight, Align::kRight, Align::kLeft, Align::kRight,
+                            Align::kLeft,  Align::kLeft,  Align::kLeft};
+  report::Table table = MakeTable(std::move(titles), std::move(aligns), marks.times);
+  calls.ForEach(true, [&](const Shown& shown) {
+    std::vector<std::string> row{Format("%u", shown.communicator),
+                                 shown.call == 0 ? "" : Format("%u", shown.call),
+                                 NameOf(shown.collective),
+                                 FormatBytes(shown.bytes),
+                                 shown.asked,
+                                 shown.ran,
+                                 shown.alone};
+    if (marks.times) row.push_back(shown.seconds > 0 ? dataset::TimeText(shown.seconds) : "");
+    row.push_back(shown.why + (shown.replay ? ", a replay" : ""));
+    table.Add(std::move(row));
+  });
+  std::printf("%s", table.Text().c_str());
+  marks.Print(contents);
+}
+
+// Many calls ask the same: one line each, with how often.
+void PrintSummary(const journal::Contents& contents) {
+  struct Key {
+    uint32_t communicator;
+    uint8_t collective;
+    uint64_t bytes;
+    std::string asked;
+    std::string ran;
+    std::string alone;
+    std::string why;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Group {
+    size_t calls = 0;
+    size_t replays = 0;
+    std::vector<double> seconds;
+  };
+  std::map<Key, Group> groups;
+  Marks marks;
+  Calls(contents).ForEach(false, [&](const Shown& shown) {
+    marks.Add(shown);
+    Group& group = groups[{shown.communicator, shown.collective, shown.bytes, shown.asked,
+                           shown.ran, shown.alone, shown.why}];
+    ++(shown.replay ? group.replays : group.calls);
+    if (shown.seconds > 0) group.seconds.push_back(shown.seconds);
+  });
+  std::vector<std::string> titles{"comm",      "collective", "size",         "calls",
+                                  "asked for", "ran",        "library alone"};
+  std::vector<Align> aligns{Align::kRight, Align::kLeft, Align::kRight, Align::kRight,
+                            Align::kLeft,  Align::kLeft, Align::kLeft};
+  report::Table table = MakeTable(std::move(titles), std::move(aligns), marks.times);
+  for (const auto& [key, group] : groups) {
+    std::vector<std::string> row{Format("%u", key.communicator),
+                                 NameOf(key.collective),
+                                 FormatBytes(key.bytes),
+                                 Format("%zu", group.calls),
+                                 key.asked,
+                                 key.ran,
+                                 key.alone};
+    if (marks.times) {
+      row.push_back(group.seconds.empty() ? "" : dataset::TimeText(Median(group.seconds)));
+    }
+    row.push_back(key.why +
+                  (group.replays > 0 ? ", " + Count(group.replays, "replay") : std::string()));
+    table.Add(std::move(row));
+  }
+  std::printf("%s", table.Text().c_str());
+  marks.Print(contents);
+}
+
+// A journal may say anything.
+size_t Natural(int64_t number) { return number < 0 ? 0 : static_cast<size_t>(number); }
+
+void PrintHead(const std::string& file, const journal::Contents& contents) {
+  std::map<RecordKind, size_t> counts;
+  for (const Record& record : contents.records) ++counts[record.kind];
+  std::string what = Count(counts[RecordKind::kDecision], "decision");
+  for (const auto& [kind, noun] :
+       {std::pair{RecordKind::kRan, "run"}, std::pair{RecordKind::kReward, "reward"}}) {
+    if (counts[kind] > 0) what += ", " + Count(counts[kind], noun);
+  }
+  if (counts[RecordKind::kBypassed] > 0) {
+    what += Format(", %zu bypassed", counts[RecordKind::kBypassed]);
+  }
+  std::printf("%s: host %s, process %d, %s\n", file.c_str(), Printable(contents.host).c_str(),
+              contents.pid, what.c_str());
+  for (const journal::Communicator& communicator : contents.communicators) {
+    const std::string version = LibraryVersionText(communicator.library_version);
+    std::string text = Format("communicator %u", communicator.number);
+    if (!communicator.name.empty()) text += " (" + Printable(communicator.name) + ")";
+    if (communicator.rank >= 0) text += Format(", rank %d", communicator.rank);
+    text += Format(
+        ": %s %s, tuner API v%d, %s, %s, mode %s, policy %s",
+        std::string(LibraryTitle(communicator.library)).c_str(),
+        version.empty() ? "(unknown version)" : version.c_str(), communicator.api,
+        Count(Natural(communicator.shape.nodes), "node").c_str(),
+        Count(Natural(communicator.shape.ranks), "rank").c_str(),
+        Printable(communicator.mode).c_str(),
+        communicator.policy.empty() ? "none in use" : Printable(communicator.policy).c_str());
+    if (!communicator.chain.empty()) text += ", chained to " + Printable(communicator.chain);
+    if (!communicator.store.empty()) text += ", store " + Printable(communicator.store);
+    if (!communicator.agreed.empty()) text += ", agreed: " + Printable(communicator.agreed);
+    std::printf("%s\n", text.c_str());
+  }
+}
+
+}  // namespace
+
+int RunJournalShow(const JournalShow& asked) {
+  if (asked.json) return ShowJournalsAsJson(asked.files);
+  for (const std::string& file : asked.files) {
+    const Result<journal::Contents> read = ReadWithWarnings(file);
+    if (!read.ok()) return Fail(read.status());
+    const journal::Contents& contents = read.value();
+    if (asked.tables) {
+      const std::vector<client::RecordedTable> tables = client::TablesOf(contents);
+      if (tables.empty()) {
+        return Fail(Invalid("'" + file +
+                            "' holds no cost tables: write it with DIAPASON_JOURNAL_TABLES=1"));
+      }
+      std::printf("%s", client::TablesText(tables, contents.communicators.front().library).c_str());
+      continue;
+    }
+    if (&file != &asked.files.front()) std::printf("\n");
+    PrintHead(file, contents);
+    std::printf("\n");
+    if (asked.learning) {
+      std::printf("%s", LearningText(contents, asked.calls).c_str());
+    } else if (asked.calls) {
+      PrintCalls(contents);
+    } else {
+      PrintSummary(contents);
+    }
+  }
+  return kExitFine;
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,63 @@
+#include <memory>
+
+#include "logs/diagnose.h"
+#include "logs/reader.h"
+#include "base/text.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/findings.h"
+#include "cli/commands/logs/logs_report.h"
+
+namespace diapason::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  std::vector<std::string> sections;
+  bool json = false;
+};
+
+int RunLogs(const Options& options) {
+  logs::Facts facts;
+  std::vector<std::string> warnings;
+  const Status status = logs::ReadLogs(options.paths, &facts, &warnings);
+  for (const std::string& warning : warnings) Warn(warning);
+  if (!status.ok()) return Fail(status);
+  const std::vector<Finding> findings = logs::Diagnose(facts);
+  if (options.json) {
+    std::printf("%s\n", LogsJson(options.sections, facts, findings).c_str());
+    return ExitStatusOf(findings);
+  }
+  bool first = true;
+  for (const std::string& section : options.sections.empty() ? LogSections() : options.sections) {
+    const std::string text = LogSectionText(section, facts, findings);
+    if (text.empty()) continue;
+    std::printf("%s%s", first ? "" : "\n", text.c_str());
+    first = false;
+  }
+  return ExitStatusOf(findings);
+}
+
+}  // namespace
+
+void AddLogs(CommandLine* parent, Run* run) {
+  auto options = std::make_shared<Options>();
+  CommandLine* command =
+      parent->AddCommand("logs", "Say what the logs of all ranks tell together, and what is wrong");
+  command
+      ->AddOption("FILE", options->paths,
+                  "Logs of NCCL, RCCL, nccl-tests, PyTorch; a folder: its files; -: standard input")
+      ->Required();
+  command->AddOption("--section", options->sections, "Only this part: " + Join(LogSections(), ", "))
+      ->TypeName("NAME")
+      ->Check(OneOf(LogSections()))
+      ->OneEach();
+  command->AddJson(options->json);
+  command->Example("diapason logs job-logs/", "All files of a folder");
+  command->Example("diapason logs --section findings job.*.log", "Only what is wrong");
+  command->Judges();
+  command->SeeAlso({"watch", "proxy-dump", "env-check"});
+  command->Callback([options, run] { *run = [options] { return RunLogs(*options); }; });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "logs/facts.h"
+
+namespace diapason::cli {
+
+// A table shows no more rows than this; MoreRows says how many it left out.
+inline constexpr size_t kMostRows = 32;
+std::string MoreRows(size_t all, std::string_view noun);
+std::string IndentedRows(const std::string& text);
+
+// Sections of `diapason logs` that say what was done: chosen, called, measured, recorded.
+std::string LogChoices(const logs::Facts& facts);
+std::string LogOperations(const logs::Facts& facts);
+std::string LogResults(const logs::Facts& facts);
+std::string LogFlights(const logs::Facts& facts);
+
+}  // namespace diapason::cli

@@ -1,0 +1,110 @@
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+
+namespace diapason::cli {
+namespace {
+
+struct ManAsked {
+  std::vector<std::string> words;
+  std::string folder;
+  std::shared_ptr<CommandInfo> tool;
+};
+
+int WriteAll(const ManAsked& asked) {
+  std::error_code error;
+  std::filesystem::create_directories(asked.folder, error);
+  if (error) {
+    return Fail(IoError("cannot create the folder '" + asked.folder + "': " + error.message()));
+  }
+  size_t count = 0;
+  for (const CommandInfo* command : AllCommands(*asked.tool)) {
+    const std::string path =
+        (std::filesystem::path(asked.folder) / (ManPageName(*command) + ".1")).string();
+    const Status written = WriteFileAtomically(path, ManPage(*asked.tool, *command, kVersion));
+    if (!written.ok()) return Fail(written);
+    ++count;
+  }
+  std::printf("%s in %s\n", Count(count, "page").c_str(), asked.folder.c_str());
+  return kExitFine;
+}
+
+// In the callback: a command that is not there is a mistake in usage.
+const CommandInfo* FindPage(const ManAsked& asked) {
+  const CommandInfo* command = asked.tool.get();
+  for (const std::string& word : asked.words) {
+    std::vector<std::string> names;
+    for (const CommandInfo* one : command->Shown()) names.push_back(one->name());
+    const CommandInfo* next = command->Find(word);
+    if (next == nullptr || next->hidden) {
+      const std::string of = command == asked.tool.get() ? "" : " of " + command->name();
+      throw UsageError{"", "unknown command '" + word + "'" + of +
+                               (names.empty() ? ", which has none" : Suggestion(word, names))};
+    }
+    command = next;
+  }
+  return command;
+}
+
+int PrintOne(const ManAsked& asked, const CommandInfo& command) {
+  std::fputs(ManPage(*asked.tool, command, kVersion).c_str(), stdout);
+  return kExitFine;
+}
+
+}  // namespace
+
+void AddMan(CommandLine* parent, Run* run) {
+  auto asked = std::make_shared<ManAsked>();
+  asked->tool = parent->info();
+  CommandLine* command =
+      parent->AddCommand("man", "Print the manual page of the tool or a command");
+  command->Describe(
+      "The page is in the macros of man(7) and says what `--help` says. Those who make packages "
+      "write all of them with `--all`.");
+  command->AddOption("COMMAND", asked->words, "The command's words; without any, the tool itself");
+  command->AddOption("--all", asked->folder, "Write the pages of all commands into this folder")
+      ->TypeName("DIR");
+  command->Example("diapason man env check | man -l -", "Read the page of `env check`");
+  command->Example("diapason man --all /usr/local/share/man/man1", "Install all pages");
+  command->SeeAlso({"completion"});
+  command->Callback([asked, run] {
+    if (!asked->folder.empty() && !asked->words.empty()) {
+      throw UsageError{"", "--all writes every page; leave '" + asked->words.front() + "' out"};
+    }
+    const CommandInfo* const page = FindPage(*asked);
+    *run = [asked, page] {
+      return asked->folder.empty() ? PrintOne(*asked, *page) : WriteAll(*asked);
+    };
+  });
+}
+
+void AddCompletion(CommandLine* parent, Run* run) {
+  auto shell = std::make_shared<std::string>();
+  CommandLine* command = parent->AddCommand(
+      "completion", "Print a script that completes commands, options and values in a shell");
+  command->AddOption("SHELL", *shell, "bash, zsh or fish")
+      ->Required()
+      ->Check(OneOf({"bash", "zsh", "fish"}));
+  command->Example("source <(diapason completion bash)", "In ~/.bashrc");
+  command->Example("source <(diapason completion zsh)", "In ~/.zshrc, after compinit");
+  command->Example("diapason completion fish | source", "In ~/.config/fish/config.fish");
+  command->SeeAlso({"man"});
+  const std::shared_ptr<CommandInfo> tool = parent->info();
+  command->Callback([shell, tool, run] {
+    *run = [shell, tool] {
+      const std::string text = *shell == "bash"  ? BashCompletion(*tool)
+                               : *shell == "zsh" ? ZshCompletion(*tool)
+                                                 : FishCompletion(*tool);
+      std::fputs(text.c_str(), stdout);
+      return kExitFine;
+    };
+  });
+}
+
+}  // namespace diapason::cli

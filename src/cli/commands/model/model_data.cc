@@ -1,0 +1,169 @@
+#include "cli/commands/model/model_data.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/read_by.h"
+#include "cli/framework/words.h"
+#include "dataset/import.h"
+#include "dataset/words.h"
+
+namespace diapason::cli {
+namespace {
+
+constexpr size_t kLargestFile = size_t{256} << 20;
+constexpr char kStoreStart[] = "SQLite format 3";
+
+bool IsStore(const std::string& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return false;
+  char start[sizeof(kStoreStart) - 1] = {};
+  const size_t read = std::fread(start, 1, sizeof(start), file);
+  std::fclose(file);
+  return std::string_view(start, read) == kStoreStart;
+}
+
+Result<dataset::Contents> ReadPlainFile(const std::string& path, const DataFilter& filter) {
+  const Result<std::string> text = ReadFile(path, kLargestFile);
+  if (!text.ok()) return text.status();
+  dataset::ImportOptions options;
+  options.library = filter.library;
+  Result<dataset::Import> import = dataset::ImportText(text.value(), path, options);
+  if (!import.ok()) return import.status();
+  dataset::Contents contents;
+  for (dataset::WholeRun& whole : import.value().runs) {
+    for (dataset::Sample& sample : whole.samples) {
+      const dataset::Point& point = sample.point;
+      if ((filter.nodes > 0 && point.nodes != filter.nodes) ||
+          (filter.ranks > 0 && point.ranks != filter.ranks) ||
+          (!filter.run.empty() && whole.run.id != filter.run) ||
+          (!filter.collective.empty() &&
+           FoldName(point.collective) != FoldName(filter.collective))) {
+        continue;
+      }
+      contents.records.push_back({contents.runs.size(), std::move(sample)});
+    }
+    contents.runs.push_back(std::move(whole.run));
+  }
+  return contents;
+}
+
+Result<double> ParseConfidence(const std::string& text) {
+  const Result<double> confidence = ParseShare(text, "confidence");
+  if (confidence.ok() && confidence.value() < 0.5) {
+    return Invalid("a confidence below 50% would take what is more likely slower");
+  }
+  return confidence;
+}
+
+}  // namespace
+
+void AddModelData(CommandLine* command, ModelData* data, bool required) {
+  command->Heading("Measurements");
+  Option* const files =
+      command
+          ->AddOption("--data", data->files,
+                      "Stores, or files as `data import` takes them: optimized_metrics.csv, grids, "
+                      "logs of nccl-tests")
+          ->TypeName("FILE")
+          ->Expect(1, 4096);
+  if (required) files->Required();
+  command
+      ->AddOption("--library", data->filter.library,
+                  "The library of data that do not say: nccl, rccl, gloo, openmpi; or only it")
+      ->TypeName("NAME")
+      ->Words(LibraryWords())
+      ->Check(ReadBy(ParseLibrary));
+  command->AddOption("--collective", data->filter.collective, "Only this collective")
+      ->TypeName("NAME")
+      ->Words(MeasuredCollectives())
+      ->Check(ReadBy(dataset::ParseCollectiveWord));
+  command->AddOption("--nodes", data->filter.nodes, "Only so many nodes")->Check(Positive());
+  command->AddOption("--ranks", data->filter.ranks, "Only so many ranks")->Check(Positive());
+  command->AddOption("--run", data->filter.run, "Only this run")->TypeName("ID");
+  Option* const simulated =
+      command->AddFlag("--simulated", data->filter.simulated, "Only what was simulated");
+  command->AddFlag("--measured", data->filter.measured, "Only what was really measured")
+      ->Excludes(simulated);
+  command->Heading("");
+}
+
+Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& options) {
+  model::GridOptions wanted = options;
+  if (!data.filter.library.empty()) {
+    const Result<Library> library = ParseLibrary(data.filter.library);
+    if (!library.ok()) return library.status();
+    wanted.library = library.value();
+  }
+  // A store may hold runs whose library nobody knows; those are taken for the one that is given.
+  ModelData asked = data;
+  if (wanted.library.has_value()) asked.filter.library = LibraryName(*wanted.library);
+  dataset::Contents all;
+  for (const std::string& file : asked.files) {
+    DataFilter filter = asked.filter;
+    Result<dataset::Contents> read = Invalid("");
+    if (IsStore(file)) {
+      filter.library.clear();
+      read = ReadStore(file, filter);
+    } else {
+      read = ReadPlainFile(file, filter);
+    }
+    if (!read.ok()) return read.status();
+    const size_t first = all.runs.size();
+    for (dataset::Run& run : read.value().runs) {
+      const bool twice = std::any_of(all.runs.begin(), all.runs.end(),
+                                     [&](const dataset::Run& one) { return one.id == run.id; });
+      if (twice) Warn("run " + run.id + " is in several of the files, and counts each time");
+      all.runs.push_back(std::move(run));
+    }
+    for (dataset::Record& record : read.value().records) {
+      all.records.push_back({first + record.run, std::move(record.sample)});
+    }
+  }
+  Result<model::Grid> grid = model::MakeGrid(all, wanted);
+  if (!grid.ok()) return grid;
+  for (const std::string& message : grid.value().messages) Warn(message);
+  if (grid.value().simulated) Warn("the data are simulated");
+  return grid;
+}
+
+void AddChoiceFlags(CommandLine* command, ChoiceFlags* flags,
+                    const model::ChoiceOptions& defaults) {
+  command
+      ->AddOption("--margin", flags->margin,
+                  "A change has to be faster than the library's own choice by this")
+      ->TypeName("SHARE")
+      ->Check(ShareOf("margin"))
+      ->Default(Format("%g%%", 100 * defaults.margin));
+  command
+      ->AddOption("--confidence", flags->confidence,
+                  "... and be faster at all with this confidence")
+      ->TypeName("SHARE")
+      ->Check(ReadBy(ParseConfidence))
+      ->Default(Format("%g%%", 100 * defaults.confidence));
+}
+
+Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options) {
+  if (!flags.margin.empty()) {
+    const Result<double> margin = ParseShare(flags.margin, "margin");
+    if (!margin.ok()) return margin.status();
+    options->margin = margin.value();
+    options->margin_unmeasured = std::max(options->margin_unmeasured, margin.value());
+  }
+  if (!flags.confidence.empty()) {
+    const Result<double> confidence = ParseConfidence(flags.confidence);
+    if (!confidence.ok()) return confidence.status();
+    options->confidence = confidence.value();
+    options->confidence_unmeasured = std::max(options->confidence_unmeasured, confidence.value());
+  }
+  return {};
+}
+
+double Short(double value) { return std::strtod(Format("%.6g", value).c_str(), nullptr); }
+
+}  // namespace diapason::cli

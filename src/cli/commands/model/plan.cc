@@ -1,0 +1,251 @@
+#include "model/plan.h"
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/json_text.h"
+#include "cli/commands/model/model_data.h"
+#include "cli/framework/read_by.h"
+#include "domain/decision.h"
+#include "model/model_file.h"
+#include "policy/check.h"
+#include "policy/openmpi_rules.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct PlanAsked {
+  ModelData data;
+  std::string model;
+  std::string output;
+  std::string format = "csv";
+  std::string tolerance = "2%";
+  std::string workload;
+  std::string origin;
+  bool overlap = false;
+  bool measured_only = false;
+  bool quiet = false;
+  bool json = false;
+  size_t arms = 0;
+  ChoiceFlags flags;
+};
+
+std::string Summary(const model::Plan& plan) {
+  using Align = report::Table::Align;
+  report::Table table({"collective", "nodes", "ranks", "from", "to", "configuration", "gain",
+                       "least", "known from"});
+  table.SetAlign({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
+                  Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
+  // The last size of a range, or the first behind it where that is the rounder number.
+  const auto last = [](uint64_t bytes) {
+    const std::string behind = FormatBytes(bytes + 1);
+    return behind.ends_with("iB") ? "<" + behind : FormatBytes(bytes);
+  };
+  struct Line {
+    model::Place place;
+    uint64_t from;
+    std::vector<std::string> cells;
+  };
+  std::vector<Line> lines;
+  for (const model::PlannedRow& row : plan.rows) {
+    const model::Place place{row.rule.collective, static_cast<int>(row.rule.nodes),
+                             static_cast<int>(row.rule.ranks)};
+    lines.push_back(
+        {place,
+         row.rule.min_bytes,
+         {std::string(CollectiveName(place.collective)), std::to_string(place.nodes),
+          std::to_string(place.ranks), FormatBytes(row.rule.min_bytes), last(row.rule.max_bytes),
+          ConfigText(plan.policy.library, place.collective, row.rule.config),
+          Format("%.2f x", row.gain),
+          Format("%.2f x [%.2f, %.2f]", row.least.expected, row.least.low, row.least.high),
+          model::BasisName(row.basis)}});
+  }
+  for (const model::LeftAlone& left : plan.left) {
+    lines.push_back(
+        {left.place,
+         left.first,
+         {std::string(CollectiveName(left.place.collective)), std::to_string(left.place.nodes),
+          std::to_string(left.place.ranks), FormatBytes(left.first), last(left.last),
+          "library default", "-", "-", left.why}});
+  }
+  std::sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
+    return std::tie(a.place, a.from) < std::tie(b.place, b.from);
+  });
+  for (Line& line : lines) table.Add(std::move(line.cells));
+  return table.Text();
+}
+
+ordered_json PlaceJson(const model::Place& place, uint64_t first, uint64_t last) {
+  return {{"collective", std::string(CollectiveName(place.collective))},
+          {"nodes", place.nodes},
+          {"ranks", place.ranks},
+          {"min_bytes", first},
+          {"max_bytes", last}};
+}
+
+// `text` is what the file holds, or would hold: "policy" where nothing was written.
+ordered_json PlanJson(const model::Plan& plan, const PlanAsked& asked, const std::string& text) {
+  const Library library = plan.policy.library;
+  ordered_json json = {{"library", std::string(LibraryName(library))}, {"format", asked.format}};
+  json[asked.output.empty() ? "policy" : "output"] = asked.output.empty() ? text : asked.output;
+  json["rows"] = ordered_json::array();
+  for (const model::PlannedRow& row : plan.rows) {
+    const policy::Rule& rule = row.rule;
+    ordered_json one =
+        PlaceJson({rule.collective, static_cast<int>(rule.nodes), static_cast<int>(rule.ranks)},
+                  rule.min_bytes, rule.max_bytes);
+    one["configuration"] = ConfigText(library, rule.collective, rule.config);
+    one["gain"] = Short(row.gain);
+    one["least_gain"] = {{"expected", Short(row.least.expected)},
+                         {"low", Short(row.least.low)},
+                         {"high", Short(row.least.high)}};
+    one["sizes"] = row.sizes;
+    one["samples"] = row.samples;
+    one["known_from"] = model::BasisName(row.basis);
+    json["rows"].push_back(std::move(one));
+  }
+  json["left_alone"] = ordered_json::array();
+  for (const model::LeftAlone& left : plan.left) {
+    ordered_json one = PlaceJson(left.place, left.first, left.last);
+    one["why"] = left.why;
+    json["left_alone"].push_back(std::move(one));
+  }
+  return json;
+}
+
+int RunPlan(const PlanAsked& asked) {
+  model::PlanOptions options;
+  options.measured_only = asked.measured_only;
+  options.arms = asked.arms;
+  if (Status fine = ReadChoiceFlags(asked.flags, &options.choice); !fine.ok()) return Fail(fine);
+  const Result<double> tolerance = ParseShare(asked.tolerance, "tolerance");
+  if (!tolerance.ok()) return Fail(tolerance.status());
+  options.choice.tolerance = tolerance.value();
+  if (asked.overlap && !asked.model.empty()) {
+    return Fail(
+        Invalid("--overlap plans from times of iterations, which models do not hold: give "
+                "--data without --model"));
+  }
+  std::optional<model::Model> model;
+  if (!asked.model.empty()) {
+    Result<model::Model> loaded = model::ModelFile::Load(asked.model);
+    if (!loaded.ok()) return Fail(loaded.status());
+    model = std::move(loaded).value();
+    if (model->info.simulated) Warn("the model was trained on simulated data");
+  }
+  std::optional<model::Grid> grid;
+  if (!asked.data.files.empty()) {
+    model::GridOptions grid_options;
+    grid_options.workload = asked.workload;
+    if (asked.overlap) grid_options.kind = dataset::Point::Kind::kIteration;
+    Result<model::Grid> read = ReadGrid(asked.data, grid_options);
+    if (!read.ok()) return Fail(read.status());
+    grid = std::move(read).value();
+  }
+  options.origin = asked.origin;
+  if (options.origin.empty()) {
+    const bool simulated =
+        (grid.has_value() && grid->simulated) || (model.has_value() && model->info.simulated);
+    options.origin = std::string("diapason plan, ") + (simulated ? "simulated " : "") +
+                     (asked.overlap ? "iterations" : "collectives");
+  }
+  Result<model::Plan> made =
+      model::MakePlan(grid.has_value() ? &*grid : nullptr,
+                      model.has_value() ? &model->predictor : nullptr, options);
+  if (!made.ok()) return Fail(made.status());
+  model::Plan& plan = made.value();
+  plan.policy.header.fingerprint = grid.has_value() ? grid->machine : model->info.machine;
+  for (const std::string& message : plan.messages) Warn(message);
+  for (const policy::Diagnostic& found : policy::CheckRules(plan.policy)) Warn(found.message);
+
+  std::string text = plan.Text();
+  if (asked.format == "openmpi-rules") {
+    std::vector<std::string> notes;
+    const Result<std::string> rules = policy::OpenMpiRulesText(plan.policy, &notes);
+    if (!rules.ok()) return Fail(rules.status());
+    for (const std::string& note : notes) Warn(note);
+    text = rules.value();
+  }
+  if (!asked.output.empty()) {
+    if (Status saved = WriteFileAtomically(asked.output, text); !saved.ok()) return Fail(saved);
+  }
+  if (asked.json) {
+    std::printf("%s\n", JsonText(PlanJson(plan, asked, text)).c_str());
+    return kExitFine;
+  }
+  if (asked.output.empty()) {
+    std::printf("%s", text.c_str());
+    if (!asked.quiet) std::fprintf(stderr, "%s", Summary(plan).c_str());
+    return kExitFine;
+  }
+  if (!asked.quiet) std::printf("%s\n", Summary(plan).c_str());
+  std::printf("%s: %s\n", asked.output.c_str(), Count(plan.rows.size(), "row").c_str());
+  return kExitFine;
+}
+
+}  // namespace
+
+void AddPlan(CommandLine* parent, Run* run) {
+  auto asked = std::make_shared<PlanAsked>();
+  CommandLine* command = parent->AddCommand(
+      "plan", "Write a policy from measurements: what to run where the data support a change");
+  command->AddOutput(asked->output, "The file to write")->Default("standard output");
+  command
+      ->AddOption("--format", asked->format,
+                  "csv: a policy, which NVIDIA's and RCCL's own readers take too; openmpi-rules: a "
+                  "rules file for mpirun")
+      ->TypeName("WORD")
+      ->Check(OneOf({"csv", "openmpi-rules"}))
+      ->Default("csv");
+  command->AddOption("--origin", asked->origin, "Where the policy comes from, for its header");
+  command->AddQuiet(asked->quiet, "Do not sum up what the policy does");
+  command->AddJson(asked->json,
+                   "Print JSON: every row with what speaks for it, and what is left alone");
+  AddModelData(command, &asked->data, false);
+  command
+      ->AddOption("--model", asked->model,
+                  "A model, for what was not measured; with --data measurements come first")
+      ->TypeName("FILE");
+  command->Heading("The choice");
+  AddChoiceFlags(command, &asked->flags, model::PlanOptions().choice);
+  command
+      ->AddOption("--tolerance", asked->tolerance,
+                  "Configurations this near to the best are as good: the one with the fewest "
+                  "channels and rows is taken")
+      ->TypeName("SHARE")
+      ->Check(ShareOf("tolerance"))
+      ->Default("2%");
+  command->AddFlag("--measured-only", asked->measured_only,
+                   "Only configurations that were measured at the very sizes");
+  command
+      ->AddOption("--arms", asked->arms,
+                  "Add the best so many of every size band as rows that a job with "
+                  "DIAPASON_MODE=learn tries; they change nothing otherwise")
+      ->Check(Range(0, 16));
+  Option* const overlap = command->AddFlag(
+      "--overlap", asked->overlap,
+      "Plan from times of whole iterations: the policy for jobs that overlap compute");
+  command->AddOption("--workload", asked->workload, "Only iterations of this workload")
+      ->TypeName("NAME")
+      ->Needs(overlap);
+  command->Example("diapason plan --data diapason.db -o my.conf", "From a sweep's store");
+  command->Example("diapason plan --data metrics.csv --library rccl --model my.model");
+  command->SeeAlso({"sweep", "evaluate", "policy-show", "train"});
+  command->Callback([asked, run] {
+    if (asked->model.empty() && asked->data.files.empty()) {
+      throw UsageError{"", "--data or --model is required"};
+    }
+    *run = [asked] { return RunPlan(*asked); };
+  });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/json_text.h"
+#include "cli/commands/model/model_data.h"
+#include "cli/framework/read_by.h"
+#include "model/evaluate.h"
+#include "model/model_file.h"
+#include "model/split_check.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Train {
+  ModelData data;
+  std::string output;
+  std::string test_split = "0.2";
+  std::string objective = "time";
+  int trees = 0;  // 0: as the objective has them
+  int depth = 6;
+  double rate = 0.1;
+  bool json = false;
+  model::FitOptions fit;
+};
+
+struct Band {
+  uint64_t below;
+  const char* name;
+};
+constexpr Band kBands[] = {{uint64_t{64} << 10, "below 64KiB"},
+                           {uint64_t{1} << 20, "64KiB to 1MiB"},
+                           {uint64_t{32} << 20, "1MiB to 32MiB"},
+                           {UINT64_MAX, "32MiB and more"}};
+
+size_t BandOf(uint64_t bytes) {
+  size_t band = 0;
+  while (bytes >= kBands[band].below && band + 1 < std::size(kBands)) ++band;
+  return band;
+}
+
+std::vector<std::string> Cells(const std::string& collective, const std::string& sizes,
+                               const model::Tally& tally) {
+  const bool known = tally.with_default > 0;
+  return {collective,
+          sizes,
+          std::to_string(tally.contexts),
+          Format("%.3f", tally.Mean()),
+          Format("%.3f", tally.worst),
+          known ? Format("%.3f", tally.MeanAgainstDefault()) : "-",
+          known ? Format("%.3f", tally.worst_default) : "-"};
+}
+
+std::string DecisionTable(const model::Score& score) {
+  using Align = report::Table::Align;
+  report::Table table(
+      {"collective", "sizes", "choices", "of the best", "worst", "of the default", "worst"});
+  table.SetAlign({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
+                  Align::kRight, Align::kRight});
+  std::map<std::pair<Collective, size_t>, model::Tally> bands;
+  for (const model::Score::Each& one : score.each) {
+    bands[{one.place.collective, BandOf(one.bytes)}].Add(one.tally);
+  }
+  for (const auto& [key, tally] : bands) {
+    table.Add(Cells(std::string(CollectiveName(key.first)), kBands[key.second].name, tally));
+  }
+  table.Add(Cells("all", "", score.all));
+  return table.Text();
+}
+
+// What its choices are worth at sizes it has not seen, also for the figures of the model.
+Result<model::Score> CheckDecisions(const model::Grid& grid, const model::FitOptions& fit,
+                                    model::ModelInfo* info) {
+  model::EvaluateOptions options;
+  options.fit = fit;
+  Result<model::Evaluation> evaluation = model::Evaluate(grid, options);
+  if (!evaluation.ok()) return evaluation.status();
+  const model::Chooser wanted =
+      fit.objective == model::Objective::kTime ? model::Chooser::kOurs : model::Chooser::kOriginal;
+  for (model::Score& score : evaluation.value().scores) {
+    if (score.chooser != wanted) continue;
+    info->figures.emplace_back("of-the-best", Format("%.4f", score.all.Mean()));
+    info->figures.emplace_back("of-the-best-worst", Format("%.4f", score.all.worst));
+    if (score.all.with_default > 0) {
+      info->figures.emplace_back("of-the-default", Format("%.4f", score.all.MeanAgainstDefault()));
+      info->figures.emplace_back("of-the-default-worst", Format("%.4f", score.all.worst_default));
+    }
+    return std::move(score);
+  }
+  return Internal("nobody chose as this model does");
+}
+
+void PrintCheck(const model::SplitCheck& split, const Result<model::Score>& score) {
+  std::printf(
+      "Training on %zu samples, testing on %zu samples (%zu and %zu configurations at a size)\n",
+      split.trained_samples, split.tested_samples, split.trained_cells, split.tested_cells);
+  if (split.tested_cells > 0) {
+    std::printf("Model R2 score: %.3f\nModel MAE: %.2f GB/s\n", split.r2, split.mae);
+  }
+  if (!score.ok()) {
+    std::printf("\nChoices were not checked: %s\n", score.status().message().c_str());
+  } else {
+    std::printf(
+        "\nIts choices at sizes it was not shown (every third, three times), as a fraction "
+        "of the\nbest configuration's speed and of the default's:\n\n%s",
+        DecisionTable(score.value()).c_str());
+  }
+  std::printf("\n");
+}
+
+void PrintTrainJson(const model::ModelInfo& info, const std::string& output) {
+  ordered_json figures = ordered_json::object();
+  for (auto [name, value] : info.figures) {
+    std::replace(name.begin(), name.end(), '-', '_');
+    figures[name] = std::strtod(value.c_str(), nullptr);
+  }
+  const ordered_json json = {{"output", output},
+                             {"samples", info.samples},
+                             {"cells", info.cells},
+                             {"simulated", info.simulated},
+                             {"figures", std::move(figures)}};
+  std::printf("%s\n", JsonText(json).c_str());
+}
+
+int RunTrain(const Train& asked) {
+  const Result<double> share = ParseShare(asked.test_split, "share for --test-split");
+  if (!share.ok()) return Fail(share.status());
+  model::FitOptions fit = asked.fit;
+  const Result<model::Objective> objective = model::ParseObjective(asked.objective);
+  if (!objective.ok()) return Fail(objective.status());
+  fit.objective = objective.value();
+  for (model::TreeOptions* const trees : {&fit.trees, &fit.original}) {
+    if (asked.trees > 0) trees->trees = asked.trees;
+    trees->depth = asked.depth;
+    trees->rate = asked.rate;
+  }
+  const Result<model::Grid> grid = ReadGrid(asked.data);
+  if (!grid.ok()) return Fail(grid.status());
+
+  Result<model::Predictor> predictor = model::Predictor::Fit(grid.value(), fit);
+  if (!predictor.ok()) return Fail(predictor.status());
+  model::Model made;
+  made.predictor = std::move(predictor).value();
+  model::ModelInfo& info = made.info;
+  info.simulated = grid.value().simulated;
+  info.machine = grid.value().machine;
+  info.fingerprint = grid.value().Fingerprint();
+  info.samples = grid.value().samples;
+  info.cells = grid.value().CellCount();
+  info.seed = fit.seed;
+  if (share.value() > 0) {
+    const Result<model::SplitCheck> check = model::CheckSplit(grid.value(), share.value(), fit);
+    if (!check.ok()) return Fail(check.status());
+    if (check.value().tested_cells > 0) {
+      info.figures.emplace_back("r2", Format("%.4f", check.value().r2));
+      info.figures.emplace_back("mae", Format("%.3f", check.value().mae));
+    }
+    const Result<model::Score> score = CheckDecisions(grid.value(), fit, &info);
+    if (!asked.json) PrintCheck(check.value(), score);
+  }
+  if (Status saved = model::ModelFile::Save(made, asked.output); !saved.ok()) return Fail(saved);
+  if (asked.json) {
+    PrintTrainJson(info, asked.output);
+    return kExitFine;
+  }
+  std::printf("Saved model to %s (trained on all %zu samples%s)\n", asked.output.c_str(),
+              info.samples, info.simulated ? ", simulated" : "");
+  return kExitFine;
+}
+
+}  // namespace
+
+void AddTrain(CommandLine* parent, Run* run) {
+  auto asked = std::make_shared<Train>();
+  CommandLine* command =
+      parent->AddCommand("train", "Learn from measurements how long every configuration takes");
+  command->Describe(
+      "Writes the model that `predict` and `plan` ask. A first fit is tested on a part of the "
+      "measurements; the model itself learns from all.");
+  AddModelData(command, &asked->data, true);
+  command->AddOutput(asked->output, "The model file to write")->Required();
+  command
+      ->AddOption("--test-split", asked->test_split,
+                  "Share of the measurements that a first fit is tested on; 0 tests nothing")
+      ->TypeName("SHARE")
+      ->Check(ShareOf("share"))
+      ->Default("0.2");
+  command
+      ->AddOption("--objective", asked->objective,
+                  "time: relative time on a log scale; busbw: squared error on bus bandwidth, for "
+                  "comparison")
+      ->TypeName("WORD")
+      ->Words({"time", "busbw"})
+      ->Check(ReadBy(model::ParseObjective))
+      ->Default("time");
+  command->AddOption("--trees", asked->trees, "Boosted trees of a member")
+      ->Check(Range(1, 5000))
+      ->Default("100; 200 with --objective busbw");
+  command->AddOption("--depth", asked->depth, "Their depth")->Check(Range(1, 12))->ShowDefault();
+  command->AddOption("--rate", asked->rate, "Their learning rate")
+      ->Check(Range(0.001, 1.0))
+      ->ShowDefault();
+  command
+      ->AddOption("--members", asked->fit.members,
+                  "Fits, each without another part of the configurations: where they disagree, "
+                  "nobody knows")
+      ->Check(Range(1, 32))
+      ->ShowDefault();
+  command->AddOption("--seed", asked->fit.seed, "Of everything random")->ShowDefault();
+  command->AddJson(asked->json);
+  command->Example("diapason train --data diapason.db -o my.model", "From a sweep's store");
+  command->SeeAlso({"predict", "plan", "evaluate", "sweep"});
+  command->Callback([asked, run] { *run = [asked] { return RunTrain(*asked); }; });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,207 @@
+#include "cli/commands/report/report_inputs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+#include "doctor/checklist.h"
+#include "doctor/checks.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/commands/doctor/doctor_report.h"
+#include "dataset/import.h"
+#include "dataset/import_journal.h"
+#include "dataset/words.h"
+#include "diapason/comm.h"
+#include "policy/parse.h"
+
+namespace diapason::cli {
+namespace {
+
+constexpr size_t kLargestFile = size_t{256} << 20;
+constexpr std::string_view kStoreStart = "SQLite format 3";
+
+class Reader {
+ public:
+  Reader(report::PageInput* page, std::vector<std::string>* warnings)
+      : page_(page), warnings_(warnings) {}
+
+  Status Read(const std::string& path) {
+    const Result<std::string> start = StartOf(path);
+    if (!start.ok()) return start.status();
+    if (start.value().starts_with(kStoreStart)) return ReadStoreFile(path);
+    if (start.value().starts_with(dataset::kJournalMark)) return ReadJournalFile(path);
+    return ReadPlainFile(path);
+  }
+
+ private:
+  Status ReadStoreFile(const std::string& path) {
+    Result<std::unique_ptr<dataset::Store>> store =
+        dataset::Store::Open(path, dataset::Store::Access::kRead);
+    if (!store.ok()) return store.status();
+    Result<dataset::Contents> read = store.value()->Read();
+    if (!read.ok()) return read.status();
+    if (read.value().records.empty()) Tell("'" + path + "' holds no samples");
+    Take(std::move(read).value(), path);
+    return {};
+  }
+
+  Status ReadJournalFile(const std::string& path) {
+    Result<journal::Contents> read = journal::ReadJournal(path);
+    if (!read.ok()) return read.status();
+    if (read.value().bad_lines > 0) {
+      Tell(Format("'%s': %s could not be read, the first is line %d", path.c_str(),
+                  Count(read.value().bad_lines, "line").c_str(), read.value().first_bad_line));
+    }
+    page_->journals.push_back({path, std::move(read).value()});
+    return {};
+  }
+
+  Status ReadPlainFile(const std::string& path) {
+    const Result<std::string> text = ReadFile(path, kLargestFile);
+    if (!text.ok()) return text.status();
+    Result<dataset::Import> import = dataset::ImportText(text.value(), path, {});
+    if (!import.ok()) return import.status();
+    for (std::string message : import.value().messages) {
+      // This command has no such option: a store does.
+      constexpr std::string_view kGive = ": give --library";
+      if (message.ends_with(kGive)) {
+        message.resize(message.size() - kGive.size());
+        message += "; `diapason data import --library` says it";
+      }
+      Tell(path + ": " + message);
+    }
+    dataset::Contents contents;
+    for (dataset::WholeRun& whole : import.value().runs) {
+      for (dataset::Sample& sample : whole.samples) {
+        contents.records.push_back({contents.runs.size(), std::move(sample)});
+      }
+      contents.runs.push_back(std::move(whole.run));
+    }
+    Take(std::move(contents), path);
+    return {};
+  }
+
+  void Take(dataset::Contents contents, const std::string& path) {
+    constexpr size_t kTwice = SIZE_MAX;
+    std::vector<size_t> places;
+    for (dataset::Run& run : contents.runs) {
+      if (!runs_.insert(run.id).second) {
+        Tell("run " + run.id + " of '" + path + "' is in another input too, and counts once");
+        places.push_back(kTwice);
+        continue;
+      }
+      places.push_back(page_->contents.runs.size());
+      page_->contents.runs.push_back(std::move(run));
+    }
+    for (dataset::Record& record : contents.records) {
+      const size_t place = places[record.run];
+      if (place != kTwice) page_->contents.records.push_back({place, std::move(record.sample)});
+    }
+  }
+
+  void Tell(const std::string& text) { warnings_->push_back(dataset::Printable(text, 500)); }
+
+  report::PageInput* page_;
+  std::vector<std::string>* warnings_;
+  std::set<std::string> runs_;
+};
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0' ? name : "this machine";
+}
+
+}  // namespace
+
+Result<std::string> StartOf(const std::string& path) {
+  const std::string shown = "'" + dataset::Printable(path) + "'";
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) return NotFound(shown + ": no such file");
+  if (!std::filesystem::is_regular_file(status)) {
+    return Invalid(shown + " is no file: name stores, journals, logs or tables");
+  }
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return IoError("cannot open " + shown + ": " + ErrnoText(errno));
+  std::string start(64, '\0');
+  start.resize(std::fread(start.data(), 1, start.size(), file));
+  std::fclose(file);
+  return start;
+}
+
+Status ReadReportInputs(const std::vector<std::string>& files, report::PageInput* page,
+                        std::vector<std::string>* warnings) {
+  Reader reader(page, warnings);
+  for (const std::string& file : files) {
+    if (Status read = reader.Read(file); !read.ok()) return read;
+  }
+  // A journal of which only the first line could be read is none.
+  const auto readable = [](const report::PageInput::Journal& journal) {
+    const journal::Contents& contents = journal.contents;
+    return contents.bad_lines == 0 || !contents.records.empty() || !contents.communicators.empty();
+  };
+  if (page->contents.records.empty() && !page->journals.empty() &&
+      std::none_of(page->journals.begin(), page->journals.end(), readable)) {
+    const report::PageInput::Journal& first = page->journals.front();
+    return Invalid(Format(
+        "nothing to report: '%s' starts as a journal, and none of its other %s "
+        "can be read; the first, line %d: %s",
+        dataset::Printable(first.name).c_str(), Count(first.contents.bad_lines, "line").c_str(),
+        first.contents.first_bad_line, first.contents.first_bad_why.c_str()));
+  }
+  if (page->contents.records.empty() && page->journals.empty()) {
+    return Invalid("nothing to report: no input holds a sample or a journal");
+  }
+  return {};
+}
+
+Status ReadReportPolicies(const std::vector<std::string>& files, report::PageInput* page) {
+  policy::ParseOptions options;
+  bool measured = false;
+  for (const dataset::Run& run : page->contents.runs) {
+    const Result<Library> library = ParseLibrary(run.machine.library);
+    if (!library.ok()) continue;
+    options.library = library.value();
+    measured = true;
+    break;
+  }
+  for (const std::string& file : files) {
+    const Result<std::string> text = ReadFile(file, policy::kMostBytes);
+    if (!text.ok()) return text.status();
+    Result<policy::Policy> policy = policy::ParseStrictly(text.value(), file, options);
+    if (!policy.ok() && measured && !policy::ParsePolicy(text.value(), options).names_library) {
+      return Invalid(policy.status().message() +
+                     Format(" (the policy names no library, and was read as one for %s, which was "
+                            "measured; '# diapason: version=1 library=NAME' in its first line says "
+                            "another)",
+                            std::string(LibraryTitle(options.library)).c_str()));
+    }
+    if (!policy.ok()) return policy.status();
+    page->policies.push_back({file, std::move(policy).value()});
+  }
+  return {};
+}
+
+report::PageDoctor LookAtThisMachine() {
+  doctor::Facts facts = doctor::GatherFacts(RootFs("/"), ProcessEnvironment());
+  facts.plugin = FindOwnPlugin();
+  for (const BackendInfo& info : Backends()) {
+    if (info.usable) facts.usable_backends.push_back(info.name);
+  }
+  report::PageDoctor doctor;
+  doctor.host = HostName();
+  doctor.machine = doctor::DescribeMachine(facts);
+  doctor.findings = doctor::CheckEverything(facts);
+  SortBySeverity(&doctor.findings);
+  for (const doctor::ChecklistItem& item : doctor::MakeChecklist(facts)) {
+    doctor.checklist.push_back(
+        {std::string(doctor::StateName(item.state)), item.text, item.because});
+  }
+  return doctor;
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,318 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/json_text.h"
+#include "cli/framework/ranks.h"
+#include "cli/framework/read_by.h"
+#include "cli/framework/words.h"
+#include "comm/backends/sim/cluster.h"
+#include "comm/backends/sim/library.h"
+#include "domain/decision.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using comm::sim::Cluster;
+using comm::sim::Cost;
+using comm::sim::Layout;
+using nlohmann::ordered_json;
+using report::Table;
+
+struct Options {
+  std::string cluster;
+  std::string collective = "allreduce";
+  std::string sizes = "1K:1G:x4";
+  int ranks = 0;
+  bool all = false;
+  bool show = false;
+  bool json = false;
+};
+
+// What there is to say about one size.
+struct Row {
+  uint64_t bytes = 0;
+  Cost chosen;
+  Cost best;
+  std::vector<Cost> all;  // what really runs, each once, fastest first
+};
+
+struct Question {
+  Cluster cluster;
+  Layout layout;
+  Collective collective = Collective::kAllReduce;
+  std::vector<uint64_t> sizes;
+};
+
+// Times this near to each other are the same.
+constexpr double kWorthIt = 1.005;
+
+void Print(const ordered_json& json) { std::printf("%s\n", JsonText(json).c_str()); }
+
+std::string TimeText(double seconds) {
+  if (seconds < 1e-3) return Format("%.1f us", seconds * 1e6);
+  if (seconds < 1) return Format("%.2f ms", seconds * 1e3);
+  return Format("%.2f s", seconds);
+}
+
+std::string BandwidthText(const Question& question, const Row& row, const Cost& cost) {
+  return Format("%.2f", 1e-9 * comm::sim::BusBandwidth(question.collective, question.layout.ranks,
+                                                       row.bytes, cost.seconds));
+}
+
+std::string ConfigName(const Question& question, const Cost& cost) {
+  if (cost.config.IsDefault()) return "nothing to choose";
+  return ConfigText(question.cluster.library, question.collective, cost.config);
+}
+
+int List(bool json) {
+  Table table({"cluster", "nodes", "GPUs", "library", "what it is"});
+  table.SetAlign({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight});
+  ordered_json list = ordered_json::array();
+  for (const std::string& name : comm::sim::ClusterNames()) {
+    const Result<Cluster> loaded = comm::sim::LoadCluster(name);
+    if (!loaded.ok()) return Fail(loaded.status());
+    const Cluster& cluster = loaded.value();
+    const std::string library(LibraryName(cluster.library));
+    table.Add(
+        {name, Format("%d", cluster.nodes), Format("%d", cluster.ranks()), library, cluster.title});
+    list.push_back({{"name", name},
+                    {"nodes", cluster.nodes},
+                    {"gpus", cluster.ranks()},
+                    {"library", library},
+                    {"title", cluster.title}});
+  }
+  if (json) {
+    Print({{"simulated", true}, {"clusters", list}});
+  } else {
+    std::printf("simulated clusters\n\n%s\n", table.Text().c_str());
+    std::printf(
+        "`diapason simulate NAME` estimates collectives on one of them, --show prints its "
+        "description.\n");
+  }
+  return kExitFine;
+}
+
+int Show(const std::string& name) {
+  const Result<Cluster> cluster = comm::sim::LoadCluster(name);
+  if (!cluster.ok()) return Fail(cluster.status());
+  const Result<std::string_view> shipped = comm::sim::ShippedText(name);
+  if (shipped.ok()) {
+    std::printf("%.*s", static_cast<int>(shipped.value().size()), shipped.value().data());
+    return kExitFine;
+  }
+  const Result<std::string> text = ReadFile(name, size_t{1} << 20);
+  if (!text.ok()) return Fail(text.status());
+  std::printf("%s", text.value().c_str());
+  return kExitFine;
+}
+
+// Gloo's words: the simulated cluster has alltoall too, although nobody is asked about it.
+Result<Collective> ParseSimulated(const std::string& name) {
+  return ParseCollective(Library::kGloo, name);
+}
+
+Result<Question> Understand(const Options& options) {
+  Question question;
+  Result<Cluster> cluster = comm::sim::LoadCluster(options.cluster);
+  if (!cluster.ok()) return cluster.status();
+  question.cluster = std::move(cluster).value();
+  const Result<Collective> collective = ParseSimulated(options.collective);
+  if (!collective.ok()) return collective.status();
+  question.collective = collective.value();
+  const Result<std::vector<uint64_t>> sizes = ParseSizes(options.sizes);
+  if (!sizes.ok()) return sizes.status();
+  question.sizes = sizes.value();
+  const int ranks = options.ranks == 0 ? question.cluster.ranks() : options.ranks;
+  const Result<Layout> layout = comm::sim::FillNodes(question.cluster, ranks);
+  if (!layout.ok()) return layout.status();
+  question.layout = layout.value();
+  return question;
+}
+
+Result<Row> Answer(const Question& question, uint64_t bytes) {
+  Row row;
+  row.bytes = bytes;
+  const auto estimate = [&](const Config& config) {
+    return comm::sim::Estimate(question.cluster, question.layout, question.collective, bytes,
+                               config);
+  };
+  const Result<Cost> chosen = estimate({});
+  if (!chosen.ok()) return chosen.status();
+  row.chosen = chosen.value();
+  row.all.push_back(row.chosen);
+  for (const Config& config :
+       comm::sim::Configurations(question.cluster, question.layout, question.collective)) {
+    const Result<Cost> cost = estimate(config);
+    if (!cost.ok()) return cost.status();
+    const bool known = std::any_of(row.all.begin(), row.all.end(), [&](const Cost& other) {
+      return other.config == cost.value().config;
+    });
+    if (!known) row.all.push_back(cost.value());
+  }
+  std::stable_sort(row.all.begin(), row.all.end(),
+                   [](const Cost& a, const Cost& b) { return a.seconds < b.seconds; });
+  // Of those that are as good as the fastest, the one that leaves most of the GPU alone.
+  row.best = row.all.front();
+  for (const Cost& cost : row.all) {
+    if (cost.seconds > row.all.front().seconds * kWorthIt) break;
+    if (cost.config.channels < row.best.config.channels) row.best = cost;
+  }
+  if (row.chosen.seconds <= row.best.seconds * kWorthIt) row.best = row.chosen;
+  return row;
+}
+
+Table Brief(const Question& question, const std::vector<Row>& rows) {
+  Table table(
+      {"size", "library's choice", "time", "busbw GB/s", "best", "time", "busbw GB/s", "gain"});
+  using enum Table::Align;
+  table.SetAlign({kRight, kLeft, kRight, kRight, kLeft, kRight, kRight, kRight});
+  for (const Row& row : rows) {
+    std::vector<std::string> cells{FormatBytes(row.bytes), ConfigName(question, row.chosen),
+                                   TimeText(row.chosen.seconds),
+                                   BandwidthText(question, row, row.chosen)};
+    if (row.best.config == row.chosen.config) {
+      cells.insert(cells.end(), {"the same", "", "", ""});
+    } else {
+      cells.insert(cells.end(), {ConfigName(question, row.best), TimeText(row.best.seconds),
+                                 BandwidthText(question, row, row.best),
+                                 Format("%.2f", row.chosen.seconds / row.best.seconds)});
+    }
+    table.Add(std::move(cells));
+  }
+  return table;
+}
+
+Table Whole(const Question& question, const std::vector<Row>& rows) {
+  Table table({"size", "configuration", "time", "busbw GB/s", "gain", ""});
+  using enum Table::Align;
+  table.SetAlign({kRight, kLeft, kRight, kRight, kRight, kLeft});
+  for (const Row& row : rows) {
+    for (const Cost& cost : row.all) {
+      table.Add({FormatBytes(row.bytes), ConfigName(question, cost), TimeText(cost.seconds),
+                 BandwidthText(question, row, cost),
+                 Format("%.2f", row.chosen.seconds / cost.seconds),
+                 cost.config == row.chosen.config ? "library's choice" : ""});
+    }
+  }
+  return table;
+}
+
+// Figures of a simulation need no more digits than these.
+double Rounded(double value, double steps) { return std::round(value * steps) / steps; }
+
+ordered_json CostJson(const Question& question, const Row& row, const Cost& cost) {
+  const Library library = question.cluster.library;
+  return {{"configuration", ConfigName(question, cost)},
+          {"algorithm", AlgorithmName(library, question.collective, cost.config.algorithm)},
+          {"protocol", ProtocolName(library, cost.config.protocol)},
+          {"channels", cost.config.channels},
+          {"seconds", Rounded(cost.seconds, 1e12)},
+          {"busbw", Rounded(comm::sim::BusBandwidth(question.collective, question.layout.ranks,
+                                                    row.bytes, cost.seconds),
+                            1)}};
+}
+
+void PrintJson(const Question& question, const std::vector<Row>& rows, bool all) {
+  ordered_json list = ordered_json::array();
+  for (const Row& row : rows) {
+    ordered_json item{{"bytes", row.bytes},
+                      {"library", CostJson(question, row, row.chosen)},
+                      {"best", CostJson(question, row, row.best)},
+                      {"gain", Rounded(row.chosen.seconds / row.best.seconds, 1e4)}};
+    for (const Cost& cost : row.all) {
+      if (all) item["all"].push_back(CostJson(question, row, cost));
+    }
+    list.push_back(std::move(item));
+  }
+  Print({{"simulated", true},
+         {"cluster", question.cluster.name},
+         {"title", question.cluster.title},
+         {"library", LibraryName(question.cluster.library)},
+         {"collective", CollectiveName(question.collective)},
+         {"ranks", question.layout.ranks},
+         {"nodes", question.layout.nodes},
+         {"sizes", list}});
+}
+
+int RunSimulate(const Options& options) {
+  if (options.cluster.empty()) {
+    return List(options.json);
+  }
+  if (options.show) return Show(options.cluster);
+  const Result<Question> understood = Understand(options);
+  if (!understood.ok()) return Fail(understood.status());
+  const Question& question = understood.value();
+  std::vector<Row> rows;
+  for (const uint64_t bytes : question.sizes) {
+    Result<Row> row = Answer(question, bytes);
+    if (!row.ok()) return Fail(row.status());
+    rows.push_back(std::move(row).value());
+  }
+  if (options.json) {
+    PrintJson(question, rows, options.all);
+    return kExitFine;
+  }
+  const Table table = options.all ? Whole(question, rows) : Brief(question, rows);
+  std::printf("every figure here is simulated, without noise; nothing was measured\n");
+  std::printf("cluster  %s: %s\n", question.cluster.name.c_str(), question.cluster.title.c_str());
+  std::printf("call     %s, %s on %s, %s\n\n%s",
+              std::string(CollectiveName(question.collective)).c_str(),
+              Count(static_cast<size_t>(question.layout.ranks), "rank").c_str(),
+              Count(static_cast<size_t>(question.layout.nodes), "node").c_str(),
+              std::string(LibraryTitle(question.cluster.library)).c_str(), table.Text().c_str());
+  return kExitFine;
+}
+
+}  // namespace
+
+void AddSimulate(CommandLine* parent, Run* run) {
+  auto options = std::make_shared<Options>();
+  CommandLine* command = parent->AddCommand(
+      "simulate", "Say what collectives would cost on a simulated cluster, and the best choice");
+  command->Describe("Without a cluster: those there are. docs/simulated-cluster.md has the model.");
+  command
+      ->AddOption("CLUSTER", options->cluster,
+                  "A shipped name, or the path of a .toml file that describes a cluster")
+      ->Check(ClusterName());
+  command
+      ->AddOption("--collective", options->collective,
+                  "allreduce, allgather, reducescatter, broadcast, reduce or alltoall")
+      ->TypeName("NAME")
+      ->Words({"allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall"})
+      ->Check(ReadBy(ParseSimulated))
+      ->Default("allreduce");
+  command
+      ->AddOption("--sizes", options->sizes,
+                  std::string("Message sizes: ") + kSizesText +
+                      "; for allgather, reducescatter and alltoall all ranks' parts together")
+      ->TypeName("SIZES")
+      ->Check(ReadBy(ParseSizes))
+      ->Default("1K:1G:x4");
+  command->AddOption("--ranks", options->ranks, "Ranks, node after node")
+      ->Check(Range(1, comm::sim::kMostRanks))
+      ->Default("all GPUs");
+  command->AddFlag("--all", options->all, "Every configuration, fastest first");
+  command->AddFlag("--show", options->show, "Print the cluster's description and stop");
+  command->AddJson(options->json);
+  command->Example("diapason simulate", "The clusters there are");
+  command->Example("diapason simulate h100x8 --sizes 1M --all",
+                   "Every configuration at one size, fastest first");
+  command->SeeAlso({"bench", "sweep"});
+  command->Callback([options, run] {
+    if (options->show && options->cluster.empty()) {
+      throw UsageError{"--show", "it needs the name of a cluster"};
+    }
+    *run = [options] { return RunSimulate(*options); };
+  });
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,418 @@
+#include "cli/commands/sweep/sweep_options.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/settings.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/read_by.h"
+#include "cli/framework/words.h"
+#include "comm/backends/sim/cluster.h"
+#include "measure/job_measurer.h"
+#include "search/replay.h"
+#include "measure/tests_measurer.h"
+
+namespace diapason::cli {
+namespace {
+
+using measure::Instrument;
+using launch::Launcher;
+using measure::Subject;
+
+std::vector<std::string> Words(const std::string& text) {
+  std::vector<std::string> words;
+  if (text == "all" || text.empty()) return words;
+  for (const std::string_view word : Split(text, ',')) words.emplace_back(Trim(word));
+  return words;
+}
+
+// "default,1,2,8:64": numbers, "default" for 0, and doubling ranges.
+Result<std::vector<int64_t>> Numbers(const std::string& text, const char* what, int64_t most) {
+  std::vector<int64_t> numbers;
+  for (const std::string_view word : Split(text, ',')) {
+    if (Trim(word) == "default") {
+      numbers.push_back(0);
+      continue;
+    }
+    const Result<std::vector<uint64_t>> range = ParseSizes(Trim(word));
+    if (!range.ok()) return range.status().WithContext(what);
+    for (const uint64_t number : range.value()) {
+      if (number == 0 || number > static_cast<uint64_t>(most)) {
+        return Invalid(Format("%s: %llu is out of range (1 to %lld)", what,
+                              static_cast<unsigned long long>(number),
+                              static_cast<long long>(most)));
+      }
+      numbers.push_back(static_cast<int64_t>(number));
+    }
+  }
+  return numbers;
+}
+
+// "1,2,4", "1..4" or "1-4".
+Result<std::vector<int>> NodeCounts(const std::string& text) {
+  std::vector<int> counts;
+  for (const std::string_view word : Split(text, ',')) {
+    const size_t dots = word.find("..");
+    const size_t dash = word.find('-');
+    const size_t mark = std::min(dots, dash);
+    uint64_t first = 0;
+    uint64_t last = 0;
+    bool good = ParseUnsigned(Trim(word.substr(0, mark)), &first);
+    if (mark == std::string_view::npos) {
+      last = first;
+    } else {
+      good = good && ParseUnsigned(Trim(word.substr(mark + (dots == mark ? 2 : 1))), &last);
+    }
+    if (!good || first == 0 || last < first || last > 65536) {
+      return Invalid("--nodes '" + text + "' is no list such as 1,2,4 or 1..4");
+    }
+    for (uint64_t count = first; count <= last; ++count) counts.push_back(static_cast<int>(count));
+  }
+  return counts;
+}
+
+std::string BackendOf(const SweepOptions& options) {
+  if (options.ranks.backend != "auto") return options.ranks.backend;
+  return Settings::Read(ProcessEnvironment()).Text(Setting::kBackend);
+}
+
+// -g is per node where there are several, as GPUs are.
+int RanksOn(const SweepOptions& options, int nodes) {
+  const int here = RanksHere(options.ranks);
+  return BackendOf(options) == "sim" ? here : here * nodes;
+}
+
+Result<dataset::Contents> ReadReplay(const SweepOptions& options) {
+  const Result<std::unique_ptr<dataset::Store>> store =
+      dataset::Store::Open(options.replay, dataset::Store::Access::kRead);
+  if (!store.ok()) return store.status();
+  return store.value()->Read();
+}
+
+Result<std::unique_ptr<Instrument>> MakeReplay(const SweepOptions& options, int nodes) {
+  const Result<dataset::Contents> contents = ReadReplay(options);
+  if (!contents.ok()) return contents.status();
+  std::vector<Subject> subjects = search::SubjectsIn(contents.value());
+  std::erase_if(subjects, [&](const Subject& subject) {
+    return subject.nodes != nodes ||
+           (options.ranks.ranks > 0 && subject.ranks != options.ranks.ranks);
+  });
+  if (subjects.empty()) {
+    return NotFound(Format("'%s' has nothing measured on %d %s", options.replay.c_str(), nodes,
+                           nodes == 1 ? "node" : "nodes"));
+  }
+  if (subjects.size() > 1) {
+    return Invalid(Format("'%s' has several numbers of ranks on %d %s; say -g",
+                          options.replay.c_str(), nodes, nodes == 1 ? "node" : "nodes"));
+  }
+  search::ReplayOptions replay;
+  replay.shuffle = options.ranks.seed;
+  Result<std::unique_ptr<search::ReplayInstrument>> instrument =
+      search::ReplayInstrument::Create(contents.value(), subjects.front(), replay);
+  if (!instrument.ok()) return instrument.status();
+  return std::unique_ptr<Instrument>(std::move(instrument).value());
+}
+
+}  // namespace
+
+Status SweepOptions::Read() {
+  for (const std::string& name : collectives) {
+    const Result<Operation> operation = measure::ParseMeasured(name);
+    if (!operation.ok()) return operation.status();
+    plan.operations.push_back(operation.value());
+  }
+  const Result<std::vector<uint64_t>> parsed_sizes = ParseSizes(sizes);
+  if (!parsed_sizes.ok()) return parsed_sizes.status().WithContext("--sizes");
+  plan.sizes = parsed_sizes.value();
+  const Result<DataType> data_type = ParseDataType(type);
+  if (!data_type.ok()) return data_type.status();
+  plan.type = data_type.value();
+  const Result<ReduceOp> reduction = ParseReduceOp(reduce);
+  if (!reduction.ok()) return reduction.status();
+  plan.reduce = reduction.value();
+  plan.in_place = in_place;
+  plan.algorithms = Words(algorithms);
+  plan.protocols = Words(protocols);
+  const Result<std::vector<int64_t>> channel_numbers = Numbers(channels, "--channels", 1024);
+  if (!channel_numbers.ok()) return channel_numbers.status();
+  plan.channels.assign(channel_numbers.value().begin(), channel_numbers.value().end());
+  const Result<std::vector<int64_t>> segment_numbers =
+      Numbers(segments, "--segments", int64_t{1} << 30);
+  if (!segment_numbers.ok()) return segment_numbers.status();
+  plan.segments = segment_numbers.value();
+  for (const std::string& environment : environments) {
+    const Result<std::vector<std::pair<std::string, std::string>>> assignments =
+        launch::ParseAssignments(environment);
+    if (!assignments.ok()) return assignments.status().WithContext("--env");
+    std::vector<std::string> parts;
+    for (const auto& [name, value] : assignments.value()) {
+      parts.push_back(name);
+      parts.back().append("=").append(value);
+    }
+    std::sort(parts.begin(), parts.end());
+    plan.environments.push_back(Join(parts, " "));
+  }
+
+  if (retry_failed && !resume) return Invalid("--retry-failed goes with --resume");
+  adaptive = search_name == "adaptive";
+  search.seed = ranks.seed;
+  search.tight = tight;
+  if (budget > 0) search.seconds = budget;
+  if (!sample_text.empty()) {
+    uint64_t number = 0;
+    char* end = nullptr;
+    const double percent = std::strtod(sample_text.c_str(), &end);
+    if (std::string(end) == "%" && percent > 0 && percent <= 100) {
+      sample_share = percent / 100;
+    } else if (ParseUnsigned(sample_text, &number) && number > 0) {
+      search.samples = static_cast<int64_t>(number);
+    } else {
+      return Invalid("--samples '" + sample_text + "' is no number such as 1000 or 15%");
+    }
+  }
+
+  const Result<Launcher::Kind> kind = launch::ParseLauncher(launcher_name);
+  if (!kind.ok()) return kind.status();
+  launcher.kind = kind.value();
+  launcher.host_file = host_file;
+  launcher.as_root = ::geteuid() == 0;
+  for (const std::string_view word : Split(launcher_arguments, ' ')) {
+    if (!word.empty()) launcher.extra.emplace_back(word);
+  }
+  const Result<std::string> self = OwnProgram();
+  if (!self.ok()) return self.status();
+  launcher.self = self.value();
+  const Result<std::vector<int>> counts = NodeCounts(node_text);
+  if (!counts.ok()) return counts.status();
+  nodes = counts.value();
+  if (launcher.kind == Launcher::Kind::kLocal && replay.empty() && BackendOf(*this) != "sim" &&
+      (nodes.size() > 1 || nodes[0] > 1)) {
+    return Invalid("several nodes need --launcher mpirun or srun");
+  }
+  if (!host_file.empty()) {
+    const Result<std::vector<std::string>> hosts = launch::ReadHostFile(host_file);
+    if (!hosts.ok()) return hosts.status();
+    launcher.first_host = hosts.value().front();
+    const int most = *std::max_element(nodes.begin(), nodes.end());
+    if (static_cast<int>(hosts.value().size()) < most) {
+      return Invalid(Format("--nodes asks for %d, '%s' has %zu hosts", most, host_file.c_str(),
+                            hosts.value().size()));
+    }
+  }
+  if (runner == "nccl-tests" && folder.empty()) {
+    return Invalid("--runner nccl-tests needs --bin DIR, the folder of its binaries");
+  }
+  if (launch_each) {
+    search.by_configuration = true;
+    search.visit = search.most_samples;
+  }
+  if (!replay.empty()) store.clear();
+  const Result<std::vector<std::string>> own = OwnArguments();
+  if (own.ok()) command_line = Join(own.value(), " ");
+  return {};
+}
+
+namespace {
+
+void AddPlanOptions(CommandLine* command, SweepOptions* options) {
+  command->Heading("What to measure");
+  command->AddOption("--sizes", options->sizes, std::string("Message sizes: ") + kSizesText)
+      ->TypeName("SIZES")
+      ->Check(ReadBy(ParseSizes))
+      ->ShowDefault();
+  command->AddOption("--algorithms", options->algorithms, "all, or some: ring,tree")
+      ->TypeName("NAMES")
+      ->ShowDefault();
+  command->AddOption("--protocols", options->protocols, "all, or some: ll,simple")
+      ->TypeName("NAMES")
+      ->ShowDefault();
+  command
+      ->AddOption("--channels", options->channels,
+                  "default (the library's own number), numbers, ranges: default,1:16")
+      ->TypeName("LIST")
+      ->ShowDefault();
+  command->AddOption("--segments", options->segments, "Open MPI's segment sizes")
+      ->TypeName("SIZES")
+      ->ShowDefault();
+  command
+      ->AddOption("--env", options->environments,
+                  "Also measure everything with these set: \"A=1 B=2\"; a launch each")
+      ->TypeName("ASSIGNMENTS")
+      ->OneEach();
+  command->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", "))
+      ->TypeName("NAME")
+      ->Words(DataTypeWords())
+      ->Check(ReadBy(ParseDataType))
+      ->ShowDefault();
+  command
+      ->AddOption("-o,--op", options->reduce,
+                  "sum, prod, min, max or avg (the letter is that of nccl-tests)")
+      ->TypeName("NAME")
+      ->Words({"sum", "prod", "min", "max", "avg"})
+      ->ShowDefault();
+  command->AddFlag("--in-place", options->in_place, "Measure in place instead of out of place");
+}
+
+void AddLaunchOptions(CommandLine* command, SweepOptions* options) {
+  command->AddOption("--nodes", options->node_text, "Numbers of nodes: 1,2,4 or 1..4")
+      ->TypeName("LIST")
+      ->ShowDefault();
+  command->AddOption("--launcher", options->launcher_name, "local, mpirun or srun")
+      ->TypeName("NAME")
+      ->Words({"local", "mpirun", "srun"})
+      ->ShowDefault();
+  command->AddOption("--hostfile", options->host_file, "The hosts, for mpirun")->TypeName("FILE");
+  command->AddOption("--launcher-args", options->launcher_arguments,
+                     "More arguments for mpirun or srun, separated by blanks");
+  command
+      ->AddOption("--runner", options->runner,
+                  "builtin, or nccl-tests to drive its binaries, a launch per configuration")
+      ->TypeName("NAME")
+      ->Check(OneOf({"builtin", "nccl-tests"}))
+      ->ShowDefault();
+  command->AddOption("--bin", options->folder, "The folder of nccl-tests' or rccl-tests' binaries")
+      ->TypeName("DIR");
+  command->AddFlag("--launch-each", options->launch_each,
+                   "A launch for every change of configuration, as where only the environment can "
+                   "choose");
+}
+
+void AddSearchOptions(CommandLine* command, SweepOptions* options) {
+  command->Heading("Search");
+  command
+      ->AddOption("--search", options->search_name,
+                  "exhaustive: all alike; adaptive: more where it matters")
+      ->TypeName("NAME")
+      ->Check(OneOf({"exhaustive", "adaptive"}))
+      ->ShowDefault();
+  command->AddTime("--budget", options->budget, "The time all of it may take", 0, 1e8);
+  command
+      ->AddOption("--samples", options->sample_text,
+                  "At most so many samples, or a share of what an exhaustive sweep takes: 15%")
+      ->TypeName("N|SHARE");
+  command
+      ->AddOption("--least", options->search.least_samples,
+                  "Samples of each configuration before it can be settled")
+      ->Check(Range(1, 100000))
+      ->ShowDefault();
+  command
+      ->AddOption("--most", options->search.most_samples, "Samples of each configuration at most")
+      ->Check(Range(1, 100000))
+      ->ShowDefault();
+  command->AddShare("--tight", options->tight,
+                    "Settled when half the median's 95 % interval is below this", 0.0001, 1);
+  command->AddOption("--replay", options->replay, "Search in this store instead of measuring")
+      ->TypeName("STORE");
+}
+
+}  // namespace
+
+void AddSweepOptions(CommandLine* command, SweepOptions* options) {
+  command->AddOption("COLLECTIVE", options->collectives, Join(MeasuredCollectives(), ", "))
+      ->Words(MeasuredCollectives())
+      ->Check(ReadBy(measure::ParseMeasured))
+      ->ShowDefault();
+  AddPlanOptions(command, options);
+  options->ranks.limit = 20;
+  AddRankOptions(command, &options->ranks);
+  AddLaunchOptions(command, options);
+  AddSearchOptions(command, options);
+  command->Heading("Output");
+  command->AddOption("--store", options->store, "Where every sample goes")
+      ->TypeName("STORE")
+      ->ShowDefault();
+  command->AddFlag("--resume", options->resume, "Go on with an interrupted sweep of this plan");
+  command->AddFlag("--retry-failed", options->retry_failed,
+                   "With --resume: also try again what hung, crashed, computed wrong results or "
+                   "took the sweep down");
+  command->AddFlag("--dry-run", options->dry_run, "Print the plan and an estimate of its time");
+  command->AddJson(options->json);
+  command->AddQuiet(options->quiet);
+  command->Describe(
+      "A configuration that hangs, crashes or computes wrong results is a row that says so; the "
+      "ranks are started again and the sweep goes on. Ctrl-C leaves a usable store.");
+  command->Example("diapason sweep allreduce -g 4 --sizes 1K:1M:x8",
+                   "Every algorithm and protocol, into diapason.db");
+  command->Example("diapason sweep allreduce --search adaptive --budget 5m",
+                   "As much as five minutes allow, where it matters most");
+  command->Example("diapason data show diapason.db", "What came out");
+  command->ExitStatus(kExitInterrupted, "ended by Ctrl-C; `--resume` goes on");
+  command->SeeAlso({"bench", "data-show", "plan"});
+}
+
+Result<std::unique_ptr<Instrument>> MakeInstrument(const SweepOptions& options, int nodes) {
+  if (!options.replay.empty()) return MakeReplay(options, nodes);
+  Launcher launcher = options.launcher;
+  launcher.nodes = nodes;
+  launcher.ranks = RanksOn(options, nodes);
+  if (options.runner == "nccl-tests") {
+    measure::TestsOptions tests;
+    tests.launcher = launcher;
+    tests.folder = options.folder;
+    tests.library = options.ranks.backend == "rccl" ? Library::kRccl : Library::kNccl;
+    tests.sizes = options.plan.sizes;
+    Result<std::unique_ptr<measure::TestsInstrument>> instrument =
+        measure::TestsInstrument::Create(tests, options.plan.operations);
+    if (!instrument.ok()) return instrument.status();
+    return std::unique_ptr<Instrument>(std::move(instrument).value());
+  }
+  measure::JobOptions job;
+  job.launcher = launcher;
+  job.backend = BackendOf(options);
+  if (job.backend == "mpi" && launcher.kind == Launcher::Kind::kLocal) {
+    job.launcher.kind = Launcher::Kind::kMpirun;
+  }
+  job.cluster = options.ranks.cluster;
+  job.limit = options.ranks.limit;
+  job.seed = options.ranks.seed;
+  job.launch_each = options.launch_each;
+  Result<std::unique_ptr<measure::JobInstrument>> instrument = measure::JobInstrument::Create(job);
+  if (!instrument.ok()) return instrument.status();
+  return std::unique_ptr<Instrument>(std::move(instrument).value());
+}
+
+Result<std::vector<search::Contest>> ContestsFor(const SweepOptions& options,
+                                                  const Instrument& instrument) {
+  if (options.replay.empty()) return search::MakeContests(options.plan, instrument.subject());
+  const Result<dataset::Contents> contents = ReadReplay(options);
+  if (!contents.ok()) return contents.status();
+  const Result<search::ContestsFound> found =
+      search::ContestsIn(contents.value(), instrument.subject());
+  if (!found.ok()) return found.status();
+  return found.value().contests;
+}
+
+Result<Subject> ExpectedSubject(const SweepOptions& options, int nodes) {
+  Subject subject;
+  subject.nodes = nodes;
+  subject.backend = BackendOf(options);
+  subject.ranks = RanksOn(options, nodes);
+  if (subject.backend == "sim") {
+    const Result<comm::sim::Cluster> cluster = comm::sim::LoadCluster(ClusterOf(options.ranks));
+    if (!cluster.ok()) return cluster.status();
+    subject.library = cluster.value().library;
+    subject.simulated = true;
+    return subject;
+  }
+  if (subject.backend == "auto") {
+    for (const BackendInfo& backend : Backends()) {
+      if (!backend.usable) continue;
+      subject.backend = backend.name;
+      break;
+    }
+  }
+  if (options.runner == "nccl-tests" && subject.backend != "rccl") subject.backend = "nccl";
+  const Result<Library> library =
+      ParseLibrary(subject.backend == "mpi" ? "openmpi" : subject.backend);
+  if (!library.ok()) return library.status();
+  subject.library = library.value();
+  return subject;
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,211 @@
+#include "cli/commands/sweep/sweep_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/stats.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/json_text.h"
+#include "cli/commands/sweep/sweep_progress.h"
+#include "search/sweep.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using dataset::Outcome;
+using search::Contest;
+using search::Evidence;
+using search::Verdict;
+using nlohmann::ordered_json;
+using report::Table;
+
+std::string Micros(double seconds) { return Format("%.1f", seconds * 1e6); }
+
+std::string MedianText(const Evidence& evidence) {
+  if (evidence.seconds.empty()) {
+    return evidence.outcome == Outcome::kFine ? "-" : dataset::OutcomeName(evidence.outcome);
+  }
+  const Interval interval = MedianInterval95(evidence.seconds);
+  if (evidence.seconds.size() < 2) return Micros(evidence.seconds.front());
+  return Micros(Median(evidence.seconds)) + " [" + Micros(interval.low) + ", " +
+         Micros(interval.high) + "]";
+}
+
+// Failures by kind and contender, each with the sizes it failed at.
+std::string FailureText(const SweepPart& part) {
+  std::map<std::string, std::vector<std::string>> failures;
+  for (size_t i = 0; i < part.contests.size(); ++i) {
+    const Contest& contest = part.contests[i];
+    for (size_t j = 0; j < contest.contenders.size(); ++j) {
+      const Evidence& evidence = part.known[i][j];
+      if (evidence.outcome == Outcome::kFine) continue;
+      failures[std::string(dataset::OutcomeName(evidence.outcome)) + ": " +
+               measure::CollectiveText(contest.trial.operation) + " " +
+               ContenderText(contest, j, part.subject)]
+          .push_back(FormatBytes(contest.trial.bytes));
+    }
+  }
+  std::string text;
+  for (const auto& [what, sizes] : failures) {
+    text += what + " at " +
+            (sizes.size() > 4
+                 ? Format("%zu sizes, ", sizes.size()) + sizes.front() + " to " + sizes.back()
+                 : Join(sizes, ", ")) +
+            "\n";
+  }
+  return text;
+}
+
+double GeometricMean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return values.empty() ? 1 : std::exp(sum / static_cast<double>(values.size()));
+}
+
+}  // namespace
+
+std::string SweepTable(const SweepPart& part) {
+  const std::vector<Verdict> verdicts = search::Judge(part.contests, part.known);
+  Table table({"collective", "size", "library default us", "best", "us [95 %]", "gain", "verdict"});
+  table.SetAlign({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight,
+                  Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight,
+                  Table::Align::kLeft});
+  std::vector<double> gains;
+  for (size_t i = 0; i < part.contests.size(); ++i) {
+    const Contest& contest = part.contests[i];
+    const Verdict& verdict = verdicts[i];
+    const bool changed = verdict.best != 0;
+    const double gain = changed && verdict.seconds > 0 ? verdict.against / verdict.seconds : 1;
+    gains.push_back(gain > 0 && std::isfinite(gain) ? gain : 1);
+    std::string says = changed ? "change it" : "keep the default";
+    if (!verdict.decided) says = changed ? "likely, not certain" : "tie, keep the default";
+    table.Add({measure::CollectiveText(contest.trial.operation), FormatBytes(contest.trial.bytes),
+               MedianText(part.known[i][0]),
+               changed ? ContenderText(contest, verdict.best, part.subject) : "library default",
+               MedianText(part.known[i][verdict.best]), changed ? Format("%.2f x", gain) : "-",
+               says});
+  }
+  const measure::Subject& subject = part.subject;
+  std::string text =
+      Format("# %s, %s on %s%s\n# %lld samples in %s, %s%s\n", subject.description.c_str(),
+             Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
+             Count(static_cast<size_t>(subject.nodes), "node").c_str(),
+             subject.simulated ? "; every figure is simulated" : "",
+             static_cast<long long>(part.samples), DurationText(part.seconds).c_str(),
+             part.launches == 1 ? "1 launch" : Format("%d launches", part.launches).c_str(),
+             part.finished ? "" : "; interrupted, --resume goes on");
+  if (subject.library == Library::kRccl && !subject.simulated) {
+    text +=
+        "# the default here is RCCL with our plugin loaded, which turns RCCL's own table off;\n"
+        "# \"NCCL_TUNER_PLUGIN=none\" is RCCL by itself\n";
+  }
+  text += table.Text();
+  text += Format("geometric mean of the gains: %.2f x\n", GeometricMean(gains));
+  return text + FailureText(part);
+}
+
+std::string SweepJson(const std::vector<SweepPart>& parts) {
+  ordered_json all = ordered_json::array();
+  for (const SweepPart& part : parts) {
+    const std::vector<Verdict> verdicts = search::Judge(part.contests, part.known);
+    ordered_json json;
+    json["backend"] = part.subject.backend;
+    json["library"] = part.subject.machine.library;
+    json["library_version"] = part.subject.machine.library_version;
+    json["simulated"] = part.subject.simulated;
+    json["ranks"] = part.subject.ranks;
+    json["nodes"] = part.subject.nodes;
+    json["samples"] = part.samples;
+    json["seconds"] = part.seconds;
+    json["launches"] = part.launches;
+    json["finished"] = part.finished;
+    ordered_json contests = ordered_json::array();
+    for (size_t i = 0; i < part.contests.size(); ++i) {
+      const Contest& contest = part.contests[i];
+      ordered_json one;
+      one["collective"] = measure::CollectiveText(contest.trial.operation);
+      one["bytes"] = contest.trial.bytes;
+      one["best"] = ContenderText(contest, verdicts[i].best, part.subject);
+      one["is_default"] = verdicts[i].best == 0;
+      one["decided"] = verdicts[i].decided;
+      one["best_us"] = verdicts[i].seconds * 1e6;
+      one["default_us"] = verdicts[i].against * 1e6;
+      ordered_json contenders = ordered_json::array();
+      for (size_t j = 0; j < contest.contenders.size(); ++j) {
+        const Evidence& evidence = part.known[i][j];
+        ordered_json contender;
+        contender["configuration"] = ContenderText(contest, j, part.subject);
+        contender["outcome"] = dataset::OutcomeName(evidence.outcome);
+        contender["samples"] = evidence.seconds.size();
+        if (!evidence.seconds.empty()) {
+          const Interval interval = MedianInterval95(evidence.seconds);
+          contender["median_us"] = Median(evidence.seconds) * 1e6;
+          contender["low_us"] = interval.low * 1e6;
+          contender["high_us"] = interval.high * 1e6;
+        }
+        contenders.push_back(std::move(contender));
+      }
+      one["contenders"] = std::move(contenders);
+      contests.push_back(std::move(one));
+    }
+    json["contests"] = std::move(contests);
+    all.push_back(std::move(json));
+  }
+  return JsonText(all) + "\n";
+}
+
+SweepEstimate EstimateSweep(const std::vector<Contest>& contests, const measure::Subject& subject,
+                            int repeats, double block_seconds, double launch_seconds,
+                            bool launch_each) {
+  SweepEstimate estimate;
+  estimate.contests = contests.size();
+  std::set<std::string> environments;
+  for (const Contest& contest : contests) {
+    estimate.contenders += contest.contenders.size();
+    const double call = search::GuessSeconds(contest.trial, subject);
+    for (const search::Contender& contender : contest.contenders) {
+      environments.insert(contender.environment);
+    }
+    // Each is checked and warmed up once, and every block has a start line.
+    estimate.seconds += static_cast<double>(contest.contenders.size()) *
+                        (5 * call + repeats * (std::max(call, block_seconds) + 3e-4));
+  }
+  estimate.samples = static_cast<int64_t>(estimate.contenders) * repeats;
+  estimate.launches = static_cast<int>(environments.size());
+  if (launch_each) estimate.launches = static_cast<int>(estimate.samples);
+  estimate.seconds += estimate.launches * launch_seconds;
+  return estimate;
+}
+
+std::string PlanText(const std::vector<Contest>& contests, const measure::Subject& subject,
+                     const SweepEstimate& estimate) {
+  Table table({"collective", "sizes", "configurations"});
+  std::map<std::string, std::vector<const Contest*>> collectives;
+  for (const Contest& contest : contests) {
+    collectives[measure::CollectiveText(contest.trial.operation)].push_back(&contest);
+  }
+  std::string list;
+  for (const auto& [name, some] : collectives) {
+    std::vector<std::string> sizes;
+    for (const Contest* contest : some) sizes.push_back(FormatBytes(contest->trial.bytes));
+    table.Add({name, Join(sizes, " "), std::to_string(some.front()->contenders.size())});
+    list += name + ":\n";
+    for (size_t i = 0; i < some.front()->contenders.size(); ++i) {
+      list += "  " + ContenderText(*some.front(), i, subject) + "\n";
+    }
+  }
+  return table.Text() + list +
+         Format(
+             "%s, %zu configurations in all, %lld samples, %s, about %s\n",
+             Count(estimate.contests, "contest").c_str(), estimate.contenders,
+             static_cast<long long>(estimate.samples),
+             estimate.launches == 1 ? "1 launch" : Format("%d launches", estimate.launches).c_str(),
+             DurationText(estimate.seconds).c_str());
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,128 @@
+#include "cli/commands/sweep/sweep_run.h"
+
+#include <ctime>
+
+#include "base/encoding.h"
+#include "base/secrets.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/command.h"
+#include "measure/marked_measurer.h"
+#include "search/sweep.h"
+
+namespace diapason::cli {
+namespace {
+
+using dataset::Outcome;
+using search::Contest;
+using search::Knowledge;
+using measure::Subject;
+
+// Of how many configurations it is said one by one that they are passed over.
+constexpr size_t kMostNamed = 8;
+
+std::string PlanOf(const SweepOptions& options, const Subject& subject) {
+  return MaskSecretsIn(options.plan.Text()) + Format("; backend=%s; nodes=%d; ranks=%d",
+                                                     subject.backend.c_str(), subject.nodes,
+                                                     subject.ranks);
+}
+
+Result<std::unique_ptr<OwnerLock>> LockRun(const dataset::Store& store, const std::string& run) {
+  return OwnerLock::Take(Format("%s.%016llx.lock", store.path().c_str(),
+                                static_cast<unsigned long long>(Fnv1a64(run))),
+                         "the sweep of this plan in '" + store.path() + "'");
+}
+
+bool Failed(const search::Evidence& evidence) {
+  return evidence.outcome != Outcome::kFine && evidence.outcome != Outcome::kRefused;
+}
+
+// Those that failed get another chance. How many there are.
+size_t RetryFailed(Knowledge* known) {
+  size_t failed = 0;
+  for (std::vector<search::Evidence>& contest : *known) {
+    for (search::Evidence& evidence : contest) {
+      if (!Failed(evidence)) continue;
+      ++failed;
+      evidence.outcome = Outcome::kFine;
+    }
+  }
+  return failed;
+}
+
+void SayPassedOver(const std::vector<dataset::Sample>& blamed, const Knowledge& known) {
+  for (size_t i = 0; i < blamed.size() && i < kMostNamed; ++i) {
+    const dataset::Point& point = blamed[i].point;
+    Warn(point.collective + " " + FormatBytes(point.bytes) + " " + point.ConfigText() +
+         " is passed over: the sweep ended while it was measured");
+  }
+  size_t failed = 0;
+  for (const std::vector<search::Evidence>& contest : known) {
+    for (const search::Evidence& evidence : contest) failed += Failed(evidence) ? 1 : 0;
+  }
+  if (failed == 0) return;
+  Warn(Count(failed, "configuration") + " that failed before " + (failed == 1 ? "is" : "are") +
+       " passed over; --retry-failed tries " + (failed == 1 ? "it" : "them") + " again");
+}
+
+// What is known of a run that is gone on with.
+Result<SweepRun> Resume(const SweepOptions& options, const dataset::Run& run,
+                        const Subject& subject, dataset::Store* store,
+                        const std::vector<Contest>& contests, Knowledge* known) {
+  Result<std::unique_ptr<OwnerLock>> lock = LockRun(*store, run.id);
+  if (!lock.ok()) return lock.status();
+  dataset::Filter filter;
+  filter.run = run.id;
+  Result<dataset::Contents> contents = store->Read(filter);
+  if (!contents.ok()) return contents.status();
+  const Result<std::vector<dataset::Sample>> blamed =
+      measure::SettleUnfinished(store, {run.id}, &contents.value());
+  if (!blamed.ok()) return blamed.status();
+  *known = search::KnownFrom(contents.value(), contests, subject);
+  const bool done = run.state == dataset::Run::State::kDone;
+  if (options.retry_failed) {
+    if (RetryFailed(known) == 0 && done) {
+      return Invalid("the sweep of this plan is complete, and nothing in it has failed");
+    }
+  } else if (done) {
+    return Invalid("the sweep of this plan is complete; leave --resume away to measure anew");
+  } else {
+    SayPassedOver(blamed.value(), *known);
+  }
+  if (Status going = store->EndRun(run.id, dataset::Run::State::kRunning); !going.ok()) {
+    return going;
+  }
+  return SweepRun{run.id, std::move(lock).value()};
+}
+
+}  // namespace
+
+Result<SweepRun> BeginOrResume(const SweepOptions& options, const Subject& subject,
+                               dataset::Store* store, const std::vector<Contest>& contests,
+                               Knowledge* known) {
+  const std::string plan = PlanOf(options, subject);
+  if (options.resume) {
+    const Result<std::vector<dataset::Run>> runs = store->Runs();
+    if (!runs.ok()) return runs.status();
+    for (auto run = runs.value().rbegin(); run != runs.value().rend(); ++run) {
+      if (run->source != "sweep" || run->plan != plan) continue;
+      return Resume(options, *run, subject, store, contests, known);
+    }
+    Warn("there is no sweep of this plan in '" + options.store + "' to resume; beginning anew");
+  }
+  dataset::Run run;
+  run.id = dataset::NewRunId();
+  run.source = "sweep";
+  run.origin = options.command_line;
+  run.started = static_cast<double>(std::time(nullptr));
+  run.plan = plan;
+  run.machine = subject.machine;
+  // Before the run is there to be found.
+  Result<std::unique_ptr<OwnerLock>> lock = LockRun(*store, run.id);
+  if (!lock.ok()) return lock.status();
+  const Result<bool> begun = store->BeginRun(run);
+  if (!begun.ok()) return begun.status();
+  return SweepRun{run.id, std::move(lock).value()};
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,94 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/framework/json_text.h"
+#include "cli/commands/model/model_data.h"
+#include "cli/commands/tune/tune.h"
+#include "comm/check.h"
+#include "domain/decision.h"
+
+namespace diapason::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json FigureJson(const measure::Figure& figure) {
+  ordered_json json;
+  json["median_us"] = Short(figure.median * 1e6);
+  json["low_us"] = Short(figure.interval.low * 1e6);
+  json["high_us"] = Short(figure.interval.high * 1e6);
+  json["samples"] = figure.rounds.size();
+  return json;
+}
+
+ordered_json CheckJson(const measure::PolicyCheck& check) {
+  ordered_json json;
+  json["verdict"] = measure::PolicyVerdictName(check.verdict);
+  json["gain"] = Short(check.gain);
+  json["low"] = Short(check.interval.low);
+  json["high"] = Short(check.interval.high);
+  json["rounds"] = check.gains.size();
+  json["library"] = FigureJson(check.library);
+  json["tuned"] = FigureJson(check.policy);
+  return json;
+}
+
+}  // namespace
+
+std::string TuneJson(const tune::Outcome& outcome, const TuneGoal& goal, const TuneFiles& files) {
+  const measure::Subject& subject = outcome.subject;
+  ordered_json json;
+  json["backend"] = subject.backend;
+  json["library"] = LibraryName(subject.library);
+  json["library_version"] = subject.machine.library_version;
+  json["description"] = subject.description;
+  json["ranks"] = subject.ranks;
+  json["nodes"] = subject.nodes;
+  json["simulated"] = subject.simulated;
+  json["interrupted"] = outcome.interrupted;
+  json["seconds"] = Short(outcome.seconds);
+  json["samples"] = outcome.samples;
+  json["launches"] = outcome.launches;
+  json["tuned"] = outcome.Tuned();
+  json["mean_gain"] = Short(outcome.MeanGain());
+  if (goal.step.has_value()) {
+    json["iteration"]["workload"] = measure::WorkloadText(*goal.step);
+    if (outcome.whole.has_value()) json["iteration"]["check"] = CheckJson(*outcome.whole);
+  } else if (!goal.mix.entries.empty()) {
+    const tune::Outcome::Total total = outcome.Weighted();
+    json["workload"] = {{"calls", goal.mix.calls},
+                        {"covered", Short(goal.mix.covered)},
+                        {"library_us", Short(total.before * 1e6)},
+                        {"tuned_us", Short(total.after * 1e6)}};
+  }
+  json["calls"] = ordered_json::array();
+  for (const tune::Line& line : outcome.lines) {
+    const Collective collective =
+        comm::CollectiveOf(line.trial.operation).value_or(Collective::kAllReduce);
+    ordered_json one;
+    one["collective"] = measure::CollectiveText(line.trial.operation);
+    one["bytes"] = line.trial.bytes;
+    if (!goal.mix.entries.empty()) one["weight"] = line.weight;
+    one["ending"] = tune::EndingName(line.ending);
+    one["configuration"] = ConfigText(subject.library, collective, line.config);
+    if (line.planned.has_value()) {
+      one["planned"] = ConfigText(subject.library, collective, *line.planned);
+    }
+    one["gain"] = Short(line.Gain());
+    one["library"] = FigureJson(line.library);
+    if (line.check.has_value()) one["check"] = CheckJson(*line.check);
+    one["tried"] = line.tried;
+    one["failed"] = line.failed;
+    if (!line.why.empty()) one["why"] = line.why;
+    json["calls"].push_back(std::move(one));
+  }
+  json["rows"] = outcome.policy.rules.size();
+  json["files"] = {{"measurements", files.store}};
+  if (!files.policy.empty()) json["files"]["policy"] = files.policy;
+  if (!files.rules.empty()) json["files"]["rules"] = files.rules;
+  if (!files.report.empty()) json["files"]["report"] = files.report;
+  json["failures"] = outcome.failures;
+  json["notes"] = outcome.notes;
+  return JsonText(json) + "\n";
+}
+
+}  // namespace diapason::cli

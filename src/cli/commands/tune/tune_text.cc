@@ -1,0 +1,242 @@
+// What `tune` prints.
+#include <algorithm>
+#include <cmath>
+
+#include "base/own_files.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/framework/progress_line.h"
+#include "cli/commands/tune/tune.h"
+#include "comm/check.h"
+#include "domain/decision.h"
+#include "report/table.h"
+
+namespace diapason::cli {
+namespace {
+
+using measure::Figure;
+using tune::Ending;
+using tune::Line;
+using tune::Outcome;
+
+std::string Choice(const Outcome& outcome, const Line& line, const Config& config) {
+  return ConfigText(outcome.subject.library,
+                    comm::CollectiveOf(line.trial.operation).value_or(Collective::kAllReduce),
+                    config);
+}
+
+std::string Micros(const Figure& figure) {
+  if (figure.rounds.empty()) return "-";
+  if (figure.rounds.size() < 2) return Format("%.1f", figure.median * 1e6);
+  return Format("%.1f [%.1f, %.1f]", figure.median * 1e6, figure.interval.low * 1e6,
+                figure.interval.high * 1e6);
+}
+
+std::string GainText(const measure::PolicyCheck& check) {
+  return Format("%.2f x [%.2f, %.2f]", check.gain, check.interval.low, check.interval.high);
+}
+
+std::string Millis(const Figure& figure) {
+  return Format("%.3f ms [%.3f, %.3f]", figure.median * 1e3, figure.interval.low * 1e3,
+                figure.interval.high * 1e3);
+}
+
+// The last column: what runs now, or that nothing changed.
+std::string What(const Outcome& outcome, const Line& line) {
+  switch (line.ending) {
+    case Ending::kTuned:
+      return Choice(outcome, line, line.config);
+    case Ending::kNothingBetter:
+      return "library default";
+    case Ending::kNotConfirmed:
+      return "library default (" + Choice(outcome, line, *line.planned) +
+             (line.no_time ? " not verified)" : " not confirmed)");
+    case Ending::kFailed:
+      return "library default (" + Choice(outcome, line, *line.planned) + " failed)";
+    case Ending::kNoDefault:
+      break;
+  }
+  return line.no_time ? "library default (not measured)" : "could not be measured";
+}
+
+// Sizes that were left alone for one reason: "4MiB", "1KiB to 8KiB".
+std::string LeftAlone(const Outcome& outcome) {
+  struct Group {
+    Operation operation;
+    std::string why;
+    uint64_t first;
+    uint64_t last;
+    size_t sizes;
+  };
+  std::vector<Group> groups;
+  bool adjacent = false;
+  for (const Line& line : outcome.lines) {
+    if (line.ending == Ending::kTuned) {
+      adjacent = false;
+      continue;
+    }
+    const std::string why = line.why.empty() ? tune::EndingName(line.ending) : line.why;
+    if (adjacent && groups.back().operation == line.trial.operation && groups.back().why == why) {
+      groups.back().last = line.trial.bytes;
+      ++groups.back().sizes;
+    } else {
+      groups.push_back({line.trial.operation, why, line.trial.bytes, line.trial.bytes, 1});
+    }
+    adjacent = true;
+  }
+  if (groups.empty()) return "";
+  std::string text = "\nleft to the library\n";
+  for (const Group& group : groups) {
+    text += "  " + measure::CollectiveText(group.operation) + " " + FormatBytes(group.first) +
+            (group.sizes > 1 ? " to " + FormatBytes(group.last) : "") + ": " + group.why + "\n";
+  }
+  return text;
+}
+
+std::string Rounds(const Outcome& outcome) {
+  size_t least = SIZE_MAX;
+  size_t most = 0;
+  for (const Line& line : outcome.lines) {
+    if (!line.check.has_value()) continue;
+    least = std::min(least, line.check->gains.size());
+    most = std::max(most, line.check->gains.size());
+  }
+  if (most == 0) return "";
+  return least == most ? Count(most, "round") : Format("%zu to %zu rounds", least, most);
+}
+
+}  // namespace
+
+std::string TuneTable(const Outcome& outcome, const TuneGoal& goal) {
+  using Align = report::Table::Align;
+  const bool weighted = !goal.mix.entries.empty() && !goal.step.has_value();
+  // Of an iteration the times are those of a whole step.
+  const bool step = goal.step.has_value();
+  std::vector<std::string> titles = {
+      "collective",
+      "size",
+      step ? "step by default us [95 %]" : "library default us [95 %]",
+      step ? "step tuned us [95 %]" : "tuned us [95 %]",
+      "gain [95 %]",
+      "what runs"};
+  std::vector<Align> aligns = {Align::kLeft,  Align::kRight, Align::kRight,
+                               Align::kRight, Align::kRight, Align::kLeft};
+  if (weighted) {
+    titles.insert(titles.begin() + 2, "calls");
+    aligns.insert(aligns.begin() + 2, Align::kRight);
+  }
+  report::Table table(titles);
+  table.SetAlign(aligns);
+  for (const Line& line : outcome.lines) {
+    const bool tuned = line.ending == Ending::kTuned;
+    std::vector<std::string> cells = {measure::CollectiveText(line.trial.operation),
+                                      FormatBytes(line.trial.bytes),
+                                      Micros(line.library),
+                                      tuned ? Micros(line.check->policy) : "-",
+                                      tuned ? GainText(*line.check) : "-",
+                                      What(outcome, line)};
+    if (weighted) cells.insert(cells.begin() + 2, Format("%.0f", line.weight));
+    table.Add(std::move(cells));
+  }
+  return table.Text();
+}
+
+std::string TuneSummary(const Outcome& outcome, const TuneGoal& goal, bool relaunched) {
+  std::string text = "\n";
+  const size_t tuned = outcome.Tuned();
+  const size_t all = outcome.lines.size();
+  const char* const noun = goal.step.has_value() ? "bucket" : "size";
+  if (outcome.subject.simulated) text += "every figure here is simulated; nothing was measured\n";
+  if (outcome.Undecided()) {
+    text += "There was not enough time to find anything out: give it a larger --budget.\n";
+  } else if (tuned == 0) {
+    text +=
+        "Nothing to gain: no configuration was found that beats the library's own choice in "
+        "runs of their own.\nThe library is left as it is.\n";
+  } else {
+    text += Format("%zu of %s faster", tuned, Count(all, noun).c_str());
+    if (!goal.step.has_value()) {
+      text += Format(", %.2f x in the geometric mean", outcome.MeanGain());
+      if (tuned < all) text += Format(" over all %zu; the others are left to the library", all);
+    }
+    text += "\n";
+  }
+  if (goal.step.has_value()) {
+    text += "iteration  " + measure::WorkloadText(*goal.step) + "\n";
+    if (outcome.whole.has_value()) {
+      text += "           library default " + Millis(outcome.whole->library) + ", tuned " +
+              Millis(outcome.whole->policy) + ", " + GainText(*outcome.whole) + "\n";
+    }
+  } else if (!goal.mix.entries.empty()) {
+    const Outcome::Total total = outcome.Weighted();
+    if (total.after > 0) {
+      text += Format(
+          "the recorded calls take %.3f ms with the library's choices and %.3f ms with "
+          "these: %.2f x\n",
+          total.before * 1e3, total.after * 1e3, total.before / total.after);
+    }
+  }
+  const std::string rounds = Rounds(outcome);
+  text += "measured   " + Count(outcome.samples, "sample") + " of " +
+          (goal.step.has_value() ? Count(all, "kind") + " of buckets" : Count(all, "call"));
+  if (!rounds.empty()) {
+    text += ", then verified on " +
+            std::string(relaunched ? "ranks that were started anew" : "the same ranks") + ": " +
+            rounds + " of each, default and tuned in turns (a gain is the median of the rounds')";
+  }
+  text += Format("; %s in all\n", DurationText(outcome.seconds).c_str());
+  text += LeftAlone(outcome);
+  if (!outcome.failures.empty()) {
+    text += "\nfailed, and never chosen\n";
+    for (const std::string& failure : outcome.failures) text += "  " + failure + "\n";
+  }
+  return text;
+}
+
+std::string TuneUse(const Outcome& outcome, const TuneFiles& files) {
+  std::string text = "\nwritten to " + files.folder + "\n";
+  text += Format("  policy.conf      %s\n",
+                 outcome.policy.rules.empty() ? "no rows: the library decides everything"
+                                              : Count(outcome.policy.rules.size(), "row").c_str());
+  if (!files.older.empty()) text += "  policy.old.conf  what policy.conf was before\n";
+  if (!files.rules.empty()) text += "  rules.conf       the same for Open MPI itself\n";
+  text += "  measurements.db  every sample; `diapason data show` shows them\n";
+  if (!files.report.empty()) text += "  report.html      open it in a browser\n";
+  if (outcome.policy.rules.empty()) return text;
+  const Library library = outcome.subject.library;
+  if (outcome.subject.simulated) {
+    return text + "\nThis policy is for the simulated cluster: it says nothing about a real one.\n";
+  }
+  switch (library) {
+    case Library::kNccl:
+    case Library::kRccl:
+      text += "\nput it into your job, on every host:\n  export NCCL_TUNER_PLUGIN=" +
+              ShellWord(FindBesideUs("libnccl-tuner-diapason.so")) +
+              "\n  export DIAPASON_POLICY=" + ShellWord(files.policy) +
+              "\nwithout a shared file system, the policy itself instead of its name:\n"
+              "  eval \"$(diapason policy env " +
+              ShellWord(files.policy) + ")\"\n";
+      break;
+    case Library::kOpenMpi:
+      text +=
+          "\nput it into your job:\n  mpirun --mca coll_tuned_use_dynamic_rules 1 --mca "
+          "coll_tuned_dynamic_rules_filename " +
+          ShellWord(files.rules) + " ...\n";
+      break;
+    case Library::kGloo:
+      text +=
+          "\nGloo has no plugin interface, so PyTorch's Gloo cannot be told. A C++ program uses it "
+          "through comm.h:\n"
+          "  #include <diapason/comm.h>\n"
+          "  diapason::GroupOptions options;\n"
+          "  options.backend = \"gloo\";\n"
+          "  options.policy = \"" +
+          files.policy +
+          "\";\n"
+          "  auto group = diapason::Group::Create(options);\n";
+      break;
+  }
+  return text;
+}
+
+}  // namespace diapason::cli

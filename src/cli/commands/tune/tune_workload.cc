@@ -1,0 +1,127 @@
+// What a recorded job calls.
+#include <algorithm>
+#include <map>
+
+#include "logs/reader.h"
+#include "base/text.h"
+#include "cli/commands/report/report_inputs.h"
+#include "cli/commands/tune/tune.h"
+#include "dataset/import_journal.h"
+#include "journal/reader.h"
+
+namespace diapason::cli {
+namespace {
+
+using Kinds = std::map<std::pair<Operation, uint64_t>, uint64_t>;
+
+std::optional<Operation> OperationOf(Collective collective) {
+  switch (collective) {
+    case Collective::kAllReduce:
+      return Operation::kAllReduce;
+    case Collective::kBroadcast:
+      return Operation::kBroadcast;
+    case Collective::kReduce:
+      return Operation::kReduce;
+    case Collective::kAllGather:
+      return Operation::kAllGather;
+    case Collective::kReduceScatter:
+      return Operation::kReduceScatter;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool IsJournal(const std::string& path) {
+  const Result<std::string> start = StartOf(path);
+  return start.ok() && start.value().starts_with(dataset::kJournalMark);
+}
+
+// Ranks make the same calls: of several files, the most that one of them has.
+void TakeMost(const Kinds& kinds, Kinds* all) {
+  for (const auto& [kind, calls] : kinds) {
+    uint64_t& most = (*all)[kind];
+    most = std::max(most, calls);
+  }
+}
+
+Status AddJournalCalls(const std::string& path, Kinds* all, RecordedCalls* recorded) {
+  const Result<journal::Contents> contents = journal::ReadJournal(path);
+  if (!contents.ok()) return contents.status();
+  Kinds asked;
+  Kinds ran;
+  for (const journal::Record& record : contents.value().records) {
+    const bool decision = record.kind == journal::RecordKind::kDecision;
+    if (!decision && record.kind != journal::RecordKind::kRan) continue;
+    const std::optional<Operation> operation =
+        record.collective < kCollectiveCount
+            ? OperationOf(static_cast<Collective>(record.collective))
+            : std::nullopt;
+    if (!operation.has_value()) {
+      ++recorded->left_out;
+      continue;
+    }
+    if (record.bytes > 0) ++(decision ? asked : ran)[{*operation, record.bytes}];
+  }
+  TakeMost(asked.empty() ? ran : asked, all);
+  for (const journal::Communicator& communicator : contents.value().communicators) {
+    recorded->ranks.push_back(communicator.shape.ranks);
+  }
+  return {};
+}
+
+Status AddLogCalls(const std::vector<std::string>& paths, Kinds* all, RecordedCalls* recorded) {
+  logs::Facts facts;
+  std::vector<std::string> warnings;
+  const Status read = logs::ReadLogs(paths, &facts, &warnings);
+  if (!read.ok()) return read;
+  const uint64_t processes = std::max<uint64_t>(1, facts.processes.size());
+  Kinds kinds;
+  for (const logs::CallKind& kind : facts.call_kinds) {
+    const Result<Operation> operation =
+        measure::ParseMeasured(std::string(facts.words[kind.collective]));
+    if (!operation.ok() || operation.value() == Operation::kSend) {
+      recorded->left_out += kind.times;
+      continue;
+    }
+    kinds[{operation.value(), kind.bytes}] += std::max<uint64_t>(1, kind.times / processes);
+  }
+  for (const logs::Communicator& communicator : facts.communicators) {
+    if (communicator.ranks > 0) recorded->ranks.push_back(communicator.ranks);
+  }
+  TakeMost(kinds, all);
+  return {};
+}
+
+}  // namespace
+
+Result<RecordedCalls> ReadWorkload(const std::vector<std::string>& files) {
+  RecordedCalls recorded;
+  Kinds all;
+  std::vector<std::string> logs;
+  for (const std::string& file : files) {
+    if (!IsJournal(file)) {
+      logs.push_back(file);
+      continue;
+    }
+    const Status added = AddJournalCalls(file, &all, &recorded);
+    if (!added.ok()) return added;
+  }
+  if (!logs.empty()) {
+    const Status added = AddLogCalls(logs, &all, &recorded);
+    if (!added.ok()) return added;
+  }
+  if (all.empty()) {
+    return NotFound("there are no calls of collectives in '" + Join(files, "', '") +
+                    "': a journal has them (DIAPASON_JOURNAL), and a log of NCCL or RCCL with "
+                    "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL");
+  }
+  for (const auto& [kind, calls] : all) {
+    recorded.entries.push_back({kind.first, kind.second, calls});
+  }
+  std::sort(recorded.ranks.begin(), recorded.ranks.end());
+  recorded.ranks.erase(std::unique(recorded.ranks.begin(), recorded.ranks.end()),
+                       recorded.ranks.end());
+  return recorded;
+}
+
+}  // namespace diapason::cli

@@ -1,0 +1,211 @@
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "watch/ask_proxy.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/framework/command.h"
+#include "cli/framework/findings.h"
+#include "cli/framework/json_text.h"
+#include "cli/commands/watch/proxy.h"
+#include "dataset/words.h"
+
+namespace diapason::cli {
+namespace {
+
+using watch::DumpAnswer;
+using watch::DumpTarget;
+using watch::OutputPlace;
+using watch::ProxyDump;
+using watch::ProxyOp;
+using dataset::Printable;
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMostLog = size_t{256} << 20;
+constexpr size_t kShownOps = 200;
+
+// Where the answer can be read; "" where we cannot.
+std::string FileToRead(const DumpTarget& target, const ProxyAsked& asked) {
+  if (!asked.from.empty()) return asked.from;
+  if (target.output.kind == OutputPlace::Kind::kFile) {
+    // The descriptor leads to it even where its name is another one here.
+    return Format("/proc/%d/fd/1", static_cast<int>(target.pid));
+  }
+  if (target.output.readers.size() == 1 && target.output.readers[0].files.size() == 1) {
+    return target.output.readers[0].files[0];
+  }
+  return "";
+}
+
+std::string Whereto(const OutputPlace& output) {
+  switch (output.kind) {
+    case OutputPlace::Kind::kFile:
+      return "the file " + output.name;
+    case OutputPlace::Kind::kTerminal:
+      return "the terminal " + output.name + ": look there";
+    case OutputPlace::Kind::kNowhere:
+      return output.name + ": the answer is lost";
+    case OutputPlace::Kind::kPipe:
+    case OutputPlace::Kind::kOther:
+      break;
+  }
+  if (output.readers.empty()) return output.name + "; who reads it cannot be seen from here";
+  std::vector<std::string> readers;
+  for (const watch::OutputHolder& reader : output.readers) {
+    std::string text =
+        Format("%s (process %d)", Printable(reader.name, 20).c_str(), static_cast<int>(reader.pid));
+    if (!reader.files.empty()) text += ", which writes " + Join(reader.files, ", ");
+    readers.push_back(std::move(text));
+  }
+  return "a pipe to " + Join(readers, " and ");
+}
+
+Finding NoAnswer(const DumpTarget& target, const DumpAnswer& answer, double timeout_s) {
+  if (answer.ended) {
+    return {"proxy.ended",
+            Severity::kError,
+            Format("process %d has ended after it was asked", static_cast<int>(target.pid)),
+            {},
+            "Look at its log: the signal's handler prints, which is not safe at every moment"};
+  }
+  return {"proxy.no-answer",
+          Severity::kWarning,
+          Format("no dump came within %g s (%s sent)", timeout_s,
+                 Count(answer.asked, "signal").c_str()),
+          {"standard output goes to " + Whereto(target.output),
+           "NCCL prints with printf: for a file or a pipe the text stays in the process until 4096 "
+           "bytes are there or it flushes"},
+          "Ask with --fill, which asks until that buffer runs over; start the next job with "
+          "`stdbuf -oL`, which makes each line appear at once"};
+}
+
+Json DumpJson(const ProxyDump& dump) {
+  Json ops = Json::array();
+  for (const ProxyOp& op : dump.active) {
+    Json subs = Json::array();
+    for (const watch::ProxySub& sub : op.subs) {
+      subs.push_back({{"peer", sub.peer},
+                      {"channel", sub.channel},
+                      {"status", std::string(1, sub.status)},
+                      {"meaning", watch::ProxyStatusText(sub.status)}});
+    }
+    ops.push_back({{"line", op.line},
+                   {"place", op.place},
+                   {"op_count", op.op_count},
+                   {"type", op.type},
+                   {"state", op.state},
+                   {"connections", std::move(subs)}});
+  }
+  return {{"active", std::move(ops)},
+          {"stray", dump.stray.size()},
+          {"complete", dump.complete},
+          {"damaged_lines", dump.damaged_lines}};
+}
+
+std::string DumpText(const ProxyDump& dump) {
+  std::string text = Count(dump.active.size(), "operation") + " in flight";
+  text += dump.active.empty() ? "\n" : ":\n";
+  for (size_t i = 0; i < dump.active.size() && i < kShownOps; ++i) {
+    text += "  " + Printable(dump.active[i].line) + "\n";
+  }
+  if (dump.active.size() > kShownOps) {
+    text += Format("  and %zu more\n", dump.active.size() - kShownOps);
+  }
+  return text;
+}
+
+// The last that is whole.
+ProxyDump LastWhole(const std::string& text) {
+  std::vector<ProxyDump> dumps = watch::ParseProxyDumps(text);
+  for (size_t i = dumps.size(); i-- > 0;) {
+    if (dumps[i].complete) return std::move(dumps[i]);
+  }
+  return dumps.empty() ? ProxyDump() : std::move(dumps.back());
+}
+
+int Print(const ProxyAsked& asked, const Json& about, const std::vector<ProxyDump>& dumps,
+          const std::vector<Finding>& findings) {
+  if (asked.json) {
+    Json json = about;
+    json["dumps"] = Json::array();
+    for (const ProxyDump& dump : dumps) json["dumps"].push_back(DumpJson(dump));
+    json["findings"] = Json::parse(FindingsJson(findings), nullptr, false);
+    std::printf("%s\n", JsonText(json).c_str());
+  } else {
+    for (const ProxyDump& dump : dumps) std::printf("%s", DumpText(dump).c_str());
+    std::printf("%s", FindingsText(findings, true).c_str());
+  }
+  return ExitStatusOf(findings);
+}
+
+void AddDiagnosis(const std::vector<ProxyDump>& dumps, std::vector<Finding>* findings) {
+  if (dumps.empty()) return;
+  const std::vector<Finding> more =
+      watch::DiagnoseProxyDump(dumps.front(), dumps.size() > 1 ? &dumps.back() : nullptr);
+  findings->insert(findings->end(), more.begin(), more.end());
+}
+
+// Sends, where nobody here can read the answer.
+int AskBlindly(const ProxyAsked& asked, const DumpTarget& target, const Json& about) {
+  watch::DumpWait wait;
+  wait.timeout_s = 0;
+  const Result<DumpAnswer> answer = watch::AskForDump(RootFs(), target, "", wait);
+  if (!answer.ok()) return Fail(answer.status());
+  const Finding finding = {"proxy.elsewhere",
+                           Severity::kNote,
+                           "the process was asked; its answer goes to " + Whereto(target.output),
+                           {},
+                           "Read it there, or with `diapason proxy dump --from FILE` or `diapason "
+                           "logs FILE` once it is in a file"};
+  return Print(asked, about, {}, {finding});
+}
+
+}  // namespace
+
+int RunProxyDump(const ProxyAsked& asked) {
+  if (asked.pid == 0) {
+    const Result<std::string> text = ReadFile(asked.from, kMostLog);
+    if (!text.ok()) return Fail(text.status());
+    std::vector<ProxyDump> dumps = watch::ParseProxyDumps(text.value());
+    if (dumps.empty()) return Fail(NotFound("'" + asked.from + "' holds no dump of a proxy"));
+    if (dumps.size() > 2) dumps.erase(dumps.begin(), dumps.end() - 2);
+    std::vector<Finding> findings;
+    AddDiagnosis(dumps, &findings);
+    return Print(asked, {{"from", asked.from}}, dumps, findings);
+  }
+  const RootFs tree;
+  const Result<DumpTarget> found = watch::FindDumpTarget(tree, asked.pid);
+  if (!found.ok()) return Fail(found.status());
+  const DumpTarget& target = found.value();
+  const Json about = {{"pid", target.pid},
+                      {"signal", target.signal},
+                      {"thread", target.thread_name},
+                      {"output", target.output.name}};
+  const std::string file = FileToRead(target, asked);
+  if (file.empty()) return AskBlindly(asked, target, about);
+  if (target.thread == 0) {
+    Warn(
+        "the job was not started with NCCL_SET_THREAD_NAME=1: any thread may get the signal, and "
+        "the proxy may change its lists while they are printed");
+  }
+  watch::DumpWait wait;
+  wait.timeout_s = asked.timeout_s;
+  wait.fill = asked.fill;
+  std::vector<ProxyDump> dumps;
+  std::vector<Finding> findings;
+  const int rounds = asked.again_s > 0 ? 2 : 1;
+  for (int round = 0; round < rounds; ++round) {
+    if (round > 0) watch::Pause(asked.again_s);
+    const Result<DumpAnswer> answer = watch::AskForDump(tree, target, file, wait);
+    if (!answer.ok()) return Fail(answer.status());
+    if (!answer.value().complete) {
+      findings.push_back(NoAnswer(target, answer.value(), asked.timeout_s));
+      break;
+    }
+    dumps.push_back(LastWhole(answer.value().text));
+  }
+  AddDiagnosis(dumps, &findings);
+  return Print(asked, about, dumps, findings);
+}
+
+}  // namespace diapason::cli

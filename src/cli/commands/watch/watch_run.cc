@@ -1,0 +1,231 @@
+#include <poll.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <set>
+
+#include "watch/baseline.h"
+#include "watch/exposition.h"
+#include "watch/http_server.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/clock.h"
+#include "cli/framework/command.h"
+#include "cli/framework/findings.h"
+#include "cli/commands/watch/watch.h"
+#include "cli/commands/watch/watch_screen.h"
+
+namespace diapason::cli {
+namespace {
+
+using watch::WatchView;
+
+constexpr size_t kMostBaselineBytes = size_t{1} << 20;
+constexpr size_t kMostWarnings = 64;
+
+// Waits without anybody to serve.
+void WaitUntil(double deadline_s, const sigset_t* mask) {
+  const double left = std::max(0.0, deadline_s - SteadySeconds());
+  const timespec limit{static_cast<time_t>(left),
+                       static_cast<long>((left - std::floor(left)) * 1e9)};
+  (void)ppoll(nullptr, 0, &limit, mask);
+}
+
+class Session {
+ public:
+  explicit Session(const WatchAsked& asked)
+      : asked_(asked), watcher_(RootFs(), OptionsOf(asked)) {}
+
+  int Run() {
+    if (Status ready = Prepare(); !ready.ok()) return Fail(ready);
+    Result<WatchView> view = watcher_.Look();
+    if (!view.ok()) return Fail(view.status());
+    Status written = Hand(view.value());
+    const bool redraw = !asked_.json && WatchScreen::Redraws();
+    {
+      WatchScreen screen(redraw);
+      const std::string problems = Problems(view.value(), redraw);
+      if (redraw) screen.Show(WatchText(view.value()) + problems);
+      double next = SteadySeconds() + asked_.interval_s;
+      for (uint64_t looks = 0;
+           (asked_.count == 0 || looks < asked_.count) && written.ok() && view.value().alive > 0;
+           ++looks) {
+        Wait(next, &screen);
+        if (WatchScreen::Stopped()) break;
+        // After a long stop not all that was missed is made up for.
+        next = std::max(next + asked_.interval_s, SteadySeconds());
+        view = watcher_.Look();
+        if (!view.ok()) break;
+        samples_.Add(watch::MetricsOf(view.value()));
+        written = Hand(view.value());
+        Print(view.value(), redraw, &screen);
+      }
+    }
+    if (!view.ok()) return Fail(view.status());
+    if (!written.ok()) return Fail(written);
+    return Finish(view.value());
+  }
+
+ private:
+  static watch::Watcher::Options OptionsOf(const WatchAsked& asked) {
+    watch::Watcher::Options options;
+    options.pids.assign(asked.pids.begin(), asked.pids.end());
+    options.children = asked.children;
+    options.journals = asked.journals;
+    return options;
+  }
+
+  Status Prepare() {
+    if (!asked_.baseline.empty()) {
+      const Result<std::string> text = ReadFile(asked_.baseline, kMostBaselineBytes);
+      if (!text.ok()) return text.status();
+      Result<watch::Baseline> read = watch::ParseBaseline(text.value(), asked_.baseline);
+      if (!read.ok()) return read.status();
+      baseline_ = std::move(read).value();
+    }
+    if (!asked_.prometheus.empty() && watch::MetricsServer::IsPlace(asked_.prometheus)) {
+      auto server = watch::MetricsServer::Listen(asked_.prometheus);
+      if (!server.ok()) return server.status();
+      server_ = std::move(server).value();
+      if (!asked_.quiet) Progress("metrics at " + server_->url());
+    }
+    return {};
+  }
+
+  // To those who collect metrics.
+  Status Hand(const WatchView& view) {
+    if (asked_.prometheus.empty()) return {};
+    exposition_ = watch::ExpositionOf(view);
+    if (server_ != nullptr) return {};
+    return WriteFileAtomically(asked_.prometheus, exposition_);
+  }
+
+  void Wait(double until, WatchScreen* screen) {
+    const double step = std::clamp(asked_.interval_s / 10, 0.02, 0.25);
+    while (!WatchScreen::Stopped()) {
+      const double now = SteadySeconds();
+      if (now >= until) return;
+      const double stop = std::min(until, now + step);
+      if (server_ != nullptr) {
+        server_->ServeUntil(stop, exposition_, screen->waiting_mask());
+      } else {
+        WaitUntil(stop, screen->waiting_mask());
+      }
+      screen->Refresh();
+      if (stop < until) watcher_.Peek();
+    }
+  }
+
+  // What is worse than the baseline, so far.
+  std::vector<Finding> Judged() const {
+    if (asked_.baseline.empty()) return {};
+    return watch::CompareWithBaseline(baseline_, watch::Summarize(samples_));
+  }
+
+  // Journals that cannot be read. On a screen that is drawn again and again they stand below the
+  // rest; elsewhere each is a warning, once, and no part of the result.
+  std::string Problems(const WatchView& view, bool redraw) {
+    std::string text;
+    for (const watch::ProcessView& process : view.processes) {
+      if (process.journal == nullptr || process.journal_read) continue;
+      const std::string problem =
+          Format("journal of process %d: %s", static_cast<int>(process.now.pid),
+                 process.journal->problem().c_str());
+      if (redraw) {
+        text += problem + "\n";
+      } else if (warned_.size() < kMostWarnings && warned_.insert(problem).second) {
+        Warn(problem);
+      }
+    }
+    return text;
+  }
+
+  void Print(const WatchView& view, bool redraw, WatchScreen* screen) {
+    const std::string problems = Problems(view, redraw);
+    std::vector<Finding> worse = Judged();
+    std::erase_if(worse, [](const Finding& f) { return f.severity < Severity::kWarning; });
+    if (asked_.json) {
+      std::printf("%s\n", WatchJson(view, worse).c_str());
+      std::fflush(stdout);
+      return;
+    }
+    // Only words where it is drawn again and again: colours would be cut in the middle.
+    std::string text = WatchText(view) + problems;
+    for (const Finding& finding : worse) {
+      text += std::string(SeverityName(finding.severity)) + ": " + finding.title + "\n";
+    }
+    screen->Show(text + "\n");
+  }
+
+  int Finish(const WatchView& view) const {
+    std::vector<pid_t> ended;
+    for (const watch::ProcessView& process : view.processes) {
+      if (process.ended) ended.push_back(process.now.pid);
+    }
+    const std::vector<Finding> findings = Judged();
+    if (asked_.json) {
+      std::printf("%s\n", WatchEndJson(ended, findings).c_str());
+    } else {
+      for (const pid_t pid : ended) {
+        std::printf("process %d has ended\n", static_cast<int>(pid));
+      }
+      if (!findings.empty()) {
+        std::printf("compared with %s: %s\n%s", asked_.baseline.c_str(),
+                    FindingsSummary(findings).c_str(), FindingsText(findings, true).c_str());
+      }
+    }
+    if (!asked_.save_baseline.empty()) {
+      if (Status saved = Save(); !saved.ok()) return Fail(saved);
+    }
+    return ExitStatusOf(findings);
+  }
+
+  Status Save() const {
+    const watch::Baseline baseline = watch::Summarize(samples_);
+    const auto enough = std::any_of(baseline.begin(), baseline.end(), [](const auto& metric) {
+      return metric.second.samples >= watch::kLeastSamples;
+    });
+    if (!enough) {
+      return Invalid(
+          Format("no baseline was written: it takes %zu samples at least; watch longer "
+                 "or with a shorter --interval",
+                 watch::kLeastSamples));
+    }
+    return WriteFileAtomically(asked_.save_baseline,
+                               watch::BaselineJson(baseline, asked_.interval_s));
+  }
+
+  const WatchAsked& asked_;
+  watch::Watcher watcher_;
+  watch::Baseline baseline_;
+  watch::MetricSamples samples_;
+  std::unique_ptr<watch::MetricsServer> server_;
+  std::string exposition_;
+  std::set<std::string> warned_;
+};
+
+}  // namespace
+
+int RunWatch(const WatchAsked& asked) { return Session(asked).Run(); }
+
+int RunProfile(const WatchAsked& asked) {
+  const RootFs tree;
+  for (const int pid : asked.pids) {
+    const Result<host::ProcessSample> there = host::SampleProcess(tree, pid);
+    if (!there.ok()) return Fail(there.status());
+  }
+  for (const int pid : asked.pids) {
+    const Result<watch::Profile> profile =
+        watch::ProfileProcess(tree, ProcessEnvironment(), pid, asked.profile_s);
+    if (!profile.ok()) return Fail(profile.status());
+    std::printf("%s%s",
+                (asked.json ? ProfileJson(pid, profile.value()) : ProfileText(pid, profile.value()))
+                    .c_str(),
+                asked.json ? "\n" : "");
+  }
+  return kExitFine;
+}
+
+}  // namespace diapason::cli

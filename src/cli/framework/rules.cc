@@ -1,0 +1,123 @@
+#include "cli/framework/rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace diapason::cli {
+namespace {
+
+// Bounds that only keep nonsense out are not worth a place in --help.
+constexpr double kWorthShowing = 1e6;
+
+std::string BoundsText(const std::string& low, const std::string& high, double most) {
+  return most < kWorthShowing ? low + " to " + high : "";
+}
+
+bool ReadNumber(const std::string& text, double* value) {
+  char* end = nullptr;
+  *value = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0' && std::isfinite(*value);
+}
+
+}  // namespace
+
+Rule Range(int low, int high) { return Range(int64_t{low}, int64_t{high}); }
+Rule Range(int64_t low, int64_t high) {
+  const auto wrong = [low, high](std::string& text) -> std::string {
+    int64_t value = 0;
+    if (ParseSigned(text, &value) && value >= low && value <= high) return "";
+    return Format("'%s' is no whole number from %lld to %lld", text.c_str(),
+                  static_cast<long long>(low), static_cast<long long>(high));
+  };
+  return {wrong,
+          BoundsText(Format("%lld", static_cast<long long>(low)),
+                     Format("%lld", static_cast<long long>(high)), static_cast<double>(high))};
+}
+Rule Range(double low, double high) {
+  const auto wrong = [low, high](std::string& text) -> std::string {
+    double value = 0;
+    if (ReadNumber(text, &value) && value >= low && value <= high) return "";
+    return Format("'%s' is no number from %g to %g", text.c_str(), low, high);
+  };
+  return {wrong, BoundsText(Format("%g", low), Format("%g", high), high)};
+}
+Rule Positive() {
+  const auto wrong = [](std::string& text) -> std::string {
+    int64_t value = 0;
+    if (ParseSigned(text, &value) && value > 0) return "";
+    return "'" + text + "' is no whole number above 0";
+  };
+  return {wrong, ""};
+}
+Rule OneOf(const std::vector<std::string>& words) {
+  const auto wrong = [words](std::string& text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return "";
+    return "unknown value '" + text + "'" + Suggestion(text, words);
+  };
+  return {wrong, "", words};
+}
+
+bool ReadTime(const std::string& text, double* seconds) {
+  if (ReadNumber(text, seconds)) return true;
+  const Result<double> read = ParseSeconds(text);
+  if (read.ok()) *seconds = read.value();
+  return read.ok();
+}
+
+bool ReadShare(const std::string& text, double* share) {
+  const bool percent = text.ends_with('%');
+  if (!ReadNumber(percent ? text.substr(0, text.size() - 1) : text, share)) return false;
+  if (percent) *share /= 100;
+  return true;
+}
+
+std::string TimeText(double seconds) {
+  if (seconds >= 3600 && std::fmod(seconds, 3600) == 0) return Format("%gh", seconds / 3600);
+  if (seconds >= 60 && std::fmod(seconds, 60) == 0) return Format("%gm", seconds / 60);
+  return Format("%gs", seconds);
+}
+
+// Numbers are checked before the parser converts them: it would say "Could not convert: --seed =
+// x".
+Rule WholeNumber(bool negative_too) {
+  const auto wrong = [negative_too](std::string& text) -> std::string {
+    int64_t value = 0;
+    uint64_t large = 0;
+    if (ParseUnsigned(text, &large) || (negative_too && ParseSigned(text, &value))) return "";
+    return "'" + text + "' is no whole number";
+  };
+  return {wrong, ""};
+}
+Rule AnyNumber() {
+  const auto wrong = [](std::string& text) -> std::string {
+    double value = 0;
+    return ReadNumber(text, &value) ? "" : "'" + text + "' is no number";
+  };
+  return {wrong, ""};
+}
+Rule TimeBetween(double least, double most) {
+  const auto wrong = [least, most](std::string& text) -> std::string {
+    double value = 0;
+    if (!ReadTime(text, &value)) {
+      return "'" + text + "' is no time such as 90s, 5m, 1.5h or 500ms";
+    }
+    if (value >= least && value <= most) return "";
+    return Format("'%s' is not between %s and %s", text.c_str(), TimeText(least).c_str(),
+                  TimeText(most).c_str());
+  };
+  return {wrong, ""};
+}
+Rule ShareBetween(double least, double most) {
+  const auto wrong = [least, most](std::string& text) -> std::string {
+    double value = 0;
+    if (ReadShare(text, &value) && value >= least && value <= most) return "";
+    return Format("'%s' is no share from %g%% to %g%%", text.c_str(), 100 * least, 100 * most);
+  };
+  return {wrong, Format("%g%% to %g%%", 100 * least, 100 * most)};
+}
+
+}  // namespace diapason::cli

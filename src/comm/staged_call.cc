@@ -1,0 +1,159 @@
+#include "comm/staged_call.h"
+
+#include <cstring>
+#include <thread>
+
+#include "comm/reduce.h"
+
+namespace diapason::comm {
+namespace {
+
+// How many elements of `in` and `out` a call touches on this rank.
+void Extents(const Call& call, int rank, int ranks, size_t* in, size_t* out) {
+  const auto n = static_cast<size_t>(ranks);
+  *in = *out = call.count;
+  switch (call.operation) {
+    case Operation::kAllGather:
+      *out = call.count * n;
+      break;
+    case Operation::kReduceScatter:
+      *in = call.count * n;
+      break;
+    case Operation::kAllToAll:
+      *in = *out = call.count * n;
+      break;
+    case Operation::kBroadcast:
+      if (rank != call.peer) *in = 0;
+      break;
+    case Operation::kReduce:
+      if (rank != call.peer) *out = 0;
+      break;
+    case Operation::kSend:
+      *out = 0;
+      break;
+    case Operation::kRecv:
+      *in = 0;
+      break;
+    case Operation::kBarrier:
+      *in = *out = 0;
+      break;
+    case Operation::kAllReduce:
+      break;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Prepared>> Prepared::Make(const Call& call, int rank, int ranks,
+                                                 gpu::Runtime* runtime, int device,
+                                                 Deadline deadline) {
+  std::unique_ptr<Prepared> prepared(new Prepared);
+  prepared->original_ = call;
+  prepared->call_ = call;
+  prepared->runtime_ = runtime;
+  prepared->device_ = device;
+  prepared->deadline_ = deadline;
+  prepared->on_device_ = call.memory == Memory::kDevice;
+  if (prepared->on_device_ && runtime == nullptr) {
+    return Unavailable("the buffers are said to be on a GPU, and this process uses none");
+  }
+  const Status copied = prepared->CopyIn(rank, ranks);
+  if (!copied.ok()) return copied;
+  return prepared;
+}
+
+Status Prepared::Move(void* out, const void* in, size_t bytes) {
+  if (bytes == 0) return {};
+  if (!on_device_) {
+    std::memcpy(out, in, bytes);
+    return {};
+  }
+  const gpu::Bound bound(runtime_, device_);
+  if (!bound.status().ok()) return bound.status();
+  const Result<void*> event = runtime_->CreateEvent();
+  if (!event.ok()) return event.status();
+  Status status = runtime_->Copy(out, in, bytes, original_.stream);
+  if (status.ok()) status = runtime_->RecordEvent(event.value(), original_.stream);
+  while (status.ok()) {
+    const Result<bool> done = runtime_->EventDone(event.value());
+    if (!done.ok()) {
+      status = done.status();
+    } else if (done.value()) {
+      break;
+    } else if (std::chrono::steady_clock::now() >= deadline_) {
+      status = TimedOut("the GPU has not finished what was in the stream before the call");
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  runtime_->DestroyEvent(event.value());
+  return status;
+}
+
+Status Prepared::CopyIn(int rank, int ranks) {
+  std::span<const Tensor> parts = original_.tensors;
+  if (parts.empty()) {
+    Extents(original_, rank, ranks, &count_in_, &count_out_);
+  } else {
+    for (const Tensor& part : parts) count_in_ += part.count;
+    count_out_ = count_in_;
+    call_.count = count_in_;
+    call_.tensors = {};
+  }
+  const size_t width = SizeOf(original_.type);
+  const bool narrow = original_.wire.has_value();
+  const size_t sent_width = narrow ? SizeOf(*original_.wire) : width;
+
+  std::vector<std::byte> wide;
+  std::vector<std::byte>& gathered = narrow ? wide : in_;
+  gathered.resize(count_in_ * width);
+  if (parts.empty()) {
+    const Status moved = Move(gathered.data(), original_.in, gathered.size());
+    if (!moved.ok()) return moved;
+  } else {
+    size_t at = 0;
+    for (const Tensor& part : parts) {
+      const Status moved = Move(gathered.data() + at, part.in, part.count * width);
+      if (!moved.ok()) return moved;
+      at += part.count * width;
+    }
+  }
+  if (narrow) {
+    in_.resize(count_in_ * sent_width);
+    Narrow(*original_.wire, in_.data(), reinterpret_cast<const float*>(wide.data()), count_in_);
+    call_.type = *original_.wire;
+    call_.wire.reset();
+  }
+  call_.memory = Memory::kHost;
+  call_.stream = nullptr;
+  call_.in = in_.data();
+  if (original_.operation == Operation::kAllReduce) {
+    call_.out = in_.data();  // in place: one buffer less
+  } else {
+    out_.resize(count_out_ * sent_width);
+    call_.out = out_.data();
+  }
+  return {};
+}
+
+Status Prepared::Finish() {
+  if (count_out_ == 0) return {};
+  const size_t width = SizeOf(original_.type);
+  std::vector<std::byte>* result = original_.operation == Operation::kAllReduce ? &in_ : &out_;
+  std::vector<std::byte> wide;
+  if (original_.wire.has_value()) {
+    wide.resize(count_out_ * width);
+    Widen(*original_.wire, reinterpret_cast<float*>(wide.data()), result->data(), count_out_);
+    result = &wide;
+  }
+  if (original_.tensors.empty()) return Move(original_.out, result->data(), count_out_ * width);
+  size_t at = 0;
+  for (const Tensor& part : original_.tensors) {
+    const Status moved = Move(part.out, result->data() + at, part.count * width);
+    if (!moved.ok()) return moved;
+    at += part.count * width;
+  }
+  return {};
+}
+
+}  // namespace diapason::comm

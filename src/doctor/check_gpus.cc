@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <map>
+
+#include "doctor/checks.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace diapason::doctor {
+namespace {
+
+constexpr uint64_t kMuchMemory = uint64_t{1} << 30;
+constexpr int kHot = 85;
+
+std::string Of(const host::Gpu& gpu) { return Format("GPU %d (%s)", gpu.index, gpu.pci.c_str()); }
+
+void CheckPresence(const Facts& facts, std::vector<Finding>* findings) {
+  const host::Machine& machine = facts.machine;
+  const auto here = static_cast<int>(machine.gpus.size());
+  if (here == 0 && machine.gpus_on_bus == 0) {
+    AddFinding(findings, "gpu.none", Severity::kNote,
+               "no GPU here: NCCL and RCCL cannot run, collectives on CPUs (Gloo, MPI) can",
+               {"/proc/driver/nvidia and /sys/class/kfd: none listed"});
+    return;
+  }
+  if (here == 0) {
+    AddFinding(findings, "gpu.no-driver", Severity::kError,
+               Count(static_cast<size_t>(machine.gpus_on_bus), "GPU") +
+                   " on the PCI bus, but no driver answers for any",
+               {"/sys/bus/pci/devices: " + Count(static_cast<size_t>(machine.gpus_on_bus), "GPU")},
+               machine.container.empty()
+                   ? "install and load the GPU driver"
+                   : "start the container with its GPUs (--gpus all, --device=/dev/kfd, a device "
+                     "plugin)");
+    return;
+  }
+  if (here < machine.gpus_on_bus) {
+    AddFinding(findings, "gpu.fewer",
+               machine.container.empty() ? Severity::kWarning : Severity::kNote,
+               Format("%d of the %d GPUs on the bus can be used", here, machine.gpus_on_bus),
+               {Format("driver: %d, /sys/bus/pci/devices: %d", here, machine.gpus_on_bus)},
+               machine.container.empty() ? "look into the kernel's log for a GPU that has fallen "
+                                           "off the bus"
+                                         : "");
+  }
+  std::map<std::string, std::vector<int>> models;
+  for (const host::Gpu& gpu : machine.gpus) models[gpu.name].push_back(gpu.index);
+  if (models.size() > 1) {
+    std::vector<std::string> evidence;
+    for (const auto& [name, indexes] : models) evidence.push_back(GpuNames(indexes) + ": " + name);
+    AddFinding(findings, "gpu.mixed", Severity::kWarning,
+               "the GPUs are not all of one model: collectives run at the slowest one's speed",
+               evidence, "give a job GPUs of one model only (CUDA_VISIBLE_DEVICES)");
+  } else {
+    AddFinding(findings, "gpu.present", Severity::kFine,
+               Format("%d x %s, all alike", here, machine.gpus[0].name.c_str()),
+               {machine.driver.empty() ? "no driver version told" : "driver " + machine.driver});
+  }
+}
+
+void CheckHealth(const host::Gpu& gpu, std::vector<Finding>* findings) {
+  if (gpu.ecc_uncorrected > 0) {
+    AddFinding(findings, "gpu.ecc", Severity::kError,
+               Format("GPU %d has had memory errors that could not be corrected", gpu.index),
+               {Format("%s: %llu uncorrected since the driver was loaded", Of(gpu).c_str(),
+                       static_cast<unsigned long long>(gpu.ecc_uncorrected))},
+               "take it out of service, reset it, and replace it if they come back");
+  }
+  if (gpu.mode == "prohibited") {
+    AddFinding(findings, "gpu.mode", Severity::kError,
+               Format("GPU %d admits no program: its compute mode is 'prohibited'", gpu.index),
+               {Of(gpu) + ": compute mode prohibited"},
+               Format("nvidia-smi -i %d -c DEFAULT", gpu.index));
+  } else if (gpu.mode.starts_with("exclusive")) {
+    AddFinding(findings, "gpu.mode", Severity::kNote,
+               Format("GPU %d admits one process at a time", gpu.index),
+               {Of(gpu) + ": compute mode " + gpu.mode});
+  }
+  if (gpu.mig) {
+    AddFinding(
+        findings, "gpu.mig", Severity::kWarning,
+        Format("GPU %d is split (MIG): its instances have no peer access and no NVLink", gpu.index),
+        {Of(gpu) + ": MIG mode on"},
+        Format("for collectives across GPUs: nvidia-smi -i %d -mig 0", gpu.index));
+  }
+  const bool only_power_cap = gpu.throttling.size() == 1 && gpu.throttling[0] == "power cap";
+  if (!gpu.throttling.empty()) {
+    AddFinding(
+        findings, "gpu.throttled", only_power_cap ? Severity::kNote : Severity::kWarning,
+        Format("GPU %d is slowed down now: %s", gpu.index, Join(gpu.throttling, ", ").c_str()),
+        {Format("%s: %d MHz of %d, %d C, %.0f W of %.0f", Of(gpu).c_str(), gpu.clock_mhz,
+                gpu.most_clock_mhz, gpu.temperature_c, gpu.power_w, gpu.power_limit_w)},
+        only_power_cap ? "" : "look after cooling and power supply");
+  } else if (gpu.temperature_c >= kHot) {
+    AddFinding(
+        findings, "gpu.hot", Severity::kWarning,
+        Format("GPU %d is at %d C, close to where it slows down", gpu.index, gpu.temperature_c),
+        {Of(gpu)}, "look after cooling");
+  }
+}
+
+}  // namespace
+
+void CheckGpus(const Facts& facts, std::vector<Finding>* findings) {
+  CheckPresence(facts, findings);
+  std::vector<int> busy;
+  std::vector<int> forgetful;
+  std::vector<std::string> evidence;
+  for (const host::Gpu& gpu : facts.machine.gpus) {
+    CheckHealth(gpu, findings);
+    if (gpu.memory_used > kMuchMemory && gpu.memory_used > gpu.memory_bytes / 50) {
+      busy.push_back(gpu.index);
+      evidence.push_back(Format("%s: %s of %s", Of(gpu).c_str(),
+                                AboutBytes(gpu.memory_used).c_str(),
+                                AboutBytes(gpu.memory_bytes).c_str()));
+    }
+    // The mode tells whether the driver was asked at all.
+    if (gpu.vendor == host::Vendor::kNvidia && !gpu.mode.empty() && !gpu.persistence) {
+      forgetful.push_back(gpu.index);
+    }
+  }
+  if (!busy.empty()) {
+    AddFinding(findings, "gpu.memory-used", Severity::kNote,
+               GpuNames(busy) + (busy.size() == 1 ? " has" : " have") +
+                   " memory in use: somebody else works there, and measurements will show it",
+               evidence);
+  }
+  if (!forgetful.empty()) {
+    AddFinding(findings, "gpu.persistence", Severity::kNote,
+               "persistence mode is off: the first program after a pause waits for the driver",
+               {GpuNames(forgetful)}, "run nvidia-persistenced");
+  }
+  for (const std::string& unknown : facts.machine.unknown) {
+    AddFinding(findings, "gpu.unknown", Severity::kNote,
+               "not everything about the GPUs could be found out", {unknown});
+  }
+}
+
+}  // namespace diapason::doctor

@@ -1,0 +1,265 @@
+#include "env_tune/report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "env_plan/placement.h"
+#include "base/secrets.h"
+#include "base/stats.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace diapason::env_tune {
+namespace {
+
+std::string SecondsText(double seconds) {
+  if (seconds >= 100) return Format("%.0f s", seconds);
+  if (seconds >= 0.1) return Format("%.3f s", seconds);
+  if (seconds >= 1e-4) return Format("%.3f ms", seconds * 1e3);
+  return Format("%.2f us", seconds * 1e6);
+}
+
+std::string DurationText(double seconds) {
+  if (seconds < 90) return Format("%.0f s", seconds);
+  if (seconds < 5400) return Format("%.0f min", seconds / 60);
+  return Format("%.1f h", seconds / 3600);
+}
+
+// Fewer than six results have no interval of 95 %: their range is shown, and looks different.
+constexpr size_t kBlocksForInterval = 6;
+
+std::string IntervalText(const Shift& shift, size_t blocks) {
+  const std::string ends =
+      GainText(shift.low) + (blocks < kBlocksForInterval ? " to " : ", ") + GainText(shift.high);
+  return GainText(shift.estimate) +
+         (blocks < kBlocksForInterval ? " (" + ends + ")" : " [" + ends + "]");
+}
+
+std::string MemoryText(double bytes) { return Format("%.1f MiB", bytes / 1048576); }
+
+double MedianOf(const std::vector<RunFigure>& runs, double RunFigure::*field) {
+  std::vector<double> values;
+  values.reserve(runs.size());
+  for (const RunFigure& run : runs) values.push_back(run.*field);
+  return values.empty() ? 0 : Median(values);
+}
+
+// A block of text as Markdown shows it unchanged.
+std::string Block(const std::string& text) {
+  std::string out;
+  for (const std::string_view line : Split(text, '\n')) {
+    out += line.empty() ? "\n" : "    " + std::string(line) + "\n";
+  }
+  while (out.size() > 1 && out[out.size() - 2] == '\n') out.pop_back();
+  return out;
+}
+
+std::string Baseline(const TuneRequest& request, const TuneResult& result) {
+  const Experiment& experiment = result.experiment;
+  const std::vector<RunFigure>& runs = experiment.baseline();
+  if (runs.empty()) return "";
+  std::string text =
+      Format("Baseline: %s, median of %zu runs",
+             ValueText(request, MedianOf(runs, &RunFigure::value)).c_str(), runs.size());
+  text += Format("; CPU time %s, largest process %s.\n",
+                 SecondsText(MedianOf(runs, &RunFigure::cpu_s)).c_str(),
+                 MemoryText(MedianOf(runs, &RunFigure::memory)).c_str());
+  const double noise = experiment.Noise();
+  text += Format(
+      "Noise of a run: %.2f %%. A gain of %.1f %% would be found four times out of "
+      "five.\n",
+      100 * noise, 100 * experiment.Detectable(noise));
+  return text;
+}
+
+std::string Tried(const TuneResult& result) {
+  const Experiment& experiment = result.experiment;
+  size_t widest = 7;
+  for (const Candidate& candidate : experiment.candidates()) {
+    widest = std::max(widest, CandidateText(candidate).size());
+  }
+  std::string table = Format("%-*s  what came out", static_cast<int>(widest), "setting") + "\n";
+  for (size_t i = 0; i < experiment.candidates().size(); ++i) {
+    table += Format("%-*s  ", static_cast<int>(widest),
+                    CandidateText(experiment.candidates()[i]).c_str()) +
+             ComparisonText(experiment.comparisons()[i]) + "\n";
+  }
+  return table;
+}
+
+std::string ValidationText(const Experiment& experiment) {
+  const Validation& validation = experiment.validation();
+  if (experiment.kept().empty()) return "";
+  if (!validation.failed.empty()) {
+    return "A run with the kept settings failed: " + validation.failed + "\n";
+  }
+  if (!validation.complete) return "It is not complete: nothing is claimed.\n";
+  std::string text =
+      Format("%zu fresh blocks, the kept settings against the default: %s, p = %.3g: ",
+             validation.gains.size(),
+             IntervalText(validation.shift, validation.gains.size()).c_str(), validation.p);
+  text += validation.confirmed ? "confirmed.\n" : "not confirmed.\n";
+  text +=
+      Format("First half to second half of these runs: tuned %s, default %s",
+             GainText(validation.drift_tuned).c_str(), GainText(validation.drift_default).c_str());
+  text += validation.drifts ? ": the tuned runs drift.\n" : ": no drift of their own.\n";
+  text += Format("Spread: tuned %.2f %%, default %.2f %%%s.\n", 100 * validation.spread_tuned,
+                 100 * validation.spread_default, validation.spread_worse ? ": worse" : "");
+  return text;
+}
+
+}  // namespace
+
+std::string ValueText(const TuneRequest& request, double value) {
+  return request.measure == Measure::kPattern ? Format("%.6g", value) : SecondsText(value);
+}
+
+std::string GainText(double log_gain) {
+  const double ratio = std::exp(log_gain);
+  if (ratio >= 10) return Format("x %.0f", ratio);
+  const double percent = 100 * (ratio - 1);
+  return Format("%+.1f %%", std::fabs(percent) < 0.05 ? 0.0 : percent);  // not "-0.0"
+}
+
+std::string CandidateText(const Candidate& candidate) {
+  return candidate.name + "=" + candidate.value;
+}
+
+std::string ComparisonText(const Comparison& comparison) {
+  // The budget, or a Ctrl-C, came in the middle.
+  const bool cut_short = comparison.verdict == Verdict::kNotTried && !comparison.gains.empty();
+  std::string text(cut_short ? "not finished" : VerdictName(comparison.verdict));
+  if (!comparison.why.empty()) text += ": " + comparison.why;
+  if (comparison.gains.empty()) return text;
+  return text + ", " + IntervalText(comparison.shift, comparison.gains.size()) + " in " +
+         Count(comparison.gains.size(), "block");
+}
+
+std::string BindingText(const Binding& binding) {
+  return std::string(BindsName(binding.binds)) + (binding.stated ? " (as stated)" : "") +
+         (binding.evidence.empty() ? "" : ": " + Join(binding.evidence, "; "));
+}
+
+std::string PlanLine(const TuneRequest& request, const Experiment& experiment, double run_s) {
+  const double noise = experiment.Noise();
+  const int most = experiment.MostRunsLeft();
+  std::string text = Format(
+      "a run takes %s, noise %.2f %%; %s to try, at most %d more runs (%s), seldom more than half "
+      "of them",
+      SecondsText(run_s).c_str(), 100 * noise,
+      Count(experiment.candidates().size(), "value").c_str(), most,
+      DurationText(most * run_s).c_str());
+  const double one =
+      (experiment.RunsForValidation() + 2.0 * experiment.options().most_blocks) * run_s;
+  if (one > request.budget_s) {
+    text += Format("; the budget of %s is short: one value that helps takes up to %s",
+                   DurationText(request.budget_s).c_str(), DurationText(one).c_str());
+  }
+  return text;
+}
+
+std::string FinalText(const TuneResult& result) {
+  std::string text;
+  for (const auto& [name, value] : result.experiment.Final()) {
+    text += "export " + name + "=" + ShellWord(value) + "\n";
+  }
+  return text;
+}
+
+std::string ConclusionText(const TuneRequest& request, const TuneResult& result) {
+  const Experiment& experiment = result.experiment;
+  const Validation& validation = experiment.validation();
+  if (result.end == TuneEnd::kBroken) {
+    return result.no_figure ? "the command gives no figure to judge it by: nothing was tuned"
+                            : "the command fails by itself: nothing was tuned";
+  }
+  const std::string go_on = request.state.empty()
+                                ? "; with --state it could be gone on with"
+                                : "; go on with --resume --state " + ShellWord(request.state);
+  if (result.end == TuneEnd::kInterrupted) return "interrupted: nothing is claimed" + go_on;
+  if (result.end == TuneEnd::kBudget) {
+    return "the budget ended before the validation did: nothing is claimed" + go_on;
+  }
+  if (validation.confirmed) {
+    return Format("%s, confirmed on fresh runs%s",
+                  IntervalText(validation.shift, validation.gains.size()).c_str(),
+                  validation.stable() ? "" : "; but look at their stability below");
+  }
+  if (!experiment.kept().empty()) {
+    return "no significant gain: what looked better was not confirmed on fresh runs; keep the "
+           "default";
+  }
+  if (experiment.candidates().empty()) return "nothing to try: name variables with --knob";
+  const size_t tried = static_cast<size_t>(
+      std::count_if(experiment.comparisons().begin(), experiment.comparisons().end(),
+                    [](const Comparison& one) { return one.verdict != Verdict::kNotTried; }));
+  if (tried == 0) {
+    return "nothing was tried: the budget of " + DurationText(request.budget_s) +
+           " is too short for runs of " + SecondsText(result.run_s) +
+           "; a larger --budget, or fewer --validation blocks" + go_on;
+  }
+  if (tried < experiment.candidates().size()) {
+    return Format(
+               "no significant gain in %zu of %zu values, for which the budget sufficed: keep the "
+               "default",
+               tried, experiment.candidates().size()) +
+           go_on;
+  }
+  return "no significant gain: keep the default";
+}
+
+std::string TuneReport(const TuneRequest& request, const TuneResult& result,
+                       const host::Machine& machine) {
+  const Experiment& experiment = result.experiment;
+  std::string text = "# Tuning report\n\n";
+  text += "Result: " + ConclusionText(request, result) + ".\n\n";
+  const std::string settings = FinalText(result);
+  if (!settings.empty()) text += Block(settings) + "\n";
+  std::vector<std::string> words;
+  words.reserve(request.command.size());
+  for (const std::string& word : request.command) words.push_back(ShellWord(MaskSecretsIn(word)));
+  text += "Command:\n\n" + Block(Join(words, " ")) + "\n";
+  text += "Judged by: " + std::string(MeasureName(request.measure)) +
+          (request.measure == Measure::kPattern ? " ('" + request.pattern + "')" : "") +
+          (request.design.higher ? ", more is better" : ", less is better") + ".\n";
+  text += "What binds: " + BindingText(result.binding) + ".\n";
+  text += Baseline(request, result);
+  text += Format("Runs: %d", experiment.runs());
+  if (result.resumed_runs > 0) text += Format(", %d of them from the state", result.resumed_runs);
+  text += ", in " + DurationText(result.elapsed_s) + ".\n\n";
+  if (!experiment.candidates().empty()) {
+    text += "## What was tried\n\n";
+    text += Format(
+        "One at a time, in blocks of %d runs in an order drawn by lot. A gain of 10 %% is 1.1 "
+        "times as "
+        "%s;\n[its 95 %% interval], or (the range) of fewer than six blocks. Kept is what is "
+        "significant "
+        "(%.3g %% over\neverything tried) and gains %.3g %% or more.\n\n",
+        request.design.abba ? 4 : 2,
+        request.design.higher                  ? "much"
+        : request.measure == Measure::kPattern ? "little"
+                                               : "fast",
+        100 * request.design.alpha, 100 * request.design.min_gain);
+    text += Block(Tried(result)) + "\n";
+  }
+  if (!result.left_out.empty()) {
+    text += "Left out:\n\n";
+    for (const std::string& line : result.left_out) text += "- " + line + "\n";
+    text += "\n";
+  }
+  const std::string validation = ValidationText(experiment);
+  if (!validation.empty()) text += "## Validation\n\n" + validation + "\n";
+  if (!result.broken.empty()) text += "## Why it failed\n\n" + Block(result.broken) + "\n";
+  text += "## Checklist\n\n";
+  for (const ChecklistLine& line : Checklist(request, result, machine)) {
+    const bool done = line.answer == ChecklistLine::Answer::kDone;
+    const char* word = done                                             ? "done"
+                       : line.answer == ChecklistLine::Answer::kNotDone ? "not done"
+                                                                        : "not applicable";
+    text +=
+        Format("- [%s] %s: %s: ", done ? "x" : " ", line.what.c_str(), word) + line.evidence + "\n";
+  }
+  return text;
+}
+
+}  // namespace diapason::env_tune

@@ -1,0 +1,360 @@
+#include "env_tune/session.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "env_tune/knob_list.h"
+#include "env_tune/report.h"
+#include "env_tune/temporary_folder.h"
+#include "base/environment.h"
+#include "base/file.h"
+#include "base/stats.h"
+#include "base/text.h"
+#include "base/clock.h"
+
+namespace diapason::env_tune {
+namespace {
+
+constexpr size_t kTailLines = 8;
+constexpr double kTimeoutFactor = 10;
+constexpr double kLeastTimeout = 60;
+constexpr double kFirstTimeout = 3600;  // of the warm-up, of whose time nothing is known
+
+// Whether the command's NCCL would load our plugin, and nobody journals already.
+bool PluginIsSet(const Environment& environment) {
+  if (environment.Get("DIAPASON_JOURNAL").value_or("") != "") return false;
+  for (const char* name : {"NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN"}) {
+    if (environment.Get(name).value_or("").find("diapason") != std::string::npos) return true;
+  }
+  return false;
+}
+
+bool Succeeded(const CommandRun& run) { return run.status == 0 && !run.timed_out; }
+
+class Session {
+ public:
+  Session(const TuneRequest& request, const host::Machine& machine,
+          std::function<void(const std::string&)> say, const std::atomic<bool>* stop)
+      : request_(request), machine_(machine), say_(std::move(say)), stop_(stop) {}
+
+  Result<TuneResult> Run();
+
+ private:
+  Result<RunFigure> Measure(const Settings& settings, CommandRun* run);
+  Result<double> ValueOf(const CommandRun& run);
+  std::string LastLine(const CommandRun& run) const;
+  Status WarmUp(StateHead* head, std::string* broken, bool* no_figure);
+  Status Replay(const State& state, Experiment* experiment);
+  Status Follow(TuneResult* result, std::optional<StateWriter>* writer);
+  void SayRun(const Step& step, const RunFigure& figure, const Experiment& experiment);
+  void SayVerdicts(const Experiment& experiment);
+  bool Stopped() const { return stop_ != nullptr && stop_->load(); }
+
+  const TuneRequest& request_;
+  const host::Machine& machine_;
+  std::function<void(const std::string&)> say_;
+  const std::atomic<bool>* stop_;
+  double timeout_s_ = 0;
+  double started_ = SteadySeconds();
+  double warm_up_s_ = 0;
+  std::optional<MetricPattern> pattern_;
+  BenchFigures bench_;  // of the last run
+  std::vector<std::string> left_out_;
+  std::vector<double> walls_;  // of the default's runs
+  std::vector<double> busy_;
+  size_t said_ = 0;  // comparisons whose verdict was told
+};
+
+Result<double> Session::ValueOf(const CommandRun& run) {
+  switch (request_.measure) {
+    case Measure::kWallTime:
+      return run.wall_s;
+    case Measure::kPattern: {
+      const Result<double> found = pattern_->Find(run.out.Text());
+      if (found.ok() || found.status().code() != ErrorCode::kNotFound) return found;
+      const Result<double> in_errors = pattern_->Find(run.err.Text());
+      return in_errors.ok() || in_errors.status().code() != ErrorCode::kNotFound ? in_errors
+                                                                                 : found;
+    }
+    case Measure::kBench:
+    case Measure::kIteration: {
+      Result<BenchFigures> figures = request_.measure == Measure::kBench
+                                         ? ReadBenchJson(run.out.Text())
+                                         : ReadIterationJson(run.out.Text());
+      if (!figures.ok()) return figures.status();
+      bench_ = std::move(figures).value();
+      return bench_.seconds;
+    }
+  }
+  return Internal("no measure");
+}
+
+// Whoever's pattern does not match wants to see what it was to match.
+std::string Session::LastLine(const CommandRun& run) const {
+  if (request_.measure != Measure::kPattern) return "";
+  std::string last = run.out.Tail(1);
+  if (last.empty()) last = run.err.Tail(1);
+  return last.empty() ? "; it wrote nothing" : "; its last line: " + last.substr(0, 300);
+}
+
+Result<RunFigure> Session::Measure(const Settings& settings, CommandRun* run) {
+  CommandOptions options;
+  options.timeout_s = timeout_s_;
+  options.show = request_.verbose;
+  options.stop = stop_;
+  Result<CommandRun> done = RunCommand(request_.command, settings, options);
+  if (!done.ok()) return done.status();
+  *run = std::move(done).value();
+  RunFigure figure;
+  figure.cpu_s = run->cpu_s;
+  figure.memory = run->memory;
+  if (run->timed_out) {
+    figure.why = Format("it had not ended after %.0f s", timeout_s_);
+  } else if (!Succeeded(*run)) {
+    figure.why = run->status > 128 ? Format("it was ended by signal %d", run->status - 128)
+                                   : Format("it ended with status %d", run->status);
+    const std::string last = run->err.Tail(1);
+    if (!last.empty()) figure.why += ": " + last.substr(0, 300);
+  } else {
+    const Result<double> value = ValueOf(*run);
+    if (value.ok()) {
+      figure.fine = true;
+      figure.value = value.value();
+    } else {
+      figure.why = value.status().message() + LastLine(*run);
+    }
+  }
+  return figure;
+}
+
+// The first run: its time does not count, what it shows of the command does.
+Status Session::WarmUp(StateHead* head, std::string* broken, bool* no_figure) {
+  TemporaryFolder folder;
+  Settings settings;
+  const bool journal = PluginIsSet(ProcessEnvironment()) && !folder.path().empty();
+  if (journal) settings["DIAPASON_JOURNAL"] = folder.path() + "/%h.%p.jsonl";
+  timeout_s_ = request_.timeout_s > 0 ? request_.timeout_s : kFirstTimeout;
+  CommandRun run;
+  Result<RunFigure> measured = Measure(settings, &run);
+  if (!measured.ok()) return measured.status();
+  if (run.interrupted) return {};
+  if (!measured.value().fine) {
+    *broken = measured.value().why;
+    *no_figure = Succeeded(run);
+    if (*no_figure && request_.measure == Measure::kPattern) return {};  // has its last line
+    for (const BoundedText* text : {&run.err, &run.out}) {
+      const std::string tail = text->Tail(kTailLines);
+      if (!tail.empty() && broken->find(tail) == std::string::npos) *broken += "\n" + tail;
+    }
+    return {};
+  }
+  warm_up_s_ = run.wall_s;
+  if (request_.timeout_s <= 0) timeout_s_ = std::max(kLeastTimeout, kTimeoutFactor * run.wall_s);
+  if (head == nullptr) return {};
+  BindingFacts facts;
+  facts.wall_s = run.wall_s;
+  facts.cpu_s = run.cpu_s;
+  facts.cpus = static_cast<int>(machine_.allowed_cpus.size());
+  if (machine_.cpu_quota > 0 && machine_.cpu_quota < facts.cpus) {
+    facts.cpus = std::max(1, static_cast<int>(std::ceil(machine_.cpu_quota)));
+  }
+  for (const std::string& file : folder.Files()) {
+    const Result<journal::Contents> contents = journal::ReadJournal(file);
+    if (contents.ok()) AddJournalSizes(contents.value(), &facts);
+  }
+  if (!bench_.sizes.empty()) {
+    facts.sizes = bench_.sizes;
+    facts.sizes_from =
+        request_.measure == Measure::kBench ? "the benchmark" : "the iteration proxy";
+  }
+  head->binding = FindBinding(facts);
+  if (request_.binds) {
+    head->binding.binds = *request_.binds;
+    head->binding.stated = true;
+    // What was measured is worth knowing all the same; advice how to find out is not.
+    if (facts.sizes.empty() && head->binding.evidence.size() > 1) {
+      head->binding.evidence.pop_back();
+    }
+  }
+  return {};
+}
+
+// Tells an experiment what a state has. The budget may have ended the comparisons back then.
+Status Session::Replay(const State& state, Experiment* experiment) {
+  for (size_t i = 0; i < state.runs.size(); ++i) {
+    const StateRun& run = state.runs[i];
+    std::optional<Step> step = experiment->Next();
+    if (step && run.step.phase == Phase::kValidate && step->phase != Phase::kValidate) {
+      experiment->StopComparing();
+      step = experiment->Next();
+    }
+    if (!step || step->phase != run.step.phase || step->candidate != run.step.candidate ||
+        step->treated != run.step.treated || step->settings != run.step.settings) {
+      return Invalid(
+          Format("'%s': run %zu is not the one this tuning would have made; the state "
+                 "was changed, or another version of diapason wrote it",
+                 request_.state.c_str(), i + 1));
+    }
+    experiment->Tell(run.figure);
+  }
+  return {};
+}
+
+void Session::SayRun(const Step& step, const RunFigure& figure, const Experiment& experiment) {
+  if (!request_.verbose) return;
+  std::string text = std::string(PhaseName(step.phase)) + ": ";
+  for (const auto& [name, value] : step.settings) text += name + "=" + value + " ";
+  if (step.settings.empty()) text += "default ";
+  text += figure.fine ? ValueText(request_, figure.value) : "failed: " + figure.why;
+  say_(text + Format(" (run %d)", experiment.runs()));
+}
+
+void Session::SayVerdicts(const Experiment& experiment) {
+  const std::vector<Comparison>& all = experiment.comparisons();
+  while (said_ < all.size() && all[said_].verdict != Verdict::kNotTried) {
+    say_(CandidateText(experiment.candidates()[said_]) + ": " + ComparisonText(all[said_]));
+    ++said_;
+  }
+}
+
+Status Session::Follow(TuneResult* result, std::optional<StateWriter>* writer) {
+  Experiment& experiment = result->experiment;
+  bool planned = false;
+  double mean = warm_up_s_;
+  int counted = 1;
+  while (const std::optional<Step> step = experiment.Next()) {
+    const double elapsed = SteadySeconds() - started_;
+    if (step->phase == Phase::kCompare && !planned) {
+      planned = true;
+      say_(PlanLine(request_, experiment, mean));
+    }
+    if (step->phase == Phase::kCompare &&
+        elapsed + mean * (experiment.RunsForValidation() + 1) > request_.budget_s) {
+      result->stopped_comparing = true;
+      say_("the budget ends the comparisons here");
+      experiment.StopComparing();
+      continue;
+    }
+    if (step->phase == Phase::kValidate && elapsed > request_.budget_s) {
+      result->end = TuneEnd::kBudget;
+      return {};
+    }
+    if (step->phase == Phase::kValidate && step->block == 0 && step->slot == 0) {
+      say_("validation: what was kept against the default, on fresh runs");
+    }
+    CommandRun run;
+    const Result<RunFigure> figure = Measure(step->settings, &run);
+    if (!figure.ok()) return figure.status();
+    if (run.interrupted || Stopped()) {
+      result->end = TuneEnd::kInterrupted;
+      return {};
+    }
+    mean = (mean * counted + run.wall_s) / (counted + 1);
+    ++counted;
+    if (step->settings.empty() && figure.value().fine) {
+      walls_.push_back(run.wall_s);
+      if (run.wall_s > 0) busy_.push_back(run.cpu_s / run.wall_s);
+    }
+    experiment.Tell(figure.value());
+    SayRun(*step, figure.value(), experiment);
+    if (writer->has_value()) {
+      Status status = (*writer)->Add({*step, figure.value()});
+      if (!status.ok()) return status;
+    }
+    if (!experiment.broken().empty()) {
+      result->end = TuneEnd::kBroken;
+      result->broken = experiment.broken();
+      result->no_figure = step->phase == Phase::kBaseline && Succeeded(run);
+      const std::string tail = run.err.Tail(kTailLines);
+      if (!tail.empty() && result->broken.find(tail) == std::string::npos) {
+        result->broken += "\n" + tail;
+      }
+      return {};
+    }
+    SayVerdicts(experiment);
+  }
+  return {};
+}
+
+Result<TuneResult> Session::Run() {
+  if (request_.measure == Measure::kPattern) {
+    Result<MetricPattern> pattern = MetricPattern::Make(request_.pattern, request_.pick);
+    if (!pattern.ok()) return pattern.status();
+    pattern_.emplace(std::move(pattern).value());
+  }
+  StateHead head;
+  head.fingerprint = TuneFingerprint(request_);
+  head.command = request_.command;
+  std::optional<State> before;
+  if (request_.resume) {
+    Result<State> read = ReadState(request_.state);
+    if (!read.ok()) return read.status();
+    if (read.value().head.fingerprint != head.fingerprint) {
+      return Invalid("the state '" + request_.state + "' is of another command or other options: " +
+                     Join(read.value().head.command, " "));
+    }
+    before = std::move(read).value();
+    head = before->head;
+  } else if (!request_.state.empty() && FileExists(request_.state)) {
+    return Invalid("the state '" + request_.state +
+                   "' is there already: go on with it (--resume), or name another file");
+  }
+  say_("warm-up: one run that does not count");
+  std::string broken;
+  bool no_figure = false;
+  if (Status status = WarmUp(before ? nullptr : &head, &broken, &no_figure); !status.ok()) {
+    return status;
+  }
+  ExperimentOptions design = request_.design;
+  design.warm_ups = 0;
+  if (!before && broken.empty()) {
+    std::vector<Candidate> wanted = request_.candidates;
+    if (wanted.empty() && request_.library) {
+      wanted = BuiltInKnobs(*request_.library, request_.version, head.binding.binds,
+                            knobs::Catalogue::BuiltIn(), &left_out_);
+    }
+    head.candidates = WithoutPresent(std::move(wanted), ProcessEnvironment(), &left_out_);
+  }
+  TuneResult result{Experiment(design, head.candidates)};
+  result.binding = head.binding;
+  result.left_out = left_out_;
+  if (!broken.empty()) {
+    result.end = TuneEnd::kBroken;
+    result.broken = broken;
+    result.no_figure = no_figure;
+    return result;
+  }
+  if (Stopped()) {
+    result.end = TuneEnd::kInterrupted;
+    return result;
+  }
+  say_("what binds: " + BindingText(head.binding));
+  std::optional<StateWriter> writer;
+  if (before) {
+    if (Status status = Replay(*before, &result.experiment); !status.ok()) return status;
+    result.resumed_runs = static_cast<int>(before->runs.size());
+    say_(Format("%d runs taken over from the state", result.resumed_runs));
+    Result<StateWriter> made = StateWriter::Continue(request_.state, *before);
+    if (!made.ok()) return made.status();
+    writer.emplace(std::move(made).value());
+  } else if (!request_.state.empty()) {
+    Result<StateWriter> made = StateWriter::Create(request_.state, head);
+    if (!made.ok()) return made.status();
+    writer.emplace(std::move(made).value());
+  }
+  if (Status status = Follow(&result, &writer); !status.ok()) return status;
+  result.elapsed_s = SteadySeconds() - started_;
+  if (!walls_.empty()) result.run_s = Median(walls_);
+  if (!busy_.empty()) result.cpus_busy = Median(busy_);
+  return result;
+}
+
+}  // namespace
+
+Result<TuneResult> RunTuning(const TuneRequest& request, const host::Machine& machine,
+                             const std::function<void(const std::string&)>& say,
+                             const std::atomic<bool>* stop) {
+  return Session(request, machine, say, stop).Run();
+}
+
+}  // namespace diapason::env_tune

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/machine.h"
+
+namespace diapason::host {
+
+inline constexpr uint64_t kUnlimited = UINT64_MAX;
+
+// How the operating system is set, as far as collectives care. Machine says what there is; this
+// says what is done with it. Nothing where it cannot be found out.
+struct System {
+  std::optional<uint64_t> shm_bytes;  // /dev/shm
+  std::optional<uint64_t> shm_free;   // on a live tree only
+  // Of this process; kUnlimited.
+  std::optional<uint64_t> memlock;
+  bool may_lock = false;  // it has the right to lock more than that
+  std::optional<uint64_t> open_files;
+  std::optional<uint64_t> processes;
+  std::optional<uint64_t> stack;
+  std::optional<int64_t> numa_balancing;
+  std::string huge_pages;    // "always", "madvise", "never"
+  std::string command_line;  // the kernel's
+  // "off"; "passthrough": devices use addresses as they are; "translated": every access of a device
+  // is looked up.
+  std::string iommu;
+  // Ports of PCIe switches and root ports at which access control sends traffic between devices up
+  // to the processor. Nothing: the registers cannot be read without root.
+  std::optional<std::vector<std::string>> access_control;
+  int pci_ports = 0;         // bridges on the bus
+  bool peer_memory = false;  // nvidia_peermem, nv_peer_mem, or the AMD driver's registration
+  bool dma_buf = false;      // the newer way: kernel and driver can export GPU memory
+  bool open_driver = false;  // NVIDIA's open kernel modules
+  bool gdrcopy = false;      // the gdrdrv module
+  bool rdma_files = false;   // /dev/infiniband is there
+  bool switches = false;     // NVSwitch on the bus
+  std::optional<bool> fabric_manager;  // runs; nothing where processes of the host cannot be seen
+};
+
+System LookAtSystem(const RootFs& tree, const Machine& machine);
+
+// The limits in the text of /proc/PID/limits, kUnlimited for "unlimited".
+std::optional<uint64_t> LimitIn(const std::string& text, std::string_view name);
+
+}  // namespace diapason::host

@@ -1,0 +1,224 @@
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "knobs/check.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace diapason::knobs {
+namespace {
+
+// "NAME=value@source", with '-' in front of those that are overridden.
+std::string Text(const std::vector<Assignment>& assignments) {
+  std::string text;
+  for (const Assignment& one : assignments) {
+    text += (text.empty() ? "" : " ") + std::string(one.overridden ? "-" : "") + one.name + "=" +
+            one.value + "@" + one.source;
+  }
+  return text;
+}
+
+std::string Read(const std::string& text, std::vector<Finding>* findings = nullptr) {
+  return Text(FromText(text, "f", findings));
+}
+
+TEST(FromEnvironment, TakesOnlyOurFamilies) {
+  const MapEnvironment environment({{"NCCL_DEBUG", "INFO"},
+                                    {"AWS_SECRET_ACCESS_KEY", "x"},
+                                    {"PATH", "/bin"},
+                                    {"nccl_algo", "Ring"},
+                                    {"RCCL_MSCCL_ENABLE", "0"},
+                                    {"MSCCL_ALGO_DIR", "/a"},
+                                    {"HSA_NO_SCRATCH_RECLAIM", "1"},
+                                    {"GLOO_SOCKET_IFNAME", "eth0"},
+                                    {"DIAPASON_MODE", "off"},
+                                    {"TORCH_NCCL_BLOCKING_WAIT", "1"},
+                                    {"MY_NCCL_TOKEN", "x"}});
+  EXPECT_EQ(Text(FromEnvironment(environment, "e")),
+            "DIAPASON_MODE=off@e GLOO_SOCKET_IFNAME=eth0@e HSA_NO_SCRATCH_RECLAIM=1@e "
+            "MSCCL_ALGO_DIR=/a@e NCCL_DEBUG=INFO@e RCCL_MSCCL_ENABLE=0@e "
+            "TORCH_NCCL_BLOCKING_WAIT=1@e nccl_algo=Ring@e");
+}
+
+TEST(FromText, ReadsShellsAndDumps) {
+  EXPECT_EQ(Read("NCCL_DEBUG=INFO\n"), "NCCL_DEBUG=INFO@f:1");
+  EXPECT_EQ(Read("# NCCL_DEBUG=INFO\n\n  export NCCL_DEBUG=INFO   # why\n"), "NCCL_DEBUG=INFO@f:3");
+  EXPECT_EQ(Read("export NCCL_ALGO=\"ring;allreduce:tree\" NCCL_PROTO='LL'"),
+            "NCCL_ALGO=ring;allreduce:tree@f:1 NCCL_PROTO=LL@f:1");
+  // What `env` prints has no quotes; what a shell runs ends at ';'.
+  EXPECT_EQ(Read("NCCL_ALGO=ring;allreduce:tree"), "NCCL_ALGO=ring;allreduce:tree@f:1");
+  EXPECT_EQ(Read("export NCCL_ALGO=ring;export NCCL_PROTO=LL"),
+            "NCCL_ALGO=ring@f:1 NCCL_PROTO=LL@f:1");
+  EXPECT_EQ(Read("mpirun -x NCCL_DEBUG=WARN -x NCCL_ALGO ./a.out"), "NCCL_DEBUG=WARN@f:1");
+  EXPECT_EQ(Read("docker run --env=NCCL_DEBUG=WARN -e NCCL_PROTO=LL img"),
+            "NCCL_DEBUG=WARN@f:1 NCCL_PROTO=LL@f:1");
+  EXPECT_EQ(Read("setenv NCCL_DEBUG WARN"), "NCCL_DEBUG=WARN@f:1");
+  EXPECT_EQ(Read("NCCL_DEBUG=INFO\r\n"), "NCCL_DEBUG=INFO@f:1");
+  EXPECT_EQ(Read("PATH=/bin\nSECRET=1\nsrun python train.py\n"), "");
+  EXPECT_EQ(Read("NCCL_DEBUG=INFO\nNCCL_DEBUG=WARN\n"), "-NCCL_DEBUG=INFO@f:1 NCCL_DEBUG=WARN@f:2");
+  EXPECT_EQ(Read("NCCL_DEBUG=INFO\nunset NCCL_DEBUG\n"), "-NCCL_DEBUG=INFO@f:1");
+  // As /proc/PID/environ has it.
+  EXPECT_EQ(Read(std::string("A=1\0NCCL_TOPO_FILE=a b;c\0", 25)), "NCCL_TOPO_FILE=a b;c@f:2");
+}
+
+TEST(FromText, ReadsLaunchers) {
+  EXPECT_EQ(Read("#SBATCH --export=ALL,NCCL_DEBUG=INFO,B=2,NCCL_PROTO=LL"),
+            "NCCL_DEBUG=INFO@f:1 NCCL_PROTO=LL@f:1");
+  EXPECT_EQ(Read("#SBATCH -N 2\n#SBATCH --nodes=2 # NCCL_DEBUG=INFO"), "");
+  EXPECT_EQ(Read("srun --export=ALL,NCCL_TIMEOUT=5 ./x"), "NCCL_TIMEOUT=5@f:1");
+  EXPECT_EQ(Read("srun --export=NCCL_X=1 ./x"), "NCCL_X=1@f:1");
+  EXPECT_EQ(Read("srun --export=\"ALL,NCCL_X=1\" ./x"), "NCCL_X=1@f:1");
+  EXPECT_EQ(Read("srun --export ALL,NCCL_X=1 ./x"), "NCCL_X=1@f:1");
+  EXPECT_EQ(Read("srun --export NCCL_X=1,NCCL_Y=2 ./x"), "NCCL_X=1@f:1 NCCL_Y=2@f:1");
+  EXPECT_EQ(Read("srun --export=\"ALL,NCCL_ALGO='ring,tree',NCCL_X=1\" ./x"),
+            "NCCL_ALGO=ring,tree@f:1 NCCL_X=1@f:1");
+  EXPECT_EQ(Read("srun --export=ALL,\"NCCL_X='open"), "NCCL_X=open@f:1");
+  EXPECT_EQ(Read("mpirun -genv NCCL_DEBUG INFO -env NCCL_PROTO LL ./x"),
+            "NCCL_DEBUG=INFO@f:1 NCCL_PROTO=LL@f:1");
+  EXPECT_EQ(Read("mpirun -genv NCCL_DEBUG"), "");
+  EXPECT_EQ(Read("docker run --env NCCL_DEBUG=WARN -e NCCL_PROTO='LL' img"),
+            "NCCL_DEBUG=WARN@f:1 NCCL_PROTO=LL@f:1");
+  EXPECT_EQ(Read(": \"${NCCL_X:=1}\""), "NCCL_X=1@f:1");
+  EXPECT_EQ(Read(": ${NCCL_X=1}"), "NCCL_X=1@f:1");
+  // Only where nothing is set yet; with a colon, nothing is not a value.
+  EXPECT_EQ(Read("NCCL_X=2\n: ${NCCL_X:=1}"), "NCCL_X=2@f:1");
+  EXPECT_EQ(Read("NCCL_X=\n: ${NCCL_X:=1}"), "-NCCL_X=@f:1 NCCL_X=1@f:2");
+  EXPECT_EQ(Read("NCCL_X=\n: ${NCCL_X=1}"), "NCCL_X=@f:1");
+  EXPECT_EQ(Read(": ${=} ${:=1} ${NCCL_X:-1}"), "");
+}
+
+TEST(FromText, SaysWhatWasNotUnderstood) {
+  for (const char* line : {"CMD=\"NCCL_X=1 ./a.out\"", "launch --vars=A=1:NCCL_X=2",
+                           "NCCL_DEBUG=INFO launch -v:NCCL_X=1"}) {
+    std::vector<Finding> findings;
+    (void)Read(std::string("\n") + line, &findings);
+    ASSERT_EQ(findings.size(), 1u) << line;
+    EXPECT_EQ(findings[0].id, "env.bad-line");
+    EXPECT_EQ(findings[0].severity, Severity::kNote);
+    EXPECT_EQ(findings[0].title, "line 2 mentions NCCL_X and was not understood");
+    EXPECT_EQ(findings[0].evidence, std::vector<std::string>{"f:2"});
+  }
+  for (const char* line :
+       {"echo $NCCL_X", "if [ $NCCL_X = 1 ]; then", "if [ \"$NCCL_X\"=1 ]; then", "# -vNCCL_X=1",
+        "echo \"with NCCL_X=$NCCL_X\"", "run # with:NCCL_X=1", "a=${NCCL_X=1}", "b=(NCCL_X==1)",
+        "c=MY_NCCL_X=1", "srun --export=ALL,NCCL_X=1", "mpirun -x NCCL_X=1", "d:NCCL_=1"}) {
+    std::vector<Finding> findings;
+    (void)Read(line, &findings);
+    EXPECT_TRUE(findings.empty()) << line << ": " << findings[0].title;
+  }
+}
+
+TEST(FromText, ComplainsAboutLinesThatSetNothing) {
+  for (const char* line : {"NCCL_DEBUG = INFO", "export NCCL_DEBUG INFO", "NCCL_DEBUG: INFO",
+                           "export NCCL_DEBUG = INFO", "NCCL_DEBUG= INFO"}) {
+    std::vector<Finding> findings;
+    (void)Read(line, &findings);
+    ASSERT_EQ(findings.size(), 1u) << line;
+    EXPECT_EQ(findings[0].id, "env.bad-line");
+    EXPECT_NE(findings[0].action.find("NCCL_DEBUG=INFO"), std::string::npos) << findings[0].action;
+    EXPECT_EQ(findings[0].evidence, std::vector<std::string>{"f:1"});
+  }
+  for (const char* line : {"echo $NCCL_DEBUG", "export NCCL_DEBUG", "export NCCL_DEBUG NCCL_ALGO",
+                           "NCCL_DEBUG= ./a.out", "if [ -z $NCCL_DEBUG ]; then", "SECRET = 1"}) {
+    std::vector<Finding> findings;
+    (void)Read(line, &findings);
+    EXPECT_TRUE(findings.empty()) << line << ": " << findings[0].title;
+  }
+}
+
+TEST(FromText, EndsOnHostileInput) {
+  std::vector<Finding> findings;
+  (void)Read("NCCL_X=" + std::string(1 << 20, 'a'), &findings);
+  EXPECT_EQ(findings.size(), 1u);
+  std::string many;
+  for (int i = 0; i < 20000; ++i) many += Format("NCCL_V%d=%d\n", i, i);
+  EXPECT_LE(FromText(many, "f", nullptr).size(), 10000u);
+  (void)Read("export NCCL_A='unclosed\nNCCL_B=\\", nullptr);
+  EXPECT_EQ(Read(std::string("\x01\xff\n\t=\n==\n", 9)), "");
+}
+
+// A folder that looks like a machine.
+class ConfigFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "knobs_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    root_ = name;
+    std::filesystem::create_directories(root_ + "/etc");
+    std::filesystem::create_directories(root_ + "/home/u");
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void Write(const std::string& path, const std::string& text) const {
+    std::ofstream(root_ + path) << text;
+  }
+  std::string Read(const std::map<std::string, std::string>& variables = {},
+                   const CheckedFor& checked_for = {}) {
+    std::map<std::string, std::string> all = variables;
+    all["HOME"] = "/home/u";
+    findings_.clear();
+    return Text(FromConfigFiles(Tree(root_), MapEnvironment(all), &findings_, checked_for));
+  }
+  std::string root_;
+  std::vector<Finding> findings_;
+};
+
+TEST_F(ConfigFiles, TheUsersWinsOverTheMachinesAndTheEnvironmentOverBoth) {
+  Write("/etc/nccl.conf", "# for all\nNCCL_DEBUG=WARN\nNCCL_IB_TIMEOUT=22\nNCCL_ALGO=Ring\n");
+  Write("/home/u/.nccl.conf", "NCCL_DEBUG=INFO\nNCCL_DEBUG=TRACE\n");
+  EXPECT_EQ(Read({{"NCCL_ALGO", "Tree"}}),
+            "NCCL_DEBUG=INFO@/home/u/.nccl.conf:1 -NCCL_DEBUG=TRACE@/home/u/.nccl.conf:2 "
+            "-NCCL_DEBUG=WARN@/etc/nccl.conf:2 NCCL_IB_TIMEOUT=22@/etc/nccl.conf:3 "
+            "-NCCL_ALGO=Ring@/etc/nccl.conf:4");
+  EXPECT_TRUE(findings_.empty());
+  for (const Assignment& one : FromConfigFiles(Tree(root_), MapEnvironment({}), nullptr)) {
+    EXPECT_TRUE(one.global);
+  }
+}
+
+TEST_F(ConfigFiles, AVariableNamesAnotherFileInsteadOfTheUsers) {
+  Write("/etc/nccl.conf", "NCCL_IB_TIMEOUT=22\n");
+  Write("/home/u/.nccl.conf", "NCCL_DEBUG=INFO\n");
+  Write("/home/u/job.conf", "NCCL_DEBUG=WARN\n");
+  const std::map<std::string, std::string> named = {{"NCCL_CONF_FILE", "/home/u/job.conf"}};
+  EXPECT_EQ(Read(named), "NCCL_DEBUG=WARN@/home/u/job.conf:1 NCCL_IB_TIMEOUT=22@/etc/nccl.conf:1");
+  // Before 2.23.4 nobody looked at it.
+  EXPECT_EQ(Read(named, {Library::kNccl, 22203, nullptr}),
+            "NCCL_DEBUG=INFO@/home/u/.nccl.conf:1 NCCL_IB_TIMEOUT=22@/etc/nccl.conf:1");
+  EXPECT_EQ(Read({{"NCCL_CONF_FILE", "/nowhere"}}), "NCCL_IB_TIMEOUT=22@/etc/nccl.conf:1");
+  ASSERT_EQ(findings_.size(), 1u);
+  EXPECT_EQ(findings_[0].severity, Severity::kError);
+}
+
+TEST_F(ConfigFiles, RcclHasItsOwn) {
+  Write("/etc/nccl.conf", "NCCL_IB_TIMEOUT=22\n");
+  Write("/etc/rccl.conf", "NCCL_IB_TIMEOUT=20\n");
+  EXPECT_EQ(Read({}, {Library::kRccl, 0, nullptr}), "NCCL_IB_TIMEOUT=20@/etc/rccl.conf:1");
+}
+
+TEST_F(ConfigFiles, LinesTheLibraryReadsOtherwise) {
+  Write("/etc/nccl.conf",
+        "export NCCL_DEBUG=INFO\nNCCL_ALGO = Ring\nNCCL_PROTO=\"LL\"\nNCCL_IB_TC=106 # lossless\n"
+        "NCCL_SOCKET_IFNAME\nNCCL_NET=Socket\r\nother words\nSECRET=1\n");
+  EXPECT_EQ(Read(),
+            "NCCL_PROTO=\"LL\"@/etc/nccl.conf:3 NCCL_IB_TC=106 # lossless@/etc/nccl.conf:4 "
+            "NCCL_NET=Socket@/etc/nccl.conf:6");
+  ASSERT_EQ(findings_.size(), 6u);
+  EXPECT_NE(findings_[0].title.find("takes 'export NCCL_DEBUG' for the whole name"),
+            std::string::npos);
+  EXPECT_NE(findings_[1].action.find("NCCL_ALGO=Ring"), std::string::npos);
+  EXPECT_NE(findings_[2].title.find("quotes"), std::string::npos);
+  EXPECT_NE(findings_[3].title.find("comment"), std::string::npos);
+  EXPECT_NE(findings_[4].title.find("no '='"), std::string::npos);
+  EXPECT_NE(findings_[5].title.find("carriage return"), std::string::npos);
+  EXPECT_EQ(findings_[5].evidence, std::vector<std::string>{"/etc/nccl.conf:6"});
+  // 2.30.3 learned to cut it off.
+  (void)Read({}, {Library::kNccl, 23007, nullptr});
+  EXPECT_EQ(findings_.size(), 5u);
+}
+
+}  // namespace
+}  // namespace diapason::knobs

@@ -1,0 +1,236 @@
+#include <algorithm>
+
+#include "knobs/context.h"
+#include "knobs/values.h"
+#include "base/settings.h"
+#include "base/text.h"
+#include "domain/library_version.h"
+
+namespace diapason::knobs {
+namespace {
+
+// Names of our families that others read; a '*' at the end stands for anything.
+struct Reader {
+  const char* name;
+  const char* who;
+};
+constexpr Reader kReaders[] = {
+    {"TORCH_NCCL_*", "PyTorch"},
+    {"GLOO_*", "Gloo"},
+    {"HSA_*", "the ROCm runtime"},
+    {"CUDA_*", "CUDA"},
+    {"MSCCLPP_*", "MSCCL++"},
+    {"OFI_NCCL_*", "the AWS OFI network plugin"},
+    {"NCCL_OFI_*", "the AWS OFI network plugin"},
+    {"NCCL_INSPECTOR_*", "NCCL's inspector profiler plugin"},
+    {"NCCL_PROFILE_*", "NCCL's example profiler plugin"},
+    {"NCCL_PROFILER_CE_*", "NCCL's example profiler plugin"},
+    {"NCCL_EP_*", "NCCL's expert-parallel library"},
+    {"NCCL_TESTS_*", "nccl-tests"},
+    {"NCCL_GPUDIRECTTCPX_*", "Google's TCPX network plugin"},
+    {"NCCL_FASTRAK_*", "Google's TCPXO network plugin"},
+    {"NCCL_TUNER_CONFIG_PATH", "Google's tuner plugin"},
+    {"NCCL_SHIMNET_*", "Google's network plugin"},
+    {"NCCL_UCX_*", "the UCX network plugin"},
+    {"NCCL_SHARP_*", "the SHARP network plugin"},
+    {"NCCL_PLUGIN_P2P", "the SHARP network plugin"},
+    {"NCCL_HOME", "build systems"},
+    {"NCCL_ROOT", "build systems"},
+    {"NCCL_ROOT_DIR", "build systems"},
+    {"NCCL_DIR", "build systems"},
+    {"NCCL_INCLUDE_DIR", "build systems"},
+    {"NCCL_LIB_DIR", "build systems"},
+    {"NCCL_LIBRARY", "build systems"},
+    {"NCCL_PATH", "build systems"},
+    {"NCCL_VERSION", "the makers of container images, as a label"},
+    {"NCCL_VER", "the makers of container images, as a label"},
+    {"RCCL_ROOT", "build systems"},
+    {"RCCL_HOME", "build systems"},
+    {"RCCL_TESTS_*", "rccl-tests"},
+};
+
+bool IsOurs(const std::string& name) {
+  if (name.starts_with("DIAPASON_")) return true;
+  return std::any_of(SettingTable().begin(), SettingTable().end(),
+                     [&name](const SettingInfo& info) { return name == info.other_name; });
+}
+
+bool IsLibraryFamily(const std::string& name) {
+  const std::string lower = ToLower(name);
+  return lower.starts_with("nccl_") || lower.starts_with("rccl_") || lower.starts_with("msccl") ||
+         lower.starts_with("ncll_");
+}
+
+std::string UpperCase(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : static_cast<char>(c);
+  });
+  return text;
+}
+
+// The first variable that a sentence names.
+const Knob* NamedKnob(const std::string& sentence, const Catalogue& catalogue) {
+  std::string word;
+  for (size_t i = 0; i <= sentence.size(); ++i) {
+    const char c = i < sentence.size() ? sentence[i] : ' ';
+    if ((c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_') {
+      word += c;
+      continue;
+    }
+    const Knob* knob = word.empty() ? nullptr : catalogue.Find(word);
+    if (knob != nullptr) return knob;
+    word.clear();
+  }
+  return nullptr;
+}
+
+class NameChecker {
+ public:
+  explicit NameChecker(Context* context)
+      : context_(*context),
+        library_(context->checked_for().library),
+        version_(context->checked_for().version) {}
+
+  void Check(const Assignment& assignment) {
+    const std::string& name = assignment.name;
+    if (IsOurs(name)) return;
+    const Knob* knob = context_.catalogue().Find(name);
+    if (knob == nullptr) {
+      if (OtherReader(name).empty() && IsLibraryFamily(name)) Unknown(name);
+    } else if (!knob->exists) {
+      Ghost(*knob);
+    } else if (Readable(*knob)) {
+      Deprecated(*knob);
+      for (const Verdict& verdict : JudgeValue(*knob, assignment.value, context_.checked_for())) {
+        context_.Add(verdict.id, verdict.severity, verdict.title, {name}, verdict.action);
+      }
+    }
+  }
+
+ private:
+  void Unknown(const std::string& name) {
+    const std::string upper = UpperCase(name);
+    if (upper != name && context_.catalogue().Find(upper) != nullptr) {
+      return context_.Add("env.unknown-name", Severity::kError,
+                          "nobody reads " + name + ": names are written in capitals", {name},
+                          "Write " + upper);
+    }
+    std::string nearest = context_.catalogue().Nearest(name, library_, version_);
+    if (nearest.empty()) nearest = context_.catalogue().NearestOfAll(name);
+    context_.Add("env.unknown-name", nearest.empty() ? Severity::kWarning : Severity::kError,
+                 "no version of NCCL or RCCL is known to read " + name, {name},
+                 nearest.empty() ? "Unset it, unless a plugin reads it"
+                                 : nearest + " is the nearest that exists");
+  }
+
+  void Ghost(const Knob& knob) {
+    const bool torch = knob.successor.starts_with("TORCH_NCCL_");
+    if (torch) {
+      return context_.Add("env.deprecated", Severity::kNote,
+                          knob.name + " is not NCCL's: it is an old name of PyTorch's", {knob.name},
+                          "Use " + knob.successor);
+    }
+    context_.Add("env.unknown-name", knob.successor.empty() ? Severity::kWarning : Severity::kError,
+                 "no version of NCCL or RCCL reads " + knob.name, {knob.name},
+                 knob.successor.empty() ? "Unset it" : "Use " + knob.successor);
+  }
+
+  bool Readable(const Knob& knob) {
+    const KnobReading& reading = knob.Of(library_);
+    if (!reading.Ever()) {
+      const Library other = library_ == Library::kRccl ? Library::kNccl : Library::kRccl;
+      context_.Add("env.not-read-here", Severity::kWarning,
+                   knob.name + " is a variable of " + std::string(LibraryTitle(other)) + "; " +
+                       context_.Title() + " does not read it",
+                   {knob.name}, NotReadAction(knob));
+      return false;
+    }
+    if (version_ == 0) {
+      // Which version will run is not known: what the newest does not read may still be read.
+      if (!reading.Reads(0)) {
+        context_.Add("env.not-read-here", Severity::kNote,
+                     knob.name + " is read by " + context_.Title() + " " +
+                         SpansText(reading.spans) + " only",
+                     {knob.name}, NotReadAction(knob));
+      }
+      return true;
+    }
+    if (reading.Reads(version_)) return true;
+    const bool too_new = version_ < reading.spans.front().first;
+    context_.Add("env.not-read-here", Severity::kWarning,
+                 knob.name + (too_new ? " is not read yet by " : " is not read any more by ") +
+                     context_.TitleVersion() + ": it is read by " + SpansText(reading.spans),
+                 {knob.name}, NotReadAction(knob));
+    return false;
+  }
+
+  static std::string NotReadAction(const Knob& knob) {
+    return knob.successor.empty() ? "Unset it" : "Use " + knob.successor;
+  }
+
+  void Deprecated(const Knob& knob) {
+    if (knob.name == "NCCL_LAUNCH_MODE") {
+      return context_.Add("env.deprecated", Severity::kNote,
+                          "NCCL_LAUNCH_MODE is out of date since 2.9: PARALLEL is what happens "
+                          "anyway, and it has nothing to do with one collective after another",
+                          {knob.name}, "Unset it");
+    }
+    if (knob.successor.empty()) return;
+    const Knob* next = NamedKnob(knob.successor, context_.catalogue());
+    if (next == &knob) return;
+    if (next != nullptr && !context_.Reads(next->name)) return;
+    context_.Add("env.deprecated", Severity::kNote, knob.name + " is out of date", {knob.name},
+                 "Use " + knob.successor);
+  }
+
+  Context& context_;
+  const Library library_;
+  const int version_;
+};
+
+// Settings of our own have a reader of their own.
+void CheckOurs(Context* context) {
+  std::map<std::string, std::string> ours;
+  for (const auto& [name, assignment] : context->live()) {
+    if (IsOurs(name)) ours[name] = assignment->value;
+  }
+  const Settings settings = Settings::Read(MapEnvironment(ours));
+  const auto about = [&ours](const std::string& sentence) {
+    for (const auto& [name, value] : ours) {
+      if (sentence.starts_with(name)) return name;
+    }
+    return std::string();
+  };
+  for (const std::string& problem : settings.problems()) {
+    context->Add("env.bad-value", Severity::kError, problem + "; the plugin steps aside",
+                 {about(problem)}, "Correct it: `diapason settings` says what it takes");
+  }
+  for (const std::string& warning : settings.warnings()) {
+    context->Add("env.unknown-name", Severity::kError, warning, {about(warning)},
+                 "Correct the name");
+  }
+}
+
+}  // namespace
+
+std::string OtherReader(const std::string& name) {
+  if (IsOurs(name)) return "our plugin";
+  for (const Reader& reader : kReaders) {
+    const std::string_view pattern = reader.name;
+    const bool prefix = pattern.ends_with('*');
+    if (prefix ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern) {
+      return reader.who;
+    }
+  }
+  return "";
+}
+
+void CheckNames(const std::vector<Assignment>& assignments, Context* context) {
+  NameChecker checker(context);
+  for (const Assignment& assignment : assignments) {
+    if (!assignment.overridden) checker.Check(assignment);
+  }
+  CheckOurs(context);
+}
+
+}  // namespace diapason::knobs

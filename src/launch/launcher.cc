@@ -1,0 +1,123 @@
+#include "launch/launcher.h"
+
+#include <algorithm>
+
+#include "base/environment.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "rendezvous/secret.h"
+
+namespace diapason::launch {
+namespace {
+
+constexpr size_t kLargestFile = size_t{4} << 20;
+
+// Ranks that mpirun or srun start know each other by a secret. On other hosts they have no file of
+// ours: so it goes where only their user sees it too, into their environment.
+void HandOutSecret(Launcher::Kind kind, LaunchCommand* command) {
+  std::string name = "DIAPASON_SECRET_FILE";  // the user's own, where there is one
+  if (ProcessEnvironment().Get(name).value_or("").empty()) {
+    name = "DIAPASON_SECRET";
+    const Result<std::string> secret = rendezvous::DrawSecret();
+    if (!secret.ok()) return;  // no random numbers: as safe as ranks that the user starts
+    command->environment.emplace_back(name, secret.value());
+  }
+  // By its name alone, for arguments can be read by every user.
+  if (kind == Launcher::Kind::kMpirun) command->words.insert(command->words.end(), {"-x", name});
+}
+
+}  // namespace
+
+Result<Launcher::Kind> ParseLauncher(const std::string& name) {
+  if (name == "local") return Launcher::Kind::kLocal;
+  if (name == "mpirun") return Launcher::Kind::kMpirun;
+  if (name == "srun") return Launcher::Kind::kSrun;
+  return Invalid("unknown launcher '" + name + "'" + Suggestion(name, {"local", "mpirun", "srun"}));
+}
+
+LaunchCommand CommandFor(const Launcher& launcher, const std::vector<std::string>& program,
+                         const std::vector<std::pair<std::string, std::string>>& environment) {
+  LaunchCommand command;
+  std::vector<std::string>& words = command.words;
+  const std::string ranks = std::to_string(launcher.ranks);
+  switch (launcher.kind) {
+    case Launcher::Kind::kLocal:
+      words = {launcher.self, "launch", "-n", ranks};
+      for (const auto& [name, value] : environment) {
+        words.insert(words.end(), {"--env", name + "=" + value});
+      }
+      words.emplace_back("--");
+      break;
+    case Launcher::Kind::kMpirun: {
+      words = {"mpirun", "-n", ranks};
+      if (launcher.host_file.empty()) {
+        words.emplace_back("--oversubscribe");
+      } else {
+        words.insert(words.end(), {"--hostfile", launcher.host_file});
+      }
+      if (launcher.nodes > 1) {
+        words.insert(words.end(),
+                     {"--map-by", Format("ppr:%d:node", launcher.ranks / launcher.nodes)});
+      }
+      if (launcher.host_file.empty() && launcher.nodes == 1) {
+        // Open MPI looks for ssh even where all ranks are on this host.
+        command.environment.emplace_back("OMPI_MCA_plm_rsh_agent", "/bin/false");
+      }
+      if (launcher.as_root) {
+        command.environment.emplace_back("OMPI_ALLOW_RUN_AS_ROOT", "1");
+        command.environment.emplace_back("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+      }
+      if (launcher.nodes > 1 && !launcher.first_host.empty()) {
+        words.insert(words.end(), {"-x", "MASTER_ADDR"});
+        command.environment.emplace_back("MASTER_ADDR", launcher.first_host);
+      }
+      // By name only: mpirun reads "NAME=VALUE" too, but not values with everything in them.
+      for (const auto& [name, value] : environment) {
+        words.insert(words.end(), {"-x", name});
+        command.environment.emplace_back(name, value);
+      }
+      HandOutSecret(launcher.kind, &command);
+      words.insert(words.end(), launcher.extra.begin(), launcher.extra.end());
+      break;
+    }
+    case Launcher::Kind::kSrun:
+      // srun hands on its own environment; standard input goes to the first task alone.
+      words = {"srun",      "-n",          ranks, "-N", std::to_string(launcher.nodes),
+               "--input=0", "--export=ALL"};
+      command.environment = environment;
+      HandOutSecret(launcher.kind, &command);
+      words.insert(words.end(), launcher.extra.begin(), launcher.extra.end());
+      break;
+  }
+  words.insert(words.end(), program.begin(), program.end());
+  return command;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> ParseAssignments(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> assignments;
+  for (const std::string_view word : Split(text, ' ')) {
+    if (word.empty()) continue;
+    const size_t mark = word.find('=');
+    if (mark == std::string_view::npos || mark == 0 || mark + 1 == word.size()) {
+      return Invalid("'" + std::string(word) + "' is no NAME=VALUE");
+    }
+    assignments.emplace_back(word.substr(0, mark), word.substr(mark + 1));
+  }
+  return assignments;
+}
+
+Result<std::vector<std::string>> ReadHostFile(const std::string& path) {
+  const Result<std::string> text = ReadFile(path, kLargestFile);
+  if (!text.ok()) return text.status();
+  std::vector<std::string> hosts;
+  for (std::string_view line : Split(text.value(), '\n')) {
+    line = Trim(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    const std::string host(line.substr(0, line.find_first_of(" \t:")));
+    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(host);
+  }
+  if (hosts.empty()) return Invalid("'" + path + "' names no host");
+  return hosts;
+}
+
+}  // namespace diapason::launch

@@ -1,0 +1,356 @@
+#include "logs/collect.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "logs/cursor.h"
+#include "watch/proxy_dump.h"
+#include "base/text.h"
+
+namespace diapason::logs {
+namespace {
+
+constexpr size_t kLongestLine = 64 << 10;
+constexpr size_t kMostDumpBytes = 4 << 20;
+constexpr size_t kMostDumpFiles = 1024;
+constexpr size_t kMostHostTries = 8;
+constexpr uint64_t kDumpReach = 4096;  // lines that may stand between two of a dump
+
+constexpr std::string_view kLibrary = "NCCL ";
+
+// A line with none of these, that is no row of a table either, is passed over. Eight letters each,
+// and such as end in letters that seldom follow each other: then they are found fastest.
+const std::vector<std::string_view>& MarkerWords() {
+  static const std::vector<std::string_view> words = {
+      "NCCL INFO", "NCCL WARN", "NCCL CALL", "NCCL TRACE", "NCCL version",
+      "Watchdog",   // caught collective operation timeout
+      "last enq",   // ueued work
+      "createT:",   // RCCL's proxy trace
+      "ut of mem",  // ory
+      "emote pro",  // cess exited
+      "nhandled",   // system error
+      "clInterna",  // lError
+      "CL failur",  // e: "Test NCCL failure"
+      "Test CUD",   // A failure
+      "ACTIVE OPS"};
+  return words;
+}
+
+}  // namespace
+
+Collector::Collector(Facts* facts) : facts_(facts), markers_(MarkerWords()) {}
+
+void Collector::BeginFile(uint32_t file, std::string_view name) {
+  spot_ = {file, 0};
+  file_process_ = UINT32_MAX;
+  dump_until_ = 0;
+  facts_->perf.BeginFile(file, name);
+}
+
+void Collector::EndFile() {
+  if (spot_.file < facts_->files.size()) facts_->files[spot_.file].lines = spot_.line;
+  facts_->lines += spot_.line;
+}
+
+void Collector::LongLine(std::string_view start) {
+  ++facts_->long_lines;
+  Lines(start);
+}
+
+void Collector::Lines(std::string_view block) {
+  const char* block_end = block.data() + block.size();
+  const char* marked = markers_.Find(block.data(), block_end);
+  for (const char* at = block.data(); at < block_end;) {
+    const auto* feed =
+        static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(block_end - at)));
+    const char* end = feed == nullptr ? block_end : feed;
+    ++spot_.line;
+    const bool noted = marked < end;
+    if (end > at) Line({at, static_cast<size_t>(end - at)}, noted);
+    if (noted) marked = markers_.Find(end, block_end);
+    at = end + 1;
+  }
+}
+
+void Collector::Line(std::string_view line, bool noted) {
+  if (line.size() > kLongestLine) {
+    ++facts_->long_lines;
+    line = line.substr(0, kLongestLine);
+  }
+  if (noted) {
+    const size_t at = line.find(kLibrary);
+    if (at != std::string_view::npos) {
+      Library(line, at);
+    } else {
+      OtherLine(line, true);
+    }
+    return;
+  }
+  const char first = line[0];
+  if (first == '#' || first == ' ' || first == '[' || first == 'H' || first == 'R' ||
+      (first >= '0' && first <= '9') || spot_.line <= dump_until_) {
+    OtherLine(line, false);
+  }
+}
+
+void Collector::Labelled(const Label& label) {
+  if (label.launcher.empty()) return;
+  std::vector<std::string>& known = facts_->launchers;
+  if (known.size() < 3 && std::find(known.begin(), known.end(), label.launcher) == known.end()) {
+    known.emplace_back(label.launcher);
+  }
+}
+
+void Collector::OtherLine(std::string_view line, bool noted) {
+  const Label label = LabelOf(line);
+  const std::string_view rest = line.substr(label.length);
+  if (facts_->perf.Line(spot_, rest)) {
+    Labelled(label);
+    return;
+  }
+  if (file_process_ != UINT32_MAX && !facts_->processes.empty() &&
+      (rest.starts_with("HIP version") || rest.starts_with("ROCm version"))) {
+    Version(line, rest, file_process_);
+    return;
+  }
+  if (spot_.line <= dump_until_ || rest.starts_with("ACTIVE OPS")) {
+    if (watch::IsProxyDumpLine(rest)) {
+      dump_until_ = spot_.line + kDumpReach;
+      auto& dumps = facts_->proxy_dumps;
+      if (dumps.empty() || dumps.back().first.file != spot_.file) {
+        if (dumps.size() == kMostDumpFiles) return;
+        dumps.push_back({MakePlace(spot_, line), ""});
+      }
+      if (facts_->proxy_dump_bytes + rest.size() < kMostDumpBytes) {
+        dumps.back().text.append(rest).push_back('\n');
+        facts_->proxy_dump_bytes += rest.size() + 1;
+      }
+      return;
+    }
+  }
+  if (!noted) return;
+  if (facts_->watchdog.Line(spot_, line) || facts_->proxy_traces.Line(spot_, line)) {
+    Labelled(label);
+    return;
+  }
+  const int kind = Troubles::Classify(line, false);
+  if (kind < 0) return;
+  Labelled(label);
+  facts_->troubles.Add(
+      static_cast<size_t>(kind), spot_, line, rest,
+      label.rank >= 0 ? Format("rank %lld", static_cast<long long>(label.rank)) : "");
+}
+
+void Collector::Library(std::string_view line, size_t at) {
+  // Processes that write into one file at a time cut each other's lines: what follows inside a
+  // line may be another one.
+  for (;;) {
+    LibraryLine parsed;
+    while (!ParseLibraryLine(line, at, &parsed)) {
+      at = line.find(kLibrary, at + 1);
+      if (at == std::string_view::npos) {
+        // "NCCL version 2.29.2+cuda13.1" stands alone at level VERSION; in other programs' output
+        // the word means nothing.
+        const std::string_view rest = line.substr(LabelOf(line).length);
+        if (!rest.starts_with("NCCL version ") || !Version(line, rest, UINT32_MAX)) {
+          OtherLine(line, true);
+        }
+        return;
+      }
+    }
+    ++facts_->library_lines;
+    if (parsed.level == Level::kTrace) Hdp(line, parsed.message);
+    if (parsed.level == Level::kCall || parsed.level == Level::kTrace) return;
+    size_t next = at;
+    size_t cut = 0;
+    while ((next = line.find(kLibrary, next + 1)) != std::string_view::npos) {
+      LibraryLine other;
+      if (!ParseLibraryLine(line, next, &other) || other.host.empty()) continue;
+      cut = static_cast<size_t>(other.process.data() - line.data());
+      if (cut > at) break;
+    }
+    if (next == std::string_view::npos) {
+      Message(line, parsed);
+      return;
+    }
+    ++facts_->damaged;
+    const auto start = static_cast<size_t>(parsed.message.data() - line.data());
+    parsed.message = cut > start ? line.substr(start, cut - start) : std::string_view();
+    Message(line.substr(0, cut), parsed);
+    line = line.substr(cut);
+    at = next - cut;
+  }
+}
+
+uint32_t Collector::ProcessOf(const LibraryLine& parsed, int64_t label_rank) {
+  if (parsed.host.empty()) return UINT32_MAX;
+  const uint64_t hash = std::hash<std::string_view>()(parsed.process);
+  if (hash == last_process_hash_ && last_process_ != nullptr) {
+    ++last_process_->lines;
+    return last_process_->process;
+  }
+  auto found = processes_.find(hash);
+  if (found == processes_.end()) {
+    // A name that lost its start, or has the end of another line before it, is no new host.
+    uint32_t process = UINT32_MAX;
+    std::vector<uint32_t>& same = by_pid_[parsed.pid];
+    for (const uint32_t known : same) {
+      const std::string& host = facts_->hosts[facts_->processes[known].host];
+      if (parsed.host.ends_with(host) || host.ends_with(parsed.host)) process = known;
+    }
+    if (process != UINT32_MAX) {
+      ++facts_->damaged;
+    } else if (facts_->processes.size() < kMostProcesses && same.size() < kMostHostTries) {
+      process = static_cast<uint32_t>(facts_->processes.size());
+      facts_->processes.emplace_back();
+      facts_->processes.back().host = facts_->hosts.Id(parsed.host);
+      facts_->processes.back().pid = parsed.pid;
+      facts_->processes.back().rank = label_rank;
+      same.push_back(process);
+    }
+    if (process == UINT32_MAX || processes_.size() >= 4 * kMostProcesses) {
+      if (same.empty()) by_pid_.erase(parsed.pid);
+      ++facts_->processes_left_out;
+      return process;
+    }
+    found = processes_.emplace(hash, Alias{process, facts_->hosts.Id(parsed.host), 0}).first;
+  }
+  last_process_hash_ = hash;
+  last_process_ = &found->second;
+  ++last_process_->lines;
+  return last_process_->process;
+}
+
+// The name under which most of a process's lines came is its host's.
+void Collector::NameHosts() {
+  std::vector<uint64_t> most(facts_->processes.size());
+  for (const auto& [hash, alias] : processes_) {
+    uint64_t& lines = most[alias.process];
+    Process& process = facts_->processes[alias.process];
+    const bool better = alias.lines > lines || (alias.lines == lines && alias.host < process.host);
+    if (!better || alias.host == kNoName) continue;
+    lines = alias.lines;
+    process.host = alias.host;
+  }
+}
+
+void Collector::Message(std::string_view line, const LibraryLine& parsed) {
+  Label label;
+  if (line[0] == '[' || line[0] == ' ' || (line[0] >= '0' && line[0] <= '9')) {
+    label = LabelOf(line);
+    Labelled(label);
+    const std::string_view time = TimeOf(line.substr(label.length));
+    if (!time.empty()) {
+      if (facts_->first_time.empty() || time < facts_->first_time) facts_->first_time = time;
+      if (time > facts_->last_time) facts_->last_time = time;
+    }
+  }
+  const uint32_t process = ProcessOf(parsed, label.rank);
+  if (process == UINT32_MAX) {
+    if (parsed.host.empty()) ++facts_->damaged;
+  } else {
+    file_process_ = process;
+    // What stands before the line itself is a piece of something else.
+    const std::string& host = facts_->hosts[facts_->processes[process].host];
+    auto start = static_cast<size_t>(parsed.host.data() - line.data());
+    if (parsed.host.size() > host.size() && parsed.host.ends_with(host)) {
+      start += parsed.host.size() - host.size();
+    }
+    if (start > label.length && facts_->perf.open()) {
+      const std::string_view piece = line.substr(label.length, start - label.length);
+      if (TimeOf(piece).empty()) facts_->perf.Fragment(piece);
+    }
+  }
+  if (parsed.level == Level::kWarn) {
+    ++facts_->warnings;
+    Warning(line, parsed, process);
+    return;
+  }
+  if (process == UINT32_MAX) return;
+  if (!Information(line, parsed.message, process)) Unknown(line, parsed.message, process);
+}
+
+void Collector::Warning(std::string_view line, const LibraryLine& parsed, uint32_t process) {
+  // The proxy trace is written as one warning; its operations are lines of their own.
+  if (parsed.message.starts_with("commDump for") || parsed.message.find("createT:") == 0) {
+    facts_->proxy_traces.Line(spot_, line);
+    return;
+  }
+  const int kind = Troubles::Classify(parsed.message, true);
+  facts_->troubles.Add(kind < 0 ? facts_->troubles.Other() : static_cast<size_t>(kind), spot_, line,
+                       parsed.message, process == UINT32_MAX ? "" : facts_->ProcessText(process));
+}
+
+bool Collector::Information(std::string_view line, std::string_view message, uint32_t process) {
+  if (message.empty()) return true;
+  // The two that fill logs come first.
+  const size_t colon = message.substr(0, 24).find(": ");
+  if (colon != std::string_view::npos) {
+    const std::string_view behind = message.substr(colon + 2);
+    if (behind.starts_with("opCount ")) return Operation(line, message, process);
+    if (!behind.empty() && behind[0] >= '0' && behind[0] <= '9' && Tuning(message)) return true;
+  }
+  const char last = message.back();
+  switch (message[0]) {
+    case 'C':
+      if (message.starts_with("Channel ")) return Channel(message, process);
+      if (message.starts_with("Connected all ")) {
+        if (Member* member = Current(process)) member->used = true;
+        return true;
+      }
+      break;
+    case 'T':
+      if (message.starts_with("Trees ")) return Trees(message, process);
+      break;
+    case 'I':
+      if (message.starts_with("Init timings")) return InitTimings(message, process);
+      break;
+    default:
+      break;
+  }
+  if ((last == 'E' || last == 'T') && Initialisation(line, message, process)) return true;
+  if (message[0] >= '0' && message[0] <= '9') {
+    return Channels(message, process) || Tuning(message);
+  }
+  return Environment(line, message, process) || Plugin(line, message) ||
+         NetworkLine(line, message, process) || Version(line, message, process) ||
+         Device(line, message, process);
+}
+
+void Collector::Unknown(std::string_view line, std::string_view message, uint32_t process) {
+  // "file.cc:123 -> 2": a call on its way up with an error.
+  const size_t arrow = message.rfind(" -> ");
+  // Looking for InfiniBand or a plugin and finding none comes back as an error, and is none.
+  const bool looking = message.starts_with("transport/net_ib") || message.starts_with("plugin/");
+  if (arrow != std::string_view::npos && message.size() - arrow <= 6 && !looking &&
+      message.find(".cc:") != std::string_view::npos) {
+    Cursor number(message.substr(arrow + 4));
+    int64_t code = 0;
+    if (number.Number(&code) && code > 0 && code < 8) {
+      Tally& tally = facts_->returned[code];
+      if (tally.count++ == 0) tally.first = MakePlace(spot_, line);
+      return;
+    }
+  }
+  const size_t size = message.substr(0, 160).find("Cuda Alloc Size ");
+  if (size != std::string_view::npos) {
+    Cursor cursor(message.substr(size + 16));
+    int64_t bytes = 0;
+    if (cursor.Number(&bytes) && bytes > 0) {
+      facts_->processes[process].gpu_bytes += static_cast<uint64_t>(bytes);
+    }
+    return;
+  }
+  if (message.find("ail") == std::string_view::npos &&
+      message.find("memory") == std::string_view::npos &&
+      message.find("is disabled between") == std::string_view::npos) {
+    return;
+  }
+  const int kind = Troubles::Classify(message, false);
+  if (kind < 0) return;
+  facts_->troubles.Add(static_cast<size_t>(kind), spot_, line, message,
+                       facts_->ProcessText(process));
+}
+
+}  // namespace diapason::logs

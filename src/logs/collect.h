@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "logs/facts.h"
+#include "logs/line.h"
+#include "logs/markers.h"
+
+namespace diapason::logs {
+
+// Reads logs, line after line, into Facts. Lines that say nothing of interest cost a search for
+// their end and for a few words; nothing is allocated for them.
+class Collector {
+ public:
+  explicit Collector(Facts* facts);
+
+  void BeginFile(uint32_t file, std::string_view name);
+  // Whole lines, each with its line feed (the last of a file may lack it).
+  void Lines(std::string_view block);
+  // The first part of a line that was too long; the rest of it is not read.
+  void LongLine(std::string_view start);
+  void EndFile();
+  // After the last file: what could not be told before all was read.
+  void Finish();
+
+ private:
+  void Line(std::string_view line, bool noted);
+  void OtherLine(std::string_view line, bool noted);
+  void Library(std::string_view line, size_t at);
+  void Message(std::string_view line, const LibraryLine& parsed);
+  void Warning(std::string_view line, const LibraryLine& parsed, uint32_t process);
+  bool Information(std::string_view line, std::string_view message, uint32_t process);
+  void Unknown(std::string_view line, std::string_view message, uint32_t process);
+  void Labelled(const Label& label);
+  uint32_t ProcessOf(const LibraryLine& parsed, int64_t label_rank);
+  void NameHosts();
+
+  // Initialisation (collect_init.cc).
+  bool Initialisation(std::string_view line, std::string_view message, uint32_t process);
+  bool InitTimings(std::string_view message, uint32_t process);
+  uint32_t CommunicatorOf(uint64_t id, int64_t ranks, std::string_view line);
+  uint32_t MemberOf(uint32_t process, uint64_t pointer, int64_t ranks);
+  uint32_t NewMember(uint32_t process, uint64_t pointer, uint32_t communicator);
+  Member* Current(uint32_t process);
+
+  // What the library is and where it runs (collect_setup.cc).
+  bool Version(std::string_view line, std::string_view message, uint32_t process);
+  bool Plugin(std::string_view line, std::string_view message);
+  bool Environment(std::string_view line, std::string_view message, uint32_t process);
+  // RCCL's HDP registers, which only builds with TRACE name.
+  void Hdp(std::string_view line, std::string_view message);
+  bool NetworkLine(std::string_view line, std::string_view message, uint32_t process);
+  bool Device(std::string_view line, std::string_view message, uint32_t process);
+
+  // Connections and operations (collect_work.cc).
+  bool Channel(std::string_view message, uint32_t process);
+  bool Trees(std::string_view message, uint32_t process);
+  bool Channels(std::string_view message, uint32_t process);
+  bool Tuning(std::string_view message);
+  bool Operation(std::string_view line, std::string_view message, uint32_t process);
+  void Compare(uint32_t member, uint64_t signature, std::string_view line);
+  void CountCall(uint32_t collective, std::string_view name, uint64_t elements, int64_t type,
+                 int64_t ranks);
+  void Choose(std::string_view collective, uint64_t bytes, std::string_view algorithm,
+              std::string_view protocol, int64_t channels);
+
+  struct Slot {
+    uint64_t key = 0;  // communicator, opCount and place among those of one opCount
+    uint64_t op_count = 0;
+    uint64_t signature = 0;
+    uint32_t communicator = UINT32_MAX;
+    uint32_t member = UINT32_MAX;
+    Spot spot;
+  };
+
+  Facts* facts_;
+  Spot spot_;
+  Markers markers_;
+  // A name under which a process was seen: other lines cut into it.
+  struct Alias {
+    uint32_t process = 0;
+    uint32_t host = 0;
+    uint64_t lines = 0;
+  };
+  std::unordered_map<uint64_t, Alias> processes_;  // by a hash of "host:pid"
+  std::unordered_map<int64_t, std::vector<uint32_t>> by_pid_;
+  uint64_t last_process_hash_ = 0;
+  Alias* last_process_ = nullptr;
+  uint32_t file_process_ = UINT32_MAX;                    // the last that wrote into this file
+  std::unordered_map<uint64_t, uint32_t> members_;        // by process and pointer
+  std::unordered_map<uint64_t, uint32_t> communicators_;  // by id and, without one, ranks
+  std::unordered_map<uint64_t, uint32_t> links_;
+  std::unordered_map<uint64_t, uint32_t> choices_;
+  std::unordered_map<uint64_t, uint32_t> call_kinds_;
+  std::unordered_map<std::string, uint32_t> variables_;
+  std::vector<Slot> slots_;
+  // The last choice that was made: most lines make the same again.
+  std::string last_words_[3];
+  uint32_t last_ids_[3] = {kNoName, kNoName, kNoName};
+  uint64_t dump_until_ = 0;  // lines of a proxy dump may come up to this one
+};
+
+// A good enough mixture of two numbers.
+inline uint64_t Mix(uint64_t a, uint64_t b) {
+  uint64_t x = (a ^ (b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdULL;
+  x ^= x >> 32;
+  return x;
+}
+
+}  // namespace diapason::logs

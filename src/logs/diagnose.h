@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "domain/finding.h"
+#include "logs/facts.h"
+
+namespace diapason::logs {
+
+// What the logs show to be wrong, slow or doubtful, worst first. Each finding carries the lines
+// that prove it.
+std::vector<Finding> Diagnose(const Facts& facts);
+
+// The parts of it, for tests and for those who read on.
+void DiagnoseTroubles(const Facts& facts, std::vector<Finding>* findings);
+void DiagnoseRanks(const Facts& facts, std::vector<Finding>* findings);
+void DiagnoseOperations(const Facts& facts, std::vector<Finding>* findings);
+void DiagnoseWatchdog(const Facts& facts, std::vector<Finding>* findings);
+void DiagnoseFlight(const Facts& facts, std::vector<Finding>* findings);
+void DiagnoseLinks(const Facts& facts, std::vector<Finding>* findings);
+void DiagnoseSetup(const Facts& facts, std::vector<Finding>* findings);
+void DiagnoseEnvironment(const Facts& facts, std::vector<Finding>* findings);
+void DiagnosePerf(const Facts& facts, std::vector<Finding>* findings);
+
+// "0-3, 8": ranks as people write them; at most a few stretches, then "and 5 more".
+std::string RanksText(std::vector<int64_t> ranks);
+
+// "1 process", "2 processes".
+std::string ProcessCount(size_t count);
+
+// Connections between two hosts by one kind of way, all channels and rank pairs together.
+struct HostLink {
+  std::string from;
+  std::string to;
+  std::string kind;  // "P2P/CUMEM", "SHM", "NET/IB with GPU Direct RDMA"
+  uint64_t channels = 0;
+  uint64_t pairs = 0;   // of ranks
+  bool inside = false;  // one host
+  bool gdr = false;
+  Spot first;
+};
+std::vector<HostLink> HostLinks(const Facts& facts);
+
+}  // namespace diapason::logs

@@ -1,0 +1,243 @@
+// Who is there, who is missing, and who stopped where.
+#include <algorithm>
+#include <map>
+
+#include "logs/diagnose.h"
+#include "base/text.h"
+
+namespace diapason::logs {
+namespace {
+
+std::string Name(const Communicator& communicator) {
+  if (communicator.id == 0) {
+    return Format("a communicator of %lld ranks", static_cast<long long>(communicator.ranks));
+  }
+  return Format("communicator 0x%llx", static_cast<unsigned long long>(communicator.id));
+}
+
+// It must have got through its initialisation, whatever lines were lost.
+bool Alive(const Member& member) { return member.complete || member.used || member.ended; }
+
+void Duplicates(const Facts& facts, const Communicator& communicator,
+                std::vector<Finding>* findings) {
+  for (size_t i = 1; i < communicator.members.size(); ++i) {
+    const Member& a = facts.members[communicator.members[i - 1]];
+    const Member& b = facts.members[communicator.members[i]];
+    if (a.rank < 0 || a.rank != b.rank || a.process == b.process || a.ended || b.ended) continue;
+    findings->push_back(
+        {"rank.twice",
+         Severity::kError,
+         Format("Two processes are rank %d of %s", a.rank, Name(communicator).c_str()),
+         {facts.Where(a.start) + ": " + facts.ProcessText(a.process),
+          facts.Where(b.start) + ": " + facts.ProcessText(b.process)},
+         "look at how the launcher hands out RANK; a process left over from an "
+         "earlier job does this too"});
+    return;
+  }
+}
+
+// Two GPUs with the same bus number on one host.
+void SharedGpus(const Facts& facts, const Communicator& communicator,
+                std::vector<Finding>* findings) {
+  std::map<std::pair<uint32_t, uint64_t>, const Member*> seen;
+  for (const uint32_t index : communicator.members) {
+    const Member& member = facts.members[index];
+    if (member.bus_id == 0 || member.ended) continue;
+    const std::pair<uint32_t, uint64_t> key(facts.processes[member.process].host, member.bus_id);
+    const auto [other, fresh] = seen.emplace(key, &member);
+    if (fresh || other->second->rank == member.rank) continue;
+    // With a NCCL_HOSTID for each process the library lets it pass: somebody wanted it.
+    const bool wanted =
+        std::any_of(facts.variables.begin(), facts.variables.end(),
+                    [](const Variable& variable) { return variable.name == "NCCL_HOSTID"; });
+    findings->push_back(
+        {"rank.duplicate-gpu",
+         wanted ? Severity::kNote : Severity::kError,
+         Format("Ranks %d and %d of %s use the same GPU (bus %llx) of host %s", other->second->rank,
+                member.rank, Name(communicator).c_str(),
+                static_cast<unsigned long long>(member.bus_id), facts.hosts[key.first].c_str()),
+         {facts.Where(other->second->start), facts.Where(member.start)},
+         wanted ? "fine for a test: NCCL_HOSTID makes the library take them for different hosts"
+                : "give every rank a GPU of its own"});
+    return;
+  }
+}
+
+void Incomplete(const Facts& facts, const Communicator& communicator,
+                std::vector<Finding>* findings) {
+  std::vector<int64_t> stuck;
+  std::vector<int64_t> missing;
+  std::vector<std::string> evidence;
+  size_t alive = 0;
+  int64_t next = 0;
+  for (const uint32_t index : communicator.members) {
+    const Member& member = facts.members[index];
+    if (Alive(member)) {
+      ++alive;
+    } else if (member.started) {
+      stuck.push_back(member.rank);
+      if (evidence.size() < 3) {
+        evidence.push_back(facts.Where(member.start) + ": " + facts.ProcessText(member.process) +
+                           " began and did not finish");
+      }
+    }
+    for (; next < member.rank && missing.size() < 65536; ++next) missing.push_back(next);
+    next = std::max<int64_t>(next, member.rank + 1);
+  }
+  for (; next < communicator.ranks && missing.size() < 65536; ++next) missing.push_back(next);
+  if (!stuck.empty()) {
+    // Lines that were cut may have been those that say "complete".
+    const bool sure = facts.damaged == 0 || alive == 0;
+    std::string title = Format("%s %s of %s began to initialise and never finished",
+                               stuck.size() == 1 ? "Rank" : "Ranks", RanksText(stuck).c_str(),
+                               Name(communicator).c_str());
+    if (!missing.empty()) {
+      title += Format("; ranks %s did not even begin, or their logs are not here",
+                      RanksText(missing).c_str());
+    }
+    findings->push_back(
+        {"hang.init", sure ? Severity::kError : Severity::kWarning, title, evidence,
+         missing.empty()
+             ? "look at the last lines of these ranks: they wait for a connection; compare their "
+               "interfaces (NCCL_SOCKET_IFNAME, NCCL_IB_HCA) and firewalls"
+             : "look at the ranks that did not begin: the others wait for them"});
+  } else if (!missing.empty() && communicator.id != 0) {
+    findings->push_back({"rank.not-here",
+                         Severity::kNote,
+                         Format("The logs hold %zu of the %lld ranks of %s; missing: %s",
+                                static_cast<size_t>(communicator.ranks) - missing.size(),
+                                static_cast<long long>(communicator.ranks),
+                                Name(communicator).c_str(), RanksText(missing).c_str()),
+                         {facts.Where(communicator.first)},
+                         "give the logs of all ranks: what differs between them shows only then"});
+  }
+}
+
+void SlowInit(const Facts& facts, const Communicator& communicator,
+              std::vector<Finding>* findings) {
+  const Member* slowest = nullptr;
+  for (const uint32_t index : communicator.members) {
+    const Member& member = facts.members[index];
+    if (member.init_seconds >= 0 &&
+        (slowest == nullptr || member.init_seconds > slowest->init_seconds)) {
+      slowest = &member;
+    }
+  }
+  if (slowest == nullptr || slowest->init_seconds < 20) return;
+  const bool bootstrap = slowest->bootstrap_seconds > slowest->init_seconds / 2;
+  findings->push_back(
+      {"init.slow",
+       Severity::kWarning,
+       Format("Initialising %s took %.1f s%s", Name(communicator).c_str(), slowest->init_seconds,
+              bootstrap ? ", most of it to find each other" : ""),
+       {facts.Where(slowest->start) + ": " + facts.ProcessText(slowest->process)},
+       bootstrap ? "ranks wait for the last one to come: look at what it does before; name "
+                   "resolution and a slow NCCL_SOCKET_IFNAME cost time here too"
+                 : "look at the parts in the line 'Init timings'"});
+}
+
+}  // namespace
+
+void DiagnoseRanks(const Facts& facts, std::vector<Finding>* findings) {
+  size_t said = 0;
+  for (const Communicator& communicator : facts.communicators) {
+    if (communicator.members.empty()) continue;
+    const size_t before = findings->size();
+    if (communicator.other_ranks != 0) {
+      findings->push_back(
+          {"rank.count-differs",
+           Severity::kError,
+           Format("Ranks disagree about the size of %s: %lld and %lld", Name(communicator).c_str(),
+                  static_cast<long long>(communicator.ranks),
+                  static_cast<long long>(communicator.other_ranks)),
+           {facts.Where(communicator.first), facts.Where(communicator.disagreement)},
+           "make every process pass the same number of ranks (WORLD_SIZE)"});
+    }
+    Duplicates(facts, communicator, findings);
+    SharedGpus(facts, communicator, findings);
+    Incomplete(facts, communicator, findings);
+    SlowInit(facts, communicator, findings);
+    said += findings->size() - before;
+    if (said > 24) break;  // a thousand small communicators of one job say the same
+  }
+}
+
+void DiagnoseOperations(const Facts& facts, std::vector<Finding>* findings) {
+  size_t differences = 0;
+  for (const Disagreement& difference : facts.disagreements) {
+    const Communicator& communicator = facts.communicators[difference.communicator];
+    if (communicator.point_to_point || differences >= 4) continue;
+    ++differences;
+    findings->push_back(
+        {"op.mismatch",
+         facts.damaged > 0 ? Severity::kWarning : Severity::kError,
+         Format("Ranks %d and %d of %s called different collectives at opCount 0x%llx",
+                difference.ranks[0], difference.ranks[1], Name(communicator).c_str(),
+                static_cast<unsigned long long>(difference.op_count)),
+         {facts.Where(difference.places[0]), facts.Where(difference.places[1])},
+         "all ranks must call the same collectives with the same counts, in the same order"});
+  }
+  for (const Communicator& communicator : facts.communicators) {
+    if (communicator.point_to_point || communicator.members.size() < 2) continue;
+    const Member* behind = nullptr;
+    const Member* ahead = nullptr;
+    std::vector<int64_t> late;
+    bool over = false;
+    for (const uint32_t index : communicator.members) {
+      const Member& member = facts.members[index];
+      over |= member.ended;
+      if (member.operations == 0) continue;
+      if (behind == nullptr || member.op_count < behind->op_count) behind = &member;
+      if (ahead == nullptr || member.op_count > ahead->op_count) ahead = &member;
+    }
+    if (over || behind == nullptr || behind->op_count == ahead->op_count) continue;
+    for (const uint32_t index : communicator.members) {
+      const Member& member = facts.members[index];
+      if (member.operations > 0 && member.op_count < ahead->op_count) late.push_back(member.rank);
+    }
+    const bool sick = facts.troubles.Any() || !facts.watchdog.ranks.empty();
+    findings->push_back(
+        {"op.behind",
+         sick ? Severity::kError : Severity::kNote,
+         Format("%s %s of %s stopped before the others: last opCount 0x%llx (%s), the others got "
+                "to 0x%llx (%s)",
+                late.size() == 1 ? "Rank" : "Ranks", RanksText(late).c_str(),
+                Name(communicator).c_str(), static_cast<unsigned long long>(behind->op_count),
+                facts.words[behind->collective].c_str(),
+                static_cast<unsigned long long>(ahead->op_count),
+                facts.words[ahead->collective].c_str()),
+         {facts.Where(behind->last) + ": " + facts.ProcessText(behind->process),
+          facts.Where(ahead->last) + ": " + facts.ProcessText(ahead->process)},
+         sick ? "look at what these ranks did after that line: the others wait for them"
+              : "if the job hangs, look at what these ranks did after that line"});
+  }
+  const ProxyTraces& traces = facts.proxy_traces;
+  if (!traces.oldest.empty()) {
+    const ProxyTraceOp& oldest = traces.oldest.front();
+    std::string waits = "waits";
+    if (oldest.status == "WAITING_GPU") waits = "waits for its own GPU";
+    if (oldest.status == "SENDING") waits = "waits until the network has sent";
+    if (oldest.status == "RECEIVING") waits = "waits for data of the peer";
+    if (oldest.status == "POSTING" || oldest.status == "INIT") waits = "has not begun";
+    if (oldest.status == "FLUSHING") waits = "waits for the flush to GPU memory";
+    Finding finding;
+    finding.id = "hang.proxy";
+    finding.severity = Severity::kWarning;
+    finding.title = Format(
+        "%llu proxy operations were not finished; the oldest (opCount %lld, rank %lld %s rank "
+        "%lld, channel %lld, %lld of %lld steps done) %s",
+        static_cast<unsigned long long>(traces.unfinished), static_cast<long long>(oldest.op_count),
+        static_cast<long long>(oldest.rank), oldest.send ? "to" : "from",
+        static_cast<long long>(oldest.peer), static_cast<long long>(oldest.channel),
+        static_cast<long long>(oldest.done), static_cast<long long>(oldest.steps), waits.c_str());
+    for (size_t i = 0; i < traces.oldest.size() && i < 3; ++i) {
+      finding.evidence.push_back(facts.Where(traces.oldest[i].place));
+    }
+    finding.action =
+        "if the job hung, begin with the oldest: find the same operation in the peer's trace, and "
+        "see which of the two does not move";
+    findings->push_back(std::move(finding));
+  }
+}
+
+}  // namespace diapason::logs

@@ -1,0 +1,230 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "logs/flight.h"
+#include "logs/names.h"
+#include "logs/perf.h"
+#include "logs/place.h"
+#include "logs/proxy_trace.h"
+#include "logs/topology.h"
+#include "logs/trouble.h"
+#include "logs/watchdog.h"
+
+namespace diapason::logs {
+
+// What was read out of any number of logs. Every table has a limit (kMost...): a log of a thousand
+// ranks fits, and one that is made to hurt takes no more memory than one of a thousand ranks.
+
+inline constexpr size_t kMostFiles = 16384;
+inline constexpr size_t kMostProcesses = 16384;
+inline constexpr size_t kMostCommunicators = 2048;
+inline constexpr size_t kMostMembers = 65536;
+inline constexpr size_t kMostLinks = 65536;
+inline constexpr size_t kMostVariables = 256;
+inline constexpr size_t kMostValues = 32;  // of one variable
+inline constexpr size_t kMostChoices = 1024;
+inline constexpr size_t kMostCallKinds = 4096;
+
+struct SourceFile {
+  std::string name;
+  std::string kind;  // "log", "flight recorder", "topology", "graph"
+  uint64_t bytes = 0;
+  uint64_t lines = 0;
+};
+
+// A process that wrote lines of NCCL or RCCL.
+struct Process {
+  uint32_t host = kNoName;
+  int64_t pid = 0;
+  int64_t rank = -1;  // of its first communicator, or what its launcher wrote before its lines
+  uint32_t library = kNoName;    // Facts::libraries
+  uint32_t network = kNoName;    // "IB", "Socket"
+  uint32_t member = UINT32_MAX;  // whose initialisation was seen last
+  uint64_t gpu_bytes = 0;        // of allocations that it wrote down
+  bool environment = false;      // it said at least one variable
+};
+
+// One rank of one communicator.
+struct Member {
+  uint32_t communicator = 0;
+  uint32_t process = 0;
+  int32_t rank = -1;
+  int32_t device = -1;
+  uint64_t bus_id = 0;
+  uint64_t pointer = 0;
+  bool started = false;
+  bool complete = false;
+  bool used = false;  // a collective, or "Connected all rings": it must have been complete
+  bool ended = false;
+  double init_seconds = -1;
+  double bootstrap_seconds = -1;
+  Spot start;
+  // The last collective it was seen to call.
+  uint64_t operations = 0;
+  uint64_t op_count = 0;
+  uint32_t op_index = 0;  // among those with the same opCount
+  uint32_t collective = kNoName;
+  uint64_t elements = 0;
+  Spot last;
+};
+
+struct Communicator {
+  uint64_t id = 0;
+  int64_t ranks = 0;
+  int64_t other_ranks = 0;  // a size somebody else gave it; 0 where all agree
+  int64_t nodes = 0;
+  std::vector<uint32_t> members;
+  Place first;
+  Place disagreement;
+  bool point_to_point = false;  // sends or receives: opCount then differs between ranks
+  // "24 coll channels, 0 collnet channels, 16 nvls channels, 32 p2p channels, ..."
+  int64_t coll_channels = -1;
+  int64_t nvls_channels = -1;
+  int64_t p2p_channels = -1;
+  int64_t rings = 0;
+  std::string first_ring;
+  std::string first_tree;
+};
+
+// Connections from one rank to another by one way.
+struct Link {
+  uint32_t communicator = 0;
+  int32_t from = 0;
+  int32_t to = 0;
+  uint32_t way = 0;  // Facts::ways: "P2P/CUMEM", "NET/IB/3/GDRDMA"
+  uint32_t sends = 0;
+  uint32_t receives = 0;
+  Spot first;
+};
+
+struct Variable {
+  std::string name;
+  Names values{kMostValues};
+  std::vector<Place> places;    // of each value, where it was first seen
+  std::vector<uint8_t> chosen;  // by process: 1 + the value's number, 0 for none
+};
+
+// What the library chose for a collective.
+struct Choice {
+  uint32_t collective = kNoName;
+  uint32_t algorithm = kNoName;
+  uint32_t protocol = kNoName;
+  int32_t channels = -1;
+  uint64_t smallest = UINT64_MAX;
+  uint64_t largest = 0;
+  uint64_t times = 0;
+  Spot first;
+};
+
+// Calls of one collective and size, over all processes.
+struct CallKind {
+  uint32_t collective = kNoName;
+  uint64_t bytes = 0;  // as nccl-tests counts: of all ranks together where each has its own part
+  uint64_t times = 0;
+};
+
+// A collective that two ranks of one communicator called differently.
+struct Disagreement {
+  uint32_t communicator = 0;
+  uint64_t op_count = 0;
+  int32_t ranks[2] = {-1, -1};
+  Place places[2];
+};
+
+// A network interface or device that some process may use, and a line that says so.
+struct Network {
+  Names ib{1024};
+  Names sockets{1024};
+  size_t ib_devices = 0;  // the most one process named
+  uint64_t no_ib = 0;     // processes that found none
+  Place ib_place;
+  Place socket_place;
+};
+
+// Lines of a kind that are only counted, with the first of them.
+struct Tally {
+  uint64_t count = 0;
+  Place first;
+};
+
+struct Facts {
+  std::vector<SourceFile> files;
+  uint64_t files_left_out = 0;
+  uint64_t bytes = 0;
+  uint64_t lines = 0;
+  uint64_t library_lines = 0;
+  uint64_t warnings = 0;  // lines of level WARN
+  uint64_t damaged = 0;   // lines cut by other lines
+  uint64_t long_lines = 0;
+  std::vector<std::string> launchers;  // "mpirun", "srun", "torchrun": whose labels were there
+  std::string first_time;              // as they stand before the lines
+  std::string last_time;
+
+  Names hosts{4096};
+  Names libraries{256};  // "NCCL 2.29.2+cuda13.1"
+  std::vector<Place> library_places;
+  Names drivers{64};  // "CUDA driver 13.1", "ROCm 7.0.2"
+  std::vector<Place> driver_places;
+  Names plugins{256};          // "net: NCCL RDMA Plugin v11 (v11)"
+  Names missing_plugins{256};  // "NET libnccl-net.so"
+  std::vector<Place> missing_plugin_places;
+  Names networks{64};
+  Names architectures{64};  // "gfx950"
+  std::vector<Process> processes;
+  uint64_t processes_left_out = 0;
+  std::vector<Member> members;
+  uint64_t members_left_out = 0;
+  std::vector<Communicator> communicators;
+  std::vector<Variable> variables;
+  std::vector<Link> links;
+  uint64_t links_left_out = 0;
+  Names ways{1024};
+  std::vector<Choice> choices;
+  uint64_t choices_left_out = 0;
+  std::vector<CallKind> call_kinds;
+  uint64_t call_kinds_left_out = 0;  // calls
+  Names words{512};                  // algorithms, protocols, collectives
+  std::vector<Disagreement> disagreements;
+  Network network;
+
+  Tally gdr_on;       // "GPU Direct RDMA Enabled for GPU"
+  Tally gdr_off;      // "... Disabled for GPU ... (distance ...)"
+  Tally gdr_missing;  // "NET/IB : GPU Direct RDMA Disabled for HCA", "GDRDMA not enabled"
+  Tally nvls_on;
+  Tally nvls_off;
+  Tally nvlink;       // a line that proves NVLink or XGMI between GPUs
+  Tally no_affinity;  // the process may not run near its GPU
+  Tally returned[8];  // "file.cc:123 -> N": calls that came back with error N
+  Tally dmabuf_off;
+  Tally hdp;          // RCCL: connections with an HDP register to flush, in builds with TRACE
+  Tally hdp_missing;  // and those without
+  std::map<std::pair<uint32_t, int64_t>, std::vector<std::pair<int64_t, Place>>> proxy_cores;
+
+  Troubles troubles;
+  Watchdog watchdog;
+  Perf perf;
+  ProxyTraces proxy_traces;
+  // Lines of NCCL_PROXY_DUMP_SIGNAL, of one file each: that is one rank's, most often. 4 MiB in
+  // all.
+  struct DumpLines {
+    Place first;
+    std::string text;
+  };
+  std::vector<DumpLines> proxy_dumps;
+  size_t proxy_dump_bytes = 0;
+  Flight flight;
+  Topologies topologies;
+
+  // "host:pid", "rank 3 (host:pid)".
+  std::string ProcessText(uint32_t process) const;
+  std::string Where(const Spot& spot) const;
+  std::string Where(const Place& place) const;  // "file:line: text"
+};
+
+}  // namespace diapason::logs

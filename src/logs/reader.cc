@@ -1,0 +1,330 @@
+#include "logs/reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "logs/collect.h"
+#include "logs/flight.h"
+#include "base/root_fs.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace diapason::logs {
+namespace {
+
+constexpr size_t kBlock = 1 << 20;
+constexpr size_t kLongestLine = 64 << 10;
+constexpr size_t kSample = 4096;  // bytes that tell text from what is none
+constexpr size_t kMostNamed = 8;
+
+enum class Kind { kLog, kFlight, kTopology, kGraph };
+
+// What a file is, by its first bytes; an error for what is no text.
+Result<Kind> KindOf(std::string_view start) {
+  if (start.size() >= 2 && start[0] == '\x80' && start[1] >= 2 && start[1] <= 5) {
+    return Invalid(
+        "this is a pickle, and unpickling runs code; turn a dump of the flight recorder that you "
+        "trust into JSON with: python3 -c 'import json,pickle,sys; "
+        "json.dump(pickle.load(open(sys.argv[1],\"rb\")),open(sys.argv[1]+\".json\",\"w\"))' "
+        "FILE");
+  }
+  if (start.starts_with("PK\x03\x04")) {
+    return Invalid("this is an archive (zip, or what torch.save writes), not a log");
+  }
+  if (start.starts_with("\x1f\x8b") || start.starts_with("\x28\xb5\x2f\xfd") ||
+      start.starts_with("BZh") ||
+      start.starts_with("\xfd"
+                        "7zXZ")) {
+    return Invalid("this is compressed; unpack it on the way: zcat FILE | diapason logs -");
+  }
+  if (start.starts_with("\x7f"
+                        "ELF")) {
+    return Invalid("this is a program, not a log");
+  }
+  const size_t first = start.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return Kind::kLog;
+  const std::string_view head = start.substr(first, kLongestLine);
+  if (head[0] == '{' && (head.find("\"entries\"") != std::string_view::npos ||
+                         head.find("\"pg_config\"") != std::string_view::npos ||
+                         head.find("\"pg_status\"") != std::string_view::npos)) {
+    return Kind::kFlight;
+  }
+  if (head.starts_with("<system ")) return Kind::kTopology;
+  if (head.starts_with("<graphs ")) return Kind::kGraph;
+  const std::string_view sample = head.substr(0, kSample);
+  // A stray zero byte is a damaged log's; random bytes have one odd one in twelve.
+  size_t odd = 0;
+  for (const char c : sample) {
+    const auto byte = static_cast<unsigned char>(c);
+    odd += byte < 9 || (byte > 13 && byte < 27) ? 1 : 0;
+  }
+  if (odd * 16 > sample.size()) {
+    return Invalid("this is no text (UTF-16 is not either: make it UTF-8 with iconv)");
+  }
+  return Kind::kLog;
+}
+
+// Reads what comes out of `fd`, hands whole lines on and returns how many bytes there were.
+class Blocks {
+ public:
+  // Out of `memory` where `fd` is negative.
+  Blocks(int fd, std::string_view memory) : fd_(fd), memory_(memory), buffer_(new char[kBlock]) {}
+
+  // The first bytes; they come again from Next().
+  Result<std::string_view> Peek() {
+    const Status status = Fill();
+    if (!status.ok()) return status;
+    return std::string_view(buffer_.get(), filled_);
+  }
+  uint64_t bytes() const { return bytes_; }
+
+  template <typename OnLines, typename OnLong>
+  Status ForEach(const OnLines& lines, const OnLong& long_line) {
+    bool inside = false;  // a line whose start has been handed on already
+    for (;;) {
+      const Status status = Fill();
+      if (!status.ok()) return status;
+      if (filled_ == 0) return {};
+      const auto* last = static_cast<const char*>(memrchr(buffer_.get(), '\n', filled_));
+      size_t used = 0;
+      if (inside) {
+        const auto* feed = static_cast<const char*>(std::memchr(buffer_.get(), '\n', filled_));
+        if (feed == nullptr) {
+          filled_ = 0;
+          continue;
+        }
+        used = static_cast<size_t>(feed - buffer_.get()) + 1;
+        inside = false;
+      }
+      const size_t end = last == nullptr ? 0 : static_cast<size_t>(last - buffer_.get()) + 1;
+      if (end > used) {
+        lines(std::string_view(buffer_.get() + used, end - used));
+        used = end;
+      }
+      const size_t rest = filled_ - used;
+      if (ended_ || rest > kLongestLine) {
+        if (rest > kLongestLine) {
+          long_line(std::string_view(buffer_.get() + used, kLongestLine));
+          inside = true;
+        } else if (rest > 0) {
+          lines(std::string_view(buffer_.get() + used, rest));
+        }
+        filled_ = 0;
+        if (ended_) return {};
+        continue;
+      }
+      std::memmove(buffer_.get(), buffer_.get() + used, rest);
+      filled_ = rest;
+    }
+  }
+
+ private:
+  // Until the buffer is full or nothing more comes.
+  Status Fill() {
+    while (filled_ < kBlock && !ended_) {
+      ssize_t got = 0;
+      if (fd_ < 0) {
+        got = static_cast<ssize_t>(std::min(memory_.size(), kBlock - filled_));
+        std::memcpy(buffer_.get() + filled_, memory_.data(), static_cast<size_t>(got));
+        memory_.remove_prefix(static_cast<size_t>(got));
+      } else {
+        got = read(fd_, buffer_.get() + filled_, kBlock - filled_);
+      }
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return IoError(ErrnoText(errno));
+      if (got == 0) ended_ = true;
+      filled_ += static_cast<size_t>(got);
+      bytes_ += static_cast<uint64_t>(got);
+    }
+    return {};
+  }
+
+  int fd_;
+  std::string_view memory_;
+  std::unique_ptr<char[]> buffer_;
+  size_t filled_ = 0;
+  uint64_t bytes_ = 0;
+  bool ended_ = false;
+};
+
+class Reader {
+ public:
+  // With `warnings` dumps that break off are read as far as they go; without they are errors.
+  Reader(Facts* facts, std::vector<std::string>* warnings)
+      : facts_(facts), warnings_(warnings), collector_(facts) {}
+  ~Reader() { collector_.Finish(); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // Out of `memory` where `fd` is negative.
+  Status Read(int fd, std::string_view memory, const std::string& name) {
+    Blocks blocks(fd, memory);
+    Result<std::string_view> start = fd < 0 ? memory : blocks.Peek();
+    if (!start.ok()) return start.status();
+    const Result<Kind> kind = KindOf(start.value());
+    if (!kind.ok()) {
+      no_log_ = true;
+      return kind.status();
+    }
+    if (facts_->files.size() >= kMostFiles) {
+      ++facts_->files_left_out;
+      return {};
+    }
+    const auto file = static_cast<uint32_t>(facts_->files.size());
+    facts_->files.push_back({name, "log", 0, 0});
+    Status status;
+    if (kind.value() == Kind::kFlight) {
+      facts_->files[file].kind = "flight recorder";
+      // A dump does not name its rank; files whose names have none are counted.
+      int64_t rank = RankInName(name);
+      if (rank < 0) rank = static_cast<int64_t>(facts_->flight.files);
+      const uint64_t known = facts_->flight.files;
+      status = ReadFlight(fd, start.value(), file, rank, &facts_->flight);
+      if (!status.ok() && warnings_ != nullptr && facts_->flight.files > known) {
+        // Jobs are killed while they write.
+        warnings_->push_back("'" + name + "': " + status.message() +
+                             "; what stands before that was read");
+        status = {};
+      }
+      struct stat about = {};
+      facts_->files[file].bytes = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode)
+                                      ? static_cast<uint64_t>(about.st_size)
+                                      : start.value().size();
+    } else if (kind.value() == Kind::kLog) {
+      collector_.BeginFile(file, name);
+      status = blocks.ForEach([&](std::string_view lines) { collector_.Lines(lines); },
+                              [&](std::string_view line) { collector_.LongLine(line); });
+      collector_.EndFile();
+      facts_->files[file].bytes = blocks.bytes();
+    } else {
+      facts_->files[file].kind = kind.value() == Kind::kGraph ? "graph" : "topology";
+      facts_->topologies.BeginFile(file, kind.value() == Kind::kGraph);
+      uint64_t line = 0;
+      const auto each = [&](std::string_view lines) {
+        for (const std::string_view text : Split(lines, '\n')) {
+          facts_->topologies.Line({file, ++line}, text);
+        }
+        if (lines.ends_with('\n')) --line;
+      };
+      status = blocks.ForEach(each, each);
+      facts_->files[file].bytes = blocks.bytes();
+      facts_->files[file].lines = line;
+    }
+    facts_->bytes += facts_->files[file].bytes;
+    return status;
+  }
+
+  // Whether the last one that failed is not what is read here, rather than broken.
+  bool no_log() const { return no_log_; }
+
+  Status ReadPath(const std::string& path) {
+    no_log_ = false;
+    if (path == "-") return Read(STDIN_FILENO, {}, "standard input");
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+      const std::string why = ErrnoText(errno);
+      return errno == ENOENT ? NotFound(why) : IoError(why);
+    }
+    struct stat about = {};
+    Status status;
+    if (fstat(fd, &about) != 0) {
+      status = IoError(ErrnoText(errno));
+    } else if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode)) {
+      status = Invalid("neither a file nor a folder nor a pipe");
+    } else if (S_ISREG(about.st_mode) && !read_.emplace(about.st_dev, about.st_ino).second) {
+      // By another name, or in a folder that was named too: its lines must not count twice.
+    } else {
+      if (S_ISFIFO(about.st_mode)) fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+      status = Read(fd, {}, path);
+    }
+    close(fd);
+    return status;
+  }
+
+ private:
+  Facts* facts_;
+  std::vector<std::string>* warnings_;
+  Collector collector_;
+  bool no_log_ = false;
+  std::set<std::pair<dev_t, ino_t>> read_;
+};
+
+// Of a folder that holds no files.
+std::string OnlyFolders(const std::string& path, std::vector<std::string> folders) {
+  const size_t more = folders.size() > kMostNamed ? folders.size() - kMostNamed : 0;
+  folders.resize(folders.size() - more);
+  return "'" + path + "' holds no files, only folders, which are not entered; name them: " +
+         Join(folders, ", ") + (more > 0 ? Format(" and %zu more", more) : "");
+}
+
+}  // namespace
+
+std::string Facts::ProcessText(uint32_t process) const {
+  if (process >= processes.size()) return "an unknown process";
+  const Process& known = processes[process];
+  const std::string place =
+      Format("%s:%lld", hosts[known.host].c_str(), static_cast<long long>(known.pid));
+  if (known.rank < 0) return place;
+  return Format("rank %lld (%s)", static_cast<long long>(known.rank), place.c_str());
+}
+
+std::string Facts::Where(const Spot& spot) const {
+  const std::string name = spot.file < files.size() ? files[spot.file].name : "?";
+  if (spot.line == 0) return name;
+  return Format("%s:%llu", name.c_str(), static_cast<unsigned long long>(spot.line));
+}
+
+std::string Facts::Where(const Place& place) const {
+  const std::string where = Where(Spot{place.file, place.line});
+  return place.text.empty() ? where : where + ": " + place.text;
+}
+
+Status ReadLogs(const std::vector<std::string>& paths, Facts* facts,
+                std::vector<std::string>* warnings) {
+  Reader reader(facts, warnings);
+  Status first_no_log;
+  for (const std::string& path : paths) {
+    struct stat about = {};
+    if (path == "-" || stat(path.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) {
+      const Status status = reader.ReadPath(path);
+      if (status.ok()) continue;
+      if (paths.size() == 1 || !reader.no_log()) {
+        return status.WithContext("reading '" + path + "'");
+      }
+      if (first_no_log.ok()) first_no_log = status.WithContext("reading '" + path + "'");
+      warnings->push_back("left out '" + path + "': " + status.message());
+      continue;
+    }
+    const std::string folder = path.ends_with('/') ? path : path + "/";
+    const RootFs tree(folder);
+    std::vector<std::string> folders;
+    bool files = false;
+    for (const std::string& name : tree.List("/")) {
+      const std::string file = folder + name;
+      if (name.starts_with(".")) continue;
+      if (stat(file.c_str(), &about) != 0) continue;
+      if (S_ISDIR(about.st_mode)) folders.push_back(name);
+      if (!S_ISREG(about.st_mode)) continue;
+      files = true;
+      const Status status = reader.ReadPath(file);
+      if (!status.ok()) warnings->push_back("left out '" + file + "': " + status.message());
+    }
+    if (!files && !folders.empty()) warnings->push_back(OnlyFolders(path, std::move(folders)));
+  }
+  if (facts->files.empty()) return first_no_log;
+  return {};
+}
+
+Status ReadLogText(std::string_view text, const std::string& name, Facts* facts) {
+  Reader reader(facts, nullptr);
+  return reader.Read(-1, text, name);
+}
+
+}  // namespace diapason::logs

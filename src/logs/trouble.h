@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "domain/finding.h"
+#include "logs/place.h"
+
+namespace diapason::logs {
+
+// A message that says that something failed: how it is recognised and what it means.
+struct TroubleKind {
+  std::string_view id;      // of the finding
+  std::string_view needle;  // a part of the message
+  Severity severity;
+  bool in_info;  // lines of level INFO and of other programs count too
+  std::string_view title;
+  std::string_view action;
+};
+
+// In the order in which they are tried: what is said in more words comes first.
+const std::vector<TroubleKind>& TroubleKinds();
+
+// What happened of one kind.
+struct Trouble {
+  uint64_t count = 0;
+  std::vector<Place> places;        // the first few that differ in more than numbers
+  std::vector<std::string> shapes;  // their texts without numbers
+  std::vector<std::string> sayers;  // ranks or processes; the first few
+  uint64_t sayers_left_out = 0;
+};
+
+struct Troubles {
+  std::vector<Trouble> kinds;  // as TroubleKinds(), and one more for warnings of no known kind
+  Troubles();
+  // Which kind a message is of; -1 for none. `warning`: it is of level WARN.
+  static int Classify(std::string_view message, bool warning);
+  // Quick: whether a line that is not the library's may be of some kind.
+  void Add(size_t kind, const Spot& spot, std::string_view line, std::string_view message,
+           const std::string& sayer);
+  bool Any() const;  // of severity error
+  size_t Other() const { return kinds.size() - 1; }
+};
+
+// What the number behind "status=" of a failed InfiniBand work request means; "" when not known.
+std::string_view IbStatusText(int64_t status);
+
+}  // namespace diapason::logs

@@ -1,0 +1,234 @@
+#include "measure/group_measurer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/environment.h"
+#include "base/secrets.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "comm/backends/sim/cluster.h"
+#include "domain/fingerprint.h"
+#include "measure/wire.h"
+
+namespace diapason::measure {
+namespace {
+
+// What rank 0 tells the others: one letter and a text. The first block has its length; what does
+// not fit into it follows in a second.
+constexpr size_t kBlockBytes = 256;
+constexpr size_t kInline = kBlockBytes - sizeof(uint32_t);
+constexpr size_t kMostOrder = size_t{1} << 20;
+constexpr char kTrial = 'T';
+constexpr char kPair = 'P';
+constexpr char kIteration = 'I';
+constexpr char kEnd = 'E';
+
+Result<std::string> Exchange(Group* group, const std::string& order) {
+  char block[kBlockBytes] = {};
+  auto length = static_cast<uint32_t>(order.size());
+  std::memcpy(block, &length, sizeof(length));
+  std::copy_n(order.data(), std::min(order.size(), kInline), block + sizeof(length));
+  Status status = group->Broadcast(block, block, sizeof(block), DataType::kU8, 0);
+  if (!status.ok()) return status;
+  std::memcpy(&length, block, sizeof(length));
+  if (length > kMostOrder) return Internal("an order to the ranks is too long");
+  std::string text(block + sizeof(length), std::min<size_t>(length, kInline));
+  if (length <= kInline) return text;
+  text = order;
+  text.resize(length);
+  status = group->Broadcast(text.data(), text.data(), length, DataType::kU8, 0);
+  if (!status.ok()) return status;
+  return text;
+}
+
+struct Pair {
+  int first = 0;
+  int second = 0;
+  uint64_t bytes = 0;
+  int iterations = 1;
+};
+
+std::string EncodePair(const Pair& pair) {
+  return Format("%d %d %llu %d", pair.first, pair.second,
+                static_cast<unsigned long long>(pair.bytes), pair.iterations);
+}
+
+Result<Pair> DecodePair(std::string_view text) {
+  const std::vector<std::string_view> words = Split(text, ' ');
+  uint64_t numbers[4] = {};
+  bool good = words.size() == 4;
+  for (size_t i = 0; good && i < 4; ++i) good = ParseUnsigned(words[i], &numbers[i]);
+  if (!good) return Invalid("an order that cannot be read came from rank 0");
+  return Pair{static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), numbers[2],
+              static_cast<int>(numbers[3])};
+}
+
+bool Broke(const Reading& reading) {
+  return reading.outcome == dataset::Outcome::kHang || reading.outcome == dataset::Outcome::kCrash;
+}
+
+// "gloo 0.5.0, tcp on lo; ..." -> "0.5.0"
+std::string VersionIn(const std::string& description) {
+  const size_t blank = description.find(' ');
+  const size_t comma = description.find_first_of(",;", blank);
+  if (blank == std::string::npos || comma == std::string::npos) return "";
+  return description.substr(blank + 1, comma - blank - 1);
+}
+
+// Hosts in the order of their first rank.
+std::string HostList(const std::vector<std::string>& hosts) {
+  std::vector<std::string> different;
+  for (const std::string& host : hosts) {
+    if (std::find(different.begin(), different.end(), host) == different.end()) {
+      different.push_back(host);
+    }
+  }
+  return Join(different, ",");
+}
+
+Result<Subject> Describe(const Station& station, const std::string& cluster) {
+  const Group& group = *station.group();
+  Subject subject;
+  subject.backend = group.backend();
+  subject.ranks = group.size();
+  subject.nodes = station.nodes();
+  subject.simulated = group.simulated();
+  subject.link_peak = group.statistics().link_peak;
+  subject.description = group.description();
+  dataset::Machine& machine = subject.machine;
+  if (group.simulated()) {
+    const Result<comm::sim::Cluster> simulated = comm::sim::LoadCluster(cluster);
+    if (!simulated.ok()) return simulated.status();
+    subject.library = simulated.value().library;
+    machine.library_version = "simulated";
+    machine.gpu = "simulated " + cluster;
+    machine.simulated = true;
+  } else {
+    const Result<Library> library =
+        ParseLibrary(group.backend() == "mpi" ? "openmpi" : group.backend());
+    if (!library.ok()) return library.status();
+    subject.library = library.value();
+    machine.library_version = VersionIn(group.description());
+    machine.gpu = MachineFingerprint();
+    machine.driver = DriverVersion();
+    machine.hosts = HostList(station.hosts());
+    machine.environment = EnvironmentThatMatters(ProcessEnvironment());
+  }
+  machine.library = LibraryName(subject.library);
+  machine.tool = std::string("diapason ") + kVersion;
+  machine.topology = Count(static_cast<size_t>(subject.nodes), "node") + ", " +
+                     Count(static_cast<size_t>(subject.ranks), "rank");
+  return subject;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> EnvironmentThatMatters(const Environment& environment) {
+  // Libraries, their transports, and what they may see. Identities of a job and file names that
+  // differ from run to run would make every run another machine.
+  constexpr std::string_view kPrefixes[] = {"NCCL_", "RCCL_", "GLOO_", "OMPI_MCA_",
+                                            "UCX_",  "FI_",   "HSA_",  "MSCCL"};
+  constexpr std::string_view kNames[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_MAX_CONNECTIONS",
+                                         "HIP_VISIBLE_DEVICES",  "ROCR_VISIBLE_DEVICES",
+                                         "DIAPASON_POLICY",      "DIAPASON_MODE"};
+  constexpr std::string_view kNot[] = {"NCCL_HOSTID",     "NCCL_COMM_ID",      "NCCL_DEBUG",
+                                       "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS", "NCCL_TUNER_PLUGIN",
+                                       "OMPI_MCA_orte_"};
+  std::map<std::string, std::string> chosen;
+  for (const std::string& name : environment.Names()) {
+    const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
+    const bool wanted = std::any_of(std::begin(kPrefixes), std::end(kPrefixes), begins) ||
+                        std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+    const bool unwanted = std::any_of(std::begin(kNot), std::end(kNot), begins);
+    if (wanted && !unwanted) {
+      chosen[name] = MaskSecrets(name, environment.Get(name).value_or(""));
+    }
+  }
+  return chosen;
+}
+
+Result<std::unique_ptr<GroupInstrument>> GroupInstrument::Lead(Group* group,
+                                                               const std::string& cluster) {
+  Result<std::unique_ptr<Station>> station = Station::Create(group);
+  if (!station.ok()) return station.status();
+  std::unique_ptr<GroupInstrument> instrument(new GroupInstrument(std::move(station).value()));
+  Result<Subject> subject = Describe(*instrument->station_, cluster);
+  if (!subject.ok()) return subject.status();
+  instrument->subject_ = std::move(subject).value();
+  return instrument;
+}
+
+GroupInstrument::~GroupInstrument() {
+  if (!broken_) (void)Tell(std::string(1, kEnd));
+}
+
+Status GroupInstrument::Tell(const std::string& order) {
+  if (broken_) return Unavailable("the ranks are gone");
+  const Result<std::string> told = Exchange(station_->group(), order);
+  if (!told.ok()) broken_ = true;
+  return told.status();
+}
+
+Result<Reading> GroupInstrument::Measure(const Trial& trial) {
+  const Status told = Tell(kTrial + EncodeTrial(trial));
+  if (!told.ok()) return told;
+  Reading reading = station_->Measure(trial);
+  broken_ = Broke(reading);
+  return reading;
+}
+
+Result<Reading> GroupInstrument::MeasurePair(int first, int second, uint64_t bytes,
+                                             int iterations) {
+  const Status told = Tell(kPair + EncodePair({first, second, bytes, iterations}));
+  if (!told.ok()) return told;
+  Reading reading = station_->MeasurePair(first, second, bytes, iterations);
+  broken_ = Broke(reading);
+  return reading;
+}
+
+Result<IterationTimes> GroupInstrument::Iterate(const IterationSpec& spec) {
+  const Status told = Tell(kIteration + EncodeSpec(spec));
+  if (!told.ok()) return told;
+  Result<IterationTimes> times = RunIterations(station_->group(), spec);
+  if (!times.ok()) broken_ = true;
+  return times;
+}
+
+Status GroupInstrument::Follow(Group* group) {
+  const Result<std::unique_ptr<Station>> station = Station::Create(group);
+  if (!station.ok()) return station.status();
+  while (true) {
+    const Result<std::string> order = Exchange(group, "");
+    if (!order.ok()) return order.status();
+    const std::string_view text = order.value();
+    Reading reading;
+    switch (text.empty() ? kEnd : text[0]) {
+      case kTrial: {
+        const Result<Trial> trial = DecodeTrial(text.substr(1));
+        if (!trial.ok()) return trial.status();
+        reading = station.value()->Measure(trial.value());
+        break;
+      }
+      case kPair: {
+        const Result<Pair> pair = DecodePair(text.substr(1));
+        if (!pair.ok()) return pair.status();
+        reading = station.value()->MeasurePair(pair.value().first, pair.value().second,
+                                               pair.value().bytes, pair.value().iterations);
+        break;
+      }
+      case kIteration: {
+        const Result<IterationSpec> spec = DecodeSpec(text.substr(1));
+        if (!spec.ok()) return spec.status();
+        const Result<IterationTimes> times = RunIterations(group, spec.value());
+        if (!times.ok()) return times.status();
+        break;
+      }
+      default:
+        return {};
+    }
+    if (Broke(reading)) return PeerLost(reading.note);
+  }
+}
+
+}  // namespace diapason::measure

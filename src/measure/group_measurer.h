@@ -1,0 +1,52 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/environment.h"
+#include "measure/measurer.h"
+#include "measure/iteration.h"
+#include "measure/rank_timer.h"
+
+namespace diapason::measure {
+
+// Measures with a group this process is rank 0 of. Rank 0 says what is measured next, the others
+// follow, so that ranks can never disagree about counts or about when to stop.
+class GroupInstrument : public Instrument {
+ public:
+  // Every rank calls one of the two, rank 0 this one.
+  // `cluster`: the simulated one, where it is.
+  static Result<std::unique_ptr<GroupInstrument>> Lead(Group* group,
+                                                       const std::string& cluster = "");
+  // Returns when rank 0 has ended the measuring, with an error when the group broke.
+  static Status Follow(Group* group);
+
+  // Lets the followers go.
+  ~GroupInstrument() override;
+  GroupInstrument(const GroupInstrument&) = delete;
+  GroupInstrument& operator=(const GroupInstrument&) = delete;
+
+  Result<Reading> Measure(const Trial& trial) override;
+  Result<Reading> MeasurePair(int first, int second, uint64_t bytes, int iterations);
+  Result<IterationTimes> Iterate(const IterationSpec& spec);
+  const Subject& subject() const override { return subject_; }
+  double Now() const override { return station_->group()->Now(); }
+  const std::vector<std::string>& hosts() const { return station_->hosts(); }
+  // A reading was a hang or a crash: no other will come.
+  bool broken() const { return broken_; }
+
+ private:
+  explicit GroupInstrument(std::unique_ptr<Station> station) : station_(std::move(station)) {}
+  Status Tell(const std::string& order);
+
+  std::unique_ptr<Station> station_;
+  Subject subject_;
+  bool broken_ = false;
+};
+
+// The variables that can change a measurement: those of the libraries and their transports.
+std::map<std::string, std::string> EnvironmentThatMatters(const Environment& environment);
+
+}  // namespace diapason::measure

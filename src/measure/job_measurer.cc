@@ -1,0 +1,222 @@
+#include "measure/job_measurer.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "base/encoding.h"
+#include "base/text.h"
+#include "measure/group_measurer.h"
+#include "measure/wire.h"
+
+namespace diapason::measure {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// Lines of the protocol among whatever else ranks and launchers write to standard output.
+constexpr std::string_view kMark = "@diapason ";
+constexpr std::string_view kHello = "hello ";
+constexpr std::string_view kReading = "reading ";
+
+milliseconds Milliseconds(double seconds) {
+  return duration_cast<milliseconds>(duration<double>(seconds));
+}
+
+// A line that lost or gained bytes on its way through a launcher must not become a figure.
+std::string Sealed(std::string_view text) {
+  return std::string(kMark) + std::string(text) +
+         Format(" %016llx", static_cast<unsigned long long>(Fnv1a64(text)));
+}
+
+// The text of a sealed line; an error for one that was damaged; nothing for any other line.
+Result<std::optional<std::string>> Opened(const std::string& line) {
+  const size_t at = line.find(kMark);
+  if (at == std::string::npos) return std::optional<std::string>();
+  const std::string rest = line.substr(at + kMark.size());
+  const size_t blank = rest.rfind(' ');
+  if (blank != std::string::npos) {
+    const std::string text = rest.substr(0, blank);
+    if (Sealed(text) == line.substr(at)) return std::optional<std::string>(text);
+  }
+  return Invalid("an answer of the ranks was damaged on its way");
+}
+
+// The next line of the protocol that begins with `what`.
+Result<std::string> Await(launch::Program* program, std::string_view what, launch::Program::Deadline deadline) {
+  while (true) {
+    const Result<std::string> line = program->ReadLine(deadline);
+    if (!line.ok()) return line.status();
+    const Result<std::optional<std::string>> text = Opened(line.value());
+    if (!text.ok()) return text.status();
+    if (!text.value().has_value()) continue;
+    if (text.value()->starts_with(what)) return text.value()->substr(what.size());
+    return Invalid("the ranks answered something else than was asked");
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JobInstrument>> JobInstrument::Create(JobOptions options) {
+  std::unique_ptr<JobInstrument> instrument(new JobInstrument(std::move(options)));
+  Result<Subject> subject = instrument->Launch("");
+  if (!subject.ok()) return subject.status();
+  instrument->subject_ = std::move(subject).value();
+  return instrument;
+}
+
+double JobInstrument::Now() const {
+  if (subject_.simulated) return simulated_seconds_;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+Result<Subject> JobInstrument::Launch(const std::string& environment) {
+  program_.reset();
+  const Result<std::vector<std::pair<std::string, std::string>>> assignments =
+      launch::ParseAssignments(environment);
+  if (!assignments.ok()) return assignments.status();
+  std::vector<std::string> worker = {options_.launcher.self,
+                                     "worker",
+                                     "--backend",
+                                     options_.backend,
+                                     "--limit",
+                                     Format("%g", options_.limit),
+                                     "--seed",
+                                     std::to_string(options_.seed)};
+  if (!options_.cluster.empty()) worker.insert(worker.end(), {"--cluster", options_.cluster});
+  // Without our plugin nothing can be chosen: only the library's own choice is measured then.
+  for (const auto& [name, value] : assignments.value()) {
+    if (name == "NCCL_TUNER_PLUGIN") worker.emplace_back("--no-choice");
+  }
+  launch::LaunchCommand command;
+  if (options_.backend == "sim") {
+    worker.insert(worker.end(), {"--ranks", std::to_string(options_.launcher.ranks)});
+    command.words = worker;
+    command.environment = assignments.value();
+  } else {
+    command = launch::CommandFor(options_.launcher, worker, assignments.value());
+  }
+  ++launches_;
+  Result<std::unique_ptr<launch::Program>> program = launch::Program::Start(command.words, command.environment);
+  if (!program.ok()) return program.status();
+  program_ = std::move(program).value();
+  const Result<std::string> hello =
+      Await(program_.get(), kHello, steady_clock::now() + Milliseconds(options_.start_limit));
+  if (!hello.ok()) {
+    const std::string tail = program_->ErrorTail();
+    program_.reset();
+    return Status::Error(hello.status().code(),
+                         "the ranks did not start: " + hello.status().message() +
+                             (tail.empty() ? "" : "; they said:\n" + tail));
+  }
+  running_ = {environment, {}};
+  return DecodeSubject(hello.value());
+}
+
+Status JobInstrument::LaunchAgain(const std::string& environment) {
+  // What never came with these settings is not waited for at every call.
+  const int most = std::max(1, options_.restarts);
+  const int tries = failing_.contains(environment) ? 1
+                    : environment.empty()          ? most
+                                                   : std::min(2, most);
+  double wait = options_.restart_wait;
+  Status status;
+  for (int i = 0; i < tries; ++i) {
+    if (i > 0) {
+      std::this_thread::sleep_for(duration<double>(wait));
+      wait *= 2;
+    }
+    const Result<Subject> subject = Launch(environment);
+    if (subject.ok()) {
+      failing_.erase(environment);
+      return {};
+    }
+    status = subject.status();
+  }
+  failing_.insert(environment);
+  if (tries == 1) return status;
+  return status.WithContext(Format("after %d tries in a row", tries));
+}
+
+Reading JobInstrument::Lost(const Status& status) {
+  Reading reading;
+  reading.outcome =
+      status.code() == ErrorCode::kTimeout ? dataset::Outcome::kHang : dataset::Outcome::kCrash;
+  reading.note = status.message();
+  if (program_ != nullptr) {
+    const std::string tail = program_->ErrorTail();
+    if (!tail.empty()) reading.note += "; the ranks said:\n" + tail;
+  }
+  program_.reset();
+  return reading;
+}
+
+Result<Reading> JobInstrument::Ask(const Trial& trial) {
+  const Status asked = program_->WriteLine(EncodeTrial(trial));
+  if (!asked.ok()) return asked;
+  // The ranks bound every wait of theirs by the limit and say so; those of one trial are a handful.
+  const auto deadline = steady_clock::now() + Milliseconds(4 * options_.limit + options_.grace);
+  const Result<std::string> answer = Await(program_.get(), kReading, deadline);
+  if (!answer.ok()) return answer.status();
+  return DecodeReading(answer.value());
+}
+
+Result<Reading> JobInstrument::Measure(const Trial& trial) {
+  const bool other = trial.environment != running_.environment ||
+                     (options_.launch_each && trial.config != running_.config);
+  bool fresh = false;
+  while (true) {
+    if (program_ == nullptr || (other && !fresh)) {
+      const Status started = LaunchAgain(trial.environment);
+      if (!started.ok()) {
+        // With a setting of its own the configuration is to blame; otherwise nothing works any
+        // more.
+        if (trial.environment.empty()) return started;
+        return Lost(started);
+      }
+      running_.config = trial.config;
+      fresh = true;
+    }
+    const Result<Reading> reading = Ask(trial);
+    if (!reading.ok()) {
+      // Ranks that were gone before they were asked (a suspended machine, somebody's kill) are not
+      // this configuration's fault: only ranks that were just started can be lost to it.
+      if (reading.status().code() == ErrorCode::kPeerLost && !fresh) {
+        program_.reset();
+        continue;
+      }
+      return Lost(reading.status());
+    }
+    const dataset::Outcome outcome = reading.value().outcome;
+    if (outcome == dataset::Outcome::kHang || outcome == dataset::Outcome::kCrash) program_.reset();
+    simulated_seconds_ += reading.value().seconds *
+                          (reading.value().iterations + trial.warmups + (trial.check ? 1 : 0));
+    return reading;
+  }
+}
+
+Status ServeTrials(Group* group, const std::string& cluster,
+                   const std::function<Result<std::string>()>& input,
+                   const std::function<Status(const std::string&)>& output) {
+  if (group->rank() != 0) return GroupInstrument::Follow(group);
+  const Result<std::unique_ptr<GroupInstrument>> instrument = GroupInstrument::Lead(group, cluster);
+  if (!instrument.ok()) return instrument.status();
+  Status status =
+      output(Sealed(std::string(kHello) + EncodeSubject(instrument.value()->subject())));
+  while (status.ok()) {
+    const Result<std::string> line = input();
+    if (!line.ok()) return {};  // whoever asked is done
+    const Result<Trial> trial = DecodeTrial(line.value());
+    if (!trial.ok()) return trial.status();
+    const Result<Reading> reading = instrument.value()->Measure(trial.value());
+    if (!reading.ok()) return reading.status();
+    status = output(Sealed(std::string(kReading) + EncodeReading(reading.value())));
+    if (instrument.value()->broken()) return PeerLost(reading.value().note);
+  }
+  return status;
+}
+
+}  // namespace diapason::measure

@@ -1,0 +1,134 @@
+#include "measure/measurer.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/secrets.h"
+#include "base/text.h"
+#include "comm/check.h"
+#include "measure/iteration.h"
+
+namespace diapason::measure {
+
+std::string CollectiveText(Operation operation) {
+  const std::optional<Collective> collective = comm::CollectiveOf(operation);
+  return collective.has_value() ? std::string(CollectiveName(*collective)) : "sendrecv";
+}
+
+Result<Operation> ParseMeasured(std::string_view name) {
+  const std::string folded = FoldName(name);
+  constexpr Operation kMeasured[] = {
+      Operation::kAllReduce,     Operation::kBroadcast, Operation::kReduce, Operation::kAllGather,
+      Operation::kReduceScatter, Operation::kAllToAll,  Operation::kSend};
+  std::vector<std::string> names;
+  for (const Operation operation : kMeasured) {
+    names.push_back(CollectiveText(operation));
+    if (names.back() == folded) return operation;
+  }
+  return Invalid("unknown collective '" + std::string(name) + "'" + Suggestion(name, names));
+}
+
+dataset::Point PointOf(const Trial& trial, const Subject& subject) {
+  dataset::Point point;
+  const std::optional<Collective> collective = comm::CollectiveOf(trial.operation);
+  point.collective = CollectiveText(trial.operation);
+  point.bytes = trial.bytes;
+  point.ranks = trial.only_ranks > 0 ? trial.only_ranks : subject.ranks;
+  point.nodes = std::min(subject.nodes, point.ranks);
+  point.type = DataTypeName(trial.type);
+  point.reduce = comm::Reduces(trial.operation) ? ReduceOpName(trial.reduce) : "";
+  point.root = comm::HasRoot(trial.operation) ? trial.root : -1;
+  point.in_place = trial.in_place;
+  const Config& config = trial.config;
+  if (config.algorithm != kKeep) {
+    point.algorithm = AlgorithmName(subject.library, collective.value_or(Collective::kAllReduce),
+                                    config.algorithm);
+  }
+  if (config.protocol != kKeep) point.protocol = ProtocolName(subject.library, config.protocol);
+  point.channels = config.channels;
+  point.segment_bytes = config.segment_bytes;
+  point.environment = MaskSecretsIn(trial.environment);
+  if (!trial.workload.empty()) {
+    const Result<IterationSpec> spec = DecodeSpec(trial.workload);
+    point.kind = dataset::Point::Kind::kIteration;
+    point.workload = spec.ok() ? WorkloadText(spec.value()) : "unreadable";
+  }
+  return point;
+}
+
+Result<Trial> TrialOf(const dataset::Point& point, Library library) {
+  Trial trial;
+  const Result<Operation> operation = ParseMeasured(point.collective);
+  if (!operation.ok()) return operation.status();
+  trial.operation = operation.value();
+  trial.bytes = point.bytes;
+  const Result<DataType> type = ParseDataType(point.type);
+  if (!type.ok()) return type.status();
+  trial.type = type.value();
+  if (!point.reduce.empty()) {
+    const Result<ReduceOp> reduce = ParseReduceOp(point.reduce);
+    if (!reduce.ok()) return reduce.status();
+    trial.reduce = reduce.value();
+  }
+  trial.root = std::max(0, point.root);
+  trial.in_place = point.in_place;
+  const Collective collective =
+      comm::CollectiveOf(trial.operation).value_or(Collective::kAllReduce);
+  if (!point.algorithm.empty()) {
+    const Result<int> algorithm = ParseAlgorithm(library, collective, point.algorithm);
+    if (!algorithm.ok()) return algorithm.status();
+    trial.config.algorithm = algorithm.value();
+  }
+  if (!point.protocol.empty()) {
+    const Result<int> protocol = ParseProtocol(library, point.protocol);
+    if (!protocol.ok()) return protocol.status();
+    trial.config.protocol = protocol.value();
+  }
+  trial.config.channels = point.channels;
+  trial.config.segment_bytes = point.segment_bytes;
+  trial.environment = point.environment;
+  return trial;
+}
+
+namespace {
+
+// Whether the bytes of a trial are those of all ranks together.
+bool OfAllRanks(Operation operation) {
+  return operation == Operation::kAllGather || operation == Operation::kReduceScatter ||
+         operation == Operation::kAllToAll;
+}
+
+}  // namespace
+
+size_t CountOf(const Trial& trial, int ranks) {
+  const uint64_t elements = trial.bytes / SizeOf(trial.type);
+  return OfAllRanks(trial.operation) ? elements / static_cast<uint64_t>(ranks) : elements;
+}
+
+uint64_t WholeBytes(const Trial& trial, int ranks) {
+  const uint64_t bytes = CountOf(trial, ranks) * SizeOf(trial.type);
+  return OfAllRanks(trial.operation) ? bytes * static_cast<uint64_t>(ranks) : bytes;
+}
+
+const char* TestsTypeName(DataType type) {
+  constexpr const char* kNames[] = {"float", "double", "half",  "bfloat16",
+                                    "int8",  "uint8",  "int32", "int64"};
+  return kNames[static_cast<size_t>(type)];
+}
+
+dataset::Sample SampleOf(const Trial& trial, const Subject& subject, const Reading& reading) {
+  dataset::Sample sample;
+  sample.point = PointOf(trial, subject);
+  if (reading.outcome == dataset::Outcome::kFine) sample.seconds = reading.seconds;
+  sample.iterations = reading.iterations;
+  sample.wrong = reading.wrong;
+  sample.outcome = reading.outcome;
+  sample.note = reading.note;
+  sample.at = static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                      std::chrono::system_clock::now().time_since_epoch())
+                                      .count()) *
+              1e-3;
+  return sample;
+}
+
+}  // namespace diapason::measure

@@ -1,0 +1,246 @@
+#include "measure/tests_measurer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "base/environment.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "comm/check.h"
+#include "dataset/nccl_tests.h"
+#include "domain/fingerprint.h"
+#include "measure/group_measurer.h"
+#include "launch/program.h"
+#include "measure/wire.h"
+
+namespace diapason::measure {
+namespace {
+
+using dataset::LogRow;
+using dataset::LogTest;
+using dataset::LogTiming;
+using dataset::Outcome;
+using std::chrono::duration;
+using std::chrono::steady_clock;
+
+constexpr size_t kMostOutput = size_t{16} << 20;
+// As NCCL_ALGO and NCCL_PROTO want them, which is not how the tools print them.
+constexpr const char* kAlgorithmNames[] = {
+    "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT"};
+constexpr const char* kProtocolNames[] = {"LL", "LL128", "Simple"};
+
+// What one launch can answer: everything but the size and the place.
+std::string Key(const Trial& trial) {
+  Trial same = trial;
+  same.warmups = 0;
+  same.iterations = 1;
+  same.check = false;
+  return EncodeTrial(same) + " " + trial.environment;
+}
+
+Reading Failed(Outcome outcome, const std::string& note) {
+  Reading reading;
+  reading.outcome = outcome;
+  reading.note = note;
+  return reading;
+}
+
+Reading ReadingOf(const LogTiming& timing, int iterations) {
+  Reading reading;
+  reading.seconds = reading.fastest = timing.seconds;
+  reading.iterations = iterations;
+  reading.wrong = timing.wrong;
+  if (timing.wrong > 0) {
+    reading.outcome = Outcome::kWrong;
+    reading.note = Format("%lld elements are wrong", static_cast<long long>(timing.wrong));
+  }
+  return reading;
+}
+
+// The factor between the sizes, or 0 where they are no such series.
+uint64_t StepFactor(const std::vector<uint64_t>& sizes) {
+  if (sizes.size() < 2 || sizes[0] == 0 || sizes[1] % sizes[0] != 0) return 0;
+  const uint64_t factor = sizes[1] / sizes[0];
+  for (size_t i = 1; i < sizes.size(); ++i) {
+    if (factor < 2 || sizes[i] != sizes[i - 1] * factor) return 0;
+  }
+  return factor;
+}
+
+}  // namespace
+
+std::string TestsProgram(Operation operation) {
+  switch (operation) {
+    case Operation::kAllReduce:
+      return "all_reduce_perf";
+    case Operation::kAllGather:
+      return "all_gather_perf";
+    case Operation::kReduceScatter:
+      return "reduce_scatter_perf";
+    case Operation::kBroadcast:
+      return "broadcast_perf";
+    case Operation::kReduce:
+      return "reduce_perf";
+    case Operation::kAllToAll:
+      return "alltoall_perf";
+    default:
+      return "sendrecv_perf";
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> TestsEnvironment(const Trial& trial) {
+  std::vector<std::pair<std::string, std::string>> environment;
+  const Config& config = trial.config;
+  if (config.algorithm >= 0 && config.algorithm <= kPat) {
+    environment.emplace_back("NCCL_ALGO", kAlgorithmNames[config.algorithm]);
+  }
+  if (config.protocol >= 0 && config.protocol <= kSimple) {
+    environment.emplace_back("NCCL_PROTO", kProtocolNames[config.protocol]);
+  }
+  if (config.channels > 0) {
+    environment.emplace_back("NCCL_MIN_NCHANNELS", std::to_string(config.channels));
+    environment.emplace_back("NCCL_MAX_NCHANNELS", std::to_string(config.channels));
+  }
+  // A tuner of ours that the user has set would overrule all of this.
+  environment.emplace_back("NCCL_TUNER_PLUGIN", "none");
+  return environment;
+}
+
+Result<std::unique_ptr<TestsInstrument>> TestsInstrument::Create(
+    TestsOptions options, const std::vector<Operation>& operations) {
+  for (const Operation operation : operations) {
+    const std::string path = options.folder + "/" + TestsProgram(operation);
+    if (::access(path.c_str(), X_OK) != 0) {
+      return NotFound("there is no program '" + path +
+                      "'; --bin names the folder of nccl-tests' or " + "rccl-tests' binaries");
+    }
+  }
+  std::sort(options.sizes.begin(), options.sizes.end());
+  std::unique_ptr<TestsInstrument> instrument(new TestsInstrument(std::move(options)));
+  const TestsOptions& kept = instrument->options_;
+  Subject& subject = instrument->subject_;
+  subject.backend = std::string(LibraryName(kept.library)) + "-tests";
+  subject.library = kept.library;
+  subject.ranks = kept.launcher.ranks;
+  subject.nodes = kept.launcher.nodes;
+  subject.description = subject.backend + " in " + kept.folder;
+  subject.machine.library = LibraryName(kept.library);
+  subject.machine.gpu = MachineFingerprint();
+  subject.machine.driver = DriverVersion();
+  subject.machine.tool = std::string("diapason ") + kVersion + " with " + subject.backend;
+  subject.machine.topology = Count(static_cast<size_t>(subject.nodes), "node") + ", " +
+                             Count(static_cast<size_t>(subject.ranks), "rank");
+  subject.machine.environment = EnvironmentThatMatters(ProcessEnvironment());
+  return instrument;
+}
+
+double TestsInstrument::Now() const {
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+Result<Reading> TestsInstrument::Measure(const Trial& trial) {
+  std::deque<Reading>& ready = waiting_[Key(trial)];
+  if (ready.empty()) {
+    const Result<Reading> launched = Launch(trial);
+    if (!launched.ok() || launched.value().outcome != Outcome::kFine) return launched;
+    if (ready.empty()) return Failed(Outcome::kCrash, "its output has no row of this size");
+  }
+  Reading reading = std::move(ready.front());
+  ready.pop_front();
+  return reading;
+}
+
+Result<Reading> TestsInstrument::Launch(const Trial& trial) {
+  const uint64_t factor = StepFactor(options_.sizes);
+  const bool all = factor != 0 && std::find(options_.sizes.begin(), options_.sizes.end(),
+                                            trial.bytes) != options_.sizes.end();
+  const uint64_t from = all ? options_.sizes.front() : trial.bytes;
+  const uint64_t to = all ? options_.sizes.back() : trial.bytes;
+  std::vector<std::string> program = {options_.folder + "/" + TestsProgram(trial.operation),
+                                      "-b",
+                                      std::to_string(from),
+                                      "-e",
+                                      std::to_string(to),
+                                      "-f",
+                                      std::to_string(all ? factor : 2),
+                                      "-n",
+                                      std::to_string(options_.iterations),
+                                      "-w",
+                                      std::to_string(options_.warmups),
+                                      "-d",
+                                      TestsTypeName(trial.type),
+                                      "-r",
+                                      std::to_string(trial.root),
+                                      "-c",
+                                      "1"};
+  if (comm::Reduces(trial.operation)) {
+    program.insert(program.end(), {"-o", ReduceOpName(trial.reduce)});
+  }
+  Result<std::vector<std::pair<std::string, std::string>>> environment =
+      launch::ParseAssignments(trial.environment);
+  if (!environment.ok()) return environment.status();
+  std::vector<std::pair<std::string, std::string>> variables = TestsEnvironment(trial);
+  variables.insert(variables.end(), environment.value().begin(), environment.value().end());
+
+  launch::LaunchCommand command;
+  if (options_.launcher.kind == launch::Launcher::Kind::kLocal) {
+    // One process with all GPUs of this host: how these programs run without a launcher.
+    program.insert(program.end(), {"-g", std::to_string(options_.launcher.ranks)});
+    command.words = program;
+    command.environment = variables;
+  } else {
+    program.insert(program.end(), {"-g", "1"});
+    command = launch::CommandFor(options_.launcher, program, variables);
+  }
+  ++launches_;
+  const auto deadline = steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
+                                                  duration<double>(options_.limit));
+  const Result<std::unique_ptr<launch::Program>> started =
+      launch::Program::Start(command.words, command.environment);
+  if (!started.ok()) return started.status();
+  const Result<std::string> output = started.value()->ReadAll(kMostOutput, deadline);
+  const Result<int> ended = started.value()->Finish(deadline);
+  if (!output.ok() || !ended.ok()) {
+    const Status& status = output.ok() ? ended.status() : output.status();
+    started.value()->Stop();
+    return Failed(Outcome::kHang, status.message());
+  }
+  const std::vector<LogTest> tests = dataset::ParseTestLog(output.value());
+  size_t rows = 0;
+  for (const LogTest& test : tests) {
+    if (!test.version.empty()) subject_.machine.library_version = test.version;
+    // Several starts of a program that says it is alone: the ranks did not find each other.
+    if (test.starts > 1 && subject_.ranks > 1) {
+      return Status::Error(ErrorCode::kUnavailable,
+                           "the programs ran side by side instead of together: they were built "
+                           "without MPI (make MPI=1)");
+    }
+    for (const LogRow& row : test.rows) {
+      for (const bool in_place : {false, true}) {
+        const LogTiming& timing = in_place ? row.in_place : row.out_of_place;
+        if (!timing.there) continue;
+        Trial same = trial;
+        same.bytes = row.bytes;
+        same.in_place = in_place;
+        waiting_[Key(same)].push_back(ReadingOf(timing, options_.iterations));
+        ++rows;
+      }
+    }
+  }
+  if (rows == 0 || (ended.value() != 0 && waiting_[Key(trial)].empty())) {
+    std::string why = started.value()->ErrorTail();
+    if (why.empty() && !tests.empty()) why = tests.back().failure;
+    if (why.empty()) {
+      const size_t begin = output.value().size() - std::min<size_t>(output.value().size(), 500);
+      why = output.value().substr(begin);
+    }
+    return Failed(Outcome::kCrash, Format("exit status %d: ", ended.value()) + why);
+  }
+  return Reading{};
+}
+
+}  // namespace diapason::measure

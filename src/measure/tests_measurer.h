@@ -1,0 +1,55 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "measure/measurer.h"
+#include "launch/launcher.h"
+
+namespace diapason::measure {
+
+// Drives the binaries of nccl-tests or rccl-tests. They can only be told by the environment how to
+// run, so every configuration is a launch; a launch measures all sizes of its collective, whose
+// times are kept for when they are asked for.
+struct TestsOptions {
+  launch::Launcher launcher;
+  std::string folder;                // of all_reduce_perf and the others
+  Library library = Library::kNccl;  // whose binaries they are
+  std::vector<uint64_t> sizes;       // of the sweep, rising
+  int iterations = 20;
+  int warmups = 5;
+  double limit = 600;  // seconds of one launch
+};
+
+class TestsInstrument : public Instrument {
+ public:
+  // Starts nothing yet; says which binaries are missing.
+  static Result<std::unique_ptr<TestsInstrument>> Create(TestsOptions options,
+                                                         const std::vector<Operation>& operations);
+
+  Result<Reading> Measure(const Trial& trial) override;
+  const Subject& subject() const override { return subject_; }
+  double Now() const override;
+  int launches() const override { return launches_; }
+
+ private:
+  explicit TestsInstrument(TestsOptions options) : options_(std::move(options)) {}
+  // One launch with the trial's configuration; its times go into `waiting_`.
+  Result<Reading> Launch(const Trial& trial);
+
+  TestsOptions options_;
+  Subject subject_;
+  int launches_ = 0;
+  std::map<std::string, std::deque<Reading>> waiting_;
+};
+
+// "all_reduce_perf"
+std::string TestsProgram(Operation operation);
+// The variables that make the library run it so: NCCL_ALGO, NCCL_PROTO, NCCL_MIN_ and
+// MAX_NCHANNELS.
+std::vector<std::pair<std::string, std::string>> TestsEnvironment(const Trial& trial);
+
+}  // namespace diapason::measure

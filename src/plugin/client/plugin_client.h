@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "domain/decision.h"
+
+namespace diapason::client {
+
+// Speaks to a tuner plugin as a collective library does: dlopen, the data symbol of one API
+// version, its callbacks. It knows the published interface and nothing of the plugin's sources.
+struct Cost {
+  int algorithms = 7;
+  int protocols = 3;
+  std::vector<float> cells;  // row-major
+
+  size_t Index(int algorithm, int protocol) const {
+    return static_cast<size_t>(algorithm) * static_cast<size_t>(protocols) +
+           static_cast<size_t>(protocol);
+  }
+  // What a library would take: the smallest non-negative entry, the first of equals; -1 for none.
+  int Cheapest() const;
+};
+
+struct LogLine {
+  bool warning = false;
+  std::string text;
+};
+
+class PluginClient {
+ public:
+  // `api` 1 to 6; 0: the newest the plugin has, as a library would choose.
+  static Result<std::unique_ptr<PluginClient>> Open(const std::string& path, int api);
+  virtual ~PluginClient() = default;
+
+  virtual Status Start(const Shape& shape, uint64_t comm_id) = 0;
+  struct Support {
+    int collnet = 0;
+    int nvls = 0;
+  };
+  // Changes *cost (API v3 and later) or fills in *answer (v1 and v2), as the plugin does. Returns
+  // the channel count: 0 leaves it to the library.
+  virtual Result<int> Ask(const Question& question, const Support& support, Cost* cost,
+                          Config* answer) = 0;
+  virtual Status Stop() = 0;
+
+  int api() const { return api_; }
+  const std::string& name() const { return name_; }
+  // What the plugin has logged so far.
+  static const std::vector<LogLine>& Log();
+
+  // What ncclGetVersion shall answer to the plugin; 0: unknown.
+  static void PretendVersion(int version);
+  // How the plugin's log levels are to be read.
+  static void PretendLibrary(Library library);
+
+ protected:
+  int api_ = 0;
+  std::string name_;
+};
+
+}  // namespace diapason::client

@@ -1,0 +1,22 @@
+// Env plugin API v1: NCCL 2.28.7 to 2.30.
+#include "plugin/abi/env_abi.h"
+#include "plugin/env/env_answers.h"
+
+namespace diapason::plugin {
+namespace {
+
+int Init(uint8_t, uint8_t, uint8_t, const char*) noexcept {
+  PrepareAnswers(nullptr);
+  return abi::kSuccess;
+}
+
+// What was answered stays valid: the library's threads may still read it.
+int Finalize() noexcept { return abi::kSuccess; }
+
+}  // namespace
+}  // namespace diapason::plugin
+
+DIAPASON_EXPORT const diapason::plugin::abi::EnvV1 ncclEnvPlugin_v1;
+const diapason::plugin::abi::EnvV1 ncclEnvPlugin_v1 = {"diapason", diapason::plugin::Init,
+                                                       diapason::plugin::Finalize,
+                                                       diapason::plugin::AnswerEnvironment};

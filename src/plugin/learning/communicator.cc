@@ -1,0 +1,280 @@
+#include "plugin/learning/communicator.h"
+
+#include <pthread.h>
+
+#include "base/environment.h"
+#include "base/settings.h"
+#include "base/clock.h"
+#include "plugin/profiler/event_mask.h"
+#include "plugin/abi/profiler_abi.h"
+#include "plugin/learning/learning_thread.h"
+
+namespace diapason::plugin {
+namespace {
+
+// One word per thread. Not thread_local: the first use of one allocates in a library that was
+// loaded late, and where there is no memory glibc ends the process.
+class ThreadWord {
+ public:
+  ThreadWord() { fine_ = pthread_key_create(&key_, nullptr) == 0; }
+  uint64_t Get() const noexcept {
+    return fine_ ? reinterpret_cast<uint64_t>(pthread_getspecific(key_)) : 0;
+  }
+  // Without memory the word stays as it was.
+  void Set(uint64_t value) const noexcept {
+    if (fine_) pthread_setspecific(key_, reinterpret_cast<void*>(value));
+  }
+
+ private:
+  pthread_key_t key_{};
+  bool fine_ = false;
+};
+
+// The communicator the profiler half has just been told of.
+const ThreadWord g_newborn;
+
+Communicator* Newborn() noexcept { return reinterpret_cast<Communicator*>(g_newborn.Get()); }
+void SetNewborn(Communicator* communicator) noexcept {
+  g_newborn.Set(reinterpret_cast<uint64_t>(communicator));
+}
+
+uint64_t ThisThread() noexcept { return static_cast<uint64_t>(pthread_self()); }
+
+bool Interested(const Settings& settings) {
+  const std::string& mode = settings.Text(Setting::kMode);
+  if (mode == "off") return false;
+  return mode == "learn" || settings.IsSet(Setting::kJournal) || settings.IsSet(Setting::kStore);
+}
+
+}  // namespace
+
+Witness* AttachWitness(const ProfilerBirth& birth) noexcept {
+  try {
+    SetNewborn(nullptr);
+    const Settings settings = Settings::Read(ProcessEnvironment());
+    if (!settings.problems().empty() || !Interested(settings)) return nullptr;
+    auto* communicator = new Communicator(birth);
+    SetNewborn(communicator);
+    return communicator;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void DetachWitness(Witness* witness) noexcept {
+  auto* communicator = static_cast<Communicator*>(witness);
+  if (Newborn() == communicator) SetNewborn(nullptr);
+  communicator->Release();
+}
+
+Communicator::Communicator(const ProfilerBirth& birth) : birth_(birth) {}
+
+Communicator::~Communicator() {
+  WriteUntimed();
+  if (journal_ != nullptr) {
+    EventMask::Instance().Unwant(EventMask::Need::kCalls);
+    EventMask::Instance().Unwant(EventMask::Need::kRuns);
+    if (with_times_) EventMask::Instance().Unwant(EventMask::Need::kTimes);
+  }
+}
+
+Communicator* Communicator::TakeNewborn(uint64_t comm_id, const Shape& shape) noexcept {
+  Communicator* newborn = Newborn();
+  SetNewborn(nullptr);
+  if (newborn == nullptr) return nullptr;
+  const ProfilerBirth& birth = newborn->birth_;
+  // Before API v4 the profiler half is told nothing, before v5 the tuner half is not: then the
+  // thread alone says that it is the same one.
+  if (comm_id != 0 && birth.comm_id != 0 && birth.comm_id != comm_id) return nullptr;
+  if (birth.ranks != 0 && birth.ranks != shape.ranks) return nullptr;
+  newborn->references_.fetch_add(1);
+  return newborn;
+}
+
+void Communicator::Release() noexcept {
+  if (references_.fetch_sub(1) == 1) delete this;
+}
+
+void Communicator::KeepJournal(journal::Journal* journal, uint32_t number, bool with_times) {
+  runs_ = std::make_unique<Run[]>(kRuns);
+  number_ = number;
+  with_times_ = with_times && TimesPossible(birth_.ranks);
+  journal_ = journal;
+  if (journal_ == nullptr) return;
+  EventMask::Instance().Want(EventMask::Need::kCalls);
+  EventMask::Instance().Want(EventMask::Need::kRuns);
+  if (with_times_) EventMask::Instance().Want(EventMask::Need::kTimes);
+}
+
+Learning* Communicator::Learn(std::shared_ptr<Learning> learning) {
+  if (runs_ == nullptr) runs_ = std::make_unique<Run[]>(kRuns);
+  learning_ = std::move(learning);
+  return learning_.get();
+}
+
+// What the group before leaves behind: calls that asked nobody and launched nothing we were told of
+// took a path of their own.
+void Communicator::NewGroup(uint64_t group) noexcept {
+  const uint32_t calls = calls_;
+  if (journal_ != nullptr && calls > 0 && questions_ == 0 && !launched_ && !ran_) {
+    for (uint32_t i = 0; i < calls && i < kCalls; ++i) {
+      journal::Record record;
+      record.kind = journal::RecordKind::kBypassed;
+      record.time_ns = WallTimeNs();
+      record.communicator = number_;
+      const int collective = call_[i].collective;
+      record.collective =
+          collective < 0 ? journal::kNamelessCollective : static_cast<uint8_t>(collective);
+      record.bytes = call_[i].bytes;
+      record.captured = call_[i].captured;
+      journal_->Add(record);
+    }
+  }
+  calls_ = 0;
+  questions_ = 0;
+  launched_ = false;
+  ran_ = false;
+  group_ = group;
+}
+
+void Communicator::Called(const CallSeen& call) noexcept {
+  const uint64_t group = call.group;
+  if (group == 0 || group_ != group || questions_ > 0) NewGroup(group);
+  const uint32_t calls = calls_;
+  if (calls < kCalls) {
+    call_[calls].collective = call.collective;
+    call_[calls].bytes = call.bytes;
+    call_[calls].captured = call.captured;
+  }
+  calls_ = calls + 1;
+  if (learning_ == nullptr) return;
+  if (learning_->wants_pattern() && !call.captured) {
+    Steward::Instance().CallMade(birth_.comm_id, call.collective, call.bytes);
+  }
+  learning_->Called(call.captured, group);
+}
+
+void Communicator::Launched(uint64_t group, void* stream) noexcept {
+  if (group_ == group) launched_ = true;
+  if (learning_ != nullptr) learning_->Launched(group, stream);
+}
+
+void Communicator::LaunchEnded() noexcept {
+  if (learning_ != nullptr) learning_->LaunchEnded();
+}
+
+void Communicator::Asked(const Question& question, uint32_t call, const Config& asked,
+                         Context* context, uint64_t index) noexcept {
+  const uint32_t number = questions_;
+  questions_ = number + 1;
+  asking_thread_ = ThisThread();
+  if (number >= kQuestions) return;
+  Answered& answered = question_[number];
+  answered.call = call;
+  answered.collective = static_cast<int>(question.collective);
+  answered.bytes = question.bytes;
+  answered.algorithm = asked.algorithm;
+  answered.protocol = asked.protocol;
+  answered.channels = asked.channels;
+  answered.context = context;
+  answered.index = index;
+  answered.used = false;
+}
+
+// The question a run belongs to: the one about exactly these bytes, or the only one about this
+// collective (several calls in a group can be asked about as one).
+Communicator::Answered* Communicator::Match(const RunSeen& run) noexcept {
+  if (run.replayed || asking_thread_ != ThisThread()) return nullptr;
+  const auto count = std::min<uint32_t>(questions_, kQuestions);
+  Answered* only = nullptr;
+  bool several = questions_ > kQuestions;
+  for (uint32_t i = 0; i < count; ++i) {
+    Answered& one = question_[i];
+    if (one.collective != run.collective) continue;
+    if (one.bytes == run.bytes && !one.used) {
+      one.used = true;
+      return &one;
+    }
+    several = several || only != nullptr;
+    only = &one;
+  }
+  return several ? nullptr : only;
+}
+
+uint64_t Communicator::Ran(const RunSeen& run) noexcept {
+  ran_ = true;
+  if (runs_ == nullptr || !tracking() || run.collective < 0) return 0;
+  Answered* question = Match(run);
+  const bool alone = question != nullptr && questions_ == 1 && question->bytes == run.bytes;
+  Context* context = alone ? static_cast<Context*>(question->context) : nullptr;
+  if (context != nullptr) {
+    learning_->Ran(context, {question->algorithm, question->protocol, question->channels},
+                   {question->index, run.sequence, run.algorithm, run.protocol, run.channels});
+  }
+  const bool timed = (EventMask::Instance().Value(birth_.api) & abi::kEventKernelCh) != 0;
+  if (journal_ == nullptr && (!timed || context == nullptr)) return 0;
+
+  const uint64_t tag = next_tag_.fetch_add(1, std::memory_order_relaxed);
+  Run& slot = runs_[tag % kRuns];
+  // A run whose time has never come is written down without it.
+  if (slot.tag.exchange(0, std::memory_order_acq_rel) != 0) WriteRun(slot, nullptr);
+  slot.context = context;
+  slot.index = context != nullptr ? static_cast<uint64_t>(question->index) : 0;
+  slot.call = question != nullptr ? static_cast<uint32_t>(question->call) : 0;
+  slot.time_ns = journal_ != nullptr ? WallTimeNs() : 0;
+  slot.bytes = run.bytes;
+  slot.sequence = run.sequence;
+  slot.collective = run.collective;
+  slot.algorithm = run.algorithm;
+  slot.protocol = run.protocol;
+  slot.channels = run.channels;
+  slot.replayed = run.replayed;
+  if (!timed) {
+    WriteRun(slot, nullptr);
+    return 0;
+  }
+  slot.tag.store(tag, std::memory_order_release);
+  return tag;
+}
+
+void Communicator::Timed(uint64_t tag, const GpuSpan& span) noexcept {
+  if (runs_ == nullptr) return;
+  Run& slot = runs_[tag % kRuns];
+  if (slot.tag.exchange(0, std::memory_order_acq_rel) != tag) return;  // overtaken
+  WriteRun(slot, &span);
+  Context* context = slot.context;
+  if (context != nullptr && learning_ != nullptr && !learning_->has_events()) {
+    learning_->Took(context, slot.index, static_cast<double>(span.stop_ns - span.start_ns) * 1e-9);
+  }
+}
+
+void Communicator::WriteRun(const Run& run, const GpuSpan* span) noexcept {
+  if (journal_ == nullptr) return;
+  journal::Record record;
+  record.kind = journal::RecordKind::kRan;
+  record.time_ns = run.time_ns;
+  record.communicator = number_;
+  record.call = run.call;
+  record.collective = static_cast<uint8_t>(run.collective);
+  record.bytes = run.bytes;
+  record.sequence = run.sequence;
+  record.algorithm = static_cast<int8_t>(run.algorithm);
+  record.protocol = static_cast<int8_t>(run.protocol);
+  record.channels = static_cast<int16_t>(run.channels);
+  record.captured = run.replayed;
+  if (span != nullptr) {
+    record.time_ns = WallTimeNs();  // the journal's reader takes it for about when the kernel ended
+    record.gpu_start_ns = span->start_ns;
+    record.seconds = static_cast<double>(span->stop_ns - span->start_ns) * 1e-9;
+  }
+  journal_->Add(record);
+}
+
+void Communicator::WriteUntimed() noexcept {
+  if (runs_ == nullptr) return;
+  for (size_t i = 0; i < kRuns; ++i) {
+    if (runs_[i].tag.exchange(0, std::memory_order_acq_rel) != 0) WriteRun(runs_[i], nullptr);
+  }
+}
+
+}  // namespace diapason::plugin

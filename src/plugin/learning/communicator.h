@@ -1,0 +1,116 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "domain/decision.h"
+#include "journal/writer.h"
+#include "plugin/learning/learning.h"
+#include "plugin/profiler/observer.h"
+#include "plugin/abi/relaxed.h"
+#include "plugin/profiler/comm_observer.h"
+
+namespace diapason::plugin {
+
+// One communicator as both halves of the plugin know it. The profiler half is told of it first,
+// with its rank, and on the same thread; the tuner half then finds it there. It lives until both
+// have let go.
+class Communicator final : public Witness {
+ public:
+  explicit Communicator(const ProfilerBirth& birth);
+
+  // The one whose birth the profiler half has just seen on this thread; the caller must Release it.
+  // nullptr: the profiler half is not loaded, or nobody wanted to know.
+  static Communicator* TakeNewborn(uint64_t comm_id, const Shape& shape) noexcept;
+  void Release() noexcept;
+
+  int rank() const { return birth_.rank; }
+  int profiler_api() const { return birth_.api; }
+  const std::string& name() const { return birth_.name; }
+
+  // From the tuner half, before the first question.
+  void KeepJournal(journal::Journal* journal, uint32_t number, bool with_times);
+  Learning* Learn(std::shared_ptr<Learning> learning);
+
+  // A question was answered with this: remembered, so that the run can be told from others.
+  void Asked(const Question& question, uint32_t call, const Config& asked, Context* context,
+             uint64_t index) noexcept;
+  // Whether anybody needs Asked.
+  bool tracking() const noexcept {
+    return journal_ != nullptr || (learning_ != nullptr && learning_->tracking());
+  }
+
+  void Called(const CallSeen& call) noexcept override;
+  void Launched(uint64_t group, void* stream) noexcept override;
+  void LaunchEnded() noexcept override;
+  uint64_t Ran(const RunSeen& run) noexcept override;
+  void Timed(uint64_t tag, const GpuSpan& span) noexcept override;
+
+ private:
+  friend void DetachWitness(Witness* witness) noexcept;
+  ~Communicator();
+
+  static constexpr size_t kQuestions = 16;
+  static constexpr size_t kRuns = 1024;
+  static constexpr size_t kCalls = 8;
+
+  // Of the group at hand. Written and, for linking, read by one thread; others find another
+  // thread's name in it and keep away.
+  struct Answered {
+    Relaxed<uint32_t> call;
+    Relaxed<int> collective;
+    Relaxed<uint64_t> bytes;
+    Relaxed<int> algorithm;
+    Relaxed<int> protocol;
+    Relaxed<int> channels;
+    Relaxed<Context*> context;
+    Relaxed<uint64_t> index;
+    Relaxed<bool> used;
+  };
+  // A run whose time is still to come.
+  struct Run {
+    std::atomic<uint64_t> tag{0};
+    Relaxed<Context*> context;
+    Relaxed<uint64_t> index;
+    Relaxed<uint32_t> call;
+    Relaxed<uint64_t> time_ns;
+    Relaxed<uint64_t> bytes;
+    Relaxed<uint64_t> sequence;
+    Relaxed<int> collective;
+    Relaxed<int> algorithm;
+    Relaxed<int> protocol;
+    Relaxed<int> channels;
+    Relaxed<bool> replayed;
+  };
+
+  void NewGroup(uint64_t group) noexcept;
+  Answered* Match(const RunSeen& run) noexcept;
+  void WriteRun(const Run& run, const GpuSpan* span) noexcept;
+  void WriteUntimed() noexcept;
+
+  const ProfilerBirth birth_;
+  std::atomic<int> references_{1};
+  journal::Journal* journal_ = nullptr;
+  uint32_t number_ = 0;
+  bool with_times_ = false;
+  std::shared_ptr<Learning> learning_;  // the background thread has it, too
+
+  Relaxed<uint64_t> group_;
+  Relaxed<uint64_t> asking_thread_;
+  Relaxed<uint32_t> questions_;
+  Relaxed<uint32_t> calls_;
+  Relaxed<bool> launched_;
+  Relaxed<bool> ran_;
+  Answered question_[kQuestions];
+  struct Seen {
+    Relaxed<int> collective;
+    Relaxed<uint64_t> bytes;
+    Relaxed<bool> captured;
+  };
+  Seen call_[kCalls];
+  std::atomic<uint64_t> next_tag_{1};
+  std::unique_ptr<Run[]> runs_;
+};
+
+}  // namespace diapason::plugin

@@ -1,0 +1,237 @@
+#include "plugin/learning/learning_thread.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/mutex_lock.h"
+#include "base/random.h"
+#include "base/clock.h"
+
+namespace diapason::plugin {
+namespace {
+
+constexpr long kBusyPauseNs = 500000;     // while something is being tried
+constexpr long kQuietPauseNs = 20000000;  // while all is settled
+constexpr long kIdlePauseNs = 500000000;  // while no communicator learns
+constexpr long kRemovePauseNs = 1000000;
+constexpr double kKeepInterval = 60;
+constexpr double kFreezeInterval = 1;
+constexpr long kExitPauseNs = 1000000;
+constexpr int kExitPauses = 200;
+// A period of one call is no iteration: such a program is better served by the call's own time.
+constexpr size_t kShortestIteration = 2;
+
+// Never deleted: calls and the thread may come as late as they like.
+std::atomic<Steward*> g_steward{nullptr};
+
+void Pause(long nanoseconds) {
+  const timespec pause{0, nanoseconds};
+  nanosleep(&pause, nullptr);
+}
+
+__attribute__((destructor)) void LibraryEnds() { Steward::StopAtExit(); }
+
+}  // namespace
+
+Steward::Steward() : owner_(getpid()) {
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&wake_, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+}
+
+// No lock: a signal that comes while the thread is just about to sleep is lost, and it wakes by
+// itself a little later.
+void Steward::Wake() noexcept {
+  wanted_.store(true, std::memory_order_relaxed);
+  pthread_cond_signal(&wake_);
+}
+
+void Steward::Sleep(long nanoseconds) noexcept {
+  if (wanted_.exchange(false, std::memory_order_relaxed)) return;
+  timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += nanoseconds;
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    ++until.tv_sec;
+  }
+  const MutexLock lock(&sleeping_);
+  if (!wanted_.exchange(false, std::memory_order_relaxed)) {
+    pthread_cond_timedwait(&wake_, &sleeping_, &until);
+    wanted_.store(false, std::memory_order_relaxed);
+  }
+}
+
+Steward& Steward::Instance() {
+  Steward* steward = g_steward.load(std::memory_order_acquire);
+  if (steward != nullptr && steward->owner_ == getpid()) return *steward;
+  auto* fresh = new Steward();
+  if (!g_steward.compare_exchange_strong(steward, fresh, std::memory_order_acq_rel)) {
+    delete fresh;
+    return *steward;
+  }
+  return *fresh;
+}
+
+// REQUIRES: list_ is held.
+void Steward::Start() {
+  if (running_) return;
+  // The host's signals are not ours to take.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  running_ = pthread_create(&thread, nullptr, RunThread, this) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (running_) pthread_detach(thread);
+}
+
+void Steward::Add(std::shared_ptr<Learning> learning) {
+  const MutexLock lock(&list_);
+  learnings_.push_back(std::move(learning));
+  Start();
+  Wake();
+}
+
+void Steward::KeepStore(agree::Store* store) {
+  const MutexLock lock(&list_);
+  kept_.store(store);
+  Start();
+}
+
+void Steward::Remove(Learning* learning, Deadline deadline) {
+  if (owner_ != getpid()) return;
+  std::shared_ptr<Learning> removed;
+  {
+    const MutexLock lock(&list_);
+    const auto found = std::find_if(learnings_.begin(), learnings_.end(),
+                                    [learning](const auto& one) { return one.get() == learning; });
+    if (found == learnings_.end()) return;
+    removed = std::move(*found);
+    learnings_.erase(found);
+  }
+  // From now on the thread ends what it does for it as soon as it can, and whoever is there first
+  // finishes it.
+  removed->finish_wanted = true;
+  while (pthread_mutex_trylock(&removed->tending) != 0) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      removed->BecomeLate();
+      return;
+    }
+    Pause(kRemovePauseNs);
+  }
+  if (removed->finish_wanted.exchange(false)) removed->Finish(/*forget=*/true, deadline);
+  // Here, while the communicator's GPU context is still there.
+  removed->DropEvents();
+  pthread_mutex_unlock(&removed->tending);
+}
+
+bool Steward::Frozen(agree::Store* store, const std::string& file, double now) {
+  if (now - froze_at_ < kFreezeInterval) return frozen_;
+  froze_at_ = now;
+  if (freeze_log_ == nullptr) freeze_log_ = std::make_unique<agree::FreezeLog>(store);
+  // What cannot be read stays as it was.
+  (void)freeze_log_->Look();
+  frozen_ = freeze_log_->frozen() || (!file.empty() && access(file.c_str(), F_OK) == 0);
+  return frozen_;
+}
+
+void* Steward::RunThread(void* self) {
+  static_cast<Steward*>(self)->Run();
+  return nullptr;
+}
+
+bool Steward::TendOne(Learning* learning, double now) noexcept {
+  const MutexLock lock(&learning->tending);
+  bool busy = false;
+  try {
+    // It may have been finished since the list was copied.
+    if (learning->finished()) return false;
+    if (!learning->finish_wanted) busy = learning->Tend(now);
+    if (learning->finish_wanted.exchange(false)) {
+      learning->Finish(/*forget=*/true, std::chrono::steady_clock::now() + agree::kUsualLimit);
+    }
+  } catch (...) {
+    // Nothing was proposed, so all ranks hold.
+  }
+  return busy;
+}
+
+void Steward::Run() {
+  while (!stop_.load(std::memory_order_relaxed)) {
+    bool busy = false;
+    // Shared, so that none is destroyed while it is tended; no lock is held meanwhile that a call
+    // or another communicator's creation or end needs.
+    std::vector<std::shared_ptr<Learning>> learnings;
+    try {
+      const MutexLock lock(&list_);
+      learnings = learnings_;
+    } catch (...) {  // no memory: later
+    }
+    for (const auto& learning : learnings) busy = TendOne(learning.get(), SteadySeconds()) || busy;
+    const double now = SteadySeconds();
+    agree::Store* kept = kept_.load();
+    if (kept != nullptr && now - kept_at_ > kKeepInterval) {
+      kept_at_ = now;
+      kept->KeepAlive(std::chrono::steady_clock::now() + agree::kUsualLimit);
+    }
+    const long pause = busy ? kBusyPauseNs : learnings.empty() ? kIdlePauseNs : kQuietPauseNs;
+    learnings.clear();  // none lives on only because this thread sleeps
+    Sleep(pause);
+  }
+  stopped_.store(true, std::memory_order_release);
+}
+
+void Steward::StopAtExit() noexcept {
+  Steward* steward = g_steward.load(std::memory_order_acquire);
+  if (steward == nullptr || steward->owner_ != getpid()) return;
+  steward->stop_.store(true, std::memory_order_relaxed);
+  if (!steward->running_) return;
+  for (int i = 0; i < kExitPauses && !steward->stopped_.load(std::memory_order_acquire); ++i) {
+    Pause(kExitPauseNs);
+  }
+  if (!steward->stopped_.load(std::memory_order_acquire)) return;
+  // Programs often end without destroying their communicators.
+  for (const auto& learning : steward->learnings_) {
+    try {
+      learning->Finish(/*forget=*/false, std::chrono::steady_clock::now());
+    } catch (...) {
+    }
+  }
+}
+
+void Steward::MarkAll(RewardSource source, double now) noexcept {
+  const MutexLock lock(&list_);
+  for (const auto& learning : learnings_) learning->Mark(source, now);
+}
+
+void Steward::Step() noexcept { MarkAll(RewardSource::kStep, SteadySeconds()); }
+
+bool Steward::Report(Collective collective, uint64_t bytes, double seconds) noexcept {
+  const MutexLock lock(&list_);
+  bool taken = false;
+  for (const auto& learning : learnings_) {
+    taken = learning->Report(collective, bytes, seconds) || taken;
+  }
+  return taken;
+}
+
+void Steward::CallMade(uint64_t comm_id, int collective, uint64_t bytes) noexcept {
+  const double now = SteadySeconds();
+  bool begins = false;
+  try {
+    const MutexLock lock(&pattern_);
+    const uint64_t kind = MixBits(MixBits(comm_id ^ static_cast<uint64_t>(collective)) ^ bytes);
+    begins = finder_.Call(kind, now) && finder_.period() >= kShortestIteration;
+  } catch (...) {
+  }
+  if (begins) MarkAll(RewardSource::kPattern, now);
+}
+
+}  // namespace diapason::plugin

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "base/settings.h"
+#include "journal/writer.h"
+#include "plugin/abi/host.h"
+
+namespace diapason::plugin {
+
+// The journal of this process, opened by the first communicator that finds DIAPASON_JOURNAL set and
+// kept until the process ends; nullptr when it is not set or cannot be opened (the log says why).
+// A forked child gets one of its own.
+journal::Journal* ProcessJournal(const Settings& settings, const HostLog& log);
+
+}  // namespace diapason::plugin

@@ -1,0 +1,88 @@
+#include "plugin/learning/reward_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+namespace diapason::plugin {
+namespace {
+
+constexpr double kLookInterval = 0.002;  // seconds between reads
+constexpr size_t kMostPerPoll = 1 << 20;
+
+}  // namespace
+
+RewardFile::RewardFile(std::string path) : path_(std::move(path)) {}
+
+RewardFile::~RewardFile() { Close(); }
+
+void RewardFile::Close() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+void RewardFile::Open(std::string* problem) {
+  fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  struct stat info;
+  if (fd_ < 0 || ::fstat(fd_, &info) != 0) {
+    const bool link = errno == ELOOP;
+    Close();
+    if (link && !refused_) {
+      refused_ = true;
+      *problem = "the reward file " + path_ + " is a symbolic link and is not read";
+    }
+    return;
+  }
+  if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid()) {
+    if (!refused_) {
+      *problem = "the reward file " + path_ + " is not a regular file of this user and is not read";
+    }
+    refused_ = true;
+    return Close();
+  }
+  // What stood in the file when the job began is an earlier job's.
+  offset_ = seen_ ? 0 : info.st_size;
+  device_ = info.st_dev;
+  inode_ = info.st_ino;
+  lines_.Restart();
+}
+
+std::vector<learn::RewardLine> RewardFile::Poll(double now, std::string* problem) {
+  if (now < next_look_) return {};
+  next_look_ = now + kLookInterval;
+  if (fd_ < 0) Open(problem);
+  seen_ = true;
+  struct stat info;
+  if (fd_ < 0 || ::fstat(fd_, &info) != 0) return {};
+  if (info.st_size < offset_) {
+    offset_ = 0;
+    lines_.Restart();
+  }
+  std::vector<learn::RewardLine> lines;
+  char buffer[65536];
+  for (size_t taken = 0; taken < kMostPerPoll;) {
+    const ssize_t got = ::pread(fd_, buffer, sizeof(buffer), offset_);
+    if (got <= 0) break;
+    offset_ += got;
+    taken += static_cast<size_t>(got);
+    const std::vector<learn::RewardLine> some =
+        lines_.Feed(std::string_view(buffer, static_cast<size_t>(got)));
+    lines.insert(lines.end(), some.begin(), some.end());
+  }
+  // Rotated: the rest of the old file has just been read.
+  const bool there = ::lstat(path_.c_str(), &info) == 0;
+  if (!there || info.st_dev != device_ || info.st_ino != inode_) Close();
+  // Said at the first and then at every tenfold.
+  if (lines_.garbage() > 0 && lines_.garbage() >= 10 * said_garbage_) {
+    said_garbage_ = lines_.garbage();
+    *problem = Format(
+        "%llu lines of the reward file %s are not "
+        "'collType,nBytes,nNodes,nRanks,latency_ms' and were skipped",
+        static_cast<unsigned long long>(said_garbage_), path_.c_str());
+  }
+  return lines;
+}
+
+}  // namespace diapason::plugin

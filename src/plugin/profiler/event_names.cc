@@ -1,0 +1,93 @@
+#include "plugin/profiler/event_names.h"
+
+#include <array>
+#include <string_view>
+
+#include "domain/vocabulary.h"
+
+namespace diapason::plugin {
+namespace {
+
+struct Name {
+  std::string_view name;
+  int number;
+};
+
+template <size_t kSize>
+int Find(const std::array<Name, kSize>& names, const char* text, int otherwise) noexcept {
+  if (text == nullptr) return otherwise;
+  const std::string_view name = text;
+  for (const Name& one : names) {
+    if (one.name == name) return one.number;
+  }
+  return otherwise;
+}
+
+constexpr std::array<Name, 5> kCollectives{{
+    {"AllReduce", static_cast<int>(Collective::kAllReduce)},
+    {"AllGather", static_cast<int>(Collective::kAllGather)},
+    {"ReduceScatter", static_cast<int>(Collective::kReduceScatter)},
+    {"Broadcast", static_cast<int>(Collective::kBroadcast)},
+    {"Reduce", static_cast<int>(Collective::kReduce)},
+}};
+
+constexpr std::array<Name, 7> kAlgorithms{{
+    {"RING", kRing},
+    {"TREE", kTree},
+    {"COLLNET_DIRECT", kCollNetDirect},
+    {"COLLNET_CHAIN", kCollNetChain},
+    {"NVLS", kNvls},
+    {"NVLS_TREE", kNvlsTree},
+    {"PAT", kPat},
+}};
+
+constexpr std::array<Name, 3> kProtocols{{{"SIMPLE", kSimple}, {"LL", kLl}, {"LL128", kLl128}}};
+
+constexpr std::array<Name, 12> kTypes{{
+    {"ncclFloat32", 4},
+    {"ncclFloat16", 2},
+    {"ncclBfloat16", 2},
+    {"ncclInt8", 1},
+    {"ncclUint8", 1},
+    {"ncclInt32", 4},
+    {"ncclUint32", 4},
+    {"ncclInt64", 8},
+    {"ncclUint64", 8},
+    {"ncclFloat64", 8},
+    {"ncclFloat8e4m3", 1},
+    {"ncclFloat8e5m2", 1},
+}};
+
+// By the library's number: int8, uint8, int32, uint32, int64, uint64, float16, float32, float64,
+// bfloat16, and two of eight bits.
+constexpr std::array<int, 12> kTypeBytes{1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+
+}  // namespace
+
+int CollectiveFromEvent(const char* name) noexcept { return Find(kCollectives, name, -1); }
+int AlgorithmFromEvent(const char* name) noexcept { return Find(kAlgorithms, name, -1); }
+int ProtocolFromEvent(const char* name) noexcept { return Find(kProtocols, name, -1); }
+int TypeBytesFromEvent(const char* name) noexcept { return Find(kTypes, name, 0); }
+
+int CollectiveFromEvent(uint8_t number) noexcept {
+  return number < kAskedCollectiveCount ? number : -1;
+}
+int AlgorithmFromEvent(uint8_t number) noexcept { return number <= kPat ? number : -1; }
+int ProtocolFromEvent(uint8_t number) noexcept { return number <= kSimple ? number : -1; }
+int TypeBytesFromEvent(uint8_t number) noexcept {
+  return number < kTypeBytes.size() ? kTypeBytes[number] : 0;
+}
+
+uint64_t BytesAsAsked(int collective, uint64_t count, int type_bytes, int64_t ranks) noexcept {
+  if (collective < 0 || type_bytes <= 0) return 0;
+  uint64_t bytes = 0;
+  if (__builtin_mul_overflow(count, static_cast<uint64_t>(type_bytes), &bytes)) return 0;
+  if (collective != static_cast<int>(Collective::kAllGather) &&
+      collective != static_cast<int>(Collective::kReduceScatter)) {
+    return bytes;
+  }
+  if (ranks <= 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(ranks), &bytes)) return 0;
+  return bytes;
+}
+
+}  // namespace diapason::plugin

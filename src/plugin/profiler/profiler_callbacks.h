@@ -1,0 +1,133 @@
+#pragma once
+
+#include "plugin/profiler/event_names.h"
+#include "plugin/profiler/observer.h"
+#include "plugin/abi/profiler_abi.h"
+
+// What several versions of the profiler interface share, each form written once. Every function
+// reports success, whatever it is handed; a handle is always written.
+namespace diapason::plugin {
+
+inline int CreateContext(void** context, const ProfilerBirth& birth) noexcept {
+  *context = Observer::Create(birth);
+  return abi::kSuccess;
+}
+
+// v1 to v3: nothing is known of the communicator.
+template <int kApi>
+int InitUnknown(void** context, int* mask) noexcept {
+  if (context == nullptr) return abi::kSuccess;
+  ProfilerBirth birth;
+  birth.api = kApi;
+  birth.mask = mask;
+  return CreateContext(context, birth);
+}
+
+// v4 and later.
+template <int kApi>
+int InitKnown(void** context, int* mask, const char* name, uint64_t comm_id, int nodes, int ranks,
+              int rank, abi::Logger logger) noexcept {
+  if (context == nullptr) return abi::kSuccess;
+  *context = nullptr;
+  try {
+    ProfilerBirth birth;
+    birth.api = kApi;
+    birth.comm_id = comm_id;
+    if (name != nullptr) birth.name = name;
+    birth.nodes = nodes;
+    birth.ranks = ranks;
+    birth.rank = rank;
+    birth.mask = mask;
+    birth.logger = logger;
+    return CreateContext(context, birth);
+  } catch (...) {  // no memory: nothing is observed
+    return abi::kSuccess;
+  }
+}
+
+// v5 and later: the same in another order.
+template <int kApi>
+int InitById(void** context, uint64_t comm_id, int* mask, const char* name, int nodes, int ranks,
+             int rank, abi::Logger logger) noexcept {
+  return InitKnown<kApi>(context, mask, name, comm_id, nodes, ranks, rank, logger);
+}
+
+template <int kApi, class Event>
+void* StartCollOf(void* context, const Event& event) noexcept {
+  RunSeen run;
+  run.collective = CollectiveFromEvent(event.coll.func);
+  run.algorithm = AlgorithmFromEvent(event.coll.algorithm);
+  run.protocol = ProtocolFromEvent(event.coll.protocol);
+  run.sequence = event.coll.sequence;
+  // Older versions tell what was allowed, not what is used.
+  if constexpr (kApi >= 4) run.channels = event.coll.channels;
+  return Observer::StartColl(context, event.parent, run,
+                             {event.coll.count, TypeBytesFromEvent(event.coll.datatype)});
+}
+
+// Types that were not asked for come too, as parents of those that were; under PXN some come from
+// other processes. Whatever is not named here is left alone: context and parent are not looked at.
+template <int kApi, class Event>
+int StartEvent(void* context, void** handle, Event* event) noexcept {
+  if (handle == nullptr) return abi::kSuccess;
+  *handle = nullptr;
+  if (event == nullptr) return abi::kSuccess;
+  if (event->type == abi::kEventColl) {
+    *handle = StartCollOf<kApi>(context, *event);
+    return abi::kSuccess;
+  }
+  if constexpr (kApi >= 4) {
+    if (event->type == abi::kEventKernelCh) {
+      *handle = Observer::StartKernelChannel(event->parent, event->kernel_ch.channel,
+                                             event->kernel_ch.stamp);
+      return abi::kSuccess;
+    }
+  }
+  if constexpr (kApi >= 5) {
+    if (event->type == abi::kEventCollApi) {
+      CallSeen call;
+      call.collective = CollectiveFromEvent(event->coll_api.func);
+      call.captured = event->coll_api.captured;
+      *handle = Observer::StartCollApi(
+          context, event->parent, call,
+          {event->coll_api.count, TypeBytesFromEvent(event->coll_api.datatype)});
+    } else if (event->type == abi::kEventKernelLaunch) {
+      *handle = Observer::StartKernelLaunch(context, event->parent, event->kernel_launch.stream);
+    } else if (event->type == abi::kEventGroupApi) {
+      *handle = Observer::StartGroupApi();
+    } else if (event->type == abi::kEventP2pApi) {
+      Observer::StartP2p(context);
+    }
+  } else {
+    if (event->type == abi::kEventGroup) {
+      *handle = Observer::StartGroup(context);
+    } else if (event->type == abi::kEventP2p) {
+      Observer::StartP2p(context);
+    }
+  }
+  return abi::kSuccess;
+}
+
+// Nothing but a launch ends with its stop: children come later.
+inline int StopEvent(void* handle) noexcept {
+  Observer::StopKernelLaunch(handle);
+  return abi::kSuccess;
+}
+
+// v1 to v3 have no stamps.
+inline int RecordNothing(void*, int, abi::StateV1*) noexcept { return abi::kSuccess; }
+
+// v4 and later. GroupApi's states come without arguments.
+inline int RecordState(void* handle, int state, abi::StateV4* arguments) noexcept {
+  if (state == abi::kStateKernelChStop && arguments != nullptr) {
+    Observer::StopKernelChannel(handle, arguments->stamp);
+  }
+  return abi::kSuccess;
+}
+
+inline int EndObserving(void* context) noexcept {
+  Observer::Finalize(context);
+  return abi::kSuccess;
+}
+
+}  // namespace diapason::plugin

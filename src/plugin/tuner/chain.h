@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "domain/decision.h"
+#include "plugin/abi/abi.h"
+#include "plugin/abi/selection.h"
+
+namespace diapason::plugin {
+
+// What the library said when it created a communicator; passed on to a chained tuner as it came.
+struct Birth {
+  int api = 0;
+  uint64_t comm_id = 0;  // 0 before v5
+  Shape shape;
+  abi::Logger logger = nullptr;
+  abi::NvlDomainInfo* domain = nullptr;
+  abi::Constants* constants = nullptr;
+};
+
+// The library's cost model as it was before a chained tuner's init, which may change it.
+class KeptConstants {
+ public:
+  // nullptr (before API v5): there is nothing to keep.
+  void Keep(abi::Constants* constants);
+  // As they were; nothing where none were kept. The library must still be in our init.
+  void Restore();
+
+ private:
+  abi::Constants* constants_ = nullptr;
+  std::vector<char> before_;
+};
+
+// Another tuner library, asked before us: its answer is what "default" means. It is spoken to in
+// the newest API it has that is no newer than the one the library speaks to us; v2 is adapted to
+// the table-based versions as the library itself would. Its code stays loaded for the life of the
+// process.
+//
+// A chained tuner that reports an error for a question has that question's outputs restored.
+class Chain {
+ public:
+  // Fails when the library is missing, is ourselves, has no usable API, or its init fails.
+  static Result<std::unique_ptr<Chain>> Open(const std::string& name, const Birth& birth);
+  ~Chain();
+  Chain(const Chain&) = delete;
+  Chain& operator=(const Chain&) = delete;
+
+  void AskTable(const Question& question, int collective, CostTable* table, int* channels) noexcept;
+  void AskPair(const Question& question, int collective, int collnet, int nvls, int* algorithm,
+               int* protocol, int* channels) noexcept;
+  int ChunkSize(int collective, size_t bytes, int algorithm, int protocol, int channels,
+                size_t* chunk_size) noexcept;
+
+  // "aws-ofi (v3)"
+  std::string description() const;
+  // What ranks compare: the file's name and digest, the tuner's name and its API, without blanks.
+  // Paths may differ between hosts, contents may not.
+  std::string Identity() const;
+
+ private:
+  Chain() = default;
+  Status Init(const Birth& birth);
+
+  int api_ = 0;
+  void* symbol_ = nullptr;
+  void* context_ = nullptr;
+  bool initialised_ = false;
+};
+
+}  // namespace diapason::plugin

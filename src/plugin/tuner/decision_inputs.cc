@@ -1,0 +1,101 @@
+#include "plugin/tuner/decision_inputs.h"
+
+#include "base/environment.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "domain/fingerprint.h"
+#include "plugin/learning/communicator.h"
+
+namespace diapason::plugin {
+namespace {
+
+// Of what ranks write into the store; ranks of different ones stay off.
+constexpr int kProtocol = 2;
+
+// From these versions on (ncclGetVersion's numbers) the library behaves as the comment says.
+constexpr int kClampsChannelsOfPairs = 22000;  // before, a pair's channel count is not checked
+constexpr int kRcclHasTreeLlRule = 22803;
+
+// What a user sets to allow or forbid algorithms and protocols. A pair that only some ranks offer
+// is one that only some ranks can be given.
+constexpr const char* kTableVariables[] = {"NCCL_ALGO",
+                                           "NCCL_PROTO",
+                                           "NCCL_NVLS_ENABLE",
+                                           "NCCL_COLLNET_ENABLE",
+                                           "NCCL_PAT_ENABLE",
+                                           "NCCL_ALLGATHERV_ENABLE",
+                                           "RCCL_LL128_FORCE_ENABLE"};
+
+bool VariableIs(const char* name, const char* value) {
+  return ProcessEnvironment().Get(name).value_or("") == value;
+}
+
+// Words are separated by blanks, so that no value may hold one.
+std::string Word(std::string text) {
+  for (char& c : text) {
+    if (c <= ' ' || c == 0x7f) c = '_';
+  }
+  return text.empty() ? "none" : text;
+}
+std::string Word(bool value) { return value ? "1" : "0"; }
+std::string Word(int64_t value) { return Format("%lld", static_cast<long long>(value)); }
+std::string Word(int value) { return Word(static_cast<int64_t>(value)); }
+
+bool AllGatherChannelsAreSafe(const Settings& settings, const Birth& birth, const Host& host) {
+  const bool fuses = host.has_new_scheduler();
+  // On RCCL the fusion is off unless the user turns it on; on NCCL it is on unless turned off.
+  const bool off = VariableIs("NCCL_ALLGATHERV_ENABLE", "0") ||
+                   (host.library == Library::kRccl && !VariableIsSet("NCCL_ALLGATHERV_ENABLE"));
+  // API v4 and earlier belong to libraries that are too old for it.
+  return !fuses || off || birth.api < 5 || settings.Flag(Setting::kAllGatherChannels);
+}
+
+std::string TableVariables() {
+  std::string text;
+  for (const char* name : kTableVariables) {
+    const std::string value = ProcessEnvironment().Get(name).value_or("");
+    if (!value.empty()) text += (text.empty() ? "" : ",") + std::string(name) + ":" + value;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string DecisionInputs::Words() const {
+  std::string words;
+#define DIAPASON_WORD(type, name, word) words += std::string(word) + "=" + Word(name) + " ";
+  DIAPASON_DECISION_INPUTS(DIAPASON_WORD)
+#undef DIAPASON_WORD
+  words.pop_back();
+  return words;
+}
+
+DecisionInputs ReadDecisionInputs(const Settings& settings, const Birth& birth, const Host& host,
+                                  const Communicator* communicator, const Chain* chain) {
+  DecisionInputs inputs;
+  inputs.plugin = kVersion;
+  inputs.protocol = kProtocol;
+  inputs.library = LibraryName(host.library);
+  inputs.library_version = host.version;
+  inputs.tuner_api = birth.api;
+  inputs.profiler_api = communicator != nullptr ? communicator->profiler_api() : 0;
+  inputs.nodes = birth.shape.nodes;
+  inputs.mode = settings.Text(Setting::kMode);
+  inputs.numerics_pinned = settings.Text(Setting::kNumerics) == "pinned";
+  inputs.reg_buff_rows = settings.Flag(Setting::kRegBuff);
+  inputs.allgather_channels = AllGatherChannelsAreSafe(settings, birth, host);
+  inputs.ll128_works = settings.Flag(Setting::kLl128Works);
+  inputs.single_shape = settings.Flag(Setting::kSingleShape);
+  inputs.pair_channels = host.version >= kClampsChannelsOfPairs;
+  // Under v1 and v2 our pair would silently override what the user forces.
+  inputs.user_forces_pair =
+      birth.api <= 2 && (VariableIsSet("NCCL_ALGO") || VariableIsSet("NCCL_PROTO"));
+  inputs.tree_ll_rule = host.library == Library::kRccl && host.version >= kRcclHasTreeLlRule &&
+                        birth.shape.nodes == 1 && chain == nullptr && !VariableIsSet("NCCL_ALGO") &&
+                        AmdArchitecture() == "gfx950";
+  inputs.table = TableVariables();
+  if (chain != nullptr) inputs.chain = chain->Identity();
+  return inputs;
+}
+
+}  // namespace diapason::plugin

@@ -1,0 +1,370 @@
+#include "plugin/tuner/engine.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "base/environment.h"
+#include "base/settings.h"
+#include "base/text.h"
+#include "base/clock.h"
+#include "domain/fingerprint.h"
+#include "plugin/tuner/pin.h"
+#include "plugin/learning/learning_thread.h"
+
+namespace diapason::plugin {
+namespace {
+
+constexpr uint64_t kTreeLlRuleFirst = 64;
+constexpr uint64_t kTreeLlRuleLast = 262144;
+
+// Of everything that the end of a communicator does.
+constexpr auto kFinalizeLimit = std::chrono::milliseconds(2000);
+
+std::atomic<uint32_t> g_communicators{0};
+
+// Something of this rank's own failed while its communicator was created.
+int Failed(const Birth& birth, const agree::JoinProgress& progress, const char* why) noexcept {
+  const HostLog log(birth.logger, Host());
+  if (!progress.committed) {
+    log.WarnSteppingAside(why);
+    return abi::kSuccess;
+  }
+  log.WarnCannotGoOn(why);
+  return abi::kSystemError;
+}
+
+}  // namespace
+
+Engine* Engine::Create(const Birth& birth, int* status) noexcept {
+  *status = abi::kSuccess;
+  agree::JoinProgress progress;
+  try {
+    const Settings settings = Settings::Read(ProcessEnvironment());
+    const Host host = DetectHost(birth.logger, settings);
+    const HostLog log(birth.logger, host);
+    for (const std::string& warning : settings.warnings()) log.Warn(warning);
+    if (!settings.problems().empty()) {
+      // Which mode was meant cannot be known; "off" is the one that does no harm.
+      log.Warn(Join(settings.problems(), "; ") + "; stepping aside, the library decides");
+      return nullptr;
+    }
+    if (settings.Text(Setting::kMode) == "off") {
+      log.Info("DIAPASON_MODE=off: stepping aside, the library decides");
+      return nullptr;
+    }
+    std::unique_ptr<Engine> engine(new Engine(birth, settings, host, log, &progress));
+    if (engine->agreement_.kind != Agreement::Kind::kLost) return engine.release();
+    log.Warn(
+        "this rank cannot know what the others have agreed to run (" + engine->agreement_.why +
+        "). Going on could mix two algorithms in one call, which hangs or gives wrong results: "
+        "the communicator is not created");
+    *status = abi::kSystemError;
+  } catch (const std::exception& error) {
+    *status = Failed(birth, progress, error.what());
+  } catch (...) {
+    *status = Failed(birth, progress, "unknown exception");
+  }
+  return nullptr;
+}
+
+void Engine::Destroy(Engine* engine) noexcept {
+  if (engine == nullptr) return;
+  const auto deadline = std::chrono::steady_clock::now() + kFinalizeLimit;
+  engine->StopLearning(deadline);
+  try {
+    if (engine->journal_ != nullptr) {
+      engine->journal_->Flush(
+          std::max(std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(
+                                                     deadline - std::chrono::steady_clock::now())));
+      const std::string failure = engine->journal_->failure();
+      if (!failure.empty()) engine->log_.Warn(failure + "; later decisions are not in it");
+      if (engine->journal_->dropped() > 0) {
+        engine->log_.Warn(
+            Format("the journal has dropped %llu records; DIAPASON_JOURNAL_RECORDS "
+                   "makes room for more",
+                   static_cast<unsigned long long>(engine->journal_->dropped())));
+      }
+    }
+  } catch (...) {
+  }
+  delete engine;
+}
+
+void Engine::StopLearning(Deadline deadline) noexcept {
+  if (learning_ == nullptr) return;
+  try {
+    Steward::Instance().Remove(learning_, deadline);
+  } catch (...) {
+  }
+  learning_ = nullptr;
+}
+
+Engine::~Engine() { StopLearning(std::chrono::steady_clock::now() + kFinalizeLimit); }
+
+Engine::Engine(const Birth& birth, const Settings& settings, const Host& host, const HostLog& log,
+               agree::JoinProgress* progress)
+    : birth_(birth),
+      host_(host),
+      log_(log),
+      observe_(settings.Text(Setting::kMode) == "observe"),
+      number_(g_communicators.fetch_add(1) + 1) {
+  communicator_.reset(Communicator::TakeNewborn(birth.comm_id, birth.shape));
+  OpenChain(settings);
+  inputs_ = ReadDecisionInputs(settings, birth, host, communicator_.get(), chain_.get());
+  if (!ComeTogether(settings, LoadPolicy(settings), progress)) return;
+  if (inputs_.user_forces_pair && have_policy_) {
+    log_.Warn(
+        "NCCL_ALGO or NCCL_PROTO is set, and this library's tuner API would override them: "
+        "the policy is not applied");
+  }
+  OpenJournal(settings);
+  if (agreement_.learn) {
+    StartLearning(settings, agreement_.policy.value_or(policy::Policy{host_.library, {}, {}}));
+  }
+  agreement_.policy.reset();  // compiled, and copied by who learns
+  plain_ = journal_ == nullptr && chain_ == nullptr && !observe_ && !inputs_.tree_ll_rule &&
+           !inputs_.numerics_pinned;
+}
+
+int Engine::ChannelsFor(const Config& wanted, Collective collective, int algorithm,
+                        const Shape& shape) const noexcept {
+  const int channels = SafeChannels(host_.library, wanted.channels, algorithm, shape);
+  const bool refused =
+      collective == Collective::kAllGather && channels > 1 && !inputs_.allgather_channels;
+  return refused ? 0 : channels;
+}
+
+void Engine::DropUnsafeCount(int algorithm, const Shape& shape, int before,
+                             int* channels) const noexcept {
+  if (SafeChannels(host_.library, *channels, algorithm, shape) != *channels) *channels = before;
+}
+
+Engine::Wanted Engine::Want(const Question& question, const Context::Ready* ready) const noexcept {
+  Wanted wanted;
+  if (Pin::Instance().Get(&wanted.config)) [[unlikely]] {
+    wanted.reason = Reason::kPinned;
+    wanted.any = true;
+    return wanted;
+  }
+  if (ready != nullptr) {
+    wanted.config = ready->config;
+    wanted.reason = ready->reason;
+    wanted.any = !ready->config.IsDefault();
+    wanted.learning = true;
+    wanted.epoch = ready->epoch;
+    wanted.index = learning_->last_index();
+    wanted.context = learning_->last_context();
+    return wanted;
+  }
+  if (const policy::DecisionTable::Entry* entry = table_.Find(question); entry != nullptr) {
+    wanted.config = entry->config();
+    wanted.reason = Reason::kRow;
+    wanted.line = entry->line;
+    wanted.any = true;
+    if (inputs_.numerics_pinned && question.collective != Collective::kAllGather &&
+        question.collective != Collective::kBroadcast &&
+        !std::binary_search(safe_lines_.begin(), safe_lines_.end(), entry->line)) {
+      wanted.reason = Reason::kNumerics;
+    }
+    return wanted;
+  }
+  wanted.reason = have_policy_ ? Reason::kNoRow : Reason::kNoPolicy;
+  if (inputs_.tree_ll_rule && question.collective == Collective::kAllReduce &&
+      question.bytes >= kTreeLlRuleFirst && question.bytes <= kTreeLlRuleLast) {
+    wanted.config = {kTree, kLl, 0};
+    wanted.reason = Reason::kLibraryRule;
+    wanted.any = true;
+  }
+  return wanted;
+}
+
+void Engine::NoteAsked(const Question& question, const Config& config) noexcept {
+  communicator_->Asked(question, 0, config, learning_->last_context(), learning_->last_index());
+}
+
+int Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_buff,
+                           CostTable table, int* channels, const Context::Ready* asked) noexcept {
+  if (!table.Valid() || channels == nullptr) return abi::kSuccess;
+  Question question;
+  question.bytes = bytes;
+  question.pipe_ops = pipe_ops;
+  question.reg_buff = reg_buff;
+  const bool known = collective >= 0 && collective < kAskedCollectiveCount;
+  if (known) question.collective = static_cast<Collective>(collective);
+
+  Wanted wanted;
+  Choice choice;
+  if (known) {
+    const bool already = asked != nullptr;
+    if (!already && !Pin::Instance().active()) asked = AskLearning(question, table);
+    if (asked != nullptr && asked->lost) return abi::kSystemError;
+    wanted = Want(question, asked);
+    if (communicator_ != nullptr && !already && communicator_->tracking()) {
+      communicator_->Asked(question, calls_.load(std::memory_order_relaxed) + 1, wanted.config,
+                           wanted.context, wanted.index);
+    }
+    // Before the chained tuner speaks: what it pushes away is still available.
+    if (wanted.any) choice = ChooseFromTable(host_.library, wanted.config, question, table);
+  }
+  float estimate = 0;
+  const int channels_before = *channels;
+  if (chain_ != nullptr) [[unlikely]] {
+    if (choice.applicable) estimate = table.At(choice.algorithm, choice.protocol);
+    chain_->AskTable(question, collective, &table, channels);
+  }
+  if (!known) return abi::kSuccess;
+
+  Choice by_default;
+  CostTable recorded;
+  float before[journal::kTableCells];
+  if (journal_ != nullptr) [[unlikely]] {
+    by_default = CheapestPair(table, {});
+    const int count = table.algorithms * table.protocols;
+    if (journal_tables_ && count <= journal::kTableCells) {
+      std::copy_n(table.cells, count, before);
+      recorded = {before, table.algorithms, table.protocols};
+    }
+  }
+
+  bool applied = false;
+  int safe_channels = 0;
+  if (choice.applicable) {
+    safe_channels = ChannelsFor(wanted.config, question.collective, choice.algorithm, birth_.shape);
+    if (Applies(wanted)) {
+      const bool channels_only =
+          wanted.config.algorithm == kKeep && wanted.config.protocol == kKeep;
+      if (!channels_only) {
+        if (chain_ != nullptr) {
+          table.cells[choice.algorithm * table.protocols + choice.protocol] = estimate;
+        }
+        ApplyToTable(host_.library, choice.algorithm, choice.protocol, &table);
+        DropUnsafeCount(choice.algorithm, birth_.shape, channels_before, channels);
+      }
+      if (safe_channels > 0) *channels = safe_channels;
+      applied = true;
+    }
+  }
+  if (wanted.reason == Reason::kPinned) [[unlikely]] {
+    Pin::Instance().CountAsked();
+    if (applied) Pin::Instance().CountApplied();
+  }
+  const uint32_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (journal_ != nullptr) [[unlikely]] {
+    Note(call, question, wanted, choice, applied, safe_channels, by_default, recorded);
+  }
+  return abi::kSuccess;
+}
+
+void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, int pipe_ops,
+                          int* algorithm, int* protocol, int* channels) noexcept {
+  if (algorithm == nullptr || protocol == nullptr || channels == nullptr) return;
+  Question question;
+  question.bytes = bytes;
+  question.pipe_ops = pipe_ops;
+  question.reg_buff = policy::kAny;  // not told: rows that depend on it do not match
+  const bool known = collective >= 0 && collective < kAskedCollectiveCount;
+  if (known) question.collective = static_cast<Collective>(collective);
+  const int channels_before = *channels;
+  if (chain_ != nullptr) {
+    chain_->AskPair(question, collective, collnet, nvls, algorithm, protocol, channels);
+  }
+  if (!known || inputs_.user_forces_pair || shapes_differ_.load(std::memory_order_relaxed)) return;
+
+  const Choice by_default{Reason::kNoRow, false, *algorithm, *protocol};
+  const Wanted wanted = Want(question, nullptr);
+  Choice choice;
+  bool applied = false;
+  int safe_channels = 0;
+  if (wanted.any) {
+    PairSupport support;
+    // v1 does not say which communicator asks, so its shape is as good as unknown.
+    if (birth_.api >= 2) support.shape = birth_.shape;
+    support.collnet = collnet != 0;
+    support.nvls = nvls != 0;
+    support.ll128 = inputs_.ll128_works;
+    choice = ChoosePair(host_.library, wanted.config, question, support);
+    if (choice.applicable) {
+      // Which algorithm a count alone will meet is not told either; CollNet and NVLS would not
+      // check it.
+      const bool keeps_pair = wanted.config.algorithm == kKeep;
+      if (inputs_.pair_channels && !(keeps_pair && (collnet != 0 || nvls != 0))) {
+        safe_channels =
+            ChannelsFor(wanted.config, question.collective, choice.algorithm, support.shape);
+      }
+      if (Applies(wanted)) {
+        if (!keeps_pair) {
+          *algorithm = choice.algorithm;
+          *protocol = choice.protocol;
+          DropUnsafeCount(choice.algorithm, support.shape, channels_before, channels);
+        }
+        if (safe_channels > 0) *channels = safe_channels;
+        applied = true;
+      }
+    }
+  }
+  if (wanted.reason == Reason::kPinned) {
+    Pin::Instance().CountAsked();
+    if (applied) Pin::Instance().CountApplied();
+  }
+  // Under API v1 all communicators share one engine, and their threads may ask at once.
+  const uint32_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (journal_ != nullptr) {
+    Note(call, question, wanted, choice, applied, safe_channels, by_default, CostTable());
+  }
+}
+
+int Engine::ChunkSize(int collective, size_t bytes, int algorithm, int protocol, int channels,
+                      size_t* chunk_size) noexcept {
+  if (chain_ == nullptr || chunk_size == nullptr) return abi::kSuccess;
+  return chain_->ChunkSize(collective, bytes, algorithm, protocol, channels, chunk_size);
+}
+
+void Engine::SharedWith(const Shape& shape) noexcept {
+  if (shape == birth_.shape) return;
+  try {
+    const Settings settings = Settings::Read(ProcessEnvironment());
+    if (!settings.Flag(Setting::kSingleShape)) return;  // only rows for any shape are in use
+    shapes_differ_.store(true, std::memory_order_relaxed);
+    log_.Warn(
+        Format("DIAPASON_SINGLE_SHAPE is set, but there are communicators of %lld and %lld "
+               "ranks; the library decides",
+               static_cast<long long>(birth_.shape.ranks), static_cast<long long>(shape.ranks)));
+  } catch (...) {
+    shapes_differ_.store(true, std::memory_order_relaxed);
+  }
+}
+
+void Engine::Note(uint32_t call, const Question& question, const Wanted& wanted,
+                  const Choice& choice, bool applied, int channels, const Choice& by_default,
+                  const CostTable& table) noexcept {
+  journal::Record record;
+  record.time_ns = WallTimeNs();
+  record.bytes = question.bytes;
+  record.communicator = number_;
+  record.call = call;
+  record.learning = wanted.learning;
+  record.epoch = wanted.epoch;
+  record.index = wanted.index;
+  record.captured = learning_ != nullptr && learning_->captured();
+  record.line = wanted.line;
+  record.pipe_ops = question.pipe_ops;
+  record.collective = static_cast<uint8_t>(question.collective);
+  record.reason = wanted.any && !choice.applicable ? choice.reason : wanted.reason;
+  record.applied = applied;
+  record.reg_buff = static_cast<int8_t>(question.reg_buff);
+  if (wanted.any) {
+    record.algorithm = static_cast<int8_t>(wanted.config.algorithm);
+    record.protocol = static_cast<int8_t>(wanted.config.protocol);
+    record.channels = static_cast<int16_t>(choice.applicable ? channels : wanted.config.channels);
+  }
+  record.default_algorithm = static_cast<int8_t>(by_default.algorithm);
+  record.default_protocol = static_cast<int8_t>(by_default.protocol);
+  if (table.Valid()) {
+    record.table_algorithms = static_cast<uint8_t>(table.algorithms);
+    record.table_protocols = static_cast<uint8_t>(table.protocols);
+    std::copy_n(table.cells, table.algorithms * table.protocols, record.table);
+  }
+  journal_->Add(record);
+}
+
+}  // namespace diapason::plugin

@@ -1,0 +1,229 @@
+// What an engine does once, when its communicator is created: the policy, the other ranks, the
+// journal.
+#include <algorithm>
+
+#include "base/environment.h"
+#include "base/settings.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "domain/fingerprint.h"
+#include "plugin/tuner/engine.h"
+#include "plugin/learning/process_journal.h"
+#include "plugin/learning/learning_thread.h"
+#include "policy/source.h"
+
+namespace diapason::plugin {
+
+OwnPolicy Engine::LoadPolicy(const Settings& settings) {
+  OwnPolicy own;
+  const policy::Source source = policy::FindSource(settings);
+  policy_name_ = source.name;
+  if (source.kind == policy::Source::Kind::kNone) return own;
+  own.named = true;
+  policy::ParseOptions options;
+  options.library = host_.library;
+  Result<policy::Policy> loaded = policy::LoadPolicy(source, options);
+  if (!loaded.ok()) {
+    log_.Warn("policy refused, the library decides: " + loaded.status().message());
+    policy_name_.clear();
+    return own;
+  }
+  if (loaded.value().rules.empty()) {
+    log_.Warn("the policy " + source.name + " has no rows: the library decides");
+  }
+  const std::string& wanted = loaded.value().header.fingerprint;
+  const std::string here = settings.IsSet(Setting::kFingerprint)
+                               ? settings.Text(Setting::kFingerprint)
+                               : (wanted.empty() ? "" : MachineFingerprint());
+  if (!wanted.empty() && !here.empty() && wanted != here) {
+    log_.Warn(Format("the policy was made for '%s', this machine is '%s'; using it all the same",
+                     wanted.c_str(), here.c_str()));
+  }
+  own.policy = std::move(loaded).value();
+  return own;
+}
+
+void Engine::StayOff() {
+  policy_name_.clear();
+  // Other ranks may have no chained tuner, or another one; nor may its changes of the library's
+  // cost model stay, which is built when we return.
+  chain_.reset();
+  constants_.Restore();
+  inputs_.tree_ll_rule = false;
+}
+
+bool Engine::ComeTogether(const Settings& settings, OwnPolicy loaded,
+                          agree::JoinProgress* progress) {
+  agreement_ = Agree(settings, birth_, host_, communicator_.get(), inputs_, loaded, progress);
+  std::optional<policy::Policy>& own = loaded.policy;
+  const std::string who = Format("%s, tuner API v%d, %s", kVersion, birth_.api,
+                                 std::string(LibraryTitle(host_.library)).c_str());
+  switch (agreement_.kind) {
+    case Agreement::Kind::kLost:
+      return false;
+    case Agreement::Kind::kOff:
+      log_.Warn(who + ": the ranks have not come together, the library decides: " + agreement_.why);
+      StayOff();
+      return true;
+    case Agreement::Kind::kTogether:
+      if (own.has_value() != agreement_.policy.has_value() ||
+          (own.has_value() && policy::Digest(*own) != policy::Digest(*agreement_.policy))) {
+        log_.Warn("this rank's policy is not the one the ranks have agreed on, which is used");
+        policy_name_ = "another rank's";
+      }
+      // Ranks that only verify may not know their numbers.
+      log_.Info(
+          Format("%s: %sagreed with %lld ranks in %s", who.c_str(),
+                 communicator_ != nullptr ? Format("rank %d, ", communicator_->rank()).c_str() : "",
+                 static_cast<long long>(birth_.shape.ranks),
+                 agreement_.stores.background->Describe().c_str()));
+      break;
+    case Agreement::Kind::kAlone:
+      if (!agreement_.why.empty()) log_.Warn(agreement_.why + ": the policy is applied as it is");
+      agreement_.policy = std::move(own);
+      break;
+  }
+  if (agreement_.policy.has_value()) {
+    UsePolicy(*agreement_.policy);
+  } else {
+    log_.Info(who + (agreement_.learn ? ": learning, from the library's own choices"
+                                      : ": no policy is set, the library decides"));
+  }
+  return true;
+}
+
+void Engine::UsePolicy(policy::Policy policy) {
+  policy_digest_ = policy::DigestText(policy::Digest(policy));
+  PrepareChannels(&policy);
+  for (const policy::Rule& rule : policy.rules) {
+    if (rule.safe) safe_lines_.push_back(rule.line);
+  }
+  std::sort(safe_lines_.begin(), safe_lines_.end());
+  policy::DecisionTable::Options table_options;
+  table_options.shape = birth_.shape;
+  table_options.use_reg_buff_rows = inputs_.reg_buff_rows;
+  table_options.any_shape_rows_only = birth_.api == 1 && !inputs_.single_shape;
+  table_ = policy::DecisionTable(policy, table_options);
+  have_policy_ = true;
+  WarnAboutRows();
+  log_.Info(Format("%s, tuner API v%d, %s: policy %s (%s) for %s and %s: %zu of %s can match%s",
+                   kVersion, birth_.api, std::string(LibraryTitle(host_.library)).c_str(),
+                   policy_name_.c_str(), policy_digest_.c_str(),
+                   Count(static_cast<size_t>(birth_.shape.nodes), "node").c_str(),
+                   Count(static_cast<size_t>(birth_.shape.ranks), "rank").c_str(),
+                   table_.row_count(), Count(policy.rules.size(), "row").c_str(),
+                   observe_           ? "; observing, nothing is changed"
+                   : agreement_.learn ? "; learning from there"
+                                      : ""));
+}
+
+void Engine::StartLearning(const Settings& settings, const policy::Policy& policy) {
+  LearningOptions options;
+  options.store = agreement_.stores.background;
+  options.calls_store = agreement_.stores.calls;
+  options.prefix = agreement_.prefix;
+  options.comm_id = birth_.comm_id;
+  options.rank = communicator_->rank();
+  options.shape = birth_.shape;
+  options.host = host_;
+  options.number = number_;
+  const Result<learn::Strategy> strategy = learn::ParseStrategy(settings.Text(Setting::kStrategy));
+  if (strategy.ok()) options.learn.strategy = strategy.value();
+  options.learn.epsilon = settings.Share(Setting::kEpsilon);
+  options.learn.margin = settings.Share(Setting::kMargin);
+  options.learn.budget = settings.Share(Setting::kExploreBudget);
+  options.reward = settings.Text(Setting::kReward);
+  options.reward_file = settings.Text(Setting::kRewardFile);
+  options.arms = settings.Text(Setting::kArms);
+  options.learned = policy::LearnedFile(settings);
+  options.memory = static_cast<uint64_t>(settings.Number(Setting::kLearnMemory));
+  options.patience = StorePatience(settings);
+  options.freeze_file = settings.Text(Setting::kFreezeFile);
+  options.numerics_pinned = inputs_.numerics_pinned;
+  options.allgather_channels = inputs_.allgather_channels;
+  policy::Policy prepared = policy;
+  PrepareChannels(&prepared);
+  const auto learning = std::make_shared<Learning>(std::move(options), prepared, log_, journal_);
+  learning_ = communicator_->Learn(learning);
+  Steward::Instance().Add(learning);
+}
+
+void Engine::PrepareChannels(policy::Policy* policy) const {
+  size_t refused = 0;
+  for (policy::Rule& rule : policy->rules) {
+    const int before = rule.config.channels;
+    // Which algorithm a row without one will meet shows at the call, and is looked at again there.
+    const int algorithm = rule.config.algorithm == kKeep ? kRing : rule.config.algorithm;
+    rule.config.channels = ChannelsFor(rule.config, rule.collective, algorithm, birth_.shape);
+    if (rule.collective == Collective::kAllGather && before > 1 && !inputs_.allgather_channels)
+      ++refused;
+  }
+  if (refused > 0) {
+    log_.Warn(
+        Format("the channel counts of %s for allgather are not applied: from 2.29 on grouped "
+               "broadcasts ask as allgather and a count above the communicator's own is not "
+               "checked; NCCL_ALLGATHERV_ENABLE=0 or DIAPASON_ALLGATHER_CHANNELS=1 allows "
+               "them",
+               Count(refused, "row").c_str()));
+  }
+}
+
+void Engine::WarnAboutRows() const {
+  if (table_.skipped_reg_buff_rows() > 0) {
+    log_.Warn(
+        Format("%s skipped: regBuff is computed by each rank by itself, and ranks that "
+               "choose differently hang; DIAPASON_REGBUFF=1 uses them",
+               Count(table_.skipped_reg_buff_rows(), "row").c_str()));
+  }
+  if (table_.skipped_shape_rows() > 0) {
+    log_.Warn(
+        Format("%s skipped: tuner API v1 does not say which communicator asks; "
+               "DIAPASON_SINGLE_SHAPE=1 uses them where all have the same nodes and ranks",
+               Count(table_.skipped_shape_rows(), "row").c_str()));
+  }
+}
+
+void Engine::OpenChain(const Settings& settings) {
+  if (!settings.IsSet(Setting::kChain)) return;
+  constants_.Keep(birth_.constants);
+  Result<std::unique_ptr<Chain>> chain = Chain::Open(settings.Text(Setting::kChain), birth_);
+  if (!chain.ok()) {
+    constants_.Restore();
+    log_.Warn(chain.status().message() + "; going on without it");
+    return;
+  }
+  chain_ = std::move(chain).value();
+  log_.Info("chained tuner " + chain_->description() + ": its answer is the default");
+}
+
+void Engine::OpenJournal(const Settings& settings) {
+  journal_ = ProcessJournal(settings, log_);
+  if (journal_ == nullptr) return;
+  journal_tables_ = settings.Flag(Setting::kJournalTables);
+  journal::Communicator communicator;
+  communicator.number = number_;
+  communicator.id = birth_.comm_id;
+  communicator.api = birth_.api;
+  communicator.library = host_.library;
+  communicator.library_version = host_.version;
+  communicator.shape = birth_.shape;
+  communicator.mode = settings.Text(Setting::kMode);
+  communicator.policy = policy_name_;
+  communicator.digest = policy_digest_;
+  communicator.rows = table_.row_count();
+  communicator.chain = chain_ != nullptr ? chain_->description() : "";
+  communicator.store =
+      agreement_.stores.background != nullptr ? agreement_.stores.background->Describe() : "";
+  communicator.agreed = agreement_.kind == Agreement::Kind::kOff ? agreement_.why
+                        : agreement_.kind == Agreement::Kind::kTogether
+                            ? (agreement_.learn ? "learn" : "static")
+                            : "";
+  if (communicator_ != nullptr) {
+    communicator.rank = communicator_->rank();
+    communicator.name = communicator_->name();
+    communicator_->KeepJournal(journal_, number_, settings.Flag(Setting::kJournalTimes));
+  }
+  journal_->AddCommunicator(communicator);
+}
+
+}  // namespace diapason::plugin

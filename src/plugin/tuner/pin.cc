@@ -1,0 +1,36 @@
+#include "plugin/tuner/pin.h"
+
+namespace diapason::plugin {
+namespace {
+
+constexpr uint64_t kActive = uint64_t{1} << 63;
+
+}  // namespace
+
+constinit Pin Pin::instance_;
+
+bool Pin::Set(int algorithm, int protocol, int channels) {
+  // Wider than today's tables: newer libraries may know more pairs, and what a table does not have
+  // is refused when it is asked for.
+  if (algorithm < kKeep || algorithm > 15 || protocol < kKeep || protocol > 7 || channels < 0 ||
+      channels > ChannelLimit(Library::kRccl)) {
+    return false;
+  }
+  asked_.store(0, std::memory_order_relaxed);
+  applied_.store(0, std::memory_order_relaxed);
+  word_.store(kActive | static_cast<uint64_t>(algorithm + 1) << 16 |
+                  static_cast<uint64_t>(protocol + 1) << 8 | static_cast<uint64_t>(channels),
+              std::memory_order_relaxed);
+  return true;
+}
+
+bool Pin::Get(Config* config) const noexcept {
+  const uint64_t word = word_.load(std::memory_order_relaxed);
+  if (word == 0) return false;
+  config->algorithm = static_cast<int>(word >> 16 & 255) - 1;
+  config->protocol = static_cast<int>(word >> 8 & 255) - 1;
+  config->channels = static_cast<int>(word & 255);
+  return true;
+}
+
+}  // namespace diapason::plugin

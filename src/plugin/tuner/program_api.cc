@@ -1,0 +1,44 @@
+// The calls of diapason.h, for programs that find the plugin in their process.
+#include "base/version.h"
+#include "diapason/diapason.h"
+#include "plugin/abi/abi.h"
+#include "plugin/tuner/agreement.h"
+#include "plugin/tuner/pin.h"
+#include "plugin/learning/learning_thread.h"
+
+using diapason::plugin::Pin;
+using diapason::plugin::Steward;
+
+DIAPASON_EXPORT const char* diapason_version(void) { return diapason::kVersion; }
+
+DIAPASON_EXPORT int diapason_pin(int algorithm, int protocol, int channels) {
+  return Pin::Instance().Set(algorithm, protocol, channels) ? 0 : -1;
+}
+
+DIAPASON_EXPORT void diapason_unpin(void) { Pin::Instance().Clear(); }
+
+DIAPASON_EXPORT void diapason_pin_counts(unsigned long long* asked, unsigned long long* applied) {
+  if (asked != nullptr) *asked = Pin::Instance().asked();
+  if (applied != nullptr) *applied = Pin::Instance().applied();
+}
+
+DIAPASON_EXPORT void diapason_step(void) {
+  try {
+    Steward::Instance().Step();
+  } catch (...) {  // no memory: an iteration less is known
+  }
+}
+
+DIAPASON_EXPORT void diapason_rehearse(int on) { diapason::plugin::SetRehearsal(on != 0); }
+
+DIAPASON_EXPORT int diapason_report(const char* collective, unsigned long long bytes,
+                                    double milliseconds) {
+  try {
+    const diapason::Result<diapason::Collective> parsed = diapason::ParseCollective(
+        diapason::Library::kNccl, collective == nullptr ? "" : collective);
+    if (!parsed.ok() || !(milliseconds > 0) || !(milliseconds < 1e9)) return -1;
+    return Steward::Instance().Report(parsed.value(), bytes, milliseconds / 1e3) ? 0 : 1;
+  } catch (...) {
+    return -1;
+  }
+}

@@ -1,0 +1,22 @@
+// Tuner API v2: NCCL 2.21, RCCL 2.21. No table: the pair is taken as it is answered.
+#include "plugin/tuner/tuner_callbacks.h"
+
+namespace diapason::plugin {
+namespace {
+
+int GetCollInfo(void* context, int collective, size_t bytes, int collnet, int nvls, int pipe_ops,
+                int* algorithm, int* protocol, int* channels) noexcept {
+  auto* engine = static_cast<Engine*>(context);
+  if (engine != nullptr) {
+    engine->DecideByPair(collective, bytes, collnet, nvls, pipe_ops, algorithm, protocol, channels);
+  }
+  return abi::kSuccess;
+}
+
+}  // namespace
+}  // namespace diapason::plugin
+
+DIAPASON_EXPORT const diapason::plugin::abi::TunerV2 ncclTunerPlugin_v2;
+const diapason::plugin::abi::TunerV2 ncclTunerPlugin_v2 = {
+    "diapason", diapason::plugin::InitWithoutId<2>, diapason::plugin::GetCollInfo,
+    diapason::plugin::End};

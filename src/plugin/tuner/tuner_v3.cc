@@ -1,0 +1,19 @@
+// Tuner API v3: NCCL 2.22 and 2.23. The first with a cost table; regBuff is not told.
+#include "plugin/tuner/tuner_callbacks.h"
+
+namespace diapason::plugin {
+namespace {
+
+int GetCollInfo(void* context, int collective, size_t bytes, int pipe_ops, float** table,
+                int algorithms, int protocols, int* channels) noexcept {
+  return AskByTable(context, collective, bytes, pipe_ops, table, algorithms, protocols,
+                    policy::kAny, channels);
+}
+
+}  // namespace
+}  // namespace diapason::plugin
+
+DIAPASON_EXPORT const diapason::plugin::abi::TunerV3 ncclTunerPlugin_v3;
+const diapason::plugin::abi::TunerV3 ncclTunerPlugin_v3 = {
+    "diapason", diapason::plugin::InitWithoutId<3>, diapason::plugin::GetCollInfo,
+    diapason::plugin::End};

@@ -1,0 +1,125 @@
+// Who may join: the part of StoreServer that hears newcomers.
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+#include "base/version.h"
+#include "rendezvous/peer_user.h"
+#include "rendezvous/store_server.h"
+
+namespace diapason::rendezvous {
+namespace {
+
+constexpr size_t kLongestWord = 64;
+
+// A stranger's word, fit for a message.
+std::string Printable(const std::string& word) {
+  std::string text = word.substr(0, kLongestWord);
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
+std::string Newcomer(const Hello& hello) {
+  return Format("rank %llu (host %s, process %llu)", static_cast<unsigned long long>(hello.rank),
+                Printable(hello.host).c_str(), static_cast<unsigned long long>(hello.process));
+}
+
+// Of this host, and surely so. Root could be any user, and is none of them.
+bool IsAnotherUsers(const Socket& socket) {
+  const std::optional<uid_t> user = PeerUser(socket);
+  return user.has_value() && *user != ::geteuid() && *user != 0;
+}
+
+}  // namespace
+
+std::string StoreServer::Who(int rank) const {
+  const Rank& one = ranks_[static_cast<size_t>(rank)];
+  if (one.state != Rank::State::kAbsent) {
+    return Format("rank %d (host %s, process %llu)", rank, one.host.c_str(),
+                  static_cast<unsigned long long>(one.process));
+  }
+  if (one.refused.empty()) return Format("rank %d", rank);
+  return Format("rank %d (turned away: %s)", rank, one.refused.c_str());
+}
+
+std::string StoreServer::WhyNot(const Hello& hello) const {
+  const std::string newcomer = Newcomer(hello);
+  const auto ranks = static_cast<uint64_t>(size_);
+  if (hello.version != kVersion) {
+    return Format("%s runs diapason %s and rank 0 %s", newcomer.c_str(),
+                  Printable(hello.version).c_str(), kVersion);
+  }
+  if (hello.size != ranks) {
+    return Format("%s was started for %llu ranks and rank 0 for %d", newcomer.c_str(),
+                  static_cast<unsigned long long>(hello.size), size_);
+  }
+  if (hello.rank >= ranks) {
+    return Format("%s does not exist among %d ranks", newcomer.c_str(), size_);
+  }
+  if (ranks_[hello.rank].state != Rank::State::kPresent) return "";
+  const int rank = static_cast<int>(hello.rank);
+  return Format("rank %d was started twice: %s and %s", rank, Who(rank).c_str(), newcomer.c_str());
+}
+
+void StoreServer::Hear(Connection* connection, const std::string& body) {
+  Hello hello;
+  if (!ReadHello(body, &hello)) {
+    TurnAway(connection, "its hello cannot be read");
+    return;
+  }
+  if (!ProvesItself(hello, {options_.secret, options_.address, connection->nonce})) {
+    TurnAway(connection, "it does not know this job's secret, or has another MASTER_ADDR");
+    return;
+  }
+  if (options_.secret.empty() && IsAnotherUsers(connection->socket)) {
+    TurnAway(connection, "it belongs to another user of this host");
+    return;
+  }
+  if (hello.token != options_.token) {
+    Judge(connection, FrameKind::kRefused,
+          "another job listens on this port: set MASTER_PORT to a free one", hello);
+    return;
+  }
+  const std::string why = WhyNot(hello);
+  if (!why.empty()) {
+    Refuse(connection, hello, why);
+    return;
+  }
+  const Rank::State state = ranks_[hello.rank].state;
+  if (state == Rank::State::kLeft || state == Rank::State::kLost) {
+    // This group is over for that rank: it wants the next one on this port.
+    Judge(connection, FrameKind::kLater, "", hello);
+    return;
+  }
+  Admit(connection, hello);
+}
+
+void StoreServer::Refuse(Connection* connection, const Hello& hello, const std::string& why) {
+  turned_away_.Note(PeerAddress(connection->socket), why);
+  if (hello.rank < ranks_.size()) ranks_[hello.rank].refused = why;
+  Judge(connection, FrameKind::kRefused, why, hello);
+  // While the ranks still gather, one that cannot belong means that the job is started wrongly; but
+  // only if it is one of ours. Without a secret any process can say that it is.
+  if (arrived_ == size_ || options_.secret.empty()) return;
+  fatal_ = why;
+  AnswerAll();
+}
+
+void StoreServer::Judge(Connection* connection, FrameKind kind, const std::string& text,
+                        const Hello& hello) {
+  if (kind != FrameKind::kFine) connection->closing = true;
+  Send(connection,
+       EncodeVerdict(kind, text, hello, {options_.secret, options_.address, connection->nonce}));
+}
+
+void StoreServer::Admit(Connection* connection, const Hello& hello) {
+  connection->rank = static_cast<int>(hello.rank);
+  ranks_[hello.rank] = {Rank::State::kPresent, Printable(hello.host), hello.process, ""};
+  ++arrived_;
+  Judge(connection, FrameKind::kFine, "", hello);
+}
+
+}  // namespace diapason::rendezvous

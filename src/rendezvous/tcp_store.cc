@@ -1,0 +1,338 @@
+#include "rendezvous/tcp_store.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/text.h"
+#include "base/version.h"
+
+namespace diapason::rendezvous {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// The store answers a waiting request after this long at the latest, and is asked again: other
+// threads get their turn in between.
+constexpr milliseconds kTurn{100};
+// A mutex is not fair: without this, whoever waits would take it again before the others wake up.
+constexpr milliseconds kPause{1};
+// What rank 0 may take to answer beyond what it was told to wait.
+constexpr milliseconds kPatience{10000};
+// And beyond the caller's own deadline.
+constexpr milliseconds kLastPatience{1000};
+constexpr milliseconds kRetry{50};
+
+// Until when an answer to a question has to be there that may wait for `turn`.
+Deadline AnswerBy(milliseconds turn, Deadline deadline) {
+  return std::min(steady_clock::now() + turn + kPatience, deadline + kLastPatience);
+}
+
+Result<Socket> ListenOnOneOf(const StoreAddress& address, int* port) {
+  Status last = Unavailable("no port");
+  for (int i = 0; i < address.ports; ++i) {
+    *port = address.port + i;
+    Result<Socket> socket = ListenOn(address.host, *port);
+    if (socket.ok() || socket.status().code() != ErrorCode::kUnavailable) return socket;
+    last = socket.status();
+  }
+  return Unavailable(
+      last.message() +
+      ". Another program, or another group of this one, uses it: set MASTER_PORT to a free port");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TcpStore>> TcpStore::Join(const StoreAddress& address, int rank, int size,
+                                                 Deadline deadline) {
+  std::unique_ptr<TcpStore> store(new TcpStore(rank, size));
+  int first = address.port;
+  int last = address.port + address.ports - 1;
+  if (rank == 0) {
+    if (const Status serving = store->Serve(address, &first); !serving.ok()) return serving;
+    last = first;
+  }
+  Status status = TimedOut("no answer in time");
+  Status said;  // the last words of a store, which tell more than that it is gone
+  do {
+    for (int port = first; port <= last; ++port) {
+      bool again = false;
+      // One silent listener on the way must not use up the time of the others.
+      const Deadline attempt =
+          std::min(deadline, steady_clock::now() + (last > first ? milliseconds(2000) : kPatience));
+      status = store->Greet(address, port, attempt, &again);
+      if (status.ok()) return store;
+      const bool silent = status.code() == ErrorCode::kTimeout && !said.ok();
+      if (store->socket_.open() && !silent) said = status;
+      store->socket_.Close();
+      if (!again) return status;
+    }
+    std::this_thread::sleep_for(std::min<steady_clock::duration>(
+        kRetry, std::max(deadline - steady_clock::now(), steady_clock::duration::zero())));
+  } while (steady_clock::now() < deadline);
+  return TimedOut(Format(
+      "rank 0 has not arrived: rank %d found no store of this job at %s port %d "
+      "(%s). Is rank 0 running, and are MASTER_ADDR and MASTER_PORT the same on "
+      "every rank?",
+      rank, address.host.c_str(), address.port, (said.ok() ? status : said).message().c_str()));
+}
+
+Status TcpStore::Serve(const StoreAddress& address, int* port) {
+  Result<Socket> listener = ListenOnOneOf(address, port);
+  if (!listener.ok()) return listener.status();
+  StoreServerOptions options;
+  options.size = size_;
+  options.token = address.token;
+  options.secret = address.secret;
+  options.address = StoreName(address.host, *port);
+  options.log = address.log;
+  server_ = std::make_unique<StoreServer>(std::move(listener).value(), std::move(options));
+  return {};
+}
+
+Status TcpStore::ReadGreeting(Shared* shared, Deadline deadline) {
+  while (in_.rest().size() < kFrameMagic.size()) {
+    const Status got = ReceiveSome(socket_, in_.Tail(), deadline);
+    if (!got.ok()) return got.WithContext("something listens there that is no store");
+    const size_t length = std::min(in_.rest().size(), kFrameMagic.size());
+    if (in_.rest().substr(0, length) != kFrameMagic.substr(0, length)) {
+      const bool ours = in_.rest().starts_with(kFrameMagic.substr(0, kFrameMagic.size() - 1));
+      return Unavailable(ours ? "a store of another version of diapason listens there"
+                              : "another program listens there");
+    }
+  }
+  in_.Skip(kFrameMagic.size());
+  const Result<Reply> challenge = ReadAnswer(deadline);
+  if (!challenge.ok()) return challenge.status();
+  bool wants_proof = false;
+  if (challenge.value().kind != FrameKind::kChallenge) {
+    return Unavailable("another program listens there");
+  }
+  const Status read = ReadChallenge(challenge.value().body, &shared->nonce, &wants_proof);
+  if (!read.ok()) return read;
+  if (wants_proof && shared->secret.empty()) {
+    return Unavailable(
+        "the store there wants to see that this rank knows the job's secret, and this rank has "
+        "none: set DIAPASON_SECRET_FILE on every rank, or on none");
+  }
+  if (!wants_proof && !shared->secret.empty()) {
+    return Unavailable(
+        "the store there has no secret, and this rank has: set DIAPASON_SECRET_FILE on every rank, "
+        "or on none");
+  }
+  return {};
+}
+
+Status TcpStore::Greet(const StoreAddress& address, int port, Deadline deadline, bool* again) {
+  *again = true;
+  Result<Socket> socket = ConnectTo(address.host, port, deadline);
+  if (!socket.ok()) {
+    *again = socket.status().code() != ErrorCode::kNotFound;
+    return socket.status();
+  }
+  socket_ = std::move(socket).value();
+  local_address_ = LocalAddress(socket_);
+  in_.Clear();
+  limit_ = kStrangerLimit;
+  Shared shared{address.secret, StoreName(address.host, port), ""};
+  if (const Status greeted = ReadGreeting(&shared, deadline); !greeted.ok()) return greeted;
+  Result<std::string> nonce = DrawNonce();
+  if (!nonce.ok()) return nonce.status();
+  const Hello hello{kVersion,
+                    address.token,
+                    static_cast<uint64_t>(rank_),
+                    static_cast<uint64_t>(size_),
+                    HostName(),
+                    static_cast<uint64_t>(getpid()),
+                    std::move(nonce).value(),
+                    ""};
+  const Status sent =
+      SendAll(socket_, std::string(kFrameMagic) + EncodeHello(hello, shared), deadline);
+  if (!sent.ok()) return sent;
+  const Result<Reply> reply = ReadAnswer(deadline);
+  if (!reply.ok()) {
+    return reply.status().code() == ErrorCode::kPeerLost && !address.secret.empty()
+               ? Unavailable(
+                     "the store there closed the connection: it has another secret, or "
+                     "another MASTER_ADDR")
+               : reply.status();
+  }
+  std::string text;
+  if (!ReadVerdict(reply.value().kind, reply.value().body, hello, shared, &text)) {
+    return Unavailable("the store there does not know this job's secret");
+  }
+  limit_ = kAnswerLimit;
+  if (reply.value().kind == FrameKind::kFine) return {};
+  if (reply.value().kind == FrameKind::kLater) {
+    return Unavailable("an earlier group of this job still holds the port");
+  }
+  *again = address.ports > 1 && text.find("another job") != std::string::npos;
+  return Invalid(text);
+}
+
+TcpStore::~TcpStore() {
+  const std::lock_guard lock(mutex_);
+  if (socket_.open()) {
+    const Status sent = SendAll(socket_, FrameWriter(FrameKind::kGoodbye).Take(),
+                                steady_clock::now() + milliseconds(1000));
+    static_cast<void>(sent);  // whoever is gone needs no goodbye
+  }
+  socket_.Close();
+}
+
+Status TcpStore::Unreachable(const Status& status) {
+  if (rank_0_left_) return PeerLost("rank 0, which keeps the store, has left the group");
+  if (status.code() == ErrorCode::kPeerLost) {
+    lost_.insert(0);
+    return PeerLost("rank 0, which keeps the store, has ended");
+  }
+  return status.WithContext("rank 0's store does not answer");
+}
+
+bool TcpStore::NoteNotice(FrameKind kind, const std::string& body) {
+  FrameReader reader(body);
+  if (kind == FrameKind::kLostNotice) {
+    lost_.insert(static_cast<int>(reader.Number()));
+  } else if (kind == FrameKind::kGaveUpNotice) {
+    const int rank = static_cast<int>(reader.Number());
+    gave_up_.emplace(std::string(reader.Text()), rank);
+  } else if (kind == FrameKind::kGoodbyeNotice) {
+    rank_0_left_ = true;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Result<TcpStore::Reply> TcpStore::ReadAnswer(Deadline deadline) {
+  for (;;) {
+    Reply reply;
+    bool damaged = false;
+    while (in_.Take(limit_, &reply.kind, &reply.body, &damaged)) {
+      if (!NoteNotice(reply.kind, reply.body)) return reply;
+    }
+    if (damaged) return Internal("rank 0's store sent something that cannot be read");
+    const Status got = ReceiveSome(socket_, in_.Tail(), deadline);
+    if (!got.ok()) return got;
+  }
+}
+
+Result<TcpStore::Reply> TcpStore::Ask(const std::string& frame, Deadline deadline) {
+  if (!socket_.open()) return Unreachable(PeerLost(""));
+  const Status sent = SendAll(socket_, frame, deadline);
+  Result<Reply> reply = sent.ok() ? ReadAnswer(deadline) : Result<Reply>(sent);
+  if (!reply.ok()) {
+    // An answer that comes later would be taken for that to the next question.
+    socket_.Close();
+    return Unreachable(reply.status());
+  }
+  if (reply.value().kind == FrameKind::kRefused) {
+    return Invalid(std::string(FrameReader(reply.value().body).Text()));
+  }
+  return reply;
+}
+
+Status TcpStore::Set(const std::string& key, const std::string& value) {
+  const std::lock_guard lock(mutex_);
+  return Ask(FrameWriter(FrameKind::kSet).Text(key).Text(value).Take(),
+             steady_clock::now() + kPatience)
+      .status();
+}
+
+Result<std::string> TcpStore::Get(const std::string& key, Deadline deadline) {
+  for (;;) {
+    const milliseconds turn(std::min<int64_t>(kTurn.count(), MillisecondsTo(deadline)));
+    {
+      const std::lock_guard lock(mutex_);
+      const Result<Reply> reply = Ask(
+          FrameWriter(FrameKind::kGet).Text(key).Number(static_cast<uint64_t>(turn.count())).Take(),
+          AnswerBy(turn, deadline));
+      if (!reply.ok()) return reply.status();
+      if (reply.value().kind == FrameKind::kFine) {
+        return std::string(FrameReader(reply.value().body).Text());
+      }
+    }
+    if (steady_clock::now() >= deadline) return TimedOut("nobody has set '" + key + "'");
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+Result<std::vector<Answer>> TcpStore::Collect(const std::string& key,
+                                              const std::vector<int>& members,
+                                              const std::string& value, bool until_loss,
+                                              Deadline deadline) {
+  bool first = true;
+  std::vector<Answer> last;
+  for (;;) {
+    const milliseconds turn(std::min<int64_t>(kTurn.count(), MillisecondsTo(deadline)));
+    std::vector<Answer> answers(members.size());
+    {
+      const std::lock_guard lock(mutex_);
+      const Result<Reply> reply = Ask(FrameWriter(FrameKind::kCollect)
+                                          .Text(key)
+                                          .Ranks(members)
+                                          .Number(first ? 1 : 0)
+                                          .Text(first ? value : "")
+                                          .Number(until_loss ? 1 : 0)
+                                          .Number(static_cast<uint64_t>(turn.count()))
+                                          .Take(),
+                                      AnswerBy(turn, deadline));
+      if (!reply.ok() && rank_0_left_ && !last.empty()) return last;
+      if (!reply.ok()) return reply.status();
+      FrameReader reader(reply.value().body);
+      const uint64_t count = reader.Number();
+      for (Answer& answer : answers) {
+        answer.state = static_cast<Answer::State>(reader.Number());
+        answer.value = reader.Text();
+        answer.who = reader.Text();
+      }
+      if (!reader.ok() || count != members.size()) {
+        return Internal("rank 0's store sent an answer to another question");
+      }
+    }
+    first = false;
+    bool missing = false;
+    bool gone = false;
+    for (const Answer& answer : answers) {
+      missing = missing || answer.state == Answer::State::kMissing;
+      gone = gone || answer.state == Answer::State::kLost || answer.state == Answer::State::kLeft;
+    }
+    if (!missing || (gone && until_loss) || steady_clock::now() >= deadline) return answers;
+    last = std::move(answers);
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+std::vector<int> TcpStore::Lost(const std::string& group) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return {};  // someone is asking; they note what comes in
+  if (socket_.open()) {
+    const Status got = ReceiveSome(socket_, in_.Tail(), steady_clock::now());
+    Reply reply;
+    bool damaged = false;
+    while (in_.Take(limit_, &reply.kind, &reply.body, &damaged)) {
+      NoteNotice(reply.kind, reply.body);
+    }
+    if (!got.ok() && got.code() == ErrorCode::kPeerLost) {
+      socket_.Close();
+      if (!rank_0_left_) lost_.insert(0);
+    }
+  }
+  std::set<int> lost = lost_;
+  for (const auto& [name, rank] : gave_up_) {
+    if (name == group && rank != rank_) lost.insert(rank);
+  }
+  return {lost.begin(), lost.end()};
+}
+
+void TcpStore::GiveUp(const std::string& group) {
+  const std::lock_guard lock(mutex_);
+  if (!socket_.open()) return;
+  const Status sent = SendAll(socket_, FrameWriter(FrameKind::kGiveUp).Text(group).Take(),
+                              steady_clock::now() + milliseconds(1000));
+  static_cast<void>(sent);  // who cannot be told finds out by itself
+}
+
+}  // namespace diapason::rendezvous

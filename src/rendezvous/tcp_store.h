@@ -1,0 +1,89 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rendezvous/frame.h"
+#include "rendezvous/handshake.h"
+#include "rendezvous/socket.h"
+#include "rendezvous/store.h"
+#include "rendezvous/store_server.h"
+
+namespace diapason::rendezvous {
+
+// How a rank finds the store.
+struct StoreAddress {
+  std::string host = "localhost";
+  int port = 29500;
+  // Rank 0 listens on the first free one of so many ports, and the others look for it there: for
+  // launchers that keep the port itself in use.
+  int ports = 1;
+  std::string token;
+  // What the ranks of the job share (ReadSecret); "": nothing is proven, by either side.
+  std::string secret;
+  // Where rank 0 says that it has turned connections away; may be empty.
+  std::function<void(const std::string&)> log;
+};
+
+// A rank's connection to rank 0's store; on rank 0 it owns the server too. Any thread may use it;
+// a request of one thread makes the others wait, at most a tenth of a second.
+class TcpStore : public Store {
+ public:
+  // Returns when rank 0's store has accepted this rank and both have proven that they know the
+  // secret, if there is one. That all ranks are there is for Gather.
+  static Result<std::unique_ptr<TcpStore>> Join(const StoreAddress& address, int rank, int size,
+                                                Deadline deadline);
+  // Says goodbye.
+  ~TcpStore() override;
+
+  Status Set(const std::string& key, const std::string& value) override;
+  Result<std::string> Get(const std::string& key, Deadline deadline) override;
+  Result<std::vector<Answer>> Collect(const std::string& key, const std::vector<int>& members,
+                                      const std::string& value, bool until_loss,
+                                      Deadline deadline) override;
+  std::vector<int> Lost(const std::string& group = "") override;
+  void GiveUp(const std::string& group) override;
+
+  // Our own address on the way to rank 0.
+  const std::string& local_address() const { return local_address_; }
+
+ private:
+  struct Reply {
+    FrameKind kind = FrameKind::kFine;
+    std::string body;
+  };
+
+  TcpStore(int rank, int size) : rank_(rank), size_(size) {}
+  Result<Reply> Ask(const std::string& frame, Deadline deadline);
+  // Reads until an answer comes; notices on the way are noted.
+  Result<Reply> ReadAnswer(Deadline deadline);
+  bool NoteNotice(FrameKind kind, const std::string& body);
+  Status Unreachable(const Status& status);
+  // Makes this process the one that keeps the store; `*port` becomes the one it listens on.
+  Status Serve(const StoreAddress& address, int* port);
+  // One attempt to connect and say hello. `*again` is set where it is worth trying again: always,
+  // unless a store that has proven itself says no.
+  Status Greet(const StoreAddress& address, int port, Deadline deadline, bool* again);
+  // The store's first words. Fails where it is none of ours.
+  Status ReadGreeting(Shared* shared, Deadline deadline);
+
+  const int rank_;
+  const int size_;
+  std::unique_ptr<StoreServer> server_;
+  std::string local_address_;
+
+  std::mutex mutex_;
+  Socket socket_;
+  FrameBuffer in_;
+  uint32_t limit_ = kStrangerLimit;  // of frames from rank 0; more once it has proven itself
+  bool rank_0_left_ = false;
+  std::set<int> lost_;
+  std::set<std::pair<std::string, int>> gave_up_;
+};
+
+}  // namespace diapason::rendezvous

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace diapason::rendezvous {
+
+// Counts the connections that a store has turned away, and says so: the first at once, then at most
+// one line in ten seconds, so that they cannot fill a log. One thread notes; any may ask.
+class TurnedAway {
+ public:
+  // `log` may be empty.
+  explicit TurnedAway(std::function<void(const std::string&)> log) : log_(std::move(log)) {}
+  // `from`: the other end's address.
+  void Note(const std::string& from, const std::string& why);
+  uint64_t count() const { return count_.load(); }
+
+ private:
+  const std::function<void(const std::string&)> log_;
+  std::atomic<uint64_t> count_{0};
+  std::chrono::steady_clock::time_point next_{};
+};
+
+}  // namespace diapason::rendezvous

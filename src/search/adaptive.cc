@@ -1,0 +1,332 @@
+// Spends samples where the winner is undecided.
+//
+// 1. The default, in every contest (where the budget is too small for that, in as many sizes, well
+//    spread).
+// 2. A sparse design: every contest in turn samples the contender of which least is known, given
+//    what is known of its neighbours.
+// 3. A few samples are repeated, to learn how noisy they are.
+// 4. Then every sample goes to where it is expected to improve a choice most: an unsampled
+// contender
+//    that may be better than the present best, a rival that is too near to call, or the present
+//    best itself when it may not be what it seems (the knowledge gradient). Where the budget is in
+//    seconds, most per second.
+// Between batches the surrogate (search_surrogate.h) takes in what came.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "base/random.h"
+#include "base/stats.h"
+#include "base/text.h"
+#include "search/search.h"
+#include "search/gain.h"
+#include "search/session.h"
+#include "search/surrogate.h"
+
+namespace diapason::search {
+namespace {
+
+// The share of the budget that has gone into defaults and design when the hunt begins.
+constexpr double kDesignShare = 0.3;
+// Samples that are taken twice after that, at most; of a small budget, one in so many.
+constexpr int64_t kRepeats = 12;
+constexpr int64_t kRepeatEvery = 25;
+// Without a limit the search ends when no sample is expected to improve any choice by this share of
+// what counts as tight. A budget is spent: what looks decided to the surrogate may surprise it.
+constexpr double kWorthSampling = 0.001;
+// ... and nobody is left unsampled who is not believed to be slower than the best by this (log:
+// half as much again).
+constexpr double kHopeless = 0.4;
+// The surrogate learns anew whenever the samples have grown by this factor.
+constexpr double kLearnAgain = 1.2;
+
+struct Pick {
+  size_t contest = 0;
+  size_t contender = 0;
+};
+
+class Hunt {
+ public:
+  Hunt(const std::vector<Contest>& contests, const SearchOptions& options, Session* session,
+       Knowledge* known)
+      : contests_(contests),
+        options_(options),
+        session_(session),
+        known_(known),
+        surrogate_(contests),
+        random_(options.seed, 0x616461707469),
+        limited_(options.samples > 0 || options.seconds > 0) {
+    std::map<std::tuple<int, int, int, int64_t, std::string>, uint32_t> kinds;
+    const std::string& first = contests[0].contenders[0].environment;
+    for (const Contest& contest : contests) {
+      kinds_.emplace_back();
+      for (const Contender& one : contest.contenders) {
+        const auto number = static_cast<uint32_t>(kinds.size());
+        several_environments_ = several_environments_ || one.environment != first;
+        kinds_.back().push_back(
+            kinds
+                .emplace(std::tuple(one.config.algorithm, one.config.protocol, one.config.channels,
+                                    one.config.segment_bytes, one.environment),
+                         number)
+                .first->second);
+      }
+      pending_.emplace_back(contest.contenders.size());
+    }
+    spent_.resize(contests.size());
+    fine_.resize(kinds.size());
+    failed_.resize(kinds.size());
+  }
+
+  Status Run() {
+    surrogate_.Fit(*known_, false);
+    if (Status status = SampleDefaults(); !status.ok()) return status;
+    if (Status status = SampleDesign(); !status.ok()) return status;
+    if (Status status = SampleRepeats(); !status.ok()) return status;
+    return Chase();
+  }
+
+ private:
+  bool Sampled(size_t contest, size_t contender) const {
+    return !(*known_)[contest][contender].seconds.empty() || pending_[contest][contender] > 0;
+  }
+  // Whether a sample of it can be asked for, those on their way included.
+  bool Open(const Pick& pick) const {
+    const Evidence& evidence = (*known_)[pick.contest][pick.contender];
+    return session_->Available(pick.contest, pick.contender) &&
+           static_cast<int>(evidence.seconds.size()) + pending_[pick.contest][pick.contender] <
+               options_.most_samples;
+  }
+  int64_t Left() const {
+    return options_.samples > 0 ? options_.samples - session_->taken() : INT64_MAX;
+  }
+  // Ties are broken by the seed.
+  double Jitter() { return 1 + 1e-6 * random_.Uniform(draws_++); }
+
+  void Expect(const Pick& pick, std::vector<Pick>* batch) {
+    surrogate_.Expect(pick.contest, pick.contender);
+    ++pending_[pick.contest][pick.contender];
+    batch->push_back(pick);
+  }
+
+  Status Measure(const std::vector<Pick>& batch) {
+    std::vector<std::tuple<std::string, uint64_t, size_t>> order;
+    for (size_t i = 0; i < batch.size(); ++i) {
+      order.emplace_back(contests_[batch[i].contest].contenders[batch[i].contender].environment,
+                         random_.Bits(draws_++), i);
+    }
+    std::sort(order.begin(), order.end());
+    std::vector<double> values(batch.size(), std::nan(""));
+    bool all = true;
+    for (const auto& [environment, place, index] : order) {
+      const Pick& pick = batch[index];
+      --pending_[pick.contest][pick.contender];
+      const Evidence& evidence = (*known_)[pick.contest][pick.contender];
+      const size_t before = evidence.seconds.size();
+      const bool alive = session_->Available(pick.contest, pick.contender);
+      if (!session_->Over() && alive) {
+        const double begin = session_->Now();
+        if (Status status = session_->Take(pick.contest, pick.contender); !status.ok()) {
+          return status;
+        }
+        spent_[pick.contest] += session_->Now() - begin;
+      }
+      const uint32_t kind = kinds_[pick.contest][pick.contender];
+      if (evidence.seconds.size() > before) {
+        values[index] = std::log(evidence.seconds.back());
+        ++fine_[kind];
+        ++since_learning_;
+      } else {
+        all = false;
+        if (alive && evidence.outcome != dataset::Outcome::kFine) ++failed_[kind];
+      }
+    }
+    if (!all) {
+      surrogate_.Withdraw();
+      std::vector<double> came;
+      for (size_t i = 0; i < batch.size(); ++i) {
+        if (std::isnan(values[i])) continue;
+        surrogate_.Expect(batch[i].contest, batch[i].contender);
+        came.push_back(values[i]);
+      }
+      values = std::move(came);
+    }
+    surrogate_.Arrive(values);
+    return {};
+  }
+
+  Status SampleDefaults() {
+    // A third of a small budget; a default everywhere and nothing else would decide nothing.
+    const auto most = static_cast<size_t>(
+        std::clamp<int64_t>(options_.samples > 0 ? options_.samples / 3 : INT64_MAX, 1,
+                            static_cast<int64_t>(contests_.size())));
+    std::vector<Pick> batch;
+    while (batch.size() < most) {
+      Pick best;
+      double widest = 0;
+      for (size_t i = 0; i < contests_.size(); ++i) {
+        if (Sampled(i, 0) || !Open({i, 0})) continue;
+        const double variance = surrogate_.Variance(i, 0) * Jitter();
+        if (variance <= widest) continue;
+        widest = variance;
+        best = {i, 0};
+      }
+      if (widest == 0) break;
+      Expect(best, &batch);
+    }
+    return Measure(batch);
+  }
+
+  Status SampleDesign() {
+    while (!session_->Over()) {
+      std::vector<Pick> batch;
+      std::vector<std::pair<uint64_t, size_t>> order;
+      for (size_t i = 0; i < contests_.size(); ++i) order.emplace_back(random_.Bits(draws_++), i);
+      std::sort(order.begin(), order.end());
+      for (const auto& [place, i] : order) {
+        if (static_cast<int64_t>(batch.size()) >= Left()) break;
+        if (HadItsShare(i)) continue;
+        Pick best;
+        double widest = 0;
+        for (size_t j = 0; j < contests_[i].contenders.size(); ++j) {
+          if (Sampled(i, j) || !Open({i, j})) continue;
+          const double variance = surrogate_.Variance(i, j) * Promise(i, j) * Jitter();
+          if (variance <= widest) continue;
+          widest = variance;
+          best = {i, j};
+        }
+        if (widest > 0) Expect(best, &batch);
+      }
+      if (batch.empty()) break;
+      if (Status status = Measure(batch); !status.ok()) return status;
+      ++design_rounds_;
+      if (limited_ ? session_->SpentShare() >= kDesignShare : design_rounds_ >= 3) break;
+    }
+    return {};
+  }
+
+  // Where seconds are counted, no contest's design costs more than another's: large sizes get fewer
+  // samples.
+  bool HadItsShare(size_t contest) const {
+    if (options_.seconds <= 0) return false;
+    return spent_[contest] * static_cast<double>(contests_.size()) >=
+           kDesignShare * options_.seconds;
+  }
+
+  // The fastest of some contests once more: only samples of one contender tell how noisy samples
+  // are, and those are the ones that matter.
+  Status SampleRepeats() {
+    std::vector<std::pair<uint64_t, size_t>> order;
+    for (size_t i = 0; i < contests_.size(); ++i) order.emplace_back(random_.Bits(draws_++), i);
+    std::sort(order.begin(), order.end());
+    const int64_t most =
+        options_.samples > 0 ? std::min(options_.samples / kRepeatEvery, kRepeats) : kRepeats;
+    std::vector<Pick> batch;
+    for (const auto& [place, i] : order) {
+      if (static_cast<int64_t>(batch.size()) >= most) break;
+      Pick best;
+      double fastest = INFINITY;
+      for (size_t j = 0; j < contests_[i].contenders.size(); ++j) {
+        const Evidence& evidence = (*known_)[i][j];
+        if (evidence.seconds.empty() || !Open({i, j})) continue;
+        const double seconds = LowerMedian(evidence.seconds);
+        if (seconds >= fastest) continue;
+        fastest = seconds;
+        best = {i, j};
+      }
+      if (std::isfinite(fastest)) Expect(best, &batch);
+    }
+    return Measure(batch);
+  }
+
+  // How likely it is to work at all, from the same configuration in other contests.
+  double Promise(size_t contest, size_t contender) const {
+    const uint32_t kind = kinds_[contest][contender];
+    return (fine_[kind] + 1.0) / (fine_[kind] + failed_[kind] + 1.0);
+  }
+
+  Status Chase() {
+    Learn();
+    // Small batches know more; but every change of the environment can cost a launch.
+    const size_t most = several_environments_ ? contests_.size() : (contests_.size() + 3) / 4;
+    while (!session_->Over()) {
+      std::vector<Pick> batch;
+      while (batch.size() < most && static_cast<int64_t>(batch.size()) < Left()) {
+        Pick best;
+        double highest = 0;
+        for (size_t i = 0; i < contests_.size(); ++i) Rate(i, &best, &highest);
+        if (highest <= 0) break;
+        Expect(best, &batch);
+      }
+      if (batch.empty()) break;
+      if (Status status = Measure(batch); !status.ok()) return status;
+      if (static_cast<double>(since_learning_) >=
+          (kLearnAgain - 1) * static_cast<double>(learned_)) {
+        Learn();
+      }
+    }
+    return {};
+  }
+
+  void Learn() {
+    surrogate_.Fit(*known_, true);
+    learned_ = 0;
+    for (const std::vector<Evidence>& contest : *known_) {
+      for (const Evidence& evidence : contest) learned_ += evidence.seconds.size();
+    }
+    since_learning_ = 0;
+  }
+
+  // Finds the sample of this contest that promises most.
+  void Rate(size_t contest, Pick* best, double* highest) {
+    const Standing standing = Stand(surrogate_, contest, (*known_)[contest],
+                                    [&](size_t j) { return Sampled(contest, j); });
+    for (size_t j = 0; j < contests_[contest].contenders.size(); ++j) {
+      if (!Open({contest, j})) continue;
+      double gain = ExpectedGain(surrogate_, contest, j, standing) * Promise(contest, j);
+      if (!limited_ && gain < kWorthSampling * options_.tight && !Plausible(contest, j, standing)) {
+        continue;
+      }
+      if (options_.seconds > 0) gain /= std::exp(surrogate_.Mean(contest, j));
+      gain *= Jitter();
+      if (gain <= *highest) continue;
+      *highest = gain;
+      *best = {contest, j};
+    }
+  }
+
+  // Nobody has looked at it, and it is not hopeless.
+  bool Plausible(size_t contest, size_t contender, const Standing& standing) const {
+    return !Sampled(contest, contender) &&
+           surrogate_.Mean(contest, contender) - standing.chosen_mean < kHopeless;
+  }
+
+  const std::vector<Contest>& contests_;
+  const SearchOptions& options_;
+  Session* session_;
+  Knowledge* known_;
+  Surrogate surrogate_;
+  CounterRandom random_;
+  bool limited_;
+  bool several_environments_ = false;
+  std::vector<double> spent_;  // seconds, by contest
+  uint64_t draws_ = 0;
+  std::vector<std::vector<uint32_t>> kinds_;  // equal configurations have equal numbers
+  std::vector<int> fine_, failed_;            // by kind
+  std::vector<std::vector<int>> pending_;
+  int design_rounds_ = 0;
+  size_t since_learning_ = 0;  // samples
+  size_t learned_ = 0;
+};
+
+}  // namespace
+
+Status SearchAdaptively(measure::Instrument* instrument, const std::vector<Contest>& contests,
+                        const SearchOptions& options, const Observer& observer, Knowledge* known) {
+  Session session(instrument, contests, options, observer, known);
+  if (Status status = session.Prepare(); !status.ok()) return status;
+  if (contests.empty()) return {};
+  return Hunt(contests, options, &session, known).Run();
+}
+
+}  // namespace diapason::search

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "search/surrogate.h"
+
+namespace diapason::search {
+
+// Who would be chosen in a contest now, and who comes next.
+struct Standing {
+  size_t chosen = 0;
+  double chosen_mean = INFINITY;  // log seconds
+  double next_mean = INFINITY;
+  double next_variance = 0;
+};
+// By Judge's rule: of those with samples, the best that is clearly ahead of the default.
+Standing Stand(const Surrogate& surrogate, size_t contest, const std::vector<Evidence>& known,
+               const std::function<bool(size_t contender)>& sampled);
+
+// What one sample of a contender is expected to improve the choice by, in log seconds.
+double ExpectedGain(const Surrogate& surrogate, size_t contest, size_t contender,
+                    const Standing& standing);
+
+}  // namespace diapason::search

@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "search/search.h"
+#include "search/session.h"
+#include "search/surrogate.h"
+
+namespace diapason::search {
+namespace {
+
+// A verdict is called decided when it is wrong at most so often.
+constexpr double kDoubt = 0.05;
+// And when both have been seen this often: one sample may be any.
+constexpr size_t kLeastSeen = 2;
+
+// How likely it is that somebody with this lead (in standard deviations) is not ahead at all.
+double Unlikely(double lead) { return 0.5 * std::erfc(lead / std::numbers::sqrt2); }
+
+Verdict JudgeOne(const Surrogate& surrogate, const std::vector<Evidence>& known, size_t contest) {
+  Verdict verdict;
+  const double against = surrogate.Mean(contest, 0);
+  verdict.against = verdict.seconds = std::exp(against);
+  // A default that fails is beaten by anything that works.
+  const bool broken = known[0].outcome != dataset::Outcome::kFine;
+  double rivals = 0;
+  double nearest = INFINITY;  // how clearly the default is told from the others
+  double best_lead = 0;
+  double best_mean = INFINITY;
+  for (size_t i = 1; i < known.size(); ++i) {
+    if (known[i].outcome != dataset::Outcome::kFine) continue;
+    const double mean = surrogate.Mean(contest, i);
+    const double lead = (against - mean) / std::sqrt(surrogate.DifferenceVariance(contest, 0, i));
+    nearest = std::min(nearest, -lead);
+    // Nobody wins on what others did elsewhere: it takes a sample of its own.
+    if (known[i].seconds.empty()) continue;
+    ++rivals;
+    if ((!broken && lead < kClearlyAhead) || mean >= best_mean) continue;
+    verdict.best = i;
+    best_lead = lead;
+    best_mean = mean;
+  }
+  if (verdict.best == 0) {
+    verdict.decided = rivals > 0 && !known[0].seconds.empty() && Unlikely(nearest) <= kDoubt;
+    return verdict;
+  }
+  verdict.seconds = std::exp(best_mean);
+  // The best of many looks better than it is: each of them had a chance to be lucky.
+  verdict.decided = broken || (known[0].seconds.size() >= kLeastSeen &&
+                               known[verdict.best].seconds.size() >= kLeastSeen &&
+                               rivals * Unlikely(best_lead) <= kDoubt);
+  return verdict;
+}
+
+}  // namespace
+
+std::vector<Verdict> Judge(const std::vector<Contest>& contests, const Knowledge& known) {
+  std::vector<Verdict> verdicts(contests.size());
+  if (!CheckContests(contests, known).ok()) {
+    for (Verdict& verdict : verdicts) verdict.decided = false;
+    return verdicts;
+  }
+  Surrogate surrogate(contests);
+  surrogate.Fit(known, true);
+  for (size_t i = 0; i < contests.size(); ++i) verdicts[i] = JudgeOne(surrogate, known[i], i);
+  return verdicts;
+}
+
+}  // namespace diapason::search

@@ -1,0 +1,189 @@
+// How a process learns its shape, and whom it believes.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "base/random.h"
+#include "base/stats.h"
+#include "search/gaussian_process.h"
+
+namespace diapason::search {
+namespace {
+
+// Observations that the learning of the shape looks at.
+constexpr size_t kMostLearned = 96;
+// Makes a median absolute deviation comparable with a standard deviation.
+constexpr double kNormalMad = 1.4826;
+constexpr double kLeastVariance = 1e-12;
+// A residual of so many standard deviations is a disturbance, until it is confirmed. What disturbs
+// a call makes it slower; for a fast one to be disbelieved takes more.
+constexpr double kTooSlow = 3;
+constexpr double kTooFast = 5;
+// A disturbed sample gets so many times the noise that would just explain it.
+constexpr double kDistrust = 3;
+// By what factor the usual shape may be off (its logarithm; one standard deviation), and the steps
+// in which a better one is looked for.
+constexpr Shape kUsualWidth = {1.0, 0.7, 0.7, 1.0, 0.8, 0.5, 0.1};
+constexpr Shape kStep = {0.5, 0.4, 0.4, 0.7, 0.4, 0.4, 0.07};
+
+}  // namespace
+
+Shape UsualShape() {
+  return {std::log(0.7), std::log(4.0), std::log(2.0), 0, std::log(0.02), std::log(0.01), 0};
+}
+
+void Process::Take(const Knowledge& known) {
+  observed_.clear();
+  std::vector<double> values;
+  deviations_.clear();
+  for (uint32_t i = 0; i < cells_.size(); ++i) {
+    const Evidence& evidence = known[cells_[i].contest][cells_[i].contender];
+    if (evidence.seconds.empty() || evidence.outcome != dataset::Outcome::kFine) continue;
+    std::vector<double> logs;
+    for (const double seconds : evidence.seconds) logs.push_back(std::log(seconds));
+    Observation one;
+    one.cell = i;
+    one.value = LowerMedian(logs);
+    const auto count = static_cast<double>(logs.size());
+    // A median of many normal samples is that much less certain than their mean_.
+    one.noise = logs.size() < 3 ? 1 / count : 0.5 * std::numbers::pi / count;
+    one.confirmed = logs.size() >= 2;
+    if (logs.size() >= 2) {
+      const double middle = Median(logs);
+      // Residuals around the samples' own_ centre_ are smaller than those around the truth.
+      const double small = std::sqrt(count / (count - 1));
+      for (const double value : logs) {
+        deviations_.emplace_back(std::abs(value - middle) * small, cells_[i].size);
+      }
+    }
+    observed_.push_back(one);
+    values.push_back(one.value);
+  }
+  centre_ = values.empty() ? 0 : Median(values);
+  for (Observation& one : observed_) one.value -= centre_;
+}
+
+// The logarithm of the probability of the observations under a shape_, and of the shape_ itself.
+double Process::Score(const Shape& candidate, const std::vector<uint32_t>& subset) {
+  SetShape(candidate);
+  const Shape usual = UsualShape();
+  double score = 0;
+  for (int i = 0; i < kParameters; ++i) {
+    const double off = (candidate[i] - usual[i]) / kUsualWidth[i];
+    score -= off * off / 2;
+  }
+  // Samples of one cell tell what noise is, and nothing else does so well.
+  if (!deviations_.empty()) {
+    std::vector<double> scaled;
+    for (const auto& [deviation, size] : deviations_) {
+      scaled.push_back(deviation / std::sqrt(noise_table_[size]));
+    }
+    // As much as so many squared normal deviations_ would weigh.
+    const double off = std::log(std::max(kNormalMad * Median(scaled), 0.1));
+    score -= off * off * std::min<double>(static_cast<double>(scaled.size()), 40) / 4;
+  }
+  Factor(subset);
+  const size_t n = subset.size();
+  for (size_t i = 0; i < n; ++i) {
+    score -= solved_[i] * solved_[i] / 2 + std::log(lower_[i * n + i]);
+  }
+  return score;
+}
+
+void Process::Factor(const std::vector<uint32_t>& subset) {
+  const size_t n = subset.size();
+  lower_.resize(n * n);
+  solved_.resize(n);
+  for (size_t i = 0; i < n; ++i) {
+    const Observation& one = observed_[subset[i]];
+    double* row = &lower_[i * n];
+    for (size_t j = 0; j <= i; ++j) {
+      const double* above = &lower_[j * n];
+      double sum = Kernel(one.cell, observed_[subset[j]].cell);
+      if (i == j) sum += Noise(one.cell) * one.noise;
+      for (size_t k = 0; k < j; ++k) sum -= row[k] * above[k];
+      row[j] = i == j ? std::sqrt(std::max(sum, kLeastVariance)) : sum / above[j];
+    }
+    double value = one.value;
+    for (size_t k = 0; k < i; ++k) value -= row[k] * solved_[k];
+    solved_[i] = value / row[i];
+  }
+}
+
+// Climbs along one parameter after the other: a handful of small factorisations.
+void Process::Learn(int sweeps) {
+  std::vector<uint32_t> subset(observed_.size());
+  std::iota(subset.begin(), subset.end(), 0);
+  if (subset.size() > kMostLearned) {
+    std::sort(subset.begin(), subset.end(),
+              [](uint32_t a, uint32_t b) { return MixBits(a) < MixBits(b); });
+    subset.resize(kMostLearned);
+  }
+  Shape best = shape_;
+  double best_score = Score(best, subset);
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    bool moved = false;
+    for (int i = 0; i < kParameters; ++i) {
+      for (const double sign : {1.0, -1.0}) {
+        Shape next = best;
+        next[i] += sign * kStep[i];
+        const double score = Score(next, subset);
+        if (score <= best_score) continue;
+        best = next;
+        best_score = score;
+        moved = true;
+        break;
+      }
+    }
+    if (!moved) break;
+  }
+  SetShape(best);
+}
+
+// Looks at every observation as the others see it. True when one of them is now trusted less.
+bool Process::Doubt() {
+  const size_t n = observed_.size();
+  std::vector<uint32_t> all(n);
+  std::iota(all.begin(), all.end(), 0);
+  Factor(all);
+  // The columns of L^-1: their squared lengths are the diagonal of the inverse covariance.
+  std::vector<double> column(n);
+  bool any = false;
+  for (size_t j = 0; j < n; ++j) {
+    if (observed_[j].confirmed) continue;
+    double square = 0;
+    double weight = 0;
+    for (size_t i = j; i < n; ++i) {
+      const double* row = &lower_[i * n];
+      double sum = i == j ? 1 : 0;
+      for (size_t k = j; k < i; ++k) sum -= row[k] * column[k];
+      column[i] = sum / row[i];
+      square += column[i] * column[i];
+      weight += column[i] * solved_[i];
+    }
+    // The residual against the others' prediction, and its variance_.
+    const double residual = weight / square;
+    const double expected = 1 / square - Noise(observed_[j].cell) * observed_[j].noise;
+    const double far = residual < 0 ? kTooFast : kTooSlow;
+    if (residual * residual * square <= far * far) continue;
+    const double needed = residual * residual / (far * far) - std::max(expected, 0.0);
+    const double factor = std::max(needed / Noise(observed_[j].cell), 1.0) * kDistrust;
+    if (factor > observed_[j].noise * 1.5) {
+      observed_[j].noise = factor;
+      any = true;
+    }
+  }
+  return any;
+}
+
+void Process::Fit(const Knowledge& known, bool learn) {
+  Take(known);
+  // The first lesson is long, later ones start where it ended.
+  if (learn) Learn(taught_ ? 2 : 4);
+  taught_ = taught_ || learn;
+  if (Doubt() && learn) Learn(1);
+  Condition();
+}
+
+}  // namespace diapason::search

@@ -1,0 +1,187 @@
+#include "search/replay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace diapason::search {
+namespace {
+
+using dataset::Outcome;
+using dataset::Point;
+using dataset::Record;
+using dataset::Sample;
+
+// Whether a record is of this subject. Iterations are not replayed: they are not single calls.
+bool IsOf(const dataset::Contents& contents, const Record& record, const measure::Subject& subject) {
+  if (record.run >= contents.runs.size()) return false;
+  const Point& point = record.sample.point;
+  if (point.kind != Point::Kind::kCollective) return false;
+  if (point.nodes != subject.nodes || point.ranks != subject.ranks) return false;
+  const dataset::Machine& machine = contents.runs[record.run].machine;
+  if (machine.simulated != subject.simulated) return false;
+  const Result<Library> library = ParseLibrary(machine.library);
+  return library.ok() && library.value() == subject.library;
+}
+
+std::string Describe(const Point& point) {
+  return point.collective + ", " + FormatBytes(point.bytes) + ", " + point.ConfigText();
+}
+
+Result<measure::Trial> TrialOfSample(const Sample& sample, Library library) {
+  Result<measure::Trial> trial = measure::TrialOf(sample.point, library);
+  if (!trial.ok()) return trial.status().WithContext(Describe(sample.point));
+  return trial;
+}
+
+// Outside a sample's own point, what has to be equal for contenders to compete.
+auto ContextKey(const measure::Trial& trial) {
+  return std::tuple(trial.operation, trial.type, trial.reduce, trial.root, trial.in_place,
+                    trial.bytes);
+}
+// The default is the smallest.
+auto ContenderKey(const Contender& contender) {
+  const Config& config = contender.config;
+  const bool own = !config.IsDefault() || !contender.environment.empty();
+  return std::tuple(own, contender.environment, config.algorithm, config.protocol,
+                    config.segment_bytes, config.channels);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReplayInstrument>> ReplayInstrument::Create(
+    const dataset::Contents& contents, const measure::Subject& subject, const ReplayOptions& options) {
+  measure::Subject replayed = subject;
+  replayed.backend = "replay";
+  // The constructor is private.
+  std::unique_ptr<ReplayInstrument> replay(
+      new ReplayInstrument(std::move(replayed), options.wrap));  // NOLINT
+  for (const Record& record : contents.records) {
+    if (!IsOf(contents, record, subject)) continue;
+    const Sample& sample = record.sample;
+    if (sample.outcome == Outcome::kFine &&
+        !(std::isfinite(sample.seconds) && sample.seconds > 0)) {
+      return Invalid(Format("%s, round %d: %g s is not a time", Describe(sample.point).c_str(),
+                            sample.round, sample.seconds));
+    }
+    if (options.allowed && !options.allowed(sample)) continue;
+    const Result<measure::Trial> trial = TrialOfSample(sample, subject.library);
+    if (!trial.ok()) return trial.status();
+    // In the words that a trial is going to be looked up with.
+    replay->shelves_[measure::PointOf(trial.value(), replay->subject_)].samples.push_back(sample);
+    ++replay->held_;
+  }
+  uint64_t stream = 0;
+  for (auto& [point, shelf] : replay->shelves_) {
+    std::vector<Sample>& samples = shelf.samples;
+    std::stable_sort(samples.begin(), samples.end(),
+                     [](const Sample& a, const Sample& b) { return a.round < b.round; });
+    if (options.shuffle == 0) continue;
+    const CounterRandom random(options.shuffle, stream++);
+    for (size_t i = samples.size(); i > 1; --i) {
+      std::swap(samples[i - 1], samples[random.Bits(i) % i]);
+    }
+  }
+  return replay;
+}
+
+Result<measure::Reading> ReplayInstrument::Measure(const measure::Trial& trial) {
+  const Point point = measure::PointOf(trial, subject_);
+  const auto shelf = shelves_.find(point);
+  if (shelf == shelves_.end()) {
+    return NotFound("the dataset has no sample of " + Describe(point));
+  }
+  const std::vector<Sample>& samples = shelf->second.samples;
+  if (shelf->second.next == samples.size()) {
+    if (!wrap_) {
+      return NotFound(Format("the dataset has no more than %s of %s",
+                             Count(samples.size(), "sample").c_str(), Describe(point).c_str()));
+    }
+    shelf->second.next = 0;
+  }
+  const Sample& sample = samples[shelf->second.next++];
+  ++served_;
+  measure::Reading reading;
+  reading.outcome = sample.outcome;
+  reading.iterations = static_cast<int>(std::clamp<int64_t>(sample.iterations, 0, INT32_MAX));
+  reading.wrong = sample.wrong;
+  reading.note = sample.note;
+  if (sample.outcome == Outcome::kFine) {
+    reading.seconds = reading.fastest = sample.seconds;
+  }
+  // What a failure took is sometimes known too.
+  if (std::isfinite(sample.seconds) && sample.seconds > 0) {
+    now_ += sample.seconds * std::max(1, reading.iterations);
+  }
+  return reading;
+}
+
+std::vector<measure::Subject> SubjectsIn(const dataset::Contents& contents) {
+  std::vector<measure::Subject> subjects;
+  std::set<std::tuple<Library, bool, int, int>> seen;
+  for (const Record& record : contents.records) {
+    if (record.run >= contents.runs.size()) continue;
+    const dataset::Machine& machine = contents.runs[record.run].machine;
+    const Result<Library> library = ParseLibrary(machine.library);
+    const Point& point = record.sample.point;
+    if (!library.ok() || point.kind != Point::Kind::kCollective) continue;
+    if (!seen.emplace(library.value(), machine.simulated, point.nodes, point.ranks).second)
+      continue;
+    measure::Subject subject;
+    subject.backend = "replay";
+    subject.library = library.value();
+    subject.ranks = point.ranks;
+    subject.nodes = point.nodes;
+    subject.simulated = machine.simulated;
+    subject.machine = machine;
+    subject.description =
+        Format("replayed: %s, %d ranks on %s", machine.library.c_str(), point.ranks,
+               Count(static_cast<size_t>(point.nodes), "node").c_str());
+    subjects.push_back(std::move(subject));
+  }
+  std::sort(subjects.begin(), subjects.end(), [](const measure::Subject& a, const measure::Subject& b) {
+    return std::tuple(a.library, a.simulated, a.nodes, a.ranks) <
+           std::tuple(b.library, b.simulated, b.nodes, b.ranks);
+  });
+  return subjects;
+}
+
+Result<ContestsFound> ContestsIn(const dataset::Contents& contents, const measure::Subject& subject) {
+  using Key = decltype(ContextKey(std::declval<measure::Trial>()));
+  std::map<Key, Contest> contexts;
+  for (const Record& record : contents.records) {
+    if (!IsOf(contents, record, subject)) continue;
+    const Result<measure::Trial> trial = TrialOfSample(record.sample, subject.library);
+    if (!trial.ok()) return trial.status();
+    Contest& contest = contexts[ContextKey(trial.value())];
+    const Contender contender = {trial.value().config, trial.value().environment};
+    contest.trial = trial.value();
+    contest.trial.config = {};
+    contest.trial.environment.clear();
+    contest.contenders.push_back(contender);
+  }
+  ContestsFound found;
+  for (auto& [key, contest] : contexts) {
+    std::vector<Contender>& all = contest.contenders;
+    std::sort(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
+      return ContenderKey(a) < ContenderKey(b);
+    });
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    const bool has_default = all.front().config.IsDefault() && all.front().environment.empty();
+    if (has_default) {
+      found.contests.push_back(std::move(contest));
+    } else {
+      found.left_out.push_back(measure::CollectiveText(contest.trial.operation) + ", " +
+                               FormatBytes(contest.trial.bytes) +
+                               ": the library default was never measured");
+    }
+  }
+  return found;
+}
+
+}  // namespace diapason::search

@@ -1,0 +1,192 @@
+#include "search/sweep.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "comm/check.h"
+#include "measure/wire.h"
+
+namespace diapason::search {
+namespace {
+
+// How a library runs without any tuner.
+constexpr char kWithoutPlugin[] = "NCCL_TUNER_PLUGIN=none";
+
+Result<std::vector<int>> AlgorithmsOf(const SweepPlan& plan, Library library,
+                                      Collective collective) {
+  if (plan.algorithms.empty()) return Algorithms(library, collective);
+  std::vector<int> algorithms;
+  for (const std::string& name : plan.algorithms) {
+    const Result<int> algorithm = ParseAlgorithm(library, collective, name);
+    if (!algorithm.ok()) return algorithm.status();
+    algorithms.push_back(algorithm.value());
+  }
+  return algorithms;
+}
+
+Result<std::vector<int>> ProtocolsOf(const SweepPlan& plan, Library library) {
+  if (library == Library::kOpenMpi) return std::vector<int>{kKeep};
+  if (plan.protocols.empty()) return Protocols(library);
+  std::vector<int> protocols;
+  for (const std::string& name : plan.protocols) {
+    const Result<int> protocol = ParseProtocol(library, name);
+    if (!protocol.ok()) return protocol.status();
+    protocols.push_back(protocol.value());
+  }
+  return protocols;
+}
+
+// Whether anything can be chosen for the collective at all.
+bool CanChoose(Library library, Operation operation) {
+  const std::optional<Collective> collective = comm::CollectiveOf(operation);
+  if (!collective.has_value()) return false;
+  switch (library) {
+    case Library::kGloo:
+      return *collective == Collective::kAllReduce;
+    case Library::kOpenMpi:
+      return true;
+    default:
+      return static_cast<int>(*collective) < kAskedCollectiveCount;
+  }
+}
+
+Result<std::vector<Contender>> MakeContenders(const SweepPlan& plan, const measure::Subject& subject,
+                                              Operation operation) {
+  std::vector<Contender> contenders = {{}};
+  const Library library = subject.library;
+  if (library == Library::kRccl && !subject.simulated) contenders.push_back({{}, kWithoutPlugin});
+  for (const std::string& environment : plan.environments) {
+    if (!environment.empty()) contenders.push_back({{}, environment});
+    if (!CanChoose(library, operation)) continue;
+    const Collective collective = *comm::CollectiveOf(operation);
+    const Result<std::vector<int>> algorithms = AlgorithmsOf(plan, library, collective);
+    if (!algorithms.ok()) return algorithms.status();
+    const Result<std::vector<int>> protocols = ProtocolsOf(plan, library);
+    if (!protocols.ok()) return protocols.status();
+    const bool pairs = library == Library::kNccl || library == Library::kRccl;
+    for (const int algorithm : algorithms.value()) {
+      for (const int protocol : protocols.value()) {
+        if (pairs && !PairExists(collective, algorithm, protocol)) continue;
+        for (const int channels : plan.channels) {
+          for (const int64_t segment : plan.segments) {
+            if (segment != 0 && library != Library::kOpenMpi) continue;
+            contenders.push_back({{algorithm, protocol, channels, segment}, environment});
+          }
+        }
+      }
+    }
+  }
+  return contenders;
+}
+
+}  // namespace
+
+std::string SweepPlan::Text() const {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* name, const std::vector<std::string>& values) {
+    parts.push_back(std::string(name) + "=" + Join(values, ","));
+  };
+  const auto text = [](const auto& values, const auto& print) {
+    std::vector<std::string> texts;
+    for (const auto& value : values) texts.push_back(print(value));
+    return texts;
+  };
+  add("collectives", text(operations, measure::CollectiveText));
+  add("sizes", text(sizes, FormatBytes));
+  add("type", {DataTypeName(type)});
+  add("reduce", {ReduceOpName(reduce)});
+  add("in_place", {in_place ? "1" : "0"});
+  add("algorithms", algorithms);
+  add("protocols", protocols);
+  add("channels", text(channels, [](int value) { return std::to_string(value); }));
+  add("segments", text(segments, [](int64_t value) { return std::to_string(value); }));
+  add("environments",
+      text(environments, [](const std::string& value) { return "'" + value + "'"; }));
+  return Join(parts, "; ");
+}
+
+Result<std::vector<Contest>> MakeContests(const SweepPlan& plan, const measure::Subject& subject) {
+  std::vector<Contest> contests;
+  for (const Operation operation : plan.operations) {
+    const Result<std::vector<Contender>> contenders = MakeContenders(plan, subject, operation);
+    if (!contenders.ok()) return contenders.status();
+    for (const uint64_t size : plan.sizes) {
+      Contest contest;
+      contest.trial.operation = operation;
+      contest.trial.bytes = size;
+      contest.trial.type = plan.type;
+      contest.trial.reduce = comm::Reduces(operation) ? plan.reduce : ReduceOp::kSum;
+      contest.trial.in_place = plan.in_place;
+      if (measure::CountOf(contest.trial, subject.ranks) == 0) continue;
+      contest.contenders = contenders.value();
+      contests.push_back(std::move(contest));
+    }
+  }
+  if (contests.empty()) return Invalid("no size has an element for every rank");
+  return contests;
+}
+
+Result<measure::Reading> CalibratedInstrument::Measure(const measure::Trial& trial) {
+  measure::Trial block = trial;
+  block.warmups = 0;
+  block.iterations = 1;
+  block.check = false;
+  const std::string key = measure::EncodeTrial(block) + " " + trial.environment;
+  auto known = iterations_.find(key);
+  if (known == iterations_.end()) {
+    block.warmups = options_.warmups;
+    block.check = options_.check;
+    Result<measure::Reading> first = instrument_->Measure(block);
+    if (!first.ok() || first.value().outcome != dataset::Outcome::kFine) return first;
+    const double fit = options_.block_seconds / std::max(first.value().seconds, 1e-9);
+    const int iterations =
+        static_cast<int>(std::clamp(std::round(fit), 1.0, double(options_.most_iterations)));
+    known = iterations_.emplace(key, iterations).first;
+  }
+  block.warmups = 1;
+  block.iterations = known->second;
+  block.check = false;
+  return instrument_->Measure(block);
+}
+
+Knowledge KnownFrom(const dataset::Contents& contents, const std::vector<Contest>& contests,
+                    const measure::Subject& subject) {
+  std::map<dataset::Point, std::pair<size_t, size_t>> places;
+  Knowledge known(contests.size());
+  for (size_t i = 0; i < contests.size(); ++i) {
+    known[i].resize(contests[i].contenders.size());
+    for (size_t j = 0; j < contests[i].contenders.size(); ++j) {
+      measure::Trial trial = contests[i].trial;
+      trial.config = contests[i].contenders[j].config;
+      trial.environment = contests[i].contenders[j].environment;
+      places[measure::PointOf(trial, subject)] = {i, j};
+    }
+  }
+  std::map<std::pair<size_t, size_t>, size_t> failed_in;  // the run, by contest and contender
+  for (const dataset::Record& record : contents.records) {
+    const auto place = places.find(record.sample.point);
+    if (place == places.end()) continue;
+    Evidence& evidence = known[place->second.first][place->second.second];
+    const auto failed = failed_in.find(place->second);
+    if (record.sample.outcome != dataset::Outcome::kFine) {
+      evidence.outcome = record.sample.outcome;
+      failed_in[place->second] = record.run;
+      continue;
+    }
+    evidence.seconds.push_back(record.sample.seconds);
+    // Only on request does a run measure again what has failed in it.
+    if (failed != failed_in.end() && failed->second == record.run) evidence.outcome = {};
+  }
+  return known;
+}
+
+double GuessSeconds(const measure::Trial& trial, const measure::Subject& subject) {
+  const bool gpu = subject.backend == "nccl" || subject.backend == "rccl";
+  const double latency = gpu ? 50e-6 : 200e-6;
+  const double bandwidth = gpu && subject.nodes == 1 ? 50e9 : 1e9;
+  return latency + static_cast<double>(trial.bytes) / bandwidth;
+}
+
+}  // namespace diapason::search

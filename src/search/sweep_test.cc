@@ -1,0 +1,556 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+#include "measure/bench.h"
+#include "measure/group_measurer.h"
+#include "measure/job_measurer.h"
+#include "measure/pairs.h"
+#include "measure/pattern.h"
+#include "search/sweep.h"
+#include "measure/targets.h"
+#include "measure/tests_measurer.h"
+#include "measure/wire.h"
+
+namespace diapason::search {
+namespace {
+
+using dataset::Outcome;
+
+constexpr DataType kTypes[] = {DataType::kF32, DataType::kF64, DataType::kF16, DataType::kBf16,
+                               DataType::kI8,  DataType::kU8,  DataType::kI32, DataType::kI64};
+constexpr ReduceOp kReductions[] = {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMin, ReduceOp::kMax,
+                                    ReduceOp::kAvg};
+
+// Ranks as threads on the simulated cluster; rank 0 leads and runs `body`.
+template <typename Body>
+void WithRanks(int ranks, const Body& body) {
+  static int port = 20000;
+  ++port;
+  const auto options = [&](int rank) {
+    GroupOptions group;
+    group.backend = "sim";
+    group.cluster = "h100x8";
+    group.rank = rank;
+    group.size = ranks;
+    group.master_port = port;
+    group.choose = true;
+    group.timeout = std::chrono::seconds(60);
+    return group;
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 1; rank < ranks; ++rank) {
+    threads.emplace_back([&options, rank] {
+      auto group = Group::Create(options(rank));
+      ASSERT_TRUE(group.ok()) << group.status().message();
+      const Status followed = measure::GroupInstrument::Follow(group.value().get());
+      EXPECT_TRUE(followed.ok()) << followed.message();
+    });
+  }
+  {
+    auto group = Group::Create(options(0));
+    ASSERT_TRUE(group.ok()) << group.status().message();
+    auto instrument = measure::GroupInstrument::Lead(group.value().get(), "h100x8");
+    ASSERT_TRUE(instrument.ok()) << instrument.status().message();
+    body(instrument.value().get());
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(PatternTest, FindsEveryWrongElementOfEveryTypeAndReduction) {
+  for (const DataType type : kTypes) {
+    for (const ReduceOp reduce : kReductions) {
+      for (const int ranks : {1, 2, 3, 8, 40}) {
+        constexpr size_t kCount = 5000;
+        const size_t size = SizeOf(type);
+        std::vector<char> mine(kCount * size);
+        measure::FillInput(mine.data(), kCount, 7, type, reduce, ranks - 1, ranks);
+        EXPECT_EQ(measure::CountWrongCopied(mine.data(), kCount, 7, type, reduce, ranks - 1, ranks), 0);
+        mine[size * 4999] = static_cast<char>(mine[size * 4999] ^ 0x40);
+        mine[0] = static_cast<char>(mine[0] ^ 0x40);
+        EXPECT_EQ(measure::CountWrongCopied(mine.data(), kCount, 7, type, reduce, ranks - 1, ranks), 2)
+            << DataTypeName(type);
+      }
+    }
+  }
+}
+
+TEST(PatternTest, TheSumOfOneRankIsItsInput) {
+  std::vector<float> values(1000);
+  measure::FillInput(values.data(), values.size(), 0, DataType::kF32, ReduceOp::kSum, 0, 1);
+  EXPECT_EQ(measure::CountWrongReduced(values.data(), values.size(), 0, DataType::kF32, ReduceOp::kSum, 1),
+            0);
+  values[3] += 1;
+  values[4] = std::nanf("");
+  EXPECT_EQ(measure::CountWrongReduced(values.data(), values.size(), 0, DataType::kF32, ReduceOp::kSum, 1),
+            2);
+}
+
+TEST(StationTest, EveryCollectiveIsRightInEveryTypeAndReduction) {
+  WithRanks(3, [](measure::GroupInstrument* instrument) {
+    for (const Operation operation :
+         {Operation::kAllReduce, Operation::kBroadcast, Operation::kReduce, Operation::kAllGather,
+          Operation::kReduceScatter, Operation::kAllToAll, Operation::kSend}) {
+      for (const DataType type : kTypes) {
+        for (const ReduceOp reduce : kReductions) {
+          for (const bool in_place : {false, true}) {
+            measure::Trial trial;
+            trial.operation = operation;
+            trial.type = type;
+            trial.reduce = reduce;
+            trial.in_place = in_place;
+            trial.root = 2;
+            trial.bytes = 3 * 8 * 11;
+            trial.check = true;
+            trial.iterations = 2;
+            const Result<measure::Reading> reading = instrument->Measure(trial);
+            ASSERT_TRUE(reading.ok()) << reading.status().message();
+            const bool exists =
+                !in_place || (operation != Operation::kAllToAll && operation != Operation::kSend);
+            EXPECT_EQ(reading.value().outcome, exists ? Outcome::kFine : Outcome::kRefused)
+                << reading.value().note << " " << OperationName(operation) << " "
+                << DataTypeName(type) << " " << ReduceOpName(reduce) << " " << in_place;
+            if (!exists) continue;
+            EXPECT_EQ(reading.value().wrong, 0);
+            EXPECT_GT(reading.value().seconds, 0);
+            EXPECT_LE(reading.value().fastest, reading.value().seconds);
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(StationTest, WhatCannotBeMeasuredIsRefusedAndTheNextTrialRuns) {
+  WithRanks(2, [](measure::GroupInstrument* instrument) {
+    measure::Trial trial;
+    trial.operation = Operation::kAllGather;
+    trial.bytes = 4;  // less than a float for each of two ranks
+    EXPECT_EQ(instrument->Measure(trial).value().outcome, Outcome::kRefused);
+    trial = {};
+    trial.bytes = 1024;
+    trial.config.algorithm = 99;
+    const measure::Reading refused = instrument->Measure(trial).value();
+    EXPECT_EQ(refused.outcome, Outcome::kRefused);
+    EXPECT_FALSE(refused.note.empty());
+    trial.config = {};
+    EXPECT_EQ(instrument->Measure(trial).value().outcome, Outcome::kFine);
+    EXPECT_FALSE(instrument->broken());
+  });
+}
+
+TEST(StationTest, ABroadcastTakesAsLongAsItsSlowestRank) {
+  WithRanks(4, [](measure::GroupInstrument* instrument) {
+    measure::Trial trial;
+    trial.operation = Operation::kBroadcast;
+    trial.bytes = 1 << 20;
+    trial.iterations = 3;
+    const measure::Reading reading = instrument->Measure(trial).value();
+    EXPECT_GE(reading.seconds, reading.fastest);
+    trial.only_ranks = 2;
+    const measure::Reading two = instrument->Measure(trial).value();
+    EXPECT_EQ(two.outcome, Outcome::kFine) << two.note;
+    EXPECT_GT(two.seconds, 0);
+    EXPECT_EQ(measure::PointOf(trial, instrument->subject()).ranks, 2);
+    const Result<measure::Reading> pair = instrument->MeasurePair(1, 3, 1 << 20, 4);
+    ASSERT_TRUE(pair.ok());
+    EXPECT_GT(pair.value().seconds, 0);
+  });
+}
+
+TEST(BenchTest, RoundsAreTakenUntilTheIntervalIsTight) {
+  WithRanks(2, [](measure::GroupInstrument* instrument) {
+    measure::Trial trial;
+    trial.bytes = 4096;
+    measure::Effort effort;
+    effort.seconds = 1000;
+    effort.tight = 1e9;  // any interval
+    std::vector<dataset::Sample> samples;
+    const Result<measure::Figure> figure = measure::MeasureFigure(instrument, trial, effort, &samples);
+    ASSERT_TRUE(figure.ok());
+    EXPECT_EQ(figure.value().rounds.size(), 5U);
+    EXPECT_EQ(samples.size(), 5U);
+    EXPECT_EQ(figure.value().wrong, 0);
+    EXPECT_LE(figure.value().interval.low, figure.value().median);
+    EXPECT_GE(figure.value().interval.high, figure.value().median);
+    effort.tight = 0;
+    EXPECT_EQ(measure::MeasureFigure(instrument, trial, effort).value().rounds.size(), 15U);
+  });
+}
+
+TEST(WireTest, TrialsReadingsAndSubjectsComeBackAsTheyWere) {
+  measure::Trial trial;
+  trial.operation = Operation::kReduce;
+  trial.bytes = 123456789012;
+  trial.type = DataType::kBf16;
+  trial.reduce = ReduceOp::kMax;
+  trial.root = 3;
+  trial.in_place = true;
+  trial.config = {2, 1, 16, 65536};
+  trial.only_ranks = 4;
+  trial.warmups = 5;
+  trial.iterations = 20;
+  trial.check = true;
+  const Result<measure::Trial> trial_back = measure::DecodeTrial(measure::EncodeTrial(trial));
+  ASSERT_TRUE(trial_back.ok());
+  EXPECT_EQ(trial_back.value(), trial);
+
+  measure::Reading reading;
+  reading.outcome = Outcome::kHang;
+  reading.seconds = 1.0 / 3;
+  reading.fastest = 1e-9;
+  reading.iterations = 7;
+  reading.wrong = 12;
+  reading.note = "line\nwith \"anything\" \x01 in it";
+  const Result<measure::Reading> reading_back = measure::DecodeReading(measure::EncodeReading(reading));
+  ASSERT_TRUE(reading_back.ok());
+  EXPECT_EQ(reading_back.value().outcome, reading.outcome);
+  EXPECT_EQ(reading_back.value().seconds, reading.seconds);
+  EXPECT_EQ(reading_back.value().wrong, reading.wrong);
+  EXPECT_EQ(reading_back.value().note, reading.note);
+
+  measure::Subject subject;
+  subject.backend = "nccl";
+  subject.ranks = 8;
+  subject.nodes = 2;
+  subject.link_peak = 4.5e11;
+  subject.machine.library = "nccl";
+  subject.machine.hosts = "n1,n2";
+  subject.machine.environment = {{"NCCL_ALGO", "Ring Tree"}, {"NCCL_X", ""}};
+  const Result<measure::Subject> subject_back = measure::DecodeSubject(measure::EncodeSubject(subject));
+  ASSERT_TRUE(subject_back.ok());
+  EXPECT_EQ(subject_back.value().machine, subject.machine);
+  EXPECT_EQ(subject_back.value().ranks, 8);
+}
+
+TEST(WireTest, DamagedTextIsAnError) {
+  const std::string good = measure::EncodeTrial({});
+  EXPECT_FALSE(measure::DecodeTrial("").ok());
+  EXPECT_FALSE(measure::DecodeTrial(good + " 1").ok());
+  EXPECT_FALSE(measure::DecodeTrial(good.substr(0, good.size() - 2)).ok());
+  EXPECT_FALSE(measure::DecodeTrial("77" + good.substr(1)).ok());
+  EXPECT_FALSE(measure::DecodeReading("0 nan 0 1 0 :").ok());
+  EXPECT_FALSE(measure::DecodeReading("0 1e999 0 1 0 :").ok());
+  EXPECT_FALSE(measure::DecodeReading("9 1 0 1 0 :").ok());
+  EXPECT_FALSE(measure::DecodeReading("0 1 0 1 0 x").ok());
+  EXPECT_FALSE(measure::DecodeSubject(": 0 1 1 0 0").ok());
+}
+
+TEST(PointTest, ATrialAndItsPointAreTheSameThing) {
+  measure::Subject subject;
+  subject.library = Library::kNccl;
+  subject.ranks = 4;
+  subject.nodes = 4;
+  measure::Trial trial;
+  trial.operation = Operation::kReduceScatter;
+  trial.bytes = 65536;
+  trial.config = {kTree, kLl128, 4};
+  trial.environment = "NCCL_BUFFSIZE=1048576";
+  const dataset::Point point = measure::PointOf(trial, subject);
+  EXPECT_EQ(point.collective, "reducescatter");
+  EXPECT_EQ(point.algorithm, "tree");
+  EXPECT_EQ(point.protocol, "ll128");
+  EXPECT_EQ(point.ranks, 4);
+  const Result<measure::Trial> back = measure::TrialOf(point, Library::kNccl);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(measure::PointOf(back.value(), subject), point);
+  dataset::Point strange = point;
+  strange.algorithm = "rng";
+  EXPECT_NE(measure::TrialOf(strange, Library::kNccl).status().message().find("ring"), std::string::npos);
+}
+
+TEST(SweepPlanTest, TheDefaultComesFirstAndPairsThatNoMachineHasAreLeftOut) {
+  measure::Subject subject;
+  subject.library = Library::kNccl;
+  subject.ranks = 4;
+  SweepPlan plan;
+  plan.operations = {Operation::kAllReduce, Operation::kAllToAll};
+  plan.sizes = {1024, 1};  // the second has no float for anybody
+  plan.algorithms = {"ring", "pat"};
+  plan.channels = {0, 2};
+  const Result<std::vector<Contest>> contests = MakeContests(plan, subject);
+  ASSERT_TRUE(contests.ok()) << contests.status().message();
+  ASSERT_EQ(contests.value().size(), 2U);
+  const Contest& reduce = contests.value()[0];
+  EXPECT_TRUE(reduce.contenders[0].config.IsDefault());
+  for (const Contender& contender : reduce.contenders) {
+    EXPECT_NE(contender.config.algorithm, kPat);  // no allreduce of NCCL's runs PAT
+  }
+  EXPECT_EQ(reduce.contenders.size(), 1U + 3 * 2);
+  // Nobody is asked about alltoall.
+  EXPECT_EQ(contests.value()[1].contenders.size(), 1U);
+}
+
+TEST(SweepPlanTest, RcclIsAlsoMeasuredWithoutOurPluginAndEnvironmentsHaveTheirOwnDefault) {
+  measure::Subject subject;
+  subject.library = Library::kRccl;
+  subject.ranks = 8;
+  SweepPlan plan;
+  plan.operations = {Operation::kAllReduce};
+  plan.sizes = {1024};
+  plan.algorithms = {"ring"};
+  plan.protocols = {"simple"};
+  plan.environments = {"", "NCCL_X=1"};
+  const std::vector<Contender> contenders = MakeContests(plan, subject).value().front().contenders;
+  const std::vector<Contender> expected = {{{}, ""},
+                                           {{}, "NCCL_TUNER_PLUGIN=none"},
+                                           {{kRing, kSimple, 0}, ""},
+                                           {{}, "NCCL_X=1"},
+                                           {{kRing, kSimple, 0}, "NCCL_X=1"}};
+  EXPECT_EQ(contenders, expected);
+}
+
+// Answers with a fixed time, and remembers what it was asked.
+class FixedInstrument : public measure::Instrument {
+ public:
+  Result<measure::Reading> Measure(const measure::Trial& trial) override {
+    asked.push_back(trial);
+    measure::Reading reading;
+    reading.seconds = 1e-4;
+    reading.iterations = trial.iterations;
+    reading.outcome = outcome;
+    return reading;
+  }
+  const measure::Subject& subject() const override { return subject_; }
+  double Now() const override { return 0; }
+  std::vector<measure::Trial> asked;
+  Outcome outcome = Outcome::kFine;
+
+ private:
+  measure::Subject subject_;
+};
+
+TEST(CalibratedTest, ChecksOnceAndFillsABlock) {
+  FixedInstrument fixed;
+  CalibratedInstrument::Options options;
+  options.block_seconds = 0.002;
+  CalibratedInstrument calibrated(&fixed, options);
+  measure::Trial trial;
+  trial.bytes = 1024;
+  EXPECT_EQ(calibrated.Measure(trial).value().iterations, 20);
+  ASSERT_EQ(fixed.asked.size(), 2U);
+  EXPECT_TRUE(fixed.asked[0].check);
+  EXPECT_FALSE(fixed.asked[1].check);
+  EXPECT_EQ(calibrated.Measure(trial).value().iterations, 20);
+  EXPECT_EQ(fixed.asked.size(), 3U);
+  trial.config.channels = 2;
+  fixed.outcome = Outcome::kWrong;
+  EXPECT_EQ(calibrated.Measure(trial).value().outcome, Outcome::kWrong);
+  EXPECT_EQ(fixed.asked.size(), 4U);  // what computes wrong results is not timed
+}
+
+// A program in the place of the tool: says hello as ranks do, then does as it is told.
+class FakeRanks {
+ public:
+  explicit FakeRanks(const std::string& then) {
+    GroupOptions options;
+    options.backend = "sim";
+    options.cluster = "h100x8";
+    options.rank = 0;
+    options.size = 1;
+    auto group = Group::Create(options);
+    std::string hello;
+    const Status served = measure::ServeTrials(
+        group.value().get(), "h100x8", []() -> Result<std::string> { return NotFound("end"); },
+        [&hello](const std::string& line) {
+          hello = line;
+          return Status();
+        });
+    EXPECT_TRUE(served.ok()) << served.message();
+    char name[] = "/tmp/diapason-ranks-XXXXXX";
+    const int fd = ::mkstemp(name);
+    const std::string script =
+        "#!/bin/sh\necho 'a line of somebody else'\necho '" + hello + "'\n" + then;
+    EXPECT_EQ(::write(fd, script.data(), script.size()), static_cast<ssize_t>(script.size()));
+    ::fchmod(fd, 0700);
+    ::close(fd);
+    path_ = name;
+  }
+  ~FakeRanks() { ::unlink(path_.c_str()); }
+  measure::JobOptions Options() const {
+    measure::JobOptions options;
+    options.backend = "gloo";
+    options.launcher.self = path_;
+    options.limit = 0.1;
+    options.start_limit = 20;
+    options.grace = 0.5;
+    return options;
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST(JobTest, RanksThatSayNothingMoreAreAHangAndAreStartedAgain) {
+  const FakeRanks ranks("read line; exec sleep 600\n");
+  auto instrument = measure::JobInstrument::Create(ranks.Options());
+  ASSERT_TRUE(instrument.ok()) << instrument.status().message();
+  for (int launches = 1; launches <= 2; ++launches) {
+    const Result<measure::Reading> reading = instrument.value()->Measure({});
+    ASSERT_TRUE(reading.ok()) << reading.status().message();
+    EXPECT_EQ(reading.value().outcome, Outcome::kHang);
+    EXPECT_EQ(instrument.value()->launches(), launches);
+  }
+}
+
+TEST(JobTest, RanksThatDieAreACrashWithTheirLastWords) {
+  const FakeRanks ranks("read line; echo 'cuda says no' >&2; exit 3\n");
+  auto instrument = measure::JobInstrument::Create(ranks.Options());
+  ASSERT_TRUE(instrument.ok()) << instrument.status().message();
+  const Result<measure::Reading> reading = instrument.value()->Measure({});
+  ASSERT_TRUE(reading.ok()) << reading.status().message();
+  EXPECT_EQ(reading.value().outcome, Outcome::kCrash);
+  EXPECT_NE(reading.value().note.find("cuda says no"), std::string::npos) << reading.value().note;
+  // The first ranks were not fresh when they were asked: a second launch had to confirm it.
+  EXPECT_EQ(instrument.value()->launches(), 2);
+}
+
+TEST(JobTest, AnAnswerThatWasDamagedIsNoFigure) {
+  const FakeRanks ranks(
+      "read line; echo '@diapason reading 0 1e-5 1e-5 1 0 : 0123456789abcdef'; sleep 600\n");
+  auto instrument = measure::JobInstrument::Create(ranks.Options());
+  ASSERT_TRUE(instrument.ok()) << instrument.status().message();
+  const Result<measure::Reading> reading = instrument.value()->Measure({});
+  ASSERT_TRUE(reading.ok()) << reading.status().message();
+  EXPECT_EQ(reading.value().outcome, Outcome::kCrash);
+}
+
+TEST(JobTest, RanksThatNeverStartAreAnErrorThatSaysWhy) {
+  measure::JobOptions options;
+  options.launcher.self = "/nonexistent/diapason";
+  EXPECT_EQ(measure::JobInstrument::Create(options).status().code(), ErrorCode::kUnavailable);
+}
+
+TEST(PairsTest, ASlowMemberIsNamedRatherThanItsLinks) {
+  std::vector<measure::PairFigure> pairs;
+  for (int first = 0; first < 6; ++first) {
+    for (int second = first + 1; second < 6; ++second) {
+      measure::PairFigure pair;
+      pair.first = first;
+      pair.second = second;
+      pair.bandwidth = 1e10 * (1 + 0.01 * ((first * 7 + second) % 3));
+      if (first == 4 || second == 4) pair.bandwidth *= 0.5;
+      if (first == 0 && second == 1) pair.bandwidth *= 0.7;
+      pairs.push_back(pair);
+    }
+  }
+  const std::vector<measure::OddOne> odd = measure::FindOddOnes(pairs);
+  ASSERT_EQ(odd.size(), 2U);
+  EXPECT_EQ(odd[0].member, 4);
+  EXPECT_EQ(odd[0].pairs.size(), 5U);
+  EXPECT_EQ(odd[1].member, -1);
+  EXPECT_EQ(pairs[odd[1].pairs[0]].second, 1);
+}
+
+TEST(PairsTest, LinksThatDifferAnyhowAreNotOdd) {
+  std::vector<measure::PairFigure> pairs;
+  for (int i = 0; i < 10; ++i) {
+    measure::PairFigure pair;
+    pair.second = i + 1;
+    pair.bandwidth = 1e9 * (1 + 0.1 * i);
+    pairs.push_back(pair);
+  }
+  EXPECT_TRUE(measure::FindOddOnes(pairs).empty());
+  pairs.resize(2);
+  EXPECT_TRUE(measure::FindOddOnes(pairs).empty());
+}
+
+TEST(TargetsTest, ReadsGoalsAndRefusesWhatItDoesNotKnow) {
+  const Result<std::vector<measure::Target>> targets = measure::ParseTargets(
+      "[[target]]\nname='a'\nbytes='100KB'\nat_most='0.5ms'\n"
+      "[[target]]\nname='b'\nbytes='1M'\nabout='10ms'\n"
+      "[[target]]\nbytes='1M'\nbusbw_at_least='90GB/s'\nalgorithm='ring'\n"
+      "[[target]]\nbytes='1M'\nranks=4\nscaling_at_least=0.95\n"
+      "[[target]]\niteration='tp'\nexposed_at_most=0.05\n",
+      "t.toml");
+  ASSERT_TRUE(targets.ok()) << targets.status().message();
+  ASSERT_EQ(targets.value().size(), 5U);
+  EXPECT_DOUBLE_EQ(targets.value()[0].value, 0.0005);
+  EXPECT_EQ(targets.value()[0].bytes, 100000U);
+  EXPECT_TRUE(measure::Meets(targets.value()[0], 0.0005));
+  EXPECT_FALSE(measure::Meets(targets.value()[0], 0.00051));
+  EXPECT_TRUE(measure::Meets(targets.value()[1], 0.012));
+  EXPECT_FALSE(measure::Meets(targets.value()[1], 0.013));
+  EXPECT_TRUE(measure::Meets(targets.value()[2], 91e9));
+  EXPECT_FALSE(measure::Meets(targets.value()[4], 0.06));
+  for (const char* bad :
+       {"", "x = 1", "[[target]]", "[[target]]\nbytes='1M'\nat_most='0.5'",
+        "[[target]]\nbytes='1M'\nat_most='1ms'\nabout='1ms'", "[[target]]\nat_most='1ms'",
+        "[[target]]\nbytes='1M'\nat_mots='1ms'", "[[target]]\nbytes='1M'\nscaling_at_least=0.9",
+        "[[target]]\nbytes='1M'\nat_most='-1ms'", "[[target]]\nexposed_at_most=0.05",
+        "[[target]]\ncollective='allreduse'\nbytes='1M'\nat_most='1ms'", "[target", "target = 3"}) {
+    EXPECT_FALSE(measure::ParseTargets(bad, "t.toml").ok()) << bad;
+  }
+  EXPECT_NE(measure::ParseTargets("[[target]]\nbytes='1M'\nat_mots='1ms'\nabout='1ms'", "t.toml")
+                .status()
+                .message()
+                .find("at_most"),
+            std::string::npos);
+}
+
+TEST(LauncherTest, BuildsWhatEachLauncherWants) {
+  Launcher launcher;
+  launcher.self = "/bin/diapason";
+  launcher.ranks = 4;
+  EXPECT_EQ(CommandFor(launcher, {"prog", "-x"}, {{"A", "1"}}).words,
+            (std::vector<std::string>{"/bin/diapason", "launch", "-n", "4", "--env", "A=1", "--",
+                                      "prog", "-x"}));
+  launcher.kind = Launcher::Kind::kMpirun;
+  launcher.nodes = 2;
+  launcher.host_file = "hosts";
+  const LaunchCommand mpirun = CommandFor(launcher, {"prog"}, {{"A", "1"}});
+  EXPECT_EQ(mpirun.words,
+            (std::vector<std::string>{"mpirun", "-n", "4", "--hostfile", "hosts", "--map-by",
+                                      "ppr:2:node", "-x", "A", "-x", "DIAPASON_SECRET", "prog"}));
+  // The secret is named among the words, and stands in the environment alone.
+  ASSERT_EQ(mpirun.environment.size(), 2U);
+  EXPECT_EQ(mpirun.environment[0], (std::pair<std::string, std::string>{"A", "1"}));
+  EXPECT_EQ(mpirun.environment[1].first, "DIAPASON_SECRET");
+  EXPECT_EQ(mpirun.environment[1].second.size(), 43U);
+  EXPECT_NE(mpirun.environment[1].second,
+            CommandFor(launcher, {"prog"}, {}).environment.back().second);
+  // Ranks on several hosts have to be told where the first is.
+  launcher.first_host = "n1";
+  EXPECT_EQ(CommandFor(launcher, {"prog"}, {}).environment.front(),
+            (std::pair<std::string, std::string>{"MASTER_ADDR", "n1"}));
+  launcher.first_host.clear();
+  launcher.kind = Launcher::Kind::kSrun;
+  EXPECT_EQ(CommandFor(launcher, {"prog"}, {}).words,
+            (std::vector<std::string>{"srun", "-n", "4", "-N", "2", "--input=0", "--export=ALL",
+                                      "prog"}));
+  EXPECT_EQ(CommandFor(launcher, {"prog"}, {}).environment.back().first, "DIAPASON_SECRET");
+  EXPECT_FALSE(ParseLauncher("mpirum").ok());
+  EXPECT_FALSE(ParseAssignments("A").ok());
+  EXPECT_FALSE(ParseAssignments("=1").ok());
+  EXPECT_EQ(ParseAssignments(" A=1  B=2=3 ").value().size(), 2U);
+}
+
+TEST(TestsEnvironmentTest, SaysItInTheLibrarysOwnWords) {
+  measure::Trial trial;
+  trial.config = {kTree, kLl128, 8};
+  const std::vector<std::pair<std::string, std::string>> expected = {{"NCCL_ALGO", "Tree"},
+                                                                     {"NCCL_PROTO", "LL128"},
+                                                                     {"NCCL_MIN_NCHANNELS", "8"},
+                                                                     {"NCCL_MAX_NCHANNELS", "8"},
+                                                                     {"NCCL_TUNER_PLUGIN", "none"}};
+  EXPECT_EQ(measure::TestsEnvironment(trial), expected);
+  EXPECT_EQ(measure::TestsEnvironment({}).size(), 1U);
+}
+
+TEST(EnvironmentTest, KeepsWhatMattersAndNoIdentities) {
+  const MapEnvironment environment({{"NCCL_ALGO", "Ring"},
+                                    {"NCCL_HOSTID", "h3"},
+                                    {"HOME", "/root"},
+                                    {"OMPI_MCA_btl", "tcp"},
+                                    {"NCCL_DEBUG_FILE", "/tmp/x"},
+                                    {"CUDA_VISIBLE_DEVICES", "0"}});
+  const std::map<std::string, std::string> expected = {
+      {"CUDA_VISIBLE_DEVICES", "0"}, {"NCCL_ALGO", "Ring"}, {"OMPI_MCA_btl", "tcp"}};
+  EXPECT_EQ(measure::EnvironmentThatMatters(environment), expected);
+}
+
+}  // namespace
+}  // namespace diapason::search

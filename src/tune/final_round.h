@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/status.h"
+#include "search/search.h"
+
+namespace diapason::tune {
+
+// After a search, a few contenders of every contest are left that may be the best. The search has
+// few samples of each, and the fastest of many that are alike looks faster than it is: so these few
+// run once more, in turns, and only what they take now counts.
+
+// Who runs again: the default first, then the fastest so far, `most` in all. No more than three of
+// one algorithm and protocol, which differ in channels only and are often alike; nobody who is
+// clearly slower than the fastest. `hopefuls` (contenders nobody has measured) come in as well.
+std::vector<size_t> Finalists(const search::Contest& contest,
+                              const std::vector<search::Evidence>& evidence,
+                              const std::vector<size_t>& hopefuls, size_t most);
+
+struct RunoffOptions {
+  double seconds = 20;  // no round begins later, once there are least_rounds
+  int least_rounds = 3;
+  int most_rounds = 40;
+  // A winner has to be ahead of the default by this share, and of a finalist with fewer channels by
+  // as much: those leave more of the GPU to others.
+  double margin = 0.02;
+};
+
+// What a run-off says about one contest.
+struct Winner {
+  size_t contender = 0;  // 0: the default
+  double seconds = 0;    // its median
+  double standard = 0;   // the default's; 0: it failed
+  size_t runner_up = 0;  // the fastest but for the default, where that is the winner
+  double runner_up_seconds = 0;
+};
+
+// `finalists` by contest: indices of contenders, the default first. The order within a contest
+// turns round after round. A finalist that fails is out.
+Result<std::vector<Winner>> RunOff(measure::Instrument* instrument,
+                                   const std::vector<search::Contest>& contests,
+                                   const std::vector<std::vector<size_t>>& finalists,
+                                   const RunoffOptions& options, const search::Observer& observer);
+
+}  // namespace diapason::tune

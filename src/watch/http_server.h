@@ -1,0 +1,57 @@
+#pragma once
+
+#include <signal.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace diapason::watch {
+
+// Serves one text at GET /metrics, and nothing else, from the thread that calls it. Eight
+// connections at once, each at most two seconds and a request of 4 KiB: whoever is slower or says
+// more is cut off.
+class MetricsServer {
+ public:
+  // `place`: "9400", "127.0.0.1:9400", "[::1]:9400"; without an address this host only. Port 0: any
+  // that is free.
+  static Result<std::unique_ptr<MetricsServer>> Listen(const std::string& place);
+  // Whether a text is such a place, and not a file's name.
+  static bool IsPlace(std::string_view text);
+  // An error for what is meant as such a place, but whose port is none: more than 65535.
+  static Status CheckPort(std::string_view text);
+  ~MetricsServer();
+  MetricsServer(const MetricsServer&) = delete;
+  MetricsServer& operator=(const MetricsServer&) = delete;
+
+  // Answers until `deadline_s` (SteadySeconds) has come or a signal that `mask` lets through.
+  void ServeUntil(double deadline_s, const std::string& content, const sigset_t* mask);
+
+  const std::string& url() const { return url_; }
+  int port() const { return port_; }
+
+ private:
+  struct Client {
+    int fd = -1;
+    double deadline_s = 0;
+    std::string in;
+    std::string out;
+    size_t sent = 0;
+    bool closing = false;  // all is sent; what it still says is read and thrown away
+  };
+
+  MetricsServer() = default;
+  void Accept();
+  // False: done with it.
+  static bool Talk(Client* client, short events, const std::string& content);
+
+  int fd_ = -1;
+  int port_ = 0;
+  std::string url_;
+  std::vector<Client> clients_;
+};
+
+}  // namespace diapason::watch

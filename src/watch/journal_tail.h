@@ -1,0 +1,107 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "base/root_fs.h"
+#include "base/environment.h"
+#include "journal/learning.h"
+#include "journal/reader.h"
+
+namespace diapason::watch {
+
+// Where the plugin in a process writes its journal: DIAPASON_JOURNAL of its environment with %h and
+// %p filled in as the plugin does, or with the process id behind it where another process had the
+// file first. "" where there is none. A relative name counts from the process's folder.
+std::string JournalOf(const RootFs& tree, pid_t pid, const Environment& environment);
+
+// Reads a journal while it is written: only what is new, with bounded memory, whatever the file's
+// size. A file that was replaced or cut short is read from its beginning.
+class JournalTail {
+ public:
+  explicit JournalTail(std::string path) : path_(std::move(path)) {}
+  ~JournalTail();
+  JournalTail(const JournalTail&) = delete;
+  JournalTail& operator=(const JournalTail&) = delete;
+
+  // Since the file began.
+  struct Counts {
+    uint64_t decisions = 0;
+    uint64_t runs = 0;
+    uint64_t bypassed = 0;
+    uint64_t rewards = 0;
+    uint64_t dropped = 0;   // records the plugin had no room for
+    uint64_t unknown = 0;   // lines that could not be read
+    uint64_t restarts = 0;  // times the file was replaced or cut short
+    bool ended = false;
+
+    // Collectives: what ran where runs are on record, else what was asked and what asked nobody.
+    uint64_t operations() const {
+      return runs > decisions + bypassed ? runs : decisions + bypassed;
+    }
+  };
+
+  // The last that is known of calls of one collective in one size band of one communicator.
+  struct Context {
+    uint32_t communicator = 0;
+    std::string collective;
+    uint64_t bytes = 0;  // of the last call
+    uint64_t calls = 0;  // among the lines that were read in full
+    std::string asked;   // "tree/simple"
+    std::string ran;     // "" where it is not on record
+    std::string why;
+    double seconds = 0;  // the last run's time; 0: not measured
+  };
+
+  // Takes in what is new, at most some megabytes in full; of the rest it counts lines only. False
+  // when there is nothing to read: no such file, or not a journal.
+  bool Poll();
+
+  const std::string& path() const { return path_; }
+  const Counts& counts() const { return counts_; }
+  const std::string& problem() const { return problem_; }  // why Poll() is false
+  // Busiest first.
+  std::vector<Context> Contexts() const;
+  // What the job learns, from the last rewards and decisions.
+  std::vector<journal::LearningContext> Learning() const;
+  Library LibraryOf(uint32_t communicator) const;
+
+ private:
+  using Key = std::tuple<uint32_t, uint8_t, int>;
+
+  bool Reopen();
+  void Forget();
+  void Block(std::string_view text, bool in_full);
+  void Line(std::string_view line, bool in_full);
+  void TakeCommunicator(std::string_view line);
+  void TakePending();
+  void TakeRecord(const journal::Record& record, Library library);
+
+  const std::string path_;
+  int fd_ = -1;
+  uint64_t device_ = 0;
+  uint64_t inode_ = 0;
+  uint64_t offset_ = 0;
+  std::string rest_;            // of a line that is not all there yet
+  bool skipping_line_ = false;  // one that is too long
+  bool first_line_ = true;
+  std::string head_;     // the file's first line
+  std::string pending_;  // lines to be read in full
+  std::map<uint32_t, std::string> communicator_lines_;
+  Counts counts_;
+  std::string problem_;
+  std::map<Key, Context> contexts_;
+  std::map<Key, journal::Record> settled_;  // the last decision that tried nothing
+  std::map<Key, journal::Record> trying_;   // the last that did
+  std::deque<journal::Record> rewards_;
+  std::map<uint32_t, journal::Communicator> communicators_;
+};
+
+}  // namespace diapason::watch

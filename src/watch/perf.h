@@ -1,0 +1,47 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/root_fs.h"
+#include "base/environment.h"
+#include "base/status.h"
+
+namespace diapason::watch {
+
+// Where the CPU time of a thread went, by the kernel's sampling profiler.
+struct ProfileLine {
+  double share = 0;  // of the process's samples, 0 to 1
+  pid_t tid = 0;
+  std::string thread;  // its name
+  std::string object;  // "libnccl.so.2", "[kernel.kallsyms]"
+  std::string symbol;  // "ncclProxyProgress"
+};
+struct Profile {
+  std::vector<ProfileLine> lines;  // the largest first
+  uint64_t samples = 0;
+  size_t damaged_lines = 0;
+};
+
+// What `perf report --stdio -t TAB -s pid,dso,symbol` prints. Never fails: what it cannot read it
+// counts.
+Profile ParsePerfReport(std::string_view text);
+
+// Samples a process for some seconds with the perf tool of the PATH, 99 times a second. An error
+// that says exactly why not: no such tool, or not permitted (with the kernel's setting).
+Result<Profile> ProfileProcess(const RootFs& tree, const Environment& environment, pid_t pid,
+                               double seconds);
+
+// Runs a program of at most `limit_s` seconds; what it prints is kept up to 8 MiB. Its exit status,
+// or an error when it cannot be started or is too slow.
+struct ProgramOutput {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+Result<ProgramOutput> RunProgram(const std::vector<std::string>& command, double limit_s);
+
+}  // namespace diapason::watch
