@@ -56,7 +56,7 @@ Grid ReadGrid(const std::string& path) {
   options.library = "nccl";
   const Result<dataset::Import> import = dataset::ImportText(text.value(), path, options);
   if (!import.ok()) Die(import.status().message());
-  dataset::Contents contents;
+  dataset::StoreContents contents;
   for (const dataset::WholeRun& run : import.value().runs) {
     for (const dataset::Sample& sample : run.samples) {
       contents.records.push_back({contents.runs.size(), sample});
@@ -70,7 +70,7 @@ Grid ReadGrid(const std::string& path) {
 
 // The cell as it would have been measured at a size a little larger: on the line to the next size,
 // and off it by its noise.
-Cell Moved(const Scene& scene, const Context& context, const Cell& cell, uint64_t bytes,
+Cell Moved(const MeasuredPlace& scene, const Context& context, const Cell& cell, uint64_t bytes,
            double deviation) {
   if (bytes == context.bytes) return cell;
   Cell moved = cell;
@@ -96,14 +96,14 @@ Grid Tile(const Grid& grid, size_t wanted, Tiling tiling) {
   const CounterRandom random(1, 1);
   size_t count = 0;
   for (size_t tile = 0; tile < std::size(kTiles) && count < wanted; ++tile) {
-    for (const Scene& scene : grid.scenes) {
+    for (const MeasuredPlace& scene : grid.scenes) {
       Place place = scene.place;
       if (tiling == Tiling::kCollectives) place.collective = kTiles[tile];
       auto into = std::find_if(tiled.scenes.begin(), tiled.scenes.end(),
-                               [&](const Scene& one) { return one.place == place; });
+                               [&](const MeasuredPlace& one) { return one.place == place; });
       for (const Context& context : scene.contexts) {
         if (count == wanted) break;
-        if (into == tiled.scenes.end()) into = tiled.scenes.insert(into, Scene{place, {}});
+        if (into == tiled.scenes.end()) into = tiled.scenes.insert(into, MeasuredPlace{place, {}});
         const double factor =
             tiling == Tiling::kSizes ? std::exp2(static_cast<double>(tile) / 5) : 1;
         Context moved;
@@ -112,7 +112,7 @@ Grid Tile(const Grid& grid, size_t wanted, Tiling tiling) {
         for (const Cell& cell : context.cells) {
           if (!cell.config.IsDefault() && count == wanted) continue;
           if (cell.config.IsDefault()) {
-            moved.standard = moved.cells.size();
+            moved.library_default = moved.cells.size();
           } else {
             ++count;
           }
@@ -124,7 +124,7 @@ Grid Tile(const Grid& grid, size_t wanted, Tiling tiling) {
     }
   }
   if (count != wanted) Die("the grid is too small to make the table of");
-  for (Scene& scene : tiled.scenes) {
+  for (MeasuredPlace& scene : tiled.scenes) {
     std::sort(scene.contexts.begin(), scene.contexts.end(),
               [](const Context& a, const Context& b) { return a.bytes < b.bytes; });
   }
@@ -140,7 +140,7 @@ struct Row {
 
 std::vector<Row> RowsOf(const Grid& grid) {
   std::vector<Row> rows;
-  for (const Scene& scene : grid.scenes) {
+  for (const MeasuredPlace& scene : grid.scenes) {
     for (const Context& context : scene.contexts) {
       for (const Cell& cell : context.cells) {
         if (cell.config.IsDefault()) continue;

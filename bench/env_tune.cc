@@ -12,18 +12,18 @@
 #include <string>
 #include <vector>
 
-#include "env_tune/experiment.h"
 #include "base/random.h"
 #include "base/stats.h"
 #include "base/text.h"
+#include "env_tune/experiment.h"
 #include "report/table.h"
 
 namespace diapason {
 namespace {
 
+using env_tune::EnvVars;
 using env_tune::Experiment;
 using env_tune::RunFigure;
-using env_tune::Settings;
 using Align = report::Table::Align;
 
 constexpr double kBar = 0.05;
@@ -96,7 +96,7 @@ Tuning Simulate(const Options& options, Noise shape, double level, const std::ve
   env_tune::ExperimentOptions design;
   design.seed = seed;
   design.abba = options.abba;
-  std::vector<env_tune::Candidate> candidates;
+  std::vector<env_tune::KnobValue> candidates;
   for (int i = 0; i < options.candidates; ++i) candidates.push_back({Format("K%d", i), "1", ""});
   Experiment experiment(design, candidates);
   NoiseSource noise(shape, level, MixBits(seed));

@@ -71,7 +71,7 @@ Schedule NextSchedule(uint64_t epoch) {
 // Proposes the epoch after the one that rank 0 has entered.
 class Leader {
  public:
-  Leader(agree::Store* store, std::string prefix)
+  Leader(agree::CellStore* store, std::string prefix)
       : store_(store), prefix_(std::move(prefix)), thread_([this] { Run(); }) {}
   ~Leader() {
     entered_.store(UINT64_MAX);
@@ -96,7 +96,7 @@ class Leader {
     }
   }
 
-  agree::Store* store_;
+  agree::CellStore* store_;
   std::string prefix_;
   std::atomic<uint64_t> entered_ = 0;
   std::thread thread_;
@@ -106,7 +106,7 @@ Status Walk(const Options& options, uint64_t rank, Shared* shared) {
   agree::StoreOptions where;
   where.where = options.store;
   where.job = Format("bench-epoch-%d", static_cast<int>(::getppid()));
-  Result<std::unique_ptr<agree::Store>> store = agree::OpenStore(where);
+  Result<std::unique_ptr<agree::CellStore>> store = agree::OpenStore(where);
   if (!store.ok()) return store.status();
   agree::JoinRequest request;
   request.comm_id = 1;

@@ -77,7 +77,7 @@ struct Score {
 };
 
 using Runner = std::function<Outcome(const Ground&, uint64_t seed)>;
-struct Contender {
+struct Candidate {
   std::string name;
   uint64_t part = 1;  // of the seeds, one in so many; 0: one run
   Runner run;
@@ -93,7 +93,7 @@ Runner RunnerOf(Strategy strategy, uint64_t opening) {
   };
 }
 
-std::vector<Contender> Contenders(uint64_t opening) {
+std::vector<Candidate> Contenders(uint64_t opening) {
   return {
       {"elimination", 1, RunnerOf(Strategy::kElimination, opening)},
       {"epsilon-greedy, call by call", 1,
@@ -111,14 +111,14 @@ std::vector<Contender> Contenders(uint64_t opening) {
 }
 
 // One score per context; both halves of the seeds at once.
-std::vector<Score> Evaluate(const DataSet& set, const Contender& contender, uint64_t seeds) {
-  const uint64_t runs = contender.part == 0 ? 1 : (seeds + contender.part - 1) / contender.part;
+std::vector<Score> Evaluate(const DataSet& set, const Candidate& candidate, uint64_t seeds) {
+  const uint64_t runs = candidate.part == 0 ? 1 : (seeds + candidate.part - 1) / candidate.part;
   std::vector<std::vector<Score>> halves(2, std::vector<Score>(set.grounds.size()));
   const auto work = [&](uint64_t half) {
     for (size_t i = 0; i < set.grounds.size(); ++i) {
       for (uint64_t seed = 1 + half; seed <= runs; seed += 2) {
         const uint64_t own = seed * 1000 + i;
-        halves[half][i].Add(set.grounds[i], contender.run(set.grounds[i], own));
+        halves[half][i].Add(set.grounds[i], candidate.run(set.grounds[i], own));
       }
     }
   };
@@ -169,15 +169,15 @@ void RunSet(const DataSet& set, const Arguments& arguments, Verdict* verdict) {
                "safe, 200", "safe, 1000", "lost", "most lost"});
   table.SetAlign(std::vector<Table::Align>(9, Table::Align::kRight));
   std::vector<std::vector<Score>> scores;
-  const std::vector<Contender> contenders = Contenders(arguments.opening);
-  for (const Contender& contender : contenders) {
-    scores.push_back(Evaluate(set, contender, arguments.seeds));
+  const std::vector<Candidate> candidates = Contenders(arguments.opening);
+  for (const Candidate& candidate : candidates) {
+    scores.push_back(Evaluate(set, candidate, arguments.seeds));
   }
   const Score greedy = Sum(scores[1]);
-  for (size_t i = 0; i < contenders.size(); ++i) {
+  for (size_t i = 0; i < candidates.size(); ++i) {
     const Score score = Sum(scores[i]);
     const double mean = score.regret / score.runs;
-    table.Add({contenders[i].name, Format("%.1f", mean),
+    table.Add({candidates[i].name, Format("%.1f", mean),
                Format("%.3f", mean / (greedy.regret / greedy.runs)),
                Format("%.4f", score.Share200()), Format("%.4f", score.Share()),
                Format("%.2f %%", 100 * score.safe_200 / score.runs),
@@ -185,7 +185,7 @@ void RunSet(const DataSet& set, const Arguments& arguments, Verdict* verdict) {
                Format("%.2f %%", 100 * score.lost / score.runs),
                Format("%.2f %%", 100 * score.most_lost)});
     if (!verdict->json.empty()) verdict->json += ",\n";
-    verdict->json += JsonLine(set, contenders[i].name, score);
+    verdict->json += JsonLine(set, candidates[i].name, score);
   }
   std::printf("%s: %zu contexts, %llu seeds (%s)\n%s", set.name.c_str(), set.grounds.size(),
               static_cast<unsigned long long>(arguments.seeds), set.what.c_str(),

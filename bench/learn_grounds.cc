@@ -18,7 +18,7 @@ namespace diapason::learn {
 namespace {
 
 using comm::sim::Cluster;
-using comm::sim::Layout;
+using comm::sim::RankLayout;
 
 constexpr size_t kFactors = 4096;
 

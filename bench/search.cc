@@ -68,7 +68,7 @@ struct Score {
   double planning = 0;
 };
 
-// What contenders are worth: bandwidths, or anything in proportion.
+// What candidates are worth: bandwidths, or anything in proportion.
 struct Worth {
   std::map<dataset::Point, double> held_out;
   std::map<dataset::Point, double> typical;
@@ -82,7 +82,7 @@ Worth Appraise(const Ground& ground, const Visible& visible) {
   if (!ground.truth.empty()) return worth;
   std::map<dataset::Point, std::vector<double>> held_out;
   std::map<dataset::Point, std::vector<double>> all;
-  for (const dataset::Record& record : ground.contents.records) {
+  for (const dataset::StoredSample& record : ground.contents.records) {
     const Sample& sample = record.sample;
     all[sample.point].push_back(1 / sample.seconds);
     if (!visible(sample)) held_out[sample.point].push_back(1 / sample.seconds);
@@ -96,26 +96,26 @@ Worth Appraise(const Ground& ground, const Visible& visible) {
   return worth;
 }
 
-double ShareOfBest(const std::vector<dataset::Point>& contenders, size_t chosen,
+double ShareOfBest(const std::vector<dataset::Point>& candidates, size_t chosen,
                    const std::map<dataset::Point, double>& worth) {
   double best = 0;
-  for (const dataset::Point& point : contenders) {
+  for (const dataset::Point& point : candidates) {
     const auto place = worth.find(point);
     if (place != worth.end()) best = std::max(best, place->second);
   }
-  const auto place = worth.find(contenders[chosen]);
+  const auto place = worth.find(candidates[chosen]);
   return place == worth.end() ? 0 : place->second / best;
 }
 
 Status Evaluate(const Ground& ground, const Strategy& strategy, const Visible& visible,
                 const Options& options, uint64_t seed, Score* score) {
-  ReplayOptions replayed;
+  search::ReplayOptions replayed;
   replayed.allowed = visible;
   replayed.shuffle = seed;
-  auto replay = ReplayInstrument::Create(ground.contents, ground.subject, replayed);
+  auto replay = search::ReplayMeasurer::Create(ground.contents, ground.subject, replayed);
   if (!replay.ok()) return replay.status();
   int64_t all = 0;
-  for (const dataset::Record& record : ground.contents.records) {
+  for (const dataset::StoredSample& record : ground.contents.records) {
     const dataset::Point& point = record.sample.point;
     all += point.nodes == ground.subject.nodes && point.ranks == ground.subject.ranks ? 1 : 0;
   }
@@ -123,12 +123,12 @@ Status Evaluate(const Ground& ground, const Strategy& strategy, const Visible& v
   const Result<Choice> choice = strategy(ground, replay.value().get(), budget, seed);
   if (!choice.ok()) return choice.status();
   const Worth worth = Appraise(ground, visible);
-  for (size_t i = 0; i < ground.contests.size(); ++i) {
+  for (size_t i = 0; i < ground.call_cases.size(); ++i) {
     std::vector<dataset::Point> points;
-    for (const search::Contender& contender : ground.contests[i].contenders) {
-      Trial trial = ground.contests[i].trial;
-      trial.config = contender.config;
-      trial.environment = contender.environment;
+    for (const search::Candidate& candidate : ground.call_cases[i].candidates) {
+      Trial trial = ground.call_cases[i].trial;
+      trial.config = candidate.config;
+      trial.environment = candidate.environment;
       points.push_back(PointOf(trial, ground.subject));
     }
     const size_t best = choice.value().best[i];
@@ -206,7 +206,7 @@ Status RunGrid(const Options& options) {
   if (!grounds.ok()) return grounds.status();
   std::set<int> rounds;
   for (const Ground& ground : grounds.value()) {
-    for (const dataset::Record& record : ground.contents.records) {
+    for (const dataset::StoredSample& record : ground.contents.records) {
       rounds.insert(record.sample.round);
     }
   }

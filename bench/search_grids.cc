@@ -13,7 +13,7 @@
 
 namespace diapason::measure {
 
-using dataset::Contents;
+using dataset::StoreContents;
 
 Result<double> ParseNumber(std::string_view text) {
   const std::string copy(Trim(text));
@@ -25,20 +25,20 @@ Result<double> ParseNumber(std::string_view text) {
 
 namespace {
 
-Result<Ground> Prepare(Contents contents, const Subject& subject) {
+Result<Ground> Prepare(StoreContents contents, const Subject& subject) {
   Ground ground;
   ground.contents = std::move(contents);
   ground.subject = subject;
-  Result<ContestsFound> found = ContestsIn(ground.contents, subject);
+  Result<search::CallCasesFound> found = search::CallCasesIn(ground.contents, subject);
   if (!found.ok()) return found.status();
   for (const std::string& line : found.value().left_out) {
     std::fprintf(stderr, "left out: %s\n", line.c_str());
   }
-  ground.contests = std::move(found.value().contests);
+  ground.call_cases = std::move(found.value().call_cases);
   return ground;
 }
 
-Result<Contents> ReadCsv(const std::string& path) {
+Result<StoreContents> ReadCsv(const std::string& path) {
   const Result<std::string> text = ReadFile(path, size_t{1} << 28);
   if (!text.ok()) return text.status();
   const std::vector<std::string_view> lines = Split(text.value(), '\n');
@@ -52,7 +52,7 @@ Result<Contents> ReadCsv(const std::string& path) {
     if (place == titles.end()) return Invalid(path + ": there is no column '" + title + "'");
     columns.push_back(static_cast<size_t>(place - titles.begin()));
   }
-  Contents contents;
+  StoreContents contents;
   contents.runs.emplace_back();
   contents.runs[0].machine.library = "rccl";
   for (size_t line = 1; line < lines.size(); ++line) {
@@ -70,7 +70,7 @@ Result<Contents> ReadCsv(const std::string& path) {
       }
       numbers[i] = number.value();
     }
-    dataset::Record record;
+    dataset::StoredSample record;
     dataset::Point& point = record.sample.point;
     point.collective = FoldName(cells[columns[2]]);
     point.nodes = static_cast<int>(numbers[0]);
@@ -91,10 +91,10 @@ Result<Contents> ReadCsv(const std::string& path) {
 }  // namespace
 
 Result<std::vector<Ground>> ReadGrid(const std::string& path) {
-  Result<Contents> contents = ReadCsv(path);
+  Result<StoreContents> contents = ReadCsv(path);
   if (!contents.ok()) return contents.status();
   std::vector<Ground> grounds;
-  for (const Subject& subject : SubjectsIn(contents.value())) {
+  for (const Subject& subject : search::SubjectsIn(contents.value())) {
     Result<Ground> ground = Prepare(contents.value(), subject);
     if (!ground.ok()) return ground.status();
     grounds.push_back(std::move(ground.value()));
@@ -107,7 +107,7 @@ Result<Ground> SimulateGrid(const std::string& cluster_name, Collective collecti
   const Result<comm::sim::Cluster> loaded = comm::sim::LoadCluster(cluster_name);
   if (!loaded.ok()) return loaded.status();
   const comm::sim::Cluster& cluster = loaded.value();
-  const Result<comm::sim::Layout> layout =
+  const Result<comm::sim::RankLayout> layout =
       comm::sim::FillNodes(cluster, cluster.nodes * cluster.gpus_per_node);
   if (!layout.ok()) return layout.status();
   std::map<dataset::Point, double> truth;
@@ -117,7 +117,7 @@ Result<Ground> SimulateGrid(const std::string& cluster_name, Collective collecti
   subject.ranks = layout.value().ranks;
   subject.nodes = layout.value().nodes;
   subject.simulated = true;
-  Contents contents;
+  StoreContents contents;
   contents.runs.emplace_back();
   contents.runs[0].machine.library = "nccl";
   contents.runs[0].machine.simulated = true;
@@ -133,7 +133,7 @@ Result<Ground> SimulateGrid(const std::string& cluster_name, Collective collecti
       trial.operation = operation;
       trial.bytes = bytes;
       trial.config = config;
-      dataset::Record record;
+      dataset::StoredSample record;
       record.sample.point = PointOf(trial, subject);
       truth[record.sample.point] = cost.value().seconds;
       const double noise = 0.03 + 0.07 * random.Uniform(draw++);

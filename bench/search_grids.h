@@ -12,9 +12,9 @@ namespace diapason::measure {
 // What one subject of a grid offers, ready to be searched again and again.
 struct Ground {
   std::string name;
-  dataset::Contents contents;
+  dataset::StoreContents contents;
   Subject subject;
-  std::vector<search::Contest> contests;
+  std::vector<search::CallCase> call_cases;
   // Seconds without noise, where somebody knows them; else empty.
   std::map<dataset::Point, double> truth;
 };

@@ -13,9 +13,9 @@ namespace diapason::measure {
 namespace {
 
 // The best by the median of what was seen; the default where nothing was.
-std::vector<size_t> FastestSeen(const Ground& ground, const search::Knowledge& known) {
+std::vector<size_t> FastestSeen(const Ground& ground, const search::SamplesByCandidate& known) {
   std::vector<size_t> best;
-  for (size_t i = 0; i < ground.contests.size(); ++i) {
+  for (size_t i = 0; i < ground.call_cases.size(); ++i) {
     size_t chosen = 0;
     double fastest = INFINITY;
     for (size_t j = 0; j < known[i].size(); ++j) {
@@ -28,52 +28,57 @@ std::vector<size_t> FastestSeen(const Ground& ground, const search::Knowledge& k
   return best;
 }
 
-search::Knowledge Nothing(const Ground& ground) {
-  search::Knowledge known;
-  for (const search::Contest& contest : ground.contests) known.emplace_back(contest.contenders.size());
+search::SamplesByCandidate Nothing(const Ground& ground) {
+  search::SamplesByCandidate known;
+  for (const search::CallCase& call_case : ground.call_cases)
+    known.emplace_back(call_case.candidates.size());
   return known;
 }
 
-bool SampleOne(const Ground& ground, Instrument* instrument, size_t contest, size_t contender,
-               search::Knowledge* known) {
-  Trial trial = ground.contests[contest].trial;
-  trial.config = ground.contests[contest].contenders[contender].config;
-  trial.environment = ground.contests[contest].contenders[contender].environment;
-  const Result<Reading> reading = instrument->Measure(trial);
-  if (!reading.ok()) return false;
-  (*known)[contest][contender].seconds.push_back(reading.value().seconds);
+bool SampleOne(const Ground& ground, Measurer* measurer, size_t call_case, size_t candidate,
+               search::SamplesByCandidate* known) {
+  Trial trial = ground.call_cases[call_case].trial;
+  trial.config = ground.call_cases[call_case].candidates[candidate].config;
+  trial.environment = ground.call_cases[call_case].candidates[candidate].environment;
+  const Result<Measurement> measurement = measurer->Measure(trial);
+  if (!measurement.ok()) return false;
+  (*known)[call_case][candidate].seconds.push_back(measurement.value().seconds);
   return true;
 }
 
-Result<Choice> Blind(const Ground& ground, Instrument* instrument, int64_t, uint64_t) {
+Result<Choice> Blind(const Ground& ground, Measurer* measurer, int64_t, uint64_t) {
   Choice choice;
-  search::Knowledge known = Nothing(ground);
+  search::SamplesByCandidate known = Nothing(ground);
   for (size_t i = 0; i < known.size(); ++i) {
     for (size_t j = 0; j < known[i].size(); ++j) {
-      if (SampleOne(ground, instrument, i, j, &known)) ++choice.samples;
+      if (SampleOne(ground, measurer, i, j, &known)) ++choice.samples;
     }
   }
   choice.best = FastestSeen(ground, known);
   return choice;
 }
 
-Result<Choice> Exhaustive(const Ground& ground, Instrument* instrument, int64_t, uint64_t seed) {
+Result<Choice> Exhaustive(const Ground& ground, Measurer* measurer, int64_t, uint64_t seed) {
   Choice choice;
-  search::Knowledge known;
+  search::SamplesByCandidate known;
   search::SearchOptions options;
   options.seed = seed;
   options.least_samples = 1000;
   options.most_samples = 1000;
-  const search::Observer count = [&](size_t, size_t, const Reading&) { return ++choice.samples > 0; };
-  const Status status = search::SearchExhaustively(instrument, ground.contests, options, count, &known);
+  const search::MeasurementObserver count = [&](size_t, size_t, const Measurement&) {
+    return ++choice.samples > 0;
+  };
+  const Status status =
+      search::SearchExhaustively(measurer, ground.call_cases, options, count, &known);
   if (!status.ok()) return status;
-  for (const search::Verdict& verdict : search::Judge(ground.contests, known)) choice.best.push_back(verdict.best);
+  for (const search::CaseVerdict& verdict : search::Judge(ground.call_cases, known))
+    choice.best.push_back(verdict.best);
   return choice;
 }
 
-Result<Choice> Random(const Ground& ground, Instrument* instrument, int64_t budget, uint64_t seed) {
+Result<Choice> Random(const Ground& ground, Measurer* measurer, int64_t budget, uint64_t seed) {
   Choice choice;
-  search::Knowledge known = Nothing(ground);
+  search::SamplesByCandidate known = Nothing(ground);
   std::vector<std::tuple<uint64_t, size_t, size_t>> order;
   const CounterRandom random(seed, 1);
   for (size_t i = 0; i < known.size(); ++i) {
@@ -84,22 +89,21 @@ Result<Choice> Random(const Ground& ground, Instrument* instrument, int64_t budg
   std::sort(order.begin(), order.end());
   for (const auto& [place, i, j] : order) {
     if (choice.samples == budget) break;
-    if (SampleOne(ground, instrument, i, j, &known)) ++choice.samples;
+    if (SampleOne(ground, measurer, i, j, &known)) ++choice.samples;
   }
   choice.best = FastestSeen(ground, known);
   return choice;
 }
 
-// Every contest by itself: the default and as many others as half its budget allows, then the
+// Every case by itself: the default and as many others as half its budget allows, then the
 // better half of them again, and so on.
-Result<Choice> Halving(const Ground& ground, Instrument* instrument, int64_t budget,
-                       uint64_t seed) {
+Result<Choice> Halving(const Ground& ground, Measurer* measurer, int64_t budget, uint64_t seed) {
   Choice choice;
-  search::Knowledge known = Nothing(ground);
-  const size_t contests = known.size();
-  for (size_t i = 0; i < contests; ++i) {
+  search::SamplesByCandidate known = Nothing(ground);
+  const size_t call_cases = known.size();
+  for (size_t i = 0; i < call_cases; ++i) {
     int64_t mine =
-        budget * static_cast<int64_t>(i + 1) / static_cast<int64_t>(contests) - choice.samples;
+        budget * static_cast<int64_t>(i + 1) / static_cast<int64_t>(call_cases) - choice.samples;
     const CounterRandom random(seed, 100 + i);
     std::vector<std::pair<double, size_t>> field;
     for (size_t j = 0; j < known[i].size(); ++j) {
@@ -112,7 +116,7 @@ Result<Choice> Halving(const Ground& ground, Instrument* instrument, int64_t bud
       bool any = false;
       for (auto& [score, j] : field) {
         if (mine == 0) break;
-        if (!SampleOne(ground, instrument, i, j, &known)) continue;
+        if (!SampleOne(ground, measurer, i, j, &known)) continue;
         any = true;
         --mine;
         ++choice.samples;
@@ -129,19 +133,22 @@ Result<Choice> Halving(const Ground& ground, Instrument* instrument, int64_t bud
   return choice;
 }
 
-Result<Choice> Adaptive(const Ground& ground, Instrument* instrument, int64_t budget,
-                        uint64_t seed) {
+Result<Choice> Adaptive(const Ground& ground, Measurer* measurer, int64_t budget, uint64_t seed) {
   Choice choice;
-  search::Knowledge known;
+  search::SamplesByCandidate known;
   search::SearchOptions options;
   options.samples = budget;
   options.seed = seed;
-  const search::Observer count = [&](size_t, size_t, const Reading&) { return ++choice.samples > 0; };
+  const search::MeasurementObserver count = [&](size_t, size_t, const Measurement&) {
+    return ++choice.samples > 0;
+  };
   const std::clock_t start = std::clock();
-  const Status status = search::SearchAdaptively(instrument, ground.contests, options, count, &known);
+  const Status status =
+      search::SearchAdaptively(measurer, ground.call_cases, options, count, &known);
   choice.planning = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   if (!status.ok()) return status;
-  for (const search::Verdict& verdict : search::Judge(ground.contests, known)) choice.best.push_back(verdict.best);
+  for (const search::CaseVerdict& verdict : search::Judge(ground.call_cases, known))
+    choice.best.push_back(verdict.best);
   return choice;
 }
 

@@ -1,5 +1,5 @@
-// The standard headers that most sources include, compiled once for each component. Sources still include what they
-// use: `./dev lint` compiles every header without this one.
+// The standard headers that most sources include, compiled once for each component. Sources still
+// include what they use: `./dev lint` compiles every header without this one.
 #pragma once
 
 #include <algorithm>

@@ -10,11 +10,11 @@
 
 namespace diapason::agree {
 
+using arena_layout::ArenaHeader;
 using arena_layout::Atomic;
 using arena_layout::BlockHeader;
 using arena_layout::Control;
 using arena_layout::Damaged;
-using arena_layout::Header;
 using arena_layout::kBuckets;
 using arena_layout::kEnded;
 using arena_layout::kFirstBlock;
@@ -28,7 +28,7 @@ constexpr uint32_t kNewestAt = offsetof(Control, newest);
 constexpr uint32_t kLargeAt = offsetof(Control, large);
 constexpr uint32_t kDoneAt = offsetof(Control, done);
 
-uint64_t HeaderCheck(const Header& header) {
+uint64_t HeaderCheck(const ArenaHeader& header) {
   return MixBits(header.nonce ^ MixBits(header.size ^ MixBits(header.buckets)));
 }
 
@@ -62,7 +62,7 @@ struct Arena::Entry {
 uint64_t Arena::FirstBytes() { return kFirstBlock; }
 
 void Arena::Prepare(void* memory, uint64_t size, uint64_t nonce) {
-  Header header{};
+  ArenaHeader header{};
   std::memcpy(header.magic, arena_layout::kMagic, sizeof(header.magic));
   header.buckets = kBuckets;
   header.size = size;
@@ -71,14 +71,14 @@ void Arena::Prepare(void* memory, uint64_t size, uint64_t nonce) {
   header.used = kFirstBlock;
   std::memcpy(memory, &header, sizeof(header));
   Arena arena(memory, size);
-  arena.Clear(offsetof(Header, common), sizeof(Control) / sizeof(uint64_t));
+  arena.Clear(offsetof(ArenaHeader, common), sizeof(Control) / sizeof(uint64_t));
   arena.Clear(kHeadsAt, kBuckets);
 }
 
 Status Arena::Check(const void* memory, uint64_t size) {
-  Header header;
+  ArenaHeader header;
   // Not `used` and what follows, which others are changing.
-  std::memcpy(&header, memory, offsetof(Header, used));
+  std::memcpy(&header, memory, offsetof(ArenaHeader, used));
   if (std::memcmp(header.magic, arena_layout::kMagic, sizeof(header.magic)) != 0) {
     return Unavailable("it was made by another version of diapason, or by another program");
   }
@@ -90,7 +90,7 @@ Status Arena::Check(const void* memory, uint64_t size) {
 
 Arena::Arena(void* memory, uint64_t size, std::function<void()> between)
     : memory_(static_cast<char*>(memory)), size_(size), between_(std::move(between)) {
-  std::memcpy(&nonce_, memory_ + offsetof(Header, nonce), sizeof(nonce_));
+  std::memcpy(&nonce_, memory_ + offsetof(ArenaHeader, nonce), sizeof(nonce_));
 }
 
 // Words that lead nowhere yet.
@@ -157,7 +157,7 @@ Result<std::optional<std::string>> Arena::Find(uint32_t first, uint32_t last,
 }
 
 Arena::Table Arena::Common() {
-  return {kHeadsAt, kBuckets, static_cast<uint32_t>(offsetof(Header, common)), 0};
+  return {kHeadsAt, kBuckets, static_cast<uint32_t>(offsetof(ArenaHeader, common)), 0};
 }
 
 uint32_t Arena::Table::HeadOf(std::string_view key) const {

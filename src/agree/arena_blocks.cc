@@ -8,20 +8,20 @@
 
 namespace diapason::agree {
 
+using arena_layout::ArenaHeader;
 using arena_layout::Atomic;
 using arena_layout::BlockHeader;
 using arena_layout::Control;
 using arena_layout::Damaged;
-using arena_layout::Header;
 using arena_layout::kFirstBlock;
 using arena_layout::kFreeBlock;
 using arena_layout::kUsedBlock;
 
 namespace {
 
-constexpr uint64_t kUsedAt = offsetof(Header, used);
-constexpr uint64_t kFreeAt = offsetof(Header, free);
-constexpr uint64_t kFreeBlocksAt = offsetof(Header, free_blocks);
+constexpr uint64_t kUsedAt = offsetof(ArenaHeader, used);
+constexpr uint64_t kFreeAt = offsetof(ArenaHeader, free);
+constexpr uint64_t kFreeBlocksAt = offsetof(ArenaHeader, free_blocks);
 
 constexpr uint64_t kLinkBytes = offsetof(BlockHeader, used);  // next and mark
 

@@ -25,7 +25,7 @@ struct Control {
 };
 constexpr uint32_t kEnded = 1;
 
-struct Header {
+struct ArenaHeader {
   char magic[8];
   uint64_t buckets;
   uint64_t size;
@@ -39,7 +39,7 @@ struct Header {
   Control common;
   char apart_again[32];
 };
-constexpr uint32_t kHeadsAt = sizeof(Header);
+constexpr uint32_t kHeadsAt = sizeof(ArenaHeader);
 constexpr uint32_t kFirstBlock = kHeadsAt + kBuckets * sizeof(uint64_t);
 static_assert(kFirstBlock % 64 == 0);
 

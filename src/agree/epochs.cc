@@ -33,7 +33,8 @@ std::string EpochLog::CellKey(const std::string& prefix, uint32_t epoch) {
   return prefix + Format("e%u", epoch);
 }
 
-EpochLog::EpochLog(Store* store, Options options) : store_(store), options_(std::move(options)) {
+EpochLog::EpochLog(CellStore* store, Options options)
+    : store_(store), options_(std::move(options)) {
   // Epochs without calls would have no end.
   if (options_.opening_calls == 0) options_.opening_calls = 1;
   options_.hold_calls = std::clamp<uint64_t>(options_.hold_calls, 1, kMostCalls >> kMostDoublings);
@@ -110,7 +111,7 @@ void EpochLog::Forget(uint64_t index) {
   while (epochs_.size() > 1 && epochs_.front().end() <= index) epochs_.pop_front();
 }
 
-Result<EpochLog::Standing> EpochLog::Propose(Store* store, const std::string& prefix,
+Result<EpochLog::Standing> EpochLog::Propose(CellStore* store, const std::string& prefix,
                                              uint32_t epoch, const Schedule& schedule) {
   const std::string text = ScheduleText(schedule);
   // What others could not read must not stand.

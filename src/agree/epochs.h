@@ -29,7 +29,7 @@ class EpochLog {
     // outlives the log.
     KnownCells* known = nullptr;
   };
-  EpochLog(Store* store, Options options);
+  EpochLog(CellStore* store, Options options);
 
   // The consecutive calls with one configuration that an index belongs to.
   struct Span {
@@ -75,14 +75,14 @@ class EpochLog {
     Schedule schedule;
     std::string text;  // as the cell has it
   };
-  static Result<Standing> Propose(Store* store, const std::string& prefix, uint32_t epoch,
+  static Result<Standing> Propose(CellStore* store, const std::string& prefix, uint32_t epoch,
                                   const Schedule& schedule);
 
  private:
   Result<Epoch> EnterAfter(const Epoch& last);
   Result<std::string> Cell(uint32_t epoch);
 
-  Store* store_;
+  CellStore* store_;
   Options options_;
   std::deque<Epoch> epochs_;  // consecutive; never empty
 };

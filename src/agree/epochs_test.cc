@@ -9,11 +9,11 @@
 namespace diapason::agree {
 namespace {
 
-class MapStore : public Store {
+class MapStore : public CellStore {
  public:
-  using Store::Forget;
-  using Store::Propose;
-  using Store::Read;
+  using CellStore::Forget;
+  using CellStore::Propose;
+  using CellStore::Read;
   Result<std::string> Propose(std::string_view key, std::string_view value, Deadline) override {
     ++calls;
     if (broken) return IoError("gone");

@@ -45,7 +45,7 @@ constexpr int kMostSwept = 256;
 constexpr time_t kOldSeconds = 3600;
 constexpr int kMostForgotten = 100000;
 
-using Cell = std::optional<std::string>;
+using CellValue = std::optional<std::string>;
 
 std::string CellText(std::string_view value) {
   return Format("%s %zu %016llx\n", kMagic, value.size(),
@@ -62,10 +62,10 @@ Result<std::string> ParseCell(std::string text) {
   return Unavailable("it holds what no rank has written");
 }
 
-class FileStore : public Store {
+class FileStore : public CellStore {
  public:
   FileStore(const StoreOptions& options, std::string path, std::unique_ptr<JobFolder> job)
-      : Store(options.limit),
+      : CellStore(options.limit),
         guest_(options.existing_only),
         path_(std::move(path)),
         job_(std::move(job)) {}
@@ -76,9 +76,9 @@ class FileStore : public Store {
     return opened;
   }
 
-  using Store::Forget;
-  using Store::Propose;
-  using Store::Read;
+  using CellStore::Forget;
+  using CellStore::Propose;
+  using CellStore::Read;
 
   Result<std::string> Propose(std::string_view key, std::string_view value,
                               Deadline /*deadline*/) override {
@@ -86,7 +86,7 @@ class FileStore : public Store {
       if (!status.ok()) return status.WithContext(Describe());
     }
     const std::string name = CellName(key);
-    Result<Cell> stands = Look(name);
+    Result<CellValue> stands = Look(name);
     if (!stands.ok()) return stands.status();
     if (stands.value()) return *std::move(stands).value();
     const Status published = Publish(name, value);
@@ -100,7 +100,7 @@ class FileStore : public Store {
                Describe().c_str(), name.c_str()));
   }
 
-  Result<Cell> Read(std::string_view key, Deadline /*deadline*/) override {
+  Result<CellValue> Read(std::string_view key, Deadline /*deadline*/) override {
     for (const Status& status : {maker_.Check(), CheckKey(key)}) {
       if (!status.ok()) return status.WithContext(Describe());
     }
@@ -143,7 +143,7 @@ class FileStore : public Store {
     if (!guest_) Sweep();
     const std::string mine = RandomName();
     // No nonce to check yet: whose it is decides itself here.
-    Result<Cell> nonce = Standing(kNonce);
+    Result<CellValue> nonce = Standing(kNonce);
     if (nonce.ok() && !nonce.value()) {
       if (guest_) return NotFound(Format("no rank agrees in '%s'", path_.c_str()));
       if (Status status = Publish(kNonce, mine); !status.ok()) return status;
@@ -198,7 +198,7 @@ class FileStore : public Store {
   }
 
   // One folder's copy of a cell.
-  Result<Cell> ReadCopy(int folder, const std::string& name) const {
+  Result<CellValue> ReadCopy(int folder, const std::string& name) const {
     const auto failed = [&] { return Failed("read", name, errno); };
     const auto wrong = [&](const std::string& why) {
       return Unavailable(
@@ -207,7 +207,7 @@ class FileStore : public Store {
     const Descriptor file(
         ::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (file.get() < 0) {
-      if (errno == ENOENT) return Cell();
+      if (errno == ENOENT) return CellValue();
       return failed();
     }
     struct stat info;
@@ -228,13 +228,13 @@ class FileStore : public Store {
     text.resize(have);
     Result<std::string> value = ParseCell(std::move(text));
     if (!value.ok()) return wrong(value.status().message());
-    return Cell(std::move(value).value());
+    return CellValue(std::move(value).value());
   }
 
   // An NFS client remembers for many seconds that a file was not there; opening the folder makes it
   // ask whether the folder has changed.
-  Result<Cell> ReadFresh(int folder, const std::string& name) const {
-    Result<Cell> cell = ReadCopy(folder, name);
+  Result<CellValue> ReadFresh(int folder, const std::string& name) const {
+    Result<CellValue> cell = ReadCopy(folder, name);
     if (!cell.ok() || cell.value()) return cell;
     const Descriptor look(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     return ReadCopy(folder, name);
@@ -248,10 +248,10 @@ class FileStore : public Store {
   }
 
   // A cell that is in both folders, or put there now by us; nothing: it is in neither.
-  Result<Cell> Standing(const std::string& name) const {
-    Result<Cell> first = ReadFresh(First(), name);
+  Result<CellValue> Standing(const std::string& name) const {
+    Result<CellValue> first = ReadFresh(First(), name);
     if (!first.ok()) return first;
-    Result<Cell> second = ReadFresh(Second(), name);
+    Result<CellValue> second = ReadFresh(Second(), name);
     if (!second.ok()) return second;
     if (!first.value() && second.value()) {
       // Published between the two looks?
@@ -259,7 +259,7 @@ class FileStore : public Store {
       if (!first.ok()) return first;
       if (!first.value()) return BeingEmptied("half of cell '" + name + "' is gone");
     }
-    if (!first.value()) return Cell();
+    if (!first.value()) return CellValue();
     if (!second.value()) {
       // Its proposer is not so far yet, or was killed. Again nobody believes link().
       const int error = Link(First(), name, Second(), name);
@@ -277,12 +277,12 @@ class FileStore : public Store {
     return first;
   }
 
-  Result<Cell> Look(const std::string& name) const {
-    Result<Cell> cell = Standing(name);
+  Result<CellValue> Look(const std::string& name) const {
+    Result<CellValue> cell = Standing(name);
     if (!cell.ok()) return cell;
     // After the cell: see the beginning.
     for (const Descriptor& folder : folders_) {
-      const Result<Cell> nonce = ReadCopy(folder.get(), kNonce);
+      const Result<CellValue> nonce = ReadCopy(folder.get(), kNonce);
       if (!nonce.ok()) return nonce.status();
       if (!nonce.value()) return BeingEmptied("its nonce is gone");
       if (*nonce.value() != nonce_) return BeingEmptied("its nonce is another one");
@@ -331,8 +331,8 @@ class FileStore : public Store {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> OpenFileStore(const StoreOptions& options,
-                                             const std::string& folder) {
+Result<std::unique_ptr<CellStore>> OpenFileStore(const StoreOptions& options,
+                                                 const std::string& folder) {
   if (folder.empty() || folder.front() != '/') {
     return Invalid(
         Format("a store in a folder needs its full path, as in file:/scratch/me, and not "
@@ -357,7 +357,7 @@ Result<std::unique_ptr<Store>> OpenFileStore(const StoreOptions& options,
   if (!job.ok()) return job.status();
   auto store = std::make_unique<FileStore>(options, path, std::move(job).value());
   if (const Status opened = store->Open(); !opened.ok()) return opened;
-  return std::unique_ptr<Store>(std::move(store));
+  return std::unique_ptr<CellStore>(std::move(store));
 }
 
 }  // namespace diapason::agree

@@ -20,12 +20,12 @@ namespace fs = std::filesystem;
 
 class FileStoreTest : public testing::Test {
  protected:
-  Result<std::unique_ptr<Store>> TryOpen() {
+  Result<std::unique_ptr<CellStore>> TryOpen() {
     StoreOptions options;
     options.job = "job";
     return OpenFileStore(options, folder_.path());
   }
-  std::unique_ptr<Store> Open() {
+  std::unique_ptr<CellStore> Open() {
     auto store = TryOpen();
     if (!store.ok()) ADD_FAILURE() << store.status().message();
     return store.ok() ? std::move(store).value() : nullptr;

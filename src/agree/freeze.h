@@ -12,7 +12,7 @@ namespace diapason::agree {
 // writes it. A job begins thawed.
 class FreezeLog {
  public:
-  explicit FreezeLog(Store* store) : store_(store) {}
+  explicit FreezeLog(CellStore* store) : store_(store) {}
 
   // Reads on from where the last look ended. An error leaves what is known as it is.
   Status Look();
@@ -21,7 +21,7 @@ class FreezeLog {
   Result<bool> Set(bool frozen);
 
  private:
-  Store* const store_;
+  CellStore* const store_;
   uint64_t next_ = 0;
   bool frozen_ = false;
 };

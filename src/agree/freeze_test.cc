@@ -18,7 +18,7 @@ class FreezeTest : public testing::Test {
     store_ = std::move(opened).value();
   }
   TemporaryFolder folder_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<CellStore> store_;
 };
 
 TEST_F(FreezeTest, TheLastWordCounts) {

@@ -19,13 +19,13 @@ using std::chrono::hours;
 
 class JobFolderTest : public testing::Test {
  protected:
-  Result<std::unique_ptr<Store>> TryOpen(const std::string& job = "job", bool guest = false) {
+  Result<std::unique_ptr<CellStore>> TryOpen(const std::string& job = "job", bool guest = false) {
     StoreOptions options;
     options.job = job;
     options.existing_only = guest;
     return OpenFileStore(options, folder_.path());
   }
-  std::unique_ptr<Store> Open(const std::string& job = "job") {
+  std::unique_ptr<CellStore> Open(const std::string& job = "job") {
     auto store = TryOpen(job);
     if (!store.ok()) ADD_FAILURE() << store.status().message();
     return store.ok() ? std::move(store).value() : nullptr;

@@ -90,7 +90,7 @@ std::string Digest(const std::string& text) {
 
 class Joining {
  public:
-  Joining(Store* store, const JoinRequest& request, JoinProgress* progress)
+  Joining(CellStore* store, const JoinRequest& request, JoinProgress* progress)
       : patient_(store, request.patience, request.say),
         store_(&patient_),
         request_(request),
@@ -362,7 +362,7 @@ class Joining {
   }
 
   PatientStore patient_;
-  Store* const store_;
+  CellStore* const store_;
   const JoinRequest& request_;
   JoinProgress* const progress_;
   const std::string alike_;
@@ -379,7 +379,7 @@ class Joining {
 
 }  // namespace
 
-Result<JoinOutcome> Join(Store* store, const JoinRequest& request, JoinProgress* progress) {
+Result<JoinOutcome> Join(CellStore* store, const JoinRequest& request, JoinProgress* progress) {
   if (request.ranks < 1 || request.ranks > kMostRanks || request.rank < kUnknownRank ||
       request.rank >= request.ranks) {
     return Internal(Format("rank %d of %d cannot join", request.rank, request.ranks));

@@ -55,7 +55,7 @@ struct JoinOutcome {
 // An error: this rank has registered, and cannot know what the others have agreed (see Store).
 // Before that, a store that fails or has no room only means that this rank does not come: the
 // others cannot go ahead without it, and it stays off.
-Result<JoinOutcome> Join(Store* store, const JoinRequest& request,
+Result<JoinOutcome> Join(CellStore* store, const JoinRequest& request,
                          JoinProgress* progress = nullptr);
 
 }  // namespace diapason::agree

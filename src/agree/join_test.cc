@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 class JoinTest : public testing::Test {
  protected:
-  std::unique_ptr<Store> Open() {
+  std::unique_ptr<CellStore> Open() {
     StoreOptions options;
     options.job = "join";
     auto store = OpenShmStore(options, {folder_.path(), uint64_t{8} << 20});
@@ -283,13 +283,13 @@ TEST_F(JoinTest, ARankThatHasNotRegisteredStaysOffWhereTheStoreMakesNoSense) {
 }
 
 // Passes everything on to a real store; from a call on it cannot be reached, or has no room.
-class FailsFrom : public Store {
+class FailsFrom : public CellStore {
  public:
-  FailsFrom(Store* store, int call, Status failure)
+  FailsFrom(CellStore* store, int call, Status failure)
       : store_(store), left_(call), failure_(std::move(failure)) {}
-  using Store::Forget;
-  using Store::Propose;
-  using Store::Read;
+  using CellStore::Forget;
+  using CellStore::Propose;
+  using CellStore::Read;
   Result<std::string> Propose(std::string_view key, std::string_view value, Deadline d) override {
     if (left_-- <= 0) return failure_;
     return store_->Propose(key, value, d);
@@ -305,7 +305,7 @@ class FailsFrom : public Store {
   double fullness = 0;
 
  private:
-  Store* store_;
+  CellStore* store_;
   int left_;
   Status failure_;
 };

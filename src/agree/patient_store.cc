@@ -22,8 +22,8 @@ milliseconds Jittered(milliseconds pause) {
 
 }  // namespace
 
-PatientStore::PatientStore(Store* store, milliseconds patience, Say say)
-    : Store(patience), store_(store), say_(std::move(say)) {}
+PatientStore::PatientStore(CellStore* store, milliseconds patience, Say say)
+    : CellStore(patience), store_(store), say_(std::move(say)) {}
 
 template <typename Value, typename Attempt>
 Result<Value> PatientStore::Patiently(Deadline deadline, const Attempt& attempt) const {

@@ -14,16 +14,16 @@ namespace diapason::agree {
 //
 // No lock is held between attempts, and each attempt takes at most kUsualLimit. Everything else is
 // passed on to the store below, which outlives this object.
-class PatientStore : public Store {
+class PatientStore : public CellStore {
  public:
   // Told when waiting begins and when it ends, each once per call that waits: for the log.
   using Say = std::function<void(const std::string& text)>;
 
-  PatientStore(Store* store, std::chrono::milliseconds patience, Say say);
+  PatientStore(CellStore* store, std::chrono::milliseconds patience, Say say);
 
-  using Store::Forget;
-  using Store::Propose;
-  using Store::Read;
+  using CellStore::Forget;
+  using CellStore::Propose;
+  using CellStore::Read;
   Result<std::string> Propose(std::string_view key, std::string_view value,
                               Deadline deadline) override;
   Result<std::optional<std::string>> Read(std::string_view key, Deadline deadline) override;
@@ -41,7 +41,7 @@ class PatientStore : public Store {
   template <typename Value, typename Attempt>
   Result<Value> Patiently(Deadline deadline, const Attempt& attempt) const;
 
-  Store* const store_;
+  CellStore* const store_;
   const Say say_;
 };
 

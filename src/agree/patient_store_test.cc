@@ -11,11 +11,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // Fails a number of calls, then answers.
-class FailingStore : public Store {
+class FailingStore : public CellStore {
  public:
-  using Store::Forget;
-  using Store::Propose;
-  using Store::Read;
+  using CellStore::Forget;
+  using CellStore::Propose;
+  using CellStore::Read;
   Result<std::string> Propose(std::string_view, std::string_view value, Deadline) override {
     ++calls;
     if (failures-- > 0) return failure;

@@ -17,9 +17,9 @@ std::string InfoValue(const std::string& info, const std::string& name) {
 }
 
 // Values of one section of INFO; the first status that is not fine stays.
-class Section {
+class InfoSection {
  public:
-  Section(RedisLink* link, const char* name, Deadline deadline) : link_(link) {
+  InfoSection(RedisLink* link, const char* name, Deadline deadline) : link_(link) {
     const Result<RedisReply> info = link->Command({"INFO", name}, deadline);
     if (info.ok()) text_ = info.value().text;
     status_ = info.status();
@@ -45,7 +45,7 @@ class Section {
 // Whether every write is on the disk before it is acknowledged. A server that does not say so is
 // taken for one where it is not.
 Result<bool> Durable(RedisLink* link, Deadline deadline) {
-  Section persistence(link, "persistence", deadline);
+  InfoSection persistence(link, "persistence", deadline);
   if (!persistence.status().ok()) return persistence.status();
   if (persistence.Value("aof_enabled") != "1") return false;
   const Result<RedisReply> reply = link->Ask({"CONFIG", "GET", "appendfsync"}, deadline);
@@ -61,16 +61,16 @@ bool RedisServerFacts::NeverTookOver() const {
 
 Result<RedisServerFacts> AskServer(RedisLink* link, Deadline deadline) {
   RedisServerFacts facts;
-  Section server(link, "server", deadline);
+  InfoSection server(link, "server", deadline);
   facts.run_id = server.Value("run_id");
   if (!server.status().ok()) return server.status();
-  Section replication(link, "replication", deadline);
+  InfoSection replication(link, "replication", deadline);
   facts.master = replication.Value("role") == "master";
   facts.second_id = replication.Value("master_replid2");
   facts.second_offset = replication.Value("second_repl_offset");
   facts.replicas = replication.Value("connected_slaves") != "0";
   if (!replication.status().ok()) return replication.status();
-  Section memory(link, "memory", deadline);
+  InfoSection memory(link, "memory", deadline);
   const std::string policy = memory.Value("maxmemory_policy");
   if (memory.Value("maxmemory") != "0" && policy != "noeviction") facts.evicts = policy;
   if (!memory.status().ok()) return memory.status();

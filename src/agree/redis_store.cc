@@ -65,12 +65,12 @@ constexpr int kMostScans = 1000;
 constexpr std::chrono::microseconds kFirstPause(500);
 constexpr std::chrono::microseconds kLongestPause(100000);
 
-using Cell = std::optional<std::string>;
+using CellValue = std::optional<std::string>;
 
-class RedisStore : public Store {
+class RedisStore : public CellStore {
  public:
   RedisStore(RedisAddress address, const StoreOptions& options)
-      : Store(options.limit),
+      : CellStore(options.limit),
         guest_(options.existing_only),
         database_(address.database),
         key_(RedisJobKey(options.job)),
@@ -84,20 +84,20 @@ class RedisStore : public Store {
     return Patiently(deadline, [&] { return Meet(deadline); });
   }
 
-  using Store::Forget;
-  using Store::Propose;
-  using Store::Read;
+  using CellStore::Forget;
+  using CellStore::Propose;
+  using CellStore::Read;
 
   Result<std::string> Propose(std::string_view key, std::string_view value,
                               Deadline deadline) override {
     if (Status fine = CheckValue(value); !fine.ok()) return fine.WithContext(Describe());
-    Result<Cell> stands = Run(key, &value, deadline);
+    Result<CellValue> stands = Run(key, &value, deadline);
     if (!stands.ok()) return stands.status();
     if (stands.value()) return *std::move(stands).value();
     return Unavailable(Describe() + " gave an answer that makes no sense");
   }
 
-  Result<Cell> Read(std::string_view key, Deadline deadline) override {
+  Result<CellValue> Read(std::string_view key, Deadline deadline) override {
     return Run(key, nullptr, deadline);
   }
 
@@ -290,7 +290,7 @@ class RedisStore : public Store {
     return reply;
   }
 
-  Result<Cell> Run(std::string_view key, const std::string_view* value, Deadline deadline) {
+  Result<CellValue> Run(std::string_view key, const std::string_view* value, Deadline deadline) {
     for (const Status& status : {maker_.Check(), CheckKey(key)}) {
       if (!status.ok()) return status.WithContext(Describe());
     }
@@ -298,14 +298,14 @@ class RedisStore : public Store {
     if (!turn.held()) {
       return TimedOut(Describe() + ": other threads of this process kept it busy");
     }
-    Cell cell;
+    CellValue cell;
     // Whether a proposal was heard before the connection was lost does not matter: if it was, it
     // stands, and is what we get.
     const Status done = Patiently(deadline, [&]() -> Status {
       if (Status back = Connected(deadline); !back.ok()) return back;
       const Result<RedisReply> reply = Eval(key, value, deadline);
       if (!reply.ok()) return reply.status();
-      Result<Cell> understood = Understand(reply.value());
+      Result<CellValue> understood = Understand(reply.value());
       if (!understood.ok()) return understood.status();
       cell = std::move(understood).value();
       return {};
@@ -315,7 +315,7 @@ class RedisStore : public Store {
     return cell;
   }
 
-  Result<Cell> Understand(const RedisReply& reply) const {
+  Result<CellValue> Understand(const RedisReply& reply) const {
     if (reply.kind == RedisReply::Kind::kError) return link_.Refused("a cell", reply.text);
     const std::string word = reply.list.empty() ? "" : reply.list[0].text;
     if (word == "gone") {
@@ -324,11 +324,11 @@ class RedisStore : public Store {
                  "while ranks agree in it",
                  Describe().c_str()));
     }
-    if (word == "nothing") return Cell();
+    if (word == "nothing") return CellValue();
     if (word == "stands" && reply.list.size() == 2 &&
         reply.list[1].kind == RedisReply::Kind::kText &&
         reply.list[1].text.size() <= kLongestValue) {
-      return Cell(reply.list[1].text);
+      return CellValue(reply.list[1].text);
     }
     return Unavailable(Describe() + " gave an answer that makes no sense");
   }
@@ -351,13 +351,14 @@ class RedisStore : public Store {
 // Braces: where the server is part of a cluster, they say which part.
 std::string RedisJobKey(const std::string& job) { return "diapason:{" + job + "}"; }
 
-Result<std::unique_ptr<Store>> OpenRedisStore(const StoreOptions& options, const std::string& url) {
+Result<std::unique_ptr<CellStore>> OpenRedisStore(const StoreOptions& options,
+                                                  const std::string& url) {
   Result<RedisAddress> address = ParseRedisAddress(url);
   if (!address.ok()) return address.status();
   if (Status read = ReadPasswordFile(&address.value()); !read.ok()) return read;
   auto store = std::make_unique<RedisStore>(std::move(address).value(), options);
   if (const Status opened = store->Open(); !opened.ok()) return opened;
-  return std::unique_ptr<Store>(std::move(store));
+  return std::unique_ptr<CellStore>(std::move(store));
 }
 
 }  // namespace diapason::agree

@@ -112,14 +112,14 @@ class RedisStoreTest : public testing::Test {
     server_ = RedisServer::Start(std::move(options));
     if (server_ == nullptr) GTEST_SKIP() << "redis-server is not installed here";
   }
-  Result<std::unique_ptr<Store>> TryOpen(const std::string& who = "",
-                                         const std::string& rest = "") const {
+  Result<std::unique_ptr<CellStore>> TryOpen(const std::string& who = "",
+                                             const std::string& rest = "") const {
     StoreOptions options;
     options.job = "job";
     options.limit = milliseconds(10000);
     return OpenRedisStore(options, server_->Url(who, rest));
   }
-  std::unique_ptr<Store> Open() const {
+  std::unique_ptr<CellStore> Open() const {
     auto store = TryOpen();
     if (!store.ok()) ADD_FAILURE() << store.status().message();
     return store.ok() ? std::move(store).value() : nullptr;

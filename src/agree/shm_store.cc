@@ -71,11 +71,11 @@ Status Reserve(int fd, uint64_t bytes) {
   return errno == ENOSPC || errno == EFBIG ? OutOfRoom(why) : IoError(why);
 }
 
-class ShmStore : public Store {
+class ShmStore : public CellStore {
  public:
   ShmStore(const StoreOptions& options, std::string where, Descriptor folder, std::string name,
            Descriptor file, std::unique_ptr<Mapping> mapping)
-      : Store(options.limit),
+      : CellStore(options.limit),
         guest_(options.existing_only),
         where_(std::move(where)),
         folder_(std::move(folder)),
@@ -87,9 +87,9 @@ class ShmStore : public Store {
   ~ShmStore() override { RemoveIfLast(); }
   void Leave(Deadline) override { RemoveIfLast(); }
 
-  using Store::Forget;
-  using Store::Propose;
-  using Store::Read;
+  using CellStore::Forget;
+  using CellStore::Propose;
+  using CellStore::Read;
 
   Result<std::string> Propose(std::string_view key, std::string_view value,
                               Deadline /*deadline*/) override {
@@ -170,14 +170,14 @@ class Opening {
     path_ = folder_path_ + "/" + name_;
   }
 
-  Result<std::unique_ptr<Store>> Run() {
+  Result<std::unique_ptr<CellStore>> Run() {
     const auto deadline = steady_clock::now() + options_.limit;
     while (true) {
       // Anew each time: the folder itself may have been removed.
       Result<Descriptor> folder = OpenFolder();
       if (!folder.ok()) return folder.status();
       folder_ = std::move(folder).value();
-      Result<std::unique_ptr<Store>> store = Try();
+      Result<std::unique_ptr<CellStore>> store = Try();
       if (!store.ok() || store.value() != nullptr) return store;
       if (steady_clock::now() >= deadline) {
         return TimedOut(Format("cannot open '%s' within %lld ms: others keep replacing it",
@@ -209,7 +209,7 @@ class Opening {
   }
 
   // Null: somebody came between; begin anew.
-  Result<std::unique_ptr<Store>> Try() {
+  Result<std::unique_ptr<CellStore>> Try() {
     Descriptor file(
         ::openat(folder_.get(), name_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (file.get() < 0) {
@@ -228,14 +228,14 @@ class Opening {
       if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return NoJob();
       return AttachIfFits(std::move(file), info);
     }
-    if (RemoveRemains(folder_.get(), name_, file.get())) return std::unique_ptr<Store>();
+    if (RemoveRemains(folder_.get(), name_, file.get())) return std::unique_ptr<CellStore>();
     // Blocked only while somebody tries whether it is remains.
-    if (::flock(file.get(), LOCK_SH | LOCK_NB) != 0) return std::unique_ptr<Store>();
-    if (!StillNamed(folder_.get(), name_, info)) return std::unique_ptr<Store>();
+    if (::flock(file.get(), LOCK_SH | LOCK_NB) != 0) return std::unique_ptr<CellStore>();
+    if (!StillNamed(folder_.get(), name_, info)) return std::unique_ptr<CellStore>();
     return AttachIfFits(std::move(file), info);
   }
 
-  Result<std::unique_ptr<Store>> AttachIfFits(Descriptor file, const struct stat& info) {
+  Result<std::unique_ptr<CellStore>> AttachIfFits(Descriptor file, const struct stat& info) {
     if (static_cast<uint64_t>(info.st_size) != shm_.bytes) {
       return Unavailable(
           Format("'%s' has %lld bytes and not %llu: it is in use by another version "
@@ -246,23 +246,23 @@ class Opening {
     return Attach(std::move(file));
   }
 
-  Result<std::unique_ptr<Store>> Attach(Descriptor file) {
+  Result<std::unique_ptr<CellStore>> Attach(Descriptor file) {
     auto mapping = std::make_unique<Mapping>(file.get(), shm_.bytes);
     if (mapping->memory == MAP_FAILED) return Failed("map");
     if (const Status sound = Arena::Check(mapping->memory, shm_.bytes); !sound.ok()) {
       return sound.WithContext("'" + path_ + "'");
     }
     if (!options_.existing_only) Sweep(folder_.get(), name_);
-    return std::unique_ptr<Store>(std::make_unique<ShmStore>(
+    return std::unique_ptr<CellStore>(std::make_unique<ShmStore>(
         options_, path_, std::move(folder_), name_, std::move(file), std::move(mapping)));
   }
 
-  Result<std::unique_ptr<Store>> Create() {
+  Result<std::unique_ptr<CellStore>> Create() {
     const std::string temporary = ".new-" + RandomName();
     Descriptor file(::openat(folder_.get(), temporary.c_str(),
                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file.get() < 0) {
-      if (errno == ENOENT) return std::unique_ptr<Store>();  // the folder was removed
+      if (errno == ENOENT) return std::unique_ptr<CellStore>();  // the folder was removed
       return Failed("create");
     }
     const Status ready = Fill(file.get());
@@ -274,7 +274,7 @@ class Opening {
     if (!ready.ok()) return ready.WithContext("'" + path_ + "'");
     if (linked) return Attach(std::move(file));
     // Another one was faster, or somebody took ours for remains before it was locked.
-    if (error == EEXIST || error == ENOENT) return std::unique_ptr<Store>();
+    if (error == EEXIST || error == ENOENT) return std::unique_ptr<CellStore>();
     errno = error;
     return Failed("create");
   }
@@ -307,7 +307,8 @@ class Opening {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> OpenShmStore(const StoreOptions& options, const ShmOptions& shm) {
+Result<std::unique_ptr<CellStore>> OpenShmStore(const StoreOptions& options,
+                                                const ShmOptions& shm) {
   return Opening(options, shm).Run();
 }
 

@@ -18,12 +18,12 @@ namespace fs = std::filesystem;
 
 class ShmStoreTest : public testing::Test {
  protected:
-  Result<std::unique_ptr<Store>> TryOpen(const std::string& job = "job") {
+  Result<std::unique_ptr<CellStore>> TryOpen(const std::string& job = "job") {
     StoreOptions options;
     options.job = job;
     return OpenShmStore(options, {folder_.path(), kBytes});
   }
-  std::unique_ptr<Store> Open(const std::string& job = "job") {
+  std::unique_ptr<CellStore> Open(const std::string& job = "job") {
     auto store = TryOpen(job);
     if (!store.ok()) ADD_FAILURE() << store.status().message();
     return store.ok() ? std::move(store).value() : nullptr;

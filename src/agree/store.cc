@@ -17,7 +17,7 @@ bool Retryable(const Status& status) {
 
 bool NoRoom(const Status& status) { return !status.ok() && status.code() == ErrorCode::kNoRoom; }
 
-Result<std::unique_ptr<Store>> OpenStore(const StoreOptions& options) {
+Result<std::unique_ptr<CellStore>> OpenStore(const StoreOptions& options) {
   if (const Status job = CheckJob(options.job); !job.ok()) return job;
   const std::string& where = options.where;
   const auto begins = [&where](std::string_view start) {

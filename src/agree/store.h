@@ -29,11 +29,11 @@ inline constexpr std::chrono::milliseconds kUsualLimit{2000};
 // Any thread may call at any time. Every call is bounded by its deadline, and never waits for
 // another rank; waiting for another thread of this process counts too. A file system that does not
 // answer has no bound: see file_store.cc.
-class Store {
+class CellStore {
  public:
-  virtual ~Store() = default;
-  Store(const Store&) = delete;
-  Store& operator=(const Store&) = delete;
+  virtual ~CellStore() = default;
+  CellStore(const CellStore&) = delete;
+  CellStore& operator=(const CellStore&) = delete;
 
   // The value that stands after this call: ours, or that of who was first.
   virtual Result<std::string> Propose(std::string_view key, std::string_view value,
@@ -67,7 +67,7 @@ class Store {
   virtual bool Mine() const = 0;
 
  protected:
-  explicit Store(std::chrono::milliseconds limit = kUsualLimit) : limit_(limit) {}
+  explicit CellStore(std::chrono::milliseconds limit = kUsualLimit) : limit_(limit) {}
   Deadline Usual() const { return std::chrono::steady_clock::now() + limit_; }
 
  private:
@@ -94,7 +94,7 @@ struct StoreOptions {
   // may propose, but keeps nothing alive and removes nothing: it is no rank.
   bool existing_only = false;
 };
-Result<std::unique_ptr<Store>> OpenStore(const StoreOptions& options);
+Result<std::unique_ptr<CellStore>> OpenStore(const StoreOptions& options);
 
 // Names of this user's jobs in a store of shared memory or of a folder; at most 100 of them. Empty
 // where a store cannot tell.

@@ -22,7 +22,7 @@ class StoreTest : public testing::TestWithParam<std::string> {
     if (server_ == nullptr) GTEST_SKIP() << "redis-server is not installed here";
   }
 
-  Result<std::unique_ptr<Store>> TryOpen(const std::string& job = "job") {
+  Result<std::unique_ptr<CellStore>> TryOpen(const std::string& job = "job") {
     StoreOptions options;
     options.job = job;
     options.limit = std::chrono::milliseconds(10000);  // never reached, however slow this machine
@@ -30,7 +30,7 @@ class StoreTest : public testing::TestWithParam<std::string> {
     options.where = GetParam() == "file" ? "file:" + folder_.path() : server_->Url();
     return OpenStore(options);
   }
-  std::unique_ptr<Store> Open(const std::string& job = "job") {
+  std::unique_ptr<CellStore> Open(const std::string& job = "job") {
     auto store = TryOpen(job);
     if (!store.ok()) ADD_FAILURE() << store.status().message();
     return store.ok() ? std::move(store).value() : nullptr;

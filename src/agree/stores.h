@@ -19,10 +19,11 @@ struct ShmOptions {
   // needs most of it.
   uint64_t bytes = uint64_t{16} << 20;
 };
-Result<std::unique_ptr<Store>> OpenShmStore(const StoreOptions& options, const ShmOptions& shm);
-Result<std::unique_ptr<Store>> OpenFileStore(const StoreOptions& options,
-                                             const std::string& folder);
-Result<std::unique_ptr<Store>> OpenRedisStore(const StoreOptions& options, const std::string& url);
+Result<std::unique_ptr<CellStore>> OpenShmStore(const StoreOptions& options, const ShmOptions& shm);
+Result<std::unique_ptr<CellStore>> OpenFileStore(const StoreOptions& options,
+                                                 const std::string& folder);
+Result<std::unique_ptr<CellStore>> OpenRedisStore(const StoreOptions& options,
+                                                  const std::string& url);
 
 // The one key that a job has in a Redis server: a hash of its nonce and its cells.
 std::string RedisJobKey(const std::string& job);

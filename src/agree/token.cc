@@ -13,7 +13,7 @@ std::string TurnKey(uint64_t turn) {
 
 }  // namespace
 
-Token::Token(Store* store, std::string me) : store_(store), me_(std::move(me)) {}
+Token::Token(CellStore* store, std::string me) : store_(store), me_(std::move(me)) {}
 
 Result<bool> Token::TryTake() {
   if (held_) return true;

@@ -13,7 +13,7 @@ namespace diapason::agree {
 class Token {
  public:
   // `me` is different for everybody who may hold it: communicator, context, rank's process.
-  Token(Store* store, std::string me);
+  Token(CellStore* store, std::string me);
 
   // Whether the token is ours now. Never waits. Walks a bounded number of turns per call.
   Result<bool> TryTake();
@@ -23,7 +23,7 @@ class Token {
   bool held() const { return held_; }
 
  private:
-  Store* store_;
+  CellStore* store_;
   std::string me_;
   uint64_t turn_ = 0;
   bool held_ = false;

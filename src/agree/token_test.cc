@@ -14,7 +14,7 @@ namespace {
 
 class TokenTest : public testing::Test {
  protected:
-  std::unique_ptr<Store> Open() {
+  std::unique_ptr<CellStore> Open() {
     StoreOptions options;
     options.job = "token";
     auto store = OpenShmStore(options, {folder_.path(), uint64_t{4} << 20});

@@ -14,14 +14,14 @@
 namespace diapason {
 namespace {
 
-class Descriptor {
+class OpenFile {
  public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
+  explicit OpenFile(int fd) : fd_(fd) {}
+  ~OpenFile() {
     if (fd_ >= 0) ::close(fd_);
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
   int get() const { return fd_; }
 
  private:
@@ -53,7 +53,7 @@ bool FileExists(const std::string& path) {
 
 Result<std::string> ReadFile(const std::string& path, size_t limit) {
   // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     const std::string message =
         Format("cannot open '%s': %s", path.c_str(), ErrnoText(errno).c_str());
@@ -96,7 +96,7 @@ Status WriteInto(const std::string& path, std::string_view content) {
     return IoError(Format("cannot %s '%s': %s", what, path.c_str(), ErrnoText(errno).c_str()));
   };
   // O_NONBLOCK: opening a pipe that nobody reads would wait for ever. Writing may wait.
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  const OpenFile file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (file.get() < 0) return failed("open");
   const int flags = ::fcntl(file.get(), F_GETFL);
   if (flags >= 0) (void)::fcntl(file.get(), F_SETFL, flags & ~O_NONBLOCK);
@@ -111,7 +111,7 @@ Status Replace(const std::string& path, std::string_view content) {
     ::unlink(temporary.c_str());
     return IoError(Format("cannot %s '%s': %s", what, path.c_str(), ErrnoText(error).c_str()));
   };
-  const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  const OpenFile file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (file.get() < 0) {
     return IoError(Format("cannot create '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
   }

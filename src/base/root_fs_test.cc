@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 
-
 namespace diapason {
 namespace {
 

@@ -21,9 +21,9 @@ constexpr std::array<uint32_t, 64> kRounds = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
 // Of the square roots of the first 8.
-using State = std::array<uint32_t, 8>;
-constexpr State kStart = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+using Sha256State = std::array<uint32_t, 8>;
+constexpr Sha256State kStart = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
 uint32_t BigEndian(std::string_view bytes) {
   uint32_t word = 0;
@@ -31,7 +31,7 @@ uint32_t BigEndian(std::string_view bytes) {
   return word;
 }
 
-void Mix(std::string_view block, State* state) {
+void Mix(std::string_view block, Sha256State* state) {
   std::array<uint32_t, 64> w{};
   for (size_t t = 0; t < 16; ++t) w[t] = BigEndian(block.substr(4 * t));
   for (size_t t = 16; t < w.size(); ++t) {
@@ -40,7 +40,7 @@ void Mix(std::string_view block, State* state) {
     w[t] = w[t - 16] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ (a >> 3U)) + w[t - 7] +
            (std::rotr(b, 17) ^ std::rotr(b, 19) ^ (b >> 10U));
   }
-  State s = *state;
+  Sha256State s = *state;
   for (size_t t = 0; t < w.size(); ++t) {
     const uint32_t sum_e = std::rotr(s[4], 6) ^ std::rotr(s[4], 11) ^ std::rotr(s[4], 25);
     const uint32_t chosen = (s[4] & s[5]) ^ (~s[4] & s[6]);
@@ -60,7 +60,7 @@ void AppendBigEndian(std::string* bytes, uint64_t number, unsigned count) {
 
 std::string Sha256(std::string_view message) {
   const uint64_t bits = uint64_t{message.size()} * 8;
-  State state = kStart;
+  Sha256State state = kStart;
   for (; message.size() >= kBlock; message.remove_prefix(kBlock)) Mix(message, &state);
   // The rest, a one, zeros, and the length in bits: one block or two.
   std::string rest(message);

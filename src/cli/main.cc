@@ -57,7 +57,7 @@ void HoldStandardStreams() {
 int Main(int argc, char** argv) {
   HoldStandardStreams();
   ExpectJson(AsksForJson(argc, argv));
-  Run run;
+  CommandAction run;
   const int answered = ReadCommandLine(
       argc, argv,
       "A tuning fork for GPU collectives: chooses, measures and mends what NCCL and RCCL run",

@@ -7,13 +7,13 @@
 
 #include "base/status.h"
 #include "comm/communicator.h"
-#include "rendezvous/store.h"
 #include "diapason/comm.h"
+#include "rendezvous/store.h"
 
 namespace diapason::comm {
 
 // Who we are among the ranks, after the bootstrap.
-struct Place {
+struct RankInfo {
   int rank = 0;
   int size = 1;
   int local_rank = 0;
@@ -25,8 +25,9 @@ struct Place {
 
 // Everything a backend needs to create its communicator.
 struct Start {
-  Place place;
-  rendezvous::Store* store = nullptr;  // null under a backend that brings its own (mpi, sim)
+  RankInfo place;
+  rendezvous::RendezvousStore* store =
+      nullptr;  // null under a backend that brings its own (mpi, sim)
   std::string name = "world";
   std::chrono::milliseconds timeout{600000};
   const GroupOptions* options = nullptr;
@@ -37,7 +38,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
   // What is here. Starts nothing that outlives the call; may be called without a job.
-  virtual BackendInfo Look(const Place& place) const = 0;
+  virtual BackendInfo Look(const RankInfo& place) const = 0;
   virtual Result<std::unique_ptr<Communicator>> Create(const Start& start) = 0;
 };
 

@@ -11,7 +11,7 @@ struct CallQueue::Entry {
   Status status;
 };
 
-class CallQueue::QueuedCall : public Pending {
+class CallQueue::QueuedCall : public PendingCall {
  public:
   explicit QueuedCall(std::shared_ptr<Entry> entry) : entry_(std::move(entry)) {}
 
@@ -46,7 +46,7 @@ CallQueue::~CallQueue() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::unique_ptr<Pending> CallQueue::Add(std::function<Status()> call) {
+std::unique_ptr<PendingCall> CallQueue::Add(std::function<Status()> call) {
   auto entry = std::make_shared<Entry>();
   entry->call = std::move(call);
   {

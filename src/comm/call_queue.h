@@ -23,7 +23,7 @@ class CallQueue {
   CallQueue(const CallQueue&) = delete;
   CallQueue& operator=(const CallQueue&) = delete;
 
-  std::unique_ptr<Pending> Add(std::function<Status()> call);
+  std::unique_ptr<PendingCall> Add(std::function<Status()> call);
   // True: nothing is running or waiting; the caller may run its next call itself.
   bool Idle();
 

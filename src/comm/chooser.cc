@@ -7,12 +7,12 @@
 
 namespace diapason::comm {
 
-Chooser::Chooser(std::shared_ptr<const policy::Policy> policy, const Shape& shape)
+PolicyChooser::PolicyChooser(std::shared_ptr<const policy::Policy> policy, const Shape& shape)
     : policy_(std::move(policy)),
       table_(*policy_, {shape, false, false}),
       ranks_(static_cast<int>(shape.ranks)) {}
 
-Config Chooser::ConfigFor(const Call& call) const {
+Config PolicyChooser::ConfigFor(const Call& call) const {
   const std::optional<Collective> collective = CollectiveOf(call.operation);
   if (!collective.has_value()) return {};
   Question question;

@@ -10,10 +10,10 @@
 namespace diapason::comm {
 
 // Which configuration a policy has for the calls of one group. Immutable; any thread may ask.
-class Chooser {
+class PolicyChooser {
  public:
   // For a group of this shape.
-  Chooser(std::shared_ptr<const policy::Policy> policy, const Shape& shape);
+  PolicyChooser(std::shared_ptr<const policy::Policy> policy, const Shape& shape);
 
   // The default where no row matches, or where nobody has a choice (send, recv, barrier).
   Config ConfigFor(const Call& call) const;

@@ -12,9 +12,9 @@
 namespace diapason::comm {
 
 // A call that a backend has begun.
-class Pending {
+class PendingCall {
  public:
-  virtual ~Pending() = default;
+  virtual ~PendingCall() = default;
   // Until the call is done, at most to the deadline (then kTimeout).
   virtual Status Wait(Deadline deadline) = 0;
   // True when Wait would return at once.
@@ -47,7 +47,7 @@ class Communicator {
     return Run(AllReduceCall(in, out, count, type, reduce),
                std::chrono::steady_clock::now() + limit);
   }
-  virtual Result<std::unique_ptr<Pending>> Start(const Call& call, Deadline deadline) = 0;
+  virtual Result<std::unique_ptr<PendingCall>> Start(const Call& call, Deadline deadline) = 0;
 
   // Makes a Run, Start or Wait that is stuck on another thread return soon. Called once at most, by
   // the watchdog, after the deadline; the communicator is only destroyed afterwards. A backend that

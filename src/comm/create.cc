@@ -6,10 +6,10 @@
 #include "comm/chooser.h"
 #include "comm/group_state.h"
 #include "comm/launch_info.h"
-#include "rendezvous/secret.h"
 #include "comm/selection.h"
-#include "rendezvous/tcp_store.h"
 #include "diapason/comm.h"
+#include "rendezvous/secret.h"
+#include "rendezvous/tcp_store.h"
 
 namespace diapason {
 namespace comm {
@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 // The store of a job of one rank: no port, no thread.
-class LonelyStore : public rendezvous::Store {
+class LonelyStore : public rendezvous::RendezvousStore {
  public:
   Status Set(const std::string& key, const std::string& value) override {
     values_[key] = value;
@@ -30,10 +30,11 @@ class LonelyStore : public rendezvous::Store {
     if (found == values_.end()) return TimedOut("nobody has set '" + key + "'");
     return found->second;
   }
-  Result<std::vector<rendezvous::Answer>> Collect(const std::string& /*key*/,
-                                      const std::vector<int>& /*members*/, const std::string& value,
-                                      bool /*until_loss*/, Deadline /*deadline*/) override {
-    return std::vector<rendezvous::Answer>{{rendezvous::Answer::State::kGiven, value, ""}};
+  Result<std::vector<rendezvous::RankAnswer>> Collect(const std::string& /*key*/,
+                                                      const std::vector<int>& /*members*/,
+                                                      const std::string& value, bool /*until_loss*/,
+                                                      Deadline /*deadline*/) override {
+    return std::vector<rendezvous::RankAnswer>{{rendezvous::RankAnswer::State::kGiven, value, ""}};
   }
   std::vector<int> Lost(const std::string& /*group*/) override { return {}; }
   void GiveUp(const std::string& /*group*/) override {}
@@ -45,7 +46,7 @@ class LonelyStore : public rendezvous::Store {
 // Options with everything filled in that settings and launcher say.
 struct Wishes {
   GroupOptions options;
-  Launch launch;
+  LaunchInfo launch;
   double slow_seconds = 0.01;
 };
 
@@ -73,14 +74,14 @@ Result<Wishes> ReadWishes(const GroupOptions& options) {
   wishes.slow_seconds = static_cast<double>(filled.slow_call.count()) * 1e-3;
   if (filled.cluster.empty()) filled.cluster = settings.Text(Setting::kCluster);
   if (!filled.log) filled.log = LogToStderr;
-  Result<Launch> launch = FindLaunch(options, ProcessEnvironment());
+  Result<LaunchInfo> launch = FindLaunch(options, ProcessEnvironment());
   if (!launch.ok()) return launch.status();
   wishes.launch = std::move(launch).value();
   return wishes;
 }
 
 // Hosts of all ranks in rank order -> who is where.
-void FillPlace(const std::vector<std::string>& hosts, Place* place) {
+void FillPlace(const std::vector<std::string>& hosts, RankInfo* place) {
   std::vector<std::string> seen;
   int local_rank = 0;
   int local_size = 0;
@@ -97,8 +98,8 @@ void FillPlace(const std::vector<std::string>& hosts, Place* place) {
 }
 
 // Every rank says how something went; all get the first bad news.
-Status Agree(rendezvous::Store* store, const std::string& key, const std::vector<int>& members,
-             const Status& mine, Deadline deadline) {
+Status Agree(rendezvous::RendezvousStore* store, const std::string& key,
+             const std::vector<int>& members, const Status& mine, Deadline deadline) {
   if (store == nullptr) return mine;
   const Result<std::vector<std::string>> all =
       store->Gather(key, members, mine.ok() ? "" : "-" + mine.message(), deadline);
@@ -174,8 +175,8 @@ struct Found {
 };
 
 // Backends that bring their own bootstrap, named by the user: nothing is agreed before.
-Result<Found> LookAlone(const std::string& name, const Place& place) {
-  const Result<Chosen> chosen = Choose({LookAround(name, place)});
+Result<Found> LookAlone(const std::string& name, const RankInfo& place) {
+  const Result<SelectedBackend> chosen = Choose({LookAround(name, place)});
   if (!chosen.ok()) return chosen.status();
   const Result<Backend*> backend = FindBackend(name);
   if (!backend.ok()) return backend.status();
@@ -184,8 +185,8 @@ Result<Found> LookAlone(const std::string& name, const Place& place) {
 
 // Joins the store, and agrees with the other ranks on places and on the backend.
 Result<Found> LookTogether(const Wishes& wishes, Deadline deadline, GroupParts* parts) {
-  const Launch& launch = wishes.launch;
-  Place& place = parts->place;
+  const LaunchInfo& launch = wishes.launch;
+  RankInfo& place = parts->place;
   if (launch.size == 1) {
     parts->store = std::make_shared<LonelyStore>();
   } else {
@@ -213,7 +214,7 @@ Result<Found> LookTogether(const Wishes& wishes, Deadline deadline, GroupParts* 
     if (!one.ok()) return one.status();
     findings.push_back(std::move(one).value());
   }
-  const Result<Chosen> chosen = Choose(findings);
+  const Result<SelectedBackend> chosen = Choose(findings);
   if (!chosen.ok()) return chosen.status();
   const Result<Backend*> backend = FindBackend(chosen.value().backend);
   if (!backend.ok()) return backend.status();
@@ -226,7 +227,7 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
   Wishes wishes = read.value();
   // A policy chooses for its calls.
   wishes.options.choose = wishes.options.choose || !wishes.options.policy.empty();
-  const Launch& launch = wishes.launch;
+  const LaunchInfo& launch = wishes.launch;
   const Deadline deadline = steady_clock::now() + wishes.options.timeout;
 
   GroupParts parts;
@@ -278,7 +279,7 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
     known.state = policy_read.ok() ? Known::kRead : Known::kUnreadable;
     if (parts.policy != nullptr) known.digest = policy::Digest(*parts.policy);
   }
-  rendezvous::Store* const store = parts.store.get();
+  rendezvous::RendezvousStore* const store = parts.store.get();
   const std::vector<int> members = parts.members;
   auto state = std::make_shared<GroupState>(std::move(parts));
   const Status verified =

@@ -33,7 +33,7 @@ GroupState::GroupState(GroupParts parts)
   if (runtime_ == nullptr && !simulated_) {
     plain_limit_ = std::min(parts_.communicator->PlainLimit(), size_t{1} << 40U);
   }
-  watch_ = std::make_unique<Watch>([this] { Expired(); });
+  watch_ = std::make_unique<CallWatch>([this] { Expired(); });
 }
 
 GroupState::~GroupState() { watch_.reset(); }
@@ -87,7 +87,7 @@ bool GroupState::NeedsPreparing(const Call& call) const {
           (call.out != nullptr && runtime_->IsDevicePointer(call.out)));
 }
 
-Result<std::unique_ptr<Prepared>> GroupState::Prepare(const Call& call, Deadline deadline) {
+Result<std::unique_ptr<StagedCall>> GroupState::Prepare(const Call& call, Deadline deadline) {
   if (runtime_ == nullptr && call.memory == Memory::kDevice) runtime_ = gpu::InProcess();
   Call placed = call;
   if (runtime_ != nullptr && call.memory == Memory::kAuto) {
@@ -96,8 +96,8 @@ Result<std::unique_ptr<Prepared>> GroupState::Prepare(const Call& call, Deadline
     placed.memory = runtime_->IsDevicePointer(sample) ? Memory::kDevice : Memory::kHost;
   }
   const int devices = runtime_ != nullptr ? std::max(1, runtime_->DeviceCount()) : 1;
-  return Prepared::Make(placed, parts_.place.rank, parts_.place.size, runtime_,
-                        parts_.place.local_rank % devices, deadline);
+  return StagedCall::Make(placed, parts_.place.rank, parts_.place.size, runtime_,
+                          parts_.place.local_rank % devices, deadline);
 }
 
 Status GroupState::Overrun(const Status& status, milliseconds limit) {
@@ -143,8 +143,8 @@ Status GroupState::AllReduce(const void* in, void* out, size_t count, DataType t
 
 void GroupState::FollowPolicy() {
   if (parts_.policy == nullptr) return;
-  chooser_ =
-      std::make_unique<const Chooser>(parts_.policy, Shape{parts_.place.nodes, parts_.place.size});
+  chooser_ = std::make_unique<const PolicyChooser>(parts_.policy,
+                                                   Shape{parts_.place.nodes, parts_.place.size});
   if (chooser_->rows() == 0) {
     chooser_.reset();
     return;
@@ -189,7 +189,7 @@ Status GroupState::RunPrepared(const Call& call) {
   const double virtual_start = simulated_ ? parts_.communicator->Now() : 0;
   const uint64_t start = clock_.Now();
   const Deadline deadline = DeadlineAt(start, parts_.timeout);
-  const Result<std::unique_ptr<Prepared>> prepared = Prepare(call, deadline);
+  const Result<std::unique_ptr<StagedCall>> prepared = Prepare(call, deadline);
   if (!prepared.ok()) return Fail(prepared.status(), call, number, 0);
   Status status;
   if (prepared.value()->call().count > 0) {
@@ -235,14 +235,15 @@ Status GroupState::Fail(const Status& status, const Call& call, uint64_t number,
   std::string others;
   if (parts_.store != nullptr) {
     parts_.store->GiveUp(parts_.name);
-    const Result<std::vector<rendezvous::Answer>> answers = parts_.store->Collect(
+    const Result<std::vector<rendezvous::RankAnswer>> answers = parts_.store->Collect(
         "failed/" + parts_.name, parts_.members, what, false, steady_clock::now() + kInquest);
     if (answers.ok()) {
       missing = rendezvous::Missing(answers.value());
       for (size_t i = 0; i < answers.value().size(); ++i) {
-        const rendezvous::Answer& answer = answers.value()[i];
-        if (answer.state == rendezvous::Answer::State::kLost) code = ErrorCode::kPeerLost;
-        if (answer.state == rendezvous::Answer::State::kGiven && answer.value != what && others.size() < 400) {
+        const rendezvous::RankAnswer& answer = answers.value()[i];
+        if (answer.state == rendezvous::RankAnswer::State::kLost) code = ErrorCode::kPeerLost;
+        if (answer.state == rendezvous::RankAnswer::State::kGiven && answer.value != what &&
+            others.size() < 400) {
           others += Format("; rank %zu was at ", i) + answer.value;
         }
       }

@@ -13,21 +13,22 @@
 #include "comm/chooser.h"
 #include "comm/communicator.h"
 #include "comm/staged_call.h"
-#include "rendezvous/store.h"
 #include "comm/tally.h"
 #include "comm/watchdog.h"
 #include "diapason/comm.h"
+#include "rendezvous/store.h"
 
 namespace diapason::comm {
 
 // What a group is made of. Create() and Split() fill it in.
 struct GroupParts {
-  Place place;
+  RankInfo place;
   std::string name = "world";
   std::string backend;
   std::string description;
-  std::vector<int> members;      // the ranks in the whole job, in the order of this group
-  std::shared_ptr<rendezvous::Store> store;  // null where the backend brings its own bootstrap
+  std::vector<int> members;  // the ranks in the whole job, in the order of this group
+  std::shared_ptr<rendezvous::RendezvousStore>
+      store;  // null where the backend brings its own bootstrap
   std::unique_ptr<Communicator> communicator;
   std::chrono::milliseconds timeout{600000};
   double slow_seconds = -1;  // negative: nothing is logged
@@ -92,7 +93,7 @@ class GroupState {
   // Everything that can be said before anything is started; the same on every rank.
   Status Check(const Call& call);
   bool NeedsPreparing(const Call& call) const;
-  Result<std::unique_ptr<Prepared>> Prepare(const Call& call, Deadline deadline);
+  Result<std::unique_ptr<StagedCall>> Prepare(const Call& call, Deadline deadline);
   Status RunPrepared(const Call& call);
   // Runs something that may block, watched.
   template <typename Function>
@@ -118,9 +119,9 @@ class GroupState {
   GroupParts parts_;
   bool simulated_ = false;
   Status broken_;
-  std::unique_ptr<const Chooser> chooser_;
+  std::unique_ptr<const PolicyChooser> chooser_;
   const TickClock& clock_;
-  Tally tally_;
+  CallCounts tally_;
   gpu::Runtime* runtime_ = nullptr;
   uint64_t slow_ticks_ = 0;
   size_t plain_limit_ = 0;  // 0: no call is plain, for the group is broken or its calls need more
@@ -142,7 +143,7 @@ class GroupState {
   DataType running_type_ = DataType::kF32;
   uint64_t running_number_ = 0;
   std::atomic<bool> interrupted_{false};
-  std::unique_ptr<Watch> watch_;
+  std::unique_ptr<CallWatch> watch_;
 };
 
 class WorkState {
@@ -165,8 +166,8 @@ class WorkState {
   uint64_t number_ = 0;
   uint64_t start_ticks_ = 0;
   double virtual_start_ = 0;
-  std::unique_ptr<Prepared> prepared_;
-  std::unique_ptr<Pending> pending_;  // null: concluded
+  std::unique_ptr<StagedCall> prepared_;
+  std::unique_ptr<PendingCall> pending_;  // null: concluded
   Status status_;
 };
 

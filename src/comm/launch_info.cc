@@ -18,13 +18,13 @@ constexpr uint32_t kJobPorts = 10000;
 constexpr int64_t kMostRanks = 1 << 20;
 
 // A launcher's words for rank, size and rank on this host.
-struct Words {
+struct LauncherVariables {
   const char* source;
   const char* rank;
   const char* size;
   const char* local_rank;
 };
-constexpr Words kLaunchers[] = {
+constexpr LauncherVariables kLaunchers[] = {
     {"RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
     // Only srun sets the number of tasks of a step: in a batch script, which has a rank too, there
@@ -47,7 +47,8 @@ Result<int> Number(const char* name, const std::string& text, int64_t low, int64
   return static_cast<int>(number);
 }
 
-Status ReadWords(const Words& words, const Environment& environment, Launch* launch) {
+Status ReadWords(const LauncherVariables& words, const Environment& environment,
+                 LaunchInfo* launch) {
   const std::optional<std::string> rank_text = Value(environment, words.rank);
   const std::optional<std::string> size_text = Value(environment, words.size);
   const Result<int> size = Number(words.size, *size_text, 1, kMostRanks);
@@ -69,7 +70,7 @@ Status ReadWords(const Words& words, const Environment& environment, Launch* lau
   return {};
 }
 
-Status FindRank(const GroupOptions& options, const Environment& environment, Launch* launch) {
+Status FindRank(const GroupOptions& options, const Environment& environment, LaunchInfo* launch) {
   if (options.rank >= 0 || options.size >= 0) {
     if (options.rank < 0 || options.size < 1 || options.rank >= options.size) {
       return Invalid(
@@ -82,7 +83,7 @@ Status FindRank(const GroupOptions& options, const Environment& environment, Lau
     launch->source = "options";
     return {};
   }
-  for (const Words& words : kLaunchers) {
+  for (const LauncherVariables& words : kLaunchers) {
     const bool rank = Value(environment, words.rank).has_value();
     const bool size = Value(environment, words.size).has_value();
     if (rank && size) return ReadWords(words, environment, launch);
@@ -96,7 +97,7 @@ Status FindRank(const GroupOptions& options, const Environment& environment, Lau
   return {};
 }
 
-Result<std::string> FindHost(const Environment& environment, const Launch& launch) {
+Result<std::string> FindHost(const Environment& environment, const LaunchInfo& launch) {
   if (launch.source == "Open MPI") {
     const std::string local =
         Value(environment, "OMPI_COMM_WORLD_LOCAL_SIZE").value_or(std::to_string(launch.size));
@@ -121,7 +122,7 @@ Result<std::string> FindHost(const Environment& environment, const Launch& launc
 }
 
 // What the launcher says about the job: two jobs that meet on one port must not mix.
-std::string JobName(const Launch& launch, const Environment& environment) {
+std::string JobName(const LaunchInfo& launch, const Environment& environment) {
   std::vector<const char*> names;
   if (launch.source == "Open MPI") names = {"PMIX_NAMESPACE"};
   if (launch.source == "Slurm") names = {"SLURM_JOB_ID", "SLURM_STEP_ID"};
@@ -132,7 +133,7 @@ std::string JobName(const Launch& launch, const Environment& environment) {
 }
 
 // mpirun and srun choose no port, and two of their jobs may share a host: each gets its own.
-int DefaultPort(const Launch& launch, const Environment& environment) {
+int DefaultPort(const LaunchInfo& launch, const Environment& environment) {
   const std::string job = JobName(launch, environment);
   if (job.find_first_not_of('/') == std::string::npos) return kDefaultPort;
   uint32_t hash = 2166136261U;
@@ -155,8 +156,8 @@ std::string FirstSlurmHost(const std::string& list) {
   return tail.find('[') == std::string::npos ? host + tail : "";
 }
 
-Result<Launch> FindLaunch(const GroupOptions& options, const Environment& environment) {
-  Launch launch;
+Result<LaunchInfo> FindLaunch(const GroupOptions& options, const Environment& environment) {
+  LaunchInfo launch;
   const Status found = FindRank(options, environment, &launch);
   if (!found.ok()) return found;
   if (options.local_rank >= 0) launch.local_rank = options.local_rank;

@@ -7,12 +7,12 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-Result<Launch> Find(const Variables& variables, const GroupOptions& options = {}) {
+Result<LaunchInfo> Find(const Variables& variables, const GroupOptions& options = {}) {
   return FindLaunch(options, MapEnvironment(variables));
 }
 
-TEST(Place, AloneWithoutALauncher) {
-  const Result<Launch> launch = Find({});
+TEST(RankInfo, AloneWithoutALauncher) {
+  const Result<LaunchInfo> launch = Find({});
   ASSERT_TRUE(launch.ok());
   EXPECT_EQ(launch.value().rank, 0);
   EXPECT_EQ(launch.value().size, 1);
@@ -21,16 +21,16 @@ TEST(Place, AloneWithoutALauncher) {
   EXPECT_EQ(launch.value().source, "no launcher");
 }
 
-TEST(Place, TorchrunsVariablesWinOverOpenMpisAndSlurms) {
-  const Result<Launch> launch = Find({{"RANK", "3"},
-                                      {"WORLD_SIZE", "8"},
-                                      {"LOCAL_RANK", "1"},
-                                      {"MASTER_ADDR", "node7"},
-                                      {"MASTER_PORT", "1234"},
-                                      {"OMPI_COMM_WORLD_RANK", "0"},
-                                      {"OMPI_COMM_WORLD_SIZE", "2"},
-                                      {"SLURM_PROCID", "5"},
-                                      {"SLURM_STEP_NUM_TASKS", "6"}});
+TEST(RankInfo, TorchrunsVariablesWinOverOpenMpisAndSlurms) {
+  const Result<LaunchInfo> launch = Find({{"RANK", "3"},
+                                          {"WORLD_SIZE", "8"},
+                                          {"LOCAL_RANK", "1"},
+                                          {"MASTER_ADDR", "node7"},
+                                          {"MASTER_PORT", "1234"},
+                                          {"OMPI_COMM_WORLD_RANK", "0"},
+                                          {"OMPI_COMM_WORLD_SIZE", "2"},
+                                          {"SLURM_PROCID", "5"},
+                                          {"SLURM_STEP_NUM_TASKS", "6"}});
   ASSERT_TRUE(launch.ok());
   EXPECT_EQ(launch.value().rank, 3);
   EXPECT_EQ(launch.value().size, 8);
@@ -40,13 +40,13 @@ TEST(Place, TorchrunsVariablesWinOverOpenMpisAndSlurms) {
   EXPECT_EQ(launch.value().address.ports, 1);
 }
 
-TEST(Place, ExplicitOptionsWinOverEverything) {
+TEST(RankInfo, ExplicitOptionsWinOverEverything) {
   GroupOptions options;
   options.rank = 1;
   options.size = 2;
   options.master_addr = "10.0.0.1";
   options.master_port = 77;
-  const Result<Launch> launch =
+  const Result<LaunchInfo> launch =
       Find({{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"MASTER_PORT", "1234"}}, options);
   ASSERT_TRUE(launch.ok());
   EXPECT_EQ(launch.value().rank, 1);
@@ -55,9 +55,9 @@ TEST(Place, ExplicitOptionsWinOverEverything) {
   EXPECT_EQ(launch.value().address.port, 77);
 }
 
-TEST(Place, MistakesNameTheVariable) {
+TEST(RankInfo, MistakesNameTheVariable) {
   const auto message = [](const Variables& variables) {
-    const Result<Launch> launch = Find(variables);
+    const Result<LaunchInfo> launch = Find(variables);
     return launch.ok() ? std::string("accepted") : launch.status().message();
   };
   EXPECT_NE(message({{"RANK", "1"}}).find("WORLD_SIZE is not"), std::string::npos);
@@ -71,12 +71,12 @@ TEST(Place, MistakesNameTheVariable) {
   EXPECT_FALSE(Find({}, half).ok());
 }
 
-TEST(Place, OpenMpiOverSeveralHostsAsksForTheAddress) {
+TEST(RankInfo, OpenMpiOverSeveralHostsAsksForTheAddress) {
   Variables variables{{"OMPI_COMM_WORLD_RANK", "1"},
                       {"OMPI_COMM_WORLD_SIZE", "4"},
                       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                       {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}};
-  const Result<Launch> lost = Find(variables);
+  const Result<LaunchInfo> lost = Find(variables);
   ASSERT_FALSE(lost.ok());
   EXPECT_NE(lost.status().message().find("MASTER_ADDR"), std::string::npos);
   variables["MASTER_ADDR"] = "node1";
@@ -84,11 +84,11 @@ TEST(Place, OpenMpiOverSeveralHostsAsksForTheAddress) {
   EXPECT_EQ(Find(variables).value().local_rank, 1);
 }
 
-TEST(Place, JobsOfOneHostGetPortsOfTheirOwn) {
+TEST(RankInfo, JobsOfOneHostGetPortsOfTheirOwn) {
   Variables job{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_JOB_ID", "17"}};
-  const Launch first = Find(job).value();
+  const LaunchInfo first = Find(job).value();
   job["SLURM_JOB_ID"] = "18";
-  const Launch second = Find(job).value();
+  const LaunchInfo second = Find(job).value();
   EXPECT_NE(first.address.port, second.address.port);
   EXPECT_NE(first.address.token, second.address.token);
   EXPECT_GE(first.address.port, 20000);
@@ -97,25 +97,25 @@ TEST(Place, JobsOfOneHostGetPortsOfTheirOwn) {
   EXPECT_EQ(Find(job).value().address.port, 4000);
 }
 
-TEST(Place, ABatchScriptIsNoRankOfAStep) {
+TEST(RankInfo, ABatchScriptIsNoRankOfAStep) {
   // sbatch sets a rank and a number of tasks too, but nobody else has been started.
-  const Launch launch = Find({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}).value();
+  const LaunchInfo launch = Find({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}).value();
   EXPECT_EQ(launch.size, 1);
 }
 
-TEST(Place, TorchrunKeepsItsPort) {
-  const Launch launch = Find({{"RANK", "0"},
-                              {"WORLD_SIZE", "2"},
-                              {"MASTER_PORT", "29400"},
-                              {"TORCHELASTIC_USE_AGENT_STORE", "True"},
-                              {"TORCHELASTIC_RUN_ID", "a"}})
-                            .value();
+TEST(RankInfo, TorchrunKeepsItsPort) {
+  const LaunchInfo launch = Find({{"RANK", "0"},
+                                  {"WORLD_SIZE", "2"},
+                                  {"MASTER_PORT", "29400"},
+                                  {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                                  {"TORCHELASTIC_RUN_ID", "a"}})
+                                .value();
   EXPECT_EQ(launch.address.port, 29401);
   EXPECT_GT(launch.address.ports, 1);
   EXPECT_FALSE(launch.address.token.empty());
 }
 
-TEST(Place, FirstSlurmHost) {
+TEST(RankInfo, FirstSlurmHost) {
   EXPECT_EQ(FirstSlurmHost("n1"), "n1");
   EXPECT_EQ(FirstSlurmHost("n1,n2"), "n1");
   EXPECT_EQ(FirstSlurmHost("n[3-7,9],m1"), "n3");

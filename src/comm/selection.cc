@@ -74,7 +74,7 @@ Result<Backend*> FindBackend(const std::string& name) {
   return Invalid("unknown backend '" + name + "'" + Suggestion(name, names));
 }
 
-Findings LookAround(const std::string& wanted, const Place& place) {
+Findings LookAround(const std::string& wanted, const RankInfo& place) {
   Findings findings;
   findings.wanted = wanted;
   const std::vector<std::string> names =
@@ -122,7 +122,7 @@ Result<Findings> Findings::Decode(const std::string& text) {
   return findings;
 }
 
-Result<Chosen> Choose(const std::vector<Findings>& ranks) {
+Result<SelectedBackend> Choose(const std::vector<Findings>& ranks) {
   for (size_t rank = 1; rank < ranks.size(); ++rank) {
     if (ranks[rank].wanted != ranks[0].wanted) {
       return Invalid(Format("rank %zu asks for the backend %s and rank 0 for %s", rank,
@@ -149,7 +149,7 @@ Result<Chosen> Choose(const std::vector<Findings>& ranks) {
     if (refusal.empty()) {
       std::string description = Titled(info);
       for (const std::string& other : refusals) description += "; not " + other;
-      return Chosen{info.name, description};
+      return SelectedBackend{info.name, description};
     }
     refusals.push_back(info.name + ": " + refusal);
   }
@@ -170,7 +170,7 @@ std::vector<BackendInfo> Backends() {
   std::vector<std::string> names = comm::PreferredBackends();
   names.emplace_back("sim");
   for (const std::string& name : names) {
-    all.push_back(comm::LookAround(name, comm::Place{}).backends[0]);
+    all.push_back(comm::LookAround(name, comm::RankInfo{}).backends[0]);
   }
   return all;
 }

@@ -23,14 +23,14 @@ struct Findings {
 };
 
 // Looks at the wanted backend, or at all that can be chosen.
-Findings LookAround(const std::string& wanted, const Place& place);
+Findings LookAround(const std::string& wanted, const RankInfo& place);
 
-struct Chosen {
+struct SelectedBackend {
   std::string backend;
   // "gloo 0.5.0, tcp; not nccl: no NVIDIA driver; not rccl: ..."
   std::string description;
 };
 // The same answer on every rank, from every rank's findings: the first that works everywhere.
-Result<Chosen> Choose(const std::vector<Findings>& ranks);
+Result<SelectedBackend> Choose(const std::vector<Findings>& ranks);
 
 }  // namespace diapason::comm

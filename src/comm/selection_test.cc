@@ -16,7 +16,7 @@ Findings Of(std::vector<BackendInfo> backends, const std::string& wanted = "auto
 }
 
 TEST(Selection, TheFirstThatWorksOnEveryRank) {
-  const Result<Chosen> chosen =
+  const Result<SelectedBackend> chosen =
       Choose({Of({Unusable("nccl", "no driver"), Usable("gloo"), Usable("mpi")}),
               Of({Usable("nccl"), Usable("gloo"), Usable("mpi")})});
   ASSERT_TRUE(chosen.ok());
@@ -25,7 +25,7 @@ TEST(Selection, TheFirstThatWorksOnEveryRank) {
 }
 
 TEST(Selection, AnotherRanksReasonNamesTheRank) {
-  const Result<Chosen> chosen = Choose(
+  const Result<SelectedBackend> chosen = Choose(
       {Of({Usable("nccl"), Usable("gloo")}), Of({Unusable("nccl", "no GPU"), Usable("gloo")})});
   ASSERT_TRUE(chosen.ok());
   EXPECT_EQ(chosen.value().backend, "gloo");
@@ -33,8 +33,8 @@ TEST(Selection, AnotherRanksReasonNamesTheRank) {
 }
 
 TEST(Selection, DifferentVersionsDoNotMix) {
-  const Result<Chosen> chosen = Choose({Of({Usable("nccl", "2.28.9"), Usable("gloo")}),
-                                        Of({Usable("nccl", "2.19.3"), Usable("gloo")})});
+  const Result<SelectedBackend> chosen = Choose({Of({Usable("nccl", "2.28.9"), Usable("gloo")}),
+                                                 Of({Usable("nccl", "2.19.3"), Usable("gloo")})});
   ASSERT_TRUE(chosen.ok());
   EXPECT_EQ(chosen.value().backend, "gloo");
   EXPECT_NE(chosen.value().description.find("rank 1 has version 2.19.3 and rank 0 2.28.9"),
@@ -42,14 +42,14 @@ TEST(Selection, DifferentVersionsDoNotMix) {
 }
 
 TEST(Selection, WhatWasNamedIsNeverReplaced) {
-  const Result<Chosen> chosen = Choose({Of({Unusable("nccl", "no driver")}, "nccl")});
+  const Result<SelectedBackend> chosen = Choose({Of({Unusable("nccl", "no driver")}, "nccl")});
   ASSERT_FALSE(chosen.ok());
   EXPECT_EQ(chosen.status().code(), ErrorCode::kUnavailable);
   EXPECT_NE(chosen.status().message().find("nccl: no driver"), std::string::npos);
 }
 
 TEST(Selection, RanksMustAskForTheSame) {
-  const Result<Chosen> chosen =
+  const Result<SelectedBackend> chosen =
       Choose({Of({Usable("gloo")}, "gloo"), Of({Usable("nccl")}, "nccl")});
   ASSERT_FALSE(chosen.ok());
   EXPECT_NE(chosen.status().message().find("rank 1 asks for the backend nccl and rank 0 for gloo"),
@@ -57,7 +57,7 @@ TEST(Selection, RanksMustAskForTheSame) {
 }
 
 TEST(Selection, NothingWorks) {
-  const Result<Chosen> chosen =
+  const Result<SelectedBackend> chosen =
       Choose({Of({Unusable("nccl", "no driver"), Unusable("gloo", "not built")})});
   ASSERT_FALSE(chosen.ok());
   EXPECT_NE(chosen.status().message().find("nccl: no driver; gloo: not built"), std::string::npos);

@@ -44,10 +44,10 @@ void Extents(const Call& call, int rank, int ranks, size_t* in, size_t* out) {
 
 }  // namespace
 
-Result<std::unique_ptr<Prepared>> Prepared::Make(const Call& call, int rank, int ranks,
-                                                 gpu::Runtime* runtime, int device,
-                                                 Deadline deadline) {
-  std::unique_ptr<Prepared> prepared(new Prepared);
+Result<std::unique_ptr<StagedCall>> StagedCall::Make(const Call& call, int rank, int ranks,
+                                                     gpu::Runtime* runtime, int device,
+                                                     Deadline deadline) {
+  std::unique_ptr<StagedCall> prepared(new StagedCall);
   prepared->original_ = call;
   prepared->call_ = call;
   prepared->runtime_ = runtime;
@@ -62,7 +62,7 @@ Result<std::unique_ptr<Prepared>> Prepared::Make(const Call& call, int rank, int
   return prepared;
 }
 
-Status Prepared::Move(void* out, const void* in, size_t bytes) {
+Status StagedCall::Move(void* out, const void* in, size_t bytes) {
   if (bytes == 0) return {};
   if (!on_device_) {
     std::memcpy(out, in, bytes);
@@ -90,7 +90,7 @@ Status Prepared::Move(void* out, const void* in, size_t bytes) {
   return status;
 }
 
-Status Prepared::CopyIn(int rank, int ranks) {
+Status StagedCall::CopyIn(int rank, int ranks) {
   std::span<const Tensor> parts = original_.tensors;
   if (parts.empty()) {
     Extents(original_, rank, ranks, &count_in_, &count_out_);
@@ -136,7 +136,7 @@ Status Prepared::CopyIn(int rank, int ranks) {
   return {};
 }
 
-Status Prepared::Finish() {
+Status StagedCall::Finish() {
   if (count_out_ == 0) return {};
   const size_t width = SizeOf(original_.type);
   std::vector<std::byte>* result = original_.operation == Operation::kAllReduce ? &in_ : &out_;

@@ -13,17 +13,17 @@ namespace diapason::comm {
 
 // A call in the form a backend without GPU, wire types and coalescing can run: tensors packed
 // together, f32 narrowed, device buffers copied to the host. Finish() does the way back.
-class Prepared {
+class StagedCall {
  public:
   // `runtime` is null where the process uses no GPU; `device` is the one that copies.
-  static Result<std::unique_ptr<Prepared>> Make(const Call& call, int rank, int ranks,
-                                                gpu::Runtime* runtime, int device,
-                                                Deadline deadline);
+  static Result<std::unique_ptr<StagedCall>> Make(const Call& call, int rank, int ranks,
+                                                  gpu::Runtime* runtime, int device,
+                                                  Deadline deadline);
   const Call& call() const { return call_; }
   Status Finish();
 
  private:
-  Prepared() = default;
+  StagedCall() = default;
   Status CopyIn(int rank, int ranks);
   Status Move(void* out, const void* in, size_t bytes);
 

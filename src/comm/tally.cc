@@ -43,7 +43,7 @@ std::string CallText(const Call& call, uint64_t number, int ranks) {
   return Described(call.operation, number, CallBytes(call, ranks), call.type);
 }
 
-Statistics Tally::Get(double link_peak, bool simulated) const {
+Statistics CallCounts::Get(double link_peak, bool simulated) const {
   Statistics statistics;
   statistics.operations = operations_;
   statistics.slow_calls = slow_calls_;

@@ -16,9 +16,9 @@ double BusFactor(Operation operation, int ranks);
 std::string CallText(const Call& call, uint64_t number, int ranks);
 
 // What a group has done. Counting a call costs a few additions: text is made when it is asked for.
-class Tally {
+class CallCounts {
  public:
-  Tally(int ranks, const TickClock& clock) : ranks_(ranks), clock_(&clock) {}
+  CallCounts(int ranks, const TickClock& clock) : ranks_(ranks), clock_(&clock) {}
 
   void Count(Operation operation, DataType type, uint64_t number, uint64_t bytes, uint64_t ticks) {
     ++operations_;
@@ -40,7 +40,7 @@ class Tally {
   }
 
   Statistics Get(double link_peak, bool simulated) const;
-  void Reset() { *this = Tally(ranks_, *clock_); }
+  void Reset() { *this = CallCounts(ranks_, *clock_); }
 
  private:
   int ranks_;

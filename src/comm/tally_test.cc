@@ -5,7 +5,7 @@
 namespace diapason::comm {
 namespace {
 
-TEST(Tally, BytesAreCountedAsNcclTestsDoes) {
+TEST(CallCounts, BytesAreCountedAsNcclTestsDoes) {
   const float buffer[1] = {};
   float out[1] = {};
   EXPECT_EQ(CallBytes(AllReduceCall(buffer, out, 10, DataType::kF32), 4), 40U);
@@ -18,9 +18,9 @@ TEST(Tally, BytesAreCountedAsNcclTestsDoes) {
   EXPECT_EQ(CallBytes(CoalescedAllReduceCall(tensors, DataType::kF32), 4), 28U);
 }
 
-TEST(Tally, BandwidthsFollowFromBytesAndTime) {
+TEST(CallCounts, BandwidthsFollowFromBytesAndTime) {
   const TickClock& clock = TickClock::Get();
-  Tally tally(4, clock);
+  CallCounts tally(4, clock);
   tally.Count(Operation::kAllReduce, DataType::kF32, 1, 1000, clock.Ticks(0.5));
   tally.Count(Operation::kBroadcast, DataType::kF32, 2, 1000, clock.Ticks(1.5));
   tally.CountUntimed(500);
@@ -38,9 +38,9 @@ TEST(Tally, BandwidthsFollowFromBytesAndTime) {
   EXPECT_EQ(tally.Get(0, false).slowest, "");
 }
 
-TEST(Tally, SimulatedTimesSaySo) {
+TEST(CallCounts, SimulatedTimesSaySo) {
   const TickClock& clock = TickClock::Get();
-  Tally tally(2, clock);
+  CallCounts tally(2, clock);
   tally.Count(Operation::kAllReduce, DataType::kF32, 1, 4096, clock.Ticks(0.001));
   const Statistics statistics = tally.Get(0, true);
   EXPECT_TRUE(statistics.simulated);

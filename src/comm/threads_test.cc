@@ -15,9 +15,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-TEST(Watch, ACallWithinItsLimitIsLeftAlone) {
+TEST(CallWatch, ACallWithinItsLimitIsLeftAlone) {
   std::atomic<int> expired{0};
-  Watch watch([&] { ++expired; });
+  CallWatch watch([&] { ++expired; });
   for (uint64_t number = 1; number <= 100000; ++number) {
     watch.Begin(number, seconds(60));
     ASSERT_TRUE(watch.End());
@@ -25,10 +25,10 @@ TEST(Watch, ACallWithinItsLimitIsLeftAlone) {
   EXPECT_EQ(expired.load(), 0);
 }
 
-TEST(Watch, ACallOverItsLimitIsExpiredOnce) {
+TEST(CallWatch, ACallOverItsLimitIsExpiredOnce) {
   std::atomic<int> expired{0};
-  Watch watch([&] { ++expired; });
-  Watch other([] { FAIL() << "the other call is within its limit"; });
+  CallWatch watch([&] { ++expired; });
+  CallWatch other([] { FAIL() << "the other call is within its limit"; });
   watch.Begin(1, milliseconds(1));
   other.Begin(1, seconds(60));
   const auto limit = steady_clock::now() + seconds(30);
@@ -40,12 +40,12 @@ TEST(Watch, ACallOverItsLimitIsExpiredOnce) {
   EXPECT_EQ(expired.load(), 1);
 }
 
-TEST(Watch, WatchesComeAndGoOnSeveralThreads) {
+TEST(CallWatch, WatchesComeAndGoOnSeveralThreads) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([] {
       for (int round = 0; round < 50; ++round) {
-        Watch watch([] {});
+        CallWatch watch([] {});
         watch.Begin(1, seconds(60));
         EXPECT_TRUE(watch.End());
       }
@@ -58,7 +58,7 @@ TEST(CallQueue, CallsRunInOrder) {
   std::vector<int> order;
   CallQueue queue;
   EXPECT_TRUE(queue.Idle());
-  std::vector<std::unique_ptr<Pending>> pending;
+  std::vector<std::unique_ptr<PendingCall>> pending;
   for (int i = 0; i < 50; ++i) {
     pending.push_back(queue.Add([&order, i]() -> Status {
       order.push_back(i);
@@ -80,11 +80,11 @@ TEST(CallQueue, AWaitHasALimitAndTheQueueEndsWhatItHas) {
   std::atomic<bool> ran{false};
   {
     CallQueue queue;
-    const std::unique_ptr<Pending> first = queue.Add([&]() -> Status {
+    const std::unique_ptr<PendingCall> first = queue.Add([&]() -> Status {
       while (!open.load()) std::this_thread::sleep_for(milliseconds(1));
       return {};
     });
-    const std::unique_ptr<Pending> second = queue.Add([&]() -> Status {
+    const std::unique_ptr<PendingCall> second = queue.Add([&]() -> Status {
       ran.store(true);
       return {};
     });

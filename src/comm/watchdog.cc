@@ -38,7 +38,7 @@ class Watchdog {
     return *watchdog;
   }
 
-  void Add(Watch* watch) {
+  void Add(CallWatch* watch) {
     const std::lock_guard lifecycle(lifecycle_);
     bool first = false;
     {
@@ -50,12 +50,12 @@ class Watchdog {
   }
 
   // Waits until the watchdog has looked at everything once.
-  bool Settled(Watch* watch) {
+  bool Settled(CallWatch* watch) {
     const std::lock_guard lock(mutex_);
     return !watch->expired_call_;
   }
 
-  void Remove(Watch* watch) {
+  void Remove(CallWatch* watch) {
     const std::lock_guard lifecycle(lifecycle_);
     bool last = false;
     {
@@ -74,7 +74,7 @@ class Watchdog {
     std::unique_lock lock(mutex_);
     while (!watches_.empty()) {
       const auto now = steady_clock::now();
-      for (Watch* watch : watches_) {
+      for (CallWatch* watch : watches_) {
         const uint64_t number = watch->number_.load(std::memory_order_acquire);
         if (number == 0 || watch->expired_call_) continue;
         if (number != watch->seen_) {
@@ -83,7 +83,7 @@ class Watchdog {
           continue;
         }
         const std::chrono::milliseconds limit(watch->limit_.load(std::memory_order_relaxed));
-        if (now - watch->since_ < limit + Watch::kGrace) continue;
+        if (now - watch->since_ < limit + CallWatch::kGrace) continue;
         // From here the call's end asks us. The barrier makes sure of it: either its store of the
         // end is visible below, or it will see our suspicion.
         watch->expiring_.store(true, std::memory_order_relaxed);
@@ -102,16 +102,16 @@ class Watchdog {
   std::mutex lifecycle_;  // one start or end of the thread at a time
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<Watch*> watches_;
+  std::vector<CallWatch*> watches_;
   std::thread thread_;
 };
 
-Watch::Watch(std::function<void()> expired) : expired_(std::move(expired)) {
+CallWatch::CallWatch(std::function<void()> expired) : expired_(std::move(expired)) {
   Watchdog::Get().Add(this);
 }
 
-bool Watch::Settle() { return Watchdog::Get().Settled(this); }
+bool CallWatch::Settle() { return Watchdog::Get().Settled(this); }
 
-Watch::~Watch() { Watchdog::Get().Remove(this); }
+CallWatch::~CallWatch() { Watchdog::Get().Remove(this); }
 
 }  // namespace diapason::comm

@@ -12,17 +12,17 @@ namespace diapason::comm {
 // library has written to memory it shares with other processes, costs tens of nanoseconds. One
 // thread of the process looks four times a second how long each call has been there, and calls
 // `expired` for one that is over its limit.
-class Watch {
+class CallWatch {
  public:
   // The watchdog gives a call this much more than its limit: the libraries' own time-outs, which
   // know more, come first.
   static constexpr std::chrono::milliseconds kGrace{750};
 
-  explicit Watch(std::function<void()> expired);
+  explicit CallWatch(std::function<void()> expired);
   // Waits for an `expired` that is being called.
-  ~Watch();
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  ~CallWatch();
+  CallWatch(const CallWatch&) = delete;
+  CallWatch& operator=(const CallWatch&) = delete;
 
   // REQUIRES: number > 0, and larger than the last one.
   void Begin(uint64_t number, std::chrono::milliseconds limit) {

@@ -28,7 +28,7 @@ std::unique_ptr<WorkState> GroupState::Start(const Call& asked, std::shared_ptr<
   const Deadline deadline = DeadlineAt(work->start_ticks_, parts_.timeout);
   const Call* actual = &work->call_;
   if (NeedsPreparing(call)) {
-    Result<std::unique_ptr<Prepared>> prepared = Prepare(call, deadline);
+    Result<std::unique_ptr<StagedCall>> prepared = Prepare(call, deadline);
     if (!prepared.ok()) {
       work->status_ = Fail(prepared.status(), call, number, 0);
       return work;
@@ -41,7 +41,7 @@ std::unique_ptr<WorkState> GroupState::Start(const Call& asked, std::shared_ptr<
     return work;
   }
   work->status_ = Watched(work->call_, number, parts_.timeout, [&]() -> Status {
-    Result<std::unique_ptr<Pending>> pending = parts_.communicator->Start(*actual, deadline);
+    Result<std::unique_ptr<PendingCall>> pending = parts_.communicator->Start(*actual, deadline);
     if (!pending.ok()) return pending.status();
     work->pending_ = std::move(pending).value();
     return {};

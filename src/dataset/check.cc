@@ -36,8 +36,8 @@ class Gathering {
     if (++count_ <= kMostEvidence) evidence_.push_back(evidence);
   }
   size_t count() const { return count_; }
-  void Close(Severity severity, const char* kind, std::string what, std::string advice,
-             std::vector<Finding>* findings) {
+  void Close(DataSeverity severity, const char* kind, std::string what, std::string advice,
+             std::vector<DataFinding>* findings) {
     if (count_ == 0) return;
     if (count_ > kMostEvidence) {
       evidence_.push_back(Format("and %zu more", count_ - kMostEvidence));
@@ -50,7 +50,7 @@ class Gathering {
   std::vector<std::string> evidence_;
 };
 
-std::string RunText(const Run& run) {
+std::string RunText(const SampleRun& run) {
   return Printable(run.origin.empty() ? run.id : run.origin) + " (run " + Printable(run.id, 40) +
          ")";
 }
@@ -59,31 +59,31 @@ std::string PointText(const Point& point) {
   return ContextText(point) + ", " + SizeText(point.bytes) + ", " + point.ConfigText();
 }
 
-std::string CellText(const Contest& contest) {
-  return ContextText(contest.context) + ", " + SizeText(contest.context.bytes);
+std::string CellText(const ConfigGroup& group) {
+  return ContextText(group.context) + ", " + SizeText(group.context.bytes);
 }
 
 std::string Cells(size_t count) { return Count(count, "cell"); }
 
-void CheckRuns(const Contents& contents, std::vector<Finding>* findings) {
+void CheckRuns(const StoreContents& contents, std::vector<DataFinding>* findings) {
   std::vector<size_t> samples(contents.runs.size());
-  for (const Record& record : contents.records) ++samples[record.run];
+  for (const StoredSample& record : contents.records) ++samples[record.run];
   Gathering independent;
   Gathering interrupted;
   for (size_t i = 0; i < contents.runs.size(); ++i) {
-    const Run& run = contents.runs[i];
+    const SampleRun& run = contents.runs[i];
     const size_t at = run.plan.find(" independent=");
     if (at != std::string::npos) {
       const std::string_view rest = std::string_view(run.plan).substr(at + 13);
       independent.Add(RunText(run) + ": " + Printable(rest.substr(0, rest.find(' ')), 8) +
                       " programs, " + Count(samples[i], "sample"));
     }
-    if (run.state != Run::State::kDone) {
+    if (run.state != SampleRun::State::kDone) {
       interrupted.Add(RunText(run) + ": " + Count(samples[i], "sample") + "; " +
                       Printable(run.plan, 120));
     }
   }
-  independent.Close(Severity::kError, "independent-runs",
+  independent.Close(DataSeverity::kError, "independent-runs",
                     "programs that ran alone pose as one run of several GPUs",
                     "Do not use these figures: nothing was communicated. The launcher started "
                     "programs that were built without MPI; build nccl-tests with MPI=1, or start "
@@ -91,31 +91,31 @@ void CheckRuns(const Contents& contents, std::vector<Finding>* findings) {
                     findings);
   const size_t count = interrupted.count();
   interrupted.Close(
-      Severity::kWarning, "interrupted", Count(count, "run") + " did not come to an end",
+      DataSeverity::kWarning, "interrupted", Count(count, "run") + " did not come to an end",
       "What was measured before is kept. Repeat the run, or find out why it failed.", findings);
 }
 
-void CheckSamples(const Contents& contents, std::vector<Finding>* findings) {
+void CheckSamples(const StoreContents& contents, std::vector<DataFinding>* findings) {
   Gathering alone;
   Gathering too_fast;
   Gathering memory;
   Gathering wrong;
   Gathering failed;
   std::map<size_t, size_t> alone_in;
-  for (const Record& record : contents.records) {
+  for (const StoredSample& record : contents.records) {
     const Sample& sample = record.sample;
     const Point& point = sample.point;
-    const Run& run = contents.runs[record.run];
-    if (sample.outcome == Outcome::kWrong || sample.wrong > 0) {
+    const SampleRun& run = contents.runs[record.run];
+    if (sample.outcome == SampleOutcome::kWrong || sample.wrong > 0) {
       wrong.Add(PointText(point) + ": " +
                 (sample.wrong > 0 ? Format("%lld elements", static_cast<long long>(sample.wrong))
                                   : Printable(sample.note)) +
                 ", " + RunText(run));
-    } else if (sample.outcome != Outcome::kFine) {
+    } else if (sample.outcome != SampleOutcome::kFine) {
       failed.Add(PointText(point) + ": " + OutcomeName(sample.outcome) +
                  (sample.note.empty() ? "" : ", " + Printable(sample.note, 120)));
     }
-    if (sample.outcome != Outcome::kFine || point.kind != Point::Kind::kCollective) continue;
+    if (sample.outcome != SampleOutcome::kFine || point.kind != Point::Kind::kCollective) continue;
     const double algbw = static_cast<double>(point.bytes) / sample.seconds;
     const std::optional<GpuLimits> limits = LimitsOf(run.machine.gpu);
     if (point.ranks == 1) {
@@ -140,67 +140,65 @@ void CheckSamples(const Contents& contents, std::vector<Finding>* findings) {
   for (const auto& [run, count] : alone_in) {
     alone.Add(RunText(contents.runs[run]) + ": " + Count(count, "sample"));
   }
-  alone.Close(Severity::kError, "one-rank",
+  alone.Close(DataSeverity::kError, "one-rank",
               "collectives of a single rank: their bus bandwidth is 0",
               "They say nothing about communication. Run with several ranks.", findings);
   const size_t fast = too_fast.count();
   too_fast.Close(
-      Severity::kError, "too-fast", Count(fast, "sample") + " faster than the hardware can be",
+      DataSeverity::kError, "too-fast", Count(fast, "sample") + " faster than the hardware can be",
       "The time or the number of ranks is wrong: look at how it was measured.", findings);
   const size_t above = memory.count();
-  memory.Close(Severity::kError, "above-memory",
+  memory.Close(DataSeverity::kError, "above-memory",
                Count(above, "sample") + " above the memory's bandwidth",
                "Nothing was moved: with one rank, in place, there is nothing to do.", findings);
   const size_t bad = wrong.count();
-  wrong.Close(Severity::kError, "wrong-results", Count(bad, "sample") + " with wrong results",
+  wrong.Close(DataSeverity::kError, "wrong-results", Count(bad, "sample") + " with wrong results",
               "Never choose these configurations; report them to the library's makers.", findings);
   const size_t lost = failed.count();
-  failed.Close(Severity::kNote, "failures", Count(lost, "measurement") + " failed",
+  failed.Close(DataSeverity::kNote, "failures", Count(lost, "measurement") + " failed",
                "They are kept so that nobody tries these configurations again.", findings);
 }
 
-double SpreadOf(const Contender& contender) {
-  const auto [low, high] = std::minmax_element(contender.seconds.begin(), contender.seconds.end());
-  return (*high - *low) / contender.median;
+double SpreadOf(const ConfigSummary& entry) {
+  const auto [low, high] = std::minmax_element(entry.seconds.begin(), entry.seconds.end());
+  return (*high - *low) / entry.median;
 }
 
 // Typical spread by how many repeats there are: more repeats lie further apart.
-void CheckSpread(const std::vector<Contest>& contests, const Contents& contents,
-                 std::vector<Finding>* findings) {
+void CheckSpread(const std::vector<ConfigGroup>& groups, const StoreContents& contents,
+                 std::vector<DataFinding>* findings) {
   std::map<std::pair<size_t, size_t>, std::vector<double>> spreads;
-  for (const Contest& contest : contests) {
-    for (const Contender& contender : contest.contenders) {
-      if (contender.seconds.size() < 2 || contender.runs.size() != 1) continue;
-      spreads[{contender.runs[0], contender.seconds.size()}].push_back(SpreadOf(contender));
+  for (const ConfigGroup& group : groups) {
+    for (const ConfigSummary& entry : group.entries) {
+      if (entry.seconds.size() < 2 || entry.runs.size() != 1) continue;
+      spreads[{entry.runs[0], entry.seconds.size()}].push_back(SpreadOf(entry));
     }
   }
   std::map<std::pair<size_t, size_t>, double> medians;
   for (const auto& [kind, values] : spreads) medians[kind] = Median(values);
   Gathering apart;
-  for (const Contest& contest : contests) {
-    for (const Contender& contender : contest.contenders) {
-      if (contender.seconds.size() < 2 || contender.runs.size() != 1) continue;
-      const double typical =
-          medians[{contender.runs[0], contender.seconds.size()}] + 2 * contender.coarse;
-      const double spread = SpreadOf(contender);
+  for (const ConfigGroup& group : groups) {
+    for (const ConfigSummary& entry : group.entries) {
+      if (entry.seconds.size() < 2 || entry.runs.size() != 1) continue;
+      const double typical = medians[{entry.runs[0], entry.seconds.size()}] + 2 * entry.coarse;
+      const double spread = SpreadOf(entry);
       if (spread < kSpreadLeast || spread < kSpreadFactor * typical) continue;
-      const auto [low, high] =
-          std::minmax_element(contender.seconds.begin(), contender.seconds.end());
+      const auto [low, high] = std::minmax_element(entry.seconds.begin(), entry.seconds.end());
       apart.Add(Format("%s: %s to %s in %zu repeats; %.2g %% apart is typical here, %s",
-                       PointText(contender.point).c_str(), TimeText(*low).c_str(),
-                       TimeText(*high).c_str(), contender.seconds.size(), typical * 100,
-                       RunText(contents.runs[contender.runs[0]]).c_str()));
+                       PointText(entry.point).c_str(), TimeText(*low).c_str(),
+                       TimeText(*high).c_str(), entry.seconds.size(), typical * 100,
+                       RunText(contents.runs[entry.runs[0]]).c_str()));
     }
   }
   const size_t count = apart.count();
-  apart.Close(Severity::kWarning, "repeats-disagree",
+  apart.Close(DataSeverity::kWarning, "repeats-disagree",
               Cells(count) + " whose repeats disagree far more than is typical of their run",
               "Something disturbed them. Measure these cells again.", findings);
 }
 
 // Whether the digits that were printed tell the best configuration from the others.
-void CheckDigits(const Contest& contest, Gathering* coarse) {
-  const std::vector<Contender>& all = contest.contenders;
+void CheckDigits(const ConfigGroup& group, Gathering* coarse) {
+  const std::vector<ConfigSummary>& all = group.entries;
   if (!all.front().fine()) return;
   size_t alike = 0;
   double digits = 0;
@@ -212,29 +210,29 @@ void CheckDigits(const Contest& contest, Gathering* coarse) {
   }
   if (alike == 0) return;
   coarse->Add(Format("%s: %s and %s lie within what the digits show (%.2g %%)",
-                     CellText(contest).c_str(), all[0].point.ConfigText().c_str(),
+                     CellText(group).c_str(), all[0].point.ConfigText().c_str(),
                      alike == 1 ? "another" : Format("%zu others", alike).c_str(), digits * 100));
 }
 
-void CheckContests(const std::vector<Contest>& contests, std::vector<Finding>* findings) {
+void CheckContests(const std::vector<ConfigGroup>& groups, std::vector<DataFinding>* findings) {
   size_t cells = 0;
   Gathering single;
   Gathering coarse;
-  for (const Contest& contest : contests) {
-    for (const Contender& contender : contest.contenders) {
-      if (!contender.fine()) continue;
+  for (const ConfigGroup& group : groups) {
+    for (const ConfigSummary& entry : group.entries) {
+      if (!entry.fine()) continue;
       ++cells;
-      if (contender.seconds.size() == 1) single.Add(PointText(contender.point));
+      if (entry.seconds.size() == 1) single.Add(PointText(entry.point));
     }
-    CheckDigits(contest, &coarse);
+    CheckDigits(group, &coarse);
   }
   const size_t ones = single.count();
-  single.Close(Severity::kNote, "single-samples",
+  single.Close(DataSeverity::kNote, "single-samples",
                Format("%zu of %s have one sample", ones, Cells(cells).c_str()),
                "One sample does not say how much the next would differ. Repeat the measurement.",
                findings);
   const size_t same = coarse.count();
-  coarse.Close(Severity::kWarning, "too-coarse",
+  coarse.Close(DataSeverity::kWarning, "too-coarse",
                "in " + Count(same, "context") +
                    " the printed digits do not tell the best configuration from others",
                "Treat them as equal, or measure with times that have more digits.", findings);
@@ -259,7 +257,7 @@ struct Mixture {
 };
 
 // What has to be equal inside a context before figures may be compared.
-void CheckMixtures(const Contents& contents, std::vector<Finding>* findings) {
+void CheckMixtures(const StoreContents& contents, std::vector<DataFinding>* findings) {
   struct Kinds {
     std::set<std::string> software;
     std::set<std::string> gpus;
@@ -267,12 +265,12 @@ void CheckMixtures(const Contents& contents, std::vector<Finding>* findings) {
     std::set<bool> simulated;
   };
   std::map<Point, Kinds> contexts;
-  for (const Record& record : contents.records) {
+  for (const StoredSample& record : contents.records) {
     Point context = record.sample.point;
     context.algorithm = context.protocol = context.environment = "";
     context.channels = 0;
     context.segment_bytes = 0;
-    const Machine& machine = contents.runs[record.run].machine;
+    const MachineInfo& machine = contents.runs[record.run].machine;
     Kinds& kinds = contexts[context];
     kinds.simulated.insert(machine.simulated);
     kinds.software.insert(Trim(machine.library + " " + machine.library_version).empty()
@@ -310,43 +308,45 @@ void CheckMixtures(const Contents& contents, std::vector<Finding>* findings) {
   const std::string advice =
       "Compare inside one of them only: keep them in stores of their own, or filter.";
   const size_t mixed = simulated.count();
-  simulated.Close(Severity::kError, "simulated-mixed",
+  simulated.Close(DataSeverity::kError, "simulated-mixed",
                   in(mixed) + "simulated samples stand beside measured ones", advice, findings);
   const size_t versions = software.count();
-  software.Close(Severity::kWarning, "libraries-mixed",
+  software.Close(DataSeverity::kWarning, "libraries-mixed",
                  in(versions) + "several libraries or versions were measured", advice, findings);
   const size_t machines = gpus.count();
-  gpus.Close(Severity::kWarning, "machines-mixed",
+  gpus.Close(DataSeverity::kWarning, "machines-mixed",
              in(machines) + "several kinds of machine were measured", advice, findings);
   const size_t names = hosts.count();
-  hosts.Close(Severity::kNote, "hosts-mixed", in(names) + "several hosts of one kind were measured",
+  hosts.Close(DataSeverity::kNote, "hosts-mixed",
+              in(names) + "several hosts of one kind were measured",
               "Fine if the hosts are alike; a slow host hides in the median.", findings);
 }
 
 }  // namespace
 
-const char* SeverityName(Severity severity) {
+const char* SeverityName(DataSeverity severity) {
   switch (severity) {
-    case Severity::kNote:
+    case DataSeverity::kNote:
       return "note";
-    case Severity::kWarning:
+    case DataSeverity::kWarning:
       return "warning";
-    case Severity::kError:
+    case DataSeverity::kError:
       return "error";
   }
   return "?";
 }
 
-std::vector<Finding> Check(const Contents& contents) {
-  std::vector<Finding> findings;
-  const std::vector<Contest> contests = Summarise(contents);
+std::vector<DataFinding> Check(const StoreContents& contents) {
+  std::vector<DataFinding> findings;
+  const std::vector<ConfigGroup> groups = Summarise(contents);
   CheckRuns(contents, &findings);
   CheckSamples(contents, &findings);
   CheckMixtures(contents, &findings);
-  CheckSpread(contests, contents, &findings);
-  CheckContests(contests, &findings);
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  CheckSpread(groups, contents, &findings);
+  CheckContests(groups, &findings);
+  std::stable_sort(
+      findings.begin(), findings.end(),
+      [](const DataFinding& a, const DataFinding& b) { return a.severity > b.severity; });
   return findings;
 }
 

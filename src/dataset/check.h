@@ -7,12 +7,12 @@
 
 namespace diapason::dataset {
 
-enum class Severity : uint8_t { kNote = 0, kWarning = 1, kError = 2 };
-const char* SeverityName(Severity severity);  // "note", "warning", "error"
+enum class DataSeverity : uint8_t { kNote = 0, kWarning = 1, kError = 2 };
+const char* SeverityName(DataSeverity severity);  // "note", "warning", "error"
 
 // Something that should not be trusted as it stands.
-struct Finding {
-  Severity severity = Severity::kNote;
+struct DataFinding {
+  DataSeverity severity = DataSeverity::kNote;
   std::string kind;                   // "independent-runs": for programs
   std::string what;                   // one sentence
   std::vector<std::string> evidence;  // runs, files, points: the first few
@@ -20,6 +20,6 @@ struct Finding {
 };
 
 // Most severe first. The thresholds are in check.cc; each finding's evidence has the numbers.
-std::vector<Finding> Check(const Contents& contents);
+std::vector<DataFinding> Check(const StoreContents& contents);
 
 }  // namespace diapason::dataset

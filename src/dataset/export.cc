@@ -17,8 +17,8 @@
 namespace diapason::dataset {
 namespace {
 
-std::string RunCells(const Run& run) {
-  const Machine& machine = run.machine;
+std::string RunCells(const SampleRun& run) {
+  const MachineInfo& machine = run.machine;
   std::string line;
   for (const std::string& cell :
        {run.id, run.source, run.origin, NumberText(run.started), std::string(StateName(run.state)),
@@ -51,9 +51,9 @@ std::string SampleCells(const Sample& sample) {
 }
 
 // One configuration of a cell, both ways.
-struct Candidate {
-  const Contender* out_of_place = nullptr;
-  const Contender* in_place = nullptr;
+struct ExportedConfig {
+  const ConfigSummary* out_of_place = nullptr;
+  const ConfigSummary* in_place = nullptr;
 };
 
 struct CellKey {
@@ -66,13 +66,13 @@ struct CellKey {
 
 // By type, reduction and root, then by configuration: the format has no columns for the former.
 struct Flavour {
-  std::map<std::tuple<std::string, std::string, int>, Candidate> candidates;
+  std::map<std::tuple<std::string, std::string, int>, ExportedConfig> candidates;
   size_t samples = 0;
 };
-using Cell = std::map<std::tuple<std::string, std::string, int>, Flavour>;
+using ExportedConfigs = std::map<std::tuple<std::string, std::string, int>, Flavour>;
 
-double BusBandwidthOf(const Contender* contender) {
-  return contender == nullptr ? 0 : BusBandwidth(contender->point, contender->median);
+double BusBandwidthOf(const ConfigSummary* entry) {
+  return entry == nullptr ? 0 : BusBandwidth(entry->point, entry->median);
 }
 
 // The default's channels are the library's business; those of a pair without a number are unknown.
@@ -81,22 +81,22 @@ int ChannelRank(const Point& point) {
   return point.channels > 0 ? point.channels : 1 << 20;
 }
 
-const Candidate* Best(const Flavour& flavour, double tolerance) {
+const ExportedConfig* Best(const Flavour& flavour, double tolerance) {
   // In place and out of place are two measurements: the cell is judged by one of them for all.
   const bool in_place =
       std::any_of(flavour.candidates.begin(), flavour.candidates.end(),
                   [](const auto& entry) { return entry.second.in_place != nullptr; });
-  const auto score = [&](const Candidate& candidate) {
+  const auto score = [&](const ExportedConfig& candidate) {
     return BusBandwidthOf(in_place ? candidate.in_place : candidate.out_of_place);
   };
   double best = 0;
   for (const auto& [config, candidate] : flavour.candidates)
     best = std::max(best, score(candidate));
-  const Candidate* chosen = nullptr;
+  const ExportedConfig* chosen = nullptr;
   for (const auto& [config, candidate] : flavour.candidates) {
     if (score(candidate) <= 0 || score(candidate) < best * (1 - tolerance)) continue;
-    const auto rank = [&](const Candidate& one) {
-      const Contender* any = in_place ? one.in_place : one.out_of_place;
+    const auto rank = [&](const ExportedConfig& one) {
+      const ConfigSummary* any = in_place ? one.in_place : one.out_of_place;
       return std::make_tuple(ChannelRank(any->point), -score(one));
     };
     if (chosen == nullptr || rank(candidate) < rank(*chosen)) chosen = &candidate;
@@ -113,30 +113,30 @@ std::string UpperOrDefault(const std::string& word) {
   return upper;
 }
 
-std::string Line(const CellKey& key, const Candidate& candidate) {
+std::string Line(const CellKey& key, const ExportedConfig& candidate) {
   const Point& point =
       (candidate.in_place != nullptr ? candidate.in_place : candidate.out_of_place)->point;
   std::string line = Format(
       "%s,%d,%d,%llu,%s,%s,%d", CollectiveTableWord(key.collective).c_str(), key.nodes, key.ranks,
       static_cast<unsigned long long>(key.bytes), UpperOrDefault(point.algorithm).c_str(),
       UpperOrDefault(point.protocol).c_str(), point.channels > 0 ? point.channels : -1);
-  for (const Contender* contender : {candidate.out_of_place, candidate.in_place}) {
-    line += contender == nullptr
+  for (const ConfigSummary* entry : {candidate.out_of_place, candidate.in_place}) {
+    line += entry == nullptr
                 ? ",,"
-                : Format(",%.6g,%.6g", contender->median * 1e6, BusBandwidthOf(contender) * 1e-9);
+                : Format(",%.6g,%.6g", entry->median * 1e6, BusBandwidthOf(entry) * 1e-9);
   }
   return line;
 }
 
 }  // namespace
 
-const char* StateName(Run::State state) {
+const char* StateName(SampleRun::State state) {
   switch (state) {
-    case Run::State::kRunning:
+    case SampleRun::State::kRunning:
       return "running";
-    case Run::State::kDone:
+    case SampleRun::State::kDone:
       return "done";
-    case Run::State::kInterrupted:
+    case SampleRun::State::kInterrupted:
       return "interrupted";
   }
   return "?";
@@ -149,11 +149,11 @@ std::string NumberText(double value) {
   return {text, end};
 }
 
-std::string ExportCsv(const Contents& contents) {
+std::string ExportCsv(const StoreContents& contents) {
   std::string text(kExportTitles);
   text += "\n";
   std::vector<std::vector<const Sample*>> samples(contents.runs.size());
-  for (const Record& record : contents.records) samples[record.run].push_back(&record.sample);
+  for (const StoredSample& record : contents.records) samples[record.run].push_back(&record.sample);
   for (size_t i = 0; i < contents.runs.size(); ++i) {
     const std::string run = RunCells(contents.runs[i]);
     if (samples[i].empty()) text += run + std::string(kSampleColumns - 1, ',') + "\n";
@@ -162,30 +162,31 @@ std::string ExportCsv(const Contents& contents) {
   return text;
 }
 
-Result<std::string> ExportOptimized(const Contents& contents, double tolerance,
+Result<std::string> ExportOptimized(const StoreContents& contents, double tolerance,
                                     std::vector<std::string>* notes) {
-  const std::vector<Contest> contests = Summarise(contents);
-  std::map<CellKey, Cell> cells;
+  const std::vector<ConfigGroup> groups = Summarise(contents);
+  std::map<CellKey, ExportedConfigs> cells;
   std::set<std::string> libraries;
   std::set<bool> simulated;
   size_t left_out = 0;
-  for (const Contest& contest : contests) {
-    const Point& context = contest.context;
+  for (const ConfigGroup& group : groups) {
+    const Point& context = group.context;
     if (context.kind != Point::Kind::kCollective) continue;
-    for (const Contender& contender : contest.contenders) {
-      if (!contender.fine()) continue;
-      const Point& point = contender.point;
+    for (const ConfigSummary& entry : group.entries) {
+      if (!entry.fine()) continue;
+      const Point& point = entry.point;
       if (!point.environment.empty() || point.segment_bytes > 0) {
         ++left_out;
         continue;
       }
-      libraries.insert(contest.library);
-      simulated.insert(contest.simulated);
+      libraries.insert(group.library);
+      simulated.insert(group.simulated);
       Flavour& flavour = cells[{context.collective, context.nodes, context.ranks, context.bytes}]
                               [{context.type, context.reduce, context.root}];
-      flavour.samples += contender.seconds.size();
-      Candidate& candidate = flavour.candidates[{point.algorithm, point.protocol, point.channels}];
-      (point.in_place ? candidate.in_place : candidate.out_of_place) = &contender;
+      flavour.samples += entry.seconds.size();
+      ExportedConfig& candidate =
+          flavour.candidates[{point.algorithm, point.protocol, point.channels}];
+      (point.in_place ? candidate.in_place : candidate.out_of_place) = &entry;
     }
   }
   if (simulated.size() > 1) {
@@ -209,7 +210,7 @@ Result<std::string> ExportOptimized(const Contents& contents, double tolerance,
       return a.second.samples < b.second.samples;
     });
     if (cell.size() > 1) ++mixed;
-    const Candidate* best = Best(most->second, tolerance);
+    const ExportedConfig* best = Best(most->second, tolerance);
     if (best != nullptr) text += Line(key, *best) + (all_simulated ? ",1\n" : "\n");
   }
   if (left_out > 0) {

@@ -14,17 +14,17 @@ inline constexpr std::string_view kExportMark = "run,source,origin,started,state
 
 // Every sample with its run, all digits; a run without samples has one line with empty cells.
 // ImportText reads it back without loss.
-std::string ExportCsv(const Contents& contents);
+std::string ExportCsv(const StoreContents& contents);
 
 // optimized_metrics.csv, for programs that learn from it: of every collective, nodes, GPUs and size
 // the best configuration. Among those whose median bus bandwidth is within `tolerance` of the best,
 // the library's default if it is one of them, else the one with the fewest channels. *notes gets
 // what could not be written in this format. Simulated samples get a column that says so.
-Result<std::string> ExportOptimized(const Contents& contents, double tolerance,
+Result<std::string> ExportOptimized(const StoreContents& contents, double tolerance,
                                     std::vector<std::string>* notes);
 
 // "running", "done", "interrupted".
-const char* StateName(Run::State state);
+const char* StateName(SampleRun::State state);
 // The shortest text that gives the same number again; "" for none.
 std::string NumberText(double value);
 

@@ -23,8 +23,8 @@ Sample MakeSample(const std::string& algorithm, int channels, double seconds) {
   return sample;
 }
 
-Contents Of(const std::vector<Sample>& samples, bool simulated = false) {
-  Contents contents;
+StoreContents Of(const std::vector<Sample>& samples, bool simulated = false) {
+  StoreContents contents;
   contents.runs.resize(1);
   contents.runs[0].id = "r";
   contents.runs[0].machine.simulated = simulated;
@@ -32,7 +32,7 @@ Contents Of(const std::vector<Sample>& samples, bool simulated = false) {
   return contents;
 }
 
-std::vector<std::string> Optimized(const Contents& contents, double tolerance = 0.05) {
+std::vector<std::string> Optimized(const StoreContents& contents, double tolerance = 0.05) {
   std::vector<std::string> notes;
   const Result<std::string> text = ExportOptimized(contents, tolerance, &notes);
   EXPECT_TRUE(text.ok()) << text.status().message();
@@ -42,13 +42,13 @@ std::vector<std::string> Optimized(const Contents& contents, double tolerance = 
 }
 
 TEST(ExportCsvTest, NothingIsLost) {
-  Contents contents;
-  dataset::Run run;
+  StoreContents contents;
+  dataset::SampleRun run;
   run.id = "run 1, with \"everything\"";
   run.source = "bench";
   run.origin = "a,b\n\"c\"";
   run.started = 1700000000.123456789;
-  run.state = dataset::Run::State::kInterrupted;
+  run.state = dataset::SampleRun::State::kInterrupted;
   run.plan = "x\r\ny";
   run.machine = {"nccl",     "2.28.9",  "8x H100",
                  "570",      "2 nodes", "a,b",
@@ -65,7 +65,7 @@ TEST(ExportCsvTest, NothingIsLost) {
   sample.point.workload = "ddp, 3 layers";
   sample.point.kind = Point::Kind::kIteration;
   Sample failed = MakeSample("", 0, std::nan(""));
-  failed.outcome = Outcome::kCrash;
+  failed.outcome = SampleOutcome::kCrash;
   failed.note = "signal 11,\n\"core\"";
   contents.records = {{0, sample}, {0, failed}};
 
@@ -108,8 +108,9 @@ TEST(ExportCsvTest, ATableThatWasChangedIsAnError) {
 }
 
 TEST(ExportOptimizedTest, TheFewestChannelsAmongTheGood) {
-  const Contents contents = Of({MakeSample("ring", 32, 1.00e-4), MakeSample("ring", 8, 1.03e-4),
-                                MakeSample("tree", 2, 1.50e-4), MakeSample("", 0, 1.20e-4)});
+  const StoreContents contents =
+      Of({MakeSample("ring", 32, 1.00e-4), MakeSample("ring", 8, 1.03e-4),
+          MakeSample("tree", 2, 1.50e-4), MakeSample("", 0, 1.20e-4)});
   EXPECT_EQ(Optimized(contents)[1].substr(0, 40), "all_reduce,1,8,1048576,RING,SIMPLE,8,103");
   EXPECT_NE(Optimized(contents, 0.01)[1].find("RING,SIMPLE,32,"), std::string::npos);
   EXPECT_NE(Optimized(contents, 0.40)[1].find("DEFAULT,DEFAULT,-1,"), std::string::npos);
@@ -137,7 +138,7 @@ TEST(ExportOptimizedTest, BothHalvesInTheirColumns) {
 
 TEST(ExportOptimizedTest, FailuresAndEnvironmentsDoNotWin) {
   Sample wrong = MakeSample("tree", 1, 1e-6);
-  wrong.outcome = Outcome::kWrong;
+  wrong.outcome = SampleOutcome::kWrong;
   Sample special = MakeSample("ring", 1, 1e-6);
   special.point.environment = "NCCL_X=1";
   std::vector<std::string> notes;
@@ -151,7 +152,7 @@ TEST(ExportOptimizedTest, FailuresAndEnvironmentsDoNotWin) {
 TEST(ExportOptimizedTest, SimulatedIsSaidAndNeverMixed) {
   EXPECT_TRUE(Optimized(Of({MakeSample("ring", 8, 1e-4)}, true))[0].ends_with(",simulated"));
   EXPECT_TRUE(Optimized(Of({MakeSample("ring", 8, 1e-4)}, true))[1].ends_with(",1"));
-  Contents mixed = Of({MakeSample("ring", 8, 1e-4)}, true);
+  StoreContents mixed = Of({MakeSample("ring", 8, 1e-4)}, true);
   mixed.runs.emplace_back();
   mixed.records.push_back({1, MakeSample("ring", 8, 1e-4)});
   std::vector<std::string> notes;
@@ -166,19 +167,19 @@ TEST(SummaryTest, BestTieAndDefault) {
     samples.push_back(MakeSample("", 0, 2e-4 * noise));
   }
   Sample hung = MakeSample("nvls", 8, std::nan(""));
-  hung.outcome = Outcome::kHang;
+  hung.outcome = SampleOutcome::kHang;
   samples.push_back(hung);
-  const std::vector<Contest> contests = Summarise(Of(samples));
-  ASSERT_EQ(contests.size(), 1u);
-  const Contest& contest = contests[0];
-  ASSERT_EQ(contest.contenders.size(), 4u);
-  EXPECT_EQ(contest.contenders[0].point.algorithm, "ring");
-  EXPECT_TRUE(contest.TiesWithBest(1));
-  EXPECT_EQ(contest.standard, 2u);
-  EXPECT_FALSE(contest.TiesWithBest(2));
-  EXPECT_FALSE(contest.contenders[3].fine());
-  EXPECT_EQ(contest.contenders[3].failure, Outcome::kHang);
-  EXPECT_EQ(contest.samples, 25u);
+  const std::vector<ConfigGroup> groups = Summarise(Of(samples));
+  ASSERT_EQ(groups.size(), 1u);
+  const ConfigGroup& group = groups[0];
+  ASSERT_EQ(group.entries.size(), 4u);
+  EXPECT_EQ(group.entries[0].point.algorithm, "ring");
+  EXPECT_TRUE(group.TiesWithBest(1));
+  EXPECT_EQ(group.standard, 2u);
+  EXPECT_FALSE(group.TiesWithBest(2));
+  EXPECT_FALSE(group.entries[3].fine());
+  EXPECT_EQ(group.entries[3].failure, SampleOutcome::kHang);
+  EXPECT_EQ(group.samples, 25u);
 }
 
 TEST(SummaryTest, CoarseDigitsWidenTheInterval) {
@@ -190,7 +191,7 @@ TEST(SummaryTest, CoarseDigitsWidenTheInterval) {
 }
 
 TEST(SummaryTest, SimulatedAndMeasuredNeverCompete) {
-  Contents mixed = Of({MakeSample("ring", 8, 1e-4)}, true);
+  StoreContents mixed = Of({MakeSample("ring", 8, 1e-4)}, true);
   mixed.runs.emplace_back();
   mixed.records.push_back({1, MakeSample("ring", 8, 2e-4)});
   EXPECT_EQ(Summarise(mixed).size(), 2u);

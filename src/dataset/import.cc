@@ -151,13 +151,13 @@ Result<Import> ImportText(std::string_view text, const std::string& name,
 namespace {
 
 // The run of a file that says nothing about itself: what the options say.
-Run RunOf(std::string_view text, const std::string& name, const std::string& what,
-          const ImportOptions& options) {
-  Run run;
+SampleRun RunOf(std::string_view text, const std::string& name, const std::string& what,
+                const ImportOptions& options) {
+  SampleRun run;
   run.id = ImportId(text, what + "," + OptionsText(options), 0);
   run.source = "import";
   run.origin = name;
-  run.state = Run::State::kDone;
+  run.state = SampleRun::State::kDone;
   run.machine.library = options.library;
   run.machine.library_version = options.library_version;
   run.machine.gpu = options.gpu;

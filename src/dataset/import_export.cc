@@ -66,15 +66,15 @@ class CellReader {
 constexpr int64_t kIntMax = std::numeric_limits<int>::max();
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-Run ReadRun(CellReader* cells) {
-  Run run;
+SampleRun ReadRun(CellReader* cells) {
+  SampleRun run;
   run.id = cells->Text();
   run.source = cells->Text();
   run.origin = cells->Text();
   run.started = cells->Number(false);
-  run.state = static_cast<Run::State>(cells->OneOf({"running", "done", "interrupted"}));
+  run.state = static_cast<SampleRun::State>(cells->OneOf({"running", "done", "interrupted"}));
   run.plan = cells->Text();
-  Machine& machine = run.machine;
+  MachineInfo& machine = run.machine;
   for (std::string* text : {&machine.library, &machine.library_version, &machine.gpu,
                             &machine.driver, &machine.topology, &machine.hosts, &machine.tool}) {
     *text = cells->Text();
@@ -108,13 +108,13 @@ Sample ReadSample(CellReader* cells) {
   sample.iterations = cells->Whole<int64_t>(0, kMost);
   sample.wrong = cells->Whole<int64_t>(-1, kMost);
   sample.outcome =
-      static_cast<Outcome>(cells->OneOf({"fine", "wrong", "hang", "crash", "refused"}));
+      static_cast<SampleOutcome>(cells->OneOf({"fine", "wrong", "hang", "crash", "refused"}));
   sample.note = cells->Text();
   sample.at = cells->Number(false);
   return sample;
 }
 
-bool SameRun(const Run& a, const Run& b) {
+bool SameRun(const SampleRun& a, const SampleRun& b) {
   return a.source == b.source && a.origin == b.origin && a.started == b.started &&
          a.state == b.state && a.plan == b.plan && a.machine == b.machine;
 }
@@ -147,7 +147,7 @@ Result<Import> ImportExport(std::string_view text, const std::string& name) {
       return wrong(Format("%zu values under %zu titles", cells.size(), titles.size()));
     }
     CellReader reader(cells, titles);
-    Run run = ReadRun(&reader);
+    SampleRun run = ReadRun(&reader);
     if (!reader.status().ok()) return wrong(reader.status().message());
     if (run.id.empty()) return wrong("the run has no name");
     const auto [at, is_new] = known.try_emplace(run.id, import.runs.size());

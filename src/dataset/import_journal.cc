@@ -22,7 +22,7 @@ using journal::Matcher;
 using journal::RecordKind;
 
 // Group, collective, size band.
-using Context = std::tuple<size_t, uint8_t, int>;
+using ContextKey = std::tuple<size_t, uint8_t, int>;
 
 // What one rank knows of one run.
 struct Timed {
@@ -46,12 +46,12 @@ struct Timed {
 struct Block {
   size_t member = 0;
   int rank = -1;
-  journal::Record record;
+  journal::JournalRecord record;
 };
 
 // The library stamps a kernel when the first thread of a block is done; in a tree others then still
 // wait for the data on its way down.
-bool StampEndsEarly(const journal::Record& record) {
+bool StampEndsEarly(const journal::JournalRecord& record) {
   return record.algorithm == kTree || record.algorithm == kNvlsTree;
 }
 
@@ -63,9 +63,9 @@ struct JournalImport::State {
   std::vector<std::string> names;
   std::vector<uint64_t> digests;
   std::vector<Timed> timed;
-  std::map<Context, std::vector<Block>> blocks;
-  std::map<Context, std::set<uint64_t>> sizes;  // asked about, two at most
-  std::map<size_t, std::set<size_t>> timing;    // members with times, by group
+  std::map<ContextKey, std::vector<Block>> blocks;
+  std::map<ContextKey, std::set<uint64_t>> sizes;  // asked about, two at most
+  std::map<size_t, std::set<size_t>> timing;       // members with times, by group
   std::string tool;
   uint64_t started_ns = 0;
   size_t bad_lines = 0;
@@ -83,8 +83,8 @@ struct JournalImport::State {
                                std::vector<Timed>::const_iterator last);
   Result<Point> PointOf(const Matcher::Group& group, uint8_t collective, uint64_t bytes,
                         const Config& config) const;
-  Status AddRewards(size_t group, const std::set<Context>& measured, WholeRun* run);
-  Run RunOf(size_t group) const;
+  Status AddRewards(size_t group, const std::set<ContextKey>& measured, WholeRun* run);
+  SampleRun RunOf(size_t group) const;
   void Thin(std::vector<Sample>* samples);
   void AddMessages(Import* import) const;
 };
@@ -95,9 +95,9 @@ JournalImport::JournalImport(ImportOptions options) : state_(std::make_unique<St
 JournalImport::~JournalImport() = default;
 
 Status JournalImport::Add(std::string_view text, const std::string& name) {
-  Result<journal::Contents> read = journal::ParseJournal(text, Printable(name));
+  Result<journal::JournalContents> read = journal::ParseJournal(text, Printable(name));
   if (!read.ok()) return read.status();
-  const journal::Contents& contents = read.value();
+  const journal::JournalContents& contents = read.value();
   State& state = *state_;
   const uint64_t digest = Fnv1a64(text);
   if (std::find(state.digests.begin(), state.digests.end(), digest) != state.digests.end()) {
@@ -115,10 +115,10 @@ Status JournalImport::Add(std::string_view text, const std::string& name) {
   const std::vector<Matcher::Place> places = state.matcher.Add(name, contents);
   const std::vector<uint32_t> partners = journal::JoinRuns(contents);
   for (size_t i = 0; i < contents.records.size(); ++i) {
-    const journal::Record& record = contents.records[i];
+    const journal::JournalRecord& record = contents.records[i];
     const size_t at = contents.by_number.find(record.communicator)->second;
     const Matcher::Place& place = places[at];
-    const Context context{place.group, record.collective, SizeBand(record.bytes)};
+    const ContextKey context{place.group, record.collective, SizeBand(record.bytes)};
     if (record.kind == RecordKind::kDecision) {
       std::set<uint64_t>& sizes = state.sizes[context];
       if (sizes.size() < 2) sizes.insert(record.bytes);
@@ -132,7 +132,7 @@ Status JournalImport::Add(std::string_view text, const std::string& name) {
       Timed timed{place.group,  record.collective, record.captured, record.sequence, place.member,
                   record.bytes, record.time_ns,    record.seconds,  ConfigOf(record)};
       if (partners[i] != journal::kNobody) {
-        const journal::Record& decision = contents.records[partners[i]];
+        const journal::JournalRecord& decision = contents.records[partners[i]];
         const Config asked = AskedOf(decision);
         timed.known = true;
         timed.standard = asked.IsDefault();
@@ -195,9 +195,9 @@ Result<Point> JournalImport::State::PointOf(const Matcher::Group& group, uint8_t
   return made;
 }
 
-Run JournalImport::State::RunOf(size_t index) const {
+SampleRun JournalImport::State::RunOf(size_t index) const {
   const Matcher::Group& group = matcher.groups()[index];
-  Run run;
+  SampleRun run;
   std::vector<uint64_t> sorted = digests;
   std::sort(sorted.begin(), sorted.end());
   std::string content;
@@ -215,13 +215,13 @@ Run JournalImport::State::RunOf(size_t index) const {
   run.origin = names[0] + (names.size() > 1 ? Format(" and %zu more", names.size() - 1) : "");
   run.started = static_cast<double>(started_ns) * 1e-9;
   run.plan = "journal of " + group.Text();
-  run.state = Run::State::kDone;
+  run.state = SampleRun::State::kDone;
   std::set<std::string> hosts;
   for (const Matcher::Member& member : group.members) {
     hosts.insert(member.host);
-    if (!member.ended) run.state = Run::State::kInterrupted;
+    if (!member.ended) run.state = SampleRun::State::kInterrupted;
   }
-  Machine& machine = run.machine;
+  MachineInfo& machine = run.machine;
   machine.library = LibraryName(group.library);
   machine.library_version = LibraryVersionText(group.library_version);
   machine.gpu = options.gpu;
@@ -249,7 +249,7 @@ Result<WholeRun> JournalImport::State::ImportGroup(size_t index,
   const auto found = timing.find(index);
   const size_t wanted = found == timing.end() ? 0 : found->second.size();
   std::map<Point, int> rounds;
-  std::set<Context> measured;
+  std::set<ContextKey> measured;
   while (first != last) {
     // The ranks' parts of one call; of two of one rank the later one counts.
     std::vector<const Timed*> parts;
@@ -297,7 +297,7 @@ Result<WholeRun> JournalImport::State::ImportGroup(size_t index,
   return run;
 }
 
-Status JournalImport::State::AddRewards(size_t index, const std::set<Context>& measured,
+Status JournalImport::State::AddRewards(size_t index, const std::set<ContextKey>& measured,
                                         WholeRun* run) {
   const Matcher::Group& group = matcher.groups()[index];
   for (const auto& [context, list] : blocks) {

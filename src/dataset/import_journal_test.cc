@@ -8,7 +8,7 @@
 namespace diapason::dataset {
 namespace {
 
-using journal::Record;
+using journal::JournalRecord;
 using journal::RecordKind;
 
 // A journal of one rank of two, written line by line.
@@ -19,7 +19,7 @@ class Rank {
         "{\"type\":\"journal\",\"version\":1,\"diapason\":\"0.1.0\",\"host\":\"%s\",\"pid\":%d,"
         "\"time_ns\":1700000000000000000}\n",
         host.c_str(), rank + 1);
-    journal::Communicator communicator;
+    journal::JournalComm communicator;
     communicator.number = 1;
     communicator.id = 42;
     communicator.library_version = 22809;
@@ -29,21 +29,21 @@ class Rank {
   }
   // A call that asked for this, and ran that in so many microseconds.
   Rank& Call(const Config& asked, const Config& ran, double us, Reason reason = Reason::kRow) {
-    Record decision = Some(RecordKind::kDecision, asked);
+    StoredSample decision = Some(RecordKind::kDecision, asked);
     decision.call = ++calls_;
     decision.applied = !asked.IsDefault();
     decision.reason = reason;
-    Record run = Some(RecordKind::kRan, ran);
+    StoredSample run = Some(RecordKind::kRan, ran);
     run.call = run.sequence = calls_;
     run.seconds = us * 1e-6;
     return Line(decision).Line(run);
   }
-  Rank& Line(const Record& record) {
+  Rank& Line(const StoredSample& record) {
     text_ += RecordLine(record, Library::kNccl) + "\n";
     return *this;
   }
-  static Record Some(RecordKind kind, const Config& config) {
-    Record record;
+  static StoredSample Some(RecordKind kind, const Config& config) {
+    StoredSample record;
     record.kind = kind;
     record.time_ns = 1700000000500000000;
     record.communicator = 1;
@@ -88,8 +88,8 @@ TEST(ImportJournalTest, TheSlowestRankCountsAndWhatRanIsTheConfiguration) {
   const Import import = Read({zero.Text(), one.Text()}).value();
   EXPECT_EQ(import.format, "2 journals");
   ASSERT_EQ(import.runs.size(), 1u);
-  const dataset::Run& run = import.runs[0].run;
-  EXPECT_EQ(run.state, dataset::Run::State::kDone);
+  const dataset::SampleRun& run = import.runs[0].run;
+  EXPECT_EQ(run.state, dataset::SampleRun::State::kDone);
   EXPECT_EQ(run.origin, "j0 and 1 more");
   EXPECT_EQ(run.started, 1.7e9);
   EXPECT_EQ(run.machine.library, "nccl");
@@ -147,13 +147,13 @@ TEST(ImportJournalTest, WhatCannotBeTrustedIsLeftOutAndCounted) {
 }
 
 TEST(ImportJournalTest, RewardsStandInWhereNothingWasTimed) {
-  Record reward = Rank::Some(RecordKind::kReward, kTreeSimple);
+  StoredSample reward = Rank::Some(RecordKind::kReward, kTreeSimple);
   reward.seconds = 14e-6;
   reward.samples = 9;
-  Record iteration = Rank::Some(RecordKind::kReward, {});
+  StoredSample iteration = Rank::Some(RecordKind::kReward, {});
   iteration.seconds = 2e-3;
   iteration.iteration = true;
-  Record question = Rank::Some(RecordKind::kDecision, {});
+  StoredSample question = Rank::Some(RecordKind::kDecision, {});
   question.bytes = 3000;  // of the same band
   Rank zero(0);
   Rank one(1);
@@ -177,9 +177,9 @@ TEST(ImportJournalTest, RewardsStandInWhereNothingWasTimed) {
 }
 
 TEST(ImportJournalTest, RewardsOfSeveralSizesAreNobodys) {
-  Record reward = Rank::Some(RecordKind::kReward, kTreeSimple);
+  StoredSample reward = Rank::Some(RecordKind::kReward, kTreeSimple);
   reward.seconds = 14e-6;
-  Record question = Rank::Some(RecordKind::kDecision, {});
+  StoredSample question = Rank::Some(RecordKind::kDecision, {});
   Rank zero(0);
   zero.Line(question).Line(reward);
   question.bytes = 2100;

@@ -17,7 +17,7 @@ struct Cast {
   int ranks = 0;
   int nodes = 0;
   int independent = 1;  // programs that each believed to be rank 0 of their own
-  Machine machine;
+  MachineInfo machine;
 };
 
 Cast CastOf(const LogTest& test) {
@@ -38,7 +38,7 @@ Cast CastOf(const LogTest& test) {
     per_host.insert(there.size());
     names.push_back(host);
   }
-  Machine& machine = cast.machine;
+  MachineInfo& machine = cast.machine;
   machine.hosts = Join(names, ",");
   const size_t most = per_host.empty() ? 0 : *per_host.rbegin();
   for (const std::string& gpu : gpus) {
@@ -86,7 +86,7 @@ Status Complete(const char* what, const char* option, int given, int* value) {
 }
 
 // Rows whose printed bandwidths contradict their own time, or the number of ranks.
-struct Sums {
+struct LogSums {
   size_t checked = 0;
   size_t wrong_algbw = 0;
   size_t wrong_busbw = 0;
@@ -117,7 +117,7 @@ class LogImporter {
   Result<std::string> CollectiveOf(const LogTest& test);
   Status Add(const LogTest& test, size_t part);
   Status AddSamples(const LogTest& test, const Point& plain, WholeRun* imported);
-  void Report(const LogTest& test, const Cast& cast, const Sums& sums, size_t empty_rows);
+  void Report(const LogTest& test, const Cast& cast, const LogSums& sums, size_t empty_rows);
   void Say(const LogTest& test, const std::string& text) {
     const std::string message =
         several_ ? Format("test at line %d: %s", test.line, text.c_str()) : text;
@@ -160,7 +160,7 @@ Result<std::string> LogImporter::CollectiveOf(const LogTest& test) {
 Status LogImporter::AddSamples(const LogTest& test, const Point& plain, WholeRun* imported) {
   const double factor = BusFactorOf(plain.collective, plain.ranks);
   std::map<std::pair<uint64_t, bool>, int> rounds;
-  Sums sums;
+  LogSums sums;
   size_t empty_rows = 0;
   for (const LogRow& row : test.rows) {
     if (row.bytes == 0) {
@@ -190,7 +190,7 @@ Status LogImporter::AddSamples(const LogTest& test, const Point& plain, WholeRun
       sample.iterations = test.iterations;
       sample.wrong = timing.wrong;
       if (timing.wrong > 0) {
-        sample.outcome = Outcome::kWrong;
+        sample.outcome = SampleOutcome::kWrong;
         sample.note = Format("%lld elements were wrong", static_cast<long long>(timing.wrong));
       }
       imported->samples.push_back(std::move(sample));
@@ -200,7 +200,7 @@ Status LogImporter::AddSamples(const LogTest& test, const Point& plain, WholeRun
   return {};
 }
 
-void LogImporter::Report(const LogTest& test, const Cast& cast, const Sums& sums,
+void LogImporter::Report(const LogTest& test, const Cast& cast, const LogSums& sums,
                          size_t empty_rows) {
   if (cast.independent > 1) {
     Say(test, Format("%d programs that each ran alone have written into this log: every one of "
@@ -239,7 +239,7 @@ void LogImporter::Report(const LogTest& test, const Cast& cast, const Sums& sums
 
 Status LogImporter::Add(const LogTest& test, size_t part) {
   Cast cast = CastOf(test);
-  Machine& machine = cast.machine;
+  MachineInfo& machine = cast.machine;
   Result<std::string> collective = CollectiveOf(test);
   if (!collective.ok()) return collective.status();
   Status fits = Complete("library", "--library", options_.library, &machine.library);
@@ -270,7 +270,8 @@ Status LogImporter::Add(const LogTest& test, size_t part) {
   imported.run.origin = name_;
   if (several_) imported.run.origin += Format(", test at line %d", test.line);
   const bool ended = test.ends >= std::max(cast.independent, 1);
-  imported.run.state = ended ? dataset::Run::State::kDone : dataset::Run::State::kInterrupted;
+  imported.run.state =
+      ended ? dataset::SampleRun::State::kDone : dataset::SampleRun::State::kInterrupted;
   imported.run.plan = Format("collective=%s ranks=%d", collective.value().c_str(), cast.ranks);
   if (cast.independent > 1) imported.run.plan += Format(" independent=%d", cast.independent);
   if (!test.parameters.empty()) imported.run.plan += " " + test.parameters;

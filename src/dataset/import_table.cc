@@ -245,7 +245,7 @@ Result<WholeRun*> TableReader::RunFor(std::string_view source) {
   whole.run.source = "import";
   whole.run.origin = name_;
   if (!source.empty()) whole.run.origin += ", " + Printable(source, 100);
-  whole.run.state = Run::State::kDone;
+  whole.run.state = SampleRun::State::kDone;
   whole.run.machine.library = options_.library;
   whole.run.machine.library_version = options_.library_version;
   whole.run.machine.gpu = options_.gpu;

@@ -35,8 +35,8 @@ TEST(ImportLogTest, AnOrdinaryLog) {
   EXPECT_EQ(import.format, "nccl-tests log");
   EXPECT_TRUE(import.messages.empty()) << Join(import.messages, "\n");
   ASSERT_EQ(import.runs.size(), 1u);
-  const dataset::Run& run = import.runs[0].run;
-  EXPECT_EQ(run.state, dataset::Run::State::kDone);
+  const dataset::SampleRun& run = import.runs[0].run;
+  EXPECT_EQ(run.state, dataset::SampleRun::State::kDone);
   EXPECT_EQ(run.machine.library, "nccl");
   EXPECT_EQ(run.machine.library_version, "2.29.3");
   EXPECT_EQ(run.machine.gpu, "8x NVIDIA A100-SXM4-40GB");
@@ -79,11 +79,11 @@ TEST(ImportLogTest, HowItWasRunIsSaidByOptions) {
 TEST(ImportLogTest, ATestThatFailedIsKeptAsSuch) {
   const Import import = Read(Fixture("nccl-tests/h100_pair_002_008.log"));
   ASSERT_EQ(import.runs.size(), 2u);
-  EXPECT_EQ(import.runs[0].run.state, dataset::Run::State::kDone);
+  EXPECT_EQ(import.runs[0].run.state, dataset::SampleRun::State::kDone);
   EXPECT_EQ(import.runs[0].samples[0].point.nodes, 2);
   EXPECT_EQ(import.runs[0].samples[0].point.type, "f64");
   EXPECT_EQ(import.runs[0].samples[0].point.reduce, "");
-  EXPECT_EQ(import.runs[1].run.state, dataset::Run::State::kInterrupted);
+  EXPECT_EQ(import.runs[1].run.state, dataset::SampleRun::State::kInterrupted);
   EXPECT_TRUE(import.runs[1].samples.empty());
   EXPECT_NE(import.runs[0].run.id, import.runs[1].run.id);
   EXPECT_TRUE(Says(import, "printed no row"));

@@ -20,7 +20,7 @@ class Recorder {
  public:
   using Clock = std::chrono::steady_clock;
   // `store` stays the caller's and must live longer; null: nothing is kept. `now` is for tests.
-  Recorder(Store* store, std::string run, std::function<Clock::time_point()> now = Clock::now)
+  Recorder(SampleStore* store, std::string run, std::function<Clock::time_point()> now = Clock::now)
       : store_(store), run_(std::move(run)), now_(std::move(now)), written_(now_()) {}
 
   // Call it before `next` is measured: what is pending and that `next` is being measured are in the
@@ -34,7 +34,7 @@ class Recorder {
  private:
   Status Write(const Point* next);
 
-  Store* store_;
+  SampleStore* store_;
   std::string run_;
   std::function<Clock::time_point()> now_;
   std::vector<Sample> pending_;

@@ -11,13 +11,13 @@ class RecorderTest : public testing::Test {
   void SetUp() override {
     path_ = testing::TempDir() + "recorder_" + std::to_string(getpid()) + ".db";
     unlink(path_.c_str());
-    auto store = Store::Open(path_, Store::Access::kWrite);
+    auto store = SampleStore::Open(path_, SampleStore::Access::kWrite);
     ASSERT_TRUE(store.ok()) << store.status().message();
     store_ = std::move(store).value();
   }
   void TearDown() override { unlink(path_.c_str()); }
   void BeginRun() {
-    dataset::Run run;
+    dataset::SampleRun run;
     run.id = "r";
     run.source = "sweep";
     ASSERT_TRUE(store_->BeginRun(run).ok());
@@ -37,7 +37,7 @@ class RecorderTest : public testing::Test {
   }
   // As another process sees it.
   size_t Stored() {
-    const auto other = Store::Open(path_, Store::Access::kRead);
+    const auto other = SampleStore::Open(path_, SampleStore::Access::kRead);
     EXPECT_TRUE(other.ok());
     const auto contents = other.value()->Read();
     EXPECT_TRUE(contents.ok()) << contents.status().message();
@@ -53,7 +53,7 @@ class RecorderTest : public testing::Test {
   }
 
   std::string path_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<SampleStore> store_;
   Recorder::Clock::time_point now_{};
 };
 
@@ -140,7 +140,7 @@ TEST_F(RecorderTest, ASampleTakesThePlaceOfTheMark) {
   ASSERT_EQ(Unfinished_().size(), 1u);
   Sample crash = SampleOf(2);
   crash.seconds = std::nan("");
-  crash.outcome = Outcome::kCrash;
+  crash.outcome = SampleOutcome::kCrash;
   ASSERT_TRUE(store_->Settle("r", {&crash, 1}).ok());
   EXPECT_TRUE(Unfinished_().empty());
   EXPECT_EQ(Stored(), 1u);

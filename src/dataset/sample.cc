@@ -33,17 +33,17 @@ bool Point::SameContext(const Point& other) const {
          workload == other.workload;
 }
 
-const char* OutcomeName(Outcome outcome) {
+const char* OutcomeName(SampleOutcome outcome) {
   switch (outcome) {
-    case Outcome::kFine:
+    case SampleOutcome::kFine:
       return "fine";
-    case Outcome::kWrong:
+    case SampleOutcome::kWrong:
       return "wrong";
-    case Outcome::kHang:
+    case SampleOutcome::kHang:
       return "hang";
-    case Outcome::kCrash:
+    case SampleOutcome::kCrash:
       return "crash";
-    case Outcome::kRefused:
+    case SampleOutcome::kRefused:
       return "refused";
   }
   return "?";

@@ -46,14 +46,14 @@ struct Point {
 };
 
 // How a measurement ended. Stored: values never change.
-enum class Outcome : uint8_t {
+enum class SampleOutcome : uint8_t {
   kFine = 0,
   kWrong = 1,    // it computed wrong results; the time says nothing
   kHang = 2,     // it did not end within the limit
   kCrash = 3,    // a rank ended
   kRefused = 4,  // the library does not offer this configuration here
 };
-const char* OutcomeName(Outcome outcome);  // "fine", "wrong", "hang", "crash", "refused"
+const char* OutcomeName(SampleOutcome outcome);  // "fine", "wrong", "hang", "crash", "refused"
 
 // One measurement. Without a time (seconds is NaN) it says why there is none.
 struct Sample {
@@ -65,13 +65,13 @@ struct Sample {
   double coarse = 0;
   int64_t iterations = 1;  // calls the time is the mean of
   int64_t wrong = -1;      // elements that were wrong; -1: nobody looked
-  Outcome outcome = Outcome::kFine;
+  SampleOutcome outcome = SampleOutcome::kFine;
   std::string note;  // the error, in the library's words
   double at = 0;     // seconds since 1970
 };
 
 // Where it was measured: what would have to be equal for figures of two runs to be comparable.
-struct Machine {
+struct MachineInfo {
   std::string library;          // "nccl", "rccl", "gloo", "openmpi"; "" where nobody knows
   std::string library_version;  // "2.28.9"
   std::string gpu;              // "8x NVIDIA A100-SXM4-80GB"; "" for none
@@ -81,11 +81,11 @@ struct Machine {
   std::string tool;      // "diapason 0.1.0", "nccl-tests 2.17.9"
   bool simulated = false;
   std::map<std::string, std::string> environment;  // the variables that matter: NCCL_*, RCCL_*, ...
-  friend bool operator==(const Machine&, const Machine&) = default;
+  friend bool operator==(const MachineInfo&, const MachineInfo&) = default;
 };
 
 // Samples that were taken together.
-struct Run {
+struct SampleRun {
   enum class State : uint8_t { kRunning = 0, kDone = 1, kInterrupted = 2 };
   // Unique everywhere: NewRunId(), or, for imports, from the content, so that a file that is
   // imported twice is there once.
@@ -95,7 +95,7 @@ struct Run {
   double started = 0;  // seconds since 1970
   State state = State::kRunning;
   std::string plan;  // what the run set out to do, in its own words; for --resume
-  Machine machine;
+  MachineInfo machine;
 };
 std::string NewRunId();
 

@@ -6,7 +6,7 @@
 namespace diapason::dataset {
 
 // What a store that is written keeps prepared.
-struct Store::Statements {
+struct SampleStore::Statements {
   Statement find_machine;
   Statement add_machine;
   Statement find_run;

@@ -34,14 +34,14 @@ Result<int64_t> Number(sqlite3* database, const std::string& path, const char* s
 }
 
 // What can be said before SQLite opens it.
-Status CheckFile(const std::string& path, Store::Access access) {
+Status CheckFile(const std::string& path, SampleStore::Access access) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) {
     if (errno != ENOENT) {
       return IoError(
           Format("cannot look at store '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
     }
-    if (access == Store::Access::kRead) {
+    if (access == SampleStore::Access::kRead) {
       return NotFound("there is no store '" + path + "'; `diapason data import` makes one");
     }
     const size_t slash = path.rfind('/');
@@ -54,7 +54,7 @@ Status CheckFile(const std::string& path, Store::Access access) {
   }
   if (S_ISDIR(info.st_mode)) return Invalid("'" + path + "' is a directory, not a store");
   if (!S_ISREG(info.st_mode)) return Invalid("'" + path + "' is not a regular file");
-  if (info.st_size == 0 && access == Store::Access::kRead) {
+  if (info.st_size == 0 && access == SampleStore::Access::kRead) {
     return Invalid("'" + path + "' is empty: nothing has been stored there yet");
   }
   return {};
@@ -100,15 +100,16 @@ Status CheckSchema(sqlite3* database, const std::string& path) {
   return {};
 }
 
-enum class Kind { kNew, kOurs };
-Result<Kind> Recognise(sqlite3* database, const std::string& path) {
+enum class FileKind { kNew, kOurs };
+Result<FileKind> Recognise(sqlite3* database, const std::string& path) {
   const Result<int64_t> application = Number(database, path, "PRAGMA application_id");
   if (!application.ok()) return application.status();
   const Result<int64_t> version = Number(database, path, "PRAGMA user_version");
   if (!version.ok()) return version.status();
   const Result<int64_t> objects = Number(database, path, "SELECT count(*) FROM sqlite_master");
   if (!objects.ok()) return objects.status();
-  if (application.value() == 0 && version.value() == 0 && objects.value() == 0) return Kind::kNew;
+  if (application.value() == 0 && version.value() == 0 && objects.value() == 0)
+    return FileKind::kNew;
   if (application.value() != kApplicationId) {
     return Invalid("'" + path +
                    "' is an SQLite file of another program, not a store of diapason; nothing was "
@@ -121,7 +122,7 @@ Result<Kind> Recognise(sqlite3* database, const std::string& path) {
                path.c_str(), static_cast<long long>(version.value()), kSchemaVersion));
   }
   if (Status same = CheckSchema(database, path); !same.ok()) return same;
-  return Kind::kOurs;
+  return FileKind::kOurs;
 }
 
 Status CheckSample(const Sample& sample) {
@@ -135,7 +136,7 @@ Status CheckSample(const Sample& sample) {
   }
   if (point.ranks < 1 || point.nodes < 1) return refuse("it has no ranks or no nodes");
   if (std::isinf(sample.seconds) || sample.seconds < 0) return refuse("its time is no time");
-  if (std::isnan(sample.seconds) && sample.outcome == Outcome::kFine) {
+  if (std::isnan(sample.seconds) && sample.outcome == SampleOutcome::kFine) {
     return refuse("it has no time and does not say why");
   }
   if (!std::isfinite(sample.coarse) || sample.coarse < 0) return refuse("its coarseness is none");
@@ -180,21 +181,22 @@ std::map<std::string, std::string> ParseEnvironmentText(const std::string& text)
   return environment;
 }
 
-Status Store::CheckSamples(std::span<const Sample> samples) {
+Status SampleStore::CheckSamples(std::span<const Sample> samples) {
   for (const Sample& sample : samples) {
     if (Status fine = CheckSample(sample); !fine.ok()) return fine;
   }
   return {};
 }
 
-Store::Store(sqlite3* database, std::string path) : database_(database), path_(std::move(path)) {}
+SampleStore::SampleStore(sqlite3* database, std::string path)
+    : database_(database), path_(std::move(path)) {}
 
-Store::~Store() {
+SampleStore::~SampleStore() {
   statements_.reset();
   sqlite3_close(database_);
 }
 
-Result<std::unique_ptr<Store>> Store::Open(const std::string& path, Access access) {
+Result<std::unique_ptr<SampleStore>> SampleStore::Open(const std::string& path, Access access) {
   if (path.empty()) return Invalid("the store's path is empty");
   if (Status fine = CheckFile(path, access); !fine.ok()) return fine;
   // Readers open for writing too: they have to undo what a killed writer left half-way. SQLite
@@ -206,13 +208,13 @@ Result<std::unique_ptr<Store>> Store::Open(const std::string& path, Access acces
   const std::string file = path[0] == '/' ? path : "./" + path;
   const int opened = sqlite3_open_v2(file.c_str(), &database, flags, nullptr);
   if (database == nullptr) return Internal("out of memory");
-  std::unique_ptr<Store> store(new Store(database, path));
+  std::unique_ptr<SampleStore> store(new SampleStore(database, path));
   if (opened != SQLITE_OK) return DatabaseError(database, path);
   if (Status started = store->Start(access); !started.ok()) return started;
   return store;
 }
 
-Status Store::Start(Access access) {
+Status SampleStore::Start(Access access) {
   sqlite3_extended_result_codes(database_, 1);
   sqlite3_busy_timeout(database_, kBusyMilliseconds);
   sqlite3_limit(database_, SQLITE_LIMIT_LENGTH, kLongestValue);
@@ -223,12 +225,12 @@ Status Store::Start(Access access) {
   sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
   // In one transaction: somebody may be making the store this very moment.
   if (Status begun = Execute(database_, path_, "BEGIN"); !begun.ok()) return begun;
-  Result<Kind> kind = Recognise(database_, path_);
+  Result<FileKind> kind = Recognise(database_, path_);
   const Status ended = Execute(database_, path_, "ROLLBACK");
   if (!kind.ok()) return kind.status();
   if (!ended.ok()) return ended;
   if (access == Access::kRead) {
-    if (kind.value() == Kind::kNew) {
+    if (kind.value() == FileKind::kNew) {
       return Invalid("'" + path_ + "' is empty: nothing has been stored there yet");
     }
     return Execute(database_, path_, "PRAGMA query_only=1");
@@ -236,13 +238,13 @@ Status Store::Start(Access access) {
   if (sqlite3_db_readonly(database_, "main") == 1) {
     return IoError("store '" + path_ + "' cannot be written: it is read-only here");
   }
-  if (kind.value() == Kind::kNew) {
+  if (kind.value() == FileKind::kNew) {
     Transaction transaction(database_, path_);
     if (Status begun = transaction.Begin(); !begun.ok()) return begun;
     // Somebody else may have been first.
     kind = Recognise(database_, path_);
     if (!kind.ok()) return kind.status();
-    if (kind.value() == Kind::kNew) {
+    if (kind.value() == FileKind::kNew) {
       if (Status made = CreateSchema(database_, path_); !made.ok()) return made;
     }
     if (Status done = transaction.Commit(); !done.ok()) return done;
@@ -250,7 +252,7 @@ Status Store::Start(Access access) {
   return PrepareStatements();
 }
 
-Status Store::PrepareStatements() {
+Status SampleStore::PrepareStatements() {
   statements_ = std::make_unique<Statements>();
   const auto prepare = [&](Statement* statement, const char* sql) -> Status {
     Result<Statement> made = Statement::Prepare(database_, path_, sql);
@@ -294,9 +296,9 @@ Status Store::PrepareStatements() {
   return {};
 }
 
-Result<bool> Store::BeginRun(const Run& run) { return AddRun(run, {}); }
+Result<bool> SampleStore::BeginRun(const SampleRun& run) { return AddRun(run, {}); }
 
-Result<bool> Store::AddRun(const Run& run, std::span<const Sample> samples) {
+Result<bool> SampleStore::AddRun(const SampleRun& run, std::span<const Sample> samples) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
   Transaction transaction(database_, path_);
   if (Status begun = transaction.Begin(); !begun.ok()) return begun;
@@ -306,7 +308,7 @@ Result<bool> Store::AddRun(const Run& run, std::span<const Sample> samples) {
   return added;
 }
 
-Result<std::vector<bool>> Store::AddRuns(std::span<const WholeRun> runs) {
+Result<std::vector<bool>> SampleStore::AddRuns(std::span<const WholeRun> runs) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
   Transaction transaction(database_, path_);
   if (Status begun = transaction.Begin(); !begun.ok()) return begun;
@@ -320,7 +322,7 @@ Result<std::vector<bool>> Store::AddRuns(std::span<const WholeRun> runs) {
   return added;
 }
 
-Result<bool> Store::AddRunInside(const Run& run, std::span<const Sample> samples) {
+Result<bool> SampleStore::AddRunInside(const SampleRun& run, std::span<const Sample> samples) {
   if (Status fine = CheckSamples(samples); !fine.ok()) return fine;
   const Result<int64_t> known = RunKey(run.id);
   if (!known.ok()) return known.status();
@@ -331,7 +333,7 @@ Result<bool> Store::AddRunInside(const Run& run, std::span<const Sample> samples
   return true;
 }
 
-Result<int64_t> Store::KnownRun(const std::string& id) {
+Result<int64_t> SampleStore::KnownRun(const std::string& id) {
   Result<int64_t> key = RunKey(id);
   if (key.ok() && key.value() == 0) {
     return NotFound("store '" + path_ + "' has no run '" + id + "'");
@@ -339,7 +341,7 @@ Result<int64_t> Store::KnownRun(const std::string& id) {
   return key;
 }
 
-Status Store::Add(const std::string& run, std::span<const Sample> samples) {
+Status SampleStore::Add(const std::string& run, std::span<const Sample> samples) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
   if (Status fine = CheckSamples(samples); !fine.ok()) return fine;
   Transaction transaction(database_, path_);
@@ -350,7 +352,7 @@ Status Store::Add(const std::string& run, std::span<const Sample> samples) {
   return transaction.Commit();
 }
 
-Status Store::EndRun(const std::string& run, Run::State state) {
+Status SampleStore::EndRun(const std::string& run, SampleRun::State state) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
   Transaction transaction(database_, path_);
   if (Status begun = transaction.Begin(); !begun.ok()) return begun;

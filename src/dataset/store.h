@@ -15,18 +15,18 @@ struct sqlite3;
 namespace diapason::dataset {
 
 // A sample with the run it belongs to: an index into Contents::runs.
-struct Record {
+struct StoredSample {
   size_t run = 0;
   Sample sample;
 };
 
-struct Contents {
-  std::vector<Run> runs;
-  std::vector<Record> records;  // in the order they were taken, run by run
+struct StoreContents {
+  std::vector<SampleRun> runs;
+  std::vector<StoredSample> records;  // in the order they were taken, run by run
 };
 
 struct WholeRun {
-  Run run;
+  SampleRun run;
   std::vector<Sample> samples;
 };
 
@@ -53,18 +53,18 @@ struct Unfinished {
 // also works where several hosts share a file system that has locks.
 //
 // One thread at a time may use a Store.
-class Store {
+class SampleStore {
  public:
   enum class Access { kRead, kWrite };
   // kWrite creates the file where there is none. A file that is no store of ours, is damaged, or
   // was written by a newer version is an error that says so.
-  static Result<std::unique_ptr<Store>> Open(const std::string& path, Access access);
-  ~Store();
-  Store(const Store&) = delete;
-  Store& operator=(const Store&) = delete;
+  static Result<std::unique_ptr<SampleStore>> Open(const std::string& path, Access access);
+  ~SampleStore();
+  SampleStore(const SampleStore&) = delete;
+  SampleStore& operator=(const SampleStore&) = delete;
 
   // False: a run with this id is there already, and nothing was done.
-  Result<bool> BeginRun(const Run& run);
+  Result<bool> BeginRun(const SampleRun& run);
   Status Add(const std::string& run, std::span<const Sample> samples);
   // The same, and what the run measures next (null: nothing), all in one transaction: a process
   // that is killed while it measures has left both behind.
@@ -75,15 +75,15 @@ class Store {
   Result<std::vector<Unfinished>> TakeUnfinished(const std::string& run);
   // Puts `samples` in the place of the marks of their points.
   Status Settle(const std::string& run, std::span<const Sample> samples);
-  Status EndRun(const std::string& run, Run::State state);
+  Status EndRun(const std::string& run, SampleRun::State state);
   // A run and all its samples in one transaction. False: it is there already.
-  Result<bool> AddRun(const Run& run, std::span<const Sample> samples);
+  Result<bool> AddRun(const SampleRun& run, std::span<const Sample> samples);
 
   // Several of them in one transaction. True for those that were not there yet.
   Result<std::vector<bool>> AddRuns(std::span<const WholeRun> runs);
 
-  Result<std::vector<Run>> Runs();
-  Result<Contents> Read(const Filter& filter = {});
+  Result<std::vector<SampleRun>> Runs();
+  Result<StoreContents> Read(const Filter& filter = {});
   // Everything of another store that is not here yet, in one transaction; returns how many samples
   // came. Of a run that is in both, what is missing here.
   Result<size_t> Merge(const std::string& path);
@@ -94,24 +94,25 @@ class Store {
 
  private:
   struct Statements;
-  explicit Store(sqlite3* database, std::string path);
+  explicit SampleStore(sqlite3* database, std::string path);
   Status Start(Access access);
   // Whether there is a table of what is being measured; makes one if asked to.
   Result<bool> UseTrying(bool make);
   Status PrepareStatements();
-  Result<int64_t> MachineId(const Machine& machine);
+  Result<int64_t> MachineId(const MachineInfo& machine);
   Result<int64_t> PointId(const Point& point);
   // 0: there is none.
   Result<int64_t> RunKey(const std::string& id);
-  Result<bool> AddRunInside(const Run& run, std::span<const Sample> samples);
-  Result<int64_t> InsertRun(const Run& run);
+  Result<bool> AddRunInside(const SampleRun& run, std::span<const Sample> samples);
+  Result<int64_t> InsertRun(const SampleRun& run);
   Status InsertSamples(int64_t run, std::span<const Sample> samples);
   static Status CheckSamples(std::span<const Sample> samples);
   Result<std::vector<Unfinished>> ReadUnfinished(int64_t run);
   // The row of a run that has to be there.
   Result<int64_t> KnownRun(const std::string& id);
-  Status ReadRuns(const Filter& filter, std::vector<Run>* list, std::map<int64_t, size_t>* keys);
-  Result<Contents> ReadRows(const Filter& filter);
+  Status ReadRuns(const Filter& filter, std::vector<SampleRun>* list,
+                  std::map<int64_t, size_t>* keys);
+  Result<StoreContents> ReadRows(const Filter& filter);
   Status MergeRun(const WholeRun& theirs, const WholeRun* mine, size_t* came);
 
   sqlite3* database_;

@@ -20,10 +20,10 @@ auto KeyOf(const Sample& sample) {
                          sample.iterations, sample.wrong, sample.outcome, sample.note, sample.at);
 }
 
-std::vector<WholeRun> ByRun(Contents contents) {
+std::vector<WholeRun> ByRun(StoreContents contents) {
   std::vector<WholeRun> whole(contents.runs.size());
   for (size_t i = 0; i < whole.size(); ++i) whole[i].run = std::move(contents.runs[i]);
-  for (Record& record : contents.records) {
+  for (StoredSample& record : contents.records) {
     whole[record.run].samples.push_back(std::move(record.sample));
   }
   return whole;
@@ -31,7 +31,7 @@ std::vector<WholeRun> ByRun(Contents contents) {
 
 }  // namespace
 
-Status Store::MergeRun(const WholeRun& theirs, const WholeRun* mine, size_t* came) {
+Status SampleStore::MergeRun(const WholeRun& theirs, const WholeRun* mine, size_t* came) {
   if (mine == nullptr) {
     const Result<int64_t> key = InsertRun(theirs.run);
     if (!key.ok()) return key.status();
@@ -54,20 +54,21 @@ Status Store::MergeRun(const WholeRun& theirs, const WholeRun* mine, size_t* cam
   const Result<int64_t> key = RunKey(theirs.run.id);
   if (!key.ok()) return key.status();
   if (Status added = InsertSamples(key.value(), missing); !added.ok()) return added;
-  if (mine->run.state == Run::State::kDone || theirs.run.state == Run::State::kRunning) return {};
+  if (mine->run.state == SampleRun::State::kDone || theirs.run.state == SampleRun::State::kRunning)
+    return {};
   return statements_->end_run.Bind(static_cast<int>(theirs.run.state)).Bind(key.value()).Run();
 }
 
-Result<size_t> Store::Merge(const std::string& path) {
+Result<size_t> SampleStore::Merge(const std::string& path) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
-  Result<std::unique_ptr<Store>> other = Open(path, Access::kRead);
+  Result<std::unique_ptr<SampleStore>> other = Open(path, Access::kRead);
   if (!other.ok()) return other.status();
-  Result<Contents> theirs = other.value()->Read();
+  Result<StoreContents> theirs = other.value()->Read();
   if (!theirs.ok()) return theirs.status();
   other.value().reset();
   Transaction transaction(database_, path_);
   if (Status begun = transaction.Begin(); !begun.ok()) return begun;
-  Result<Contents> mine = ReadRows({});
+  Result<StoreContents> mine = ReadRows({});
   if (!mine.ok()) return mine.status();
   const std::vector<WholeRun> here = ByRun(std::move(mine).value());
   std::map<std::string, const WholeRun*> known;
@@ -82,7 +83,7 @@ Result<size_t> Store::Merge(const std::string& path) {
   return came;
 }
 
-Status Store::CheckIntegrity() {
+Status SampleStore::CheckIntegrity() {
   Result<Statement> check = Statement::Prepare(database_, path_, "PRAGMA integrity_check(3)");
   if (!check.ok()) return check.status();
   std::string found;

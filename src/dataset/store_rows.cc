@@ -72,11 +72,11 @@ bool ReadSample(const Statement& row, Sample* sample) {
   sample->iterations = row.Integer(5);
   sample->wrong = row.Integer(6);
   fits &= Fits(row.Integer(7), 0, 4, &outcome);
-  sample->outcome = static_cast<Outcome>(outcome);
+  sample->outcome = static_cast<SampleOutcome>(outcome);
   sample->note = MaskSecretsIn(row.Text(8));
   sample->at = row.Real(9);
   const bool time = std::isnan(sample->seconds)
-                        ? sample->outcome != Outcome::kFine
+                        ? sample->outcome != SampleOutcome::kFine
                         : sample->seconds >= 0 && std::isfinite(sample->seconds);
   return fits && time && std::isfinite(sample->coarse) && sample->coarse >= 0;
 }
@@ -90,7 +90,7 @@ Status Damaged(const std::string& path, const char* table, int64_t id) {
 
 }  // namespace
 
-Result<int64_t> Store::MachineId(const Machine& machine) {
+Result<int64_t> SampleStore::MachineId(const MachineInfo& machine) {
   const std::string environment = EnvironmentText(machine.environment);
   return FindOrAdd(database_, &statements_->find_machine, &statements_->add_machine,
                    [&](Statement* statement) {
@@ -106,7 +106,7 @@ Result<int64_t> Store::MachineId(const Machine& machine) {
                    });
 }
 
-Result<int64_t> Store::PointId(const Point& point) {
+Result<int64_t> SampleStore::PointId(const Point& point) {
   const std::string environment = MaskSecretsIn(point.environment);
   return FindOrAdd(database_, &statements_->find_point, &statements_->add_point,
                    [&](Statement* statement) {
@@ -128,7 +128,7 @@ Result<int64_t> Store::PointId(const Point& point) {
                    });
 }
 
-Result<int64_t> Store::RunKey(const std::string& id) {
+Result<int64_t> SampleStore::RunKey(const std::string& id) {
   Statement& find = statements_->find_run;
   const Result<bool> row = find.Bind(id).Step();
   if (!row.ok()) return row.status();
@@ -137,7 +137,7 @@ Result<int64_t> Store::RunKey(const std::string& id) {
   return key;
 }
 
-Result<int64_t> Store::InsertRun(const Run& run) {
+Result<int64_t> SampleStore::InsertRun(const SampleRun& run) {
   if (run.id.empty()) return Internal("a run has no id");
   const Result<int64_t> machine = MachineId(run.machine);
   if (!machine.ok()) return machine.status();
@@ -153,7 +153,7 @@ Result<int64_t> Store::InsertRun(const Run& run) {
   return sqlite3_last_insert_rowid(database_);
 }
 
-Status Store::InsertSamples(int64_t run, std::span<const Sample> samples) {
+Status SampleStore::InsertSamples(int64_t run, std::span<const Sample> samples) {
   // Samples of one point come one after the other.
   const Point* last = nullptr;
   int64_t point = 0;
@@ -180,25 +180,25 @@ Status Store::InsertSamples(int64_t run, std::span<const Sample> samples) {
   return {};
 }
 
-Result<std::vector<Run>> Store::Runs() {
-  std::vector<Run> runs;
+Result<std::vector<SampleRun>> SampleStore::Runs() {
+  std::vector<SampleRun> runs;
   std::map<int64_t, size_t> keys;
   if (Status read = ReadRuns({}, &runs, &keys); !read.ok()) return read;
   return runs;
 }
 
-Result<Contents> Store::Read(const Filter& filter) {
+Result<StoreContents> SampleStore::Read(const Filter& filter) {
   // One snapshot: a run that another process adds meanwhile is there whole or not at all.
   if (Status begun = Execute(database_, path_, "BEGIN"); !begun.ok()) return begun;
-  Result<Contents> contents = ReadRows(filter);
+  Result<StoreContents> contents = ReadRows(filter);
   if (Status ended = Execute(database_, path_, "COMMIT"); contents.ok() && !ended.ok()) {
     return ended;
   }
   return contents;
 }
 
-Status Store::ReadRuns(const Filter& filter, std::vector<Run>* list,
-                       std::map<int64_t, size_t>* keys) {
+Status SampleStore::ReadRuns(const Filter& filter, std::vector<SampleRun>* list,
+                             std::map<int64_t, size_t>* keys) {
   Result<Statement> runs = Statement::Prepare(
       database_, path_,
       "SELECT run.id,name,source,origin,started,state,plan,library,library_version,gpu,driver,"
@@ -210,7 +210,7 @@ Status Store::ReadRuns(const Filter& filter, std::vector<Run>* list,
     const Result<bool> more = runs.value().Step();
     if (!more.ok()) return more.status();
     if (!more.value()) return {};
-    Run run;
+    SampleRun run;
     run.id = row.Text(1);
     run.source = row.Text(2);
     run.origin = MaskSecretsIn(row.Text(3));
@@ -219,7 +219,7 @@ Status Store::ReadRuns(const Filter& filter, std::vector<Run>* list,
     if (!Fits(row.Integer(5), 0, 2, &state) || !std::isfinite(run.started)) {
       return Damaged(path_, "run", row.Integer(0));
     }
-    run.state = static_cast<Run::State>(state);
+    run.state = static_cast<SampleRun::State>(state);
     run.plan = MaskSecretsIn(row.Text(6));
     run.machine = {row.Text(7),  row.Text(8),          row.Text(9),
                    row.Text(10), row.Text(11),         row.Text(12),
@@ -231,7 +231,7 @@ Status Store::ReadRuns(const Filter& filter, std::vector<Run>* list,
   }
 }
 
-Result<std::vector<Unfinished>> Store::ReadUnfinished(int64_t run) {
+Result<std::vector<Unfinished>> SampleStore::ReadUnfinished(int64_t run) {
   Result<Statement> rows = Statement::Prepare(
       database_, path_,
       "SELECT point.*,deaths FROM trying JOIN point ON point.id=trying.point WHERE run=?1 AND "
@@ -252,8 +252,8 @@ Result<std::vector<Unfinished>> Store::ReadUnfinished(int64_t run) {
   }
 }
 
-Result<Contents> Store::ReadRows(const Filter& filter) {
-  Contents contents;
+Result<StoreContents> SampleStore::ReadRows(const Filter& filter) {
+  StoreContents contents;
   std::map<int64_t, size_t> run_at;
   if (Status read = ReadRuns(filter, &contents.runs, &run_at); !read.ok()) return read;
 
@@ -296,14 +296,14 @@ Result<Contents> Store::ReadRows(const Filter& filter) {
     const auto run = run_at.find(row.Integer(0));
     const auto point = point_at.find(row.Integer(1));
     if (run == run_at.end() || point == point_at.end()) continue;
-    Record record;
+    StoredSample record;
     record.run = run->second;
     record.sample.point = point->second;
     if (!ReadSample(row, &record.sample)) return Damaged(path_, "sample", row.Integer(10));
     contents.records.push_back(std::move(record));
   }
   std::stable_sort(contents.records.begin(), contents.records.end(),
-                   [](const Record& a, const Record& b) { return a.run < b.run; });
+                   [](const StoredSample& a, const StoredSample& b) { return a.run < b.run; });
   return contents;
 }
 

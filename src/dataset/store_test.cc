@@ -24,13 +24,14 @@ class StoreTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-  std::unique_ptr<Store> Write(const std::string& name) {
-    Result<std::unique_ptr<Store>> store = Store::Open(Path(name), Store::Access::kWrite);
+  std::unique_ptr<SampleStore> Write(const std::string& name) {
+    Result<std::unique_ptr<SampleStore>> store =
+        SampleStore::Open(Path(name), SampleStore::Access::kWrite);
     EXPECT_TRUE(store.ok()) << store.status().message();
     return store.ok() ? std::move(store).value() : nullptr;
   }
-  std::string OpenError(const std::string& name, Store::Access access) {
-    return Store::Open(Path(name), access).status().message();
+  std::string OpenError(const std::string& name, SampleStore::Access access) {
+    return SampleStore::Open(Path(name), access).status().message();
   }
   void Sql(const std::string& name, const char* sql) {
     sqlite3* database = nullptr;
@@ -43,8 +44,8 @@ class StoreTest : public testing::Test {
   std::string folder_;
 };
 
-Run MakeRun(const std::string& id) {
-  dataset::Run run;
+SampleRun MakeRun(const std::string& id) {
+  dataset::SampleRun run;
   run.id = id;
   run.source = "sweep";
   run.origin = "diapason sweep, with a \"quote\"\nand a line";
@@ -74,26 +75,26 @@ Sample MakeSample(uint64_t bytes, double seconds) {
 }
 
 TEST_F(StoreTest, WhatIsWrittenIsReadAgain) {
-  const dataset::Run run = MakeRun("r1");
+  const dataset::SampleRun run = MakeRun("r1");
   Sample hung = MakeSample(4096, std::nan(""));
-  hung.outcome = Outcome::kHang;
+  hung.outcome = SampleOutcome::kHang;
   hung.note = "no answer within 60 s";
   hung.point.environment = "NCCL_X=1";
   hung.point.segment_bytes = 1 << 20;
   const std::vector<Sample> samples = {MakeSample(1024, 1.0 / 3), MakeSample(1024, 2e-6), hung};
   {
-    const std::unique_ptr<Store> store = Write("s.db");
+    const std::unique_ptr<SampleStore> store = Write("s.db");
     ASSERT_TRUE(store->BeginRun(run).value());
     ASSERT_TRUE(store->Add("r1", samples).ok());
-    ASSERT_TRUE(store->EndRun("r1", dataset::Run::State::kDone).ok());
+    ASSERT_TRUE(store->EndRun("r1", dataset::SampleRun::State::kDone).ok());
   }
-  const std::unique_ptr<Store> store =
-      std::move(Store::Open(Path("s.db"), Store::Access::kRead)).value();
-  const Contents contents = store->Read().value();
+  const std::unique_ptr<SampleStore> store =
+      std::move(SampleStore::Open(Path("s.db"), SampleStore::Access::kRead)).value();
+  const StoreContents contents = store->Read().value();
   ASSERT_EQ(contents.runs.size(), 1u);
   EXPECT_EQ(contents.runs[0].origin, run.origin);
   EXPECT_EQ(contents.runs[0].started, run.started);
-  EXPECT_EQ(contents.runs[0].state, dataset::Run::State::kDone);
+  EXPECT_EQ(contents.runs[0].state, dataset::SampleRun::State::kDone);
   EXPECT_EQ(contents.runs[0].plan, run.plan);
   EXPECT_EQ(contents.runs[0].machine, run.machine);
   ASSERT_EQ(contents.records.size(), 3u);
@@ -102,13 +103,13 @@ TEST_F(StoreTest, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(contents.records[0].sample.coarse, 0.0123);
   EXPECT_EQ(contents.records[0].sample.point, samples[0].point);
   EXPECT_TRUE(std::isnan(contents.records[2].sample.seconds));
-  EXPECT_EQ(contents.records[2].sample.outcome, Outcome::kHang);
+  EXPECT_EQ(contents.records[2].sample.outcome, SampleOutcome::kHang);
   EXPECT_EQ(contents.records[2].sample.note, hung.note);
   EXPECT_EQ(contents.records[2].sample.point, hung.point);
 }
 
 TEST_F(StoreTest, ARunIsThereOnce) {
-  const std::unique_ptr<Store> store = Write("s.db");
+  const std::unique_ptr<SampleStore> store = Write("s.db");
   const std::vector<Sample> samples = {MakeSample(1024, 1e-5)};
   EXPECT_TRUE(store->AddRun(MakeRun("r1"), samples).value());
   EXPECT_FALSE(store->AddRun(MakeRun("r1"), samples).value());
@@ -118,7 +119,7 @@ TEST_F(StoreTest, ARunIsThereOnce) {
 
 TEST_F(StoreTest, MachinesAndPointsAreStoredOnce) {
   {
-    const std::unique_ptr<Store> store = Write("s.db");
+    const std::unique_ptr<SampleStore> store = Write("s.db");
     const std::vector<Sample> samples = {MakeSample(1024, 1e-5), MakeSample(2048, 1e-5),
                                          MakeSample(1024, 2e-5)};
     ASSERT_TRUE(store->AddRun(MakeRun("r1"), samples).value());
@@ -141,13 +142,13 @@ TEST_F(StoreTest, MachinesAndPointsAreStoredOnce) {
 }
 
 TEST_F(StoreTest, ATransactionIsWholeOrNothing) {
-  const std::unique_ptr<Store> store = Write("s.db");
+  const std::unique_ptr<SampleStore> store = Write("s.db");
   ASSERT_TRUE(store->BeginRun(MakeRun("r1")).value());
   Sample bad = MakeSample(1024, std::numeric_limits<double>::infinity());
   const std::vector<Sample> samples = {MakeSample(1024, 1e-5), bad};
   EXPECT_FALSE(store->Add("r1", samples).ok());
   EXPECT_FALSE(store->AddRun(MakeRun("r2"), samples).ok());
-  const Contents contents = store->Read().value();
+  const StoreContents contents = store->Read().value();
   EXPECT_TRUE(contents.records.empty());
   EXPECT_EQ(contents.runs.size(), 1u);
   // And the store goes on working.
@@ -155,7 +156,7 @@ TEST_F(StoreTest, ATransactionIsWholeOrNothing) {
 }
 
 TEST_F(StoreTest, SamplesThatCannotBeAreRefused) {
-  const std::unique_ptr<Store> store = Write("s.db");
+  const std::unique_ptr<SampleStore> store = Write("s.db");
   ASSERT_TRUE(store->BeginRun(MakeRun("r1")).value());
   const auto refused = [&](Sample sample) {
     return !store->Add("r1", std::span<const Sample>(&sample, 1)).ok();
@@ -172,19 +173,19 @@ TEST_F(StoreTest, SamplesThatCannotBeAreRefused) {
 }
 
 TEST_F(StoreTest, UnknownRunsAreAnError) {
-  const std::unique_ptr<Store> store = Write("s.db");
+  const std::unique_ptr<SampleStore> store = Write("s.db");
   EXPECT_EQ(store->Add("nobody", {}).code(), ErrorCode::kNotFound);
-  EXPECT_EQ(store->EndRun("nobody", dataset::Run::State::kDone).code(), ErrorCode::kNotFound);
+  EXPECT_EQ(store->EndRun("nobody", dataset::SampleRun::State::kDone).code(), ErrorCode::kNotFound);
 }
 
 TEST_F(StoreTest, FiltersSelect) {
-  const std::unique_ptr<Store> store = Write("s.db");
+  const std::unique_ptr<SampleStore> store = Write("s.db");
   Sample gather = MakeSample(1024, 1e-5);
   gather.point.collective = "allgather";
   gather.point.ranks = 2;
   Sample iteration = MakeSample(4096, 1e-2);
   iteration.point.kind = Point::Kind::kIteration;
-  dataset::Run other = MakeRun("r2");
+  dataset::SampleRun other = MakeRun("r2");
   other.machine.library = "rccl";
   ASSERT_TRUE(store->AddRun(MakeRun("r1"), std::vector{MakeSample(1024, 1e-5), gather}).value());
   ASSERT_TRUE(store->AddRun(other, std::vector{iteration}).value());
@@ -204,12 +205,12 @@ TEST_F(StoreTest, FiltersSelect) {
 
 TEST_F(StoreTest, MergingTwiceAddsNothing) {
   {
-    const std::unique_ptr<Store> a = Write("a.db");
+    const std::unique_ptr<SampleStore> a = Write("a.db");
     ASSERT_TRUE(a->AddRun(MakeRun("r1"), std::vector{MakeSample(1, 1), MakeSample(2, 2)}).value());
-    const std::unique_ptr<Store> b = Write("b.db");
+    const std::unique_ptr<SampleStore> b = Write("b.db");
     ASSERT_TRUE(b->AddRun(MakeRun("r2"), std::vector{MakeSample(3, 3)}).value());
   }
-  const std::unique_ptr<Store> c = Write("c.db");
+  const std::unique_ptr<SampleStore> c = Write("c.db");
   EXPECT_EQ(c->Merge(Path("a.db")).value(), 2u);
   EXPECT_EQ(c->Merge(Path("b.db")).value(), 1u);
   EXPECT_EQ(c->Merge(Path("a.db")).value(), 0u);
@@ -219,56 +220,61 @@ TEST_F(StoreTest, MergingTwiceAddsNothing) {
 }
 
 TEST_F(StoreTest, MergingBringsWhatARunGainedMeanwhile) {
-  const std::unique_ptr<Store> a = Write("a.db");
+  const std::unique_ptr<SampleStore> a = Write("a.db");
   ASSERT_TRUE(a->BeginRun(MakeRun("r1")).value());
   ASSERT_TRUE(a->Add("r1", std::vector{MakeSample(1, 1), MakeSample(1, 1)}).ok());
-  const std::unique_ptr<Store> c = Write("c.db");
+  const std::unique_ptr<SampleStore> c = Write("c.db");
   EXPECT_EQ(c->Merge(Path("a.db")).value(), 2u);
-  EXPECT_EQ(c->Runs().value()[0].state, dataset::Run::State::kRunning);
+  EXPECT_EQ(c->Runs().value()[0].state, dataset::SampleRun::State::kRunning);
   ASSERT_TRUE(a->Add("r1", std::vector{MakeSample(1, 1), MakeSample(2, 1)}).ok());
-  ASSERT_TRUE(a->EndRun("r1", dataset::Run::State::kDone).ok());
+  ASSERT_TRUE(a->EndRun("r1", dataset::SampleRun::State::kDone).ok());
   EXPECT_EQ(c->Merge(Path("a.db")).value(), 2u);
   EXPECT_EQ(c->Merge(Path("a.db")).value(), 0u);
   EXPECT_EQ(c->Read().value().records.size(), 4u);
-  EXPECT_EQ(c->Runs().value()[0].state, dataset::Run::State::kDone);
+  EXPECT_EQ(c->Runs().value()[0].state, dataset::SampleRun::State::kDone);
 }
 
 TEST_F(StoreTest, OtherFilesAreRecognisedAndLeftAlone) {
-  EXPECT_NE(OpenError("none.db", Store::Access::kRead).find("there is no store"),
+  EXPECT_NE(OpenError("none.db", SampleStore::Access::kRead).find("there is no store"),
             std::string::npos);
   EXPECT_FALSE(FileExists(Path("none.db")));
-  EXPECT_NE(OpenError("no/such/folder.db", Store::Access::kWrite).find("no folder"),
+  EXPECT_NE(OpenError("no/such/folder.db", SampleStore::Access::kWrite).find("no folder"),
             std::string::npos);
   std::filesystem::create_directory(Path("folder"));
-  EXPECT_NE(OpenError("folder", Store::Access::kWrite).find("is a directory"), std::string::npos);
+  EXPECT_NE(OpenError("folder", SampleStore::Access::kWrite).find("is a directory"),
+            std::string::npos);
   ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
-  EXPECT_NE(OpenError("pipe", Store::Access::kRead).find("not a regular file"), std::string::npos);
+  EXPECT_NE(OpenError("pipe", SampleStore::Access::kRead).find("not a regular file"),
+            std::string::npos);
   std::ofstream(Path("text")) << std::string(5000, 'x');
-  EXPECT_NE(OpenError("text", Store::Access::kWrite).find("not a store"), std::string::npos);
+  EXPECT_NE(OpenError("text", SampleStore::Access::kWrite).find("not a store"), std::string::npos);
   EXPECT_EQ(ReadFile(Path("text"), 10000).value(), std::string(5000, 'x'));
   std::ofstream(Path("empty"));
-  EXPECT_NE(OpenError("empty", Store::Access::kRead).find("is empty"), std::string::npos);
-  EXPECT_EQ(OpenError("empty", Store::Access::kWrite), "");
+  EXPECT_NE(OpenError("empty", SampleStore::Access::kRead).find("is empty"), std::string::npos);
+  EXPECT_EQ(OpenError("empty", SampleStore::Access::kWrite), "");
   Sql("foreign.db", "CREATE TABLE songs(name)");
-  EXPECT_NE(OpenError("foreign.db", Store::Access::kWrite).find("another program"),
+  EXPECT_NE(OpenError("foreign.db", SampleStore::Access::kWrite).find("another program"),
             std::string::npos);
 }
 
 TEST_F(StoreTest, NewerAndChangedStoresAreRefused) {
   Write("newer.db").reset();
   Sql("newer.db", "PRAGMA user_version=2");
-  EXPECT_NE(OpenError("newer.db", Store::Access::kRead).find("newer diapason"), std::string::npos);
+  EXPECT_NE(OpenError("newer.db", SampleStore::Access::kRead).find("newer diapason"),
+            std::string::npos);
   Write("changed.db").reset();
   Sql("changed.db", "ALTER TABLE sample ADD COLUMN mood TEXT");
-  EXPECT_NE(OpenError("changed.db", Store::Access::kRead).find("'sample'"), std::string::npos);
+  EXPECT_NE(OpenError("changed.db", SampleStore::Access::kRead).find("'sample'"),
+            std::string::npos);
   Write("trigger.db").reset();
   Sql("trigger.db", "CREATE TRIGGER t AFTER INSERT ON sample BEGIN DELETE FROM sample; END");
-  EXPECT_NE(OpenError("trigger.db", Store::Access::kWrite).find("triggers"), std::string::npos);
+  EXPECT_NE(OpenError("trigger.db", SampleStore::Access::kWrite).find("triggers"),
+            std::string::npos);
 }
 
 TEST_F(StoreTest, ValuesThatCannotBeAreDamage) {
   {
-    const std::unique_ptr<Store> store = Write("s.db");
+    const std::unique_ptr<SampleStore> store = Write("s.db");
     ASSERT_TRUE(store->AddRun(MakeRun("r1"), std::vector{MakeSample(1, 1)}).value());
   }
   for (const char* sql : {"UPDATE sample SET outcome=17", "UPDATE point SET ranks=0",
@@ -276,8 +282,8 @@ TEST_F(StoreTest, ValuesThatCannotBeAreDamage) {
     std::filesystem::copy_file(Path("s.db"), Path("t.db"),
                                std::filesystem::copy_options::overwrite_existing);
     Sql("t.db", sql);
-    const std::unique_ptr<Store> store =
-        std::move(Store::Open(Path("t.db"), Store::Access::kRead)).value();
+    const std::unique_ptr<SampleStore> store =
+        std::move(SampleStore::Open(Path("t.db"), SampleStore::Access::kRead)).value();
     const Status read = store->Read().status();
     EXPECT_NE(read.message().find("damaged"), std::string::npos) << sql;
   }
@@ -286,7 +292,7 @@ TEST_F(StoreTest, ValuesThatCannotBeAreDamage) {
 // Every page in turn is overwritten: an error or the old content, never a crash.
 TEST_F(StoreTest, DamageIsFound) {
   {
-    const std::unique_ptr<Store> store = Write("s.db");
+    const std::unique_ptr<SampleStore> store = Write("s.db");
     std::vector<Sample> samples;
     for (int i = 1; i <= 300; ++i)
       samples.push_back(MakeSample(static_cast<uint64_t>(i), 1e-6 * i));
@@ -299,7 +305,8 @@ TEST_F(StoreTest, DamageIsFound) {
     std::string damaged = whole;
     for (size_t i = at + 100; i < std::min(at + 4096, whole.size()); ++i) damaged[i] = '\xa5';
     std::ofstream(Path("d.db"), std::ios::binary | std::ios::trunc) << damaged;
-    const Result<std::unique_ptr<Store>> store = Store::Open(Path("d.db"), Store::Access::kRead);
+    const Result<std::unique_ptr<SampleStore>> store =
+        SampleStore::Open(Path("d.db"), SampleStore::Access::kRead);
     const bool found = !store.ok() || !store.value()->CheckIntegrity().ok();
     errors += found ? 1 : 0;
     if (store.ok()) (void)store.value()->Read();
@@ -307,7 +314,8 @@ TEST_F(StoreTest, DamageIsFound) {
   EXPECT_GT(pages, 5u);
   EXPECT_EQ(errors, pages);
   std::ofstream(Path("cut.db"), std::ios::binary) << whole.substr(0, whole.size() / 2);
-  const Result<std::unique_ptr<Store>> cut = Store::Open(Path("cut.db"), Store::Access::kRead);
+  const Result<std::unique_ptr<SampleStore>> cut =
+      SampleStore::Open(Path("cut.db"), SampleStore::Access::kRead);
   EXPECT_TRUE(!cut.ok() || !cut.value()->CheckIntegrity().ok());
 }
 
@@ -315,14 +323,15 @@ TEST_F(StoreTest, AReadOnlyFileCanBeReadAndNotWritten) {
   Write("s.db").reset();
   ASSERT_EQ(::chmod(Path("s.db").c_str(), 0400), 0);
   if (::access(Path("s.db").c_str(), W_OK) == 0) GTEST_SKIP() << "root writes everywhere";
-  EXPECT_EQ(OpenError("s.db", Store::Access::kRead), "");
-  EXPECT_NE(OpenError("s.db", Store::Access::kWrite).find("cannot be written"), std::string::npos);
+  EXPECT_EQ(OpenError("s.db", SampleStore::Access::kRead), "");
+  EXPECT_NE(OpenError("s.db", SampleStore::Access::kWrite).find("cannot be written"),
+            std::string::npos);
 }
 
 TEST_F(StoreTest, AStoreOpenForReadingDoesNotWrite) {
   Write("s.db").reset();
-  const std::unique_ptr<Store> store =
-      std::move(Store::Open(Path("s.db"), Store::Access::kRead)).value();
+  const std::unique_ptr<SampleStore> store =
+      std::move(SampleStore::Open(Path("s.db"), SampleStore::Access::kRead)).value();
   EXPECT_FALSE(store->BeginRun(MakeRun("r1")).ok());
   EXPECT_FALSE(store->Merge(Path("s.db")).ok());
 }
@@ -331,7 +340,7 @@ TEST_F(StoreTest, StrangeNamesAreFiles) {
   const std::string before = std::filesystem::current_path();
   std::filesystem::current_path(folder_);
   for (const std::string name : {":memory:", "a?mode=memory", "file:x"}) {
-    ASSERT_TRUE(Store::Open(name, Store::Access::kWrite).ok()) << name;
+    ASSERT_TRUE(SampleStore::Open(name, SampleStore::Access::kWrite).ok()) << name;
     EXPECT_TRUE(FileExists(Path(name))) << name;
   }
   std::filesystem::current_path(before);

@@ -9,7 +9,7 @@
 
 namespace diapason::dataset {
 
-Result<bool> Store::UseTrying(bool make) {
+Result<bool> SampleStore::UseTrying(bool make) {
   Statements& all = *statements_;
   if (all.forget_trying.prepared()) return true;
   Transaction transaction(database_, path_);
@@ -40,8 +40,8 @@ Result<bool> Store::UseTrying(bool make) {
   return true;
 }
 
-Status Store::AddAndTry(const std::string& run, std::span<const Sample> samples,
-                        const Point* next) {
+Status SampleStore::AddAndTry(const std::string& run, std::span<const Sample> samples,
+                              const Point* next) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
   if (Status fine = CheckSamples(samples); !fine.ok()) return fine;
   const Result<bool> marks = UseTrying(next != nullptr);
@@ -65,7 +65,7 @@ Status Store::AddAndTry(const std::string& run, std::span<const Sample> samples,
   return transaction.Commit();
 }
 
-Status Store::Settle(const std::string& run, std::span<const Sample> samples) {
+Status SampleStore::Settle(const std::string& run, std::span<const Sample> samples) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
   if (Status fine = CheckSamples(samples); !fine.ok()) return fine;
   const Result<bool> marks = UseTrying(false);
@@ -85,7 +85,7 @@ Status Store::Settle(const std::string& run, std::span<const Sample> samples) {
   return transaction.Commit();
 }
 
-Result<std::vector<Unfinished>> Store::TakeUnfinished(const std::string& run) {
+Result<std::vector<Unfinished>> SampleStore::TakeUnfinished(const std::string& run) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
   const Result<bool> marks = UseTrying(false);
   if (!marks.ok()) return marks.status();

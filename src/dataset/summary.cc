@@ -11,26 +11,25 @@
 namespace diapason::dataset {
 namespace {
 
-void Conclude(Contender* contender) {
-  if (!contender->fine()) return;
-  contender->median = Median(contender->seconds);
-  contender->interval = MedianInterval95(contender->seconds);
+void Conclude(ConfigSummary* entry) {
+  if (!entry->fine()) return;
+  entry->median = Median(entry->seconds);
+  entry->interval = MedianInterval95(entry->seconds);
   // A value that was printed with few digits may be off by half of the last one.
-  contender->interval.low =
-      std::min(contender->interval.low, contender->median) * std::max(0.0, 1 - contender->coarse);
-  contender->interval.high =
-      std::max(contender->interval.high, contender->median) * (1 + contender->coarse);
+  entry->interval.low =
+      std::min(entry->interval.low, entry->median) * std::max(0.0, 1 - entry->coarse);
+  entry->interval.high = std::max(entry->interval.high, entry->median) * (1 + entry->coarse);
 }
 
-void Conclude(Contest* contest) {
-  std::vector<Contender>& all = contest->contenders;
-  for (Contender& contender : all) Conclude(&contender);
-  std::stable_sort(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
+void Conclude(ConfigGroup* group) {
+  std::vector<ConfigSummary>& all = group->entries;
+  for (ConfigSummary& entry : all) Conclude(&entry);
+  std::stable_sort(all.begin(), all.end(), [](const ConfigSummary& a, const ConfigSummary& b) {
     if (a.fine() != b.fine()) return a.fine();
     return std::tie(a.median, a.point) < std::tie(b.median, b.point);
   });
   for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i].point.IsDefault()) contest->standard = i;
+    if (all[i].point.IsDefault()) group->standard = i;
   }
 }
 
@@ -45,13 +44,13 @@ Point WithoutConfig(Point point) {
   return point;
 }
 
-bool Contest::TiesWithBest(size_t contender) const {
-  const Contender& best = contenders.front();
-  const Contender& other = contenders[contender];
+bool ConfigGroup::TiesWithBest(size_t entry) const {
+  const ConfigSummary& best = entries.front();
+  const ConfigSummary& other = entries[entry];
   return best.fine() && other.fine() && other.interval.low <= best.interval.high;
 }
 
-std::vector<Contest> Summarise(const Contents& contents) {
+std::vector<ConfigGroup> Summarise(const StoreContents& contents) {
   struct Key {
     Point context;
     bool simulated;
@@ -64,39 +63,39 @@ std::vector<Contest> Summarise(const Contents& contents) {
                     p.workload, key.library, key.simulated, p.bytes);
   };
   const auto less = [&](const Key& a, const Key& b) { return order(a) < order(b); };
-  std::map<Key, std::map<Point, Contender>, decltype(less)> found(less);
-  for (const Record& record : contents.records) {
+  std::map<Key, std::map<Point, ConfigSummary>, decltype(less)> found(less);
+  for (const StoredSample& record : contents.records) {
     const Sample& sample = record.sample;
-    const Machine& machine = contents.runs[record.run].machine;
-    Contender& contender =
+    const MachineInfo& machine = contents.runs[record.run].machine;
+    ConfigSummary& entry =
         found[{WithoutConfig(sample.point), machine.simulated, machine.library}][sample.point];
-    contender.point = sample.point;
-    if (contender.runs.empty() || contender.runs.back() != record.run) {
-      contender.runs.push_back(record.run);
+    entry.point = sample.point;
+    if (entry.runs.empty() || entry.runs.back() != record.run) {
+      entry.runs.push_back(record.run);
     }
-    if (sample.outcome == Outcome::kFine) {
-      contender.seconds.push_back(sample.seconds);
-      contender.coarse = std::max(contender.coarse, sample.coarse);
+    if (sample.outcome == SampleOutcome::kFine) {
+      entry.seconds.push_back(sample.seconds);
+      entry.coarse = std::max(entry.coarse, sample.coarse);
     } else {
-      ++contender.failures;
-      contender.failure = sample.outcome;
-      contender.note = sample.note;
+      ++entry.failures;
+      entry.failure = sample.outcome;
+      entry.note = sample.note;
     }
   }
-  std::vector<Contest> contests;
-  for (auto& [key, contenders] : found) {
-    Contest contest;
-    contest.context = key.context;
-    contest.simulated = key.simulated;
-    contest.library = key.library;
-    for (auto& [point, contender] : contenders) {
-      contest.samples += contender.seconds.size() + contender.failures;
-      contest.contenders.push_back(std::move(contender));
+  std::vector<ConfigGroup> groups;
+  for (auto& [key, entries] : found) {
+    ConfigGroup group;
+    group.context = key.context;
+    group.simulated = key.simulated;
+    group.library = key.library;
+    for (auto& [point, entry] : entries) {
+      group.samples += entry.seconds.size() + entry.failures;
+      group.entries.push_back(std::move(entry));
     }
-    Conclude(&contest);
-    contests.push_back(std::move(contest));
+    Conclude(&group);
+    groups.push_back(std::move(group));
   }
-  return contests;
+  return groups;
 }
 
 std::string ContextText(const Point& point) {

@@ -11,7 +11,7 @@
 namespace diapason::dataset {
 
 // What is known of one configuration in one context.
-struct Contender {
+struct ConfigSummary {
   Point point;
   std::vector<double> seconds;  // of the samples that were fine, in their order
   std::vector<size_t> runs;     // where they come from, each once
@@ -19,7 +19,7 @@ struct Contender {
   Interval interval;            // of the median, at 95 %, never narrower than the digits allow
   double coarse = 0;            // the coarsest of its samples
   size_t failures = 0;
-  Outcome failure = Outcome::kFine;  // of the last that failed
+  SampleOutcome failure = SampleOutcome::kFine;  // of the last that failed
   std::string note;
 
   bool fine() const { return !seconds.empty(); }
@@ -27,23 +27,23 @@ struct Contender {
 
 // Configurations that compete: one collective, size and place, measured or simulated, of one
 // library.
-struct Contest {
+struct ConfigGroup {
   Point context;  // without a configuration
   bool simulated = false;
   std::string library;
-  std::vector<Contender> contenders;  // fastest first; those without a time last
-  std::optional<size_t> standard;     // the library's own choice, where it was measured
+  std::vector<ConfigSummary> entries;  // fastest first; those without a time last
+  std::optional<size_t> standard;      // the library's own choice, where it was measured
   size_t samples = 0;
 
-  // Whether the data cannot tell a contender from the best.
-  bool TiesWithBest(size_t contender) const;
+  // Whether the data cannot tell a entry from the best.
+  bool TiesWithBest(size_t entry) const;
 };
 
 // The same call, place and size, whatever runs there.
 Point WithoutConfig(Point point);
 
 // In the order of collective, kind, nodes, ranks, type, place and size.
-std::vector<Contest> Summarise(const Contents& contents);
+std::vector<ConfigGroup> Summarise(const StoreContents& contents);
 
 // "allreduce, 8 ranks on 1 node, f32 sum, in place"; without the size.
 std::string ContextText(const Point& point);

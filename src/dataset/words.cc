@@ -12,12 +12,12 @@
 namespace diapason::dataset {
 namespace {
 
-struct Word {
+struct NameEntry {
   const char* name;
   const char* table;
 };
 // What nccl-tests and rccl-tests have programs for.
-constexpr Word kCollectives[] = {
+constexpr NameEntry kCollectives[] = {
     {"allreduce", "all_reduce"}, {"reducescatter", "reduce_scatter"},
     {"allgather", "all_gather"}, {"broadcast", "broadcast"},
     {"reduce", "reduce"},        {"alltoallv", "alltoallv"},
@@ -26,7 +26,7 @@ constexpr Word kCollectives[] = {
     {"hypercube", "hypercube"},
 };
 
-constexpr Word kTypes[] = {
+constexpr NameEntry kTypes[] = {
     {"f32", "float"},   {"f64", "double"},       {"f16", "half"},        {"bf16", "bfloat16"},
     {"i8", "int8"},     {"u8", "uint8"},         {"i32", "int32"},       {"i64", "int64"},
     {"u32", "uint32"},  {"u64", "uint64"},       {"f32", "float32"},     {"f64", "float64"},
@@ -46,7 +46,7 @@ Result<std::string> ParseCollectiveWord(std::string_view name) {
   if (folded.size() > 4 && folded.ends_with("perf")) folded.resize(folded.size() - 4);
   if (folded == "bcast") folded = "broadcast";
   std::vector<std::string> names;
-  for (const Word& word : kCollectives) {
+  for (const NameEntry& word : kCollectives) {
     if (folded == word.name) return std::string(word.name);
     names.emplace_back(word.name);
   }
@@ -59,7 +59,7 @@ std::string CollectiveInName(std::string_view path) {
   std::string name = FoldName(slash == std::string_view::npos ? path : path.substr(slash + 1));
   std::string found;
   // Longer names come before those they hold: "allreduce" before "reduce".
-  for (const Word& word : kCollectives) {
+  for (const NameEntry& word : kCollectives) {
     const size_t at = name.find(word.name);
     if (at == std::string::npos) continue;
     if (!found.empty()) return "";
@@ -70,7 +70,7 @@ std::string CollectiveInName(std::string_view path) {
 }
 
 std::string CollectiveTableWord(const std::string& collective) {
-  for (const Word& word : kCollectives) {
+  for (const NameEntry& word : kCollectives) {
     if (collective == word.name) return word.table;
   }
   return collective;
@@ -79,10 +79,10 @@ std::string CollectiveTableWord(const std::string& collective) {
 Result<std::string> ParseTypeWord(std::string_view name) {
   const std::string folded = FoldName(name);
   std::vector<std::string> names;
-  for (const Word& word : kTypes) {
+  for (const NameEntry& word : kTypes) {
     if (folded == FoldName(word.table) || folded == word.name) return std::string(word.name);
     // Every type once, by the name that --help has.
-    const bool again = std::any_of(std::begin(kTypes), &word, [&word](const Word& before) {
+    const bool again = std::any_of(std::begin(kTypes), &word, [&word](const NameEntry& before) {
       return std::string_view(before.name) == std::string_view(word.name);
     });
     if (!again) names.emplace_back(word.table);

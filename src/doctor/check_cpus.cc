@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
-#include "doctor/checks.h"
 #include "base/text.h"
+#include "doctor/checks.h"
 
 namespace diapason::doctor {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 // NCCL starts a progress and a service thread for each GPU, beside the program's own.
 constexpr double kCpusPerGpu = 3;
 
-void CheckAffinity(const Facts& facts, std::vector<Finding>* findings) {
+void CheckAffinity(const CheckInputs& facts, std::vector<Finding>* findings) {
   const host::Machine& machine = facts.machine;
   if (machine.allowed_cpus.empty()) return;
   const std::set<int> allowed(machine.allowed_cpus.begin(), machine.allowed_cpus.end());
@@ -39,7 +39,7 @@ void CheckAffinity(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void CheckAdaptersNear(const Facts& facts, std::vector<Finding>* findings) {
+void CheckAdaptersNear(const CheckInputs& facts, std::vector<Finding>* findings) {
   std::set<int> adapters;
   for (const host::RdmaPort& port : facts.machine.rdma) {
     if (port.state == "ACTIVE" && port.numa_node >= 0) adapters.insert(port.numa_node);
@@ -63,7 +63,7 @@ void CheckAdaptersNear(const Facts& facts, std::vector<Finding>* findings) {
 
 }  // namespace
 
-void CheckCpus(const Facts& facts, std::vector<Finding>* findings) {
+void CheckCpus(const CheckInputs& facts, std::vector<Finding>* findings) {
   const host::Machine& machine = facts.machine;
   const size_t gpus = machine.gpus.size();
   CheckAffinity(facts, findings);

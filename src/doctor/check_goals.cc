@@ -1,9 +1,9 @@
-#include "doctor/checks.h"
 #include "base/text.h"
+#include "doctor/checks.h"
 
 namespace diapason::doctor {
 
-void CheckTest(const Facts& facts, std::vector<Finding>* findings) {
+void CheckTest(const CheckInputs& facts, std::vector<Finding>* findings) {
   const TestResult& test = facts.test;
   if (!test.wanted) return;
   if (!test.trouble.empty()) {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <map>
 
-#include "doctor/checks.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "doctor/checks.h"
 
 namespace diapason::doctor {
 namespace {
@@ -13,7 +13,7 @@ constexpr int kHot = 85;
 
 std::string Of(const host::Gpu& gpu) { return Format("GPU %d (%s)", gpu.index, gpu.pci.c_str()); }
 
-void CheckPresence(const Facts& facts, std::vector<Finding>* findings) {
+void CheckPresence(const CheckInputs& facts, std::vector<Finding>* findings) {
   const host::Machine& machine = facts.machine;
   const auto here = static_cast<int>(machine.gpus.size());
   if (here == 0 && machine.gpus_on_bus == 0) {
@@ -100,7 +100,7 @@ void CheckHealth(const host::Gpu& gpu, std::vector<Finding>* findings) {
 
 }  // namespace
 
-void CheckGpus(const Facts& facts, std::vector<Finding>* findings) {
+void CheckGpus(const CheckInputs& facts, std::vector<Finding>* findings) {
   CheckPresence(facts, findings);
   std::vector<int> busy;
   std::vector<int> forgetful;

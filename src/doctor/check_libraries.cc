@@ -3,8 +3,8 @@
 #include <map>
 #include <set>
 
-#include "doctor/checks.h"
 #include "base/text.h"
+#include "doctor/checks.h"
 #include "domain/library_version.h"
 
 namespace diapason::doctor {
@@ -24,7 +24,8 @@ bool ToolkitNumbers(const std::string& toolkit, int* major, int* minor) {
   return std::sscanf(toolkit.c_str(), "CUDA %4d.%4d", major, minor) == 2;
 }
 
-void CheckToolkit(const Facts& facts, const host::LibraryFile& file, std::vector<Finding>* findings) {
+void CheckToolkit(const CheckInputs& facts, const host::LibraryFile& file,
+                  std::vector<Finding>* findings) {
   int built_major = 0;
   int built_minor = 0;
   int driver_major = 0;
@@ -54,7 +55,7 @@ void CheckToolkit(const Facts& facts, const host::LibraryFile& file, std::vector
   }
 }
 
-void CheckCopies(const Facts& facts, std::vector<Finding>* findings) {
+void CheckCopies(const CheckInputs& facts, std::vector<Finding>* findings) {
   std::map<Library, std::set<int>> versions;
   std::vector<std::string> evidence;
   for (const host::LibraryFile& file : facts.libraries) {
@@ -63,7 +64,8 @@ void CheckCopies(const Facts& facts, std::vector<Finding>* findings) {
   }
   for (const auto& [library, known] : versions) {
     if (known.size() < 2) continue;
-    const host::LibraryFile* loaded = facts.FileAt(library == Library::kRccl ? facts.rccl : facts.nccl);
+    const host::LibraryFile* loaded =
+        facts.FileAt(library == Library::kRccl ? facts.rccl : facts.nccl);
     std::string title = Format("%zu versions of %s are in reach; ", known.size(),
                                std::string(LibraryTitle(library)).c_str()) +
                         (loaded == nullptr ? "the loader finds none of them by itself"
@@ -81,14 +83,14 @@ void CheckCopies(const Facts& facts, std::vector<Finding>* findings) {
 
 }  // namespace
 
-void CheckLibraries(const Facts& facts, std::vector<Finding>* findings) {
+void CheckLibraries(const CheckInputs& facts, std::vector<Finding>* findings) {
   const bool has_gpus = !facts.machine.gpus.empty();
   const char* wanted = facts.amd() ? "RCCL" : "NCCL";
   const host::LibraryFile* file = facts.Loaded();
   if (facts.libraries.empty()) {
-    const bool inside = std::any_of(facts.torch.begin(), facts.torch.end(), [](const host::Torch& one) {
-      return one.with_nccl && !one.library_apart;
-    });
+    const bool inside =
+        std::any_of(facts.torch.begin(), facts.torch.end(),
+                    [](const host::Torch& one) { return one.with_nccl && !one.library_apart; });
     AddFinding(
         findings, "library.none", has_gpus && !inside ? Severity::kError : Severity::kNote,
         has_gpus ? (inside ? Format("%s is found inside PyTorch only", wanted)
@@ -131,7 +133,7 @@ void CheckLibraries(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void CheckTorch(const Facts& facts, std::vector<Finding>* findings) {
+void CheckTorch(const CheckInputs& facts, std::vector<Finding>* findings) {
   for (const host::Torch& torch : facts.torch) {
     const std::string name = "PyTorch " + torch.version;
     if (!facts.machine.gpus.empty() && torch.toolkit.empty()) {
@@ -167,7 +169,7 @@ void CheckTorch(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void CheckPlugin(const Facts& facts, std::vector<Finding>* findings) {
+void CheckPlugin(const CheckInputs& facts, std::vector<Finding>* findings) {
   const host::LibraryFile* file = facts.Loaded();
   const std::string chosen = facts.Variable("NCCL_TUNER_PLUGIN");
   const PluginFile& plugin = facts.selected.path.empty() ? facts.plugin : facts.selected;

@@ -1,6 +1,6 @@
-#include "doctor/checks.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "doctor/checks.h"
 
 namespace diapason::doctor {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 constexpr uint64_t kMega = uint64_t{1} << 20;
 constexpr uint64_t kGiga = uint64_t{1} << 30;
 
-void CheckShm(const Facts& facts, std::vector<Finding>* findings) {
+void CheckShm(const CheckInputs& facts, std::vector<Finding>* findings) {
   const host::System& system = facts.system;
   const bool matters = facts.machine.gpus.size() > 1;
   if (!system.shm_bytes) {
@@ -44,7 +44,7 @@ void CheckShm(const Facts& facts, std::vector<Finding>* findings) {
   AddFinding(findings, "shm.size", Severity::kFine, "/dev/shm has " + size);
 }
 
-void CheckMemlock(const Facts& facts, std::vector<Finding>* findings) {
+void CheckMemlock(const CheckInputs& facts, std::vector<Finding>* findings) {
   if (!facts.system.memlock) return;
   const std::string value = AboutLimit(*facts.system.memlock);
   const std::vector<std::string> evidence = {"/proc/self/limits: max locked memory " + value};
@@ -72,19 +72,19 @@ void CheckMemlock(const Facts& facts, std::vector<Finding>* findings) {
 
 }  // namespace
 
-void CheckLimits(const Facts& facts, std::vector<Finding>* findings) {
+void CheckLimits(const CheckInputs& facts, std::vector<Finding>* findings) {
   CheckShm(facts, findings);
   CheckMemlock(facts, findings);
   const host::System& system = facts.system;
   if (system.open_files) {
     const bool low = *system.open_files <= 1024 && !facts.machine.gpus.empty();
-    AddFinding(
-        findings, "limit.open-files", low ? Severity::kNote : Severity::kFine,
-        low ? "few open files are allowed: jobs with many ranks need more"
-            : "enough open files are allowed",
-        {"/proc/self/limits: max open files " +
-         (*system.open_files == host::kUnlimited ? "unlimited" : std::to_string(*system.open_files))},
-        low ? "ulimit -n 65536" : "");
+    AddFinding(findings, "limit.open-files", low ? Severity::kNote : Severity::kFine,
+               low ? "few open files are allowed: jobs with many ranks need more"
+                   : "enough open files are allowed",
+               {"/proc/self/limits: max open files " + (*system.open_files == host::kUnlimited
+                                                            ? "unlimited"
+                                                            : std::to_string(*system.open_files))},
+               low ? "ulimit -n 65536" : "");
   }
   if (system.processes && *system.processes < 4096) {
     AddFinding(findings, "limit.processes", Severity::kNote,

@@ -1,14 +1,14 @@
 #include <algorithm>
 
-#include "doctor/checks.h"
 #include "base/text.h"
+#include "doctor/checks.h"
 
 namespace diapason::doctor {
 namespace {
 
 constexpr uint64_t kManyErrors = 100;
 
-void CheckFabric(const Facts& facts, std::vector<Finding>* findings) {
+void CheckFabric(const CheckInputs& facts, std::vector<Finding>* findings) {
   std::vector<int> waiting;
   std::vector<std::string> evidence;
   for (const host::Gpu& gpu : facts.machine.gpus) {
@@ -35,7 +35,7 @@ void CheckFabric(const Facts& facts, std::vector<Finding>* findings) {
 
 }  // namespace
 
-void CheckGpuLinks(const Facts& facts, std::vector<Finding>* findings) {
+void CheckGpuLinks(const CheckInputs& facts, std::vector<Finding>* findings) {
   CheckFabric(facts, findings);
   const std::vector<host::Gpu>& gpus = facts.machine.gpus;
   if (gpus.size() < 2) return;
@@ -81,7 +81,7 @@ void CheckGpuLinks(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void CheckPci(const Facts& facts, std::vector<Finding>* findings) {
+void CheckPci(const CheckInputs& facts, std::vector<Finding>* findings) {
   bool fine = false;
   for (const host::Gpu& gpu : facts.machine.gpus) {
     const host::PciLink& link = gpu.link;

@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
-#include "doctor/checks.h"
 #include "base/text.h"
+#include "doctor/checks.h"
 
 namespace diapason::doctor {
 namespace {
@@ -15,7 +15,7 @@ std::string Of(const host::RdmaPort& port) {
   return Format("/sys/class/infiniband/%s/ports/%d", port.device.c_str(), port.port);
 }
 
-void CheckPorts(const Facts& facts, std::vector<Finding>* findings) {
+void CheckPorts(const CheckInputs& facts, std::vector<Finding>* findings) {
   std::vector<std::string> down;
   std::map<double, std::vector<std::string>> rates;
   for (const host::RdmaPort& port : facts.machine.rdma) {
@@ -59,7 +59,7 @@ void CheckPorts(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void CheckRoce(const Facts& facts, std::vector<Finding>* findings) {
+void CheckRoce(const CheckInputs& facts, std::vector<Finding>* findings) {
   std::set<int> indexes;
   std::vector<std::string> without;
   for (const host::RdmaPort& port : facts.machine.rdma) {
@@ -101,7 +101,7 @@ void CheckRoce(const Facts& facts, std::vector<Finding>* findings) {
 
 }  // namespace
 
-void CheckRdma(const Facts& facts, std::vector<Finding>* findings) {
+void CheckRdma(const CheckInputs& facts, std::vector<Finding>* findings) {
   if (facts.machine.rdma.empty()) return;
   CheckPorts(facts, findings);
   CheckRoce(facts, findings);
@@ -115,7 +115,7 @@ void CheckRdma(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void CheckInterfaces(const Facts& facts, std::vector<Finding>* findings) {
+void CheckInterfaces(const CheckInputs& facts, std::vector<Finding>* findings) {
   std::vector<const host::NetInterface*> real;
   std::vector<std::string> virtual_ones;
   for (const host::NetInterface& interface : facts.machine.interfaces) {

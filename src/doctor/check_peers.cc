@@ -1,12 +1,12 @@
 #include <algorithm>
 
-#include "doctor/checks.h"
 #include "base/text.h"
+#include "doctor/checks.h"
 
 namespace diapason::doctor {
 namespace {
 
-void CheckPairs(const Facts& facts, std::vector<Finding>* findings) {
+void CheckPairs(const CheckInputs& facts, std::vector<Finding>* findings) {
   std::vector<std::string> refused;
   std::vector<std::string> far;
   size_t allowed = 0;
@@ -44,7 +44,7 @@ void CheckPairs(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void CheckAccessControl(const Facts& facts, std::vector<Finding>* findings) {
+void CheckAccessControl(const CheckInputs& facts, std::vector<Finding>* findings) {
   const bool matters = facts.machine.gpus.size() + facts.machine.rdma.size() >= 2 &&
                        !facts.machine.gpus.empty() && facts.system.pci_ports > 0;
   // A virtual machine needs it, and its owner cannot change it.
@@ -75,7 +75,7 @@ void CheckAccessControl(const Facts& facts, std::vector<Finding>* findings) {
              "turn it off in the firmware, or at every boot with setpci (ECAP_ACS+6.w=0)");
 }
 
-void CheckIommu(const Facts& facts, std::vector<Finding>* findings) {
+void CheckIommu(const CheckInputs& facts, std::vector<Finding>* findings) {
   if (facts.machine.gpus.empty() || facts.system.iommu.empty()) return;
   if (facts.system.iommu != "translated") {
     AddFinding(findings, "pci.iommu", Severity::kFine,
@@ -93,7 +93,7 @@ void CheckIommu(const Facts& facts, std::vector<Finding>* findings) {
              "add iommu=pt (with intel_iommu=on or amd_iommu=on) to the kernel's command line");
 }
 
-void CheckGpuDirect(const Facts& facts, std::vector<Finding>* findings) {
+void CheckGpuDirect(const CheckInputs& facts, std::vector<Finding>* findings) {
   if (facts.machine.gpus.empty() || facts.machine.rdma.empty()) return;
   const host::System& system = facts.system;
   if (system.peer_memory || system.dma_buf) {
@@ -116,7 +116,7 @@ void CheckGpuDirect(const Facts& facts, std::vector<Finding>* findings) {
 
 }  // namespace
 
-void CheckPeerAccess(const Facts& facts, std::vector<Finding>* findings) {
+void CheckPeerAccess(const CheckInputs& facts, std::vector<Finding>* findings) {
   CheckPairs(facts, findings);
   CheckAccessControl(facts, findings);
   CheckIommu(facts, findings);

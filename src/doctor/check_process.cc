@@ -4,10 +4,10 @@
 #include <cmath>
 #include <map>
 
-#include "doctor/checks.h"
-#include "doctor/facts.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "doctor/checks.h"
+#include "doctor/facts.h"
 
 namespace diapason::doctor {
 namespace {
@@ -147,7 +147,8 @@ std::string MemoryMoved(const host::ProcessSample& before, const host::ProcessSa
   return Format("%+.1f MiB in %.1f s", mib, after.time_s - before.time_s);
 }
 
-std::vector<ThreadUse> UseOfThreads(const host::ProcessSample& before, const host::ProcessSample& after) {
+std::vector<ThreadUse> UseOfThreads(const host::ProcessSample& before,
+                                    const host::ProcessSample& after) {
   std::map<pid_t, const host::ThreadSample*> first;
   for (const host::ThreadSample& thread : before.threads) first[thread.tid] = &thread;
   const double seconds = after.time_s - before.time_s;

@@ -17,7 +17,8 @@ struct ProcessFacts {
   std::vector<host::MappedFile> mapped;
   bool mapped_known =
       true;  // false: it could not be read, and nothing follows from what is not there
-  std::vector<host::LibraryFile> libraries;  // those of `mapped` that are NCCL or RCCL, in their order
+  std::vector<host::LibraryFile>
+      libraries;  // those of `mapped` that are NCCL or RCCL, in their order
   std::vector<knobs::Assignment> assignments;
   std::vector<Finding> environment;
   std::string limits;                // /proc/PID/limits
@@ -40,6 +41,7 @@ struct ThreadUse {
   std::string allowed_cpus;
 };
 // Busiest first. Threads that were there only once are left out.
-std::vector<ThreadUse> UseOfThreads(const host::ProcessSample& before, const host::ProcessSample& after);
+std::vector<ThreadUse> UseOfThreads(const host::ProcessSample& before,
+                                    const host::ProcessSample& after);
 
 }  // namespace diapason::doctor

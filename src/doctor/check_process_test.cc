@@ -5,8 +5,8 @@
 namespace diapason::doctor {
 namespace {
 
-host::ThreadSample Thread(pid_t tid, const std::string& name, host::ThreadRole role, double user, double wait,
-                    int cpu) {
+host::ThreadSample Thread(pid_t tid, const std::string& name, host::ThreadRole role, double user,
+                          double wait, int cpu) {
   host::ThreadSample thread;
   thread.tid = tid;
   thread.name = name;

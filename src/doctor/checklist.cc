@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "doctor/checks.h"
 #include "base/text.h"
+#include "doctor/checks.h"
 
 namespace diapason::doctor {
 namespace {
@@ -14,7 +14,7 @@ ChecklistItem Item(const char* id, const char* text, State state, std::string be
   return {id, text, state, std::move(because)};
 }
 
-ChecklistItem LibraryItem(const Facts& facts) {
+ChecklistItem LibraryItem(const CheckInputs& facts) {
   const char* text = "NCCL 2.18 or RCCL 2.18 or later is installed";
   const host::LibraryFile* file = facts.Loaded();
   if (file == nullptr) {
@@ -27,7 +27,7 @@ ChecklistItem LibraryItem(const Facts& facts) {
               name + ", " + file->path);
 }
 
-ChecklistItem TorchItem(const Facts& facts) {
+ChecklistItem TorchItem(const CheckInputs& facts) {
   const char* text = "PyTorch is built with NCCL or RCCL";
   if (facts.torch.empty()) {
     return Item("torch", text, State::kNotApplicable, "no PyTorch in reach");
@@ -39,7 +39,7 @@ ChecklistItem TorchItem(const Facts& facts) {
               "PyTorch " + facts.torch[0].version + " has neither");
 }
 
-ChecklistItem NetworkItem(const Facts& facts) {
+ChecklistItem NetworkItem(const CheckInputs& facts) {
   const char* text = "the network for collectives is identified";
   std::vector<std::string> active;
   for (const host::RdmaPort& port : facts.machine.rdma) {
@@ -65,7 +65,7 @@ ChecklistItem NetworkItem(const Facts& facts) {
               Join(real, ", ") + " are up, and NCCL_SOCKET_IFNAME is not set");
 }
 
-ChecklistItem LinkItem(const Facts& facts) {
+ChecklistItem LinkItem(const CheckInputs& facts) {
   const char* text = "NVLink or XGMI is enabled and up";
   const std::vector<host::Gpu>& gpus = facts.machine.gpus;
   if (gpus.size() < 2) {
@@ -93,7 +93,7 @@ ChecklistItem LinkItem(const Facts& facts) {
 
 // No variable of the library's sets one: it is an argument of init_process_group. Variables can
 // only make it useless.
-ChecklistItem TimeOutItem(const Facts& facts) {
+ChecklistItem TimeOutItem(const CheckInputs& facts) {
   const char* text = "a time-out is set for collectives";
   for (const char* name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING"}) {
     if (facts.Variable(name) == "0") {
@@ -105,7 +105,7 @@ ChecklistItem TimeOutItem(const Facts& facts) {
               "it is init_process_group's argument `timeout`; no variable tells");
 }
 
-ChecklistItem LoggingItem(const Facts& facts) {
+ChecklistItem LoggingItem(const CheckInputs& facts) {
   const std::string level = ToLower(facts.Variable("NCCL_DEBUG"));
   const bool on = level == "warn" || level == "info" || level == "trace";
   return Item(
@@ -113,7 +113,7 @@ ChecklistItem LoggingItem(const Facts& facts) {
       level.empty() ? "NCCL_DEBUG is not set" : "NCCL_DEBUG=" + facts.Variable("NCCL_DEBUG"));
 }
 
-ChecklistItem AlgorithmItem(const Facts& facts) {
+ChecklistItem AlgorithmItem(const CheckInputs& facts) {
   const char* text = "the algorithm is left to the library or a tuner";
   for (const char* name : {"NCCL_ALGO", "NCCL_PROTO", "RCCL_OVERRIDE_ALGO"}) {
     const std::string value = facts.Variable(name);
@@ -127,7 +127,8 @@ ChecklistItem AlgorithmItem(const Facts& facts) {
               tuner.empty() ? "no variable forces one" : "NCCL_TUNER_PLUGIN=" + tuner);
 }
 
-ChecklistItem GoalItem(const Facts& facts, const char* id, const char* text, const char* goal) {
+ChecklistItem GoalItem(const CheckInputs& facts, const char* id, const char* text,
+                       const char* goal) {
   const TestResult& test = facts.test;
   if (facts.machine.gpus.size() < 2) {
     return Item(id, text, State::kNotApplicable, Count(facts.machine.gpus.size(), "GPU"));
@@ -143,7 +144,7 @@ ChecklistItem GoalItem(const Facts& facts, const char* id, const char* text, con
   return Item(id, text, State::kCannotTell, "the test did not measure it");
 }
 
-ChecklistItem MeasuredItem(const Facts& facts) {
+ChecklistItem MeasuredItem(const CheckInputs& facts) {
   const char* text = "the time of an all-reduce is measured";
   const TestResult& test = facts.test;
   if (!facts.live) return Item("measured", text, State::kCannotTell, "another machine's files");
@@ -156,7 +157,7 @@ ChecklistItem MeasuredItem(const Facts& facts) {
               Format("on CPUs: %.0f us for %s", test.fallback_us, test.fallback_what.c_str()));
 }
 
-ChecklistItem FallbackItem(const Facts& facts) {
+ChecklistItem FallbackItem(const CheckInputs& facts) {
   const char* text = "a fallback without GPUs works (Gloo)";
   if (!facts.live) return Item("fallback", text, State::kCannotTell, "another machine's files");
   const auto& usable = facts.usable_backends;
@@ -165,7 +166,7 @@ ChecklistItem FallbackItem(const Facts& facts) {
               gloo ? "diapason backends: gloo is usable" : "diapason backends: gloo is not usable");
 }
 
-ChecklistItem LinkUsedItem(const Facts& facts) {
+ChecklistItem LinkUsedItem(const CheckInputs& facts) {
   const char* text = "NVLink or XGMI is used between all GPUs";
   const std::vector<host::GpuPair>& pairs = facts.machine.pairs;
   if (facts.machine.gpus.size() < 2 || pairs.empty()) {
@@ -200,7 +201,7 @@ std::string_view StateName(ChecklistItem::State state) {
   return "?";
 }
 
-std::vector<ChecklistItem> MakeChecklist(const Facts& facts) {
+std::vector<ChecklistItem> MakeChecklist(const CheckInputs& facts) {
   return {
       LibraryItem(facts),
       TorchItem(facts),

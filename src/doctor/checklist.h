@@ -18,6 +18,6 @@ struct ChecklistItem {
 };
 std::string_view StateName(ChecklistItem::State state);  // "ok", "not ok", "cannot tell", ...
 
-std::vector<ChecklistItem> MakeChecklist(const Facts& facts);
+std::vector<ChecklistItem> MakeChecklist(const CheckInputs& facts);
 
 }  // namespace diapason::doctor

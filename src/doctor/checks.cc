@@ -42,7 +42,7 @@ std::string AboutLimit(uint64_t bytes) {
   return bytes == host::kUnlimited ? "unlimited" : AboutBytes(bytes);
 }
 
-std::vector<Finding> CheckEverything(const Facts& facts) {
+std::vector<Finding> CheckEverything(const CheckInputs& facts) {
   std::vector<Finding> findings;
   CheckGpus(facts, &findings);
   CheckGpuLinks(facts, &findings);

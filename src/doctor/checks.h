@@ -10,21 +10,21 @@ namespace diapason::doctor {
 // The checks of `diapason doctor`, one function for each part of a machine. They add what they find
 // to a list: at least one finding that is fine where they could look and all is well, nothing where
 // a machine has no such part.
-void CheckGpus(const Facts& facts, std::vector<Finding>* findings);
-void CheckGpuLinks(const Facts& facts, std::vector<Finding>* findings);
-void CheckPci(const Facts& facts, std::vector<Finding>* findings);
-void CheckPeerAccess(const Facts& facts, std::vector<Finding>* findings);
-void CheckCpus(const Facts& facts, std::vector<Finding>* findings);
-void CheckRdma(const Facts& facts, std::vector<Finding>* findings);
-void CheckInterfaces(const Facts& facts, std::vector<Finding>* findings);
-void CheckLimits(const Facts& facts, std::vector<Finding>* findings);
-void CheckLibraries(const Facts& facts, std::vector<Finding>* findings);
-void CheckTorch(const Facts& facts, std::vector<Finding>* findings);
-void CheckPlugin(const Facts& facts, std::vector<Finding>* findings);
-void CheckTest(const Facts& facts, std::vector<Finding>* findings);
+void CheckGpus(const CheckInputs& facts, std::vector<Finding>* findings);
+void CheckGpuLinks(const CheckInputs& facts, std::vector<Finding>* findings);
+void CheckPci(const CheckInputs& facts, std::vector<Finding>* findings);
+void CheckPeerAccess(const CheckInputs& facts, std::vector<Finding>* findings);
+void CheckCpus(const CheckInputs& facts, std::vector<Finding>* findings);
+void CheckRdma(const CheckInputs& facts, std::vector<Finding>* findings);
+void CheckInterfaces(const CheckInputs& facts, std::vector<Finding>* findings);
+void CheckLimits(const CheckInputs& facts, std::vector<Finding>* findings);
+void CheckLibraries(const CheckInputs& facts, std::vector<Finding>* findings);
+void CheckTorch(const CheckInputs& facts, std::vector<Finding>* findings);
+void CheckPlugin(const CheckInputs& facts, std::vector<Finding>* findings);
+void CheckTest(const CheckInputs& facts, std::vector<Finding>* findings);
 
 // All of them, and the environment's, worst first.
-std::vector<Finding> CheckEverything(const Facts& facts);
+std::vector<Finding> CheckEverything(const CheckInputs& facts);
 
 // How checks write a finding.
 void AddFinding(std::vector<Finding>* findings, const char* id, Severity severity,

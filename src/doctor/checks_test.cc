@@ -9,7 +9,7 @@
 namespace diapason::doctor {
 namespace {
 
-Facts FactsOf(const host::FakeTree& fake) {
+CheckInputs FactsOf(const host::FakeTree& fake) {
   EXPECT_EQ(fake.trouble(), "");
   return GatherFacts(RootFs(fake.root()), MapEnvironment(std::map<std::string, std::string>{}));
 }
@@ -31,7 +31,7 @@ void ExpectFinding(const std::vector<Finding>& findings, const std::string& id, 
   EXPECT_NE(all.find(part), std::string::npos) << all;
 }
 
-ChecklistItem ItemOf(const Facts& facts, const std::string& id) {
+ChecklistItem ItemOf(const CheckInputs& facts, const std::string& id) {
   for (const ChecklistItem& item : MakeChecklist(facts)) {
     if (item.id == id) return item;
   }
@@ -53,7 +53,7 @@ TEST(Doctor, NothingWrongWithAMachineInOrder) {
 
 TEST(Doctor, FindsEveryFault) {
   const host::FakeTree fake("dgx-h100-faults.tree");
-  const Facts facts = FactsOf(fake);
+  const CheckInputs facts = FactsOf(fake);
   const std::vector<Finding> findings = CheckEverything(facts);
   ExpectFinding(findings, "pcie.width", Severity::kWarning, "8 of 16 PCIe lanes");
   ExpectFinding(findings, "rdma.down", Severity::kWarning, "mlx5_5/ports/1/state: DOWN");
@@ -75,7 +75,7 @@ TEST(Doctor, FindsEveryFault) {
 
 TEST(Doctor, ContainerWithDefaults) {
   const host::FakeTree fake("roce-vm.tree");
-  const Facts facts = FactsOf(fake);
+  const CheckInputs facts = FactsOf(fake);
   const std::vector<Finding> findings = CheckEverything(facts);
   ExpectFinding(findings, "shm.small", Severity::kWarning, "what containers get by default");
   ExpectFinding(findings, "rdma.no-device-files", Severity::kWarning, "/dev/infiniband");
@@ -92,7 +92,7 @@ TEST(Doctor, ContainerWithDefaults) {
 
 TEST(Doctor, Mi300x) {
   const host::FakeTree fake("mi300x.tree");
-  const Facts facts = FactsOf(fake);
+  const CheckInputs facts = FactsOf(fake);
   const std::vector<Finding> findings = CheckEverything(facts);
   for (const Finding& finding : findings) {
     EXPECT_LE(finding.severity, Severity::kNote) << finding.id << ": " << finding.title;
@@ -106,7 +106,7 @@ TEST(Doctor, Mi300x) {
 
 TEST(Doctor, Laptop) {
   const host::FakeTree fake("laptop.tree");
-  const Facts facts = FactsOf(fake);
+  const CheckInputs facts = FactsOf(fake);
   const std::vector<Finding> findings = CheckEverything(facts);
   EXPECT_EQ(Worst(findings), Severity::kNote);
   ExpectFinding(findings, "gpu.none", Severity::kNote, "");
@@ -116,8 +116,8 @@ TEST(Doctor, Laptop) {
 }
 
 // What only the driver tells.
-Facts FourGpus() {
-  Facts facts;
+CheckInputs FourGpus() {
+  CheckInputs facts;
   for (int i = 0; i < 4; ++i) {
     host::Gpu gpu;
     gpu.index = i;
@@ -134,7 +134,7 @@ Facts FourGpus() {
 }
 
 TEST(Doctor, HealthOfGpus) {
-  Facts facts = FourGpus();
+  CheckInputs facts = FourGpus();
   facts.machine.gpus[1].throttling = {"thermal (hardware)"};
   facts.machine.gpus[2].ecc_uncorrected = 3;
   facts.machine.gpus[3].mode = "prohibited";
@@ -151,7 +151,7 @@ TEST(Doctor, HealthOfGpus) {
 }
 
 TEST(Doctor, PowerCapIsNoFault) {
-  Facts facts = FourGpus();
+  CheckInputs facts = FourGpus();
   facts.machine.gpus[1].throttling = {"power cap"};
   std::vector<Finding> findings;
   CheckGpus(facts, &findings);
@@ -159,7 +159,7 @@ TEST(Doctor, PowerCapIsNoFault) {
 }
 
 TEST(Doctor, MixedGpus) {
-  Facts facts = FourGpus();
+  CheckInputs facts = FourGpus();
   facts.machine.gpus[3].name = "NVIDIA A100";
   std::vector<Finding> findings;
   CheckGpus(facts, &findings);
@@ -167,7 +167,7 @@ TEST(Doctor, MixedGpus) {
 }
 
 TEST(Doctor, LinksDownAndFabricNotReady) {
-  Facts facts = FourGpus();
+  CheckInputs facts = FourGpus();
   facts.machine.gpus[2].fabric_links = 16;
   facts.machine.gpus[2].fabric_links_down = 2;
   facts.machine.gpus[1].fabric_errors = 5000;
@@ -181,7 +181,7 @@ TEST(Doctor, LinksDownAndFabricNotReady) {
 }
 
 TEST(Doctor, RefusedPeerAccess) {
-  Facts facts = FourGpus();
+  CheckInputs facts = FourGpus();
   std::vector<Finding> findings;
   CheckPeerAccess(facts, &findings);
   ExpectFinding(findings, "p2p.allowed", Severity::kFine, "all 12 pairs");
@@ -197,7 +197,7 @@ TEST(Doctor, RefusedPeerAccess) {
 
 // An idle GPU lowers its link's speed; only its width is evidence then.
 TEST(Doctor, SlowLinkCountsUnderLoadOnly) {
-  Facts facts = FourGpus();
+  CheckInputs facts = FourGpus();
   host::Gpu& gpu = facts.machine.gpus[0];
   gpu.link = {8, 32, 16, 16};
   gpu.power_limit_w = 700;
@@ -211,7 +211,7 @@ TEST(Doctor, SlowLinkCountsUnderLoadOnly) {
 }
 
 TEST(Doctor, BoundAwayFromItsGpus) {
-  Facts facts = FourGpus();
+  CheckInputs facts = FourGpus();
   facts.machine.allowed_cpus = ParseCpuList("0-15");
   facts.machine.gpus[0].cpus = "0-31";
   facts.machine.gpus[3].cpus = "32-63";
@@ -221,7 +221,7 @@ TEST(Doctor, BoundAwayFromItsGpus) {
 }
 
 TEST(Doctor, PluginInterfaces) {
-  Facts facts = FourGpus();
+  CheckInputs facts = FourGpus();
   host::LibraryFile file;
   file.path = file.real_path = "/lib/libnccl.so.2";
   file.version = 22809;
@@ -260,7 +260,7 @@ TEST(Doctor, Goals) {
       &headline);
   EXPECT_EQ(headline, "nccl 2.28.9, 4 ranks on 1 node");
   ASSERT_EQ(goals.size(), 3u);
-  Facts facts = FourGpus();
+  CheckInputs facts = FourGpus();
   facts.test.wanted = true;
   facts.test.on_gpus = true;
   facts.test.goals = goals;
@@ -280,7 +280,7 @@ TEST(Doctor, Goals) {
 }
 
 TEST(Doctor, TimeOutThatEndsNothing) {
-  Facts facts = FourGpus();
+  CheckInputs facts = FourGpus();
   EXPECT_EQ(ItemOf(facts, "time-out").state, ChecklistItem::State::kCannotTell);
   facts.assignments = {{"TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", "environment", false, false}};
   EXPECT_EQ(ItemOf(facts, "time-out").state, ChecklistItem::State::kNotOk);

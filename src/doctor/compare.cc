@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "doctor/checks.h"
 #include "base/text.h"
+#include "doctor/checks.h"
 
 namespace diapason::doctor {
 namespace {

@@ -2,10 +2,10 @@
 #include <map>
 #include <set>
 
-#include "doctor/checks.h"
-#include "doctor/facts.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "doctor/checks.h"
+#include "doctor/facts.h"
 
 namespace diapason::doctor {
 namespace {
@@ -50,7 +50,7 @@ std::string Gigabytes(uint64_t bytes) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> ComparableFacts(const Facts& facts) {
+std::vector<std::pair<std::string, std::string>> ComparableFacts(const CheckInputs& facts) {
   const host::Machine& machine = facts.machine;
   const host::System& system = facts.system;
   std::vector<std::pair<std::string, std::string>> list;
@@ -122,7 +122,7 @@ std::vector<std::pair<std::string, std::string>> ComparableFacts(const Facts& fa
   return list;
 }
 
-std::vector<std::string> DescribeMachine(const Facts& facts) {
+std::vector<std::string> DescribeMachine(const CheckInputs& facts) {
   const host::Machine& machine = facts.machine;
   std::vector<std::string> lines;
   const auto add = [&lines](const std::string& line) {
@@ -155,13 +155,15 @@ std::vector<std::string> DescribeMachine(const Facts& facts) {
            ? std::string("none found")
            : std::string(LibraryTitle(loaded->library)) + " " + VersionOf(*loaded) +
                  (loaded->toolkit.empty() ? "" : " for " + loaded->toolkit) + ", " + loaded->path));
-  for (const host::Torch& torch : facts.torch) add("PyTorch: " + torch.version + ", " + torch.folder);
+  for (const host::Torch& torch : facts.torch)
+    add("PyTorch: " + torch.version + ", " + torch.folder);
   const std::string ports = TallyOf(machine.rdma, PortText);
-  const std::string interfaces = TallyOf(machine.interfaces, [](const host::NetInterface& interface) {
-    if (!interface.up || interface.virtual_one) return std::string();
-    return interface.gbits > 0 ? Format("Ethernet %g Gb/s", interface.gbits)
-                               : "interface of unknown speed";
-  });
+  const std::string interfaces =
+      TallyOf(machine.interfaces, [](const host::NetInterface& interface) {
+        if (!interface.up || interface.virtual_one) return std::string();
+        return interface.gbits > 0 ? Format("Ethernet %g Gb/s", interface.gbits)
+                                   : "interface of unknown speed";
+      });
   if (!ports.empty() || !interfaces.empty()) {
     add("network: " + ports + (ports.empty() || interfaces.empty() ? "" : " + ") + interfaces);
   }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "host/elf.h"
-#include "host/paths.h"
 #include "base/text.h"
 #include "domain/library_version.h"
+#include "host/elf.h"
+#include "host/paths.h"
 
 namespace diapason::doctor {
 namespace {
@@ -55,14 +55,14 @@ int CommonApi(const std::vector<int>& looked_up, const std::vector<int>& offered
   return best;
 }
 
-const host::LibraryFile* Facts::FileAt(const std::string& path) const {
+const host::LibraryFile* CheckInputs::FileAt(const std::string& path) const {
   for (const host::LibraryFile& file : libraries) {
     if (!path.empty() && (file.path == path || file.real_path == path)) return &file;
   }
   return nullptr;
 }
 
-const host::LibraryFile* Facts::Loaded() const {
+const host::LibraryFile* CheckInputs::Loaded() const {
   const bool wants_rccl = amd() || (machine.gpus.empty() && nccl.empty());
   if (const host::LibraryFile* file = FileAt(wants_rccl ? rccl : nccl)) return file;
   // Nothing in the loader's reach: PyTorch may still bring its own.
@@ -72,7 +72,7 @@ const host::LibraryFile* Facts::Loaded() const {
   return nullptr;
 }
 
-std::string Facts::Variable(const std::string& name) const {
+std::string CheckInputs::Variable(const std::string& name) const {
   for (const knobs::Assignment& one : assignments) {
     if (one.name == name && !one.overridden) return one.value;
   }
@@ -85,8 +85,8 @@ std::string VersionOf(const host::LibraryFile& file) {
   return file.version_text.empty() ? "of unknown version" : file.version_text;
 }
 
-Facts GatherFacts(const RootFs& tree, const Environment& environment) {
-  Facts facts;
+CheckInputs GatherFacts(const RootFs& tree, const Environment& environment) {
+  CheckInputs facts;
   facts.live = tree.live();
   facts.machine = host::LookAtMachine(tree, environment);
   facts.system = host::LookAtSystem(tree, facts.machine);

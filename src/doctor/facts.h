@@ -51,7 +51,7 @@ struct TestResult {
 };
 
 // Everything the checks look at. They look at nothing else, so that a test can make one up.
-struct Facts {
+struct CheckInputs {
   host::Machine machine;
   host::System system;
   std::vector<host::LibraryFile> libraries;
@@ -75,15 +75,15 @@ struct Facts {
 };
 
 // Reads all of it but the plugin, the test and the backends.
-Facts GatherFacts(const RootFs& tree, const Environment& environment);
+CheckInputs GatherFacts(const RootFs& tree, const Environment& environment);
 
 // "2.28.9", or what the file says of itself.
 std::string VersionOf(const host::LibraryFile& file);
 
 // What ought to be the same on every host of a cluster: name and value, in order.
-std::vector<std::pair<std::string, std::string>> ComparableFacts(const Facts& facts);
+std::vector<std::pair<std::string, std::string>> ComparableFacts(const CheckInputs& facts);
 
 // One line each, for the head of a report.
-std::vector<std::string> DescribeMachine(const Facts& facts);
+std::vector<std::string> DescribeMachine(const CheckInputs& facts);
 
 }  // namespace diapason::doctor

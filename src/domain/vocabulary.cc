@@ -7,28 +7,28 @@
 namespace diapason {
 namespace {
 
-struct Word {
+struct NameEntry {
   int value;
   std::string_view name;
   // Other spellings, beyond letter case, '_' and '-': separated by blanks.
   std::string_view aliases = "";
 };
-using Words = std::initializer_list<Word>;
+using NameTable = std::initializer_list<NameEntry>;
 
-const Words kLibraries{
+const NameTable kLibraries{
     {static_cast<int>(Library::kNccl), "nccl"},
     {static_cast<int>(Library::kRccl), "rccl"},
     {static_cast<int>(Library::kGloo), "gloo"},
     {static_cast<int>(Library::kOpenMpi), "openmpi", "ompi mpi"},
 };
 
-const Words kCollectives{
+const NameTable kCollectives{
     {0, "broadcast", "bcast"}, {1, "reduce"},    {2, "allgather"},
     {3, "reducescatter"},      {4, "allreduce"}, {5, "alltoall"},
 };
 
 // NCCL's and RCCL's.
-const Words kNcclAlgorithms{
+const NameTable kNcclAlgorithms{
     {kTree, "tree"},
     {kRing, "ring"},
     {kCollNetDirect, "collnet_direct"},
@@ -38,17 +38,17 @@ const Words kNcclAlgorithms{
     {kPat, "pat"},
 };
 // Known by name, and not to be chosen.
-const Words kRcclMeasuredOnly{{kRcclDirect, "direct"}};
-const Words kNcclProtocols{{kLl, "ll"}, {kLl128, "ll128"}, {kSimple, "simple"}};
+const NameTable kRcclMeasuredOnly{{kRcclDirect, "direct"}};
+const NameTable kNcclProtocols{{kLl, "ll"}, {kLl128, "ll128"}, {kSimple, "simple"}};
 
-const Words kGlooAlgorithms{
+const NameTable kGlooAlgorithms{
     {0, "options_ring", "default"}, {1, "options_bcube"}, {2, "ring"}, {3, "ring_chunked"},
     {4, "halving_doubling"},        {5, "bcube"},
 };
-const Words kGlooProtocols{{0, "async", "default"}, {1, "blocking", "sync"}, {2, "polling"}};
+const NameTable kGlooProtocols{{0, "async", "default"}, {1, "blocking", "sync"}, {2, "polling"}};
 
 // Numbers and names as Open MPI 4.1's coll_tuned prints them.
-const Words kOpenMpiBroadcast{
+const NameTable kOpenMpiBroadcast{
     {1, "basic_linear", "linear"},
     {2, "chain"},
     {3, "pipeline"},
@@ -59,11 +59,11 @@ const Words kOpenMpiBroadcast{
     {8, "scatter_allgather"},
     {9, "scatter_allgather_ring"},
 };
-const Words kOpenMpiReduce{
+const NameTable kOpenMpiReduce{
     {1, "linear"},   {2, "chain"},           {3, "pipeline"},     {4, "binary"},
     {5, "binomial"}, {6, "in_order_binary"}, {7, "rabenseifner"},
 };
-const Words kOpenMpiAllGather{
+const NameTable kOpenMpiAllGather{
     {1, "linear", "basic_linear"},
     {2, "bruck"},
     {3, "recursive_doubling"},
@@ -71,22 +71,22 @@ const Words kOpenMpiAllGather{
     {5, "neighbor"},
     {6, "two_proc"},
 };
-const Words kOpenMpiReduceScatter{
+const NameTable kOpenMpiReduceScatter{
     {1, "non_overlapping"}, {2, "recursive_halving"}, {3, "ring"}, {4, "butterfly"}};
-const Words kOpenMpiAllReduce{
+const NameTable kOpenMpiAllReduce{
     {1, "basic_linear", "linear"}, {2, "nonoverlapping"}, {3, "recursive_doubling"}, {4, "ring"},
     {5, "segmented_ring"},         {6, "rabenseifner"},
 };
-const Words kOpenMpiAllToAll{
+const NameTable kOpenMpiAllToAll{
     {1, "linear", "basic_linear"},
     {2, "pairwise"},
     {3, "modified_bruck"},
     {4, "linear_sync"},
     {5, "two_proc"},
 };
-const Words kNoWords{};
+const NameTable kNoWords{};
 
-const Words& AlgorithmWords(Library library, Collective collective) {
+const NameTable& AlgorithmWords(Library library, Collective collective) {
   switch (library) {
     case Library::kNccl:
     case Library::kRccl:
@@ -112,7 +112,7 @@ const Words& AlgorithmWords(Library library, Collective collective) {
   return kNoWords;
 }
 
-const Words& ProtocolWords(Library library) {
+const NameTable& ProtocolWords(Library library) {
   switch (library) {
     case Library::kNccl:
     case Library::kRccl:
@@ -137,7 +137,7 @@ bool FoldsTo(std::string_view word, std::string_view folded) {
   return at == folded.size();
 }
 
-bool Matches(const Word& word, const std::string& folded) {
+bool Matches(const NameEntry& word, const std::string& folded) {
   if (FoldsTo(word.name, folded)) return true;
   if (word.aliases.empty()) return false;
   for (const std::string_view alias : Split(word.aliases, ' ')) {
@@ -147,14 +147,14 @@ bool Matches(const Word& word, const std::string& folded) {
 }
 
 // Suggests the first `offered` words only.
-Result<int> Find(const Words& words, const char* kind, std::string_view name,
+Result<int> Find(const NameTable& words, const char* kind, std::string_view name,
                  size_t offered = SIZE_MAX) {
   const std::string folded = FoldName(name);
-  for (const Word& word : words) {
+  for (const NameEntry& word : words) {
     if (Matches(word, folded)) return word.value;
   }
   std::vector<std::string> known;
-  for (const Word& word : words) {
+  for (const NameEntry& word : words) {
     if (known.size() < offered) known.emplace_back(word.name);
   }
   // What a hostile file calls a name may be a megabyte long.
@@ -162,17 +162,17 @@ Result<int> Find(const Words& words, const char* kind, std::string_view name,
   return Invalid(Format("unknown %s '%s'", kind, shown.c_str()) + Suggestion(name, known));
 }
 
-std::string_view NameOf(const Words& words, int value) {
+std::string_view NameOf(const NameTable& words, int value) {
   if (value == kKeep) return "-1";
-  for (const Word& word : words) {
+  for (const NameEntry& word : words) {
     if (word.value == value) return word.name;
   }
   return "?";
 }
 
-std::vector<int> Values(const Words& words) {
+std::vector<int> Values(const NameTable& words) {
   std::vector<int> values;
-  for (const Word& word : words) values.push_back(word.value);
+  for (const NameEntry& word : words) values.push_back(word.value);
   return values;
 }
 
@@ -229,7 +229,7 @@ Result<int> ParseAlgorithm(Library library, Collective collective, std::string_v
 }
 
 Result<int> ParseProtocol(Library library, std::string_view name) {
-  const Words& words = ProtocolWords(library);
+  const NameTable& words = ProtocolWords(library);
   if (words.size() == 0) {
     return Invalid(std::string(LibraryTitle(library)) + " has no protocols; write -1");
   }

@@ -1,5 +1,5 @@
-#include "env_plan/plan.h"
 #include "base/text.h"
+#include "env_plan/plan.h"
 
 namespace diapason::env_plan {
 namespace {
@@ -99,23 +99,23 @@ void Debug(PlanBuilder* builder) {
 
 void PlanForGoal(PlanBuilder* builder) {
   switch (builder->plan()->request.goal) {
-    case Goal::kLatency:
+    case PlanGoal::kLatency:
       Latency(builder);
       break;
-    case Goal::kThroughput:
+    case PlanGoal::kThroughput:
       Throughput(builder);
       break;
-    case Goal::kCpu:
+    case PlanGoal::kCpu:
       Cpu(builder);
       break;
-    case Goal::kBalanced:
+    case PlanGoal::kBalanced:
       for (const char* name : {kFreq, kBatch}) {
         if (!builder->Reads(name)) continue;
         builder->LeaveOut(name, builder->DefaultOf(name),
                           "the default is the balance of latency, bandwidth and CPU time", true);
       }
       break;
-    case Goal::kDebug:
+    case PlanGoal::kDebug:
       Debug(builder);
       return;
   }

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <set>
 
-#include "env_plan/plan.h"
 #include "base/text.h"
+#include "env_plan/plan.h"
 
 namespace diapason::env_plan {
 namespace {
@@ -83,8 +83,8 @@ void PlanForGpus(PlanBuilder* builder) {
 
 void PlanForHost(PlanBuilder* builder) {
   const host::Machine& machine = builder->machine();
-  if (!machine.cloud.empty() && builder->plan()->request.goal != Goal::kBalanced &&
-      builder->plan()->request.goal != Goal::kDebug) {
+  if (!machine.cloud.empty() && builder->plan()->request.goal != PlanGoal::kBalanced &&
+      builder->plan()->request.goal != PlanGoal::kDebug) {
     builder->Note(
         "cloud", "the network of a cloud (" + machine.cloud +
                      ") varies with its other users: the defaults are the safe choice, keep a "

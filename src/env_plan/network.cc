@@ -2,9 +2,9 @@
 #include <map>
 #include <set>
 
-#include "env_plan/plan.h"
 #include "base/text.h"
 #include "domain/library_version.h"
+#include "env_plan/plan.h"
 
 namespace diapason::env_plan {
 namespace {
@@ -101,8 +101,8 @@ void PortsThatAreDown(PlanBuilder* builder) {
 void RoceGid(PlanBuilder* builder, const std::vector<const host::RdmaPort*>& ports) {
   std::set<int> indexes;
   std::vector<std::string> found;
-  const bool numbers =
-      std::any_of(ports.begin(), ports.end(), [](const host::RdmaPort* port) { return port->port != 1; });
+  const bool numbers = std::any_of(ports.begin(), ports.end(),
+                                   [](const host::RdmaPort* port) { return port->port != 1; });
   for (const host::RdmaPort* port : ports) {
     if (port->link_layer != "Ethernet") continue;
     indexes.insert(port->rocev2_ipv4_gid);
@@ -175,7 +175,7 @@ void Sockets(PlanBuilder* builder) {
                       true);
     return;
   }
-  if (builder->plan()->request.goal != Goal::kThroughput) return;
+  if (builder->plan()->request.goal != PlanGoal::kThroughput) return;
   if (machine.cloud.empty() && fastest < kFastEthernet) return;
   const std::string reason =
       fastest > 0 ? Format("TCP only, over %.0f Gbit/s: one connection does not fill it", fastest)
@@ -187,7 +187,7 @@ void Sockets(PlanBuilder* builder) {
 }  // namespace
 
 void PlanForNetwork(PlanBuilder* builder) {
-  if (builder->plan()->request.goal == Goal::kDebug) return;
+  if (builder->plan()->request.goal == PlanGoal::kDebug) return;
   const std::vector<const host::RdmaPort*> ports = ActivePorts(builder->machine());
   if (!ports.empty()) {
     const Rails rails = FindRails(ports);

@@ -34,7 +34,8 @@ std::vector<int> AllowedCpus(const host::Machine& machine) {
 }
 
 // Near a GPU: what the GPU itself says, else its node's, else any.
-std::vector<int> CpusOf(const host::Machine& machine, const host::Gpu* gpu, const std::vector<int>& allowed) {
+std::vector<int> CpusOf(const host::Machine& machine, const host::Gpu* gpu,
+                        const std::vector<int>& allowed) {
   if (gpu == nullptr) return allowed;
   std::vector<int> near = ParseCpuList(gpu->cpus);
   if (near.empty()) {
@@ -46,7 +47,7 @@ std::vector<int> CpusOf(const host::Machine& machine, const host::Gpu* gpu, cons
   return usable.empty() ? allowed : usable;
 }
 
-void FindNode(const host::Machine& machine, RankPlace* place) {
+void FindNode(const host::Machine& machine, RankBinding* place) {
   for (const host::NumaNode& node : machine.numa) {
     const std::vector<int> all = ParseCpuList(node.cpus);
     if (Both(place->cpus, all).size() != place->cpus.size()) continue;
@@ -102,16 +103,16 @@ CoreOf ReadCores(const RootFs& tree, const std::vector<int>& cpus) {
   return cores;
 }
 
-std::vector<RankPlace> PlaceRanks(const host::Machine& machine, const CoreOf& known_cores, int ranks,
-                                  std::vector<std::string>* notes) {
+std::vector<RankBinding> PlaceRanks(const host::Machine& machine, const CoreOf& known_cores,
+                                    int ranks, std::vector<std::string>* notes) {
   const std::vector<int> allowed = AllowedCpus(machine);
   if (allowed.empty() || ranks <= 0) return {};
   const CoreOf cores = known_cores.empty() ? UsualCores(machine, allowed) : known_cores;
-  std::vector<RankPlace> places(static_cast<size_t>(ranks));
+  std::vector<RankBinding> places(static_cast<size_t>(ranks));
   bool blind = false;
   std::map<std::vector<int>, std::vector<size_t>> sharing;
   for (size_t r = 0; r < places.size(); ++r) {
-    RankPlace& place = places[r];
+    RankBinding& place = places[r];
     place.rank = static_cast<int>(r);
     std::vector<int> pool = allowed;
     if (!machine.gpus.empty()) {
@@ -132,7 +133,7 @@ std::vector<RankPlace> PlaceRanks(const host::Machine& machine, const CoreOf& kn
   for (const auto& [pool, members] : sharing) {
     const std::vector<std::vector<int>> list = Cores(pool, cores);
     for (size_t i = 0; i < members.size(); ++i) {
-      RankPlace& place = places[members[i]];
+      RankBinding& place = places[members[i]];
       if (list.size() >= members.size()) {
         for (const std::vector<int>& core : Part(list, i, members.size())) {
           place.cpus.insert(place.cpus.end(), core.begin(), core.end());
@@ -172,21 +173,21 @@ std::vector<RankPlace> PlaceRanks(const host::Machine& machine, const CoreOf& kn
   return places;
 }
 
-std::string NumactlPrefix(const RankPlace& place) {
+std::string NumactlPrefix(const RankBinding& place) {
   const std::string memory = place.node < 0 ? "" : Format(" --membind=%d", place.node);
   if (place.whole_node) return Format("numactl --cpunodebind=%d", place.node) + memory;
   return "numactl --physcpubind=" + CpuListText(place.cpus) + memory;
 }
 
-std::string TasksetPrefix(const RankPlace& place) {
+std::string TasksetPrefix(const RankBinding& place) {
   return "taskset -c " + CpuListText(place.cpus);
 }
 
-std::string WrapperLine(const std::vector<RankPlace>& places) {
+std::string WrapperLine(const std::vector<RankBinding>& places) {
   std::vector<std::string> cpus;
   std::vector<std::string> nodes;
   bool all_nodes = !places.empty();
-  for (const RankPlace& place : places) {
+  for (const RankBinding& place : places) {
     cpus.push_back(CpuListText(place.cpus));
     nodes.push_back(Format("%d", place.node));
     all_nodes = all_nodes && place.node >= 0;

@@ -25,12 +25,12 @@ std::string WhereRead(const knobs::KnobReading& reading, int version) {
 
 }  // namespace
 
-std::string_view GoalName(Goal goal) { return kGoals[static_cast<size_t>(goal)]; }
+std::string_view GoalName(PlanGoal goal) { return kGoals[static_cast<size_t>(goal)]; }
 
-Result<Goal> ParseGoal(std::string_view text) {
+Result<PlanGoal> ParseGoal(std::string_view text) {
   std::vector<std::string> names;
   for (size_t i = 0; i < std::size(kGoals); ++i) {
-    if (FoldName(text) == FoldName(kGoals[i])) return static_cast<Goal>(i);
+    if (FoldName(text) == FoldName(kGoals[i])) return static_cast<PlanGoal>(i);
     names.emplace_back(kGoals[i]);
   }
   return Invalid(Format("unknown goal '%.60s'", std::string(text).c_str()) +
@@ -79,9 +79,9 @@ void PlanBuilder::Note(const std::string& topic, const std::string& text) {
   plan_->notes.push_back({topic, text});
 }
 
-Plan MakePlan(const PlanRequest& request, const host::Machine& machine, const CoreOf& cores,
-              const knobs::Catalogue& catalogue) {
-  Plan plan;
+EnvPlan MakePlan(const PlanRequest& request, const host::Machine& machine, const CoreOf& cores,
+                 const knobs::Catalogue& catalogue) {
+  EnvPlan plan;
   plan.request = request;
   if (plan.request.version == 0) {
     plan.request.version = knobs::Catalogue::NewestKnown(request.library);

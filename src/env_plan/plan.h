@@ -4,19 +4,19 @@
 #include <string_view>
 #include <vector>
 
+#include "env_plan/placement.h"
 #include "host/machine.h"
 #include "knobs/catalogue.h"
-#include "env_plan/placement.h"
 
 namespace diapason::env_plan {
 
 // What somebody wants of a job.
-enum class Goal : uint8_t { kLatency, kThroughput, kCpu, kBalanced, kDebug };
-std::string_view GoalName(Goal goal);
-Result<Goal> ParseGoal(std::string_view text);
+enum class PlanGoal : uint8_t { kLatency, kThroughput, kCpu, kBalanced, kDebug };
+std::string_view GoalName(PlanGoal goal);
+Result<PlanGoal> ParseGoal(std::string_view text);
 
 struct PlanRequest {
-  Goal goal = Goal::kBalanced;
+  PlanGoal goal = PlanGoal::kBalanced;
   Library library = Library::kNccl;
   int version = 0;  // 0: the newest the tables know
   int ranks = 0;    // per node; 0: as many as there are GPUs
@@ -43,13 +43,13 @@ struct PlanNote {
   std::string text;
 };
 
-struct Plan {
+struct EnvPlan {
   PlanRequest request;  // with what was found out: version, ranks
   std::vector<PlannedSetting> settings;
   std::vector<LeftOutSetting> left_out;
   std::vector<PlanNote> notes;
   int gpus = 0;  // of the host; 0: none is known
-  std::vector<RankPlace> places;
+  std::vector<RankBinding> places;
   std::vector<std::string> place_notes;
   std::vector<std::string> steps;           // commands to run, in order, for people
   std::vector<std::string> docker_options;  // beside -e, e.g. "--ulimit memlock=-1"
@@ -58,13 +58,13 @@ struct Plan {
 // Settings for a goal on a machine. Nothing is set that the library does not read at that version,
 // that is the default there, or whose value only the site can know: the first two are left out
 // with the reason, the last are notes.
-Plan MakePlan(const PlanRequest& request, const host::Machine& machine, const CoreOf& cores,
-              const knobs::Catalogue& catalogue);
+EnvPlan MakePlan(const PlanRequest& request, const host::Machine& machine, const CoreOf& cores,
+                 const knobs::Catalogue& catalogue);
 
 // Puts settings into a plan after asking the catalogue. The parts of a plan use it.
 class PlanBuilder {
  public:
-  PlanBuilder(Plan* plan, const host::Machine& machine, const knobs::Catalogue& catalogue)
+  PlanBuilder(EnvPlan* plan, const host::Machine& machine, const knobs::Catalogue& catalogue)
       : plan_(plan), machine_(machine), catalogue_(catalogue) {}
 
   // Sets it, or leaves it out where it is not read or is the default.
@@ -77,11 +77,11 @@ class PlanBuilder {
   bool Reads(const std::string& name) const;
   std::string DefaultOf(const std::string& name) const;
 
-  Plan* plan() { return plan_; }
+  EnvPlan* plan() { return plan_; }
   const host::Machine& machine() const { return machine_; }
 
  private:
-  Plan* plan_;
+  EnvPlan* plan_;
   const host::Machine& machine_;
   const knobs::Catalogue& catalogue_;
 };

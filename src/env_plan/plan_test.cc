@@ -28,7 +28,8 @@ CoreOf Siblings() {
   for (int cpu = 0; cpu < 16; ++cpu) cores[cpu] = cpu % 8;
   return cores;
 }
-host::RdmaPort Port(const std::string& device, double gbits, const std::string& layer, int gid = -1) {
+host::RdmaPort Port(const std::string& device, double gbits, const std::string& layer,
+                    int gid = -1) {
   host::RdmaPort port;
   port.device = device;
   port.state = "ACTIVE";
@@ -37,26 +38,26 @@ host::RdmaPort Port(const std::string& device, double gbits, const std::string& 
   port.rocev2_ipv4_gid = gid;
   return port;
 }
-const PlannedSetting* Find(const Plan& plan, const std::string& name) {
+const PlannedSetting* Find(const EnvPlan& plan, const std::string& name) {
   for (const PlannedSetting& setting : plan.settings) {
     if (setting.name == name) return &setting;
   }
   return nullptr;
 }
-const LeftOutSetting* FindLeftOut(const Plan& plan, const std::string& name) {
+const LeftOutSetting* FindLeftOut(const EnvPlan& plan, const std::string& name) {
   for (const LeftOutSetting& setting : plan.left_out) {
     if (setting.name == name) return &setting;
   }
   return nullptr;
 }
-Plan Make(Goal goal, const host::Machine& machine, Library library = Library::kNccl,
-          int version = 22809) {
+EnvPlan Make(PlanGoal goal, const host::Machine& machine, Library library = Library::kNccl,
+             int version = 22809) {
   return MakePlan({goal, library, version, 0}, machine, Siblings(), knobs::Catalogue::BuiltIn());
 }
 
 TEST(Placement, SplitsTheCoresNearAGpuAmongItsRanks) {
   std::vector<std::string> notes;
-  const std::vector<RankPlace> places = PlaceRanks(TwoSockets(), Siblings(), 4, &notes);
+  const std::vector<RankBinding> places = PlaceRanks(TwoSockets(), Siblings(), 4, &notes);
   ASSERT_EQ(places.size(), 4u);
   EXPECT_EQ(places[0].cpus, (std::vector<int>{0, 1, 8, 9}));  // two whole cores
   EXPECT_EQ(places[1].cpus, (std::vector<int>{2, 3, 10, 11}));
@@ -72,7 +73,7 @@ TEST(Placement, AWholeNodeGoesByItsName) {
   std::vector<std::string> notes;
   host::Machine machine = TwoSockets();
   machine.gpus.erase(machine.gpus.begin() + 1);
-  const std::vector<RankPlace> places = PlaceRanks(machine, Siblings(), 1, &notes);
+  const std::vector<RankBinding> places = PlaceRanks(machine, Siblings(), 1, &notes);
   EXPECT_EQ(NumactlPrefix(places[0]), "numactl --cpunodebind=0 --membind=0");
 }
 
@@ -81,7 +82,7 @@ TEST(Placement, NeverLeavesTheCpusThatMayBeUsed) {
   machine.allowed_cpus = {1, 2, 3, 9, 12};
   for (const int ranks : {1, 2, 3, 4, 7, 64}) {
     std::vector<std::string> notes;
-    for (const RankPlace& place : PlaceRanks(machine, Siblings(), ranks, &notes)) {
+    for (const RankBinding& place : PlaceRanks(machine, Siblings(), ranks, &notes)) {
       EXPECT_FALSE(place.cpus.empty());
       for (const int cpu : place.cpus) {
         EXPECT_TRUE((std::set<int>{1, 2, 3, 9, 12}.count(cpu) > 0)) << ranks << " " << cpu;
@@ -95,7 +96,7 @@ TEST(Placement, RanksWithoutGpusAreDealtToTheNodes) {
   host::Machine machine = TwoSockets();
   machine.gpus.clear();
   std::vector<std::string> notes;
-  const std::vector<RankPlace> places = PlaceRanks(machine, Siblings(), 2, &notes);
+  const std::vector<RankBinding> places = PlaceRanks(machine, Siblings(), 2, &notes);
   EXPECT_EQ(places[0].node, 0);
   EXPECT_EQ(places[1].node, 1);
   EXPECT_TRUE(PlaceRanks(host::Machine(), {}, 4, &notes).empty());
@@ -118,8 +119,8 @@ TEST(Placement, SaysWhenTheMachineIsSilentAboutItsGpus) {
   EXPECT_NE(notes[0].find("does not say"), std::string::npos);
 }
 
-TEST(Plan, GoalsSetWhatTheyAreFor) {
-  const Plan latency = Make(Goal::kLatency, TwoSockets());
+TEST(EnvPlan, GoalsSetWhatTheyAreFor) {
+  const EnvPlan latency = Make(PlanGoal::kLatency, TwoSockets());
   ASSERT_NE(Find(latency, "NCCL_PROGRESS_APPENDOP_FREQ"), nullptr);
   EXPECT_EQ(Find(latency, "NCCL_PROGRESS_APPENDOP_FREQ")->value, "1");
   EXPECT_EQ(Find(latency, "NCCL_PROXY_APPEND_BATCH_SIZE")->value, "4");
@@ -127,51 +128,51 @@ TEST(Plan, GoalsSetWhatTheyAreFor) {
   EXPECT_EQ(Find(latency, "NCCL_P2P_USE_CUDA_MEMCPY"), nullptr);
   ASSERT_NE(FindLeftOut(latency, "NCCL_P2P_USE_CUDA_MEMCPY"), nullptr);
   EXPECT_TRUE(FindLeftOut(latency, "NCCL_P2P_USE_CUDA_MEMCPY")->is_default);
-  const Plan throughput = Make(Goal::kThroughput, TwoSockets());
+  const EnvPlan throughput = Make(PlanGoal::kThroughput, TwoSockets());
   EXPECT_EQ(Find(throughput, "NCCL_PROGRESS_APPENDOP_FREQ")->value, "16");
   EXPECT_EQ(Find(throughput, "NCCL_PROXY_APPEND_BATCH_SIZE")->value, "32");
-  const Plan cpu = Make(Goal::kCpu, TwoSockets());
+  const EnvPlan cpu = Make(PlanGoal::kCpu, TwoSockets());
   EXPECT_EQ(Find(cpu, "NCCL_PROXY_APPEND_BATCH_SIZE")->value, "64");
-  const Plan balanced = Make(Goal::kBalanced, TwoSockets());
+  const EnvPlan balanced = Make(PlanGoal::kBalanced, TwoSockets());
   EXPECT_TRUE(balanced.settings.empty());
   EXPECT_NE(PlanText(balanced).find("nothing to set"), std::string::npos);
 }
 
-TEST(Plan, WhatTheVersionDoesNotReadIsLeftOut) {
-  const Plan gone = Make(Goal::kLatency, TwoSockets(), Library::kNccl, 23007);
+TEST(EnvPlan, WhatTheVersionDoesNotReadIsLeftOut) {
+  const EnvPlan gone = Make(PlanGoal::kLatency, TwoSockets(), Library::kNccl, 23007);
   ASSERT_NE(FindLeftOut(gone, "NCCL_SHM_USE_CUDA_MEMCPY"), nullptr);
   EXPECT_FALSE(FindLeftOut(gone, "NCCL_SHM_USE_CUDA_MEMCPY")->is_default);
   EXPECT_NE(FindLeftOut(gone, "NCCL_SHM_USE_CUDA_MEMCPY")->why.find("2.30.7 does not read it"),
             std::string::npos);
-  const Plan old = Make(Goal::kLatency, TwoSockets(), Library::kNccl, 20800);
+  const EnvPlan old = Make(PlanGoal::kLatency, TwoSockets(), Library::kNccl, 20800);
   EXPECT_EQ(Find(old, "NCCL_PROGRESS_APPENDOP_FREQ"), nullptr);
   EXPECT_NE(FindLeftOut(old, "NCCL_PROGRESS_APPENDOP_FREQ"), nullptr);
   // Timestamps came with 2.26.
-  EXPECT_EQ(
-      Find(Make(Goal::kDebug, TwoSockets(), Library::kNccl, 22105), "NCCL_DEBUG_TIMESTAMP_LEVELS"),
-      nullptr);
-  EXPECT_NE(Find(Make(Goal::kDebug, TwoSockets()), "NCCL_DEBUG_TIMESTAMP_LEVELS"), nullptr);
+  EXPECT_EQ(Find(Make(PlanGoal::kDebug, TwoSockets(), Library::kNccl, 22105),
+                 "NCCL_DEBUG_TIMESTAMP_LEVELS"),
+            nullptr);
+  EXPECT_NE(Find(Make(PlanGoal::kDebug, TwoSockets()), "NCCL_DEBUG_TIMESTAMP_LEVELS"), nullptr);
 }
 
-TEST(Plan, RailsAreTheFastestPortsOfOneKind) {
+TEST(EnvPlan, RailsAreTheFastestPortsOfOneKind) {
   host::Machine machine = TwoSockets();
   machine.rdma = {Port("mlx5_0", 400, "InfiniBand"), Port("mlx5_1", 400, "InfiniBand"),
                   Port("mlx5_bond_0", 100, "Ethernet", 3)};
   machine.rdma.push_back(Port("mlx5_9", 400, "InfiniBand"));
   machine.rdma.back().state = "DOWN";
-  const Plan plan = Make(Goal::kBalanced, machine);
+  const EnvPlan plan = Make(PlanGoal::kBalanced, machine);
   ASSERT_NE(Find(plan, "NCCL_IB_HCA"), nullptr);
   EXPECT_EQ(Find(plan, "NCCL_IB_HCA")->value, "=mlx5_0,mlx5_1");
   EXPECT_EQ(Find(plan, "NCCL_IB_TC"), nullptr);
 }
 
-TEST(Plan, PortsAreNotNamedWhereAutomaticTakesTheSame) {
+TEST(EnvPlan, PortsAreNotNamedWhereAutomaticTakesTheSame) {
   host::Machine machine = TwoSockets();
   machine.rdma = {Port("mlx5_0", 400, "InfiniBand"), Port("mlx5_1", 400, "InfiniBand"),
                   Port("mlx5_2", 400, "InfiniBand")};
-  EXPECT_EQ(PlanText(Make(Goal::kBalanced, machine)).find("down"), std::string::npos);
+  EXPECT_EQ(PlanText(Make(PlanGoal::kBalanced, machine)).find("down"), std::string::npos);
   machine.rdma[1].state = "DOWN";
-  const Plan plan = Make(Goal::kBalanced, machine);
+  const EnvPlan plan = Make(PlanGoal::kBalanced, machine);
   EXPECT_EQ(Find(plan, "NCCL_IB_HCA"), nullptr);
   ASSERT_NE(FindLeftOut(plan, "NCCL_IB_HCA"), nullptr);
   EXPECT_TRUE(FindLeftOut(plan, "NCCL_IB_HCA")->is_default);
@@ -180,41 +181,41 @@ TEST(Plan, PortsAreNotNamedWhereAutomaticTakesTheSame) {
   EXPECT_NE(PlanText(plan).find("port mlx5_1 is down"), std::string::npos);
 }
 
-TEST(Plan, TheGidIndexIsSetOnlyWhereTheLibraryDoesNotLookForIt) {
+TEST(EnvPlan, TheGidIndexIsSetOnlyWhereTheLibraryDoesNotLookForIt) {
   host::Machine machine = TwoSockets();
   machine.rdma = {Port("mlx5_0", 200, "Ethernet", 5), Port("mlx5_1", 200, "Ethernet", 5)};
-  const Plan now = Make(Goal::kBalanced, machine);
+  const EnvPlan now = Make(PlanGoal::kBalanced, machine);
   EXPECT_EQ(Find(now, "NCCL_IB_GID_INDEX"), nullptr);
   ASSERT_NE(FindLeftOut(now, "NCCL_IB_GID_INDEX"), nullptr);
   EXPECT_NE(FindLeftOut(now, "NCCL_IB_GID_INDEX")->why.find("mlx5_0 5"), std::string::npos);
-  const Plan before = Make(Goal::kBalanced, machine, Library::kNccl, 22005);
+  const EnvPlan before = Make(PlanGoal::kBalanced, machine, Library::kNccl, 22005);
   ASSERT_NE(Find(before, "NCCL_IB_GID_INDEX"), nullptr);
   EXPECT_EQ(Find(before, "NCCL_IB_GID_INDEX")->value, "5");
   machine.rdma[1].rocev2_ipv4_gid = 3;
-  EXPECT_EQ(Find(Make(Goal::kBalanced, machine, Library::kNccl, 22005), "NCCL_IB_GID_INDEX"),
+  EXPECT_EQ(Find(Make(PlanGoal::kBalanced, machine, Library::kNccl, 22005), "NCCL_IB_GID_INDEX"),
             nullptr);
 }
 
-TEST(Plan, InterfacesAreNamedWhereVirtualOnesAreInTheWay) {
+TEST(EnvPlan, InterfacesAreNamedWhereVirtualOnesAreInTheWay) {
   host::Machine machine = TwoSockets();
   machine.interfaces = {{"lo", true, 0, 65536, true, -1}, {"ens1", true, 100, 9000, false, 0}};
-  EXPECT_EQ(Find(Make(Goal::kBalanced, machine), "NCCL_SOCKET_IFNAME"), nullptr);
+  EXPECT_EQ(Find(Make(PlanGoal::kBalanced, machine), "NCCL_SOCKET_IFNAME"), nullptr);
   machine.interfaces.push_back({"veth12", true, 0, 1500, true, -1});
-  EXPECT_EQ(Find(Make(Goal::kBalanced, machine), "NCCL_SOCKET_IFNAME")->value, "=ens1");
+  EXPECT_EQ(Find(Make(PlanGoal::kBalanced, machine), "NCCL_SOCKET_IFNAME")->value, "=ens1");
 }
 
-TEST(Plan, CloudsWithoutRdmaGetMoreSocketsUnlessTheLibraryKnowsThem) {
+TEST(EnvPlan, CloudsWithoutRdmaGetMoreSocketsUnlessTheLibraryKnowsThem) {
   host::Machine machine = TwoSockets();
   machine.cloud = "azure";
   machine.interfaces = {{"eth0", true, 50, 1500, false, 0}};
-  EXPECT_EQ(Find(Make(Goal::kThroughput, machine), "NCCL_SOCKET_NTHREADS")->value, "4");
-  EXPECT_EQ(Find(Make(Goal::kLatency, machine), "NCCL_SOCKET_NTHREADS"), nullptr);
+  EXPECT_EQ(Find(Make(PlanGoal::kThroughput, machine), "NCCL_SOCKET_NTHREADS")->value, "4");
+  EXPECT_EQ(Find(Make(PlanGoal::kLatency, machine), "NCCL_SOCKET_NTHREADS"), nullptr);
   machine.cloud = "aws";
-  EXPECT_EQ(Find(Make(Goal::kThroughput, machine), "NCCL_SOCKET_NTHREADS"), nullptr);
+  EXPECT_EQ(Find(Make(PlanGoal::kThroughput, machine), "NCCL_SOCKET_NTHREADS"), nullptr);
 }
 
-TEST(Plan, ShellOutputIsSafeToSource) {
-  Plan plan = Make(Goal::kLatency, TwoSockets());
+TEST(EnvPlan, ShellOutputIsSafeToSource) {
+  EnvPlan plan = Make(PlanGoal::kLatency, TwoSockets());
   plan.settings.push_back({"X", "a b'; rm -rf /", "why", ""});
   const std::string shell = PlanShell(plan);
   EXPECT_NE(shell.find("export X='a b'\\''; rm -rf /'\n"), std::string::npos);
@@ -228,11 +229,11 @@ TEST(Plan, ShellOutputIsSafeToSource) {
   }
 }
 
-TEST(Plan, SlurmCarriesOnlyWhatItsOptionCan) {
+TEST(EnvPlan, SlurmCarriesOnlyWhatItsOptionCan) {
   host::Machine machine = TwoSockets();
   machine.rdma = {Port("mlx5_0", 400, "InfiniBand"), Port("mlx5_1", 400, "InfiniBand"),
                   Port("mlx5_2", 100, "Ethernet", 3)};
-  const std::string slurm = PlanSlurm(Make(Goal::kLatency, machine));
+  const std::string slurm = PlanSlurm(Make(PlanGoal::kLatency, machine));
   EXPECT_NE(slurm.find("#SBATCH --export=ALL,NCCL_PROGRESS_APPENDOP_FREQ=1,"
                        "NCCL_PROXY_APPEND_BATCH_SIZE=4\n"),
             std::string::npos);
@@ -240,31 +241,34 @@ TEST(Plan, SlurmCarriesOnlyWhatItsOptionCan) {
   EXPECT_NE(slurm.find("--cpu-bind=mask_cpu:0x303,0xc0c,0x3030,0xc0c0"), std::string::npos);
 }
 
-TEST(Plan, SlurmTakesTheWholeNodeThatTheMasksName) {
-  PlanRequest request{Goal::kBalanced, Library::kNccl, 22809, 2};
+TEST(EnvPlan, SlurmTakesTheWholeNodeThatTheMasksName) {
+  PlanRequest request{PlanGoal::kBalanced, Library::kNccl, 22809, 2};
   host::Machine machine = TwoSockets();
-  const std::string slurm = PlanSlurm(MakePlan(request, machine, Siblings(), knobs::Catalogue::BuiltIn()));
+  const std::string slurm =
+      PlanSlurm(MakePlan(request, machine, Siblings(), knobs::Catalogue::BuiltIn()));
   EXPECT_NE(slurm.find("#SBATCH --exclusive\n"), std::string::npos);
   EXPECT_NE(slurm.find("#SBATCH --gpus-per-node=4\n"), std::string::npos);
   // sbatch reads its lines up to the first command.
   EXPECT_LT(slurm.find("#SBATCH --exclusive\n"), slurm.find("srun"));
-  const std::string unknown = PlanSlurm(MakePlan(request, host::Machine(), {}, knobs::Catalogue::BuiltIn()));
+  const std::string unknown =
+      PlanSlurm(MakePlan(request, host::Machine(), {}, knobs::Catalogue::BuiltIn()));
   EXPECT_EQ(unknown.find("#SBATCH --exclusive"), std::string::npos);
   EXPECT_EQ(unknown.find("--gpus-per-node"), std::string::npos);
 }
 
-TEST(Plan, DockerHasTheHostsNetworkAndPlacesRanks) {
-  const Plan plan = Make(Goal::kLatency, TwoSockets());
+TEST(EnvPlan, DockerHasTheHostsNetworkAndPlacesRanks) {
+  const EnvPlan plan = Make(PlanGoal::kLatency, TwoSockets());
   const std::string docker = PlanDocker(plan);
   EXPECT_NE(docker.find("  --network=host \\\n"), std::string::npos);
   EXPECT_EQ(docker.find("--ipc"), std::string::npos);
   EXPECT_NE(docker.find("\n# " + WrapperLine(plan.places) + " COMMAND\n"), std::string::npos);
   EXPECT_NE(docker.find("  --cap-add=SYS_NICE \\\n"), std::string::npos);
-  EXPECT_EQ(PlanDocker(Make(Goal::kLatency, host::Machine())).find("SYS_NICE"), std::string::npos);
+  EXPECT_EQ(PlanDocker(Make(PlanGoal::kLatency, host::Machine())).find("SYS_NICE"),
+            std::string::npos);
 }
 
-TEST(Plan, DebugSaysWhereTheDumpGoes) {
-  const Plan plan = Make(Goal::kDebug, TwoSockets());
+TEST(EnvPlan, DebugSaysWhereTheDumpGoes) {
+  const EnvPlan plan = Make(PlanGoal::kDebug, TwoSockets());
   ASSERT_EQ(plan.steps.size(), 3u);
   EXPECT_NE(plan.steps[1].find("stdbuf -oL"), std::string::npos);
   EXPECT_NE(plan.steps[1].find("diapason proxy dump PID --fill"), std::string::npos);

@@ -29,7 +29,7 @@ std::string Wrap(const std::string& text, const std::string& head, const std::st
 }
 std::string Comment(const std::string& text) { return Wrap(text, "# ", "#   "); }
 
-std::string Title(const Plan& plan) {
+std::string Title(const EnvPlan& plan) {
   return Format("%s %s, goal %s", std::string(LibraryTitle(plan.request.library)).c_str(),
                 LibraryVersionText(plan.request.version).c_str(),
                 std::string(GoalName(plan.request.goal)).c_str());
@@ -39,13 +39,13 @@ std::string Assignment(const PlannedSetting& setting) {
   return setting.name + "=" + ShellWord(setting.value);
 }
 
-std::string NothingToSet(const Plan& plan) {
-  return plan.request.goal == Goal::kBalanced
+std::string NothingToSet(const EnvPlan& plan) {
+  return plan.request.goal == PlanGoal::kBalanced
              ? "nothing to set: the defaults are the balance of latency, bandwidth and CPU time"
              : "nothing to set";
 }
 
-std::string PlaceText(const RankPlace& place) {
+std::string PlaceText(const RankBinding& place) {
   std::string text = Format("rank %d", place.rank);
   if (place.gpu >= 0) text += Format(", GPU %d", place.gpu);
   if (place.node >= 0) text += Format(", node %d", place.node);
@@ -53,13 +53,13 @@ std::string PlaceText(const RankPlace& place) {
 }
 
 // Pinning to everything there is pins nothing.
-bool WorthPinning(const Plan& plan) {
+bool WorthPinning(const EnvPlan& plan) {
   if (plan.places.empty()) return false;
   if (plan.places.size() == 1) return !plan.places.front().whole_node;
   return true;
 }
 
-std::string Comments(const Plan& plan) {
+std::string Comments(const EnvPlan& plan) {
   std::string text;
   for (const LeftOutSetting& setting : plan.left_out) {
     text += Comment((setting.is_default ? "default: " : "left out: ") + setting.name +
@@ -69,15 +69,15 @@ std::string Comments(const Plan& plan) {
   return text;
 }
 
-std::string PlaceComments(const Plan& plan) {
+std::string PlaceComments(const EnvPlan& plan) {
   std::string text;
   for (const std::string& note : plan.place_notes) text += Comment(note);
   return text;
 }
 
-std::string AllCpus(const Plan& plan) {
+std::string AllCpus(const EnvPlan& plan) {
   std::vector<int> cpus;
-  for (const RankPlace& place : plan.places) {
+  for (const RankBinding& place : plan.places) {
     cpus.insert(cpus.end(), place.cpus.begin(), place.cpus.end());
   }
   return CpuListText(ParseCpuList(CpuListText(cpus)));
@@ -98,7 +98,7 @@ Result<PlanFormat> ParsePlanFormat(std::string_view text) {
                  Suggestion(text, names));
 }
 
-std::string PlanText(const Plan& plan) {
+std::string PlanText(const EnvPlan& plan) {
   std::string text = Title(plan) + "\n\n";
   if (plan.settings.empty()) text += NothingToSet(plan) + "\n";
   for (const PlannedSetting& setting : plan.settings) {
@@ -114,7 +114,7 @@ std::string PlanText(const Plan& plan) {
   }
   if (WorthPinning(plan)) {
     text += "\nplace the ranks: before each rank's command\n";
-    for (const RankPlace& place : plan.places) {
+    for (const RankBinding& place : plan.places) {
       text += "  " + PlaceText(place) + ": " + NumactlPrefix(place) + "\n";
     }
     text += "  the CPUs alone, without numactl: " + TasksetPrefix(plan.places.front()) +
@@ -131,7 +131,7 @@ std::string PlanText(const Plan& plan) {
   return text;
 }
 
-std::string PlanShell(const Plan& plan) {
+std::string PlanShell(const EnvPlan& plan) {
   std::string text = Comment(Title(plan));
   if (plan.settings.empty()) text += Comment(NothingToSet(plan));
   for (const PlannedSetting& setting : plan.settings) {
@@ -144,7 +144,7 @@ std::string PlanShell(const Plan& plan) {
     text += "\n" + Comment("Put this before the command of every rank:");
     text += "# " + WrapperLine(plan.places) + " COMMAND\n";
     text += Comment("or, rank by rank:");
-    for (const RankPlace& place : plan.places) {
+    for (const RankBinding& place : plan.places) {
       text += "#   " + PlaceText(place) + ": " + NumactlPrefix(place) + "  (or " +
               TasksetPrefix(place) + ")\n";
     }
@@ -156,7 +156,7 @@ std::string PlanShell(const Plan& plan) {
   return text;
 }
 
-std::string PlanSlurm(const Plan& plan) {
+std::string PlanSlurm(const EnvPlan& plan) {
   std::string text = "#!/bin/bash\n" + Comment(Title(plan));
   std::string exported = "ALL";
   std::string lines;
@@ -171,7 +171,7 @@ std::string PlanSlurm(const Plan& plan) {
   text += Format("#SBATCH --ntasks-per-node=%d\n", plan.request.ranks);
   text += "#SBATCH --export=" + exported + "\n";
   size_t least = 0;
-  for (const RankPlace& place : plan.places) {
+  for (const RankBinding& place : plan.places) {
     least = least == 0 ? place.cpus.size() : std::min(least, place.cpus.size());
   }
   if (least > 0) text += Format("#SBATCH --cpus-per-task=%zu\n", least);
@@ -190,7 +190,7 @@ std::string PlanSlurm(const Plan& plan) {
   if (WorthPinning(plan)) {
     std::vector<std::string> masks;
     masks.reserve(plan.places.size());
-    for (const RankPlace& place : plan.places) masks.push_back(CpuMask(place.cpus));
+    for (const RankBinding& place : plan.places) masks.push_back(CpuMask(place.cpus));
     text += Comment("The masks name the node's own CPUs: they need the whole node, --exclusive.");
     bind = " --cpu-bind=mask_cpu:" + Join(masks, ",") + " --mem-bind=local";
   }
@@ -198,7 +198,7 @@ std::string PlanSlurm(const Plan& plan) {
   return text + "srun" + bind + " --export=" + exported + " \"$@\"\n";
 }
 
-std::string PlanDocker(const Plan& plan) {
+std::string PlanDocker(const EnvPlan& plan) {
   std::string text = Comment(Title(plan));
   for (const PlannedSetting& setting : plan.settings) {
     text += Comment(setting.name + ": " + setting.reason +

@@ -100,12 +100,12 @@ Binding FindBinding(const BindingFacts& facts) {
   return binding;
 }
 
-void AddJournalSizes(const journal::Contents& contents, BindingFacts* facts) {
+void AddJournalSizes(const journal::JournalContents& contents, BindingFacts* facts) {
   bool timed = false;
-  for (const journal::Record& record : contents.records) {
+  for (const journal::JournalRecord& record : contents.records) {
     timed = timed || (record.kind == journal::RecordKind::kRan && record.seconds > 0);
   }
-  for (const journal::Record& record : contents.records) {
+  for (const journal::JournalRecord& record : contents.records) {
     const bool counts = timed ? record.kind == journal::RecordKind::kRan && record.seconds > 0
                               : record.kind == journal::RecordKind::kDecision;
     if (!counts) continue;

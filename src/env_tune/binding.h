@@ -37,6 +37,6 @@ Binding FindBinding(const BindingFacts& facts);
 
 // The messages in a journal: for every size its time in all; where the times were not journalled,
 // its number of calls counts instead of seconds.
-void AddJournalSizes(const journal::Contents& contents, BindingFacts* facts);
+void AddJournalSizes(const journal::JournalContents& contents, BindingFacts* facts);
 
 }  // namespace diapason::env_tune

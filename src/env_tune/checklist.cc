@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "knobs/catalogue.h"
-#include "base/root_fs.h"
-#include "env_tune/report.h"
 #include "base/environment.h"
+#include "base/root_fs.h"
 #include "base/stats.h"
 #include "base/text.h"
+#include "env_tune/report.h"
+#include "knobs/catalogue.h"
 
 namespace diapason::env_tune {
 namespace {
@@ -39,8 +39,8 @@ ChecklistLine Tuned(const std::string& name, const TuneRequest& request, const T
   for (size_t i = 0; i < experiment.candidates().size(); ++i) {
     if (experiment.candidates()[i].name != name) continue;
     listed = true;
-    const Comparison& comparison = experiment.comparisons()[i];
-    some = some || comparison.verdict != Verdict::kNotTried;
+    const KnobComparison& comparison = experiment.comparisons()[i];
+    some = some || comparison.verdict != KnobVerdict::kNotTried;
     tried.push_back(experiment.candidates()[i].value + " " +
                     std::string(VerdictName(comparison.verdict)));
   }
@@ -119,7 +119,7 @@ ChecklistLine Workload(const TuneRequest& request) {
 }
 
 ChecklistLine Documented(const TuneRequest& request, const TuneResult& result) {
-  const Settings settings = result.experiment.Final();
+  const EnvVars settings = result.experiment.Final();
   ChecklistLine line{"documented final settings", Answer::kDone, ""};
   std::vector<std::string> list;
   for (const auto& [name, value] : settings) list.push_back(name + "=" + value);

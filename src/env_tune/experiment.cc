@@ -40,18 +40,18 @@ std::vector<double> Pick(const std::vector<RunFigure>& runs, double RunFigure::*
 
 }  // namespace
 
-std::string_view PhaseName(Phase phase) {
+std::string_view PhaseName(ExperimentPhase phase) {
   static constexpr std::string_view kNames[] = {"warm-up", "baseline", "compare", "validate"};
   return kNames[static_cast<size_t>(phase)];
 }
 
-std::string_view VerdictName(Verdict verdict) {
+std::string_view VerdictName(KnobVerdict verdict) {
   static constexpr std::string_view kNames[] = {"not tried", "kept",   "no gain",
                                                 "too small", "failed", "too costly"};
   return kNames[static_cast<size_t>(verdict)];
 }
 
-Experiment::Experiment(const ExperimentOptions& options, std::vector<Candidate> candidates)
+Experiment::Experiment(const ExperimentOptions& options, std::vector<KnobValue> candidates)
     : options_(options), candidates_(std::move(candidates)), comparisons_(candidates_.size()) {
   // A share that no number of blocks can reach would be a comparison for nothing.
   const double share =
@@ -63,7 +63,7 @@ Experiment::Experiment(const ExperimentOptions& options, std::vector<Candidate> 
   }
   options_.validation_blocks = std::clamp(options_.validation_blocks, 5, SignFlipTest::kMostBlocks);
   options_.baseline_runs = std::max(options_.baseline_runs, 2);
-  if (options_.warm_ups <= 0) phase_ = Phase::kBaseline;
+  if (options_.warm_ups <= 0) phase_ = ExperimentPhase::kBaseline;
 }
 
 bool Experiment::TreatedAt(uint64_t stream, int block, int slot) const {
@@ -77,19 +77,20 @@ std::optional<Step> Experiment::Next() const {
   if (over_ || !broken_.empty()) return std::nullopt;
   Step step;
   step.phase = phase_;
-  if (phase_ == Phase::kWarmUp || phase_ == Phase::kBaseline) {
-    step.block = phase_ == Phase::kWarmUp ? warm_ups_ : static_cast<int>(baseline_.size());
+  if (phase_ == ExperimentPhase::kWarmUp || phase_ == ExperimentPhase::kBaseline) {
+    step.block =
+        phase_ == ExperimentPhase::kWarmUp ? warm_ups_ : static_cast<int>(baseline_.size());
     return step;
   }
-  step.candidate = phase_ == Phase::kCompare ? candidate_ : -1;
+  step.candidate = phase_ == ExperimentPhase::kCompare ? candidate_ : -1;
   step.block = attempts_;
   step.slot = static_cast<int>(block_.size());
   const uint64_t stream =
-      phase_ == Phase::kCompare ? static_cast<uint64_t>(candidate_) : kValidationStream;
+      phase_ == ExperimentPhase::kCompare ? static_cast<uint64_t>(candidate_) : kValidationStream;
   step.treated = TreatedAt(stream, attempts_, step.slot);
-  if (phase_ == Phase::kCompare) {
+  if (phase_ == ExperimentPhase::kCompare) {
     step.settings = kept_;
-    const Candidate& candidate = candidates_[static_cast<size_t>(candidate_)];
+    const KnobValue& candidate = candidates_[static_cast<size_t>(candidate_)];
     if (step.treated) step.settings[candidate.name] = candidate.value;
   } else if (step.treated) {
     step.settings = kept_;
@@ -102,13 +103,13 @@ void Experiment::Tell(const RunFigure& figure) {
   assert(step.has_value());
   ++runs_;
   const bool usable = figure.fine && figure.value > 0 && std::isfinite(figure.value);
-  if (phase_ == Phase::kWarmUp || phase_ == Phase::kBaseline) {
+  if (phase_ == ExperimentPhase::kWarmUp || phase_ == ExperimentPhase::kBaseline) {
     if (!usable) {
       broken_ = figure.why.empty() ? "it gave no figure" : figure.why;
       return;
     }
-    if (phase_ == Phase::kWarmUp) {
-      if (++warm_ups_ >= options_.warm_ups) phase_ = Phase::kBaseline;
+    if (phase_ == ExperimentPhase::kWarmUp) {
+      if (++warm_ups_ >= options_.warm_ups) phase_ = ExperimentPhase::kBaseline;
       return;
     }
     baseline_.push_back(figure);
@@ -132,19 +133,19 @@ void Experiment::Tell(const RunFigure& figure) {
     }
     return;
   }
-  if (phase_ == Phase::kValidate) {
+  if (phase_ == ExperimentPhase::kValidate) {
     validation_.failed = figure.why.empty() ? "a run gave no figure" : figure.why;
     over_ = true;
     return;
   }
-  Comparison& comparison = comparisons_[static_cast<size_t>(candidate_)];
+  KnobComparison& comparison = comparisons_[static_cast<size_t>(candidate_)];
   comparison.why = figure.why;
-  Decide(&comparison, Verdict::kFailed);
+  Decide(&comparison, KnobVerdict::kFailed);
 }
 
 double Experiment::LogGain() const {
   const uint64_t stream =
-      phase_ == Phase::kCompare ? static_cast<uint64_t>(candidate_) : kValidationStream;
+      phase_ == ExperimentPhase::kCompare ? static_cast<uint64_t>(candidate_) : kValidationStream;
   double gain = 0;
   for (size_t i = 0; i < block_.size(); ++i) {
     const double value = std::log(block_[i].value);
@@ -158,38 +159,38 @@ void Experiment::FinishBlock() {
   const double gain = LogGain();
   block_.clear();
   ++attempts_;
-  if (phase_ == Phase::kValidate) {
+  if (phase_ == ExperimentPhase::kValidate) {
     validation_.gains.push_back(gain);
     if (static_cast<int>(validation_.gains.size()) == options_.validation_blocks) {
       FinishValidation();
     }
     return;
   }
-  Comparison& comparison = comparisons_[static_cast<size_t>(candidate_)];
+  KnobComparison& comparison = comparisons_[static_cast<size_t>(candidate_)];
   const bool rejects = test_->Add(gain);
   comparison.gains = test_->gains();
   comparison.p = test_->p();
   comparison.shift = EstimateShift(comparison.gains);
   if (test_->blocks() >= kBlocksForLimits && BreaksLimit(&comparison.why)) {
-    Decide(&comparison, Verdict::kTooCostly);
+    Decide(&comparison, KnobVerdict::kTooCostly);
     return;
   }
   if (rejects) {
     // The share of a test that rejected is free again, whatever becomes of the candidate.
     carried_ = comparison.alpha;
     const bool enough = std::expm1(comparison.shift.estimate) >= options_.min_gain;
-    Decide(&comparison, enough ? Verdict::kKept : Verdict::kTooSmall);
+    Decide(&comparison, enough ? KnobVerdict::kKept : KnobVerdict::kTooSmall);
     return;
   }
   Judge(&comparison);
 }
 
-void Experiment::Judge(Comparison* comparison) {
+void Experiment::Judge(KnobComparison* comparison) {
   const int blocks = test_->blocks();
   const bool small =
       blocks >= kBlocksForInterval && std::expm1(comparison->shift.high) < options_.min_gain;
   if (small || test_->p() > HopelessAbove(blocks) || blocks == options_.most_blocks) {
-    Decide(comparison, Verdict::kNoGain);
+    Decide(comparison, KnobVerdict::kNoGain);
   }
 }
 
@@ -214,17 +215,17 @@ bool Experiment::BreaksLimit(std::string* why) const {
                 Pick(default_runs_, &RunFigure::memory), "memory", why);
 }
 
-void Experiment::Decide(Comparison* comparison, Verdict verdict) {
+void Experiment::Decide(KnobComparison* comparison, KnobVerdict verdict) {
   comparison->verdict = verdict;
-  if (verdict == Verdict::kKept) {
-    const Candidate& candidate = candidates_[static_cast<size_t>(candidate_)];
+  if (verdict == KnobVerdict::kKept) {
+    const KnobValue& candidate = candidates_[static_cast<size_t>(candidate_)];
     kept_[candidate.name] = candidate.value;
   }
   NextCandidate();
 }
 
 void Experiment::NextCandidate() {
-  phase_ = Phase::kCompare;
+  phase_ = ExperimentPhase::kCompare;
   ++candidate_;
   attempts_ = 0;
   block_.clear();
@@ -234,7 +235,7 @@ void Experiment::NextCandidate() {
     BeginValidation();
     return;
   }
-  Comparison& comparison = comparisons_[static_cast<size_t>(candidate_)];
+  KnobComparison& comparison = comparisons_[static_cast<size_t>(candidate_)];
   comparison.alpha = options_.alpha / static_cast<double>(candidates_.size()) + carried_;
   comparison.against = kept_;
   carried_ = 0;
@@ -242,13 +243,13 @@ void Experiment::NextCandidate() {
 }
 
 void Experiment::StopComparing() {
-  if (phase_ == Phase::kValidate || over_) return;
+  if (phase_ == ExperimentPhase::kValidate || over_) return;
   candidate_ = static_cast<int>(candidates_.size());
   BeginValidation();
 }
 
 void Experiment::BeginValidation() {
-  phase_ = Phase::kValidate;
+  phase_ = ExperimentPhase::kValidate;
   attempts_ = 0;
   block_.clear();
   treated_.clear();
@@ -259,7 +260,7 @@ void Experiment::BeginValidation() {
 int Experiment::RunsForValidation() const {
   if (over_) return 0;
   const int all = options_.validation_blocks * RunsOfBlock();
-  if (phase_ != Phase::kValidate) return all;
+  if (phase_ != ExperimentPhase::kValidate) return all;
   return all - static_cast<int>(validation_.gains.size()) * RunsOfBlock() -
          static_cast<int>(block_.size());
 }
@@ -267,10 +268,10 @@ int Experiment::RunsForValidation() const {
 int Experiment::MostRunsLeft() const {
   if (over_ || !broken_.empty()) return 0;
   const int size = RunsOfBlock();
-  if (phase_ == Phase::kValidate) return RunsForValidation();
+  if (phase_ == ExperimentPhase::kValidate) return RunsForValidation();
   const int all = static_cast<int>(candidates_.size());
   int left = RunsForValidation();
-  if (phase_ != Phase::kCompare) {
+  if (phase_ != ExperimentPhase::kCompare) {
     left += options_.warm_ups - warm_ups_ + options_.baseline_runs -
             static_cast<int>(baseline_.size()) + all * options_.most_blocks * size;
   } else {

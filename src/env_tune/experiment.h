@@ -11,10 +11,10 @@
 namespace diapason::env_tune {
 
 // Environment variables on top of what the user has set.
-using Settings = std::map<std::string, std::string>;
+using EnvVars = std::map<std::string, std::string>;
 
 // One value of one variable, to be tried.
-struct Candidate {
+struct KnobValue {
   std::string name;
   std::string value;
   std::string why;  // for people; may be empty
@@ -52,20 +52,20 @@ struct RunFigure {
   std::string why;    // why it is not fine
 };
 
-enum class Phase : uint8_t { kWarmUp, kBaseline, kCompare, kValidate };
-std::string_view PhaseName(Phase phase);
+enum class ExperimentPhase : uint8_t { kWarmUp, kBaseline, kCompare, kValidate };
+std::string_view PhaseName(ExperimentPhase phase);
 
 // What to run next.
 struct Step {
-  Phase phase = Phase::kWarmUp;
+  ExperimentPhase phase = ExperimentPhase::kWarmUp;
   int candidate = -1;  // kCompare: its number
   int block = 0;
   int slot = 0;          // within the block
   bool treated = false;  // with the candidate; validation: with the final set
-  Settings settings;
+  EnvVars settings;
 };
 
-enum class Verdict : uint8_t {
+enum class KnobVerdict : uint8_t {
   kNotTried,   // the budget ended before it, or while it was compared
   kKept,       // better, significantly, and by the least gain or more
   kNoGain,     // not shown to be better
@@ -73,16 +73,16 @@ enum class Verdict : uint8_t {
   kFailed,     // the command failed with it
   kTooCostly,  // it breaks a limit on CPU time or memory
 };
-std::string_view VerdictName(Verdict verdict);
+std::string_view VerdictName(KnobVerdict verdict);
 
-struct Comparison {
-  Verdict verdict = Verdict::kNotTried;
+struct KnobComparison {
+  KnobVerdict verdict = KnobVerdict::kNotTried;
   double alpha = 0;           // its share
   std::vector<double> gains;  // log gains of its blocks
   double p = 1;               // of this many blocks, for themselves
   Shift shift;                // of the log gains; zeros without blocks
   std::string why;            // of kFailed and kTooCostly
-  Settings against;           // what it was compared with
+  EnvVars against;            // what it was compared with
 };
 
 // The final set against the default, on runs that had no part in choosing it.
@@ -126,7 +126,7 @@ struct Validation {
 // or the interval of the gain lies below the least gain. That can only lower the error rates.
 class Experiment {
  public:
-  Experiment(const ExperimentOptions& options, std::vector<Candidate> candidates);
+  Experiment(const ExperimentOptions& options, std::vector<KnobValue> candidates);
 
   // The next run; nothing when the experiment is over. Does not change anything.
   std::optional<Step> Next() const;
@@ -139,13 +139,13 @@ class Experiment {
   const std::string& broken() const { return broken_; }
 
   const ExperimentOptions& options() const { return options_; }
-  const std::vector<Candidate>& candidates() const { return candidates_; }
-  const std::vector<Comparison>& comparisons() const { return comparisons_; }
+  const std::vector<KnobValue>& candidates() const { return candidates_; }
+  const std::vector<KnobComparison>& comparisons() const { return comparisons_; }
   const std::vector<RunFigure>& baseline() const { return baseline_; }
   const Validation& validation() const { return validation_; }
-  const Settings& kept() const { return kept_; }
+  const EnvVars& kept() const { return kept_; }
   // What to use: what was kept where that is confirmed, else nothing.
-  Settings Final() const { return validation_.confirmed ? kept_ : Settings(); }
+  EnvVars Final() const { return validation_.confirmed ? kept_ : EnvVars(); }
   int runs() const { return runs_; }
 
   // The runs that the validation needs, those it has had already taken off.
@@ -163,25 +163,25 @@ class Experiment {
   bool TreatedAt(uint64_t stream, int block, int slot) const;
   double LogGain() const;
   void FinishBlock();
-  void Judge(Comparison* comparison);
+  void Judge(KnobComparison* comparison);
   bool BreaksLimit(std::string* why) const;
   bool Breaks(const CostLimit& limit, const std::vector<double>& with,
               const std::vector<double>& without, const char* what, std::string* why) const;
-  void Decide(Comparison* comparison, Verdict verdict);
+  void Decide(KnobComparison* comparison, KnobVerdict verdict);
   void FinishValidation();
   void NextCandidate();
   void BeginValidation();
 
   ExperimentOptions options_;
-  std::vector<Candidate> candidates_;
-  std::vector<Comparison> comparisons_;
+  std::vector<KnobValue> candidates_;
+  std::vector<KnobComparison> comparisons_;
   std::vector<RunFigure> baseline_;
   Validation validation_;
-  Settings kept_;
+  EnvVars kept_;
   std::string broken_;
   int runs_ = 0;
 
-  Phase phase_ = Phase::kWarmUp;
+  ExperimentPhase phase_ = ExperimentPhase::kWarmUp;
   bool over_ = false;
   int warm_ups_ = 0;
   int candidate_ = -1;

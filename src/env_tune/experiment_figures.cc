@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "env_tune/experiment.h"
 #include "base/stats.h"
+#include "env_tune/experiment.h"
 
 namespace diapason::env_tune {
 namespace {
@@ -40,7 +40,7 @@ double StepDeviation(const std::vector<double>& values) {
 
 double Experiment::Noise() const {
   std::vector<double> differences;
-  for (const Comparison& comparison : comparisons_) {
+  for (const KnobComparison& comparison : comparisons_) {
     if (comparison.gains.size() < 3) continue;
     const double middle = Median(comparison.gains);
     for (const double gain : comparison.gains) differences.push_back(std::fabs(gain - middle));

@@ -31,20 +31,20 @@ double Noisy(int run, double deviation) {
   return std::exp(deviation * CounterRandom(5, 1).Normal(static_cast<uint64_t>(run)));
 }
 
-std::vector<Candidate> Three() { return {{"A", "1", ""}, {"B", "1", ""}, {"C", "1", ""}}; }
+std::vector<KnobValue> Three() { return {{"A", "1", ""}, {"B", "1", ""}, {"C", "1", ""}}; }
 
 TEST(Experiment, FindsThePlantedSettingAndOnlyThat) {
   Experiment experiment({}, Three());
   Play(&experiment, [](const Step& step, int run) {
     return Fine(10 * Noisy(run, 0.01) * (step.settings.count("B") > 0 ? 0.8 : 1.0));
   });
-  EXPECT_EQ(experiment.Final(), (Settings{{"B", "1"}}));
-  EXPECT_EQ(experiment.comparisons()[0].verdict, Verdict::kNoGain);
-  EXPECT_EQ(experiment.comparisons()[1].verdict, Verdict::kKept);
+  EXPECT_EQ(experiment.Final(), (EnvVars{{"B", "1"}}));
+  EXPECT_EQ(experiment.comparisons()[0].verdict, KnobVerdict::kNoGain);
+  EXPECT_EQ(experiment.comparisons()[1].verdict, KnobVerdict::kKept);
   EXPECT_NEAR(std::exp(experiment.validation().shift.estimate), 1.25, 0.02);
   EXPECT_TRUE(experiment.validation().stable());
   // Later ones are compared with it in place.
-  EXPECT_EQ(experiment.comparisons()[2].against, (Settings{{"B", "1"}}));
+  EXPECT_EQ(experiment.comparisons()[2].against, (EnvVars{{"B", "1"}}));
 }
 
 TEST(Experiment, HigherIsBetterWhenSaid) {
@@ -56,7 +56,7 @@ TEST(Experiment, HigherIsBetterWhenSaid) {
     const double factor = a == step.settings.end() ? 1 : a->second == "1" ? 0.7 : 1.5;
     return Fine(100 * factor * Noisy(run, 0.01));
   });
-  EXPECT_EQ(experiment.Final(), (Settings{{"A", "2"}}));
+  EXPECT_EQ(experiment.Final(), (EnvVars{{"A", "2"}}));
 }
 
 TEST(Experiment, ABetterValueOfAKeptVariableTakesItsPlace) {
@@ -66,8 +66,8 @@ TEST(Experiment, ABetterValueOfAKeptVariableTakesItsPlace) {
     const double factor = a == step.settings.end() ? 1 : a->second == "1" ? 0.9 : 0.7;
     return Fine(factor * Noisy(run, 0.01));
   });
-  EXPECT_EQ(experiment.Final(), (Settings{{"A", "2"}}));
-  EXPECT_EQ(experiment.comparisons()[1].against, (Settings{{"A", "1"}}));
+  EXPECT_EQ(experiment.Final(), (EnvVars{{"A", "2"}}));
+  EXPECT_EQ(experiment.comparisons()[1].against, (EnvVars{{"A", "1"}}));
   // The share of the first, which was kept, went on to the second.
   EXPECT_DOUBLE_EQ(experiment.comparisons()[0].alpha, 0.025);
   EXPECT_DOUBLE_EQ(experiment.comparisons()[1].alpha, 0.05);
@@ -93,7 +93,7 @@ TEST(Experiment, AGainBelowTheLeastIsNotKept) {
     return Fine(Noisy(run, 0.001) * (step.settings.empty() ? 1.0 : 0.98));
   });
   EXPECT_TRUE(experiment.kept().empty());
-  EXPECT_NE(experiment.comparisons()[0].verdict, Verdict::kKept);
+  EXPECT_NE(experiment.comparisons()[0].verdict, KnobVerdict::kKept);
 }
 
 TEST(Experiment, ASettingThatFailsIsGivenUp) {
@@ -102,9 +102,9 @@ TEST(Experiment, ASettingThatFailsIsGivenUp) {
     if (step.settings.count("A") > 0) return Bad("it hung");
     return Fine(Noisy(run, 0.01) * (step.settings.count("C") > 0 ? 0.5 : 1.0));
   });
-  EXPECT_EQ(experiment.comparisons()[0].verdict, Verdict::kFailed);
+  EXPECT_EQ(experiment.comparisons()[0].verdict, KnobVerdict::kFailed);
   EXPECT_EQ(experiment.comparisons()[0].why, "it hung");
-  EXPECT_EQ(experiment.Final(), (Settings{{"C", "1"}}));
+  EXPECT_EQ(experiment.Final(), (EnvVars{{"C", "1"}}));
 }
 
 TEST(Experiment, ABaselineThatFailsStopsEverything) {
@@ -118,16 +118,17 @@ TEST(Experiment, ADefaultThatFailsNowAndThenIsTriedAgainButNotForEver) {
   Experiment flaky({}, {{"A", "1", ""}});
   bool failed = false;
   Play(&flaky, [&failed](const Step& step, int run) {
-    if (step.phase == Phase::kCompare && !step.treated && !failed) {
+    if (step.phase == ExperimentPhase::kCompare && !step.treated && !failed) {
       failed = true;
       return Bad("once");
     }
     return Fine(Noisy(run, 0.01) * (step.treated ? 0.8 : 1.0));
   });
-  EXPECT_EQ(flaky.Final(), (Settings{{"A", "1"}}));
+  EXPECT_EQ(flaky.Final(), (EnvVars{{"A", "1"}}));
   Experiment dead({}, {{"A", "1", ""}});
   Play(&dead, [](const Step& step, int run) {
-    return step.phase == Phase::kCompare && !step.treated ? Bad("gone") : Fine(Noisy(run, 0.01));
+    return step.phase == ExperimentPhase::kCompare && !step.treated ? Bad("gone")
+                                                                    : Fine(Noisy(run, 0.01));
   });
   EXPECT_NE(dead.broken().find("gone"), std::string::npos);
 }
@@ -144,19 +145,19 @@ TEST(Experiment, LimitsOnCpuAndMemoryRefuse) {
     return Fine(Noisy(run, 0.01) * (a || b ? 0.5 : 1.0) * (c ? 0.7 : 1.0), a ? 1.5 : 1,
                 b ? 3e6 : 1e6);
   });
-  EXPECT_EQ(experiment.comparisons()[0].verdict, Verdict::kTooCostly);
-  EXPECT_EQ(experiment.comparisons()[1].verdict, Verdict::kTooCostly);
-  EXPECT_EQ(experiment.Final(), (Settings{{"C", "1"}}));
+  EXPECT_EQ(experiment.comparisons()[0].verdict, KnobVerdict::kTooCostly);
+  EXPECT_EQ(experiment.comparisons()[1].verdict, KnobVerdict::kTooCostly);
+  EXPECT_EQ(experiment.Final(), (EnvVars{{"C", "1"}}));
 }
 
 TEST(Experiment, WhatIsNotConfirmedIsNotClaimed) {
   // The setting helps while it is compared, and no more when it is validated.
   Experiment experiment({}, {{"A", "1", ""}});
   Play(&experiment, [](const Step& step, int run) {
-    const bool helps = step.treated && step.phase == Phase::kCompare;
+    const bool helps = step.treated && step.phase == ExperimentPhase::kCompare;
     return Fine(Noisy(run, 0.01) * (helps ? 0.8 : 1.0));
   });
-  EXPECT_EQ(experiment.kept(), (Settings{{"A", "1"}}));
+  EXPECT_EQ(experiment.kept(), (EnvVars{{"A", "1"}}));
   EXPECT_TRUE(experiment.validation().complete);
   EXPECT_FALSE(experiment.validation().confirmed);
   EXPECT_TRUE(experiment.Final().empty());
@@ -165,22 +166,22 @@ TEST(Experiment, WhatIsNotConfirmedIsNotClaimed) {
 TEST(Experiment, TheBudgetGoesOnToTheValidation) {
   Experiment experiment({}, Three());
   Play(&experiment, [&experiment](const Step& step, int run) {
-    if (step.phase == Phase::kCompare && step.candidate == 1) {
+    if (step.phase == ExperimentPhase::kCompare && step.candidate == 1) {
       // Told before the run's result, as by a driver whose time is up.
       experiment.StopComparing();
       return Fine(Noisy(run, 0.01));
     }
     return Fine(Noisy(run, 0.01) * (step.settings.count("A") > 0 ? 0.6 : 1.0));
   });
-  EXPECT_EQ(experiment.comparisons()[2].verdict, Verdict::kNotTried);
-  EXPECT_EQ(experiment.kept(), (Settings{{"A", "1"}}));
+  EXPECT_EQ(experiment.comparisons()[2].verdict, KnobVerdict::kNotTried);
+  EXPECT_EQ(experiment.kept(), (EnvVars{{"A", "1"}}));
 }
 
 TEST(Experiment, SeesTunedRunsThatBecomeSlower) {
   Experiment experiment({}, {{"A", "1", ""}});
   Play(&experiment, [](const Step& step, int run) {
     double value = Noisy(run, 0.01) * (step.treated ? 0.5 : 1.0);
-    if (step.phase == Phase::kValidate && step.treated) value *= 1 + 0.04 * step.block;
+    if (step.phase == ExperimentPhase::kValidate && step.treated) value *= 1 + 0.04 * step.block;
     return Fine(value);
   });
   EXPECT_TRUE(experiment.validation().confirmed);
@@ -204,7 +205,7 @@ TEST(Experiment, TheSameResultsGiveTheSameStepsAndOrdersAreBalanced) {
       if (!a) break;
       EXPECT_EQ(a->treated, b->treated);
       EXPECT_EQ(a->settings, b->settings);
-      if (a->slot == 0 && a->phase == Phase::kCompare) {
+      if (a->slot == 0 && a->phase == ExperimentPhase::kCompare) {
         ++blocks;
         treated_first += a->treated ? 1 : 0;
       }

@@ -58,13 +58,13 @@ std::vector<BuiltIn> ListFor(Binds binds) {
 
 }  // namespace
 
-Result<std::vector<Candidate>> ParseKnob(const std::string& text) {
+Result<std::vector<KnobValue>> ParseKnob(const std::string& text) {
   const size_t mark = text.find('=');
   const std::string name = text.substr(0, mark);
   if (mark == std::string::npos || !NameIsFine(name)) {
     return Invalid(Format("'%.80s' is not NAME=VALUE,VALUE,...", text.c_str()));
   }
-  std::vector<Candidate> candidates;
+  std::vector<KnobValue> candidates;
   for (const std::string_view value : Split(std::string_view(text).substr(mark + 1), ',')) {
     if (value.size() > kLongest) return Invalid("a value of " + name + " is too long");
     candidates.push_back({name, std::string(value), ""});
@@ -73,9 +73,9 @@ Result<std::vector<Candidate>> ParseKnob(const std::string& text) {
   return candidates;
 }
 
-Result<std::vector<Candidate>> ParseKnobFile(const std::string& text, const std::string& file) {
+Result<std::vector<KnobValue>> ParseKnobFile(const std::string& text, const std::string& file) {
   tomlfile::Reader reader(file);
-  std::vector<Candidate> candidates;
+  std::vector<KnobValue> candidates;
   try {
     const toml::table root = toml::parse(text, file);
     tomlfile::Section top(&reader, root, "the file");
@@ -122,10 +122,10 @@ Result<std::vector<Candidate>> ParseKnobFile(const std::string& text, const std:
   return candidates;
 }
 
-std::vector<Candidate> BuiltInKnobs(Library library, int version, Binds binds,
+std::vector<KnobValue> BuiltInKnobs(Library library, int version, Binds binds,
                                     const knobs::Catalogue& catalogue,
                                     std::vector<std::string>* left_out) {
-  std::vector<Candidate> candidates;
+  std::vector<KnobValue> candidates;
   for (const BuiltIn& line : ListFor(binds)) {
     const knobs::Knob* knob = catalogue.Find(line.name);
     if (knob == nullptr || !knob->Of(library).Reads(version)) {
@@ -141,12 +141,12 @@ std::vector<Candidate> BuiltInKnobs(Library library, int version, Binds binds,
   return candidates;
 }
 
-std::vector<Candidate> WithoutPresent(std::vector<Candidate> candidates,
+std::vector<KnobValue> WithoutPresent(std::vector<KnobValue> candidates,
                                       const Environment& environment,
                                       std::vector<std::string>* left_out) {
   std::set<std::pair<std::string, std::string>> seen;
-  std::vector<Candidate> kept;
-  for (Candidate& candidate : candidates) {
+  std::vector<KnobValue> kept;
+  for (KnobValue& candidate : candidates) {
     if (environment.Get(candidate.name) == candidate.value) {
       left_out->push_back(candidate.name + "=" + candidate.value + ": it is set already");
     } else if (seen.insert({candidate.name, candidate.value}).second) {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "env_plan/placement.h"
 #include "base/secrets.h"
 #include "base/stats.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "env_plan/placement.h"
 
 namespace diapason::env_tune {
 namespace {
@@ -75,7 +75,7 @@ std::string Baseline(const TuneRequest& request, const TuneResult& result) {
 std::string Tried(const TuneResult& result) {
   const Experiment& experiment = result.experiment;
   size_t widest = 7;
-  for (const Candidate& candidate : experiment.candidates()) {
+  for (const KnobValue& candidate : experiment.candidates()) {
     widest = std::max(widest, CandidateText(candidate).size());
   }
   std::string table = Format("%-*s  what came out", static_cast<int>(widest), "setting") + "\n";
@@ -121,13 +121,13 @@ std::string GainText(double log_gain) {
   return Format("%+.1f %%", std::fabs(percent) < 0.05 ? 0.0 : percent);  // not "-0.0"
 }
 
-std::string CandidateText(const Candidate& candidate) {
+std::string CandidateText(const KnobValue& candidate) {
   return candidate.name + "=" + candidate.value;
 }
 
-std::string ComparisonText(const Comparison& comparison) {
+std::string ComparisonText(const KnobComparison& comparison) {
   // The budget, or a Ctrl-C, came in the middle.
-  const bool cut_short = comparison.verdict == Verdict::kNotTried && !comparison.gains.empty();
+  const bool cut_short = comparison.verdict == KnobVerdict::kNotTried && !comparison.gains.empty();
   std::string text(cut_short ? "not finished" : VerdictName(comparison.verdict));
   if (!comparison.why.empty()) text += ": " + comparison.why;
   if (comparison.gains.empty()) return text;
@@ -190,9 +190,9 @@ std::string ConclusionText(const TuneRequest& request, const TuneResult& result)
            "default";
   }
   if (experiment.candidates().empty()) return "nothing to try: name variables with --knob";
-  const size_t tried = static_cast<size_t>(
-      std::count_if(experiment.comparisons().begin(), experiment.comparisons().end(),
-                    [](const Comparison& one) { return one.verdict != Verdict::kNotTried; }));
+  const size_t tried = static_cast<size_t>(std::count_if(
+      experiment.comparisons().begin(), experiment.comparisons().end(),
+      [](const KnobComparison& one) { return one.verdict != KnobVerdict::kNotTried; }));
   if (tried == 0) {
     return "nothing was tried: the budget of " + DurationText(request.budget_s) +
            " is too short for runs of " + SecondsText(result.run_s) +

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "host/machine.h"
 #include "env_tune/session.h"
+#include "host/machine.h"
 
 namespace diapason::env_tune {
 
@@ -12,8 +12,8 @@ namespace diapason::env_tune {
 std::string ValueText(const TuneRequest& request, double value);
 // "+5.3 %", or "x 12" where it is tenfold: how much faster, or how much more, from a log gain.
 std::string GainText(double log_gain);
-std::string CandidateText(const Candidate& candidate);     // "NAME=VALUE"
-std::string ComparisonText(const Comparison& comparison);  // its verdict in a sentence
+std::string CandidateText(const KnobValue& candidate);         // "NAME=VALUE"
+std::string ComparisonText(const KnobComparison& comparison);  // its verdict in a sentence
 std::string BindingText(const Binding& binding);
 // What is ahead, once the time and noise of a run are known.
 std::string PlanLine(const TuneRequest& request, const Experiment& experiment, double run_s);

@@ -3,10 +3,10 @@
 
 #include <cerrno>
 
-#include "env_tune/session.h"
 #include "base/encoding.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "env_tune/session.h"
 
 namespace diapason::env_tune {
 namespace {
@@ -52,7 +52,7 @@ std::string TuneFingerprint(const TuneRequest& request) {
   for (const CostLimit& limit : {design.max_cpu, design.max_memory}) {
     add(Format("%d %.17g", static_cast<int>(limit.kind), limit.value));
   }
-  for (const Candidate& candidate : request.candidates) add(candidate.name + "=" + candidate.value);
+  for (const KnobValue& candidate : request.candidates) add(candidate.name + "=" + candidate.value);
   if (request.candidates.empty()) {
     add(Format("%d %d", request.library ? static_cast<int>(*request.library) : -1,
                request.version));

@@ -15,10 +15,10 @@
 #include <cstdlib>
 #include <map>
 
-#include "base/root_fs.h"
-#include "base/file.h"
-#include "base/text.h"
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/root_fs.h"
+#include "base/text.h"
 
 extern char** environ;
 
@@ -30,7 +30,7 @@ constexpr int kPollMs = 20;       // how soon a request to stop is seen
 constexpr int kPollBlindMs = 1;   // where the kernel cannot tell us of the end
 constexpr double kDrainMost = 1;  // seconds for what a program left in its pipes
 
-struct Pipe {
+struct OutputPipe {
   int read = -1;
   int write = -1;
   bool Open() {
@@ -40,7 +40,7 @@ struct Pipe {
     write = ends[1];
     return true;
   }
-  ~Pipe() {
+  ~OutputPipe() {
     if (read >= 0) ::close(read);
     if (write >= 0) ::close(write);
   }
@@ -50,7 +50,7 @@ struct Pipe {
   }
 };
 
-std::vector<std::string> Variables(const Settings& settings) {
+std::vector<std::string> Variables(const EnvVars& settings) {
   std::map<std::string, std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
@@ -142,7 +142,7 @@ bool Take(int fd, BoundedText* text, bool show) {
 }
 
 // Until it ends, or has to.
-void Follow(pid_t pid, int exit_fd, Pipe* out, Pipe* err, const CommandOptions& options,
+void Follow(pid_t pid, int exit_fd, OutputPipe* out, OutputPipe* err, const CommandOptions& options,
             double started, CommandRun* run) {
   rusage usage{};
   int status = 0;
@@ -178,7 +178,7 @@ void Follow(pid_t pid, int exit_fd, Pipe* out, Pipe* err, const CommandOptions& 
 }
 
 // What is still in a pipe. Somebody in the background may hold it open for ever.
-void Drain(Pipe* pipe, BoundedText* text, bool show) {
+void Drain(OutputPipe* pipe, BoundedText* text, bool show) {
   const double until = SteadySeconds() + kDrainMost;
   while (pipe->read >= 0 && SteadySeconds() < until) {
     pollfd fd = {pipe->read, POLLIN, 0};
@@ -214,12 +214,12 @@ std::string BoundedText::Tail(size_t lines) const {
   return text.substr(begin, end - begin);
 }
 
-Result<CommandRun> RunCommand(const std::vector<std::string>& command, const Settings& settings,
+Result<CommandRun> RunCommand(const std::vector<std::string>& command, const EnvVars& settings,
                               const CommandOptions& options) {
   if (command.empty()) return Invalid("no command to run");
-  Pipe out;
-  Pipe err;
-  Pipe failure;
+  OutputPipe out;
+  OutputPipe err;
+  OutputPipe failure;
   if (!out.Open() || !err.Open() || !failure.Open()) {
     return IoError("cannot make a pipe: " + ErrnoText(errno));
   }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "env_tune/experiment.h"
 #include "base/status.h"
+#include "env_tune/experiment.h"
 
 namespace diapason::env_tune {
 
@@ -48,7 +48,7 @@ struct CommandOptions {
 // session without a terminal and without input; at the time limit, or when stopped, everything in
 // the session is asked to end and two seconds later killed, and so is what it leaves behind when it
 // fails. It does not outlive us. An error: it could not be started.
-Result<CommandRun> RunCommand(const std::vector<std::string>& command, const Settings& settings,
+Result<CommandRun> RunCommand(const std::vector<std::string>& command, const EnvVars& settings,
                               const CommandOptions& options);
 
 }  // namespace diapason::env_tune

@@ -5,15 +5,15 @@
 
 #include <thread>
 
+#include "base/clock.h"
 #include "env_tune/binding.h"
 #include "env_tune/knob_list.h"
 #include "env_tune/metric.h"
-#include "base/clock.h"
 
 namespace diapason::env_tune {
 namespace {
 
-CommandRun RunScript(const std::string& script, const Settings& settings = {},
+CommandRun RunScript(const std::string& script, const EnvVars& settings = {},
                      const CommandOptions& options = {}) {
   Result<CommandRun> run = RunCommand({"sh", "-c", script}, settings, options);
   EXPECT_TRUE(run.ok()) << run.status().message();
@@ -134,14 +134,14 @@ TEST(Metric, ReadsOurOwnBenchmarks) {
 }
 
 TEST(Knobs, AreReadFromTheCommandLineAndFromFiles) {
-  const Result<std::vector<Candidate>> some = ParseKnob("OMPI_MCA_x=1,two,");
+  const Result<std::vector<KnobValue>> some = ParseKnob("OMPI_MCA_x=1,two,");
   ASSERT_TRUE(some.ok());
   ASSERT_EQ(some.value().size(), 3u);
   EXPECT_EQ(some.value()[1].value, "two");
   for (const char* bad : {"", "NAME", "=1", "1A=2", "A B=1"}) {
     EXPECT_FALSE(ParseKnob(bad).ok()) << bad;
   }
-  const Result<std::vector<Candidate>> file = ParseKnobFile(
+  const Result<std::vector<KnobValue>> file = ParseKnobFile(
       "[[knob]]\nname = \"A\"\nvalues = [1, \"x,y\"]\n[[knob]]\nname = \"B\"\nvalues = [2]\n", "f");
   ASSERT_TRUE(file.ok()) << file.status().message();
   ASSERT_EQ(file.value().size(), 3u);
@@ -156,14 +156,14 @@ TEST(Knobs, AreReadFromTheCommandLineAndFromFiles) {
 
 TEST(Knobs, TheBuiltInListHasOnlyWhatIsRead) {
   std::vector<std::string> left_out;
-  const std::vector<Candidate> latency =
+  const std::vector<KnobValue> latency =
       BuiltInKnobs(Library::kNccl, 22809, Binds::kLatency, knobs::Catalogue::BuiltIn(), &left_out);
   ASSERT_FALSE(latency.empty());
   EXPECT_EQ(latency[0].name, "NCCL_PROGRESS_APPENDOP_FREQ");
   EXPECT_EQ(latency[0].value, "1");
   left_out.clear();
   // Before 2.16 there was no such variable.
-  for (const Candidate& candidate :
+  for (const KnobValue& candidate :
        BuiltInKnobs(Library::kNccl, 20800, Binds::kCpu, knobs::Catalogue::BuiltIn(), &left_out)) {
     EXPECT_NE(candidate.name, "NCCL_PROGRESS_APPENDOP_FREQ");
   }

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "env_tune/knob_list.h"
-#include "env_tune/report.h"
-#include "env_tune/temporary_folder.h"
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/file.h"
 #include "base/stats.h"
 #include "base/text.h"
-#include "base/clock.h"
+#include "env_tune/knob_list.h"
+#include "env_tune/report.h"
+#include "env_tune/temporary_folder.h"
 
 namespace diapason::env_tune {
 namespace {
@@ -31,20 +31,20 @@ bool PluginIsSet(const Environment& environment) {
 
 bool Succeeded(const CommandRun& run) { return run.status == 0 && !run.timed_out; }
 
-class Session {
+class EnvTuneSession {
  public:
-  Session(const TuneRequest& request, const host::Machine& machine,
-          std::function<void(const std::string&)> say, const std::atomic<bool>* stop)
+  EnvTuneSession(const TuneRequest& request, const host::Machine& machine,
+                 std::function<void(const std::string&)> say, const std::atomic<bool>* stop)
       : request_(request), machine_(machine), say_(std::move(say)), stop_(stop) {}
 
   Result<TuneResult> Run();
 
  private:
-  Result<RunFigure> Measure(const Settings& settings, CommandRun* run);
+  Result<RunFigure> Measure(const EnvVars& settings, CommandRun* run);
   Result<double> ValueOf(const CommandRun& run);
   std::string LastLine(const CommandRun& run) const;
   Status WarmUp(StateHead* head, std::string* broken, bool* no_figure);
-  Status Replay(const State& state, Experiment* experiment);
+  Status Replay(const TuneState& state, Experiment* experiment);
   Status Follow(TuneResult* result, std::optional<StateWriter>* writer);
   void SayRun(const Step& step, const RunFigure& figure, const Experiment& experiment);
   void SayVerdicts(const Experiment& experiment);
@@ -65,7 +65,7 @@ class Session {
   size_t said_ = 0;  // comparisons whose verdict was told
 };
 
-Result<double> Session::ValueOf(const CommandRun& run) {
+Result<double> EnvTuneSession::ValueOf(const CommandRun& run) {
   switch (request_.measure) {
     case Measure::kWallTime:
       return run.wall_s;
@@ -90,14 +90,14 @@ Result<double> Session::ValueOf(const CommandRun& run) {
 }
 
 // Whoever's pattern does not match wants to see what it was to match.
-std::string Session::LastLine(const CommandRun& run) const {
+std::string EnvTuneSession::LastLine(const CommandRun& run) const {
   if (request_.measure != Measure::kPattern) return "";
   std::string last = run.out.Tail(1);
   if (last.empty()) last = run.err.Tail(1);
   return last.empty() ? "; it wrote nothing" : "; its last line: " + last.substr(0, 300);
 }
 
-Result<RunFigure> Session::Measure(const Settings& settings, CommandRun* run) {
+Result<RunFigure> EnvTuneSession::Measure(const EnvVars& settings, CommandRun* run) {
   CommandOptions options;
   options.timeout_s = timeout_s_;
   options.show = request_.verbose;
@@ -128,9 +128,9 @@ Result<RunFigure> Session::Measure(const Settings& settings, CommandRun* run) {
 }
 
 // The first run: its time does not count, what it shows of the command does.
-Status Session::WarmUp(StateHead* head, std::string* broken, bool* no_figure) {
+Status EnvTuneSession::WarmUp(StateHead* head, std::string* broken, bool* no_figure) {
   TemporaryFolder folder;
-  Settings settings;
+  EnvVars settings;
   const bool journal = PluginIsSet(ProcessEnvironment()) && !folder.path().empty();
   if (journal) settings["DIAPASON_JOURNAL"] = folder.path() + "/%h.%p.jsonl";
   timeout_s_ = request_.timeout_s > 0 ? request_.timeout_s : kFirstTimeout;
@@ -159,7 +159,7 @@ Status Session::WarmUp(StateHead* head, std::string* broken, bool* no_figure) {
     facts.cpus = std::max(1, static_cast<int>(std::ceil(machine_.cpu_quota)));
   }
   for (const std::string& file : folder.Files()) {
-    const Result<journal::Contents> contents = journal::ReadJournal(file);
+    const Result<journal::JournalContents> contents = journal::ReadJournal(file);
     if (contents.ok()) AddJournalSizes(contents.value(), &facts);
   }
   if (!bench_.sizes.empty()) {
@@ -180,11 +180,12 @@ Status Session::WarmUp(StateHead* head, std::string* broken, bool* no_figure) {
 }
 
 // Tells an experiment what a state has. The budget may have ended the comparisons back then.
-Status Session::Replay(const State& state, Experiment* experiment) {
+Status EnvTuneSession::Replay(const TuneState& state, Experiment* experiment) {
   for (size_t i = 0; i < state.runs.size(); ++i) {
     const StateRun& run = state.runs[i];
     std::optional<Step> step = experiment->Next();
-    if (step && run.step.phase == Phase::kValidate && step->phase != Phase::kValidate) {
+    if (step && run.step.phase == ExperimentPhase::kValidate &&
+        step->phase != ExperimentPhase::kValidate) {
       experiment->StopComparing();
       step = experiment->Next();
     }
@@ -200,7 +201,8 @@ Status Session::Replay(const State& state, Experiment* experiment) {
   return {};
 }
 
-void Session::SayRun(const Step& step, const RunFigure& figure, const Experiment& experiment) {
+void EnvTuneSession::SayRun(const Step& step, const RunFigure& figure,
+                            const Experiment& experiment) {
   if (!request_.verbose) return;
   std::string text = std::string(PhaseName(step.phase)) + ": ";
   for (const auto& [name, value] : step.settings) text += name + "=" + value + " ";
@@ -209,37 +211,37 @@ void Session::SayRun(const Step& step, const RunFigure& figure, const Experiment
   say_(text + Format(" (run %d)", experiment.runs()));
 }
 
-void Session::SayVerdicts(const Experiment& experiment) {
-  const std::vector<Comparison>& all = experiment.comparisons();
-  while (said_ < all.size() && all[said_].verdict != Verdict::kNotTried) {
+void EnvTuneSession::SayVerdicts(const Experiment& experiment) {
+  const std::vector<KnobComparison>& all = experiment.comparisons();
+  while (said_ < all.size() && all[said_].verdict != KnobVerdict::kNotTried) {
     say_(CandidateText(experiment.candidates()[said_]) + ": " + ComparisonText(all[said_]));
     ++said_;
   }
 }
 
-Status Session::Follow(TuneResult* result, std::optional<StateWriter>* writer) {
+Status EnvTuneSession::Follow(TuneResult* result, std::optional<StateWriter>* writer) {
   Experiment& experiment = result->experiment;
   bool planned = false;
   double mean = warm_up_s_;
   int counted = 1;
   while (const std::optional<Step> step = experiment.Next()) {
     const double elapsed = SteadySeconds() - started_;
-    if (step->phase == Phase::kCompare && !planned) {
+    if (step->phase == ExperimentPhase::kCompare && !planned) {
       planned = true;
       say_(PlanLine(request_, experiment, mean));
     }
-    if (step->phase == Phase::kCompare &&
+    if (step->phase == ExperimentPhase::kCompare &&
         elapsed + mean * (experiment.RunsForValidation() + 1) > request_.budget_s) {
       result->stopped_comparing = true;
       say_("the budget ends the comparisons here");
       experiment.StopComparing();
       continue;
     }
-    if (step->phase == Phase::kValidate && elapsed > request_.budget_s) {
+    if (step->phase == ExperimentPhase::kValidate && elapsed > request_.budget_s) {
       result->end = TuneEnd::kBudget;
       return {};
     }
-    if (step->phase == Phase::kValidate && step->block == 0 && step->slot == 0) {
+    if (step->phase == ExperimentPhase::kValidate && step->block == 0 && step->slot == 0) {
       say_("validation: what was kept against the default, on fresh runs");
     }
     CommandRun run;
@@ -264,7 +266,7 @@ Status Session::Follow(TuneResult* result, std::optional<StateWriter>* writer) {
     if (!experiment.broken().empty()) {
       result->end = TuneEnd::kBroken;
       result->broken = experiment.broken();
-      result->no_figure = step->phase == Phase::kBaseline && Succeeded(run);
+      result->no_figure = step->phase == ExperimentPhase::kBaseline && Succeeded(run);
       const std::string tail = run.err.Tail(kTailLines);
       if (!tail.empty() && result->broken.find(tail) == std::string::npos) {
         result->broken += "\n" + tail;
@@ -276,7 +278,7 @@ Status Session::Follow(TuneResult* result, std::optional<StateWriter>* writer) {
   return {};
 }
 
-Result<TuneResult> Session::Run() {
+Result<TuneResult> EnvTuneSession::Run() {
   if (request_.measure == Measure::kPattern) {
     Result<MetricPattern> pattern = MetricPattern::Make(request_.pattern, request_.pick);
     if (!pattern.ok()) return pattern.status();
@@ -285,9 +287,9 @@ Result<TuneResult> Session::Run() {
   StateHead head;
   head.fingerprint = TuneFingerprint(request_);
   head.command = request_.command;
-  std::optional<State> before;
+  std::optional<TuneState> before;
   if (request_.resume) {
-    Result<State> read = ReadState(request_.state);
+    Result<TuneState> read = ReadState(request_.state);
     if (!read.ok()) return read.status();
     if (read.value().head.fingerprint != head.fingerprint) {
       return Invalid("the state '" + request_.state + "' is of another command or other options: " +
@@ -308,7 +310,7 @@ Result<TuneResult> Session::Run() {
   ExperimentOptions design = request_.design;
   design.warm_ups = 0;
   if (!before && broken.empty()) {
-    std::vector<Candidate> wanted = request_.candidates;
+    std::vector<KnobValue> wanted = request_.candidates;
     if (wanted.empty() && request_.library) {
       wanted = BuiltInKnobs(*request_.library, request_.version, head.binding.binds,
                             knobs::Catalogue::BuiltIn(), &left_out_);
@@ -354,7 +356,7 @@ Result<TuneResult> Session::Run() {
 Result<TuneResult> RunTuning(const TuneRequest& request, const host::Machine& machine,
                              const std::function<void(const std::string&)>& say,
                              const std::atomic<bool>* stop) {
-  return Session(request, machine, say, stop).Run();
+  return EnvTuneSession(request, machine, say, stop).Run();
 }
 
 }  // namespace diapason::env_tune

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "host/machine.h"
+#include "domain/vocabulary.h"
 #include "env_tune/binding.h"
 #include "env_tune/experiment.h"
 #include "env_tune/metric.h"
 #include "env_tune/runner.h"
 #include "env_tune/state.h"
-#include "domain/vocabulary.h"
+#include "host/machine.h"
 
 namespace diapason::env_tune {
 
@@ -32,7 +32,7 @@ struct TuneRequest {
   MetricPick pick = MetricPick::kLast;
   ExperimentOptions design;
   // What to try; empty: the built-in list for the library and what binds.
-  std::vector<Candidate> candidates;
+  std::vector<KnobValue> candidates;
   std::optional<Library> library;  // nothing: none was found here
   int version = 0;
   std::optional<Binds> binds;

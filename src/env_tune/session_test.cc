@@ -5,9 +5,9 @@
 
 #include <fstream>
 
+#include "base/file.h"
 #include "env_tune/report.h"
 #include "env_tune/temporary_folder.h"
-#include "base/file.h"
 
 namespace diapason::env_tune {
 namespace {
@@ -58,7 +58,7 @@ TEST_F(SessionTest, FindsAPlantedGain) {
   const Result<TuneResult> result = Run(request);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result.value().end, TuneEnd::kDone);
-  EXPECT_EQ(result.value().experiment.Final(), (Settings{{"FOO", "2"}}));
+  EXPECT_EQ(result.value().experiment.Final(), (EnvVars{{"FOO", "2"}}));
   EXPECT_EQ(FinalText(result.value()), "export FOO=2\n");
   EXPECT_EQ(Runs(), result.value().experiment.runs() + 1);  // and the warm-up
   const std::string report = TuneReport(request, result.value(), SmallMachine());
@@ -125,7 +125,7 @@ TEST_F(SessionTest, ASettingThatHangsIsGivenUp) {
   request.timeout_s = 0.5;
   const Result<TuneResult> result = Run(request);
   ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result.value().experiment.comparisons()[0].verdict, Verdict::kFailed);
+  EXPECT_EQ(result.value().experiment.comparisons()[0].verdict, KnobVerdict::kFailed);
 }
 
 TEST_F(SessionTest, GoesOnWhereItWasStopped) {
@@ -142,8 +142,8 @@ TEST_F(SessionTest, GoesOnWhereItWasStopped) {
   const Result<TuneResult> resumed = Run(request);
   ASSERT_TRUE(resumed.ok()) << resumed.status().message();
   EXPECT_GT(resumed.value().resumed_runs, 0);
-  EXPECT_EQ(resumed.value().experiment.Final(), (Settings{{"FOO", "2"}}));
-  const Result<State> state = ReadState(request.state);
+  EXPECT_EQ(resumed.value().experiment.Final(), (EnvVars{{"FOO", "2"}}));
+  const Result<TuneState> state = ReadState(request.state);
   ASSERT_TRUE(state.ok()) << state.status().message();
   EXPECT_EQ(static_cast<int>(state.value().runs.size()), resumed.value().experiment.runs());
 
@@ -204,7 +204,7 @@ TEST_F(SessionTest, ABudgetThatIsTooShortTriesNothing) {
   const Result<TuneResult> result = Run(request);
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result.value().stopped_comparing);
-  EXPECT_EQ(result.value().experiment.comparisons()[0].verdict, Verdict::kNotTried);
+  EXPECT_EQ(result.value().experiment.comparisons()[0].verdict, KnobVerdict::kNotTried);
   EXPECT_TRUE(result.value().experiment.Final().empty());
 }
 

@@ -58,7 +58,7 @@ bool ReadHead(const json& line, StateHead* head) {
   }
   if (!line.contains("candidates") || !line["candidates"].is_array()) return false;
   for (const json& one : line["candidates"]) {
-    Candidate candidate;
+    KnobValue candidate;
     if (!one.is_object() || !Get(one, "name", &candidate.name) ||
         !Get(one, "value", &candidate.value)) {
       return false;
@@ -81,7 +81,8 @@ bool ReadRun(const json& line, StateRun* run) {
     return false;
   }
   bool known = false;
-  for (const Phase each : {Phase::kWarmUp, Phase::kBaseline, Phase::kCompare, Phase::kValidate}) {
+  for (const ExperimentPhase each : {ExperimentPhase::kWarmUp, ExperimentPhase::kBaseline,
+                                     ExperimentPhase::kCompare, ExperimentPhase::kValidate}) {
     if (PhaseName(each) != phase) continue;
     step.phase = each;
     known = true;
@@ -100,15 +101,15 @@ bool ReadRun(const json& line, StateRun* run) {
 
 }  // namespace
 
-Result<State> ReadState(const std::string& path) {
+Result<TuneState> ReadState(const std::string& path) {
   if (!FileExists(path)) return NotFound("there is no state '" + path + "'");
   const Result<std::string> text = ReadFile(path, kLargest);
   if (!text.ok()) return text.status();
   return ParseState(text.value(), path);
 }
 
-Result<State> ParseState(std::string_view text, const std::string& name) {
-  State state;
+Result<TuneState> ParseState(std::string_view text, const std::string& name) {
+  TuneState state;
   bool first = true;
   int number = 0;
   while (state.good_bytes < text.size()) {
@@ -149,7 +150,7 @@ Result<StateWriter> StateWriter::Create(const std::string& path, const StateHead
   line["binds_stated"] = head.binding.stated;
   line["evidence"] = head.binding.evidence;
   line["candidates"] = ordered_json::array();
-  for (const Candidate& candidate : head.candidates) {
+  for (const KnobValue& candidate : head.candidates) {
     line["candidates"].push_back(
         {{"name", candidate.name}, {"value", candidate.value}, {"why", candidate.why}});
   }
@@ -157,7 +158,7 @@ Result<StateWriter> StateWriter::Create(const std::string& path, const StateHead
   return writer;
 }
 
-Result<StateWriter> StateWriter::Continue(const std::string& path, const State& state) {
+Result<StateWriter> StateWriter::Continue(const std::string& path, const TuneState& state) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd < 0) return IoError("cannot open the state '" + path + "': " + ErrnoText(errno));
   const auto end = static_cast<off_t>(state.good_bytes);

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "env_tune/binding.h"
 #include "env_tune/experiment.h"
-#include "base/status.h"
 
 namespace diapason::env_tune {
 
@@ -18,7 +18,7 @@ struct StateHead {
   std::string fingerprint;           // of the command and of every option that changes a step
   std::vector<std::string> command;  // for people
   Binding binding;
-  std::vector<Candidate> candidates;
+  std::vector<KnobValue> candidates;
 };
 
 struct StateRun {
@@ -26,22 +26,23 @@ struct StateRun {
   RunFigure figure;
 };
 
-struct State {
+struct TuneState {
   StateHead head;
   std::vector<StateRun> runs;
   size_t good_bytes = 0;  // up to the end of the last whole line
 };
 
 // kNotFound when there is no such file.
-Result<State> ReadState(const std::string& path);
-Result<State> ParseState(std::string_view text, const std::string& name);  // the same, of a text
+Result<TuneState> ReadState(const std::string& path);
+Result<TuneState> ParseState(std::string_view text,
+                             const std::string& name);  // the same, of a text
 
 class StateWriter {
  public:
   // A new file; one that is there already is not overwritten.
   static Result<StateWriter> Create(const std::string& path, const StateHead& head);
   // Goes on behind what was read.
-  static Result<StateWriter> Continue(const std::string& path, const State& state);
+  static Result<StateWriter> Continue(const std::string& path, const TuneState& state);
   // On disk when it returns, as far as the kernel is concerned.
   Status Add(const StateRun& run);
 

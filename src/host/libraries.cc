@@ -4,8 +4,8 @@
 #include <functional>
 #include <set>
 
-#include "host/paths.h"
 #include "base/text.h"
+#include "host/paths.h"
 
 namespace diapason::host {
 namespace {
@@ -14,7 +14,7 @@ constexpr size_t kLargestCache = size_t{16} << 20;
 constexpr size_t kMostFolders = 512;
 constexpr size_t kMostLibraries = 128;
 
-struct Place {
+struct SearchFolder {
   std::string folder;
   std::string found_by;
 };
@@ -66,8 +66,8 @@ std::vector<std::string> CachedFiles(const RootFs& tree) {
   return files;
 }
 
-std::vector<Place> SystemFolders() {
-  std::vector<Place> places;
+std::vector<SearchFolder> SystemFolders() {
+  std::vector<SearchFolder> places;
   for (const char* folder :
        {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib/x86_64-linux-gnu",
         "/lib/aarch64-linux-gnu", "/usr/lib64", "/lib64", "/usr/lib", "/lib"}) {
@@ -76,7 +76,7 @@ std::vector<Place> SystemFolders() {
   return places;
 }
 
-std::vector<Place> ToolkitFolders() {
+std::vector<SearchFolder> ToolkitFolders() {
   return {{"/usr/local/lib", "/usr/local"},
           {"/usr/local/lib64", "/usr/local"},
           {"/usr/local/cuda*/lib64", "CUDA's folder"},
@@ -89,7 +89,7 @@ std::vector<Place> ToolkitFolders() {
           {"/opt/rocm*/lib", "ROCm's folder"}};
 }
 
-void AddFolder(const RootFs& tree, const Place& place, const std::string& first_name,
+void AddFolder(const RootFs& tree, const SearchFolder& place, const std::string& first_name,
                const std::function<void(const std::string&, const std::string&)>& add) {
   // The name programs are linked against stands for the file, where it is there.
   add(place.folder + "/" + first_name, place.found_by);
@@ -161,7 +161,7 @@ std::vector<LibraryFile> FindLibraries(const RootFs& tree, const Environment& en
     file.value().found_by = found_by;
     files.push_back(std::move(file).value());
   };
-  const auto add_folder = [&](const Place& place) {
+  const auto add_folder = [&](const SearchFolder& place) {
     for (const std::string& folder : Expand(tree, place.folder)) {
       AddFolder(tree, {folder, place.found_by}, "libnccl.so.2", add);
       AddFolder(tree, {folder, place.found_by}, "librccl.so.1", add);
@@ -174,13 +174,13 @@ std::vector<LibraryFile> FindLibraries(const RootFs& tree, const Environment& en
     if (folder.starts_with('/')) add_folder({folder, "LD_LIBRARY_PATH"});
   }
   for (const std::string& path : CachedFiles(tree)) add(path, "the loader's cache");
-  for (const Place& place : SystemFolders()) add_folder(place);
+  for (const SearchFolder& place : SystemFolders()) add_folder(place);
   for (const std::string& folder : PythonFolders(tree, environment)) {
     add_folder({folder + "/nvidia/nccl/lib", "Python's nvidia-nccl package"});
     add_folder({folder + "/torch/lib", "PyTorch's folder"});
     add_folder({folder + "/_rocm_sdk_*/lib", "Python's ROCm package"});
   }
-  for (const Place& place : ToolkitFolders()) add_folder(place);
+  for (const SearchFolder& place : ToolkitFolders()) add_folder(place);
   return files;
 }
 
@@ -206,7 +206,8 @@ std::string WouldLoad(const std::vector<LibraryFile>& files, Library library, co
   for (const std::string& path : CachedFiles(tree)) {
     if (path.ends_with("/" + soname)) candidates.push_back(path);
   }
-  for (const Place& place : SystemFolders()) candidates.push_back(place.folder + "/" + soname);
+  for (const SearchFolder& place : SystemFolders())
+    candidates.push_back(place.folder + "/" + soname);
   return FirstKnown(candidates, files, library, tree);
 }
 

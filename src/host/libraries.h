@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "base/root_fs.h"
 #include "base/environment.h"
+#include "base/root_fs.h"
 #include "base/status.h"
 #include "domain/vocabulary.h"
 

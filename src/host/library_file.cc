@@ -3,11 +3,11 @@
 #include <cctype>
 #include <string_view>
 
+#include "base/text.h"
+#include "domain/library_version.h"
 #include "host/elf.h"
 #include "host/libraries.h"
 #include "host/paths.h"
-#include "base/text.h"
-#include "domain/library_version.h"
 
 namespace diapason::host {
 namespace {

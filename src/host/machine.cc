@@ -1,8 +1,8 @@
 #include "host/machine.h"
 
-#include "host/machine_parts.h"
 #include "base/text.h"
 #include "domain/fingerprint.h"
+#include "host/machine_parts.h"
 
 namespace diapason::host {
 namespace {

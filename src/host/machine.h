@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/root_fs.h"
 #include "base/environment.h"
+#include "base/root_fs.h"
 
 namespace diapason::host {
 

@@ -3,8 +3,8 @@
 #include <set>
 #include <utility>
 
-#include "host/machine_parts.h"
 #include "base/text.h"
+#include "host/machine_parts.h"
 
 namespace diapason::host {
 namespace {

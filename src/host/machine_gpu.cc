@@ -5,9 +5,9 @@
 #include <map>
 #include <utility>
 
+#include "base/text.h"
 #include "host/machine_parts.h"
 #include "host/paths.h"
-#include "base/text.h"
 
 namespace diapason::host {
 namespace {

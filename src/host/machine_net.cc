@@ -2,9 +2,9 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/text.h"
 #include "host/machine_parts.h"
 #include "host/paths.h"
-#include "base/text.h"
 
 namespace diapason::host {
 namespace {

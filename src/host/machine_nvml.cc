@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/text.h"
 #include "host/machine_parts.h"
 #include "host/nvml.h"
-#include "base/text.h"
 
 namespace diapason::host {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kPatience{8};
 constexpr unsigned kMostGpus = 256;
 
 // What the library said. Filled by a thread that may be given up.
-struct Answer {
+struct NvmlAnswer {
   std::string trouble;
   std::string driver;
   std::string cuda;
@@ -198,7 +198,7 @@ std::string AncestorName(int level) {
   }
 }
 
-void AskPairs(const Nvml& nvml, const std::vector<void*>& devices, Answer* answer) {
+void AskPairs(const Nvml& nvml, const std::vector<void*>& devices, NvmlAnswer* answer) {
   std::vector<Reach> reaches;
   reaches.reserve(devices.size());
   for (void* device : devices) reaches.push_back(AskReach(nvml, device));
@@ -228,7 +228,7 @@ void AskPairs(const Nvml& nvml, const std::vector<void*>& devices, Answer* answe
   }
 }
 
-void Ask(const Nvml& nvml, Answer* answer) {
+void Ask(const Nvml& nvml, NvmlAnswer* answer) {
   char version[96] = {};
   if (nvml.DriverVersion != nullptr &&
       nvml.DriverVersion(version, sizeof version) == Nvml::kSuccess) {
@@ -256,8 +256,8 @@ void Ask(const Nvml& nvml, Answer* answer) {
   if (devices.size() <= 64) AskPairs(nvml, devices, answer);
 }
 
-std::shared_ptr<Answer> AskLibrary() {
-  auto answer = std::make_shared<Answer>();
+std::shared_ptr<NvmlAnswer> AskLibrary() {
+  auto answer = std::make_shared<NvmlAnswer>();
   // Not closed again: it costs nothing, and unloading drivers' libraries has crashed before.
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -282,7 +282,7 @@ std::shared_ptr<Answer> AskLibrary() {
 }
 
 // A GPU as the library has it, with what only the bus knows.
-void Merge(const RootFs& tree, const Answer& answer, Machine* machine) {
+void Merge(const RootFs& tree, const NvmlAnswer& answer, Machine* machine) {
   if (!answer.driver.empty()) machine->driver = answer.driver;
   machine->driver_supports = answer.cuda;
   if (answer.gpus.empty()) return;
@@ -297,8 +297,8 @@ void AskNvml(const RootFs& tree, Machine* machine) {
   if (!tree.live()) return;
   // A machine of the other maker has no need of it.
   if (!machine->gpus.empty() && machine->gpus.front().vendor == Vendor::kAmd) return;
-  std::promise<std::shared_ptr<Answer>> promise;
-  std::future<std::shared_ptr<Answer>> future = promise.get_future();
+  std::promise<std::shared_ptr<NvmlAnswer>> promise;
+  std::future<std::shared_ptr<NvmlAnswer>> future = promise.get_future();
   // A driver that hangs must not hang us: the thread is left behind, and nothing here belongs to
   // it.
   std::thread([promise = std::move(promise)]() mutable {
@@ -309,7 +309,7 @@ void AskNvml(const RootFs& tree, Machine* machine) {
         Format("NVML: no answer within %lld s", static_cast<long long>(kPatience.count())));
     return;
   }
-  const std::shared_ptr<Answer> answer = future.get();
+  const std::shared_ptr<NvmlAnswer> answer = future.get();
   // Without a GPU on the bus nobody misses it.
   const bool missed = !machine->gpus.empty() || machine->gpus_on_bus > 0 ||
                       tree.Exists("/proc/driver/nvidia/version");

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "host/machine_parts.h"
 #include "base/text.h"
+#include "host/machine_parts.h"
 
 namespace diapason::host {
 namespace {

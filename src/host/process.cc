@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "base/text.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 namespace diapason::host {
 namespace {
@@ -333,7 +333,8 @@ Result<MapEnvironment> EnvironmentOf(const RootFs& tree, pid_t pid) {
   return MapEnvironment(std::move(variables));
 }
 
-std::vector<pid_t> WithDescendants(const RootFs& tree, const std::vector<pid_t>& roots, size_t most) {
+std::vector<pid_t> WithDescendants(const RootFs& tree, const std::vector<pid_t>& roots,
+                                   size_t most) {
   std::multimap<pid_t, pid_t> children;
   for (const std::string& name : tree.List("/proc")) {
     uint64_t pid = 0;

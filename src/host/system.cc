@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "host/machine_parts.h"
-#include "host/paths.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "host/machine_parts.h"
+#include "host/paths.h"
 
 namespace diapason::host {
 namespace {

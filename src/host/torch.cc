@@ -1,8 +1,8 @@
 #include "host/torch.h"
 
+#include "base/text.h"
 #include "host/elf.h"
 #include "host/paths.h"
-#include "base/text.h"
 
 namespace diapason::host {
 namespace {

@@ -18,18 +18,18 @@ namespace {
 constexpr size_t kMostDifferences = 10000;
 }  // namespace
 
-bool Comparison::Entry::SameCall(const Entry& other) const {
+bool JournalComparison::Entry::SameCall(const Entry& other) const {
   return group == other.group && stream == other.stream && collective == other.collective &&
          captured == other.captured && context == other.context && number == other.number;
 }
 
-bool Comparison::Entry::Before(const Entry& other) const {
+bool JournalComparison::Entry::Before(const Entry& other) const {
   return std::tie(group, stream, collective, captured, context, number, member) <
          std::tie(other.group, other.stream, other.collective, other.captured, other.context,
                   other.number, other.member);
 }
 
-void Comparison::Add(const std::string& name, const Contents& contents) {
+void JournalComparison::Add(const std::string& name, const JournalContents& contents) {
   const std::vector<Matcher::Place> places = matcher_.Add(name, contents);
   report_.dropped += contents.dropped;
   report_.bad_lines += contents.bad_lines;
@@ -38,7 +38,7 @@ void Comparison::Add(const std::string& name, const Contents& contents) {
   }
   const std::vector<uint32_t> partners = JoinRuns(contents);
   const std::vector<bool> sees_runs = SeesRuns(contents);
-  const auto place_of = [&](const Record& record) {
+  const auto place_of = [&](const JournalRecord& record) {
     return contents.by_number.find(record.communicator)->second;
   };
 
@@ -47,7 +47,7 @@ void Comparison::Add(const std::string& name, const Contents& contents) {
   std::vector<bool> only_asked(contents.records.size(), false);
   std::map<Kind, bool> later_ran;
   for (size_t i = contents.records.size(); i-- > 0;) {
-    const Record& record = contents.records[i];
+    const JournalRecord& record = contents.records[i];
     if (record.kind != RecordKind::kDecision || record.learning || !sees_runs[place_of(record)]) {
       continue;
     }
@@ -59,7 +59,7 @@ void Comparison::Add(const std::string& name, const Contents& contents) {
 
   std::map<Kind, uint64_t> questions;
   for (size_t i = 0; i < contents.records.size(); ++i) {
-    const Record& record = contents.records[i];
+    const JournalRecord& record = contents.records[i];
     const size_t at = place_of(record);
     Entry entry;
     entry.group = static_cast<uint32_t>(places[at].group);
@@ -112,7 +112,7 @@ void Comparison::Add(const std::string& name, const Contents& contents) {
 }
 
 // Goes through the calls, each once, and collects what is to be said.
-class Comparison::Findings {
+class JournalComparison::Findings {
  public:
   Findings(const std::vector<Matcher::Group>& groups, Report* report)
       : groups_(groups), report_(*report) {}
@@ -150,14 +150,14 @@ class Comparison::Findings {
   std::map<std::tuple<uint32_t, uint8_t, uint64_t>, Times> times_;
 };
 
-std::string Comparison::Findings::Which(const Entry& entry) {
+std::string JournalComparison::Findings::Which(const Entry& entry) {
   const auto number = static_cast<unsigned long long>(entry.number);
   if (entry.stream == kRuns) return Format("run %llu", number);
   if (entry.stream == kLearning) return Format("number %llu of its size band", number);
   return Format("%snumber %llu of its size", entry.captured ? "captured, " : "", number);
 }
 
-bool Comparison::Findings::SameConfigs(const std::vector<Entry>& call) {
+bool JournalComparison::Findings::SameConfigs(const std::vector<Entry>& call) {
   const bool ran = call[0].stream == kRuns;
   // Of a run that we have no name for nothing is known: it agrees with any.
   const auto all_same = [&](int16_t Entry::*field, int unknown) {
@@ -173,7 +173,8 @@ bool Comparison::Findings::SameConfigs(const std::vector<Entry>& call) {
          all_same(&Entry::channels, 0);
 }
 
-void Comparison::Findings::Compare(const Matcher::Group& group, const std::vector<Entry>& call) {
+void JournalComparison::Findings::Compare(const Matcher::Group& group,
+                                          const std::vector<Entry>& call) {
   const bool ran = call[0].stream == kRuns;
   ++(ran ? report_.runs : report_.calls);
   if (SameConfigs(call)) return;
@@ -213,7 +214,8 @@ void Comparison::Findings::Compare(const Matcher::Group& group, const std::vecto
   differences_.push_back(std::move(difference));
 }
 
-void Comparison::Findings::Missing(const Matcher::Group& group, const std::vector<Entry>& call) {
+void JournalComparison::Findings::Missing(const Matcher::Group& group,
+                                          const std::vector<Entry>& call) {
   bool certain =
       std::any_of(call.begin(), call.end(), [](const Entry& entry) { return entry.ran; });
   std::vector<bool> has(group.members.size(), false);
@@ -237,7 +239,8 @@ void Comparison::Findings::Missing(const Matcher::Group& group, const std::vecto
   }
 }
 
-void Comparison::Findings::Measure(const Matcher::Group& group, const std::vector<Entry>& call) {
+void JournalComparison::Findings::Measure(const Matcher::Group& group,
+                                          const std::vector<Entry>& call) {
   if (std::any_of(call.begin(), call.end(),
                   [](const Entry& entry) { return entry.seconds <= 0; })) {
     return;
@@ -259,7 +262,7 @@ void Comparison::Findings::Measure(const Matcher::Group& group, const std::vecto
   times.starts.push_back(static_cast<double>(last->start_ns - first->start_ns) * 1e-9);
 }
 
-void Comparison::Findings::Finish(size_t shown) {
+void JournalComparison::Findings::Finish(size_t shown) {
   std::stable_sort(differences_.begin(), differences_.end(),
                    [](const Difference& a, const Difference& b) { return a.time_ns < b.time_ns; });
   if (differences_.size() > shown) differences_.resize(shown);
@@ -282,7 +285,7 @@ void Comparison::Findings::Finish(size_t shown) {
   }
 }
 
-Comparison::Report Comparison::Finish(size_t shown) {
+JournalComparison::Report JournalComparison::Finish(size_t shown) {
   // Stable: of two entries of one rank for one call the later one stays the later one.
   std::stable_sort(entries_.begin(), entries_.end(),
                    [](const Entry& a, const Entry& b) { return a.Before(b); });

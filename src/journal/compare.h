@@ -16,7 +16,7 @@ namespace diapason::journal {
 // size band; the last question with that number counts, for a simulated group asks twice);
 // otherwise the n-th question about a collective and a size, captured ones apart (questions that
 // never ran although a later one did are no calls); of runs, the library's own sequence number.
-class Comparison {
+class JournalComparison {
  public:
   // What one side of a disagreement had.
   struct Side {
@@ -79,7 +79,7 @@ class Comparison {
   };
 
   // The journal of one process. Keeps what is needed and no more.
-  void Add(const std::string& name, const Contents& contents);
+  void Add(const std::string& name, const JournalContents& contents);
   // Once, at the end.
   Report Finish(size_t shown = 10);
 

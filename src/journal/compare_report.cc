@@ -8,7 +8,7 @@
 namespace diapason::journal {
 namespace {
 
-void CheckMembers(const Matcher::Group& group, Comparison::Report* report) {
+void CheckMembers(const Matcher::Group& group, JournalComparison::Report* report) {
   std::map<int, size_t> ranks;
   std::map<std::string, std::vector<const Matcher::Member*>> digests;
   for (const Matcher::Member& member : group.members) {
@@ -44,7 +44,7 @@ void CheckMembers(const Matcher::Group& group, Comparison::Report* report) {
                                  which.c_str()));
 }
 
-void AddCounts(Comparison::Report* report) {
+void AddCounts(JournalComparison::Report* report) {
   const auto note = [&](uint64_t count, const char* noun, const char* rest) {
     if (count > 0) report->notes.push_back(Count(count, noun) + rest);
   };
@@ -66,7 +66,7 @@ void AddCounts(Comparison::Report* report) {
 
 }  // namespace
 
-void Comparison::Report::Explain(const std::vector<Matcher::Group>& groups) {
+void JournalComparison::Report::Explain(const std::vector<Matcher::Group>& groups) {
   const auto say = [this](uint64_t count, const char* noun, uint64_t of, const char* what) {
     if (count == 0) return;
     problems.push_back(Format("the ranks %s %s of %llu", what, Count(count, noun).c_str(),
@@ -86,7 +86,7 @@ void Comparison::Report::Explain(const std::vector<Matcher::Group>& groups) {
   AddCounts(this);
 }
 
-std::string Comparison::Difference::Text() const {
+std::string JournalComparison::Difference::Text() const {
   std::string text = Format("%s, %s %s, %s: ", communicator.c_str(),
                             std::string(CollectiveName(collective)).c_str(),
                             FormatBytes(bytes).c_str(), which.c_str());
@@ -100,7 +100,7 @@ std::string Comparison::Difference::Text() const {
   return text;
 }
 
-std::string Comparison::Report::Verdict() const {
+std::string JournalComparison::Report::Verdict() const {
   const std::string head = Count(ranks, "rank") + ", ";
   if (compared == 0) return Count(journals, "journal") + ": nothing could be compared";
   if (calls == 0 && runs == 0) return head + "no call that several of them made";

@@ -19,8 +19,9 @@ bool AnyHolds(const std::vector<std::string>& texts, const std::string& part) {
   return false;
 }
 
-Record Decision(uint32_t call, uint64_t bytes, int algorithm, int protocol, int channels = 0) {
-  Record record;
+JournalRecord Decision(uint32_t call, uint64_t bytes, int algorithm, int protocol,
+                       int channels = 0) {
+  JournalRecord record;
   record.time_ns = uint64_t{1000} * call;
   record.communicator = 1;
   record.call = call;
@@ -34,17 +35,17 @@ Record Decision(uint32_t call, uint64_t bytes, int algorithm, int protocol, int 
   return record;
 }
 
-Record Learning(uint32_t call, uint64_t bytes, uint64_t index, int algorithm, int protocol) {
-  Record record = Decision(call, bytes, algorithm, protocol);
+JournalRecord Learning(uint32_t call, uint64_t bytes, uint64_t index, int algorithm, int protocol) {
+  JournalRecord record = Decision(call, bytes, algorithm, protocol);
   record.learning = true;
   record.index = index;
   record.reason = Reason::kTrying;
   return record;
 }
 
-Record Ran(uint32_t call, uint64_t bytes, uint64_t sequence, int algorithm, int protocol,
-           double seconds = 0) {
-  Record record = Decision(call, bytes, algorithm, protocol);
+JournalRecord Ran(uint32_t call, uint64_t bytes, uint64_t sequence, int algorithm, int protocol,
+                  double seconds = 0) {
+  JournalRecord record = Decision(call, bytes, algorithm, protocol);
   record.kind = RecordKind::kRan;
   record.sequence = sequence;
   record.seconds = seconds;
@@ -52,12 +53,12 @@ Record Ran(uint32_t call, uint64_t bytes, uint64_t sequence, int algorithm, int 
   return record;
 }
 
-Contents Journal(int rank, std::vector<Record> records, int ranks = 2) {
-  Contents contents;
+JournalContents Journal(int rank, std::vector<JournalRecord> records, int ranks = 2) {
+  JournalContents contents;
   contents.version = 1;
   contents.host = "h";
   contents.ended = true;
-  Communicator communicator;
+  JournalComm communicator;
   communicator.number = 1;
   communicator.id = 42;
   communicator.shape = {1, ranks};
@@ -69,14 +70,14 @@ Contents Journal(int rank, std::vector<Record> records, int ranks = 2) {
   return contents;
 }
 
-Comparison::Report Compare(const std::vector<Contents>& journals) {
-  Comparison comparison;
+JournalComparison::Report Compare(const std::vector<JournalContents>& journals) {
+  JournalComparison comparison;
   for (size_t i = 0; i < journals.size(); ++i) comparison.Add(Format("j%zu", i), journals[i]);
   return comparison.Finish();
 }
 
 TEST(JoinedTest, RunsFindTheirDecisionAndTheFirstRunIsTheDecisionsOwn) {
-  const Contents contents =
+  const JournalContents contents =
       Journal(0, {Ran(2, 8, 1, kRing, kLl), Decision(1, 8, kRing, kLl), Decision(2, 8, kRing, kLl),
                   Ran(2, 8, 2, kRing, kLl), Ran(0, 8, 3, kRing, kLl), Ran(9, 8, 4, kRing, kLl)});
   EXPECT_EQ(JoinRuns(contents), (std::vector<uint32_t>{2, kNobody, 0, 2, kNobody, kNobody}));
@@ -84,37 +85,37 @@ TEST(JoinedTest, RunsFindTheirDecisionAndTheFirstRunIsTheDecisionsOwn) {
 }
 
 TEST(JoinedTest, WhatWasLeftToTheLibraryCannotBeDoneOtherwise) {
-  const Record ran = Ran(1, 8, 1, kRing, kSimple);
+  const JournalRecord ran = Ran(1, 8, 1, kRing, kSimple);
   EXPECT_EQ(CompareRun(Decision(1, 8, kRing, kSimple), ran), Obeyed::kYes);
   EXPECT_EQ(CompareRun(Decision(1, 8, kTree, kSimple), ran), Obeyed::kOtherPair);
   EXPECT_EQ(CompareRun(Decision(1, 8, kKeep, kLl), ran), Obeyed::kOtherPair);
   EXPECT_EQ(CompareRun(Decision(1, 8, kKeep, kSimple), ran), Obeyed::kYes);
   EXPECT_EQ(CompareRun(Decision(1, 8, kKeep, kKeep), ran), Obeyed::kYes);
-  Record observed = Decision(1, 8, kTree, kSimple);
+  JournalRecord observed = Decision(1, 8, kTree, kSimple);
   observed.applied = false;
   EXPECT_EQ(CompareRun(observed, ran), Obeyed::kYes);
-  Record nameless = ran;
+  JournalRecord nameless = ran;
   nameless.algorithm = kKeep;
   EXPECT_EQ(CompareRun(Decision(1, 8, kTree, kSimple), nameless), Obeyed::kYes);
-  Record narrow = ran;
+  JournalRecord narrow = ran;
   narrow.channels = 2;
   EXPECT_EQ(CompareRun(Decision(1, 8, kRing, kSimple, 4), narrow), Obeyed::kOtherChannels);
 }
 
 TEST(CompareTest, RanksThatChoseTheSameAgree) {
-  const std::vector<Record> records{Decision(1, 1024, kRing, kLl), Decision(2, 4096, kTree, kLl),
-                                    Decision(3, 1024, kRing, kLl)};
-  const Comparison::Report report = Compare({Journal(0, records), Journal(1, records)});
+  const std::vector<JournalRecord> records{
+      Decision(1, 1024, kRing, kLl), Decision(2, 4096, kTree, kLl), Decision(3, 1024, kRing, kLl)};
+  const JournalComparison::Report report = Compare({Journal(0, records), Journal(1, records)});
   EXPECT_TRUE(report.agree()) << Join(report.problems, "; ");
   EXPECT_EQ(report.Verdict(), "2 ranks, 3 calls: all ranks chose the same for every call");
   EXPECT_TRUE(report.notes.empty()) << Join(report.notes, "; ");
 }
 
 TEST(CompareTest, TheOddRankIsNamedWithWhatBothAskedFor) {
-  std::vector<Record> odd{Decision(1, 1024, kRing, kLl), Decision(2, 4096, kTree, kLl)};
-  const std::vector<Record> usual = odd;
+  std::vector<JournalRecord> odd{Decision(1, 1024, kRing, kLl), Decision(2, 4096, kTree, kLl)};
+  const std::vector<JournalRecord> usual = odd;
   odd[1].algorithm = kRing;
-  const Comparison::Report report =
+  const JournalComparison::Report report =
       Compare({Journal(0, usual, 3), Journal(1, odd, 3), Journal(2, usual, 3)});
   EXPECT_FALSE(report.agree());
   EXPECT_EQ(report.different_calls, 1u);
@@ -126,27 +127,27 @@ TEST(CompareTest, TheOddRankIsNamedWithWhatBothAskedFor) {
 }
 
 TEST(CompareTest, WhatWasNotAppliedWasNotAskedFor) {
-  Record observed = Decision(1, 1024, kTree, kLl);
+  JournalRecord observed = Decision(1, 1024, kTree, kLl);
   observed.applied = false;
-  const Record none = Decision(1, 1024, kKeep, kKeep);
+  const JournalRecord none = Decision(1, 1024, kKeep, kKeep);
   EXPECT_TRUE(Compare({Journal(0, {observed}), Journal(1, {none})}).agree());
   EXPECT_FALSE(Compare({Journal(0, {Decision(1, 1024, kTree, kLl)}), Journal(1, {none})}).agree());
 }
 
 TEST(CompareTest, WhileLearningTheIndexIsTheCallAndTheLastQuestionCounts) {
   // Rank 1 asked about number 1 twice (a simulated group), and made its calls in another order.
-  const Contents first =
+  const JournalContents first =
       Journal(0, {Learning(1, 1000, 0, kRing, kLl), Learning(2, 1024, 1, kTree, kLl),
                   Learning(3, 64, 0, kTree, kLl)});
-  const Contents second =
+  const JournalContents second =
       Journal(1, {Learning(1, 64, 0, kTree, kLl), Learning(2, 1000, 0, kRing, kLl),
                   Learning(3, 1024, 1, kRing, kLl), Learning(4, 1024, 1, kTree, kLl)});
-  const Comparison::Report report = Compare({first, second});
+  const JournalComparison::Report report = Compare({first, second});
   EXPECT_TRUE(report.agree()) << Join(report.problems, "; ");
   EXPECT_EQ(report.calls, 3u);
-  Contents wrong = second;
+  JournalContents wrong = second;
   wrong.records.pop_back();
-  const Comparison::Report different = Compare({first, wrong});
+  const JournalComparison::Report different = Compare({first, wrong});
   EXPECT_EQ(different.different_calls, 1u);
   ASSERT_EQ(different.first.size(), 1u);
   EXPECT_EQ(different.first[0].which, "number 1 of its size band");
@@ -158,23 +159,24 @@ TEST(CompareTest, WhileLearningTheIndexIsTheCallAndTheLastQuestionCounts) {
 }
 
 TEST(CompareTest, AQuestionThatNeverRanDoesNotShiftThoseThatDid) {
-  Contents simulated = Journal(
+  JournalContents simulated = Journal(
       1, {Decision(1, 64, kTree, kLl), Decision(2, 64, kRing, kLl), Ran(2, 64, 1, kRing, kLl)});
-  const Contents plain = Journal(0, {Decision(1, 64, kRing, kLl), Ran(1, 64, 1, kRing, kLl)});
-  const Comparison::Report report = Compare({plain, simulated});
+  const JournalContents plain =
+      Journal(0, {Decision(1, 64, kRing, kLl), Ran(1, 64, 1, kRing, kLl)});
+  const JournalComparison::Report report = Compare({plain, simulated});
   EXPECT_TRUE(report.agree()) << Join(report.problems, "; ");
   EXPECT_EQ(report.only_asked, 1u);
   // The last one may be what the job hangs in: it is compared.
   simulated.records.push_back(Decision(3, 64, kTree, kLl));
-  Contents hanging = plain;
+  JournalContents hanging = plain;
   hanging.records.push_back(Decision(2, 64, kRing, kLl));
   EXPECT_EQ(Compare({hanging, simulated}).different_calls, 1u);
 }
 
 TEST(CompareTest, RunsAreComparedByTheLibrarysNumber) {
-  const Contents first = Journal(0, {Ran(0, 64, 7, kRing, kLl), Ran(0, 64, 8, kRing, kLl)});
-  const Contents other = Journal(1, {Ran(0, 64, 8, kTree, kLl), Ran(0, 64, 7, kRing, kLl)});
-  const Comparison::Report report = Compare({first, other});
+  const JournalContents first = Journal(0, {Ran(0, 64, 7, kRing, kLl), Ran(0, 64, 8, kRing, kLl)});
+  const JournalContents other = Journal(1, {Ran(0, 64, 8, kTree, kLl), Ran(0, 64, 7, kRing, kLl)});
+  const JournalComparison::Report report = Compare({first, other});
   EXPECT_FALSE(report.agree());
   EXPECT_EQ(report.runs, 2u);
   EXPECT_EQ(report.different_runs, 1u);
@@ -183,9 +185,9 @@ TEST(CompareTest, RunsAreComparedByTheLibrarysNumber) {
 }
 
 TEST(CompareTest, ANameWeDoNotKnowAgreesWithAnyButDoesNotHideOthers) {
-  const Contents nameless = Journal(0, {Ran(0, 64, 1, kKeep, kKeep)}, 3);
-  const Contents ring = Journal(1, {Ran(0, 64, 1, kRing, kLl)}, 3);
-  const Contents tree = Journal(2, {Ran(0, 64, 1, kTree, kLl)}, 3);
+  const JournalContents nameless = Journal(0, {Ran(0, 64, 1, kKeep, kKeep)}, 3);
+  const JournalContents ring = Journal(1, {Ran(0, 64, 1, kRing, kLl)}, 3);
+  const JournalContents tree = Journal(2, {Ran(0, 64, 1, kTree, kLl)}, 3);
   EXPECT_EQ(Compare({nameless, ring}).different_runs, 0u);
   EXPECT_EQ(Compare({ring, nameless}).different_runs, 0u);
   EXPECT_EQ(Compare({nameless, ring, tree}).different_runs, 1u);
@@ -193,45 +195,45 @@ TEST(CompareTest, ANameWeDoNotKnowAgreesWithAnyButDoesNotHideOthers) {
 }
 
 TEST(CompareTest, AShorterJournalIsAProblemOnlyWhereItIsComplete) {
-  const std::vector<Record> three{Decision(1, 64, kRing, kLl), Decision(2, 64, kRing, kLl),
-                                  Decision(3, 64, kRing, kLl)};
-  Contents longer = Journal(0, three);
-  Contents shorter = Journal(1, {three[0], three[1]});
-  const Comparison::Report report = Compare({longer, shorter});
+  const std::vector<JournalRecord> three{Decision(1, 64, kRing, kLl), Decision(2, 64, kRing, kLl),
+                                         Decision(3, 64, kRing, kLl)};
+  JournalContents longer = Journal(0, three);
+  JournalContents shorter = Journal(1, {three[0], three[1]});
+  const JournalComparison::Report report = Compare({longer, shorter});
   EXPECT_FALSE(report.agree());
   EXPECT_EQ(report.lonely, 1u);
   EXPECT_TRUE(AnyHolds(report.problems, "allreduce 64, number 3 of its size, not on rank 1"))
       << Join(report.problems, "; ");
   for (const int how : {0, 1, 2}) {
-    Contents cut = shorter;
+    JournalContents cut = shorter;
     if (how == 0) cut.ended = false;
     if (how == 1) cut.dropped = 1;
     if (how == 2) cut.bad_lines = 1;
-    const Comparison::Report fine = Compare({longer, cut});
+    const JournalComparison::Report fine = Compare({longer, cut});
     EXPECT_TRUE(fine.agree()) << how;
     EXPECT_EQ(fine.cut_off, 1u) << how;
   }
 }
 
 TEST(CompareTest, MissingRanksAndDifferentPoliciesAreNotedAndTwinsAreAProblem) {
-  const std::vector<Record> records{Decision(1, 64, kRing, kLl)};
-  Contents other = Journal(3, records, 4);
+  const std::vector<JournalRecord> records{Decision(1, 64, kRing, kLl)};
+  JournalContents other = Journal(3, records, 4);
   other.communicators[0].digest = "e";
-  const Comparison::Report report = Compare({Journal(0, records, 4), other});
+  const JournalComparison::Report report = Compare({Journal(0, records, 4), other});
   EXPECT_TRUE(report.agree()) << Join(report.problems, "; ");
   EXPECT_TRUE(AnyHolds(report.notes, "has 4 ranks, and journals of 2; missing: ranks 1, 2"))
       << Join(report.notes, "; ");
   EXPECT_TRUE(AnyHolds(report.notes, "the policies differ: d on rank 0; e on rank 3"));
-  const Comparison::Report twins = Compare({Journal(0, records), Journal(0, records)});
+  const JournalComparison::Report twins = Compare({Journal(0, records), Journal(0, records)});
   EXPECT_TRUE(AnyHolds(twins.problems, "several journals claim to be rank 0"));
 }
 
 TEST(CompareTest, NothingToCompareIsNoAgreement) {
-  const std::vector<Record> records{Decision(1, 64, kRing, kLl)};
+  const std::vector<JournalRecord> records{Decision(1, 64, kRing, kLl)};
   EXPECT_FALSE(Compare({Journal(0, records)}).agree());
-  Contents stranger = Journal(1, records);
+  JournalContents stranger = Journal(1, records);
   stranger.communicators[0].id = 43;
-  const Comparison::Report report = Compare({Journal(0, records), stranger});
+  const JournalComparison::Report report = Compare({Journal(0, records), stranger});
   EXPECT_FALSE(report.agree());
   EXPECT_EQ(report.Verdict(), "2 journals: nothing could be compared");
   EXPECT_FALSE(Compare({Journal(0, {}), Journal(1, {})}).agree());
@@ -239,30 +241,30 @@ TEST(CompareTest, NothingToCompareIsNoAgreement) {
 
 TEST(CompareTest, AnIdUsedAgainIsAnotherCommunicator) {
   const auto twice = [](int rank, int second) {
-    Contents contents = Journal(rank, {Decision(1, 64, kRing, kLl)});
-    Communicator again = contents.communicators[0];
+    JournalContents contents = Journal(rank, {Decision(1, 64, kRing, kLl)});
+    JournalComm again = contents.communicators[0];
     again.number = 2;
     contents.by_number[2] = 1;
     contents.communicators.push_back(again);
-    Record record = Decision(1, 64, second, kLl);
+    JournalRecord record = Decision(1, 64, second, kLl);
     record.communicator = 2;
     contents.records.push_back(record);
     return contents;
   };
   EXPECT_TRUE(Compare({twice(0, kTree), twice(1, kTree)}).agree());
-  const Comparison::Report report = Compare({twice(0, kTree), twice(1, kRing)});
+  const JournalComparison::Report report = Compare({twice(0, kTree), twice(1, kRing)});
   EXPECT_EQ(report.different_calls, 1u);
   EXPECT_TRUE(Holds(report.first[0].Text(), "number 2 with this id")) << report.first[0].Text();
 }
 
 TEST(CompareTest, OneProcessMayHoldSeveralRanks) {
-  Contents contents = Journal(0, {Decision(1, 64, kRing, kLl)});
-  Communicator second = contents.communicators[0];
+  JournalContents contents = Journal(0, {Decision(1, 64, kRing, kLl)});
+  JournalComm second = contents.communicators[0];
   second.number = 2;
   second.rank = 1;
   contents.by_number[2] = 1;
   contents.communicators.push_back(second);
-  Record record = Decision(1, 64, kTree, kLl);
+  JournalRecord record = Decision(1, 64, kTree, kLl);
   record.communicator = 2;
   contents.records.push_back(record);
   EXPECT_EQ(Compare({contents}).different_calls, 1u);
@@ -271,15 +273,15 @@ TEST(CompareTest, OneProcessMayHoldSeveralRanks) {
 }
 
 TEST(CompareTest, CountsWhatIsWorthKnowing) {
-  Record unavailable = Decision(1, 64, kTree, kLl);
+  JournalRecord unavailable = Decision(1, 64, kTree, kLl);
   unavailable.applied = false;
   unavailable.reason = Reason::kUnavailable;
-  Record bypassed;
+  JournalRecord bypassed;
   bypassed.kind = RecordKind::kBypassed;
   bypassed.communicator = 1;
-  const std::vector<Record> records{unavailable, Decision(2, 128, kTree, kLl),
-                                    Ran(2, 128, 1, kRing, kLl), bypassed};
-  const Comparison::Report report = Compare({Journal(0, records), Journal(1, records)});
+  const std::vector<JournalRecord> records{unavailable, Decision(2, 128, kTree, kLl),
+                                           Ran(2, 128, 1, kRing, kLl), bypassed};
+  const JournalComparison::Report report = Compare({Journal(0, records), Journal(1, records)});
   EXPECT_TRUE(report.agree());
   EXPECT_EQ(report.unavailable, 2u);
   EXPECT_EQ(report.other_pair, 2u);
@@ -287,15 +289,15 @@ TEST(CompareTest, CountsWhatIsWorthKnowing) {
 }
 
 TEST(CompareTest, SpreadIsTheMedianOfSlowestMinusFastest) {
-  std::vector<Record> fast;
-  std::vector<Record> slow;
+  std::vector<JournalRecord> fast;
+  std::vector<JournalRecord> slow;
   for (uint64_t i = 1; i <= 3; ++i) {
     fast.push_back(Ran(0, 64, i, kRing, kLl, 10e-6));
     slow.push_back(Ran(0, 64, i, kRing, kLl, 10e-6 + 1e-6 * static_cast<double>(i)));
     slow.back().gpu_start_ns += 500;
   }
-  Contents other = Journal(1, slow);
-  const Comparison::Report report = Compare({Journal(0, fast), other});
+  JournalContents other = Journal(1, slow);
+  const JournalComparison::Report report = Compare({Journal(0, fast), other});
   ASSERT_EQ(report.spreads.size(), 1u);
   EXPECT_EQ(report.spreads[0].runs, 3u);
   EXPECT_NEAR(report.spreads[0].seconds, 12e-6, 1e-12);

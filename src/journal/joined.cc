@@ -5,17 +5,21 @@
 namespace diapason::journal {
 namespace {
 
-uint64_t CallKey(const Record& record) { return uint64_t{record.communicator} << 32 | record.call; }
+uint64_t CallKey(const JournalRecord& record) {
+  return uint64_t{record.communicator} << 32 | record.call;
+}
 
 }  // namespace
 
-Config ConfigOf(const Record& record) {
+Config ConfigOf(const JournalRecord& record) {
   return {record.algorithm, record.protocol, record.channels};
 }
 
-Config AskedOf(const Record& decision) { return decision.applied ? ConfigOf(decision) : Config{}; }
+Config AskedOf(const JournalRecord& decision) {
+  return decision.applied ? ConfigOf(decision) : Config{};
+}
 
-Obeyed CompareRun(const Record& decision, const Record& run) {
+Obeyed CompareRun(const JournalRecord& decision, const JournalRecord& run) {
   const auto differs = [](int asked, int ran) {
     return asked != kKeep && ran != kKeep && asked != ran;
   };
@@ -28,17 +32,17 @@ Obeyed CompareRun(const Record& decision, const Record& run) {
              : Obeyed::kYes;
 }
 
-std::vector<uint32_t> JoinRuns(const Contents& contents) {
+std::vector<uint32_t> JoinRuns(const JournalContents& contents) {
   std::vector<uint32_t> partners(contents.records.size(), kNobody);
   std::unordered_map<uint64_t, uint32_t> decisions;
   for (size_t i = 0; i < contents.records.size(); ++i) {
-    const Record& record = contents.records[i];
+    const JournalRecord& record = contents.records[i];
     if (record.kind == RecordKind::kDecision && record.call != 0) {
       decisions[CallKey(record)] = static_cast<uint32_t>(i);
     }
   }
   for (size_t i = 0; i < contents.records.size(); ++i) {
-    const Record& record = contents.records[i];
+    const JournalRecord& record = contents.records[i];
     if (record.kind != RecordKind::kRan || record.call == 0) continue;
     const auto found = decisions.find(CallKey(record));
     if (found == decisions.end()) continue;
@@ -48,9 +52,9 @@ std::vector<uint32_t> JoinRuns(const Contents& contents) {
   return partners;
 }
 
-std::vector<bool> SeesRuns(const Contents& contents) {
+std::vector<bool> SeesRuns(const JournalContents& contents) {
   std::vector<bool> sees(contents.communicators.size(), false);
-  for (const Record& record : contents.records) {
+  for (const JournalRecord& record : contents.records) {
     if (record.kind != RecordKind::kRan || record.call == 0) continue;
     const auto found = contents.by_number.find(record.communicator);
     if (found != contents.by_number.end()) sees[found->second] = true;

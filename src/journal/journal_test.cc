@@ -27,15 +27,15 @@ bool Holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-Communicator NumberedCommunicator(uint32_t number, Library library = Library::kNccl) {
-  Communicator communicator;
+JournalComm NumberedCommunicator(uint32_t number, Library library = Library::kNccl) {
+  JournalComm communicator;
   communicator.number = number;
   communicator.library = library;
   return communicator;
 }
 
-Record NumberedRecord(uint32_t communicator, uint32_t call) {
-  Record record;
+JournalRecord NumberedRecord(uint32_t communicator, uint32_t call) {
+  JournalRecord record;
   record.communicator = communicator;
   record.call = call;
   record.bytes = uint64_t{call} << 20 | communicator;
@@ -145,7 +145,7 @@ TEST_F(JournalTest, WhatIsAddedIsReadBackInOrder) {
   journal->AddCommunicator(NumberedCommunicator(1));
   journal->AddCommunicator(NumberedCommunicator(2, Library::kOpenMpi));
   for (uint32_t call = 1; call <= 1000; ++call) {
-    Record record = NumberedRecord(call % 2 + 1, call);
+    JournalRecord record = NumberedRecord(call % 2 + 1, call);
     record.algorithm = 5;  // another word in each library
     journal->Add(record);
   }
@@ -153,7 +153,7 @@ TEST_F(JournalTest, WhatIsAddedIsReadBackInOrder) {
 
   EXPECT_EQ(journal->path(), folder_ + "/j");
   EXPECT_EQ(journal->failure(), "");
-  const Contents contents = ReadJournal(journal->path()).value();
+  const JournalContents contents = ReadJournal(journal->path()).value();
   EXPECT_EQ(contents.bad_lines, 0u) << contents.first_bad_why;
   EXPECT_EQ(contents.version, kFormatVersion);
   EXPECT_EQ(contents.pid, ::getpid());
@@ -177,7 +177,7 @@ TEST_F(JournalTest, FlushPutsEverythingAddedBeforeIntoTheFile) {
   for (uint32_t call = 1; call <= 50; ++call) {
     journal->Add(NumberedRecord(1, call));
     ASSERT_TRUE(journal->Flush(kLong));
-    const Contents contents = ReadJournal(journal->path()).value();
+    const JournalContents contents = ReadJournal(journal->path()).value();
     ASSERT_EQ(contents.records.size(), call);
     ASSERT_FALSE(contents.ended);
   }
@@ -187,7 +187,7 @@ TEST_F(JournalTest, FlushWaitsForACommunicatorThatIsJustBeingWritten) {
   const std::unique_ptr<Journal> journal = Open("j");
   ASSERT_TRUE(journal->Flush(kLong));
   // Large, so that the thread is met at work.
-  Communicator communicator = NumberedCommunicator(1);
+  JournalComm communicator = NumberedCommunicator(1);
   communicator.policy = std::string(8 << 20, 'x');
   const uint64_t line = CommunicatorLine(communicator).size() + 1;
   uint64_t expected = std::filesystem::file_size(journal->path());
@@ -215,11 +215,11 @@ TEST_F(JournalTest, ManyThreadsLoseNothingWhenThereIsRoom) {
   }
   for (std::thread& thread : threads) thread.join();
   journal->Stop();
-  const Contents contents = ReadJournal(journal->path()).value();
+  const JournalContents contents = ReadJournal(journal->path()).value();
   EXPECT_EQ(contents.bad_lines, 0u) << contents.first_bad_why;
   EXPECT_EQ(contents.records.size(), kThreads * kEach);
   std::vector<uint32_t> calls(kThreads + 1);
-  for (const Record& record : contents.records) {
+  for (const JournalRecord& record : contents.records) {
     EXPECT_EQ(record.call, ++calls[record.communicator]) << "each once, in its thread's order";
     EXPECT_EQ(record.bytes, NumberedRecord(record.communicator, record.call).bytes);
   }
@@ -240,7 +240,7 @@ TEST_F(JournalTest, ACommunicatorsLineComesBeforeItsFirstRecord) {
   done.store(true);
   flusher.join();
   journal->Stop();
-  const Contents contents = ReadJournal(journal->path()).value();
+  const JournalContents contents = ReadJournal(journal->path()).value();
   EXPECT_EQ(contents.bad_lines, 0u)
       << "line " << contents.first_bad_line << ": " << contents.first_bad_why;
   EXPECT_EQ(contents.records.size(), kCommunicators);
@@ -252,7 +252,7 @@ TEST_F(JournalTest, LossesOfASmallRingAreCountedInTheFile) {
   constexpr uint32_t kRecords = 20000;
   for (uint32_t call = 1; call <= kRecords; ++call) journal->Add(NumberedRecord(1, call));
   journal->Stop();
-  const Contents contents = ReadJournal(journal->path()).value();
+  const JournalContents contents = ReadJournal(journal->path()).value();
   EXPECT_EQ(contents.bad_lines, 0u) << contents.first_bad_why;
   EXPECT_GT(contents.dropped, 0u);
   EXPECT_EQ(contents.dropped, journal->dropped());
@@ -306,7 +306,7 @@ TEST_F(JournalTest, AtItsLimitTheFileStopsGrowingAtTheEndOfALine) {
   const std::string text = ReadFile(journal->path(), kLimit).value();
   EXPECT_GT(text.size(), kLimit / 2);
   EXPECT_EQ(text.back(), '\n');
-  const Contents contents = ParseJournal(text, "j").value();
+  const JournalContents contents = ParseJournal(text, "j").value();
   EXPECT_EQ(contents.bad_lines, 0u) << contents.first_bad_why;
   EXPECT_FALSE(contents.ended);
   EXPECT_LT(contents.records.size(), 500u);
@@ -393,7 +393,7 @@ TEST_F(JournalTest, AForkedChildLeavesTheJournalToItsParent) {
   journal->Add(NumberedRecord(1, 2));
   EXPECT_TRUE(journal->Flush(kLong)) << "the parent goes on";
   journal->Stop();
-  const Contents contents = ReadJournal(journal->path()).value();
+  const JournalContents contents = ReadJournal(journal->path()).value();
   EXPECT_EQ(contents.bad_lines, 0u);
   ASSERT_EQ(contents.records.size(), 2u);
   EXPECT_EQ(contents.records[1].call, 2u);

@@ -11,14 +11,14 @@
 namespace diapason::journal {
 namespace {
 
-using Context = std::tuple<uint32_t, uint8_t, int>;
+using LearningKey = std::tuple<uint32_t, uint8_t, int>;
 using ConfigKey = std::tuple<int, int, int>;
 
 ConfigKey KeyOf(const Config& config) {
   return {config.algorithm, config.protocol, config.channels};
 }
 
-struct Gathered {
+struct GatheredLearning {
   std::map<uint32_t, LearningEpoch> epochs;
   uint64_t last_index = 0;
   Config in_use;  // of the last decision that did not try anything
@@ -27,7 +27,7 @@ struct Gathered {
   std::map<uint32_t, std::vector<Config>> tried;  // by epoch
 };
 
-void Gather(const Record& record, Gathered* gathered) {
+void Gather(const JournalRecord& record, GatheredLearning* gathered) {
   LearningEpoch& epoch = gathered->epochs[record.epoch];
   epoch.epoch = record.epoch;
   if (record.kind == RecordKind::kReward) {
@@ -60,7 +60,7 @@ void AddRatios(LearningEpoch* epoch) {
   for (LearningEpoch::Block& block : epoch->blocks) block.ratio = block.seconds / reference;
 }
 
-std::vector<LearningArm> ArmsOf(const Gathered& gathered) {
+std::vector<LearningArm> ArmsOf(const GatheredLearning& gathered) {
   struct Sums {
     LearningArm arm;
     std::vector<double> seconds;
@@ -108,17 +108,17 @@ std::vector<LearningArm> ArmsOf(const Gathered& gathered) {
 
 }  // namespace
 
-std::vector<LearningContext> LearningOf(const Contents& contents) {
-  std::map<Context, Gathered> contexts;
-  for (const Record& record : contents.records) {
+std::vector<JournalContext> LearningOf(const JournalContents& contents) {
+  std::map<LearningKey, GatheredLearning> contexts;
+  for (const JournalRecord& record : contents.records) {
     const bool counted = record.kind == RecordKind::kReward ||
                          (record.kind == RecordKind::kDecision && record.learning);
     if (!counted) continue;
     Gather(record, &contexts[{record.communicator, record.collective, SizeBand(record.bytes)}]);
   }
-  std::vector<LearningContext> list;
+  std::vector<JournalContext> list;
   for (auto& [key, gathered] : contexts) {
-    LearningContext context;
+    JournalContext context;
     context.communicator = std::get<0>(key);
     context.collective = static_cast<Collective>(std::get<1>(key));
     context.band = std::get<2>(key);

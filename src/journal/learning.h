@@ -36,7 +36,7 @@ struct LearningEpoch {
   uint64_t held = 0;          // of those: nothing was agreed in time
 };
 
-struct LearningContext {
+struct JournalContext {
   uint32_t communicator = 0;
   Collective collective = Collective::kAllReduce;
   int band = 0;
@@ -46,6 +46,6 @@ struct LearningContext {
 };
 
 // Contexts in which calls were counted, by communicator, collective and size.
-std::vector<LearningContext> LearningOf(const Contents& contents);
+std::vector<JournalContext> LearningOf(const JournalContents& contents);
 
 }  // namespace diapason::journal

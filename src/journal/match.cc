@@ -18,11 +18,11 @@ std::string Matcher::Group::Text() const {
   return text;
 }
 
-std::vector<Matcher::Place> Matcher::Add(const std::string& name, const Contents& contents) {
+std::vector<Matcher::Place> Matcher::Add(const std::string& name, const JournalContents& contents) {
   // One process may hold several ranks of a communicator: they are no generations.
   std::map<std::tuple<uint64_t, Library, int64_t, int64_t, int>, uint32_t> seen;
   std::vector<Place> places;
-  for (const Communicator& communicator : contents.communicators) {
+  for (const JournalComm& communicator : contents.communicators) {
     const Shape& shape = communicator.shape;
     const uint32_t generation = seen[{communicator.id, communicator.library, shape.nodes,
                                       shape.ranks, communicator.rank}]++;

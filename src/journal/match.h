@@ -44,7 +44,7 @@ class Matcher {
   };
 
   // One for each of Contents::communicators.
-  std::vector<Place> Add(const std::string& name, const Contents& contents);
+  std::vector<Place> Add(const std::string& name, const JournalContents& contents);
   const std::vector<Group>& groups() const { return groups_; }
   size_t journals() const { return journals_; }
 

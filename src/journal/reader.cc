@@ -60,7 +60,7 @@ bool GetIfThere(const Json& object, const char* key, Value* value) {
   return !object.contains(key) || Get(object, key, value);
 }
 
-bool ReadTable(const Json& object, Record* record) {
+bool ReadTable(const Json& object, JournalRecord* record) {
   const auto found = object.find("table");
   if (found == object.end()) return true;
   if (!found->is_array() || found->empty()) return false;
@@ -110,14 +110,15 @@ bool ReadPair(const Json& object, Library library, Collective collective, const 
 constexpr char kMalformed[] = "a field is missing or of another type";
 
 // What every kind begins with, and the library whose words it has.
-Status ReadHead(const Json& object, const Contents& contents, Record* record, Library* library) {
+Status ReadHead(const Json& object, const JournalContents& contents, JournalRecord* record,
+                Library* library) {
   std::string collective;
   if (!Get(object, "time_ns", &record->time_ns) || !Get(object, "comm", &record->communicator) ||
       !Get(object, "collective", &collective) || !Get(object, "bytes", &record->bytes) ||
       !GetIfThere(object, "captured", &record->captured)) {
     return Invalid(kMalformed);
   }
-  const Communicator* communicator = contents.Find(record->communicator);
+  const JournalComm* communicator = contents.Find(record->communicator);
   if (communicator == nullptr) return Invalid("it names a communicator not seen before");
   *library = communicator->library;
   // Calls that ask nobody may be of collectives that nobody is asked about.
@@ -133,7 +134,7 @@ Status ReadHead(const Json& object, const Contents& contents, Record* record, Li
   return {};
 }
 
-Status ReadConfig(const Json& object, Library library, Record* record) {
+Status ReadConfig(const Json& object, Library library, JournalRecord* record) {
   if (!Get(object, "channels", &record->channels)) return Invalid(kMalformed);
   if (!ReadPair(object, library, static_cast<Collective>(record->collective), "algorithm",
                 "protocol", &record->algorithm, &record->protocol)) {
@@ -145,7 +146,7 @@ Status ReadConfig(const Json& object, Library library, Record* record) {
 // More than a year in microseconds is no time of a collective.
 constexpr double kMostMicroseconds = 4e13;
 
-bool ReadMicroseconds(const Json& object, Record* record) {
+bool ReadMicroseconds(const Json& object, JournalRecord* record) {
   double microseconds = 0;
   if (!Get(object, "us", &microseconds) || microseconds < 0 || microseconds > kMostMicroseconds) {
     return false;
@@ -154,7 +155,7 @@ bool ReadMicroseconds(const Json& object, Record* record) {
   return true;
 }
 
-Status ReadDecision(const Json& object, Library library, Record* record) {
+Status ReadDecision(const Json& object, Library library, JournalRecord* record) {
   std::string reason;
   if (!Get(object, "call", &record->call) || !Get(object, "pipe_ops", &record->pipe_ops) ||
       !Get(object, "reg_buff", &record->reg_buff) || !Get(object, "line", &record->line) ||
@@ -178,7 +179,7 @@ Status ReadDecision(const Json& object, Library library, Record* record) {
   return {};
 }
 
-Status ReadRan(const Json& object, Library library, Record* record) {
+Status ReadRan(const Json& object, Library library, JournalRecord* record) {
   if (!Get(object, "call", &record->call) || !Get(object, "sequence", &record->sequence) ||
       !GetIfThere(object, "gpu_start_ns", &record->gpu_start_ns) ||
       (object.contains("us") && !ReadMicroseconds(object, record))) {
@@ -187,7 +188,7 @@ Status ReadRan(const Json& object, Library library, Record* record) {
   return ReadConfig(object, library, record);
 }
 
-Status ReadReward(const Json& object, Library library, Record* record) {
+Status ReadReward(const Json& object, Library library, JournalRecord* record) {
   double skew = 0;
   if (!Get(object, "epoch", &record->epoch) || !Get(object, "index", &record->index) ||
       !Get(object, "samples", &record->samples) || !Get(object, "skew", &skew) || skew < 0 ||
@@ -200,8 +201,9 @@ Status ReadReward(const Json& object, Library library, Record* record) {
   return ReadConfig(object, library, record);
 }
 
-Status ReadRecord(const Json& object, RecordKind kind, const char* what, Contents* contents) {
-  Record record;
+Status ReadRecord(const Json& object, RecordKind kind, const char* what,
+                  JournalContents* contents) {
+  JournalRecord record;
   record.kind = kind;
   Library library = Library::kNccl;
   Status read = ReadHead(object, *contents, &record, &library);
@@ -216,8 +218,8 @@ Status ReadRecord(const Json& object, RecordKind kind, const char* what, Content
   return {};
 }
 
-Status ReadCommunicator(const Json& object, Contents* contents) {
-  Communicator communicator;
+Status ReadCommunicator(const Json& object, JournalContents* contents) {
+  JournalComm communicator;
   std::string library;
   std::string id;
   if (!Get(object, "comm", &communicator.number) || !Get(object, "api", &communicator.api) ||
@@ -250,7 +252,7 @@ Status ReadCommunicator(const Json& object, Contents* contents) {
     return {};
   }
   // More may become known of one that is there already; it does not become another one.
-  Communicator& before = contents->communicators[at->second];
+  JournalComm& before = contents->communicators[at->second];
   if (before.id != communicator.id || before.library != communicator.library ||
       before.shape != communicator.shape) {
     return Invalid("a communicator has the number of another one");
@@ -259,7 +261,7 @@ Status ReadCommunicator(const Json& object, Contents* contents) {
   return {};
 }
 
-Status ReadLine(std::string_view line, Contents* contents) {
+Status ReadLine(std::string_view line, JournalContents* contents) {
   if (line.size() > kLongestLine) return Invalid("the line is too long");
   const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   std::string type;
@@ -297,13 +299,13 @@ Status ReadLine(std::string_view line, Contents* contents) {
 
 }  // namespace
 
-const Communicator* Contents::Find(uint32_t number) const {
+const JournalComm* JournalContents::Find(uint32_t number) const {
   const auto found = by_number.find(number);
   return found == by_number.end() ? nullptr : &communicators[found->second];
 }
 
-Result<Contents> ParseJournal(std::string_view text, const std::string& name) {
-  Contents contents;
+Result<JournalContents> ParseJournal(std::string_view text, const std::string& name) {
+  JournalContents contents;
   int number = 0;
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -328,7 +330,7 @@ Result<Contents> ParseJournal(std::string_view text, const std::string& name) {
   return contents;
 }
 
-Result<Contents> ReadJournal(const std::string& path) {
+Result<JournalContents> ReadJournal(const std::string& path) {
   const Result<std::string> text = ReadFile(path, kMostBytes);
   if (!text.ok()) return text.status();
   return ParseJournal(text.value(), path);

@@ -12,14 +12,14 @@ namespace diapason::journal {
 
 // A journal file, read back. Every line is hostile: what cannot be understood is counted, never
 // guessed.
-struct Contents {
+struct JournalContents {
   int version = 0;
   std::string host;
   int pid = 0;
   std::string diapason;     // the version that wrote it; may be empty
   uint64_t started_ns = 0;  // since 1970; 0: not said
-  std::vector<Communicator> communicators;
-  std::vector<Record> records;
+  std::vector<JournalComm> communicators;
+  std::vector<JournalRecord> records;
   uint64_t dropped = 0;  // as the writer counted
   bool ended = false;    // the process ended the file in order
   size_t bad_lines = 0;
@@ -29,11 +29,11 @@ struct Contents {
   std::map<uint32_t, size_t> by_number;  // into communicators
 
   // The communicator a record belongs to, or nullptr.
-  const Communicator* Find(uint32_t number) const;
+  const JournalComm* Find(uint32_t number) const;
 };
 
-Result<Contents> ReadJournal(const std::string& path);
+Result<JournalContents> ReadJournal(const std::string& path);
 // The same from text; for tests and fuzzing.
-Result<Contents> ParseJournal(std::string_view text, const std::string& name);
+Result<JournalContents> ParseJournal(std::string_view text, const std::string& name);
 
 }  // namespace diapason::journal

@@ -13,11 +13,11 @@ namespace diapason::journal {
 namespace {
 
 TEST(ReaderTest, ACommunicatorsLaterLineAddsToItAndCannotMakeItAnother) {
-  Communicator communicator = RcclCommunicator(2);
+  JournalComm communicator = RcclCommunicator(2);
   communicator.rank = 3;
   communicator.name = "dp";
   const std::string known = CommunicatorLine(communicator) + "\n";
-  Contents contents = ParseJournal(JournalWith(known), "j").value();
+  JournalContents contents = ParseJournal(JournalWith(known), "j").value();
   EXPECT_EQ(contents.bad_lines, 0u);
   EXPECT_EQ(contents.communicators.size(), 2u);
   EXPECT_EQ(contents.Find(2)->rank, 3);
@@ -30,11 +30,11 @@ TEST(ReaderTest, ACommunicatorsLaterLineAddsToItAndCannotMakeItAnother) {
 TEST(ReaderTest, EveryWordOfEveryLibraryComesBack) {
   for (const Library library : {Library::kNccl, Library::kRccl}) {
     std::string lines;
-    std::vector<Record> records;
+    std::vector<JournalRecord> records;
     for (int collective = 0; collective < kAskedCollectiveCount; ++collective) {
       for (int reason = 0; reason <= static_cast<int>(Reason::kNumerics); ++reason) {
         for (int algorithm = kKeep; algorithm <= kPat; ++algorithm) {
-          Record record = SomeRecord();
+          JournalRecord record = SomeRecord();
           record.communicator = library == Library::kNccl ? 1 : 2;
           record.collective = static_cast<uint8_t>(collective);
           record.reason = static_cast<Reason>(reason);
@@ -47,7 +47,7 @@ TEST(ReaderTest, EveryWordOfEveryLibraryComesBack) {
         }
       }
     }
-    const Contents contents = ParseJournal(JournalWith(lines), "j").value();
+    const JournalContents contents = ParseJournal(JournalWith(lines), "j").value();
     EXPECT_EQ(contents.bad_lines, 0u) << contents.first_bad_why;
     ASSERT_EQ(contents.records.size(), records.size());
     for (size_t i = 0; i < records.size(); ++i) {
@@ -62,20 +62,20 @@ TEST(ReaderTest, EveryWordOfEveryLibraryComesBack) {
 
 TEST(ReaderTest, ADecisionWhoseDefaultHasNoNameIsStillADecision) {
   // RCCL's tables have a fourth protocol, newer libraries more algorithms: no word for them here.
-  Record record = SomeRecord();
+  JournalRecord record = SomeRecord();
   record.communicator = 2;
   record.bytes = 4096;
   record.default_algorithm = kRing;
   record.default_protocol = 3;
   const std::string text = JournalWith(RecordLine(record, Library::kRccl) + "\n");
-  const Contents contents = ParseJournal(text, "j").value();
+  const JournalContents contents = ParseJournal(text, "j").value();
   EXPECT_EQ(contents.bad_lines, 0u) << contents.first_bad_why;
   ASSERT_EQ(contents.records.size(), 1u);
   EXPECT_EQ(contents.records[0].bytes, 4096u);
 }
 
 TEST(ReaderTest, EveryFieldOfACommunicatorComesBack) {
-  Communicator communicator;
+  JournalComm communicator;
   communicator.number = UINT32_MAX;
   communicator.id = 0xfedcba9876543210ull;
   communicator.api = 5;
@@ -91,10 +91,11 @@ TEST(ReaderTest, EveryFieldOfACommunicatorComesBack) {
   communicator.name = "tp \"0\"";
   communicator.store = "shm:/dev/shm/diapason-1000";
   communicator.agreed = "learn";
-  const Contents contents = ParseJournal(kFirstLine + CommunicatorLine(communicator), "j").value();
+  const JournalContents contents =
+      ParseJournal(kFirstLine + CommunicatorLine(communicator), "j").value();
   ASSERT_EQ(contents.bad_lines, 0u) << contents.first_bad_why;
   ASSERT_EQ(contents.communicators.size(), 1u);
-  const Communicator& back = contents.communicators[0];
+  const JournalComm& back = contents.communicators[0];
   EXPECT_EQ(contents.Find(UINT32_MAX), &back);
   EXPECT_EQ(contents.Find(1), nullptr);
   EXPECT_EQ(back.number, communicator.number);
@@ -116,7 +117,7 @@ TEST(ReaderTest, EveryFieldOfACommunicatorComesBack) {
 
 TEST(ReaderTest, GarbageIsCountedAndTheFirstIsReported) {
   const std::string good = RecordLine(SomeRecord(), Library::kNccl) + "\n";
-  const Contents contents =
+  const JournalContents contents =
       ParseJournal(
           JournalWith(good + "\n" + "rubbish\n" + good + "[1,2]\n" + "{}\n" + "{\"type\":7}\n" +
                       "{\"type\":\"news\"}\n" + "\xff\xfe\n" + std::string(3, '\0') + "\n" + good +
@@ -134,10 +135,10 @@ TEST(ReaderTest, GarbageIsCountedAndTheFirstIsReported) {
 TEST(ReaderTest, AFieldThatIsMissingOrOfAnotherKindMakesALineBad) {
   const std::string decision = RecordLine(SomeRecord(), Library::kNccl);
   const std::string communicator = CommunicatorLine(RcclCommunicator(9));
-  Record ran = SomeRecord();
+  JournalRecord ran = SomeRecord();
   ran.kind = RecordKind::kRan;
   ran.seconds = 1;
-  Record reward = SomeRecord();
+  JournalRecord reward = SomeRecord();
   reward.kind = RecordKind::kReward;
   const std::vector<std::pair<std::string, std::string>> changes{
       {"\"bytes\":0", "\"bytes\":-1"},
@@ -195,7 +196,7 @@ TEST(ReaderTest, AFieldThatIsMissingOrOfAnotherKindMakesALineBad) {
                                      [&](const std::string& one) { return Holds(one, from); });
     ASSERT_TRUE(Holds(line, from)) << from;
     line.replace(line.find(from), from.size(), to);
-    const Contents contents = ParseJournal(JournalWith(line + "\n"), "j").value();
+    const JournalContents contents = ParseJournal(JournalWith(line + "\n"), "j").value();
     EXPECT_EQ(contents.bad_lines, 1u) << line;
     EXPECT_EQ(contents.records.size(), 0u) << line;
     EXPECT_EQ(contents.communicators.size(), 2u) << line;
@@ -204,7 +205,7 @@ TEST(ReaderTest, AFieldThatIsMissingOrOfAnotherKindMakesALineBad) {
 }
 
 TEST(ReaderTest, ATableLargerThanARecordIsRefused) {
-  Record record = SomeRecord();
+  JournalRecord record = SomeRecord();
   record.table_algorithms = 10;
   record.table_protocols = 4;
   const std::string full = RecordLine(record, Library::kNccl);
@@ -214,10 +215,10 @@ TEST(ReaderTest, ATableLargerThanARecordIsRefused) {
 }
 
 TEST(ReaderTest, ADecisionOfAnUnknownCommunicatorIsNotGuessed) {
-  Record record = SomeRecord();
+  JournalRecord record = SomeRecord();
   record.communicator = 3;
   const std::string line = RecordLine(record, Library::kNccl) + "\n";
-  const Contents contents =
+  const JournalContents contents =
       ParseJournal(JournalWith(line + CommunicatorLine(RcclCommunicator(3)) + "\n" + line), "j")
           .value();
   EXPECT_EQ(contents.bad_lines, 1u);
@@ -229,7 +230,7 @@ TEST(ReaderTest, ADecisionOfAnUnknownCommunicatorIsNotGuessed) {
 TEST(ReaderTest, ALastLineCutShortIsOneBadLine) {
   const std::string line = RecordLine(SomeRecord(), Library::kNccl);
   for (size_t length = 1; length < line.size(); ++length) {
-    const Contents contents =
+    const JournalContents contents =
         ParseJournal(JournalWith(line + "\n" + line.substr(0, length)), "j").value();
     ASSERT_EQ(contents.records.size(), 1u) << length;
     ASSERT_EQ(contents.bad_lines, 1u) << length;
@@ -243,11 +244,11 @@ TEST(ReaderTest, WhatIsNoJournalOfOursIsRefused) {
         "{\"type\":\"journal\",\"version\":\"1\",\"host\":\"h\",\"pid\":7}\n",
         "{\"type\":\"journal\",\"version\":0,\"host\":\"h\",\"pid\":7}\n",
         "{\"type\":\"journal\",\"version\":-1,\"host\":\"h\",\"pid\":7}\n"}) {
-    const Result<Contents> contents = ParseJournal(text, "x.journal");
+    const Result<JournalContents> contents = ParseJournal(text, "x.journal");
     EXPECT_FALSE(contents.ok()) << text;
     EXPECT_TRUE(Holds(contents.status().message(), "'x.journal'")) << text;
   }
-  const Result<Contents> newer =
+  const Result<JournalContents> newer =
       ParseJournal("{\"type\":\"journal\",\"version\":2,\"host\":\"h\",\"pid\":7}\n", "x.journal");
   ASSERT_FALSE(newer.ok());
   EXPECT_TRUE(Holds(newer.status().message(), "version 2")) << newer.status().message();
@@ -260,7 +261,7 @@ TEST(ReaderTest, DeepNestingAndLongLinesDoNotCrash) {
   std::string objects;
   for (int i = 0; i < 9000; ++i) objects += "{\"a\":";
   const std::string in_table = RecordLine(SomeRecord(), Library::kNccl);
-  const Contents contents =
+  const JournalContents contents =
       ParseJournal(JournalWith(deep + "\n" + closed + "\n" + objects + "\n" +
                                in_table.substr(0, in_table.size() - 1) + ",\"table\":" + closed +
                                "}\n" + std::string(200000, '[') + "\n"),

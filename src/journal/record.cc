@@ -35,25 +35,25 @@ std::string JsonText(const std::string& text) {
 namespace {
 
 // What every kind begins with.
-std::string Head(const char* type, const Record& record) {
+std::string Head(const char* type, const JournalRecord& record) {
   return Format("{\"type\":\"%s\",\"time_ns\":%llu,\"comm\":%u", type,
                 static_cast<unsigned long long>(record.time_ns), record.communicator);
 }
 
-std::string CollectiveAndBytes(const Record& record) {
+std::string CollectiveAndBytes(const JournalRecord& record) {
   return Format(",\"collective\":%s,\"bytes\":%llu",
                 Quoted(CollectiveName(static_cast<Collective>(record.collective))).c_str(),
                 static_cast<unsigned long long>(record.bytes));
 }
 
-std::string ConfigFields(const Record& record, Library library) {
+std::string ConfigFields(const JournalRecord& record, Library library) {
   const auto collective = static_cast<Collective>(record.collective);
   return Format(",\"algorithm\":%s,\"protocol\":%s,\"channels\":%d",
                 Quoted(AlgorithmName(library, collective, record.algorithm)).c_str(),
                 Quoted(ProtocolName(library, record.protocol)).c_str(), record.channels);
 }
 
-std::string TableField(const Record& record) {
+std::string TableField(const JournalRecord& record) {
   std::string text = ",\"table\":[";
   for (int a = 0; a < record.table_algorithms; ++a) {
     text += a == 0 ? "[" : ",[";
@@ -66,7 +66,7 @@ std::string TableField(const Record& record) {
   return text + "]";
 }
 
-std::string EpochFields(const Record& record) {
+std::string EpochFields(const JournalRecord& record) {
   return Format(",\"epoch\":%u,\"index\":%llu", record.epoch,
                 static_cast<unsigned long long>(record.index));
 }
@@ -76,7 +76,7 @@ std::string Microseconds(double seconds) {
   return std::isfinite(seconds) ? Format("%.9g", seconds * 1e6) : "null";
 }
 
-std::string DecisionLine(const Record& record, Library library) {
+std::string DecisionLine(const JournalRecord& record, Library library) {
   const auto collective = static_cast<Collective>(record.collective);
   std::string line =
       Head("decision", record) + Format(",\"call\":%u", record.call) + CollectiveAndBytes(record) +
@@ -95,7 +95,7 @@ std::string DecisionLine(const Record& record, Library library) {
   return line + "}";
 }
 
-std::string RanLine(const Record& record, Library library) {
+std::string RanLine(const JournalRecord& record, Library library) {
   std::string line = Head("run", record) + Format(",\"call\":%u", record.call) +
                      CollectiveAndBytes(record) + ConfigFields(record, library) +
                      Format(",\"sequence\":%llu", static_cast<unsigned long long>(record.sequence));
@@ -108,7 +108,7 @@ std::string RanLine(const Record& record, Library library) {
   return line + "}";
 }
 
-std::string RewardLine(const Record& record, Library library) {
+std::string RewardLine(const JournalRecord& record, Library library) {
   std::string line =
       Head("reward", record) + CollectiveAndBytes(record) + EpochFields(record) +
       ConfigFields(record, library) +
@@ -120,7 +120,7 @@ std::string RewardLine(const Record& record, Library library) {
 
 }  // namespace
 
-std::string RecordLine(const Record& record, Library library) {
+std::string RecordLine(const JournalRecord& record, Library library) {
   switch (record.kind) {
     case RecordKind::kDecision:
       return DecisionLine(record, library);
@@ -135,7 +135,7 @@ std::string RecordLine(const Record& record, Library library) {
   return "{}";
 }
 
-std::string CommunicatorLine(const Communicator& communicator) {
+std::string CommunicatorLine(const JournalComm& communicator) {
   std::string line = Format(
       "{\"type\":\"communicator\",\"comm\":%u,\"id\":\"0x%llx\",\"api\":%d,\"library\":%s,"
       "\"library_version\":%d,\"nodes\":%lld,\"ranks\":%lld,\"mode\":%s,\"policy\":%s,"

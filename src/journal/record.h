@@ -23,7 +23,7 @@ inline constexpr uint8_t kNamelessCollective = 255;
 
 // One thing that happened, as the job's threads write it: fixed size, no pointers, no text. Which
 // fields mean something depends on the kind; docs/journal.md has the list. The order saves room.
-struct Record {
+struct JournalRecord {
   uint64_t time_ns = 0;  // since 1970
   uint64_t bytes = 0;
   uint32_t communicator = 0;  // the process's number for it; a Communicator line says more
@@ -62,11 +62,11 @@ struct Record {
   float skew = 0;
   float table[kTableCells] = {};
 };
-static_assert(std::is_trivially_copyable_v<Record>);
-static_assert(sizeof(Record) <= 256);
+static_assert(std::is_trivially_copyable_v<JournalRecord>);
+static_assert(sizeof(JournalRecord) <= 256);
 
 // What is fixed for a communicator, written once when it is created.
-struct Communicator {
+struct JournalComm {
   uint32_t number = 0;
   uint64_t id = 0;  // the library's commId; 0 before tuner API v5
   int api = 0;
@@ -91,8 +91,8 @@ inline constexpr int kFormatVersion = 1;
 
 // One line of the journal each, without the line end. Numbers that need not fit a double (ids) are
 // hexadecimal text.
-std::string RecordLine(const Record& record, Library library);
-std::string CommunicatorLine(const Communicator& communicator);
+std::string RecordLine(const JournalRecord& record, Library library);
+std::string CommunicatorLine(const JournalComm& communicator);
 
 // Text as JSON has it, quotes included.
 std::string JsonText(const std::string& text);

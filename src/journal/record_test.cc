@@ -22,10 +22,10 @@ TEST(JsonTextTest, EveryTextIsValidJson) {
 
 TEST(JsonTextTest, EveryByteGoesThroughAJournalAndStaysOneCharacter) {
   for (int byte = 0; byte < 256; ++byte) {
-    Communicator communicator = RcclCommunicator(3);
+    JournalComm communicator = RcclCommunicator(3);
     communicator.policy = std::string(1, static_cast<char>(byte));
     const std::string text = JournalWith(CommunicatorLine(communicator) + "\n");
-    const Contents contents = ParseJournal(text, "j").value();
+    const JournalContents contents = ParseJournal(text, "j").value();
     ASSERT_EQ(contents.bad_lines, 0u) << byte << ": " << contents.first_bad_why;
     const std::string& back = contents.Find(3)->policy;
     if (byte < 128) {
@@ -37,7 +37,7 @@ TEST(JsonTextTest, EveryByteGoesThroughAJournalAndStaysOneCharacter) {
 }
 
 TEST(RecordTest, EveryFieldOfARecordComesBack) {
-  Record record;
+  JournalRecord record;
   record.time_ns = UINT64_MAX;
   record.bytes = UINT64_MAX - 1;
   record.communicator = 2;
@@ -66,10 +66,10 @@ TEST(RecordTest, EveryFieldOfARecordComesBack) {
   record.table[3] = std::nanf("");
 
   const std::string text = JournalWith(RecordLine(record, Library::kRccl) + "\n");
-  const Contents contents = ParseJournal(text, "j").value();
+  const JournalContents contents = ParseJournal(text, "j").value();
   ASSERT_EQ(contents.bad_lines, 0u) << contents.first_bad_why;
   ASSERT_EQ(contents.records.size(), 1u);
-  const Record& back = contents.records[0];
+  const JournalRecord& back = contents.records[0];
   EXPECT_EQ(back.time_ns, record.time_ns);
   EXPECT_EQ(back.bytes, record.bytes);
   EXPECT_EQ(back.communicator, record.communicator);
@@ -99,15 +99,15 @@ TEST(RecordTest, EveryFieldOfARecordComesBack) {
 }
 
 // One record of this kind, through its line and back.
-Record ThereAndBack(const Record& record, Library library) {
+JournalRecord ThereAndBack(const JournalRecord& record, Library library) {
   const std::string text = JournalWith(RecordLine(record, library) + "\n");
-  const Contents contents = ParseJournal(text, "j").value();
+  const JournalContents contents = ParseJournal(text, "j").value();
   EXPECT_EQ(contents.bad_lines, 0u) << contents.first_bad_why << ": " << text;
-  return contents.records.size() == 1 ? contents.records[0] : Record();
+  return contents.records.size() == 1 ? contents.records[0] : JournalRecord();
 }
 
 TEST(RecordTest, EveryFieldOfARunComesBack) {
-  Record record = SomeRecord();
+  JournalRecord record = SomeRecord();
   record.kind = RecordKind::kRan;
   record.communicator = 2;
   record.time_ns = 1794712906828731404;
@@ -120,7 +120,7 @@ TEST(RecordTest, EveryFieldOfARunComesBack) {
   record.captured = true;
   record.gpu_start_ns = UINT64_MAX - 1;
   record.seconds = 0.012345678;
-  const Record back = ThereAndBack(record, Library::kRccl);
+  const JournalRecord back = ThereAndBack(record, Library::kRccl);
   EXPECT_EQ(back.kind, RecordKind::kRan);
   EXPECT_EQ(back.time_ns, record.time_ns);
   EXPECT_EQ(back.bytes, record.bytes);
@@ -133,7 +133,7 @@ TEST(RecordTest, EveryFieldOfARunComesBack) {
   EXPECT_EQ(back.gpu_start_ns, record.gpu_start_ns);
   EXPECT_DOUBLE_EQ(back.seconds, record.seconds);
 
-  Record untimed = SomeRecord();
+  JournalRecord untimed = SomeRecord();
   untimed.kind = RecordKind::kRan;
   const std::string line = RecordLine(untimed, Library::kNccl);
   for (const char* unused : {"us\"", "gpu_start_ns", "captured", "pipe_ops", "reason", "index"}) {
@@ -143,7 +143,7 @@ TEST(RecordTest, EveryFieldOfARunComesBack) {
 }
 
 TEST(RecordTest, EveryFieldOfARewardComesBack) {
-  Record record = SomeRecord();
+  JournalRecord record = SomeRecord();
   record.kind = RecordKind::kReward;
   record.bytes = 1 << 20;
   record.epoch = 7;
@@ -155,7 +155,7 @@ TEST(RecordTest, EveryFieldOfARewardComesBack) {
   record.samples = 12;
   record.skew = 1.25f;
   record.iteration = true;
-  const Record back = ThereAndBack(record, Library::kNccl);
+  const JournalRecord back = ThereAndBack(record, Library::kNccl);
   EXPECT_EQ(back.kind, RecordKind::kReward);
   EXPECT_TRUE(back.learning);
   EXPECT_TRUE(back.iteration);
@@ -170,7 +170,7 @@ TEST(RecordTest, EveryFieldOfARewardComesBack) {
 }
 
 TEST(RecordTest, ACallNobodyWasAskedAboutNeedsNoNumberOfItsCollective) {
-  Record record = SomeRecord();
+  JournalRecord record = SomeRecord();
   record.kind = RecordKind::kBypassed;
   record.captured = true;
   EXPECT_EQ(ThereAndBack(record, Library::kNccl).kind, RecordKind::kBypassed);
@@ -180,7 +180,7 @@ TEST(RecordTest, ACallNobodyWasAskedAboutNeedsNoNumberOfItsCollective) {
     record.collective = collective;
     EXPECT_EQ(ThereAndBack(record, Library::kNccl).collective, collective);
   }
-  Record decision = SomeRecord();
+  JournalRecord decision = SomeRecord();
   decision.collective = kNamelessCollective;
   const std::string text = JournalWith(RecordLine(decision, Library::kNccl));
   EXPECT_EQ(ParseJournal(text, "j").value().bad_lines, 1u) << "a question has a collective";

@@ -10,8 +10,8 @@ namespace diapason::journal {
 inline constexpr char kFirstLine[] =
     "{\"type\":\"journal\",\"version\":1,\"host\":\"h\",\"pid\":7}\n";
 
-inline Communicator RcclCommunicator(uint32_t number) {
-  Communicator communicator;
+inline JournalComm RcclCommunicator(uint32_t number) {
+  JournalComm communicator;
   communicator.number = number;
   communicator.library = Library::kRccl;
   return communicator;
@@ -19,14 +19,14 @@ inline Communicator RcclCommunicator(uint32_t number) {
 
 // A journal with communicator 1 (NCCL) and 2 (RCCL), and these lines.
 inline std::string JournalWith(const std::string& lines) {
-  Communicator nccl;
+  JournalComm nccl;
   nccl.number = 1;
   return kFirstLine + CommunicatorLine(nccl) + "\n" + CommunicatorLine(RcclCommunicator(2)) + "\n" +
          lines;
 }
 
-inline Record SomeRecord() {
-  Record record;
+inline JournalRecord SomeRecord() {
+  JournalRecord record;
   record.communicator = 1;
   record.collective = static_cast<uint8_t>(Collective::kAllReduce);
   return record;

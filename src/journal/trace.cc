@@ -18,19 +18,19 @@ constexpr uint64_t kDayNs = uint64_t{86400} * 1000000000;
 
 std::string Quoted(const std::string& text) { return JsonText(text); }
 
-std::string Call(const Record& record) {
+std::string Call(const JournalRecord& record) {
   return std::string(CollectiveName(static_cast<Collective>(record.collective))) + " " +
          FormatBytes(record.bytes);
 }
 
 // The rank a process is known by: that in its largest communicator.
-std::string ProcessName(const std::string& name, const Contents& contents, int* rank) {
+std::string ProcessName(const std::string& name, const JournalContents& contents, int* rank) {
   int64_t largest = 0;
-  for (const Communicator& communicator : contents.communicators) {
+  for (const JournalComm& communicator : contents.communicators) {
     if (communicator.rank >= 0) largest = std::max(largest, communicator.shape.ranks);
   }
   std::vector<int> ranks;
-  for (const Communicator& communicator : contents.communicators) {
+  for (const JournalComm& communicator : contents.communicators) {
     if (communicator.rank >= 0 && communicator.shape.ranks == largest) {
       ranks.push_back(communicator.rank);
     }
@@ -41,10 +41,10 @@ std::string ProcessName(const std::string& name, const Contents& contents, int* 
 }
 
 // Added to a time of the GPU's clock it gives one of the host's; modulo 2^64.
-uint64_t GpuOffset(const Contents& contents) {
+uint64_t GpuOffset(const JournalContents& contents) {
   bool any = false;
   int64_t smallest = 0;
-  for (const Record& record : contents.records) {
+  for (const JournalRecord& record : contents.records) {
     if (record.kind != RecordKind::kRan || record.seconds <= 0) continue;
     const uint64_t stop = record.gpu_start_ns + static_cast<uint64_t>(record.seconds * 1e9);
     const auto difference = static_cast<int64_t>(record.time_ns - stop);
@@ -59,7 +59,7 @@ uint64_t GpuOffset(const Contents& contents) {
 // Threads: 2 n is what was decided for communicator n, 2 n + 1 what the GPU ran for it.
 class TraceWriter::Journal {
  public:
-  Journal(TraceWriter* writer, const Contents& contents)
+  Journal(TraceWriter* writer, const JournalContents& contents)
       : writer_(*writer),
         contents_(contents),
         partners_(JoinRuns(contents)),
@@ -72,14 +72,14 @@ class TraceWriter::Journal {
     if (status.ok() && rank >= 0) {
       status = Meta("process_sort_index", 0, Format("\"sort_index\":%d", rank));
     }
-    for (const Communicator& communicator : contents_.communicators) {
+    for (const JournalComm& communicator : contents_.communicators) {
       const std::string thread = Format("communicator %u", communicator.number) +
                                  (communicator.name.empty() ? "" : " (" + communicator.name + ")");
       if (status.ok()) status = Thread(Host(communicator.number), thread);
       if (status.ok()) status = Thread(Gpu(communicator.number), thread + ", GPU");
     }
     for (size_t i = 0; status.ok() && i < contents_.records.size(); ++i) {
-      const Record& record = contents_.records[i];
+      const JournalRecord& record = contents_.records[i];
       library_ = contents_.Find(record.communicator)->library;
       switch (record.kind) {
         case RecordKind::kDecision:
@@ -118,17 +118,17 @@ class TraceWriter::Journal {
     return Meta("thread_sort_index", thread,
                 Format("\"sort_index\":%llu", static_cast<unsigned long long>(thread)));
   }
-  Status Instant(const Record& record, const std::string& name, const char* category,
+  Status Instant(const JournalRecord& record, const std::string& name, const char* category,
                  const std::string& args) {
     return writer_.Event(Common("i", Host(record.communicator), name) +
                          Format(",\"cat\":\"%s\",\"s\":\"t\",\"ts\":%s,\"args\":{%s}}", category,
                                 writer_.Time(record.time_ns).c_str(), args.c_str()));
   }
-  std::string Configured(const Record& record, const Config& config) const {
+  std::string Configured(const JournalRecord& record, const Config& config) const {
     return ConfigText(library_, static_cast<Collective>(record.collective), config);
   }
 
-  Status Decision(const Record& record) {
+  Status Decision(const JournalRecord& record) {
     std::string args = Format("\"call\":%u,\"bytes\":%llu,\"asked\":%s,\"why\":%s", record.call,
                               static_cast<unsigned long long>(record.bytes),
                               Quoted(Configured(record, AskedOf(record))).c_str(),
@@ -149,7 +149,7 @@ class TraceWriter::Journal {
                    args);
   }
   // The first decision of an epoch says that it has begun.
-  Status Epoch(const Record& record) {
+  Status Epoch(const JournalRecord& record) {
     const auto [at, fresh] = epochs_.emplace(
         std::tuple(record.communicator, record.collective, SizeBand(record.bytes)), record.epoch);
     if (!fresh && at->second == record.epoch) return {};
@@ -157,19 +157,19 @@ class TraceWriter::Journal {
     return Instant(record, Format("epoch %u of %s", record.epoch, ContextText(record).c_str()),
                    "epoch", Format("\"epoch\":%u", record.epoch));
   }
-  static std::string ContextText(const Record& record) {
+  static std::string ContextText(const JournalRecord& record) {
     return std::string(CollectiveName(static_cast<Collective>(record.collective))) + " up to " +
            FormatBytes(BandLast(SizeBand(record.bytes)));
   }
 
-  Status Ran(const Record& record, uint32_t decision) {
+  Status Ran(const JournalRecord& record, uint32_t decision) {
     const std::string name = Call(record) + ": " + Configured(record, ConfigOf(record));
     std::string args =
         Format("\"call\":%u,\"sequence\":%llu,\"bytes\":%llu,\"captured\":%s", record.call,
                static_cast<unsigned long long>(record.sequence),
                static_cast<unsigned long long>(record.bytes), record.captured ? "true" : "false");
     if (decision != kNobody) {
-      const Record& asked = contents_.records[decision];
+      const JournalRecord& asked = contents_.records[decision];
       args += ",\"asked\":" + Quoted(Configured(asked, AskedOf(asked)));
       if (CompareRun(asked, record) != Obeyed::kYes) args += ",\"otherwise\":true";
     }
@@ -180,7 +180,7 @@ class TraceWriter::Journal {
                                 record.seconds * 1e6, args.c_str()));
   }
 
-  Status Reward(const Record& record) {
+  Status Reward(const JournalRecord& record) {
     const std::string config = Configured(record, ConfigOf(record));
     const Status said = Instant(
         record, Format("reward: %s, %s", ContextText(record).c_str(), config.c_str()), "reward",
@@ -196,14 +196,14 @@ class TraceWriter::Journal {
   }
 
   TraceWriter& writer_;
-  const Contents& contents_;
+  const JournalContents& contents_;
   const std::vector<uint32_t> partners_;
   const uint64_t offset_;
   Library library_ = Library::kNccl;
   std::map<std::tuple<uint32_t, uint8_t, int>, uint32_t> epochs_;
 };
 
-Status TraceWriter::Add(const std::string& name, const Contents& contents) {
+Status TraceWriter::Add(const std::string& name, const JournalContents& contents) {
   if (journals_++ == 0) {
     const uint64_t first = contents.started_ns != 0   ? contents.started_ns
                            : contents.records.empty() ? 0

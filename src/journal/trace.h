@@ -26,7 +26,7 @@ class TraceWriter {
   using Sink = std::function<Status(std::string_view)>;
   explicit TraceWriter(Sink sink) : sink_(std::move(sink)) {}
 
-  Status Add(const std::string& name, const Contents& contents);
+  Status Add(const std::string& name, const JournalContents& contents);
   // Once, at the end; without it the text is not valid.
   Status Finish();
   uint64_t events() const { return events_; }

@@ -13,8 +13,8 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kStart = 1794712905062274090;
 
-Record SomeRecord(RecordKind kind, uint64_t after_ns) {
-  Record record;
+JournalRecord SomeRecord(RecordKind kind, uint64_t after_ns) {
+  JournalRecord record;
   record.kind = kind;
   record.time_ns = kStart + after_ns;
   record.communicator = 1;
@@ -26,13 +26,13 @@ Record SomeRecord(RecordKind kind, uint64_t after_ns) {
   return record;
 }
 
-Contents SomeJournal(int rank) {
-  Contents contents;
+JournalContents SomeJournal(int rank) {
+  JournalContents contents;
   contents.version = 1;
   contents.host = "node \"0\"\n";
   contents.pid = 7;
   contents.started_ns = kStart;
-  Communicator communicator;
+  JournalComm communicator;
   communicator.number = 1;
   communicator.rank = rank;
   communicator.shape = {1, 2};
@@ -43,13 +43,13 @@ Contents SomeJournal(int rank) {
 }
 
 // The text of a trace of these journals, as one value.
-Json Trace(const std::vector<Contents>& journals) {
+Json Trace(const std::vector<JournalContents>& journals) {
   std::string text;
   TraceWriter writer([&](std::string_view piece) {
     text += piece;
     return Status();
   });
-  for (const Contents& contents : journals) EXPECT_TRUE(writer.Add("j", contents).ok());
+  for (const JournalContents& contents : journals) EXPECT_TRUE(writer.Add("j", contents).ok());
   EXPECT_TRUE(writer.Finish().ok());
   Json trace = Json::parse(text, nullptr, false);
   EXPECT_FALSE(trace.is_discarded()) << text;
@@ -85,12 +85,12 @@ TEST(TraceTest, EveryJournalIsAProcessNamedByItsRank) {
 }
 
 TEST(TraceTest, GpuTimesMoveToTheHostsClockByTheSmallestDifference) {
-  Contents contents = SomeJournal(0);
+  JournalContents contents = SomeJournal(0);
   for (int i = 0; i < 3; ++i) {
     // The GPU's clock began at its own zero; records come 5, 2 and 9 us after the runs.
     const uint64_t late[] = {5000, 2000, 9000};
     const auto start = static_cast<uint64_t>(100000 * (i + 1));
-    Record run = SomeRecord(RecordKind::kRan, start + 20000 + late[i]);
+    JournalRecord run = SomeRecord(RecordKind::kRan, start + 20000 + late[i]);
     run.gpu_start_ns = start;
     run.seconds = 20e-6;
     contents.records.push_back(run);
@@ -108,20 +108,20 @@ TEST(TraceTest, GpuTimesMoveToTheHostsClockByTheSmallestDifference) {
 }
 
 TEST(TraceTest, DecisionsEpochsAndRewardsAreThere) {
-  Contents contents = SomeJournal(0);
+  JournalContents contents = SomeJournal(0);
   for (uint32_t call = 1; call <= 4; ++call) {
-    Record decision = SomeRecord(RecordKind::kDecision, call * 1000);
+    JournalRecord decision = SomeRecord(RecordKind::kDecision, call * 1000);
     decision.call = call;
     decision.learning = true;
     decision.index = call;
     decision.epoch = call / 3;
     contents.records.push_back(decision);
   }
-  Record reward = SomeRecord(RecordKind::kReward, 9000);
+  JournalRecord reward = SomeRecord(RecordKind::kReward, 9000);
   reward.seconds = 12.5e-6;
   contents.records.push_back(reward);
   contents.records.push_back(SomeRecord(RecordKind::kBypassed, 9500));
-  Record untimed = SomeRecord(RecordKind::kRan, 9700);
+  JournalRecord untimed = SomeRecord(RecordKind::kRan, 9700);
   untimed.call = 4;
   untimed.algorithm = kTree;
   contents.records.push_back(untimed);
@@ -138,7 +138,7 @@ TEST(TraceTest, DecisionsEpochsAndRewardsAreThere) {
 }
 
 TEST(TraceTest, ASinkThatFailsEndsTheWriting) {
-  Contents contents = SomeJournal(0);
+  JournalContents contents = SomeJournal(0);
   contents.records.assign(5000, SomeRecord(RecordKind::kDecision, 0));
   int pieces = 0;
   TraceWriter writer([&](std::string_view) {
@@ -150,9 +150,9 @@ TEST(TraceTest, ASinkThatFailsEndsTheWriting) {
 }
 
 TEST(LearningTest, ArmsAreComparedWithTheDefaultOfTheirOwnEpochOnly) {
-  Contents contents = SomeJournal(0);
+  JournalContents contents = SomeJournal(0);
   const auto reward = [&](uint32_t epoch, uint64_t index, int algorithm, double us) {
-    Record record = SomeRecord(RecordKind::kReward, index);
+    JournalRecord record = SomeRecord(RecordKind::kReward, index);
     record.epoch = epoch;
     record.index = index;
     record.algorithm = static_cast<int8_t>(algorithm);
@@ -169,7 +169,7 @@ TEST(LearningTest, ArmsAreComparedWithTheDefaultOfTheirOwnEpochOnly) {
   reward(3, 40, kTree, 18);
   reward(3, 50, kRing, 30);
   reward(4, 60, kRing, 5);
-  Record decision = SomeRecord(RecordKind::kDecision, 100);
+  JournalRecord decision = SomeRecord(RecordKind::kDecision, 100);
   decision.learning = true;
   decision.epoch = 5;
   decision.index = 70;
@@ -181,7 +181,7 @@ TEST(LearningTest, ArmsAreComparedWithTheDefaultOfTheirOwnEpochOnly) {
   decision.algorithm = kNvls;
   contents.records.push_back(decision);
 
-  const std::vector<LearningContext> contexts = LearningOf(contents);
+  const std::vector<JournalContext> contexts = LearningOf(contents);
   ASSERT_EQ(contexts.size(), 1u);
   EXPECT_EQ(contexts[0].band, 20);
   const std::vector<LearningArm>& arms = contexts[0].arms;

@@ -163,7 +163,7 @@ Journal::~Journal() {
 
 bool Journal::Mine() const { return getpid() == owner_; }
 
-void Journal::AddCommunicator(const Communicator& communicator) {
+void Journal::AddCommunicator(const JournalComm& communicator) {
   if (!Mine()) return;  // see failure()
   const MutexLock lock(&mutex_);
   if (libraries_.size() <= communicator.number) libraries_.resize(communicator.number + 1);
@@ -270,7 +270,7 @@ void Journal::Drain() {
     headlines_taken_ += headlines.size();
   }
   for (const std::string& line : headlines) Append(line);
-  Record record;
+  JournalRecord record;
   while (popped_ < pushed && ring_.Pop(&record)) {
     ++popped_;
     const Library library =

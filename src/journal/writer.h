@@ -39,11 +39,11 @@ class Journal {
   Journal& operator=(const Journal&) = delete;
 
   // No allocation, lock or system call.
-  void Add(const Record& record) noexcept {
+  void Add(const JournalRecord& record) noexcept {
     if (!ring_.Push(record)) dropped_.fetch_add(1, std::memory_order_relaxed);
   }
   // Not for the decision path: formats and takes a lock. Numbers count from 1.
-  void AddCommunicator(const Communicator& communicator);
+  void AddCommunicator(const JournalComm& communicator);
 
   // Waits until everything added before is in the file, at most this long. Returns whether it is;
   // false too once the file has stopped growing.
@@ -74,7 +74,7 @@ class Journal {
   const uint64_t limit_;
   const pid_t owner_;
   int fd_;
-  Ring<Record> ring_;
+  Ring<JournalRecord> ring_;
   std::atomic<uint64_t> dropped_{0};
   pthread_t thread_{};
   bool running_ = false;

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <set>
 
-#include "knobs/check.h"
 #include "base/secrets.h"
 #include "base/text.h"
+#include "knobs/check.h"
 
 namespace diapason::knobs {
 namespace {

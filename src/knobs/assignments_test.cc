@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "knobs/check.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "knobs/check.h"
 
 namespace diapason::knobs {
 namespace {

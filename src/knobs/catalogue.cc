@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "knobs/tables.h"
 #include "base/text.h"
 #include "domain/library_version.h"
+#include "knobs/tables.h"
 
 namespace diapason::knobs {
 

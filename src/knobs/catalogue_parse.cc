@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "knobs/catalogue.h"
 #include "base/text.h"
 #include "base/toml_section.h"
 #include "domain/library_version.h"
+#include "knobs/catalogue.h"
 
 namespace diapason::knobs {
 namespace {

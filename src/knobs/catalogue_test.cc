@@ -4,11 +4,11 @@
 
 #include <set>
 
-#include "knobs/tables.h"
-#include "knobs/values.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "domain/library_version.h"
+#include "knobs/tables.h"
+#include "knobs/values.h"
 
 namespace diapason::knobs {
 namespace {
@@ -233,7 +233,7 @@ TEST(BuiltInTables, DefaultsAreAllowedValues) {
         // Negative ones stand for "as found best" and need not be in the range.
         if (number.value < 0) continue;
       }
-      for (const Verdict& verdict : JudgeValue(knob, text, {library, 0, nullptr})) {
+      for (const ValueVerdict& verdict : JudgeValue(knob, text, {library, 0, nullptr})) {
         EXPECT_LE(verdict.severity, Severity::kNote) << knob.name << ": " << verdict.title;
       }
     }

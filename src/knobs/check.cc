@@ -1,9 +1,9 @@
 #include "knobs/check.h"
 
-#include "knobs/context.h"
-#include "knobs/values.h"
 #include "base/text.h"
 #include "domain/library_version.h"
+#include "knobs/context.h"
+#include "knobs/values.h"
 
 namespace diapason::knobs {
 
@@ -13,27 +13,27 @@ std::string AssignmentText(const Assignment& assignment) {
   return assignment.name + "=" + value + " (" + assignment.source + ")";
 }
 
-Context::Context(const std::vector<Assignment>& assignments, const CheckedFor& checked_for,
-                 const Catalogue& catalogue)
+CheckContext::CheckContext(const std::vector<Assignment>& assignments,
+                           const CheckedFor& checked_for, const Catalogue& catalogue)
     : checked_for_(checked_for), catalogue_(catalogue) {
   for (const Assignment& assignment : assignments) {
     if (!assignment.overridden) live_.emplace(assignment.name, &assignment);
   }
 }
 
-std::string Context::Title() const { return std::string(LibraryTitle(checked_for_.library)); }
+std::string CheckContext::Title() const { return std::string(LibraryTitle(checked_for_.library)); }
 
-std::string Context::TitleVersion() const {
+std::string CheckContext::TitleVersion() const {
   return checked_for_.version == 0 ? Title()
                                    : Title() + " " + LibraryVersionText(checked_for_.version);
 }
 
-std::string Context::Value(const std::string& name) const {
+std::string CheckContext::Value(const std::string& name) const {
   const auto found = live_.find(name);
   return found == live_.end() ? "" : found->second->value;
 }
 
-std::optional<int64_t> Context::Number(const std::string& name) const {
+std::optional<int64_t> CheckContext::Number(const std::string& name) const {
   const auto found = live_.find(name);
   if (found == live_.end()) return std::nullopt;
   const NumberReading reading = ReadNumber(found->second->value);
@@ -41,20 +41,20 @@ std::optional<int64_t> Context::Number(const std::string& name) const {
   return reading.value;
 }
 
-bool Context::Is(const std::string& name, const std::string& value) const {
+bool CheckContext::Is(const std::string& name, const std::string& value) const {
   return IsSet(name) && ToLower(Trim(Value(name))) == ToLower(value);
 }
-bool Context::On(const std::string& name) const { return Number(name).value_or(0) != 0; }
-bool Context::Off(const std::string& name) const { return Number(name).value_or(1) == 0; }
+bool CheckContext::On(const std::string& name) const { return Number(name).value_or(0) != 0; }
+bool CheckContext::Off(const std::string& name) const { return Number(name).value_or(1) == 0; }
 
-bool Context::Reads(const std::string& name) const {
+bool CheckContext::Reads(const std::string& name) const {
   const Knob* knob = catalogue_.Find(name);
   if (knob == nullptr || !knob->Of(checked_for_.library).Ever()) return false;
   return checked_for_.version == 0 || knob->Of(checked_for_.library).Reads(checked_for_.version);
 }
 
-void Context::Add(std::string id, Severity severity, std::string title,
-                  const std::vector<std::string>& names, std::string action) {
+void CheckContext::Add(std::string id, Severity severity, std::string title,
+                       const std::vector<std::string>& names, std::string action) {
   std::vector<std::string> evidence;
   for (const std::string& name : names) {
     const auto found = live_.find(name);
@@ -64,7 +64,7 @@ void Context::Add(std::string id, Severity severity, std::string title,
              names);
 }
 
-void Context::AddFinding(Finding finding, const std::vector<std::string>& names) {
+void CheckContext::AddFinding(Finding finding, const std::vector<std::string>& names) {
   for (const std::string& one : names) {
     spoken_of_.insert(one);
     for (const std::string& other : names) together_.insert({one, other});
@@ -72,11 +72,11 @@ void Context::AddFinding(Finding finding, const std::vector<std::string>& names)
   findings_.push_back(std::move(finding));
 }
 
-bool Context::Together(const std::string& one, const std::string& other) const {
+bool CheckContext::Together(const std::string& one, const std::string& other) const {
   return together_.count({one, other}) > 0;
 }
 
-std::vector<Finding> Context::Take() {
+std::vector<Finding> CheckContext::Take() {
   for (const auto& [name, assignment] : live_) {
     if (spoken_of_.count(name) > 0) continue;
     const Knob* knob = catalogue_.Find(name);
@@ -96,7 +96,7 @@ std::vector<Finding> Context::Take() {
 
 std::vector<Finding> CheckAssignments(const std::vector<Assignment>& assignments,
                                       const CheckedFor& checked_for, const Catalogue& catalogue) {
-  Context context(assignments, checked_for, catalogue);
+  CheckContext context(assignments, checked_for, catalogue);
   CheckNames(assignments, &context);
   CheckTogether(&context);
   CheckTuner(&context);

@@ -4,10 +4,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/environment.h"
+#include "base/root_fs.h"
 #include "domain/finding.h"
 #include "knobs/catalogue.h"
-#include "base/root_fs.h"
-#include "base/environment.h"
 
 namespace diapason::knobs {
 

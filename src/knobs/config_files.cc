@@ -1,8 +1,8 @@
 #include <map>
 
-#include "knobs/check.h"
 #include "base/secrets.h"
 #include "base/text.h"
+#include "knobs/check.h"
 
 namespace diapason::knobs {
 namespace {

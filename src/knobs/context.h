@@ -15,10 +15,10 @@ namespace diapason::knobs {
 // Assignments as the library sees them, and what has been found out about them so far. Every
 // finding says which variables it is about, so that those nobody complains about are known at the
 // end, and none is complained about twice for the same reason.
-class Context {
+class CheckContext {
  public:
-  Context(const std::vector<Assignment>& assignments, const CheckedFor& checked_for,
-          const Catalogue& catalogue);
+  CheckContext(const std::vector<Assignment>& assignments, const CheckedFor& checked_for,
+               const Catalogue& catalogue);
 
   const CheckedFor& checked_for() const { return checked_for_; }
   const Catalogue& catalogue() const { return catalogue_; }
@@ -64,12 +64,12 @@ std::string AssignmentText(const Assignment& assignment);
 std::string OtherReader(const std::string& name);
 
 // What single variables are: real, read here, deprecated, with a value that means something.
-void CheckNames(const std::vector<Assignment>& assignments, Context* context);
+void CheckNames(const std::vector<Assignment>& assignments, CheckContext* context);
 // What they are together: needs, contradictions.
-void CheckTogether(Context* context);
+void CheckTogether(CheckContext* context);
 // What takes choices away from a tuner, and what a tuner's own variables lack.
-void CheckTuner(Context* context);
+void CheckTuner(CheckContext* context);
 // What every job gets, what logging costs, what else costs.
-void CheckCosts(const std::vector<Assignment>& assignments, Context* context);
+void CheckCosts(const std::vector<Assignment>& assignments, CheckContext* context);
 
 }  // namespace diapason::knobs

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "knobs/context.h"
-#include "knobs/values.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "knobs/context.h"
+#include "knobs/values.h"
 
 namespace diapason::knobs {
 namespace {
@@ -25,7 +25,7 @@ bool OnlyLogs(const std::string& name, const Catalogue& catalogue) {
   return name.starts_with("NCCL_DEBUG") || (knob != nullptr && knob->group == "debug");
 }
 
-void CheckGlobal(const std::vector<Assignment>& assignments, Context* context) {
+void CheckGlobal(const std::vector<Assignment>& assignments, CheckContext* context) {
   for (const bool costly : {true, false}) {
     Finding finding;
     std::vector<std::string> names;
@@ -57,7 +57,7 @@ void CheckGlobal(const std::vector<Assignment>& assignments, Context* context) {
   }
 }
 
-void CheckLogging(Context* context) {
+void CheckLogging(CheckContext* context) {
   if (context->Is("NCCL_DEBUG", "TRACE")) {
     context->Add("env.debug-cost", Severity::kNote,
                  "NCCL_DEBUG=TRACE says more than INFO only in a library built with TRACE=1, and "
@@ -79,7 +79,7 @@ void CheckLogging(Context* context) {
   }
 }
 
-void CheckMemory(Context* context) {
+void CheckMemory(CheckContext* context) {
   const std::optional<int64_t> bytes = context->Number("NCCL_BUFFSIZE");
   constexpr int64_t kDefault = 4 << 20;
   if (!bytes || *bytes <= kDefault || !context->Reads("NCCL_BUFFSIZE")) return;
@@ -93,7 +93,7 @@ void CheckMemory(Context* context) {
 }
 
 // One algorithm, or one protocol, for everything.
-void CheckForced(Context* context) {
+void CheckForced(CheckContext* context) {
   for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"}) {
     if (!context->IsSet(name) || context->Spoken(name)) continue;
     const Selection selection = ReadSelection(context->Value(name));
@@ -109,7 +109,7 @@ void CheckForced(Context* context) {
 }
 
 // Files that variables name.
-void CheckFiles(Context* context) {
+void CheckFiles(CheckContext* context) {
   const RootFs* tree = context->checked_for().tree;
   if (tree == nullptr) return;
   struct Named {
@@ -136,7 +136,7 @@ void CheckFiles(Context* context) {
 
 }  // namespace
 
-void CheckTuner(Context* context) {
+void CheckTuner(CheckContext* context) {
   const bool none = context->Is("NCCL_TUNER_PLUGIN", "none");
   std::vector<std::string> tuner;
   if (context->IsSet("NCCL_TUNER_PLUGIN")) tuner.emplace_back("NCCL_TUNER_PLUGIN");
@@ -182,7 +182,7 @@ void CheckTuner(Context* context) {
   }
 }
 
-void CheckCosts(const std::vector<Assignment>& assignments, Context* context) {
+void CheckCosts(const std::vector<Assignment>& assignments, CheckContext* context) {
   CheckMemory(context);
   CheckForced(context);
   CheckFiles(context);

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <map>
 
-#include "knobs/values.h"
 #include "base/text.h"
+#include "knobs/values.h"
 
 namespace diapason::knobs {
 namespace {
@@ -58,7 +58,7 @@ std::string Failure(const CheckedFor& checked_for) {
              : "the word is skipped silently, and what is left may be nothing";
 }
 
-Verdict Bad(Severity severity, std::string title, std::string action) {
+ValueVerdict Bad(Severity severity, std::string title, std::string action) {
   return {"env.bad-value", severity, std::move(title), std::move(action)};
 }
 
@@ -140,11 +140,11 @@ bool Selection::Only(const std::vector<std::string>& words) const {
   });
 }
 
-std::vector<Verdict> JudgeSelection(const Knob& knob, const std::string& value,
-                                    const CheckedFor& checked_for) {
+std::vector<ValueVerdict> JudgeSelection(const Knob& knob, const std::string& value,
+                                         const CheckedFor& checked_for) {
   const std::vector<std::string> words = WordsOf(knob, checked_for);
   const Selection selection = ReadSelection(value);
-  std::vector<Verdict> verdicts;
+  std::vector<ValueVerdict> verdicts;
   const bool by_function = value.find(':') != std::string::npos || selection.parts.size() > 1;
   if (by_function && checked_for.version != 0 && checked_for.version < kSelectsByFunction) {
     return {Bad(Severity::kError,
@@ -208,7 +208,7 @@ std::vector<Verdict> JudgeSelection(const Knob& knob, const std::string& value,
   return verdicts;
 }
 
-std::vector<Verdict> JudgeEmptySelection(const Knob& knob, const CheckedFor& checked_for) {
+std::vector<ValueVerdict> JudgeEmptySelection(const Knob& knob, const CheckedFor& checked_for) {
   const std::string action = "Unset it";
   if (checked_for.version >= kSelectsByFunction) {
     return {Bad(Severity::kNote, knob.name + " is set to nothing; the library uses its default",
@@ -232,9 +232,9 @@ std::vector<Verdict> JudgeEmptySelection(const Knob& knob, const CheckedFor& che
               action)};
 }
 
-std::vector<Verdict> JudgeList(const Knob& knob, const std::string& value,
-                               const CheckedFor& checked_for) {
-  std::vector<Verdict> verdicts;
+std::vector<ValueVerdict> JudgeList(const Knob& knob, const std::string& value,
+                                    const CheckedFor& checked_for) {
+  std::vector<ValueVerdict> verdicts;
   std::string_view list = value;
   if (knob.name == "NCCL_SOCKET_IFNAME" && value.size() < 2) {
     verdicts.push_back(Bad(Severity::kError,

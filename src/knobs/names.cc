@@ -1,20 +1,20 @@
 #include <algorithm>
 
-#include "knobs/context.h"
-#include "knobs/values.h"
 #include "base/settings.h"
 #include "base/text.h"
 #include "domain/library_version.h"
+#include "knobs/context.h"
+#include "knobs/values.h"
 
 namespace diapason::knobs {
 namespace {
 
 // Names of our families that others read; a '*' at the end stands for anything.
-struct Reader {
+struct NamesReader {
   const char* name;
   const char* who;
 };
-constexpr Reader kReaders[] = {
+constexpr NamesReader kReaders[] = {
     {"TORCH_NCCL_*", "PyTorch"},
     {"GLOO_*", "Gloo"},
     {"HSA_*", "the ROCm runtime"},
@@ -86,7 +86,7 @@ const Knob* NamedKnob(const std::string& sentence, const Catalogue& catalogue) {
 
 class NameChecker {
  public:
-  explicit NameChecker(Context* context)
+  explicit NameChecker(CheckContext* context)
       : context_(*context),
         library_(context->checked_for().library),
         version_(context->checked_for().version) {}
@@ -101,7 +101,8 @@ class NameChecker {
       Ghost(*knob);
     } else if (Readable(*knob)) {
       Deprecated(*knob);
-      for (const Verdict& verdict : JudgeValue(*knob, assignment.value, context_.checked_for())) {
+      for (const ValueVerdict& verdict :
+           JudgeValue(*knob, assignment.value, context_.checked_for())) {
         context_.Add(verdict.id, verdict.severity, verdict.title, {name}, verdict.action);
       }
     }
@@ -183,13 +184,13 @@ class NameChecker {
                  "Use " + knob.successor);
   }
 
-  Context& context_;
+  CheckContext& context_;
   const Library library_;
   const int version_;
 };
 
 // Settings of our own have a reader of their own.
-void CheckOurs(Context* context) {
+void CheckOurs(CheckContext* context) {
   std::map<std::string, std::string> ours;
   for (const auto& [name, assignment] : context->live()) {
     if (IsOurs(name)) ours[name] = assignment->value;
@@ -215,7 +216,7 @@ void CheckOurs(Context* context) {
 
 std::string OtherReader(const std::string& name) {
   if (IsOurs(name)) return "our plugin";
-  for (const Reader& reader : kReaders) {
+  for (const NamesReader& reader : kReaders) {
     const std::string_view pattern = reader.name;
     const bool prefix = pattern.ends_with('*');
     if (prefix ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern) {
@@ -225,7 +226,7 @@ std::string OtherReader(const std::string& name) {
   return "";
 }
 
-void CheckNames(const std::vector<Assignment>& assignments, Context* context) {
+void CheckNames(const std::vector<Assignment>& assignments, CheckContext* context) {
   NameChecker checker(context);
   for (const Assignment& assignment : assignments) {
     if (!assignment.overridden) checker.Check(assignment);

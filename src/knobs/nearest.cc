@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "knobs/catalogue.h"
 #include "base/text.h"
+#include "knobs/catalogue.h"
 
 namespace diapason::knobs {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "base/text.h"
 #include "knobs/context.h"
 #include "knobs/values.h"
-#include "base/text.h"
 
 namespace diapason::knobs {
 namespace {
@@ -16,15 +16,15 @@ struct Clause {
 using Op = Clause::Op;
 
 // Two or more assignments that do not go together.
-struct Rule {
+struct ConflictRule {
   Severity severity;
   std::vector<Clause> all;
   const char* title;
   const char* action;
 };
 
-const std::vector<Rule>& Rules() {
-  static const std::vector<Rule> rules = {
+const std::vector<ConflictRule>& Rules() {
+  static const std::vector<ConflictRule> rules = {
       {Severity::kError,
        {{Op::kIs, "NCCL_NET", "IB"}, {Op::kOn, "NCCL_IB_DISABLE"}},
        "NCCL_NET=IB asks for the network that NCCL_IB_DISABLE turns off; no communicator over "
@@ -75,7 +75,8 @@ const std::vector<Rule>& Rules() {
 }
 
 // The variables that make a clause true; none when it is not.
-std::vector<std::string> Matches(const Clause& clause, const Rule& rule, const Context& context) {
+std::vector<std::string> Matches(const Clause& clause, const ConflictRule& rule,
+                                 const CheckContext& context) {
   const std::string name = clause.name;
   switch (clause.op) {
     case Op::kSet:
@@ -103,7 +104,7 @@ std::vector<std::string> Matches(const Clause& clause, const Rule& rule, const C
   return names;
 }
 
-void Apply(const Rule& rule, Context* context) {
+void Apply(const ConflictRule& rule, CheckContext* context) {
   std::vector<std::string> names;
   for (const Clause& clause : rule.all) {
     const std::vector<std::string> some = Matches(clause, rule, *context);
@@ -117,7 +118,7 @@ void Apply(const Rule& rule, Context* context) {
 }
 
 // NCCL_MIN_CTAS > NCCL_MAX_CTAS and their older names.
-void CheckBounds(Context* context) {
+void CheckBounds(CheckContext* context) {
   for (const char* least : {"NCCL_MIN_CTAS", "NCCL_MIN_NCHANNELS", "NCCL_MIN_NRINGS"}) {
     for (const char* most : {"NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS", "NCCL_MAX_NRINGS"}) {
       const std::optional<int64_t> low = context->Number(least);
@@ -169,7 +170,7 @@ constexpr Renamed kRenamed[] = {
     {"NCCL_MAX_NRINGS", "NCCL_MAX_CTAS", "the smaller of both counts"},
 };
 
-void CheckRenamed(Context* context) {
+void CheckRenamed(CheckContext* context) {
   for (const Renamed& pair : kRenamed) {
     if (!context->IsSet(pair.old_name) || !context->IsSet(pair.new_name)) continue;
     if (context->Value(pair.old_name) == context->Value(pair.new_name)) continue;
@@ -182,7 +183,7 @@ void CheckRenamed(Context* context) {
 }
 
 // What the tables call a fight. A switch that is off fights with nobody.
-void CheckConflicts(Context* context) {
+void CheckConflicts(CheckContext* context) {
   const auto off = [context](const Knob& knob) {
     return (knob.type == KnobType::kSwitch || knob.type == KnobType::kNumber) &&
            context->Off(knob.name);
@@ -204,7 +205,7 @@ void CheckConflicts(Context* context) {
 }
 
 // Algorithms that another variable turns off.
-void CheckAlgorithms(Context* context) {
+void CheckAlgorithms(CheckContext* context) {
   if (!context->IsSet("NCCL_ALGO")) return;
   const Selection selection = ReadSelection(context->Value("NCCL_ALGO"));
   const auto lost = [&](const char* variable, const std::vector<std::string>& words,
@@ -248,7 +249,7 @@ int DebugLevel(const std::string& word) {
 }
 
 // Whether "NAME=VALUE" or "NAME" holds, by what is set or by default. In doubt it does.
-bool Holds(const std::string& need, const Context& context) {
+bool Holds(const std::string& need, const CheckContext& context) {
   const size_t equals = need.find('=');
   const std::string name = need.substr(0, equals);
   const Knob* knob = context.catalogue().Find(name);
@@ -274,7 +275,7 @@ bool Holds(const std::string& need, const Context& context) {
   return ToLower(present) == ToLower(wanted);
 }
 
-void CheckNeeds(Context* context) {
+void CheckNeeds(CheckContext* context) {
   for (const auto& [name, assignment] : context->live()) {
     const Knob* knob = context->catalogue().Find(name);
     if (knob == nullptr) continue;
@@ -297,8 +298,8 @@ void CheckNeeds(Context* context) {
 
 }  // namespace
 
-void CheckTogether(Context* context) {
-  for (const Rule& rule : Rules()) Apply(rule, context);
+void CheckTogether(CheckContext* context) {
+  for (const ConflictRule& rule : Rules()) Apply(rule, context);
   CheckBounds(context);
   CheckRenamed(context);
   CheckAlgorithms(context);

@@ -28,7 +28,7 @@ std::string DefaultText(const Knob& knob, const CheckedFor& checked_for) {
   return text.empty() ? "its default" : "its default, " + text;
 }
 
-Verdict Bad(Severity severity, std::string title, std::string action) {
+ValueVerdict Bad(Severity severity, std::string title, std::string action) {
   return {"env.bad-value", severity, std::move(title), std::move(action)};
 }
 
@@ -65,7 +65,7 @@ std::string MeantSwitch(const std::string& value) {
   return "";
 }
 
-std::vector<Verdict> JudgeSignal(const Knob& knob, const NumberReading& reading) {
+std::vector<ValueVerdict> JudgeSignal(const Knob& knob, const NumberReading& reading) {
   const int64_t value = reading.value;
   if (value == -1) return {};
   if (value == SIGKILL || value == SIGSTOP) {
@@ -94,7 +94,8 @@ std::vector<Verdict> JudgeSignal(const Knob& knob, const NumberReading& reading)
 }
 
 // Threads come in warps. NCCL's are of 32; AMD's wavefronts are of 64, and of 32 on Radeon cards.
-std::vector<Verdict> JudgeThreads(const Knob& knob, int64_t value, const CheckedFor& checked_for) {
+std::vector<ValueVerdict> JudgeThreads(const Knob& knob, int64_t value,
+                                       const CheckedFor& checked_for) {
   if (knob.name != "NCCL_NTHREADS" && knob.name != "NCCL_LL128_NTHREADS") return {};
   const bool rccl = checked_for.library == Library::kRccl;
   // Zero and less are the default.
@@ -108,7 +109,8 @@ std::vector<Verdict> JudgeThreads(const Knob& knob, int64_t value, const Checked
 }
 
 // How many channels a communicator can have; the libraries lower what is above.
-std::vector<Verdict> JudgeChannels(const Knob& knob, int64_t value, const CheckedFor& checked_for) {
+std::vector<ValueVerdict> JudgeChannels(const Knob& knob, int64_t value,
+                                        const CheckedFor& checked_for) {
   constexpr int kDoubled = 22501;
   static const char* const kBounds[] = {"NCCL_MIN_CTAS",      "NCCL_MAX_CTAS",
                                         "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
@@ -124,7 +126,8 @@ std::vector<Verdict> JudgeChannels(const Knob& knob, int64_t value, const Checke
               Format("Use %d or less, or unset it", most))};
 }
 
-std::vector<Verdict> JudgeRange(const Knob& knob, int64_t value, const CheckedFor& checked_for) {
+std::vector<ValueVerdict> JudgeRange(const Knob& knob, int64_t value,
+                                     const CheckedFor& checked_for) {
   if (knob.name == "NCCL_PROXY_APPEND_BATCH_SIZE" && value == -1) {
     return {Bad(Severity::kError,
                 Format("%s=%lld: the proxy never takes up an operation, and the job hangs",
@@ -133,7 +136,7 @@ std::vector<Verdict> JudgeRange(const Knob& knob, int64_t value, const CheckedFo
   }
   if (IsSpecial(knob, value)) return {};
   for (const auto& judge : {JudgeThreads, JudgeChannels}) {
-    std::vector<Verdict> verdicts = judge(knob, value, checked_for);
+    std::vector<ValueVerdict> verdicts = judge(knob, value, checked_for);
     if (!verdicts.empty()) return verdicts;
   }
   const std::string number = Format("%lld", static_cast<long long>(value));
@@ -151,8 +154,8 @@ std::vector<Verdict> JudgeRange(const Knob& knob, int64_t value, const CheckedFo
   return {};
 }
 
-std::vector<Verdict> JudgeNumber(const Knob& knob, const std::string& value,
-                                 const CheckedFor& checked_for) {
+std::vector<ValueVerdict> JudgeNumber(const Knob& knob, const std::string& value,
+                                      const CheckedFor& checked_for) {
   const NumberReading reading = ReadNumber(value);
   const std::string meant_switch = MeantSwitch(value);
   if (TakesSwitchWords(knob, checked_for) && !meant_switch.empty()) return {};
@@ -180,7 +183,7 @@ std::vector<Verdict> JudgeNumber(const Knob& knob, const std::string& value,
           knob.name + "=" + Quoted(value) + " is read as " + as_read + ": units are not understood",
           "Write " + knob.name + "=" + bytes)};
     }
-    std::vector<Verdict> verdicts = JudgeRange(knob, reading.value, checked_for);
+    std::vector<ValueVerdict> verdicts = JudgeRange(knob, reading.value, checked_for);
     verdicts.push_back(Bad(reading.octal ? Severity::kError : Severity::kWarning,
                            knob.name + "=" + Quoted(value) + " is read as " + as_read + "; " +
                                Quoted(reading.rest) + " is not looked at",
@@ -188,7 +191,7 @@ std::vector<Verdict> JudgeNumber(const Knob& knob, const std::string& value,
     return verdicts;
   }
   if (knob.name == "NCCL_PROXY_DUMP_SIGNAL") return JudgeSignal(knob, reading);
-  std::vector<Verdict> verdicts = JudgeRange(knob, reading.value, checked_for);
+  std::vector<ValueVerdict> verdicts = JudgeRange(knob, reading.value, checked_for);
   if (reading.octal && reading.value > 7) {
     verdicts.push_back(
         Bad(Severity::kWarning,
@@ -203,7 +206,7 @@ bool IsLevel(const Knob& knob) {
 }
 
 // Distances as numbers, from before they had names.
-std::vector<Verdict> JudgeLevelDigit(const Knob& knob, const std::string& value) {
+std::vector<ValueVerdict> JudgeLevelDigit(const Knob& knob, const std::string& value) {
   static const char* const kNames[] = {"LOC", "PIX", "PXB", "PHB", "SYS"};
   const int64_t digit = std::min<int64_t>(ReadNumber(value).value, 4);
   const std::string name = kNames[digit < 0 ? 4 : digit];
@@ -224,8 +227,8 @@ std::vector<std::string> WordsOf(const Knob& knob, const CheckedFor& checked_for
   return words;
 }
 
-std::vector<Verdict> JudgeWord(const Knob& knob, const std::string& value,
-                               const CheckedFor& checked_for) {
+std::vector<ValueVerdict> JudgeWord(const Knob& knob, const std::string& value,
+                                    const CheckedFor& checked_for) {
   const bool digit = !value.empty() && value[0] >= '0' && value[0] <= '9';
   if (IsLevel(knob) && digit) return JudgeLevelDigit(knob, value);
   const std::string trimmed(Trim(value));
@@ -255,7 +258,7 @@ std::vector<Verdict> JudgeWord(const Knob& knob, const std::string& value,
       "Use " + Join(words, ", ") + (closest.empty() ? "" : "; " + closest + " is the nearest"))};
 }
 
-std::vector<Verdict> JudgeDebugFile(const Knob& knob, const std::string& value) {
+std::vector<ValueVerdict> JudgeDebugFile(const Knob& knob, const std::string& value) {
   bool host = false;
   bool process = false;
   for (size_t i = 0; i + 1 < value.size(); ++i) {
@@ -264,7 +267,7 @@ std::vector<Verdict> JudgeDebugFile(const Knob& knob, const std::string& value) 
     process = process || value[i + 1] == 'p';
     ++i;
   }
-  std::vector<Verdict> verdicts;
+  std::vector<ValueVerdict> verdicts;
   if (value.starts_with("~")) {
     verdicts.push_back(Bad(Severity::kError,
                            knob.name + "=" + Quoted(value) +
@@ -306,8 +309,8 @@ NumberReading ReadNumber(const std::string& text) {
   return reading;
 }
 
-std::vector<Verdict> JudgeValue(const Knob& knob, const std::string& value,
-                                const CheckedFor& checked_for) {
+std::vector<ValueVerdict> JudgeValue(const Knob& knob, const std::string& value,
+                                     const CheckedFor& checked_for) {
   // A script's own variables: only its run can tell.
   if (value.find('$') != std::string::npos && knob.type != KnobType::kText) {
     return {{"env.bad-value", Severity::kNote,

@@ -19,7 +19,7 @@ struct NumberReading {
 NumberReading ReadNumber(const std::string& text);
 
 // What a library does with a value that is not what it should be.
-struct Verdict {
+struct ValueVerdict {
   std::string id;
   Severity severity = Severity::kError;
   std::string title;
@@ -28,8 +28,8 @@ struct Verdict {
 
 // What is wrong with a value; the knob's type, words and range say what would be right, and some
 // variables have ways of their own.
-std::vector<Verdict> JudgeValue(const Knob& knob, const std::string& value,
-                                const CheckedFor& checked_for);
+std::vector<ValueVerdict> JudgeValue(const Knob& knob, const std::string& value,
+                                     const CheckedFor& checked_for);
 
 // NCCL_ALGO and NCCL_PROTO: "ring,tree", "^ll128", and by function since 2.24:
 // "ring;allreduce:tree,nvls".
@@ -46,14 +46,14 @@ struct Selection {
   bool Only(const std::vector<std::string>& words) const;
 };
 Selection ReadSelection(const std::string& value);
-std::vector<Verdict> JudgeSelection(const Knob& knob, const std::string& value,
-                                    const CheckedFor& checked_for);
+std::vector<ValueVerdict> JudgeSelection(const Knob& knob, const std::string& value,
+                                         const CheckedFor& checked_for);
 // "NCCL_ALGO=", which is a list of nothing before 2.24, and no list at all since.
-std::vector<Verdict> JudgeEmptySelection(const Knob& knob, const CheckedFor& checked_for);
+std::vector<ValueVerdict> JudgeEmptySelection(const Knob& knob, const CheckedFor& checked_for);
 
 // Lists of words with '^' in front: NCCL_DEBUG_SUBSYS, NCCL_SOCKET_IFNAME, NCCL_IB_HCA, and any
 // other whose words are known.
-std::vector<Verdict> JudgeList(const Knob& knob, const std::string& value,
-                               const CheckedFor& checked_for);
+std::vector<ValueVerdict> JudgeList(const Knob& knob, const std::string& value,
+                                    const CheckedFor& checked_for);
 
 }  // namespace diapason::knobs

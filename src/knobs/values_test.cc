@@ -14,7 +14,7 @@ std::string Judge(const char* name, const std::string& value,
   const Knob* knob = Catalogue::BuiltIn().Find(name);
   if (knob == nullptr) return "no such knob";
   std::string text;
-  for (const Verdict& verdict : JudgeValue(*knob, value, checked_for)) {
+  for (const ValueVerdict& verdict : JudgeValue(*knob, value, checked_for)) {
     text += std::string(SeverityName(verdict.severity)) + " " + verdict.id + ": " + verdict.title +
             " > " + verdict.action + "\n";
   }

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "launch/processes.h"
 #include "launch/rank_environment.h"
 #include "launch/rank_output.h"
-#include "launch/processes.h"
 
 namespace diapason::launch {
 namespace {
@@ -147,7 +147,7 @@ TEST(MembersOf, FindsEveryGroupOfASession) {
   char bytes[2];
   for (char& byte : bytes) ASSERT_EQ(::read(ready.read.get(), &byte, 1), 1);
 
-  const std::vector<Member> members = MembersOf({leader});
+  const std::vector<SessionProcess> members = MembersOf({leader});
   ASSERT_EQ(members.size(), 2U);
   EXPECT_NE(members[0].group, members[1].group);
   EXPECT_EQ(SignalSessions({leader}, SIGKILL), 2U);

@@ -45,7 +45,7 @@ std::string Seconds(milliseconds time) {
 
 }  // namespace
 
-Job::Job(JobOptions options)
+LocalJob::LocalJob(LocalJobOptions options)
     : options_(std::move(options)),
       starter_(options_.command, static_cast<int>(options_.environments.size()), &signals_,
                options_.secret),
@@ -56,7 +56,7 @@ Job::Job(JobOptions options)
   ranks_.resize(options_.environments.size());
 }
 
-int Job::Run() {
+int LocalJob::Run() {
   if (const Status started = Start(); !started.ok()) {
     Say("error: " + started.message());
     status_ = kExitFailed;
@@ -66,7 +66,7 @@ int Job::Run() {
   return ExitStatus();
 }
 
-Status Job::Start() {
+Status LocalJob::Start() {
   if (Status taken = signals_.Take(); !taken.ok()) return taken;
   if (Status prepared = starter_.Prepare(); !prepared.ok()) return prepared;
   if (options_.timeout.count() > 0) time_limit_ = Clock::now() + options_.timeout;
@@ -80,7 +80,7 @@ Status Job::Start() {
   return {};
 }
 
-Status Job::StartRank(int number) {
+Status LocalJob::StartRank(int number) {
   Rank& rank = ranks_[static_cast<size_t>(number)];
   RankStart start;
   start.rank = number;
@@ -110,7 +110,7 @@ Status Job::StartRank(int number) {
   return {};
 }
 
-int Job::MillisecondsToWait() const {
+int LocalJob::MillisecondsToWait() const {
   if (phase_ == Phase::kOver) return -1;
   // All may have ended while they were being started.
   if (phase_ == Phase::kRunning && Running() == 0) return 0;
@@ -125,7 +125,7 @@ int Job::MillisecondsToWait() const {
   return static_cast<int>(std::clamp<int64_t>(left, 0, kMost));
 }
 
-void Job::Wait() {
+void LocalJob::Wait() {
   std::vector<pollfd> polled = {{signals_.fd(), POLLIN, 0}, {starter_.failure_fd(), POLLIN, 0}};
   std::vector<Sink*> sinks;
   for (Sink* sink : {&out_, separate_err_.get()}) {
@@ -157,7 +157,7 @@ void Job::Wait() {
   HandleTime();
 }
 
-void Job::HandleSignals() {
+void LocalJob::HandleSignals() {
   signalfd_siginfo info;
   while (::read(signals_.fd(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
     const int signal = static_cast<int>(info.ssi_signo);
@@ -169,7 +169,7 @@ void Job::HandleSignals() {
   }
 }
 
-void Job::HandleSignal(int signal) {
+void LocalJob::HandleSignal(int signal) {
   switch (signal) {
     case SIGUSR1:
     case SIGUSR2:
@@ -211,7 +211,7 @@ void Job::HandleSignal(int signal) {
   }
 }
 
-void Job::HandleTime() {
+void LocalJob::HandleTime() {
   const auto now = Clock::now();
   if (phase_ == Phase::kOver) return;
   if (phase_ == Phase::kRunning && time_limit_ && now >= *time_limit_) {
@@ -223,7 +223,7 @@ void Job::HandleTime() {
   const bool late = phase_end_ && now >= *phase_end_;
   if (Running() > 0 && !late) return;
 
-  const std::vector<Member> left = MembersOf(sessions_);
+  const std::vector<SessionProcess> left = MembersOf(sessions_);
   if (Running() == 0 && left.empty()) {
     phase_ = Phase::kOver;
   } else if (phase_ == Phase::kRunning) {
@@ -264,7 +264,7 @@ void Job::HandleTime() {
   }
 }
 
-void Job::HandleStartFailures() {
+void LocalJob::HandleStartFailures() {
   StartFailure failure{};
   while (starter_.TakeFailure(&failure)) {
     // The others fail in the same way.
@@ -279,7 +279,7 @@ void Job::HandleStartFailures() {
   }
 }
 
-void Job::CheckRanks(pid_t first) {
+void LocalJob::CheckRanks(pid_t first) {
   // Several ends may have been reported as one: the one that is named was the first.
   bool is_rank = false;
   for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -292,7 +292,7 @@ void Job::CheckRanks(pid_t first) {
   if (!is_rank && first > 0 && first != starter_.keeper()) (void)::waitpid(first, nullptr, WNOHANG);
 }
 
-void Job::CheckRank(size_t number) {
+void LocalJob::CheckRank(size_t number) {
   Rank& rank = ranks_[number];
   if (rank.pid <= 0 || rank.ended) return;
   siginfo_t info{};
@@ -321,7 +321,7 @@ void Job::CheckRank(size_t number) {
   }
 }
 
-void Job::CheckOutput() {
+void LocalJob::CheckOutput() {
   for (Rank& rank : ranks_) {
     for (RankStream& stream : rank.streams) {
       if (const int error = stream.TakeLogError(); error != 0) {
@@ -344,7 +344,7 @@ void Job::CheckOutput() {
   }
 }
 
-void Job::BeginEnding(int signal) {
+void LocalJob::BeginEnding(int signal) {
   phase_ = Phase::kEnding;
   phase_end_ = Clock::now() + options_.grace;
   // Whose parents are about to end come to us, so that nobody stays behind as a zombie.
@@ -354,13 +354,13 @@ void Job::BeginEnding(int signal) {
   SignalAll(SIGCONT);
 }
 
-void Job::BeginKilling() {
+void LocalJob::BeginKilling() {
   phase_ = Phase::kKilling;
   phase_end_ = Clock::now() + kKilling;
   SignalAll(SIGKILL);
 }
 
-void Job::SignalAll(int signal) {
+void LocalJob::SignalAll(int signal) {
   (void)SignalSessions(sessions_, signal);
   // A rank that has only just been forked has no session yet.
   for (const Rank& rank : ranks_) {
@@ -370,17 +370,17 @@ void Job::SignalAll(int signal) {
   }
 }
 
-void Job::Say(const std::string& text) {
+void LocalJob::Say(const std::string& text) {
   err_->Add("diapason: " + text + "\n");
   // Before what the ranks say about what we do next.
   err_->Flush();
 }
 
-size_t Job::Running() const {
+size_t LocalJob::Running() const {
   return static_cast<size_t>(std::count_if(
       ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.pid > 0 && !rank.ended; }));
 }
 
-int Job::ExitStatus() const { return status_.value_or(status_of_output_); }
+int LocalJob::ExitStatus() const { return status_.value_or(status_of_output_); }
 
 }  // namespace diapason::launch

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "base/status.h"
-#include "launch/rank_output.h"
 #include "launch/launch_secret.h"
 #include "launch/processes.h"
+#include "launch/rank_output.h"
 
 namespace diapason::launch {
 
-struct JobOptions {
+struct LocalJobOptions {
   std::vector<std::string> command;
   // One for each rank.
   std::vector<std::vector<std::string>> environments;
@@ -36,9 +36,9 @@ struct JobOptions {
 //
 // Ranks that have ended stay unreaped until the end: so their process ids, by which the sessions
 // are found, cannot become somebody else's.
-class Job {
+class LocalJob {
  public:
-  explicit Job(JobOptions options);
+  explicit LocalJob(LocalJobOptions options);
   // The exit status of the launch.
   int Run();
 
@@ -74,7 +74,7 @@ class Job {
   size_t Running() const;
   int ExitStatus() const;
 
-  JobOptions options_;
+  LocalJobOptions options_;
   Signals signals_;
   Starter starter_;
   Sink out_;

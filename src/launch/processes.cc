@@ -101,8 +101,8 @@ std::string SignalName(int signal) {
   return Format("signal %d", signal);
 }
 
-std::vector<Member> MembersOf(const std::vector<pid_t>& sessions) {
-  std::vector<Member> members;
+std::vector<SessionProcess> MembersOf(const std::vector<pid_t>& sessions) {
+  std::vector<SessionProcess> members;
   DIR* folder = ::opendir("/proc");
   if (folder == nullptr) return members;
   while (const dirent* entry = ::readdir(folder)) {
@@ -119,10 +119,10 @@ std::vector<Member> MembersOf(const std::vector<pid_t>& sessions) {
 }
 
 size_t SignalSessions(const std::vector<pid_t>& sessions, int signal) {
-  const std::vector<Member> members = MembersOf(sessions);
+  const std::vector<SessionProcess> members = MembersOf(sessions);
   // The sessions' first groups need no /proc, and so are reached without one too.
   std::vector<pid_t> groups = sessions;
-  for (const Member& member : members) groups.push_back(member.group);
+  for (const SessionProcess& member : members) groups.push_back(member.group);
   std::sort(groups.begin(), groups.end());
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
   for (const pid_t group : groups) {

@@ -45,12 +45,12 @@ std::string SignalName(int signal);
 int StatusOfStartError(int error);
 
 // A process that is alive, and the process group it is in.
-struct Member {
+struct SessionProcess {
   pid_t pid;
   pid_t group;
 };
 // Everybody alive in these sessions (sorted), whatever groups they have made, from /proc.
-std::vector<Member> MembersOf(const std::vector<pid_t>& sessions);
+std::vector<SessionProcess> MembersOf(const std::vector<pid_t>& sessions);
 // Sends a signal to every group there; returns how many processes were seen.
 size_t SignalSessions(const std::vector<pid_t>& sessions, int signal);
 

@@ -29,7 +29,7 @@ constexpr size_t kLongestLine = 4096;
 constexpr size_t kMostPending = size_t{64} << 20;
 constexpr milliseconds kGrace{3000};
 
-struct Pipe {
+struct PipeEnds {
   int read = -1;
   int write = -1;
   bool Open() {
@@ -75,8 +75,9 @@ std::vector<char*> Pointers(std::vector<std::string>* texts) {
 }
 
 // In the new process, between fork and exec: system calls only.
-[[noreturn]] void Become(char* const* arguments, char* const* environment, const Pipe& in,
-                         const Pipe& out, const Pipe& err, const Pipe& failure, pid_t parent) {
+[[noreturn]] void Become(char* const* arguments, char* const* environment, const PipeEnds& in,
+                         const PipeEnds& out, const PipeEnds& err, const PipeEnds& failure,
+                         pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
@@ -99,10 +100,10 @@ Result<std::unique_ptr<Program>> Program::Start(
     const std::vector<std::string>& command,
     const std::vector<std::pair<std::string, std::string>>& environment) {
   if (command.empty()) return Invalid("no command to start");
-  Pipe in;
-  Pipe out;
-  Pipe err;
-  Pipe failure;
+  PipeEnds in;
+  PipeEnds out;
+  PipeEnds err;
+  PipeEnds failure;
   const bool open = in.Open() && out.Open() && err.Open() && failure.Open();
   const int open_error = errno;
   std::vector<std::string> words = command;

@@ -68,14 +68,14 @@ bool HoldsPrefix(const List& list, const std::string& name) {
                      [&](const char* prefix) { return name.rfind(prefix, 0) == 0; });
 }
 
-class Socket {
+class ProbeSocket {
  public:
-  explicit Socket(int family) : fd_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
-  ~Socket() {
+  explicit ProbeSocket(int family) : fd_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
+  ~ProbeSocket() {
     if (fd_ >= 0) ::close(fd_);
   }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
+  ProbeSocket(const ProbeSocket&) = delete;
+  ProbeSocket& operator=(const ProbeSocket&) = delete;
   int get() const { return fd_; }
 
  private:
@@ -86,7 +86,7 @@ class Socket {
 // connections that are closing can be used again, and one that somebody else listens on can be
 // bound all the same.
 int TryListening(int family, int port) {
-  const Socket socket(family);
+  const ProbeSocket socket(family);
   if (socket.get() < 0) return errno;
   const int yes = 1;
   (void)::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -158,7 +158,7 @@ Status CheckAssignment(const std::string& text) {
   return {};
 }
 
-std::vector<std::string> RankEnvironment(const Environment& inherited, const RankPlace& place,
+std::vector<std::string> RankEnvironment(const Environment& inherited, const LocalJobInfo& place,
                                          int rank, const std::vector<std::string>& assignments) {
   std::map<std::string, std::string> variables;
   for (const std::string& name : inherited.Names()) {

@@ -9,7 +9,7 @@
 namespace diapason::launch {
 
 // What every rank of a job has in common.
-struct RankPlace {
+struct LocalJobInfo {
   int ranks = 1;
   int port = 0;
   int threads = 1;          // OMP_NUM_THREADS, where the environment does not have it
@@ -26,7 +26,7 @@ Status CheckAssignment(const std::string& text);
 
 // The environment of one rank, as execve takes it: `inherited` without the above, then ours, then
 // `assignments`, of which the last wins. REQUIRES: CheckAssignment() accepts each of them.
-std::vector<std::string> RankEnvironment(const Environment& inherited, const RankPlace& place,
+std::vector<std::string> RankEnvironment(const Environment& inherited, const LocalJobInfo& place,
                                          int rank, const std::vector<std::string>& assignments);
 
 // MASTER_PORT for a job on this host: `wanted` (0: none), else the variable, else one that is free

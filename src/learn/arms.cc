@@ -30,8 +30,8 @@ bool Sensible(const SegmentResult& result) {
 
 }  // namespace
 
-ArmLearner::ArmLearner(const Options& options, const Config& incumbent,
-                       std::vector<Candidate> candidates)
+ArmLearner::ArmLearner(const LearnOptions& options, const Config& incumbent,
+                       std::vector<ArmConfig> candidates)
     : options_(options), time_(kOpening) {
   options_.unit = std::clamp<uint64_t>(options_.unit, 1, uint64_t{1} << 20);
   options_.margin = std::clamp(options_.margin, 0.0, 0.9);
@@ -47,7 +47,7 @@ ArmLearner::ArmLearner(const Options& options, const Config& incumbent,
     arms_[1].from_policy = true;
     touched_.insert(incumbent.algorithm);
   }
-  for (const Candidate& candidate : candidates) ArmLearner::Add(candidate);
+  for (const ArmConfig& candidate : candidates) ArmLearner::Add(candidate);
 }
 
 size_t ArmLearner::Find(const Config& config) const {
@@ -56,7 +56,7 @@ size_t ArmLearner::Find(const Config& config) const {
   return arm;
 }
 
-void ArmLearner::Add(const Candidate& candidate) {
+void ArmLearner::Add(const ArmConfig& candidate) {
   if (Find(candidate.config) < arms_.size() || arms_.size() == kMostArms) return;
   Arm arm;
   arm.config = candidate.config;

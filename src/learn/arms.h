@@ -19,12 +19,13 @@ namespace diapason::learn {
 // ratio known when it was scheduled (1 at most).
 class ArmLearner : public Learner {
  public:
-  ArmLearner(const Options& options, const Config& incumbent, std::vector<Candidate> candidates);
+  ArmLearner(const LearnOptions& options, const Config& incumbent,
+             std::vector<ArmConfig> candidates);
 
   Schedule Next(uint32_t epoch) final;
   void Lost(uint32_t epoch) final;
   void Learn(uint32_t epoch, const std::vector<SegmentResult>& results) final;
-  void Add(const Candidate& candidate) override;
+  void Add(const ArmConfig& candidate) override;
 
   Config best() const final { return arms_[best_].config; }
   std::vector<ArmSummary> Summary() const final;
@@ -91,11 +92,11 @@ class ArmLearner : public Learner {
   // arm's algorithm: that is what the library connects and allocates for.
   void AddTry(size_t arm, uint64_t units, std::vector<Block>* blocks) const;
   uint32_t epoch() const { return epoch_; }
-  const Options& options() const { return options_; }
+  const LearnOptions& options() const { return options_; }
 
   std::vector<Arm> arms_;
   size_t best_ = 0;
-  Noise noise_;
+  CallNoise noise_;
 
  private:
   struct Issued {
@@ -119,7 +120,7 @@ class ArmLearner : public Learner {
   void Surprise(const std::vector<Observation>& seen);
   size_t Find(const Config& config) const;
 
-  Options options_;
+  LearnOptions options_;
   Comparisons comparisons_;
   uint32_t epoch_ = 0;
   size_t reference_ = 0;
@@ -131,11 +132,11 @@ class ArmLearner : public Learner {
   double surprise_ = 1;  // how much worse than predicted arms have turned out
 };
 
-std::unique_ptr<Learner> MakeElimination(const Options& options, const Config& incumbent,
-                                         std::vector<Candidate> candidates);
-std::unique_ptr<Learner> MakeEpsilon(const Options& options, const Config& incumbent,
-                                     std::vector<Candidate> candidates);
-std::unique_ptr<Learner> MakeThompson(const Options& options, const Config& incumbent,
-                                      std::vector<Candidate> candidates);
+std::unique_ptr<Learner> MakeElimination(const LearnOptions& options, const Config& incumbent,
+                                         std::vector<ArmConfig> candidates);
+std::unique_ptr<Learner> MakeEpsilon(const LearnOptions& options, const Config& incumbent,
+                                     std::vector<ArmConfig> candidates);
+std::unique_ptr<Learner> MakeThompson(const LearnOptions& options, const Config& incumbent,
+                                      std::vector<ArmConfig> candidates);
 
 }  // namespace diapason::learn

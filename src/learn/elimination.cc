@@ -356,8 +356,8 @@ void Elimination::Reopen() {
 
 }  // namespace
 
-std::unique_ptr<Learner> MakeElimination(const Options& options, const Config& incumbent,
-                                         std::vector<Candidate> candidates) {
+std::unique_ptr<Learner> MakeElimination(const LearnOptions& options, const Config& incumbent,
+                                         std::vector<ArmConfig> candidates) {
   return std::make_unique<Elimination>(options, incumbent, std::move(candidates));
 }
 

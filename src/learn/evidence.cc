@@ -40,7 +40,7 @@ std::pair<double, double> Pooled(const Blocks& blocks, double sigma) {
 
 }  // namespace
 
-void Noise::Add(double square, double weight) {
+void CallNoise::Add(double square, double weight) {
   const double limit = kFarthest * kFarthest * sum_ / count_;
   sum_ += std::min(square * weight, limit);
   count_ += 1;
@@ -51,7 +51,7 @@ void Noise::Add(double square, double weight) {
   }
 }
 
-double Noise::sigma() const { return std::max(kLeastSigma, std::sqrt(sum_ / count_)); }
+double CallNoise::sigma() const { return std::max(kLeastSigma, std::sqrt(sum_ / count_)); }
 
 void Comparisons::Add(size_t arm, size_t other, double log_ratio, double weight) {
   std::deque<Block>& blocks = pairs_[{arm, other}];
@@ -61,7 +61,7 @@ void Comparisons::Add(size_t arm, size_t other, double log_ratio, double weight)
 
 void Comparisons::Clear() { pairs_.clear(); }
 
-void Comparisons::Solve(size_t arms, const Noise& noise) {
+void Comparisons::Solve(size_t arms, const CallNoise& noise) {
   // The normal equations of all arms but 0, with a faint belief that ratios are within e of 1.
   const double square = noise.sigma() * noise.sigma();
   const size_t size = arms - 1;

@@ -10,7 +10,7 @@ namespace diapason::learn {
 
 // How much the logarithm of one call's time varies: pooled over everything that was seen, around a
 // first guess that a few observations outweigh.
-class Noise {
+class CallNoise {
  public:
   // The square of a difference that has the variance sigma^2 / weight. A rare hiccup counts as no
   // more than a few sigma.
@@ -33,7 +33,7 @@ class Comparisons {
   void Add(size_t arm, size_t other, double log_ratio, double weight);
   void Clear();
   // After every change, and before questions.
-  void Solve(size_t arms, const Noise& noise);
+  void Solve(size_t arms, const CallNoise& noise);
 
   // Of an arm against another; the error is infinite where nothing connects them.
   double Mean(size_t arm, size_t other = 0) const;

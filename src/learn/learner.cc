@@ -27,8 +27,8 @@ std::string_view StrategyName(Strategy strategy) {
   return "?";
 }
 
-std::unique_ptr<Learner> MakeLearner(const Options& options, const Config& incumbent,
-                                     std::vector<Candidate> candidates) {
+std::unique_ptr<Learner> MakeLearner(const LearnOptions& options, const Config& incumbent,
+                                     std::vector<ArmConfig> candidates) {
   switch (options.strategy) {
     case Strategy::kEpsilon:
       return MakeEpsilon(options, incumbent, std::move(candidates));

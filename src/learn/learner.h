@@ -13,7 +13,7 @@
 namespace diapason::learn {
 
 // A configuration that may be tried. The library's default is always an arm and is not listed.
-struct Candidate {
+struct ArmConfig {
   Config config;
   // The library's own estimate of its time as a multiple of the default's; 0: unknown.
   double estimate = 0;
@@ -23,7 +23,7 @@ enum class Strategy { kElimination, kEpsilon, kThompson };
 Result<Strategy> ParseStrategy(std::string_view name);
 std::string_view StrategyName(Strategy strategy);
 
-struct Options {
+struct LearnOptions {
   Strategy strategy = Strategy::kElimination;
   double epsilon = 0.1;  // of kEpsilon
   // A change must be faster than the default by this share, and the data must support it.
@@ -70,7 +70,7 @@ class Learner {
   // One entry per segment of that epoch's schedule.
   virtual void Learn(uint32_t epoch, const std::vector<SegmentResult>& results) = 0;
   // Another arm worth trying has become known (fewer channels of a good pair, say).
-  virtual void Add(const Candidate& candidate) = 0;
+  virtual void Add(const ArmConfig& candidate) = 0;
 
   virtual bool settled() const = 0;
   // What to run when nothing is tried: the default until the data say otherwise.
@@ -83,7 +83,7 @@ class Learner {
 
 // The incumbent is what runs until the data say otherwise: the default, or what a policy says (then
 // it is an arm as well, and must keep beating the default).
-std::unique_ptr<Learner> MakeLearner(const Options& options, const Config& incumbent,
-                                     std::vector<Candidate> candidates);
+std::unique_ptr<Learner> MakeLearner(const LearnOptions& options, const Config& incumbent,
+                                     std::vector<ArmConfig> candidates);
 
 }  // namespace diapason::learn

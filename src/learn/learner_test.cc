@@ -9,8 +9,8 @@ namespace {
 
 constexpr Strategy kAll[] = {Strategy::kElimination, Strategy::kEpsilon, Strategy::kThompson};
 
-Options Seeded(uint64_t seed, Strategy strategy = Strategy::kElimination) {
-  Options options;
+LearnOptions Seeded(uint64_t seed, Strategy strategy = Strategy::kElimination) {
+  LearnOptions options;
   options.seed = seed;
   options.strategy = strategy;
   return options;
@@ -45,7 +45,7 @@ TEST(Strategy, NamesAreReadBack) {
 TEST(Learner, SchedulesAreAlwaysValid) {
   for (const Strategy strategy : kAll) {
     for (uint64_t seed = 1; seed <= 40; ++seed) {
-      Options options = Seeded(seed, strategy);
+      LearnOptions options = Seeded(seed, strategy);
       options.unit = seed % 3 == 0 ? 7 : 1;
       Job job(options, RandomTruth(seed));
       job.late = static_cast<uint32_t>(seed % 4);
@@ -97,7 +97,7 @@ TEST(Learner, StaysWithinTheBudget) {
 
 TEST(Learner, TriesNothingWithoutABudget) {
   for (const Strategy strategy : kAll) {
-    Options options = Seeded(1, strategy);
+    LearnOptions options = Seeded(1, strategy);
     options.budget = 0;
     Job job(options, RandomTruth(1));
     job.RunFor(2000);
@@ -227,7 +227,7 @@ TEST(Elimination, DriftOfTheWholeMachineIsNoDifference) {
 TEST(Elimination, WaitsForWhatItHasScheduled) {
   Truth truth;
   for (int i = 0; i < 11; ++i) truth.Add(1.1);
-  Options options = Seeded(1);
+  LearnOptions options = Seeded(1);
   options.budget = 1;
   const auto learner = MakeLearner(options, {}, truth.Candidates());
   int exploring = 0;
@@ -376,7 +376,7 @@ TEST(Elimination, DriftGivesDroppedArmsAnotherChance) {
 TEST(Elimination, FewerChannelsOfOnePairAreTriedOneByOne) {
   // Every halving doubles the time; the library says nothing about channels.
   const std::vector<double> times = {1.05, 2.1, 4.2, 8.4, 16.8};
-  std::vector<Candidate> candidates;
+  std::vector<ArmConfig> candidates;
   for (int i = 0; i < 5; ++i) candidates.push_back({{1, 2, 32 >> i, 0}, i == 0 ? 1.0 : 0});
   const auto learner = MakeLearner(Seeded(1), {}, candidates);
   double lost = 0;
@@ -434,7 +434,7 @@ TEST(Elimination, AnIncumbentMustKeepBeatingTheDefault) {
 TEST(Elimination, LearnsFromIterations) {
   int found = 0;
   for (uint64_t seed = 1; seed <= 50; ++seed) {
-    Options options = Seeded(seed);
+    LearnOptions options = Seeded(seed);
     options.unit = 40;
     Truth truth;
     for (const double ratio : {1.05, 0.85, 1.2}) truth.Add(ratio);
@@ -466,7 +466,7 @@ TEST(Learner, SummaryHasTheDefaultFirstThenByRatio) {
 
 TEST(Learner, HostileOptionsDoNoHarm) {
   for (const Strategy strategy : kAll) {
-    Options options = Seeded(1, strategy);
+    LearnOptions options = Seeded(1, strategy);
     options.margin = 7;
     options.confidence = NAN;
     options.budget = 1e9;

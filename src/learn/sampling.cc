@@ -120,13 +120,13 @@ class Thompson : public Sampling {
 
 }  // namespace
 
-std::unique_ptr<Learner> MakeEpsilon(const Options& options, const Config& incumbent,
-                                     std::vector<Candidate> candidates) {
+std::unique_ptr<Learner> MakeEpsilon(const LearnOptions& options, const Config& incumbent,
+                                     std::vector<ArmConfig> candidates) {
   return std::make_unique<Epsilon>(options, incumbent, std::move(candidates));
 }
 
-std::unique_ptr<Learner> MakeThompson(const Options& options, const Config& incumbent,
-                                      std::vector<Candidate> candidates) {
+std::unique_ptr<Learner> MakeThompson(const LearnOptions& options, const Config& incumbent,
+                                      std::vector<ArmConfig> candidates) {
   return std::make_unique<Thompson>(options, incumbent, std::move(candidates));
 }
 

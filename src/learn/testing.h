@@ -28,8 +28,8 @@ struct Truth {
     }
     return SIZE_MAX;
   }
-  std::vector<Candidate> Candidates() const {
-    std::vector<Candidate> candidates;
+  std::vector<ArmConfig> Candidates() const {
+    std::vector<ArmConfig> candidates;
     for (size_t i = 1; i < ratios.size(); ++i) {
       candidates.push_back({ConfigOf(i), i < estimates.size() ? estimates[i] : 0});
     }
@@ -44,7 +44,7 @@ struct Truth {
 // Runs a learner epoch by epoch. Results come when an epoch is over and `late` more have begun.
 class Job {
  public:
-  Job(const Options& options, Truth what, const Config& incumbent = {})
+  Job(const LearnOptions& options, Truth what, const Config& incumbent = {})
       : truth(std::move(what)),
         random_(options.seed, 99),
         unit_(options.unit),

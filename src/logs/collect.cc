@@ -4,9 +4,9 @@
 #include <cstring>
 #include <functional>
 
+#include "base/text.h"
 #include "logs/cursor.h"
 #include "watch/proxy_dump.h"
-#include "base/text.h"
 
 namespace diapason::logs {
 namespace {
@@ -39,7 +39,7 @@ const std::vector<std::string_view>& MarkerWords() {
 
 }  // namespace
 
-Collector::Collector(Facts* facts) : facts_(facts), markers_(MarkerWords()) {}
+Collector::Collector(LogFacts* facts) : facts_(facts), markers_(MarkerWords()) {}
 
 void Collector::BeginFile(uint32_t file, std::string_view name) {
   spot_ = {file, 0};
@@ -227,7 +227,7 @@ void Collector::NameHosts() {
   std::vector<uint64_t> most(facts_->processes.size());
   for (const auto& [hash, alias] : processes_) {
     uint64_t& lines = most[alias.process];
-    Process& process = facts_->processes[alias.process];
+    LoggedProcess& process = facts_->processes[alias.process];
     const bool better = alias.lines > lines || (alias.lines == lines && alias.host < process.host);
     if (!better || alias.host == kNoName) continue;
     lines = alias.lines;
@@ -296,7 +296,7 @@ bool Collector::Information(std::string_view line, std::string_view message, uin
     case 'C':
       if (message.starts_with("Channel ")) return Channel(message, process);
       if (message.starts_with("Connected all ")) {
-        if (Member* member = Current(process)) member->used = true;
+        if (CommRank* member = Current(process)) member->used = true;
         return true;
       }
       break;
@@ -328,7 +328,7 @@ void Collector::Unknown(std::string_view line, std::string_view message, uint32_
     Cursor number(message.substr(arrow + 4));
     int64_t code = 0;
     if (number.Number(&code) && code > 0 && code < 8) {
-      Tally& tally = facts_->returned[code];
+      LineCount& tally = facts_->returned[code];
       if (tally.count++ == 0) tally.first = MakePlace(spot_, line);
       return;
     }

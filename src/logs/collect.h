@@ -16,7 +16,7 @@ namespace diapason::logs {
 // their end and for a few words; nothing is allocated for them.
 class Collector {
  public:
-  explicit Collector(Facts* facts);
+  explicit Collector(LogFacts* facts);
 
   void BeginFile(uint32_t file, std::string_view name);
   // Whole lines, each with its line feed (the last of a file may lack it).
@@ -45,7 +45,7 @@ class Collector {
   uint32_t CommunicatorOf(uint64_t id, int64_t ranks, std::string_view line);
   uint32_t MemberOf(uint32_t process, uint64_t pointer, int64_t ranks);
   uint32_t NewMember(uint32_t process, uint64_t pointer, uint32_t communicator);
-  Member* Current(uint32_t process);
+  CommRank* Current(uint32_t process);
 
   // What the library is and where it runs (collect_setup.cc).
   bool Version(std::string_view line, std::string_view message, uint32_t process);
@@ -77,7 +77,7 @@ class Collector {
     Spot spot;
   };
 
-  Facts* facts_;
+  LogFacts* facts_;
   Spot spot_;
   Markers markers_;
   // A name under which a process was seen: other lines cut into it.

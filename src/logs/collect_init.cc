@@ -7,7 +7,7 @@
 
 namespace diapason::logs {
 
-Member* Collector::Current(uint32_t process) {
+CommRank* Collector::Current(uint32_t process) {
   const uint32_t member = facts_->processes[process].member;
   return member < facts_->members.size() ? &facts_->members[member] : nullptr;
 }
@@ -16,7 +16,7 @@ uint32_t Collector::CommunicatorOf(uint64_t id, int64_t ranks, std::string_view 
   const uint64_t key = id != 0 ? id : Mix(1, static_cast<uint64_t>(ranks));
   const auto found = communicators_.find(key);
   if (found != communicators_.end()) {
-    Communicator& known = facts_->communicators[found->second];
+    LoggedComm& known = facts_->communicators[found->second];
     if (known.ranks != ranks && known.other_ranks == 0 && !line.empty()) {
       known.other_ranks = ranks;
       known.disagreement = MakePlace(spot_, line);
@@ -27,7 +27,7 @@ uint32_t Collector::CommunicatorOf(uint64_t id, int64_t ranks, std::string_view 
   const auto index = static_cast<uint32_t>(facts_->communicators.size());
   communicators_.emplace(key, index);
   facts_->communicators.emplace_back();
-  Communicator& communicator = facts_->communicators.back();
+  LoggedComm& communicator = facts_->communicators.back();
   communicator.id = id;
   communicator.ranks = ranks;
   if (!line.empty()) communicator.first = MakePlace(spot_, line);
@@ -41,7 +41,7 @@ uint32_t Collector::NewMember(uint32_t process, uint64_t pointer, uint32_t commu
   }
   const auto index = static_cast<uint32_t>(facts_->members.size());
   facts_->members.emplace_back();
-  Member& member = facts_->members.back();
+  CommRank& member = facts_->members.back();
   member.communicator = communicator;
   member.process = process;
   member.pointer = pointer;
@@ -86,7 +86,7 @@ bool Collector::Initialisation(std::string_view line, std::string_view message, 
   if (what == kEnd) {
     const uint32_t index = MemberOf(process, pointer, ranks);
     if (index == UINT32_MAX) return true;
-    Member& member = facts_->members[index];
+    CommRank& member = facts_->members[index];
     member.rank = static_cast<int32_t>(rank);
     member.ended = true;
     if (member.device < 0) member.device = static_cast<int32_t>(std::min<int64_t>(device, 1024));
@@ -118,7 +118,7 @@ bool Collector::Initialisation(std::string_view line, std::string_view message, 
   uint32_t index = known == members_.end() ? UINT32_MAX : known->second;
   // A pointer that comes again for another communicator, or after its end, is a new member.
   if (index != UINT32_MAX) {
-    const Member& member = facts_->members[index];
+    const CommRank& member = facts_->members[index];
     if (member.ended || (what == kStart && member.started) ||
         (member.started && member.communicator != communicator)) {
       index = UINT32_MAX;
@@ -126,7 +126,7 @@ bool Collector::Initialisation(std::string_view line, std::string_view message, 
   }
   if (index == UINT32_MAX) index = NewMember(process, pointer, communicator);
   if (index == UINT32_MAX) return true;
-  Member& member = facts_->members[index];
+  CommRank& member = facts_->members[index];
   member.communicator = communicator;
   member.rank = static_cast<int32_t>(rank);
   member.device = static_cast<int32_t>(std::min<int64_t>(device, 1024));
@@ -134,7 +134,7 @@ bool Collector::Initialisation(std::string_view line, std::string_view message, 
   member.started = true;
   if (what == kComplete) member.complete = true;
   if (member.start.line == 0) member.start = spot_;
-  Process& owner = facts_->processes[process];
+  LoggedProcess& owner = facts_->processes[process];
   owner.member = index;
   if (owner.rank < 0) owner.rank = rank;
   return true;
@@ -150,12 +150,12 @@ bool Collector::InitTimings(std::string_view message, uint32_t process) {
   if (!cursor.SkipTo("rank ") || !cursor.Number(&rank)) return false;
   if (!cursor.SkipTo("ranks ") || !cursor.Number(&ranks)) return false;
   if (!cursor.SkipTo("total ") || !cursor.Real(&total)) return false;
-  Member* member = Current(process);
+  CommRank* member = Current(process);
   if (member == nullptr || member->rank != rank) {
     // Several ranks in one process: the one of this number that began last.
     member = nullptr;
     for (size_t i = facts_->members.size(); i-- > 0 && facts_->members.size() - i < 256;) {
-      Member& other = facts_->members[i];
+      CommRank& other = facts_->members[i];
       if (other.process == process && other.rank == rank) {
         member = &other;
         break;
@@ -173,7 +173,7 @@ void Collector::Finish() {
   // Members whose start was lost belong where exactly one communicator of that size misses them.
   const size_t count = facts_->communicators.size();
   std::vector<std::vector<bool>> present(count);
-  const auto mark = [&](const Member& member) {
+  const auto mark = [&](const CommRank& member) {
     std::vector<bool>& ranks = present[member.communicator];
     const auto size = static_cast<size_t>(
         std::min<int64_t>(facts_->communicators[member.communicator].ranks, 1 << 20));
@@ -182,12 +182,12 @@ void Collector::Finish() {
       ranks[static_cast<size_t>(member.rank)] = true;
     }
   };
-  for (const Member& member : facts_->members) {
+  for (const CommRank& member : facts_->members) {
     if (facts_->communicators[member.communicator].id != 0) mark(member);
   }
   for (size_t i = 0; i < facts_->members.size(); ++i) {
-    Member& member = facts_->members[i];
-    const Communicator& own = facts_->communicators[member.communicator];
+    CommRank& member = facts_->members[i];
+    const LoggedComm& own = facts_->communicators[member.communicator];
     if (member.rank < 0) {
       member.rank = static_cast<int32_t>(
           std::min<int64_t>(facts_->processes[member.process].rank, INT32_MAX));
@@ -196,7 +196,7 @@ void Collector::Finish() {
       uint32_t home = UINT32_MAX;
       int homes = 0;
       for (size_t c = 0; c < count && count <= 64; ++c) {
-        const Communicator& other = facts_->communicators[c];
+        const LoggedComm& other = facts_->communicators[c];
         if (other.id == 0 || other.ranks != own.ranks || present[c].empty()) continue;
         if (static_cast<size_t>(member.rank) >= present[c].size()) continue;
         if (present[c][static_cast<size_t>(member.rank)]) continue;
@@ -210,7 +210,7 @@ void Collector::Finish() {
     }
     facts_->communicators[member.communicator].members.push_back(static_cast<uint32_t>(i));
   }
-  for (Communicator& communicator : facts_->communicators) {
+  for (LoggedComm& communicator : facts_->communicators) {
     std::stable_sort(
         communicator.members.begin(), communicator.members.end(),
         [&](uint32_t a, uint32_t b) { return facts_->members[a].rank < facts_->members[b].rank; });

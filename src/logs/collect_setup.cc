@@ -1,21 +1,21 @@
 // What the library says of itself, its plugins, its environment and the machine.
 #include <algorithm>
 
-#include "logs/collect.h"
-#include "logs/cursor.h"
 #include "base/secrets.h"
 #include "base/text.h"
+#include "logs/collect.h"
+#include "logs/cursor.h"
 
 namespace diapason::logs {
 namespace {
 
-void Count(Tally* tally, const Spot& spot, std::string_view line) {
+void Count(LineCount* tally, const Spot& spot, std::string_view line) {
   if (tally->count++ == 0) tally->first = MakePlace(spot, line);
 }
 
 // Adds a name to a table that keeps where each was first seen.
-uint32_t Note(Names* names, std::vector<Place>* places, std::string_view name, const Spot& spot,
-              std::string_view line) {
+uint32_t Note(Names* names, std::vector<SourceLine>* places, std::string_view name,
+              const Spot& spot, std::string_view line) {
   const uint32_t id = names->Id(name);
   if (id != kNoName && id >= places->size()) places->push_back(MakePlace(spot, line));
   return id;
@@ -222,7 +222,7 @@ bool Collector::Device(std::string_view line, std::string_view message, uint32_t
     auto& cores = facts_->proxy_cores;
     const std::pair<uint32_t, int64_t> key(facts_->processes[process].host, core);
     if (cores.size() >= 4096 && cores.find(key) == cores.end()) return true;
-    std::vector<std::pair<int64_t, Place>>& devices = cores[key];
+    std::vector<std::pair<int64_t, SourceLine>>& devices = cores[key];
     const bool known = std::any_of(devices.begin(), devices.end(),
                                    [&](const auto& entry) { return entry.first == device; });
     if (!known && devices.size() < 8) devices.emplace_back(device, MakePlace(spot_, line));

@@ -25,13 +25,13 @@ bool Collector::Channel(std::string_view message, uint32_t process) {
   if (cursor.Skip("/")) cursor.Number(&of);
   if (!cursor.Skip(" :")) return false;
   cursor.Blanks();
-  Member* member = Current(process);
+  CommRank* member = Current(process);
   int64_t from = 0;
   if (!cursor.Number(&from)) return false;
   if (!cursor.Skip("[")) {
     // "Channel 00/24 : 0 1 2 3": a ring, as its first rank prints it.
     if (member == nullptr) return true;
-    Communicator& communicator = facts_->communicators[member->communicator];
+    LoggedComm& communicator = facts_->communicators[member->communicator];
     communicator.rings = std::max(communicator.rings, std::max(of, channel + 1));
     if (communicator.first_ring.empty()) {
       const size_t colon = message.find(": ");
@@ -85,7 +85,7 @@ bool Collector::Channel(std::string_view message, uint32_t process) {
 }
 
 bool Collector::Trees(std::string_view message, uint32_t process) {
-  if (Member* member = Current(process)) {
+  if (CommRank* member = Current(process)) {
     std::string& tree = facts_->communicators[member->communicator].first_tree;
     if (tree.empty()) {
       // "Trees [0] 1/-1/-1->0->-1 [1] ...": the first is enough to see the shape.
@@ -101,9 +101,9 @@ bool Collector::Channels(std::string_view message, uint32_t process) {
   Cursor cursor(message);
   int64_t channels = 0;
   if (!cursor.Number(&channels) || !cursor.Skip(" coll channels")) return false;
-  Member* member = Current(process);
+  CommRank* member = Current(process);
   if (member == nullptr) return true;
-  Communicator& communicator = facts_->communicators[member->communicator];
+  LoggedComm& communicator = facts_->communicators[member->communicator];
   communicator.coll_channels = channels;
   while (cursor.Skip(", ")) {
     int64_t number = 0;
@@ -125,7 +125,7 @@ void Collector::Choose(std::string_view collective, uint64_t bytes, std::string_
     last_words_[i] = words[i];
     last_ids_[i] = facts_->words.Id(words[i]);
   }
-  Choice choice;
+  LoggedChoice choice;
   choice.collective = last_ids_[0];
   choice.algorithm = last_ids_[1];
   choice.protocol = last_ids_[2];
@@ -147,7 +147,7 @@ void Collector::Choose(std::string_view collective, uint64_t bytes, std::string_
     choice.first = spot_;
     facts_->choices.push_back(choice);
   }
-  Choice& known = facts_->choices[index];
+  LoggedChoice& known = facts_->choices[index];
   known.smallest = std::min(known.smallest, bytes);
   known.largest = std::max(known.largest, bytes);
   ++known.times;
@@ -243,7 +243,7 @@ bool Collector::Operation(std::string_view line, std::string_view message, uint3
   }
   const uint32_t index = MemberOf(process, pointer, ranks);
   if (index == UINT32_MAX) return true;
-  Member& member = facts_->members[index];
+  CommRank& member = facts_->members[index];
   if (member.rank < 0 && cursor.SkipTo("globalrank ")) {
     int64_t rank = 0;
     if (cursor.Number(&rank) && rank >= 0 && rank < ranks) {
@@ -274,7 +274,7 @@ bool Collector::Operation(std::string_view line, std::string_view message, uint3
 }
 
 void Collector::Compare(uint32_t index, uint64_t signature, std::string_view line) {
-  const Member& member = facts_->members[index];
+  const CommRank& member = facts_->members[index];
   // Without an id two communicators of the same size cannot be told from each other.
   if (facts_->communicators[member.communicator].id == 0) return;
   if (slots_.empty()) slots_.resize(kSlots);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "logs/cursor.h"
 #include "watch/proxy_dump.h"
-#include "base/text.h"
 
 namespace diapason::logs {
 
@@ -36,7 +36,7 @@ std::string ProcessCount(size_t count) {
   return Format("%zu process%s", count, count == 1 ? "" : "es");
 }
 
-void DiagnoseTroubles(const Facts& facts, std::vector<Finding>* findings) {
+void DiagnoseTroubles(const LogFacts& facts, std::vector<Finding>* findings) {
   const std::vector<TroubleKind>& kinds = TroubleKinds();
   for (size_t i = 0; i < facts.troubles.kinds.size(); ++i) {
     const Trouble& trouble = facts.troubles.kinds[i];
@@ -62,9 +62,9 @@ void DiagnoseTroubles(const Facts& facts, std::vector<Finding>* findings) {
     } else if (trouble.count > 1) {
       finding.title += Format(" (%llu lines)", static_cast<unsigned long long>(trouble.count));
     }
-    for (const Place& place : trouble.places) finding.evidence.push_back(facts.Where(place));
+    for (const SourceLine& place : trouble.places) finding.evidence.push_back(facts.Where(place));
     if (finding.id == "ib.completion") {
-      for (const Place& place : trouble.places) {
+      for (const SourceLine& place : trouble.places) {
         // "status=12", since 2.28 "status=IBV_WC_RETRY_EXC_ERR(12)", before 2.19 "error 12".
         Cursor cursor(place.text);
         int64_t status = 0;
@@ -90,7 +90,7 @@ void DiagnoseTroubles(const Facts& facts, std::vector<Finding>* findings) {
                                                 "remote error",
                                                 "in progress"};
   for (size_t code = 1; code < 7; ++code) {
-    const Tally& tally = facts.returned[code];
+    const LineCount& tally = facts.returned[code];
     if (tally.count == 0 || facts.troubles.Any() ||
         facts.troubles.kinds[facts.troubles.Other()].count > 0) {
       continue;
@@ -111,9 +111,9 @@ namespace {
 constexpr size_t kMostDumpFindings = 8;
 
 // Each file's own: the first dump in it against the last, where there are two.
-void DiagnoseDumps(const Facts& facts, std::vector<Finding>* findings) {
+void DiagnoseDumps(const LogFacts& facts, std::vector<Finding>* findings) {
   std::vector<Finding> shown;
-  for (const Facts::DumpLines& lines : facts.proxy_dumps) {
+  for (const LogFacts::DumpLines& lines : facts.proxy_dumps) {
     const std::vector<watch::ProxyDump> dumps = watch::ParseProxyDumps(lines.text);
     if (dumps.empty()) continue;
     for (Finding& finding :
@@ -133,7 +133,7 @@ void DiagnoseDumps(const Facts& facts, std::vector<Finding>* findings) {
 
 }  // namespace
 
-std::vector<Finding> Diagnose(const Facts& facts) {
+std::vector<Finding> Diagnose(const LogFacts& facts) {
   std::vector<Finding> findings;
   DiagnoseTroubles(facts, &findings);
   DiagnoseWatchdog(facts, &findings);

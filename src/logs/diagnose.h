@@ -10,18 +10,18 @@ namespace diapason::logs {
 
 // What the logs show to be wrong, slow or doubtful, worst first. Each finding carries the lines
 // that prove it.
-std::vector<Finding> Diagnose(const Facts& facts);
+std::vector<Finding> Diagnose(const LogFacts& facts);
 
 // The parts of it, for tests and for those who read on.
-void DiagnoseTroubles(const Facts& facts, std::vector<Finding>* findings);
-void DiagnoseRanks(const Facts& facts, std::vector<Finding>* findings);
-void DiagnoseOperations(const Facts& facts, std::vector<Finding>* findings);
-void DiagnoseWatchdog(const Facts& facts, std::vector<Finding>* findings);
-void DiagnoseFlight(const Facts& facts, std::vector<Finding>* findings);
-void DiagnoseLinks(const Facts& facts, std::vector<Finding>* findings);
-void DiagnoseSetup(const Facts& facts, std::vector<Finding>* findings);
-void DiagnoseEnvironment(const Facts& facts, std::vector<Finding>* findings);
-void DiagnosePerf(const Facts& facts, std::vector<Finding>* findings);
+void DiagnoseTroubles(const LogFacts& facts, std::vector<Finding>* findings);
+void DiagnoseRanks(const LogFacts& facts, std::vector<Finding>* findings);
+void DiagnoseOperations(const LogFacts& facts, std::vector<Finding>* findings);
+void DiagnoseWatchdog(const LogFacts& facts, std::vector<Finding>* findings);
+void DiagnoseFlight(const LogFacts& facts, std::vector<Finding>* findings);
+void DiagnoseLinks(const LogFacts& facts, std::vector<Finding>* findings);
+void DiagnoseSetup(const LogFacts& facts, std::vector<Finding>* findings);
+void DiagnoseEnvironment(const LogFacts& facts, std::vector<Finding>* findings);
+void DiagnosePerf(const LogFacts& facts, std::vector<Finding>* findings);
 
 // "0-3, 8": ranks as people write them; at most a few stretches, then "and 5 more".
 std::string RanksText(std::vector<int64_t> ranks);
@@ -40,6 +40,6 @@ struct HostLink {
   bool gdr = false;
   Spot first;
 };
-std::vector<HostLink> HostLinks(const Facts& facts);
+std::vector<HostLink> HostLinks(const LogFacts& facts);
 
 }  // namespace diapason::logs

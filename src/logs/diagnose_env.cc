@@ -2,10 +2,10 @@
 // them.
 #include <algorithm>
 
-#include "knobs/check.h"
-#include "logs/diagnose.h"
 #include "base/text.h"
 #include "domain/library_version.h"
+#include "knobs/check.h"
+#include "logs/diagnose.h"
 
 namespace diapason::logs {
 namespace {
@@ -32,9 +32,9 @@ bool MustAgree(const std::string& name) {
   return false;
 }
 
-void Differences(const Facts& facts, std::vector<Finding>* findings) {
+void Differences(const LogFacts& facts, std::vector<Finding>* findings) {
   size_t speakers = 0;
-  for (const Process& process : facts.processes) speakers += process.environment ? 1 : 0;
+  for (const LoggedProcess& process : facts.processes) speakers += process.environment ? 1 : 0;
   for (const Variable& variable : facts.variables) {
     std::vector<size_t> counts(variable.values.size() + 1);
     size_t said = 0;
@@ -73,7 +73,7 @@ void Differences(const Facts& facts, std::vector<Finding>* findings) {
 }
 
 // What is known of the variables themselves; places in the log become the evidence.
-void Check(const Facts& facts, std::vector<Finding>* findings) {
+void Check(const LogFacts& facts, std::vector<Finding>* findings) {
   std::vector<knobs::Assignment> assignments;
   for (const Variable& variable : facts.variables) {
     for (uint32_t i = 0; i < variable.values.size(); ++i) {
@@ -92,14 +92,15 @@ void Check(const Facts& facts, std::vector<Finding>* findings) {
     const Result<int> number = ParseLibraryVersion(version);
     if (number.ok()) checked_for.version = number.value();
   }
-  for (Finding& finding : knobs::CheckAssignments(assignments, checked_for, knobs::Catalogue::BuiltIn())) {
+  for (Finding& finding :
+       knobs::CheckAssignments(assignments, checked_for, knobs::Catalogue::BuiltIn())) {
     findings->push_back(std::move(finding));
   }
 }
 
 }  // namespace
 
-void DiagnoseEnvironment(const Facts& facts, std::vector<Finding>* findings) {
+void DiagnoseEnvironment(const LogFacts& facts, std::vector<Finding>* findings) {
   Differences(facts, findings);
   Check(facts, findings);
 }

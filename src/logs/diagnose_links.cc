@@ -4,8 +4,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "logs/diagnose.h"
 #include "base/text.h"
+#include "logs/diagnose.h"
 
 namespace diapason::logs {
 namespace {
@@ -45,7 +45,7 @@ bool Virtual(const std::string& interface) {
 }
 
 // What the log says of variables that switch something off.
-std::string Setting(const Facts& facts, std::string_view name, std::string* where) {
+std::string Setting(const LogFacts& facts, std::string_view name, std::string* where) {
   for (const Variable& variable : facts.variables) {
     if (variable.name != name || variable.values.size() == 0) continue;
     *where = facts.Where(variable.places[0]);
@@ -54,7 +54,7 @@ std::string Setting(const Facts& facts, std::string_view name, std::string* wher
   return "";
 }
 
-void Inside(const Facts& facts, const std::vector<HostLink>& links,
+void Inside(const LogFacts& facts, const std::vector<HostLink>& links,
             std::vector<Finding>* findings) {
   const HostLink* slow = nullptr;
   uint64_t slow_pairs = 0;
@@ -107,7 +107,7 @@ void Inside(const Facts& facts, const std::vector<HostLink>& links,
   findings->push_back(std::move(finding));
 }
 
-void Between(const Facts& facts, const std::vector<HostLink>& links,
+void Between(const LogFacts& facts, const std::vector<HostLink>& links,
              std::vector<Finding>* findings) {
   uint64_t direct = 0;
   uint64_t staged = 0;
@@ -196,13 +196,13 @@ void Between(const Facts& facts, const std::vector<HostLink>& links,
 }
 
 // Fewer adapters in use than GPUs and adapters would allow.
-void Rails(const Facts& facts, std::vector<Finding>* findings) {
+void Rails(const LogFacts& facts, std::vector<Finding>* findings) {
   // Where lines were lost, those of the other adapters may have been among them.
   if (facts.network.ib_devices < 2 || facts.damaged > 0) return;
   std::map<uint32_t, std::set<std::string>> used;  // by host
   std::map<uint32_t, std::set<uint64_t>> gpus;
   std::unordered_map<uint64_t, uint32_t> host_of;
-  for (const Member& member : facts.members) {
+  for (const CommRank& member : facts.members) {
     const uint32_t host = facts.processes[member.process].host;
     host_of[static_cast<uint64_t>(member.communicator) << 32 ^ static_cast<uint32_t>(member.rank)] =
         host;
@@ -235,10 +235,10 @@ void Rails(const Facts& facts, std::vector<Finding>* findings) {
 
 }  // namespace
 
-std::vector<HostLink> HostLinks(const Facts& facts) {
+std::vector<HostLink> HostLinks(const LogFacts& facts) {
   std::unordered_map<uint64_t, uint32_t> host_of;
   std::map<uint32_t, std::set<uint32_t>> hosts_in;  // by communicator
-  for (const Member& member : facts.members) {
+  for (const CommRank& member : facts.members) {
     const uint32_t host = facts.processes[member.process].host;
     hosts_in[member.communicator].insert(host);
     host_of[static_cast<uint64_t>(member.communicator) << 32 ^ static_cast<uint32_t>(member.rank)] =
@@ -272,7 +272,7 @@ std::vector<HostLink> HostLinks(const Facts& facts) {
   return result;
 }
 
-void DiagnoseLinks(const Facts& facts, std::vector<Finding>* findings) {
+void DiagnoseLinks(const LogFacts& facts, std::vector<Finding>* findings) {
   const std::vector<HostLink> links = HostLinks(facts);
   Inside(facts, links, findings);
   Between(facts, links, findings);

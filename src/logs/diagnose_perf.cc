@@ -3,10 +3,10 @@
 #include <cmath>
 #include <map>
 
-#include "logs/diagnose.h"
 #include "base/stats.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "logs/diagnose.h"
 
 namespace diapason::logs {
 namespace {
@@ -17,12 +17,12 @@ std::string Name(const PerfTest& test) {
   return name;
 }
 
-std::string NameAndFile(const Facts& facts, const PerfTest& test) {
+std::string NameAndFile(const LogFacts& facts, const PerfTest& test) {
   return Name(test) + " in " + facts.Where(Spot{test.file, 0});
 }
 
 // Tests of one kind, several of them: one that is far below the rest has something to tell.
-void Outliers(const Facts& facts, const std::vector<const PerfTest*>& tests,
+void Outliers(const LogFacts& facts, const std::vector<const PerfTest*>& tests,
               std::vector<Finding>* findings) {
   if (tests.size() < 5) return;
   std::vector<double> values;
@@ -82,7 +82,7 @@ void Outliers(const Facts& facts, const std::vector<const PerfTest*>& tests,
 
 }  // namespace
 
-void DiagnosePerf(const Facts& facts, std::vector<Finding>* findings) {
+void DiagnosePerf(const LogFacts& facts, std::vector<Finding>* findings) {
   std::map<std::string, std::vector<const PerfTest*>> like;
   std::vector<const PerfTest*> wrong;
   std::vector<const PerfTest*> alone;

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <map>
 
-#include "logs/diagnose.h"
 #include "base/text.h"
+#include "logs/diagnose.h"
 
 namespace diapason::logs {
 namespace {
 
-std::string Name(const Communicator& communicator) {
+std::string Name(const LoggedComm& communicator) {
   if (communicator.id == 0) {
     return Format("a communicator of %lld ranks", static_cast<long long>(communicator.ranks));
   }
@@ -16,13 +16,13 @@ std::string Name(const Communicator& communicator) {
 }
 
 // It must have got through its initialisation, whatever lines were lost.
-bool Alive(const Member& member) { return member.complete || member.used || member.ended; }
+bool Alive(const CommRank& member) { return member.complete || member.used || member.ended; }
 
-void Duplicates(const Facts& facts, const Communicator& communicator,
+void Duplicates(const LogFacts& facts, const LoggedComm& communicator,
                 std::vector<Finding>* findings) {
   for (size_t i = 1; i < communicator.members.size(); ++i) {
-    const Member& a = facts.members[communicator.members[i - 1]];
-    const Member& b = facts.members[communicator.members[i]];
+    const CommRank& a = facts.members[communicator.members[i - 1]];
+    const CommRank& b = facts.members[communicator.members[i]];
     if (a.rank < 0 || a.rank != b.rank || a.process == b.process || a.ended || b.ended) continue;
     findings->push_back(
         {"rank.twice",
@@ -37,11 +37,11 @@ void Duplicates(const Facts& facts, const Communicator& communicator,
 }
 
 // Two GPUs with the same bus number on one host.
-void SharedGpus(const Facts& facts, const Communicator& communicator,
+void SharedGpus(const LogFacts& facts, const LoggedComm& communicator,
                 std::vector<Finding>* findings) {
-  std::map<std::pair<uint32_t, uint64_t>, const Member*> seen;
+  std::map<std::pair<uint32_t, uint64_t>, const CommRank*> seen;
   for (const uint32_t index : communicator.members) {
-    const Member& member = facts.members[index];
+    const CommRank& member = facts.members[index];
     if (member.bus_id == 0 || member.ended) continue;
     const std::pair<uint32_t, uint64_t> key(facts.processes[member.process].host, member.bus_id);
     const auto [other, fresh] = seen.emplace(key, &member);
@@ -63,7 +63,7 @@ void SharedGpus(const Facts& facts, const Communicator& communicator,
   }
 }
 
-void Incomplete(const Facts& facts, const Communicator& communicator,
+void Incomplete(const LogFacts& facts, const LoggedComm& communicator,
                 std::vector<Finding>* findings) {
   std::vector<int64_t> stuck;
   std::vector<int64_t> missing;
@@ -71,7 +71,7 @@ void Incomplete(const Facts& facts, const Communicator& communicator,
   size_t alive = 0;
   int64_t next = 0;
   for (const uint32_t index : communicator.members) {
-    const Member& member = facts.members[index];
+    const CommRank& member = facts.members[index];
     if (Alive(member)) {
       ++alive;
     } else if (member.started) {
@@ -113,11 +113,11 @@ void Incomplete(const Facts& facts, const Communicator& communicator,
   }
 }
 
-void SlowInit(const Facts& facts, const Communicator& communicator,
+void SlowInit(const LogFacts& facts, const LoggedComm& communicator,
               std::vector<Finding>* findings) {
-  const Member* slowest = nullptr;
+  const CommRank* slowest = nullptr;
   for (const uint32_t index : communicator.members) {
-    const Member& member = facts.members[index];
+    const CommRank& member = facts.members[index];
     if (member.init_seconds >= 0 &&
         (slowest == nullptr || member.init_seconds > slowest->init_seconds)) {
       slowest = &member;
@@ -138,9 +138,9 @@ void SlowInit(const Facts& facts, const Communicator& communicator,
 
 }  // namespace
 
-void DiagnoseRanks(const Facts& facts, std::vector<Finding>* findings) {
+void DiagnoseRanks(const LogFacts& facts, std::vector<Finding>* findings) {
   size_t said = 0;
-  for (const Communicator& communicator : facts.communicators) {
+  for (const LoggedComm& communicator : facts.communicators) {
     if (communicator.members.empty()) continue;
     const size_t before = findings->size();
     if (communicator.other_ranks != 0) {
@@ -162,10 +162,10 @@ void DiagnoseRanks(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void DiagnoseOperations(const Facts& facts, std::vector<Finding>* findings) {
+void DiagnoseOperations(const LogFacts& facts, std::vector<Finding>* findings) {
   size_t differences = 0;
   for (const Disagreement& difference : facts.disagreements) {
-    const Communicator& communicator = facts.communicators[difference.communicator];
+    const LoggedComm& communicator = facts.communicators[difference.communicator];
     if (communicator.point_to_point || differences >= 4) continue;
     ++differences;
     findings->push_back(
@@ -177,14 +177,14 @@ void DiagnoseOperations(const Facts& facts, std::vector<Finding>* findings) {
          {facts.Where(difference.places[0]), facts.Where(difference.places[1])},
          "all ranks must call the same collectives with the same counts, in the same order"});
   }
-  for (const Communicator& communicator : facts.communicators) {
+  for (const LoggedComm& communicator : facts.communicators) {
     if (communicator.point_to_point || communicator.members.size() < 2) continue;
-    const Member* behind = nullptr;
-    const Member* ahead = nullptr;
+    const CommRank* behind = nullptr;
+    const CommRank* ahead = nullptr;
     std::vector<int64_t> late;
     bool over = false;
     for (const uint32_t index : communicator.members) {
-      const Member& member = facts.members[index];
+      const CommRank& member = facts.members[index];
       over |= member.ended;
       if (member.operations == 0) continue;
       if (behind == nullptr || member.op_count < behind->op_count) behind = &member;
@@ -192,7 +192,7 @@ void DiagnoseOperations(const Facts& facts, std::vector<Finding>* findings) {
     }
     if (over || behind == nullptr || behind->op_count == ahead->op_count) continue;
     for (const uint32_t index : communicator.members) {
-      const Member& member = facts.members[index];
+      const CommRank& member = facts.members[index];
       if (member.operations > 0 && member.op_count < ahead->op_count) late.push_back(member.rank);
     }
     const bool sick = facts.troubles.Any() || !facts.watchdog.ranks.empty();

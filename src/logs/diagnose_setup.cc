@@ -2,16 +2,16 @@
 #include <algorithm>
 #include <map>
 
-#include "logs/cursor.h"
-#include "logs/diagnose.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "domain/library_version.h"
+#include "logs/cursor.h"
+#include "logs/diagnose.h"
 
 namespace diapason::logs {
 namespace {
 
-void Versions(const Facts& facts, std::vector<Finding>* findings) {
+void Versions(const LogFacts& facts, std::vector<Finding>* findings) {
   std::vector<uint32_t> used(facts.libraries.size(), 0);
   std::vector<uint32_t> example(facts.libraries.size(), 0);
   for (size_t i = 0; i < facts.processes.size(); ++i) {
@@ -20,7 +20,7 @@ void Versions(const Facts& facts, std::vector<Finding>* findings) {
     if (used[library]++ == 0) example[library] = static_cast<uint32_t>(i);
   }
   // Ranks of one communicator that say different versions; files of two jobs may differ.
-  for (const Communicator& communicator : facts.communicators) {
+  for (const LoggedComm& communicator : facts.communicators) {
     uint32_t first = kNoName;
     for (const uint32_t index : communicator.members) {
       const uint32_t library = facts.processes[facts.members[index].process].library;
@@ -73,7 +73,7 @@ void Versions(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void Plugins(const Facts& facts, std::vector<Finding>* findings) {
+void Plugins(const LogFacts& facts, std::vector<Finding>* findings) {
   static constexpr std::pair<std::string_view, std::string_view> kWanted[] = {
       {"net ", "NCCL_NET_PLUGIN"},
       {"tuner ", "NCCL_TUNER_PLUGIN"},
@@ -99,7 +99,7 @@ void Plugins(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void Cpu(const Facts& facts, std::vector<Finding>* findings) {
+void Cpu(const LogFacts& facts, std::vector<Finding>* findings) {
   if (facts.no_affinity.count > 0) {
     findings->push_back({"cpu.affinity",
                          Severity::kWarning,
@@ -140,8 +140,8 @@ void Cpu(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void SmallMessages(const Facts& facts, std::vector<Finding>* findings) {
-  for (const Choice& choice : facts.choices) {
+void SmallMessages(const LogFacts& facts, std::vector<Finding>* findings) {
+  for (const LoggedChoice& choice : facts.choices) {
     if (facts.words[choice.protocol] != "SIMPLE" || choice.smallest > 4096) continue;
     const std::string& algorithm = facts.words[choice.algorithm];
     if (algorithm != "RING" && algorithm != "TREE") continue;
@@ -164,9 +164,9 @@ void SmallMessages(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void Memory(const Facts& facts, std::vector<Finding>* findings) {
-  const Process* most = nullptr;
-  for (const Process& process : facts.processes) {
+void Memory(const LogFacts& facts, std::vector<Finding>* findings) {
+  const LoggedProcess* most = nullptr;
+  for (const LoggedProcess& process : facts.processes) {
     if (most == nullptr || process.gpu_bytes > most->gpu_bytes) most = &process;
   }
   if (most == nullptr || most->gpu_bytes < (4ULL << 30)) return;
@@ -182,7 +182,7 @@ void Memory(const Facts& facts, std::vector<Finding>* findings) {
 
 }  // namespace
 
-void DiagnoseSetup(const Facts& facts, std::vector<Finding>* findings) {
+void DiagnoseSetup(const LogFacts& facts, std::vector<Finding>* findings) {
   Versions(facts, findings);
   Plugins(facts, findings);
   Cpu(facts, findings);

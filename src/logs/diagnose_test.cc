@@ -1,6 +1,6 @@
 // What logs of sick jobs show. The messages are those of NCCL 2.18 to 2.30.
-#include "logs/logs_test_util.h"
 #include "base/text.h"
+#include "logs/logs_test_util.h"
 
 namespace diapason::logs {
 namespace {
@@ -313,7 +313,7 @@ TEST(Diagnosis, RcclProxyTrace) {
   };
   const std::string text =
       head + line(7, "SENDING", 3) + line(6, "DONE", 8) + line(9, "POSTING", 0);
-  const Facts facts = Read(text);
+  const LogFacts facts = Read(text);
   EXPECT_EQ(facts.proxy_traces.finished, 1U);
   EXPECT_EQ(facts.proxy_traces.unfinished, 2U);
   const Finding finding = Shows(text, "hang.proxy");
@@ -323,7 +323,7 @@ TEST(Diagnosis, RcclProxyTrace) {
 }
 
 TEST(Diagnosis, NcclProxyDump) {
-  const Facts facts =
+  const LogFacts facts =
       Read("ACTIVE OPS\n[0-3|17| Send 1S/0]\n|\nsomething else\nv\n[X]\nFREE OPS\n[0-1]->[X]\n");
   ASSERT_EQ(facts.proxy_dumps.size(), 1U);
   EXPECT_TRUE(Contains(facts.proxy_dumps[0].text, "Send 1S/0"));
@@ -334,7 +334,7 @@ TEST(Diagnosis, NcclProxyDump) {
 TEST(Diagnosis, DumpsAreOneRanksOwn) {
   const std::string waits = "ACTIVE OPS\n[0-3|17| Recv 1R/0]\n|\nv\n[X]\nFREE OPS\n[0-1]->[X]\n";
   const std::string empty = "ACTIVE OPS\n[X]\nFREE OPS\n[0-1]->[X]\n";
-  Facts facts;
+  LogFacts facts;
   EXPECT_TRUE(ReadLogText(waits + waits, "rank0.log", &facts).ok());
   EXPECT_TRUE(ReadLogText(empty, "rank1.log", &facts).ok());
   size_t stuck = 0;

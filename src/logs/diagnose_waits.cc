@@ -3,8 +3,8 @@
 #include <map>
 #include <set>
 
-#include "logs/diagnose.h"
 #include "base/text.h"
+#include "logs/diagnose.h"
 
 namespace diapason::logs {
 namespace {
@@ -17,7 +17,7 @@ std::string Call(const WatchdogRank& rank) {
   return text;
 }
 
-void WatchdogGroup(const Facts& facts, const std::vector<const WatchdogRank*>& ranks,
+void WatchdogGroup(const LogFacts& facts, const std::vector<const WatchdogRank*>& ranks,
                    std::vector<Finding>* findings) {
   const WatchdogRank* first = nullptr;  // the earliest collective that timed out
   std::set<int64_t> known;
@@ -47,7 +47,7 @@ void WatchdogGroup(const Facts& facts, const std::vector<const WatchdogRank*>& r
   std::vector<int64_t> silent;
   if (first->group.empty() || first->group.find("default") != std::string::npos ||
       first->group == "0") {
-    for (const Process& process : facts.processes) {
+    for (const LoggedProcess& process : facts.processes) {
       if (process.rank >= 0 && known.count(process.rank) == 0) silent.push_back(process.rank);
     }
   }
@@ -101,7 +101,7 @@ void WatchdogGroup(const Facts& facts, const std::vector<const WatchdogRank*>& r
 
 }  // namespace
 
-void DiagnoseWatchdog(const Facts& facts, std::vector<Finding>* findings) {
+void DiagnoseWatchdog(const LogFacts& facts, std::vector<Finding>* findings) {
   std::map<std::string, std::vector<const WatchdogRank*>> groups;
   for (const WatchdogRank& rank : facts.watchdog.ranks) groups[rank.group].push_back(&rank);
   size_t said = 0;
@@ -111,8 +111,8 @@ void DiagnoseWatchdog(const Facts& facts, std::vector<Finding>* findings) {
   }
 }
 
-void DiagnoseFlight(const Facts& facts, std::vector<Finding>* findings) {
-  const Flight& flight = facts.flight;
+void DiagnoseFlight(const LogFacts& facts, std::vector<Finding>* findings) {
+  const FlightRecord& flight = facts.flight;
   size_t said = 0;
   std::map<uint32_t, std::vector<const FlightRank*>> groups;
   for (const FlightRank& rank : flight.ranks) groups[rank.group].push_back(&rank);

@@ -39,7 +39,7 @@ struct SourceFile {
 };
 
 // A process that wrote lines of NCCL or RCCL.
-struct Process {
+struct LoggedProcess {
   uint32_t host = kNoName;
   int64_t pid = 0;
   int64_t rank = -1;  // of its first communicator, or what its launcher wrote before its lines
@@ -51,7 +51,7 @@ struct Process {
 };
 
 // One rank of one communicator.
-struct Member {
+struct CommRank {
   uint32_t communicator = 0;
   uint32_t process = 0;
   int32_t rank = -1;
@@ -74,14 +74,14 @@ struct Member {
   Spot last;
 };
 
-struct Communicator {
+struct LoggedComm {
   uint64_t id = 0;
   int64_t ranks = 0;
   int64_t other_ranks = 0;  // a size somebody else gave it; 0 where all agree
   int64_t nodes = 0;
   std::vector<uint32_t> members;
-  Place first;
-  Place disagreement;
+  SourceLine first;
+  SourceLine disagreement;
   bool point_to_point = false;  // sends or receives: opCount then differs between ranks
   // "24 coll channels, 0 collnet channels, 16 nvls channels, 32 p2p channels, ..."
   int64_t coll_channels = -1;
@@ -106,12 +106,12 @@ struct Link {
 struct Variable {
   std::string name;
   Names values{kMostValues};
-  std::vector<Place> places;    // of each value, where it was first seen
-  std::vector<uint8_t> chosen;  // by process: 1 + the value's number, 0 for none
+  std::vector<SourceLine> places;  // of each value, where it was first seen
+  std::vector<uint8_t> chosen;     // by process: 1 + the value's number, 0 for none
 };
 
 // What the library chose for a collective.
-struct Choice {
+struct LoggedChoice {
   uint32_t collective = kNoName;
   uint32_t algorithm = kNoName;
   uint32_t protocol = kNoName;
@@ -134,7 +134,7 @@ struct Disagreement {
   uint32_t communicator = 0;
   uint64_t op_count = 0;
   int32_t ranks[2] = {-1, -1};
-  Place places[2];
+  SourceLine places[2];
 };
 
 // A network interface or device that some process may use, and a line that says so.
@@ -143,17 +143,17 @@ struct Network {
   Names sockets{1024};
   size_t ib_devices = 0;  // the most one process named
   uint64_t no_ib = 0;     // processes that found none
-  Place ib_place;
-  Place socket_place;
+  SourceLine ib_place;
+  SourceLine socket_place;
 };
 
 // Lines of a kind that are only counted, with the first of them.
-struct Tally {
+struct LineCount {
   uint64_t count = 0;
-  Place first;
+  SourceLine first;
 };
 
-struct Facts {
+struct LogFacts {
   std::vector<SourceFile> files;
   uint64_t files_left_out = 0;
   uint64_t bytes = 0;
@@ -168,24 +168,24 @@ struct Facts {
 
   Names hosts{4096};
   Names libraries{256};  // "NCCL 2.29.2+cuda13.1"
-  std::vector<Place> library_places;
+  std::vector<SourceLine> library_places;
   Names drivers{64};  // "CUDA driver 13.1", "ROCm 7.0.2"
-  std::vector<Place> driver_places;
+  std::vector<SourceLine> driver_places;
   Names plugins{256};          // "net: NCCL RDMA Plugin v11 (v11)"
   Names missing_plugins{256};  // "NET libnccl-net.so"
-  std::vector<Place> missing_plugin_places;
+  std::vector<SourceLine> missing_plugin_places;
   Names networks{64};
   Names architectures{64};  // "gfx950"
-  std::vector<Process> processes;
+  std::vector<LoggedProcess> processes;
   uint64_t processes_left_out = 0;
-  std::vector<Member> members;
+  std::vector<CommRank> members;
   uint64_t members_left_out = 0;
-  std::vector<Communicator> communicators;
+  std::vector<LoggedComm> communicators;
   std::vector<Variable> variables;
   std::vector<Link> links;
   uint64_t links_left_out = 0;
   Names ways{1024};
-  std::vector<Choice> choices;
+  std::vector<LoggedChoice> choices;
   uint64_t choices_left_out = 0;
   std::vector<CallKind> call_kinds;
   uint64_t call_kinds_left_out = 0;  // calls
@@ -193,38 +193,38 @@ struct Facts {
   std::vector<Disagreement> disagreements;
   Network network;
 
-  Tally gdr_on;       // "GPU Direct RDMA Enabled for GPU"
-  Tally gdr_off;      // "... Disabled for GPU ... (distance ...)"
-  Tally gdr_missing;  // "NET/IB : GPU Direct RDMA Disabled for HCA", "GDRDMA not enabled"
-  Tally nvls_on;
-  Tally nvls_off;
-  Tally nvlink;       // a line that proves NVLink or XGMI between GPUs
-  Tally no_affinity;  // the process may not run near its GPU
-  Tally returned[8];  // "file.cc:123 -> N": calls that came back with error N
-  Tally dmabuf_off;
-  Tally hdp;          // RCCL: connections with an HDP register to flush, in builds with TRACE
-  Tally hdp_missing;  // and those without
-  std::map<std::pair<uint32_t, int64_t>, std::vector<std::pair<int64_t, Place>>> proxy_cores;
+  LineCount gdr_on;       // "GPU Direct RDMA Enabled for GPU"
+  LineCount gdr_off;      // "... Disabled for GPU ... (distance ...)"
+  LineCount gdr_missing;  // "NET/IB : GPU Direct RDMA Disabled for HCA", "GDRDMA not enabled"
+  LineCount nvls_on;
+  LineCount nvls_off;
+  LineCount nvlink;       // a line that proves NVLink or XGMI between GPUs
+  LineCount no_affinity;  // the process may not run near its GPU
+  LineCount returned[8];  // "file.cc:123 -> N": calls that came back with error N
+  LineCount dmabuf_off;
+  LineCount hdp;          // RCCL: connections with an HDP register to flush, in builds with TRACE
+  LineCount hdp_missing;  // and those without
+  std::map<std::pair<uint32_t, int64_t>, std::vector<std::pair<int64_t, SourceLine>>> proxy_cores;
 
   Troubles troubles;
-  Watchdog watchdog;
+  WatchdogReport watchdog;
   Perf perf;
   ProxyTraces proxy_traces;
   // Lines of NCCL_PROXY_DUMP_SIGNAL, of one file each: that is one rank's, most often. 4 MiB in
   // all.
   struct DumpLines {
-    Place first;
+    SourceLine first;
     std::string text;
   };
   std::vector<DumpLines> proxy_dumps;
   size_t proxy_dump_bytes = 0;
-  Flight flight;
+  FlightRecord flight;
   Topologies topologies;
 
   // "host:pid", "rank 3 (host:pid)".
   std::string ProcessText(uint32_t process) const;
   std::string Where(const Spot& spot) const;
-  std::string Where(const Place& place) const;  // "file:line: text"
+  std::string Where(const SourceLine& place) const;  // "file:line: text"
 };
 
 }  // namespace diapason::logs

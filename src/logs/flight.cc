@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "logs/cursor.h"
-#include "logs/json_input.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "logs/cursor.h"
+#include "logs/json_input.h"
 
 namespace diapason::logs {
 namespace {
@@ -30,7 +30,7 @@ bool SameSizes(std::string_view operation) {
 // Follows the document: where it is in it, and the values of the entry that is being read.
 class Handler : public nlohmann::json_sax<nlohmann::json> {
  public:
-  Handler(uint32_t file, int64_t rank, Flight* flight)
+  Handler(uint32_t file, int64_t rank, FlightRecord* flight)
       : file_(file), rank_(rank), flight_(flight) {}
 
   bool known() const { return known_; }
@@ -224,10 +224,10 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   }
 
   void Compare(uint32_t group, const std::string& call) {
-    if (flight_->signatures.empty()) flight_->signatures.resize(Flight::kMostSignatures);
+    if (flight_->signatures.empty()) flight_->signatures.resize(FlightRecord::kMostSignatures);
     const uint64_t slot = (static_cast<uint64_t>(sequence_) + group * 0x9e3779b97f4a7c15ULL) %
-                          Flight::kMostSignatures;
-    Flight::Signature& signature = flight_->signatures[slot];
+                          FlightRecord::kMostSignatures;
+    FlightRecord::Signature& signature = flight_->signatures[slot];
     const uint32_t id = flight_->calls.Id(call);
     if (signature.group != group || signature.sequence != sequence_) {
       // The end of the story is what counts.
@@ -271,7 +271,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   };
   uint32_t file_;
   int64_t rank_;
-  Flight* flight_;
+  FlightRecord* flight_;
   bool known_ = false;
   std::string why_;
   std::vector<std::string> path_;
@@ -295,7 +295,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
-FlightRank* Flight::Find(uint32_t group, int64_t rank) {
+FlightRank* FlightRecord::Find(uint32_t group, int64_t rank) {
   const uint64_t key = static_cast<uint64_t>(group) << 40 ^ static_cast<uint64_t>(rank);
   const auto found = index_.find(key);
   if (found != index_.end()) return &ranks[found->second];
@@ -322,7 +322,8 @@ int64_t RankInName(std::string_view name) {
   return digits.Number(&rank) ? rank : -1;
 }
 
-Status ReadFlight(int fd, std::string_view start, uint32_t file, int64_t rank, Flight* flight) {
+Status ReadFlight(int fd, std::string_view start, uint32_t file, int64_t rank,
+                  FlightRecord* flight) {
   Characters characters(fd, start);
   Handler handler(file, rank, flight);
   const bool whole = nlohmann::json::sax_parse(CharacterIterator(&characters), CharacterIterator(),

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "logs/names.h"
 #include "base/status.h"
+#include "logs/names.h"
 
 namespace diapason::logs {
 
@@ -41,7 +41,7 @@ struct FlightDisagreement {
   std::string calls[2];
 };
 
-struct Flight {
+struct FlightRecord {
   static constexpr size_t kMostRanks = 32768;
   static constexpr size_t kMostSignatures = 65536;
   Names groups{1024};
@@ -72,7 +72,8 @@ struct Flight {
 // size, in constant memory. The dump does not say whose it
 // is: `rank` comes from the file's name. An error says what is wrong with the JSON, or that it is
 // no dump of the flight recorder.
-Status ReadFlight(int fd, std::string_view start, uint32_t file, int64_t rank, Flight* flight);
+Status ReadFlight(int fd, std::string_view start, uint32_t file, int64_t rank,
+                  FlightRecord* flight);
 
 // The rank in "nccl_trace_rank_3.json", "rank_3", "dump3": the last number in a file's name, less
 // its extension; -1 for none.

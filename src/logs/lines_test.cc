@@ -39,7 +39,7 @@ TEST(LogLine, TakesApartEveryForm) {
 }
 
 TEST(LogFacts, HdpRegistersOfTraceBuilds) {
-  const Facts facts = Read(
+  const LogFacts facts = Read(
       "n0:100:900 [0] 12.5 p2pSendSetup:359 NCCL TRACE Ring 00 : 0 -> 1 HDP 0x7f1000\n"
       "n0:100:900 [0] 12.6 p2pSendSetup:359 NCCL TRACE Ring 00 : 0 -> 2 HDP (nil)\n");
   EXPECT_EQ(facts.hdp.count, 1u);
@@ -49,16 +49,17 @@ TEST(LogFacts, HdpRegistersOfTraceBuilds) {
 // NCCL that looks for InfiniBand where there is none, on a machine that does not tell where its GPU
 // is: nothing is wrong.
 TEST(LogFacts, LookingForWhatIsNotThereIsNoError) {
-  const Facts facts = Read(
+  const LogFacts facts = Read(
       Info(0, "transport/net_ib.cc:852 -> 3") + Info(0, "Failed to initialize NET plugin IB") +
       Info(0,
            "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU affinity =  ; CPU "
            "affinity = 0-15)."));
   EXPECT_EQ(facts.returned[3].count, 0u);
   EXPECT_EQ(facts.no_affinity.count, 0u);
-  const Facts far = Read(Info(0,
-                              "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU "
-                              "affinity = 16-31 ; CPU affinity = 0-15)."));
+  const LogFacts far =
+      Read(Info(0,
+                "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU "
+                "affinity = 16-31 ; CPU affinity = 0-15)."));
   EXPECT_EQ(far.no_affinity.count, 1u);
 }
 
@@ -85,8 +86,8 @@ TEST(LogLine, KnowsLabels) {
 }
 
 TEST(LogLine, LinesThatCutEachOtherAreBothRead) {
-  const Facts facts = Read(Init(0, 2, true) + "n0:100:900 [0] NCCL INFO Boots" + Init(1, 2, true) +
-                           "xn0:100:900 [0] NCCL INFO Using network IB\n");
+  const LogFacts facts = Read(Init(0, 2, true) + "n0:100:900 [0] NCCL INFO Boots" +
+                              Init(1, 2, true) + "xn0:100:900 [0] NCCL INFO Using network IB\n");
   EXPECT_EQ(facts.damaged, 2U);
   EXPECT_EQ(facts.processes.size(), 2U);
   EXPECT_EQ(facts.members.size(), 2U);
@@ -95,8 +96,8 @@ TEST(LogLine, LinesThatCutEachOtherAreBothRead) {
 
 TEST(LogLine, LongLinesAreCutAndWhatFollowsIsRead) {
   const std::string filler(3 << 20, 'x');
-  const Facts facts = Read("NCCL " + filler + "\n" + Init(0, 1, true) + filler + filler + "\n" +
-                           Init(0, 1, false) + std::string(70000, 'y') + "\n");
+  const LogFacts facts = Read("NCCL " + filler + "\n" + Init(0, 1, true) + filler + filler + "\n" +
+                              Init(0, 1, false) + std::string(70000, 'y') + "\n");
   EXPECT_EQ(facts.long_lines, 3U);
   EXPECT_EQ(facts.lines, 5U);
   ASSERT_EQ(facts.members.size(), 1U);
@@ -111,7 +112,7 @@ TEST(LogLine, ALastLineWithoutFeedCounts) {
 }
 
 TEST(LogFacts, VersionsAndDrivers) {
-  const Facts facts =
+  const LogFacts facts =
       Read(Info(0, "NCCL version 2.18.6+cuda12.2") + Info(0, "cudaDriverVersion 12040") +
            "n1:101:901 [0] NCCL INFO RCCL version : 2.26.6-Unknown \nHIP version  : 7.0.5\n"
            "ROCm version : 7.0.2.0-56\n");
@@ -127,13 +128,13 @@ TEST(LogFacts, AVersionLineAlone) {
 }
 
 TEST(LogFacts, InitOfOldAndNewVersions) {
-  const Facts old = Read(Info(0,
-                              "comm 0x55 rank 0 nranks 4 cudaDev 1 nvmlDev 1 busId 1b000 commId "
-                              "0xabc - Init COMPLETE"));
+  const LogFacts old = Read(Info(0,
+                                 "comm 0x55 rank 0 nranks 4 cudaDev 1 nvmlDev 1 busId 1b000 commId "
+                                 "0xabc - Init COMPLETE"));
   ASSERT_EQ(old.communicators.size(), 1U);
   EXPECT_EQ(old.communicators[0].id, 0xabcU);
   EXPECT_EQ(old.members[0].bus_id, 0x1b000U);
-  const Facts fresh =
+  const LogFacts fresh =
       Read(Info(0,
                 "[Rank 0] ncclCommInitRankConfig comm 0x55 rank 0 nranks 4 cudaDev 1 nvmlDev 1 "
                 "busId 1b000 commId 0xabc - Init START"));
@@ -150,13 +151,13 @@ TEST(LogFacts, SplitsOfOneParentMeet) {
                        std::to_string(rank) + " nranks 2 cudaDev 0 nvmlDev 0 busId 1 parent 0x" +
                        std::to_string(5000 + rank) + " splitCount 1 color 5 key 0 - Init START");
   }
-  const Facts facts = Read(text);
+  const LogFacts facts = Read(text);
   ASSERT_EQ(facts.communicators.size(), 2U);
   EXPECT_EQ(facts.communicators[1].members.size(), 2U);
 }
 
 TEST(LogFacts, ConnectionsAreCountedOncePerChannel) {
-  const Facts facts =
+  const LogFacts facts =
       Read(Init(0, 2, true) + Init(1, 2, true) +
            Info(0, "Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/0/GDRDMA/Shared") +
            Info(0, "Channel 01/0 : 0[0] -> 1[1] [send] via NET/IB/0/GDRDMA/Shared") +
@@ -172,7 +173,7 @@ TEST(LogFacts, ConnectionsAreCountedOncePerChannel) {
 }
 
 TEST(LogFacts, WaysOfAllVersions) {
-  const Facts facts =
+  const LogFacts facts =
       Read(Init(0, 4, true) + Info(0, "Channel 00/01 : 0[0] -> 1[1] via P2P/CUMEM/read") +
            Info(0, "Channel 00 : 0[0] -> 2[2] via SHM/direct/direct") +
            Info(0, "Channel 00/0 : 0[0] -> 3[3] via P2P/direct pointer") +
@@ -183,7 +184,7 @@ TEST(LogFacts, WaysOfAllVersions) {
 }
 
 TEST(LogFacts, ChannelsRingsAndTrees) {
-  const Facts facts =
+  const LogFacts facts =
       Read(Init(0, 2, true) + Info(0, "Channel 00/24 : 0 1") + Info(0, "Channel 23/24 : 0 1") +
            Info(0, "Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1") +
            Info(0,
@@ -193,7 +194,7 @@ TEST(LogFacts, ChannelsRingsAndTrees) {
                 "Init timings - ncclCommInitRank: rank 0 nranks 2 total 1.25 (kernels 0.10, alloc "
                 "0.20, bootstrap 0.30, allgathers 0.0, topo 0.1, graphs 0.1, connections 0.3, rest "
                 "0.1)"));
-  const Communicator& communicator = facts.communicators[0];
+  const LoggedComm& communicator = facts.communicators[0];
   EXPECT_EQ(communicator.rings, 24);
   EXPECT_EQ(communicator.first_ring, "0 1");
   EXPECT_EQ(communicator.first_tree, "[0] 1/-1/-1->0->-1");
@@ -205,7 +206,7 @@ TEST(LogFacts, ChannelsRingsAndTrees) {
 }
 
 TEST(LogFacts, ChoicesOfThreeForms) {
-  const Facts facts =
+  const LogFacts facts =
       Read(Info(0, "AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}") +
            Info(0, "AllReduce: 4096 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}") +
            Info(0, "AllGather: 8192 Bytes -> Algo 1 proto 2 time 12.5") +
@@ -223,7 +224,7 @@ TEST(LogFacts, ChoicesOfThreeForms) {
 }
 
 TEST(Lines, CallsAreCountedByCollectiveAndSize) {
-  Facts facts;
+  LogFacts facts;
   std::string text;
   const auto add = [&](const char* collective, const char* count, const char* type) {
     text += std::string("h:1:1 [0] NCCL INFO ") + collective +
@@ -245,7 +246,7 @@ TEST(Lines, CallsAreCountedByCollectiveAndSize) {
 }
 
 TEST(LogFacts, TheLastOperationOfEachRank) {
-  const Facts facts =
+  const LogFacts facts =
       Read(Init(0, 2, true) + Call(0, 1, "AllReduce", 64) + Call(0, 2, "AllGather", 32));
   ASSERT_EQ(facts.members.size(), 1U);
   EXPECT_EQ(facts.members[0].operations, 2U);
@@ -255,10 +256,10 @@ TEST(LogFacts, TheLastOperationOfEachRank) {
 }
 
 TEST(LogFacts, PluginsThatAreThereAndNot) {
-  const Facts facts = Read(Info(0, "NET/Plugin: Loaded net plugin NCCL RDMA Plugin v11 (v11)") +
-                           Info(0, "TUNER/Plugin: Using diapason (v5)") +
-                           Info(0, "PROFILER/Plugin: Could not find: libnccl-profiler.so. ") +
-                           Info(0, "NET/Plugin: Using internal network plugin."));
+  const LogFacts facts = Read(Info(0, "NET/Plugin: Loaded net plugin NCCL RDMA Plugin v11 (v11)") +
+                              Info(0, "TUNER/Plugin: Using diapason (v5)") +
+                              Info(0, "PROFILER/Plugin: Could not find: libnccl-profiler.so. ") +
+                              Info(0, "NET/Plugin: Using internal network plugin."));
   ASSERT_EQ(facts.plugins.size(), 2U);
   EXPECT_EQ(facts.plugins[0], "net: NCCL RDMA Plugin v11 (v11)");
   EXPECT_EQ(facts.plugins[1], "tuner: diapason (v5)");
@@ -271,14 +272,14 @@ TEST(LogFacts, TablesHaveLimits) {
     text += "host" + std::to_string(i) + ":" + std::to_string(i) + ":1 [0] NCCL INFO NCCL_X" +
             std::to_string(i) + " set by environment to " + std::to_string(i) + ".\n";
   }
-  const Facts facts = Read(text);
+  const LogFacts facts = Read(text);
   EXPECT_EQ(facts.processes.size(), kMostProcesses);
   EXPECT_EQ(facts.variables.size(), kMostVariables);
   EXPECT_GT(facts.processes_left_out, 0U);
 }
 
 TEST(LogReader, RefusesWhatIsNoLog) {
-  Facts facts;
+  LogFacts facts;
   const Status pickle = ReadLogText(std::string("\x80\x02}q\x00", 5), "dump", &facts);
   ASSERT_FALSE(pickle.ok());
   EXPECT_TRUE(Contains(pickle.message(), "pickle")) << pickle.message();
@@ -306,7 +307,7 @@ class LogFolder : public ::testing::Test {
     return warnings;
   }
   const FakeRoot root_;
-  Facts facts_;
+  LogFacts facts_;
   Status status_;
 };
 
@@ -349,7 +350,7 @@ TEST_F(LogFolder, FoldersInsideAreNotEntered) {
 }
 
 TEST(LogReader, ReadsTopologiesAndGraphs) {
-  Facts facts;
+  LogFacts facts;
   ASSERT_TRUE(ReadLogText("<system version=\"1\">\n <cpu numaid=\"0\">\n"
                           "  <gpu dev=\"0\" sm=\"90\" rank=\"0\" gdr=\"1\">\n"
                           "   <nvlink target=\"a\" count=\"18\"/>\n  </gpu>\n"

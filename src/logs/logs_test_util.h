@@ -12,8 +12,8 @@
 namespace diapason::logs {
 
 // What is read out of one text.
-inline Facts Read(const std::string& text, const std::string& name = "job.log") {
-  Facts facts;
+inline LogFacts Read(const std::string& text, const std::string& name = "job.log") {
+  LogFacts facts;
   const Status status = ReadLogText(text, name, &facts);
   EXPECT_TRUE(status.ok()) << status.message();
   return facts;

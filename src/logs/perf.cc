@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "logs/cursor.h"
 #include "base/text.h"
+#include "logs/cursor.h"
 
 namespace diapason::logs {
 

@@ -30,9 +30,9 @@ struct PerfTest {
   uint64_t peak_bytes = 0;
   double average = 0;  // as printed; 0 where it was not
   uint64_t wrong = 0;  // wrong values, of all rows
-  Place wrong_place;
-  Place start;
-  Place zero;           // the first row, for those that moved nothing
+  SourceLine wrong_place;
+  SourceLine start;
+  SourceLine zero;      // the first row, for those that moved nothing
   int64_t headers = 0;  // "nccl-headers=22902", "nccl-library=22902"
   int64_t library = 0;
 };

@@ -1,6 +1,6 @@
 // Tables of tests, and dumps of the flight recorder.
-#include "logs/logs_test_util.h"
 #include "base/text.h"
+#include "logs/logs_test_util.h"
 
 namespace diapason::logs {
 namespace {
@@ -20,8 +20,8 @@ std::string Row(int size, double busbw, const std::string& wrong = "0") {
 const char kEnd[] = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 5.5\n#\n";
 
 TEST(PerfTables, AreReduced) {
-  const Facts facts = Read("# Collective test starting: all_reduce_perf\n" + Header(2) +
-                           Row(8, 0.5) + Row(1024, 9.25) + kEnd);
+  const LogFacts facts = Read("# Collective test starting: all_reduce_perf\n" + Header(2) +
+                              Row(8, 0.5) + Row(1024, 9.25) + kEnd);
   ASSERT_EQ(facts.perf.tests.size(), 1U);
   const PerfTest& test = facts.perf.tests[0];
   EXPECT_EQ(test.collective, "all_reduce");
@@ -42,7 +42,7 @@ TEST(PerfTables, BehindLabelsOfLaunchers) {
   for (const std::string_view line : Split(plain, '\n')) {
     text += "[1,0]<stdout>:" + std::string(line) + "\n";
   }
-  const Facts facts = Read(text, "reduce_scatter.log");
+  const LogFacts facts = Read(text, "reduce_scatter.log");
   ASSERT_EQ(facts.perf.tests.size(), 1U);
   EXPECT_EQ(facts.perf.tests[0].rows, 1U);
   EXPECT_EQ(facts.perf.tests[0].collective, "reduce_scatter");
@@ -51,7 +51,7 @@ TEST(PerfTables, BehindLabelsOfLaunchers) {
 
 TEST(PerfTables, RowsThatTheLibraryInterrupts) {
   // nccl-tests prints a row in three pieces; at level INFO the library writes between them.
-  const Facts facts =
+  const LogFacts facts =
       Read(Info(0, "Using network IB", "h7") + Header(2) + "  1024  256  float  sum  -1" +
            Info(0, "x", "h7") + "  10.5  1.0  2.5  0" + Info(0, "x", "h7") + Info(0, "x", "h7") +
            "  9.5  1.1  2.75  0\n" + Row(2048, 3) + kEnd);
@@ -88,7 +88,7 @@ TEST(PerfTables, RunsThatDidNotFinish) {
 }
 
 TEST(PerfTables, OneThatIsOdd) {
-  Facts facts;
+  LogFacts facts;
   for (int i = 0; i < 6; ++i) {
     const double average = i == 3 ? 5.1 : 13.4 + 0.01 * i;
     ASSERT_TRUE(ReadLogText(Header(2, "p" + std::to_string(i) + "-") + Row(8, 1) +
@@ -124,7 +124,7 @@ std::string Dump(const std::string& entries, int enqueued) {
 }
 
 TEST(FlightRecorder, WhoIsMissing) {
-  Facts facts;
+  LogFacts facts;
   const std::string done = Entry(4, "all_reduce", "[64]", "completed");
   ASSERT_TRUE(ReadLogText(Dump(done + "," + Entry(5, "all_reduce", "[64]", "started"), 5),
                           "nccl_trace_rank_0.json", &facts)
@@ -146,7 +146,7 @@ TEST(FlightRecorder, WhoIsMissing) {
 }
 
 TEST(FlightRecorder, WhoCalledSomethingElse) {
-  Facts facts;
+  LogFacts facts;
   ASSERT_TRUE(ReadLogText(Dump(Entry(5, "all_reduce", "[64]", "started"), 5), "r0", &facts).ok());
   ASSERT_TRUE(ReadLogText(Dump(Entry(5, "all_reduce", "[65]", "started"), 5), "r1", &facts).ok());
   ASSERT_TRUE(ReadLogText(Dump(Entry(6, "all_to_all", "[1]", "started"), 6), "r0", &facts).ok());
@@ -158,7 +158,7 @@ TEST(FlightRecorder, WhoCalledSomethingElse) {
 }
 
 TEST(FlightRecorder, BrokenAndHostileDumps) {
-  Facts facts;
+  LogFacts facts;
   const std::string whole = Dump(Entry(5, "all_reduce", "[64]", "started"), 5);
   // Cut short: an error, and what was there has been read.
   EXPECT_FALSE(ReadLogText(whole.substr(0, whole.size() - 20), "r0", &facts).ok());

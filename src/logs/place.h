@@ -15,7 +15,7 @@ struct Spot {
 };
 
 // The same with its text, cut to what fits on a screen.
-struct Place {
+struct SourceLine {
   uint32_t file = 0;
   uint64_t line = 0;
   std::string text;
@@ -23,10 +23,10 @@ struct Place {
 
 inline constexpr size_t kShownText = 200;
 
-inline Place MakePlace(const Spot& spot, std::string_view text) {
+inline SourceLine MakePlace(const Spot& spot, std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
   // First the secrets, then the length: what is cut off may be what tells a password.
-  Place place{spot.file, spot.line, MaskSecretsIn(text)};
+  SourceLine place{spot.file, spot.line, MaskSecretsIn(text)};
   if (place.text.size() > kShownText) place.text = place.text.substr(0, kShownText) + "...";
   return place;
 }

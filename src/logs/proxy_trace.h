@@ -23,7 +23,7 @@ struct ProxyTraceOp {
   int64_t transmitted = 0;
   int64_t received = 0;
   int64_t done = 0;
-  Place place;
+  SourceLine place;
 };
 
 struct ProxyTraces {

@@ -10,11 +10,11 @@
 #include <memory>
 #include <set>
 
+#include "base/file.h"
+#include "base/root_fs.h"
+#include "base/text.h"
 #include "logs/collect.h"
 #include "logs/flight.h"
-#include "base/root_fs.h"
-#include "base/file.h"
-#include "base/text.h"
 
 namespace diapason::logs {
 namespace {
@@ -24,10 +24,10 @@ constexpr size_t kLongestLine = 64 << 10;
 constexpr size_t kSample = 4096;  // bytes that tell text from what is none
 constexpr size_t kMostNamed = 8;
 
-enum class Kind { kLog, kFlight, kTopology, kGraph };
+enum class SourceKind { kLog, kFlight, kTopology, kGraph };
 
 // What a file is, by its first bytes; an error for what is no text.
-Result<Kind> KindOf(std::string_view start) {
+Result<SourceKind> KindOf(std::string_view start) {
   if (start.size() >= 2 && start[0] == '\x80' && start[1] >= 2 && start[1] <= 5) {
     return Invalid(
         "this is a pickle, and unpickling runs code; turn a dump of the flight recorder that you "
@@ -49,15 +49,15 @@ Result<Kind> KindOf(std::string_view start) {
     return Invalid("this is a program, not a log");
   }
   const size_t first = start.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return Kind::kLog;
+  if (first == std::string_view::npos) return SourceKind::kLog;
   const std::string_view head = start.substr(first, kLongestLine);
   if (head[0] == '{' && (head.find("\"entries\"") != std::string_view::npos ||
                          head.find("\"pg_config\"") != std::string_view::npos ||
                          head.find("\"pg_status\"") != std::string_view::npos)) {
-    return Kind::kFlight;
+    return SourceKind::kFlight;
   }
-  if (head.starts_with("<system ")) return Kind::kTopology;
-  if (head.starts_with("<graphs ")) return Kind::kGraph;
+  if (head.starts_with("<system ")) return SourceKind::kTopology;
+  if (head.starts_with("<graphs ")) return SourceKind::kGraph;
   const std::string_view sample = head.substr(0, kSample);
   // A stray zero byte is a damaged log's; random bytes have one odd one in twelve.
   size_t odd = 0;
@@ -68,7 +68,7 @@ Result<Kind> KindOf(std::string_view start) {
   if (odd * 16 > sample.size()) {
     return Invalid("this is no text (UTF-16 is not either: make it UTF-8 with iconv)");
   }
-  return Kind::kLog;
+  return SourceKind::kLog;
 }
 
 // Reads what comes out of `fd`, hands whole lines on and returns how many bytes there were.
@@ -154,21 +154,21 @@ class Blocks {
   bool ended_ = false;
 };
 
-class Reader {
+class LogReader {
  public:
   // With `warnings` dumps that break off are read as far as they go; without they are errors.
-  Reader(Facts* facts, std::vector<std::string>* warnings)
+  LogReader(LogFacts* facts, std::vector<std::string>* warnings)
       : facts_(facts), warnings_(warnings), collector_(facts) {}
-  ~Reader() { collector_.Finish(); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  ~LogReader() { collector_.Finish(); }
+  LogReader(const LogReader&) = delete;
+  LogReader& operator=(const LogReader&) = delete;
 
   // Out of `memory` where `fd` is negative.
   Status Read(int fd, std::string_view memory, const std::string& name) {
     Blocks blocks(fd, memory);
     Result<std::string_view> start = fd < 0 ? memory : blocks.Peek();
     if (!start.ok()) return start.status();
-    const Result<Kind> kind = KindOf(start.value());
+    const Result<SourceKind> kind = KindOf(start.value());
     if (!kind.ok()) {
       no_log_ = true;
       return kind.status();
@@ -180,7 +180,7 @@ class Reader {
     const auto file = static_cast<uint32_t>(facts_->files.size());
     facts_->files.push_back({name, "log", 0, 0});
     Status status;
-    if (kind.value() == Kind::kFlight) {
+    if (kind.value() == SourceKind::kFlight) {
       facts_->files[file].kind = "flight recorder";
       // A dump does not name its rank; files whose names have none are counted.
       int64_t rank = RankInName(name);
@@ -197,15 +197,15 @@ class Reader {
       facts_->files[file].bytes = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode)
                                       ? static_cast<uint64_t>(about.st_size)
                                       : start.value().size();
-    } else if (kind.value() == Kind::kLog) {
+    } else if (kind.value() == SourceKind::kLog) {
       collector_.BeginFile(file, name);
       status = blocks.ForEach([&](std::string_view lines) { collector_.Lines(lines); },
                               [&](std::string_view line) { collector_.LongLine(line); });
       collector_.EndFile();
       facts_->files[file].bytes = blocks.bytes();
     } else {
-      facts_->files[file].kind = kind.value() == Kind::kGraph ? "graph" : "topology";
-      facts_->topologies.BeginFile(file, kind.value() == Kind::kGraph);
+      facts_->files[file].kind = kind.value() == SourceKind::kGraph ? "graph" : "topology";
+      facts_->topologies.BeginFile(file, kind.value() == SourceKind::kGraph);
       uint64_t line = 0;
       const auto each = [&](std::string_view lines) {
         for (const std::string_view text : Split(lines, '\n')) {
@@ -249,7 +249,7 @@ class Reader {
   }
 
  private:
-  Facts* facts_;
+  LogFacts* facts_;
   std::vector<std::string>* warnings_;
   Collector collector_;
   bool no_log_ = false;
@@ -266,29 +266,29 @@ std::string OnlyFolders(const std::string& path, std::vector<std::string> folder
 
 }  // namespace
 
-std::string Facts::ProcessText(uint32_t process) const {
+std::string LogFacts::ProcessText(uint32_t process) const {
   if (process >= processes.size()) return "an unknown process";
-  const Process& known = processes[process];
+  const LoggedProcess& known = processes[process];
   const std::string place =
       Format("%s:%lld", hosts[known.host].c_str(), static_cast<long long>(known.pid));
   if (known.rank < 0) return place;
   return Format("rank %lld (%s)", static_cast<long long>(known.rank), place.c_str());
 }
 
-std::string Facts::Where(const Spot& spot) const {
+std::string LogFacts::Where(const Spot& spot) const {
   const std::string name = spot.file < files.size() ? files[spot.file].name : "?";
   if (spot.line == 0) return name;
   return Format("%s:%llu", name.c_str(), static_cast<unsigned long long>(spot.line));
 }
 
-std::string Facts::Where(const Place& place) const {
+std::string LogFacts::Where(const SourceLine& place) const {
   const std::string where = Where(Spot{place.file, place.line});
   return place.text.empty() ? where : where + ": " + place.text;
 }
 
-Status ReadLogs(const std::vector<std::string>& paths, Facts* facts,
+Status ReadLogs(const std::vector<std::string>& paths, LogFacts* facts,
                 std::vector<std::string>* warnings) {
-  Reader reader(facts, warnings);
+  LogReader reader(facts, warnings);
   Status first_no_log;
   for (const std::string& path : paths) {
     struct stat about = {};
@@ -322,8 +322,8 @@ Status ReadLogs(const std::vector<std::string>& paths, Facts* facts,
   return {};
 }
 
-Status ReadLogText(std::string_view text, const std::string& name, Facts* facts) {
-  Reader reader(facts, nullptr);
+Status ReadLogText(std::string_view text, const std::string& name, LogFacts* facts) {
+  LogReader reader(facts, nullptr);
   return reader.Read(-1, text, name);
 }
 

@@ -1,7 +1,7 @@
 #include "logs/topology.h"
 
-#include "logs/cursor.h"
 #include "base/text.h"
+#include "logs/cursor.h"
 
 namespace diapason::logs {
 namespace {

@@ -21,7 +21,7 @@ struct Topology {
   int64_t linked_gpus = 0;          // GPUs that have any
   std::string link_name;            // "nvlink", "xgmi"
   std::string architecture;         // "gfx950", "sm 90"
-  Place bare_gpu;                   // a GPU without links, where others have some
+  SourceLine bare_gpu;              // a GPU without links, where others have some
   std::vector<std::string> graphs;  // "graph 0: pattern 4, 16 channels, 40/40 GB/s, LOC/PIX"
 };
 
@@ -37,7 +37,7 @@ class Topologies {
   bool open_ = false;
   bool in_gpu_ = false;
   int64_t gpu_links_ = 0;
-  Place gpu_place_;
+  SourceLine gpu_place_;
 };
 
 }  // namespace diapason::logs

@@ -26,7 +26,7 @@ const std::vector<TroubleKind>& TroubleKinds();
 // What happened of one kind.
 struct Trouble {
   uint64_t count = 0;
-  std::vector<Place> places;        // the first few that differ in more than numbers
+  std::vector<SourceLine> places;   // the first few that differ in more than numbers
   std::vector<std::string> shapes;  // their texts without numbers
   std::vector<std::string> sayers;  // ranks or processes; the first few
   uint64_t sayers_left_out = 0;

@@ -28,7 +28,7 @@ bool RankOf(std::string_view line, std::string_view* group, int64_t* rank) {
 
 }  // namespace
 
-WatchdogRank* Watchdog::Find(std::string_view group, int64_t rank) {
+WatchdogRank* WatchdogReport::Find(std::string_view group, int64_t rank) {
   // The line with the time-out names no group in some versions, the one that sums up does.
   std::vector<uint32_t>& same = by_rank_[rank];
   for (const uint32_t index : same) {
@@ -49,7 +49,7 @@ WatchdogRank* Watchdog::Find(std::string_view group, int64_t rank) {
   return &ranks.back();
 }
 
-bool Watchdog::Line(const Spot& spot, std::string_view line) {
+bool WatchdogReport::Line(const Spot& spot, std::string_view line) {
   std::string_view group;
   int64_t rank = -1;
   Cursor cursor(line);

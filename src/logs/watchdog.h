@@ -18,14 +18,14 @@ struct WatchdogRank {
   std::string operation;  // "ALLREDUCE"
   int64_t elements = -1;
   int64_t milliseconds = -1;  // it had run
-  Place place;
+  SourceLine place;
   // From the line that sums up, where there is one; -2: not said.
   int64_t last_enqueued = -2;
   int64_t last_completed = -2;
-  Place status;
+  SourceLine status;
 };
 
-struct Watchdog {
+struct WatchdogReport {
   std::vector<WatchdogRank> ranks;
   bool Line(const Spot& spot, std::string_view line);  // whether it was one of these
   static constexpr size_t kMost = 4096;

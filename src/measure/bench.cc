@@ -13,9 +13,9 @@ bool Tight(const std::vector<double>& rounds, double tight) {
 
 }  // namespace
 
-Result<Figure> MeasureFigure(Instrument* instrument, Trial trial, const Effort& effort,
-                             std::vector<dataset::Sample>* samples) {
-  Figure figure;
+Result<TimingFigure> MeasureFigure(Measurer* measurer, Trial trial, const Effort& effort,
+                                   std::vector<dataset::Sample>* samples) {
+  TimingFigure figure;
   std::vector<double> fastest;
   // Real time: it is the user who waits, whatever clock the readings have.
   const auto begin = std::chrono::steady_clock::now();
@@ -27,26 +27,26 @@ Result<Figure> MeasureFigure(Instrument* instrument, Trial trial, const Effort& 
     trial.warmups = round == 0 ? effort.warmups : 0;
     trial.iterations = std::max(1, effort.iterations);
     trial.check = effort.check && round == 0;
-    const Result<Reading> reading = instrument->Measure(trial);
-    if (!reading.ok()) return reading.status();
+    const Result<Measurement> measurement = measurer->Measure(trial);
+    if (!measurement.ok()) return measurement.status();
     if (samples != nullptr) {
-      samples->push_back(SampleOf(trial, instrument->subject(), reading.value()));
+      samples->push_back(SampleOf(trial, measurer->subject(), measurement.value()));
       samples->back().round = round;
     }
-    if (reading.value().wrong >= 0) figure.wrong = reading.value().wrong;
-    if (reading.value().outcome != dataset::Outcome::kFine) {
-      figure.outcome = reading.value().outcome;
-      figure.note = reading.value().note;
+    if (measurement.value().wrong >= 0) figure.wrong = measurement.value().wrong;
+    if (measurement.value().outcome != dataset::SampleOutcome::kFine) {
+      figure.outcome = measurement.value().outcome;
+      figure.note = measurement.value().note;
       return figure;
     }
-    figure.rounds.push_back(reading.value().seconds);
-    fastest.push_back(reading.value().fastest);
+    figure.rounds.push_back(measurement.value().seconds);
+    fastest.push_back(measurement.value().fastest);
   }
   figure.Conclude(fastest);
   return figure;
 }
 
-void Figure::Conclude(const std::vector<double>& of_fastest_rank) {
+void TimingFigure::Conclude(const std::vector<double>& of_fastest_rank) {
   if (rounds.empty()) return;
   mean = Mean(rounds);
   median = Median(rounds);

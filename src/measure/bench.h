@@ -21,8 +21,8 @@ struct Effort {
 };
 
 // What several rounds say together.
-struct Figure {
-  dataset::Outcome outcome = dataset::Outcome::kFine;
+struct TimingFigure {
+  dataset::SampleOutcome outcome = dataset::SampleOutcome::kFine;
   std::string note;
   std::vector<double> rounds;  // seconds a call, of the slowest rank
   double mean = 0;
@@ -31,15 +31,15 @@ struct Figure {
   double fastest = 0;  // of the fastest rank, its median: the difference is skew
   int64_t wrong = -1;
 
-  bool fine() const { return outcome == dataset::Outcome::kFine; }
+  bool fine() const { return outcome == dataset::SampleOutcome::kFine; }
   // What the rounds come to; `of_fastest_rank` has the fastest rank's time of each, or nothing.
   void Conclude(const std::vector<double>& of_fastest_rank);
 };
 
 // Measures one thing. What the library refuses or gets wrong is a figure that says so; an error: no
 // more measuring is possible. `*samples`, where given, gets every round for a store.
-Result<Figure> MeasureFigure(Instrument* instrument, Trial trial, const Effort& effort,
-                             std::vector<dataset::Sample>* samples = nullptr);
+Result<TimingFigure> MeasureFigure(Measurer* measurer, Trial trial, const Effort& effort,
+                                   std::vector<dataset::Sample>* samples = nullptr);
 
 // The time a call would take if its share of the bytes crossed a link of `link` bytes per second
 // and nothing else happened; 0 where the link is not known.

@@ -17,19 +17,19 @@ constexpr std::chrono::seconds kCopyLimit{60};
 
 }  // namespace
 
-Result<std::unique_ptr<Buffers>> Buffers::For(const Group& group) {
+Result<std::unique_ptr<MeasureBuffers>> MeasureBuffers::For(const Group& group) {
   if (group.backend() != "nccl" && group.backend() != "rccl") {
-    return std::make_unique<Buffers>(nullptr, 0);
+    return std::make_unique<MeasureBuffers>(nullptr, 0);
   }
   const Result<comm::gpu::Runtime*> runtime =
       group.backend() == "nccl" ? comm::gpu::Cuda() : comm::gpu::Hip();
   if (!runtime.ok()) return runtime.status();
   // The device the backend has taken: see backends/nccl/backend.cc.
   const int device = group.local_rank() % runtime.value()->DeviceCount();
-  return std::make_unique<Buffers>(runtime.value(), device);
+  return std::make_unique<MeasureBuffers>(runtime.value(), device);
 }
 
-Buffers::~Buffers() {
+MeasureBuffers::~MeasureBuffers() {
   if (runtime_ == nullptr) {
     Release();
     return;
@@ -40,7 +40,7 @@ Buffers::~Buffers() {
   if (stream_ != nullptr) runtime_->DestroyStream(stream_);
 }
 
-void Buffers::Release() {
+void MeasureBuffers::Release() {
   for (char** buffer : {&in_, &out_}) {
     if (*buffer == nullptr) continue;
     if (runtime_ == nullptr) {
@@ -53,7 +53,7 @@ void Buffers::Release() {
   bytes_ = 0;
 }
 
-Status Buffers::Reserve(size_t bytes) {
+Status MeasureBuffers::Reserve(size_t bytes) {
   if (bytes <= bytes_) return {};
   if (runtime_ == nullptr) {
     Release();
@@ -93,7 +93,7 @@ Status Buffers::Reserve(size_t bytes) {
   return {};
 }
 
-Status Buffers::CopyAndWait(void* to, const void* from, size_t bytes) {
+Status MeasureBuffers::CopyAndWait(void* to, const void* from, size_t bytes) {
   if (runtime_ == nullptr) {
     std::memcpy(to, from, bytes);
     return {};
@@ -115,10 +115,10 @@ Status Buffers::CopyAndWait(void* to, const void* from, size_t bytes) {
   }
 }
 
-Status Buffers::Upload(void* to, const void* host, size_t bytes) {
+Status MeasureBuffers::Upload(void* to, const void* host, size_t bytes) {
   return CopyAndWait(to, host, bytes);
 }
-Status Buffers::Download(void* host, const void* from, size_t bytes) {
+Status MeasureBuffers::Download(void* host, const void* from, size_t bytes) {
   return CopyAndWait(host, from, bytes);
 }
 

@@ -11,15 +11,15 @@
 namespace diapason::measure {
 
 // Memory where a group's library works best: on the GPU for NCCL and RCCL, on the host elsewhere.
-class Buffers {
+class MeasureBuffers {
  public:
   // `runtime` is null for host memory.
-  Buffers(comm::gpu::Runtime* runtime, int device) : runtime_(runtime), device_(device) {}
+  MeasureBuffers(comm::gpu::Runtime* runtime, int device) : runtime_(runtime), device_(device) {}
   // For a group: its GPU, if it has one.
-  static Result<std::unique_ptr<Buffers>> For(const Group& group);
-  ~Buffers();
-  Buffers(const Buffers&) = delete;
-  Buffers& operator=(const Buffers&) = delete;
+  static Result<std::unique_ptr<MeasureBuffers>> For(const Group& group);
+  ~MeasureBuffers();
+  MeasureBuffers(const MeasureBuffers&) = delete;
+  MeasureBuffers& operator=(const MeasureBuffers&) = delete;
 
   // Two buffers of at least so many bytes each. What was in them is lost when they grow.
   Status Reserve(size_t bytes);

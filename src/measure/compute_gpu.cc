@@ -29,13 +29,13 @@ constexpr int kCalibrations = 5;
 // How often the collectives are asked for errors while the GPU is waited for.
 constexpr milliseconds kLookInterval{10};
 
-class Gpu : public Computer {
+class GpuCompute : public Computer {
  public:
-  Gpu(Runtime* runtime, int device, const ComputerOptions& options)
+  GpuCompute(Runtime* runtime, int device, const ComputerOptions& options)
       : runtime_(runtime), bound_(runtime, device), options_(options) {
     kernel_seconds_ = std::max(kKernelSeconds, options.step_seconds / kMostKernels);
   }
-  ~Gpu() override;
+  ~GpuCompute() override;
 
   // Streams and events. Without them nothing else may be called.
   Status Begin();
@@ -75,7 +75,7 @@ class Gpu : public Computer {
   std::vector<void*> finished_;  // one: the whole step
 };
 
-Gpu::~Gpu() {
+GpuCompute::~GpuCompute() {
   // After an error something may still run that uses all this, perhaps for ever, and giving memory
   // back would wait for it: it stays for the life of the process.
   if (!idle_ || !bound_.status().ok()) return;
@@ -87,14 +87,14 @@ Gpu::~Gpu() {
   for (void* memory : memory_) runtime_->Free(memory);
 }
 
-Status Gpu::MakeStream(void** stream) {
+Status GpuCompute::MakeStream(void** stream) {
   const Result<void*> made = runtime_->CreateStream();
   if (!made.ok()) return made.status();
   *stream = made.value();
   return {};
 }
 
-Status Gpu::MakeEvents(size_t count, std::vector<void*>* events) {
+Status GpuCompute::MakeEvents(size_t count, std::vector<void*>* events) {
   for (size_t i = 0; i < count; ++i) {
     const Result<void*> event = runtime_->CreateEvent();
     if (!event.ok()) return event.status();
@@ -103,7 +103,7 @@ Status Gpu::MakeEvents(size_t count, std::vector<void*>* events) {
   return {};
 }
 
-Status Gpu::Begin() {
+Status GpuCompute::Begin() {
   if (!bound_.status().ok()) return bound_.status();
   Status status = MakeStream(&compute_);
   for (int i = 0; i < options_.communicators && status.ok(); ++i) {
@@ -118,29 +118,29 @@ Status Gpu::Begin() {
   return status;
 }
 
-Result<void*> Gpu::Allocate(size_t bytes) {
+Result<void*> GpuCompute::Allocate(size_t bytes) {
   Result<void*> memory = runtime_->Allocate(bytes);
   if (memory.ok()) memory_.push_back(memory.value());
   return memory;
 }
 
-Status Gpu::Order(void* stream, void* other, void* event) {
+Status GpuCompute::Order(void* stream, void* other, void* event) {
   idle_ = false;
   if (Status status = runtime_->RecordEvent(event, other); !status.ok()) return status;
   return runtime_->WaitForEvent(stream, event);
 }
 
-Status Gpu::BeforeStart(int communicator, size_t bucket) {
+Status GpuCompute::BeforeStart(int communicator, size_t bucket) {
   return Order(Stream(communicator), compute_, gates_[bucket]);
 }
 
-Status Gpu::AfterStart(int communicator, size_t bucket) {
+Status GpuCompute::AfterStart(int communicator, size_t bucket) {
   return runtime_->RecordEvent(ends_[bucket], Stream(communicator));
 }
 
-Status Gpu::Join(size_t bucket) { return runtime_->WaitForEvent(compute_, ends_[bucket]); }
+Status GpuCompute::Join(size_t bucket) { return runtime_->WaitForEvent(compute_, ends_[bucket]); }
 
-Status Gpu::Compute(double seconds, const std::function<void()>& /*progress*/) {
+Status GpuCompute::Compute(double seconds, const std::function<void()>& /*progress*/) {
   if (!(seconds > 0)) return {};
   idle_ = false;
   const double kernels = std::max(1.0, std::round(seconds / kernel_seconds_));
@@ -153,7 +153,7 @@ Status Gpu::Compute(double seconds, const std::function<void()>& /*progress*/) {
   return {};
 }
 
-Status Gpu::Finish(const std::function<Status()>& look) {
+Status GpuCompute::Finish(const std::function<Status()>& look) {
   for (size_t i = 0; i < streams_.size(); ++i) {
     if (Status status = Order(compute_, streams_[i], drained_[i]); !status.ok()) return status;
   }
@@ -179,7 +179,7 @@ Status Gpu::Finish(const std::function<Status()>& look) {
   return {};
 }
 
-Status Gpu::Time(uint32_t rounds, double* seconds) {
+Status GpuCompute::Time(uint32_t rounds, double* seconds) {
   const auto begin = steady_clock::now();
   idle_ = false;
   Status status = runtime_->Compute(rounds, compute_);
@@ -188,7 +188,7 @@ Status Gpu::Time(uint32_t rounds, double* seconds) {
   return status;
 }
 
-Status Gpu::Calibrate() {
+Status GpuCompute::Calibrate() {
   // The first launch compiles the kernel.
   double seconds = 0;
   if (Status status = Time(1, &seconds); !status.ok()) return status;
@@ -210,7 +210,7 @@ Status Gpu::Calibrate() {
 
 Result<std::unique_ptr<Computer>> GpuComputer(Runtime* runtime, int device,
                                               const ComputerOptions& options) {
-  auto computer = std::make_unique<Gpu>(runtime, device, options);
+  auto computer = std::make_unique<GpuCompute>(runtime, device, options);
   if (Status status = computer->Begin(); !status.ok()) {
     return status.WithContext(Format("GPU %d", device));
   }

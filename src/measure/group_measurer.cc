@@ -64,8 +64,9 @@ Result<Pair> DecodePair(std::string_view text) {
               static_cast<int>(numbers[3])};
 }
 
-bool Broke(const Reading& reading) {
-  return reading.outcome == dataset::Outcome::kHang || reading.outcome == dataset::Outcome::kCrash;
+bool Broke(const Measurement& measurement) {
+  return measurement.outcome == dataset::SampleOutcome::kHang ||
+         measurement.outcome == dataset::SampleOutcome::kCrash;
 }
 
 // "gloo 0.5.0, tcp on lo; ..." -> "0.5.0"
@@ -87,16 +88,16 @@ std::string HostList(const std::vector<std::string>& hosts) {
   return Join(different, ",");
 }
 
-Result<Subject> Describe(const Station& station, const std::string& cluster) {
-  const Group& group = *station.group();
+Result<Subject> Describe(const RankTimer& rank_timer, const std::string& cluster) {
+  const Group& group = *rank_timer.group();
   Subject subject;
   subject.backend = group.backend();
   subject.ranks = group.size();
-  subject.nodes = station.nodes();
+  subject.nodes = rank_timer.nodes();
   subject.simulated = group.simulated();
   subject.link_peak = group.statistics().link_peak;
   subject.description = group.description();
-  dataset::Machine& machine = subject.machine;
+  dataset::MachineInfo& machine = subject.machine;
   if (group.simulated()) {
     const Result<comm::sim::Cluster> simulated = comm::sim::LoadCluster(cluster);
     if (!simulated.ok()) return simulated.status();
@@ -112,7 +113,7 @@ Result<Subject> Describe(const Station& station, const std::string& cluster) {
     machine.library_version = VersionIn(group.description());
     machine.gpu = MachineFingerprint();
     machine.driver = DriverVersion();
-    machine.hosts = HostList(station.hosts());
+    machine.hosts = HostList(rank_timer.hosts());
     machine.environment = EnvironmentThatMatters(ProcessEnvironment());
   }
   machine.library = LibraryName(subject.library);
@@ -148,73 +149,73 @@ std::map<std::string, std::string> EnvironmentThatMatters(const Environment& env
   return chosen;
 }
 
-Result<std::unique_ptr<GroupInstrument>> GroupInstrument::Lead(Group* group,
-                                                               const std::string& cluster) {
-  Result<std::unique_ptr<Station>> station = Station::Create(group);
-  if (!station.ok()) return station.status();
-  std::unique_ptr<GroupInstrument> instrument(new GroupInstrument(std::move(station).value()));
-  Result<Subject> subject = Describe(*instrument->station_, cluster);
+Result<std::unique_ptr<GroupMeasurer>> GroupMeasurer::Lead(Group* group,
+                                                           const std::string& cluster) {
+  Result<std::unique_ptr<RankTimer>> rank_timer = RankTimer::Create(group);
+  if (!rank_timer.ok()) return rank_timer.status();
+  std::unique_ptr<GroupMeasurer> measurer(new GroupMeasurer(std::move(rank_timer).value()));
+  Result<Subject> subject = Describe(*measurer->rank_timer_, cluster);
   if (!subject.ok()) return subject.status();
-  instrument->subject_ = std::move(subject).value();
-  return instrument;
+  measurer->subject_ = std::move(subject).value();
+  return measurer;
 }
 
-GroupInstrument::~GroupInstrument() {
+GroupMeasurer::~GroupMeasurer() {
   if (!broken_) (void)Tell(std::string(1, kEnd));
 }
 
-Status GroupInstrument::Tell(const std::string& order) {
+Status GroupMeasurer::Tell(const std::string& order) {
   if (broken_) return Unavailable("the ranks are gone");
-  const Result<std::string> told = Exchange(station_->group(), order);
+  const Result<std::string> told = Exchange(rank_timer_->group(), order);
   if (!told.ok()) broken_ = true;
   return told.status();
 }
 
-Result<Reading> GroupInstrument::Measure(const Trial& trial) {
+Result<Measurement> GroupMeasurer::Measure(const Trial& trial) {
   const Status told = Tell(kTrial + EncodeTrial(trial));
   if (!told.ok()) return told;
-  Reading reading = station_->Measure(trial);
-  broken_ = Broke(reading);
-  return reading;
+  Measurement measurement = rank_timer_->Measure(trial);
+  broken_ = Broke(measurement);
+  return measurement;
 }
 
-Result<Reading> GroupInstrument::MeasurePair(int first, int second, uint64_t bytes,
-                                             int iterations) {
+Result<Measurement> GroupMeasurer::MeasurePair(int first, int second, uint64_t bytes,
+                                               int iterations) {
   const Status told = Tell(kPair + EncodePair({first, second, bytes, iterations}));
   if (!told.ok()) return told;
-  Reading reading = station_->MeasurePair(first, second, bytes, iterations);
-  broken_ = Broke(reading);
-  return reading;
+  Measurement measurement = rank_timer_->MeasurePair(first, second, bytes, iterations);
+  broken_ = Broke(measurement);
+  return measurement;
 }
 
-Result<IterationTimes> GroupInstrument::Iterate(const IterationSpec& spec) {
+Result<IterationTimes> GroupMeasurer::Iterate(const IterationSpec& spec) {
   const Status told = Tell(kIteration + EncodeSpec(spec));
   if (!told.ok()) return told;
-  Result<IterationTimes> times = RunIterations(station_->group(), spec);
+  Result<IterationTimes> times = RunIterations(rank_timer_->group(), spec);
   if (!times.ok()) broken_ = true;
   return times;
 }
 
-Status GroupInstrument::Follow(Group* group) {
-  const Result<std::unique_ptr<Station>> station = Station::Create(group);
-  if (!station.ok()) return station.status();
+Status GroupMeasurer::Follow(Group* group) {
+  const Result<std::unique_ptr<RankTimer>> rank_timer = RankTimer::Create(group);
+  if (!rank_timer.ok()) return rank_timer.status();
   while (true) {
     const Result<std::string> order = Exchange(group, "");
     if (!order.ok()) return order.status();
     const std::string_view text = order.value();
-    Reading reading;
+    Measurement measurement;
     switch (text.empty() ? kEnd : text[0]) {
       case kTrial: {
         const Result<Trial> trial = DecodeTrial(text.substr(1));
         if (!trial.ok()) return trial.status();
-        reading = station.value()->Measure(trial.value());
+        measurement = rank_timer.value()->Measure(trial.value());
         break;
       }
       case kPair: {
         const Result<Pair> pair = DecodePair(text.substr(1));
         if (!pair.ok()) return pair.status();
-        reading = station.value()->MeasurePair(pair.value().first, pair.value().second,
-                                               pair.value().bytes, pair.value().iterations);
+        measurement = rank_timer.value()->MeasurePair(pair.value().first, pair.value().second,
+                                                      pair.value().bytes, pair.value().iterations);
         break;
       }
       case kIteration: {
@@ -227,7 +228,7 @@ Status GroupInstrument::Follow(Group* group) {
       default:
         return {};
     }
-    if (Broke(reading)) return PeerLost(reading.note);
+    if (Broke(measurement)) return PeerLost(measurement.note);
   }
 }
 

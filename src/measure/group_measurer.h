@@ -6,42 +6,42 @@
 #include <vector>
 
 #include "base/environment.h"
-#include "measure/measurer.h"
 #include "measure/iteration.h"
+#include "measure/measurer.h"
 #include "measure/rank_timer.h"
 
 namespace diapason::measure {
 
 // Measures with a group this process is rank 0 of. Rank 0 says what is measured next, the others
 // follow, so that ranks can never disagree about counts or about when to stop.
-class GroupInstrument : public Instrument {
+class GroupMeasurer : public Measurer {
  public:
   // Every rank calls one of the two, rank 0 this one.
   // `cluster`: the simulated one, where it is.
-  static Result<std::unique_ptr<GroupInstrument>> Lead(Group* group,
-                                                       const std::string& cluster = "");
+  static Result<std::unique_ptr<GroupMeasurer>> Lead(Group* group, const std::string& cluster = "");
   // Returns when rank 0 has ended the measuring, with an error when the group broke.
   static Status Follow(Group* group);
 
   // Lets the followers go.
-  ~GroupInstrument() override;
-  GroupInstrument(const GroupInstrument&) = delete;
-  GroupInstrument& operator=(const GroupInstrument&) = delete;
+  ~GroupMeasurer() override;
+  GroupMeasurer(const GroupMeasurer&) = delete;
+  GroupMeasurer& operator=(const GroupMeasurer&) = delete;
 
-  Result<Reading> Measure(const Trial& trial) override;
-  Result<Reading> MeasurePair(int first, int second, uint64_t bytes, int iterations);
+  Result<Measurement> Measure(const Trial& trial) override;
+  Result<Measurement> MeasurePair(int first, int second, uint64_t bytes, int iterations);
   Result<IterationTimes> Iterate(const IterationSpec& spec);
   const Subject& subject() const override { return subject_; }
-  double Now() const override { return station_->group()->Now(); }
-  const std::vector<std::string>& hosts() const { return station_->hosts(); }
+  double Now() const override { return rank_timer_->group()->Now(); }
+  const std::vector<std::string>& hosts() const { return rank_timer_->hosts(); }
   // A reading was a hang or a crash: no other will come.
   bool broken() const { return broken_; }
 
  private:
-  explicit GroupInstrument(std::unique_ptr<Station> station) : station_(std::move(station)) {}
+  explicit GroupMeasurer(std::unique_ptr<RankTimer> rank_timer)
+      : rank_timer_(std::move(rank_timer)) {}
   Status Tell(const std::string& order);
 
-  std::unique_ptr<Station> station_;
+  std::unique_ptr<RankTimer> rank_timer_;
   Subject subject_;
   bool broken_ = false;
 };

@@ -12,7 +12,7 @@
 namespace diapason::measure {
 namespace {
 
-enum class Kind { kWhole = 0, kCompute = 1, kCommunication = 2 };
+enum class StepKind { kWhole = 0, kCompute = 1, kCommunication = 2 };
 constexpr int kKinds = 3;
 // Steps of one kind in a row, before it is another kind's turn.
 constexpr int kBlock = 5;
@@ -81,8 +81,8 @@ class Runner {
  private:
   // Of every figure the slowest rank's.
   Result<std::vector<double>> SlowestOf(const std::vector<double>& mine);
-  Status Step(Kind kind, double* seconds);
-  Status RunPlan(Kind kind);
+  Status Step(StepKind kind, double* seconds);
+  Status RunPlan(StepKind kind);
   Status Start(size_t bucket);
   Status Join(size_t bucket);
   Status Look();
@@ -188,7 +188,7 @@ Status Runner::Correct() {
   std::vector<double> taken(static_cast<size_t>(
       std::clamp(kCorrectionSeconds / spec_.compute, 1.0, kMostCorrectionSteps)));
   for (double& seconds : taken) {
-    if (Status status = Step(Kind::kCompute, &seconds); !status.ok()) {
+    if (Status status = Step(StepKind::kCompute, &seconds); !status.ok()) {
       return status.WithContext("calibrating compute");
     }
   }
@@ -219,22 +219,22 @@ Status Runner::Look() {
   return {};
 }
 
-Status Runner::RunPlan(Kind kind) {
+Status Runner::RunPlan(StepKind kind) {
   const auto progress = [this] {
     for (Work& work : works_) static_cast<void>(work.Done());
   };
   for (const Moment& moment : plan_) {
     Status status;
     for (const size_t bucket : moment.starts) {
-      if (kind == Kind::kCompute) break;
+      if (kind == StepKind::kCompute) break;
       if (status.ok()) status = Start(bucket);
       if (status.ok() && !spec_.overlap) status = Join(bucket);
     }
     for (const size_t bucket : moment.joins) {
-      if (kind == Kind::kCompute || !spec_.overlap) break;
+      if (kind == StepKind::kCompute || !spec_.overlap) break;
       if (status.ok()) status = Join(bucket);
     }
-    if (status.ok() && kind != Kind::kCommunication && moment.seconds > 0) {
+    if (status.ok() && kind != StepKind::kCommunication && moment.seconds > 0) {
       status = computer_->Compute(moment.seconds, polls_ && !works_.empty()
                                                       ? std::function<void()>(progress)
                                                       : std::function<void()>());
@@ -248,7 +248,7 @@ Status Runner::RunPlan(Kind kind) {
   return {};
 }
 
-Status Runner::Step(Kind kind, double* seconds) {
+Status Runner::Step(StepKind kind, double* seconds) {
   const double begin = group_->Now();
   Status status = RunPlan(kind);
   *seconds = group_->Now() - begin;
@@ -267,7 +267,7 @@ Status Runner::Measure() {
   for (int first = 0; first < total; first += kBlock, ++turn) {
     for (int i = 0; i < kKinds; ++i) {
       // Another kind begins each time: whoever follows whom evens out.
-      const auto kind = static_cast<Kind>((turn + i) % kKinds);
+      const auto kind = static_cast<StepKind>((turn + i) % kKinds);
       for (int step = first; step < std::min(first + kBlock, total); ++step) {
         if (Status status = group_->Barrier(); !status.ok()) return status;
         double seconds = 0;
@@ -288,7 +288,7 @@ Result<std::vector<double>> Runner::Whole(const std::vector<Config>& configs, in
   for (int step = -warmups; step < steps; ++step) {
     if (Status status = group_->Barrier(); !status.ok()) return status;
     double seconds = 0;
-    if (Status status = Step(Kind::kWhole, &seconds); !status.ok()) return status;
+    if (Status status = Step(StepKind::kWhole, &seconds); !status.ok()) return status;
     if (step >= 0) mine.push_back(seconds);
   }
   return SlowestOf(mine);
@@ -312,12 +312,13 @@ Result<IterationTimes> Runner::Slowest() {
   const Result<std::vector<double>> gathered = SlowestOf(mine);
   if (!gathered.ok()) return gathered.status();
   const std::vector<double>& slowest = gathered.value();
-  const auto part = [&](Kind kind) {
+  const auto part = [&](StepKind kind) {
     const auto begin =
         slowest.begin() + static_cast<ptrdiff_t>(kind) * static_cast<ptrdiff_t>(spec_.steps);
     return std::vector<double>(begin, begin + spec_.steps);
   };
-  return IterationTimes{part(Kind::kWhole), part(Kind::kCompute), part(Kind::kCommunication)};
+  return IterationTimes{part(StepKind::kWhole), part(StepKind::kCompute),
+                        part(StepKind::kCommunication)};
 }
 
 // Whether all ranks are fine and have the same spec: who goes on alone waits for the others in

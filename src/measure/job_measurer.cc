@@ -46,7 +46,8 @@ Result<std::optional<std::string>> Opened(const std::string& line) {
 }
 
 // The next line of the protocol that begins with `what`.
-Result<std::string> Await(launch::Program* program, std::string_view what, launch::Program::Deadline deadline) {
+Result<std::string> Await(launch::Program* program, std::string_view what,
+                          launch::Program::Deadline deadline) {
   while (true) {
     const Result<std::string> line = program->ReadLine(deadline);
     if (!line.ok()) return line.status();
@@ -60,20 +61,20 @@ Result<std::string> Await(launch::Program* program, std::string_view what, launc
 
 }  // namespace
 
-Result<std::unique_ptr<JobInstrument>> JobInstrument::Create(JobOptions options) {
-  std::unique_ptr<JobInstrument> instrument(new JobInstrument(std::move(options)));
-  Result<Subject> subject = instrument->Launch("");
+Result<std::unique_ptr<JobMeasurer>> JobMeasurer::Create(JobMeasurerOptions options) {
+  std::unique_ptr<JobMeasurer> measurer(new JobMeasurer(std::move(options)));
+  Result<Subject> subject = measurer->Launch("");
   if (!subject.ok()) return subject.status();
-  instrument->subject_ = std::move(subject).value();
-  return instrument;
+  measurer->subject_ = std::move(subject).value();
+  return measurer;
 }
 
-double JobInstrument::Now() const {
+double JobMeasurer::Now() const {
   if (subject_.simulated) return simulated_seconds_;
   return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-Result<Subject> JobInstrument::Launch(const std::string& environment) {
+Result<Subject> JobMeasurer::Launch(const std::string& environment) {
   program_.reset();
   const Result<std::vector<std::pair<std::string, std::string>>> assignments =
       launch::ParseAssignments(environment);
@@ -100,7 +101,8 @@ Result<Subject> JobInstrument::Launch(const std::string& environment) {
     command = launch::CommandFor(options_.launcher, worker, assignments.value());
   }
   ++launches_;
-  Result<std::unique_ptr<launch::Program>> program = launch::Program::Start(command.words, command.environment);
+  Result<std::unique_ptr<launch::Program>> program =
+      launch::Program::Start(command.words, command.environment);
   if (!program.ok()) return program.status();
   program_ = std::move(program).value();
   const Result<std::string> hello =
@@ -116,7 +118,7 @@ Result<Subject> JobInstrument::Launch(const std::string& environment) {
   return DecodeSubject(hello.value());
 }
 
-Status JobInstrument::LaunchAgain(const std::string& environment) {
+Status JobMeasurer::LaunchAgain(const std::string& environment) {
   // What never came with these settings is not waited for at every call.
   const int most = std::max(1, options_.restarts);
   const int tries = failing_.contains(environment) ? 1
@@ -141,30 +143,30 @@ Status JobInstrument::LaunchAgain(const std::string& environment) {
   return status.WithContext(Format("after %d tries in a row", tries));
 }
 
-Reading JobInstrument::Lost(const Status& status) {
-  Reading reading;
-  reading.outcome =
-      status.code() == ErrorCode::kTimeout ? dataset::Outcome::kHang : dataset::Outcome::kCrash;
-  reading.note = status.message();
+Measurement JobMeasurer::Lost(const Status& status) {
+  Measurement measurement;
+  measurement.outcome = status.code() == ErrorCode::kTimeout ? dataset::SampleOutcome::kHang
+                                                             : dataset::SampleOutcome::kCrash;
+  measurement.note = status.message();
   if (program_ != nullptr) {
     const std::string tail = program_->ErrorTail();
-    if (!tail.empty()) reading.note += "; the ranks said:\n" + tail;
+    if (!tail.empty()) measurement.note += "; the ranks said:\n" + tail;
   }
   program_.reset();
-  return reading;
+  return measurement;
 }
 
-Result<Reading> JobInstrument::Ask(const Trial& trial) {
+Result<Measurement> JobMeasurer::Ask(const Trial& trial) {
   const Status asked = program_->WriteLine(EncodeTrial(trial));
   if (!asked.ok()) return asked;
   // The ranks bound every wait of theirs by the limit and say so; those of one trial are a handful.
   const auto deadline = steady_clock::now() + Milliseconds(4 * options_.limit + options_.grace);
   const Result<std::string> answer = Await(program_.get(), kReading, deadline);
   if (!answer.ok()) return answer.status();
-  return DecodeReading(answer.value());
+  return DecodeMeasurement(answer.value());
 }
 
-Result<Reading> JobInstrument::Measure(const Trial& trial) {
+Result<Measurement> JobMeasurer::Measure(const Trial& trial) {
   const bool other = trial.environment != running_.environment ||
                      (options_.launch_each && trial.config != running_.config);
   bool fresh = false;
@@ -180,41 +182,41 @@ Result<Reading> JobInstrument::Measure(const Trial& trial) {
       running_.config = trial.config;
       fresh = true;
     }
-    const Result<Reading> reading = Ask(trial);
-    if (!reading.ok()) {
+    const Result<Measurement> measurement = Ask(trial);
+    if (!measurement.ok()) {
       // Ranks that were gone before they were asked (a suspended machine, somebody's kill) are not
       // this configuration's fault: only ranks that were just started can be lost to it.
-      if (reading.status().code() == ErrorCode::kPeerLost && !fresh) {
+      if (measurement.status().code() == ErrorCode::kPeerLost && !fresh) {
         program_.reset();
         continue;
       }
-      return Lost(reading.status());
+      return Lost(measurement.status());
     }
-    const dataset::Outcome outcome = reading.value().outcome;
-    if (outcome == dataset::Outcome::kHang || outcome == dataset::Outcome::kCrash) program_.reset();
-    simulated_seconds_ += reading.value().seconds *
-                          (reading.value().iterations + trial.warmups + (trial.check ? 1 : 0));
-    return reading;
+    const dataset::SampleOutcome outcome = measurement.value().outcome;
+    if (outcome == dataset::SampleOutcome::kHang || outcome == dataset::SampleOutcome::kCrash)
+      program_.reset();
+    simulated_seconds_ += measurement.value().seconds *
+                          (measurement.value().iterations + trial.warmups + (trial.check ? 1 : 0));
+    return measurement;
   }
 }
 
 Status ServeTrials(Group* group, const std::string& cluster,
                    const std::function<Result<std::string>()>& input,
                    const std::function<Status(const std::string&)>& output) {
-  if (group->rank() != 0) return GroupInstrument::Follow(group);
-  const Result<std::unique_ptr<GroupInstrument>> instrument = GroupInstrument::Lead(group, cluster);
-  if (!instrument.ok()) return instrument.status();
-  Status status =
-      output(Sealed(std::string(kHello) + EncodeSubject(instrument.value()->subject())));
+  if (group->rank() != 0) return GroupMeasurer::Follow(group);
+  const Result<std::unique_ptr<GroupMeasurer>> measurer = GroupMeasurer::Lead(group, cluster);
+  if (!measurer.ok()) return measurer.status();
+  Status status = output(Sealed(std::string(kHello) + EncodeSubject(measurer.value()->subject())));
   while (status.ok()) {
     const Result<std::string> line = input();
     if (!line.ok()) return {};  // whoever asked is done
     const Result<Trial> trial = DecodeTrial(line.value());
     if (!trial.ok()) return trial.status();
-    const Result<Reading> reading = instrument.value()->Measure(trial.value());
-    if (!reading.ok()) return reading.status();
-    status = output(Sealed(std::string(kReading) + EncodeReading(reading.value())));
-    if (instrument.value()->broken()) return PeerLost(reading.value().note);
+    const Result<Measurement> measurement = measurer.value()->Measure(trial.value());
+    if (!measurement.ok()) return measurement.status();
+    status = output(Sealed(std::string(kReading) + EncodeMeasurement(measurement.value())));
+    if (measurer.value()->broken()) return PeerLost(measurement.value().note);
   }
   return status;
 }

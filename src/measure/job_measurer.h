@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "measure/measurer.h"
 #include "launch/launcher.h"
 #include "launch/program.h"
+#include "measure/measurer.h"
 
 namespace diapason::measure {
 
 // A job of ranks that is started for measuring, and started again when a configuration hangs or
 // crashes it: the measuring itself survives every configuration. Its ranks run `diapason worker`,
 // whose rank 0 reads trials and answers with readings, a line each.
-struct JobOptions {
+struct JobMeasurerOptions {
   launch::Launcher launcher;
   std::string backend = "auto";
   std::string cluster;       // of the simulated one
@@ -32,15 +32,15 @@ struct JobOptions {
   bool launch_each = false;
 };
 
-class JobInstrument : public Instrument {
+class JobMeasurer : public Measurer {
  public:
   // Starts the ranks once, to find out who they are. Ranks that do not come now never will: one
   // try.
-  static Result<std::unique_ptr<JobInstrument>> Create(JobOptions options);
+  static Result<std::unique_ptr<JobMeasurer>> Create(JobMeasurerOptions options);
 
   // An error: the ranks cannot be started any more, after as many tries as the options say. With a
   // setting of its own that is a crash of the configuration instead.
-  Result<Reading> Measure(const Trial& trial) override;
+  Result<Measurement> Measure(const Trial& trial) override;
   const Subject& subject() const override { return subject_; }
   // The ranks' clock: virtual under the simulated cluster.
   double Now() const override;
@@ -48,7 +48,7 @@ class JobInstrument : public Instrument {
   int launches() const override { return launches_; }
 
  private:
-  explicit JobInstrument(JobOptions options) : options_(std::move(options)) {}
+  explicit JobMeasurer(JobMeasurerOptions options) : options_(std::move(options)) {}
 
   // What the running ranks were started for.
   struct Running {
@@ -57,10 +57,10 @@ class JobInstrument : public Instrument {
   };
   Result<Subject> Launch(const std::string& environment);
   Status LaunchAgain(const std::string& environment);
-  Result<Reading> Ask(const Trial& trial);
-  Reading Lost(const Status& status);
+  Result<Measurement> Ask(const Trial& trial);
+  Measurement Lost(const Status& status);
 
-  JobOptions options_;
+  JobMeasurerOptions options_;
   Subject subject_;
   std::unique_ptr<launch::Program> program_;
   Running running_;

@@ -15,7 +15,7 @@ constexpr int kMostDeaths = 2;
 dataset::Sample Blame(const dataset::Unfinished& unfinished) {
   dataset::Sample sample;
   sample.point = unfinished.point;
-  sample.outcome = dataset::Outcome::kCrash;
+  sample.outcome = dataset::SampleOutcome::kCrash;
   sample.note = "the measuring process ended while this was measured";
   if (unfinished.deaths > 1) sample.note += Format(", %d times in a row", unfinished.deaths);
   sample.iterations = 0;
@@ -23,12 +23,12 @@ dataset::Sample Blame(const dataset::Unfinished& unfinished) {
   return sample;
 }
 
-std::set<dataset::Point> PointsWithATime(const dataset::Contents& contents,
+std::set<dataset::Point> PointsWithATime(const dataset::StoreContents& contents,
                                          const std::vector<std::string>& runs) {
   std::set<dataset::Point> points;
-  for (const dataset::Record& record : contents.records) {
+  for (const dataset::StoredSample& record : contents.records) {
     const std::string& run = contents.runs[record.run].id;
-    if (record.sample.outcome == dataset::Outcome::kFine &&
+    if (record.sample.outcome == dataset::SampleOutcome::kFine &&
         std::find(runs.begin(), runs.end(), run) != runs.end()) {
       points.insert(record.sample.point);
     }
@@ -38,16 +38,16 @@ std::set<dataset::Point> PointsWithATime(const dataset::Contents& contents,
 
 }  // namespace
 
-Result<Reading> MarkedInstrument::Measure(const Trial& trial) {
+Result<Measurement> MarkedMeasurer::Measure(const Trial& trial) {
   const Status begun = recorder_->Begin(PointOf(trial, subject()));
   // Not as it is: kNotFound means something else here.
   if (!begun.ok()) return IoError(begun.message());
-  return instrument_->Measure(trial);
+  return measurer_->Measure(trial);
 }
 
-Result<std::vector<dataset::Sample>> SettleUnfinished(dataset::Store* store,
+Result<std::vector<dataset::Sample>> SettleUnfinished(dataset::SampleStore* store,
                                                       const std::vector<std::string>& runs,
-                                                      dataset::Contents* contents) {
+                                                      dataset::StoreContents* contents) {
   std::vector<std::pair<std::string, dataset::Unfinished>> found;
   std::map<dataset::Point, int> deaths;
   for (const std::string& run : runs) {

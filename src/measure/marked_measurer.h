@@ -9,20 +9,20 @@ namespace diapason::measure {
 // so far, and the name of what comes, in the store. So a process that dies of a configuration has
 // lost nothing, and whoever goes on with its run knows which configuration that was.
 //
-// Instrument and recorder stay the caller's and must live longer. One thread at a time. A store
+// Measurer and recorder stay the caller's and must live longer. One thread at a time. A store
 // that cannot be written is an error of Measure(), and nothing is measured.
-class MarkedInstrument : public Instrument {
+class MarkedMeasurer : public Measurer {
  public:
-  MarkedInstrument(Instrument* instrument, dataset::Recorder* recorder)
-      : instrument_(instrument), recorder_(recorder) {}
+  MarkedMeasurer(Measurer* measurer, dataset::Recorder* recorder)
+      : measurer_(measurer), recorder_(recorder) {}
 
-  Result<Reading> Measure(const Trial& trial) override;
-  const Subject& subject() const override { return instrument_->subject(); }
-  double Now() const override { return instrument_->Now(); }
-  int launches() const override { return instrument_->launches(); }
+  Result<Measurement> Measure(const Trial& trial) override;
+  const Subject& subject() const override { return measurer_->subject(); }
+  double Now() const override { return measurer_->Now(); }
+  int launches() const override { return measurer_->launches(); }
 
  private:
-  Instrument* instrument_;
+  Measurer* measurer_;
   dataset::Recorder* recorder_;
 };
 
@@ -33,8 +33,8 @@ class MarkedInstrument : public Instrument {
 //
 // `contents` are all samples of these runs; the new ones are added to them and returned.
 // REQUIRES: no process is measuring for these runs.
-Result<std::vector<dataset::Sample>> SettleUnfinished(dataset::Store* store,
+Result<std::vector<dataset::Sample>> SettleUnfinished(dataset::SampleStore* store,
                                                       const std::vector<std::string>& runs,
-                                                      dataset::Contents* contents);
+                                                      dataset::StoreContents* contents);
 
 }  // namespace diapason::measure

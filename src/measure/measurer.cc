@@ -116,14 +116,15 @@ const char* TestsTypeName(DataType type) {
   return kNames[static_cast<size_t>(type)];
 }
 
-dataset::Sample SampleOf(const Trial& trial, const Subject& subject, const Reading& reading) {
+dataset::Sample SampleOf(const Trial& trial, const Subject& subject,
+                         const Measurement& measurement) {
   dataset::Sample sample;
   sample.point = PointOf(trial, subject);
-  if (reading.outcome == dataset::Outcome::kFine) sample.seconds = reading.seconds;
-  sample.iterations = reading.iterations;
-  sample.wrong = reading.wrong;
-  sample.outcome = reading.outcome;
-  sample.note = reading.note;
+  if (measurement.outcome == dataset::SampleOutcome::kFine) sample.seconds = measurement.seconds;
+  sample.iterations = measurement.iterations;
+  sample.wrong = measurement.wrong;
+  sample.outcome = measurement.outcome;
+  sample.note = measurement.note;
   sample.at = static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(
                                       std::chrono::system_clock::now().time_since_epoch())
                                       .count()) *

@@ -41,8 +41,8 @@ struct Trial {
 };
 
 // What came of it.
-struct Reading {
-  dataset::Outcome outcome = dataset::Outcome::kFine;
+struct Measurement {
+  dataset::SampleOutcome outcome = dataset::SampleOutcome::kFine;
   double seconds = 0;  // per call, of the slowest rank; only where the outcome is kFine
   double fastest = 0;  // of the fastest rank: the difference is skew, or a root that runs ahead
   int iterations = 0;
@@ -59,17 +59,17 @@ struct Subject {
   bool simulated = false;
   double link_peak = 0;     // bytes per second; 0: not known
   std::string description;  // "gloo 0.5.0, tcp on lo; ..."
-  dataset::Machine machine;
+  dataset::MachineInfo machine;
 };
 
 // Something that can be measured: a running group of ranks, a job that is started for it, programs
 // of others, or a dataset that is replayed. Search strategies see only this.
-class Instrument {
+class Measurer {
  public:
-  virtual ~Instrument() = default;
+  virtual ~Measurer() = default;
   // Starts what has to be started. The trials' environments may come in any order, but every change
   // can cost a launch.
-  virtual Result<Reading> Measure(const Trial& trial) = 0;
+  virtual Result<Measurement> Measure(const Trial& trial) = 0;
   virtual const Subject& subject() const = 0;
   // Seconds, on the clock of what is measured: a replay's clock shows what the samples took.
   virtual double Now() const = 0;
@@ -93,6 +93,7 @@ const char* TestsTypeName(DataType type);
 dataset::Point PointOf(const Trial& trial, const Subject& subject);
 Result<Trial> TrialOf(const dataset::Point& point, Library library);
 // What the store keeps of a reading, taken now.
-dataset::Sample SampleOf(const Trial& trial, const Subject& subject, const Reading& reading);
+dataset::Sample SampleOf(const Trial& trial, const Subject& subject,
+                         const Measurement& measurement);
 
 }  // namespace diapason::measure

@@ -16,13 +16,13 @@ constexpr double kSigma = 1.4826;
 // So many of them are no accident among thousands of links.
 constexpr double kBeyond = 4;
 
-struct Kind {
+struct LinkGroup {
   double usual = 0;
   std::set<size_t> slow;
 };
 
-Kind Look(const std::vector<PairFigure>& pairs, bool same_host, double least) {
-  Kind kind;
+LinkGroup Look(const std::vector<PairFigure>& pairs, bool same_host, double least) {
+  LinkGroup kind;
   std::vector<double> values;
   for (const PairFigure& pair : pairs) {
     if (pair.same_host == same_host) values.push_back(pair.bandwidth);
@@ -44,7 +44,7 @@ Kind Look(const std::vector<PairFigure>& pairs, bool same_host, double least) {
 std::vector<OddOne> FindOddOnes(const std::vector<PairFigure>& pairs, double least) {
   std::vector<OddOne> odd;
   for (const bool same_host : {true, false}) {
-    Kind kind = Look(pairs, same_host, least);
+    LinkGroup kind = Look(pairs, same_host, least);
     while (!kind.slow.empty()) {
       // The member with the most slow links, if they are most of its links.
       std::map<int, std::pair<size_t, size_t>> members;  // slow, all

@@ -16,30 +16,30 @@ bool Tight(const std::vector<double>& gains, double tight) {
 }
 
 // One of the two that compete: its figure, and what it takes to add a round to it.
-struct Side {
+struct CheckedSide {
   Trial trial;
-  Figure* figure = nullptr;
+  TimingFigure* figure = nullptr;
   std::vector<double> fastest;
 
-  Status Measure(Instrument* instrument, const Effort& effort, int round,
+  Status Measure(Measurer* measurer, const Effort& effort, int round,
                  std::vector<dataset::Sample>* samples) {
     // The other one has just run: what it left behind is not this one's to pay for.
     trial.warmups = round == 0 ? effort.warmups : std::min(1, effort.warmups);
     trial.iterations = std::max(1, effort.iterations);
     trial.check = effort.check && round == 0;
-    const Result<Reading> measured = instrument->Measure(trial);
+    const Result<Measurement> measured = measurer->Measure(trial);
     if (!measured.ok()) return measured.status();
-    const Reading& reading = measured.value();
+    const Measurement& measurement = measured.value();
     if (samples != nullptr) {
-      samples->push_back(SampleOf(trial, instrument->subject(), reading));
+      samples->push_back(SampleOf(trial, measurer->subject(), measurement));
       samples->back().round = round;
     }
-    if (reading.wrong >= 0) figure->wrong = reading.wrong;
-    figure->outcome = reading.outcome;
-    figure->note = reading.note;
+    if (measurement.wrong >= 0) figure->wrong = measurement.wrong;
+    figure->outcome = measurement.outcome;
+    figure->note = measurement.note;
     if (!figure->fine()) return {};
-    figure->rounds.push_back(std::max(reading.seconds, kShortest));
-    fastest.push_back(reading.fastest);
+    figure->rounds.push_back(std::max(measurement.seconds, kShortest));
+    fastest.push_back(measurement.fastest);
     return {};
   }
 };
@@ -52,11 +52,11 @@ PolicyVerdict Judge(const PolicyCheck& check) {
   return PolicyVerdict::kNoDifference;
 }
 
-Result<PolicyCheck> MeasureOnce(Instrument* instrument, const Trial& trial, const Effort& effort,
+Result<PolicyCheck> MeasureOnce(Measurer* measurer, const Trial& trial, const Effort& effort,
                                 std::vector<dataset::Sample>* samples) {
   PolicyCheck check;
   check.trial = trial;
-  Result<Figure> figure = MeasureFigure(instrument, trial, effort, samples);
+  Result<TimingFigure> figure = MeasureFigure(measurer, trial, effort, samples);
   if (!figure.ok()) return figure.status();
   check.library = std::move(figure).value();
   if (!check.library.fine()) check.verdict = PolicyVerdict::kFailed;
@@ -83,7 +83,7 @@ const char* PolicyVerdictName(PolicyVerdict verdict) {
   return "failed";
 }
 
-const Figure* PolicyCheck::Failure() const {
+const TimingFigure* PolicyCheck::Failure() const {
   if (!policy.fine()) return &policy;
   return library.fine() ? nullptr : &library;
 }
@@ -96,14 +96,14 @@ void PolicyCheck::Conclude() {
   verdict = Judge(*this);
 }
 
-Result<PolicyCheck> CheckPolicy(Instrument* instrument, const Trial& trial, const Effort& effort,
+Result<PolicyCheck> CheckPolicy(Measurer* measurer, const Trial& trial, const Effort& effort,
                                 std::vector<dataset::Sample>* samples) {
-  if (trial.config.IsDefault()) return MeasureOnce(instrument, trial, effort, samples);
+  if (trial.config.IsDefault()) return MeasureOnce(measurer, trial, effort, samples);
   PolicyCheck check;
   check.trial = trial;
-  Side library{trial, &check.library, {}};
+  CheckedSide library{trial, &check.library, {}};
   library.trial.config = {};
-  Side policy{trial, &check.policy, {}};
+  CheckedSide policy{trial, &check.policy, {}};
   const int least = std::min(std::max(effort.least_rounds, kLeastJudgedRounds), effort.most_rounds);
   // Real time: it is the user who waits, whatever clock the readings have.
   const auto begin = std::chrono::steady_clock::now();
@@ -113,10 +113,10 @@ Result<PolicyCheck> CheckPolicy(Instrument* instrument, const Trial& trial, cons
         (Tight(check.gains, effort.tight) || std::chrono::steady_clock::now() - begin > limit)) {
       break;
     }
-    Side* const first = round % 2 == 0 ? &library : &policy;
-    Side* const second = round % 2 == 0 ? &policy : &library;
-    for (Side* side : {first, second}) {
-      const Status measured = side->Measure(instrument, effort, round, samples);
+    CheckedSide* const first = round % 2 == 0 ? &library : &policy;
+    CheckedSide* const second = round % 2 == 0 ? &policy : &library;
+    for (CheckedSide* side : {first, second}) {
+      const Status measured = side->Measure(measurer, effort, round, samples);
       if (!measured.ok()) return measured;
       if (!side->figure->fine()) break;
     }

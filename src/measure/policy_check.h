@@ -27,15 +27,15 @@ const char* PolicyVerdictName(PolicyVerdict verdict);
 // What a policy's configuration does for one call, against the library's own choice.
 struct PolicyCheck {
   Trial trial;                // its config is what the policy says
-  Figure library;             // the library's own choice
-  Figure policy;              // no rounds where the policy says nothing
+  TimingFigure library;       // the library's own choice
+  TimingFigure policy;        // no rounds where the policy says nothing
   std::vector<double> gains;  // of every round: the library's seconds over the policy's
   double gain = 0;            // their median; 0: there are none
   Interval interval;          // of it, 95 %
   PolicyVerdict verdict = PolicyVerdict::kDefault;
 
   // The one of the two that failed, else nullptr.
-  const Figure* Failure() const;
+  const TimingFigure* Failure() const;
   // What the gains come to: their median, its interval, the verdict.
   void Conclude();
 };
@@ -47,7 +47,7 @@ struct PolicyCheck {
 //
 // What the library refuses or gets wrong is a check that says so; an error: no more measuring is
 // possible. `*samples`, where given, gets every round for a store.
-Result<PolicyCheck> CheckPolicy(Instrument* instrument, const Trial& trial, const Effort& effort,
+Result<PolicyCheck> CheckPolicy(Measurer* measurer, const Trial& trial, const Effort& effort,
                                 std::vector<dataset::Sample>* samples = nullptr);
 
 struct PolicySummary {

@@ -10,27 +10,27 @@
 namespace diapason::measure {
 namespace {
 
-using dataset::Outcome;
+using dataset::SampleOutcome;
 
 // Times from a function of the trial and of how many came before; remembers what it was asked.
-class FakeInstrument : public Instrument {
+class FakeInstrument : public Measurer {
  public:
   using Times = std::function<double(const Trial&, size_t before)>;
   explicit FakeInstrument(Times times) : times_(std::move(times)) { subject_.ranks = 4; }
 
-  Result<Reading> Measure(const Trial& trial) override {
+  Result<Measurement> Measure(const Trial& trial) override {
     asked.push_back(trial);
     if (asked.size() > gone_after) return Unavailable("the ranks are gone");
-    Reading reading;
-    reading.iterations = trial.iterations;
-    reading.seconds = times_(trial, asked.size() - 1);
-    if (trial.check) reading.wrong = 0;
+    Measurement measurement;
+    measurement.iterations = trial.iterations;
+    measurement.seconds = times_(trial, asked.size() - 1);
+    if (trial.check) measurement.wrong = 0;
     if (fails && fails(trial)) {
-      reading.outcome = outcome;
-      reading.note = "no";
-      if (outcome == Outcome::kWrong) reading.wrong = 7;
+      measurement.outcome = outcome;
+      measurement.note = "no";
+      if (outcome == SampleOutcome::kWrong) measurement.wrong = 7;
     }
-    return reading;
+    return measurement;
   }
   const Subject& subject() const override { return subject_; }
   double Now() const override { return 0; }
@@ -38,7 +38,7 @@ class FakeInstrument : public Instrument {
   std::vector<Trial> asked;
   size_t gone_after = SIZE_MAX;
   std::function<bool(const Trial&)> fails;
-  Outcome outcome = Outcome::kRefused;
+  SampleOutcome outcome = SampleOutcome::kRefused;
 
  private:
   Subject subject_;
@@ -61,22 +61,22 @@ Effort Rounds(int rounds) {
   return effort;
 }
 
-PolicyCheck Checked(FakeInstrument* instrument, const Trial& trial, const Effort& effort,
+PolicyCheck Checked(FakeInstrument* measurer, const Trial& trial, const Effort& effort,
                     std::vector<dataset::Sample>* samples = nullptr) {
-  Result<PolicyCheck> check = CheckPolicy(instrument, trial, effort, samples);
+  Result<PolicyCheck> check = CheckPolicy(measurer, trial, effort, samples);
   EXPECT_TRUE(check.ok()) << check.status().message();
   return check.ok() ? std::move(check).value() : PolicyCheck{};
 }
 
 TEST(PolicyCheckTest, BothRunInEveryRoundAndTakeTurnsAtBeingFirst) {
-  FakeInstrument instrument([](const Trial& trial, size_t) { return OfPolicy(trial) ? 1. : 2.; });
+  FakeInstrument measurer([](const Trial& trial, size_t) { return OfPolicy(trial) ? 1. : 2.; });
   std::vector<dataset::Sample> samples;
-  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(7), &samples);
-  ASSERT_EQ(instrument.asked.size(), 14U);
+  const PolicyCheck check = Checked(&measurer, Ring(), Rounds(7), &samples);
+  ASSERT_EQ(measurer.asked.size(), 14U);
   ASSERT_EQ(samples.size(), 14U);
-  for (size_t i = 0; i < instrument.asked.size(); ++i) {
+  for (size_t i = 0; i < measurer.asked.size(); ++i) {
     const size_t round = i / 2;
-    const Trial& trial = instrument.asked[i];
+    const Trial& trial = measurer.asked[i];
     EXPECT_EQ(OfPolicy(trial), (i + round) % 2 == 1) << i;
     EXPECT_EQ(trial.bytes, 65536U);
     EXPECT_EQ(trial.check, round == 0);
@@ -94,10 +94,10 @@ TEST(PolicyCheckTest, BothRunInEveryRoundAndTakeTurnsAtBeingFirst) {
 
 TEST(PolicyCheckTest, DriftMakesNoDifference) {
   // Every block is 5 % slower than the one before: whoever always came second would lose.
-  FakeInstrument instrument([](const Trial&, size_t before) {
+  FakeInstrument measurer([](const Trial&, size_t before) {
     return 1e-4 * std::pow(1.05, static_cast<double>(before));
   });
-  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(12));
+  const PolicyCheck check = Checked(&measurer, Ring(), Rounds(12));
   EXPECT_EQ(check.verdict, PolicyVerdict::kNoDifference);
   EXPECT_NEAR(check.gain, 1, 0.01);
   EXPECT_LT(check.interval.low, 1);
@@ -105,10 +105,10 @@ TEST(PolicyCheckTest, DriftMakesNoDifference) {
 }
 
 TEST(PolicyCheckTest, ASmallDifferenceUnderLargeDriftIsSeen) {
-  FakeInstrument instrument([](const Trial& trial, size_t before) {
+  FakeInstrument measurer([](const Trial& trial, size_t before) {
     return 1e-4 * (OfPolicy(trial) ? 1.1 : 1) * (1 + 0.1 * static_cast<double>(before / 2));
   });
-  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(10));
+  const PolicyCheck check = Checked(&measurer, Ring(), Rounds(10));
   EXPECT_EQ(check.verdict, PolicyVerdict::kSlower);
   EXPECT_NEAR(check.gain, 1 / 1.1, 1e-9);
 }
@@ -130,20 +130,20 @@ TEST(PolicyCheckTest, RoundsAreTakenUntilTheGainIsTight) {
 }
 
 TEST(PolicyCheckTest, FewRoundsAreNotJudged) {
-  FakeInstrument instrument([](const Trial& trial, size_t) { return OfPolicy(trial) ? 1. : 2.; });
-  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(5));
+  FakeInstrument measurer([](const Trial& trial, size_t) { return OfPolicy(trial) ? 1. : 2.; });
+  const PolicyCheck check = Checked(&measurer, Ring(), Rounds(5));
   EXPECT_EQ(check.gains.size(), 5U);
   EXPECT_EQ(check.gain, 2);
   EXPECT_EQ(check.verdict, PolicyVerdict::kTooFewRounds);
 }
 
 TEST(PolicyCheckTest, WhatThePolicyLeavesToTheLibraryIsMeasuredOnce) {
-  FakeInstrument instrument([](const Trial&, size_t) { return 1e-4; });
+  FakeInstrument measurer([](const Trial&, size_t) { return 1e-4; });
   Trial trial = Ring();
   trial.config = {};
   std::vector<dataset::Sample> samples;
-  const PolicyCheck check = Checked(&instrument, trial, Rounds(6), &samples);
-  EXPECT_EQ(instrument.asked.size(), 6U);
+  const PolicyCheck check = Checked(&measurer, trial, Rounds(6), &samples);
+  EXPECT_EQ(measurer.asked.size(), 6U);
   EXPECT_EQ(samples.size(), 6U);
   EXPECT_EQ(check.verdict, PolicyVerdict::kDefault);
   EXPECT_EQ(check.library.rounds.size(), 6U);
@@ -152,40 +152,40 @@ TEST(PolicyCheckTest, WhatThePolicyLeavesToTheLibraryIsMeasuredOnce) {
 }
 
 TEST(PolicyCheckTest, WhatTheLibraryRefusesIsNotAskedAgain) {
-  FakeInstrument instrument([](const Trial&, size_t) { return 1e-4; });
-  instrument.fails = OfPolicy;
-  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(6));
-  EXPECT_EQ(instrument.asked.size(), 2U);
+  FakeInstrument measurer([](const Trial&, size_t) { return 1e-4; });
+  measurer.fails = OfPolicy;
+  const PolicyCheck check = Checked(&measurer, Ring(), Rounds(6));
+  EXPECT_EQ(measurer.asked.size(), 2U);
   EXPECT_EQ(check.verdict, PolicyVerdict::kFailed);
   ASSERT_EQ(check.Failure(), &check.policy);
-  EXPECT_EQ(check.policy.outcome, Outcome::kRefused);
+  EXPECT_EQ(check.policy.outcome, SampleOutcome::kRefused);
   EXPECT_EQ(check.policy.note, "no");
   // What is known of the default is kept.
   EXPECT_EQ(check.library.median, 1e-4);
 }
 
 TEST(PolicyCheckTest, ADefaultThatHangsEndsTheCheck) {
-  FakeInstrument instrument([](const Trial&, size_t) { return 1e-4; });
-  instrument.fails = [](const Trial& trial) { return !OfPolicy(trial); };
-  instrument.outcome = Outcome::kHang;
-  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(6));
-  EXPECT_EQ(instrument.asked.size(), 1U);
+  FakeInstrument measurer([](const Trial&, size_t) { return 1e-4; });
+  measurer.fails = [](const Trial& trial) { return !OfPolicy(trial); };
+  measurer.outcome = SampleOutcome::kHang;
+  const PolicyCheck check = Checked(&measurer, Ring(), Rounds(6));
+  EXPECT_EQ(measurer.asked.size(), 1U);
   EXPECT_EQ(check.Failure(), &check.library);
 }
 
 TEST(PolicyCheckTest, WrongResultsAreFailuresAndCount) {
-  FakeInstrument instrument([](const Trial&, size_t) { return 1e-4; });
-  instrument.fails = OfPolicy;
-  instrument.outcome = Outcome::kWrong;
-  const PolicyCheck check = Checked(&instrument, Ring(), Rounds(6));
+  FakeInstrument measurer([](const Trial&, size_t) { return 1e-4; });
+  measurer.fails = OfPolicy;
+  measurer.outcome = SampleOutcome::kWrong;
+  const PolicyCheck check = Checked(&measurer, Ring(), Rounds(6));
   EXPECT_EQ(check.policy.wrong, 7);
   EXPECT_TRUE(Summarize({check}).wrong);
 }
 
 TEST(PolicyCheckTest, RanksThatAreGoneAreAnError) {
-  FakeInstrument instrument([](const Trial&, size_t) { return 1e-4; });
-  instrument.gone_after = 3;
-  EXPECT_FALSE(CheckPolicy(&instrument, Ring(), Rounds(6)).ok());
+  FakeInstrument measurer([](const Trial&, size_t) { return 1e-4; });
+  measurer.gone_after = 3;
+  EXPECT_FALSE(CheckPolicy(&measurer, Ring(), Rounds(6)).ok());
 }
 
 TEST(PolicySummaryTest, MeansAreOverWhatWasComparedAndTheWorstIsNamed) {

@@ -17,38 +17,38 @@
 namespace diapason::measure {
 namespace {
 
-using dataset::Outcome;
+using dataset::SampleOutcome;
 
 constexpr size_t kHostName = 64;
 // What out-of-place results are written over: no pattern has such values.
 constexpr char kPoison = 0x5a;
 
-Outcome OutcomeOf(const Status& status) {
+SampleOutcome OutcomeOf(const Status& status) {
   switch (status.code()) {
     case ErrorCode::kInvalid:
     case ErrorCode::kUnavailable:
-      return Outcome::kRefused;
+      return SampleOutcome::kRefused;
     case ErrorCode::kTimeout:
-      return Outcome::kHang;
+      return SampleOutcome::kHang;
     default:
-      return Outcome::kCrash;
+      return SampleOutcome::kCrash;
   }
 }
 
-Reading Failed(const Status& status) {
-  Reading reading;
-  reading.outcome = OutcomeOf(status);
-  reading.note = status.message();
-  return reading;
+Measurement Failed(const Status& status) {
+  Measurement measurement;
+  measurement.outcome = OutcomeOf(status);
+  measurement.note = status.message();
+  return measurement;
 }
 
 // Where everything of a trial lies in one rank's buffers.
-struct Layout {
+struct BufferLayout {
   size_t in_count = 0;
   size_t out_count = 0;
 };
 
-Layout LayoutOf(const Trial& trial, size_t count, int ranks) {
+BufferLayout LayoutOf(const Trial& trial, size_t count, int ranks) {
   const size_t all = count * static_cast<size_t>(ranks);
   switch (trial.operation) {
     case Operation::kAllGather:
@@ -78,7 +78,7 @@ Status CanMeasure(const Trial& trial, size_t count, int ranks) {
   return {};
 }
 
-Call CallOf(const Trial& trial, size_t count, const Buffers& buffers, int rank) {
+Call CallOf(const Trial& trial, size_t count, const MeasureBuffers& buffers, int rank) {
   Call call;
   call.operation = trial.operation;
   call.in = buffers.in();
@@ -103,16 +103,16 @@ Call CallOf(const Trial& trial, size_t count, const Buffers& buffers, int rank) 
 
 }  // namespace
 
-Result<std::unique_ptr<Station>> Station::Create(Group* group) {
-  Result<std::unique_ptr<Buffers>> buffers = Buffers::For(*group);
+Result<std::unique_ptr<RankTimer>> RankTimer::Create(Group* group) {
+  Result<std::unique_ptr<MeasureBuffers>> buffers = MeasureBuffers::For(*group);
   if (!buffers.ok()) return buffers.status();
-  std::unique_ptr<Station> station(new Station(group, std::move(buffers).value()));
-  const Status found = station->FindHosts();
+  std::unique_ptr<RankTimer> rank_timer(new RankTimer(group, std::move(buffers).value()));
+  const Status found = rank_timer->FindHosts();
   if (!found.ok()) return found;
-  return station;
+  return rank_timer;
 }
 
-Result<std::vector<std::string>> Station::Gather(const std::string& mine) {
+Result<std::vector<std::string>> RankTimer::Gather(const std::string& mine) {
   char block[kHostName] = {};
   std::copy_n(mine.data(), std::min(mine.size(), sizeof(block)), block);
   std::vector<char> all(kHostName * static_cast<size_t>(group_->size()));
@@ -126,7 +126,7 @@ Result<std::vector<std::string>> Station::Gather(const std::string& mine) {
   return texts;
 }
 
-Status Station::FindHosts() {
+Status RankTimer::FindHosts() {
   char name[kHostName] = {};
   (void)::gethostname(name, sizeof(name) - 1);
   Result<std::vector<std::string>> hosts = Gather(name);
@@ -142,7 +142,7 @@ Status Station::FindHosts() {
   return {};
 }
 
-Result<Group*> Station::FirstRanks(int ranks) {
+Result<Group*> RankTimer::FirstRanks(int ranks) {
   if (ranks <= 0 || ranks >= group_->size()) return group_;
   auto found = parts_.find(ranks);
   if (found == parts_.end()) {
@@ -154,7 +154,7 @@ Result<Group*> Station::FirstRanks(int ranks) {
   return found->second.get();
 }
 
-Status Station::Ready(const Status& mine) {
+Status RankTimer::Ready(const Status& mine) {
   // Also the start line: nobody gets past it before everybody is here.
   int32_t trouble = mine.ok() ? 0 : 1;
   const Status status = group_->AllReduce(&trouble, &trouble, 1, DataType::kI32, ReduceOp::kMax);
@@ -164,7 +164,7 @@ Status Station::Ready(const Status& mine) {
   return {};
 }
 
-Status Station::RunBlock(Group* group, const Call& call, const Trial& trial, int iterations) {
+Status RankTimer::RunBlock(Group* group, const Call& call, const Trial& trial, int iterations) {
   if (trial.operation == Operation::kSend) {
     const int next = (group->rank() + 1) % group->size();
     const int before = (group->rank() + group->size() - 1) % group->size();
@@ -200,12 +200,12 @@ Status Station::RunBlock(Group* group, const Call& call, const Trial& trial, int
   return first;
 }
 
-Result<int64_t> Station::Check(Group* group, const Call& call, const Trial& trial) {
+Result<int64_t> RankTimer::Check(Group* group, const Call& call, const Trial& trial) {
   const int ranks = group->size();
   const int rank = group->rank();
   const size_t count = call.count;
   const size_t size = SizeOf(trial.type);
-  const Layout layout = LayoutOf(trial, count, ranks);
+  const BufferLayout layout = LayoutOf(trial, count, ranks);
   const ReduceOp reduce = comm::Reduces(trial.operation) ? trial.reduce : ReduceOp::kSum;
   std::vector<char> host(std::max(layout.in_count, layout.out_count) * size);
   if (!trial.in_place) {
@@ -253,34 +253,35 @@ Result<int64_t> Station::Check(Group* group, const Call& call, const Trial& tria
   }
 }
 
-Reading Station::Combine(const Status& status, double seconds, int64_t wrong, bool took_part,
-                         const Trial& trial) {
+Measurement RankTimer::Combine(const Status& status, double seconds, int64_t wrong, bool took_part,
+                               const Trial& trial) {
   // What the library refused it refused on every rank, before anything happened.
   if (!status.ok()) return Failed(status);
   const double mine[3] = {seconds, static_cast<double>(wrong), took_part ? 1.0 : 0.0};
   std::vector<double> all(3 * static_cast<size_t>(group_->size()));
   const Status gathered = group_->AllGather(mine, all.data(), 3, DataType::kF64);
   if (!gathered.ok()) return Failed(gathered);
-  Reading reading;
-  reading.iterations = trial.iterations;
+  Measurement measurement;
+  measurement.iterations = trial.iterations;
   bool first = true;
   for (size_t i = 0; i < all.size(); i += 3) {
     if (all[i + 2] == 0) continue;
-    reading.seconds = std::max(reading.seconds, all[i]);
-    reading.fastest = first ? all[i] : std::min(reading.fastest, all[i]);
+    measurement.seconds = std::max(measurement.seconds, all[i]);
+    measurement.fastest = first ? all[i] : std::min(measurement.fastest, all[i]);
     first = false;
-    if (trial.check) reading.wrong = std::max<int64_t>(reading.wrong, 0) + std::llround(all[i + 1]);
+    if (trial.check)
+      measurement.wrong = std::max<int64_t>(measurement.wrong, 0) + std::llround(all[i + 1]);
   }
-  reading.seconds /= trial.iterations;
-  reading.fastest /= trial.iterations;
-  if (reading.wrong > 0) {
-    reading.outcome = Outcome::kWrong;
-    reading.note = Format("%lld elements are wrong", static_cast<long long>(reading.wrong));
+  measurement.seconds /= trial.iterations;
+  measurement.fastest /= trial.iterations;
+  if (measurement.wrong > 0) {
+    measurement.outcome = SampleOutcome::kWrong;
+    measurement.note = Format("%lld elements are wrong", static_cast<long long>(measurement.wrong));
   }
-  return reading;
+  return measurement;
 }
 
-Reading Station::MeasureSteps(const Trial& trial) {
+Measurement RankTimer::MeasureSteps(const Trial& trial) {
   Result<IterationSpec> decoded = DecodeSpec(trial.workload);
   if (!decoded.ok()) return Failed(decoded.status());
   IterationSpec& spec = decoded.value();
@@ -300,14 +301,14 @@ Reading Station::MeasureSteps(const Trial& trial) {
   const Result<std::vector<double>> steps =
       prepared_->Run(configs, trial.warmups, trial.iterations);
   if (!steps.ok()) return Failed(steps.status());
-  Reading reading;
-  reading.iterations = trial.iterations;
+  Measurement measurement;
+  measurement.iterations = trial.iterations;
   // Of several steps the one in the middle: a block of calls has no outliers, a step has.
-  reading.seconds = reading.fastest = Median(steps.value());
-  return reading;
+  measurement.seconds = measurement.fastest = Median(steps.value());
+  return measurement;
 }
 
-Reading Station::Measure(const Trial& trial) {
+Measurement RankTimer::Measure(const Trial& trial) {
   if (!trial.workload.empty()) return MeasureSteps(trial);
   const Result<Group*> part = FirstRanks(trial.only_ranks);
   if (!part.ok()) return Failed(part.status());
@@ -319,7 +320,7 @@ Reading Station::Measure(const Trial& trial) {
   const Status can = CanMeasure(trial, count, ranks);
   if (!can.ok()) return Failed(can);
 
-  const Layout layout = LayoutOf(trial, count, ranks);
+  const BufferLayout layout = LayoutOf(trial, count, ranks);
   Status status =
       Ready(buffers_->Reserve(std::max(layout.in_count, layout.out_count) * SizeOf(trial.type)));
   if (!status.ok()) return Failed(status);
@@ -346,7 +347,7 @@ Reading Station::Measure(const Trial& trial) {
   return Combine(status, seconds, wrong, group != nullptr, trial);
 }
 
-Reading Station::MeasurePair(int first, int second, uint64_t bytes, int iterations) {
+Measurement RankTimer::MeasurePair(int first, int second, uint64_t bytes, int iterations) {
   const int rank = group_->rank();
   const Status status = Ready(buffers_->Reserve(bytes));
   if (!status.ok()) return Failed(status);

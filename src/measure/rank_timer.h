@@ -8,8 +8,8 @@
 #include "base/status.h"
 #include "diapason/comm.h"
 #include "measure/buffers.h"
-#include "measure/measurer.h"
 #include "measure/iteration.h"
+#include "measure/measurer.h"
 
 namespace diapason::measure {
 
@@ -18,15 +18,15 @@ namespace diapason::measure {
 //
 // A block of calls is timed on every rank from a common start to the rank's own end, and the
 // slowest rank's time counts: a broadcast's root is done long before its data have arrived.
-class Station {
+class RankTimer {
  public:
   // `group` stays the caller's and must live longer.
-  static Result<std::unique_ptr<Station>> Create(Group* group);
+  static Result<std::unique_ptr<RankTimer>> Create(Group* group);
 
   // After the outcomes kHang and kCrash the group is broken, and so is every later reading.
-  Reading Measure(const Trial& trial);
+  Measurement Measure(const Trial& trial);
   // Two ranks send each other `bytes` at the same time, `iterations` times; the others look on.
-  Reading MeasurePair(int first, int second, uint64_t bytes, int iterations);
+  Measurement MeasurePair(int first, int second, uint64_t bytes, int iterations);
 
   Group* group() const { return group_; }
   // Of all ranks, in their order.
@@ -36,7 +36,7 @@ class Station {
   int nodes() const { return nodes_; }
 
  private:
-  Station(Group* group, std::unique_ptr<Buffers> buffers)
+  RankTimer(Group* group, std::unique_ptr<MeasureBuffers> buffers)
       : group_(group), buffers_(std::move(buffers)) {}
 
   Status FindHosts();
@@ -49,13 +49,13 @@ class Station {
   // Every rank says whether it is ready; all get the same answer.
   Status Ready(const Status& mine);
   // A trial with a workload: steps instead of calls.
-  Reading MeasureSteps(const Trial& trial);
+  Measurement MeasureSteps(const Trial& trial);
   // From every rank's own figures to what all return.
-  Reading Combine(const Status& status, double seconds, int64_t wrong, bool took_part,
-                  const Trial& trial);
+  Measurement Combine(const Status& status, double seconds, int64_t wrong, bool took_part,
+                      const Trial& trial);
 
   Group* group_;
-  std::unique_ptr<Buffers> buffers_;
+  std::unique_ptr<MeasureBuffers> buffers_;
   std::vector<std::string> hosts_;
   int nodes_ = 1;
   std::map<int, std::unique_ptr<Group>> parts_;

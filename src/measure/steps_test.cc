@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kRanks = 4;
 
-// Rank 0 runs `body` with an instrument, the others follow.
-void OnRanks(const std::function<void(GroupInstrument* instrument)>& body) {
+// Rank 0 runs `body` with an measurer, the others follow.
+void OnRanks(const std::function<void(GroupMeasurer* measurer)>& body) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&, rank] {
@@ -23,13 +23,13 @@ void OnRanks(const std::function<void(GroupInstrument* instrument)>& body) {
       const Result<std::unique_ptr<Group>> group = Group::Create(options);
       ASSERT_TRUE(group.ok()) << group.status().message();
       if (rank > 0) {
-        EXPECT_TRUE(GroupInstrument::Follow(group.value().get()).ok());
+        EXPECT_TRUE(GroupMeasurer::Follow(group.value().get()).ok());
         return;
       }
-      const Result<std::unique_ptr<GroupInstrument>> instrument =
-          GroupInstrument::Lead(group.value().get(), "h100x8");
-      ASSERT_TRUE(instrument.ok()) << instrument.status().message();
-      body(instrument.value().get());
+      const Result<std::unique_ptr<GroupMeasurer>> measurer =
+          GroupMeasurer::Lead(group.value().get(), "h100x8");
+      ASSERT_TRUE(measurer.ok()) << measurer.status().message();
+      body(measurer.value().get());
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -59,12 +59,13 @@ TEST(Steps, ATrialWithAWorkloadSurvivesTheWire) {
 }
 
 TEST(Steps, AConfigurationIsForItsBucketsAndNoOthers) {
-  OnRanks([](GroupInstrument* instrument) {
+  OnRanks([](GroupMeasurer* measurer) {
     const auto seconds = [&](const Trial& trial) {
-      const Result<Reading> reading = instrument->Measure(trial);
-      EXPECT_TRUE(reading.ok());
-      EXPECT_EQ(reading.value().outcome, dataset::Outcome::kFine) << reading.value().note;
-      return reading.ok() ? reading.value().seconds : 0;
+      const Result<Measurement> measurement = measurer->Measure(trial);
+      EXPECT_TRUE(measurement.ok());
+      EXPECT_EQ(measurement.value().outcome, dataset::SampleOutcome::kFine)
+          << measurement.value().note;
+      return measurement.ok() ? measurement.value().seconds : 0;
     };
     const double own = seconds(Step(Fsdp()));
     EXPECT_GT(own, 1e-4);
@@ -90,18 +91,18 @@ TEST(Steps, AConfigurationIsForItsBucketsAndNoOthers) {
 }
 
 TEST(Steps, WhatIsRefusedIsAReadingAndTheRanksGoOn) {
-  OnRanks([](GroupInstrument* instrument) {
+  OnRanks([](GroupMeasurer* measurer) {
     Trial trial = Step(Fsdp());
     trial.config = {kTree, kLl, 0};  // no tree gathers
-    const Result<Reading> refused = instrument->Measure(trial);
+    const Result<Measurement> refused = measurer->Measure(trial);
     ASSERT_TRUE(refused.ok()) << refused.status().message();
-    EXPECT_EQ(refused.value().outcome, dataset::Outcome::kRefused) << refused.value().note;
-    EXPECT_FALSE(instrument->broken());
-    const Result<Reading> fine = instrument->Measure(Step(Fsdp()));
+    EXPECT_EQ(refused.value().outcome, dataset::SampleOutcome::kRefused) << refused.value().note;
+    EXPECT_FALSE(measurer->broken());
+    const Result<Measurement> fine = measurer->Measure(Step(Fsdp()));
     ASSERT_TRUE(fine.ok());
-    EXPECT_EQ(fine.value().outcome, dataset::Outcome::kFine) << fine.value().note;
+    EXPECT_EQ(fine.value().outcome, dataset::SampleOutcome::kFine) << fine.value().note;
     trial.workload = "nonsense";
-    EXPECT_EQ(instrument->Measure(trial).value().outcome, dataset::Outcome::kRefused);
+    EXPECT_EQ(measurer->Measure(trial).value().outcome, dataset::SampleOutcome::kRefused);
   });
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using tomlfile::Reader;
 using tomlfile::Section;
-using Goal = Target::Goal;
+using TargetGoal = Target::Goal;
 
 // "About" a millisecond is met by a quarter more.
 constexpr double kAbout = 1.25;
@@ -37,23 +37,24 @@ constexpr size_t kLongestName = 200;
 
 void ReadGoal(Reader* reader, Section* section, Target* target) {
   int goals = 0;
-  const auto found = [&](const char* key, Goal goal) {
+  const auto found = [&](const char* key, TargetGoal goal) {
     if (!section->Has(key)) return false;
     target->goal = goal;
     ++goals;
     return true;
   };
-  if (found("at_most", Goal::kTime)) section->Parsed("at_most", ParseSeconds, &target->value);
-  if (found("about", Goal::kTime)) {
+  if (found("at_most", TargetGoal::kTime)) section->Parsed("at_most", ParseSeconds, &target->value);
+  if (found("about", TargetGoal::kTime)) {
     section->Parsed("about", ParseSeconds, &target->value);
     target->about = true;
   }
-  if (found("busbw_at_least", Goal::kBusBandwidth)) {
+  if (found("busbw_at_least", TargetGoal::kBusBandwidth)) {
     section->Parsed("busbw_at_least", Bandwidth, &target->value);
   }
-  const std::pair<const char*, Goal> shares[] = {{"link_share_at_least", Goal::kLinkShare},
-                                                 {"scaling_at_least", Goal::kScaling},
-                                                 {"exposed_at_most", Goal::kExposed}};
+  const std::pair<const char*, TargetGoal> shares[] = {
+      {"link_share_at_least", TargetGoal::kLinkShare},
+      {"scaling_at_least", TargetGoal::kScaling},
+      {"exposed_at_most", TargetGoal::kExposed}};
   for (const auto& [key, goal] : shares) {
     if (found(key, goal)) section->Number(key, 0.0001, 10, &target->value);
   }
@@ -69,7 +70,7 @@ Target ReadTarget(Reader* reader, const toml::table& table) {
   Section section(reader, table, "[[target]]");
   section.Text("name", kLongestName, &target.name);
   ReadGoal(reader, &section, &target);
-  if (target.goal == Goal::kExposed) {
+  if (target.goal == TargetGoal::kExposed) {
     section.Text("iteration", kLongestName, &target.preset);
     section.Require({"iteration"});
   } else {
@@ -77,7 +78,7 @@ Target ReadTarget(Reader* reader, const toml::table& table) {
     section.Bytes("bytes", 1, &target.bytes);
     section.Text("algorithm", kLongestName, &target.algorithm);
     section.Require({"bytes"});
-    if (target.goal == Goal::kScaling) {
+    if (target.goal == TargetGoal::kScaling) {
       // Compared with two, so more than two.
       section.Integer("ranks", 3, 65536, &target.ranks);
       section.Require({"ranks"});
@@ -116,13 +117,13 @@ Result<std::vector<Target>> ParseTargets(const std::string& text, const std::str
 
 std::string GoalText(const Target& target) {
   switch (target.goal) {
-    case Goal::kTime:
+    case TargetGoal::kTime:
       return (target.about ? "about " : "at most ") + TimeText(target.value);
-    case Goal::kBusBandwidth:
-    case Goal::kLinkShare:
-    case Goal::kScaling:
+    case TargetGoal::kBusBandwidth:
+    case TargetGoal::kLinkShare:
+    case TargetGoal::kScaling:
       return "at least " + ValueText(target, target.value);
-    case Goal::kExposed:
+    case TargetGoal::kExposed:
       break;
   }
   return "at most " + ValueText(target, target.value);
@@ -130,15 +131,15 @@ std::string GoalText(const Target& target) {
 
 std::string ValueText(const Target& target, double value) {
   switch (target.goal) {
-    case Goal::kTime:
+    case TargetGoal::kTime:
       return TimeText(value);
-    case Goal::kBusBandwidth:
+    case TargetGoal::kBusBandwidth:
       return Format("%.3g GB/s", value * 1e-9);
-    case Goal::kLinkShare:
+    case TargetGoal::kLinkShare:
       return Format("%.3g %% of the link", value * 100);
-    case Goal::kScaling:
+    case TargetGoal::kScaling:
       return Format("%.3g %% of two ranks", value * 100);
-    case Goal::kExposed:
+    case TargetGoal::kExposed:
       break;
   }
   return Format("%.3g %% of the compute", value * 100);
@@ -146,9 +147,9 @@ std::string ValueText(const Target& target, double value) {
 
 bool Meets(const Target& target, double value) {
   switch (target.goal) {
-    case Goal::kTime:
+    case TargetGoal::kTime:
       return value <= target.value * (target.about ? kAbout : 1);
-    case Goal::kExposed:
+    case TargetGoal::kExposed:
       return value <= target.value;
     default:
       return value >= target.value;

@@ -13,8 +13,8 @@
 #include "comm/check.h"
 #include "dataset/nccl_tests.h"
 #include "domain/fingerprint.h"
-#include "measure/group_measurer.h"
 #include "launch/program.h"
+#include "measure/group_measurer.h"
 #include "measure/wire.h"
 
 namespace diapason::measure {
@@ -23,7 +23,7 @@ namespace {
 using dataset::LogRow;
 using dataset::LogTest;
 using dataset::LogTiming;
-using dataset::Outcome;
+using dataset::SampleOutcome;
 using std::chrono::duration;
 using std::chrono::steady_clock;
 
@@ -42,23 +42,23 @@ std::string Key(const Trial& trial) {
   return EncodeTrial(same) + " " + trial.environment;
 }
 
-Reading Failed(Outcome outcome, const std::string& note) {
-  Reading reading;
-  reading.outcome = outcome;
-  reading.note = note;
-  return reading;
+Measurement Failed(SampleOutcome outcome, const std::string& note) {
+  Measurement measurement;
+  measurement.outcome = outcome;
+  measurement.note = note;
+  return measurement;
 }
 
-Reading ReadingOf(const LogTiming& timing, int iterations) {
-  Reading reading;
-  reading.seconds = reading.fastest = timing.seconds;
-  reading.iterations = iterations;
-  reading.wrong = timing.wrong;
+Measurement ReadingOf(const LogTiming& timing, int iterations) {
+  Measurement measurement;
+  measurement.seconds = measurement.fastest = timing.seconds;
+  measurement.iterations = iterations;
+  measurement.wrong = timing.wrong;
   if (timing.wrong > 0) {
-    reading.outcome = Outcome::kWrong;
-    reading.note = Format("%lld elements are wrong", static_cast<long long>(timing.wrong));
+    measurement.outcome = SampleOutcome::kWrong;
+    measurement.note = Format("%lld elements are wrong", static_cast<long long>(timing.wrong));
   }
-  return reading;
+  return measurement;
 }
 
 // The factor between the sizes, or 0 where they are no such series.
@@ -110,7 +110,7 @@ std::vector<std::pair<std::string, std::string>> TestsEnvironment(const Trial& t
   return environment;
 }
 
-Result<std::unique_ptr<TestsInstrument>> TestsInstrument::Create(
+Result<std::unique_ptr<TestsMeasurer>> TestsMeasurer::Create(
     TestsOptions options, const std::vector<Operation>& operations) {
   for (const Operation operation : operations) {
     const std::string path = options.folder + "/" + TestsProgram(operation);
@@ -120,9 +120,9 @@ Result<std::unique_ptr<TestsInstrument>> TestsInstrument::Create(
     }
   }
   std::sort(options.sizes.begin(), options.sizes.end());
-  std::unique_ptr<TestsInstrument> instrument(new TestsInstrument(std::move(options)));
-  const TestsOptions& kept = instrument->options_;
-  Subject& subject = instrument->subject_;
+  std::unique_ptr<TestsMeasurer> measurer(new TestsMeasurer(std::move(options)));
+  const TestsOptions& kept = measurer->options_;
+  Subject& subject = measurer->subject_;
   subject.backend = std::string(LibraryName(kept.library)) + "-tests";
   subject.library = kept.library;
   subject.ranks = kept.launcher.ranks;
@@ -135,26 +135,26 @@ Result<std::unique_ptr<TestsInstrument>> TestsInstrument::Create(
   subject.machine.topology = Count(static_cast<size_t>(subject.nodes), "node") + ", " +
                              Count(static_cast<size_t>(subject.ranks), "rank");
   subject.machine.environment = EnvironmentThatMatters(ProcessEnvironment());
-  return instrument;
+  return measurer;
 }
 
-double TestsInstrument::Now() const {
+double TestsMeasurer::Now() const {
   return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-Result<Reading> TestsInstrument::Measure(const Trial& trial) {
-  std::deque<Reading>& ready = waiting_[Key(trial)];
+Result<Measurement> TestsMeasurer::Measure(const Trial& trial) {
+  std::deque<Measurement>& ready = waiting_[Key(trial)];
   if (ready.empty()) {
-    const Result<Reading> launched = Launch(trial);
-    if (!launched.ok() || launched.value().outcome != Outcome::kFine) return launched;
-    if (ready.empty()) return Failed(Outcome::kCrash, "its output has no row of this size");
+    const Result<Measurement> launched = Launch(trial);
+    if (!launched.ok() || launched.value().outcome != SampleOutcome::kFine) return launched;
+    if (ready.empty()) return Failed(SampleOutcome::kCrash, "its output has no row of this size");
   }
-  Reading reading = std::move(ready.front());
+  Measurement measurement = std::move(ready.front());
   ready.pop_front();
-  return reading;
+  return measurement;
 }
 
-Result<Reading> TestsInstrument::Launch(const Trial& trial) {
+Result<Measurement> TestsMeasurer::Launch(const Trial& trial) {
   const uint64_t factor = StepFactor(options_.sizes);
   const bool all = factor != 0 && std::find(options_.sizes.begin(), options_.sizes.end(),
                                             trial.bytes) != options_.sizes.end();
@@ -207,7 +207,7 @@ Result<Reading> TestsInstrument::Launch(const Trial& trial) {
   if (!output.ok() || !ended.ok()) {
     const Status& status = output.ok() ? ended.status() : output.status();
     started.value()->Stop();
-    return Failed(Outcome::kHang, status.message());
+    return Failed(SampleOutcome::kHang, status.message());
   }
   const std::vector<LogTest> tests = dataset::ParseTestLog(output.value());
   size_t rows = 0;
@@ -238,9 +238,9 @@ Result<Reading> TestsInstrument::Launch(const Trial& trial) {
       const size_t begin = output.value().size() - std::min<size_t>(output.value().size(), 500);
       why = output.value().substr(begin);
     }
-    return Failed(Outcome::kCrash, Format("exit status %d: ", ended.value()) + why);
+    return Failed(SampleOutcome::kCrash, Format("exit status %d: ", ended.value()) + why);
   }
-  return Reading{};
+  return Measurement{};
 }
 
 }  // namespace diapason::measure

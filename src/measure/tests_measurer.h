@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "measure/measurer.h"
 #include "launch/launcher.h"
+#include "measure/measurer.h"
 
 namespace diapason::measure {
 
@@ -24,26 +24,26 @@ struct TestsOptions {
   double limit = 600;  // seconds of one launch
 };
 
-class TestsInstrument : public Instrument {
+class TestsMeasurer : public Measurer {
  public:
   // Starts nothing yet; says which binaries are missing.
-  static Result<std::unique_ptr<TestsInstrument>> Create(TestsOptions options,
-                                                         const std::vector<Operation>& operations);
+  static Result<std::unique_ptr<TestsMeasurer>> Create(TestsOptions options,
+                                                       const std::vector<Operation>& operations);
 
-  Result<Reading> Measure(const Trial& trial) override;
+  Result<Measurement> Measure(const Trial& trial) override;
   const Subject& subject() const override { return subject_; }
   double Now() const override;
   int launches() const override { return launches_; }
 
  private:
-  explicit TestsInstrument(TestsOptions options) : options_(std::move(options)) {}
+  explicit TestsMeasurer(TestsOptions options) : options_(std::move(options)) {}
   // One launch with the trial's configuration; its times go into `waiting_`.
-  Result<Reading> Launch(const Trial& trial);
+  Result<Measurement> Launch(const Trial& trial);
 
   TestsOptions options_;
   Subject subject_;
   int launches_ = 0;
-  std::map<std::string, std::deque<Reading>> waiting_;
+  std::map<std::string, std::deque<Measurement>> waiting_;
 };
 
 // "all_reduce_perf"

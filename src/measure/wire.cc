@@ -11,9 +11,9 @@ namespace diapason::measure {
 namespace {
 
 // Words of a line, taken one after the other; the first that does not fit spoils the rest.
-class Words {
+class WireWords {
  public:
-  explicit Words(std::string_view text) : words_(Split(text, ' ')) {}
+  explicit WireWords(std::string_view text) : words_(Split(text, ' ')) {}
 
   int64_t Number(int64_t least, int64_t most) {
     int64_t value = least;
@@ -74,7 +74,7 @@ std::string EncodeTrial(const Trial& trial) {
 }
 
 Result<Trial> DecodeTrial(std::string_view text) {
-  Words words(text);
+  WireWords words(text);
   Trial trial;
   trial.operation = static_cast<Operation>(words.Number(0, kOperationCount - 1));
   trial.bytes = static_cast<uint64_t>(words.Number(0, INT64_MAX));
@@ -96,30 +96,30 @@ Result<Trial> DecodeTrial(std::string_view text) {
   return trial;
 }
 
-std::string EncodeReading(const Reading& reading) {
-  return Format("%d ", static_cast<int>(reading.outcome)) + Real(reading.seconds) + " " +
-         Real(reading.fastest) +
-         Format(" %d %lld ", reading.iterations, static_cast<long long>(reading.wrong)) +
-         Quoted(reading.note);
+std::string EncodeMeasurement(const Measurement& measurement) {
+  return Format("%d ", static_cast<int>(measurement.outcome)) + Real(measurement.seconds) + " " +
+         Real(measurement.fastest) +
+         Format(" %d %lld ", measurement.iterations, static_cast<long long>(measurement.wrong)) +
+         Quoted(measurement.note);
 }
 
-Result<Reading> DecodeReading(std::string_view text) {
-  Words words(text);
-  Reading reading;
-  reading.outcome =
-      static_cast<dataset::Outcome>(words.Number(0, static_cast<int>(dataset::Outcome::kRefused)));
-  reading.seconds = words.Real();
-  reading.fastest = words.Real();
-  reading.iterations = static_cast<int>(words.Number(0, kMostIterations));
-  reading.wrong = words.Number(-1, INT64_MAX);
-  reading.note = words.Text();
+Result<Measurement> DecodeMeasurement(std::string_view text) {
+  WireWords words(text);
+  Measurement measurement;
+  measurement.outcome = static_cast<dataset::SampleOutcome>(
+      words.Number(0, static_cast<int>(dataset::SampleOutcome::kRefused)));
+  measurement.seconds = words.Real();
+  measurement.fastest = words.Real();
+  measurement.iterations = static_cast<int>(words.Number(0, kMostIterations));
+  measurement.wrong = words.Number(-1, INT64_MAX);
+  measurement.note = words.Text();
   const Status status = words.End("reading");
   if (!status.ok()) return status;
-  return reading;
+  return measurement;
 }
 
 std::string EncodeSubject(const Subject& subject) {
-  const dataset::Machine& machine = subject.machine;
+  const dataset::MachineInfo& machine = subject.machine;
   std::string text = Quoted(subject.backend) +
                      Format(" %d %d %d %d ", static_cast<int>(subject.library), subject.ranks,
                             subject.nodes, subject.simulated ? 1 : 0) +
@@ -137,9 +137,9 @@ std::string EncodeSubject(const Subject& subject) {
 }
 
 Result<Subject> DecodeSubject(std::string_view text) {
-  Words words(text);
+  WireWords words(text);
   Subject subject;
-  dataset::Machine& machine = subject.machine;
+  dataset::MachineInfo& machine = subject.machine;
   subject.backend = words.Text();
   subject.library = static_cast<Library>(words.Number(0, static_cast<int>(Library::kOpenMpi)));
   subject.ranks = static_cast<int>(words.Number(1, INT32_MAX));

@@ -12,8 +12,8 @@ namespace diapason::measure {
 // text. Both sides are of one version; what cannot be read is an error all the same.
 std::string EncodeTrial(const Trial& trial);  // without its environment, which is set at the launch
 Result<Trial> DecodeTrial(std::string_view text);
-std::string EncodeReading(const Reading& reading);
-Result<Reading> DecodeReading(std::string_view text);
+std::string EncodeMeasurement(const Measurement& measurement);
+Result<Measurement> DecodeMeasurement(std::string_view text);
 std::string EncodeSubject(const Subject& subject);
 Result<Subject> DecodeSubject(std::string_view text);
 

@@ -13,21 +13,21 @@ constexpr int kCoarseStep = 4;
 constexpr double kPromise = 0.02;
 constexpr double kShownConfidence = 0.95;  // each side of a gain's interval
 
-double Score(const Candidate& candidate, double caution) {
+double Score(const PredictedConfig& candidate, double caution) {
   return candidate.estimate.log_seconds + caution * candidate.estimate.doubt;
 }
 
 std::string Percent(double share) { return Format("%.1f %%", 100 * share); }
 
 // A candidate against the library's own choice.
-struct Case {
+struct ChoiceCase {
   double gain = 0;   // log
   double doubt = 0;  // its standard deviation
   double margin = 0;
   bool supported = false;
 };
 
-bool Seen(const Candidate& candidate) { return candidate.basis <= Basis::kInterpolated; }
+bool Seen(const PredictedConfig& candidate) { return candidate.basis <= Basis::kInterpolated; }
 
 // What the luckiest of so many equals is expected to be ahead by, in standard deviations.
 double Luck(size_t equals) {
@@ -37,9 +37,9 @@ double Luck(size_t equals) {
 }
 
 // The fastest of several that are as fast looks faster than it is: by how much, in logarithms.
-double LuckOf(const Outlook& outlook, const Candidate& candidate) {
+double LuckOf(const Prediction& prediction, const PredictedConfig& candidate) {
   size_t equals = 0;
-  for (const Candidate& other : outlook.candidates) {
+  for (const PredictedConfig& other : prediction.candidates) {
     const double apart = std::fabs(other.estimate.log_seconds - candidate.estimate.log_seconds);
     if (Seen(other) && apart < 2 * Together(other.estimate.doubt, candidate.estimate.doubt)) {
       ++equals;
@@ -48,45 +48,47 @@ double LuckOf(const Outlook& outlook, const Candidate& candidate) {
   return Luck(equals) * candidate.estimate.doubt;
 }
 
-Case Compare(const Outlook& outlook, const Candidate& candidate, const ChoiceOptions& options) {
-  Case found;
-  if (!outlook.standard.has_value()) {
+ChoiceCase Compare(const Prediction& prediction, const PredictedConfig& candidate,
+                   const ChoiceOptions& options) {
+  ChoiceCase found;
+  if (!prediction.library_default.has_value()) {
     found.supported = true;
     return found;
   }
-  const Estimate& standard = *outlook.standard;
-  found.gain = standard.log_seconds - candidate.estimate.log_seconds;
-  found.doubt = std::sqrt(candidate.estimate.doubt * candidate.estimate.doubt +
-                          standard.doubt * standard.doubt + outlook.bend * outlook.bend +
-                          outlook.shared * outlook.shared);
+  const Estimate& library_default = *prediction.library_default;
+  found.gain = library_default.log_seconds - candidate.estimate.log_seconds;
+  found.doubt =
+      std::sqrt(candidate.estimate.doubt * candidate.estimate.doubt +
+                library_default.doubt * library_default.doubt + prediction.bend * prediction.bend +
+                prediction.shared * prediction.shared);
   const bool seen = Seen(candidate);
   const double confidence = seen ? options.confidence : options.confidence_unmeasured;
   found.margin = seen ? options.margin : std::max(options.margin, options.margin_unmeasured);
-  found.supported = outlook.contrast && std::isfinite(found.doubt) &&
+  found.supported = prediction.contrast && std::isfinite(found.doubt) &&
                     found.gain > std::log1p(found.margin) &&
                     found.gain >= NormalQuantile(confidence) * found.doubt;
   // Asked last: it looks at all candidates.
   if (found.supported && seen && options.discount_luck) {
     found.supported =
-        found.gain - LuckOf(outlook, candidate) >= NormalQuantile(confidence) * found.doubt;
+        found.gain - LuckOf(prediction, candidate) >= NormalQuantile(confidence) * found.doubt;
   }
   return found;
 }
 
 // Next to a member that was measured, one that was not is hardly different: the measured one,
 // unless it is far behind.
-const Candidate* Neighbour(const Outlook& outlook, const Candidate* candidate,
-                           const ChoiceOptions& options) {
+const PredictedConfig* Neighbour(const Prediction& prediction, const PredictedConfig* candidate,
+                                 const ChoiceOptions& options) {
   constexpr double kNext = 1.25;
   const auto channels = static_cast<double>(candidate->config.channels);
-  const Candidate* best = candidate;
+  const PredictedConfig* best = candidate;
   double limit = Score(*candidate, options.caution) + std::log1p(options.margin_unmeasured);
-  for (const Candidate& other : outlook.candidates) {
+  for (const PredictedConfig& other : prediction.candidates) {
     if (!Seen(other) || !(FamilyOf(other.config) == FamilyOf(candidate->config))) continue;
     const auto theirs = static_cast<double>(other.config.channels);
     if (theirs > channels * kNext || theirs * kNext < channels) continue;
     if (Score(other, options.caution) > limit) continue;
-    if (!Compare(outlook, other, options).supported) continue;
+    if (!Compare(prediction, other, options).supported) continue;
     limit = Score(other, options.caution);
     best = &other;
   }
@@ -94,18 +96,18 @@ const Candidate* Neighbour(const Outlook& outlook, const Candidate* candidate,
 }
 
 // The best of those that the data support, or of all where they support none.
-const Candidate* Best(const Outlook& outlook, const ChoiceOptions& options) {
-  const auto better = [&](const Candidate& one, const Candidate* other) {
+const PredictedConfig* Best(const Prediction& prediction, const ChoiceOptions& options) {
+  const auto better = [&](const PredictedConfig& one, const PredictedConfig* other) {
     return other == nullptr || Score(one, options.caution) < Score(*other, options.caution);
   };
-  const Candidate* best = nullptr;
-  const Candidate* supported = nullptr;
-  const Candidate* seen = nullptr;
-  for (const Candidate& one : outlook.candidates) {
+  const PredictedConfig* best = nullptr;
+  const PredictedConfig* supported = nullptr;
+  const PredictedConfig* seen = nullptr;
+  for (const PredictedConfig& one : prediction.candidates) {
     if (better(one, best)) best = &one;
     const bool leads = better(one, supported);
     const bool leads_seen = Seen(one) && better(one, seen);
-    if ((!leads && !leads_seen) || !Compare(outlook, one, options).supported) continue;
+    if ((!leads && !leads_seen) || !Compare(prediction, one, options).supported) continue;
     if (leads) supported = &one;
     if (leads_seen) seen = &one;
   }
@@ -113,43 +115,44 @@ const Candidate* Best(const Outlook& outlook, const ChoiceOptions& options) {
       Score(*seen, options.caution) < Score(*supported, options.caution) + std::log1p(kPromise)) {
     supported = seen;
   }
-  if (supported != nullptr && !Seen(*supported)) supported = Neighbour(outlook, supported, options);
+  if (supported != nullptr && !Seen(*supported))
+    supported = Neighbour(prediction, supported, options);
   if (supported != nullptr) best = supported;
   if (best == nullptr || options.tolerance <= 0) return best;
   const double limit = Score(*best, options.caution) + std::log1p(options.tolerance);
-  const Candidate* fewest = best;
-  for (const Candidate& one : outlook.candidates) {
+  const PredictedConfig* fewest = best;
+  for (const PredictedConfig& one : prediction.candidates) {
     // What was measured is not given up for what was not.
     if (Score(one, options.caution) > limit || one.basis > best->basis ||
         !(FamilyOf(one.config) == FamilyOf(best->config)) ||
         one.config.channels >= fewest->config.channels) {
       continue;
     }
-    if (supported == nullptr || Compare(outlook, one, options).supported) fewest = &one;
+    if (supported == nullptr || Compare(prediction, one, options).supported) fewest = &one;
   }
   return fewest;
 }
 
 // The candidates that the coarse search looks at.
-Outlook Coarse(const Outlook& outlook, double caution) {
-  Outlook looked = outlook;
+Prediction Coarse(const Prediction& prediction, double caution) {
+  Prediction looked = prediction;
   looked.candidates.clear();
-  for (size_t first = 0; first < outlook.candidates.size();) {
+  for (size_t first = 0; first < prediction.candidates.size();) {
     size_t last = first;
-    const Family family = FamilyOf(outlook.candidates[first].config);
-    while (last < outlook.candidates.size() &&
-           FamilyOf(outlook.candidates[last].config) == family) {
+    const ConfigFamily family = FamilyOf(prediction.candidates[first].config);
+    while (last < prediction.candidates.size() &&
+           FamilyOf(prediction.candidates[last].config) == family) {
       ++last;
     }
     size_t best = first;
     for (size_t i = first; i < last; i += kCoarseStep) {
-      if (Score(outlook.candidates[i], caution) < Score(outlook.candidates[best], caution))
+      if (Score(prediction.candidates[i], caution) < Score(prediction.candidates[best], caution))
         best = i;
     }
     for (size_t i = first; i < last; ++i) {
       const size_t distance = i > best ? i - best : best - i;
       if ((i - first) % kCoarseStep == 0 || distance < kCoarseStep) {
-        looked.candidates.push_back(outlook.candidates[i]);
+        looked.candidates.push_back(prediction.candidates[i]);
       }
     }
     first = last;
@@ -170,24 +173,24 @@ double NormalQuantile(double probability) {
   return (low + high) / 2;
 }
 
-Choice Choose(const Outlook& outlook, const ChoiceOptions& options) {
-  Choice choice;
-  choice.examined = outlook.candidates.size();
-  const Candidate* const best = Best(outlook, options);
+ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options) {
+  ModelChoice choice;
+  choice.examined = prediction.candidates.size();
+  const PredictedConfig* const best = Best(prediction, options);
   if (best == nullptr) {
     choice.why = "no configuration was measured";
     return choice;
   }
   choice.best = *best;
-  for (const Candidate& one : outlook.candidates) {
+  for (const PredictedConfig& one : prediction.candidates) {
     if (FamilyOf(one.config) == FamilyOf(best->config)) continue;
     if (!choice.runner_up.has_value() ||
         Score(one, options.caution) < Score(*choice.runner_up, options.caution)) {
       choice.runner_up = one;
     }
   }
-  if (!outlook.standard.has_value()) {
-    if (!std::isfinite(outlook.shared)) {
+  if (!prediction.library_default.has_value()) {
+    if (!std::isfinite(prediction.shared)) {
       choice.why = "nobody knows how far measurements of other places hold here";
       return choice;
     }
@@ -195,13 +198,13 @@ Choice Choose(const Outlook& outlook, const ChoiceOptions& options) {
     choice.why = "the library's own choice was not measured: what this gains is unknown";
     return choice;
   }
-  const Case found = Compare(outlook, *best, options);
+  const ChoiceCase found = Compare(prediction, *best, options);
   const double gain = found.gain;
   const double shown = NormalQuantile(kShownConfidence);
-  choice.gain = Choice::Gain{std::exp(gain), std::exp(gain - shown * found.doubt),
-                             std::exp(gain + shown * found.doubt)};
+  choice.gain = ModelChoice::Gain{std::exp(gain), std::exp(gain - shown * found.doubt),
+                                  std::exp(gain + shown * found.doubt)};
   if (!found.supported) {
-    if (!outlook.contrast) {
+    if (!prediction.contrast) {
       choice.why = "the configurations differ by no more than noise";
     } else if (!std::isfinite(found.doubt)) {
       choice.why = "nobody knows how far measurements of other places hold here";
@@ -219,11 +222,11 @@ Choice Choose(const Outlook& outlook, const ChoiceOptions& options) {
   return choice;
 }
 
-Choice FindOptimalConfig(const Predictor& predictor, const Predictor::Request& request,
-                         const SearchOptions& options) {
-  const Outlook outlook = predictor.Look(request);
-  if (!options.coarse) return Choose(outlook, options.choice);
-  return Choose(Coarse(outlook, options.choice.caution), options.choice);
+ModelChoice FindOptimalConfig(const Predictor& predictor, const Predictor::Request& request,
+                              const ChannelSearchOptions& options) {
+  const Prediction prediction = predictor.Look(request);
+  if (!options.coarse) return Choose(prediction, options.choice);
+  return Choose(Coarse(prediction, options.choice.caution), options.choice);
 }
 
 }  // namespace diapason::model

@@ -26,10 +26,10 @@ struct ChoiceOptions {
 };
 
 // What to do about one call, and why.
-struct Choice {
+struct ModelChoice {
   bool leave_default = true;
-  std::optional<Candidate> best;       // what looks best, whether it is taken or not
-  std::optional<Candidate> runner_up;  // the best of another family
+  std::optional<PredictedConfig> best;       // what looks best, whether it is taken or not
+  std::optional<PredictedConfig> runner_up;  // the best of another family
   // How much faster than the library's own choice: 1.2 is a fifth. None where the default was not
   // measured.
   struct Gain {
@@ -42,17 +42,17 @@ struct Choice {
   size_t examined = 0;  // candidates
 };
 
-Choice Choose(const Outlook& outlook, const ChoiceOptions& options);
+ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options);
 
 // The names of the original: the best of all algorithms, protocols and channel counts. `coarse`
 // looks at every fourth channel count first and then around the best of them, as the original does;
 // it looks at a third of the candidates, and finds the same where times are smooth in the channels.
-struct SearchOptions {
+struct ChannelSearchOptions {
   ChoiceOptions choice;
   bool coarse = false;
 };
-Choice FindOptimalConfig(const Predictor& predictor, const Predictor::Request& request,
-                         const SearchOptions& options);
+ModelChoice FindOptimalConfig(const Predictor& predictor, const Predictor::Request& request,
+                              const ChannelSearchOptions& options);
 
 // The z for which a normal value is below it with this probability.
 double NormalQuantile(double probability);

@@ -10,29 +10,29 @@ namespace diapason::model {
 namespace {
 
 // A millisecond by default, all known to a hundredth.
-Outlook Simple() {
-  Outlook outlook;
-  outlook.bytes = 65536;
-  outlook.standard = Estimate{std::log(1e-3), 0.01};
-  return outlook;
+Prediction Simple() {
+  Prediction prediction;
+  prediction.bytes = 65536;
+  prediction.library_default = Estimate{std::log(1e-3), 0.01};
+  return prediction;
 }
 
-void Add(const Config& config, double seconds, double doubt, Basis basis, Outlook* outlook) {
-  outlook->candidates.push_back({config, {std::log(seconds), doubt}, basis});
+void Add(const Config& config, double seconds, double doubt, Basis basis, Prediction* prediction) {
+  prediction->candidates.push_back({config, {std::log(seconds), doubt}, basis});
 }
 
 const Config kRing8{kRing, kSimple, 8, 0};
 const Config kRing4{kRing, kSimple, 4, 0};
 const Config kTree8{kTree, kLl, 8, 0};
 
-Choice Of(double seconds, double doubt, Basis basis, const ChoiceOptions& options = {}) {
-  Outlook outlook = Simple();
-  Add(kRing8, seconds, doubt, basis, &outlook);
-  return Choose(outlook, options);
+ModelChoice Of(double seconds, double doubt, Basis basis, const ChoiceOptions& options = {}) {
+  Prediction prediction = Simple();
+  Add(kRing8, seconds, doubt, basis, &prediction);
+  return Choose(prediction, options);
 }
 
 TEST(Choose, NothingToChooseFrom) {
-  const Choice choice = Choose(Simple(), {});
+  const ModelChoice choice = Choose(Simple(), {});
   EXPECT_TRUE(choice.leave_default);
   EXPECT_FALSE(choice.best.has_value());
   EXPECT_FALSE(choice.why.empty());
@@ -42,18 +42,18 @@ TEST(Choose, NothingToChooseFrom) {
 TEST(Choose, AGainHasToBeWorthTheMargin) {
   EXPECT_FALSE(Of(0.8e-3, 0.01, Basis::kMeasured).leave_default);
   EXPECT_FALSE(Of(0.98e-3, 0.01, Basis::kMeasured).leave_default);
-  const Choice little = Of(0.995e-3, 0.001, Basis::kMeasured);
+  const ModelChoice little = Of(0.995e-3, 0.001, Basis::kMeasured);
   EXPECT_TRUE(little.leave_default);
   EXPECT_TRUE(Has(little.why, "margin")) << little.why;
   EXPECT_NEAR(little.gain->expected, 1.005, 0.001) << "what is left is told as well";
-  const Choice slower = Of(1.2e-3, 0.01, Basis::kMeasured);
+  const ModelChoice slower = Of(1.2e-3, 0.01, Basis::kMeasured);
   EXPECT_TRUE(slower.leave_default);
   EXPECT_TRUE(Has(slower.why, "nothing is faster")) << slower.why;
   EXPECT_EQ(slower.best->config, kRing8);
 }
 
 TEST(Choose, AGainHasToStandOutOfTheDoubt) {
-  const Choice unsure = Of(0.8e-3, 1.5, Basis::kMeasured);
+  const ModelChoice unsure = Of(0.8e-3, 1.5, Basis::kMeasured);
   EXPECT_TRUE(unsure.leave_default);
   EXPECT_TRUE(Has(unsure.why, "leave open")) << unsure.why;
   ChoiceOptions careful;
@@ -61,18 +61,18 @@ TEST(Choose, AGainHasToStandOutOfTheDoubt) {
   EXPECT_TRUE(Of(0.8e-3, 0.1, Basis::kMeasured, careful).leave_default);
   EXPECT_FALSE(Of(0.8e-3, 0.1, Basis::kMeasured).leave_default);
   // The default's own doubt, that of lines between sizes, and what all share count as well.
-  for (double Outlook::*const member : {&Outlook::bend, &Outlook::shared}) {
-    Outlook outlook = Simple();
-    Add(kRing8, 0.8e-3, 0.01, Basis::kMeasured, &outlook);
-    outlook.*member = 1.5;
-    EXPECT_TRUE(Choose(outlook, {}).leave_default);
-    outlook.*member = INFINITY;
-    EXPECT_TRUE(Choose(outlook, {}).leave_default);
+  for (double Prediction::*const member : {&Prediction::bend, &Prediction::shared}) {
+    Prediction prediction = Simple();
+    Add(kRing8, 0.8e-3, 0.01, Basis::kMeasured, &prediction);
+    prediction.*member = 1.5;
+    EXPECT_TRUE(Choose(prediction, {}).leave_default);
+    prediction.*member = INFINITY;
+    EXPECT_TRUE(Choose(prediction, {}).leave_default);
   }
-  Outlook outlook = Simple();
-  Add(kRing8, 0.8e-3, 0.01, Basis::kMeasured, &outlook);
-  outlook.standard->doubt = 1.5;
-  EXPECT_TRUE(Choose(outlook, {}).leave_default);
+  Prediction prediction = Simple();
+  Add(kRing8, 0.8e-3, 0.01, Basis::kMeasured, &prediction);
+  prediction.library_default->doubt = 1.5;
+  EXPECT_TRUE(Choose(prediction, {}).leave_default);
 }
 
 TEST(Choose, WhatWasNotMeasuredHasToBeBetterStill) {
@@ -85,20 +85,20 @@ TEST(Choose, WhatWasNotMeasuredHasToBeBetterStill) {
 }
 
 TEST(Choose, WhereNothingDiffersNothingIsChosen) {
-  Outlook outlook = Simple();
-  Add(kRing8, 0.8e-3, 0.001, Basis::kMeasured, &outlook);
-  outlook.contrast = false;
-  const Choice choice = Choose(outlook, {});
+  Prediction prediction = Simple();
+  Add(kRing8, 0.8e-3, 0.001, Basis::kMeasured, &prediction);
+  prediction.contrast = false;
+  const ModelChoice choice = Choose(prediction, {});
   EXPECT_TRUE(choice.leave_default);
   EXPECT_TRUE(Has(choice.why, "noise")) << choice.why;
 }
 
 TEST(Choose, TheBestOfThoseThatAreSupported) {
-  Outlook outlook = Simple();
+  Prediction prediction = Simple();
   // Looks best, but nobody knows; the second is sure.
-  Add(kTree8, 0.5e-3, 0.9, Basis::kPredicted, &outlook);
-  Add(kRing8, 0.85e-3, 0.01, Basis::kMeasured, &outlook);
-  const Choice choice = Choose(outlook, {});
+  Add(kTree8, 0.5e-3, 0.9, Basis::kPredicted, &prediction);
+  Add(kRing8, 0.85e-3, 0.01, Basis::kMeasured, &prediction);
+  const ModelChoice choice = Choose(prediction, {});
   EXPECT_FALSE(choice.leave_default);
   EXPECT_EQ(choice.best->config, kRing8);
   EXPECT_EQ(choice.runner_up->config, kTree8);
@@ -106,21 +106,21 @@ TEST(Choose, TheBestOfThoseThatAreSupported) {
 }
 
 TEST(Choose, OfTwoAlikeTheBetterKnown) {
-  Outlook outlook = Simple();
-  Add(kRing8, 0.80e-3, 0.2, Basis::kMeasured, &outlook);
-  Add(kRing4, 0.81e-3, 0.01, Basis::kMeasured, &outlook);
-  EXPECT_EQ(Choose(outlook, {}).best->config, kRing4);
+  Prediction prediction = Simple();
+  Add(kRing8, 0.80e-3, 0.2, Basis::kMeasured, &prediction);
+  Add(kRing4, 0.81e-3, 0.01, Basis::kMeasured, &prediction);
+  EXPECT_EQ(Choose(prediction, {}).best->config, kRing4);
   ChoiceOptions bold;
   bold.caution = 0;
-  EXPECT_EQ(Choose(outlook, bold).best->config, kRing8);
+  EXPECT_EQ(Choose(prediction, bold).best->config, kRing8);
 }
 
 TEST(Choose, WithoutTheDefaultTheFastest) {
-  Outlook outlook = Simple();
-  outlook.standard.reset();
-  Add(kRing8, 5e-3, 0.01, Basis::kMeasured, &outlook);
-  Add(kTree8, 4e-3, 0.01, Basis::kMeasured, &outlook);
-  const Choice choice = Choose(outlook, {});
+  Prediction prediction = Simple();
+  prediction.library_default.reset();
+  Add(kRing8, 5e-3, 0.01, Basis::kMeasured, &prediction);
+  Add(kTree8, 4e-3, 0.01, Basis::kMeasured, &prediction);
+  const ModelChoice choice = Choose(prediction, {});
   EXPECT_FALSE(choice.leave_default);
   EXPECT_EQ(choice.best->config, kTree8);
   EXPECT_FALSE(choice.gain.has_value());
@@ -128,33 +128,33 @@ TEST(Choose, WithoutTheDefaultTheFastest) {
 }
 
 TEST(Choose, ToleranceKeepsToTheFamilyAndToWhatIsKnown) {
-  Outlook outlook = Simple();
-  Add(kRing8, 0.80e-3, 0.01, Basis::kMeasured, &outlook);
-  Add(kRing4, 0.81e-3, 0.01, Basis::kMeasured, &outlook);
-  Add({kRing, kSimple, 3, 0}, 0.90e-3, 0.01, Basis::kMeasured, &outlook);   // too slow
-  Add({kRing, kSimple, 2, 0}, 0.80e-3, 0.01, Basis::kPredicted, &outlook);  // not measured
-  Add({kTree, kLl, 1, 0}, 0.805e-3, 0.01, Basis::kMeasured, &outlook);      // another family
+  Prediction prediction = Simple();
+  Add(kRing8, 0.80e-3, 0.01, Basis::kMeasured, &prediction);
+  Add(kRing4, 0.81e-3, 0.01, Basis::kMeasured, &prediction);
+  Add({kRing, kSimple, 3, 0}, 0.90e-3, 0.01, Basis::kMeasured, &prediction);   // too slow
+  Add({kRing, kSimple, 2, 0}, 0.80e-3, 0.01, Basis::kPredicted, &prediction);  // not measured
+  Add({kTree, kLl, 1, 0}, 0.805e-3, 0.01, Basis::kMeasured, &prediction);      // another family
   ChoiceOptions options;
-  EXPECT_EQ(Choose(outlook, options).best->config, kRing8);
+  EXPECT_EQ(Choose(prediction, options).best->config, kRing8);
   options.tolerance = 0.03;
-  EXPECT_EQ(Choose(outlook, options).best->config, kRing4);
+  EXPECT_EQ(Choose(prediction, options).best->config, kRing4);
   options.tolerance = 0.2;
-  EXPECT_EQ(Choose(outlook, options).best->config.channels, 3);
+  EXPECT_EQ(Choose(prediction, options).best->config.channels, 3);
 }
 
 TEST(Choose, TheLuckiestOfManyIsNoGain) {
-  Outlook outlook = Simple();
+  Prediction prediction = Simple();
   for (int channels = 1; channels <= 30; ++channels) {
     Add({kRing, kSimple, channels, 0}, channels == 7 ? 0.97e-3 : 1e-3, 0.02, Basis::kMeasured,
-        &outlook);
+        &prediction);
   }
   ChoiceOptions options;
-  EXPECT_FALSE(Choose(outlook, options).leave_default);
+  EXPECT_FALSE(Choose(prediction, options).leave_default);
   options.discount_luck = true;
-  EXPECT_TRUE(Choose(outlook, options).leave_default);
+  EXPECT_TRUE(Choose(prediction, options).leave_default);
   // One that stands alone had no luck.
-  outlook.candidates[6].estimate.log_seconds = std::log(0.8e-3);
-  EXPECT_FALSE(Choose(outlook, options).leave_default);
+  prediction.candidates[6].estimate.log_seconds = std::log(0.8e-3);
+  EXPECT_FALSE(Choose(prediction, options).leave_default);
 }
 
 TEST(Choose, NormalQuantiles) {

@@ -24,39 +24,40 @@ std::vector<int> Posts(const ChannelRange& range) {
 
 }  // namespace
 
-double Reference(const Context& context) {
-  if (context.standard.has_value()) return context.cells[*context.standard].log_seconds;
+double Reference(const MeasuredSize& context) {
+  if (context.library_default.has_value())
+    return context.cells[*context.library_default].log_seconds;
   std::vector<double> all;
-  for (const Cell& cell : context.cells) all.push_back(cell.log_seconds);
+  for (const MeasuredConfig& cell : context.cells) all.push_back(cell.log_seconds);
   return Median(all);
 }
 
-double Bend(const Scene& scene) {
+double Bend(const MeasuredPlace& scene) {
   double squares = 0;
   size_t count = 0;
   for (size_t i = 1; i + 1 < scene.contexts.size(); ++i) {
-    const Context* const three[] = {&scene.contexts[i - 1], &scene.contexts[i],
-                                    &scene.contexts[i + 1]};
+    const MeasuredSize* const three[] = {&scene.contexts[i - 1], &scene.contexts[i],
+                                         &scene.contexts[i + 1]};
     const double low = LogBytes(three[0]->bytes);
     const double high = LogBytes(three[2]->bytes);
     const double weight = (LogBytes(three[1]->bytes) - low) / (high - low);
     const double gap = (high - low) / std::numbers::ln2;
     const double weights[] = {-(1 - weight), 1, -weight};
     double best = INFINITY;
-    for (const Cell& cell : three[1]->cells) best = std::min(best, cell.log_seconds);
-    for (const Cell& cell : three[1]->cells) {
+    for (const MeasuredConfig& cell : three[1]->cells) best = std::min(best, cell.log_seconds);
+    for (const MeasuredConfig& cell : three[1]->cells) {
       if (cell.config.IsDefault() || cell.log_seconds > best + kCompetitive) continue;
       double off = 0;
       double noise = 0;
       bool everywhere = true;
       for (size_t k = 0; k < 3; ++k) {
-        const Cell* const there = three[k]->Find(cell.config);
+        const MeasuredConfig* const there = three[k]->Find(cell.config);
         everywhere = everywhere && there != nullptr;
         if (!everywhere) break;
         off += weights[k] * (there->log_seconds - Reference(*three[k]));
         double variance = there->noise * there->noise;
-        if (three[k]->standard.has_value()) {
-          const double other = three[k]->cells[*three[k]->standard].noise;
+        if (three[k]->library_default.has_value()) {
+          const double other = three[k]->cells[*three[k]->library_default].noise;
           variance += other * other;
         }
         noise += weights[k] * weights[k] * variance;
@@ -90,13 +91,14 @@ std::vector<Estimate> AskNeighbours(const FamilyModel& model, double log_bytes,
   return all;
 }
 
-void Correct(const Context& context, const Family& family, std::vector<Estimate>* neighbours) {
+void Correct(const MeasuredSize& context, const ConfigFamily& family,
+             std::vector<Estimate>* neighbours) {
   struct Deviation {
     double log_channels = 0;
     double off = 0;
   };
   std::vector<Deviation> deviations;
-  for (const Cell& cell : context.cells) {
+  for (const MeasuredConfig& cell : context.cells) {
     if (!(FamilyOf(cell.config) == family) || cell.config.IsDefault()) continue;
     const size_t place = family.channels ? static_cast<size_t>(cell.config.channels) - 1 : 0;
     const Estimate& near = (*neighbours)[place];

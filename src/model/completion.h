@@ -15,11 +15,11 @@ namespace diapason::model {
 inline constexpr double kCompetitive = 0.3;
 
 // What times of one context are compared with: the library's own choice, or what is usual there.
-double Reference(const Context& context);
+double Reference(const MeasuredSize& context);
 
 // How far off a straight line between its neighbours in size a time against the default is, in the
 // middle of two doublings: root mean square over what competes, less what is mere noise.
-double Bend(const Scene& scene);
+double Bend(const MeasuredPlace& scene);
 
 struct ChannelRange {
   int lowest = 0;  // that were measured; 0: none
@@ -33,7 +33,8 @@ std::vector<Estimate> AskNeighbours(const FamilyModel& model, double log_bytes,
 
 // What was measured at this very size corrects what neighbours at all sizes say: by its deviation,
 // on a line from one measured member to the next, and less and less beyond the last.
-void Correct(const Context& context, const Family& family, std::vector<Estimate>* neighbours);
+void Correct(const MeasuredSize& context, const ConfigFamily& family,
+             std::vector<Estimate>* neighbours);
 
 // Two estimates of one time, by how well each is known.
 SceneTable::Value Weigh(const Estimate& a, const Estimate& b, bool measured);

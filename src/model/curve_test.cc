@@ -242,12 +242,12 @@ TEST(FitScenes, FamiliesThatWereNotMeasuredAreThereAndDoubted) {
   Recipe recipe;
   recipe.sizes = Doublings(4096, 12);
   recipe.configs = WithChannels(kRing, kSimple, {2, 4, 8, 16});
-  recipe.seconds = [](const Place&, uint64_t bytes, const Config& config) {
+  recipe.seconds = [](const CallPlace&, uint64_t bytes, const Config& config) {
     return std::exp(Bumpy(std::log(static_cast<double>(bytes)), config.channels));
   };
   const Grid grid = MeasureGrid(recipe);
-  const Family ring{kRing, kSimple, 0, true};
-  const Family tree{kTree, kLl, 0, true};
+  const ConfigFamily ring{kRing, kSimple, 0, true};
+  const ConfigFamily tree{kTree, kLl, 0, true};
   const std::vector<SceneModel> models = FitScenes(grid, {{ring, tree}});
   ASSERT_EQ(models.size(), 1u);
   ASSERT_EQ(models[0].size(), 2u);
@@ -264,7 +264,7 @@ TEST(FitScenes, RealFamiliesArePredictedAboutAsWellAsTheySay) {
   const Grid& grid = RealGrid();
   ASSERT_EQ(grid.scenes.size(), 2u);
   const std::vector<SceneModel> models =
-      FitScenes(grid, std::vector<std::vector<Family>>(grid.scenes.size()));
+      FitScenes(grid, std::vector<std::vector<ConfigFamily>>(grid.scenes.size()));
   FamilyModel::Check all;
   for (const SceneModel& model : models) {
     for (const auto& [family, one] : model) {

@@ -16,39 +16,39 @@ namespace {
 // A difference that counts.
 constexpr double kNoticed = 0.01;
 
-std::string Where(const Place& place, uint64_t bytes, double value) {
+std::string Where(const CallPlace& place, uint64_t bytes, double value) {
   return Format("%s at %s (%.3f)", PlaceText(place).c_str(), FormatBytes(bytes).c_str(), value);
 }
 
 // Only what was measured in the context can be scored.
-void KeepMeasured(const Context& context, Outlook* outlook) {
-  std::erase_if(outlook->candidates, [&](const Candidate& candidate) {
+void KeepMeasured(const MeasuredSize& context, Prediction* prediction) {
+  std::erase_if(prediction->candidates, [&](const PredictedConfig& candidate) {
     return context.Find(candidate.config) == nullptr;
   });
 }
 
-std::vector<Family> FamiliesOf(const Context& context) {
-  std::set<Family> families;
-  for (const Cell& cell : context.cells) {
+std::vector<ConfigFamily> FamiliesOf(const MeasuredSize& context) {
+  std::set<ConfigFamily> families;
+  for (const MeasuredConfig& cell : context.cells) {
     if (!cell.config.IsDefault()) families.insert(FamilyOf(cell.config));
   }
   return {families.begin(), families.end()};
 }
 
-Config AskPredictor(const Predictor& predictor, const Place& place, const Context& context,
+Config AskPredictor(const Predictor& predictor, const CallPlace& place, const MeasuredSize& context,
                     const ChoiceOptions& options) {
-  Outlook outlook = predictor.Look({place, context.bytes, true, FamiliesOf(context)});
-  KeepMeasured(context, &outlook);
-  const Choice choice = Choose(outlook, options);
+  Prediction prediction = predictor.Look({place, context.bytes, true, FamiliesOf(context)});
+  KeepMeasured(context, &prediction);
+  const ModelChoice choice = Choose(prediction, options);
   return choice.leave_default || !choice.best.has_value() ? Config{} : choice.best->config;
 }
 
-Config AskLines(const Scene* known, const Context& context, bool* answered) {
+Config AskLines(const MeasuredPlace* known, const MeasuredSize& context, bool* answered) {
   Config chosen;
   double best = INFINITY;
   *answered = false;
   if (known == nullptr) return chosen;
-  for (const Cell& cell : context.cells) {
+  for (const MeasuredConfig& cell : context.cells) {
     const std::optional<Estimate> line = Interpolate(*known, context.bytes, cell.config);
     if (!line.has_value() || line->log_seconds >= best) continue;
     best = line->log_seconds;
@@ -58,14 +58,14 @@ Config AskLines(const Scene* known, const Context& context, bool* answered) {
   return chosen;
 }
 
-Config AskKnown(const Scene* known, const Context& context, bool* answered) {
+Config AskKnown(const MeasuredPlace* known, const MeasuredSize& context, bool* answered) {
   Config chosen;
   *answered = false;
   double best = INFINITY;
   if (known == nullptr) return chosen;
-  for (const Context& one : known->contexts) {
+  for (const MeasuredSize& one : known->contexts) {
     if (one.bytes != context.bytes) continue;
-    for (const Cell& cell : one.cells) {
+    for (const MeasuredConfig& cell : one.cells) {
       if (cell.log_seconds >= best) continue;
       best = cell.log_seconds;
       chosen = cell.config;
@@ -75,17 +75,17 @@ Config AskKnown(const Scene* known, const Context& context, bool* answered) {
   return chosen;
 }
 
-Config Fastest(const Context& context) {
-  const Cell* best = &context.cells.front();
-  for (const Cell& cell : context.cells) {
+Config Fastest(const MeasuredSize& context) {
+  const MeasuredConfig* best = &context.cells.front();
+  for (const MeasuredConfig& cell : context.cells) {
     if (cell.log_seconds < best->log_seconds) best = &cell;
   }
   return best->config;
 }
 
-std::vector<Family> AllFamilies(const Grid& grid) {
-  std::set<Family> families;
-  for (const Scene& scene : grid.scenes) {
+std::vector<ConfigFamily> AllFamilies(const Grid& grid) {
+  std::set<ConfigFamily> families;
+  for (const MeasuredPlace& scene : grid.scenes) {
     for (const Config& config : ConfigsOf(scene)) families.insert(FamilyOf(config));
   }
   return {families.begin(), families.end()};
@@ -111,37 +111,37 @@ Status Run(const Grid& grid, const EvaluateOptions& options, const Part& part,
     original = std::move(other).value();
   }
   for (Score& score : *scores) {
-    Tally tally;
+    ChoiceScore tally;
     for (const Part::Question& question : part.questions) {
-      const Scene& scene = grid.scenes[question.scene];
-      const Context& context = scene.contexts[question.context];
-      const Scene* const known = part.known.Find(scene.place);
+      const MeasuredPlace& scene = grid.scenes[question.scene];
+      const MeasuredSize& context = scene.contexts[question.context];
+      const MeasuredPlace* const known = part.known.Find(scene.place);
       Config chosen;
       bool answered = true;
       switch (score.chooser) {
-        case Chooser::kOriginal:
+        case ChooserKind::kOriginal:
           if (original.has_value()) {
             chosen = AskPredictor(*original, scene.place, context, options.choice);
           }
           break;
-        case Chooser::kInterpolate:
+        case ChooserKind::kInterpolate:
           chosen = AskLines(known, context, &answered);
           break;
-        case Chooser::kBestKnown:
+        case ChooserKind::kBestKnown:
           chosen = AskKnown(known, context, &answered);
           break;
-        case Chooser::kOurs:
+        case ChooserKind::kOurs:
           if (ours.has_value()) {
             chosen = AskPredictor(*ours, scene.place, context, options.choice);
           }
           break;
-        case Chooser::kOracle:
+        case ChooserKind::kOracle:
           chosen = Fastest(context);
           break;
         default:
           break;
       }
-      Tally one;
+      ChoiceScore one;
       if (!answered) one.unanswered = 1;
       Record(scene.place, context, chosen, &one);
       tally.Add(one);
@@ -164,35 +164,35 @@ Result<LeaveOut> ParseLeaveOut(const std::string& name) {
                  Suggestion(name, {"sizes", "nodes", "configs", "cells"}));
 }
 
-const char* ChooserName(Chooser chooser) {
+const char* ChooserName(ChooserKind chooser) {
   switch (chooser) {
-    case Chooser::kDefault:
+    case ChooserKind::kDefault:
       return "default";
-    case Chooser::kOriginal:
+    case ChooserKind::kOriginal:
       return "busbw predictor";
-    case Chooser::kInterpolate:
+    case ChooserKind::kInterpolate:
       return "interpolation";
-    case Chooser::kBestKnown:
+    case ChooserKind::kBestKnown:
       return "best known";
-    case Chooser::kOurs:
+    case ChooserKind::kOurs:
       return "diapason";
-    case Chooser::kPolicy:
+    case ChooserKind::kPolicy:
       return "policy";
-    case Chooser::kOracle:
+    case ChooserKind::kOracle:
       return "oracle";
   }
   return "?";
 }
 
-double Tally::Mean() const {
+double ChoiceScore::Mean() const {
   return contexts == 0 ? 1 : std::exp(sum_log / static_cast<double>(contexts));
 }
 
-double Tally::MeanAgainstDefault() const {
+double ChoiceScore::MeanAgainstDefault() const {
   return with_default == 0 ? 1 : std::exp(sum_log_default / static_cast<double>(with_default));
 }
 
-void Tally::Add(const Tally& other) {
+void ChoiceScore::Add(const ChoiceScore& other) {
   if (other.contexts > 0 && (contexts == 0 || other.worst < worst)) {
     worst = other.worst;
     worst_at = other.worst_at;
@@ -210,17 +210,18 @@ void Tally::Add(const Tally& other) {
   unanswered += other.unanswered;
 }
 
-void Record(const Place& place, const Context& context, const Config& chosen, Tally* tally) {
+void Record(const CallPlace& place, const MeasuredSize& context, const Config& chosen,
+            ChoiceScore* tally) {
   double best = INFINITY;
   double worst = -std::numeric_limits<double>::infinity();
-  for (const Cell& cell : context.cells) {
+  for (const MeasuredConfig& cell : context.cells) {
     best = std::min(best, cell.log_seconds);
     worst = std::max(worst, cell.log_seconds);
   }
-  const Cell* const standard =
-      context.standard.has_value() ? &context.cells[*context.standard] : nullptr;
-  const Cell* cell = context.Find(chosen);
-  if (cell == nullptr) cell = standard;
+  const MeasuredConfig* const library_default =
+      context.library_default.has_value() ? &context.cells[*context.library_default] : nullptr;
+  const MeasuredConfig* cell = context.Find(chosen);
+  if (cell == nullptr) cell = library_default;
   // Where the default is chosen and was not measured, nobody knows: as bad as the worst.
   const double time = cell == nullptr ? worst : cell->log_seconds;
   const double fraction = std::exp(best - time);
@@ -230,13 +231,13 @@ void Record(const Place& place, const Context& context, const Config& chosen, Ta
     tally->worst = fraction;
     tally->worst_at = Where(place, context.bytes, fraction);
   }
-  if (standard == nullptr || cell == nullptr) return;
+  if (library_default == nullptr || cell == nullptr) return;
   ++tally->with_default;
-  const double gain = standard->log_seconds - time;
+  const double gain = library_default->log_seconds - time;
   tally->sum_log_default += gain;
   // What the printed digits hide is no harm, and no gain.
   const double hidden =
-      cell == standard ? 0 : std::log1p(cell->coarse) + std::log1p(standard->coarse);
+      cell == library_default ? 0 : std::log1p(cell->coarse) + std::log1p(library_default->coarse);
   const double sure = gain > 0 ? std::max(0.0, gain - hidden) : std::min(0.0, gain + hidden);
   if (std::exp(sure) < tally->worst_default) {
     tally->worst_default = std::exp(sure);
@@ -246,13 +247,14 @@ void Record(const Place& place, const Context& context, const Config& chosen, Ta
   if (sure < -std::log1p(kNoticed)) ++tally->harmed;
 }
 
-std::optional<Estimate> Interpolate(const Scene& scene, uint64_t bytes, const Config& config) {
-  const Cell* below = nullptr;
-  const Cell* above = nullptr;
+std::optional<Estimate> Interpolate(const MeasuredPlace& scene, uint64_t bytes,
+                                    const Config& config) {
+  const MeasuredConfig* below = nullptr;
+  const MeasuredConfig* above = nullptr;
   uint64_t low = 0;
   uint64_t high = 0;
-  for (const Context& context : scene.contexts) {
-    const Cell* const cell = context.Find(config);
+  for (const MeasuredSize& context : scene.contexts) {
+    const MeasuredConfig* const cell = context.Find(config);
     if (cell == nullptr) continue;
     if (context.bytes <= bytes) {
       below = cell;
@@ -273,31 +275,31 @@ std::optional<Estimate> Interpolate(const Scene& scene, uint64_t bytes, const Co
 
 Result<Evaluation> Evaluate(const Grid& grid, const EvaluateOptions& options) {
   std::vector<Part> parts;
-  std::vector<Chooser> choosers = {Chooser::kDefault, Chooser::kOriginal};
+  std::vector<ChooserKind> choosers = {ChooserKind::kDefault, ChooserKind::kOriginal};
   switch (options.leave_out) {
     case LeaveOut::kSizes:
       parts = WithoutSizes(grid);
-      choosers.push_back(Chooser::kInterpolate);
+      choosers.push_back(ChooserKind::kInterpolate);
       break;
     case LeaveOut::kNodes:
       parts = WithoutNodes(grid);
       if (parts.size() < 2) {
         return Invalid("the data have one node count only: nothing can be left out");
       }
-      choosers.push_back(Chooser::kInterpolate);
+      choosers.push_back(ChooserKind::kInterpolate);
       break;
     case LeaveOut::kConfigs:
     case LeaveOut::kCells:
       parts =
           WithoutConfigs(grid, options.draws, options.known, options.leave_out == LeaveOut::kCells);
-      choosers.push_back(Chooser::kInterpolate);
-      choosers.push_back(Chooser::kBestKnown);
+      choosers.push_back(ChooserKind::kInterpolate);
+      choosers.push_back(ChooserKind::kBestKnown);
       break;
   }
-  choosers.push_back(Chooser::kOurs);
-  choosers.push_back(Chooser::kOracle);
+  choosers.push_back(ChooserKind::kOurs);
+  choosers.push_back(ChooserKind::kOracle);
   Evaluation evaluation;
-  for (const Chooser chooser : choosers) evaluation.scores.push_back({chooser, {}, {}, {}});
+  for (const ChooserKind chooser : choosers) evaluation.scores.push_back({chooser, {}, {}, {}});
   size_t questions = 0;
   for (const Part& part : parts) questions += part.questions.size();
   if (questions == 0) {
@@ -318,24 +320,25 @@ Result<Evaluation> EvaluatePolicy(const Grid& grid, const policy::Policy& policy
   }
   Evaluation evaluation;
   evaluation.parts = {"all"};
-  for (const Chooser chooser : {Chooser::kDefault, Chooser::kPolicy, Chooser::kOracle}) {
+  for (const ChooserKind chooser :
+       {ChooserKind::kDefault, ChooserKind::kPolicy, ChooserKind::kOracle}) {
     evaluation.scores.push_back({chooser, {}, {{}}, {}});
   }
   *unknown = 0;
-  for (const Scene& scene : grid.scenes) {
+  for (const MeasuredPlace& scene : grid.scenes) {
     policy::DecisionTable::Options shape;
     shape.shape = {scene.place.nodes, scene.place.ranks};
     const policy::DecisionTable table(policy, shape);
-    for (const Context& context : scene.contexts) {
+    for (const MeasuredSize& context : scene.contexts) {
       for (Score& score : evaluation.scores) {
         Config chosen;
-        if (score.chooser == Chooser::kOracle) chosen = Fastest(context);
-        if (score.chooser == Chooser::kPolicy) {
+        if (score.chooser == ChooserKind::kOracle) chosen = Fastest(context);
+        if (score.chooser == ChooserKind::kPolicy) {
           const auto* entry = table.Find({scene.place.collective, context.bytes, 1, 0});
           if (entry != nullptr) chosen = entry->config();
           if (entry != nullptr && context.Find(chosen) == nullptr) ++*unknown;
         }
-        Tally one;
+        ChoiceScore one;
         Record(scene.place, context, chosen, &one);
         score.parts[0].Add(one);
         score.each.push_back({scene.place, context.bytes, std::move(one)});

@@ -21,7 +21,7 @@ enum class LeaveOut {
 Result<LeaveOut> ParseLeaveOut(const std::string& name);
 
 // Who chooses.
-enum class Chooser {
+enum class ChooserKind {
   kDefault,      // leaves it to the library
   kOriginal,     // trees on bus bandwidth, the default not among its choices
   kInterpolate,  // straight lines in log time over log size for every configuration; none elsewhere
@@ -30,10 +30,10 @@ enum class Chooser {
   kPolicy,  // a file of rules
   kOracle,  // the fastest of all
 };
-const char* ChooserName(Chooser chooser);
+const char* ChooserName(ChooserKind chooser);
 
 // How good choices were. Fractions are of the fastest measured configuration's speed.
-struct Tally {
+struct ChoiceScore {
   double sum_log = 0;  // of fractions
   double worst = 1;
   std::string worst_at;
@@ -48,18 +48,18 @@ struct Tally {
 
   double Mean() const;  // geometric
   double MeanAgainstDefault() const;
-  void Add(const Tally& other);
+  void Add(const ChoiceScore& other);
 };
 
 struct Score {
-  Chooser chooser = Chooser::kDefault;
-  Tally all;
-  std::vector<Tally> parts;  // by offset, node count or draw
+  ChooserKind chooser = ChooserKind::kDefault;
+  ChoiceScore all;
+  std::vector<ChoiceScore> parts;  // by offset, node count or draw
   // Every question on its own.
   struct Each {
-    Place place;
+    CallPlace place;
     uint64_t bytes = 0;
-    Tally tally;
+    ChoiceScore tally;
   };
   std::vector<Each> each;
 };
@@ -85,9 +85,11 @@ Result<Evaluation> Evaluate(const Grid& grid, const EvaluateOptions& options);
 Result<Evaluation> EvaluatePolicy(const Grid& grid, const policy::Policy& policy, size_t* unknown);
 
 // The choice's time in a context where everything was measured.
-void Record(const Place& place, const Context& context, const Config& chosen, Tally* tally);
+void Record(const CallPlace& place, const MeasuredSize& context, const Config& chosen,
+            ChoiceScore* tally);
 
 // Straight lines; nullptr estimate where the configuration was not measured around this size.
-std::optional<Estimate> Interpolate(const Scene& scene, uint64_t bytes, const Config& config);
+std::optional<Estimate> Interpolate(const MeasuredPlace& scene, uint64_t bytes,
+                                    const Config& config);
 
 }  // namespace diapason::model

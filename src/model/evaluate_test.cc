@@ -9,8 +9,8 @@
 namespace diapason::model {
 namespace {
 
-constexpr Place kOne{Collective::kAllReduce, 1, 8};
-constexpr Place kTwo{Collective::kAllReduce, 2, 16};
+constexpr CallPlace kOne{Collective::kAllReduce, 1, 8};
+constexpr CallPlace kTwo{Collective::kAllReduce, 2, 16};
 
 // Small sizes want the tree, large ones the ring with many channels; the default is in between.
 Recipe Crossing() {
@@ -20,7 +20,7 @@ Recipe Crossing() {
   recipe.configs = WithChannels(kRing, kSimple, {4, 8, 16});
   for (const Config& config : WithChannels(kTree, kLl, {2, 4, 8})) recipe.configs.push_back(config);
   recipe.configs.push_back({});
-  recipe.seconds = [](const Place& place, uint64_t bytes, const Config& config) {
+  recipe.seconds = [](const CallPlace& place, uint64_t bytes, const Config& config) {
     const auto size = static_cast<double>(bytes);
     if (config.IsDefault()) return 1.5e-5 * place.nodes + size * 1.2e-10;
     const double lane = size / config.channels;
@@ -30,14 +30,15 @@ Recipe Crossing() {
   return recipe;
 }
 
-Config Fastest(const Context& context) {
-  return std::min_element(
-             context.cells.begin(), context.cells.end(),
-             [](const Cell& a, const Cell& b) { return a.log_seconds < b.log_seconds; })
+Config Fastest(const MeasuredSize& context) {
+  return std::min_element(context.cells.begin(), context.cells.end(),
+                          [](const MeasuredConfig& a, const MeasuredConfig& b) {
+                            return a.log_seconds < b.log_seconds;
+                          })
       ->config;
 }
 
-const Score& Of(const Evaluation& evaluation, Chooser chooser) {
+const Score& Of(const Evaluation& evaluation, ChooserKind chooser) {
   for (const Score& score : evaluation.scores) {
     if (score.chooser == chooser) return score;
   }
@@ -48,8 +49,8 @@ const Score& Of(const Evaluation& evaluation, Chooser chooser) {
 policy::Policy OraclePolicy(const Grid& grid) {
   policy::Policy policy;
   policy.library = grid.library;
-  for (const Scene& scene : grid.scenes) {
-    for (const Context& context : scene.contexts) {
+  for (const MeasuredPlace& scene : grid.scenes) {
+    for (const MeasuredSize& context : scene.contexts) {
       policy::Rule rule;
       rule.collective = scene.place.collective;
       rule.min_bytes = rule.max_bytes = context.bytes;
@@ -85,23 +86,23 @@ TEST_F(EvaluateTest, TheOracleIsPerfectAndTheDefaultIsItself) {
        {LeaveOut::kSizes, LeaveOut::kNodes, LeaveOut::kConfigs, LeaveOut::kCells}) {
     const Evaluation evaluation = Run(grid, what);
     ASSERT_FALSE(evaluation.scores.empty());
-    const Tally& oracle = Of(evaluation, Chooser::kOracle).all;
+    const ChoiceScore& oracle = Of(evaluation, ChooserKind::kOracle).all;
     EXPECT_DOUBLE_EQ(oracle.Mean(), 1);
     EXPECT_DOUBLE_EQ(oracle.worst, 1);
     EXPECT_GE(oracle.worst_default, 1);
     EXPECT_EQ(oracle.harmed, 0u);
     EXPECT_GT(oracle.improved, 0u);
-    const Tally& standard = Of(evaluation, Chooser::kDefault).all;
-    EXPECT_DOUBLE_EQ(standard.worst_default, 1);
-    EXPECT_DOUBLE_EQ(standard.MeanAgainstDefault(), 1);
-    EXPECT_EQ(standard.improved + standard.harmed, 0u);
-    EXPECT_LT(standard.Mean(), 0.95) << "there is something to gain";
+    const ChoiceScore& library_default = Of(evaluation, ChooserKind::kDefault).all;
+    EXPECT_DOUBLE_EQ(library_default.worst_default, 1);
+    EXPECT_DOUBLE_EQ(library_default.MeanAgainstDefault(), 1);
+    EXPECT_EQ(library_default.improved + library_default.harmed, 0u);
+    EXPECT_LT(library_default.Mean(), 0.95) << "there is something to gain";
     for (const Score& score : evaluation.scores) {
       EXPECT_EQ(score.parts.size(), evaluation.parts.size());
       EXPECT_EQ(score.all.contexts, oracle.contexts);
       EXPECT_LE(score.all.Mean(), 1 + 1e-12) << ChooserName(score.chooser);
       size_t contexts = 0;
-      for (const Tally& part : score.parts) contexts += part.contexts;
+      for (const ChoiceScore& part : score.parts) contexts += part.contexts;
       EXPECT_EQ(contexts, score.all.contexts);
     }
   }
@@ -111,9 +112,10 @@ TEST_F(EvaluateTest, OnlyInnerSizesAreAsked) {
   const Evaluation evaluation = Run(MeasureGrid(Crossing()), LeaveOut::kSizes);
   EXPECT_EQ(evaluation.parts.size(), 3u);
   // Of eight sizes six are inside, each asked once, at two places.
-  EXPECT_EQ(Of(evaluation, Chooser::kOurs).all.contexts, 12u);
-  for (const Tally& part : Of(evaluation, Chooser::kOurs).parts) EXPECT_EQ(part.contexts, 4u);
-  EXPECT_EQ(Of(evaluation, Chooser::kInterpolate).all.unanswered, 0u)
+  EXPECT_EQ(Of(evaluation, ChooserKind::kOurs).all.contexts, 12u);
+  for (const ChoiceScore& part : Of(evaluation, ChooserKind::kOurs).parts)
+    EXPECT_EQ(part.contexts, 4u);
+  EXPECT_EQ(Of(evaluation, ChooserKind::kInterpolate).all.unanswered, 0u)
       << "between two sizes there is always a line";
   Recipe two = Crossing();
   two.sizes.resize(2);
@@ -126,22 +128,23 @@ TEST_F(EvaluateTest, WhatWasLeftOutIsNotKnown) {
   Recipe recipe = Crossing();
   recipe.places = {kOne};
   const auto smooth = recipe.seconds;
-  recipe.seconds = [smooth](const Place& place, uint64_t bytes, const Config& config) {
+  recipe.seconds = [smooth](const CallPlace& place, uint64_t bytes, const Config& config) {
     const bool odd = bytes == 4096 << 3 && config == Config{kRing, kSimple, 4, 0};
     return smooth(place, bytes, config) * (odd ? 0.2 : 1);
   };
   const Evaluation evaluation = Run(MeasureGrid(recipe), LeaveOut::kSizes);
-  for (const Chooser chooser : {Chooser::kOurs, Chooser::kInterpolate, Chooser::kOriginal}) {
+  for (const ChooserKind chooser :
+       {ChooserKind::kOurs, ChooserKind::kInterpolate, ChooserKind::kOriginal}) {
     EXPECT_LT(Of(evaluation, chooser).all.worst, 0.5) << ChooserName(chooser);
   }
 }
 
 TEST_F(EvaluateTest, OursIsNearTheBestWhereTimesAreSmooth) {
   const Evaluation evaluation = Run(MeasureGrid(Crossing()), LeaveOut::kSizes);
-  const Tally& ours = Of(evaluation, Chooser::kOurs).all;
+  const ChoiceScore& ours = Of(evaluation, ChooserKind::kOurs).all;
   EXPECT_GT(ours.Mean(), 0.97);
   EXPECT_EQ(ours.harmed, 0u);
-  EXPECT_GT(ours.Mean(), Of(evaluation, Chooser::kDefault).all.Mean());
+  EXPECT_GT(ours.Mean(), Of(evaluation, ChooserKind::kDefault).all.Mean());
 }
 
 TEST_F(EvaluateTest, DrawsAreTheSameEveryTime) {
@@ -160,7 +163,7 @@ TEST_F(EvaluateTest, DrawsAreTheSameEveryTime) {
     }
     EXPECT_TRUE(differ) << "every draw is another";
     // All sizes are asked in every draw.
-    EXPECT_EQ(Of(one, Chooser::kOurs).all.contexts, 3u * 16u);
+    EXPECT_EQ(Of(one, ChooserKind::kOurs).all.contexts, 3u * 16u);
   }
 }
 
@@ -171,8 +174,8 @@ TEST_F(EvaluateTest, NodesNeedTwoCountsAndAreAskedElsewhere) {
   EXPECT_EQ(evaluation.parts[0], "without 1 node");
   EXPECT_EQ(evaluation.parts[1], "without 2 nodes");
   // Nothing is known there: no lines, and ours leaves the default.
-  EXPECT_EQ(Of(evaluation, Chooser::kInterpolate).all.unanswered, 16u);
-  EXPECT_DOUBLE_EQ(Of(evaluation, Chooser::kOurs).all.worst_default, 1);
+  EXPECT_EQ(Of(evaluation, ChooserKind::kInterpolate).all.unanswered, 16u);
+  EXPECT_DOUBLE_EQ(Of(evaluation, ChooserKind::kOurs).all.worst_default, 1);
   recipe.places = {kOne};
   options_.leave_out = LeaveOut::kNodes;
   const Result<Evaluation> one = Evaluate(MeasureGrid(recipe), options_);
@@ -195,13 +198,13 @@ TEST(EvaluatePolicy, OneThatIsTheOracleScoresOne) {
     size_t unknown = 99;
     const Result<Evaluation> result = EvaluatePolicy(grid, OraclePolicy(grid), &unknown);
     ASSERT_TRUE(result.ok()) << result.status().message();
-    const Tally& policy = Of(result.value(), Chooser::kPolicy).all;
+    const ChoiceScore& policy = Of(result.value(), ChooserKind::kPolicy).all;
     EXPECT_DOUBLE_EQ(policy.Mean(), 1);
     EXPECT_DOUBLE_EQ(policy.worst, 1);
     EXPECT_GE(policy.worst_default, 1);
     EXPECT_EQ(unknown, 0u);
-    EXPECT_DOUBLE_EQ(Of(result.value(), Chooser::kOracle).all.Mean(), 1);
-    EXPECT_GT(policy.Mean(), Of(result.value(), Chooser::kDefault).all.Mean());
+    EXPECT_DOUBLE_EQ(Of(result.value(), ChooserKind::kOracle).all.Mean(), 1);
+    EXPECT_GT(policy.Mean(), Of(result.value(), ChooserKind::kDefault).all.Mean());
   }
 }
 
@@ -212,20 +215,21 @@ TEST(EvaluatePolicy, AnEmptyOneIsTheDefaultAndABadOneHarms) {
   size_t unknown = 99;
   const Evaluation nothing = EvaluatePolicy(grid, policy, &unknown).value();
   EXPECT_EQ(unknown, 0u);
-  EXPECT_EQ(Of(nothing, Chooser::kPolicy).all.sum_log, Of(nothing, Chooser::kDefault).all.sum_log);
+  EXPECT_EQ(Of(nothing, ChooserKind::kPolicy).all.sum_log,
+            Of(nothing, ChooserKind::kDefault).all.sum_log);
   policy::Rule rule;
   rule.max_bytes = UINT64_MAX;
   rule.config = {kTree, kLl, 2, 0};
   policy.rules = {rule};
   const Evaluation bad = EvaluatePolicy(grid, policy, &unknown).value();
   EXPECT_EQ(unknown, 0u);
-  EXPECT_GT(Of(bad, Chooser::kPolicy).all.harmed, 0u);
-  EXPECT_LT(Of(bad, Chooser::kPolicy).all.worst_default, 0.9);
+  EXPECT_GT(Of(bad, ChooserKind::kPolicy).all.harmed, 0u);
+  EXPECT_LT(Of(bad, ChooserKind::kPolicy).all.worst_default, 0.9);
   // What the data do not have counts as the default, and is counted.
   policy.rules[0].config.channels = 63;
   const Evaluation unseen = EvaluatePolicy(grid, policy, &unknown).value();
   EXPECT_EQ(unknown, 16u);
-  EXPECT_DOUBLE_EQ(Of(unseen, Chooser::kPolicy).all.worst_default, 1);
+  EXPECT_DOUBLE_EQ(Of(unseen, ChooserKind::kPolicy).all.worst_default, 1);
 }
 
 TEST(EvaluatePolicy, OneForAnotherLibraryIsAnError) {
@@ -239,18 +243,18 @@ TEST(EvaluatePolicy, OneForAnotherLibraryIsAnError) {
   EXPECT_TRUE(Has(result.status().message(), "RCCL")) << result.status().message();
 }
 
-Context Small(double coarse) {
-  Context context;
+MeasuredSize Small(double coarse) {
+  MeasuredSize context;
   context.bytes = 1024;
   context.cells = {{{}, std::log(1.0), 0.01, coarse, 3},
                    {{kTree, kLl, 2, 0}, std::log(0.5), 0.01, coarse, 3},
                    {{kRing, kLl, 2, 0}, std::log(1.04), 0.01, coarse, 3}};
-  context.standard = 0;
+  context.library_default = 0;
   return context;
 }
 
-TEST(Tally, CountsGainsAndHarmBeyondTheDigits) {
-  Tally tally;
+TEST(ChoiceScore, CountsGainsAndHarmBeyondTheDigits) {
+  ChoiceScore tally;
   Record(kOne, Small(0), {kTree, kLl, 2, 0}, &tally);
   EXPECT_DOUBLE_EQ(tally.Mean(), 1);
   EXPECT_NEAR(tally.MeanAgainstDefault(), 2, 1e-9);
@@ -263,36 +267,36 @@ TEST(Tally, CountsGainsAndHarmBeyondTheDigits) {
   EXPECT_TRUE(Has(tally.worst_at, "8 ranks")) << tally.worst_at;
   EXPECT_EQ(tally.contexts, 2u);
   // Four hundredths slower is no harm where the digits are as coarse.
-  Tally coarse;
+  ChoiceScore coarse;
   Record(kOne, Small(0.03), {kRing, kLl, 2, 0}, &coarse);
   EXPECT_EQ(coarse.harmed, 0u);
   EXPECT_DOUBLE_EQ(coarse.worst_default, 1);
 }
 
-TEST(Tally, WhatWasNotMeasuredIsTheDefaultOrTheWorst) {
-  Tally tally;
+TEST(ChoiceScore, WhatWasNotMeasuredIsTheDefaultOrTheWorst) {
+  ChoiceScore tally;
   Record(kOne, Small(0), {kRing, kSimple, 64, 0}, &tally);
   EXPECT_NEAR(tally.Mean(), 0.5, 1e-9);
   EXPECT_EQ(tally.with_default, 1u);
-  Context without = Small(0);
+  MeasuredSize without = Small(0);
   without.cells.erase(without.cells.begin());
-  without.standard.reset();
-  Tally worst;
+  without.library_default.reset();
+  ChoiceScore worst;
   Record(kOne, without, {}, &worst);
   EXPECT_NEAR(worst.Mean(), 0.5 / 1.04, 1e-9);
   EXPECT_EQ(worst.with_default, 0u);
 }
 
-TEST(Tally, AddIsAsIfRecordedTogether) {
-  Tally together;
-  Tally parts[2];
+TEST(ChoiceScore, AddIsAsIfRecordedTogether) {
+  ChoiceScore together;
+  ChoiceScore parts[2];
   const Config configs[] = {{kTree, kLl, 2, 0}, {kRing, kLl, 2, 0}};
   for (int i = 0; i < 2; ++i) {
     Record(kOne, Small(0), configs[i], &together);
     Record(kOne, Small(0), configs[i], &parts[i]);
   }
-  Tally sum;
-  for (const Tally& part : parts) sum.Add(part);
+  ChoiceScore sum;
+  for (const ChoiceScore& part : parts) sum.Add(part);
   EXPECT_EQ(sum.contexts, together.contexts);
   EXPECT_EQ(sum.with_default, together.with_default);
   EXPECT_EQ(sum.improved, together.improved);
@@ -303,12 +307,12 @@ TEST(Tally, AddIsAsIfRecordedTogether) {
   EXPECT_DOUBLE_EQ(sum.worst_default, together.worst_default);
   EXPECT_EQ(sum.worst_at, together.worst_at);
   EXPECT_EQ(sum.worst_default_at, together.worst_default_at);
-  EXPECT_EQ(Tally{}.Mean(), 1);
+  EXPECT_EQ(ChoiceScore{}.Mean(), 1);
 }
 
 TEST(Interpolate, StraightLinesWithinWhatWasMeasured) {
   const Grid grid = MeasureGrid(Crossing());
-  const Scene& scene = grid.scenes[0];
+  const MeasuredPlace& scene = grid.scenes[0];
   const Config ring{kRing, kSimple, 8, 0};
   const double low = scene.contexts[1].Find(ring)->log_seconds;
   const double high = scene.contexts[2].Find(ring)->log_seconds;

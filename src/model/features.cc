@@ -10,7 +10,7 @@
 namespace diapason::model {
 namespace {
 
-enum Kind {
+enum FeatureKind {
   kLog2Bytes,
   kLog2Channels,
   kLog2BytesPerChannel,
@@ -40,7 +40,7 @@ enum Kind {
 
 struct Plain {
   const char* name;
-  Kind kind;
+  FeatureKind kind;
 };
 constexpr Plain kPhysical[] = {
     {"log2_bytes", kLog2Bytes},
@@ -69,7 +69,7 @@ constexpr char kProtocolPrefix[] = "protocol=";
 double Log2(double value) { return std::log2(std::max(1.0, value)); }
 
 // How often data are handed on, one rank to the next.
-double Steps(Library library, const Place& place, const Config& config) {
+double Steps(Library library, const CallPlace& place, const Config& config) {
   const double around = place.ranks - 1;
   const double deep = Log2(place.ranks);
   const double passes = place.collective == Collective::kAllReduce ? 2 : 1;
@@ -160,11 +160,11 @@ Features Features::OfTime(const Grid& grid) {
   std::set<int64_t> segments;
   std::set<std::pair<int, int>> places;
   bool channels = false;
-  for (const Scene& scene : grid.scenes) {
+  for (const MeasuredPlace& scene : grid.scenes) {
     collectives.insert(static_cast<int>(scene.place.collective));
     places.insert({scene.place.nodes, scene.place.ranks});
-    for (const Context& context : scene.contexts) {
-      for (const Cell& cell : context.cells) {
+    for (const MeasuredSize& context : scene.contexts) {
+      for (const MeasuredConfig& cell : context.cells) {
         if (cell.config.IsDefault()) continue;
         algorithms.insert(cell.config.algorithm);
         protocols.insert(cell.config.protocol);
@@ -212,7 +212,8 @@ Features Features::OfBandwidth(Library library) {
   return features;
 }
 
-void Features::Fill(const Place& place, uint64_t bytes, const Config& config, float* row) const {
+void Features::Fill(const CallPlace& place, uint64_t bytes, const Config& config,
+                    float* row) const {
   const auto size = static_cast<double>(std::max<uint64_t>(1, bytes));
   const double channels = std::max(1, config.channels);
   const double ranks = std::max(1, place.ranks);

@@ -26,7 +26,7 @@ class Features {
   size_t count() const { return names_.size(); }
   const std::vector<std::string>& names() const { return names_; }
   // REQUIRES: room for count() values.
-  void Fill(const Place& place, uint64_t bytes, const Config& config, float* row) const;
+  void Fill(const CallPlace& place, uint64_t bytes, const Config& config, float* row) const;
 
  private:
   struct Column {

@@ -16,7 +16,7 @@ std::vector<Features> AllFeatures() {
                    {Collective::kBroadcast, 2, 16}};
   recipe.sizes = {1024, 4096};
   recipe.configs = {{kRing, kLl, 2, 0}, {kRing, kSimple, 4, 0}, {kTree, kLl128, 4, 0}, {}};
-  recipe.seconds = [](const Place&, uint64_t, const Config&) { return 1e-3; };
+  recipe.seconds = [](const CallPlace&, uint64_t, const Config&) { return 1e-3; };
   return {Features::OfTime(MeasureGrid(recipe)), Features::OfTime(RealGrid()),
           Features::OfBandwidth(Library::kRccl)};
 }
@@ -30,7 +30,7 @@ TEST(Features, NamesSayAllThereIs) {
     std::vector<float> row(features.count());
     std::vector<float> other(features.count(), -1);
     for (const Config& config : {Config{kRing, kLl, 7, 0}, Config{kTree, kSimple, 64, 0}}) {
-      const Place place{Collective::kAllReduce, 3, 24};
+      const CallPlace place{Collective::kAllReduce, 3, 24};
       features.Fill(place, 12345, config, row.data());
       again.value().Fill(place, 12345, config, other.data());
       EXPECT_EQ(row, other);
@@ -41,11 +41,11 @@ TEST(Features, NamesSayAllThereIs) {
 TEST(Features, TellApartWhatTheDataTellApart) {
   const Features features = AllFeatures()[0];
   std::vector<std::vector<float>> rows;
-  const auto add = [&](const Place& place, uint64_t bytes, const Config& config) {
+  const auto add = [&](const CallPlace& place, uint64_t bytes, const Config& config) {
     rows.emplace_back(features.count());
     features.Fill(place, bytes, config, rows.back().data());
   };
-  const Place place{Collective::kAllReduce, 2, 16};
+  const CallPlace place{Collective::kAllReduce, 2, 16};
   add(place, 4096, {kRing, kLl, 2, 0});
   add(place, 4096, {kTree, kLl, 2, 0});
   add(place, 4096, {kRing, kSimple, 2, 0});

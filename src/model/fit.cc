@@ -19,10 +19,10 @@ constexpr double kSurer = 5;
 // Trees that were never wrong have not been asked enough.
 constexpr double kLeastTreeError = 0.05;
 
-struct Row {
+struct FitRow {
   size_t scene = 0;
   size_t context = 0;
-  const Cell* cell = nullptr;
+  const MeasuredConfig* cell = nullptr;
   uint32_t fold = 0;
   float target = 0;
   float weight = 1;
@@ -55,7 +55,7 @@ class Fitter {
     FillValues();
     Frame();
     if (options_.objective == Objective::kBusBandwidth) {
-      Result<Forest> forest = Train(options_.original, [](const Row&) { return true; });
+      Result<Forest> forest = Train(options_.original, [](const FitRow&) { return true; });
       if (!forest.ok()) return forest.status();
       made_.forests_.push_back(std::move(forest).value());
       return std::move(made_);
@@ -73,13 +73,13 @@ class Fitter {
     double sum = 0;
     double weight = 0;
     for (size_t s = 0; s < grid_.scenes.size(); ++s) {
-      const Scene& scene = grid_.scenes[s];
+      const MeasuredPlace& scene = grid_.scenes[s];
       for (size_t c = 0; c < scene.contexts.size(); ++c) {
-        const Context& context = scene.contexts[c];
+        const MeasuredSize& context = scene.contexts[c];
         const double reference = Reference(context);
-        for (const Cell& cell : context.cells) {
+        for (const MeasuredConfig& cell : context.cells) {
           if (cell.config.IsDefault()) continue;
-          Row row{s, c, &cell, 0, 0, 1};
+          FitRow row{s, c, &cell, 0, 0, 1};
           row.fold = static_cast<uint32_t>(
               FoldOf(s, cell.config, options_.seed, std::max(1, options_.members)));
           if (options_.objective == Objective::kTime) {
@@ -103,7 +103,7 @@ class Fitter {
     const size_t columns = made_.features_.count();
     values_.resize(rows_.size() * columns);
     for (size_t i = 0; i < rows_.size(); ++i) {
-      const Scene& scene = grid_.scenes[rows_[i].scene];
+      const MeasuredPlace& scene = grid_.scenes[rows_[i].scene];
       made_.features_.Fill(scene.place, scene.contexts[rows_[i].context].bytes,
                            rows_[i].cell->config, &values_[i * columns]);
     }
@@ -111,17 +111,17 @@ class Fitter {
 
   template <typename Wanted>
   Result<Forest> Train(const TreeOptions& trees, Wanted wanted) {
-    Lesson lesson;
-    const size_t columns = lesson.columns = made_.features_.count();
+    TrainingSet training_set;
+    const size_t columns = training_set.columns = made_.features_.count();
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (!wanted(rows_[i])) continue;
-      lesson.values.insert(lesson.values.end(),
-                           values_.begin() + static_cast<ptrdiff_t>(i * columns),
-                           values_.begin() + static_cast<ptrdiff_t>((i + 1) * columns));
-      lesson.targets.push_back(rows_[i].target - static_cast<float>(made_.offset_));
-      lesson.weights.push_back(rows_[i].weight);
+      training_set.values.insert(training_set.values.end(),
+                                 values_.begin() + static_cast<ptrdiff_t>(i * columns),
+                                 values_.begin() + static_cast<ptrdiff_t>((i + 1) * columns));
+      training_set.targets.push_back(rows_[i].target - static_cast<float>(made_.offset_));
+      training_set.weights.push_back(rows_[i].weight);
     }
-    return TrainTrees(lesson, trees);
+    return TrainTrees(training_set, trees);
   }
 
   double ErrorOf(const Forest& forest, size_t row) const {
@@ -133,15 +133,16 @@ class Fitter {
     double squares = 0;
     size_t count = 0;
     for (int member = 0; member < std::max(1, options_.members); ++member) {
-      const auto out = [&](const Row& row) {
+      const auto out = [&](const FitRow& row) {
         return options_.members > 1 && row.fold == static_cast<uint32_t>(member);
       };
       // With so few configurations that a part is all of them, they stay.
       const bool any_left =
-          std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return !out(row); });
+          std::any_of(rows_.begin(), rows_.end(), [&](const FitRow& row) { return !out(row); });
       TreeOptions trees = options_.trees;
       trees.seed = options_.seed * 1000 + static_cast<uint32_t>(member);
-      Result<Forest> forest = Train(trees, [&](const Row& row) { return !any_left || !out(row); });
+      Result<Forest> forest =
+          Train(trees, [&](const FitRow& row) { return !any_left || !out(row); });
       if (!forest.ok()) return forest.status();
       for (size_t i = 0; any_left && i < rows_.size(); ++i) {
         if (!out(rows_[i])) continue;
@@ -173,7 +174,7 @@ class Fitter {
            ++left, ++checks) {
         TreeOptions trees = options_.trees;
         trees.seed = options_.seed;
-        Result<Forest> forest = Train(trees, [&](const Row& row) { return row.scene != *left; });
+        Result<Forest> forest = Train(trees, [&](const FitRow& row) { return row.scene != *left; });
         if (!forest.ok()) return forest.status();
         double squares = 0;
         size_t count = 0;
@@ -194,19 +195,19 @@ class Fitter {
 
   // Places, sizes, families and what was measured of them.
   void Frame() {
-    for (const Scene& scene : grid_.scenes) {
+    for (const MeasuredPlace& scene : grid_.scenes) {
       SceneTable table;
       table.place = scene.place;
-      std::map<Family, SceneTable::FamilyTable> families;
+      std::map<ConfigFamily, SceneTable::FamilyTable> families;
       int most = 0;
-      for (const Context& context : scene.contexts) {
+      for (const MeasuredSize& context : scene.contexts) {
         table.sizes.push_back(context.bytes);
-        table.standard.emplace_back();
-        if (context.standard.has_value()) {
-          const Cell& cell = context.cells[*context.standard];
-          table.standard.back() = Estimate{cell.log_seconds, cell.noise};
+        table.library_default.emplace_back();
+        if (context.library_default.has_value()) {
+          const MeasuredConfig& cell = context.cells[*context.library_default];
+          table.library_default.back() = Estimate{cell.log_seconds, cell.noise};
         }
-        for (const Cell& cell : context.cells) {
+        for (const MeasuredConfig& cell : context.cells) {
           if (cell.config.IsDefault()) continue;
           SceneTable::FamilyTable& family = families[FamilyOf(cell.config)];
           const int channels = std::max(1, cell.config.channels);
@@ -215,7 +216,7 @@ class Fitter {
           if (cell.config.channels > 0) most = std::max(most, channels);
         }
       }
-      for (const Family& family : options_.families) families[family];
+      for (const ConfigFamily& family : options_.families) families[family];
       table.top = std::max(most, std::clamp(ChannelLimit(grid_.library), 1, 128));
       for (auto& [family, one] : families) {
         one.family = family;
@@ -228,7 +229,7 @@ class Fitter {
   }
 
   void Complete() {
-    std::vector<std::vector<Family>> families(grid_.scenes.size());
+    std::vector<std::vector<ConfigFamily>> families(grid_.scenes.size());
     for (size_t s = 0; s < made_.scenes_.size(); ++s) {
       for (const auto& table : made_.scenes_[s].families) families[s].push_back(table.family);
     }
@@ -241,13 +242,13 @@ class Fitter {
     }
   }
 
-  void CompleteFamily(const Scene& scene, const FamilyModel& model, const SceneTable& table,
+  void CompleteFamily(const MeasuredPlace& scene, const FamilyModel& model, const SceneTable& table,
                       SceneTable::FamilyTable* family) {
     const size_t width = table.Width(family->family);
     const ChannelRange range{family->lowest, family->highest, table.top};
     family->values.resize(table.sizes.size() * width);
     for (size_t k = 0; k < table.sizes.size(); ++k) {
-      const Context& context = scene.contexts[k];
+      const MeasuredSize& context = scene.contexts[k];
       std::vector<Estimate> neighbours =
           AskNeighbours(model, LogBytes(table.sizes[k]), range, width);
       const std::vector<Estimate> alone = neighbours;
@@ -264,7 +265,7 @@ class Fitter {
       for (size_t i = 0; i < width; ++i) {
         SceneTable::Value& value = family->values[k * width + i];
         const Config member = Member(family->family, static_cast<int>(i) + 1);
-        if (const Cell* cell = context.Find(member); cell != nullptr) {
+        if (const MeasuredConfig* cell = context.Find(member); cell != nullptr) {
           // A noisy measurement is drawn towards what its neighbours say.
           value = Weigh({cell->log_seconds, cell->noise}, alone[i], true);
           continue;
@@ -282,7 +283,7 @@ class Fitter {
 
   const Grid& grid_;
   const FitOptions& options_;
-  std::vector<Row> rows_;
+  std::vector<FitRow> rows_;
   std::vector<float> values_;
   Predictor made_;
 };

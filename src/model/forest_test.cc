@@ -223,13 +223,13 @@ class Trainer : public ::testing::Test {
   void SetUp() override {
     if (!WhyNoTrainer().empty()) GTEST_SKIP() << WhyNoTrainer();
     const CounterRandom random(4, 4);
-    lesson_.columns = 2;
+    training_set_.columns = 2;
     for (uint64_t i = 0; i < 300; ++i) {
       const double x = random.Uniform(3 * i);
       const double y = random.Uniform(3 * i + 1);
-      lesson_.values.push_back(static_cast<float>(x));
-      lesson_.values.push_back(static_cast<float>(y));
-      lesson_.targets.push_back(
+      training_set_.values.push_back(static_cast<float>(x));
+      training_set_.values.push_back(static_cast<float>(y));
+      training_set_.targets.push_back(
           static_cast<float>((x < 0.5 ? 1 : 3) + y + 0.1 * random.Normal(3 * i + 2)));
     }
     options_.trees = 40;
@@ -237,17 +237,17 @@ class Trainer : public ::testing::Test {
     options_.rate = 0.3;
   }
   std::string Bytes() {
-    const Result<Forest> forest = TrainTrees(lesson_, options_);
+    const Result<Forest> forest = TrainTrees(training_set_, options_);
     EXPECT_TRUE(forest.ok()) << forest.status().message();
     return forest.ok() ? forest.value().Bytes() : "";
   }
 
-  Lesson lesson_;
+  TrainingSet training_set_;
   TreeOptions options_;
 };
 
 TEST_F(Trainer, LearnsAStep) {
-  const Result<Forest> forest = TrainTrees(lesson_, options_);
+  const Result<Forest> forest = TrainTrees(training_set_, options_);
   ASSERT_TRUE(forest.ok()) << forest.status().message();
   EXPECT_EQ(forest.value().trees(), 40u);
   const float left[] = {0.2f, 0.5f};
@@ -266,14 +266,14 @@ TEST_F(Trainer, TheSameRowsAndSeedGiveTheSameTrees) {
 
 TEST_F(Trainer, WeightsCount) {
   // Ten rows against one, at the same place: the weight decides.
-  lesson_ = {};
-  lesson_.columns = 1;
+  training_set_ = {};
+  training_set_.columns = 1;
   for (int i = 0; i < 11; ++i) {
-    lesson_.values.push_back(1);
-    lesson_.targets.push_back(i == 0 ? 5 : 1);
-    lesson_.weights.push_back(i == 0 ? 1000 : 0.1f);
+    training_set_.values.push_back(1);
+    training_set_.targets.push_back(i == 0 ? 5 : 1);
+    training_set_.weights.push_back(i == 0 ? 1000 : 0.1f);
   }
-  const Result<Forest> forest = TrainTrees(lesson_, options_);
+  const Result<Forest> forest = TrainTrees(training_set_, options_);
   ASSERT_TRUE(forest.ok());
   const float row[] = {1};
   EXPECT_NEAR(forest.value().Predict(row), 5, 0.1);
@@ -281,7 +281,7 @@ TEST_F(Trainer, WeightsCount) {
 
 TEST_F(Trainer, NothingToLearnFromIsAnError) {
   EXPECT_FALSE(TrainTrees({}, options_).ok());
-  Lesson empty;
+  TrainingSet empty;
   empty.columns = 3;
   EXPECT_FALSE(TrainTrees(empty, options_).ok());
 }

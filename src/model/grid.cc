@@ -32,9 +32,9 @@ struct Variant {
   friend auto operator<=>(const Variant&, const Variant&) = default;
 };
 
-Variant VariantOf(const dataset::Contest& contest) {
-  const dataset::Point& point = contest.context;
-  return {point.type, point.reduce, point.workload, contest.library, point.root, point.in_place};
+Variant VariantOf(const dataset::ConfigGroup& group) {
+  const dataset::Point& point = group.context;
+  return {point.type, point.reduce, point.workload, group.library, point.root, point.in_place};
 }
 
 double Spread(std::vector<double> seconds) {
@@ -49,17 +49,17 @@ double Spread(std::vector<double> seconds) {
 }
 
 struct Raw {
-  Cell cell;
+  MeasuredConfig cell;
   double spread = 0;  // of one sample; of two or more repeats
 };
 
 // Configurations in the numbers of the library; those it has no words for are counted.
-std::vector<Raw> RawCells(Library library, const dataset::Contest& contest, Collective collective,
+std::vector<Raw> RawCells(Library library, const dataset::ConfigGroup& group, Collective collective,
                           size_t* unknown) {
   std::vector<Raw> cells;
-  for (const dataset::Contender& contender : contest.contenders) {
-    const dataset::Point& point = contender.point;
-    if (!contender.fine() || !point.environment.empty() || !(contender.median > 0)) continue;
+  for (const dataset::ConfigSummary& entry : group.entries) {
+    const dataset::Point& point = entry.point;
+    if (!entry.fine() || !point.environment.empty() || !(entry.median > 0)) continue;
     Raw raw;
     Config& config = raw.cell.config;
     if (!point.algorithm.empty()) {
@@ -80,10 +80,10 @@ std::vector<Raw> RawCells(Library library, const dataset::Contest& contest, Coll
     }
     config.channels = point.channels;
     config.segment_bytes = point.segment_bytes;
-    raw.cell.log_seconds = std::log(contender.median);
-    raw.cell.samples = contender.seconds.size();
-    raw.cell.coarse = contender.coarse;
-    if (raw.cell.samples > 1) raw.spread = Spread(contender.seconds);
+    raw.cell.log_seconds = std::log(entry.median);
+    raw.cell.samples = entry.seconds.size();
+    raw.cell.coarse = entry.coarse;
+    if (raw.cell.samples > 1) raw.spread = Spread(entry.seconds);
     cells.push_back(raw);
   }
   return cells;
@@ -93,7 +93,8 @@ std::vector<Raw> RawCells(Library library, const dataset::Contest& contest, Coll
 // between its neighbours in size, which it would be near without noise.
 double Roughness(const std::vector<std::vector<Raw>>& contexts) {
   std::vector<double> off;
-  const auto find = [](const std::vector<Raw>& cells, const Config& config) -> const Cell* {
+  const auto find = [](const std::vector<Raw>& cells,
+                       const Config& config) -> const MeasuredConfig* {
     for (const Raw& raw : cells) {
       if (raw.cell.config == config) return &raw.cell;
     }
@@ -103,8 +104,8 @@ double Roughness(const std::vector<std::vector<Raw>>& contexts) {
     // What all configurations share bends too; their median takes it out.
     std::vector<double> bends;
     for (const Raw& raw : contexts[i]) {
-      const Cell* const before = find(contexts[i - 1], raw.cell.config);
-      const Cell* const after = find(contexts[i + 1], raw.cell.config);
+      const MeasuredConfig* const before = find(contexts[i - 1], raw.cell.config);
+      const MeasuredConfig* const after = find(contexts[i + 1], raw.cell.config);
       if (before == nullptr || after == nullptr) continue;
       bends.push_back(raw.cell.log_seconds - (before->log_seconds + after->log_seconds) / 2);
     }
@@ -139,13 +140,13 @@ void SetNoise(std::vector<std::vector<Raw>>* contexts) {
   }
 }
 
-Status FindLibrary(const std::vector<dataset::Contest>& contests, const GridOptions& options,
+Status FindLibrary(const std::vector<dataset::ConfigGroup>& groups, const GridOptions& options,
                    Grid* grid) {
   std::set<std::string> names;
   bool measured = false;
-  for (const dataset::Contest& contest : contests) {
-    names.insert(contest.library);
-    (contest.simulated ? grid->simulated : measured) = true;
+  for (const dataset::ConfigGroup& group : groups) {
+    names.insert(group.library);
+    (group.simulated ? grid->simulated : measured) = true;
   }
   if (measured && grid->simulated) {
     return Invalid(
@@ -171,9 +172,10 @@ Status FindLibrary(const std::vector<dataset::Contest>& contests, const GridOpti
   return {};
 }
 
-std::string MachineText(const dataset::Contents& contents, std::vector<std::string>* messages) {
+std::string MachineText(const dataset::StoreContents& contents,
+                        std::vector<std::string>* messages) {
   std::set<std::string> names;
-  for (const dataset::Run& run : contents.runs) {
+  for (const dataset::SampleRun& run : contents.runs) {
     if (!run.machine.gpu.empty()) names.insert(run.machine.gpu);
   }
   if (names.size() > 1) {
@@ -184,49 +186,50 @@ std::string MachineText(const dataset::Contents& contents, std::vector<std::stri
   return names.empty() ? "" : *names.begin();
 }
 
-using Contests = std::map<uint64_t, const dataset::Contest*>;  // by size
+using Contests = std::map<uint64_t, const dataset::ConfigGroup*>;  // by size
 using Variants = std::map<Variant, Contests>;
 
 const Contests& Largest(const Variants& variants) {
   size_t most = 0;
   const Contests* chosen = nullptr;
-  for (const auto& [variant, contests] : variants) {
+  for (const auto& [variant, groups] : variants) {
     size_t samples = 0;
-    for (const auto& [bytes, contest] : contests) samples += contest->samples;
+    for (const auto& [bytes, group] : groups) samples += group->samples;
     // Later ones are in place, which is what rccl-sweep's tables and most jobs are.
     if (samples >= most) {
       most = samples;
-      chosen = &contests;
+      chosen = &groups;
     }
   }
   return *chosen;
 }
 
-Scene MakeScene(Library library, const Place& place, const Contests& contests, size_t* unknown) {
-  Scene scene;
+MeasuredPlace MakeScene(Library library, const CallPlace& place, const Contests& groups,
+                        size_t* unknown) {
+  MeasuredPlace scene;
   scene.place = place;
   std::vector<std::vector<Raw>> raw;
-  for (const auto& [bytes, contest] : contests) {
-    raw.push_back(RawCells(library, *contest, place.collective, unknown));
+  for (const auto& [bytes, group] : groups) {
+    raw.push_back(RawCells(library, *group, place.collective, unknown));
     scene.contexts.push_back({bytes, {}, {}});
   }
   SetNoise(&raw);
   for (size_t i = 0; i < raw.size(); ++i) {
-    Context& context = scene.contexts[i];
+    MeasuredSize& context = scene.contexts[i];
     std::sort(raw[i].begin(), raw[i].end(),
               [](const Raw& a, const Raw& b) { return ConfigLess(a.cell.config, b.cell.config); });
     for (const Raw& one : raw[i]) {
-      if (one.cell.config.IsDefault()) context.standard = context.cells.size();
+      if (one.cell.config.IsDefault()) context.library_default = context.cells.size();
       context.cells.push_back(one.cell);
     }
   }
-  std::erase_if(scene.contexts, [](const Context& context) { return context.cells.empty(); });
+  std::erase_if(scene.contexts, [](const MeasuredSize& context) { return context.cells.empty(); });
   return scene;
 }
 
 }  // namespace
 
-std::string PlaceText(const Place& place) {
+std::string PlaceText(const CallPlace& place) {
   return Format("%s, %s on %s", std::string(CollectiveName(place.collective)).c_str(),
                 Count(static_cast<size_t>(place.ranks), "rank").c_str(),
                 Count(static_cast<size_t>(place.nodes), "node").c_str());
@@ -236,34 +239,34 @@ double LogBytes(uint64_t bytes) {
   return std::log(static_cast<double>(std::max<uint64_t>(1, bytes)));
 }
 
-double BusGigabytes(const Place& place, uint64_t bytes, double log_seconds) {
+double BusGigabytes(const CallPlace& place, uint64_t bytes, double log_seconds) {
   return static_cast<double>(bytes) * BusFactor(place.collective, place.ranks) /
          std::exp(log_seconds) / 1e9;
 }
 
 bool ConfigLess(const Config& a, const Config& b) { return Key(a) < Key(b); }
 
-Family FamilyOf(const Config& config) {
+ConfigFamily FamilyOf(const Config& config) {
   return {config.algorithm, config.protocol, config.segment_bytes, config.channels > 0};
 }
 
-Config Member(const Family& family, int channels) {
+Config Member(const ConfigFamily& family, int channels) {
   return {family.algorithm, family.protocol, family.channels ? channels : 0, family.segment_bytes};
 }
 
-double Scene::Contrast() const {
+double MeasuredPlace::Contrast() const {
   double squares = 0;
   double count = 0;
-  for (const Context& context : contexts) {
+  for (const MeasuredSize& context : contexts) {
     // Around the mean that weighs every cell by how well it is known.
     double sum = 0;
     double weights = 0;
-    for (const Cell& cell : context.cells) {
+    for (const MeasuredConfig& cell : context.cells) {
       const double weight = 1 / (cell.noise * cell.noise);
       sum += weight * cell.log_seconds;
       weights += weight;
     }
-    for (const Cell& cell : context.cells) {
+    for (const MeasuredConfig& cell : context.cells) {
       const double off = (cell.log_seconds - sum / weights) / cell.noise;
       squares += off * off;
     }
@@ -272,14 +275,14 @@ double Scene::Contrast() const {
   return count > 0 ? squares / count : 0;
 }
 
-bool Scene::Differs() const {
+bool MeasuredPlace::Differs() const {
   double freedom = 0;
   double samples = 0;
   double cells = 0;
-  for (const Context& context : contexts) {
+  for (const MeasuredSize& context : contexts) {
     freedom += static_cast<double>(context.cells.size()) - 1;
     cells += static_cast<double>(context.cells.size());
-    for (const Cell& cell : context.cells) samples += static_cast<double>(cell.samples);
+    for (const MeasuredConfig& cell : context.cells) samples += static_cast<double>(cell.samples);
   }
   if (freedom < 1) return false;
   // Where the noise itself is known from few repeats, the ratio scatters more.
@@ -288,15 +291,16 @@ bool Scene::Differs() const {
   return Contrast() >= 1 + unsure * std::max(0.7, 4 * std::sqrt(2 / freedom));
 }
 
-const Cell* Context::Find(const Config& config) const {
-  const auto place = std::lower_bound(
-      cells.begin(), cells.end(), config,
-      [](const Cell& cell, const Config& wanted) { return ConfigLess(cell.config, wanted); });
+const MeasuredConfig* MeasuredSize::Find(const Config& config) const {
+  const auto place = std::lower_bound(cells.begin(), cells.end(), config,
+                                      [](const MeasuredConfig& cell, const Config& wanted) {
+                                        return ConfigLess(cell.config, wanted);
+                                      });
   return place != cells.end() && place->config == config ? &*place : nullptr;
 }
 
-const Scene* Grid::Find(const Place& place) const {
-  for (const Scene& scene : scenes) {
+const MeasuredPlace* Grid::Find(const CallPlace& place) const {
+  for (const MeasuredPlace& scene : scenes) {
     if (scene.place == place) return &scene;
   }
   return nullptr;
@@ -304,19 +308,19 @@ const Scene* Grid::Find(const Place& place) const {
 
 size_t Grid::CellCount() const {
   size_t count = 0;
-  for (const Scene& scene : scenes) {
-    for (const Context& context : scene.contexts) count += context.cells.size();
+  for (const MeasuredPlace& scene : scenes) {
+    for (const MeasuredSize& context : scene.contexts) count += context.cells.size();
   }
   return count;
 }
 
 uint64_t Grid::Fingerprint() const {
   std::string text;
-  for (const Scene& scene : scenes) {
+  for (const MeasuredPlace& scene : scenes) {
     text += PlaceText(scene.place);
-    for (const Context& context : scene.contexts) {
+    for (const MeasuredSize& context : scene.contexts) {
       text += Format(";%llu", static_cast<unsigned long long>(context.bytes));
-      for (const Cell& cell : context.cells) {
+      for (const MeasuredConfig& cell : context.cells) {
         // Digits that every machine's logarithm agrees on.
         text += Format(",%d/%d/%d/%lld %.6f %.6f %zu", cell.config.algorithm, cell.config.protocol,
                        cell.config.channels, static_cast<long long>(cell.config.segment_bytes),
@@ -327,33 +331,33 @@ uint64_t Grid::Fingerprint() const {
   return Fnv1a64(text);
 }
 
-Result<Grid> MakeGrid(const dataset::Contents& contents, const GridOptions& options) {
-  std::vector<dataset::Contest> contests = dataset::Summarise(contents);
-  std::erase_if(contests, [&](const dataset::Contest& contest) {
-    const bool other = options.library.has_value() && !contest.library.empty() &&
-                       contest.library != LibraryName(*options.library);
-    return other || contest.context.kind != options.kind ||
-           (!options.workload.empty() && contest.context.workload != options.workload);
+Result<Grid> MakeGrid(const dataset::StoreContents& contents, const GridOptions& options) {
+  std::vector<dataset::ConfigGroup> groups = dataset::Summarise(contents);
+  std::erase_if(groups, [&](const dataset::ConfigGroup& group) {
+    const bool other = options.library.has_value() && !group.library.empty() &&
+                       group.library != LibraryName(*options.library);
+    return other || group.context.kind != options.kind ||
+           (!options.workload.empty() && group.context.workload != options.workload);
   });
-  if (contests.empty()) {
+  if (groups.empty()) {
     return NotFound(options.kind == dataset::Point::Kind::kIteration
                         ? "there are no times of iterations in the data"
                         : "there are no measurements of collectives in the data");
   }
   Grid grid;
-  if (Status fine = FindLibrary(contests, options, &grid); !fine.ok()) return fine;
+  if (Status fine = FindLibrary(groups, options, &grid); !fine.ok()) return fine;
   grid.machine = MachineText(contents, &grid.messages);
 
-  std::map<Place, Variants> places;
+  std::map<CallPlace, Variants> places;
   std::set<std::string> unasked;
-  for (const dataset::Contest& contest : contests) {
-    const Result<Collective> collective = ParseCollective(grid.library, contest.context.collective);
+  for (const dataset::ConfigGroup& group : groups) {
+    const Result<Collective> collective = ParseCollective(grid.library, group.context.collective);
     if (!collective.ok()) {
-      unasked.insert(contest.context.collective);
+      unasked.insert(group.context.collective);
       continue;
     }
-    const Place place{collective.value(), contest.context.nodes, contest.context.ranks};
-    places[place][VariantOf(contest)][contest.context.bytes] = &contest;
+    const CallPlace place{collective.value(), group.context.nodes, group.context.ranks};
+    places[place][VariantOf(group)][group.context.bytes] = &group;
   }
   if (!unasked.empty()) {
     grid.messages.push_back("left out, for nobody can choose how they run: " +
@@ -363,14 +367,14 @@ Result<Grid> MakeGrid(const dataset::Contents& contents, const GridOptions& opti
   size_t other = 0;
   for (const auto& [place, variants] : places) {
     const Contests& chosen = Largest(variants);
-    Scene scene = MakeScene(grid.library, place, chosen, &unknown);
+    MeasuredPlace scene = MakeScene(grid.library, place, chosen, &unknown);
     if (scene.contexts.empty()) continue;
-    for (const Context& context : scene.contexts) {
-      for (const Cell& cell : context.cells) grid.samples += cell.samples;
+    for (const MeasuredSize& context : scene.contexts) {
+      for (const MeasuredConfig& cell : context.cells) grid.samples += cell.samples;
     }
     for (const auto& [variant, all] : variants) {
       if (&all == &chosen) continue;
-      for (const auto& [bytes, contest] : all) other += contest->samples;
+      for (const auto& [bytes, group] : all) other += group->samples;
     }
     grid.scenes.push_back(std::move(scene));
   }

@@ -11,15 +11,15 @@
 namespace diapason::model {
 namespace {
 
-using dataset::Contents;
-using dataset::Outcome;
 using dataset::Sample;
+using dataset::SampleOutcome;
+using dataset::StoreContents;
 
 constexpr uint64_t kSize = 1 << 20;
 const Config kRing4{kRing, kSimple, 4, 0};
 
-Contents Of(const std::vector<Sample>& samples, const std::string& library = "rccl") {
-  Contents contents;
+StoreContents Of(const std::vector<Sample>& samples, const std::string& library = "rccl") {
+  StoreContents contents;
   AddRun(library, samples, &contents);
   return contents;
 }
@@ -39,7 +39,7 @@ std::vector<Sample> Together(std::vector<Sample> a, const std::vector<Sample>& b
   return a;
 }
 
-const Cell* Only(const Grid& grid, const Config& config) {
+const MeasuredConfig* Only(const Grid& grid, const Config& config) {
   return grid.scenes.empty() ? nullptr : grid.scenes[0].contexts[0].Find(config);
 }
 
@@ -65,14 +65,14 @@ TEST(Grid, MediansByPlaceSizeAndConfiguration) {
   EXPECT_EQ(grid.CellCount(), 4u);
   ASSERT_EQ(grid.scenes.size(), 2u);
   EXPECT_EQ(PlaceText(grid.scenes[1].place), "allreduce, 16 ranks on 2 nodes");
-  const Scene* const scene = grid.Find({Collective::kAllReduce, 1, 8});
+  const MeasuredPlace* const scene = grid.Find({Collective::kAllReduce, 1, 8});
   ASSERT_NE(scene, nullptr);
   ASSERT_EQ(scene->contexts.size(), 2u);
   EXPECT_EQ(scene->contexts[0].bytes, kSize / 2) << "by size";
-  EXPECT_FALSE(scene->contexts[0].standard.has_value());
-  const Context& context = scene->contexts[1];
-  ASSERT_TRUE(context.standard.has_value());
-  EXPECT_DOUBLE_EQ(context.cells[*context.standard].log_seconds, std::log(5e-3));
+  EXPECT_FALSE(scene->contexts[0].library_default.has_value());
+  const MeasuredSize& context = scene->contexts[1];
+  ASSERT_TRUE(context.library_default.has_value());
+  EXPECT_DOUBLE_EQ(context.cells[*context.library_default].log_seconds, std::log(5e-3));
   ASSERT_NE(context.Find(kRing4), nullptr);
   EXPECT_DOUBLE_EQ(context.Find(kRing4)->log_seconds, std::log(2e-3));
   EXPECT_EQ(context.Find(kRing4)->samples, 3u);
@@ -84,14 +84,17 @@ TEST(Grid, CellsAreInOrderAndFound) {
   Recipe recipe;
   recipe.sizes = {kSize};
   recipe.configs = {{kRing, kLl, 8, 0}, {kRing, kLl, 2, 0}, {}, {kTree, kSimple, 3, 0}};
-  recipe.seconds = [](const Place&, uint64_t, const Config& c) { return 1e-3 * (2 + c.channels); };
+  recipe.seconds = [](const CallPlace&, uint64_t, const Config& c) {
+    return 1e-3 * (2 + c.channels);
+  };
   const Grid grid = MeasureGrid(recipe);
   ASSERT_EQ(grid.CellCount(), 4u);
-  const Context& context = grid.scenes[0].contexts[0];
-  EXPECT_EQ(context.standard, 0u) << "the library's own choice comes first";
-  EXPECT_TRUE(
-      std::is_sorted(context.cells.begin(), context.cells.end(),
-                     [](const Cell& a, const Cell& b) { return ConfigLess(a.config, b.config); }));
+  const MeasuredSize& context = grid.scenes[0].contexts[0];
+  EXPECT_EQ(context.library_default, 0u) << "the library's own choice comes first";
+  EXPECT_TRUE(std::is_sorted(context.cells.begin(), context.cells.end(),
+                             [](const MeasuredConfig& a, const MeasuredConfig& b) {
+                               return ConfigLess(a.config, b.config);
+                             }));
   for (const Config& config : recipe.configs) {
     ASSERT_NE(context.Find(config), nullptr);
     EXPECT_NEAR(std::exp(context.Find(config)->log_seconds), 1e-3 * (2 + config.channels), 1e-12);
@@ -136,7 +139,7 @@ TEST(Grid, CoarseDigitsAreNoise) {
 }
 
 TEST(Grid, SeveralLibrariesAreAnErrorThatNamesThem) {
-  Contents contents = Of(Ring(4, {1e-3}), "rccl");
+  StoreContents contents = Of(Ring(4, {1e-3}), "rccl");
   AddRun("nccl", Ring(4, {2e-3}), &contents);
   const Result<Grid> both = MakeGrid(contents, {});
   ASSERT_FALSE(both.ok());
@@ -154,7 +157,7 @@ TEST(Grid, SeveralLibrariesAreAnErrorThatNamesThem) {
 }
 
 TEST(Grid, MeasuredAndSimulatedTogetherAreAnError) {
-  Contents contents = Of(Ring(4, {1e-3}));
+  StoreContents contents = Of(Ring(4, {1e-3}));
   AddRun("rccl", Ring(4, {2e-3}), &contents);
   contents.runs[1].machine.simulated = true;
   const Result<Grid> both = MakeGrid(contents, {});
@@ -181,7 +184,7 @@ TEST(Grid, DataThatDoNotSayTheirLibrary) {
 }
 
 TEST(Grid, WhatDoesNotSayItsLibraryIsNotLostInSilence) {
-  Contents contents = Of(Ring(4, {1e-3, 1e-3}));
+  StoreContents contents = Of(Ring(4, {1e-3, 1e-3}));
   AddRun("", Ring(8, {2e-3}), &contents);
   const Result<Grid> grid = MakeGrid(contents, {});
   ASSERT_TRUE(grid.ok()) << grid.status().message();
@@ -197,7 +200,7 @@ TEST(Grid, ContrastTellsNoiseFromDifferences) {
   recipe.configs.push_back({});
   recipe.noise = 0.02;
   const auto scene = [&](double difference) {
-    recipe.seconds = [difference](const Place&, uint64_t bytes, const Config& config) {
+    recipe.seconds = [difference](const CallPlace&, uint64_t bytes, const Config& config) {
       return (1e-5 + static_cast<double>(bytes) * 1e-11) *
              (config.channels == 8 ? 1 - difference : 1);
     };
@@ -254,8 +257,8 @@ TEST(Grid, UnknownWordsAreCounted) {
 
 TEST(Grid, WhatFailedOrHadAnEnvironmentIsLeftOut) {
   std::vector<Sample> samples = Ring(4, {1e-3});
-  for (const Outcome outcome :
-       {Outcome::kWrong, Outcome::kHang, Outcome::kCrash, Outcome::kRefused}) {
+  for (const SampleOutcome outcome : {SampleOutcome::kWrong, SampleOutcome::kHang,
+                                      SampleOutcome::kCrash, SampleOutcome::kRefused}) {
     samples.push_back(OneSample(kSize, "ring", 4, 1e-6));
     samples.back().outcome = outcome;
     samples.push_back(OneSample(kSize, "tree", 4, std::nan("")));
@@ -268,13 +271,13 @@ TEST(Grid, WhatFailedOrHadAnEnvironmentIsLeftOut) {
   EXPECT_EQ(grid.value().CellCount(), 1u);
   EXPECT_EQ(grid.value().samples, 1u);
   EXPECT_DOUBLE_EQ(Only(grid.value(), kRing4)->log_seconds, std::log(1e-3));
-  EXPECT_FALSE(grid.value().scenes[0].contexts[0].standard.has_value());
+  EXPECT_FALSE(grid.value().scenes[0].contexts[0].library_default.has_value());
 }
 
 TEST(Grid, NothingToUseIsAnError) {
   EXPECT_EQ(MakeGrid({}, {}).status().code(), ErrorCode::kNotFound);
   std::vector<Sample> failed = Ring(4, {1e-3});
-  failed[0].outcome = Outcome::kHang;
+  failed[0].outcome = SampleOutcome::kHang;
   EXPECT_EQ(MakeGrid(Of(failed), {}).status().code(), ErrorCode::kNotFound);
   GridOptions iterations;
   iterations.kind = dataset::Point::Kind::kIteration;
@@ -291,13 +294,13 @@ TEST(Grid, FingerprintIsOfTheMeasurementsAndNotOfTheirOrder) {
   recipe.configs.push_back({});
   recipe.repeats = 5;
   recipe.noise = 0.05;
-  recipe.seconds = [](const Place&, uint64_t bytes, const Config&) {
+  recipe.seconds = [](const CallPlace&, uint64_t bytes, const Config&) {
     return 1e-5 + static_cast<double>(bytes) * 1e-9;
   };
-  const Contents contents = Measure(recipe);
+  const StoreContents contents = Measure(recipe);
   const uint64_t print = MakeGrid(contents, {}).value().Fingerprint();
   for (uint64_t seed = 0; seed < 5; ++seed) {
-    Contents shuffled = contents;
+    StoreContents shuffled = contents;
     const CounterRandom random(seed, 1);
     for (size_t i = shuffled.records.size(); i > 1; --i) {
       std::swap(shuffled.records[i - 1], shuffled.records[random.Bits(i) % i]);
@@ -305,12 +308,12 @@ TEST(Grid, FingerprintIsOfTheMeasurementsAndNotOfTheirOrder) {
     EXPECT_EQ(MakeGrid(shuffled, {}).value().Fingerprint(), print) << seed;
   }
   // A run more or less is the same measurements.
-  Contents split = contents;
+  StoreContents split = contents;
   split.runs.push_back(split.runs[0]);
   for (size_t i = 0; i < split.records.size(); i += 2) split.records[i].run = 1;
   EXPECT_EQ(MakeGrid(split, {}).value().Fingerprint(), print);
   for (size_t i = 0; i < contents.records.size(); i += 7) {
-    Contents changed = contents;
+    StoreContents changed = contents;
     changed.records[i].sample.seconds *= 1.001;
     EXPECT_NE(MakeGrid(changed, {}).value().Fingerprint(), print) << i;
   }
@@ -332,12 +335,12 @@ TEST(Grid, RealTable) {
   EXPECT_EQ(grid.library, Library::kRccl);
   EXPECT_EQ(grid.samples, 3564u);
   EXPECT_EQ(grid.CellCount(), 1188u);
-  for (const Scene& scene : grid.scenes) {
+  for (const MeasuredPlace& scene : grid.scenes) {
     EXPECT_EQ(scene.contexts.size(), 18u);
-    for (const Context& context : scene.contexts) {
-      EXPECT_TRUE(context.standard.has_value());
+    for (const MeasuredSize& context : scene.contexts) {
+      EXPECT_TRUE(context.library_default.has_value());
       // 0.32 GB/s is printed no finer than that.
-      for (const Cell& cell : context.cells) {
+      for (const MeasuredConfig& cell : context.cells) {
         EXPECT_GE(cell.noise, cell.coarse / 2);
         EXPECT_LT(cell.noise, 0.5);
       }

@@ -179,9 +179,9 @@ constexpr double kChannelsToFill = 24;
 // What a channel adds to the start, against the fastest of the place.
 constexpr double kChannelStart = -4;
 
-struct Entry {
+struct ModelEntry {
   size_t scene = 0;
-  Family family;
+  ConfigFamily family;
   std::vector<CurvePoint> points;
   std::vector<FamilyModel::Observation> observations;
   CostCurve usual;
@@ -189,7 +189,8 @@ struct Entry {
 };
 
 // How alike two families' deviations from what is usual are.
-double Kinship(const Place& place_a, const Entry& a, const Place& place_b, const Entry& b) {
+double Kinship(const CallPlace& place_a, const ModelEntry& a, const CallPlace& place_b,
+               const ModelEntry& b) {
   const bool same_pair =
       a.family.algorithm == b.family.algorithm && a.family.protocol == b.family.protocol;
   if (place_a.collective != place_b.collective) return same_pair ? 0.6 : 0.2;
@@ -199,18 +200,19 @@ double Kinship(const Place& place_a, const Entry& a, const Place& place_b, const
   return a.scene == b.scene && related ? 0.7 : 0.3;
 }
 
-void FitOne(Entry* entry, const CurvePrior& prior) {
+void FitOne(ModelEntry* entry, const CurvePrior& prior) {
   const double worth = std::max(1.0, static_cast<double>(entry->points.size()) / kPointsWorth);
   entry->fitted = FitCurve(entry->points, prior, kCurveNoise * std::sqrt(worth));
 }
 
 // What the others' deviations make likely for this one.
-CurvePrior PriorFrom(const Grid& grid, const std::vector<Entry>& entries, const Entry& entry) {
+CurvePrior PriorFrom(const Grid& grid, const std::vector<ModelEntry>& entries,
+                     const ModelEntry& entry) {
   CurvePrior prior{entry.usual, {}};
   for (int p = 0; p < CostCurve::kParameters; ++p) {
     double sum = 0;
     double precision = 1 / (kWidth[p] * kWidth[p]);
-    for (const Entry& other : entries) {
+    for (const ModelEntry& other : entries) {
       if (&other == &entry || other.points.empty()) continue;
       const double kin =
           Kinship(grid.scenes[entry.scene].place, entry, grid.scenes[other.scene].place, other);
@@ -225,20 +227,21 @@ CurvePrior PriorFrom(const Grid& grid, const std::vector<Entry>& entries, const 
   return prior;
 }
 
-std::vector<Entry> Entries(const Grid& grid, const std::vector<std::vector<Family>>& extra) {
-  std::vector<Entry> entries;
+std::vector<ModelEntry> Entries(const Grid& grid,
+                                const std::vector<std::vector<ConfigFamily>>& extra) {
+  std::vector<ModelEntry> entries;
   for (size_t s = 0; s < grid.scenes.size(); ++s) {
-    std::map<Family, Entry> found;
-    for (const Family& family : extra[s]) found[family].family = family;
+    std::map<ConfigFamily, ModelEntry> found;
+    for (const ConfigFamily& family : extra[s]) found[family].family = family;
     double fastest = INFINITY;
     double pace = INFINITY;
-    for (const Context& context : grid.scenes[s].contexts) {
+    for (const MeasuredSize& context : grid.scenes[s].contexts) {
       const double log_bytes = LogBytes(context.bytes);
-      for (const Cell& cell : context.cells) {
+      for (const MeasuredConfig& cell : context.cells) {
         fastest = std::min(fastest, cell.log_seconds);
         pace = std::min(pace, cell.log_seconds - log_bytes);
         if (cell.config.IsDefault()) continue;
-        Entry& entry = found[FamilyOf(cell.config)];
+        ModelEntry& entry = found[FamilyOf(cell.config)];
         entry.family = FamilyOf(cell.config);
         const int channels = std::max(1, cell.config.channels);
         entry.points.push_back({log_bytes, std::log(channels), cell.log_seconds});
@@ -260,15 +263,16 @@ std::vector<Entry> Entries(const Grid& grid, const std::vector<std::vector<Famil
 
 }  // namespace
 
-std::vector<SceneModel> FitScenes(const Grid& grid, const std::vector<std::vector<Family>>& extra) {
-  std::vector<Entry> entries = Entries(grid, extra);
-  for (Entry& entry : entries) FitOne(&entry, {entry.usual, kWidth});
-  const std::vector<Entry> alone = entries;
-  for (Entry& entry : entries) {
+std::vector<SceneModel> FitScenes(const Grid& grid,
+                                  const std::vector<std::vector<ConfigFamily>>& extra) {
+  std::vector<ModelEntry> entries = Entries(grid, extra);
+  for (ModelEntry& entry : entries) FitOne(&entry, {entry.usual, kWidth});
+  const std::vector<ModelEntry> alone = entries;
+  for (ModelEntry& entry : entries) {
     FitOne(&entry, PriorFrom(grid, alone, alone[static_cast<size_t>(&entry - entries.data())]));
   }
   std::vector<SceneModel> models(grid.scenes.size());
-  for (Entry& entry : entries) {
+  for (ModelEntry& entry : entries) {
     models[entry.scene].emplace(entry.family,
                                 FamilyModel(entry.fitted, std::move(entry.observations)));
   }

@@ -67,8 +67,9 @@ class FamilyModel {
 
 // The families of one place. Those in `extra` that were not measured there have what the others
 // say about them, which is little.
-using SceneModel = std::map<Family, FamilyModel>;
+using SceneModel = std::map<ConfigFamily, FamilyModel>;
 // One for each of the grid's scenes; they inform each other.
-std::vector<SceneModel> FitScenes(const Grid& grid, const std::vector<std::vector<Family>>& extra);
+std::vector<SceneModel> FitScenes(const Grid& grid,
+                                  const std::vector<std::vector<ConfigFamily>>& extra);
 
 }  // namespace diapason::model

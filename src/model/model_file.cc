@@ -33,9 +33,9 @@ class Writer {
   std::string bytes_;
 };
 
-class Reader {
+class ModelReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit ModelReader(std::string_view bytes) : bytes_(bytes) {}
   // Zero once something was missing; `fine` tells.
   template <typename T>
   T Get() {
@@ -79,15 +79,15 @@ class Reader {
   bool fine_ = true;
 };
 
-void PutFamily(const Family& family, Writer* out) {
+void PutFamily(const ConfigFamily& family, Writer* out) {
   out->Put(static_cast<int32_t>(family.algorithm));
   out->Put(static_cast<int32_t>(family.protocol));
   out->Put(family.segment_bytes);
   out->Put(static_cast<uint8_t>(family.channels ? 1 : 0));
 }
 
-Family GetFamily(Reader* in) {
-  Family family;
+ConfigFamily GetFamily(ModelReader* in) {
+  ConfigFamily family;
   family.algorithm = in->Get<int32_t>();
   family.protocol = in->Get<int32_t>();
   family.segment_bytes = in->Get<int64_t>();
@@ -104,11 +104,11 @@ void PutScene(const SceneTable& scene, Writer* out) {
   out->Put(static_cast<uint8_t>(scene.contrast ? 1 : 0));
   out->Put(static_cast<uint64_t>(scene.sizes.size()));
   for (size_t i = 0; i < scene.sizes.size(); ++i) {
-    const auto& standard = scene.standard[i];
+    const auto& library_default = scene.library_default[i];
     out->Put(scene.sizes[i]);
-    out->Put(static_cast<uint8_t>(standard.has_value() ? 1 : 0));
-    out->Put(standard.has_value() ? standard->log_seconds : 0.0);
-    out->Put(standard.has_value() ? standard->doubt : 0.0);
+    out->Put(static_cast<uint8_t>(library_default.has_value() ? 1 : 0));
+    out->Put(library_default.has_value() ? library_default->log_seconds : 0.0);
+    out->Put(library_default.has_value() ? library_default->doubt : 0.0);
   }
   out->Put(static_cast<uint64_t>(scene.families.size()));
   for (const SceneTable::FamilyTable& table : scene.families) {
@@ -134,7 +134,7 @@ bool FamilyFits(const SceneTable& scene, const SceneTable::FamilyTable& table, b
   return range && table.values.size() == wanted;
 }
 
-bool GetScene(Reader* in, bool filled, SceneTable* scene) {
+bool GetScene(ModelReader* in, bool filled, SceneTable* scene) {
   const auto collective = in->Get<uint8_t>();
   if (collective >= kCollectiveCount) return false;
   scene->place.collective = static_cast<Collective>(collective);
@@ -157,7 +157,7 @@ bool GetScene(Reader* in, bool filled, SceneTable* scene) {
     estimate.log_seconds = in->GetFinite<double>();
     estimate.doubt = in->GetFinite<double>();
     if (!(estimate.doubt >= 0)) return false;
-    scene->standard.push_back(known ? std::optional(estimate) : std::nullopt);
+    scene->library_default.push_back(known ? std::optional(estimate) : std::nullopt);
   }
   const size_t families = in->GetCount(33);
   for (size_t i = 0; i < families && in->fine(); ++i) {
@@ -304,7 +304,7 @@ Result<Model> ModelFile::Read(std::string_view bytes) {
   model.info.fingerprint =
       data.starts_with("fnv1a64:") ? std::strtoull(data.c_str() + 8, nullptr, 16) : 0;
 
-  Reader body(bytes);
+  ModelReader body(bytes);
   predictor.offset_ = body.GetFinite<double>();
   predictor.tree_error_ = body.GetFinite<double>();
   predictor.transfer_error_ = body.GetFinite<double>();

@@ -48,8 +48,8 @@ TEST_F(ModelFileTest, ComesBackAsItWas) {
     for (const int nodes : {1, 2, 4}) {
       const Predictor::Request request{
           {Collective::kAllReduce, nodes, 8 * nodes}, 3 << 18, true, {}};
-      const Outlook a = model.predictor.Look(request);
-      const Outlook b = read.value().predictor.Look(request);
+      const Prediction a = model.predictor.Look(request);
+      const Prediction b = read.value().predictor.Look(request);
       ASSERT_EQ(a.candidates.size(), b.candidates.size());
       for (size_t i = 0; i < a.candidates.size(); ++i) {
         EXPECT_EQ(a.candidates[i].estimate.log_seconds, b.candidates[i].estimate.log_seconds);
@@ -97,14 +97,15 @@ TEST_F(ModelFileTest, OneConfigurationASizeIsEnoughToAsk) {
   Recipe recipe;
   recipe.sizes = Doublings(4096, 8);
   recipe.configs = {kBest};
-  recipe.seconds = [](const Place&, uint64_t bytes, const Config&) {
+  recipe.seconds = [](const CallPlace&, uint64_t bytes, const Config&) {
     return 1e-5 + static_cast<double>(bytes) * 1e-11;
   };
   Model model;
   model.predictor = Learn(MeasureGrid(recipe));
   const Result<Model> read = ModelFile::Read(ModelFile::Write(model));
   ASSERT_TRUE(read.ok()) << read.status().message();
-  const Choice choice = FindOptimalConfig(read.value().predictor, {kHere, 100000, false, {}}, {});
+  const ModelChoice choice =
+      FindOptimalConfig(read.value().predictor, {kHere, 100000, false, {}}, {});
   ASSERT_TRUE(choice.best.has_value());
   EXPECT_EQ(choice.best->config, kBest);
   EXPECT_FALSE(choice.gain.has_value());

@@ -15,7 +15,8 @@ class OptimalTest : public ::testing::Test {
   void SetUp() override {
     if (!WhyNoTrainer().empty()) GTEST_SKIP() << WhyNoTrainer();
   }
-  static Choice At(const Predictor& predictor, uint64_t bytes, const ChoiceOptions& options = {}) {
+  static ModelChoice At(const Predictor& predictor, uint64_t bytes,
+                        const ChoiceOptions& options = {}) {
     return FindOptimalConfig(predictor, {kHere, bytes, false, {}}, {options, false});
   }
 };
@@ -29,7 +30,7 @@ TEST_F(OptimalTest, NoiseAloneIsNoReasonToChangeAnything) {
       const Predictor predictor = Learn(MeasureGrid(recipe));
       for (const uint64_t bytes : recipe.sizes) {
         for (const uint64_t asked : {bytes, bytes + bytes / 3}) {
-          const Choice choice = At(predictor, asked);
+          const ModelChoice choice = At(predictor, asked);
           EXPECT_TRUE(choice.leave_default)
               << noise << ", seed " << seed << ", " << asked << ": " << choice.why;
         }
@@ -45,7 +46,7 @@ TEST_F(OptimalTest, WhatIsAFifthFasterIsFoundAndTaken) {
     recipe.seed = seed;
     const Predictor predictor = Learn(MeasureGrid(recipe));
     for (const uint64_t bytes : recipe.sizes) {
-      const Choice choice = At(predictor, bytes);
+      const ModelChoice choice = At(predictor, bytes);
       ASSERT_TRUE(choice.best.has_value() && choice.gain.has_value());
       EXPECT_FALSE(choice.leave_default) << choice.why;
       EXPECT_EQ(choice.best->config, kBest);
@@ -66,13 +67,13 @@ TEST_F(OptimalTest, WhatIsAFifthFasterWithAHugeSpreadIsLeft) {
     return config.IsDefault() ? 1.0 : config == kBest && bytes == 65536 ? 0.8 : 1.1;
   });
   recipe.noise = 0.01;
-  dataset::Contents contents = Measure(recipe);
+  dataset::StoreContents contents = Measure(recipe);
   const Predictor sure = Learn(MakeGrid(contents, {}).value());
   EXPECT_EQ(At(sure, 65536).best->config, kBest);
   EXPECT_FALSE(At(sure, 65536).leave_default);
   // The same median, from repeats that are far apart.
   double spread = 0.1;
-  for (dataset::Record& record : contents.records) {
+  for (dataset::StoredSample& record : contents.records) {
     const dataset::Point& point = record.sample.point;
     if (point.bytes != 65536 || point.algorithm != "ring" || point.channels != 16) continue;
     record.sample.seconds *= spread;
@@ -80,11 +81,12 @@ TEST_F(OptimalTest, WhatIsAFifthFasterWithAHugeSpreadIsLeft) {
   }
   const Grid grid = MakeGrid(contents, {}).value();
   const Predictor unsure = Learn(grid);
-  const Choice choice = At(unsure, 65536);
+  const ModelChoice choice = At(unsure, 65536);
   EXPECT_TRUE(choice.leave_default) << choice.why;
-  const Context& context = grid.scenes[0].contexts[4];
+  const MeasuredSize& context = grid.scenes[0].contexts[4];
   ASSERT_EQ(context.bytes, 65536u);
-  EXPECT_LT(context.Find(kBest)->log_seconds, context.cells[*context.standard].log_seconds - 0.15)
+  EXPECT_LT(context.Find(kBest)->log_seconds,
+            context.cells[*context.library_default].log_seconds - 0.15)
       << "its median is as fast as before";
 }
 
@@ -92,7 +94,7 @@ TEST_F(OptimalTest, WithoutTheDefaultTheBestIsChosenAndItIsSaid) {
   Recipe recipe = Flat(&BestIsAFifthFaster);
   recipe.configs.pop_back();
   const Predictor predictor = Learn(MeasureGrid(recipe));
-  const Choice choice = At(predictor, 65536);
+  const ModelChoice choice = At(predictor, 65536);
   ASSERT_TRUE(choice.best.has_value());
   EXPECT_FALSE(choice.leave_default);
   EXPECT_EQ(choice.best->config, kBest);
@@ -111,8 +113,8 @@ TEST_F(OptimalTest, TheCoarseSearchFindsTheSameWhereTimesAreSmooth) {
   std::set<int> channels;
   for (const uint64_t bytes : recipe.sizes) {
     const Predictor::Request request{kHere, bytes, false, {}};
-    const Choice all = FindOptimalConfig(predictor, request, {{}, false});
-    const Choice some = FindOptimalConfig(predictor, request, {{}, true});
+    const ModelChoice all = FindOptimalConfig(predictor, request, {{}, false});
+    const ModelChoice some = FindOptimalConfig(predictor, request, {{}, true});
     EXPECT_EQ(all.best->config, some.best->config) << bytes;
     EXPECT_EQ(all.leave_default, some.leave_default);
     EXPECT_EQ(all.examined, 64u);
@@ -129,9 +131,9 @@ TEST_F(OptimalTest, ToleranceTakesFewerChannels) {
   });
   const Predictor predictor = Learn(MeasureGrid(recipe));
   ChoiceOptions options;
-  const Choice exact = At(predictor, 65536, options);
+  const ModelChoice exact = At(predictor, 65536, options);
   options.tolerance = 0.03;
-  const Choice tolerant = At(predictor, 65536, options);
+  const ModelChoice tolerant = At(predictor, 65536, options);
   EXPECT_GE(exact.best->config.channels, 16);
   EXPECT_EQ(tolerant.best->config.channels, 2);
   EXPECT_EQ(FamilyOf(tolerant.best->config), FamilyOf(exact.best->config));
@@ -144,16 +146,16 @@ TEST_F(OptimalTest, NoMeasuredChoiceIsOneThatTheDataCallWorseThanTheDefault) {
   const Predictor predictor = Learn(grid);
   size_t taken = 0;
   size_t measured = 0;
-  for (const Scene& scene : grid.scenes) {
-    for (const Context& context : scene.contexts) {
-      const Choice choice =
+  for (const MeasuredPlace& scene : grid.scenes) {
+    for (const MeasuredSize& context : scene.contexts) {
+      const ModelChoice choice =
           FindOptimalConfig(predictor, {scene.place, context.bytes, false, {}}, {});
       if (choice.leave_default) continue;
       ++taken;
-      const Cell* const chosen = context.Find(choice.best->config);
+      const MeasuredConfig* const chosen = context.Find(choice.best->config);
       if (chosen == nullptr) continue;
       ++measured;
-      EXPECT_LT(chosen->log_seconds, context.cells[*context.standard].log_seconds)
+      EXPECT_LT(chosen->log_seconds, context.cells[*context.library_default].log_seconds)
           << PlaceText(scene.place) << ", " << context.bytes << ": " << choice.why;
     }
   }

@@ -14,17 +14,18 @@ namespace diapason::model {
 namespace {
 
 // One size of one place: what may be run there without giving anything up.
-struct Stop {
+struct SizePoint {
   uint64_t bytes = 0;
-  Outlook outlook;
-  Choice choice;
-  std::vector<Candidate>
+  Prediction prediction;
+  ModelChoice choice;
+  std::vector<PredictedConfig>
       fine;  // supported, and within the tolerance of the best; none: the default
-  const Context* context = nullptr;
+  const MeasuredSize* context = nullptr;
 };
 
-const Candidate* FindIn(const std::vector<Candidate>& candidates, const Config& config) {
-  for (const Candidate& one : candidates) {
+const PredictedConfig* FindIn(const std::vector<PredictedConfig>& candidates,
+                              const Config& config) {
+  for (const PredictedConfig& one : candidates) {
     if (one.config == config) return &one;
   }
   return nullptr;
@@ -34,50 +35,50 @@ const Candidate* FindIn(const std::vector<Candidate>& candidates, const Config& 
 bool CanBeWritten(const Config& config) { return config.segment_bytes == 0; }
 
 // Measurements come first; the model speaks about the rest.
-Outlook LookAt(const Place& place, uint64_t bytes, const Scene* scene, const Context* context,
-               const Predictor* predictor) {
-  Outlook outlook;
-  if (predictor != nullptr) outlook = predictor->Look({place, bytes, false, {}});
-  outlook.place = place;
-  outlook.bytes = bytes;
-  if (context == nullptr) return outlook;
-  outlook.contrast = scene->Differs();
-  outlook.shared = 0;
-  outlook.bend = 0;
-  outlook.standard.reset();
-  for (const Cell& cell : context->cells) {
+Prediction LookAt(const CallPlace& place, uint64_t bytes, const MeasuredPlace* scene,
+                  const MeasuredSize* context, const Predictor* predictor) {
+  Prediction prediction;
+  if (predictor != nullptr) prediction = predictor->Look({place, bytes, false, {}});
+  prediction.place = place;
+  prediction.bytes = bytes;
+  if (context == nullptr) return prediction;
+  prediction.contrast = scene->Differs();
+  prediction.shared = 0;
+  prediction.bend = 0;
+  prediction.library_default.reset();
+  for (const MeasuredConfig& cell : context->cells) {
     const Estimate measured{cell.log_seconds, cell.noise};
     if (cell.config.IsDefault()) {
-      outlook.standard = measured;
+      prediction.library_default = measured;
       continue;
     }
-    std::erase_if(outlook.candidates,
-                  [&](const Candidate& one) { return one.config == cell.config; });
-    outlook.candidates.push_back({cell.config, measured, Basis::kMeasured});
+    std::erase_if(prediction.candidates,
+                  [&](const PredictedConfig& one) { return one.config == cell.config; });
+    prediction.candidates.push_back({cell.config, measured, Basis::kMeasured});
   }
-  return outlook;
+  return prediction;
 }
 
-Stop MakeStop(Outlook outlook, const Context* context, const PlanOptions& options) {
-  Stop stop;
-  stop.bytes = outlook.bytes;
+SizePoint MakeStop(Prediction prediction, const MeasuredSize* context, const PlanOptions& options) {
+  SizePoint stop;
+  stop.bytes = prediction.bytes;
   stop.context = context;
-  std::erase_if(outlook.candidates, [&](const Candidate& one) {
+  std::erase_if(prediction.candidates, [&](const PredictedConfig& one) {
     return !CanBeWritten(one.config) || (options.measured_only && one.basis != Basis::kMeasured);
   });
-  stop.choice = Choose(outlook, options.choice);
+  stop.choice = Choose(prediction, options.choice);
   if (options.chosen) {
-    const Candidate* const chosen =
-        FindIn(outlook.candidates, options.chosen(outlook.place, outlook.bytes));
+    const PredictedConfig* const chosen =
+        FindIn(prediction.candidates, options.chosen(prediction.place, prediction.bytes));
     if (chosen != nullptr) stop.fine = {*chosen};
-    stop.outlook = std::move(outlook);
+    stop.prediction = std::move(prediction);
     return stop;
   }
-  if (!stop.choice.leave_default && outlook.standard.has_value()) {
-    const Candidate& best = *stop.choice.best;
+  if (!stop.choice.leave_default && prediction.library_default.has_value()) {
+    const PredictedConfig& best = *stop.choice.best;
     // Each on its own: is it supported, and hardly slower than the best?
-    Outlook alone = outlook;
-    for (const Candidate& one : outlook.candidates) {
+    Prediction alone = prediction;
+    for (const PredictedConfig& one : prediction.candidates) {
       if (one.basis > best.basis) continue;
       // What noise alone keeps apart is not apart.
       const double noise = Together(one.estimate.doubt, best.estimate.doubt);
@@ -91,28 +92,28 @@ Stop MakeStop(Outlook outlook, const Context* context, const PlanOptions& option
     }
     if (FindIn(stop.fine, best.config) == nullptr) stop.fine.push_back(best);
     // What was measured is as good as what was not, and surer.
-    const auto measured = [](const Candidate& one) { return one.basis == Basis::kMeasured; };
+    const auto measured = [](const PredictedConfig& one) { return one.basis == Basis::kMeasured; };
     if (std::any_of(stop.fine.begin(), stop.fine.end(), measured)) {
-      std::erase_if(stop.fine, [&](const Candidate& one) { return !measured(one); });
+      std::erase_if(stop.fine, [&](const PredictedConfig& one) { return !measured(one); });
     }
   }
-  stop.outlook = std::move(outlook);
+  stop.prediction = std::move(prediction);
   return stop;
 }
 
 // Fewer channels, then faster in sum.
-const Candidate* Preferred(const std::vector<Config>& shared, const std::vector<Stop>& stops,
-                           size_t first, size_t last) {
-  const Candidate* chosen = nullptr;
+const PredictedConfig* Preferred(const std::vector<Config>& shared,
+                                 const std::vector<SizePoint>& stops, size_t first, size_t last) {
+  const PredictedConfig* chosen = nullptr;
   double chosen_sum = 0;
   for (const Config& config : shared) {
     double sum = 0;
-    const Candidate* one = nullptr;
+    const PredictedConfig* one = nullptr;
     for (size_t i = first; i < last; ++i) {
       one = FindIn(stops[i].fine, config);
       sum += one->estimate.log_seconds;
     }
-    const auto key = [](const Candidate* c) {
+    const auto key = [](const PredictedConfig* c) {
       return c->config.channels == 0 ? 1 << 20 : c->config.channels;
     };
     if (chosen == nullptr || key(one) < key(chosen) ||
@@ -132,7 +133,7 @@ struct Stretch {
 
 // As few stretches as there can be: each goes on for as long as one configuration is fine for all
 // of it, and its sizes reach each other.
-std::vector<Stretch> MakeStretches(const std::vector<Stop>& stops, double reach) {
+std::vector<Stretch> MakeStretches(const std::vector<SizePoint>& stops, double reach) {
   const auto apart = [&](size_t last) {
     return reach > 0 && static_cast<double>(stops[last].bytes) >
                             reach * reach * static_cast<double>(stops[last - 1].bytes);
@@ -147,7 +148,7 @@ std::vector<Stretch> MakeStretches(const std::vector<Stop>& stops, double reach)
       continue;
     }
     std::vector<Config> shared;
-    for (const Candidate& one : stops[first].fine) shared.push_back(one.config);
+    for (const PredictedConfig& one : stops[first].fine) shared.push_back(one.config);
     for (; last < stops.size() && !apart(last); ++last) {
       std::vector<Config> both;
       for (const Config& config : shared) {
@@ -162,11 +163,13 @@ std::vector<Stretch> MakeStretches(const std::vector<Stop>& stops, double reach)
   return stretches;
 }
 
-double TimeOf(const Stop& stop, const Config& config) {
+double TimeOf(const SizePoint& stop, const Config& config) {
   if (config.IsDefault()) {
-    return stop.outlook.standard.has_value() ? stop.outlook.standard->log_seconds : INFINITY;
+    return stop.prediction.library_default.has_value()
+               ? stop.prediction.library_default->log_seconds
+               : INFINITY;
   }
-  const Candidate* const one = FindIn(stop.outlook.candidates, config);
+  const PredictedConfig* const one = FindIn(stop.prediction.candidates, config);
   return one == nullptr ? INFINITY : one->estimate.log_seconds;
 }
 
@@ -178,7 +181,8 @@ uint64_t Rounded(double bytes, uint64_t low, uint64_t high) {
 }
 
 // Where `after` begins to be as fast as `before`, between the two sizes they are best at.
-uint64_t Boundary(const Stop& low, const Stop& high, const Config& before, const Config& after) {
+uint64_t Boundary(const SizePoint& low, const SizePoint& high, const Config& before,
+                  const Config& after) {
   const double at_low = TimeOf(low, after) - TimeOf(low, before);     // positive: before is faster
   const double at_high = TimeOf(high, after) - TimeOf(high, before);  // negative: after is
   double share = 0.5;
@@ -189,7 +193,8 @@ uint64_t Boundary(const Stop& low, const Stop& high, const Config& before, const
   return Rounded(bytes, low.bytes, high.bytes);
 }
 
-PlannedRow MakeRow(const Place& place, const std::vector<Stop>& stops, const Stretch& stretch) {
+PlannedRow MakeRow(const CallPlace& place, const std::vector<SizePoint>& stops,
+                   const Stretch& stretch) {
   PlannedRow row;
   row.rule.collective = place.collective;
   row.rule.config = stretch.config;
@@ -198,19 +203,19 @@ PlannedRow MakeRow(const Place& place, const std::vector<Stop>& stops, const Str
   row.least.expected = INFINITY;
   double sum = 0;
   for (size_t i = stretch.first; i < stretch.last; ++i) {
-    const Stop& stop = stops[i];
-    const Candidate* const one = FindIn(stop.outlook.candidates, stretch.config);
+    const SizePoint& stop = stops[i];
+    const PredictedConfig* const one = FindIn(stop.prediction.candidates, stretch.config);
     row.basis = std::max(row.basis, one->basis);
     ++row.sizes;
-    Outlook alone = stop.outlook;
+    Prediction alone = stop.prediction;
     alone.candidates = {*one};
-    const Choice choice = Choose(alone, {});
+    const ModelChoice choice = Choose(alone, {});
     if (choice.gain.has_value()) {
       sum += std::log(choice.gain->expected);
       if (choice.gain->expected < row.least.expected) row.least = *choice.gain;
     }
     if (stop.context != nullptr) {
-      if (const Cell* cell = stop.context->Find(stretch.config); cell != nullptr) {
+      if (const MeasuredConfig* cell = stop.context->Find(stretch.config); cell != nullptr) {
         row.samples += cell->samples;
       }
     }
@@ -219,20 +224,20 @@ PlannedRow MakeRow(const Place& place, const std::vector<Stop>& stops, const Str
   return row;
 }
 
-std::vector<Stop> StopsOf(const Place& place, const Grid* grid, const Predictor* predictor,
-                          const PlanOptions& options) {
-  const Scene* const scene = grid == nullptr ? nullptr : grid->Find(place);
+std::vector<SizePoint> StopsOf(const CallPlace& place, const Grid* grid, const Predictor* predictor,
+                               const PlanOptions& options) {
+  const MeasuredPlace* const scene = grid == nullptr ? nullptr : grid->Find(place);
   std::set<uint64_t> sizes;
   if (scene != nullptr) {
-    for (const Context& context : scene->contexts) sizes.insert(context.bytes);
+    for (const MeasuredSize& context : scene->contexts) sizes.insert(context.bytes);
   } else {
     for (const SceneTable& table : predictor->scenes()) {
       if (table.place == place) sizes.insert(table.sizes.begin(), table.sizes.end());
     }
   }
-  std::vector<Stop> stops;
+  std::vector<SizePoint> stops;
   for (const uint64_t bytes : sizes) {
-    const Context* context = nullptr;
+    const MeasuredSize* context = nullptr;
     for (size_t i = 0; scene != nullptr && i < scene->contexts.size(); ++i) {
       if (scene->contexts[i].bytes == bytes) context = &scene->contexts[i];
     }
@@ -241,8 +246,8 @@ std::vector<Stop> StopsOf(const Place& place, const Grid* grid, const Predictor*
   return stops;
 }
 
-void PlanPlace(const Place& place, const std::vector<Stop>& stops, const PlanOptions& options,
-               Plan* plan) {
+void PlanPlace(const CallPlace& place, const std::vector<SizePoint>& stops,
+               const PlanOptions& options, PlannedPolicy* plan) {
   const std::vector<Stretch> stretches = MakeStretches(stops, options.reach);
   const auto times = [](uint64_t bytes, double factor) {
     return static_cast<uint64_t>(static_cast<double>(bytes) * factor);
@@ -261,15 +266,15 @@ void PlanPlace(const Place& place, const std::vector<Stop>& stops, const PlanOpt
     }
     if (stretch.config.IsDefault()) {
       // The reason of the size where it was closest.
-      const Stop* closest = &stops[stretch.first];
+      const SizePoint* closest = &stops[stretch.first];
       for (size_t k = stretch.first; k < stretch.last; ++k) {
-        const auto gain = [](const Stop& stop) {
+        const auto gain = [](const SizePoint& stop) {
           return stop.choice.gain.has_value() ? stop.choice.gain->expected : 0;
         };
         if (gain(stops[k]) > gain(*closest)) closest = &stops[k];
       }
       plan->left.push_back({place, start, end,
-                            closest->outlook.standard.has_value()
+                            closest->prediction.library_default.has_value()
                                 ? closest->choice.why
                                 : "the library's own choice was not measured"});
     } else {
@@ -290,15 +295,17 @@ void PlanPlace(const Place& place, const std::vector<Stop>& stops, const PlanOpt
 
 // What a job may try, by size band: first the library's own choice, so that the rows after it can
 // never be the first to match, then the fastest.
-void AddArms(const Place& place, const std::vector<Stop>& stops, size_t count,
+void AddArms(const CallPlace& place, const std::vector<SizePoint>& stops, size_t count,
              std::vector<policy::Rule>* arms) {
-  std::map<int, const Stop*> bands;
-  for (const Stop& stop : stops) bands[SizeBand(stop.bytes)] = &stop;  // the largest size of a band
+  std::map<int, const SizePoint*> bands;
+  for (const SizePoint& stop : stops)
+    bands[SizeBand(stop.bytes)] = &stop;  // the largest size of a band
   for (const auto& [band, stop] : bands) {
-    std::vector<Candidate> best = stop->outlook.candidates;
-    std::stable_sort(best.begin(), best.end(), [](const Candidate& a, const Candidate& b) {
-      return a.estimate.log_seconds < b.estimate.log_seconds;
-    });
+    std::vector<PredictedConfig> best = stop->prediction.candidates;
+    std::stable_sort(best.begin(), best.end(),
+                     [](const PredictedConfig& a, const PredictedConfig& b) {
+                       return a.estimate.log_seconds < b.estimate.log_seconds;
+                     });
     if (best.size() > count) best.resize(count);
     policy::Rule rule;
     rule.collective = place.collective;
@@ -307,7 +314,7 @@ void AddArms(const Place& place, const std::vector<Stop>& stops, size_t count,
     rule.nodes = place.nodes;
     rule.ranks = place.ranks;
     arms->push_back(rule);
-    for (const Candidate& one : best) {
+    for (const PredictedConfig& one : best) {
       rule.config = one.config;
       arms->push_back(rule);
     }
@@ -324,7 +331,7 @@ std::string PlannedRow::Remark() const {
   return text;
 }
 
-std::string Plan::Text() const {
+std::string PlannedPolicy::Text() const {
   std::vector<std::string> remarks;
   for (const PlannedRow& row : rows) remarks.push_back(row.Remark());
   if (policy.rules.size() > rows.size()) {
@@ -334,7 +341,8 @@ std::string Plan::Text() const {
   return policy::PolicyText(policy, remarks);
 }
 
-Result<Plan> MakePlan(const Grid* grid, const Predictor* predictor, const PlanOptions& options) {
+Result<PlannedPolicy> MakePlan(const Grid* grid, const Predictor* predictor,
+                               const PlanOptions& options) {
   if (grid == nullptr && predictor == nullptr) return Invalid("there is nothing to plan from");
   if (grid != nullptr && predictor != nullptr && grid->library != predictor->library()) {
     return Invalid("the model is of " + std::string(LibraryTitle(predictor->library())) +
@@ -345,12 +353,12 @@ Result<Plan> MakePlan(const Grid* grid, const Predictor* predictor, const PlanOp
         "a model of bus bandwidth does not know the library's own choice: train one without "
         "--objective busbw");
   }
-  Plan plan;
+  PlannedPolicy plan;
   plan.policy.library = grid != nullptr ? grid->library : predictor->library();
   plan.policy.header.origin = options.origin;
-  std::set<Place> places;
+  std::set<CallPlace> places;
   if (grid != nullptr) {
-    for (const Scene& scene : grid->scenes) places.insert(scene.place);
+    for (const MeasuredPlace& scene : grid->scenes) places.insert(scene.place);
   }
   if (predictor != nullptr) {
     for (const SceneTable& table : predictor->scenes()) places.insert(table.place);
@@ -358,13 +366,14 @@ Result<Plan> MakePlan(const Grid* grid, const Predictor* predictor, const PlanOp
   std::vector<policy::Rule> arms;
   size_t unwritable = 0;
   size_t unmeasured = 0;
-  for (const Place& place : places) {
-    const std::vector<Stop> stops = StopsOf(place, grid, predictor, options);
+  for (const CallPlace& place : places) {
+    const std::vector<SizePoint> stops = StopsOf(place, grid, predictor, options);
     if (stops.empty()) continue;
-    for (const Stop& stop : stops) {
-      if (!stop.outlook.standard.has_value()) ++unmeasured;
+    for (const SizePoint& stop : stops) {
+      if (!stop.prediction.library_default.has_value()) ++unmeasured;
       if (stop.context == nullptr) continue;
-      for (const Cell& cell : stop.context->cells) unwritable += CanBeWritten(cell.config) ? 0 : 1;
+      for (const MeasuredConfig& cell : stop.context->cells)
+        unwritable += CanBeWritten(cell.config) ? 0 : 1;
     }
     PlanPlace(place, stops, options, &plan);
     if (options.arms > 0) AddArms(place, stops, options.arms, &arms);

@@ -22,7 +22,7 @@ struct PlanOptions {
   bool measured_only = false;
   // Where set, the choice at every size is somebody else's, who has better reasons than these
   // measurements; rows and their boundaries are made of it. The default: left to the library.
-  std::function<Config(const Place& place, uint64_t bytes)> chosen;
+  std::function<Config(const CallPlace& place, uint64_t bytes)> chosen;
   // How far a row reaches from the sizes it is known at, as a factor: from 1 MiB with 2 to less
   // than 2 MiB. Where two sizes are too far apart for that, what lies between is left to the
   // library. 0: to where the next row begins.
@@ -40,7 +40,7 @@ struct PlanOptions {
 struct PlannedRow {
   policy::Rule rule;
   // Over the sizes that were measured within the row.
-  Choice::Gain least;
+  ModelChoice::Gain least;
   double gain = 1;                 // geometric mean
   Basis basis = Basis::kMeasured;  // the weakest among them
   size_t sizes = 0;
@@ -50,13 +50,13 @@ struct PlannedRow {
 
 // What is left to the library, and why, for people.
 struct LeftAlone {
-  Place place;
+  CallPlace place;
   uint64_t first = 0;
   uint64_t last = 0;
   std::string why;
 };
 
-struct Plan {
+struct PlannedPolicy {
   policy::Policy policy;  // the rows, then the arms
   std::vector<PlannedRow> rows;
   std::vector<LeftAlone> left;
@@ -70,6 +70,7 @@ struct Plan {
 // are equally fast; rows are as few as the tolerance allows. Outside of the measured sizes and
 // places everything is left to the library.
 // REQUIRES: one of them.
-Result<Plan> MakePlan(const Grid* grid, const Predictor* predictor, const PlanOptions& options);
+Result<PlannedPolicy> MakePlan(const Grid* grid, const Predictor* predictor,
+                               const PlanOptions& options);
 
 }  // namespace diapason::model

@@ -11,7 +11,8 @@
 namespace diapason::model {
 namespace {
 
-const policy::DecisionTable::Entry* Ask(const Plan& plan, const Place& place, uint64_t bytes) {
+const policy::DecisionTable::Entry* Ask(const PlannedPolicy& plan, const CallPlace& place,
+                                        uint64_t bytes) {
   policy::DecisionTable::Options options;
   options.shape = {place.nodes, place.ranks};
   static std::vector<std::unique_ptr<policy::DecisionTable>> kept;
@@ -19,16 +20,16 @@ const policy::DecisionTable::Entry* Ask(const Plan& plan, const Place& place, ui
   return kept.back()->Find({place.collective, bytes, 1, 0});
 }
 
-Plan Make(const Grid& grid, const PlanOptions& options = {}) {
-  Result<Plan> plan = MakePlan(&grid, nullptr, options);
+PlannedPolicy Make(const Grid& grid, const PlanOptions& options = {}) {
+  Result<PlannedPolicy> plan = MakePlan(&grid, nullptr, options);
   EXPECT_TRUE(plan.ok());
   return std::move(plan).value();
 }
 
-TEST(Plan, OneConfigurationThatIsFasterEverywhereIsOneRow) {
+TEST(PlannedPolicy, OneConfigurationThatIsFasterEverywhereIsOneRow) {
   Recipe recipe = Flat(BestIsAFifthFaster);
   recipe.noise = 0.003;
-  const Plan plan = Make(MeasureGrid(recipe));
+  const PlannedPolicy plan = Make(MeasureGrid(recipe));
   ASSERT_EQ(plan.rows.size(), 1U);
   const PlannedRow& row = plan.rows[0];
   EXPECT_EQ(row.rule.config, kBest);
@@ -45,17 +46,17 @@ TEST(Plan, OneConfigurationThatIsFasterEverywhereIsOneRow) {
   EXPECT_EQ(Ask(plan, {Collective::kAllGather, 1, 8}, recipe.sizes.front()), nullptr);
 }
 
-TEST(Plan, RowsReachNoFurtherThanTheyMay) {
+TEST(PlannedPolicy, RowsReachNoFurtherThanTheyMay) {
   Recipe recipe = Flat(BestIsAFifthFaster);
   recipe.noise = 0.003;
   recipe.sizes = {1 << 10, 1 << 12, 1 << 20, 1 << 26};
   PlanOptions options;
-  options.chosen = [](const Place&, uint64_t bytes) {
+  options.chosen = [](const CallPlace&, uint64_t bytes) {
     return bytes < (1 << 26) ? kBest : Config();
   };
   EXPECT_EQ(Make(MeasureGrid(recipe), options).rows.size(), 1U);
   options.reach = 2;
-  const Plan plan = Make(MeasureGrid(recipe), options);
+  const PlannedPolicy plan = Make(MeasureGrid(recipe), options);
   // 1 KiB and 4 KiB reach each other; 1 MiB is alone.
   ASSERT_EQ(plan.rows.size(), 2U) << plan.Text();
   EXPECT_EQ(plan.rows[0].rule.min_bytes, 1U << 10U);
@@ -65,26 +66,26 @@ TEST(Plan, RowsReachNoFurtherThanTheyMay) {
   EXPECT_EQ(Ask(plan, kHere, 1 << 15), nullptr);
 }
 
-TEST(Plan, OneSizeAloneReachesItsEdge) {
+TEST(PlannedPolicy, OneSizeAloneReachesItsEdge) {
   Recipe recipe = Flat(BestIsAFifthFaster);
   recipe.sizes = {1 << 20};
   PlanOptions options;
-  options.chosen = [](const Place&, uint64_t) { return kBest; };
+  options.chosen = [](const CallPlace&, uint64_t) { return kBest; };
   options.reach = 2;
   EXPECT_EQ(Make(MeasureGrid(recipe), options).rows[0].rule.max_bytes, 1U << 20U);
   options.edge = 1.5;
-  const Plan plan = Make(MeasureGrid(recipe), options);
+  const PlannedPolicy plan = Make(MeasureGrid(recipe), options);
   ASSERT_EQ(plan.rows.size(), 1U);
   EXPECT_EQ(plan.rows[0].rule.min_bytes, 699050U);
   EXPECT_EQ(plan.rows[0].rule.max_bytes, 3U << 19U);
 }
 
-TEST(Plan, NoiseAloneIsLeftToTheLibrary) {
+TEST(PlannedPolicy, NoiseAloneIsLeftToTheLibrary) {
   Recipe recipe = Flat([](uint64_t, const Config&) { return 1.0; });
   for (const double noise : {0.002, 0.02, 0.1}) {
     for (recipe.seed = 1; recipe.seed <= 8; ++recipe.seed) {
       recipe.noise = noise;
-      const Plan plan = Make(MeasureGrid(recipe));
+      const PlannedPolicy plan = Make(MeasureGrid(recipe));
       EXPECT_TRUE(plan.rows.empty()) << noise << ", seed " << recipe.seed << "\n" << plan.Text();
       ASSERT_FALSE(plan.left.empty());
       EXPECT_FALSE(plan.left[0].why.empty());
@@ -92,7 +93,7 @@ TEST(Plan, NoiseAloneIsLeftToTheLibrary) {
   }
 }
 
-TEST(Plan, GainsBelowTheMarginAreLeft) {
+TEST(PlannedPolicy, GainsBelowTheMarginAreLeft) {
   Recipe recipe = Flat([](uint64_t, const Config& config) {
     if (config.IsDefault()) return 1.0;
     return config == kBest ? 0.97 : 1.2;
@@ -104,7 +105,7 @@ TEST(Plan, GainsBelowTheMarginAreLeft) {
   EXPECT_TRUE(Make(MeasureGrid(recipe), options).rows.empty());
 }
 
-TEST(Plan, ChangesWhereTheTwoAreEquallyFast) {
+TEST(PlannedPolicy, ChangesWhereTheTwoAreEquallyFast) {
   const Config small{kTree, kLl, 8, 0};
   const Config large{kRing, kSimple, 16, 0};
   // Equal at four times the fourth root of two beyond 32 KiB.
@@ -118,7 +119,7 @@ TEST(Plan, ChangesWhereTheTwoAreEquallyFast) {
   recipe.sizes = Doublings(4096, 10);
   PlanOptions options;
   options.choice.tolerance = 0;
-  const Plan plan = Make(MeasureGrid(recipe), options);
+  const PlannedPolicy plan = Make(MeasureGrid(recipe), options);
   ASSERT_EQ(plan.rows.size(), 2U) << plan.Text();
   EXPECT_EQ(plan.rows[0].rule.config, small);
   EXPECT_EQ(plan.rows[1].rule.config, large);
@@ -126,7 +127,7 @@ TEST(Plan, ChangesWhereTheTwoAreEquallyFast) {
   EXPECT_NEAR(std::log2(static_cast<double>(plan.rows[1].rule.min_bytes)), equal, 0.1);
 }
 
-TEST(Plan, TakesFewerChannelsAndRowsWithinTheTolerance) {
+TEST(PlannedPolicy, TakesFewerChannelsAndRowsWithinTheTolerance) {
   // A percent apart, another one at every size; 8 channels are never the best.
   Recipe recipe = Flat([](uint64_t bytes, const Config& config) {
     if (config.IsDefault()) return 1.0;
@@ -136,18 +137,18 @@ TEST(Plan, TakesFewerChannelsAndRowsWithinTheTolerance) {
     return config.channels == lucky ? 0.8 : 0.808;
   });
   PlanOptions options;
-  const Plan merged = Make(MeasureGrid(recipe), options);
+  const PlannedPolicy merged = Make(MeasureGrid(recipe), options);
   ASSERT_EQ(merged.rows.size(), 1U) << merged.Text();
   EXPECT_EQ(merged.rows[0].rule.config, (Config{kRing, kSimple, 8, 0}));
   options.choice.tolerance = 0;
   EXPECT_GT(Make(MeasureGrid(recipe), options).rows.size(), 5U);
 }
 
-TEST(Plan, ArmsAreThereToBeTriedAndDecideNothing) {
+TEST(PlannedPolicy, ArmsAreThereToBeTriedAndDecideNothing) {
   PlanOptions options;
-  const Plan without = Make(RealGrid(), options);
+  const PlannedPolicy without = Make(RealGrid(), options);
   options.arms = 3;
-  const Plan with = Make(RealGrid(), options);
+  const PlannedPolicy with = Make(RealGrid(), options);
   ASSERT_GT(with.policy.rules.size(), without.policy.rules.size());
   const auto read = policy::ParseStrictly(with.Text(), "plan", {.library = with.policy.library});
   ASSERT_TRUE(read.ok()) << read.status().message();
@@ -171,18 +172,18 @@ TEST(Plan, ArmsAreThereToBeTriedAndDecideNothing) {
   }
 }
 
-TEST(Plan, NothingIsPlannedWithoutTheDefault) {
+TEST(PlannedPolicy, NothingIsPlannedWithoutTheDefault) {
   Recipe recipe = Flat(BestIsAFifthFaster);
   std::erase_if(recipe.configs, [](const Config& config) { return config.IsDefault(); });
-  const Plan plan = Make(MeasureGrid(recipe));
+  const PlannedPolicy plan = Make(MeasureGrid(recipe));
   EXPECT_TRUE(plan.rows.empty());
   EXPECT_TRUE(AnyHas(plan.messages, "own choice was not measured"));
 }
 
-TEST(Plan, TextIsAPolicyWithARemarkBeforeEveryRow) {
+TEST(PlannedPolicy, TextIsAPolicyWithARemarkBeforeEveryRow) {
   PlanOptions options;
   options.origin = "a test";
-  const Plan plan = Make(RealGrid(), options);
+  const PlannedPolicy plan = Make(RealGrid(), options);
   ASSERT_FALSE(plan.rows.empty());
   const std::string text = plan.Text();
   const Result<policy::Policy> read = policy::ParseStrictly(text, "plan", {});
@@ -199,7 +200,7 @@ TEST(Plan, TextIsAPolicyWithARemarkBeforeEveryRow) {
 
 // What a plan may never do, on real measurements and on noisy ones, strict and eager: choose what
 // the data call slower than the library's own choice.
-TEST(Plan, NeverChoosesWhatTheDataCallSlower) {
+TEST(PlannedPolicy, NeverChoosesWhatTheDataCallSlower) {
   std::vector<Grid> grids = {RealGrid()};
   Recipe recipe = Flat(Smooth);
   for (recipe.seed = 1; recipe.seed <= 6; ++recipe.seed) {
@@ -211,15 +212,15 @@ TEST(Plan, NeverChoosesWhatTheDataCallSlower) {
       PlanOptions options;
       options.choice.confidence = confidence;
       options.choice.margin = confidence < 0.9 ? 0 : 0.02;
-      const Plan plan = Make(grid, options);
-      for (const Scene& scene : grid.scenes) {
-        for (const Context& context : scene.contexts) {
+      const PlannedPolicy plan = Make(grid, options);
+      for (const MeasuredPlace& scene : grid.scenes) {
+        for (const MeasuredSize& context : scene.contexts) {
           const auto* const entry = Ask(plan, scene.place, context.bytes);
           if (entry == nullptr) continue;
-          const Cell* const cell = context.Find(entry->config());
+          const MeasuredConfig* const cell = context.Find(entry->config());
           ASSERT_NE(cell, nullptr) << "not measured at " << context.bytes;
           EXPECT_LT(cell->log_seconds + std::log1p(options.choice.margin),
-                    context.cells[*context.standard].log_seconds)
+                    context.cells[*context.library_default].log_seconds)
               << PlaceText(scene.place) << " at " << context.bytes;
         }
       }
@@ -227,33 +228,33 @@ TEST(Plan, NeverChoosesWhatTheDataCallSlower) {
   }
 }
 
-TEST(Plan, AModelSpeaksAboutWhatWasNotMeasured) {
+TEST(PlannedPolicy, AModelSpeaksAboutWhatWasNotMeasured) {
   if (const std::string reason = WhyNoTrainer(); !reason.empty()) GTEST_SKIP() << reason;
   Recipe recipe = Flat(BestIsAFifthFaster);
   recipe.noise = 0.003;
   const Grid all = MeasureGrid(recipe);
   const Predictor predictor = Learn(all);
   // Alone it plans what the data plan.
-  const Result<Plan> alone = MakePlan(nullptr, &predictor, {});
+  const Result<PlannedPolicy> alone = MakePlan(nullptr, &predictor, {});
   ASSERT_TRUE(alone.ok());
   ASSERT_EQ(alone.value().rows.size(), 1U);
   EXPECT_EQ(alone.value().rows[0].rule.config, kBest);
   // With data of one size only, that size is planned from them.
   Grid one = all;
   one.scenes[0].contexts.resize(1);
-  const Result<Plan> both = MakePlan(&one, &predictor, {});
+  const Result<PlannedPolicy> both = MakePlan(&one, &predictor, {});
   ASSERT_TRUE(both.ok());
   ASSERT_EQ(both.value().rows.size(), 1U);
   EXPECT_EQ(both.value().rows[0].rule.max_bytes, recipe.sizes.front());
 }
 
-TEST(Plan, RefusesWhatDoesNotFit) {
+TEST(PlannedPolicy, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(MakePlan(nullptr, nullptr, {}).ok());
   if (const std::string reason = WhyNoTrainer(); !reason.empty()) GTEST_SKIP() << reason;
   FitOptions fit = QuickFit();
   fit.objective = Objective::kBusBandwidth;
   const Predictor original = Learn(RealGrid(), fit);
-  const Result<Plan> plan = MakePlan(nullptr, &original, {});
+  const Result<PlannedPolicy> plan = MakePlan(nullptr, &original, {});
   ASSERT_FALSE(plan.ok());
   EXPECT_TRUE(Has(plan.status().message(), "busbw"));
   Recipe recipe = Flat(BestIsAFifthFaster);

@@ -100,8 +100,8 @@ const char* BasisName(Basis basis) {
   return "?";
 }
 
-std::vector<Estimate> Predictor::Ask(const Place& place, uint64_t bytes, const Family& family,
-                                     int count) const {
+std::vector<Estimate> Predictor::Ask(const CallPlace& place, uint64_t bytes,
+                                     const ConfigFamily& family, int count) const {
   const auto rows = static_cast<size_t>(family.channels ? count : 1);
   const size_t columns = features_.count();
   std::vector<float> table(rows * columns);
@@ -129,7 +129,7 @@ std::vector<Estimate> Predictor::Ask(const Place& place, uint64_t bytes, const F
   return estimates;
 }
 
-double Predictor::PredictRow(const Place& place, uint64_t bytes, const Config& config) const {
+double Predictor::PredictRow(const CallPlace& place, uint64_t bytes, const Config& config) const {
   std::vector<float> row(features_.count());
   features_.Fill(place, bytes, config, row.data());
   double sum = 0;
@@ -137,36 +137,36 @@ double Predictor::PredictRow(const Place& place, uint64_t bytes, const Config& c
   return offset_ + sum / std::max<double>(1, static_cast<double>(forests_.size()));
 }
 
-Outlook Predictor::Look(const Request& request) const {
+Prediction Predictor::Look(const Request& request) const {
   for (const SceneTable& scene : scenes_) {
     if (scene.place == request.place && !scene.sizes.empty()) return LookHere(request, scene);
   }
   return LookElsewhere(request);
 }
 
-Outlook Predictor::LookHere(const Request& request, const SceneTable& scene) const {
-  Outlook outlook;
-  outlook.place = request.place;
-  outlook.bytes = request.bytes;
+Prediction Predictor::LookHere(const Request& request, const SceneTable& scene) const {
+  Prediction prediction;
+  prediction.place = request.place;
+  prediction.bytes = request.bytes;
   const Position position = Locate(scene.sizes, request.bytes);
-  outlook.bend =
+  prediction.bend =
       scene.bend * (position.weight * (1 - position.weight) * position.gap * position.gap +
                     std::fabs(position.beyond));
   if (std::fabs(position.beyond) > 1 + 1e-9) {
-    outlook.caveats.push_back(
+    prediction.caveats.push_back(
         Format("%s is %.1f doublings %s the sizes that were measured (%s to %s)",
                FormatBytes(request.bytes).c_str(), std::fabs(position.beyond),
                position.beyond > 0 ? "above" : "below", FormatBytes(scene.sizes.front()).c_str(),
                FormatBytes(scene.sizes.back()).c_str()));
   }
-  outlook.contrast = scene.contrast;
-  const auto& below = scene.standard[position.below];
-  const auto& above = scene.standard[position.above];
+  prediction.contrast = scene.contrast;
+  const auto& below = scene.library_default[position.below];
+  const auto& above = scene.library_default[position.above];
   if (below.has_value() && above.has_value() && objective_ == Objective::kTime) {
-    outlook.standard = Between(*below, *above, position);
+    prediction.library_default = Between(*below, *above, position);
   }
   for (const SceneTable::FamilyTable& table : scene.families) {
-    const Family& family = table.family;
+    const ConfigFamily& family = table.family;
     const bool wanted = request.families.empty()
                             ? table.lowest > 0 || request.beyond
                             : std::find(request.families.begin(), request.families.end(), family) !=
@@ -183,7 +183,7 @@ Outlook Predictor::LookHere(const Request& request, const SceneTable& scene) con
         const double seconds = static_cast<double>(request.bytes) *
                                BusFactor(request.place.collective, request.place.ranks) /
                                (gigabytes * 1e9);
-        outlook.candidates.push_back(
+        prediction.candidates.push_back(
             {Member(family, static_cast<int>(i) + 1), {std::log(seconds), 0}, Basis::kPredicted});
       }
       continue;
@@ -191,17 +191,17 @@ Outlook Predictor::LookHere(const Request& request, const SceneTable& scene) con
     for (size_t i = first; i < last; ++i) {
       const SceneTable::Value& low = table.values[position.below * width + i];
       const SceneTable::Value& high = table.values[position.above * width + i];
-      outlook.candidates.push_back(
+      prediction.candidates.push_back(
           {Member(family, static_cast<int>(i) + 1),
            Between({low.log_seconds, low.doubt}, {high.log_seconds, high.doubt}, position),
            BasisOf(position, low.measured, high.measured)});
     }
   }
-  return outlook;
+  return prediction;
 }
 
-std::vector<Family> Predictor::FamiliesElsewhere(Collective collective) const {
-  std::set<Family> found;
+std::vector<ConfigFamily> Predictor::FamiliesElsewhere(Collective collective) const {
+  std::set<ConfigFamily> found;
   for (const bool same : {true, false}) {
     for (const SceneTable& scene : scenes_) {
       if (same != (scene.place.collective == collective)) continue;
@@ -218,10 +218,10 @@ std::vector<Family> Predictor::FamiliesElsewhere(Collective collective) const {
   return {found.begin(), found.end()};
 }
 
-Outlook Predictor::LookElsewhere(const Request& request) const {
-  Outlook outlook;
-  outlook.place = request.place;
-  outlook.bytes = request.bytes;
+Prediction Predictor::LookElsewhere(const Request& request) const {
+  Prediction prediction;
+  prediction.place = request.place;
+  prediction.bytes = request.bytes;
   // The place most like it lends its default's pace, so that relative times become times.
   const SceneTable* nearest = nullptr;
   double best = INFINITY;
@@ -237,29 +237,29 @@ Outlook Predictor::LookElsewhere(const Request& request) const {
       nearest = &scene;
     }
   }
-  if (nearest == nullptr) return outlook;
-  outlook.caveats.push_back("nothing was measured for " + PlaceText(request.place) +
-                            "; the nearest is " + PlaceText(nearest->place));
+  if (nearest == nullptr) return prediction;
+  prediction.caveats.push_back("nothing was measured for " + PlaceText(request.place) +
+                               "; the nearest is " + PlaceText(nearest->place));
   const Request there{nearest->place, request.bytes, false, {}};
-  const Outlook lent = LookHere(there, *nearest);
+  const Prediction lent = LookHere(there, *nearest);
   double reference = 0;
-  if (lent.standard.has_value()) {
-    reference = lent.standard->log_seconds;
+  if (lent.library_default.has_value()) {
+    reference = lent.library_default->log_seconds;
   } else if (!lent.candidates.empty()) {
     // As the trees' own reference where there is no default.
     std::vector<double> all;
-    for (const Candidate& one : lent.candidates) all.push_back(one.estimate.log_seconds);
+    for (const PredictedConfig& one : lent.candidates) all.push_back(one.estimate.log_seconds);
     reference = Median(all);
   }
   reference += std::log(std::max(0.1, BusFactor(request.place.collective, request.place.ranks)) /
                         std::max(0.1, BusFactor(nearest->place.collective, nearest->place.ranks)));
   if (objective_ == Objective::kTime) {
-    if (lent.standard.has_value()) outlook.standard = Estimate{reference, 0};
-    outlook.shared = transfer_error_ < 0 ? INFINITY : transfer_error_;
+    if (lent.library_default.has_value()) prediction.library_default = Estimate{reference, 0};
+    prediction.shared = transfer_error_ < 0 ? INFINITY : transfer_error_;
   }
-  const std::vector<Family> families =
+  const std::vector<ConfigFamily> families =
       request.families.empty() ? FamiliesElsewhere(request.place.collective) : request.families;
-  for (const Family& family : families) {
+  for (const ConfigFamily& family : families) {
     int low = 1;
     int high = request.beyond ? top : 0;
     for (const SceneTable& scene : scenes_) {
@@ -279,11 +279,11 @@ Outlook Predictor::LookElsewhere(const Request& request) const {
                              (std::max(1e-6, asked[i].log_seconds) * 1e9)),
                     0};
       }
-      outlook.candidates.push_back(
+      prediction.candidates.push_back(
           {Member(family, static_cast<int>(i) + 1), estimate, Basis::kTransferred});
     }
   }
-  return outlook;
+  return prediction;
 }
 
 }  // namespace diapason::model

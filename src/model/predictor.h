@@ -31,21 +31,21 @@ enum class Basis : uint8_t {
 };
 const char* BasisName(Basis basis);  // "measured", "interpolated", ...
 
-struct Candidate {
+struct PredictedConfig {
   Config config;
   Estimate estimate;
   Basis basis = Basis::kPredicted;
 };
 
 // What is known of one call: the library's own choice, and every configuration that may be chosen.
-struct Outlook {
-  Place place;
+struct Prediction {
+  CallPlace place;
   uint64_t bytes = 0;
-  std::optional<Estimate> standard;  // none where the default was never measured
-  std::vector<Candidate> candidates;
+  std::optional<Estimate> library_default;  // none where the default was never measured
+  std::vector<PredictedConfig> candidates;
   // What interpolation between sizes may be off by here, for each side of a comparison.
   double bend = 0;
-  // Whether the place's configurations differ by more than noise; see Scene::Differs.
+  // Whether the place's configurations differ by more than noise; see MeasuredPlace::Differs.
   bool contrast = true;
   // Doubt that all candidates share; nothing of it cancels. Infinite: nobody knows how well this
   // transfers.
@@ -62,20 +62,20 @@ struct SceneTable {
     bool measured = false;
   };
   struct FamilyTable {
-    Family family;
+    ConfigFamily family;
     int lowest = 0;  // channels that were measured; 0: the family was not
     int highest = 0;
     std::vector<Value> values;  // size by size, channels 1 to `top` of each (or one)
   };
-  Place place;
+  CallPlace place;
   std::vector<uint64_t> sizes;
-  std::vector<std::optional<Estimate>> standard;
+  std::vector<std::optional<Estimate>> library_default;
   int top = 0;  // channels
   double bend = 0;
   bool contrast = true;
   std::vector<FamilyTable> families;
 
-  size_t Width(const Family& family) const {
+  size_t Width(const ConfigFamily& family) const {
     return family.channels ? static_cast<size_t>(top) : 1;
   }
 };
@@ -89,7 +89,7 @@ struct FitOptions {
   int members = 4;
   uint32_t seed = 1;
   // Families to be predicted at every place although they were not measured there.
-  std::vector<Family> families;
+  std::vector<ConfigFamily> families;
   // Find out how well what was learnt at other places holds: costs up to four more fits.
   bool check_transfer = true;
 };
@@ -100,18 +100,18 @@ class Predictor {
   static Result<Predictor> Fit(const Grid& grid, const FitOptions& options);
 
   struct Request {
-    Place place;
+    CallPlace place;
     uint64_t bytes = 0;
     // Also members beyond the channels that were measured, up to the library's limit.
     bool beyond = false;
     // Only these; empty: what was measured at the place (or, at a new place, at any other).
-    std::vector<Family> families;
+    std::vector<ConfigFamily> families;
   };
-  Outlook Look(const Request& request) const;
+  Prediction Look(const Request& request) const;
 
   // The trees' own answer (log time against the default; GB/s for kBusBandwidth), without the
   // tables: what R2 is computed of.
-  double PredictRow(const Place& place, uint64_t bytes, const Config& config) const;
+  double PredictRow(const CallPlace& place, uint64_t bytes, const Config& config) const;
 
   Objective objective() const { return objective_; }
   Library library() const { return library_; }
@@ -121,12 +121,12 @@ class Predictor {
  private:
   friend class ModelFile;
   friend class Fitter;
-  Outlook LookHere(const Request& request, const SceneTable& scene) const;
-  Outlook LookElsewhere(const Request& request) const;
-  std::vector<Family> FamiliesElsewhere(Collective collective) const;
+  Prediction LookHere(const Request& request, const SceneTable& scene) const;
+  Prediction LookElsewhere(const Request& request) const;
+  std::vector<ConfigFamily> FamiliesElsewhere(Collective collective) const;
   // Every member's estimate for channels 1..count of a family (or the one without): mean and
   // spread of the trees.
-  std::vector<Estimate> Ask(const Place& place, uint64_t bytes, const Family& family,
+  std::vector<Estimate> Ask(const CallPlace& place, uint64_t bytes, const ConfigFamily& family,
                             int count) const;
 
   Objective objective_ = Objective::kTime;

@@ -17,7 +17,8 @@ class PredictorTest : public ::testing::Test {
   void SetUp() override {
     if (!WhyNoTrainer().empty()) GTEST_SKIP() << WhyNoTrainer();
   }
-  static Choice At(const Predictor& predictor, uint64_t bytes, const ChoiceOptions& options = {}) {
+  static ModelChoice At(const Predictor& predictor, uint64_t bytes,
+                        const ChoiceOptions& options = {}) {
     return FindOptimalConfig(predictor, {kHere, bytes, false, {}}, {options, false});
   }
 };
@@ -33,34 +34,35 @@ TEST_F(PredictorTest, SizesFarOutsideAreExtrapolatedWithACaveat) {
     EXPECT_TRUE(look(near).caveats.empty()) << near;
   }
   for (const uint64_t far : {uint64_t{1}, first / 4, last * 4, UINT64_MAX}) {
-    const Outlook outlook = look(far);
-    ASSERT_EQ(outlook.caveats.size(), 1u) << far;
-    EXPECT_TRUE(Has(outlook.caveats[0], far < first ? "below" : "above")) << outlook.caveats[0];
-    ASSERT_FALSE(outlook.candidates.empty());
-    for (const Candidate& one : outlook.candidates) {
+    const Prediction prediction = look(far);
+    ASSERT_EQ(prediction.caveats.size(), 1u) << far;
+    EXPECT_TRUE(Has(prediction.caveats[0], far < first ? "below" : "above"))
+        << prediction.caveats[0];
+    ASSERT_FALSE(prediction.candidates.empty());
+    for (const PredictedConfig& one : prediction.candidates) {
       EXPECT_EQ(one.basis, Basis::kExtrapolated);
       EXPECT_TRUE(std::isfinite(one.estimate.log_seconds));
     }
-    EXPECT_GT(outlook.bend, look(far < first ? first : last).bend - 1e-12);
+    EXPECT_GT(prediction.bend, look(far < first ? first : last).bend - 1e-12);
   }
   // Small ones take as long as the smallest, large ones go at the pace of the largest.
-  EXPECT_NEAR(look(1).standard->log_seconds, look(first).standard->log_seconds, 1e-6);
-  EXPECT_NEAR(look(last * 16).standard->log_seconds,
-              look(last).standard->log_seconds + std::log(16), 1e-6);
+  EXPECT_NEAR(look(1).library_default->log_seconds, look(first).library_default->log_seconds, 1e-6);
+  EXPECT_NEAR(look(last * 16).library_default->log_seconds,
+              look(last).library_default->log_seconds + std::log(16), 1e-6);
 }
 
 TEST_F(PredictorTest, BetweenTwoSizesItIsInterpolated) {
   const Recipe recipe = Flat(&BestIsAFifthFaster);
   const Predictor predictor = Learn(MeasureGrid(recipe));
-  const Choice choice = At(predictor, 65536 + 30000);
+  const ModelChoice choice = At(predictor, 65536 + 30000);
   EXPECT_FALSE(choice.leave_default) << choice.why;
   EXPECT_EQ(choice.best->config, kBest);
   EXPECT_EQ(choice.best->basis, Basis::kInterpolated);
-  const Outlook low = predictor.Look({kHere, 65536, false, {}});
-  const Outlook between = predictor.Look({kHere, 65536 + 30000, false, {}});
-  const Outlook high = predictor.Look({kHere, 131072, false, {}});
-  EXPECT_GT(between.standard->log_seconds, low.standard->log_seconds);
-  EXPECT_LT(between.standard->log_seconds, high.standard->log_seconds);
+  const Prediction low = predictor.Look({kHere, 65536, false, {}});
+  const Prediction between = predictor.Look({kHere, 65536 + 30000, false, {}});
+  const Prediction high = predictor.Look({kHere, 131072, false, {}});
+  EXPECT_GT(between.library_default->log_seconds, low.library_default->log_seconds);
+  EXPECT_LT(between.library_default->log_seconds, high.library_default->log_seconds);
   EXPECT_EQ(low.bend, 0);
 }
 
@@ -68,15 +70,16 @@ TEST_F(PredictorTest, AnUnseenPlaceIsTransferredAndLeftAlone) {
   Recipe recipe = Flat(&BestIsAFifthFaster);
   recipe.places = {{Collective::kAllReduce, 1, 8}, {Collective::kAllReduce, 2, 16}};
   const Predictor predictor = Learn(MeasureGrid(recipe));
-  const Place unseen{Collective::kAllReduce, 4, 32};
+  const CallPlace unseen{Collective::kAllReduce, 4, 32};
   const Predictor::Request request{unseen, 65536, false, {}};
-  const Outlook outlook = predictor.Look(request);
-  ASSERT_EQ(outlook.caveats.size(), 1u);
-  EXPECT_TRUE(Has(outlook.caveats[0], PlaceText(unseen))) << outlook.caveats[0];
-  EXPECT_TRUE(Has(outlook.caveats[0], PlaceText(recipe.places[1]))) << outlook.caveats[0];
-  ASSERT_FALSE(outlook.candidates.empty());
-  for (const Candidate& one : outlook.candidates) EXPECT_EQ(one.basis, Basis::kTransferred);
-  const Choice choice = FindOptimalConfig(predictor, request, {});
+  const Prediction prediction = predictor.Look(request);
+  ASSERT_EQ(prediction.caveats.size(), 1u);
+  EXPECT_TRUE(Has(prediction.caveats[0], PlaceText(unseen))) << prediction.caveats[0];
+  EXPECT_TRUE(Has(prediction.caveats[0], PlaceText(recipe.places[1]))) << prediction.caveats[0];
+  ASSERT_FALSE(prediction.candidates.empty());
+  for (const PredictedConfig& one : prediction.candidates)
+    EXPECT_EQ(one.basis, Basis::kTransferred);
+  const ModelChoice choice = FindOptimalConfig(predictor, request, {});
   EXPECT_TRUE(choice.leave_default);
   EXPECT_TRUE(Has(choice.why, "other places")) << choice.why;
   ASSERT_TRUE(choice.best.has_value());
@@ -91,7 +94,7 @@ TEST_F(PredictorTest, ThreePlacesTellHowFarTheyHold) {
                    {Collective::kAllReduce, 2, 16},
                    {Collective::kAllReduce, 4, 32}};
   const Predictor predictor = Learn(MeasureGrid(recipe));
-  const Place unseen{Collective::kAllReduce, 8, 64};
+  const CallPlace unseen{Collective::kAllReduce, 8, 64};
   EXPECT_TRUE(std::isfinite(predictor.Look({unseen, 65536, false, {}}).shared));
   FitOptions unchecked = QuickFit();
   unchecked.check_transfer = false;
@@ -105,34 +108,34 @@ TEST_F(PredictorTest, ADefaultThatWasMeasuredNowhereIsUnknownElsewhereToo) {
   recipe.places = {{Collective::kAllReduce, 1, 8}, {Collective::kAllReduce, 2, 16}};
   const Predictor::Request request{{Collective::kAllReduce, 8, 64}, 65536, false, {}};
   const Predictor two = Learn(MeasureGrid(recipe));
-  EXPECT_FALSE(two.Look(request).standard.has_value());
+  EXPECT_FALSE(two.Look(request).library_default.has_value());
   EXPECT_TRUE(FindOptimalConfig(two, request, {}).leave_default) << "nobody knows how far it holds";
   recipe.places.push_back({Collective::kAllReduce, 4, 32});
   const Predictor three = Learn(MeasureGrid(recipe));
-  EXPECT_FALSE(three.Look(request).standard.has_value());
+  EXPECT_FALSE(three.Look(request).library_default.has_value());
   EXPECT_FALSE(FindOptimalConfig(three, request, {}).gain.has_value());
 }
 
 TEST_F(PredictorTest, CandidatesStayWithinTheMeasuredChannels) {
   const Predictor predictor = Learn(MeasureGrid(Flat(&Smooth)));
-  const auto ranges = [&](bool beyond, const std::vector<Family>& families) {
-    std::map<Family, std::pair<int, int>> found;
-    for (const Candidate& one : predictor.Look({kHere, 65536, beyond, families}).candidates) {
+  const auto ranges = [&](bool beyond, const std::vector<ConfigFamily>& families) {
+    std::map<ConfigFamily, std::pair<int, int>> found;
+    for (const PredictedConfig& one : predictor.Look({kHere, 65536, beyond, families}).candidates) {
       const int channels = one.config.channels;
       auto& range = found.try_emplace(FamilyOf(one.config), channels, channels).first->second;
       range = {std::min(range.first, channels), std::max(range.second, channels)};
     }
     return found;
   };
-  const Family ring{kRing, kSimple, 0, true};
-  const Family tree{kTree, kLl, 0, true};
-  using Ranges = std::map<Family, std::pair<int, int>>;
+  const ConfigFamily ring{kRing, kSimple, 0, true};
+  const ConfigFamily tree{kTree, kLl, 0, true};
+  using Ranges = std::map<ConfigFamily, std::pair<int, int>>;
   EXPECT_EQ(ranges(false, {}), (Ranges{{ring, {2, 32}}, {tree, {4, 24}}}));
   EXPECT_EQ(ranges(true, {}), (Ranges{{ring, {1, 127}}, {tree, {1, 127}}}));
   EXPECT_EQ(ranges(false, {tree}), (Ranges{{tree, {4, 24}}}));
   // What was measured is said to be, and nothing else is.
   size_t measured = 0;
-  for (const Candidate& one : predictor.Look({kHere, 65536, true, {}}).candidates) {
+  for (const PredictedConfig& one : predictor.Look({kHere, 65536, true, {}}).candidates) {
     measured += one.basis == Basis::kMeasured ? 1 : 0;
     EXPECT_TRUE(one.basis == Basis::kMeasured || one.basis == Basis::kPredicted);
   }
@@ -143,7 +146,7 @@ TEST_F(PredictorTest, WhatWasNotMeasuredIsPredictedNearWhatItIs) {
   const Recipe recipe = Flat(&Smooth);
   const Predictor predictor = Learn(MeasureGrid(recipe));
   for (const uint64_t bytes : recipe.sizes) {
-    for (const Candidate& one : predictor.Look({kHere, bytes, false, {}}).candidates) {
+    for (const PredictedConfig& one : predictor.Look({kHere, bytes, false, {}}).candidates) {
       if (one.basis != Basis::kPredicted) continue;
       const double truth = std::log(recipe.seconds(kHere, bytes, one.config));
       EXPECT_NEAR(one.estimate.log_seconds, truth, 0.1)
@@ -155,13 +158,13 @@ TEST_F(PredictorTest, WhatWasNotMeasuredIsPredictedNearWhatItIs) {
 
 TEST_F(PredictorTest, FamiliesThatWereNotMeasuredAreOnlyThereWhenAskedFor) {
   FitOptions options = QuickFit();
-  const Family stranger{kTree, kSimple, 0, true};
+  const ConfigFamily stranger{kTree, kSimple, 0, true};
   options.families = {stranger};
   const Predictor predictor = Learn(MeasureGrid(Flat(&Smooth)), options);
   const auto of_stranger = [&](const Predictor::Request& request) {
-    const Outlook outlook = predictor.Look(request);
-    return std::count_if(outlook.candidates.begin(), outlook.candidates.end(),
-                         [&](const Candidate& one) {
+    const Prediction prediction = predictor.Look(request);
+    return std::count_if(prediction.candidates.begin(), prediction.candidates.end(),
+                         [&](const PredictedConfig& one) {
                            EXPECT_TRUE(std::isfinite(one.estimate.log_seconds));
                            return FamilyOf(one.config) == stranger;
                          });
@@ -177,8 +180,8 @@ TEST_F(PredictorTest, TheSameGridGivesTheSameAnswers) {
   const Predictor one = Learn(grid);
   const Predictor two = Learn(grid);
   for (const uint64_t bytes : {uint64_t{4096}, uint64_t{100000}}) {
-    const Outlook a = one.Look({kHere, bytes, true, {}});
-    const Outlook b = two.Look({kHere, bytes, true, {}});
+    const Prediction a = one.Look({kHere, bytes, true, {}});
+    const Prediction b = two.Look({kHere, bytes, true, {}});
     ASSERT_EQ(a.candidates.size(), b.candidates.size());
     for (size_t i = 0; i < a.candidates.size(); ++i) {
       EXPECT_EQ(a.candidates[i].estimate.log_seconds, b.candidates[i].estimate.log_seconds);
@@ -208,7 +211,7 @@ TEST_F(PredictorTest, TheOriginalLearnsBusBandwidth) {
   const double gigabytes =
       static_cast<double>(bytes) * 1.75 / recipe.seconds(kHere, bytes, kBest) / 1e9;
   EXPECT_NEAR(predictor.PredictRow(kHere, bytes, kBest), gigabytes, 0.05 * gigabytes);
-  const Choice choice = At(predictor, bytes);
+  const ModelChoice choice = At(predictor, bytes);
   EXPECT_FALSE(choice.leave_default) << "it knows no default";
   EXPECT_FALSE(choice.gain.has_value());
   EXPECT_LT(predictor.PredictRow(kHere, bytes, {kTree, kLl, 8, 0}), 0.8 * gigabytes);
@@ -227,10 +230,11 @@ TEST_F(PredictorTest, OneConfigurationAtOneSizeIsEnoughToAsk) {
   recipe.sizes = {65536};
   recipe.configs = {kBest, {}};
   const Predictor predictor = Learn(MeasureGrid(recipe));
-  const Outlook outlook = predictor.Look({kHere, 65536, false, {}});
-  ASSERT_EQ(outlook.candidates.size(), 1u);
-  EXPECT_TRUE(std::isfinite(outlook.candidates[0].estimate.log_seconds));
-  EXPECT_NEAR(std::exp(outlook.standard->log_seconds - outlook.candidates[0].estimate.log_seconds),
+  const Prediction prediction = predictor.Look({kHere, 65536, false, {}});
+  ASSERT_EQ(prediction.candidates.size(), 1u);
+  EXPECT_TRUE(std::isfinite(prediction.candidates[0].estimate.log_seconds));
+  EXPECT_NEAR(std::exp(prediction.library_default->log_seconds -
+                       prediction.candidates[0].estimate.log_seconds),
               1.25, 0.02);
 }
 

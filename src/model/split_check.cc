@@ -10,9 +10,9 @@ namespace diapason::model {
 namespace {
 
 struct Hidden {
-  Place place;
+  CallPlace place;
   uint64_t bytes = 0;
-  Cell cell;
+  MeasuredConfig cell;
 };
 
 }  // namespace
@@ -23,11 +23,11 @@ Result<SplitCheck> CheckSplit(const Grid& grid, double share, const FitOptions& 
   std::vector<Hidden> hidden;
   const CounterRandom random(options.seed, 4242);
   uint64_t number = 0;
-  for (Scene& scene : shown.scenes) {
-    for (Context& context : scene.contexts) {
-      std::vector<Cell> kept;
-      context.standard.reset();
-      for (const Cell& cell : context.cells) {
+  for (MeasuredPlace& scene : shown.scenes) {
+    for (MeasuredSize& context : scene.contexts) {
+      std::vector<MeasuredConfig> kept;
+      context.library_default.reset();
+      for (const MeasuredConfig& cell : context.cells) {
         const bool out = random.Uniform(number++) < share && !cell.config.IsDefault();
         if (out) {
           hidden.push_back({scene.place, context.bytes, cell});
@@ -35,16 +35,17 @@ Result<SplitCheck> CheckSplit(const Grid& grid, double share, const FitOptions& 
           check.tested_samples += cell.samples;
           continue;
         }
-        if (cell.config.IsDefault()) context.standard = kept.size();
+        if (cell.config.IsDefault()) context.library_default = kept.size();
         kept.push_back(cell);
         ++check.trained_cells;
         check.trained_samples += cell.samples;
       }
       context.cells = std::move(kept);
     }
-    std::erase_if(scene.contexts, [](const Context& context) { return context.cells.empty(); });
+    std::erase_if(scene.contexts,
+                  [](const MeasuredSize& context) { return context.cells.empty(); });
   }
-  std::erase_if(shown.scenes, [](const Scene& scene) { return scene.contexts.empty(); });
+  std::erase_if(shown.scenes, [](const MeasuredPlace& scene) { return scene.contexts.empty(); });
   if (hidden.empty()) return check;
   FitOptions fit = options;
   fit.check_transfer = false;
@@ -53,9 +54,9 @@ Result<SplitCheck> CheckSplit(const Grid& grid, double share, const FitOptions& 
   std::vector<double> truth;
   std::vector<double> errors;
   for (const Hidden& one : hidden) {
-    const Outlook outlook =
+    const Prediction prediction =
         predictor.value().Look({one.place, one.bytes, true, {FamilyOf(one.cell.config)}});
-    for (const Candidate& candidate : outlook.candidates) {
+    for (const PredictedConfig& candidate : prediction.candidates) {
       if (!(candidate.config == one.cell.config)) continue;
       truth.push_back(BusGigabytes(one.place, one.bytes, one.cell.log_seconds));
       errors.push_back(BusGigabytes(one.place, one.bytes, candidate.estimate.log_seconds) -

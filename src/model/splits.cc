@@ -10,13 +10,13 @@
 namespace diapason::model {
 namespace {
 
-void Hide(const std::vector<Config>& hidden, Context* context) {
-  std::erase_if(context->cells, [&](const Cell& cell) {
+void Hide(const std::vector<Config>& hidden, MeasuredSize* context) {
+  std::erase_if(context->cells, [&](const MeasuredConfig& cell) {
     return std::binary_search(hidden.begin(), hidden.end(), cell.config, ConfigLess);
   });
-  context->standard.reset();
+  context->library_default.reset();
   for (size_t i = 0; i < context->cells.size(); ++i) {
-    if (context->cells[i].config.IsDefault()) context->standard = i;
+    if (context->cells[i].config.IsDefault()) context->library_default = i;
   }
 }
 
@@ -38,10 +38,10 @@ std::vector<Config> DrawHidden(const std::vector<Config>& all, double known,
 
 }  // namespace
 
-std::vector<Config> ConfigsOf(const Scene& scene) {
+std::vector<Config> ConfigsOf(const MeasuredPlace& scene) {
   std::vector<Config> all;
-  for (const Context& context : scene.contexts) {
-    for (const Cell& cell : context.cells) {
+  for (const MeasuredSize& context : scene.contexts) {
+    for (const MeasuredConfig& cell : context.cells) {
       if (!cell.config.IsDefault()) all.push_back(cell.config);
     }
   }
@@ -57,7 +57,7 @@ std::vector<Part> WithoutSizes(const Grid& grid) {
     part.name = Format("sizes, offset %zu", offset);
     part.known = grid;
     for (size_t s = 0; s < grid.scenes.size(); ++s) {
-      std::vector<Context>& contexts = part.known.scenes[s].contexts;
+      std::vector<MeasuredSize>& contexts = part.known.scenes[s].contexts;
       const size_t count = contexts.size();
       for (size_t c = count; c-- > 0;) {
         if (c == 0 || c + 1 >= count || (c - 1) % 3 != offset) continue;
@@ -72,14 +72,14 @@ std::vector<Part> WithoutSizes(const Grid& grid) {
 
 std::vector<Part> WithoutNodes(const Grid& grid) {
   std::set<int> counts;
-  for (const Scene& scene : grid.scenes) counts.insert(scene.place.nodes);
+  for (const MeasuredPlace& scene : grid.scenes) counts.insert(scene.place.nodes);
   std::vector<Part> parts;
   for (const int nodes : counts) {
     Part part;
     part.name = "without " + Count(static_cast<size_t>(nodes), "node");
     part.known = grid;
     std::erase_if(part.known.scenes,
-                  [&](const Scene& scene) { return scene.place.nodes == nodes; });
+                  [&](const MeasuredPlace& scene) { return scene.place.nodes == nodes; });
     for (size_t s = 0; s < grid.scenes.size(); ++s) {
       if (grid.scenes[s].place.nodes != nodes) continue;
       for (size_t c = 0; c < grid.scenes[s].contexts.size(); ++c) part.questions.push_back({s, c});
@@ -97,20 +97,21 @@ std::vector<Part> WithoutConfigs(const Grid& grid, int draws, double known, bool
     part.known = grid;
     for (size_t s = 0; s < grid.scenes.size(); ++s) {
       const auto lot = static_cast<uint64_t>(draw) + 1;
-      Scene& scene = part.known.scenes[s];
+      MeasuredPlace& scene = part.known.scenes[s];
       if (!each) {
         const std::vector<Config> hidden =
             DrawHidden(ConfigsOf(scene), known, CounterRandom(lot, s));
-        for (Context& context : scene.contexts) Hide(hidden, &context);
+        for (MeasuredSize& context : scene.contexts) Hide(hidden, &context);
       } else {
-        for (Context& context : scene.contexts) {
+        for (MeasuredSize& context : scene.contexts) {
           const std::vector<Config> hidden =
               DrawHidden(ConfigsOf({scene.place, {context}}), known,
                          CounterRandom(lot, MixBits(s) ^ context.bytes));
           Hide(hidden, &context);
         }
       }
-      std::erase_if(scene.contexts, [](const Context& context) { return context.cells.empty(); });
+      std::erase_if(scene.contexts,
+                    [](const MeasuredSize& context) { return context.cells.empty(); });
       for (size_t c = 0; c < grid.scenes[s].contexts.size(); ++c) part.questions.push_back({s, c});
     }
     parts.push_back(std::move(part));

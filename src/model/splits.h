@@ -27,6 +27,6 @@ std::vector<Part> WithoutNodes(const Grid& grid);
 std::vector<Part> WithoutConfigs(const Grid& grid, int draws, double known, bool each);
 
 // All configurations of a scene but the default.
-std::vector<Config> ConfigsOf(const Scene& scene);
+std::vector<Config> ConfigsOf(const MeasuredPlace& scene);
 
 }  // namespace diapason::model

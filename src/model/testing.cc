@@ -12,11 +12,11 @@
 
 namespace diapason::model {
 
-dataset::Contents Measure(const Recipe& recipe) {
-  dataset::Contents contents;
+dataset::StoreContents Measure(const Recipe& recipe) {
+  dataset::StoreContents contents;
   std::vector<dataset::Sample> samples;
   const CounterRandom random(recipe.seed, 5);
-  for (const Place& place : recipe.places) {
+  for (const CallPlace& place : recipe.places) {
     for (const uint64_t bytes : recipe.sizes) {
       for (const Config& config : recipe.configs) {
         for (int round = 0; round < recipe.repeats; ++round) {
@@ -74,7 +74,7 @@ Recipe Flat(std::function<double(uint64_t bytes, const Config& config)> factor) 
   Recipe recipe;
   recipe.sizes = Doublings(4096, 10);
   recipe.configs = SomeConfigs();
-  recipe.seconds = [factor = std::move(factor)](const Place& place, uint64_t bytes,
+  recipe.seconds = [factor = std::move(factor)](const CallPlace& place, uint64_t bytes,
                                                 const Config& config) {
     return (1e-5 * place.nodes + static_cast<double>(bytes) * 1e-11) * factor(bytes, config);
   };
@@ -108,8 +108,8 @@ dataset::Sample OneSample(uint64_t bytes, const std::string& algorithm, int chan
 }
 
 void AddRun(const std::string& library, const std::vector<dataset::Sample>& samples,
-            dataset::Contents* contents) {
-  dataset::Run run;
+            dataset::StoreContents* contents) {
+  dataset::SampleRun run;
   run.id = "run " + std::to_string(contents->runs.size());
   run.machine.library = library;
   for (const dataset::Sample& sample : samples) {
@@ -128,7 +128,7 @@ const Grid& RealGrid() {
     options.library = "rccl";
     const Result<dataset::Import> import = dataset::ImportText(text.value(), path, options);
     if (!import.ok()) return Grid{};
-    dataset::Contents contents;
+    dataset::StoreContents contents;
     for (const dataset::WholeRun& run : import.value().runs) {
       for (const dataset::Sample& sample : run.samples) {
         contents.records.push_back({contents.runs.size(), sample});
@@ -143,13 +143,13 @@ const Grid& RealGrid() {
 
 std::string WhyNoTrainer() {
   static const std::string why = [] {
-    Lesson lesson;
-    lesson.columns = 1;
-    lesson.values = {1, 2};
-    lesson.targets = {1, 2};
+    TrainingSet training_set;
+    training_set.columns = 1;
+    training_set.values = {1, 2};
+    training_set.targets = {1, 2};
     TreeOptions options;
     options.trees = 1;
-    return TrainTrees(lesson, options).status().message();
+    return TrainTrees(training_set, options).status().message();
   }();
   return why;
 }

@@ -15,15 +15,15 @@ namespace diapason::model {
 // Measurements that follow a formula.
 struct Recipe {
   Library library = Library::kRccl;
-  std::vector<Place> places = {{Collective::kAllReduce, 1, 8}};
+  std::vector<CallPlace> places = {{Collective::kAllReduce, 1, 8}};
   std::vector<uint64_t> sizes;
   std::vector<Config> configs;  // Config{} is the library's own choice
   int repeats = 3;
   double noise = 0;  // standard deviation of the logarithm of a sample
   uint64_t seed = 1;
-  std::function<double(const Place& place, uint64_t bytes, const Config& config)> seconds;
+  std::function<double(const CallPlace& place, uint64_t bytes, const Config& config)> seconds;
 };
-dataset::Contents Measure(const Recipe& recipe);
+dataset::StoreContents Measure(const Recipe& recipe);
 Grid MeasureGrid(const Recipe& recipe);
 
 // `first`, twice that, and so on.
@@ -34,7 +34,7 @@ std::vector<Config> WithChannels(int algorithm, int protocol, const std::vector<
 // Everything takes as long as the library's own choice, but what `factor` says: ten sizes, the
 // default, a ring with 2 to 32 channels and a tree with 4 to 24, at kHere.
 Recipe Flat(std::function<double(uint64_t bytes, const Config& config)> factor);
-inline constexpr Place kHere{Collective::kAllReduce, 1, 8};
+inline constexpr CallPlace kHere{Collective::kAllReduce, 1, 8};
 std::vector<Config> SomeConfigs();  // of Flat
 // For Flat: kBest is a fifth faster than the default, all others slower.
 inline constexpr Config kBest{kRing, kSimple, 16, 0};
@@ -47,7 +47,7 @@ dataset::Sample OneSample(uint64_t bytes, const std::string& algorithm, int chan
                           double seconds);
 // A run of its own for these.
 void AddRun(const std::string& library, const std::vector<dataset::Sample>& samples,
-            dataset::Contents* contents);
+            dataset::StoreContents* contents);
 
 // RCCL's all-reduce on 8 and 16 MI355X: what people really measured.
 const Grid& RealGrid();

@@ -31,7 +31,7 @@ Result<Module> OpenModule() {
   return Module{reinterpret_cast<TrainEntry>(entry)};
 }
 
-struct Sink {
+struct ModelSink {
   Forest forest;
   size_t columns = 0;
   Status status;
@@ -39,7 +39,7 @@ struct Sink {
 
 bool Take(void* sink, size_t nodes, const int32_t* feature, const int32_t* left,
           const int32_t* right, const float* split) {
-  auto* const into = static_cast<Sink*>(sink);
+  auto* const into = static_cast<ModelSink*>(sink);
   into->status = into->forest.AddTree({feature, nodes}, {left, nodes}, {right, nodes},
                                       {split, nodes}, into->columns);
   return into->status.ok();
@@ -47,19 +47,20 @@ bool Take(void* sink, size_t nodes, const int32_t* feature, const int32_t* left,
 
 }  // namespace
 
-Result<Forest> TrainTrees(const Lesson& lesson, const TreeOptions& options) {
+Result<Forest> TrainTrees(const TrainingSet& training_set, const TreeOptions& options) {
   static const Result<Module> module = OpenModule();
   if (!module.ok()) return module.status();
-  if (lesson.rows() == 0 || lesson.columns == 0) return Invalid("there is nothing to learn from");
-  Sink sink;
-  sink.columns = lesson.columns;
+  if (training_set.rows() == 0 || training_set.columns == 0)
+    return Invalid("there is nothing to learn from");
+  ModelSink sink;
+  sink.columns = training_set.columns;
   TrainRequest request;
   request.version = kVersion;
-  request.rows = lesson.rows();
-  request.columns = lesson.columns;
-  request.values = lesson.values.data();
-  request.targets = lesson.targets.data();
-  request.weights = lesson.weights.empty() ? nullptr : lesson.weights.data();
+  request.rows = training_set.rows();
+  request.columns = training_set.columns;
+  request.values = training_set.values.data();
+  request.targets = training_set.targets.data();
+  request.weights = training_set.weights.empty() ? nullptr : training_set.weights.data();
   request.options = &options;
   request.sink = &sink;
   request.take = &Take;

@@ -10,7 +10,7 @@
 namespace diapason::model {
 
 // Rows to learn from: `columns` features each, what to predict, and how much each row counts.
-struct Lesson {
+struct TrainingSet {
   size_t columns = 0;
   std::vector<float> values;
   std::vector<float> targets;
@@ -29,7 +29,7 @@ struct TreeOptions {
 
 // Boosted trees by XGBoost, squared error. Its module is opened at the first call; the error says
 // what is missing where it cannot be. The same rows and options give the same trees.
-Result<Forest> TrainTrees(const Lesson& lesson, const TreeOptions& options);
+Result<Forest> TrainTrees(const TrainingSet& training_set, const TreeOptions& options);
 
 // What the module (libdiapason-train-xgboost.so) exports. Plain types only: it has its own copies
 // of everything else. Returns 0, or 1 with the reason in `error`.

@@ -13,7 +13,7 @@ namespace diapason::policy {
 // with blanks stand in double quotes. An unknown key or a newer format version is an error: a
 // reader that does not understand a header must not act on the rows.
 struct HeaderReader {
-  Header header;
+  PolicyHeader header;
   std::optional<Library> library;
   std::optional<uint64_t> checksum;
   int checksum_line = 0;

@@ -38,7 +38,7 @@ struct Rule {
 };
 
 // What the `# diapason:` comment of a file says about it. All of it is optional.
-struct Header {
+struct PolicyHeader {
   int version = 1;
   std::string origin;       // who made the policy, from what
   std::string fingerprint;  // the machine it was made for, see domain/fingerprint.h
@@ -48,7 +48,7 @@ struct Header {
 // described in docs/policy-format.md.
 struct Policy {
   Library library = Library::kNccl;
-  Header header;
+  PolicyHeader header;
   std::vector<Rule> rules;
 };
 

@@ -24,7 +24,7 @@ FrameWriter& Describe(FrameWriter* writer, const Hello& hello) {
 
 // Every part has its length before it: no two conversations give the same bytes.
 std::string Proof(std::string_view speaker, FrameKind kind, std::string_view text,
-                  const Hello& hello, const Shared& shared) {
+                  const Hello& hello, const HandshakeInputs& shared) {
   if (shared.secret.empty()) return "";
   FrameWriter said(kind);
   said.Text(kFrameMagic).Text(speaker).Text(shared.address).Text(shared.nonce);
@@ -46,7 +46,7 @@ std::string StoreName(const std::string& host, int port) {
   return host + ":" + std::to_string(port);
 }
 
-std::string EncodeChallenge(const Shared& shared) {
+std::string EncodeChallenge(const HandshakeInputs& shared) {
   return FrameWriter(FrameKind::kChallenge)
       .Number(shared.secret.empty() ? 0 : 1)
       .Text(shared.nonce)
@@ -63,7 +63,7 @@ Status ReadChallenge(std::string_view body, std::string* nonce, bool* wants_proo
   return {};
 }
 
-std::string EncodeHello(const Hello& hello, const Shared& shared) {
+std::string EncodeHello(const Hello& hello, const HandshakeInputs& shared) {
   FrameWriter frame(FrameKind::kHello);
   Describe(&frame, hello).Text(Proof("rank", FrameKind::kHello, "", hello, shared));
   return frame.Take();
@@ -82,17 +82,17 @@ bool ReadHello(std::string_view body, Hello* hello) {
   return reader.ok() && hello->nonce.size() == kNonceBytes;
 }
 
-bool ProvesItself(const Hello& hello, const Shared& shared) {
+bool ProvesItself(const Hello& hello, const HandshakeInputs& shared) {
   return SameInConstantTime(hello.proof, Proof("rank", FrameKind::kHello, "", hello, shared));
 }
 
 std::string EncodeVerdict(FrameKind kind, std::string_view text, const Hello& hello,
-                          const Shared& shared) {
+                          const HandshakeInputs& shared) {
   return FrameWriter(kind).Text(text).Text(Proof("store", kind, text, hello, shared)).Take();
 }
 
-bool ReadVerdict(FrameKind kind, std::string_view body, const Hello& hello, const Shared& shared,
-                 std::string* text) {
+bool ReadVerdict(FrameKind kind, std::string_view body, const Hello& hello,
+                 const HandshakeInputs& shared, std::string* text) {
   FrameReader reader(body);
   *text = reader.Text();
   const std::string_view proof = reader.Text();

@@ -34,7 +34,7 @@ struct Hello {
 };
 
 // What both ends must know alike for a proof to hold.
-struct Shared {
+struct HandshakeInputs {
   std::string secret;   // "": nothing is proven
   std::string address;  // StoreName()
   std::string nonce;    // the store's
@@ -45,22 +45,22 @@ Result<std::string> DrawNonce();
 // The store's address: MASTER_ADDR letter for letter, and the port it really listens on.
 std::string StoreName(const std::string& host, int port);
 
-std::string EncodeChallenge(const Shared& shared);
+std::string EncodeChallenge(const HandshakeInputs& shared);
 // Fails where it is no challenge. `*wants_proof`: the store has a secret.
 Status ReadChallenge(std::string_view body, std::string* nonce, bool* wants_proof);
 
 // The frame, with its proof.
-std::string EncodeHello(const Hello& hello, const Shared& shared);
+std::string EncodeHello(const Hello& hello, const HandshakeInputs& shared);
 // False: something is missing.
 bool ReadHello(std::string_view body, Hello* hello);
 // Whether it comes from a process that knows the secret; true where there is none.
-bool ProvesItself(const Hello& hello, const Shared& shared);
+bool ProvesItself(const Hello& hello, const HandshakeInputs& shared);
 
 // The store's answer to a hello, and the reader of its body: false where it does not come from a
 // process that knows the secret.
 std::string EncodeVerdict(FrameKind kind, std::string_view text, const Hello& hello,
-                          const Shared& shared);
-bool ReadVerdict(FrameKind kind, std::string_view body, const Hello& hello, const Shared& shared,
-                 std::string* text);
+                          const HandshakeInputs& shared);
+bool ReadVerdict(FrameKind kind, std::string_view body, const Hello& hello,
+                 const HandshakeInputs& shared, std::string* text);
 
 }  // namespace diapason::rendezvous

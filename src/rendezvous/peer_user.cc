@@ -12,7 +12,7 @@
 namespace diapason::rendezvous {
 namespace {
 
-struct Question {
+struct SocketQuery {
   nlmsghdr header;
   inet_diag_req_v2 request;
 };
@@ -35,7 +35,7 @@ bool TakeEnd(const sockaddr_storage& address, __be16* port, __be32* bytes) {
 }
 
 // The other end's own socket: what is here to us is there to it.
-bool Ask(const Socket& socket, Question* question) {
+bool Ask(const Socket& socket, SocketQuery* question) {
   sockaddr_storage here{};
   sockaddr_storage there{};
   socklen_t here_size = sizeof(here);
@@ -58,7 +58,7 @@ bool Ask(const Socket& socket, Question* question) {
 }  // namespace
 
 std::optional<uid_t> PeerUser(const Socket& socket) {
-  Question question{};
+  SocketQuery question{};
   if (!Ask(socket, &question)) return {};
   const Socket kernel(
       ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));

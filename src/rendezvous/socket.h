@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "base/status.h"
 #include "base/clock.h"
+#include "base/status.h"
 
 namespace diapason::rendezvous {
 

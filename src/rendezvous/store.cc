@@ -6,11 +6,11 @@ namespace diapason::rendezvous {
 namespace {
 
 // "rank 1, rank 2 and 7 more have not arrived"
-std::string Sentence(const std::vector<Answer>& answers, Answer::State state, const char* one,
-                     const char* several) {
+std::string Sentence(const std::vector<RankAnswer>& answers, RankAnswer::State state,
+                     const char* one, const char* several) {
   constexpr size_t kNamed = 16;
   std::vector<std::string> names;
-  for (const Answer& answer : answers) {
+  for (const RankAnswer& answer : answers) {
     if (answer.state == state) names.push_back(answer.who);
   }
   if (names.empty()) return "";
@@ -27,26 +27,27 @@ std::string Sentence(const std::vector<Answer>& answers, Answer::State state, co
 
 }  // namespace
 
-std::string Missing(const std::vector<Answer>& answers) {
+std::string Missing(const std::vector<RankAnswer>& answers) {
   std::vector<std::string> sentences;
   for (std::string& sentence : std::vector<std::string>{
-           Sentence(answers, Answer::State::kLost, "has ended", "have ended"),
-           Sentence(answers, Answer::State::kLeft, "has left", "have left"),
-           Sentence(answers, Answer::State::kMissing, "has not arrived", "have not arrived")}) {
+           Sentence(answers, RankAnswer::State::kLost, "has ended", "have ended"),
+           Sentence(answers, RankAnswer::State::kLeft, "has left", "have left"),
+           Sentence(answers, RankAnswer::State::kMissing, "has not arrived", "have not arrived")}) {
     if (!sentence.empty()) sentences.push_back(std::move(sentence));
   }
   return Join(sentences, "; ");
 }
 
-Result<std::vector<std::string>> Store::Gather(const std::string& key,
-                                               const std::vector<int>& members,
-                                               const std::string& value, Deadline deadline) {
-  const Result<std::vector<Answer>> answers = Collect(key, members, value, true, deadline);
+Result<std::vector<std::string>> RendezvousStore::Gather(const std::string& key,
+                                                         const std::vector<int>& members,
+                                                         const std::string& value,
+                                                         Deadline deadline) {
+  const Result<std::vector<RankAnswer>> answers = Collect(key, members, value, true, deadline);
   if (!answers.ok()) return answers.status();
   const std::string missing = Missing(answers.value());
   if (!missing.empty()) {
-    for (const Answer& answer : answers.value()) {
-      if (answer.state == Answer::State::kLost || answer.state == Answer::State::kLeft) {
+    for (const RankAnswer& answer : answers.value()) {
+      if (answer.state == RankAnswer::State::kLost || answer.state == RankAnswer::State::kLeft) {
         return PeerLost(missing);
       }
     }
@@ -54,7 +55,7 @@ Result<std::vector<std::string>> Store::Gather(const std::string& key,
   }
   std::vector<std::string> values;
   values.reserve(answers.value().size());
-  for (const Answer& answer : answers.value()) values.push_back(answer.value);
+  for (const RankAnswer& answer : answers.value()) values.push_back(answer.value);
   return values;
 }
 

@@ -73,7 +73,7 @@ TEST_P(StoreAttack, AWrongHelloEndsNothing) {
   for (const Hello& hello :
        {HelloForTest(1, 4), HelloForTest(3, 3), HelloForTest(1 << 30, 3), version}) {
     Visitor visitor(store.address.port);
-    const Shared shared = visitor.Challenge("", store.Name());
+    const HandshakeInputs shared = visitor.Challenge("", store.Name());
     ASSERT_TRUE(visitor.Say(std::string(kFrameMagic) + EncodeHello(hello, shared)));
     FrameKind kind{};
     std::string body;
@@ -94,7 +94,7 @@ TEST_P(StoreAttack, ASecondHelloForARankThatIsThereHarmsNone) {
   ASSERT_TRUE(one.ok()) << one.status().message();
   {
     Visitor visitor(store.address.port);
-    const Shared shared = visitor.Challenge("", store.Name());
+    const HandshakeInputs shared = visitor.Challenge("", store.Name());
     visitor.Say(std::string(kFrameMagic) + EncodeHello(HelloForTest(1, 3), shared));
     EXPECT_TRUE(visitor.IsTurnedAway());
   }
@@ -112,7 +112,7 @@ TEST(StoreSecret, AFakeRankIsNotLetIn) {
   for (const std::string& secret :
        {std::string(), std::string("0123456789abcdefghijklmnopqrstuw"), std::string(32, '\0')}) {
     Visitor visitor(store.address.port);
-    const Shared shared = visitor.Challenge(secret, store.Name());
+    const HandshakeInputs shared = visitor.Challenge(secret, store.Name());
     visitor.Say(std::string(kFrameMagic) + EncodeHello(HelloForTest(1, 3), shared) +
                 FrameWriter(FrameKind::kSet).Text("key/1").Text("poison").Take());
     FrameKind kind{};
@@ -142,9 +142,9 @@ std::string Verbatim(const Hello& hello) {
 TEST(StoreSecret, AProofIsGoodForOneConversation) {
   const StoreForTest store(ThreeRanks(kTestSecret));
   const std::string magic(kFrameMagic);
-  const auto refused = [&](const std::function<std::string(const Shared&)>& frame) {
+  const auto refused = [&](const std::function<std::string(const HandshakeInputs&)>& frame) {
     Visitor visitor(store.address.port);
-    const Shared shared = visitor.Challenge(kTestSecret, store.Name());
+    const HandshakeInputs shared = visitor.Challenge(kTestSecret, store.Name());
     visitor.Say(magic + frame(shared));
     FrameKind kind{};
     std::string body;
@@ -157,17 +157,17 @@ TEST(StoreSecret, AProofIsGoodForOneConversation) {
     Visitor visitor(store.address.port);
     heard = EncodeHello(hello, visitor.Challenge(kTestSecret, store.Name()));
   }
-  EXPECT_TRUE(refused([&](const Shared&) { return heard; }));
+  EXPECT_TRUE(refused([&](const HandshakeInputs&) { return heard; }));
   // Relayed: the rank was told another address.
   for (const std::string& other :
        {StoreName("localhost", 1), StoreName("elsewhere", store.address.port)}) {
-    EXPECT_TRUE(refused([&](const Shared& shared) {
+    EXPECT_TRUE(refused([&](const HandshakeInputs& shared) {
       return EncodeHello(hello, {shared.secret, other, shared.nonce});
     }));
   }
   // Altered on the way: another rank, size, version, job or nonce than was proven.
   const auto altered = [&](const std::function<void(Hello*)>& change) {
-    return refused([&](const Shared& shared) {
+    return refused([&](const HandshakeInputs& shared) {
       Hello said;
       EXPECT_TRUE(ReadHello(EncodeHello(hello, shared).substr(5), &said));
       change(&said);
@@ -180,7 +180,7 @@ TEST(StoreSecret, AProofIsGoodForOneConversation) {
   EXPECT_TRUE(altered([](Hello* said) { said->nonce = DrawNonce().value(); }));
   EXPECT_TRUE(altered([](Hello* said) { said->token = "other"; }));
   // Mirrored: the proof that a store would give.
-  EXPECT_TRUE(refused([&](const Shared& shared) {
+  EXPECT_TRUE(refused([&](const HandshakeInputs& shared) {
     const std::string verdict = EncodeVerdict(FrameKind::kHello, "", hello, shared);
     Hello said = hello;
     said.proof = verdict.substr(verdict.size() - kSha256Bytes);
@@ -196,7 +196,7 @@ TEST(StoreSecret, ARankOfOursThatCannotBelongIsNamedToAll) {
     Result<std::unique_ptr<TcpStore>> one = store.Join(1);
     ASSERT_TRUE(one.ok()) << one.status().message();
     Visitor visitor(store.address.port);
-    const Shared shared = visitor.Challenge(kTestSecret, store.Name());
+    const HandshakeInputs shared = visitor.Challenge(kTestSecret, store.Name());
     Hello hello = HelloForTest(2, other_version ? 3 : 4);
     if (other_version) hello.version = "9.9";
     ASSERT_TRUE(visitor.Say(std::string(kFrameMagic) + EncodeHello(hello, shared)));
@@ -235,7 +235,7 @@ class FakeStore {
         std::this_thread::sleep_for(milliseconds(1));
         continue;
       }
-      const Shared shared{wants ? "guessed" : "", "", DrawNonce().value()};
+      const HandshakeInputs shared{wants ? "guessed" : "", "", DrawNonce().value()};
       if (!SendAll(client, std::string(kFrameMagic) + EncodeChallenge(shared), TestLimit()).ok()) {
         continue;
       }

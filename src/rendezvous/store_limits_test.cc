@@ -31,7 +31,7 @@ StoreServerOptions TwoRanks() {
 // A visitor that becomes rank 1.
 std::unique_ptr<Visitor> JoinByHand(const StoreForTest& store) {
   auto visitor = std::make_unique<Visitor>(store.address.port);
-  const Shared shared = visitor->Challenge(store.address.secret, store.Name());
+  const HandshakeInputs shared = visitor->Challenge(store.address.secret, store.Name());
   visitor->Say(std::string(kFrameMagic) + EncodeHello(HelloForTest(1, store.size), shared));
   FrameKind kind{};
   std::string body;
@@ -154,7 +154,7 @@ TEST(StoreLimits, ASlowHelloRunsOutOfTime) {
   Visitor silent(store.address.port);
   Visitor slow(store.address.port);
   // Right in every byte, and one at a time: the whole would take minutes.
-  const Shared shared = slow.Challenge(kLimitsSecret, store.Name());
+  const HandshakeInputs shared = slow.Challenge(kLimitsSecret, store.Name());
   const std::string hello = std::string(kFrameMagic) + EncodeHello(HelloForTest(1, 2), shared);
   size_t said = 0;
   while (said < hello.size() && slow.IsOpen()) {

@@ -125,17 +125,17 @@ std::string StoreServer::Collection(const Connection& connection) const {
   for (const int member : connection.members) {
     const auto found = values_.find(CollectKey(connection.key, member));
     const Rank::State state = ranks_[static_cast<size_t>(member)].state;
-    Answer::State said = Answer::State::kMissing;
+    RankAnswer::State said = RankAnswer::State::kMissing;
     if (found != values_.end()) {
-      said = Answer::State::kGiven;
+      said = RankAnswer::State::kGiven;
     } else if (state == Rank::State::kLost) {
-      said = Answer::State::kLost;
+      said = RankAnswer::State::kLost;
     } else if (state == Rank::State::kLeft) {
-      said = Answer::State::kLeft;
+      said = RankAnswer::State::kLeft;
     }
     answer.Number(static_cast<uint64_t>(said));
     answer.Text(found != values_.end() ? found->second : "");
-    answer.Text(said == Answer::State::kGiven ? "" : Who(member));
+    answer.Text(said == RankAnswer::State::kGiven ? "" : Who(member));
   }
   return answer.Take();
 }

@@ -38,7 +38,7 @@ void WithRanks(int size, const std::function<void(int, TcpStore*)>& rank) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Store, EverybodyGetsEverybodysValue) {
+TEST(RendezvousStore, EverybodyGetsEverybodysValue) {
   WithRanks(5, [](int rank, TcpStore* store) {
     const Result<std::vector<std::string>> all =
         store->Gather("key", {4, 3, 2, 1, 0}, "value " + std::to_string(rank), In(seconds(20)));
@@ -48,7 +48,7 @@ TEST(Store, EverybodyGetsEverybodysValue) {
   });
 }
 
-TEST(Store, AValueCanBeWaitedFor) {
+TEST(RendezvousStore, AValueCanBeWaitedFor) {
   WithRanks(2, [](int rank, TcpStore* store) {
     if (rank == 0) {
       std::this_thread::sleep_for(milliseconds(20));
@@ -64,7 +64,7 @@ TEST(Store, AValueCanBeWaitedFor) {
   });
 }
 
-TEST(Store, WhoDoesNotAnswerIsNamed) {
+TEST(RendezvousStore, WhoDoesNotAnswerIsNamed) {
   WithRanks(3, [](int rank, TcpStore* store) {
     if (rank == 2) return;
     const Result<std::vector<std::string>> all =
@@ -77,13 +77,13 @@ TEST(Store, WhoDoesNotAnswerIsNamed) {
   });
 }
 
-TEST(Store, ALostRankIsToldAtOnceAndByName) {
+TEST(RendezvousStore, ALostRankIsToldAtOnceAndByName) {
   const StoreAddress address = Address();
   Result<std::unique_ptr<TcpStore>> zero = Unavailable("not joined");
   std::thread joining([&] { zero = TcpStore::Join(address, 0, 2, In(seconds(20))); });
   // Rank 1 says hello and vanishes without a goodbye.
   Visitor visitor(address.port);
-  const Shared shared = visitor.Challenge("", StoreName(address.host, address.port));
+  const HandshakeInputs shared = visitor.Challenge("", StoreName(address.host, address.port));
   ASSERT_TRUE(visitor.Say(std::string(kFrameMagic) + EncodeHello(HelloForTest(1, 2), shared)));
   FrameKind kind{};
   std::string body;
@@ -100,7 +100,7 @@ TEST(Store, ALostRankIsToldAtOnceAndByName) {
   EXPECT_EQ(zero.value()->Lost(), std::vector<int>{1});
 }
 
-TEST(Store, GivingUpReachesTheOthersOfThatGroupOnly) {
+TEST(RendezvousStore, GivingUpReachesTheOthersOfThatGroupOnly) {
   WithRanks(2, [](int rank, TcpStore* store) {
     // Who is not there yet cannot be told.
     ASSERT_TRUE(store->Gather("both", {0, 1}, "", In(seconds(20))).ok());
@@ -118,7 +118,7 @@ TEST(Store, GivingUpReachesTheOthersOfThatGroupOnly) {
   });
 }
 
-TEST(Store, ADoubledRankIsNamedToEverybody) {
+TEST(RendezvousStore, ADoubledRankIsNamedToEverybody) {
   StoreAddress address = Address();
   address.secret = "0123456789abcdef";
   std::vector<std::string> messages(3);
@@ -159,12 +159,12 @@ void ExpectAWrongSizeIsNamed(const std::string& secret, milliseconds limit, Erro
   EXPECT_NE(all.message().find("was started for 3 ranks"), std::string::npos) << all.message();
 }
 
-TEST(Store, AWrongSizeIsNamed) {
+TEST(RendezvousStore, AWrongSizeIsNamed) {
   ExpectAWrongSizeIsNamed("0123456789abcdef", seconds(20), ErrorCode::kInvalid);
   ExpectAWrongSizeIsNamed("", milliseconds(200), ErrorCode::kTimeout);
 }
 
-TEST(Store, StrangersDisturbNobody) {
+TEST(RendezvousStore, StrangersDisturbNobody) {
   const StoreAddress address = Address();
   std::thread zero([&] {
     const Result<std::unique_ptr<TcpStore>> store = TcpStore::Join(address, 0, 2, In(seconds(20)));
@@ -186,7 +186,7 @@ TEST(Store, StrangersDisturbNobody) {
   zero.join();
 }
 
-TEST(Store, AMissingRankZeroIsNamed) {
+TEST(RendezvousStore, AMissingRankZeroIsNamed) {
   StoreAddress address = Address();
   const Result<std::unique_ptr<TcpStore>> store =
       TcpStore::Join(address, 1, 2, In(milliseconds(200)));
@@ -195,7 +195,7 @@ TEST(Store, AMissingRankZeroIsNamed) {
   EXPECT_NE(store.status().message().find("rank 0 has not arrived"), std::string::npos);
 }
 
-TEST(Store, ATakenPortIsSaid) {
+TEST(RendezvousStore, ATakenPortIsSaid) {
   StoreAddress address = Address();
   const Result<Socket> taken = ListenOn("localhost", address.port);
   ASSERT_TRUE(taken.ok());

@@ -61,8 +61,8 @@ class Visitor {
     }
   }
   // What both ends share in this connection.
-  Shared Challenge(const std::string& secret, const std::string& address) {
-    Shared shared{secret, address, ""};
+  HandshakeInputs Challenge(const std::string& secret, const std::string& address) {
+    HandshakeInputs shared{secret, address, ""};
     FrameKind kind{};
     std::string body;
     bool wants_proof = false;

@@ -92,7 +92,7 @@ Status TcpStore::Serve(const StoreAddress& address, int* port) {
   return {};
 }
 
-Status TcpStore::ReadGreeting(Shared* shared, Deadline deadline) {
+Status TcpStore::ReadGreeting(HandshakeInputs* shared, Deadline deadline) {
   while (in_.rest().size() < kFrameMagic.size()) {
     const Status got = ReceiveSome(socket_, in_.Tail(), deadline);
     if (!got.ok()) return got.WithContext("something listens there that is no store");
@@ -136,7 +136,7 @@ Status TcpStore::Greet(const StoreAddress& address, int port, Deadline deadline,
   local_address_ = LocalAddress(socket_);
   in_.Clear();
   limit_ = kStrangerLimit;
-  Shared shared{address.secret, StoreName(address.host, port), ""};
+  HandshakeInputs shared{address.secret, StoreName(address.host, port), ""};
   if (const Status greeted = ReadGreeting(&shared, deadline); !greeted.ok()) return greeted;
   Result<std::string> nonce = DrawNonce();
   if (!nonce.ok()) return nonce.status();
@@ -259,15 +259,15 @@ Result<std::string> TcpStore::Get(const std::string& key, Deadline deadline) {
   }
 }
 
-Result<std::vector<Answer>> TcpStore::Collect(const std::string& key,
-                                              const std::vector<int>& members,
-                                              const std::string& value, bool until_loss,
-                                              Deadline deadline) {
+Result<std::vector<RankAnswer>> TcpStore::Collect(const std::string& key,
+                                                  const std::vector<int>& members,
+                                                  const std::string& value, bool until_loss,
+                                                  Deadline deadline) {
   bool first = true;
-  std::vector<Answer> last;
+  std::vector<RankAnswer> last;
   for (;;) {
     const milliseconds turn(std::min<int64_t>(kTurn.count(), MillisecondsTo(deadline)));
-    std::vector<Answer> answers(members.size());
+    std::vector<RankAnswer> answers(members.size());
     {
       const std::lock_guard lock(mutex_);
       const Result<Reply> reply = Ask(FrameWriter(FrameKind::kCollect)
@@ -283,8 +283,8 @@ Result<std::vector<Answer>> TcpStore::Collect(const std::string& key,
       if (!reply.ok()) return reply.status();
       FrameReader reader(reply.value().body);
       const uint64_t count = reader.Number();
-      for (Answer& answer : answers) {
-        answer.state = static_cast<Answer::State>(reader.Number());
+      for (RankAnswer& answer : answers) {
+        answer.state = static_cast<RankAnswer::State>(reader.Number());
         answer.value = reader.Text();
         answer.who = reader.Text();
       }
@@ -295,9 +295,10 @@ Result<std::vector<Answer>> TcpStore::Collect(const std::string& key,
     first = false;
     bool missing = false;
     bool gone = false;
-    for (const Answer& answer : answers) {
-      missing = missing || answer.state == Answer::State::kMissing;
-      gone = gone || answer.state == Answer::State::kLost || answer.state == Answer::State::kLeft;
+    for (const RankAnswer& answer : answers) {
+      missing = missing || answer.state == RankAnswer::State::kMissing;
+      gone = gone || answer.state == RankAnswer::State::kLost ||
+             answer.state == RankAnswer::State::kLeft;
     }
     if (!missing || (gone && until_loss) || steady_clock::now() >= deadline) return answers;
     last = std::move(answers);

@@ -32,7 +32,7 @@ struct StoreAddress {
 
 // A rank's connection to rank 0's store; on rank 0 it owns the server too. Any thread may use it;
 // a request of one thread makes the others wait, at most a tenth of a second.
-class TcpStore : public Store {
+class TcpStore : public RendezvousStore {
  public:
   // Returns when rank 0's store has accepted this rank and both have proven that they know the
   // secret, if there is one. That all ranks are there is for Gather.
@@ -43,9 +43,9 @@ class TcpStore : public Store {
 
   Status Set(const std::string& key, const std::string& value) override;
   Result<std::string> Get(const std::string& key, Deadline deadline) override;
-  Result<std::vector<Answer>> Collect(const std::string& key, const std::vector<int>& members,
-                                      const std::string& value, bool until_loss,
-                                      Deadline deadline) override;
+  Result<std::vector<RankAnswer>> Collect(const std::string& key, const std::vector<int>& members,
+                                          const std::string& value, bool until_loss,
+                                          Deadline deadline) override;
   std::vector<int> Lost(const std::string& group = "") override;
   void GiveUp(const std::string& group) override;
 
@@ -70,7 +70,7 @@ class TcpStore : public Store {
   // unless a store that has proven itself says no.
   Status Greet(const StoreAddress& address, int port, Deadline deadline, bool* again);
   // The store's first words. Fails where it is none of ours.
-  Status ReadGreeting(Shared* shared, Deadline deadline);
+  Status ReadGreeting(HandshakeInputs* shared, Deadline deadline);
 
   const int rank_;
   const int size_;

@@ -29,21 +29,21 @@ std::string JournalTitle(const PageData& data) {
 // Real failures before what the library refuses by its own rules, which is no reason for doubt: the
 // part about failures has both.
 void SortFailures(PageData* data) {
-  const auto is = [](const PageFailure& failure, dataset::Outcome outcome) {
+  const auto is = [](const PageFailure& failure, dataset::SampleOutcome outcome) {
     return failure.outcome == dataset::OutcomeName(outcome);
   };
   const auto real = [&](const PageFailure& failure) {
-    return !is(failure, dataset::Outcome::kRefused);
+    return !is(failure, dataset::SampleOutcome::kRefused);
   };
   std::stable_partition(data->failures.begin(), data->failures.end(), real);
   size_t lost = 0;
   for (const PageFailure& failure : data->failures) {
-    if (real(failure) && !is(failure, dataset::Outcome::kWrong)) lost += failure.count;
+    if (real(failure) && !is(failure, dataset::SampleOutcome::kWrong)) lost += failure.count;
   }
-  std::erase_if(data->trust, [&](const dataset::Finding& finding) {
+  std::erase_if(data->trust, [&](const dataset::DataFinding& finding) {
     return finding.kind == "failures" && lost == 0;
   });
-  for (dataset::Finding& finding : data->trust) {
+  for (dataset::DataFinding& finding : data->trust) {
     if (finding.kind != "failures") continue;
     finding.what = Count(lost, "measurement") + " hung or crashed";
     finding.evidence = {"the part about failures names them"};
@@ -168,8 +168,8 @@ size_t GroupBook::IndexOf(size_t place, const dataset::Point& point) {
   return found->second;
 }
 
-Figure RatioOf(const Figure& time, const Figure& other) {
-  Figure ratio;
+PageFigure RatioOf(const PageFigure& time, const PageFigure& other) {
+  PageFigure ratio;
   ratio.samples = std::min(time.samples, other.samples);
   ratio.median = time.median / other.median;
   ratio.interval = {time.interval.low / other.interval.high,
@@ -189,7 +189,7 @@ const PageCell* PageSize::Find(int config) const {
   return nullptr;
 }
 
-std::vector<PagePart> SplitByPlace(dataset::Contents contents, PageData* data) {
+std::vector<PagePart> SplitByPlace(dataset::StoreContents contents, PageData* data) {
   struct Where {
     size_t part = 0;
     size_t run = 0;  // in it
@@ -199,8 +199,8 @@ std::vector<PagePart> SplitByPlace(dataset::Contents contents, PageData* data) {
   std::map<std::tuple<std::string, std::string, std::string, bool>, size_t> places;
   std::map<std::pair<size_t, bool>, size_t> numbers;
   std::map<std::pair<std::string, std::string>, PageVariable> variables;
-  for (const dataset::Run& run : contents.runs) {
-    const dataset::Machine& machine = run.machine;
+  for (const dataset::SampleRun& run : contents.runs) {
+    const dataset::MachineInfo& machine = run.machine;
     const auto [place, added] = places.try_emplace(
         {machine.library, machine.library_version, machine.gpu, machine.simulated},
         data->places.size());
@@ -224,7 +224,7 @@ std::vector<PagePart> SplitByPlace(dataset::Contents contents, PageData* data) {
                           dataset::StateName(run.state), place->second, 0});
     for (const auto& [name, value] : machine.environment) ++variables[{name, value}].runs;
   }
-  for (dataset::Record& record : contents.records) {
+  for (dataset::StoredSample& record : contents.records) {
     const Where& target = where[record.run];
     PagePart& part = parts[target.part];
     ++data->runs[record.run].samples;

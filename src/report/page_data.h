@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "domain/finding.h"
 #include "base/stats.h"
 #include "dataset/check.h"
 #include "dataset/store.h"
+#include "domain/finding.h"
 #include "journal/compare.h"
 #include "journal/reader.h"
 #include "policy/policy.h"
@@ -24,7 +24,7 @@ namespace diapason::report {
 inline constexpr size_t kLeastJudged = 6;
 
 // A time in seconds, or a gain where it says so.
-struct Figure {
+struct PageFigure {
   size_t samples = 0;  // 0: not known
   double median = 0;
   Interval interval;  // of the median, 95 %
@@ -73,7 +73,7 @@ struct PageRun {
 // One configuration at one size.
 struct PageCell {
   int config = 0;
-  Figure time;
+  PageFigure time;
   bool tie = false;  // the data do not tell it from the best
   size_t failures = 0;
 };
@@ -92,19 +92,19 @@ struct PageSize {
   std::vector<PageCell> cells;  // fastest first
   size_t left_out = 0;          // cells that are not here, to keep the file small
   Certainty certainty = Certainty::kAlone;
-  int chosen = -1;     // what the first policy, or else the data, choose; -1: not known
-  Figure lost;         // the default's time over the best's
-  Figure lost_chosen;  // the chosen one's
+  int chosen = -1;         // what the first policy, or else the data, choose; -1: not known
+  PageFigure lost;         // the default's time over the best's
+  PageFigure lost_chosen;  // the chosen one's
   const PageCell* Find(int config) const;
 };
 
 // Library default and tuned in turns, round by round.
 struct PageVerified {
   uint64_t bytes = 0;
-  Figure standard;
-  Figure tuned;  // not known where the default was left alone
+  PageFigure standard;
+  PageFigure tuned;  // not known where the default was left alone
   int config = 0;
-  Figure gain;  // the default's time over the tuned one's, of every round
+  PageFigure gain;  // the default's time over the tuned one's, of every round
   // "faster", "slower", "no difference", "too few rounds", "left alone", "failed"; of what the
   // policies do not run "not kept", and "default only" where they run what nobody verified.
   std::string verdict;
@@ -137,7 +137,7 @@ struct PageDecision {
   std::string why;
   struct Proof {
     uint64_t bytes = 0;
-    Figure gain;
+    PageFigure gain;
     bool verified = false;
   };
   std::vector<Proof> proofs;  // what the data say of it, size by size
@@ -171,7 +171,7 @@ struct PageLearning {
     size_t blocks = 0;
     uint64_t samples = 0;
     double seconds = 0;
-    Figure ratio;  // to the default in the same epoch, over the blocks; below 1 is faster
+    PageFigure ratio;  // to the default in the same epoch, over the blocks; below 1 is faster
     double skew = 0;
   };
   struct Block {
@@ -235,7 +235,7 @@ std::string CasesText(size_t count, const PageExtent& extent);
 struct PageHeadline {
   size_t place = 0;
   bool verified = false;  // from verification, else from the search
-  Figure gain;            // geometric mean over `sizes`; samples are those of all of them
+  PageFigure gain;        // geometric mean over `sizes`; samples are those of all of them
   size_t sizes = 0;       // that were changed
   size_t improved = 0;    // clearly
   size_t no_difference = 0;
@@ -251,10 +251,10 @@ struct PageHeadline {
   size_t measured = 0;    // all sizes of search and verification
   size_t not_kept = 0;    // of those left alone: verified with another configuration
   size_t unverified = 0;  // changed, but nobody verified what runs there
-  Figure all;             // geometric mean over `measured`, 1 for those left alone; may be unknown
+  PageFigure all;         // geometric mean over `measured`, 1 for those left alone; may be unknown
   std::string worst;      // the collective with the least gain; "": there is none
   uint64_t worst_bytes = 0;
-  Figure worst_gain;
+  PageFigure worst_gain;
   bool tells() const { return sizes + left_alone + unverified > 0; }
 };
 
@@ -277,8 +277,8 @@ struct PageData {
   std::vector<PageFailure> failures;
   std::vector<PageLearning> learning;
   std::vector<PageJournal> journals;
-  journal::Comparison::Report agreement;
-  std::vector<dataset::Finding> trust;  // what should not be trusted
+  journal::JournalComparison::Report agreement;
+  std::vector<dataset::DataFinding> trust;  // what should not be trusted
   std::vector<PageVariable> variables;
   PageDoctor doctor;
 };
@@ -286,10 +286,10 @@ struct PageData {
 struct PageInput {
   std::string title;
   double now = 0;
-  dataset::Contents contents;
+  dataset::StoreContents contents;
   struct Journal {
     std::string name;
-    journal::Contents contents;
+    journal::JournalContents contents;
   };
   std::vector<Journal> journals;
   struct NamedPolicy {

@@ -11,8 +11,8 @@
 namespace diapason::report {
 namespace {
 
-using dataset::Outcome;
 using dataset::Point;
+using dataset::SampleOutcome;
 
 Point At(uint64_t bytes, const char* algorithm = "", const char* protocol = "", int channels = 0) {
   Point point;
@@ -31,11 +31,11 @@ struct Samples {
 
   size_t Run(const std::string& source, const std::string& version = "2.28.9",
              bool simulated = false, const std::string& library = "nccl", double started = 1e9) {
-    dataset::Run run;
+    dataset::SampleRun run;
     run.id = "run" + std::to_string(input.contents.runs.size());
     run.source = source;
     run.started = started;
-    run.state = dataset::Run::State::kDone;
+    run.state = dataset::SampleRun::State::kDone;
     run.machine.library = library;
     run.machine.library_version = version;
     run.machine.simulated = simulated;
@@ -54,7 +54,7 @@ struct Samples {
   void Many(size_t run, const Point& point, double seconds, int count = 12) {
     for (int i = 0; i < count; ++i) Add(run, point, seconds * (1 + 0.001 * (i % 5 - 2)), i);
   }
-  void Fail(size_t run, const Point& point, Outcome outcome, const std::string& note) {
+  void Fail(size_t run, const Point& point, SampleOutcome outcome, const std::string& note) {
     dataset::Sample sample;
     sample.point = point;
     sample.outcome = outcome;
@@ -156,7 +156,7 @@ TEST(PageDataTest, FewRoundsAndFailuresAreNoVerdict) {
     samples.Add(verify, At(1024, "tree", "ll"), 2e-6, round);
   }
   samples.Add(verify, At(2048), 3e-6, 0);
-  samples.Fail(verify, At(2048, "tree", "ll"), Outcome::kHang, "it hung");
+  samples.Fail(verify, At(2048, "tree", "ll"), SampleOutcome::kHang, "it hung");
   const PageData data = samples.Make();
   const std::vector<PageVerified>& verified = data.groups[0].verified;
   EXPECT_EQ(verified[0].verdict, "too few rounds");
@@ -368,7 +368,7 @@ TEST(PageDataTest, WhereOnlyTheDefaultWasMeasuredNothingIsSupported) {
   EXPECT_EQ(data.maps[0].rows[0].decisions[0].why, "nothing but the default was measured");
   // What was tried and refused was tried.
   Samples again{std::move(tried)};
-  again.Fail(run, At(1024, "tree", "ll"), Outcome::kRefused, "not here");
+  again.Fail(run, At(1024, "tree", "ll"), SampleOutcome::kRefused, "not here");
   EXPECT_EQ(again.Make().headline.only_default, 5u);
   EXPECT_EQ(CasesText(5, {2, 3}), "5 cases in 2 contexts");
   EXPECT_EQ(CasesText(5, {1, 5}), "5 sizes");
@@ -378,16 +378,16 @@ TEST(PageDataTest, RefusalsAreNoReasonForDoubt) {
   Samples samples;
   const size_t run = samples.Run("sweep");
   samples.Many(run, At(1024), 1e-6);
-  samples.Fail(run, At(1024, "tree", "ll"), Outcome::kRefused, "not here");
+  samples.Fail(run, At(1024, "tree", "ll"), SampleOutcome::kRefused, "not here");
   PageInput again = samples.input;
   const auto doubts = [](const PageData& data) {
     size_t found = 0;
-    for (const dataset::Finding& one : data.trust) found += one.kind == "failures" ? 1 : 0;
+    for (const dataset::DataFinding& one : data.trust) found += one.kind == "failures" ? 1 : 0;
     return found;
   };
   EXPECT_EQ(doubts(samples.Make()), 0u);
   Samples hung{std::move(again)};
-  hung.Fail(run, At(1024, "ring", "ll"), Outcome::kHang, "no answer");
+  hung.Fail(run, At(1024, "ring", "ll"), SampleOutcome::kHang, "no answer");
   const PageData data = hung.Make();
   EXPECT_EQ(doubts(data), 1u);
   ASSERT_EQ(data.failures.size(), 2u);
@@ -430,7 +430,7 @@ TEST(PageLimitTest, TheSlowestGoFirstAndANoteSaysSo) {
 TEST(PageLimitTest, TextsAreCutBetweenCharacters) {
   Samples samples;
   const size_t run = samples.Run("sweep");
-  samples.Fail(run, At(1024), Outcome::kCrash, "abc\xc3\xa4\xc3\xa4\xc3\xa4");
+  samples.Fail(run, At(1024), SampleOutcome::kCrash, "abc\xc3\xa4\xc3\xa4\xc3\xa4");
   PageData data = samples.Make();
   PageLimits limits;
   limits.text = 6;
@@ -447,7 +447,7 @@ TEST(PageLimitTest, AnyAmountOfDataFits) {
     point.type = std::string(300, 'x');
     point.environment = "NCCL_X=" + std::string(300, 'y') + std::to_string(i);
     samples.Add(run, point, 1e-6, 0);
-    samples.Fail(run, point, Outcome::kCrash, std::string(1000, 'z'));
+    samples.Fail(run, point, SampleOutcome::kCrash, std::string(1000, 'z'));
   }
   const PageData data = samples.Make();
   EXPECT_LE(PageHtml(data, "n", 300000).size(), 300000u);

@@ -19,7 +19,7 @@ void WriteBytes(JsonWriter* json, uint64_t bytes) {
 }
 
 // [samples, median, low, high]; null where it is not known.
-void WriteFigure(JsonWriter* json, const char* name, const Figure& figure, double scale) {
+void WriteFigure(JsonWriter* json, const char* name, const PageFigure& figure, double scale) {
   json->Key(name);
   if (!figure.known()) {
     json->Number(std::nan(""));
@@ -260,7 +260,7 @@ void WriteJournals(JsonWriter* json, const PageData& data) {
     json->Unsigned("badLines", journal.bad_lines);
     json->Bool("ended", journal.ended);
   });
-  const journal::Comparison::Report& report = data.agreement;
+  const journal::JournalComparison::Report& report = data.agreement;
   json->Key("agreement");
   if (report.journals < 2) {
     json->Number(std::nan(""));
@@ -274,9 +274,9 @@ void WriteJournals(JsonWriter* json, const PageData& data) {
   json->Texts("notes", report.notes);
   json->Key("differences");
   json->BeginArray();
-  for (const journal::Comparison::Difference& one : report.first) json->Text(one.Text());
+  for (const journal::JournalComparison::Difference& one : report.first) json->Text(one.Text());
   json->EndArray();
-  WriteList(json, "spreads", report.spreads, [&](const journal::Comparison::Spread& spread) {
+  WriteList(json, "spreads", report.spreads, [&](const journal::JournalComparison::Spread& spread) {
     json->Text("communicator", spread.communicator);
     json->Text("collective", CollectiveName(spread.collective));
     json->Unsigned("bytes", spread.bytes);
@@ -289,7 +289,7 @@ void WriteJournals(JsonWriter* json, const PageData& data) {
 }
 
 void WriteMachine(JsonWriter* json, const PageData& data) {
-  WriteList(json, "trust", data.trust, [&](const dataset::Finding& finding) {
+  WriteList(json, "trust", data.trust, [&](const dataset::DataFinding& finding) {
     json->Text("severity", dataset::SeverityName(finding.severity));
     json->Text("title", finding.what);
     json->Texts("evidence", finding.evidence);

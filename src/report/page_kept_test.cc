@@ -10,8 +10,8 @@
 namespace diapason::report {
 namespace {
 
-using dataset::Outcome;
 using dataset::Point;
+using dataset::SampleOutcome;
 
 Point At(uint64_t bytes, const char* algorithm = "", const char* protocol = "") {
   Point point;
@@ -28,7 +28,7 @@ class PageKeptTest : public ::testing::Test {
  protected:
   PageKeptTest() {
     for (const char* source : {"tune", "verify"}) {
-      dataset::Run run;
+      dataset::SampleRun run;
       run.id = run.source = source;
       run.machine.library = "nccl";
       run.machine.library_version = "2.28.9";
@@ -155,7 +155,7 @@ TEST_F(PageKeptTest, AFailureStaysOneAndTheDefaultAloneIsNoProof) {
   Add(1, At(16384), 3e-6);
   dataset::Sample crash;
   crash.point = At(4096, "tree", "ll");
-  crash.outcome = Outcome::kCrash;
+  crash.outcome = SampleOutcome::kCrash;
   input_.contents.records.push_back({1, crash});
   Policy("allreduce,16384,16384,tree,ll,-1,1,4,-1,-1\n");
   const PageData data = Make();

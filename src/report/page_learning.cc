@@ -14,7 +14,7 @@ std::string StateText(journal::LearningArm::State state) {
   return state == journal::LearningArm::State::kTried ? "being tried" : "";
 }
 
-std::string CommunicatorText(const journal::Communicator& communicator) {
+std::string CommunicatorText(const journal::JournalComm& communicator) {
   std::string text = communicator.name.empty() ? Format("communicator %u", communicator.number)
                                                : communicator.name;
   // A journal may say anything.
@@ -25,8 +25,8 @@ std::string CommunicatorText(const journal::Communicator& communicator) {
          number(communicator.shape.nodes, "node");
 }
 
-PageLearning LearningOf(const journal::LearningContext& context,
-                        const journal::Communicator& communicator, const std::string& journal,
+PageLearning LearningOf(const journal::JournalContext& context,
+                        const journal::JournalComm& communicator, const std::string& journal,
                         ConfigBook* configs) {
   PageLearning learning;
   learning.label = std::string(CollectiveName(context.collective)) + " up to " +
@@ -65,13 +65,13 @@ PageLearning LearningOf(const journal::LearningContext& context,
 }
 
 PageJournal Describe(const PageInput::Journal& journal) {
-  const journal::Contents& contents = journal.contents;
+  const journal::JournalContents& contents = journal.contents;
   PageJournal shown;
   shown.name = journal.name;
   shown.host = contents.host;
   shown.pid = contents.pid;
   std::vector<std::string> names;
-  for (const journal::Communicator& communicator : contents.communicators) {
+  for (const journal::JournalComm& communicator : contents.communicators) {
     std::string name = CommunicatorText(communicator);
     if (communicator.rank >= 0) name += Format(", rank %d", communicator.rank);
     names.push_back(std::move(name));
@@ -79,7 +79,7 @@ PageJournal Describe(const PageInput::Journal& journal) {
   }
   shown.communicators = Join(names, "; ");
   if (contents.communicators.size() > names.size()) shown.communicators += "; ...";
-  for (const journal::Record& record : contents.records) {
+  for (const journal::JournalRecord& record : contents.records) {
     shown.decisions += record.kind == journal::RecordKind::kDecision ? 1 : 0;
     shown.runs += record.kind == journal::RecordKind::kRan ? 1 : 0;
     shown.rewards += record.kind == journal::RecordKind::kReward ? 1 : 0;
@@ -94,14 +94,14 @@ PageJournal Describe(const PageInput::Journal& journal) {
 
 void AddJournals(const std::vector<PageInput::Journal>& journals, ConfigBook* configs,
                  PageData* data) {
-  journal::Comparison comparison;
+  journal::JournalComparison comparison;
   // The ranks of a communicator are told of the same rewards: the fullest account is shown.
   std::map<std::tuple<uint64_t, int, int>, size_t> known;
   for (const PageInput::Journal& journal : journals) {
     data->journals.push_back(Describe(journal));
     comparison.Add(journal.name, journal.contents);
-    for (const journal::LearningContext& context : journal::LearningOf(journal.contents)) {
-      const journal::Communicator* const communicator = journal.contents.Find(context.communicator);
+    for (const journal::JournalContext& context : journal::LearningOf(journal.contents)) {
+      const journal::JournalComm* const communicator = journal.contents.Find(context.communicator);
       if (communicator == nullptr) continue;
       PageLearning learning = LearningOf(context, *communicator, journal.name, configs);
       if (learning.blocks.empty()) continue;

@@ -77,7 +77,7 @@ void CutTexts(size_t limit, PageData* data) {
     Cut(limit, &variable.name);
     Cut(limit, &variable.value);
   }
-  for (dataset::Finding& finding : data->trust) Cut(limit, &finding.evidence);
+  for (dataset::DataFinding& finding : data->trust) Cut(limit, &finding.evidence);
   for (Finding& finding : data->doctor.findings) {
     Cut(limit, &finding.title);
     Cut(limit, &finding.evidence);

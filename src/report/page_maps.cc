@@ -13,7 +13,7 @@ namespace {
 // Shapes that a policy names and nobody has measured.
 constexpr size_t kMostOtherShapes = 48;
 
-std::optional<Figure> GainAt(const PageSize& size, int config) {
+std::optional<PageFigure> GainAt(const PageSize& size, int config) {
   const PageCell* const standard = size.Find(0);
   const PageCell* const cell = size.Find(config);
   if (standard == nullptr || cell == nullptr) return std::nullopt;
@@ -33,7 +33,7 @@ void AddProofs(const PageGroup& group, PageDecision* decision) {
   for (const PageSize& size : group.sizes) {
     if (size.bytes < decision->first || size.bytes > decision->last) continue;
     if (verified.contains(size.bytes)) continue;
-    const std::optional<Figure> gain = GainAt(size, decision->config);
+    const std::optional<PageFigure> gain = GainAt(size, decision->config);
     if (gain.has_value()) decision->proofs.push_back({size.bytes, *gain, false});
   }
   std::sort(decision->proofs.begin(), decision->proofs.end(),
@@ -279,8 +279,8 @@ void AddMaps(const std::vector<PageInput::NamedPolicy>& policies, ConfigBook* co
       const PageCell* const chosen = size.Find(size.chosen);
       if (chosen == nullptr) continue;
       const PageCell& best = size.cells.front();
-      size.lost_chosen =
-          chosen == &best ? Figure{best.time.samples, 1, {1, 1}} : RatioOf(chosen->time, best.time);
+      size.lost_chosen = chosen == &best ? PageFigure{best.time.samples, 1, {1, 1}}
+                                         : RatioOf(chosen->time, best.time);
     }
   }
 }

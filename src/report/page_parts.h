@@ -45,13 +45,13 @@ class GroupBook {
 struct PagePart {
   size_t place = 0;
   bool verification = false;
-  dataset::Contents contents;
+  dataset::StoreContents contents;
 };
 // Fills places, runs, variables, and counts.
-std::vector<PagePart> SplitByPlace(dataset::Contents contents, PageData* data);
+std::vector<PagePart> SplitByPlace(dataset::StoreContents contents, PageData* data);
 
 // How much more time than `other`; both must be known.
-Figure RatioOf(const Figure& time, const Figure& other);
+PageFigure RatioOf(const PageFigure& time, const PageFigure& other);
 
 void AddSearch(const PagePart& part, ConfigBook* configs, GroupBook* groups, PageData* data);
 void AddVerification(const PagePart& part, ConfigBook* configs, GroupBook* groups, PageData* data);

@@ -10,20 +10,20 @@ namespace {
 // Two or fewer may lie anywhere.
 constexpr size_t kLeastTold = 3;
 
-Figure TimeOf(const dataset::Contender& contender) {
-  return {contender.seconds.size(), contender.median, contender.interval};
+PageFigure TimeOf(const dataset::ConfigSummary& entry) {
+  return {entry.seconds.size(), entry.median, entry.interval};
 }
 
 // Whether the fastest is a change that the data support, and how sure that is.
-void Judge(const dataset::Contest& contest, PageSize* size) {
+void Judge(const dataset::ConfigGroup& group, PageSize* size) {
   const PageCell* const standard = size->Find(0);
   if (standard == nullptr) return;
   const PageCell& best = size->cells.front();
-  size->lost =
-      best.config == 0 ? Figure{best.time.samples, 1, {1, 1}} : RatioOf(standard->time, best.time);
+  size->lost = best.config == 0 ? PageFigure{best.time.samples, 1, {1, 1}}
+                                : RatioOf(standard->time, best.time);
   const size_t least = std::min(best.time.samples, standard->time.samples);
   size->chosen = 0;
-  if (best.config == 0 || contest.TiesWithBest(*contest.standard)) {
+  if (best.config == 0 || group.TiesWithBest(*group.standard)) {
     size->certainty = Certainty::kTie;
     return;
   }
@@ -34,25 +34,23 @@ void Judge(const dataset::Contest& contest, PageSize* size) {
 }  // namespace
 
 void AddSearch(const PagePart& part, ConfigBook* configs, GroupBook* groups, PageData* data) {
-  for (const dataset::Contest& contest : dataset::Summarise(part.contents)) {
-    const size_t group = groups->IndexOf(part.place, contest.context);
+  for (const dataset::ConfigGroup& group : dataset::Summarise(part.contents)) {
+    const size_t group = groups->IndexOf(part.place, group.context);
     PageSize size;
-    size.bytes = contest.context.bytes;
-    for (size_t i = 0; i < contest.contenders.size(); ++i) {
-      const dataset::Contender& contender = contest.contenders[i];
-      const int config = configs->NumberOf(contender.point);
-      if (contender.failures > 0) {
-        data->failures.push_back({group, size.bytes, config,
-                                  dataset::OutcomeName(contender.failure), contender.failures,
-                                  contender.note});
+    size.bytes = group.context.bytes;
+    for (size_t i = 0; i < group.entries.size(); ++i) {
+      const dataset::ConfigSummary& entry = group.entries[i];
+      const int config = configs->NumberOf(entry.point);
+      if (entry.failures > 0) {
+        data->failures.push_back({group, size.bytes, config, dataset::OutcomeName(entry.failure),
+                                  entry.failures, entry.note});
       }
       // A time that is no number, or none at all, has no place on an axis.
-      if (!contender.fine() || !std::isfinite(contender.median) || contender.median <= 0) continue;
-      size.cells.push_back(
-          {config, TimeOf(contender), contest.TiesWithBest(i), contender.failures});
+      if (!entry.fine() || !std::isfinite(entry.median) || entry.median <= 0) continue;
+      size.cells.push_back({config, TimeOf(entry), group.TiesWithBest(i), entry.failures});
     }
     if (size.cells.empty()) continue;
-    Judge(contest, &size);
+    Judge(group, &size);
     data->groups[group].sizes.push_back(std::move(size));
   }
 }

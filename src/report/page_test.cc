@@ -63,7 +63,7 @@ PageData Hostile() {
   PageInput input;
   const std::string evil = "</script><script>alert(1)</script>@DATA@@NONCE@<img src=x>";
   input.title = evil;
-  dataset::Run run;
+  dataset::SampleRun run;
   run.id = run.origin = evil;
   run.source = "sweep";
   run.machine.library = run.machine.gpu = evil;
@@ -76,7 +76,7 @@ PageData Hostile() {
   sample.point.bytes = 1024;
   sample.seconds = 1;
   input.contents.records.push_back({0, sample});
-  sample.outcome = dataset::Outcome::kCrash;
+  sample.outcome = dataset::SampleOutcome::kCrash;
   sample.note = evil;
   input.contents.records.push_back({0, sample});
   input.doctor.host = evil;

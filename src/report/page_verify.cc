@@ -12,13 +12,13 @@ namespace diapason::report {
 namespace {
 
 // Which repetition, of which run.
-using Round = std::pair<size_t, int>;
+using VerifyRound = std::pair<size_t, int>;
 
-struct Side {
-  std::map<Round, double> seconds;
+struct PageSide {
+  std::map<VerifyRound, double> seconds;
   size_t failures = 0;
 
-  Figure Time() const {
+  PageFigure Time() const {
     if (seconds.empty()) return {};
     std::vector<double> all;
     for (const auto& [round, one] : seconds) all.push_back(one);
@@ -27,7 +27,7 @@ struct Side {
 };
 
 // Drift hits both sides of a round alike, and cancels in its gain.
-Figure GainOf(const Side& standard, const Side& tuned) {
+PageFigure GainOf(const PageSide& standard, const PageSide& tuned) {
   std::vector<double> gains;
   for (const auto& [round, seconds] : tuned.seconds) {
     const auto other = standard.seconds.find(round);
@@ -37,7 +37,7 @@ Figure GainOf(const Side& standard, const Side& tuned) {
   return {gains.size(), Median(gains), MedianInterval95(gains)};
 }
 
-std::string VerdictOf(const Figure& gain, bool failed) {
+std::string VerdictOf(const PageFigure& gain, bool failed) {
   if (failed) return "failed";
   if (gain.samples < kLeastJudged) return "too few rounds";
   if (gain.interval.low > 1) return "faster";
@@ -49,12 +49,12 @@ constexpr int kDraws = 2000;
 
 // The geometric mean of several gains. Its interval is from drawing each anew within its own, taken
 // as that of a normal value on the scale of logarithms.
-Figure GeometricMean(const std::vector<Figure>& gains) {
+PageFigure GeometricMean(const std::vector<PageFigure>& gains) {
   if (gains.empty()) return {};
   const double count = static_cast<double>(gains.size());
-  Figure mean;
+  PageFigure mean;
   double sum = 0;
-  for (const Figure& gain : gains) {
+  for (const PageFigure& gain : gains) {
     sum += std::log(gain.median);
     mean.samples += gain.samples;
   }
@@ -75,9 +75,9 @@ Figure GeometricMean(const std::vector<Figure>& gains) {
 }
 
 // A size of a context.
-using Case = std::pair<const PageGroup*, uint64_t>;
+using VerifiedCase = std::pair<const PageGroup*, uint64_t>;
 
-PageExtent ExtentOf(const std::set<Case>& cases) {
+PageExtent ExtentOf(const std::set<VerifiedCase>& cases) {
   std::set<const PageGroup*> groups;
   std::set<uint64_t> sizes;
   for (const auto& [group, bytes] : cases) {
@@ -91,14 +91,14 @@ PageExtent ExtentOf(const std::set<Case>& cases) {
 struct Changed {
   const PageGroup* group = nullptr;
   uint64_t bytes = 0;
-  Figure gain;
+  PageFigure gain;
   bool improved = false;
   bool slower = false;
 };
 
 void Tell(const std::vector<Changed>& changed, PageHeadline* headline) {
-  std::vector<Figure> gains;
-  std::set<Case> cases;
+  std::vector<PageFigure> gains;
+  std::set<VerifiedCase> cases;
   for (const Changed& one : changed) {
     gains.push_back(one.gain);
     cases.insert({one.group, one.bytes});
@@ -123,7 +123,7 @@ void Tell(const std::vector<Changed>& changed, PageHeadline* headline) {
 }
 
 // A group of which policies say what runs: nothing else counts.
-void TellPolicy(const PageGroup& group, std::vector<Changed>* changed, std::set<Case>* left,
+void TellPolicy(const PageGroup& group, std::vector<Changed>* changed, std::set<VerifiedCase>* left,
                 PageHeadline* headline) {
   headline->by_policy = true;
   headline->measured += group.decided.size();
@@ -147,8 +147,8 @@ void TellPolicy(const PageGroup& group, std::vector<Changed>* changed, std::set<
 }
 
 // Cases in which something else than the default was tried, with or without success.
-std::set<Case> TriedCases(const PageData& data) {
-  std::set<Case> tried;
+std::set<VerifiedCase> TriedCases(const PageData& data) {
+  std::set<VerifiedCase> tried;
   for (const PageGroup& group : data.groups) {
     for (const PageSize& size : group.sizes) {
       if (size.cells.size() > 1 || size.cells.front().config != 0)
@@ -165,12 +165,12 @@ std::set<Case> TriedCases(const PageData& data) {
 }
 
 PageHeadline HeadlineOf(const PageData& data, dataset::Point::Kind kind, size_t place,
-                        const std::set<Case>& tried) {
+                        const std::set<VerifiedCase>& tried) {
   PageHeadline headline;
   headline.place = place;
   std::vector<Changed> changed;
-  std::set<Case> left;
-  std::set<Case> measured;
+  std::set<VerifiedCase> left;
+  std::set<VerifiedCase> measured;
   const auto counts = [&](const PageGroup& group) {
     return group.context.kind == kind && group.place == place;
   };
@@ -205,14 +205,14 @@ PageHeadline HeadlineOf(const PageData& data, dataset::Point::Kind kind, size_t 
       if (headline.verified || size.chosen <= 0 || standard == nullptr || chosen == nullptr) {
         continue;
       }
-      const Figure gain = RatioOf(standard->time, chosen->time);
+      const PageFigure gain = RatioOf(standard->time, chosen->time);
       const bool judged = gain.samples >= kLeastJudged;
       changed.push_back({&group, size.bytes, gain, judged && gain.interval.low > 1,
                          judged && gain.interval.high < 1});
     }
   }
   if (headline.by_policy) headline.measured += others;
-  for (const Case& one : left) headline.only_default += tried.contains(one) ? 0 : 1;
+  for (const VerifiedCase& one : left) headline.only_default += tried.contains(one) ? 0 : 1;
   headline.left_extent = ExtentOf(left);
   headline.measured_extent = ExtentOf(measured);
   Tell(changed, &headline);
@@ -222,14 +222,14 @@ PageHeadline HeadlineOf(const PageData& data, dataset::Point::Kind kind, size_t 
 }  // namespace
 
 void AddVerification(const PagePart& part, ConfigBook* configs, GroupBook* groups, PageData* data) {
-  std::map<dataset::Point, std::map<int, Side>> contexts;
-  std::map<dataset::Point, std::map<int, std::pair<dataset::Outcome, std::string>>> failed;
-  for (const dataset::Record& record : part.contents.records) {
+  std::map<dataset::Point, std::map<int, PageSide>> contexts;
+  std::map<dataset::Point, std::map<int, std::pair<dataset::SampleOutcome, std::string>>> failed;
+  for (const dataset::StoredSample& record : part.contents.records) {
     const dataset::Sample& sample = record.sample;
     const dataset::Point context = dataset::WithoutConfig(sample.point);
     const int config = configs->NumberOf(sample.point);
-    Side& side = contexts[context][config];
-    if (sample.outcome == dataset::Outcome::kFine && std::isfinite(sample.seconds) &&
+    PageSide& side = contexts[context][config];
+    if (sample.outcome == dataset::SampleOutcome::kFine && std::isfinite(sample.seconds) &&
         sample.seconds > 0) {
       side.seconds[{record.run, sample.round}] = sample.seconds;
     } else {
@@ -240,8 +240,8 @@ void AddVerification(const PagePart& part, ConfigBook* configs, GroupBook* group
   for (const auto& [context, sides] : contexts) {
     const size_t group = groups->IndexOf(part.place, context);
     const auto found = sides.find(0);
-    const Side nothing;
-    const Side& standard = found == sides.end() ? nothing : found->second;
+    const PageSide nothing;
+    const PageSide& standard = found == sides.end() ? nothing : found->second;
     for (const auto& [config, side] : sides) {
       if (side.failures > 0) {
         const auto& [outcome, note] = failed[context][config];
@@ -301,7 +301,7 @@ std::vector<PageHeadline> MakeHeadlines(const PageData& data, dataset::Point::Ki
     Weight& weight = weights[run.place];
     if (run.source == "verify") weight.checked = std::max(weight.checked, run.started);
   }
-  const std::set<Case> tried = TriedCases(data);
+  const std::set<VerifiedCase> tried = TriedCases(data);
   std::vector<PageHeadline> headlines;
   for (size_t place = 0; place < data.places.size(); ++place) {
     // Simulated figures count where there are no others.

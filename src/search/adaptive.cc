@@ -1,12 +1,12 @@
 // Spends samples where the winner is undecided.
 //
-// 1. The default, in every contest (where the budget is too small for that, in as many sizes, well
+// 1. The default, in every case (where the budget is too small for that, in as many sizes, well
 //    spread).
-// 2. A sparse design: every contest in turn samples the contender of which least is known, given
+// 2. A sparse design: every case in turn samples the candidate of which least is known, given
 //    what is known of its neighbours.
 // 3. A few samples are repeated, to learn how noisy they are.
 // 4. Then every sample goes to where it is expected to improve a choice most: an unsampled
-// contender
+// candidate
 //    that may be better than the present best, a rival that is too near to call, or the present
 //    best itself when it may not be what it seems (the knowledge gradient). Where the budget is in
 //    seconds, most per second.
@@ -19,8 +19,8 @@
 #include "base/random.h"
 #include "base/stats.h"
 #include "base/text.h"
-#include "search/search.h"
 #include "search/gain.h"
+#include "search/search.h"
 #include "search/session.h"
 #include "search/surrogate.h"
 
@@ -42,26 +42,26 @@ constexpr double kHopeless = 0.4;
 constexpr double kLearnAgain = 1.2;
 
 struct Pick {
-  size_t contest = 0;
-  size_t contender = 0;
+  size_t call_case = 0;
+  size_t candidate = 0;
 };
 
 class Hunt {
  public:
-  Hunt(const std::vector<Contest>& contests, const SearchOptions& options, Session* session,
-       Knowledge* known)
-      : contests_(contests),
+  Hunt(const std::vector<CallCase>& call_cases, const SearchOptions& options,
+       SearchSession* session, SamplesByCandidate* known)
+      : call_cases_(call_cases),
         options_(options),
         session_(session),
         known_(known),
-        surrogate_(contests),
+        surrogate_(call_cases),
         random_(options.seed, 0x616461707469),
         limited_(options.samples > 0 || options.seconds > 0) {
     std::map<std::tuple<int, int, int, int64_t, std::string>, uint32_t> kinds;
-    const std::string& first = contests[0].contenders[0].environment;
-    for (const Contest& contest : contests) {
+    const std::string& first = call_cases[0].candidates[0].environment;
+    for (const CallCase& call_case : call_cases) {
       kinds_.emplace_back();
-      for (const Contender& one : contest.contenders) {
+      for (const Candidate& one : call_case.candidates) {
         const auto number = static_cast<uint32_t>(kinds.size());
         several_environments_ = several_environments_ || one.environment != first;
         kinds_.back().push_back(
@@ -71,9 +71,9 @@ class Hunt {
                          number)
                 .first->second);
       }
-      pending_.emplace_back(contest.contenders.size());
+      pending_.emplace_back(call_case.candidates.size());
     }
-    spent_.resize(contests.size());
+    spent_.resize(call_cases.size());
     fine_.resize(kinds.size());
     failed_.resize(kinds.size());
   }
@@ -87,14 +87,14 @@ class Hunt {
   }
 
  private:
-  bool Sampled(size_t contest, size_t contender) const {
-    return !(*known_)[contest][contender].seconds.empty() || pending_[contest][contender] > 0;
+  bool Sampled(size_t call_case, size_t candidate) const {
+    return !(*known_)[call_case][candidate].seconds.empty() || pending_[call_case][candidate] > 0;
   }
   // Whether a sample of it can be asked for, those on their way included.
   bool Open(const Pick& pick) const {
-    const Evidence& evidence = (*known_)[pick.contest][pick.contender];
-    return session_->Available(pick.contest, pick.contender) &&
-           static_cast<int>(evidence.seconds.size()) + pending_[pick.contest][pick.contender] <
+    const CandidateSamples& evidence = (*known_)[pick.call_case][pick.candidate];
+    return session_->Available(pick.call_case, pick.candidate) &&
+           static_cast<int>(evidence.seconds.size()) + pending_[pick.call_case][pick.candidate] <
                options_.most_samples;
   }
   int64_t Left() const {
@@ -104,15 +104,15 @@ class Hunt {
   double Jitter() { return 1 + 1e-6 * random_.Uniform(draws_++); }
 
   void Expect(const Pick& pick, std::vector<Pick>* batch) {
-    surrogate_.Expect(pick.contest, pick.contender);
-    ++pending_[pick.contest][pick.contender];
+    surrogate_.Expect(pick.call_case, pick.candidate);
+    ++pending_[pick.call_case][pick.candidate];
     batch->push_back(pick);
   }
 
   Status Measure(const std::vector<Pick>& batch) {
     std::vector<std::tuple<std::string, uint64_t, size_t>> order;
     for (size_t i = 0; i < batch.size(); ++i) {
-      order.emplace_back(contests_[batch[i].contest].contenders[batch[i].contender].environment,
+      order.emplace_back(call_cases_[batch[i].call_case].candidates[batch[i].candidate].environment,
                          random_.Bits(draws_++), i);
     }
     std::sort(order.begin(), order.end());
@@ -120,25 +120,25 @@ class Hunt {
     bool all = true;
     for (const auto& [environment, place, index] : order) {
       const Pick& pick = batch[index];
-      --pending_[pick.contest][pick.contender];
-      const Evidence& evidence = (*known_)[pick.contest][pick.contender];
+      --pending_[pick.call_case][pick.candidate];
+      const CandidateSamples& evidence = (*known_)[pick.call_case][pick.candidate];
       const size_t before = evidence.seconds.size();
-      const bool alive = session_->Available(pick.contest, pick.contender);
+      const bool alive = session_->Available(pick.call_case, pick.candidate);
       if (!session_->Over() && alive) {
         const double begin = session_->Now();
-        if (Status status = session_->Take(pick.contest, pick.contender); !status.ok()) {
+        if (Status status = session_->Take(pick.call_case, pick.candidate); !status.ok()) {
           return status;
         }
-        spent_[pick.contest] += session_->Now() - begin;
+        spent_[pick.call_case] += session_->Now() - begin;
       }
-      const uint32_t kind = kinds_[pick.contest][pick.contender];
+      const uint32_t kind = kinds_[pick.call_case][pick.candidate];
       if (evidence.seconds.size() > before) {
         values[index] = std::log(evidence.seconds.back());
         ++fine_[kind];
         ++since_learning_;
       } else {
         all = false;
-        if (alive && evidence.outcome != dataset::Outcome::kFine) ++failed_[kind];
+        if (alive && evidence.outcome != dataset::SampleOutcome::kFine) ++failed_[kind];
       }
     }
     if (!all) {
@@ -146,7 +146,7 @@ class Hunt {
       std::vector<double> came;
       for (size_t i = 0; i < batch.size(); ++i) {
         if (std::isnan(values[i])) continue;
-        surrogate_.Expect(batch[i].contest, batch[i].contender);
+        surrogate_.Expect(batch[i].call_case, batch[i].candidate);
         came.push_back(values[i]);
       }
       values = std::move(came);
@@ -159,12 +159,12 @@ class Hunt {
     // A third of a small budget; a default everywhere and nothing else would decide nothing.
     const auto most = static_cast<size_t>(
         std::clamp<int64_t>(options_.samples > 0 ? options_.samples / 3 : INT64_MAX, 1,
-                            static_cast<int64_t>(contests_.size())));
+                            static_cast<int64_t>(call_cases_.size())));
     std::vector<Pick> batch;
     while (batch.size() < most) {
       Pick best;
       double widest = 0;
-      for (size_t i = 0; i < contests_.size(); ++i) {
+      for (size_t i = 0; i < call_cases_.size(); ++i) {
         if (Sampled(i, 0) || !Open({i, 0})) continue;
         const double variance = surrogate_.Variance(i, 0) * Jitter();
         if (variance <= widest) continue;
@@ -181,14 +181,14 @@ class Hunt {
     while (!session_->Over()) {
       std::vector<Pick> batch;
       std::vector<std::pair<uint64_t, size_t>> order;
-      for (size_t i = 0; i < contests_.size(); ++i) order.emplace_back(random_.Bits(draws_++), i);
+      for (size_t i = 0; i < call_cases_.size(); ++i) order.emplace_back(random_.Bits(draws_++), i);
       std::sort(order.begin(), order.end());
       for (const auto& [place, i] : order) {
         if (static_cast<int64_t>(batch.size()) >= Left()) break;
         if (HadItsShare(i)) continue;
         Pick best;
         double widest = 0;
-        for (size_t j = 0; j < contests_[i].contenders.size(); ++j) {
+        for (size_t j = 0; j < call_cases_[i].candidates.size(); ++j) {
           if (Sampled(i, j) || !Open({i, j})) continue;
           const double variance = surrogate_.Variance(i, j) * Promise(i, j) * Jitter();
           if (variance <= widest) continue;
@@ -205,19 +205,19 @@ class Hunt {
     return {};
   }
 
-  // Where seconds are counted, no contest's design costs more than another's: large sizes get fewer
+  // Where seconds are counted, no case's design costs more than another's: large sizes get fewer
   // samples.
-  bool HadItsShare(size_t contest) const {
+  bool HadItsShare(size_t call_case) const {
     if (options_.seconds <= 0) return false;
-    return spent_[contest] * static_cast<double>(contests_.size()) >=
+    return spent_[call_case] * static_cast<double>(call_cases_.size()) >=
            kDesignShare * options_.seconds;
   }
 
-  // The fastest of some contests once more: only samples of one contender tell how noisy samples
+  // The fastest of some cases once more: only samples of one candidate tell how noisy samples
   // are, and those are the ones that matter.
   Status SampleRepeats() {
     std::vector<std::pair<uint64_t, size_t>> order;
-    for (size_t i = 0; i < contests_.size(); ++i) order.emplace_back(random_.Bits(draws_++), i);
+    for (size_t i = 0; i < call_cases_.size(); ++i) order.emplace_back(random_.Bits(draws_++), i);
     std::sort(order.begin(), order.end());
     const int64_t most =
         options_.samples > 0 ? std::min(options_.samples / kRepeatEvery, kRepeats) : kRepeats;
@@ -226,8 +226,8 @@ class Hunt {
       if (static_cast<int64_t>(batch.size()) >= most) break;
       Pick best;
       double fastest = INFINITY;
-      for (size_t j = 0; j < contests_[i].contenders.size(); ++j) {
-        const Evidence& evidence = (*known_)[i][j];
+      for (size_t j = 0; j < call_cases_[i].candidates.size(); ++j) {
+        const CandidateSamples& evidence = (*known_)[i][j];
         if (evidence.seconds.empty() || !Open({i, j})) continue;
         const double seconds = LowerMedian(evidence.seconds);
         if (seconds >= fastest) continue;
@@ -239,22 +239,22 @@ class Hunt {
     return Measure(batch);
   }
 
-  // How likely it is to work at all, from the same configuration in other contests.
-  double Promise(size_t contest, size_t contender) const {
-    const uint32_t kind = kinds_[contest][contender];
+  // How likely it is to work at all, from the same configuration in other cases.
+  double Promise(size_t call_case, size_t candidate) const {
+    const uint32_t kind = kinds_[call_case][candidate];
     return (fine_[kind] + 1.0) / (fine_[kind] + failed_[kind] + 1.0);
   }
 
   Status Chase() {
     Learn();
     // Small batches know more; but every change of the environment can cost a launch.
-    const size_t most = several_environments_ ? contests_.size() : (contests_.size() + 3) / 4;
+    const size_t most = several_environments_ ? call_cases_.size() : (call_cases_.size() + 3) / 4;
     while (!session_->Over()) {
       std::vector<Pick> batch;
       while (batch.size() < most && static_cast<int64_t>(batch.size()) < Left()) {
         Pick best;
         double highest = 0;
-        for (size_t i = 0; i < contests_.size(); ++i) Rate(i, &best, &highest);
+        for (size_t i = 0; i < call_cases_.size(); ++i) Rate(i, &best, &highest);
         if (highest <= 0) break;
         Expect(best, &batch);
       }
@@ -271,45 +271,46 @@ class Hunt {
   void Learn() {
     surrogate_.Fit(*known_, true);
     learned_ = 0;
-    for (const std::vector<Evidence>& contest : *known_) {
-      for (const Evidence& evidence : contest) learned_ += evidence.seconds.size();
+    for (const std::vector<CandidateSamples>& call_case : *known_) {
+      for (const CandidateSamples& evidence : call_case) learned_ += evidence.seconds.size();
     }
     since_learning_ = 0;
   }
 
-  // Finds the sample of this contest that promises most.
-  void Rate(size_t contest, Pick* best, double* highest) {
-    const Standing standing = Stand(surrogate_, contest, (*known_)[contest],
-                                    [&](size_t j) { return Sampled(contest, j); });
-    for (size_t j = 0; j < contests_[contest].contenders.size(); ++j) {
-      if (!Open({contest, j})) continue;
-      double gain = ExpectedGain(surrogate_, contest, j, standing) * Promise(contest, j);
-      if (!limited_ && gain < kWorthSampling * options_.tight && !Plausible(contest, j, standing)) {
+  // Finds the sample of this case that promises most.
+  void Rate(size_t call_case, Pick* best, double* highest) {
+    const Standing standing = Stand(surrogate_, call_case, (*known_)[call_case],
+                                    [&](size_t j) { return Sampled(call_case, j); });
+    for (size_t j = 0; j < call_cases_[call_case].candidates.size(); ++j) {
+      if (!Open({call_case, j})) continue;
+      double gain = ExpectedGain(surrogate_, call_case, j, standing) * Promise(call_case, j);
+      if (!limited_ && gain < kWorthSampling * options_.tight &&
+          !Plausible(call_case, j, standing)) {
         continue;
       }
-      if (options_.seconds > 0) gain /= std::exp(surrogate_.Mean(contest, j));
+      if (options_.seconds > 0) gain /= std::exp(surrogate_.Mean(call_case, j));
       gain *= Jitter();
       if (gain <= *highest) continue;
       *highest = gain;
-      *best = {contest, j};
+      *best = {call_case, j};
     }
   }
 
   // Nobody has looked at it, and it is not hopeless.
-  bool Plausible(size_t contest, size_t contender, const Standing& standing) const {
-    return !Sampled(contest, contender) &&
-           surrogate_.Mean(contest, contender) - standing.chosen_mean < kHopeless;
+  bool Plausible(size_t call_case, size_t candidate, const Standing& standing) const {
+    return !Sampled(call_case, candidate) &&
+           surrogate_.Mean(call_case, candidate) - standing.chosen_mean < kHopeless;
   }
 
-  const std::vector<Contest>& contests_;
+  const std::vector<CallCase>& call_cases_;
   const SearchOptions& options_;
-  Session* session_;
-  Knowledge* known_;
+  SearchSession* session_;
+  SamplesByCandidate* known_;
   Surrogate surrogate_;
   CounterRandom random_;
   bool limited_;
   bool several_environments_ = false;
-  std::vector<double> spent_;  // seconds, by contest
+  std::vector<double> spent_;  // seconds, by case
   uint64_t draws_ = 0;
   std::vector<std::vector<uint32_t>> kinds_;  // equal configurations have equal numbers
   std::vector<int> fine_, failed_;            // by kind
@@ -321,12 +322,13 @@ class Hunt {
 
 }  // namespace
 
-Status SearchAdaptively(measure::Instrument* instrument, const std::vector<Contest>& contests,
-                        const SearchOptions& options, const Observer& observer, Knowledge* known) {
-  Session session(instrument, contests, options, observer, known);
+Status SearchAdaptively(measure::Measurer* measurer, const std::vector<CallCase>& call_cases,
+                        const SearchOptions& options, const MeasurementObserver& observer,
+                        SamplesByCandidate* known) {
+  SearchSession session(measurer, call_cases, options, observer, known);
   if (Status status = session.Prepare(); !status.ok()) return status;
-  if (contests.empty()) return {};
-  return Hunt(contests, options, &session, known).Run();
+  if (call_cases.empty()) return {};
+  return Hunt(call_cases, options, &session, known).Run();
 }
 
 }  // namespace diapason::search

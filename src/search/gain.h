@@ -9,7 +9,7 @@
 
 namespace diapason::search {
 
-// Who would be chosen in a contest now, and who comes next.
+// Who would be chosen in a case now, and who comes next.
 struct Standing {
   size_t chosen = 0;
   double chosen_mean = INFINITY;  // log seconds
@@ -17,11 +17,12 @@ struct Standing {
   double next_variance = 0;
 };
 // By Judge's rule: of those with samples, the best that is clearly ahead of the default.
-Standing Stand(const Surrogate& surrogate, size_t contest, const std::vector<Evidence>& known,
-               const std::function<bool(size_t contender)>& sampled);
+Standing Stand(const Surrogate& surrogate, size_t call_case,
+               const std::vector<CandidateSamples>& known,
+               const std::function<bool(size_t candidate)>& sampled);
 
-// What one sample of a contender is expected to improve the choice by, in log seconds.
-double ExpectedGain(const Surrogate& surrogate, size_t contest, size_t contender,
+// What one sample of a candidate is expected to improve the choice by, in log seconds.
+double ExpectedGain(const Surrogate& surrogate, size_t call_case, size_t candidate,
                     const Standing& standing);
 
 }  // namespace diapason::search

@@ -26,11 +26,11 @@ double Matern(double distance, double length) {
 
 }  // namespace
 
-uint32_t Process::Add(size_t contest, size_t contender, double size, double channels,
-                      const CurveName& curve) {
+uint32_t GaussianProcess::Add(size_t call_case, size_t candidate, double size, double channels,
+                              const CurveName& curve) {
   Cell cell;
-  cell.contest = contest;
-  cell.contender = contender;
+  cell.call_case = call_case;
+  cell.candidate = candidate;
   cell.size = sizes_.Of(size);
   cell.channels = channels_.Of(channels);
   cell.curve = curves_.Of(curve);
@@ -39,7 +39,7 @@ uint32_t Process::Add(size_t contest, size_t contender, double size, double chan
   return static_cast<uint32_t>(cells_.size() - 1);
 }
 
-void Process::Begin() {
+void GaussianProcess::Begin() {
   const std::vector<CurveName>& names = curves_.values();
   differing_.resize(names.size() * names.size());
   for (size_t i = 0; i < names.size(); ++i) {
@@ -56,10 +56,10 @@ void Process::Begin() {
   Condition();
 }
 
-void Process::SetShape(const Shape& wanted) {
+void GaussianProcess::SetShape(const KernelParams& wanted) {
   shape_ = wanted;
   const double signal = std::exp(2 * shape_[kSignal]);
-  const double kin = 1 / (1 + std::exp(shape_[kStrangers]));
+  const double kin = 1 / (1 + std::exp(shape_[kCrossConfig]));
   const std::vector<double>& x = sizes_.values();
   const std::vector<double>& c = channels_.values();
   size_table_.resize(x.size() * x.size());
@@ -87,7 +87,7 @@ void Process::SetShape(const Shape& wanted) {
   }
 }
 
-double Process::Kernel(uint32_t a, uint32_t b) const {
+double GaussianProcess::Kernel(uint32_t a, uint32_t b) const {
   const Cell& p = cells_[a];
   const Cell& q = cells_[b];
   const size_t size = p.size * sizes_.values().size() + q.size;
@@ -99,7 +99,7 @@ double Process::Kernel(uint32_t a, uint32_t b) const {
                    : own_);
 }
 
-void Process::Append(uint32_t cell, double noise_factor) {
+void GaussianProcess::Append(uint32_t cell, double noise_factor) {
   std::vector<double> row(cells_.size());
   for (uint32_t i = 0; i < row.size(); ++i) row[i] = Kernel(cell, i);
   double pivot = row[cell] + Noise(cell) * noise_factor;
@@ -135,7 +135,7 @@ void Process::Append(uint32_t cell, double noise_factor) {
   rows_.push_back(std::move(row));
 }
 
-void Process::Settle(double value) {
+void GaussianProcess::Settle(double value) {
   const size_t row = innovations_.size();
   value -= centre_;
   for (size_t before = 0; before < row; ++before) {
@@ -146,7 +146,7 @@ void Process::Settle(double value) {
   for (size_t cell = 0; cell < mean_.size(); ++cell) mean_[cell] += rows_[row][cell] * value;
 }
 
-void Process::Condition() {
+void GaussianProcess::Condition() {
   rows_.clear();
   row_cells_.clear();
   pivots_.clear();
@@ -158,13 +158,13 @@ void Process::Condition() {
   for (const Observation& one : observed_) Settle(one.value + centre_);
 }
 
-double Process::Covariance(uint32_t a, uint32_t b) const {
+double GaussianProcess::Covariance(uint32_t a, uint32_t b) const {
   double sum = Kernel(a, b);
   for (const std::vector<double>& row : rows_) sum -= row[a] * row[b];
   return sum;
 }
 
-void Process::Pop() {
+void GaussianProcess::Pop() {
   const std::vector<double>& row = rows_.back();
   for (size_t cell = 0; cell < row.size(); ++cell) variance_[cell] += row[cell] * row[cell];
   rows_.pop_back();

@@ -18,17 +18,17 @@ enum Parameter {
   kSignal,        // configurations differ by this (log seconds)
   kOverSizes,     // ... and keep that difference over so many doublings of the size
   kOverChannels,  // ... and of the channel count
-  kStrangers,     // log of 1/correlation - 1 of different algorithms, protocols, environments
-  kOwn,           // what one contender deviates from its smooth surroundings
-  kNoise,         // what one sample deviates from its contender's median, at the middle size
+  kCrossConfig,   // log of 1/correlation - 1 of different algorithms, protocols, environments
+  kOwn,           // what one candidate deviates from its smooth surroundings
+  kNoise,         // what one sample deviates from its candidate's median, at the middle size
   kCalming,       // ... and how much (log) less at twice the size: short calls are noisier
   kParameters,
 };
-using Shape = std::array<double, kParameters>;
+using KernelParams = std::array<double, kParameters>;
 // What to expect of any cluster, before there are samples.
-Shape UsualShape();
+KernelParams UsualShape();
 
-// What contenders of one curve share: algorithm, protocol, segment, whether the number of channels
+// What candidates of one curve share: algorithm, protocol, segment, whether the number of channels
 // is asked for, environment.
 using CurveName = std::tuple<int, int, int64_t, bool, std::string>;
 
@@ -48,18 +48,18 @@ class Index {
   std::vector<T> values_;
 };
 
-// A Gaussian process over the log seconds of contenders that inform each other. Surrogate says what
+// A Gaussian process over the log seconds of candidates that inform each other. Surrogate says what
 // for; this is the arithmetic.
-class Process {
+class GaussianProcess {
  public:
-  // Before the first Fit: a contender at log2 of its size and of its channels.
-  uint32_t Add(size_t contest, size_t contender, double size, double channels,
+  // Before the first Fit: a candidate at log2 of its size and of its channels.
+  uint32_t Add(size_t call_case, size_t candidate, double size, double channels,
                const CurveName& curve);
   size_t size() const { return cells_.size(); }
   // After the last Add.
   void Begin();
 
-  void Fit(const Knowledge& known, bool learn);
+  void Fit(const SamplesByCandidate& known, bool learn);
   double Mean(uint32_t cell) const { return mean_[cell] + centre_; }
   double Variance(uint32_t cell) const { return variance_[cell]; }
   double Covariance(uint32_t a, uint32_t b) const;
@@ -73,8 +73,8 @@ class Process {
 
  private:
   struct Cell {
-    size_t contest = 0;
-    size_t contender = 0;
+    size_t call_case = 0;
+    size_t candidate = 0;
     uint32_t size = 0;  // indices of tables
     uint32_t channels = 0;
     uint32_t curve = 0;
@@ -87,11 +87,11 @@ class Process {
     bool confirmed = false;
   };
 
-  void SetShape(const Shape& wanted);
+  void SetShape(const KernelParams& wanted);
   double Kernel(uint32_t a, uint32_t b) const;
-  void Take(const Knowledge& known);
+  void Take(const SamplesByCandidate& known);
   void Learn(int sweeps);
-  double Score(const Shape& candidate, const std::vector<uint32_t>& subset);
+  double Score(const KernelParams& candidate, const std::vector<uint32_t>& subset);
   void Factor(const std::vector<uint32_t>& subset);
   bool Doubt();
   void Condition();
@@ -102,7 +102,7 @@ class Process {
   Index<CurveName> curves_;
   std::vector<uint8_t> differing_;  // by two curves: in how many of their names' parts
 
-  Shape shape_ = {};
+  KernelParams shape_ = {};
   double centre_ = 0;
   bool taught_ = false;
   std::vector<Observation> observed_;

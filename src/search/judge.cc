@@ -17,20 +17,21 @@ constexpr size_t kLeastSeen = 2;
 // How likely it is that somebody with this lead (in standard deviations) is not ahead at all.
 double Unlikely(double lead) { return 0.5 * std::erfc(lead / std::numbers::sqrt2); }
 
-Verdict JudgeOne(const Surrogate& surrogate, const std::vector<Evidence>& known, size_t contest) {
-  Verdict verdict;
-  const double against = surrogate.Mean(contest, 0);
+CaseVerdict JudgeOne(const Surrogate& surrogate, const std::vector<CandidateSamples>& known,
+                     size_t call_case) {
+  CaseVerdict verdict;
+  const double against = surrogate.Mean(call_case, 0);
   verdict.against = verdict.seconds = std::exp(against);
   // A default that fails is beaten by anything that works.
-  const bool broken = known[0].outcome != dataset::Outcome::kFine;
+  const bool broken = known[0].outcome != dataset::SampleOutcome::kFine;
   double rivals = 0;
   double nearest = INFINITY;  // how clearly the default is told from the others
   double best_lead = 0;
   double best_mean = INFINITY;
   for (size_t i = 1; i < known.size(); ++i) {
-    if (known[i].outcome != dataset::Outcome::kFine) continue;
-    const double mean = surrogate.Mean(contest, i);
-    const double lead = (against - mean) / std::sqrt(surrogate.DifferenceVariance(contest, 0, i));
+    if (known[i].outcome != dataset::SampleOutcome::kFine) continue;
+    const double mean = surrogate.Mean(call_case, i);
+    const double lead = (against - mean) / std::sqrt(surrogate.DifferenceVariance(call_case, 0, i));
     nearest = std::min(nearest, -lead);
     // Nobody wins on what others did elsewhere: it takes a sample of its own.
     if (known[i].seconds.empty()) continue;
@@ -54,15 +55,16 @@ Verdict JudgeOne(const Surrogate& surrogate, const std::vector<Evidence>& known,
 
 }  // namespace
 
-std::vector<Verdict> Judge(const std::vector<Contest>& contests, const Knowledge& known) {
-  std::vector<Verdict> verdicts(contests.size());
-  if (!CheckContests(contests, known).ok()) {
-    for (Verdict& verdict : verdicts) verdict.decided = false;
+std::vector<CaseVerdict> Judge(const std::vector<CallCase>& call_cases,
+                               const SamplesByCandidate& known) {
+  std::vector<CaseVerdict> verdicts(call_cases.size());
+  if (!CheckContests(call_cases, known).ok()) {
+    for (CaseVerdict& verdict : verdicts) verdict.decided = false;
     return verdicts;
   }
-  Surrogate surrogate(contests);
+  Surrogate surrogate(call_cases);
   surrogate.Fit(known, true);
-  for (size_t i = 0; i < contests.size(); ++i) verdicts[i] = JudgeOne(surrogate, known[i], i);
+  for (size_t i = 0; i < call_cases.size(); ++i) verdicts[i] = JudgeOne(surrogate, known[i], i);
   return verdicts;
 }
 

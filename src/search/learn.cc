@@ -24,22 +24,22 @@ constexpr double kTooFast = 5;
 constexpr double kDistrust = 3;
 // By what factor the usual shape may be off (its logarithm; one standard deviation), and the steps
 // in which a better one is looked for.
-constexpr Shape kUsualWidth = {1.0, 0.7, 0.7, 1.0, 0.8, 0.5, 0.1};
-constexpr Shape kStep = {0.5, 0.4, 0.4, 0.7, 0.4, 0.4, 0.07};
+constexpr KernelParams kUsualWidth = {1.0, 0.7, 0.7, 1.0, 0.8, 0.5, 0.1};
+constexpr KernelParams kStep = {0.5, 0.4, 0.4, 0.7, 0.4, 0.4, 0.07};
 
 }  // namespace
 
-Shape UsualShape() {
+KernelParams UsualShape() {
   return {std::log(0.7), std::log(4.0), std::log(2.0), 0, std::log(0.02), std::log(0.01), 0};
 }
 
-void Process::Take(const Knowledge& known) {
+void GaussianProcess::Take(const SamplesByCandidate& known) {
   observed_.clear();
   std::vector<double> values;
   deviations_.clear();
   for (uint32_t i = 0; i < cells_.size(); ++i) {
-    const Evidence& evidence = known[cells_[i].contest][cells_[i].contender];
-    if (evidence.seconds.empty() || evidence.outcome != dataset::Outcome::kFine) continue;
+    const CandidateSamples& evidence = known[cells_[i].call_case][cells_[i].candidate];
+    if (evidence.seconds.empty() || evidence.outcome != dataset::SampleOutcome::kFine) continue;
     std::vector<double> logs;
     for (const double seconds : evidence.seconds) logs.push_back(std::log(seconds));
     Observation one;
@@ -65,9 +65,9 @@ void Process::Take(const Knowledge& known) {
 }
 
 // The logarithm of the probability of the observations under a shape_, and of the shape_ itself.
-double Process::Score(const Shape& candidate, const std::vector<uint32_t>& subset) {
+double GaussianProcess::Score(const KernelParams& candidate, const std::vector<uint32_t>& subset) {
   SetShape(candidate);
-  const Shape usual = UsualShape();
+  const KernelParams usual = UsualShape();
   double score = 0;
   for (int i = 0; i < kParameters; ++i) {
     const double off = (candidate[i] - usual[i]) / kUsualWidth[i];
@@ -91,7 +91,7 @@ double Process::Score(const Shape& candidate, const std::vector<uint32_t>& subse
   return score;
 }
 
-void Process::Factor(const std::vector<uint32_t>& subset) {
+void GaussianProcess::Factor(const std::vector<uint32_t>& subset) {
   const size_t n = subset.size();
   lower_.resize(n * n);
   solved_.resize(n);
@@ -112,7 +112,7 @@ void Process::Factor(const std::vector<uint32_t>& subset) {
 }
 
 // Climbs along one parameter after the other: a handful of small factorisations.
-void Process::Learn(int sweeps) {
+void GaussianProcess::Learn(int sweeps) {
   std::vector<uint32_t> subset(observed_.size());
   std::iota(subset.begin(), subset.end(), 0);
   if (subset.size() > kMostLearned) {
@@ -120,13 +120,13 @@ void Process::Learn(int sweeps) {
               [](uint32_t a, uint32_t b) { return MixBits(a) < MixBits(b); });
     subset.resize(kMostLearned);
   }
-  Shape best = shape_;
+  KernelParams best = shape_;
   double best_score = Score(best, subset);
   for (int sweep = 0; sweep < sweeps; ++sweep) {
     bool moved = false;
     for (int i = 0; i < kParameters; ++i) {
       for (const double sign : {1.0, -1.0}) {
-        Shape next = best;
+        KernelParams next = best;
         next[i] += sign * kStep[i];
         const double score = Score(next, subset);
         if (score <= best_score) continue;
@@ -142,7 +142,7 @@ void Process::Learn(int sweeps) {
 }
 
 // Looks at every observation as the others see it. True when one of them is now trusted less.
-bool Process::Doubt() {
+bool GaussianProcess::Doubt() {
   const size_t n = observed_.size();
   std::vector<uint32_t> all(n);
   std::iota(all.begin(), all.end(), 0);
@@ -177,7 +177,7 @@ bool Process::Doubt() {
   return any;
 }
 
-void Process::Fit(const Knowledge& known, bool learn) {
+void GaussianProcess::Fit(const SamplesByCandidate& known, bool learn) {
   Take(known);
   // The first lesson is long, later ones start where it ended.
   if (learn) Learn(taught_ ? 2 : 4);

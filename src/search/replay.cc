@@ -12,18 +12,19 @@
 namespace diapason::search {
 namespace {
 
-using dataset::Outcome;
 using dataset::Point;
-using dataset::Record;
 using dataset::Sample;
+using dataset::SampleOutcome;
+using dataset::StoredSample;
 
 // Whether a record is of this subject. Iterations are not replayed: they are not single calls.
-bool IsOf(const dataset::Contents& contents, const Record& record, const measure::Subject& subject) {
+bool IsOf(const dataset::StoreContents& contents, const StoredSample& record,
+          const measure::Subject& subject) {
   if (record.run >= contents.runs.size()) return false;
   const Point& point = record.sample.point;
   if (point.kind != Point::Kind::kCollective) return false;
   if (point.nodes != subject.nodes || point.ranks != subject.ranks) return false;
-  const dataset::Machine& machine = contents.runs[record.run].machine;
+  const dataset::MachineInfo& machine = contents.runs[record.run].machine;
   if (machine.simulated != subject.simulated) return false;
   const Result<Library> library = ParseLibrary(machine.library);
   return library.ok() && library.value() == subject.library;
@@ -39,32 +40,33 @@ Result<measure::Trial> TrialOfSample(const Sample& sample, Library library) {
   return trial;
 }
 
-// Outside a sample's own point, what has to be equal for contenders to compete.
+// Outside a sample's own point, what has to be equal for candidates to compete.
 auto ContextKey(const measure::Trial& trial) {
   return std::tuple(trial.operation, trial.type, trial.reduce, trial.root, trial.in_place,
                     trial.bytes);
 }
 // The default is the smallest.
-auto ContenderKey(const Contender& contender) {
-  const Config& config = contender.config;
-  const bool own = !config.IsDefault() || !contender.environment.empty();
-  return std::tuple(own, contender.environment, config.algorithm, config.protocol,
+auto ContenderKey(const Candidate& candidate) {
+  const Config& config = candidate.config;
+  const bool own = !config.IsDefault() || !candidate.environment.empty();
+  return std::tuple(own, candidate.environment, config.algorithm, config.protocol,
                     config.segment_bytes, config.channels);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ReplayInstrument>> ReplayInstrument::Create(
-    const dataset::Contents& contents, const measure::Subject& subject, const ReplayOptions& options) {
+Result<std::unique_ptr<ReplayMeasurer>> ReplayMeasurer::Create(
+    const dataset::StoreContents& contents, const measure::Subject& subject,
+    const ReplayOptions& options) {
   measure::Subject replayed = subject;
   replayed.backend = "replay";
   // The constructor is private.
-  std::unique_ptr<ReplayInstrument> replay(
-      new ReplayInstrument(std::move(replayed), options.wrap));  // NOLINT
-  for (const Record& record : contents.records) {
+  std::unique_ptr<ReplayMeasurer> replay(
+      new ReplayMeasurer(std::move(replayed), options.wrap));  // NOLINT
+  for (const StoredSample& record : contents.records) {
     if (!IsOf(contents, record, subject)) continue;
     const Sample& sample = record.sample;
-    if (sample.outcome == Outcome::kFine &&
+    if (sample.outcome == SampleOutcome::kFine &&
         !(std::isfinite(sample.seconds) && sample.seconds > 0)) {
       return Invalid(Format("%s, round %d: %g s is not a time", Describe(sample.point).c_str(),
                             sample.round, sample.seconds));
@@ -90,7 +92,7 @@ Result<std::unique_ptr<ReplayInstrument>> ReplayInstrument::Create(
   return replay;
 }
 
-Result<measure::Reading> ReplayInstrument::Measure(const measure::Trial& trial) {
+Result<measure::Measurement> ReplayMeasurer::Measure(const measure::Trial& trial) {
   const Point point = measure::PointOf(trial, subject_);
   const auto shelf = shelves_.find(point);
   if (shelf == shelves_.end()) {
@@ -106,27 +108,27 @@ Result<measure::Reading> ReplayInstrument::Measure(const measure::Trial& trial) 
   }
   const Sample& sample = samples[shelf->second.next++];
   ++served_;
-  measure::Reading reading;
-  reading.outcome = sample.outcome;
-  reading.iterations = static_cast<int>(std::clamp<int64_t>(sample.iterations, 0, INT32_MAX));
-  reading.wrong = sample.wrong;
-  reading.note = sample.note;
-  if (sample.outcome == Outcome::kFine) {
-    reading.seconds = reading.fastest = sample.seconds;
+  measure::Measurement measurement;
+  measurement.outcome = sample.outcome;
+  measurement.iterations = static_cast<int>(std::clamp<int64_t>(sample.iterations, 0, INT32_MAX));
+  measurement.wrong = sample.wrong;
+  measurement.note = sample.note;
+  if (sample.outcome == SampleOutcome::kFine) {
+    measurement.seconds = measurement.fastest = sample.seconds;
   }
   // What a failure took is sometimes known too.
   if (std::isfinite(sample.seconds) && sample.seconds > 0) {
-    now_ += sample.seconds * std::max(1, reading.iterations);
+    now_ += sample.seconds * std::max(1, measurement.iterations);
   }
-  return reading;
+  return measurement;
 }
 
-std::vector<measure::Subject> SubjectsIn(const dataset::Contents& contents) {
+std::vector<measure::Subject> SubjectsIn(const dataset::StoreContents& contents) {
   std::vector<measure::Subject> subjects;
   std::set<std::tuple<Library, bool, int, int>> seen;
-  for (const Record& record : contents.records) {
+  for (const StoredSample& record : contents.records) {
     if (record.run >= contents.runs.size()) continue;
-    const dataset::Machine& machine = contents.runs[record.run].machine;
+    const dataset::MachineInfo& machine = contents.runs[record.run].machine;
     const Result<Library> library = ParseLibrary(machine.library);
     const Point& point = record.sample.point;
     if (!library.ok() || point.kind != Point::Kind::kCollective) continue;
@@ -144,40 +146,42 @@ std::vector<measure::Subject> SubjectsIn(const dataset::Contents& contents) {
                Count(static_cast<size_t>(point.nodes), "node").c_str());
     subjects.push_back(std::move(subject));
   }
-  std::sort(subjects.begin(), subjects.end(), [](const measure::Subject& a, const measure::Subject& b) {
-    return std::tuple(a.library, a.simulated, a.nodes, a.ranks) <
-           std::tuple(b.library, b.simulated, b.nodes, b.ranks);
-  });
+  std::sort(subjects.begin(), subjects.end(),
+            [](const measure::Subject& a, const measure::Subject& b) {
+              return std::tuple(a.library, a.simulated, a.nodes, a.ranks) <
+                     std::tuple(b.library, b.simulated, b.nodes, b.ranks);
+            });
   return subjects;
 }
 
-Result<ContestsFound> ContestsIn(const dataset::Contents& contents, const measure::Subject& subject) {
+Result<CallCasesFound> CallCasesIn(const dataset::StoreContents& contents,
+                                   const measure::Subject& subject) {
   using Key = decltype(ContextKey(std::declval<measure::Trial>()));
-  std::map<Key, Contest> contexts;
-  for (const Record& record : contents.records) {
+  std::map<Key, CallCase> contexts;
+  for (const StoredSample& record : contents.records) {
     if (!IsOf(contents, record, subject)) continue;
     const Result<measure::Trial> trial = TrialOfSample(record.sample, subject.library);
     if (!trial.ok()) return trial.status();
-    Contest& contest = contexts[ContextKey(trial.value())];
-    const Contender contender = {trial.value().config, trial.value().environment};
-    contest.trial = trial.value();
-    contest.trial.config = {};
-    contest.trial.environment.clear();
-    contest.contenders.push_back(contender);
+    CallCase& call_case = contexts[ContextKey(trial.value())];
+    const Candidate candidate = {trial.value().config, trial.value().environment};
+    call_case.trial = trial.value();
+    call_case.trial.config = {};
+    call_case.trial.environment.clear();
+    call_case.candidates.push_back(candidate);
   }
-  ContestsFound found;
-  for (auto& [key, contest] : contexts) {
-    std::vector<Contender>& all = contest.contenders;
-    std::sort(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
+  CallCasesFound found;
+  for (auto& [key, call_case] : contexts) {
+    std::vector<Candidate>& all = call_case.candidates;
+    std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
       return ContenderKey(a) < ContenderKey(b);
     });
     all.erase(std::unique(all.begin(), all.end()), all.end());
     const bool has_default = all.front().config.IsDefault() && all.front().environment.empty();
     if (has_default) {
-      found.contests.push_back(std::move(contest));
+      found.call_cases.push_back(std::move(call_case));
     } else {
-      found.left_out.push_back(measure::CollectiveText(contest.trial.operation) + ", " +
-                               FormatBytes(contest.trial.bytes) +
+      found.left_out.push_back(measure::CollectiveText(call_case.trial.operation) + ", " +
+                               FormatBytes(call_case.trial.bytes) +
                                ": the library default was never measured");
     }
   }

@@ -26,15 +26,15 @@ struct ReplayOptions {
 // served like times. A sample that is not there, or not there any more, is kNotFound.
 //
 // The clock moves by what a sample took: its time per call, times its calls.
-class ReplayInstrument : public measure::Instrument {
+class ReplayMeasurer : public measure::Measurer {
  public:
   // Of what was measured with the subject's library on its nodes and ranks. A sample that cannot be
   // understood is an error; so is a time that is not one.
-  static Result<std::unique_ptr<ReplayInstrument>> Create(const dataset::Contents& contents,
-                                                          const measure::Subject& subject,
-                                                          const ReplayOptions& options = {});
+  static Result<std::unique_ptr<ReplayMeasurer>> Create(const dataset::StoreContents& contents,
+                                                        const measure::Subject& subject,
+                                                        const ReplayOptions& options = {});
 
-  Result<measure::Reading> Measure(const measure::Trial& trial) override;
+  Result<measure::Measurement> Measure(const measure::Trial& trial) override;
   const measure::Subject& subject() const override { return subject_; }
   double Now() const override { return now_; }
 
@@ -47,7 +47,7 @@ class ReplayInstrument : public measure::Instrument {
     std::vector<dataset::Sample> samples;
     size_t next = 0;
   };
-  explicit ReplayInstrument(measure::Subject subject, bool wrap)
+  explicit ReplayMeasurer(measure::Subject subject, bool wrap)
       : subject_(std::move(subject)), wrap_(wrap) {}
 
   measure::Subject subject_;
@@ -60,16 +60,17 @@ class ReplayInstrument : public measure::Instrument {
 
 // Everyone who was measured in a dataset: each library with each number of nodes and ranks, in that
 // order. Samples of libraries we do not know are left out.
-std::vector<measure::Subject> SubjectsIn(const dataset::Contents& contents);
+std::vector<measure::Subject> SubjectsIn(const dataset::StoreContents& contents);
 
-// What a dataset holds of one subject, as contests: by operation, type and size, the default first
+// What a dataset holds of one subject, as cases: by operation, type and size, the default first
 // and the rest in a fixed order.
-struct ContestsFound {
-  std::vector<Contest> contests;
-  // Why something that was measured is no contest: "allreduce, 4KiB: the library default was never
+struct CallCasesFound {
+  std::vector<CallCase> call_cases;
+  // Why something that was measured is no case: "allreduce, 4KiB: the library default was never
   // measured".
   std::vector<std::string> left_out;
 };
-Result<ContestsFound> ContestsIn(const dataset::Contents& contents, const measure::Subject& subject);
+Result<CallCasesFound> CallCasesIn(const dataset::StoreContents& contents,
+                                   const measure::Subject& subject);
 
 }  // namespace diapason::search

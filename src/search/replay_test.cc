@@ -8,12 +8,13 @@
 namespace diapason::search {
 namespace {
 
-using dataset::Contents;
-using dataset::Outcome;
-using dataset::Record;
+using dataset::SampleOutcome;
+using dataset::StoreContents;
+using dataset::StoredSample;
 
-Record Of(const std::string& algorithm, int channels, uint64_t bytes, int round, double seconds) {
-  Record record;
+StoredSample Of(const std::string& algorithm, int channels, uint64_t bytes, int round,
+                double seconds) {
+  StoredSample record;
   dataset::Point& point = record.sample.point;
   point.collective = "allreduce";
   point.bytes = bytes;
@@ -28,8 +29,8 @@ Record Of(const std::string& algorithm, int channels, uint64_t bytes, int round,
 }
 
 // Two sizes; the default and two rings, three rounds each, in an order that is not that of rounds.
-Contents Small() {
-  Contents contents;
+StoreContents Small() {
+  StoreContents contents;
   contents.runs.emplace_back();
   contents.runs[0].machine.library = "nccl";
   for (const int round : {2, 0, 1}) {
@@ -57,9 +58,9 @@ measure::Trial Ring(int channels, uint64_t bytes = 1024) {
   return trial;
 }
 
-std::unique_ptr<ReplayInstrument> Replay(const Contents& contents,
-                                         const ReplayOptions& options = {}) {
-  auto replay = ReplayInstrument::Create(contents, Pair(), options);
+std::unique_ptr<ReplayMeasurer> Replay(const StoreContents& contents,
+                                       const ReplayOptions& options = {}) {
+  auto replay = ReplayMeasurer::Create(contents, Pair(), options);
   EXPECT_TRUE(replay.ok()) << replay.status().message();
   return std::move(replay).value();
 }
@@ -69,21 +70,21 @@ TEST(ReplayTest, ServesEachSampleOnceInTheOrderOfRounds) {
   EXPECT_EQ(replay->held(), 18);
   EXPECT_EQ(replay->subject().backend, "replay");
   for (const double expected : {2, 3, 4}) {
-    const Result<measure::Reading> reading = replay->Measure(Ring(4));
-    ASSERT_TRUE(reading.ok());
-    EXPECT_EQ(reading.value().seconds, expected);
-    EXPECT_EQ(reading.value().outcome, Outcome::kFine);
+    const Result<measure::Measurement> measurement = replay->Measure(Ring(4));
+    ASSERT_TRUE(measurement.ok());
+    EXPECT_EQ(measurement.value().seconds, expected);
+    EXPECT_EQ(measurement.value().outcome, SampleOutcome::kFine);
   }
   EXPECT_EQ(replay->served(), 3);
   EXPECT_EQ(replay->Now(), 9);
-  const Result<measure::Reading> more = replay->Measure(Ring(4));
+  const Result<measure::Measurement> more = replay->Measure(Ring(4));
   ASSERT_FALSE(more.ok());
   EXPECT_EQ(more.status().code(), ErrorCode::kNotFound);
   EXPECT_EQ(more.status().message(),
             "the dataset has no more than 3 samples of allreduce, 1KiB, ring/simple, 4 channels");
   // Another size is another point.
   EXPECT_TRUE(replay->Measure(Ring(4, 2048)).ok());
-  const Result<measure::Reading> unknown = replay->Measure(Ring(16));
+  const Result<measure::Measurement> unknown = replay->Measure(Ring(16));
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.status().code(), ErrorCode::kNotFound);
 }
@@ -119,48 +120,48 @@ TEST(ReplayTest, StartsAgainOnlyWhenTold) {
 }
 
 TEST(ReplayTest, ServesFailures) {
-  Contents contents = Small();
-  Record failed = Of("tree", 4, 1024, 0, std::nan(""));
-  failed.sample.outcome = Outcome::kCrash;
+  StoreContents contents = Small();
+  StoredSample failed = Of("tree", 4, 1024, 0, std::nan(""));
+  failed.sample.outcome = SampleOutcome::kCrash;
   failed.sample.note = "rank 3 ended";
   contents.records.push_back(failed);
   const auto replay = Replay(contents);
   measure::Trial trial = Ring(4);
   trial.config.algorithm = kTree;
-  const Result<measure::Reading> reading = replay->Measure(trial);
-  ASSERT_TRUE(reading.ok());
-  EXPECT_EQ(reading.value().outcome, Outcome::kCrash);
-  EXPECT_EQ(reading.value().note, "rank 3 ended");
+  const Result<measure::Measurement> measurement = replay->Measure(trial);
+  ASSERT_TRUE(measurement.ok());
+  EXPECT_EQ(measurement.value().outcome, SampleOutcome::kCrash);
+  EXPECT_EQ(measurement.value().note, "rank 3 ended");
   EXPECT_EQ(replay->Now(), 0);
 }
 
 TEST(ReplayTest, ClockCountsCalls) {
-  Contents contents = Small();
-  for (Record& record : contents.records) record.sample.iterations = 10;
+  StoreContents contents = Small();
+  for (StoredSample& record : contents.records) record.sample.iterations = 10;
   const auto replay = Replay(contents);
   ASSERT_TRUE(replay->Measure(Ring(4)).ok());
   EXPECT_EQ(replay->Now(), 20);
 }
 
 TEST(ReplayTest, RefusesWhatIsNoMeasurement) {
-  Contents contents = Small();
+  StoreContents contents = Small();
   contents.records[0].sample.seconds = 0;
-  auto replay = ReplayInstrument::Create(contents, Pair());
+  auto replay = ReplayMeasurer::Create(contents, Pair());
   ASSERT_FALSE(replay.ok());
   EXPECT_EQ(replay.status().message(),
             "allreduce, 1KiB, ring/simple, 4 channels, round 2: 0 s is not a time");
   contents = Small();
   contents.records[0].sample.point.algorithm = "rng";
-  replay = ReplayInstrument::Create(contents, Pair());
+  replay = ReplayMeasurer::Create(contents, Pair());
   ASSERT_FALSE(replay.ok());
   EXPECT_NE(replay.status().message().find("did you mean 'ring'"), std::string::npos);
 }
 
 TEST(ReplayTest, TellsSubjectsApart) {
-  Contents contents = Small();
+  StoreContents contents = Small();
   contents.runs.emplace_back();
   contents.runs[1].machine.library = "rccl";
-  Record other = Of("ring", 4, 1024, 0, 77);
+  StoredSample other = Of("ring", 4, 1024, 0, 77);
   other.run = 1;
   contents.records.insert(contents.records.begin(), other);
   other.run = 0;
@@ -178,42 +179,43 @@ TEST(ReplayTest, TellsSubjectsApart) {
 }
 
 TEST(ContestsInTest, PutsTheDefaultFirst) {
-  const Result<ContestsFound> found = ContestsIn(Small(), Pair());
+  const Result<CallCasesFound> found = CallCasesIn(Small(), Pair());
   ASSERT_TRUE(found.ok());
   EXPECT_TRUE(found.value().left_out.empty());
-  ASSERT_EQ(found.value().contests.size(), 2u);
-  for (const Contest& contest : found.value().contests) {
-    ASSERT_EQ(contest.contenders.size(), 3u);
-    EXPECT_TRUE(contest.contenders[0].config.IsDefault());
-    EXPECT_EQ(contest.contenders[1].config.channels, 2);
-    EXPECT_EQ(contest.contenders[2].config.channels, 4);
-    EXPECT_TRUE(contest.trial.config.IsDefault());
+  ASSERT_EQ(found.value().call_cases.size(), 2u);
+  for (const CallCase& call_case : found.value().call_cases) {
+    ASSERT_EQ(call_case.candidates.size(), 3u);
+    EXPECT_TRUE(call_case.candidates[0].config.IsDefault());
+    EXPECT_EQ(call_case.candidates[1].config.channels, 2);
+    EXPECT_EQ(call_case.candidates[2].config.channels, 4);
+    EXPECT_TRUE(call_case.trial.config.IsDefault());
   }
-  EXPECT_EQ(found.value().contests[1].trial.bytes, 2048u);
+  EXPECT_EQ(found.value().call_cases[1].trial.bytes, 2048u);
 }
 
 TEST(ContestsInTest, SaysWhereTheDefaultIsMissing) {
-  Contents contents = Small();
+  StoreContents contents = Small();
   contents.records.push_back(Of("ring", 4, 4096, 0, 1));
-  // An environment makes it another contender, not the default.
+  // An environment makes it another candidate, not the default.
   contents.records.push_back(Of("", 0, 4096, 0, 1));
   contents.records.back().sample.point.environment = "NCCL_NTHREADS=256";
-  const Result<ContestsFound> found = ContestsIn(contents, Pair());
+  const Result<CallCasesFound> found = CallCasesIn(contents, Pair());
   ASSERT_TRUE(found.ok());
-  EXPECT_EQ(found.value().contests.size(), 2u);
+  EXPECT_EQ(found.value().call_cases.size(), 2u);
   ASSERT_EQ(found.value().left_out.size(), 1u);
   EXPECT_EQ(found.value().left_out[0], "allreduce, 4KiB: the library default was never measured");
 }
 
 TEST(ContestsInTest, EveryContenderCanBeMeasured) {
-  const Contents contents = Small();
-  const Result<ContestsFound> found = ContestsIn(contents, Pair());
+  const StoreContents contents = Small();
+  const Result<CallCasesFound> found = CallCasesIn(contents, Pair());
   const auto replay = Replay(contents);
-  Knowledge known;
-  ASSERT_TRUE(search::SearchExhaustively(replay.get(), found.value().contests, {}, {}, &known).ok());
+  SamplesByCandidate known;
+  ASSERT_TRUE(
+      search::SearchExhaustively(replay.get(), found.value().call_cases, {}, {}, &known).ok());
   EXPECT_EQ(replay->served(), 18);
-  for (const auto& contest : known) {
-    for (const Evidence& evidence : contest) EXPECT_EQ(evidence.seconds.size(), 3u);
+  for (const auto& call_case : known) {
+    for (const CandidateSamples& evidence : call_case) EXPECT_EQ(evidence.seconds.size(), 3u);
   }
 }
 

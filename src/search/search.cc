@@ -13,36 +13,36 @@
 namespace diapason::search {
 namespace {
 
-bool Tight(const Evidence& evidence, const SearchOptions& options) {
+bool Tight(const CandidateSamples& evidence, const SearchOptions& options) {
   if (static_cast<int>(evidence.seconds.size()) < options.least_samples) return false;
   const Interval interval = MedianInterval95(evidence.seconds);
   return interval.high - interval.low <= 2 * options.tight * Median(evidence.seconds);
 }
 
-std::string LaunchOf(const Contender& contender, const SearchOptions& options) {
-  if (!options.by_configuration) return contender.environment;
-  const Config& config = contender.config;
-  return contender.environment + Format(" %d %d %d %lld", config.algorithm, config.protocol,
+std::string LaunchOf(const Candidate& candidate, const SearchOptions& options) {
+  if (!options.by_configuration) return candidate.environment;
+  const Config& config = candidate.config;
+  return candidate.environment + Format(" %d %d %d %lld", config.algorithm, config.protocol,
                                         config.channels,
                                         static_cast<long long>(config.segment_bytes));
 }
 
 }  // namespace
 
-Status CheckContests(const std::vector<Contest>& contests, const Knowledge& known) {
-  if (known.size() != contests.size()) {
+Status CheckContests(const std::vector<CallCase>& call_cases, const SamplesByCandidate& known) {
+  if (known.size() != call_cases.size()) {
     return Invalid(
-        Format("knowledge of %zu contests was given for %zu", known.size(), contests.size()));
+        Format("knowledge of %zu contests was given for %zu", known.size(), call_cases.size()));
   }
-  for (size_t i = 0; i < contests.size(); ++i) {
-    if (contests[i].contenders.empty()) {
+  for (size_t i = 0; i < call_cases.size(); ++i) {
+    if (call_cases[i].candidates.empty()) {
       return Invalid(Format("contest %zu has no contender, not even the default", i));
     }
-    if (known[i].size() != contests[i].contenders.size()) {
+    if (known[i].size() != call_cases[i].candidates.size()) {
       return Invalid(Format("contest %zu: knowledge of %zu contenders was given for %zu", i,
-                            known[i].size(), contests[i].contenders.size()));
+                            known[i].size(), call_cases[i].candidates.size()));
     }
-    for (const Evidence& evidence : known[i]) {
+    for (const CandidateSamples& evidence : known[i]) {
       for (const double seconds : evidence.seconds) {
         if (std::isfinite(seconds) && seconds > 0) continue;
         return Invalid(Format("contest %zu: a time of %g s is known, which cannot be", i, seconds));
@@ -52,95 +52,97 @@ Status CheckContests(const std::vector<Contest>& contests, const Knowledge& know
   return {};
 }
 
-Status Session::Prepare() {
+Status SearchSession::Prepare() {
   if (options_.samples < 0 || options_.seconds < 0 || std::isnan(options_.seconds)) {
     return Invalid("a search's budget cannot be negative");
   }
   if (known_->empty()) {
-    for (const Contest& contest : contests_) known_->emplace_back(contest.contenders.size());
+    for (const CallCase& call_case : call_cases_) known_->emplace_back(call_case.candidates.size());
   }
-  for (const std::vector<Evidence>& contest : *known_) dry_.emplace_back(contest.size());
-  return CheckContests(contests_, *known_);
+  for (const std::vector<CandidateSamples>& call_case : *known_)
+    dry_.emplace_back(call_case.size());
+  return CheckContests(call_cases_, *known_);
 }
 
-bool Session::Over() const {
+bool SearchSession::Over() const {
   if (stopped_) return true;
   if (options_.samples > 0 && taken_ >= options_.samples) return true;
-  return options_.seconds > 0 && instrument_->Now() - begin_ >= options_.seconds;
+  return options_.seconds > 0 && measurer_->Now() - begin_ >= options_.seconds;
 }
 
-double Session::SpentShare() const {
+double SearchSession::SpentShare() const {
   double share = 0;
   if (options_.samples > 0) {
     share = static_cast<double>(taken_) / static_cast<double>(options_.samples);
   }
   if (options_.seconds > 0) {
-    share = std::max(share, (instrument_->Now() - begin_) / options_.seconds);
+    share = std::max(share, (measurer_->Now() - begin_) / options_.seconds);
   }
   return share;
 }
 
-Status Session::Take(size_t contest, size_t contender) {
-  measure::Trial trial = contests_[contest].trial;
-  trial.config = contests_[contest].contenders[contender].config;
-  trial.environment = contests_[contest].contenders[contender].environment;
-  Result<measure::Reading> reading = instrument_->Measure(trial);
-  if (!reading.ok()) {
-    if (reading.status().code() != ErrorCode::kNotFound) return reading.status();
-    dry_[contest][contender] = true;
+Status SearchSession::Take(size_t call_case, size_t candidate) {
+  measure::Trial trial = call_cases_[call_case].trial;
+  trial.config = call_cases_[call_case].candidates[candidate].config;
+  trial.environment = call_cases_[call_case].candidates[candidate].environment;
+  Result<measure::Measurement> measurement = measurer_->Measure(trial);
+  if (!measurement.ok()) {
+    if (measurement.status().code() != ErrorCode::kNotFound) return measurement.status();
+    dry_[call_case][candidate] = true;
     return {};
   }
   ++taken_;
-  Evidence& evidence = (*known_)[contest][contender];
-  if (reading.value().outcome != dataset::Outcome::kFine) {
-    evidence.outcome = reading.value().outcome;
-  } else if (!std::isfinite(reading.value().seconds) || reading.value().seconds <= 0) {
-    return Internal(Format("%s: a call of %llu bytes is said to take %g s",
-                           instrument_->subject().backend.c_str(),
-                           static_cast<unsigned long long>(trial.bytes), reading.value().seconds));
+  CandidateSamples& evidence = (*known_)[call_case][candidate];
+  if (measurement.value().outcome != dataset::SampleOutcome::kFine) {
+    evidence.outcome = measurement.value().outcome;
+  } else if (!std::isfinite(measurement.value().seconds) || measurement.value().seconds <= 0) {
+    return Internal(Format(
+        "%s: a call of %llu bytes is said to take %g s", measurer_->subject().backend.c_str(),
+        static_cast<unsigned long long>(trial.bytes), measurement.value().seconds));
   } else {
-    evidence.seconds.push_back(reading.value().seconds);
+    evidence.seconds.push_back(measurement.value().seconds);
   }
-  if (observer_ && !observer_(contest, contender, reading.value())) stopped_ = true;
+  if (observer_ && !observer_(call_case, candidate, measurement.value())) stopped_ = true;
   return {};
 }
 
-bool Session::Available(size_t contest, size_t contender) const {
-  const Evidence& evidence = (*known_)[contest][contender];
-  return evidence.outcome == dataset::Outcome::kFine && !dry_[contest][contender] &&
+bool SearchSession::Available(size_t call_case, size_t candidate) const {
+  const CandidateSamples& evidence = (*known_)[call_case][candidate];
+  return evidence.outcome == dataset::SampleOutcome::kFine && !dry_[call_case][candidate] &&
          static_cast<int>(evidence.seconds.size()) < options_.most_samples;
 }
 
-Status SearchExhaustively(measure::Instrument* instrument, const std::vector<Contest>& contests,
-                          const SearchOptions& options, const Observer& observer,
-                          Knowledge* known) {
-  Session session(instrument, contests, options, observer, known);
+Status SearchExhaustively(measure::Measurer* measurer, const std::vector<CallCase>& call_cases,
+                          const SearchOptions& options, const MeasurementObserver& observer,
+                          SamplesByCandidate* known) {
+  SearchSession session(measurer, call_cases, options, observer, known);
   if (Status status = session.Prepare(); !status.ok()) return status;
-  const auto wanted = [&](size_t contest, size_t contender) {
-    return session.Available(contest, contender) && !Tight((*known)[contest][contender], options);
+  const auto wanted = [&](size_t call_case, size_t candidate) {
+    return session.Available(call_case, candidate) &&
+           !Tight((*known)[call_case][candidate], options);
   };
   for (uint64_t round = 0; !session.Over(); ++round) {
-    // Those that can run in one launch together; shuffled inside, so that no contender always comes
+    // Those that can run in one launch together; shuffled inside, so that no candidate always comes
     // after the same one.
     std::map<std::string, std::vector<std::tuple<uint64_t, size_t, size_t>>> launches;
     const CounterRandom random(options.seed, round);
     uint64_t draw = 0;
-    for (size_t i = 0; i < contests.size(); ++i) {
-      for (size_t j = 0; j < contests[i].contenders.size(); ++j) {
+    for (size_t i = 0; i < call_cases.size(); ++i) {
+      for (size_t j = 0; j < call_cases[i].candidates.size(); ++j) {
         ++draw;
         if (!wanted(i, j)) continue;
-        launches[LaunchOf(contests[i].contenders[j], options)].emplace_back(random.Bits(draw), i,
-                                                                            j);
+        launches[LaunchOf(call_cases[i].candidates[j], options)].emplace_back(random.Bits(draw), i,
+                                                                              j);
       }
     }
     if (launches.empty()) break;
     for (auto& [launch, order] : launches) {
       std::sort(order.begin(), order.end());
       for (int again = 0; again < std::max(1, options.visit); ++again) {
-        for (const auto& [place, contest, contender] : order) {
+        for (const auto& [place, call_case, candidate] : order) {
           if (session.Over()) return {};
-          if (!wanted(contest, contender)) continue;
-          if (Status status = session.Take(contest, contender); !status.ok()) return status;
+          if (!wanted(call_case, candidate)) continue;
+          if (Status status = session.Take(call_case, candidate); !status.ok()) return status;
         }
       }
     }

@@ -11,35 +11,35 @@
 namespace diapason::search {
 
 // One way to run a call.
-struct Contender {
+struct Candidate {
   Config config;
   std::string environment;
-  friend bool operator==(const Contender&, const Contender&) = default;
+  friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
 // Contenders that compete for one call: one collective, one size. The first is the library's
 // default and always takes part.
-struct Contest {
-  measure::Trial trial;  // its config and environment are replaced by the contender's
-  std::vector<Contender> contenders;
+struct CallCase {
+  measure::Trial trial;  // its config and environment are replaced by the candidate's
+  std::vector<Candidate> candidates;
 };
 
-// What is known of one contender in one contest.
-struct Evidence {
+// What is known of one candidate in one case.
+struct CandidateSamples {
   std::vector<double> seconds;
   // It hangs, crashes, computes wrong results or is not on offer: it is not asked again.
-  dataset::Outcome outcome = dataset::Outcome::kFine;
+  dataset::SampleOutcome outcome = dataset::SampleOutcome::kFine;
 };
-// By contest, then by contender.
-using Knowledge = std::vector<std::vector<Evidence>>;
+// By case, then by candidate.
+using SamplesByCandidate = std::vector<std::vector<CandidateSamples>>;
 
 struct SearchOptions {
   int64_t samples = 0;    // 0: no limit
-  double seconds = 0;     // on the instrument's clock; 0: no limit
-  int least_samples = 3;  // exhaustive: of every contender, before it may be tight
+  double seconds = 0;     // on the measurer's clock; 0: no limit
+  int least_samples = 3;  // exhaustive: of every candidate, before it may be tight
   int most_samples = 20;
   double tight = 0.02;  // exhaustive: half the 95 % interval of the median, as a share of it
-  // Exhaustive: how often a contender is sampled when its turn comes. More than once where going
+  // Exhaustive: how often a candidate is sampled when its turn comes. More than once where going
   // from one environment to another costs a launch.
   int visit = 1;
   // Exhaustive: a launch for every configuration, so all its calls come together.
@@ -48,27 +48,31 @@ struct SearchOptions {
 };
 
 // Sees every reading as it comes. Returning false ends the search in good order (Ctrl-C).
-using Observer = std::function<bool(size_t contest, size_t contender, const measure::Reading& reading)>;
+using MeasurementObserver = std::function<bool(size_t call_case, size_t candidate,
+                                               const measure::Measurement& measurement)>;
 
-// Samples every contender in interleaved rounds, so that drift hits all alike, until each interval
+// Samples every candidate in interleaved rounds, so that drift hits all alike, until each interval
 // is tight or the budget is spent. `known` holds what earlier runs have measured and what this one
 // adds.
-Status SearchExhaustively(measure::Instrument* instrument, const std::vector<Contest>& contests,
-                          const SearchOptions& options, const Observer& observer, Knowledge* known);
+Status SearchExhaustively(measure::Measurer* measurer, const std::vector<CallCase>& call_cases,
+                          const SearchOptions& options, const MeasurementObserver& observer,
+                          SamplesByCandidate* known);
 
 // Spends samples where the winner is undecided; see search_adaptive.cc for how. The default is
 // never eliminated.
-Status SearchAdaptively(measure::Instrument* instrument, const std::vector<Contest>& contests,
-                        const SearchOptions& options, const Observer& observer, Knowledge* known);
+Status SearchAdaptively(measure::Measurer* measurer, const std::vector<CallCase>& call_cases,
+                        const SearchOptions& options, const MeasurementObserver& observer,
+                        SamplesByCandidate* known);
 
-// What the evidence says about one contest.
-struct Verdict {
-  size_t best = 0;      // the contender to choose; 0 where nothing beats the default
+// What the evidence says about one case.
+struct CaseVerdict {
+  size_t best = 0;      // the candidate to choose; 0 where nothing beats the default
   double seconds = 0;   // what it is believed to take
   double against = 0;   // what the default is believed to take
   bool decided = true;  // false: the data do not tell best from default
 };
-// In the order of the contests.
-std::vector<Verdict> Judge(const std::vector<Contest>& contests, const Knowledge& known);
+// In the order of the cases.
+std::vector<CaseVerdict> Judge(const std::vector<CallCase>& call_cases,
+                               const SamplesByCandidate& known);
 
 }  // namespace diapason::search

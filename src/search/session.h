@@ -8,52 +8,53 @@
 
 namespace diapason::search {
 
-// Standard deviations by which a contender has to be ahead of the default to be chosen instead of
+// Standard deviations by which a candidate has to be ahead of the default to be chosen instead of
 // it: five to one that it is better.
 inline constexpr double kClearlyAhead = 1.0;
 
 // What every strategy needs: takes one sample after the other within the budget, files what comes
 // of it, and knows whom it makes sense to ask.
-class Session {
+class SearchSession {
  public:
-  Session(measure::Instrument* instrument, const std::vector<Contest>& contests,
-          const SearchOptions& options, const Observer& observer, Knowledge* known)
-      : instrument_(instrument),
-        contests_(contests),
+  SearchSession(measure::Measurer* measurer, const std::vector<CallCase>& call_cases,
+                const SearchOptions& options, const MeasurementObserver& observer,
+                SamplesByCandidate* known)
+      : measurer_(measurer),
+        call_cases_(call_cases),
         options_(options),
         observer_(observer),
         known_(known),
-        begin_(instrument->Now()) {}
+        begin_(measurer->Now()) {}
 
-  // Brings `known` into the shape of the contests, and says what is wrong with either.
+  // Brings `known` into the shape of the cases, and says what is wrong with either.
   Status Prepare();
   // The budget is spent, or the observer wants no more.
   bool Over() const;
-  // One sample. A contender that fails is done with; so is one of which there is nothing more to be
-  // had (Instrument::Measure says kNotFound). Any other error ends the search.
+  // One sample. A candidate that fails is done with; so is one of which there is nothing more to be
+  // had (Measurer::Measure says kNotFound). Any other error ends the search.
   // REQUIRES: !Over()
-  Status Take(size_t contest, size_t contender);
+  Status Take(size_t call_case, size_t candidate);
   // It has not failed and there is more of it to be had.
-  bool Available(size_t contest, size_t contender) const;
+  bool Available(size_t call_case, size_t candidate) const;
 
-  double Now() const { return instrument_->Now(); }
+  double Now() const { return measurer_->Now(); }
   int64_t taken() const { return taken_; }
   // The share of the budget that is spent; 0 where there is no limit.
   double SpentShare() const;
 
  private:
-  measure::Instrument* instrument_;
-  const std::vector<Contest>& contests_;
+  measure::Measurer* measurer_;
+  const std::vector<CallCase>& call_cases_;
   const SearchOptions& options_;
-  const Observer& observer_;
-  Knowledge* known_;
+  const MeasurementObserver& observer_;
+  SamplesByCandidate* known_;
   double begin_;
   int64_t taken_ = 0;
   bool stopped_ = false;
   std::vector<std::vector<bool>> dry_;
 };
 
-// The first mistake in contests and knowledge; fine where they belong together.
-Status CheckContests(const std::vector<Contest>& contests, const Knowledge& known);
+// The first mistake in cases and knowledge; fine where they belong together.
+Status CheckContests(const std::vector<CallCase>& call_cases, const SamplesByCandidate& known);
 
 }  // namespace diapason::search

@@ -9,9 +9,9 @@
 
 namespace diapason::search {
 
-class Process;
+class GaussianProcess;
 
-// What is believed about every contender of every contest, sampled or not: a Gaussian process over
+// What is believed about every candidate of every case, sampled or not: a Gaussian process over
 // the logarithm of the time. Neighbouring sizes, neighbouring channel counts and configurations
 // that share an algorithm, a protocol or an environment inform each other; how far, and how noisy a
 // sample is, is learned from the samples. Contests of different operations, types or roots are
@@ -21,26 +21,26 @@ class Process;
 // confirms it: noise on clusters has jumps.
 class Surrogate {
  public:
-  explicit Surrogate(const std::vector<Contest>& contests);
+  explicit Surrogate(const std::vector<CallCase>& call_cases);
   ~Surrogate();
   Surrogate(const Surrogate&) = delete;
   Surrogate& operator=(const Surrogate&) = delete;
 
   // Takes in everything that is known, and learns afresh how far samples inform each other where
   // `learn`. Forgets what was expected.
-  void Fit(const Knowledge& known, bool learn);
+  void Fit(const SamplesByCandidate& known, bool learn);
 
-  // Of the logarithm of the seconds. The variance is that of the contender's own median, without
+  // Of the logarithm of the seconds. The variance is that of the candidate's own median, without
   // the noise of a sample.
-  double Mean(size_t contest, size_t contender) const;
-  double Variance(size_t contest, size_t contender) const;
-  // The variance of the difference of two contenders.
-  double DifferenceVariance(size_t contest, size_t a, size_t b) const;
-  // The variance of one sample around the contender's median.
-  double Noise(size_t contest, size_t contender) const;
+  double Mean(size_t call_case, size_t candidate) const;
+  double Variance(size_t call_case, size_t candidate) const;
+  // The variance of the difference of two candidates.
+  double DifferenceVariance(size_t call_case, size_t a, size_t b) const;
+  // The variance of one sample around the candidate's median.
+  double Noise(size_t call_case, size_t candidate) const;
 
-  // A sample of this contender is on its way: the variances are from now on as if it were there.
-  void Expect(size_t contest, size_t contender);
+  // A sample of this candidate is on its way: the variances are from now on as if it were there.
+  void Expect(size_t call_case, size_t candidate);
   // None of the samples that were expected comes.
   void Withdraw();
   // All samples that were expected have come, in the order of Expect.
@@ -51,9 +51,11 @@ class Surrogate {
     uint32_t block = 0;
     uint32_t cell = 0;
   };
-  const Place& At(size_t contest, size_t contender) const { return places_[contest][contender]; }
+  const Place& At(size_t call_case, size_t candidate) const {
+    return places_[call_case][candidate];
+  }
 
-  std::vector<std::unique_ptr<Process>> blocks_;
+  std::vector<std::unique_ptr<GaussianProcess>> blocks_;
   std::vector<std::vector<Place>> places_;
   std::vector<Place> expected_;
 };

@@ -52,13 +52,14 @@ bool CanChoose(Library library, Operation operation) {
   }
 }
 
-Result<std::vector<Contender>> MakeContenders(const SweepPlan& plan, const measure::Subject& subject,
+Result<std::vector<Candidate>> MakeContenders(const SweepPlan& plan,
+                                              const measure::Subject& subject,
                                               Operation operation) {
-  std::vector<Contender> contenders = {{}};
+  std::vector<Candidate> candidates = {{}};
   const Library library = subject.library;
-  if (library == Library::kRccl && !subject.simulated) contenders.push_back({{}, kWithoutPlugin});
+  if (library == Library::kRccl && !subject.simulated) candidates.push_back({{}, kWithoutPlugin});
   for (const std::string& environment : plan.environments) {
-    if (!environment.empty()) contenders.push_back({{}, environment});
+    if (!environment.empty()) candidates.push_back({{}, environment});
     if (!CanChoose(library, operation)) continue;
     const Collective collective = *comm::CollectiveOf(operation);
     const Result<std::vector<int>> algorithms = AlgorithmsOf(plan, library, collective);
@@ -72,13 +73,13 @@ Result<std::vector<Contender>> MakeContenders(const SweepPlan& plan, const measu
         for (const int channels : plan.channels) {
           for (const int64_t segment : plan.segments) {
             if (segment != 0 && library != Library::kOpenMpi) continue;
-            contenders.push_back({{algorithm, protocol, channels, segment}, environment});
+            candidates.push_back({{algorithm, protocol, channels, segment}, environment});
           }
         }
       }
     }
   }
-  return contenders;
+  return candidates;
 }
 
 }  // namespace
@@ -107,28 +108,29 @@ std::string SweepPlan::Text() const {
   return Join(parts, "; ");
 }
 
-Result<std::vector<Contest>> MakeContests(const SweepPlan& plan, const measure::Subject& subject) {
-  std::vector<Contest> contests;
+Result<std::vector<CallCase>> MakeCallCases(const SweepPlan& plan,
+                                            const measure::Subject& subject) {
+  std::vector<CallCase> call_cases;
   for (const Operation operation : plan.operations) {
-    const Result<std::vector<Contender>> contenders = MakeContenders(plan, subject, operation);
-    if (!contenders.ok()) return contenders.status();
+    const Result<std::vector<Candidate>> candidates = MakeContenders(plan, subject, operation);
+    if (!candidates.ok()) return candidates.status();
     for (const uint64_t size : plan.sizes) {
-      Contest contest;
-      contest.trial.operation = operation;
-      contest.trial.bytes = size;
-      contest.trial.type = plan.type;
-      contest.trial.reduce = comm::Reduces(operation) ? plan.reduce : ReduceOp::kSum;
-      contest.trial.in_place = plan.in_place;
-      if (measure::CountOf(contest.trial, subject.ranks) == 0) continue;
-      contest.contenders = contenders.value();
-      contests.push_back(std::move(contest));
+      CallCase call_case;
+      call_case.trial.operation = operation;
+      call_case.trial.bytes = size;
+      call_case.trial.type = plan.type;
+      call_case.trial.reduce = comm::Reduces(operation) ? plan.reduce : ReduceOp::kSum;
+      call_case.trial.in_place = plan.in_place;
+      if (measure::CountOf(call_case.trial, subject.ranks) == 0) continue;
+      call_case.candidates = candidates.value();
+      call_cases.push_back(std::move(call_case));
     }
   }
-  if (contests.empty()) return Invalid("no size has an element for every rank");
-  return contests;
+  if (call_cases.empty()) return Invalid("no size has an element for every rank");
+  return call_cases;
 }
 
-Result<measure::Reading> CalibratedInstrument::Measure(const measure::Trial& trial) {
+Result<measure::Measurement> CalibratedMeasurer::Measure(const measure::Trial& trial) {
   measure::Trial block = trial;
   block.warmups = 0;
   block.iterations = 1;
@@ -138,8 +140,8 @@ Result<measure::Reading> CalibratedInstrument::Measure(const measure::Trial& tri
   if (known == iterations_.end()) {
     block.warmups = options_.warmups;
     block.check = options_.check;
-    Result<measure::Reading> first = instrument_->Measure(block);
-    if (!first.ok() || first.value().outcome != dataset::Outcome::kFine) return first;
+    Result<measure::Measurement> first = measurer_->Measure(block);
+    if (!first.ok() || first.value().outcome != dataset::SampleOutcome::kFine) return first;
     const double fit = options_.block_seconds / std::max(first.value().seconds, 1e-9);
     const int iterations =
         static_cast<int>(std::clamp(std::round(fit), 1.0, double(options_.most_iterations)));
@@ -148,29 +150,30 @@ Result<measure::Reading> CalibratedInstrument::Measure(const measure::Trial& tri
   block.warmups = 1;
   block.iterations = known->second;
   block.check = false;
-  return instrument_->Measure(block);
+  return measurer_->Measure(block);
 }
 
-Knowledge KnownFrom(const dataset::Contents& contents, const std::vector<Contest>& contests,
-                    const measure::Subject& subject) {
+SamplesByCandidate KnownFrom(const dataset::StoreContents& contents,
+                             const std::vector<CallCase>& call_cases,
+                             const measure::Subject& subject) {
   std::map<dataset::Point, std::pair<size_t, size_t>> places;
-  Knowledge known(contests.size());
-  for (size_t i = 0; i < contests.size(); ++i) {
-    known[i].resize(contests[i].contenders.size());
-    for (size_t j = 0; j < contests[i].contenders.size(); ++j) {
-      measure::Trial trial = contests[i].trial;
-      trial.config = contests[i].contenders[j].config;
-      trial.environment = contests[i].contenders[j].environment;
+  SamplesByCandidate known(call_cases.size());
+  for (size_t i = 0; i < call_cases.size(); ++i) {
+    known[i].resize(call_cases[i].candidates.size());
+    for (size_t j = 0; j < call_cases[i].candidates.size(); ++j) {
+      measure::Trial trial = call_cases[i].trial;
+      trial.config = call_cases[i].candidates[j].config;
+      trial.environment = call_cases[i].candidates[j].environment;
       places[measure::PointOf(trial, subject)] = {i, j};
     }
   }
-  std::map<std::pair<size_t, size_t>, size_t> failed_in;  // the run, by contest and contender
-  for (const dataset::Record& record : contents.records) {
+  std::map<std::pair<size_t, size_t>, size_t> failed_in;  // the run, by case and candidate
+  for (const dataset::StoredSample& record : contents.records) {
     const auto place = places.find(record.sample.point);
     if (place == places.end()) continue;
-    Evidence& evidence = known[place->second.first][place->second.second];
+    CandidateSamples& evidence = known[place->second.first][place->second.second];
     const auto failed = failed_in.find(place->second);
-    if (record.sample.outcome != dataset::Outcome::kFine) {
+    if (record.sample.outcome != dataset::SampleOutcome::kFine) {
       evidence.outcome = record.sample.outcome;
       failed_in[place->second] = record.run;
       continue;

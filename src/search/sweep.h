@@ -28,15 +28,15 @@ struct SweepPlan {
   std::string Text() const;
 };
 
-// The contests of a plan on what is measured. The library's own choice is the first contender of
+// The cases of a plan on what is measured. The library's own choice is the first candidate of
 // each; RCCL's is also measured without our plugin, since loading any tuner turns RCCL's own table
 // off. A size without an element for every rank is left out.
-Result<std::vector<Contest>> MakeContests(const SweepPlan& plan, const measure::Subject& subject);
+Result<std::vector<CallCase>> MakeCallCases(const SweepPlan& plan, const measure::Subject& subject);
 
 // Sees to it that every block of calls is long enough to be timed and short enough to be repeated:
-// the first time a contender runs it is checked, warmed up and timed once; from then on blocks have
+// the first time a candidate runs it is checked, warmed up and timed once; from then on blocks have
 // the calls that fit.
-class CalibratedInstrument : public measure::Instrument {
+class CalibratedMeasurer : public measure::Measurer {
  public:
   struct Options {
     double block_seconds = 0.003;
@@ -44,23 +44,24 @@ class CalibratedInstrument : public measure::Instrument {
     int warmups = 3;  // the first time; afterwards one
     bool check = true;
   };
-  CalibratedInstrument(measure::Instrument* instrument, Options options)
-      : instrument_(instrument), options_(options) {}
+  CalibratedMeasurer(measure::Measurer* measurer, Options options)
+      : measurer_(measurer), options_(options) {}
 
-  Result<measure::Reading> Measure(const measure::Trial& trial) override;
-  const measure::Subject& subject() const override { return instrument_->subject(); }
-  double Now() const override { return instrument_->Now(); }
+  Result<measure::Measurement> Measure(const measure::Trial& trial) override;
+  const measure::Subject& subject() const override { return measurer_->subject(); }
+  double Now() const override { return measurer_->Now(); }
 
  private:
-  measure::Instrument* instrument_;
+  measure::Measurer* measurer_;
   Options options_;
   std::map<std::string, int> iterations_;
 };
 
-// What a store already knows of the contests. What has failed in a run and was fine later in the
+// What a store already knows of the cases. What has failed in a run and was fine later in the
 // same run, where it was tried again, has not failed.
-Knowledge KnownFrom(const dataset::Contents& contents, const std::vector<Contest>& contests,
-                    const measure::Subject& subject);
+SamplesByCandidate KnownFrom(const dataset::StoreContents& contents,
+                             const std::vector<CallCase>& call_cases,
+                             const measure::Subject& subject);
 
 // Seconds a call of this size may take, before anybody has measured it: for plans only.
 double GuessSeconds(const measure::Trial& trial, const measure::Subject& subject);

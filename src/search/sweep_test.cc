@@ -1,3 +1,5 @@
+#include "search/sweep.h"
+
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +12,6 @@
 #include "measure/job_measurer.h"
 #include "measure/pairs.h"
 #include "measure/pattern.h"
-#include "search/sweep.h"
 #include "measure/targets.h"
 #include "measure/tests_measurer.h"
 #include "measure/wire.h"
@@ -18,7 +19,7 @@
 namespace diapason::search {
 namespace {
 
-using dataset::Outcome;
+using dataset::SampleOutcome;
 
 constexpr DataType kTypes[] = {DataType::kF32, DataType::kF64, DataType::kF16, DataType::kBf16,
                                DataType::kI8,  DataType::kU8,  DataType::kI32, DataType::kI64};
@@ -46,16 +47,16 @@ void WithRanks(int ranks, const Body& body) {
     threads.emplace_back([&options, rank] {
       auto group = Group::Create(options(rank));
       ASSERT_TRUE(group.ok()) << group.status().message();
-      const Status followed = measure::GroupInstrument::Follow(group.value().get());
+      const Status followed = measure::GroupMeasurer::Follow(group.value().get());
       EXPECT_TRUE(followed.ok()) << followed.message();
     });
   }
   {
     auto group = Group::Create(options(0));
     ASSERT_TRUE(group.ok()) << group.status().message();
-    auto instrument = measure::GroupInstrument::Lead(group.value().get(), "h100x8");
-    ASSERT_TRUE(instrument.ok()) << instrument.status().message();
-    body(instrument.value().get());
+    auto measurer = measure::GroupMeasurer::Lead(group.value().get(), "h100x8");
+    ASSERT_TRUE(measurer.ok()) << measurer.status().message();
+    body(measurer.value().get());
   }
   for (std::thread& thread : threads) thread.join();
 }
@@ -68,10 +69,12 @@ TEST(PatternTest, FindsEveryWrongElementOfEveryTypeAndReduction) {
         const size_t size = SizeOf(type);
         std::vector<char> mine(kCount * size);
         measure::FillInput(mine.data(), kCount, 7, type, reduce, ranks - 1, ranks);
-        EXPECT_EQ(measure::CountWrongCopied(mine.data(), kCount, 7, type, reduce, ranks - 1, ranks), 0);
+        EXPECT_EQ(measure::CountWrongCopied(mine.data(), kCount, 7, type, reduce, ranks - 1, ranks),
+                  0);
         mine[size * 4999] = static_cast<char>(mine[size * 4999] ^ 0x40);
         mine[0] = static_cast<char>(mine[0] ^ 0x40);
-        EXPECT_EQ(measure::CountWrongCopied(mine.data(), kCount, 7, type, reduce, ranks - 1, ranks), 2)
+        EXPECT_EQ(measure::CountWrongCopied(mine.data(), kCount, 7, type, reduce, ranks - 1, ranks),
+                  2)
             << DataTypeName(type);
       }
     }
@@ -81,16 +84,18 @@ TEST(PatternTest, FindsEveryWrongElementOfEveryTypeAndReduction) {
 TEST(PatternTest, TheSumOfOneRankIsItsInput) {
   std::vector<float> values(1000);
   measure::FillInput(values.data(), values.size(), 0, DataType::kF32, ReduceOp::kSum, 0, 1);
-  EXPECT_EQ(measure::CountWrongReduced(values.data(), values.size(), 0, DataType::kF32, ReduceOp::kSum, 1),
+  EXPECT_EQ(measure::CountWrongReduced(values.data(), values.size(), 0, DataType::kF32,
+                                       ReduceOp::kSum, 1),
             0);
   values[3] += 1;
   values[4] = std::nanf("");
-  EXPECT_EQ(measure::CountWrongReduced(values.data(), values.size(), 0, DataType::kF32, ReduceOp::kSum, 1),
+  EXPECT_EQ(measure::CountWrongReduced(values.data(), values.size(), 0, DataType::kF32,
+                                       ReduceOp::kSum, 1),
             2);
 }
 
 TEST(StationTest, EveryCollectiveIsRightInEveryTypeAndReduction) {
-  WithRanks(3, [](measure::GroupInstrument* instrument) {
+  WithRanks(3, [](measure::GroupMeasurer* measurer) {
     for (const Operation operation :
          {Operation::kAllReduce, Operation::kBroadcast, Operation::kReduce, Operation::kAllGather,
           Operation::kReduceScatter, Operation::kAllToAll, Operation::kSend}) {
@@ -106,17 +111,18 @@ TEST(StationTest, EveryCollectiveIsRightInEveryTypeAndReduction) {
             trial.bytes = 3 * 8 * 11;
             trial.check = true;
             trial.iterations = 2;
-            const Result<measure::Reading> reading = instrument->Measure(trial);
-            ASSERT_TRUE(reading.ok()) << reading.status().message();
+            const Result<measure::Measurement> measurement = measurer->Measure(trial);
+            ASSERT_TRUE(measurement.ok()) << measurement.status().message();
             const bool exists =
                 !in_place || (operation != Operation::kAllToAll && operation != Operation::kSend);
-            EXPECT_EQ(reading.value().outcome, exists ? Outcome::kFine : Outcome::kRefused)
-                << reading.value().note << " " << OperationName(operation) << " "
+            EXPECT_EQ(measurement.value().outcome,
+                      exists ? SampleOutcome::kFine : SampleOutcome::kRefused)
+                << measurement.value().note << " " << OperationName(operation) << " "
                 << DataTypeName(type) << " " << ReduceOpName(reduce) << " " << in_place;
             if (!exists) continue;
-            EXPECT_EQ(reading.value().wrong, 0);
-            EXPECT_GT(reading.value().seconds, 0);
-            EXPECT_LE(reading.value().fastest, reading.value().seconds);
+            EXPECT_EQ(measurement.value().wrong, 0);
+            EXPECT_GT(measurement.value().seconds, 0);
+            EXPECT_LE(measurement.value().fastest, measurement.value().seconds);
           }
         }
       }
@@ -125,51 +131,52 @@ TEST(StationTest, EveryCollectiveIsRightInEveryTypeAndReduction) {
 }
 
 TEST(StationTest, WhatCannotBeMeasuredIsRefusedAndTheNextTrialRuns) {
-  WithRanks(2, [](measure::GroupInstrument* instrument) {
+  WithRanks(2, [](measure::GroupMeasurer* measurer) {
     measure::Trial trial;
     trial.operation = Operation::kAllGather;
     trial.bytes = 4;  // less than a float for each of two ranks
-    EXPECT_EQ(instrument->Measure(trial).value().outcome, Outcome::kRefused);
+    EXPECT_EQ(measurer->Measure(trial).value().outcome, SampleOutcome::kRefused);
     trial = {};
     trial.bytes = 1024;
     trial.config.algorithm = 99;
-    const measure::Reading refused = instrument->Measure(trial).value();
-    EXPECT_EQ(refused.outcome, Outcome::kRefused);
+    const measure::Measurement refused = measurer->Measure(trial).value();
+    EXPECT_EQ(refused.outcome, SampleOutcome::kRefused);
     EXPECT_FALSE(refused.note.empty());
     trial.config = {};
-    EXPECT_EQ(instrument->Measure(trial).value().outcome, Outcome::kFine);
-    EXPECT_FALSE(instrument->broken());
+    EXPECT_EQ(measurer->Measure(trial).value().outcome, SampleOutcome::kFine);
+    EXPECT_FALSE(measurer->broken());
   });
 }
 
 TEST(StationTest, ABroadcastTakesAsLongAsItsSlowestRank) {
-  WithRanks(4, [](measure::GroupInstrument* instrument) {
+  WithRanks(4, [](measure::GroupMeasurer* measurer) {
     measure::Trial trial;
     trial.operation = Operation::kBroadcast;
     trial.bytes = 1 << 20;
     trial.iterations = 3;
-    const measure::Reading reading = instrument->Measure(trial).value();
-    EXPECT_GE(reading.seconds, reading.fastest);
+    const measure::Measurement measurement = measurer->Measure(trial).value();
+    EXPECT_GE(measurement.seconds, measurement.fastest);
     trial.only_ranks = 2;
-    const measure::Reading two = instrument->Measure(trial).value();
-    EXPECT_EQ(two.outcome, Outcome::kFine) << two.note;
+    const measure::Measurement two = measurer->Measure(trial).value();
+    EXPECT_EQ(two.outcome, SampleOutcome::kFine) << two.note;
     EXPECT_GT(two.seconds, 0);
-    EXPECT_EQ(measure::PointOf(trial, instrument->subject()).ranks, 2);
-    const Result<measure::Reading> pair = instrument->MeasurePair(1, 3, 1 << 20, 4);
+    EXPECT_EQ(measure::PointOf(trial, measurer->subject()).ranks, 2);
+    const Result<measure::Measurement> pair = measurer->MeasurePair(1, 3, 1 << 20, 4);
     ASSERT_TRUE(pair.ok());
     EXPECT_GT(pair.value().seconds, 0);
   });
 }
 
 TEST(BenchTest, RoundsAreTakenUntilTheIntervalIsTight) {
-  WithRanks(2, [](measure::GroupInstrument* instrument) {
+  WithRanks(2, [](measure::GroupMeasurer* measurer) {
     measure::Trial trial;
     trial.bytes = 4096;
     measure::Effort effort;
     effort.seconds = 1000;
     effort.tight = 1e9;  // any interval
     std::vector<dataset::Sample> samples;
-    const Result<measure::Figure> figure = measure::MeasureFigure(instrument, trial, effort, &samples);
+    const Result<measure::TimingFigure> figure =
+        measure::MeasureFigure(measurer, trial, effort, &samples);
     ASSERT_TRUE(figure.ok());
     EXPECT_EQ(figure.value().rounds.size(), 5U);
     EXPECT_EQ(samples.size(), 5U);
@@ -177,7 +184,7 @@ TEST(BenchTest, RoundsAreTakenUntilTheIntervalIsTight) {
     EXPECT_LE(figure.value().interval.low, figure.value().median);
     EXPECT_GE(figure.value().interval.high, figure.value().median);
     effort.tight = 0;
-    EXPECT_EQ(measure::MeasureFigure(instrument, trial, effort).value().rounds.size(), 15U);
+    EXPECT_EQ(measure::MeasureFigure(measurer, trial, effort).value().rounds.size(), 15U);
   });
 }
 
@@ -198,19 +205,20 @@ TEST(WireTest, TrialsReadingsAndSubjectsComeBackAsTheyWere) {
   ASSERT_TRUE(trial_back.ok());
   EXPECT_EQ(trial_back.value(), trial);
 
-  measure::Reading reading;
-  reading.outcome = Outcome::kHang;
-  reading.seconds = 1.0 / 3;
-  reading.fastest = 1e-9;
-  reading.iterations = 7;
-  reading.wrong = 12;
-  reading.note = "line\nwith \"anything\" \x01 in it";
-  const Result<measure::Reading> reading_back = measure::DecodeReading(measure::EncodeReading(reading));
+  measure::Measurement measurement;
+  measurement.outcome = SampleOutcome::kHang;
+  measurement.seconds = 1.0 / 3;
+  measurement.fastest = 1e-9;
+  measurement.iterations = 7;
+  measurement.wrong = 12;
+  measurement.note = "line\nwith \"anything\" \x01 in it";
+  const Result<measure::Measurement> reading_back =
+      measure::DecodeMeasurement(measure::EncodeMeasurement(measurement));
   ASSERT_TRUE(reading_back.ok());
-  EXPECT_EQ(reading_back.value().outcome, reading.outcome);
-  EXPECT_EQ(reading_back.value().seconds, reading.seconds);
-  EXPECT_EQ(reading_back.value().wrong, reading.wrong);
-  EXPECT_EQ(reading_back.value().note, reading.note);
+  EXPECT_EQ(reading_back.value().outcome, measurement.outcome);
+  EXPECT_EQ(reading_back.value().seconds, measurement.seconds);
+  EXPECT_EQ(reading_back.value().wrong, measurement.wrong);
+  EXPECT_EQ(reading_back.value().note, measurement.note);
 
   measure::Subject subject;
   subject.backend = "nccl";
@@ -220,7 +228,8 @@ TEST(WireTest, TrialsReadingsAndSubjectsComeBackAsTheyWere) {
   subject.machine.library = "nccl";
   subject.machine.hosts = "n1,n2";
   subject.machine.environment = {{"NCCL_ALGO", "Ring Tree"}, {"NCCL_X", ""}};
-  const Result<measure::Subject> subject_back = measure::DecodeSubject(measure::EncodeSubject(subject));
+  const Result<measure::Subject> subject_back =
+      measure::DecodeSubject(measure::EncodeSubject(subject));
   ASSERT_TRUE(subject_back.ok());
   EXPECT_EQ(subject_back.value().machine, subject.machine);
   EXPECT_EQ(subject_back.value().ranks, 8);
@@ -232,10 +241,10 @@ TEST(WireTest, DamagedTextIsAnError) {
   EXPECT_FALSE(measure::DecodeTrial(good + " 1").ok());
   EXPECT_FALSE(measure::DecodeTrial(good.substr(0, good.size() - 2)).ok());
   EXPECT_FALSE(measure::DecodeTrial("77" + good.substr(1)).ok());
-  EXPECT_FALSE(measure::DecodeReading("0 nan 0 1 0 :").ok());
-  EXPECT_FALSE(measure::DecodeReading("0 1e999 0 1 0 :").ok());
-  EXPECT_FALSE(measure::DecodeReading("9 1 0 1 0 :").ok());
-  EXPECT_FALSE(measure::DecodeReading("0 1 0 1 0 x").ok());
+  EXPECT_FALSE(measure::DecodeMeasurement("0 nan 0 1 0 :").ok());
+  EXPECT_FALSE(measure::DecodeMeasurement("0 1e999 0 1 0 :").ok());
+  EXPECT_FALSE(measure::DecodeMeasurement("9 1 0 1 0 :").ok());
+  EXPECT_FALSE(measure::DecodeMeasurement("0 1 0 1 0 x").ok());
   EXPECT_FALSE(measure::DecodeSubject(": 0 1 1 0 0").ok());
 }
 
@@ -259,7 +268,8 @@ TEST(PointTest, ATrialAndItsPointAreTheSameThing) {
   EXPECT_EQ(measure::PointOf(back.value(), subject), point);
   dataset::Point strange = point;
   strange.algorithm = "rng";
-  EXPECT_NE(measure::TrialOf(strange, Library::kNccl).status().message().find("ring"), std::string::npos);
+  EXPECT_NE(measure::TrialOf(strange, Library::kNccl).status().message().find("ring"),
+            std::string::npos);
 }
 
 TEST(SweepPlanTest, TheDefaultComesFirstAndPairsThatNoMachineHasAreLeftOut) {
@@ -271,17 +281,17 @@ TEST(SweepPlanTest, TheDefaultComesFirstAndPairsThatNoMachineHasAreLeftOut) {
   plan.sizes = {1024, 1};  // the second has no float for anybody
   plan.algorithms = {"ring", "pat"};
   plan.channels = {0, 2};
-  const Result<std::vector<Contest>> contests = MakeContests(plan, subject);
-  ASSERT_TRUE(contests.ok()) << contests.status().message();
-  ASSERT_EQ(contests.value().size(), 2U);
-  const Contest& reduce = contests.value()[0];
-  EXPECT_TRUE(reduce.contenders[0].config.IsDefault());
-  for (const Contender& contender : reduce.contenders) {
-    EXPECT_NE(contender.config.algorithm, kPat);  // no allreduce of NCCL's runs PAT
+  const Result<std::vector<CallCase>> call_cases = MakeCallCases(plan, subject);
+  ASSERT_TRUE(call_cases.ok()) << call_cases.status().message();
+  ASSERT_EQ(call_cases.value().size(), 2U);
+  const CallCase& reduce = call_cases.value()[0];
+  EXPECT_TRUE(reduce.candidates[0].config.IsDefault());
+  for (const Candidate& candidate : reduce.candidates) {
+    EXPECT_NE(candidate.config.algorithm, kPat);  // no allreduce of NCCL's runs PAT
   }
-  EXPECT_EQ(reduce.contenders.size(), 1U + 3 * 2);
+  EXPECT_EQ(reduce.candidates.size(), 1U + 3 * 2);
   // Nobody is asked about alltoall.
-  EXPECT_EQ(contests.value()[1].contenders.size(), 1U);
+  EXPECT_EQ(call_cases.value()[1].candidates.size(), 1U);
 }
 
 TEST(SweepPlanTest, RcclIsAlsoMeasuredWithoutOurPluginAndEnvironmentsHaveTheirOwnDefault) {
@@ -294,30 +304,30 @@ TEST(SweepPlanTest, RcclIsAlsoMeasuredWithoutOurPluginAndEnvironmentsHaveTheirOw
   plan.algorithms = {"ring"};
   plan.protocols = {"simple"};
   plan.environments = {"", "NCCL_X=1"};
-  const std::vector<Contender> contenders = MakeContests(plan, subject).value().front().contenders;
-  const std::vector<Contender> expected = {{{}, ""},
+  const std::vector<Candidate> candidates = MakeCallCases(plan, subject).value().front().candidates;
+  const std::vector<Candidate> expected = {{{}, ""},
                                            {{}, "NCCL_TUNER_PLUGIN=none"},
                                            {{kRing, kSimple, 0}, ""},
                                            {{}, "NCCL_X=1"},
                                            {{kRing, kSimple, 0}, "NCCL_X=1"}};
-  EXPECT_EQ(contenders, expected);
+  EXPECT_EQ(candidates, expected);
 }
 
 // Answers with a fixed time, and remembers what it was asked.
-class FixedInstrument : public measure::Instrument {
+class FixedInstrument : public measure::Measurer {
  public:
-  Result<measure::Reading> Measure(const measure::Trial& trial) override {
+  Result<measure::Measurement> Measure(const measure::Trial& trial) override {
     asked.push_back(trial);
-    measure::Reading reading;
-    reading.seconds = 1e-4;
-    reading.iterations = trial.iterations;
-    reading.outcome = outcome;
-    return reading;
+    measure::Measurement measurement;
+    measurement.seconds = 1e-4;
+    measurement.iterations = trial.iterations;
+    measurement.outcome = outcome;
+    return measurement;
   }
   const measure::Subject& subject() const override { return subject_; }
   double Now() const override { return 0; }
   std::vector<measure::Trial> asked;
-  Outcome outcome = Outcome::kFine;
+  SampleOutcome outcome = SampleOutcome::kFine;
 
  private:
   measure::Subject subject_;
@@ -325,9 +335,9 @@ class FixedInstrument : public measure::Instrument {
 
 TEST(CalibratedTest, ChecksOnceAndFillsABlock) {
   FixedInstrument fixed;
-  CalibratedInstrument::Options options;
+  CalibratedMeasurer::Options options;
   options.block_seconds = 0.002;
-  CalibratedInstrument calibrated(&fixed, options);
+  CalibratedMeasurer calibrated(&fixed, options);
   measure::Trial trial;
   trial.bytes = 1024;
   EXPECT_EQ(calibrated.Measure(trial).value().iterations, 20);
@@ -337,8 +347,8 @@ TEST(CalibratedTest, ChecksOnceAndFillsABlock) {
   EXPECT_EQ(calibrated.Measure(trial).value().iterations, 20);
   EXPECT_EQ(fixed.asked.size(), 3U);
   trial.config.channels = 2;
-  fixed.outcome = Outcome::kWrong;
-  EXPECT_EQ(calibrated.Measure(trial).value().outcome, Outcome::kWrong);
+  fixed.outcome = SampleOutcome::kWrong;
+  EXPECT_EQ(calibrated.Measure(trial).value().outcome, SampleOutcome::kWrong);
   EXPECT_EQ(fixed.asked.size(), 4U);  // what computes wrong results is not timed
 }
 
@@ -370,8 +380,8 @@ class FakeRanks {
     path_ = name;
   }
   ~FakeRanks() { ::unlink(path_.c_str()); }
-  measure::JobOptions Options() const {
-    measure::JobOptions options;
+  measure::JobMeasurerOptions Options() const {
+    measure::JobMeasurerOptions options;
     options.backend = "gloo";
     options.launcher.self = path_;
     options.limit = 0.1;
@@ -386,42 +396,43 @@ class FakeRanks {
 
 TEST(JobTest, RanksThatSayNothingMoreAreAHangAndAreStartedAgain) {
   const FakeRanks ranks("read line; exec sleep 600\n");
-  auto instrument = measure::JobInstrument::Create(ranks.Options());
-  ASSERT_TRUE(instrument.ok()) << instrument.status().message();
+  auto measurer = measure::JobMeasurer::Create(ranks.Options());
+  ASSERT_TRUE(measurer.ok()) << measurer.status().message();
   for (int launches = 1; launches <= 2; ++launches) {
-    const Result<measure::Reading> reading = instrument.value()->Measure({});
-    ASSERT_TRUE(reading.ok()) << reading.status().message();
-    EXPECT_EQ(reading.value().outcome, Outcome::kHang);
-    EXPECT_EQ(instrument.value()->launches(), launches);
+    const Result<measure::Measurement> measurement = measurer.value()->Measure({});
+    ASSERT_TRUE(measurement.ok()) << measurement.status().message();
+    EXPECT_EQ(measurement.value().outcome, SampleOutcome::kHang);
+    EXPECT_EQ(measurer.value()->launches(), launches);
   }
 }
 
 TEST(JobTest, RanksThatDieAreACrashWithTheirLastWords) {
   const FakeRanks ranks("read line; echo 'cuda says no' >&2; exit 3\n");
-  auto instrument = measure::JobInstrument::Create(ranks.Options());
-  ASSERT_TRUE(instrument.ok()) << instrument.status().message();
-  const Result<measure::Reading> reading = instrument.value()->Measure({});
-  ASSERT_TRUE(reading.ok()) << reading.status().message();
-  EXPECT_EQ(reading.value().outcome, Outcome::kCrash);
-  EXPECT_NE(reading.value().note.find("cuda says no"), std::string::npos) << reading.value().note;
+  auto measurer = measure::JobMeasurer::Create(ranks.Options());
+  ASSERT_TRUE(measurer.ok()) << measurer.status().message();
+  const Result<measure::Measurement> measurement = measurer.value()->Measure({});
+  ASSERT_TRUE(measurement.ok()) << measurement.status().message();
+  EXPECT_EQ(measurement.value().outcome, SampleOutcome::kCrash);
+  EXPECT_NE(measurement.value().note.find("cuda says no"), std::string::npos)
+      << measurement.value().note;
   // The first ranks were not fresh when they were asked: a second launch had to confirm it.
-  EXPECT_EQ(instrument.value()->launches(), 2);
+  EXPECT_EQ(measurer.value()->launches(), 2);
 }
 
 TEST(JobTest, AnAnswerThatWasDamagedIsNoFigure) {
   const FakeRanks ranks(
       "read line; echo '@diapason reading 0 1e-5 1e-5 1 0 : 0123456789abcdef'; sleep 600\n");
-  auto instrument = measure::JobInstrument::Create(ranks.Options());
-  ASSERT_TRUE(instrument.ok()) << instrument.status().message();
-  const Result<measure::Reading> reading = instrument.value()->Measure({});
-  ASSERT_TRUE(reading.ok()) << reading.status().message();
-  EXPECT_EQ(reading.value().outcome, Outcome::kCrash);
+  auto measurer = measure::JobMeasurer::Create(ranks.Options());
+  ASSERT_TRUE(measurer.ok()) << measurer.status().message();
+  const Result<measure::Measurement> measurement = measurer.value()->Measure({});
+  ASSERT_TRUE(measurement.ok()) << measurement.status().message();
+  EXPECT_EQ(measurement.value().outcome, SampleOutcome::kCrash);
 }
 
 TEST(JobTest, RanksThatNeverStartAreAnErrorThatSaysWhy) {
-  measure::JobOptions options;
+  measure::JobMeasurerOptions options;
   options.launcher.self = "/nonexistent/diapason";
-  EXPECT_EQ(measure::JobInstrument::Create(options).status().code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(measure::JobMeasurer::Create(options).status().code(), ErrorCode::kUnavailable);
 }
 
 TEST(PairsTest, ASlowMemberIsNamedRatherThanItsLinks) {

@@ -10,25 +10,25 @@ namespace diapason::tune {
 
 // Ranks for tests: times from a function of the trial and of how many readings came before, over
 // all launches; remembers what it was asked.
-class FakeRanks : public measure::Instrument {
+class FakeRanks : public measure::Measurer {
  public:
   struct History {
     std::vector<measure::Trial> asked;
     std::vector<size_t> launched_at;  // how much had been asked when ranks were started
   };
-  using Times = std::function<measure::Reading(const measure::Trial&, size_t before)>;
+  using Times = std::function<measure::Measurement(const measure::Trial&, size_t before)>;
   FakeRanks(Times times, measure::Subject subject, History* history)
       : times_(std::move(times)), subject_(std::move(subject)), history_(history) {
     history_->launched_at.push_back(history_->asked.size());
   }
 
-  Result<measure::Reading> Measure(const measure::Trial& trial) override {
-    measure::Reading reading = times_(trial, history_->asked.size());
+  Result<measure::Measurement> Measure(const measure::Trial& trial) override {
+    measure::Measurement measurement = times_(trial, history_->asked.size());
     history_->asked.push_back(trial);
-    reading.iterations = trial.iterations;
-    now_ += reading.seconds * (trial.iterations + trial.warmups) + 1e-4;
-    if (trial.check && reading.wrong < 0) reading.wrong = 0;
-    return reading;
+    measurement.iterations = trial.iterations;
+    now_ += measurement.seconds * (trial.iterations + trial.warmups) + 1e-4;
+    if (trial.check && measurement.wrong < 0) measurement.wrong = 0;
+    return measurement;
   }
   const measure::Subject& subject() const override { return subject_; }
   double Now() const override { return now_; }
@@ -41,10 +41,10 @@ class FakeRanks : public measure::Instrument {
   double now_ = 0;
 };
 
-inline measure::Reading Took(double seconds) {
-  measure::Reading reading;
-  reading.seconds = reading.fastest = seconds;
-  return reading;
+inline measure::Measurement Took(double seconds) {
+  measure::Measurement measurement;
+  measurement.seconds = measurement.fastest = seconds;
+  return measurement;
 }
 
 }  // namespace diapason::tune

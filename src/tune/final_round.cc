@@ -1,4 +1,4 @@
-#include "tune/runoff.h"
+#include "tune/final_round.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,9 +10,9 @@
 namespace diapason::tune {
 namespace {
 
-using search::Contest;
-using search::Evidence;
-using measure::Reading;
+using measure::Measurement;
+using search::CallCase;
+using search::CandidateSamples;
 
 // Slower than the fastest by this: it will not win any more.
 constexpr double kHopeless = 1.3;
@@ -23,12 +23,13 @@ int ChannelsOf(const Config& config) { return config.channels == 0 ? 1 << 20 : c
 
 }  // namespace
 
-std::vector<size_t> Finalists(const Contest& contest, const std::vector<Evidence>& evidence,
+std::vector<size_t> Finalists(const CallCase& call_case,
+                              const std::vector<CandidateSamples>& evidence,
                               const std::vector<size_t>& hopefuls, size_t most) {
   std::vector<std::pair<double, size_t>> order;
-  for (size_t j = 1; j < contest.contenders.size(); ++j) {
-    const bool usable = evidence[j].outcome == dataset::Outcome::kFine &&
-                        !evidence[j].seconds.empty() && contest.contenders[j].environment.empty();
+  for (size_t j = 1; j < call_case.candidates.size(); ++j) {
+    const bool usable = evidence[j].outcome == dataset::SampleOutcome::kFine &&
+                        !evidence[j].seconds.empty() && call_case.candidates[j].environment.empty();
     if (usable) order.emplace_back(LowerMedian(evidence[j].seconds), j);
   }
   std::sort(order.begin(), order.end());
@@ -36,7 +37,7 @@ std::vector<size_t> Finalists(const Contest& contest, const std::vector<Evidence
   std::map<std::pair<int, int>, int> families;
   for (const auto& [seconds, j] : order) {
     if (finalists.size() >= most || seconds > order.front().first * kHopeless) break;
-    const Config& config = contest.contenders[j].config;
+    const Config& config = call_case.candidates[j].config;
     if (++families[{config.algorithm, config.protocol}] <= kMostOfFamily) finalists.push_back(j);
   }
   for (const size_t j : hopefuls) {
@@ -47,15 +48,15 @@ std::vector<size_t> Finalists(const Contest& contest, const std::vector<Evidence
   return finalists;
 }
 
-Result<std::vector<Winner>> RunOff(measure::Instrument* instrument,
-                                   const std::vector<Contest>& contests,
+Result<std::vector<Winner>> RunOff(measure::Measurer* measurer,
+                                   const std::vector<CallCase>& call_cases,
                                    const std::vector<std::vector<size_t>>& finalists,
                                    const RunoffOptions& options,
-                                   const search::Observer& observer) {
+                                   const search::MeasurementObserver& observer) {
   const auto begin = std::chrono::steady_clock::now();
   const std::chrono::duration<double> limit(options.seconds);
-  std::vector<std::map<size_t, std::vector<double>>> times(contests.size());
-  std::vector<std::map<size_t, bool>> failed(contests.size());
+  std::vector<std::map<size_t, std::vector<double>>> times(call_cases.size());
+  std::vector<std::map<size_t, bool>> failed(call_cases.size());
   bool stopped = false;
   int rounds = 0;
   for (; rounds < options.most_rounds && !stopped; ++rounds) {
@@ -63,34 +64,34 @@ Result<std::vector<Winner>> RunOff(measure::Instrument* instrument,
     if (rounds >= options.least_rounds && passed > limit) break;
     // Long calls: one round of all is better than none, and more than twice the time is too much.
     if (rounds >= 1 && passed > 2 * limit) break;
-    for (size_t i = 0; i < contests.size() && !stopped; ++i) {
+    for (size_t i = 0; i < call_cases.size() && !stopped; ++i) {
       const size_t count = finalists[i].size();
       if (count < 2) continue;
       for (size_t k = 0; k < count && !stopped; ++k) {
         const size_t j = finalists[i][(k + static_cast<size_t>(rounds)) % count];
         if (failed[i][j]) continue;
-        measure::Trial trial = contests[i].trial;
-        trial.config = contests[i].contenders[j].config;
-        const Result<Reading> reading = instrument->Measure(trial);
-        if (!reading.ok()) return reading.status();
-        if (reading.value().outcome == dataset::Outcome::kFine) {
-          times[i][j].push_back(std::max(reading.value().seconds, 1e-12));
+        measure::Trial trial = call_cases[i].trial;
+        trial.config = call_cases[i].candidates[j].config;
+        const Result<Measurement> measurement = measurer->Measure(trial);
+        if (!measurement.ok()) return measurement.status();
+        if (measurement.value().outcome == dataset::SampleOutcome::kFine) {
+          times[i][j].push_back(std::max(measurement.value().seconds, 1e-12));
         } else {
           failed[i][j] = true;
         }
-        stopped = !observer(i, j, reading.value());
+        stopped = !observer(i, j, measurement.value());
       }
     }
   }
-  std::vector<Winner> winners(contests.size());
-  for (size_t i = 0; i < contests.size(); ++i) {
+  std::vector<Winner> winners(call_cases.size());
+  for (size_t i = 0; i < call_cases.size(); ++i) {
     Winner& winner = winners[i];
     double fastest = INFINITY;
     for (const auto& [j, seconds] : times[i]) {
       if (failed[i][j]) continue;
       const double median = Median(seconds);
       if (j == 0) {
-        winner.standard = median;
+        winner.library_default = median;
         continue;
       }
       if (median < fastest) {
@@ -102,15 +103,16 @@ Result<std::vector<Winner>> RunOff(measure::Instrument* instrument,
     for (const auto& [j, seconds] : times[i]) {
       if (j == 0 || failed[i][j]) continue;
       const bool near = Median(seconds) <= fastest * (1 + options.margin);
-      if (near && ChannelsOf(contests[i].contenders[j].config) <
-                      ChannelsOf(contests[i].contenders[winner.runner_up].config)) {
+      if (near && ChannelsOf(call_cases[i].candidates[j].config) <
+                      ChannelsOf(call_cases[i].candidates[winner.runner_up].config)) {
         winner.runner_up = j;
       }
     }
     winner.runner_up_seconds = Median(times[i][winner.runner_up]);
-    winner.seconds = winner.standard;
-    if (winner.standard > 0 && winner.runner_up_seconds * (1 + options.margin) < winner.standard) {
-      winner.contender = winner.runner_up;
+    winner.seconds = winner.library_default;
+    if (winner.library_default > 0 &&
+        winner.runner_up_seconds * (1 + options.margin) < winner.library_default) {
+      winner.candidate = winner.runner_up;
       winner.seconds = winner.runner_up_seconds;
     }
   }

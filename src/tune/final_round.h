@@ -8,15 +8,15 @@
 
 namespace diapason::tune {
 
-// After a search, a few contenders of every contest are left that may be the best. The search has
+// After a search, a few candidates of every case are left that may be the best. The search has
 // few samples of each, and the fastest of many that are alike looks faster than it is: so these few
 // run once more, in turns, and only what they take now counts.
 
 // Who runs again: the default first, then the fastest so far, `most` in all. No more than three of
 // one algorithm and protocol, which differ in channels only and are often alike; nobody who is
-// clearly slower than the fastest. `hopefuls` (contenders nobody has measured) come in as well.
-std::vector<size_t> Finalists(const search::Contest& contest,
-                              const std::vector<search::Evidence>& evidence,
+// clearly slower than the fastest. `hopefuls` (candidates nobody has measured) come in as well.
+std::vector<size_t> Finalists(const search::CallCase& call_case,
+                              const std::vector<search::CandidateSamples>& evidence,
                               const std::vector<size_t>& hopefuls, size_t most);
 
 struct RunoffOptions {
@@ -28,20 +28,21 @@ struct RunoffOptions {
   double margin = 0.02;
 };
 
-// What a run-off says about one contest.
+// What a run-off says about one case.
 struct Winner {
-  size_t contender = 0;  // 0: the default
-  double seconds = 0;    // its median
-  double standard = 0;   // the default's; 0: it failed
-  size_t runner_up = 0;  // the fastest but for the default, where that is the winner
+  size_t candidate = 0;        // 0: the default
+  double seconds = 0;          // its median
+  double library_default = 0;  // the default's; 0: it failed
+  size_t runner_up = 0;        // the fastest but for the default, where that is the winner
   double runner_up_seconds = 0;
 };
 
-// `finalists` by contest: indices of contenders, the default first. The order within a contest
+// `finalists` by case: indices of candidates, the default first. The order within a case
 // turns round after round. A finalist that fails is out.
-Result<std::vector<Winner>> RunOff(measure::Instrument* instrument,
-                                   const std::vector<search::Contest>& contests,
+Result<std::vector<Winner>> RunOff(measure::Measurer* measurer,
+                                   const std::vector<search::CallCase>& call_cases,
                                    const std::vector<std::vector<size_t>>& finalists,
-                                   const RunoffOptions& options, const search::Observer& observer);
+                                   const RunoffOptions& options,
+                                   const search::MeasurementObserver& observer);
 
 }  // namespace diapason::tune

@@ -14,15 +14,15 @@
 namespace diapason::tune {
 namespace {
 
-using search::Contest;
-using measure::Instrument;
-using measure::Reading;
+using measure::Measurement;
+using measure::Measurer;
 using measure::Trial;
+using search::CallCase;
 
 // How the budget is spent: until then; what is left is for the proof.
 constexpr double kSearchUntil = 0.36;
 constexpr double kRunoffUntil = 0.64;
-// Of every contest, with the default; a model may send one more.
+// Of every case, with the default; a model may send one more.
 constexpr size_t kMostFinalists = 6;
 // What nobody has measured has to be predicted to be this much faster than what was.
 constexpr double kWorthALook = 0.03;
@@ -46,11 +46,12 @@ std::string CallText(const Trial& trial) {
   return measure::CollectiveText(trial.operation) + " " + FormatBytes(trial.bytes);
 }
 
-Result<Outcome> Session::Run() {
+Result<TuneOutcome> TuneSession::Run() {
   Status status = Start();
   // Who interrupts it gets what was measured, and nothing that was not proven.
-  for (Status (Session::*step)() : {&Session::Search, &Session::Learn, &Session::Plan,
-                                    &Session::Prove, &Session::ProveTogether, &Session::Write}) {
+  for (Status (TuneSession::*step)() :
+       {&TuneSession::Search, &TuneSession::Learn, &TuneSession::Plan, &TuneSession::VerifyWinners,
+        &TuneSession::ProveTogether, &TuneSession::Write}) {
     if (status.ok() && !stopped_) status = (this->*step)();
   }
   if (Status ended = EndSearch(false); status.ok()) status = ended;
@@ -60,57 +61,57 @@ Result<Outcome> Session::Run() {
   return std::move(outcome_);
 }
 
-double Session::Passed() const { return Since(begin_); }
+double TuneSession::Passed() const { return Since(begin_); }
 
-bool Session::Show(Stage stage, const std::string& what) {
+bool TuneSession::Show(Stage stage, const std::string& what) {
   const double share = std::min(1.0, Passed() / std::max(options_.seconds, 1e-9));
   stopped_ = !watch_(stage, share, what) || stopped_;
   return !stopped_;
 }
 
-Result<std::shared_ptr<Instrument>> Session::Launch() {
+Result<std::shared_ptr<Measurer>> TuneSession::Launch() {
   const auto before = std::chrono::steady_clock::now();
-  Result<std::shared_ptr<Instrument>> instrument = work_.source();
-  if (instrument.ok()) launch_seconds_ = Since(before);
-  return instrument;
+  Result<std::shared_ptr<Measurer>> measurer = work_.source();
+  if (measurer.ok()) launch_seconds_ = Since(before);
+  return measurer;
 }
 
-double Session::BlockSeconds(bool proof) const {
+double TuneSession::BlockSeconds(bool proof) const {
   if (Iterations()) return kStepBlock;
   return proof ? kProofBlock : kSearchBlock;
 }
 
-void Session::Calibrate(bool proof) {
-  search::CalibratedInstrument::Options calibration;
+void TuneSession::Calibrate(bool proof) {
+  search::CalibratedMeasurer::Options calibration;
   calibration.block_seconds = BlockSeconds(proof);
   calibration.check = !Iterations();
-  calibrated_ = std::make_unique<search::CalibratedInstrument>(instrument_.get(), calibration);
-  marked_ = std::make_unique<measure::MarkedInstrument>(calibrated_.get(), recorder_.get());
+  calibrated_ = std::make_unique<search::CalibratedMeasurer>(measurer_.get(), calibration);
+  marked_ = std::make_unique<measure::MarkedMeasurer>(calibrated_.get(), recorder_.get());
 }
 
 // Ranks that were started once more may fare otherwise: whoever wins has to win with those as well.
-Status Session::StartAgain() {
+Status TuneSession::StartAgain() {
   if (!options_.relaunch) return {};
   if (Status flushed = recorder_->Flush(); !flushed.ok()) return flushed;
-  outcome_.launches += std::max(1, instrument_->launches());
+  outcome_.launches += std::max(1, measurer_->launches());
   marked_.reset();
   calibrated_.reset();
-  instrument_.reset();  // the old ranks end before new ones begin
-  Result<std::shared_ptr<Instrument>> instrument = Launch();
-  if (!instrument.ok()) return instrument.status();
-  instrument_ = std::move(instrument).value();
+  measurer_.reset();  // the old ranks end before new ones begin
+  Result<std::shared_ptr<Measurer>> measurer = Launch();
+  if (!measurer.ok()) return measurer.status();
+  measurer_ = std::move(measurer).value();
   return {};
 }
 
-model::Place Session::PlaceOf(const Trial& trial) const {
+model::CallPlace TuneSession::PlaceOf(const Trial& trial) const {
   return {CollectiveOf(trial), outcome_.subject.nodes, outcome_.subject.ranks};
 }
 
-Result<dataset::Contents> Session::ReadEarlier() {
-  Result<dataset::Contents> contents = work_.store->Read();
+Result<dataset::StoreContents> TuneSession::ReadEarlier() {
+  Result<dataset::StoreContents> contents = work_.store->Read();
   if (!contents.ok()) return contents;
   std::vector<std::string> runs;
-  for (const dataset::Run& run : contents.value().runs) {
+  for (const dataset::SampleRun& run : contents.value().runs) {
     if (run.source == "tune" || run.source == "verify") runs.push_back(run.id);
   }
   const Result<std::vector<dataset::Sample>> blamed =
@@ -119,30 +120,31 @@ Result<dataset::Contents> Session::ReadEarlier() {
   return contents;
 }
 
-Status Session::Start() {
+Status TuneSession::Start() {
   (void)Show(Stage::kStarting, "starting ranks");
-  Result<std::shared_ptr<Instrument>> instrument = Launch();
-  if (!instrument.ok()) return instrument.status();
-  instrument_ = std::move(instrument).value();
-  outcome_.subject = instrument_->subject();
-  Result<std::vector<Contest>> contests = work_.contests(outcome_.subject);
-  if (!contests.ok()) return contests.status();
-  contests_ = std::move(contests).value();
-  if (contests_.empty()) return Invalid("there is nothing to measure");
-  std::stable_sort(contests_.begin(), contests_.end(), [](const Contest& a, const Contest& b) {
-    return std::pair(a.trial.operation, a.trial.bytes) <
-           std::pair(b.trial.operation, b.trial.bytes);
-  });
+  Result<std::shared_ptr<Measurer>> measurer = Launch();
+  if (!measurer.ok()) return measurer.status();
+  measurer_ = std::move(measurer).value();
+  outcome_.subject = measurer_->subject();
+  Result<std::vector<CallCase>> call_cases = work_.call_cases(outcome_.subject);
+  if (!call_cases.ok()) return call_cases.status();
+  call_cases_ = std::move(call_cases).value();
+  if (call_cases_.empty()) return Invalid("there is nothing to measure");
+  std::stable_sort(call_cases_.begin(), call_cases_.end(),
+                   [](const CallCase& a, const CallCase& b) {
+                     return std::pair(a.trial.operation, a.trial.bytes) <
+                            std::pair(b.trial.operation, b.trial.bytes);
+                   });
   // Whatever hung or crashed before would do so again.
-  const Result<dataset::Contents> before = ReadEarlier();
+  const Result<dataset::StoreContents> before = ReadEarlier();
   if (!before.ok()) return before.status();
-  known_ = search::KnownFrom(before.value(), contests_, outcome_.subject);
+  known_ = search::KnownFrom(before.value(), call_cases_, outcome_.subject);
   size_t skipped = 0;
-  for (std::vector<search::Evidence>& of_contest : known_) {
-    for (search::Evidence& evidence : of_contest) {
+  for (std::vector<search::CandidateSamples>& of_case : known_) {
+    for (search::CandidateSamples& evidence : of_case) {
       evidence.seconds.clear();
-      if (evidence.outcome == dataset::Outcome::kRefused) evidence.outcome = {};
-      if (evidence.outcome != dataset::Outcome::kFine) ++skipped;
+      if (evidence.outcome == dataset::SampleOutcome::kRefused) evidence.outcome = {};
+      if (evidence.outcome != dataset::SampleOutcome::kFine) ++skipped;
     }
   }
   if (skipped > 0) {
@@ -152,8 +154,8 @@ Status Session::Start() {
   return {};
 }
 
-Result<std::string> Session::BeginRun(const char* source, const std::string& plan) {
-  dataset::Run run;
+Result<std::string> TuneSession::BeginRun(const char* source, const std::string& plan) {
+  dataset::SampleRun run;
   run.id = dataset::NewRunId();
   run.source = source;
   run.origin = options_.command_line;
@@ -165,12 +167,12 @@ Result<std::string> Session::BeginRun(const char* source, const std::string& pla
   return run.id;
 }
 
-bool Session::Take(size_t contest, size_t contender, const Reading& reading) {
-  Trial trial = contests_[contest].trial;
-  trial.config = contests_[contest].contenders[contender].config;
-  trial.environment = contests_[contest].contenders[contender].environment;
-  dataset::Sample sample = measure::SampleOf(trial, outcome_.subject, reading);
-  sample.round = static_cast<int>(taken_[{contest, contender}]++);
+bool TuneSession::Take(size_t call_case, size_t candidate, const Measurement& measurement) {
+  Trial trial = call_cases_[call_case].trial;
+  trial.config = call_cases_[call_case].candidates[candidate].config;
+  trial.environment = call_cases_[call_case].candidates[candidate].environment;
+  dataset::Sample sample = measure::SampleOf(trial, outcome_.subject, measurement);
+  sample.round = static_cast<int>(taken_[{call_case, candidate}]++);
   if (Status added = recorder_->Add(std::move(sample)); !added.ok()) trouble_ = added;
   ++outcome_.samples;
   const bool more = Show(Stage::kMeasuring, CallText(trial) + " " +
@@ -179,9 +181,9 @@ bool Session::Take(size_t contest, size_t contender, const Reading& reading) {
   return trouble_.ok() && more;
 }
 
-Status Session::Search() {
+Status TuneSession::Search() {
   const Result<std::string> run =
-      BeginRun("tune", Format("%zu calls; budget=%g s", contests_.size(), options_.seconds));
+      BeginRun("tune", Format("%zu calls; budget=%g s", call_cases_.size(), options_.seconds));
   if (!run.ok()) return run.status();
   run_ = run.value();
   recorder_ = std::make_unique<dataset::Recorder>(work_.store, run_);
@@ -191,56 +193,56 @@ Status Session::Search() {
   search.seconds = std::max(0.1, until - Passed());
   search.seed = options_.seed;
   const Status searched = search::SearchAdaptively(
-      marked_.get(), contests_, search,
-      [&](size_t contest, size_t contender, const Reading& reading) {
+      marked_.get(), call_cases_, search,
+      [&](size_t call_case, size_t candidate, const Measurement& measurement) {
         // The simulated cluster's clock is not the one that somebody waits by.
-        return Take(contest, contender, reading) && Passed() < until;
+        return Take(call_case, candidate, measurement) && Passed() < until;
       },
       &known_);
   if (!trouble_.ok()) return trouble_;
   return searched;
 }
 
-std::vector<size_t> Session::Hopefuls(size_t contest) const {
+std::vector<size_t> TuneSession::PromisingCandidates(size_t call_case) const {
   if (!predictor_.has_value()) return {};
   double best = INFINITY;
-  for (const search::Evidence& evidence : known_[contest]) {
+  for (const search::CandidateSamples& evidence : known_[call_case]) {
     if (!evidence.seconds.empty()) best = std::min(best, std::log(Median(evidence.seconds)));
   }
-  const Trial& trial = contests_[contest].trial;
-  const model::Outlook outlook = predictor_->Look({PlaceOf(trial), trial.bytes, false, {}});
-  const model::Candidate* hope = nullptr;
-  for (const model::Candidate& one : outlook.candidates) {
+  const Trial& trial = call_cases_[call_case].trial;
+  const model::Prediction prediction = predictor_->Look({PlaceOf(trial), trial.bytes, false, {}});
+  const model::PredictedConfig* hope = nullptr;
+  for (const model::PredictedConfig& one : prediction.candidates) {
     if (one.basis != model::Basis::kMeasured && one.estimate.log_seconds < best - kWorthALook &&
         (hope == nullptr || one.estimate.log_seconds < hope->estimate.log_seconds)) {
       hope = &one;
     }
   }
-  for (size_t j = 1; hope != nullptr && j < contests_[contest].contenders.size(); ++j) {
-    const search::Contender& contender = contests_[contest].contenders[j];
-    if (contender.config == hope->config && contender.environment.empty() &&
-        known_[contest][j].outcome == dataset::Outcome::kFine) {
+  for (size_t j = 1; hope != nullptr && j < call_cases_[call_case].candidates.size(); ++j) {
+    const search::Candidate& candidate = call_cases_[call_case].candidates[j];
+    if (candidate.config == hope->config && candidate.environment.empty() &&
+        known_[call_case][j].outcome == dataset::SampleOutcome::kFine) {
       return {j};
     }
   }
   return {};
 }
 
-Result<model::Grid> Session::ReadGrid() const {
+Result<model::Grid> TuneSession::ReadGrid() const {
   dataset::Filter filter;
   filter.run = run_;
-  const Result<dataset::Contents> contents = work_.store->Read(filter);
+  const Result<dataset::StoreContents> contents = work_.store->Read(filter);
   if (!contents.ok()) return contents.status();
   model::GridOptions options;
   options.library = outcome_.subject.library;
   if (Iterations()) {
     options.kind = dataset::Point::Kind::kIteration;
-    options.workload = measure::PointOf(contests_.front().trial, outcome_.subject).workload;
+    options.workload = measure::PointOf(call_cases_.front().trial, outcome_.subject).workload;
   }
   return model::MakeGrid(contents.value(), options);
 }
 
-Status Session::Learn() {
+Status TuneSession::Learn() {
   (void)Show(Stage::kPlanning, "fitting a model");
   if (Status flushed = recorder_->Flush(); !flushed.ok()) return flushed;
   const Result<model::Grid> grid = ReadGrid();
@@ -259,35 +261,36 @@ Status Session::Learn() {
   return {};
 }
 
-Status Session::EndSearch(bool whole) {
+Status TuneSession::EndSearch(bool whole) {
   if (recorder_ == nullptr) return {};
   const Status flushed = recorder_->Flush();
   recorder_.reset();
-  outcome_.launches += std::max(1, instrument_->launches());
+  outcome_.launches += std::max(1, measurer_->launches());
   const Status ended = work_.store->EndRun(
-      run_, whole ? dataset::Run::State::kDone : dataset::Run::State::kInterrupted);
+      run_, whole ? dataset::SampleRun::State::kDone : dataset::SampleRun::State::kInterrupted);
   return flushed.ok() ? ended : flushed;
 }
 
-Status Session::Plan() {
+Status TuneSession::Plan() {
   std::vector<std::vector<size_t>> finalists;
-  for (size_t i = 0; i < contests_.size(); ++i) {
-    finalists.push_back(Finalists(contests_[i], known_[i], Hopefuls(i), kMostFinalists));
+  for (size_t i = 0; i < call_cases_.size(); ++i) {
+    finalists.push_back(
+        Finalists(call_cases_[i], known_[i], PromisingCandidates(i), kMostFinalists));
   }
   if (Status started = StartAgain(); !started.ok()) return started;
   Calibrate(true);
-  RunoffOptions runoff;
-  runoff.seconds = std::max(0.1, options_.seconds * kRunoffUntil - Passed());
+  RunoffOptions final_round;
+  final_round.seconds = std::max(0.1, options_.seconds * kRunoffUntil - Passed());
   const Result<std::vector<Winner>> winners =
-      RunOff(marked_.get(), contests_, finalists, runoff,
-             [&](size_t contest, size_t contender, const Reading& reading) {
-               search::Evidence& evidence = known_[contest][contender];
-               if (reading.outcome == dataset::Outcome::kFine) {
-                 evidence.seconds.push_back(reading.seconds);
+      RunOff(marked_.get(), call_cases_, finalists, final_round,
+             [&](size_t call_case, size_t candidate, const Measurement& measurement) {
+               search::CandidateSamples& evidence = known_[call_case][candidate];
+               if (measurement.outcome == dataset::SampleOutcome::kFine) {
+                 evidence.seconds.push_back(measurement.seconds);
                } else {
-                 evidence.outcome = reading.outcome;
+                 evidence.outcome = measurement.outcome;
                }
-               return Take(contest, contender, reading);
+               return Take(call_case, candidate, measurement);
              });
   for (const Status& status : {trouble_, winners.status()}) {
     if (!status.ok()) return status;
@@ -295,19 +298,20 @@ Status Session::Plan() {
   if (stopped_) return {};
   if (Status ended = EndSearch(true); !ended.ok()) return ended;
   NoteFailures();
-  for (size_t i = 0; i < contests_.size(); ++i) AddLine(i, winners.value()[i]);
+  for (size_t i = 0; i < call_cases_.size(); ++i) AddLine(i, winners.value()[i]);
   return {};
 }
 
-void Session::NoteFailures() {
+void TuneSession::NoteFailures() {
   std::vector<std::pair<std::string, std::vector<std::string>>> failures;
-  for (size_t i = 0; i < contests_.size(); ++i) {
-    const Trial& trial = contests_[i].trial;
-    for (size_t j = 0; j < contests_[i].contenders.size(); ++j) {
-      const dataset::Outcome outcome = known_[i][j].outcome;
-      if (outcome == dataset::Outcome::kFine || outcome == dataset::Outcome::kRefused) continue;
+  for (size_t i = 0; i < call_cases_.size(); ++i) {
+    const Trial& trial = call_cases_[i].trial;
+    for (size_t j = 0; j < call_cases_[i].candidates.size(); ++j) {
+      const dataset::SampleOutcome outcome = known_[i][j].outcome;
+      if (outcome == dataset::SampleOutcome::kFine || outcome == dataset::SampleOutcome::kRefused)
+        continue;
       const std::string what = ConfigText(outcome_.subject.library, CollectiveOf(trial),
-                                          contests_[i].contenders[j].config) +
+                                          call_cases_[i].candidates[j].config) +
                                ": " + dataset::OutcomeName(outcome) + " at ";
       auto found = std::find_if(failures.begin(), failures.end(),
                                 [&](const auto& one) { return one.first == what; });
@@ -318,19 +322,19 @@ void Session::NoteFailures() {
   for (const auto& [what, calls] : failures) outcome_.failures.push_back(what + Join(calls, ", "));
 }
 
-void Session::AddLine(size_t contest, const Winner& winner) {
-  Line line;
-  line.trial = contests_[contest].trial;
+void TuneSession::AddLine(size_t call_case, const Winner& winner) {
+  TunedCall line;
+  line.trial = call_cases_[call_case].trial;
   line.weight = options_.weight ? options_.weight(line.trial) : 1;
-  for (const search::Evidence& evidence : known_[contest]) {
+  for (const search::CandidateSamples& evidence : known_[call_case]) {
     line.tried += evidence.seconds.empty() ? 0 : 1;
-    line.failed += evidence.outcome == dataset::Outcome::kFine ? 0 : 1;
+    line.failed += evidence.outcome == dataset::SampleOutcome::kFine ? 0 : 1;
   }
-  const search::Evidence& own = known_[contest].front();
+  const search::CandidateSamples& own = known_[call_case].front();
   line.library.outcome = own.outcome;
   if (own.seconds.empty()) {
-    line.ending = Ending::kNoDefault;
-    line.no_time = own.outcome == dataset::Outcome::kFine;
+    line.ending = CallOutcome::kNoDefault;
+    line.no_time = own.outcome == dataset::SampleOutcome::kFine;
     line.why = line.no_time ? "there was no time to measure it; a larger --budget gives it"
                             : "the library's own choice could not be measured";
     outcome_.lines.push_back(std::move(line));
@@ -338,80 +342,83 @@ void Session::AddLine(size_t contest, const Winner& winner) {
   }
   line.library.rounds = own.seconds;
   line.library.Conclude({});
-  const std::vector<search::Contender>& contenders = contests_[contest].contenders;
-  if (winner.contender != 0) {
-    line.planned = contenders[winner.contender].config;
-    line.expected_library = winner.standard;
+  const std::vector<search::Candidate>& candidates = call_cases_[call_case].candidates;
+  if (winner.candidate != 0) {
+    line.planned = candidates[winner.candidate].config;
+    line.expected_library = winner.library_default;
     line.expected_tuned = winner.seconds;
   } else if (winner.runner_up == 0) {
-    const std::vector<search::Evidence>& known = known_[contest];
-    line.no_time = std::any_of(known.begin() + 1, known.end(), [](const search::Evidence& one) {
-      return one.outcome == dataset::Outcome::kFine;
-    });
+    const std::vector<search::CandidateSamples>& known = known_[call_case];
+    line.no_time =
+        std::any_of(known.begin() + 1, known.end(), [](const search::CandidateSamples& one) {
+          return one.outcome == dataset::SampleOutcome::kFine;
+        });
     line.why = line.no_time ? "there was no time to compare others; a larger --budget gives it"
                             : "nothing else can run here";
   } else {
-    const double gain = winner.standard / winner.runner_up_seconds;
+    const double gain = winner.library_default / winner.runner_up_seconds;
     line.why = "the best of the others, " +
                ConfigText(outcome_.subject.library, CollectiveOf(line.trial),
-                          contenders[winner.runner_up].config) +
+                          candidates[winner.runner_up].config) +
                (gain > 1 ? Format(", is only %.1f %% faster", 100 * (gain - 1))
                          : Format(", is %.1f %% slower", 100 * (1 / gain - 1)));
   }
   outcome_.lines.push_back(std::move(line));
 }
 
-const char* EndingName(Ending ending) {
+const char* CallOutcomeName(CallOutcome ending) {
   switch (ending) {
-    case Ending::kTuned:
+    case CallOutcome::kTuned:
       return "tuned";
-    case Ending::kNothingBetter:
+    case CallOutcome::kNothingBetter:
       return "nothing better";
-    case Ending::kNotConfirmed:
+    case CallOutcome::kNotConfirmed:
       return "not confirmed";
-    case Ending::kFailed:
+    case CallOutcome::kFailed:
       return "failed";
-    case Ending::kNoDefault:
+    case CallOutcome::kNoDefault:
       break;
   }
   return "no default";
 }
 
-double Line::Gain() const { return ending == Ending::kTuned ? check->gain : 1; }
+double TunedCall::Gain() const { return ending == CallOutcome::kTuned ? check->gain : 1; }
 
-size_t Outcome::Tuned() const {
-  return static_cast<size_t>(std::count_if(
-      lines.begin(), lines.end(), [](const Line& line) { return line.ending == Ending::kTuned; }));
+size_t TuneOutcome::Tuned() const {
+  return static_cast<size_t>(std::count_if(lines.begin(), lines.end(), [](const TunedCall& line) {
+    return line.ending == CallOutcome::kTuned;
+  }));
 }
 
-bool Outcome::Undecided() const {
-  return Tuned() == 0 &&
-         std::all_of(lines.begin(), lines.end(), [](const Line& line) { return line.no_time; });
+bool TuneOutcome::Undecided() const {
+  return Tuned() == 0 && std::all_of(lines.begin(), lines.end(),
+                                     [](const TunedCall& line) { return line.no_time; });
 }
 
-double Outcome::MeanGain() const {
+double TuneOutcome::MeanGain() const {
   double sum = 0;
   size_t count = 0;
-  for (const Line& line : lines) {
-    if (line.ending == Ending::kNoDefault) continue;
+  for (const TunedCall& line : lines) {
+    if (line.ending == CallOutcome::kNoDefault) continue;
     sum += std::log(line.Gain());
     ++count;
   }
   return count == 0 ? 1 : std::exp(sum / static_cast<double>(count));
 }
 
-Outcome::Total Outcome::Weighted() const {
+TuneOutcome::Total TuneOutcome::Weighted() const {
   Total total;
-  for (const Line& line : lines) {
-    if (line.ending == Ending::kNoDefault) continue;
+  for (const TunedCall& line : lines) {
+    if (line.ending == CallOutcome::kNoDefault) continue;
     total.before += line.weight * line.library.median;
     total.after += line.weight * line.library.median / line.Gain();
   }
   return total;
 }
 
-Result<Outcome> Tune(const Work& work, const Options& options, const Watch& watch) {
-  return Session(work, options, watch).Run();
+Result<TuneOutcome> Tune(const TuneInputs& work, const SessionOptions& options,
+                         const ProgressCallback& watch) {
+  return TuneSession(work, options, watch).Run();
 }
 
 }  // namespace diapason::tune

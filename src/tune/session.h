@@ -8,8 +8,8 @@
 #include "base/status.h"
 #include "dataset/store.h"
 #include "measure/policy_check.h"
-#include "search/search.h"
 #include "policy/policy.h"
+#include "search/search.h"
 #include "tune/verify.h"
 
 namespace diapason::tune {
@@ -21,12 +21,12 @@ namespace diapason::tune {
 enum class Stage { kStarting, kMeasuring, kPlanning, kVerifying };
 // Called often: where it is, the share of the whole that is done (0 to 1), and what is being done.
 // Returning false ends the session in good order (Ctrl-C): what was measured is kept.
-using Watch = std::function<bool(Stage stage, double share, const std::string& what)>;
+using ProgressCallback = std::function<bool(Stage stage, double share, const std::string& what)>;
 
-struct Options {
+struct SessionOptions {
   double seconds = 120;  // for everything
   uint64_t seed = 1;
-  // The calls of every contest in somebody's job; empty: all alike.
+  // The calls of every case in somebody's job; empty: all alike.
   std::function<double(const measure::Trial& trial)> weight;
   bool fit = true;       // a model too, for configurations that were not measured
   bool relaunch = true;  // verify on ranks that are started anew; off: there are no others
@@ -35,29 +35,29 @@ struct Options {
 };
 
 // What is measured, by whom, and where it is kept.
-struct Work {
-  InstrumentSource source;
-  std::function<Result<std::vector<search::Contest>>(const measure::Subject& subject)> contests;
-  dataset::Store* store = nullptr;
+struct TuneInputs {
+  MeasurerSource source;
+  std::function<Result<std::vector<search::CallCase>>(const measure::Subject& subject)> call_cases;
+  dataset::SampleStore* store = nullptr;
 };
 
 // What became of one call.
-enum class Ending {
+enum class CallOutcome {
   kTuned,          // the policy runs something else, and that is faster
   kNothingBetter,  // the measurements support no change
   kNotConfirmed,   // a change was planned, and the verification did not confirm it
   kFailed,         // a change was planned, and it failed when it was run again
   kNoDefault,      // the library's own choice could not be measured
 };
-const char* EndingName(Ending ending);  // "tuned", "nothing better", ...
+const char* CallOutcomeName(CallOutcome ending);  // "tuned", "nothing better", ...
 
-struct Line {
+struct TunedCall {
   measure::Trial trial;  // with the library's own choice
   double weight = 1;
-  Ending ending = Ending::kNothingBetter;
+  CallOutcome ending = CallOutcome::kNothingBetter;
   Config config;                              // what the policy runs here; default: left alone
   std::optional<Config> planned;              // what was to be verified
-  measure::Figure library;                    // from the verification, else from the search
+  measure::TimingFigure library;              // from the verification, else from the search
   std::optional<measure::PolicyCheck> check;  // where something was verified
   double expected_library = 0;                // seconds, by the last look before the verification
   double expected_tuned = 0;
@@ -70,9 +70,9 @@ struct Line {
   double Gain() const;
 };
 
-struct Outcome {
+struct TuneOutcome {
   measure::Subject subject;
-  std::vector<Line> lines;  // by operation and size
+  std::vector<TunedCall> lines;  // by operation and size
   policy::Policy policy;
   std::string policy_text;                    // as a file, with what was verified before every row
   std::optional<measure::PolicyCheck> whole;  // of an iteration: all changes together
@@ -101,6 +101,7 @@ struct Outcome {
 // "verify". What failed in earlier runs of the store is not tried again, nor what one of them died
 // of: everything measured so far and what is measured next are in the store before it is measured.
 // REQUIRES: no other process tunes with this store.
-Result<Outcome> Tune(const Work& work, const Options& options, const Watch& watch);
+Result<TuneOutcome> Tune(const TuneInputs& work, const SessionOptions& options,
+                         const ProgressCallback& watch);
 
 }  // namespace diapason::tune

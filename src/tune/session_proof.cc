@@ -11,7 +11,7 @@
 namespace diapason::tune {
 namespace {
 
-using measure::Instrument;
+using measure::Measurer;
 using measure::PolicyCheck;
 using measure::PolicyVerdict;
 using measure::Trial;
@@ -34,7 +34,7 @@ constexpr double kOverdraft = 1.3;
 
 }  // namespace
 
-Config Session::Decided(const policy::Policy& policy, const Trial& trial) const {
+Config TuneSession::Decided(const policy::Policy& policy, const Trial& trial) const {
   const policy::DecisionTable table(policy,
                                     {{outcome_.subject.nodes, outcome_.subject.ranks}, false});
   Question question;
@@ -44,8 +44,9 @@ Config Session::Decided(const policy::Policy& policy, const Trial& trial) const 
   return entry == nullptr ? Config() : entry->config();
 }
 
-Result<std::vector<PolicyCheck>> Session::Check(const std::vector<Claim>& claims, double seconds,
-                                                const std::string& environment) {
+Result<std::vector<PolicyCheck>> TuneSession::Check(const std::vector<Claim>& claims,
+                                                    double seconds,
+                                                    const std::string& environment) {
   const Result<std::string> run = BeginRun("verify", Format("%zu claims", claims.size()));
   if (!run.ok()) return run.status();
   dataset::Recorder recorder(work_.store, run.value());
@@ -58,19 +59,19 @@ Result<std::vector<PolicyCheck>> Session::Check(const std::vector<Claim>& claims
                  kMostLaunches);
   if (!options_.relaunch) verify.launches = 1;
   // The ranks of the search end first: they would be in the way.
-  const std::shared_ptr<Instrument> same = options_.relaunch ? nullptr : instrument_;
+  const std::shared_ptr<Measurer> same = options_.relaunch ? nullptr : measurer_;
   marked_.reset();
   calibrated_.reset();
-  instrument_.reset();
-  const InstrumentSource source = [&]() -> Result<std::shared_ptr<Instrument>> {
+  measurer_.reset();
+  const MeasurerSource source = [&]() -> Result<std::shared_ptr<Measurer>> {
     ++outcome_.launches;
     // Starting ranks can take long.
     if (Status flushed = recorder.Flush(); !flushed.ok()) return flushed;
-    Result<std::shared_ptr<Instrument>> started = same != nullptr ? same : Launch();
+    Result<std::shared_ptr<Measurer>> started = same != nullptr ? same : Launch();
     if (!started.ok()) return started;
-    const std::shared_ptr<Instrument> ranks = std::move(started).value();
-    return std::shared_ptr<Instrument>(new measure::MarkedInstrument(ranks.get(), &recorder),
-                                       [ranks](Instrument* marked) { delete marked; });
+    const std::shared_ptr<Measurer> ranks = std::move(started).value();
+    return std::shared_ptr<Measurer>(new measure::MarkedMeasurer(ranks.get(), &recorder),
+                                     [ranks](Measurer* marked) { delete marked; });
   };
   Result<std::vector<PolicyCheck>> checks =
       Verify(claims, source, verify,
@@ -81,37 +82,37 @@ Result<std::vector<PolicyCheck>> Session::Check(const std::vector<Claim>& claims
                return trouble.ok() && Show(Stage::kVerifying, Format("round %d, ", round + 1) +
                                                                   CallText(claims[claim].tuned));
              });
-  if (same != nullptr) instrument_ = same;
+  if (same != nullptr) measurer_ = same;
   const Status flushed = recorder.Flush();
-  const Status ended = work_.store->EndRun(run.value(), checks.ok() && !stopped_
-                                                            ? dataset::Run::State::kDone
-                                                            : dataset::Run::State::kInterrupted);
+  const Status ended = work_.store->EndRun(
+      run.value(), checks.ok() && !stopped_ ? dataset::SampleRun::State::kDone
+                                            : dataset::SampleRun::State::kInterrupted);
   for (const Status& status : {trouble, flushed, ended}) {
     if (!status.ok()) return status;
   }
   return checks;
 }
 
-void Session::Judge(size_t contest, PolicyCheck check) {
-  Line& line = outcome_.lines[contest];
+void TuneSession::Judge(size_t call_case, PolicyCheck check) {
+  TunedCall& line = outcome_.lines[call_case];
   if (!check.library.rounds.empty()) line.library = check.library;
   switch (check.verdict) {
     case PolicyVerdict::kFaster:
       if (check.gain < kWorthARow) {
-        line.ending = Ending::kNotConfirmed;
+        line.ending = CallOutcome::kNotConfirmed;
         line.why = Format("faster when verified, but by %.1f %% only, which is not worth a row",
                           100 * (check.gain - 1));
         break;
       }
-      line.ending = Ending::kTuned;
+      line.ending = CallOutcome::kTuned;
       line.config = *line.planned;
       break;
     case PolicyVerdict::kFailed:
-      line.ending = Ending::kFailed;
+      line.ending = CallOutcome::kFailed;
       line.why = check.Failure()->note;
       break;
     default:
-      line.ending = Ending::kNotConfirmed;
+      line.ending = CallOutcome::kNotConfirmed;
       line.no_time = check.gains.empty();
       line.why = line.no_time ? "there was no time to verify it; a larger --budget gives it"
                               : Format("planned, but the verification says %.2f x [%.2f, %.2f]",
@@ -121,7 +122,7 @@ void Session::Judge(size_t contest, PolicyCheck check) {
   line.check = std::move(check);
 }
 
-double Session::ProofSeconds(const Line& line) const {
+double TuneSession::ProofSeconds(const TunedCall& line) const {
   double seconds = 0;
   for (const double call : {line.expected_library, line.expected_tuned}) {
     const double block = std::max(BlockSeconds(true), call) + call + kBlockCost;
@@ -130,28 +131,28 @@ double Session::ProofSeconds(const Line& line) const {
   return seconds;
 }
 
-Status Session::Prove() {
+Status TuneSession::VerifyWinners() {
   double left = std::max(options_.seconds - Passed(), options_.seconds * kLeastProofShare);
   // Where there is not time for all of them, for those that promise most a second.
   std::vector<size_t> order;
   for (size_t i = 0; i < outcome_.lines.size(); ++i) {
-    const Line& line = outcome_.lines[i];
-    if (line.planned.has_value() && line.ending != Ending::kNoDefault) order.push_back(i);
+    const TunedCall& line = outcome_.lines[i];
+    if (line.planned.has_value() && line.ending != CallOutcome::kNoDefault) order.push_back(i);
   }
   const auto promise = [&](size_t i) {
-    const Line& line = outcome_.lines[i];
+    const TunedCall& line = outcome_.lines[i];
     return std::log(line.expected_library / line.expected_tuned) / ProofSeconds(line);
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return promise(a) > promise(b); });
   double needed = 0;
   std::vector<Claim> claims;
-  std::vector<size_t> of_contest;
+  std::vector<size_t> of_case;
   for (const size_t i : order) {
-    Line& line = outcome_.lines[i];
+    TunedCall& line = outcome_.lines[i];
     needed += ProofSeconds(line);
     if (!claims.empty() && needed > left * kOverdraft) {
-      line.ending = Ending::kNotConfirmed;
+      line.ending = CallOutcome::kNotConfirmed;
       line.no_time = true;
       line.why = Format(
           "it may be %.2f x as fast, but there was no time to verify it; a larger "
@@ -162,13 +163,13 @@ Status Session::Prove() {
     Claim claim{line.trial, line.trial};
     claim.tuned.config = *line.planned;
     // Loading any tuner switches RCCL's own table off: its default is the one without us.
-    for (const search::Contender& contender : contests_[i].contenders) {
-      if (contender.config.IsDefault() && !contender.environment.empty()) {
-        claim.library.environment = contender.environment;
+    for (const search::Candidate& candidate : call_cases_[i].candidates) {
+      if (candidate.config.IsDefault() && !candidate.environment.empty()) {
+        claim.library.environment = candidate.environment;
       }
     }
     claims.push_back(claim);
-    of_contest.push_back(i);
+    of_case.push_back(i);
   }
   if (claims.empty()) return {};
   const bool twice = Iterations() && claims.size() > 1;  // then all of them together
@@ -176,33 +177,33 @@ Status Session::Prove() {
   Result<std::vector<PolicyCheck>> checks = Check(claims, left, "");
   if (!checks.ok()) return checks.status();
   for (size_t i = 0; i < checks.value().size(); ++i) {
-    Judge(of_contest[i], std::move(checks.value()[i]));
+    Judge(of_case[i], std::move(checks.value()[i]));
   }
   return {};
 }
 
-void Session::DropAll(const std::string& why) {
-  for (Line& line : outcome_.lines) {
-    if (line.ending != Ending::kTuned) continue;
-    line.ending = Ending::kNotConfirmed;
+void TuneSession::DropAll(const std::string& why) {
+  for (TunedCall& line : outcome_.lines) {
+    if (line.ending != CallOutcome::kTuned) continue;
+    line.ending = CallOutcome::kNotConfirmed;
     line.config = {};
     line.why = why;
   }
 }
 
-Status Session::ProveTogether() {
+Status TuneSession::ProveTogether() {
   if (!Iterations() || outcome_.Tuned() == 0) return {};
   if (outcome_.Tuned() == 1) {
-    for (const Line& line : outcome_.lines) {
-      if (line.ending == Ending::kTuned) outcome_.whole = line.check;
+    for (const TunedCall& line : outcome_.lines) {
+      if (line.ending == CallOutcome::kTuned) outcome_.whole = line.check;
     }
     return {};
   }
-  Claim claim{contests_.front().trial, contests_.front().trial};
+  Claim claim{call_cases_.front().trial, call_cases_.front().trial};
   Result<measure::IterationSpec> spec = measure::DecodeSpec(claim.tuned.workload);
   if (!spec.ok()) return spec.status();
   for (measure::Bucket& bucket : spec.value().buckets) {
-    for (const Line& line : outcome_.lines) {
+    for (const TunedCall& line : outcome_.lines) {
       if (line.trial.operation == bucket.operation && line.trial.bytes == bucket.bytes) {
         bucket.config = line.config;
       }
@@ -222,7 +223,7 @@ Status Session::ProveTogether() {
   return {};
 }
 
-Status Session::Write() {
+Status TuneSession::Write() {
   // With what the run-off has added. Rows and their boundaries; what they say is what was proven.
   Result<model::Grid> grid = ReadGrid();
   if (!grid.ok()) return grid.status();
@@ -231,23 +232,23 @@ Status Session::Write() {
   options.reach = kReach;
   // Nobody's buckets have exactly the bytes that a step was made of.
   if (Iterations()) options.edge = kEdge;
-  options.chosen = [this](const model::Place& place, uint64_t bytes) -> Config {
-    for (const Line& line : outcome_.lines) {
+  options.chosen = [this](const model::CallPlace& place, uint64_t bytes) -> Config {
+    for (const TunedCall& line : outcome_.lines) {
       if (line.trial.bytes == bytes && PlaceOf(line.trial) == place) return line.config;
     }
     return {};
   };
-  Result<model::Plan> plan = model::MakePlan(&grid.value(), nullptr, options);
+  Result<model::PlannedPolicy> plan = model::MakePlan(&grid.value(), nullptr, options);
   if (!plan.ok()) return plan.status();
   outcome_.policy = std::move(plan.value().policy);
   outcome_.policy.header.fingerprint = grid.value().machine;
   std::vector<std::string> remarks;
   for (const policy::Rule& rule : outcome_.policy.rules) {
     double sum = 0;
-    const Line* least = nullptr;
+    const TunedCall* least = nullptr;
     size_t sizes = 0;
-    for (const Line& line : outcome_.lines) {
-      if (line.ending != Ending::kTuned || CollectiveOf(line.trial) != rule.collective ||
+    for (const TunedCall& line : outcome_.lines) {
+      if (line.ending != CallOutcome::kTuned || CollectiveOf(line.trial) != rule.collective ||
           line.trial.bytes < rule.min_bytes || line.trial.bytes > rule.max_bytes) {
         continue;
       }
@@ -265,7 +266,7 @@ Status Session::Write() {
                              least->check->interval.low, least->check->interval.high,
                              Count(least->check->gains.size(), "round").c_str()));
   }
-  for (const Line& line : outcome_.lines) {
+  for (const TunedCall& line : outcome_.lines) {
     if (Decided(outcome_.policy, line.trial) == line.config) continue;
     return Internal("the policy does not say what was proven for " + CallText(line.trial));
   }

@@ -8,15 +8,15 @@
 
 #include "base/random.h"
 #include "measure/iteration.h"
-#include "search/sweep.h"
 #include "policy/parse.h"
+#include "search/sweep.h"
 #include "tune/fake_ranks.h"
 #include "tune/workload.h"
 
 namespace diapason::tune {
 namespace {
 
-using measure::Reading;
+using measure::Measurement;
 using measure::Trial;
 
 // A library with a known best: tree is twice as fast below 64 KiB, everything else as fast as the
@@ -34,8 +34,8 @@ class Tuning : public ::testing::Test {
     plan_.protocols = {"simple"};
     path_ = ::testing::TempDir() + "diapason_tune_" + std::to_string(::getpid()) + "_" +
             ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".db";
-    Result<std::unique_ptr<dataset::Store>> store =
-        dataset::Store::Open(path_, dataset::Store::Access::kWrite);
+    Result<std::unique_ptr<dataset::SampleStore>> store =
+        dataset::SampleStore::Open(path_, dataset::SampleStore::Access::kWrite);
     EXPECT_TRUE(store.ok()) << store.status().message();
     store_ = std::move(store).value();
     options_.seconds = 2;
@@ -55,57 +55,57 @@ class Tuning : public ::testing::Test {
     return base * 1.2;
   }
 
-  Result<Outcome> Run(const FakeRanks::Times& times, const Watch& watch = nullptr) {
-    Work work;
+  Result<TuneOutcome> Run(const FakeRanks::Times& times, const ProgressCallback& watch = nullptr) {
+    TuneInputs work;
     work.store = store_.get();
-    work.source = [this, times]() -> Result<std::shared_ptr<measure::Instrument>> {
-      return std::shared_ptr<measure::Instrument>(
+    work.source = [this, times]() -> Result<std::shared_ptr<measure::Measurer>> {
+      return std::shared_ptr<measure::Measurer>(
           std::make_shared<FakeRanks>(times, subject_, &history_));
     };
-    work.contests = [this](const measure::Subject& subject) {
-      return spec_.has_value() ? IterationContests(*spec_, plan_, subject)
-                               : search::MakeContests(plan_, subject);
+    work.call_cases = [this](const measure::Subject& subject) {
+      return spec_.has_value() ? IterationCallCases(*spec_, plan_, subject)
+                               : search::MakeCallCases(plan_, subject);
     };
     return Tune(
         work, options_, watch ? watch : [](Stage, double, const std::string&) { return true; });
   }
 
-  Outcome Tuned(const FakeRanks::Times& times) {
-    Result<Outcome> outcome = Run(times);
+  TuneOutcome Tuned(const FakeRanks::Times& times) {
+    Result<TuneOutcome> outcome = Run(times);
     EXPECT_TRUE(outcome.ok()) << outcome.status().message();
-    return outcome.ok() ? std::move(outcome).value() : Outcome();
+    return outcome.ok() ? std::move(outcome).value() : TuneOutcome();
   }
 
   size_t Runs(const std::string& source) {
     size_t count = 0;
-    const Result<std::vector<dataset::Run>> runs = store_->Runs();
-    for (const dataset::Run& run : runs.value()) count += run.source == source ? 1 : 0;
+    const Result<std::vector<dataset::SampleRun>> runs = store_->Runs();
+    for (const dataset::SampleRun& run : runs.value()) count += run.source == source ? 1 : 0;
     return count;
   }
 
   std::string path_;
-  std::unique_ptr<dataset::Store> store_;
+  std::unique_ptr<dataset::SampleStore> store_;
   measure::Subject subject_;
   search::SweepPlan plan_;
   std::optional<measure::IterationSpec> spec_;
-  Options options_;
+  SessionOptions options_;
   FakeRanks::History history_;
   CounterRandom random_;
   size_t draw_ = 0;
 };
 
 TEST_F(Tuning, WhatIsFasterIsFoundProvenAndWritten) {
-  const Outcome outcome =
+  const TuneOutcome outcome =
       Tuned([this](const Trial& trial, size_t) { return Took(Truth(trial) * Noise()); });
   ASSERT_EQ(outcome.lines.size(), 6U);
-  for (const Line& line : outcome.lines) {
+  for (const TunedCall& line : outcome.lines) {
     if (line.trial.bytes <= 16384) {
-      EXPECT_EQ(line.ending, Ending::kTuned) << line.trial.bytes << ": " << line.why;
+      EXPECT_EQ(line.ending, CallOutcome::kTuned) << line.trial.bytes << ": " << line.why;
       EXPECT_EQ(line.config.algorithm, kTree);
       EXPECT_NEAR(line.Gain(), 2, 0.1);
       EXPECT_GE(line.check->gains.size(), static_cast<size_t>(measure::kLeastJudgedRounds));
     } else {
-      EXPECT_NE(line.ending, Ending::kTuned) << line.trial.bytes;
+      EXPECT_NE(line.ending, CallOutcome::kTuned) << line.trial.bytes;
       EXPECT_EQ(line.Gain(), 1);
       EXPECT_FALSE(line.why.empty());
     }
@@ -125,7 +125,7 @@ TEST_F(Tuning, WhatIsFasterIsFoundProvenAndWritten) {
 }
 
 TEST_F(Tuning, WithNothingToGainNothingIsWritten) {
-  const Outcome outcome = Tuned(
+  const TuneOutcome outcome = Tuned(
       [this](const Trial& trial, size_t) { return Took(1e-9 * double(trial.bytes) * Noise()); });
   EXPECT_EQ(outcome.Tuned(), 0U);
   EXPECT_TRUE(outcome.policy.rules.empty());
@@ -134,7 +134,7 @@ TEST_F(Tuning, WithNothingToGainNothingIsWritten) {
 
 TEST_F(Tuning, WhatFreshRanksDoNotConfirmIsTakenOutAgain) {
   // On the first ranks tree is fast; on all others it is slow.
-  const Outcome outcome = Tuned([this](const Trial& trial, size_t) {
+  const TuneOutcome outcome = Tuned([this](const Trial& trial, size_t) {
     const bool fresh = history_.launched_at.size() > 2;  // the run-off has its own
     const double truth = Truth(trial);
     return Took((fresh && trial.config.algorithm == kTree ? truth * 4 : truth) * Noise());
@@ -142,8 +142,8 @@ TEST_F(Tuning, WhatFreshRanksDoNotConfirmIsTakenOutAgain) {
   EXPECT_EQ(outcome.Tuned(), 0U);
   EXPECT_TRUE(outcome.policy.rules.empty()) << outcome.policy_text;
   size_t refused = 0;
-  for (const Line& line : outcome.lines) {
-    if (line.ending != Ending::kNotConfirmed) continue;
+  for (const TunedCall& line : outcome.lines) {
+    if (line.ending != CallOutcome::kNotConfirmed) continue;
     ++refused;
     EXPECT_TRUE(line.planned.has_value());
     EXPECT_NE(line.why.find("the verification says"), std::string::npos);
@@ -152,15 +152,15 @@ TEST_F(Tuning, WhatFreshRanksDoNotConfirmIsTakenOutAgain) {
 }
 
 TEST_F(Tuning, OneSizeThatIsNotConfirmedDoesNotTakeItsNeighboursWithIt) {
-  const Outcome outcome = Tuned([this](const Trial& trial, size_t) {
+  const TuneOutcome outcome = Tuned([this](const Trial& trial, size_t) {
     const bool fresh = history_.launched_at.size() > 2;  // the run-off has its own
     const bool turned = fresh && trial.config.algorithm == kTree && trial.bytes == 4096;
     return Took((turned ? 4 : 1) * Truth(trial) * Noise());
   });
   ASSERT_EQ(outcome.Tuned(), 2U);
-  EXPECT_EQ(outcome.lines[0].ending, Ending::kTuned);
-  EXPECT_EQ(outcome.lines[1].ending, Ending::kNotConfirmed);
-  EXPECT_EQ(outcome.lines[2].ending, Ending::kTuned);
+  EXPECT_EQ(outcome.lines[0].ending, CallOutcome::kTuned);
+  EXPECT_EQ(outcome.lines[1].ending, CallOutcome::kNotConfirmed);
+  EXPECT_EQ(outcome.lines[2].ending, CallOutcome::kTuned);
   // The size between the two is in no row.
   for (const policy::Rule& rule : outcome.policy.rules) {
     EXPECT_FALSE(rule.min_bytes <= 4096 && rule.max_bytes >= 4096);
@@ -169,18 +169,18 @@ TEST_F(Tuning, OneSizeThatIsNotConfirmedDoesNotTakeItsNeighboursWithIt) {
 
 TEST_F(Tuning, WhatCrashesIsNeverChosenAndNotTriedByTheNextOneEither) {
   const FakeRanks::Times times = [this](const Trial& trial, size_t) {
-    Reading reading = Took(Truth(trial) * Noise());
+    Measurement measurement = Took(Truth(trial) * Noise());
     if (trial.config.algorithm == kTree) {
-      reading.outcome = dataset::Outcome::kCrash;
-      reading.note = "rank 3 is gone";
+      measurement.outcome = dataset::SampleOutcome::kCrash;
+      measurement.note = "rank 3 is gone";
     }
-    return reading;
+    return measurement;
   };
-  const Outcome first = Tuned(times);
+  const TuneOutcome first = Tuned(times);
   EXPECT_EQ(first.Tuned(), 0U);
   EXPECT_GT(first.lines[0].failed, 0U);
   history_ = {};
-  const Outcome second = Tuned(times);
+  const TuneOutcome second = Tuned(times);
   for (const Trial& trial : history_.asked) EXPECT_NE(trial.config.algorithm, kTree);
   ASSERT_EQ(second.notes.size(), 1U);
   EXPECT_NE(second.notes[0].find("earlier run"), std::string::npos);
@@ -188,7 +188,7 @@ TEST_F(Tuning, WhatCrashesIsNeverChosenAndNotTriedByTheNextOneEither) {
 
 TEST_F(Tuning, WhatAnEarlierOneDiedOfIsLeftOut) {
   // As a process leaves it that is killed while it measures.
-  dataset::Run run;
+  dataset::SampleRun run;
   run.id = "killed";
   run.source = "tune";
   ASSERT_TRUE(store_->BeginRun(run).value());
@@ -198,7 +198,7 @@ TEST_F(Tuning, WhatAnEarlierOneDiedOfIsLeftOut) {
   const dataset::Point point = measure::PointOf(deadly, subject_);
   ASSERT_TRUE(store_->AddAndTry("killed", {}, &point).ok());
   bool asked = false;
-  const Result<Outcome> outcome = Run([&](const Trial& trial, size_t) {
+  const Result<TuneOutcome> outcome = Run([&](const Trial& trial, size_t) {
     asked = asked || (trial.bytes == 4096 && trial.config.algorithm == kTree);
     return Took(Truth(trial) * Noise());
   });
@@ -209,11 +209,11 @@ TEST_F(Tuning, WhatAnEarlierOneDiedOfIsLeftOut) {
 }
 
 TEST_F(Tuning, EverythingIsStoredBeforeTheNextIsMeasured) {
-  const Result<std::unique_ptr<dataset::Store>> other =
-      dataset::Store::Open(path_, dataset::Store::Access::kRead);
+  const Result<std::unique_ptr<dataset::SampleStore>> other =
+      dataset::SampleStore::Open(path_, dataset::SampleStore::Access::kRead);
   size_t calls = 0;
   size_t stored = 0;
-  const Result<Outcome> outcome = Run([&](const Trial& trial, size_t) {
+  const Result<TuneOutcome> outcome = Run([&](const Trial& trial, size_t) {
     if (!trial.check && ++calls <= 50) {
       // Blocks that were measured before this one, however many calibrations there were.
       const size_t now = other.value()->Read().value().records.size();
@@ -227,39 +227,39 @@ TEST_F(Tuning, EverythingIsStoredBeforeTheNextIsMeasured) {
 }
 
 TEST_F(Tuning, WrongResultsAreNeverChosen) {
-  const Outcome outcome = Tuned([this](const Trial& trial, size_t) {
-    Reading reading = Took(Truth(trial) * Noise());
+  const TuneOutcome outcome = Tuned([this](const Trial& trial, size_t) {
+    Measurement measurement = Took(Truth(trial) * Noise());
     if (trial.config.algorithm == kTree && trial.check) {
-      reading.outcome = dataset::Outcome::kWrong;
-      reading.wrong = 5;
+      measurement.outcome = dataset::SampleOutcome::kWrong;
+      measurement.wrong = 5;
     }
-    return reading;
+    return measurement;
   });
   EXPECT_EQ(outcome.Tuned(), 0U);
 }
 
 TEST_F(Tuning, InterruptingItKeepsWhatWasMeasuredAndWritesNoRow) {
   int shown = 0;
-  const Result<Outcome> outcome =
+  const Result<TuneOutcome> outcome =
       Run([this](const Trial& trial, size_t) { return Took(Truth(trial) * Noise()); },
           [&](Stage, double, const std::string&) { return ++shown < 30; });
   ASSERT_TRUE(outcome.ok()) << outcome.status().message();
   EXPECT_TRUE(outcome.value().interrupted);
   EXPECT_TRUE(outcome.value().policy.rules.empty());
   EXPECT_GT(store_->Read().value().records.size(), 10U);
-  EXPECT_EQ(store_->Runs().value().front().state, dataset::Run::State::kInterrupted);
+  EXPECT_EQ(store_->Runs().value().front().state, dataset::SampleRun::State::kInterrupted);
 }
 
 TEST_F(Tuning, RanksThatCannotBeStartedAreAnError) {
-  Work work;
+  TuneInputs work;
   work.store = store_.get();
-  work.source = []() -> Result<std::shared_ptr<measure::Instrument>> {
+  work.source = []() -> Result<std::shared_ptr<measure::Measurer>> {
     return Unavailable("no ranks");
   };
-  work.contests = [this](const measure::Subject& subject) {
-    return search::MakeContests(plan_, subject);
+  work.call_cases = [this](const measure::Subject& subject) {
+    return search::MakeCallCases(plan_, subject);
   };
-  const Result<Outcome> outcome =
+  const Result<TuneOutcome> outcome =
       Tune(work, options_, [](Stage, double, const std::string&) { return true; });
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.status().message(), "no ranks");
@@ -287,22 +287,22 @@ TEST_F(Tuning, AnIterationIsProvenWithAllChangesTogether) {
     if (gathers && scatters) step = together_hurts ? 12e-3 : 5e-3;
     return Took(step * Noise());
   };
-  const Outcome hurt = Tuned(times);
+  const TuneOutcome hurt = Tuned(times);
   ASSERT_TRUE(hurt.whole.has_value());
   EXPECT_LT(hurt.whole->gain, 1);
   EXPECT_EQ(hurt.Tuned(), 0U);
   EXPECT_TRUE(hurt.policy.rules.empty());
 
   together_hurts = false;
-  const Outcome helped = Tuned(times);
+  const TuneOutcome helped = Tuned(times);
   ASSERT_TRUE(helped.whole.has_value());
   EXPECT_NEAR(helped.whole->gain, 2, 0.1);
   EXPECT_EQ(helped.Tuned(), 2U);
   EXPECT_EQ(helped.policy.rules.size(), 2U);
   // The store says which of the two sides had the policy.
   size_t with_policy = 0;
-  const Result<dataset::Contents> contents = store_->Read();
-  for (const dataset::Record& record : contents.value().records) {
+  const Result<dataset::StoreContents> contents = store_->Read();
+  for (const dataset::StoredSample& record : contents.value().records) {
     with_policy += record.sample.point.environment.starts_with("DIAPASON_POLICY=") ? 1 : 0;
   }
   EXPECT_GT(with_policy, 5U);
@@ -310,21 +310,21 @@ TEST_F(Tuning, AnIterationIsProvenWithAllChangesTogether) {
 
 TEST_F(Tuning, WeightsCountCalls) {
   options_.weight = [](const Trial& trial) { return trial.bytes == 1024 ? 100.0 : 1.0; };
-  const Outcome outcome =
+  const TuneOutcome outcome =
       Tuned([this](const Trial& trial, size_t) { return Took(Truth(trial) * Noise()); });
-  const Outcome::Total total = outcome.Weighted();
+  const TuneOutcome::Total total = outcome.Weighted();
   EXPECT_GT(total.before / total.after, 1.4);
 }
 
 TEST(OutcomeTest, IsUndecidedWhereNothingWasFoundOutForWantOfTime) {
-  Outcome outcome;
+  TuneOutcome outcome;
   outcome.lines.resize(2);
   EXPECT_FALSE(outcome.Undecided()) << "nothing better is an answer";
   outcome.lines[0].no_time = true;
   EXPECT_FALSE(outcome.Undecided());
   outcome.lines[1].no_time = true;
   EXPECT_TRUE(outcome.Undecided());
-  outcome.lines[1].ending = Ending::kTuned;
+  outcome.lines[1].ending = CallOutcome::kTuned;
   EXPECT_FALSE(outcome.Undecided());
 }
 

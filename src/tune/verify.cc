@@ -11,11 +11,11 @@
 namespace diapason::tune {
 namespace {
 
-using measure::Figure;
-using measure::Instrument;
+using measure::Measurement;
+using measure::Measurer;
 using measure::PolicyCheck;
 using measure::PolicyVerdict;
-using measure::Reading;
+using measure::TimingFigure;
 using measure::Trial;
 
 constexpr double kShortest = 1e-12;
@@ -24,16 +24,16 @@ constexpr int kFirstWarmups = 3;
 constexpr double kClearly = 1.03;
 
 // One side of a claim: its figure, and how many calls its blocks have.
-struct Side {
+struct VerifiedSide {
   Trial trial;
-  Figure* figure = nullptr;
+  TimingFigure* figure = nullptr;
   int iterations = 0;  // 0: not known yet
   std::vector<double> fastest;
 };
 
 class Verification {
  public:
-  Verification(const std::vector<Claim>& claims, const InstrumentSource& source,
+  Verification(const std::vector<Claim>& claims, const MeasurerSource& source,
                const VerifyOptions& options, const VerifyObserver& observer)
       : source_(source), options_(options), observer_(observer), checks_(claims.size()) {
     sides_.resize(claims.size());
@@ -76,10 +76,10 @@ class Verification {
   }
 
   Status Start() {
-    instrument_.reset();  // the old ranks end before new ones begin
-    Result<std::shared_ptr<Instrument>> instrument = source_();
-    if (!instrument.ok()) return instrument.status();
-    instrument_ = std::move(instrument).value();
+    measurer_.reset();  // the old ranks end before new ones begin
+    Result<std::shared_ptr<Measurer>> measurer = source_();
+    if (!measurer.ok()) return measurer.status();
+    measurer_ = std::move(measurer).value();
     ++launches_;
     fresh_.clear();
     return {};
@@ -122,7 +122,7 @@ class Verification {
 
   Status Measure(size_t claim, size_t which, int round) {
     if (Failed(claim) || stopped_) return {};
-    Side& side = sides_[claim][which];
+    VerifiedSide& side = sides_[claim][which];
     Trial trial = side.trial;
     // The first time on new ranks: connections are made, and what comes out is looked at.
     const bool fresh = fresh_.insert({claim, which}).second;
@@ -130,7 +130,7 @@ class Verification {
     trial.warmups = fresh ? kFirstWarmups : 1;
     if (side.iterations == 0) {
       trial.iterations = 1;
-      const Result<Reading> first = instrument_->Measure(trial);
+      const Result<Measurement> first = measurer_->Measure(trial);
       if (!first.ok()) return first.status();
       if (!Take(claim, &side, trial, first.value(), round, false)) return {};
       const double fit = options_.block_seconds / std::max(first.value().seconds, 1e-9);
@@ -140,25 +140,25 @@ class Verification {
       trial.warmups = 1;
     }
     trial.iterations = side.iterations;
-    const Result<Reading> reading = instrument_->Measure(trial);
-    if (!reading.ok()) return reading.status();
-    (void)Take(claim, &side, trial, reading.value(), round, true);
+    const Result<Measurement> measurement = measurer_->Measure(trial);
+    if (!measurement.ok()) return measurement.status();
+    (void)Take(claim, &side, trial, measurement.value(), round, true);
     return {};
   }
 
   // Files a reading; false where the side has failed.
-  bool Take(size_t claim, Side* side, const Trial& trial, const Reading& reading, int round,
-            bool counts) {
-    Figure& figure = *side->figure;
-    if (reading.wrong >= 0) figure.wrong = std::max(figure.wrong, reading.wrong);
-    figure.outcome = reading.outcome;
-    figure.note = reading.note;
+  bool Take(size_t claim, VerifiedSide* side, const Trial& trial, const Measurement& measurement,
+            int round, bool counts) {
+    TimingFigure& figure = *side->figure;
+    if (measurement.wrong >= 0) figure.wrong = std::max(figure.wrong, measurement.wrong);
+    figure.outcome = measurement.outcome;
+    figure.note = measurement.note;
     if (figure.fine() && counts) {
-      figure.rounds.push_back(std::max(reading.seconds, kShortest));
-      side->fastest.push_back(reading.fastest);
+      figure.rounds.push_back(std::max(measurement.seconds, kShortest));
+      side->fastest.push_back(measurement.fastest);
     }
     if (observer_ && (counts || !figure.fine())) {
-      dataset::Sample sample = measure::SampleOf(trial, instrument_->subject(), reading);
+      dataset::Sample sample = measure::SampleOf(trial, measurer_->subject(), measurement);
       sample.round = round;
       stopped_ = !observer_(claim, side == &sides_[claim][1], round, sample) || stopped_;
     }
@@ -166,17 +166,17 @@ class Verification {
   }
 
   void Finish(size_t claim) {
-    for (const Side& side : sides_[claim]) side.figure->Conclude(side.fastest);
+    for (const VerifiedSide& side : sides_[claim]) side.figure->Conclude(side.fastest);
     checks_[claim].Conclude();
   }
 
-  const InstrumentSource& source_;
+  const MeasurerSource& source_;
   const VerifyOptions& options_;
   const VerifyObserver& observer_;
   std::vector<PolicyCheck> checks_;
-  std::vector<std::array<Side, 2>> sides_;
+  std::vector<std::array<VerifiedSide, 2>> sides_;
   bool several_environments_ = false;
-  std::shared_ptr<Instrument> instrument_;
+  std::shared_ptr<Measurer> measurer_;
   std::set<std::pair<size_t, size_t>> fresh_;  // that have run on these ranks
   int launches_ = 0;
   bool stopped_ = false;
@@ -186,8 +186,7 @@ class Verification {
 }  // namespace
 
 Result<std::vector<PolicyCheck>> Verify(const std::vector<Claim>& claims,
-                                        const InstrumentSource& source,
-                                        const VerifyOptions& options,
+                                        const MeasurerSource& source, const VerifyOptions& options,
                                         const VerifyObserver& observer) {
   if (claims.empty()) return std::vector<PolicyCheck>();
   return Verification(claims, source, options, observer).Run();

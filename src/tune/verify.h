@@ -16,7 +16,7 @@ struct Claim {
 };
 
 // Starts ranks to measure with; each call starts new ones, where they can be started.
-using InstrumentSource = std::function<Result<std::shared_ptr<measure::Instrument>>()>;
+using MeasurerSource = std::function<Result<std::shared_ptr<measure::Measurer>>()>;
 
 struct VerifyOptions {
   double seconds = 30;  // no round begins later, once there are kLeastJudgedRounds of them
@@ -42,7 +42,7 @@ using VerifyObserver =
 // What fails is a check that says so; an error: no more measuring is possible. A check's trial is
 // the tuned one.
 Result<std::vector<measure::PolicyCheck>> Verify(const std::vector<Claim>& claims,
-                                                 const InstrumentSource& source,
+                                                 const MeasurerSource& source,
                                                  const VerifyOptions& options,
                                                  const VerifyObserver& observer = nullptr);
 

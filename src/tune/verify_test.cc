@@ -8,9 +8,9 @@
 namespace diapason::tune {
 namespace {
 
+using measure::Measurement;
 using measure::PolicyCheck;
 using measure::PolicyVerdict;
-using measure::Reading;
 using measure::Trial;
 
 bool Tuned(const Trial& trial) { return !trial.config.IsDefault(); }
@@ -30,8 +30,8 @@ struct Bench {
   }
   std::vector<PolicyCheck> Run(const std::vector<Claim>& claims,
                                const VerifyObserver& observer = nullptr) {
-    const InstrumentSource source = [this]() -> Result<std::shared_ptr<measure::Instrument>> {
-      return std::shared_ptr<measure::Instrument>(
+    const MeasurerSource source = [this]() -> Result<std::shared_ptr<measure::Measurer>> {
+      return std::shared_ptr<measure::Measurer>(
           std::make_shared<FakeRanks>(times_, subject, &history));
     };
     Result<std::vector<PolicyCheck>> checks = Verify(claims, source, options, observer);
@@ -106,17 +106,17 @@ TEST(Verify, ThereAreEnoughRoundsToJudgeHoweverLittleTimeThereIs) {
 
 TEST(Verify, WrongResultsAndCrashesFailTheClaimAndNoOther) {
   Bench bench([](const Trial& trial, size_t) {
-    Reading reading = Took(Tuned(trial) ? 1e-3 : 2e-3);
+    Measurement measurement = Took(Tuned(trial) ? 1e-3 : 2e-3);
     if (Tuned(trial) && trial.bytes == 1024 && trial.check) {
-      reading.outcome = dataset::Outcome::kWrong;
-      reading.wrong = 3;
-      reading.note = "3 elements are wrong";
+      measurement.outcome = dataset::SampleOutcome::kWrong;
+      measurement.wrong = 3;
+      measurement.note = "3 elements are wrong";
     }
     if (!Tuned(trial) && trial.bytes == 2048) {
-      reading.outcome = dataset::Outcome::kHang;
-      reading.note = "no end";
+      measurement.outcome = dataset::SampleOutcome::kHang;
+      measurement.note = "no end";
     }
-    return reading;
+    return measurement;
   });
   const std::vector<PolicyCheck> checks = bench.Run({Ring(1024), Ring(2048), Ring(4096)});
   EXPECT_EQ(checks[0].verdict, PolicyVerdict::kFailed);

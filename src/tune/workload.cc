@@ -47,21 +47,21 @@ Mix MakeMix(std::vector<MixEntry> entries, size_t most, const measure::Subject& 
   return mix;
 }
 
-Result<std::vector<search::Contest>> MixContests(const Mix& mix, const search::SweepPlan& plan,
-                                                  const measure::Subject& subject) {
+Result<std::vector<search::CallCase>> MixCallCases(const Mix& mix, const search::SweepPlan& plan,
+                                                   const measure::Subject& subject) {
   std::map<Operation, std::set<uint64_t>> sizes;
   for (const MixEntry& entry : mix.entries) sizes[entry.operation].insert(entry.bytes);
-  std::vector<search::Contest> contests;
+  std::vector<search::CallCase> call_cases;
   for (const auto& [operation, of_it] : sizes) {
     search::SweepPlan part = plan;
     part.operations = {operation};
     part.sizes.assign(of_it.begin(), of_it.end());
-    Result<std::vector<search::Contest>> made = search::MakeContests(part, subject);
+    Result<std::vector<search::CallCase>> made = search::MakeCallCases(part, subject);
     if (!made.ok()) return made.status();
-    for (search::Contest& contest : made.value()) contests.push_back(std::move(contest));
+    for (search::CallCase& call_case : made.value()) call_cases.push_back(std::move(call_case));
   }
-  if (contests.empty()) return Invalid("the recorded calls have none that can be measured");
-  return contests;
+  if (call_cases.empty()) return Invalid("the recorded calls have none that can be measured");
+  return call_cases;
 }
 
 Result<measure::IterationSpec> MixIteration(const Mix& mix) {
@@ -111,9 +111,9 @@ Result<measure::IterationSpec> MixIteration(const Mix& mix) {
   return spec;
 }
 
-Result<std::vector<search::Contest>> IterationContests(const measure::IterationSpec& spec,
-                                                        const search::SweepPlan& plan,
-                                                        const measure::Subject& subject) {
+Result<std::vector<search::CallCase>> IterationCallCases(const measure::IterationSpec& spec,
+                                                         const search::SweepPlan& plan,
+                                                         const measure::Subject& subject) {
   measure::IterationSpec plain = spec;
   std::set<std::pair<Operation, uint64_t>> kinds;
   for (measure::Bucket& bucket : plain.buckets) {
@@ -121,25 +121,25 @@ Result<std::vector<search::Contest>> IterationContests(const measure::IterationS
     kinds.insert({bucket.operation, bucket.bytes});
   }
   const std::string workload = measure::EncodeSpec(plain);
-  std::vector<search::Contest> contests;
+  std::vector<search::CallCase> call_cases;
   for (const auto& [operation, bytes] : kinds) {
     search::SweepPlan part = plan;
     part.operations = {operation};
     part.sizes = {bytes};
     part.type = spec.type;
-    Result<std::vector<search::Contest>> made = search::MakeContests(part, subject);
+    Result<std::vector<search::CallCase>> made = search::MakeCallCases(part, subject);
     if (!made.ok()) return made.status();
-    for (search::Contest& contest : made.value()) {
+    for (search::CallCase& call_case : made.value()) {
       // Nothing to choose (all-to-all): it is part of every step anyway.
-      if (contest.contenders.size() < 2) continue;
-      contest.trial.workload = workload;
-      contests.push_back(std::move(contest));
+      if (call_case.candidates.size() < 2) continue;
+      call_case.trial.workload = workload;
+      call_cases.push_back(std::move(call_case));
     }
   }
-  if (contests.empty()) {
+  if (call_cases.empty()) {
     return Invalid("the library offers no choice for any collective of this iteration");
   }
-  return contests;
+  return call_cases;
 }
 
 }  // namespace diapason::tune

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "measure/measurer.h"
 #include "measure/iteration.h"
+#include "measure/measurer.h"
 #include "search/search.h"
 #include "search/sweep.h"
 
@@ -28,19 +28,19 @@ struct Mix {
 };
 Mix MakeMix(std::vector<MixEntry> entries, size_t most, const measure::Subject& subject);
 
-// The contests of a mix: as measure::MakeContests makes them of a plan's sizes.
-Result<std::vector<search::Contest>> MixContests(const Mix& mix, const search::SweepPlan& plan,
-                                                  const measure::Subject& subject);
+// The cases of a mix: as measure::MakeCallCases makes them of a plan's sizes.
+Result<std::vector<search::CallCase>> MixCallCases(const Mix& mix, const search::SweepPlan& plan,
+                                                   const measure::Subject& subject);
 
 // A step that makes the calls of a mix: of every entry as many as in one iteration, which is as
 // often as the rarest divides the others (64 buckets at most), evenly over the step, overlapping
 // what is computed until the next. Calls that no bucket can be (broadcast, reduce) are left out.
 Result<measure::IterationSpec> MixIteration(const Mix& mix);
 
-// The contests of an iteration: for every kind and size of its buckets that has a choice, the whole
+// The cases of an iteration: for every kind and size of its buckets that has a choice, the whole
 // step with that choice for them.
-Result<std::vector<search::Contest>> IterationContests(const measure::IterationSpec& spec,
-                                                        const search::SweepPlan& plan,
-                                                        const measure::Subject& subject);
+Result<std::vector<search::CallCase>> IterationCallCases(const measure::IterationSpec& spec,
+                                                         const search::SweepPlan& plan,
+                                                         const measure::Subject& subject);
 
 }  // namespace diapason::tune

@@ -38,14 +38,14 @@ TEST(Mix, WhatDoesNotFitIsLeftOutAndSaid) {
 TEST(Mix, ContestsAreOfItsSizesOnly) {
   const Mix mix =
       MakeMix({{Operation::kAllReduce, 3000, 10}, {Operation::kAllGather, 8192, 5}}, 10, Four());
-  const Result<std::vector<search::Contest>> contests = MixContests(mix, {}, Four());
-  ASSERT_TRUE(contests.ok()) << contests.status().message();
-  ASSERT_EQ(contests.value().size(), 2U);
-  for (const search::Contest& contest : contests.value()) {
-    EXPECT_EQ(contest.trial.bytes,
-              contest.trial.operation == Operation::kAllReduce ? 3000U : 8192U);
-    EXPECT_TRUE(contest.contenders.front().config.IsDefault());
-    EXPECT_GT(contest.contenders.size(), 1U);
+  const Result<std::vector<search::CallCase>> call_cases = MixCallCases(mix, {}, Four());
+  ASSERT_TRUE(call_cases.ok()) << call_cases.status().message();
+  ASSERT_EQ(call_cases.value().size(), 2U);
+  for (const search::CallCase& call_case : call_cases.value()) {
+    EXPECT_EQ(call_case.trial.bytes,
+              call_case.trial.operation == Operation::kAllReduce ? 3000U : 8192U);
+    EXPECT_TRUE(call_case.candidates.front().config.IsDefault());
+    EXPECT_GT(call_case.candidates.size(), 1U);
   }
 }
 
@@ -82,29 +82,29 @@ TEST(Mix, BroadcastsAloneAreNoStep) {
   EXPECT_FALSE(MixIteration(MakeMix({{Operation::kBroadcast, 4096, 10}}, 10, Four())).ok());
 }
 
-TEST(IterationContests, OneForEveryKindOfBucketThatHasAChoice) {
+TEST(IterationCallCases, OneForEveryKindOfBucketThatHasAChoice) {
   const measure::IterationSpec moe =
       measure::PresetSpec("moe", {.parts = 2, .bytes = 65536}).value();
-  const Result<std::vector<search::Contest>> contests = IterationContests(moe, {}, Four());
-  ASSERT_TRUE(contests.ok()) << contests.status().message();
+  const Result<std::vector<search::CallCase>> call_cases = IterationCallCases(moe, {}, Four());
+  ASSERT_TRUE(call_cases.ok()) << call_cases.status().message();
   // all_reduce and all_gather; nobody can choose for all_to_all.
-  ASSERT_EQ(contests.value().size(), 2U);
-  for (const search::Contest& contest : contests.value()) {
-    const Result<measure::IterationSpec> back = measure::DecodeSpec(contest.trial.workload);
+  ASSERT_EQ(call_cases.value().size(), 2U);
+  for (const search::CallCase& call_case : call_cases.value()) {
+    const Result<measure::IterationSpec> back = measure::DecodeSpec(call_case.trial.workload);
     ASSERT_TRUE(back.ok());
     EXPECT_EQ(back.value().buckets.size(), moe.buckets.size());
-    const dataset::Point point = measure::PointOf(contest.trial, Four());
+    const dataset::Point point = measure::PointOf(call_case.trial, Four());
     EXPECT_EQ(point.kind, dataset::Point::Kind::kIteration);
     EXPECT_EQ(point.workload, measure::WorkloadText(moe));
   }
 }
 
-TEST(IterationContests, ALibraryWithoutChoicesHasNothingToTune) {
+TEST(IterationCallCases, ALibraryWithoutChoicesHasNothingToTune) {
   measure::Subject gloo = Four();
   gloo.backend = "gloo";
   gloo.library = Library::kGloo;
   const measure::IterationSpec fsdp = measure::PresetSpec("fsdp", {}).value();
-  EXPECT_FALSE(IterationContests(fsdp, {}, gloo).ok());
+  EXPECT_FALSE(IterationCallCases(fsdp, {}, gloo).ok());
 }
 
 }  // namespace

@@ -12,11 +12,11 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "host/process.h"
-#include "watch/proxy_dump.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "base/clock.h"
+#include "host/process.h"
+#include "watch/proxy_dump.h"
 
 namespace diapason::watch {
 namespace {

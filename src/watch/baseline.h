@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "domain/finding.h"
 #include "watch/watcher.h"
-#include "base/status.h"
 
 namespace diapason::watch {
 

@@ -11,9 +11,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "base/clock.h"
 
 namespace diapason::watch {
 namespace {
@@ -22,12 +22,12 @@ constexpr size_t kMostClients = 8;
 constexpr size_t kMostRequest = 4096;
 constexpr double kClientSeconds = 2;
 
-struct Place {
+struct ListenAddress {
   std::string address = "127.0.0.1";
   uint64_t port = 0;
 };
 
-bool ParsePlace(std::string_view text, Place* place) {
+bool ParsePlace(std::string_view text, ListenAddress* place) {
   const size_t colon = text.rfind(':');
   if (colon != std::string_view::npos) {
     std::string_view address = text.substr(0, colon);
@@ -72,7 +72,7 @@ std::string AnswerTo(std::string_view line, const std::string& content) {
 }  // namespace
 
 bool MetricsServer::IsPlace(std::string_view text) {
-  Place place;
+  ListenAddress place;
   return text.find('/') == std::string_view::npos && ParsePlace(text, &place);
 }
 
@@ -89,7 +89,7 @@ Status MetricsServer::CheckPort(std::string_view text) {
 }
 
 Result<std::unique_ptr<MetricsServer>> MetricsServer::Listen(const std::string& text) {
-  Place place;
+  ListenAddress place;
   if (!ParsePlace(text, &place)) return Invalid("'" + text + "' is no port and no ADDRESS:PORT");
   sockaddr_storage storage{};
   socklen_t size = 0;

@@ -15,7 +15,7 @@
 namespace diapason::watch {
 namespace {
 
-using journal::Record;
+using journal::JournalRecord;
 using journal::RecordKind;
 
 constexpr uint64_t kInFull = uint64_t{4} << 20;      // of one poll
@@ -240,12 +240,12 @@ void JournalTail::TakePending() {
   counts_.unknown += read.value().bad_lines;
   counts_.dropped = std::max(counts_.dropped, read.value().dropped);
   counts_.ended |= read.value().ended;
-  for (const Record& record : read.value().records) {
+  for (const JournalRecord& record : read.value().records) {
     TakeRecord(record, read.value().Find(record.communicator)->library);
   }
 }
 
-void JournalTail::TakeRecord(const Record& record, Library library) {
+void JournalTail::TakeRecord(const JournalRecord& record, Library library) {
   const Key key{record.communicator, record.collective, SizeBand(record.bytes)};
   if (record.kind == RecordKind::kReward) {
     if (rewards_.size() == kMostRewards) rewards_.pop_front();
@@ -295,13 +295,13 @@ std::vector<JournalTail::Context> JournalTail::Contexts() const {
   return list;
 }
 
-std::vector<journal::LearningContext> JournalTail::Learning() const {
-  journal::Contents contents;
+std::vector<journal::JournalContext> JournalTail::Learning() const {
+  journal::JournalContents contents;
   for (const auto& [number, communicator] : communicators_) {
     contents.by_number[number] = contents.communicators.size();
     contents.communicators.push_back(communicator);
   }
-  for (const Record& record : rewards_) contents.records.push_back(record);
+  for (const JournalRecord& record : rewards_) contents.records.push_back(record);
   for (const auto* decisions : {&settled_, &trying_}) {
     for (const auto& [key, record] : *decisions) contents.records.push_back(record);
   }

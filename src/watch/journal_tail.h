@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
-#include "base/root_fs.h"
 #include "base/environment.h"
+#include "base/root_fs.h"
 #include "journal/learning.h"
 #include "journal/reader.h"
 
@@ -70,7 +70,7 @@ class JournalTail {
   // Busiest first.
   std::vector<Context> Contexts() const;
   // What the job learns, from the last rewards and decisions.
-  std::vector<journal::LearningContext> Learning() const;
+  std::vector<journal::JournalContext> Learning() const;
   Library LibraryOf(uint32_t communicator) const;
 
  private:
@@ -82,7 +82,7 @@ class JournalTail {
   void Line(std::string_view line, bool in_full);
   void TakeCommunicator(std::string_view line);
   void TakePending();
-  void TakeRecord(const journal::Record& record, Library library);
+  void TakeRecord(const journal::JournalRecord& record, Library library);
 
   const std::string path_;
   int fd_ = -1;
@@ -98,10 +98,10 @@ class JournalTail {
   Counts counts_;
   std::string problem_;
   std::map<Key, Context> contexts_;
-  std::map<Key, journal::Record> settled_;  // the last decision that tried nothing
-  std::map<Key, journal::Record> trying_;   // the last that did
-  std::deque<journal::Record> rewards_;
-  std::map<uint32_t, journal::Communicator> communicators_;
+  std::map<Key, journal::JournalRecord> settled_;  // the last decision that tried nothing
+  std::map<Key, journal::JournalRecord> trying_;   // the last that did
+  std::deque<journal::JournalRecord> rewards_;
+  std::map<uint32_t, journal::JournalComm> communicators_;
 };
 
 }  // namespace diapason::watch

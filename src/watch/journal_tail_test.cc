@@ -15,13 +15,13 @@ namespace {
 constexpr char kHead[] = "{\"type\":\"journal\",\"version\":1,\"host\":\"h\",\"pid\":7}\n";
 
 std::string CommLine(uint32_t number) {
-  journal::Communicator communicator;
+  journal::JournalComm communicator;
   communicator.number = number;
   return journal::CommunicatorLine(communicator) + "\n";
 }
 
-journal::Record SomeRecord(journal::RecordKind kind, uint32_t call) {
-  journal::Record record;
+journal::JournalRecord SomeRecord(journal::RecordKind kind, uint32_t call) {
+  journal::JournalRecord record;
   record.kind = kind;
   record.communicator = 1;
   record.call = call;

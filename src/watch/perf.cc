@@ -11,10 +11,10 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
-#include "base/clock.h"
 
 extern char** environ;
 

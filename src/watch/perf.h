@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/root_fs.h"
 #include "base/environment.h"
+#include "base/root_fs.h"
 #include "base/status.h"
 
 namespace diapason::watch {

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "base/root_fs.h"
-#include "watch/proxy_dump.h"
 #include "base/text.h"
+#include "watch/proxy_dump.h"
 
 namespace diapason::watch {
 namespace {
@@ -37,7 +37,7 @@ std::string PeersText(const std::set<int64_t>& peers) {
 }
 
 // Connections in the same condition, over all operations.
-struct Group {
+struct ConnectionGroup {
   std::string type;
   char status = ' ';
   std::set<int64_t> peers;
@@ -46,12 +46,12 @@ struct Group {
   std::vector<std::string> lines;
 };
 
-std::vector<Group> GroupsOf(const std::vector<const ProxyOp*>& ops) {
-  std::map<std::pair<std::string, char>, Group> groups;
+std::vector<ConnectionGroup> GroupsOf(const std::vector<const ProxyOp*>& ops) {
+  std::map<std::pair<std::string, char>, ConnectionGroup> groups;
   for (const ProxyOp* op : ops) {
     std::set<char> seen;
     for (const ProxySub& sub : op->subs) {
-      Group& group = groups[{op->type, sub.status}];
+      ConnectionGroup& group = groups[{op->type, sub.status}];
       group.type = op->type;
       group.status = sub.status;
       group.peers.insert(sub.peer);
@@ -62,12 +62,12 @@ std::vector<Group> GroupsOf(const std::vector<const ProxyOp*>& ops) {
       }
     }
   }
-  std::vector<Group> list;
+  std::vector<ConnectionGroup> list;
   for (auto& [key, group] : groups) list.push_back(std::move(group));
   return list;
 }
 
-std::string What(const Group& group) {
+std::string What(const ConnectionGroup& group) {
   const std::string noun = group.type == "send"   ? "send"
                            : group.type == "recv" ? "receive"
                                                   : "connection";
@@ -98,7 +98,7 @@ std::string What(const Group& group) {
   }
 }
 
-std::string Advice(const Group& group) {
+std::string Advice(const ConnectionGroup& group) {
   const std::string peers = PeersText(group.peers);
   switch (group.status) {
     case 'R':
@@ -158,7 +158,7 @@ void Judge(const ProxyDump& dump, const ProxyDump& later, std::vector<Finding>* 
          {},
          ""});
   }
-  for (const Group& group : GroupsOf(stuck)) {
+  for (const ConnectionGroup& group : GroupsOf(stuck)) {
     if (group.status == 'D') continue;
     // No error: a long transfer looks the same twice. What has not begun waits for the others.
     findings->push_back({"proxy.stuck", group.status == '-' ? Severity::kNote : Severity::kWarning,
@@ -198,7 +198,7 @@ std::vector<Finding> DiagnoseProxyDump(const ProxyDump& dump, const ProxyDump* l
   } else {
     std::vector<const ProxyOp*> ops;
     for (const ProxyOp& op : dump.active) ops.push_back(&op);
-    for (const Group& group : GroupsOf(ops)) {
+    for (const ConnectionGroup& group : GroupsOf(ops)) {
       findings.push_back({"proxy.waiting", Severity::kNote, What(group), group.lines,
                           "One dump cannot tell slow from stuck: take a second one some seconds "
                           "later"});

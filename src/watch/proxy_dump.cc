@@ -84,7 +84,7 @@ bool EndsWithWord(std::string_view line, std::string_view word) {
   return std::isalnum(static_cast<unsigned char>(before)) == 0;
 }
 
-class Reader {
+class DumpReader {
  public:
   void Line(std::string_view raw) {
     const std::string_view line = Trim(raw.substr(0, kLongestLine));
@@ -168,7 +168,7 @@ bool IsProxyDumpLine(std::string_view raw) {
 }
 
 std::vector<ProxyDump> ParseProxyDumps(std::string_view text) {
-  Reader reader;
+  DumpReader reader;
   while (!text.empty()) {
     const size_t end = text.find('\n');
     reader.Line(text.substr(0, end));

@@ -8,11 +8,11 @@
 #include <map>
 #include <thread>
 
+#include "base/clock.h"
+#include "base/text.h"
 #include "watch/exposition.h"
 #include "watch/http_server.h"
 #include "watch/perf.h"
-#include "base/text.h"
-#include "base/clock.h"
 
 namespace diapason::watch {
 namespace {

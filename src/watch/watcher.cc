@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 namespace diapason::watch {
 namespace {

@@ -86,13 +86,13 @@ void WriteJournal(const char* path) {
     std::exit(1);
   }
   diapason::journal::Journal& journal = *opened.value();
-  diapason::journal::Communicator communicator;
+  diapason::journal::JournalComm communicator;
   communicator.number = 1;
   communicator.shape = {1, 2};
   communicator.mode = "learn";
   journal.AddCommunicator(communicator);
   for (uint32_t call = 1; !g_stop; ++call) {
-    diapason::journal::Record record;
+    diapason::journal::JournalRecord record;
     record.communicator = 1;
     record.call = call;
     record.collective = static_cast<uint8_t>(diapason::Collective::kAllReduce);

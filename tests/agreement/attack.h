@@ -80,15 +80,15 @@ struct Board {
 Config IncumbentOf(const Plan& plan, int context);
 uint64_t Encode(const Config& config);
 
-using Opener = std::function<Result<std::unique_ptr<agree::Store>>()>;
+using Opener = std::function<Result<std::unique_ptr<agree::CellStore>>()>;
 
 // What one rank does, in a process of its own, which ends here.
 [[noreturn]] void BeRank(const Plan& plan, int rank, const Opener& open, Mutant mutant,
                          Board* board);
 
 // A store with which something may happen before, during and after every call.
-std::unique_ptr<agree::Store> WithChaos(std::unique_ptr<agree::Store> store, const Plan& plan,
-                                        int rank, Mutant mutant);
+std::unique_ptr<agree::CellStore> WithChaos(std::unique_ptr<agree::CellStore> store,
+                                            const Plan& plan, int rank, Mutant mutant);
 
 // What came of many runs.
 struct Tally {

@@ -48,9 +48,9 @@ void DieAfter(std::chrono::nanoseconds time) {
   }).detach();
 }
 
-class ChaosStore : public agree::Store {
+class ChaosStore : public agree::CellStore {
  public:
-  ChaosStore(std::unique_ptr<agree::Store> store, const Plan& plan, int rank, Mutant mutant)
+  ChaosStore(std::unique_ptr<agree::CellStore> store, const Plan& plan, int rank, Mutant mutant)
       : store_(std::move(store)),
         dice_(plan.seed, 1000 + static_cast<uint64_t>(rank)),
         delay_share_(plan.delay_share),
@@ -59,9 +59,9 @@ class ChaosStore : public agree::Store {
         dies_(plan.dies_inside == rank),
         dies_at_(dice_.Below(60)) {}
 
-  using agree::Store::Forget;
-  using agree::Store::Propose;
-  using agree::Store::Read;
+  using agree::CellStore::Forget;
+  using agree::CellStore::Propose;
+  using agree::CellStore::Read;
   Result<std::string> Propose(std::string_view key, std::string_view value,
                               Deadline deadline) override {
     if (mutant_ == Mutant::kHold && rank_ != 0 && value == "hold")
@@ -91,8 +91,7 @@ class ChaosStore : public agree::Store {
 
  private:
   // What must not be done: to take an empty cell for a hold, and to tell nobody.
-  Result<std::string> Unsaid(std::string_view key, std::string_view value,
-                             Deadline deadline) {
+  Result<std::string> Unsaid(std::string_view key, std::string_view value, Deadline deadline) {
     const auto read = store_->Read(key, deadline);
     if (!read.ok()) return read.status();
     return read.value() ? *read.value() : std::string(value);
@@ -140,7 +139,7 @@ class ChaosStore : public agree::Store {
     }
   }
 
-  std::unique_ptr<agree::Store> store_;
+  std::unique_ptr<agree::CellStore> store_;
   std::mutex mutex_;
   Dice dice_;
   const double delay_share_;
@@ -153,8 +152,8 @@ class ChaosStore : public agree::Store {
 
 }  // namespace
 
-std::unique_ptr<agree::Store> WithChaos(std::unique_ptr<agree::Store> store, const Plan& plan,
-                                        int rank, Mutant mutant) {
+std::unique_ptr<agree::CellStore> WithChaos(std::unique_ptr<agree::CellStore> store,
+                                            const Plan& plan, int rank, Mutant mutant) {
   return std::make_unique<ChaosStore>(std::move(store), plan, rank, mutant);
 }
 

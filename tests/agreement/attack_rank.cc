@@ -48,7 +48,7 @@ Schedule RandomSchedule(Dice* dice) {
 // Proposes from a thread of its own, as a leader does that must not keep its callers waiting.
 class Proposer {
  public:
-  explicit Proposer(agree::Store* store) : store_(store), thread_([this] { Run(); }) {}
+  explicit Proposer(agree::CellStore* store) : store_(store), thread_([this] { Run(); }) {}
   ~Proposer() {
     {
       const std::lock_guard lock(mutex_);
@@ -87,7 +87,7 @@ class Proposer {
     }
   }
 
-  agree::Store* store_;
+  agree::CellStore* store_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Job> jobs_;
@@ -268,7 +268,7 @@ class Rank {
   const Mutant mutant_;
   Board* board_;
   Dice dice_;
-  std::unique_ptr<agree::Store> store_;
+  std::unique_ptr<agree::CellStore> store_;
   bool alone_ = false;
 };
 

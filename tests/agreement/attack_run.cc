@@ -119,7 +119,7 @@ class StoreGround : public Ground {
     return folder_.path() + Format("/diapason-%u", static_cast<unsigned>(::geteuid()));
   }
 
-  Result<std::unique_ptr<agree::Store>> Open(const Plan& plan) const {
+  Result<std::unique_ptr<agree::CellStore>> Open(const Plan& plan) const {
     agree::StoreOptions options;
     options.job = Format("run-%llu", static_cast<unsigned long long>(plan.seed));
     options.limit = std::chrono::milliseconds(10000);

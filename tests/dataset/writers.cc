@@ -23,11 +23,11 @@ namespace {
 
 using diapason::Result;
 using diapason::Status;
-using diapason::dataset::Contents;
-using diapason::dataset::Record;
-using diapason::dataset::Run;
 using diapason::dataset::Sample;
-using diapason::dataset::Store;
+using diapason::dataset::SampleRun;
+using diapason::dataset::SampleStore;
+using diapason::dataset::StoreContents;
+using diapason::dataset::StoredSample;
 
 // Large enough for several pages, so that a commit has something to tear.
 constexpr int kPerTransaction = 40;
@@ -60,9 +60,9 @@ std::vector<Sample> Transaction(int number, int writer) {
 
 // Writes until it has written `transactions`, telling `tell` before each.
 void Write(const std::string& path, const std::string& id, int writer, int transactions, int tell) {
-  Result<std::unique_ptr<Store>> store = Store::Open(path, Store::Access::kWrite);
+  Result<std::unique_ptr<SampleStore>> store = SampleStore::Open(path, SampleStore::Access::kWrite);
   Expect(store.status());
-  Run run;
+  SampleRun run;
   run.id = id;
   run.source = "test";
   Expect(store.value()->BeginRun(run).status());
@@ -71,7 +71,7 @@ void Write(const std::string& path, const std::string& id, int writer, int trans
     const std::vector<Sample> samples = Transaction(i, writer);
     Expect(store.value()->Add(id, samples));
   }
-  Expect(store.value()->EndRun(id, Run::State::kDone));
+  Expect(store.value()->EndRun(id, SampleRun::State::kDone));
 }
 
 // Kills one victim after `tells` transactions have begun and `spin` of our own turns.
@@ -101,14 +101,14 @@ void KillOne(const std::string& path, int number, int tells, int spin) {
 }
 
 void Judge(const std::string& path, int kills) {
-  Result<std::unique_ptr<Store>> store = Store::Open(path, Store::Access::kRead);
+  Result<std::unique_ptr<SampleStore>> store = SampleStore::Open(path, SampleStore::Access::kRead);
   Expect(store.status());
   Expect(store.value()->CheckIntegrity());
-  const Result<Contents> read = store.value()->Read();
+  const Result<StoreContents> read = store.value()->Read();
   Expect(read.status());
-  const Contents& contents = read.value();
+  const StoreContents& contents = read.value();
   std::map<std::pair<size_t, int>, int> counts;
-  for (const Record& record : contents.records) ++counts[{record.run, record.sample.round}];
+  for (const StoredSample& record : contents.records) ++counts[{record.run, record.sample.round}];
   std::map<size_t, int> whole;
   for (const auto& [key, count] : counts) {
     if (count != kPerTransaction) {
@@ -122,7 +122,7 @@ void Judge(const std::string& path, int kills) {
   for (size_t i = 0; i < contents.runs.size(); ++i) {
     if (contents.runs[i].id != "survivor") continue;
     survivors = whole[i];
-    if (contents.runs[i].state != Run::State::kDone) Die("the survivor did not end its run");
+    if (contents.runs[i].state != SampleRun::State::kDone) Die("the survivor did not end its run");
   }
   if (survivors != kSurvivorsTransactions) Die("the survivor has lost transactions");
   std::printf("%d kills, %zu runs, %zu transactions, all whole\n", kills, contents.runs.size(),

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace diapason::model;  // NOLINT
   const Result<dataset::Import> read = dataset::ImportText(fuzz::Text(data, size), "fuzz.csv", {});
   if (!read.ok()) return 0;
-  dataset::Contents contents;
+  dataset::StoreContents contents;
   for (const dataset::WholeRun& whole : read.value().runs) {
     contents.runs.push_back(whole.run);
     for (const dataset::Sample& sample : whole.samples) {

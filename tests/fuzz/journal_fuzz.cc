@@ -7,27 +7,28 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace diapason;  // NOLINT
-  const Result<journal::Contents> read = journal::ParseJournal(fuzz::Text(data, size), "fuzz");
+  const Result<journal::JournalContents> read =
+      journal::ParseJournal(fuzz::Text(data, size), "fuzz");
   if (!read.ok()) return 0;
-  const journal::Contents& contents = read.value();
-  for (const journal::Record& record : contents.records) {
-    const journal::Communicator* communicator = contents.Find(record.communicator);
+  const journal::JournalContents& contents = read.value();
+  for (const journal::JournalRecord& record : contents.records) {
+    const journal::JournalComm* communicator = contents.Find(record.communicator);
     fuzz::Promise(communicator != nullptr, "every record has its communicator");
     fuzz::Promise(!journal::RecordLine(record, communicator->library).empty(),
                   "what was read can be written");
   }
 
   // The same journal as two processes of one job.
-  journal::Contents other = contents;
-  for (journal::Communicator& communicator : other.communicators) {
+  journal::JournalContents other = contents;
+  for (journal::JournalComm& communicator : other.communicators) {
     if (communicator.rank >= 0) communicator.rank ^= 1;
   }
-  journal::Comparison comparison;
+  journal::JournalComparison comparison;
   comparison.Add("a", contents);
   comparison.Add("b", other);
-  const journal::Comparison::Report report = comparison.Finish();
+  const journal::JournalComparison::Report report = comparison.Finish();
   fuzz::Promise(!report.Verdict().empty(), "there is a verdict");
-  for (const journal::Comparison::Difference& difference : report.first) {
+  for (const journal::JournalComparison::Difference& difference : report.first) {
     fuzz::Promise(difference.sides.size() > 1 && !difference.Text().empty(),
                   "a difference has two sides");
   }
@@ -39,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   });
   fuzz::Promise(trace.Add("a", contents).ok() && trace.Finish().ok() && written > 0,
                 "what was read can be exported");
-  for (const journal::LearningContext& context : journal::LearningOf(contents)) {
+  for (const journal::JournalContext& context : journal::LearningOf(contents)) {
     fuzz::Promise(!context.epochs.empty(), "a context that was counted has an epoch");
   }
   return 0;

@@ -1,11 +1,11 @@
 // What people hand to `env check`: scripts, files of the library, and, for those who write them,
 // the tables of variables.
+#include "fuzz.h"
 #include "knobs/catalogue.h"
 #include "knobs/check.h"
-#include "fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace diapason;          // NOLINT
+  using namespace diapason;         // NOLINT
   using namespace diapason::knobs;  // NOLINT
   const std::string text(fuzz::Text(data, size));
 

@@ -2,12 +2,12 @@
 // evidence.
 #include <cmath>
 
+#include "fuzz.h"
 #include "logs/diagnose.h"
 #include "logs/reader.h"
-#include "fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace diapason;                // NOLINT
+  using namespace diapason;        // NOLINT
   using namespace diapason::logs;  // NOLINT
   const std::string_view text = fuzz::Text(data, size);
   Facts facts;

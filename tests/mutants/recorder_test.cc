@@ -44,7 +44,7 @@ class RecorderTest : public ::testing::Test {
 
   std::string folder_;
   std::unique_ptr<Store> store_;
-  dataset::Run run_;
+  dataset::SampleRun run_;
 };
 
 TEST_F(RecorderTest, WhatCouldNotBeWrittenIsWrittenLater) {

@@ -15,12 +15,12 @@
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
-#include "plugin/client/plugin_client.h"
 #include "cli/framework/read_by.h"
-#include "plugin/client/recorded_table.h"
 #include "cli/framework/words.h"
 #include "domain/library_version.h"
 #include "journal/reader.h"
+#include "plugin/client/plugin_client.h"
+#include "plugin/client/recorded_table.h"
 #include "policy/source.h"
 #include "report/table.h"
 
@@ -29,7 +29,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct AskOptions {
   std::string plugin;
   std::string policy;
   std::string api;
@@ -49,9 +49,9 @@ struct Options {
 };
 
 // Everything one question taught us.
-struct Answer {
+struct AskedAnswer {
   Question question;
-  journal::Record record;
+  journal::JournalRecord record;
   bool recorded = false;  // the plugin journalled the question: it was asked and not off
   Config takes;           // what the library now takes, read from the outputs themselves
   Config by_default;      // what it would have taken; only with a recorded table
@@ -81,13 +81,13 @@ Result<Library> ParsePlayed(const std::string& name) {
   return library;
 }
 
-Config PairAt(const client::Cost& cost, int cell) {
+Config PairAt(const client::CostTableArgs& cost, int cell) {
   if (cell < 0) return {};
   return {cell / cost.protocols, cell % cost.protocols, 0};
 }
 
 // The journal says what the plugin meant, the outputs what the library will do: they must agree.
-Status Compare(const Answer& answer) {
+Status Compare(const AskedAnswer& answer) {
   if (!answer.recorded || !answer.record.applied) return {};
   const bool names_pair = answer.record.algorithm != kKeep && answer.record.protocol != kKeep;
   if (names_pair && (answer.takes.algorithm != answer.record.algorithm ||
@@ -100,7 +100,7 @@ Status Compare(const Answer& answer) {
   return {};
 }
 
-std::string Why(const Answer& answer, const policy::Policy* policy) {
+std::string Why(const AskedAnswer& answer, const policy::Policy* policy) {
   if (!answer.recorded) return "the plugin stepped aside";
   const std::string sentence(ReasonSentence(answer.record.reason));
   if (answer.record.line == 0) return sentence;
@@ -116,7 +116,7 @@ std::string Why(const Answer& answer, const policy::Policy* policy) {
              : row + " (only observed, not applied)";
 }
 
-std::string ChoiceText(const Answer& answer, Library library) {
+std::string ChoiceText(const AskedAnswer& answer, Library library) {
   if (!answer.recorded || !answer.record.applied) return "library default";
   Config config = answer.takes;
   if (answer.record.algorithm == kKeep && answer.record.protocol == kKeep) {
@@ -126,9 +126,9 @@ std::string ChoiceText(const Answer& answer, Library library) {
   return ConfigText(library, answer.question.collective, config);
 }
 
-class Session {
+class AskSession {
  public:
-  explicit Session(const Options& options) : options_(options) {}
+  explicit AskSession(const AskOptions& options) : options_(options) {}
 
   Status Run() {
     const Result<Library> library = ParsePlayed(options_.library);
@@ -140,7 +140,8 @@ class Session {
 
     const Result<int> api = ParseApi(options_.api);
     if (!api.ok()) return api.status();
-    Result<std::unique_ptr<client::PluginClient>> client = client::PluginClient::Open(plugin_path_, api.value());
+    Result<std::unique_ptr<client::PluginClient>> client =
+        client::PluginClient::Open(plugin_path_, api.value());
     if (!client.ok()) return client.status();
     client_ = std::move(client).value();
     const uint64_t comm_id = 0xd1a9a500;
@@ -196,7 +197,8 @@ class Session {
 
   Status ReadQuestions() {
     if (!options_.table.empty()) {
-      Result<std::vector<client::RecordedTable>> tables = client::ReadTables(options_.table, library_);
+      Result<std::vector<client::RecordedTable>> tables =
+          client::ReadTables(options_.table, library_);
       if (!tables.ok()) return tables.status();
       tables_ = std::move(tables).value();
     }
@@ -217,7 +219,7 @@ class Session {
         if (sizes.empty()) return Invalid("'" + options_.table + "' has no table for " + name);
       }
       for (const uint64_t size : sizes) {
-        Answer answer;
+        AskedAnswer answer;
         answer.question = {collective.value(), size, options_.pipe_ops, options_.reg_buff};
         answers_.push_back(answer);
       }
@@ -255,10 +257,11 @@ class Session {
     if (loaded.ok()) policy_ = std::make_unique<policy::Policy>(std::move(loaded).value());
   }
 
-  Status AskOne(Answer* answer) {
+  Status AskOne(AskedAnswer* answer) {
     const client::RecordedTable* recorded =
         client::Nearest(tables_, answer->question.collective, answer->question.bytes);
-    client::Cost cost = recorded != nullptr ? recorded->cost : client::EveryPair(answer->question.collective);
+    client::CostTableArgs cost =
+        recorded != nullptr ? recorded->cost : client::EveryPair(answer->question.collective);
     if (recorded != nullptr) {
       answer->by_default = PairAt(cost, cost.Cheapest());
       answer->table_bytes = recorded->bytes;
@@ -277,7 +280,8 @@ class Session {
     if (!text.ok()) return text.status();
     // A plugin that steps aside opens no journal.
     if (!text.value().empty()) {
-      Result<journal::Contents> contents = journal::ParseJournal(text.value(), "the journal");
+      Result<journal::JournalContents> contents =
+          journal::ParseJournal(text.value(), "the journal");
       if (!contents.ok()) return contents.status();
       contents_ = std::move(contents).value();
       if (contents_.records.size() == answers_.size()) {
@@ -287,7 +291,7 @@ class Session {
         }
       }
     }
-    for (const Answer& answer : answers_) {
+    for (const AskedAnswer& answer : answers_) {
       if (const Status status = Compare(answer); !status.ok()) return status;
     }
     return {};
@@ -312,7 +316,7 @@ class Session {
 
   std::string PolicyLine() const {
     if (contents_.communicators.empty()) return "(the plugin stepped aside)";
-    const journal::Communicator& communicator = contents_.communicators.front();
+    const journal::JournalComm& communicator = contents_.communicators.front();
     if (communicator.policy.empty()) return "(none in use)";
     return Format("%s, %s, %s", communicator.policy.c_str(),
                   Count(communicator.rows, "matching row").c_str(), communicator.digest.c_str());
@@ -336,7 +340,7 @@ class Session {
     if (with_default) titles.insert(titles.begin() + 2, {"library alone", "table of"});
     report::Table table(titles);
     table.SetAlign({report::Table::Align::kLeft, report::Table::Align::kRight});
-    for (const Answer& answer : answers_) {
+    for (const AskedAnswer& answer : answers_) {
       std::vector<std::string> row{std::string(CollectiveName(answer.question.collective)),
                                    FormatBytes(answer.question.bytes), ChoiceText(answer, library_),
                                    Why(answer, policy_.get())};
@@ -352,7 +356,7 @@ class Session {
 
   void PrintJson() const {
     ordered_json list = ordered_json::array();
-    for (const Answer& answer : answers_) {
+    for (const AskedAnswer& answer : answers_) {
       const Collective collective = answer.question.collective;
       ordered_json row{{"collective", CollectiveName(collective)},
                        {"bytes", answer.question.bytes},
@@ -375,7 +379,7 @@ class Session {
     for (const client::LogLine& line : Log()) {
       log.push_back({{"level", line.warning ? "warning" : "info"}, {"text", line.text}});
     }
-    const journal::Communicator* communicator =
+    const journal::JournalComm* communicator =
         contents_.communicators.empty() ? nullptr : &contents_.communicators.front();
     const ordered_json whole{{"plugin", plugin_path_},
                              {"api", client_->api()},
@@ -391,20 +395,20 @@ class Session {
     std::printf("%s\n", JsonText(whole).c_str());
   }
 
-  const Options& options_;
+  const AskOptions& options_;
   TemporaryFile journal_;
   Library library_ = Library::kNccl;
   std::string plugin_path_;
   std::vector<client::RecordedTable> tables_;
   Shape shape_;
-  std::vector<Answer> answers_;
+  std::vector<AskedAnswer> answers_;
   std::unique_ptr<policy::Policy> policy_;
   std::unique_ptr<client::PluginClient> client_;
-  journal::Contents contents_;
+  journal::JournalContents contents_;
 };
 
-int RunAsk(const Options& options) {
-  Session session(options);
+int RunAsk(const AskOptions& options) {
+  AskSession session(options);
   const Status status = session.Run();
   if (!status.ok()) return Fail(status);
   session.Print();
@@ -413,8 +417,8 @@ int RunAsk(const Options& options) {
 
 }  // namespace
 
-void AddAsk(CommandLine* parent, Run* run) {
-  auto options = std::make_shared<Options>();
+void AddAsk(CommandLine* parent, CommandAction* run) {
+  auto options = std::make_shared<AskOptions>();
   CommandLine* ask =
       parent->AddCommand("ask", "Say what the plugin would choose for these calls, and why");
   ask->Describe(

@@ -40,7 +40,7 @@ void PrintTable(const std::vector<BackendInfo>& backends, const std::string& aut
 
 }  // namespace
 
-void AddBackends(CommandLine* parent, Run* run) {
+void AddBackends(CommandLine* parent, CommandAction* run) {
   auto json = std::make_shared<bool>(false);
   CommandLine* command = parent->AddCommand(
       "backends", "Say what can run collectives here, or the exact reason why it cannot");

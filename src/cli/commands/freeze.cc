@@ -15,7 +15,7 @@
 namespace diapason::cli {
 namespace {
 
-struct Options {
+struct FreezeOptions {
   std::string job;
   std::string store;
   bool json = false;
@@ -29,7 +29,7 @@ Status NoSuchJob(const Status& status, const std::string& where) {
   return Status::Error(status.code(), status.message() + "; there are: " + Join(jobs, ", "));
 }
 
-int SetFrozen(const Options& options, bool frozen) {
+int SetFrozen(const FreezeOptions& options, bool frozen) {
   const Settings settings = Settings::Read(ProcessEnvironment());
   agree::StoreOptions wanted;
   wanted.where = !options.store.empty()            ? options.store
@@ -37,7 +37,7 @@ int SetFrozen(const Options& options, bool frozen) {
                                                    : "shm";
   wanted.job = options.job.empty() ? agree::JobIdentity(ProcessEnvironment()) : options.job;
   wanted.existing_only = true;
-  const Result<std::unique_ptr<agree::Store>> store = agree::OpenStore(wanted);
+  const Result<std::unique_ptr<agree::CellStore>> store = agree::OpenStore(wanted);
   if (!store.ok()) return Fail(NoSuchJob(store.status(), wanted.where));
   const Result<bool> changed = agree::FreezeLog(store.value().get()).Set(frozen);
   if (!changed.ok()) return Fail(changed.status());
@@ -57,8 +57,8 @@ int SetFrozen(const Options& options, bool frozen) {
   return kExitFine;
 }
 
-void AddOne(CommandLine* parent, Run* run, bool frozen) {
-  auto options = std::make_shared<Options>();
+void AddOne(CommandLine* parent, CommandAction* run, bool frozen) {
+  auto options = std::make_shared<FreezeOptions>();
   CommandLine* command =
       frozen ? parent->AddCommand("freeze", "End trying in a running job that learns, on all ranks")
              : parent->AddCommand("thaw", "Let a frozen job try configurations again");
@@ -85,7 +85,7 @@ void AddOne(CommandLine* parent, Run* run, bool frozen) {
 
 }  // namespace
 
-void AddFreeze(CommandLine* parent, Run* run) {
+void AddFreeze(CommandLine* parent, CommandAction* run) {
   AddOne(parent, run, true);
   AddOne(parent, run, false);
 }

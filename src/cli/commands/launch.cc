@@ -14,8 +14,8 @@
 #include "base/text.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
-#include "launch/rank_environment.h"
 #include "launch/local_job.h"
+#include "launch/rank_environment.h"
 
 namespace diapason::cli {
 namespace {
@@ -24,7 +24,7 @@ constexpr int kMostRanks = 4096;
 constexpr double kLongestGrace = 86400;
 constexpr double kLongestTimeout = 1e8;  // three years
 
-struct Options {
+struct LaunchOptions {
   int ranks = 0;
   int port = 0;
   bool prefix = false;
@@ -59,7 +59,7 @@ std::chrono::milliseconds Milliseconds(double seconds) {
   return std::chrono::milliseconds(std::llround(std::ceil(seconds * 1000)));
 }
 
-int Launch(const Options& options) {
+int Launch(const LaunchOptions& options) {
   LetRanksPrintToNowhere();
   std::string warning;
   const Result<int> port = launch::ChoosePort(options.port, ProcessEnvironment(), &warning);
@@ -73,7 +73,7 @@ int Launch(const Options& options) {
                                  error.message().c_str())));
     }
   }
-  launch::JobOptions job;
+  launch::LocalJobOptions job;
   job.command = options.command;
   job.prefix = options.prefix;
   job.log_dir = options.log_dir;
@@ -82,18 +82,19 @@ int Launch(const Options& options) {
   const auto secret = std::make_shared<launch::LaunchSecret>();
   if (const Status made = secret->Make(); !made.ok()) return Fail(made);
   job.secret = secret;
-  const launch::RankPlace place{options.ranks, port.value(), CoresPerRank(options.ranks), secret->path()};
+  const launch::LocalJobInfo place{options.ranks, port.value(), CoresPerRank(options.ranks),
+                                   secret->path()};
   for (int rank = 0; rank < options.ranks; ++rank) {
     job.environments.push_back(
         launch::RankEnvironment(ProcessEnvironment(), place, rank, options.assignments));
   }
-  return launch::Job(std::move(job)).Run();
+  return launch::LocalJob(std::move(job)).Run();
 }
 
 }  // namespace
 
-void AddLaunch(CommandLine* parent, Run* run) {
-  auto options = std::make_shared<Options>();
+void AddLaunch(CommandLine* parent, CommandAction* run) {
+  auto options = std::make_shared<LaunchOptions>();
   CommandLine* command =
       parent->AddCommand("launch", "Start a program as several ranks on this host");
   command->Describe(
@@ -116,7 +117,8 @@ void AddLaunch(CommandLine* parent, Run* run) {
   command->AddOption("--env", options->assignments, "Set a variable for all ranks")
       ->TypeName("NAME=VALUE")
       ->OneEach()
-      ->Check(Rule{[](std::string& text) { return launch::CheckAssignment(text).message(); }, ""});
+      ->Check(
+          ValueRule{[](std::string& text) { return launch::CheckAssignment(text).message(); }, ""});
   command->AddTime("--grace", options->grace,
                    "How long ranks that are asked to end may take before they are killed", 0,
                    kLongestGrace);

@@ -59,7 +59,7 @@ int PrintOne(const ManAsked& asked, const CommandInfo& command) {
 
 }  // namespace
 
-void AddMan(CommandLine* parent, Run* run) {
+void AddMan(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<ManAsked>();
   asked->tool = parent->info();
   CommandLine* command =
@@ -84,7 +84,7 @@ void AddMan(CommandLine* parent, Run* run) {
   });
 }
 
-void AddCompletion(CommandLine* parent, Run* run) {
+void AddCompletion(CommandLine* parent, CommandAction* run) {
   auto shell = std::make_shared<std::string>();
   CommandLine* command = parent->AddCommand(
       "completion", "Print a script that completes commands, options and values in a shell");

@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct PolicyOptions {
   std::vector<std::string> files;
   std::string file;
   std::string library;  // of a file that names none
@@ -46,7 +46,7 @@ struct Options {
   bool value_only = false;
 };
 
-Result<policy::ParseOptions> ParseOptionsOf(const Options& options) {
+Result<policy::ParseOptions> ParseOptionsOf(const PolicyOptions& options) {
   policy::ParseOptions parse;
   parse.ignore_checksum = options.accept_edits;
   if (options.library.empty()) return parse;
@@ -60,7 +60,7 @@ std::string Dump(const ordered_json& value) { return JsonText(value); }
 
 // The policy of a file, or, without one, the policy the settings select, as the plugin would find
 // it. Any library's policy is welcome here; only the plugin insists on its own.
-Result<policy::Policy> Load(const Options& options, std::string* name) {
+Result<policy::Policy> Load(const PolicyOptions& options, std::string* name) {
   const Result<policy::ParseOptions> parse = ParseOptionsOf(options);
   if (!parse.ok()) return parse.status();
   policy::Source source{policy::Source::Kind::kFile, options.file, ""};
@@ -130,7 +130,7 @@ int CheckOne(const std::string& file, const policy::ParseOptions& parse, ordered
   return kExitFine;
 }
 
-int RunCheck(const Options& options) {
+int RunCheck(const PolicyOptions& options) {
   const Result<policy::ParseOptions> parse = ParseOptionsOf(options);
   if (!parse.ok()) return Fail(parse.status());
   ordered_json list = ordered_json::array();
@@ -164,7 +164,7 @@ ordered_json RangeJson(const policy::Policy& policy, Collective collective,
   return row;
 }
 
-int RunShow(const Options& options) {
+int RunShow(const PolicyOptions& options) {
   std::string name;
   const Result<policy::Policy> policy = Load(options, &name);
   if (!policy.ok()) return Fail(policy.status());
@@ -231,7 +231,7 @@ int RunShow(const Options& options) {
 
 constexpr const char* kRulesFormat = "openmpi-rules";
 
-int WriteOut(const Options& options, const std::string& text) {
+int WriteOut(const PolicyOptions& options, const std::string& text) {
   if (options.output.empty()) {
     std::printf("%s", text.c_str());
     return kExitFine;
@@ -240,7 +240,8 @@ int WriteOut(const Options& options, const std::string& text) {
   return written.ok() ? kExitFine : Fail(written);
 }
 
-int WriteRules(const Options& options, const std::string& name, const policy::Policy& policy) {
+int WriteRules(const PolicyOptions& options, const std::string& name,
+               const policy::Policy& policy) {
   std::vector<std::string> notes;
   const Result<std::string> rules =
       policy::OpenMpiRulesText(policy, &notes, options.nodes == 0 ? policy::kAny : options.nodes);
@@ -249,7 +250,7 @@ int WriteRules(const Options& options, const std::string& name, const policy::Po
   return WriteOut(options, rules.value());
 }
 
-int RunConvert(const Options& options) {
+int RunConvert(const PolicyOptions& options) {
   std::string name;
   Result<policy::Policy> loaded = Load(options, &name);
   if (!loaded.ok()) return Fail(loaded.status());
@@ -293,7 +294,7 @@ int RunConvert(const Options& options) {
   return WriteOut(options, text);
 }
 
-int RunEnv(const Options& options) {
+int RunEnv(const PolicyOptions& options) {
   std::string name;
   const Result<policy::Policy> policy = Load(options, &name);
   if (!policy.ok()) return Fail(policy.status());
@@ -308,12 +309,12 @@ int RunEnv(const Options& options) {
   return kExitFine;
 }
 
-void AddFile(CommandLine* command, Options* options) {
+void AddFile(CommandLine* command, PolicyOptions* options) {
   command->AddOption("FILE", options->file, "The policy file")
       ->Default("the one the environment selects");
 }
 
-void AddLibrary(CommandLine* command, Options* options) {
+void AddLibrary(CommandLine* command, PolicyOptions* options) {
   command
       ->AddOption("--library", options->library,
                   "The library of a file that names none: nccl, rccl, gloo or openmpi")
@@ -323,7 +324,7 @@ void AddLibrary(CommandLine* command, Options* options) {
       ->Default("nccl");
 }
 
-CommandLine* DeclareCheck(CommandLine* policy, Options* options) {
+CommandLine* DeclareCheck(CommandLine* policy, PolicyOptions* options) {
   CommandLine* check =
       policy->AddCommand("check", "Read policy files strictly; say what is wrong and where");
   check->AddOption("FILE", options->files, "Policy files")->Required();
@@ -334,7 +335,7 @@ CommandLine* DeclareCheck(CommandLine* policy, Options* options) {
   return check;
 }
 
-CommandLine* DeclareShow(CommandLine* policy, Options* options) {
+CommandLine* DeclareShow(CommandLine* policy, PolicyOptions* options) {
   CommandLine* show = policy->AddCommand(
       "show", "Show the decision by size range for one communicator shape, gaps included");
   AddFile(show, options);
@@ -361,7 +362,7 @@ CommandLine* DeclareShow(CommandLine* policy, Options* options) {
   return show;
 }
 
-CommandLine* DeclareConvert(CommandLine* policy, Options* options) {
+CommandLine* DeclareConvert(CommandLine* policy, PolicyOptions* options) {
   CommandLine* convert = policy->AddCommand(
       "convert", "Write a policy in its standard form, or as a rules file for Open MPI");
   AddFile(convert, options);
@@ -395,7 +396,7 @@ CommandLine* DeclareConvert(CommandLine* policy, Options* options) {
   return convert;
 }
 
-CommandLine* DeclareEnv(CommandLine* policy, Options* options) {
+CommandLine* DeclareEnv(CommandLine* policy, PolicyOptions* options) {
   CommandLine* env = policy->AddCommand(
       "env", "Print the whole policy as one variable, which launchers copy to every rank");
   AddFile(env, options);
@@ -407,15 +408,15 @@ CommandLine* DeclareEnv(CommandLine* policy, Options* options) {
 
 }  // namespace
 
-void AddPolicy(CommandLine* parent, Run* run) {
-  auto options = std::make_shared<Options>();
+void AddPolicy(CommandLine* parent, CommandAction* run) {
+  auto options = std::make_shared<PolicyOptions>();
   CommandLine* policy = parent->AddCommand("policy", "Check, show, convert and send policy files");
   policy->Describe(
       "A policy is a file of rows: for these calls, run that. docs/policy-format.md describes it.");
   policy->Example("diapason policy check my.conf", "Is the file right?");
   policy->RequireCommand();
   policy->SeeAlso({"ask", "plan"});
-  const auto on = [options, run](CommandLine* command, int (*function)(const Options&)) {
+  const auto on = [options, run](CommandLine* command, int (*function)(const PolicyOptions&)) {
     command->Callback(
         [options, run, function] { *run = [options, function] { return function(*options); }; });
   };

@@ -14,7 +14,7 @@
 namespace diapason::cli {
 namespace {
 
-struct Options {
+struct SettingsOptions {
   bool json = false;
   bool markdown = false;
 };
@@ -71,8 +71,8 @@ void PrintTable(const Settings& settings) {
 
 }  // namespace
 
-void AddSettings(CommandLine* parent, Run* run) {
-  auto options = std::make_shared<Options>();
+void AddSettings(CommandLine* parent, CommandAction* run) {
+  auto options = std::make_shared<SettingsOptions>();
   CommandLine* command = parent->AddCommand(
       "settings", "Show every setting: its value, where that came from, default, bounds, meaning");
   Option* json = command->AddJson(options->json);

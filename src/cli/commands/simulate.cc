@@ -22,12 +22,12 @@ namespace diapason::cli {
 namespace {
 
 using comm::sim::Cluster;
-using comm::sim::Cost;
-using comm::sim::Layout;
+using comm::sim::RankLayout;
+using comm::sim::SimCost;
 using nlohmann::ordered_json;
 using report::Table;
 
-struct Options {
+struct SimulateOptions {
   std::string cluster;
   std::string collective = "allreduce";
   std::string sizes = "1K:1G:x4";
@@ -38,16 +38,16 @@ struct Options {
 };
 
 // What there is to say about one size.
-struct Row {
+struct SimulatedRow {
   uint64_t bytes = 0;
-  Cost chosen;
-  Cost best;
-  std::vector<Cost> all;  // what really runs, each once, fastest first
+  SimCost chosen;
+  SimCost best;
+  std::vector<SimCost> all;  // what really runs, each once, fastest first
 };
 
-struct Question {
+struct SimulatedCall {
   Cluster cluster;
-  Layout layout;
+  RankLayout layout;
   Collective collective = Collective::kAllReduce;
   std::vector<uint64_t> sizes;
 };
@@ -63,12 +63,13 @@ std::string TimeText(double seconds) {
   return Format("%.2f s", seconds);
 }
 
-std::string BandwidthText(const Question& question, const Row& row, const Cost& cost) {
+std::string BandwidthText(const SimulatedCall& question, const SimulatedRow& row,
+                          const SimCost& cost) {
   return Format("%.2f", 1e-9 * comm::sim::BusBandwidth(question.collective, question.layout.ranks,
                                                        row.bytes, cost.seconds));
 }
 
-std::string ConfigName(const Question& question, const Cost& cost) {
+std::string ConfigName(const SimulatedCall& question, const SimCost& cost) {
   if (cost.config.IsDefault()) return "nothing to choose";
   return ConfigText(question.cluster.library, question.collective, cost.config);
 }
@@ -120,8 +121,8 @@ Result<Collective> ParseSimulated(const std::string& name) {
   return ParseCollective(Library::kGloo, name);
 }
 
-Result<Question> Understand(const Options& options) {
-  Question question;
+Result<SimulatedCall> Understand(const SimulateOptions& options) {
+  SimulatedCall question;
   Result<Cluster> cluster = comm::sim::LoadCluster(options.cluster);
   if (!cluster.ok()) return cluster.status();
   question.cluster = std::move(cluster).value();
@@ -132,37 +133,37 @@ Result<Question> Understand(const Options& options) {
   if (!sizes.ok()) return sizes.status();
   question.sizes = sizes.value();
   const int ranks = options.ranks == 0 ? question.cluster.ranks() : options.ranks;
-  const Result<Layout> layout = comm::sim::FillNodes(question.cluster, ranks);
+  const Result<RankLayout> layout = comm::sim::FillNodes(question.cluster, ranks);
   if (!layout.ok()) return layout.status();
   question.layout = layout.value();
   return question;
 }
 
-Result<Row> Answer(const Question& question, uint64_t bytes) {
-  Row row;
+Result<SimulatedRow> Answer(const SimulatedCall& question, uint64_t bytes) {
+  SimulatedRow row;
   row.bytes = bytes;
   const auto estimate = [&](const Config& config) {
     return comm::sim::Estimate(question.cluster, question.layout, question.collective, bytes,
                                config);
   };
-  const Result<Cost> chosen = estimate({});
+  const Result<SimCost> chosen = estimate({});
   if (!chosen.ok()) return chosen.status();
   row.chosen = chosen.value();
   row.all.push_back(row.chosen);
   for (const Config& config :
        comm::sim::Configurations(question.cluster, question.layout, question.collective)) {
-    const Result<Cost> cost = estimate(config);
+    const Result<SimCost> cost = estimate(config);
     if (!cost.ok()) return cost.status();
-    const bool known = std::any_of(row.all.begin(), row.all.end(), [&](const Cost& other) {
+    const bool known = std::any_of(row.all.begin(), row.all.end(), [&](const SimCost& other) {
       return other.config == cost.value().config;
     });
     if (!known) row.all.push_back(cost.value());
   }
   std::stable_sort(row.all.begin(), row.all.end(),
-                   [](const Cost& a, const Cost& b) { return a.seconds < b.seconds; });
+                   [](const SimCost& a, const SimCost& b) { return a.seconds < b.seconds; });
   // Of those that are as good as the fastest, the one that leaves most of the GPU alone.
   row.best = row.all.front();
-  for (const Cost& cost : row.all) {
+  for (const SimCost& cost : row.all) {
     if (cost.seconds > row.all.front().seconds * kWorthIt) break;
     if (cost.config.channels < row.best.config.channels) row.best = cost;
   }
@@ -170,12 +171,12 @@ Result<Row> Answer(const Question& question, uint64_t bytes) {
   return row;
 }
 
-Table Brief(const Question& question, const std::vector<Row>& rows) {
+Table Brief(const SimulatedCall& question, const std::vector<SimulatedRow>& rows) {
   Table table(
       {"size", "library's choice", "time", "busbw GB/s", "best", "time", "busbw GB/s", "gain"});
   using enum Table::Align;
   table.SetAlign({kRight, kLeft, kRight, kRight, kLeft, kRight, kRight, kRight});
-  for (const Row& row : rows) {
+  for (const SimulatedRow& row : rows) {
     std::vector<std::string> cells{FormatBytes(row.bytes), ConfigName(question, row.chosen),
                                    TimeText(row.chosen.seconds),
                                    BandwidthText(question, row, row.chosen)};
@@ -191,12 +192,12 @@ Table Brief(const Question& question, const std::vector<Row>& rows) {
   return table;
 }
 
-Table Whole(const Question& question, const std::vector<Row>& rows) {
+Table Whole(const SimulatedCall& question, const std::vector<SimulatedRow>& rows) {
   Table table({"size", "configuration", "time", "busbw GB/s", "gain", ""});
   using enum Table::Align;
   table.SetAlign({kRight, kLeft, kRight, kRight, kRight, kLeft});
-  for (const Row& row : rows) {
-    for (const Cost& cost : row.all) {
+  for (const SimulatedRow& row : rows) {
+    for (const SimCost& cost : row.all) {
       table.Add({FormatBytes(row.bytes), ConfigName(question, cost), TimeText(cost.seconds),
                  BandwidthText(question, row, cost),
                  Format("%.2f", row.chosen.seconds / cost.seconds),
@@ -209,7 +210,7 @@ Table Whole(const Question& question, const std::vector<Row>& rows) {
 // Figures of a simulation need no more digits than these.
 double Rounded(double value, double steps) { return std::round(value * steps) / steps; }
 
-ordered_json CostJson(const Question& question, const Row& row, const Cost& cost) {
+ordered_json CostJson(const SimulatedCall& question, const SimulatedRow& row, const SimCost& cost) {
   const Library library = question.cluster.library;
   return {{"configuration", ConfigName(question, cost)},
           {"algorithm", AlgorithmName(library, question.collective, cost.config.algorithm)},
@@ -221,14 +222,14 @@ ordered_json CostJson(const Question& question, const Row& row, const Cost& cost
                             1)}};
 }
 
-void PrintJson(const Question& question, const std::vector<Row>& rows, bool all) {
+void PrintJson(const SimulatedCall& question, const std::vector<SimulatedRow>& rows, bool all) {
   ordered_json list = ordered_json::array();
-  for (const Row& row : rows) {
+  for (const SimulatedRow& row : rows) {
     ordered_json item{{"bytes", row.bytes},
                       {"library", CostJson(question, row, row.chosen)},
                       {"best", CostJson(question, row, row.best)},
                       {"gain", Rounded(row.chosen.seconds / row.best.seconds, 1e4)}};
-    for (const Cost& cost : row.all) {
+    for (const SimCost& cost : row.all) {
       if (all) item["all"].push_back(CostJson(question, row, cost));
     }
     list.push_back(std::move(item));
@@ -243,17 +244,17 @@ void PrintJson(const Question& question, const std::vector<Row>& rows, bool all)
          {"sizes", list}});
 }
 
-int RunSimulate(const Options& options) {
+int RunSimulate(const SimulateOptions& options) {
   if (options.cluster.empty()) {
     return List(options.json);
   }
   if (options.show) return Show(options.cluster);
-  const Result<Question> understood = Understand(options);
+  const Result<SimulatedCall> understood = Understand(options);
   if (!understood.ok()) return Fail(understood.status());
-  const Question& question = understood.value();
-  std::vector<Row> rows;
+  const SimulatedCall& question = understood.value();
+  std::vector<SimulatedRow> rows;
   for (const uint64_t bytes : question.sizes) {
-    Result<Row> row = Answer(question, bytes);
+    Result<SimulatedRow> row = Answer(question, bytes);
     if (!row.ok()) return Fail(row.status());
     rows.push_back(std::move(row).value());
   }
@@ -274,8 +275,8 @@ int RunSimulate(const Options& options) {
 
 }  // namespace
 
-void AddSimulate(CommandLine* parent, Run* run) {
-  auto options = std::make_shared<Options>();
+void AddSimulate(CommandLine* parent, CommandAction* run) {
+  auto options = std::make_shared<SimulateOptions>();
   CommandLine* command = parent->AddCommand(
       "simulate", "Say what collectives would cost on a simulated cluster, and the best choice");
   command->Describe("Without a cluster: those there are. docs/simulated-cluster.md has the model.");

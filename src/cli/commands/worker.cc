@@ -11,13 +11,13 @@
 namespace diapason::cli {
 namespace {
 
-struct Options {
+struct WorkerOptions {
   RankOptions ranks;
   bool no_choice = false;
 };
 
 // Rank 0 reads trials from standard input and answers on standard output, until the input ends.
-int Work(const Options& options) {
+int Work(const WorkerOptions& options) {
   return OnEveryRank(options.ranks, !options.no_choice, [&options](Group* group) {
     const auto input = []() -> Result<std::string> {
       std::string line;
@@ -37,8 +37,8 @@ int Work(const Options& options) {
 
 }  // namespace
 
-void AddWorker(CommandLine* parent, Run* run) {
-  auto options = std::make_shared<Options>();
+void AddWorker(CommandLine* parent, CommandAction* run) {
+  auto options = std::make_shared<WorkerOptions>();
   // For `sweep`, which starts its ranks as workers; nobody else has to know it.
   CommandLine* command = parent->AddCommand("worker", "A rank that measures what it is told");
   command->Hide();

@@ -23,7 +23,7 @@ constexpr std::pair<const char*, const char*> kSameEverywhere[] = {
     {"--budget", "TIME"},       {"--limit", "TIME"},
 };
 
-CLI::Validator Validator(const Rule& rule) { return CLI::Validator(rule.wrong, ""); }
+CLI::Validator Validator(const ValueRule& rule) { return CLI::Validator(rule.wrong, ""); }
 
 // What is written for the value says that it names a file, a store or a folder.
 bool NamesFile(const OptionInfo& option) {
@@ -33,7 +33,7 @@ bool NamesFile(const OptionInfo& option) {
 }
 
 // Types of values are named after an option has been added: this looks when there is a value.
-Rule NotWithoutName(const std::shared_ptr<CommandInfo>& command) {
+ValueRule NotWithoutName(const std::shared_ptr<CommandInfo>& command) {
   const auto wrong = [command, index = command->options.size()](std::string& text) -> std::string {
     return text.empty() && NamesFile(command->options[index]) ? "the name is empty" : "";
   };
@@ -42,7 +42,7 @@ Rule NotWithoutName(const std::shared_ptr<CommandInfo>& command) {
 
 // "-" is standard output where that is the default.
 constexpr char kStandardOutput[] = "standard output";
-Rule NoDash(const std::shared_ptr<CommandInfo>& command) {
+ValueRule NoDash(const std::shared_ptr<CommandInfo>& command) {
   const auto wrong = [command, index = command->options.size()](std::string& text) -> std::string {
     if (text != "-" || command->options[index].fallback == kStandardOutput) return "";
     return "name a file; /dev/stdout is standard output";
@@ -57,7 +57,7 @@ Option* Option::Required() {
   info()->required = true;
   return this;
 }
-Option* Option::Check(const Rule& rule) {
+Option* Option::Check(const ValueRule& rule) {
   option_->check(Validator(rule));
   if (!rule.shown.empty()) info()->bounds = rule.shown;
   if (!rule.words.empty()) Words(rule.words);

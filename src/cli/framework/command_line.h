@@ -30,7 +30,7 @@ class Option {
   Option(CLI::Option* option, std::shared_ptr<CommandInfo> command, size_t index)
       : option_(option), command_(std::move(command)), index_(index) {}
   Option* Required();
-  Option* Check(const Rule& rule);
+  Option* Check(const ValueRule& rule);
   // The value it has now is the default that --help names.
   Option* ShowDefault();
   // The default in words, where the value does not tell it: "all GPUs".

@@ -10,7 +10,6 @@
 namespace diapason::cli {
 namespace {
 
-
 std::string Tag(Severity severity) {
   const std::string name(SeverityName(severity));
   std::string padded = name + ":";

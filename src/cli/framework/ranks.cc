@@ -149,12 +149,12 @@ int RanksHere(const RankOptions& options) {
 }
 
 bool IsLaunched() {
-  const Result<comm::Launch> launch = comm::FindLaunch({}, ProcessEnvironment());
+  const Result<comm::LaunchInfo> launch = comm::FindLaunch({}, ProcessEnvironment());
   // Half a launch is a launch: creating the group says what is wrong with it.
   return !launch.ok() || launch.value().source != "no launcher";
 }
 
-Rule ClusterName() {
+ValueRule ClusterName() {
   const auto wrong = [](std::string& text) -> std::string {
     if (text.find_first_of("/.") != std::string::npos) return "";
     const Result<std::string_view> shipped = comm::sim::ShippedText(text);
@@ -188,7 +188,7 @@ void AddRankOptions(CommandLine* command, RankOptions* options, bool all) {
 int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
   const GroupOptions group = OptionsOf(options, choose);
   if (IsLaunched()) {
-    const Result<comm::Launch> launch = comm::FindLaunch({}, ProcessEnvironment());
+    const Result<comm::LaunchInfo> launch = comm::FindLaunch({}, ProcessEnvironment());
     if (launch.ok() && launch.value().rank != 0) ExpectJson(false);
     return RunRank(group, body);
   }

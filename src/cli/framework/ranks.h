@@ -22,7 +22,7 @@ struct RankOptions {
 // -g, --backend, --cluster, --limit, --seed. `all`: --backend takes that word too.
 void AddRankOptions(CommandLine* command, RankOptions* options, bool all = false);
 // A simulated cluster by its name; files are only looked at when they are read.
-Rule ClusterName();
+ValueRule ClusterName();
 
 // How many ranks that would be on this host; whether a launcher has made this process a rank; and
 // the pieces to start others with.

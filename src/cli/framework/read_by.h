@@ -14,7 +14,7 @@ namespace diapason::cli {
 // value later, before anything is opened or started; what that says of a wrong one is the mistake
 // in usage that is reported.
 template <typename Parse>
-Rule ReadBy(Parse parse) {
+ValueRule ReadBy(Parse parse) {
   const auto wrong = [parse = std::move(parse)](std::string& text) -> std::string {
     const auto read = parse(text);
     if (read.ok()) return "";
@@ -28,7 +28,7 @@ Rule ReadBy(Parse parse) {
 }
 
 // A share as ParseShare reads it: "5%" or 0.05. `what` is what it is called.
-inline Rule ShareOf(const std::string& what) {
+inline ValueRule ShareOf(const std::string& what) {
   return ReadBy([what](const std::string& text) { return ParseShare(text, what); });
 }
 

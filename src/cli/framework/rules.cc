@@ -25,8 +25,8 @@ bool ReadNumber(const std::string& text, double* value) {
 
 }  // namespace
 
-Rule Range(int low, int high) { return Range(int64_t{low}, int64_t{high}); }
-Rule Range(int64_t low, int64_t high) {
+ValueRule Range(int low, int high) { return Range(int64_t{low}, int64_t{high}); }
+ValueRule Range(int64_t low, int64_t high) {
   const auto wrong = [low, high](std::string& text) -> std::string {
     int64_t value = 0;
     if (ParseSigned(text, &value) && value >= low && value <= high) return "";
@@ -37,7 +37,7 @@ Rule Range(int64_t low, int64_t high) {
           BoundsText(Format("%lld", static_cast<long long>(low)),
                      Format("%lld", static_cast<long long>(high)), static_cast<double>(high))};
 }
-Rule Range(double low, double high) {
+ValueRule Range(double low, double high) {
   const auto wrong = [low, high](std::string& text) -> std::string {
     double value = 0;
     if (ReadNumber(text, &value) && value >= low && value <= high) return "";
@@ -45,7 +45,7 @@ Rule Range(double low, double high) {
   };
   return {wrong, BoundsText(Format("%g", low), Format("%g", high), high)};
 }
-Rule Positive() {
+ValueRule Positive() {
   const auto wrong = [](std::string& text) -> std::string {
     int64_t value = 0;
     if (ParseSigned(text, &value) && value > 0) return "";
@@ -53,7 +53,7 @@ Rule Positive() {
   };
   return {wrong, ""};
 }
-Rule OneOf(const std::vector<std::string>& words) {
+ValueRule OneOf(const std::vector<std::string>& words) {
   const auto wrong = [words](std::string& text) -> std::string {
     if (std::find(words.begin(), words.end(), text) != words.end()) return "";
     return "unknown value '" + text + "'" + Suggestion(text, words);
@@ -83,7 +83,7 @@ std::string TimeText(double seconds) {
 
 // Numbers are checked before the parser converts them: it would say "Could not convert: --seed =
 // x".
-Rule WholeNumber(bool negative_too) {
+ValueRule WholeNumber(bool negative_too) {
   const auto wrong = [negative_too](std::string& text) -> std::string {
     int64_t value = 0;
     uint64_t large = 0;
@@ -92,14 +92,14 @@ Rule WholeNumber(bool negative_too) {
   };
   return {wrong, ""};
 }
-Rule AnyNumber() {
+ValueRule AnyNumber() {
   const auto wrong = [](std::string& text) -> std::string {
     double value = 0;
     return ReadNumber(text, &value) ? "" : "'" + text + "' is no number";
   };
   return {wrong, ""};
 }
-Rule TimeBetween(double least, double most) {
+ValueRule TimeBetween(double least, double most) {
   const auto wrong = [least, most](std::string& text) -> std::string {
     double value = 0;
     if (!ReadTime(text, &value)) {
@@ -111,7 +111,7 @@ Rule TimeBetween(double least, double most) {
   };
   return {wrong, ""};
 }
-Rule ShareBetween(double least, double most) {
+ValueRule ShareBetween(double least, double most) {
   const auto wrong = [least, most](std::string& text) -> std::string {
     double value = 0;
     if (ReadShare(text, &value) && value >= least && value <= most) return "";

@@ -9,22 +9,22 @@ namespace diapason::cli {
 
 // What a value must be. `wrong` gives the reason, or "" for a good one; `shown` stands in --help,
 // `words` are offered by completion.
-struct Rule {
+struct ValueRule {
   std::function<std::string(std::string& text)> wrong;
   std::string shown;
   std::vector<std::string> words = {};
 };
-Rule Range(int low, int high);
-Rule Range(int64_t low, int64_t high);
-Rule Range(double low, double high);
-Rule Positive();
-Rule OneOf(const std::vector<std::string>& words);
-Rule WholeNumber(bool negative_too);
-Rule AnyNumber();
+ValueRule Range(int low, int high);
+ValueRule Range(int64_t low, int64_t high);
+ValueRule Range(double low, double high);
+ValueRule Positive();
+ValueRule OneOf(const std::vector<std::string>& words);
+ValueRule WholeNumber(bool negative_too);
+ValueRule AnyNumber();
 // "90s", "2m", "500ms" or plain seconds, between two bounds in seconds.
-Rule TimeBetween(double least, double most);
+ValueRule TimeBetween(double least, double most);
 // "5%" or 0.05.
-Rule ShareBetween(double least, double most);
+ValueRule ShareBetween(double least, double most);
 
 // The values themselves; false where the text is none.
 bool ReadTime(const std::string& text, double* seconds);

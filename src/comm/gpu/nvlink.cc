@@ -16,7 +16,7 @@ constexpr unsigned kMostLinks = 18;
 // version: none, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0.
 constexpr std::array<double, 8> kLinkSpeed = {0, 20e9, 25e9, 25e9, 25e9, 25e9, 25e9, 50e9};
 
-struct Nvml {
+struct NvlinkApi {
   int (*Init)();
   int (*Shutdown)();
   int (*DeviceByUuid)(const char*, void**);
@@ -34,7 +34,7 @@ struct Nvml {
   }
 };
 
-double SumOfLinks(const Nvml& nvml, const std::string& id) {
+double SumOfLinks(const NvlinkApi& nvml, const std::string& id) {
   void* device = nullptr;
   if (nvml.DeviceByUuid(id.c_str(), &device) != kSuccess) return 0;
   double sum = 0;
@@ -56,7 +56,7 @@ double NvlinkPeak(const std::string& id) {
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return 0;
   double peak = 0;
-  Nvml nvml{};
+  NvlinkApi nvml{};
   if (nvml.Load(library) && nvml.Init() == kSuccess) {
     peak = SumOfLinks(nvml, id);
     nvml.Shutdown();

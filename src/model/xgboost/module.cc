@@ -13,9 +13,9 @@
 namespace diapason::model {
 namespace {
 
-struct Matrix {
+struct DMatrix {
   DMatrixHandle handle = nullptr;
-  ~Matrix() {
+  ~DMatrix() {
     if (handle != nullptr) XGDMatrixFree(handle);
   }
 };
@@ -73,7 +73,7 @@ bool Train(const TrainRequest& request, std::string* error) {
     *error = XGBGetLastError();
     return false;
   };
-  Matrix matrix;
+  DMatrix matrix;
   if (XGDMatrixCreateFromMat(request.values, request.rows, request.columns, NAN, &matrix.handle) !=
           0 ||
       XGDMatrixSetFloatInfo(matrix.handle, "label", request.targets, request.rows) != 0) {

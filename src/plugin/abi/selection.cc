@@ -17,8 +17,8 @@ bool IsCollNet(int algorithm) { return algorithm == kCollNetDirect || algorithm 
 
 }  // namespace
 
-Choice CheapestPair(const CostTable& table, const Config& among) {
-  Choice best;
+TableChoice CheapestPair(const CostTable& table, const Config& among) {
+  TableChoice best;
   float best_cost = kPushedAway;
   for (int algorithm = 0; algorithm < table.algorithms; ++algorithm) {
     for (int protocol = 0; protocol < table.protocols; ++protocol) {
@@ -33,9 +33,9 @@ Choice CheapestPair(const CostTable& table, const Config& among) {
   return best;
 }
 
-Choice ChooseFromTable(Library library, const Config& wanted, const Question& question,
-                       const CostTable& table) {
-  Choice choice;
+TableChoice ChooseFromTable(Library library, const Config& wanted, const Question& question,
+                            const CostTable& table) {
+  TableChoice choice;
   if (wanted.algorithm == kKeep || wanted.protocol == kKeep) {
     choice = CheapestPair(table, wanted);
     choice.reason = choice.applicable ? Reason::kRow : Reason::kUnavailable;
@@ -85,9 +85,9 @@ void ApplyToTable(Library library, int algorithm, int protocol, CostTable* table
   cells[chosen] = estimate;
 }
 
-Choice ChoosePair(Library library, const Config& wanted, const Question& question,
-                  const PairSupport& support) {
-  Choice choice;
+TableChoice ChoosePair(Library library, const Config& wanted, const Question& question,
+                       const PairSupport& support) {
+  TableChoice choice;
   choice.algorithm = wanted.algorithm;
   choice.protocol = wanted.protocol;
   if (wanted.algorithm == kKeep && wanted.protocol == kKeep) {

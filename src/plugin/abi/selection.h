@@ -56,7 +56,7 @@ inline Reason PairFits(Library library, int algorithm, int protocol, uint64_t by
   return Reason::kRow;
 }
 
-struct Choice {
+struct TableChoice {
   Reason reason = Reason::kNoRow;
   bool applicable = false;
   // The pair that will run; kKeep where the library still decides.
@@ -65,13 +65,13 @@ struct Choice {
 };
 
 // The pair the library would take by itself: the cheapest available one; kKeep without any.
-Choice CheapestPair(const CostTable& table, const Config& among);
+TableChoice CheapestPair(const CostTable& table, const Config& among);
 
 // Whether `wanted` can be had from this table. A row that names only an algorithm or only a
 // protocol stands for the cheapest available pair with it; one that names neither wants a channel
 // count, and the pair is looked up because not every algorithm may be given one.
-Choice ChooseFromTable(Library library, const Config& wanted, const Question& question,
-                       const CostTable& table);
+TableChoice ChooseFromTable(Library library, const Config& wanted, const Question& question,
+                            const CostTable& table);
 
 // Makes the library take a pair. NCCL: every other available entry is pushed away and the chosen
 // one keeps its estimate, so ncclGroupSimulateEnd stays meaningful. RCCL: the chosen entry becomes
@@ -87,8 +87,8 @@ struct PairSupport {
   bool nvls = false;
   bool ll128 = false;
 };
-Choice ChoosePair(Library library, const Config& wanted, const Question& question,
-                  const PairSupport& support);
+TableChoice ChoosePair(Library library, const Config& wanted, const Question& question,
+                       const PairSupport& support);
 
 // The channel count to ask for, or 0 to leave it: CollNet's and multi-node NVLS's are not checked
 // by the library, RCCL's trees have 64 at most.

@@ -59,16 +59,16 @@ Question Asking(uint64_t bytes) {
   return question;
 }
 
-Choice Choose(Library library, const Config& wanted, Table* table, uint64_t bytes = 1 << 20) {
+TableChoice Choose(Library library, const Config& wanted, Table* table, uint64_t bytes = 1 << 20) {
   return ChooseFromTable(library, wanted, Asking(bytes), *table->view());
 }
 
-void ExpectRefused(const Choice& choice, Reason reason) {
+void ExpectRefused(const TableChoice& choice, Reason reason) {
   EXPECT_FALSE(choice.applicable);
   EXPECT_EQ(ReasonName(choice.reason), ReasonName(reason));
 }
 
-void ExpectChosen(const Choice& choice, int algorithm, int protocol) {
+void ExpectChosen(const TableChoice& choice, int algorithm, int protocol) {
   EXPECT_TRUE(choice.applicable);
   EXPECT_EQ(ReasonName(choice.reason), ReasonName(Reason::kRow));
   EXPECT_EQ(choice.algorithm, algorithm);
@@ -105,7 +105,7 @@ TEST(CheapestPairTest, IsWhatTheLibraryTakesByItself) {
   table.At(kRing, kSimple) = 20;
   table.At(kNvls, kSimple) = 10;
   table.At(kPat, kSimple) = 10;
-  const Choice cheapest = CheapestPair(*table.view(), {});
+  const TableChoice cheapest = CheapestPair(*table.view(), {});
   EXPECT_TRUE(cheapest.applicable);
   EXPECT_EQ(cheapest.algorithm, kNvls) << "the first of equals";
   EXPECT_EQ(CheapestPair(*table.view(), {kRing, kKeep, 0}).algorithm, kRing);
@@ -247,7 +247,7 @@ TEST(ApplyTest, TheLibraryTakesTheChosenPairAndNothingElseBecomesAvailable) {
     Config wanted;
     wanted.algorithm = static_cast<int>(random() % 8) - 1;
     wanted.protocol = static_cast<int>(random() % 5) - 1;
-    const Choice choice = Choose(library, wanted, &table, random() % 128);
+    const TableChoice choice = Choose(library, wanted, &table, random() % 128);
     if (!choice.applicable) continue;
     ++applied;
     const bool names_algorithm = wanted.algorithm != kKeep;
@@ -276,9 +276,9 @@ TEST(ApplyTest, TheLibraryTakesTheChosenPairAndNothingElseBecomesAvailable) {
 }
 
 // One pair, asked for under an API that has no table.
-Choice Pair(const Config& wanted, const PairSupport& support,
-            Collective collective = Collective::kAllReduce, Library library = Library::kNccl,
-            uint64_t bytes = 1 << 20) {
+TableChoice Pair(const Config& wanted, const PairSupport& support,
+                 Collective collective = Collective::kAllReduce, Library library = Library::kNccl,
+                 uint64_t bytes = 1 << 20) {
   Question question;
   question.collective = collective;
   question.bytes = bytes;
@@ -309,7 +309,7 @@ TEST(ChoosePairTest, OtherAlgorithmsOnlyWhereTheLibrarySaysTheyWork) {
       const bool nvls = (mask & 2) != 0;
       const PairSupport support = Support(nodes, collnet, nvls, (mask & 4) != 0);
       const auto expect = [&](int algorithm, bool works) {
-        const Choice choice = Pair({algorithm, kSimple, 0}, support);
+        const TableChoice choice = Pair({algorithm, kSimple, 0}, support);
         if (works) {
           ExpectChosen(choice, algorithm, kSimple);
         } else {

@@ -10,8 +10,8 @@
 namespace diapason::client {
 namespace {
 
-using Logger = void (*)(int level, unsigned long flags, const char* file, int line,
-                        const char* format, ...);
+using LogFunction = void (*)(int level, unsigned long flags, const char* file, int line,
+                             const char* format, ...);
 
 std::vector<LogLine> g_log;
 int g_version = 0;
@@ -30,19 +30,19 @@ void LogFromPlugin(int level, unsigned long, const char*, int, const char* forma
 // The members of each version, in their published order.
 struct OldForm {
   const char* name;
-  int (*init)(size_t, size_t, Logger, void**);
+  int (*init)(size_t, size_t, LogFunction, void**);
   void* get_coll_info;
   int (*end)(void*);
 };
 struct NewForm {
   const char* name;
-  int (*init)(void**, uint64_t, size_t, size_t, Logger, void*, void*);
+  int (*init)(void**, uint64_t, size_t, size_t, LogFunction, void*, void*);
   void* get_coll_info;
   int (*end)(void*);
 };
 struct FirstForm {
   const char* name;
-  int (*init)(size_t, size_t, Logger);
+  int (*init)(size_t, size_t, LogFunction);
   void* get_coll_info;
   int (*end)();
 };
@@ -82,7 +82,7 @@ class Client : public PluginClient {
     return Check(result, "init");
   }
 
-  Result<int> Ask(const Question& question, const Support& support, Cost* cost,
+  Result<int> Ask(const Question& question, const Support& support, CostTableArgs* cost,
                   Config* answer) override {
     void* function = static_cast<OldForm*>(symbol_)->get_coll_info;
     const int collective = static_cast<int>(question.collective);
@@ -134,7 +134,7 @@ class Client : public PluginClient {
 
 }  // namespace
 
-int Cost::Cheapest() const {
+int CostTableArgs::Cheapest() const {
   int best = -1;
   for (size_t i = 0; i < cells.size(); ++i) {
     if (!(cells[i] >= 0)) continue;

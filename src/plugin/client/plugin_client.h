@@ -11,7 +11,7 @@ namespace diapason::client {
 
 // Speaks to a tuner plugin as a collective library does: dlopen, the data symbol of one API
 // version, its callbacks. It knows the published interface and nothing of the plugin's sources.
-struct Cost {
+struct CostTableArgs {
   int algorithms = 7;
   int protocols = 3;
   std::vector<float> cells;  // row-major
@@ -42,7 +42,7 @@ class PluginClient {
   };
   // Changes *cost (API v3 and later) or fills in *answer (v1 and v2), as the plugin does. Returns
   // the channel count: 0 leaves it to the library.
-  virtual Result<int> Ask(const Question& question, const Support& support, Cost* cost,
+  virtual Result<int> Ask(const Question& question, const Support& support, CostTableArgs* cost,
                           Config* answer) = 0;
   virtual Status Stop() = 0;
 

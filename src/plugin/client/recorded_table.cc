@@ -62,14 +62,14 @@ Result<std::vector<RecordedTable>> ParseText(std::string_view text, const std::s
 
 }  // namespace
 
-std::vector<RecordedTable> TablesOf(const journal::Contents& journal) {
+std::vector<RecordedTable> TablesOf(const journal::JournalContents& journal) {
   std::map<std::pair<int, uint64_t>, RecordedTable> tables;
-  for (const journal::Record& record : journal.records) {
+  for (const journal::JournalRecord& record : journal.records) {
     if (record.table_algorithms == 0) continue;
     RecordedTable table;
     table.collective = static_cast<Collective>(record.collective);
     table.bytes = record.bytes;
-    if (const journal::Communicator* of = journal.Find(record.communicator); of != nullptr) {
+    if (const journal::JournalComm* of = journal.Find(record.communicator); of != nullptr) {
       table.shape = of->shape;
     }
     table.cost.algorithms = record.table_algorithms;
@@ -105,7 +105,7 @@ Result<std::vector<RecordedTable>> ReadTables(const std::string& path, Library l
   const Result<std::string> text = ReadFile(path, kMostBytes);
   if (!text.ok()) return text.status();
   if (!Trim(text.value()).starts_with('{')) return ParseText(text.value(), path, library);
-  const Result<journal::Contents> contents = journal::ParseJournal(text.value(), path);
+  const Result<journal::JournalContents> contents = journal::ParseJournal(text.value(), path);
   if (!contents.ok()) return contents.status();
   std::vector<RecordedTable> tables = TablesOf(contents.value());
   if (tables.empty()) {
@@ -130,8 +130,8 @@ const RecordedTable* Nearest(const std::vector<RecordedTable>& tables, Collectiv
   return best;
 }
 
-Cost EveryPair(Collective collective) {
-  Cost cost;
+CostTableArgs EveryPair(Collective collective) {
+  CostTableArgs cost;
   for (int a = 0; a < cost.algorithms; ++a) {
     for (int p = 0; p < cost.protocols; ++p) {
       cost.cells.push_back(PairExists(collective, a, p) ? kOnOffer : -1.0f);

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "plugin/client/plugin_client.h"
 #include "domain/vocabulary.h"
 #include "journal/reader.h"
+#include "plugin/client/plugin_client.h"
 
 namespace diapason::client {
 
@@ -15,7 +15,7 @@ struct RecordedTable {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;
   Shape shape;  // of the communicator; zeros where that is not recorded
-  Cost cost;
+  CostTableArgs cost;
 };
 
 // Reads tables from a journal written with DIAPASON_JOURNAL_TABLES=1, or from text as
@@ -28,7 +28,7 @@ struct RecordedTable {
 Result<std::vector<RecordedTable>> ReadTables(const std::string& path, Library library);
 
 // The tables of a journal, one for each collective and size: the last one recorded.
-std::vector<RecordedTable> TablesOf(const journal::Contents& journal);
+std::vector<RecordedTable> TablesOf(const journal::JournalContents& journal);
 std::string TablesText(const std::vector<RecordedTable>& tables, Library library);
 
 // The table for a call: the same collective, the nearest size. nullptr without any.
@@ -37,6 +37,6 @@ const RecordedTable* Nearest(const std::vector<RecordedTable>& tables, Collectiv
 
 // Without a recording: every pair that the collective can run on some machine is on offer, at one
 // price.
-Cost EveryPair(Collective collective);
+CostTableArgs EveryPair(Collective collective);
 
 }  // namespace diapason::client

@@ -2,12 +2,12 @@
 
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/settings.h"
-#include "base/clock.h"
-#include "plugin/profiler/event_mask.h"
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/learning/learning_thread.h"
+#include "plugin/profiler/event_mask.h"
 
 namespace diapason::plugin {
 namespace {
@@ -33,8 +33,8 @@ class ThreadWord {
 // The communicator the profiler half has just been told of.
 const ThreadWord g_newborn;
 
-Communicator* Newborn() noexcept { return reinterpret_cast<Communicator*>(g_newborn.Get()); }
-void SetNewborn(Communicator* communicator) noexcept {
+CommState* Newborn() noexcept { return reinterpret_cast<CommState*>(g_newborn.Get()); }
+void SetNewborn(CommState* communicator) noexcept {
   g_newborn.Set(reinterpret_cast<uint64_t>(communicator));
 }
 
@@ -48,12 +48,12 @@ bool Interested(const Settings& settings) {
 
 }  // namespace
 
-Witness* AttachWitness(const ProfilerBirth& birth) noexcept {
+CommObserver* AttachWitness(const ProfilerBirth& init) noexcept {
   try {
     SetNewborn(nullptr);
     const Settings settings = Settings::Read(ProcessEnvironment());
     if (!settings.problems().empty() || !Interested(settings)) return nullptr;
-    auto* communicator = new Communicator(birth);
+    auto* communicator = new CommState(init);
     SetNewborn(communicator);
     return communicator;
   } catch (...) {
@@ -61,15 +61,15 @@ Witness* AttachWitness(const ProfilerBirth& birth) noexcept {
   }
 }
 
-void DetachWitness(Witness* witness) noexcept {
-  auto* communicator = static_cast<Communicator*>(witness);
+void DetachWitness(CommObserver* comm_observer) noexcept {
+  auto* communicator = static_cast<CommState*>(comm_observer);
   if (Newborn() == communicator) SetNewborn(nullptr);
   communicator->Release();
 }
 
-Communicator::Communicator(const ProfilerBirth& birth) : birth_(birth) {}
+CommState::CommState(const ProfilerBirth& init) : init_(init) {}
 
-Communicator::~Communicator() {
+CommState::~CommState() {
   WriteUntimed();
   if (journal_ != nullptr) {
     EventMask::Instance().Unwant(EventMask::Need::kCalls);
@@ -78,27 +78,27 @@ Communicator::~Communicator() {
   }
 }
 
-Communicator* Communicator::TakeNewborn(uint64_t comm_id, const Shape& shape) noexcept {
-  Communicator* newborn = Newborn();
+CommState* CommState::TakeNewborn(uint64_t comm_id, const Shape& shape) noexcept {
+  CommState* newborn = Newborn();
   SetNewborn(nullptr);
   if (newborn == nullptr) return nullptr;
-  const ProfilerBirth& birth = newborn->birth_;
+  const ProfilerBirth& init = newborn->init_;
   // Before API v4 the profiler half is told nothing, before v5 the tuner half is not: then the
   // thread alone says that it is the same one.
-  if (comm_id != 0 && birth.comm_id != 0 && birth.comm_id != comm_id) return nullptr;
-  if (birth.ranks != 0 && birth.ranks != shape.ranks) return nullptr;
+  if (comm_id != 0 && init.comm_id != 0 && init.comm_id != comm_id) return nullptr;
+  if (init.ranks != 0 && init.ranks != shape.ranks) return nullptr;
   newborn->references_.fetch_add(1);
   return newborn;
 }
 
-void Communicator::Release() noexcept {
+void CommState::Release() noexcept {
   if (references_.fetch_sub(1) == 1) delete this;
 }
 
-void Communicator::KeepJournal(journal::Journal* journal, uint32_t number, bool with_times) {
+void CommState::KeepJournal(journal::Journal* journal, uint32_t number, bool with_times) {
   runs_ = std::make_unique<Run[]>(kRuns);
   number_ = number;
-  with_times_ = with_times && TimesPossible(birth_.ranks);
+  with_times_ = with_times && TimesPossible(init_.ranks);
   journal_ = journal;
   if (journal_ == nullptr) return;
   EventMask::Instance().Want(EventMask::Need::kCalls);
@@ -106,7 +106,7 @@ void Communicator::KeepJournal(journal::Journal* journal, uint32_t number, bool 
   if (with_times_) EventMask::Instance().Want(EventMask::Need::kTimes);
 }
 
-Learning* Communicator::Learn(std::shared_ptr<Learning> learning) {
+Learning* CommState::Learn(std::shared_ptr<Learning> learning) {
   if (runs_ == nullptr) runs_ = std::make_unique<Run[]>(kRuns);
   learning_ = std::move(learning);
   return learning_.get();
@@ -114,11 +114,11 @@ Learning* Communicator::Learn(std::shared_ptr<Learning> learning) {
 
 // What the group before leaves behind: calls that asked nobody and launched nothing we were told of
 // took a path of their own.
-void Communicator::NewGroup(uint64_t group) noexcept {
+void CommState::NewGroup(uint64_t group) noexcept {
   const uint32_t calls = calls_;
   if (journal_ != nullptr && calls > 0 && questions_ == 0 && !launched_ && !ran_) {
     for (uint32_t i = 0; i < calls && i < kCalls; ++i) {
-      journal::Record record;
+      journal::JournalRecord record;
       record.kind = journal::RecordKind::kBypassed;
       record.time_ns = WallTimeNs();
       record.communicator = number_;
@@ -137,7 +137,7 @@ void Communicator::NewGroup(uint64_t group) noexcept {
   group_ = group;
 }
 
-void Communicator::Called(const CallSeen& call) noexcept {
+void CommState::Called(const CallSeen& call) noexcept {
   const uint64_t group = call.group;
   if (group == 0 || group_ != group || questions_ > 0) NewGroup(group);
   const uint32_t calls = calls_;
@@ -149,22 +149,22 @@ void Communicator::Called(const CallSeen& call) noexcept {
   calls_ = calls + 1;
   if (learning_ == nullptr) return;
   if (learning_->wants_pattern() && !call.captured) {
-    Steward::Instance().CallMade(birth_.comm_id, call.collective, call.bytes);
+    LearningThread::Instance().CallMade(init_.comm_id, call.collective, call.bytes);
   }
   learning_->Called(call.captured, group);
 }
 
-void Communicator::Launched(uint64_t group, void* stream) noexcept {
+void CommState::Launched(uint64_t group, void* stream) noexcept {
   if (group_ == group) launched_ = true;
   if (learning_ != nullptr) learning_->Launched(group, stream);
 }
 
-void Communicator::LaunchEnded() noexcept {
+void CommState::LaunchEnded() noexcept {
   if (learning_ != nullptr) learning_->LaunchEnded();
 }
 
-void Communicator::Asked(const Question& question, uint32_t call, const Config& asked,
-                         Context* context, uint64_t index) noexcept {
+void CommState::Asked(const Question& question, uint32_t call, const Config& asked,
+                      LearningContext* context, uint64_t index) noexcept {
   const uint32_t number = questions_;
   questions_ = number + 1;
   asking_thread_ = ThisThread();
@@ -183,7 +183,7 @@ void Communicator::Asked(const Question& question, uint32_t call, const Config& 
 
 // The question a run belongs to: the one about exactly these bytes, or the only one about this
 // collective (several calls in a group can be asked about as one).
-Communicator::Answered* Communicator::Match(const RunSeen& run) noexcept {
+CommState::Answered* CommState::Match(const RunSeen& run) noexcept {
   if (run.replayed || asking_thread_ != ThisThread()) return nullptr;
   const auto count = std::min<uint32_t>(questions_, kQuestions);
   Answered* only = nullptr;
@@ -201,17 +201,18 @@ Communicator::Answered* Communicator::Match(const RunSeen& run) noexcept {
   return several ? nullptr : only;
 }
 
-uint64_t Communicator::Ran(const RunSeen& run) noexcept {
+uint64_t CommState::RecordActual(const RunSeen& run) noexcept {
   ran_ = true;
   if (runs_ == nullptr || !tracking() || run.collective < 0) return 0;
   Answered* question = Match(run);
   const bool alone = question != nullptr && questions_ == 1 && question->bytes == run.bytes;
-  Context* context = alone ? static_cast<Context*>(question->context) : nullptr;
+  LearningContext* context = alone ? static_cast<LearningContext*>(question->context) : nullptr;
   if (context != nullptr) {
-    learning_->Ran(context, {question->algorithm, question->protocol, question->channels},
-                   {question->index, run.sequence, run.algorithm, run.protocol, run.channels});
+    learning_->RecordActual(
+        context, {question->algorithm, question->protocol, question->channels},
+        {question->index, run.sequence, run.algorithm, run.protocol, run.channels});
   }
-  const bool timed = (EventMask::Instance().Value(birth_.api) & abi::kEventKernelCh) != 0;
+  const bool timed = (EventMask::Instance().Value(init_.api) & abi::kEventKernelCh) != 0;
   if (journal_ == nullptr && (!timed || context == nullptr)) return 0;
 
   const uint64_t tag = next_tag_.fetch_add(1, std::memory_order_relaxed);
@@ -237,20 +238,21 @@ uint64_t Communicator::Ran(const RunSeen& run) noexcept {
   return tag;
 }
 
-void Communicator::Timed(uint64_t tag, const GpuSpan& span) noexcept {
+void CommState::Timed(uint64_t tag, const GpuSpan& span) noexcept {
   if (runs_ == nullptr) return;
   Run& slot = runs_[tag % kRuns];
   if (slot.tag.exchange(0, std::memory_order_acq_rel) != tag) return;  // overtaken
   WriteRun(slot, &span);
-  Context* context = slot.context;
+  LearningContext* context = slot.context;
   if (context != nullptr && learning_ != nullptr && !learning_->has_events()) {
-    learning_->Took(context, slot.index, static_cast<double>(span.stop_ns - span.start_ns) * 1e-9);
+    learning_->RecordTime(context, slot.index,
+                          static_cast<double>(span.stop_ns - span.start_ns) * 1e-9);
   }
 }
 
-void Communicator::WriteRun(const Run& run, const GpuSpan* span) noexcept {
+void CommState::WriteRun(const Run& run, const GpuSpan* span) noexcept {
   if (journal_ == nullptr) return;
-  journal::Record record;
+  journal::JournalRecord record;
   record.kind = journal::RecordKind::kRan;
   record.time_ns = run.time_ns;
   record.communicator = number_;
@@ -270,7 +272,7 @@ void Communicator::WriteRun(const Run& run, const GpuSpan* span) noexcept {
   journal_->Add(record);
 }
 
-void Communicator::WriteUntimed() noexcept {
+void CommState::WriteUntimed() noexcept {
   if (runs_ == nullptr) return;
   for (size_t i = 0; i < kRuns; ++i) {
     if (runs_[i].tag.exchange(0, std::memory_order_acq_rel) != 0) WriteRun(runs_[i], nullptr);

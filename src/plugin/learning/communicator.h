@@ -6,35 +6,35 @@
 
 #include "domain/decision.h"
 #include "journal/writer.h"
-#include "plugin/learning/learning.h"
-#include "plugin/profiler/observer.h"
 #include "plugin/abi/relaxed.h"
+#include "plugin/learning/learning.h"
 #include "plugin/profiler/comm_observer.h"
+#include "plugin/profiler/observer.h"
 
 namespace diapason::plugin {
 
 // One communicator as both halves of the plugin know it. The profiler half is told of it first,
 // with its rank, and on the same thread; the tuner half then finds it there. It lives until both
 // have let go.
-class Communicator final : public Witness {
+class CommState final : public CommObserver {
  public:
-  explicit Communicator(const ProfilerBirth& birth);
+  explicit CommState(const ProfilerBirth& init);
 
-  // The one whose birth the profiler half has just seen on this thread; the caller must Release it.
+  // The one whose init the profiler half has just seen on this thread; the caller must Release it.
   // nullptr: the profiler half is not loaded, or nobody wanted to know.
-  static Communicator* TakeNewborn(uint64_t comm_id, const Shape& shape) noexcept;
+  static CommState* TakeNewborn(uint64_t comm_id, const Shape& shape) noexcept;
   void Release() noexcept;
 
-  int rank() const { return birth_.rank; }
-  int profiler_api() const { return birth_.api; }
-  const std::string& name() const { return birth_.name; }
+  int rank() const { return init_.rank; }
+  int profiler_api() const { return init_.api; }
+  const std::string& name() const { return init_.name; }
 
   // From the tuner half, before the first question.
   void KeepJournal(journal::Journal* journal, uint32_t number, bool with_times);
   Learning* Learn(std::shared_ptr<Learning> learning);
 
   // A question was answered with this: remembered, so that the run can be told from others.
-  void Asked(const Question& question, uint32_t call, const Config& asked, Context* context,
+  void Asked(const Question& question, uint32_t call, const Config& asked, LearningContext* context,
              uint64_t index) noexcept;
   // Whether anybody needs Asked.
   bool tracking() const noexcept {
@@ -44,12 +44,12 @@ class Communicator final : public Witness {
   void Called(const CallSeen& call) noexcept override;
   void Launched(uint64_t group, void* stream) noexcept override;
   void LaunchEnded() noexcept override;
-  uint64_t Ran(const RunSeen& run) noexcept override;
+  uint64_t RecordActual(const RunSeen& run) noexcept override;
   void Timed(uint64_t tag, const GpuSpan& span) noexcept override;
 
  private:
-  friend void DetachWitness(Witness* witness) noexcept;
-  ~Communicator();
+  friend void DetachWitness(CommObserver* comm_observer) noexcept;
+  ~CommState();
 
   static constexpr size_t kQuestions = 16;
   static constexpr size_t kRuns = 1024;
@@ -64,14 +64,14 @@ class Communicator final : public Witness {
     Relaxed<int> algorithm;
     Relaxed<int> protocol;
     Relaxed<int> channels;
-    Relaxed<Context*> context;
+    Relaxed<LearningContext*> context;
     Relaxed<uint64_t> index;
     Relaxed<bool> used;
   };
   // A run whose time is still to come.
   struct Run {
     std::atomic<uint64_t> tag{0};
-    Relaxed<Context*> context;
+    Relaxed<LearningContext*> context;
     Relaxed<uint64_t> index;
     Relaxed<uint32_t> call;
     Relaxed<uint64_t> time_ns;
@@ -89,7 +89,7 @@ class Communicator final : public Witness {
   void WriteRun(const Run& run, const GpuSpan* span) noexcept;
   void WriteUntimed() noexcept;
 
-  const ProfilerBirth birth_;
+  const ProfilerBirth init_;
   std::atomic<int> references_{1};
   journal::Journal* journal_ = nullptr;
   uint32_t number_ = 0;

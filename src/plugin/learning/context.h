@@ -17,7 +17,7 @@
 namespace diapason::plugin {
 
 class Reporter;
-class Leader;
+class ContextExplorer;
 
 // Pairs of algorithm and protocol as ranks tell each other what they can run: one bit each.
 inline constexpr int kOfferedAlgorithms = 8;
@@ -37,9 +37,10 @@ inline bool CoversIterations(RewardSource source) {
 }
 
 // One collective in one size band of one communicator, on this rank.
-struct Context {
-  Context(Collective asked, int size_band, agree::Store* store, agree::EpochLog::Options options);
-  ~Context();
+struct LearningContext {
+  LearningContext(Collective asked, int size_band, agree::CellStore* store,
+                  agree::EpochLog::Options options);
+  ~LearningContext();
 
   const Collective collective;
   const int band;
@@ -59,14 +60,14 @@ struct Context {
   Ready frozen;  // for calls that never try anything: captured ones, and groups that have no clock
   Relaxed<uint64_t> committed;  // calls that were launched
   Relaxed<uint32_t> pending;    // questions since
-  agree::KnownCells known;      // filled by the steward
+  agree::KnownCells known;      // filled by the learning thread
   agree::EpochLog log;
   bool offer_made = false;
   int64_t told_epoch = -1;
   bool tracking = false;
   bool timing = false;
 
-  // Between the asking thread and the steward.
+  // Between the asking thread and the learning thread.
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   std::vector<agree::EpochLog::Epoch> entered;  // guarded by mutex
   bool offer_ready = false;                     // guarded by mutex, as are the next two
@@ -85,14 +86,14 @@ struct Context {
   Relaxed<int> default_algorithm{-1};
   Relaxed<int> default_protocol{-1};
 
-  // The steward's.
+  // The learning thread's.
   bool offer_posted = false;
   double next_read_ahead = 0;
   double read_ahead_pause = 0;
   RunSamples runs;
   agree::EpochLog::Epoch newest;
   std::unique_ptr<Reporter> reporter;
-  std::unique_ptr<Leader> leader;  // on rank 0
+  std::unique_ptr<ContextExplorer> explorer;  // on rank 0
 };
 
 }  // namespace diapason::plugin

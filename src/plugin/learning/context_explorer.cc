@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/clock.h"
 #include "base/mutex_lock.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "base/clock.h"
-#include "plugin/profiler/event_mask.h"
-#include "plugin/learning/learning.h"
 #include "plugin/abi/selection.h"
+#include "plugin/learning/learning.h"
+#include "plugin/profiler/event_mask.h"
 
 namespace diapason::plugin {
 namespace {
@@ -46,29 +46,29 @@ double Cost(const std::vector<float>& costs, const Config& config) {
 
 }  // namespace
 
-Leader::Leader(Learning* learning, Context* context)
+ContextExplorer::ContextExplorer(Learning* learning, LearningContext* context)
     : learning_(learning), context_(context), token_(learning->options().store, context->prefix) {
   for (int rank = 0; rank < learning->options().shape.ranks; ++rank)
     offers_missing_.push_back(rank);
 }
 
-bool Leader::exploring() const { return learner_ != nullptr && !learner_->settled(); }
+bool ContextExplorer::exploring() const { return learner_ != nullptr && !learner_->settled(); }
 
-bool Leader::wants_pattern() const {
+bool ContextExplorer::wants_pattern() const {
   const std::string& wanted = learning_->options().reward;
   if (wanted == "pattern") return learner_ == nullptr || !learner_->settled();
   return wanted == "auto" && (!source_.has_value() || *source_ >= RewardSource::kPattern) &&
          (learner_ == nullptr || !learner_->settled());
 }
 
-std::vector<learn::ArmSummary> Leader::Summary() const {
+std::vector<learn::ArmSummary> ContextExplorer::Summary() const {
   return learner_ == nullptr ? std::vector<learn::ArmSummary>() : learner_->Summary();
 }
 
-Config Leader::best() const { return learner_ == nullptr ? Config() : learner_->best(); }
+Config ContextExplorer::best() const { return learner_ == nullptr ? Config() : learner_->best(); }
 
-bool Leader::GatherOffers(double now) {
-  agree::Store* store = learning_->options().store;
+bool ContextExplorer::GatherOffers(double now) {
+  agree::CellStore* store = learning_->options().store;
   std::erase_if(offers_missing_, [&](int rank) {
     if (learning_->store_away(now)) return false;
     const auto cell = store->Read(context_->prefix + Format("o.%d", rank));
@@ -84,23 +84,23 @@ bool Leader::GatherOffers(double now) {
   return offers_missing_.empty();
 }
 
-void Leader::TakeMarks() {
-  std::deque<Context::Mark> marks;
-  std::deque<Context::Mark> reported;
+void ContextExplorer::TakeMarks() {
+  std::deque<LearningContext::Mark> marks;
+  std::deque<LearningContext::Mark> reported;
   {
     const MutexLock lock(&context_->mutex);
     marks.swap(context_->marks);
     reported.swap(context_->reported);
   }
-  for (const Context::Mark& mark : marks) {
-    std::deque<Context::Mark>& known = marks_[static_cast<size_t>(mark.source)];
+  for (const LearningContext::Mark& mark : marks) {
+    std::deque<LearningContext::Mark>& known = marks_[static_cast<size_t>(mark.source)];
     if (source_ == mark.source && !known.empty() && mark.calls == known.back().calls + unit_) {
       context_->reporter->Credit(known.back().calls, mark.calls, mark.time - known.back().time);
     }
     known.push_back(mark);
     if (known.size() > kMarksKept) known.pop_front();
   }
-  for (const Context::Mark& report : reported) {
+  for (const LearningContext::Mark& report : reported) {
     ++reports_;
     if (source_ == RewardSource::kReport) {
       context_->reporter->Credit(report.calls - 1, report.calls, report.time);
@@ -108,7 +108,7 @@ void Leader::TakeMarks() {
   }
 }
 
-void Leader::Line(double seconds) {
+void ContextExplorer::Line(double seconds) {
   const uint64_t made = learning_->CallsMade(*context_);
   // Lines are read from the communicator's first call on.
   const auto range = matcher_.Line(made);
@@ -117,7 +117,7 @@ void Leader::Line(double seconds) {
   }
 }
 
-uint64_t Leader::UnitOf(RewardSource source) const {
+uint64_t ContextExplorer::UnitOf(RewardSource source) const {
   switch (source) {
     case RewardSource::kReport:
       return reports_ >= 4 ? 1 : 0;
@@ -133,7 +133,7 @@ uint64_t Leader::UnitOf(RewardSource source) const {
     case RewardSource::kPattern:
       break;
   }
-  const std::deque<Context::Mark>& marks = marks_[static_cast<size_t>(source)];
+  const std::deque<LearningContext::Mark>& marks = marks_[static_cast<size_t>(source)];
   if (marks.size() <= kMarksToTrust) return 0;
   const uint64_t unit = marks.back().calls - marks[marks.size() - 2].calls;
   for (size_t i = marks.size() - kMarksToTrust; i < marks.size(); ++i) {
@@ -142,7 +142,7 @@ uint64_t Leader::UnitOf(RewardSource source) const {
   return unit;
 }
 
-std::optional<RewardSource> Leader::BestSource() const {
+std::optional<RewardSource> ContextExplorer::BestSource() const {
   const std::string& wanted = learning_->options().reward;
   for (int i = 0; i < kRewardSources; ++i) {
     const auto source = static_cast<RewardSource>(i);
@@ -152,7 +152,7 @@ std::optional<RewardSource> Leader::BestSource() const {
   return std::nullopt;
 }
 
-bool Leader::OfferedByAll(const Config& config) const {
+bool ContextExplorer::OfferedByAll(const Config& config) const {
   if (config.algorithm < 0 || config.algorithm >= kOfferedAlgorithms || config.protocol < 0 ||
       config.protocol >= kOfferedProtocols) {
     return false;
@@ -160,7 +160,7 @@ bool Leader::OfferedByAll(const Config& config) const {
   return (offered_ >> PairNumber(config.algorithm, config.protocol) & 1) != 0;
 }
 
-std::vector<learn::Candidate> Leader::Candidates() const {
+std::vector<learn::ArmConfig> ContextExplorer::Candidates() const {
   const LearningOptions& options = learning_->options();
   std::vector<float> costs;
   {
@@ -182,13 +182,13 @@ std::vector<learn::Candidate> Leader::Candidates() const {
     by_default = {context_->default_algorithm, context_->default_protocol, 0};
   }
   const Config incumbent = context_->newest.schedule.incumbent;
-  std::vector<learn::Candidate> candidates;
+  std::vector<learn::ArmConfig> candidates;
   const auto consider = [&](const Config& config) {
     if (config.IsDefault() || config == by_default || !OfferedByAll(config)) return;
     // From 2.29 on the answer also decides between two kinds of kernels: LL would switch.
     if (options.host.has_new_scheduler() && config.protocol == kLl && config != incumbent) return;
     if (std::any_of(candidates.begin(), candidates.end(),
-                    [&](const learn::Candidate& one) { return one.config == config; })) {
+                    [&](const learn::ArmConfig& one) { return one.config == config; })) {
       return;
     }
     const double cost = Cost(costs, config);
@@ -219,7 +219,7 @@ std::vector<learn::Candidate> Leader::Candidates() const {
 
 // The library's channel count is an upper bound that it sets itself; fewer leave more of the GPU to
 // compute, and are often faster.
-void Leader::AddFewerChannels() {
+void ContextExplorer::AddFewerChannels() {
   const LearningOptions& options = learning_->options();
   if (options.arms == "policy" || options.arms == "seed") return;
   if (context_->collective == Collective::kAllGather && !options.allgather_channels) return;
@@ -248,14 +248,14 @@ void Leader::AddFewerChannels() {
   }
 }
 
-void Leader::StartLearning(RewardSource source, uint64_t unit) {
+void ContextExplorer::StartLearning(RewardSource source, uint64_t unit) {
   const LearningOptions& options = learning_->options();
-  learn::Options how = options.learn;
+  learn::LearnOptions how = options.learn;
   how.unit = unit;
   how.seed = options.comm_id ^ static_cast<uint64_t>(context_->band) << 8 ^
              static_cast<uint64_t>(context_->collective);
   const Config incumbent = context_->newest.schedule.incumbent;
-  const std::vector<learn::Candidate> candidates = Candidates();
+  const std::vector<learn::ArmConfig> candidates = Candidates();
   outstanding_.clear();
   source_ = source;
   unit_ = unit;
@@ -273,7 +273,7 @@ void Leader::StartLearning(RewardSource source, uint64_t unit) {
                : ""));
 }
 
-void Leader::Tend(double now, std::vector<Reporter::Finished> finished) {
+void ContextExplorer::Poll(double now, std::vector<Reporter::Finished> finished) {
   TakeMarks();
   if (!offers_known_) offers_known_ = GatherOffers(now);
   if (offers_known_ && context_->newest.number >= 1 && learning_->calls_of_all() >= kWarmUpCalls) {
@@ -290,10 +290,10 @@ void Leader::Tend(double now, std::vector<Reporter::Finished> finished) {
   TakeResults(now, std::move(finished));
   if (learner_ != nullptr && learner_->settled()) AddFewerChannels();
   Propose(now);
-  Say();
+  LogIfSettled();
 }
 
-void Leader::TakeResults(double now, std::vector<Reporter::Finished> finished) {
+void ContextExplorer::TakeResults(double now, std::vector<Reporter::Finished> finished) {
   for (Reporter::Finished& one : finished) {
     const auto found = outstanding_.find(one.epoch);
     if (found == outstanding_.end()) continue;
@@ -316,8 +316,8 @@ void Leader::TakeResults(double now, std::vector<Reporter::Finished> finished) {
   }
 }
 
-bool Leader::GatherResults(uint32_t epoch, Outstanding* outstanding, double now) {
-  agree::Store* store = learning_->options().store;
+bool ContextExplorer::GatherResults(uint32_t epoch, Outstanding* outstanding, double now) {
+  agree::CellStore* store = learning_->options().store;
   const size_t segments = outstanding->schedule.segments.size();
   std::erase_if(outstanding->missing, [&](int rank) {
     if (learning_->store_away(now)) return false;
@@ -333,7 +333,7 @@ bool Leader::GatherResults(uint32_t epoch, Outstanding* outstanding, double now)
   return outstanding->missing.empty();
 }
 
-void Leader::Conclude(uint32_t epoch, const Outstanding& outstanding) {
+void ContextExplorer::Conclude(uint32_t epoch, const Outstanding& outstanding) {
   std::vector<learn::SegmentResult> results = learn::SlowestOf(outstanding.ranks);
   if (results.size() != outstanding.schedule.segments.size()) {
     if (learner_ != nullptr) learner_->Lost(epoch);
@@ -345,7 +345,7 @@ void Leader::Conclude(uint32_t epoch, const Outstanding& outstanding) {
     for (size_t i = 0; i < results.size(); ++i) {
       const Segment& segment = outstanding.schedule.segments[i];
       if (results[i].samples > 0 && segment.counts) {
-        journal::Record record;
+        journal::JournalRecord record;
         record.kind = journal::RecordKind::kReward;
         record.time_ns = WallTimeNs();
         record.communicator = learning_->options().number;
@@ -370,20 +370,20 @@ void Leader::Conclude(uint32_t epoch, const Outstanding& outstanding) {
   learner_->Learn(epoch, results);
 }
 
-Schedule Leader::Wait() const {
+Schedule ContextExplorer::Wait() const {
   Schedule schedule;
   schedule.incumbent = learner_ != nullptr ? learner_->best() : context_->newest.schedule.incumbent;
   schedule.segments = {{schedule.incumbent, learner_ != nullptr ? kWaitCalls : kWarmUpEpoch, true}};
   return schedule;
 }
 
-bool Leader::Idle() const {
+bool ContextExplorer::Idle() const {
   if (!source_.has_value()) return false;
-  const std::deque<Context::Mark>& marks = marks_[static_cast<size_t>(*source_)];
+  const std::deque<LearningContext::Mark>& marks = marks_[static_cast<size_t>(*source_)];
   return marks.size() > kIdleMarks && marks[marks.size() - kIdleMarks].calls == marks.back().calls;
 }
 
-bool Leader::WantsMore(double now) {
+bool ContextExplorer::WantsMore(double now) {
   const uint64_t made = learning_->CallsMade(*context_);
   if (now - rate_since_ > kRateInterval) {
     if (rate_since_ > 0) {
@@ -401,7 +401,7 @@ bool Leader::WantsMore(double now) {
   return calls < calls_per_second_ * kAheadSeconds;
 }
 
-void Leader::Propose(double now) {
+void ContextExplorer::Propose(double now) {
   if (token_.held() && (Idle() || learning_->frozen())) (void)token_.Release();
   if (context_->newest.number == 0) return;
   while (WantsMore(now) && !learning_->store_away(now) && ProposeNext(now)) {
@@ -410,7 +410,7 @@ void Leader::Propose(double now) {
 
 // Whether this context may try something now. Where whole iterations are the reward, one context of
 // the job at a time may.
-bool Leader::MayTry(double now) {
+bool ContextExplorer::MayTry(double now) {
   if (learner_ == nullptr || learning_->frozen() || outstanding_.size() >= kMostOutstanding) {
     return false;
   }
@@ -426,7 +426,7 @@ bool Leader::MayTry(double now) {
   return true;
 }
 
-Schedule Leader::Chosen(uint32_t epoch, bool turn) {
+Schedule ContextExplorer::Chosen(uint32_t epoch, bool turn) {
   if (turn) {
     Schedule schedule = learner_->Next(epoch);
     schedule.timed = *source_ == RewardSource::kGpu && schedule.Explores();
@@ -442,7 +442,7 @@ Schedule Leader::Chosen(uint32_t epoch, bool turn) {
   return schedule;
 }
 
-bool Leader::BeginWithAnIteration(uint64_t start, Schedule* schedule) const {
+bool ContextExplorer::BeginWithAnIteration(uint64_t start, Schedule* schedule) const {
   if (unit_ <= 1 || !source_.has_value()) return false;
   uint64_t boundary = 0;  // where lines of a reward file begin
   if (CoversIterations(*source_)) {
@@ -457,10 +457,10 @@ bool Leader::BeginWithAnIteration(uint64_t start, Schedule* schedule) const {
 }
 
 // False: no further epoch is to be proposed now.
-bool Leader::ProposeNext(double now) {
+bool ContextExplorer::ProposeNext(double now) {
   const agree::EpochLog::Epoch& newest = context_->newest;
   const uint32_t next = std::max(newest.number, proposed_) + 1;
-  agree::Store* store = learning_->options().store;
+  agree::CellStore* store = learning_->options().store;
   const bool turn = store->Fullness() <= kFullStore && MayTry(now);
   if (!learning_->frozen()) frozen_calls_ = 0;
   Outstanding outstanding;
@@ -498,7 +498,7 @@ bool Leader::ProposeNext(double now) {
 }
 
 // One line for people whenever what is best has become clear, or has changed.
-void Leader::Say() {
+void ContextExplorer::LogIfSettled() {
   if (learner_ == nullptr || !learner_->settled()) return;
   const Config best = learner_->best();
   if (said_settled_ && best == said_best_) return;

@@ -18,16 +18,16 @@ namespace diapason::plugin {
 class Learning;
 
 // Rank 0's part in a context: which configurations can be tried, which is tried next, what came of
-// it. Runs on the steward's thread only. Nothing here is needed for safety: whatever it does or
-// fails to do, all ranks run what the cells say.
-class Leader {
+// it. Runs on the learning thread's thread only. Nothing here is needed for safety: whatever it
+// does or fails to do, all ranks run what the cells say.
+class ContextExplorer {
  public:
-  Leader(Learning* learning, Context* context);
+  ContextExplorer(Learning* learning, LearningContext* context);
 
   // The last call: others may try something now.
   void Leave(Deadline deadline) { (void)token_.Release(deadline); }
 
-  void Tend(double now, std::vector<Reporter::Finished> finished);
+  void Poll(double now, std::vector<Reporter::Finished> finished);
   // A line of the reward file that is about this context.
   void Line(double seconds);
 
@@ -55,7 +55,7 @@ class Leader {
   uint64_t UnitOf(RewardSource source) const;
   std::optional<RewardSource> BestSource() const;
   void StartLearning(RewardSource source, uint64_t unit);
-  std::vector<learn::Candidate> Candidates() const;
+  std::vector<learn::ArmConfig> Candidates() const;
   void AddFewerChannels();
   bool OfferedByAll(const Config& config) const;
   void TakeResults(double now, std::vector<Reporter::Finished> finished);
@@ -72,17 +72,17 @@ class Leader {
   Schedule Wait() const;
   // Iterations go by without a call of this context.
   bool Idle() const;
-  void Say();
+  void LogIfSettled();
 
   Learning* const learning_;
-  Context* const context_;
+  LearningContext* const context_;
   std::vector<int> offers_missing_;
   uint64_t offered_ = ~uint64_t{0};
   bool offers_known_ = false;
   std::unique_ptr<learn::Learner> learner_;
   std::optional<RewardSource> source_;
   uint64_t unit_ = 1;
-  std::deque<Context::Mark> marks_[kRewardSources];
+  std::deque<LearningContext::Mark> marks_[kRewardSources];
   learn::LineMatcher matcher_;
   uint64_t reports_ = 0;
   agree::Token token_;

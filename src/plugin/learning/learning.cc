@@ -5,12 +5,12 @@
 
 #include "base/mutex_lock.h"
 #include "base/text.h"
-#include "plugin/profiler/event_mask.h"
-#include "plugin/learning/gpu_memory.h"
 #include "plugin/learning/context_explorer.h"
+#include "plugin/learning/gpu_memory.h"
 #include "plugin/learning/learned_policy.h"
-#include "plugin/learning/reporter.h"
 #include "plugin/learning/learning_thread.h"
+#include "plugin/learning/reporter.h"
+#include "plugin/profiler/event_mask.h"
 
 namespace diapason::plugin {
 namespace {
@@ -27,14 +27,14 @@ std::string_view RewardSourceName(RewardSource source) {
   return kNames[static_cast<size_t>(source)];
 }
 
-Context::Context(Collective asked, int size_band, agree::Store* store,
-                 agree::EpochLog::Options options)
+LearningContext::LearningContext(Collective asked, int size_band, agree::CellStore* store,
+                                 agree::EpochLog::Options options)
     : collective(asked),
       band(size_band),
       prefix(options.prefix),
       log(store, (options.known = &known, std::move(options))) {}
 
-Context::~Context() = default;
+LearningContext::~LearningContext() = default;
 
 Learning::Learning(LearningOptions options, const policy::Policy& policy, const HostLog& log,
                    journal::Journal* journal)
@@ -59,7 +59,8 @@ Learning::~Learning() {
   for (int i = tracking_; i > 0; --i) EventMask::Instance().Unwant(EventMask::Need::kRuns);
   for (int i = has_events() || dropped_events_ ? 0 : timing_; i > 0; --i)
     EventMask::Instance().Unwant(EventMask::Need::kTimes);
-  // The communicator's end did not wait for the steward: its GPU context may be gone by now.
+  // The communicator's end did not wait for the learning thread: its GPU context may be gone by
+  // now.
   if (late_) static_cast<void>(events_.release());
 }
 
@@ -74,7 +75,7 @@ bool Learning::Learns(Collective collective) const {
 void Learning::NewGroup(uint64_t group) noexcept {
   if (touched_count_ > 0) {
     const bool one_call = calls_ == 1;
-    const auto settle = [this, one_call](Context* context) {
+    const auto settle = [this, one_call](LearningContext* context) {
       const uint32_t pending = context->pending;
       if (pending == 0) return;
       // One call counts once, however often the library asked about it.
@@ -85,7 +86,7 @@ void Learning::NewGroup(uint64_t group) noexcept {
       for (uint32_t i = 0; i < touched_count_; ++i) settle(touched_[i]);
     } else {
       for (auto& bands : contexts_) {
-        for (Context* context : bands) {
+        for (LearningContext* context : bands) {
           if (context != nullptr) settle(context);
         }
       }
@@ -105,7 +106,7 @@ void Learning::SawCapture() noexcept {
   EventMask::Instance().ForbidTimes();
 }
 
-uint64_t Learning::CallsMade(const Context& context) const noexcept {
+uint64_t Learning::CallsMade(const LearningContext& context) const noexcept {
   const uint32_t pending = context.pending;
   if (!launched_ || pending == 0) return context.committed;
   return context.committed + (calls_ == 1 ? 1 : pending);
@@ -114,7 +115,7 @@ uint64_t Learning::CallsMade(const Context& context) const noexcept {
 bool Learning::Lose(const std::string& why) noexcept {
   if (!lost_) {
     lost_ = true;
-    special_ = true;
+    slow_path_ = true;
     try {
       log_.Warn(
           "what the other ranks run can no longer be known (" + why +
@@ -126,13 +127,13 @@ bool Learning::Lose(const std::string& why) noexcept {
   return false;
 }
 
-bool Learning::Advance(Context* context, uint64_t index, const CostTable& table) noexcept {
+bool Learning::Advance(LearningContext* context, uint64_t index, const CostTable& table) noexcept {
   try {
     if (!context->offer_made && table.Valid()) MakeOffer(context, table);
     const Result<agree::EpochLog::Span> span = context->log.At(index);
     if (!span.ok()) return Lose(span.status().message());
     context->log.Forget(context->committed);
-    Context::Ready& ready = context->ready;
+    LearningContext::Ready& ready = context->ready;
     ready.config = span.value().config;
     ready.first = span.value().first;
     ready.length = span.value().end - span.value().first;
@@ -153,12 +154,12 @@ bool Learning::Advance(Context* context, uint64_t index, const CostTable& table)
   }
 }
 
-void Learning::TellEntered(Context* context) {
+void Learning::TellEntered(LearningContext* context) {
   const agree::EpochLog::Epoch& newest = context->log.newest();
   if (context->told_epoch == static_cast<int64_t>(newest.number)) return;
   context->told_epoch = newest.number;
   // Runs are told apart, and measured, only while somebody wants to know. At once: an epoch may be
-  // over before the steward looks.
+  // over before the learning thread looks.
   const bool tracks = newest.number < 2 || newest.schedule.Explores();
   if (tracks != context->tracking) {
     context->tracking = tracks;
@@ -181,12 +182,12 @@ void Learning::TellEntered(Context* context) {
     const MutexLock lock(&context->mutex);
     context->entered.push_back(newest);
   }
-  if (leads()) Steward::Instance().Wake();
+  if (leads()) LearningThread::Instance().Wake();
 }
 
 // What a call that tries nothing runs: the best known as of the epoch that the context's next call
 // is in, which is the same on every rank at the same place of the program.
-void Learning::Freeze(Context* context) {
+void Learning::Freeze(LearningContext* context) {
   const uint64_t index = context->committed;
   if (context->frozen.length != 0 && index - context->frozen.first < context->frozen.length) return;
   const Result<agree::EpochLog::Span> span = context->log.At(index);
@@ -194,7 +195,7 @@ void Learning::Freeze(Context* context) {
     Lose(span.status().message());
     return;
   }
-  Context::Ready& frozen = context->frozen;
+  LearningContext::Ready& frozen = context->frozen;
   frozen.config = context->log.IncumbentAt(index);
   frozen.first = span.value().first;
   frozen.length = span.value().end - span.value().first;
@@ -203,16 +204,16 @@ void Learning::Freeze(Context* context) {
   TellEntered(context);
 }
 
-const Context::Ready* Learning::AskWithCare(Collective collective, int band,
-                                            const CostTable& table) noexcept {
+const LearningContext::Ready* Learning::AskSlowPath(Collective collective, int band,
+                                                    const CostTable& table) noexcept {
   try {
     if (diverged_.load(std::memory_order_acquire)) Lose(stop_text_);
     if (lost_) return &lost_answer_;
     if (!Learns(collective)) return nullptr;
-    Context*& context = contexts_[static_cast<size_t>(collective)][band];
+    LearningContext*& context = contexts_[static_cast<size_t>(collective)][band];
     if (context == nullptr) context = MakeContext(collective, band);
     last_context_ = nullptr;
-    if (special_ || calls_ == 0) {
+    if (slow_path_ || calls_ == 0) {
       Freeze(context);
       last_index_ = context->committed;
       return lost_ ? &lost_answer_ : &context->frozen;
@@ -235,7 +236,7 @@ const Context::Ready* Learning::AskWithCare(Collective collective, int band,
   return &lost_answer_;
 }
 
-Context* Learning::MakeContext(Collective collective, int band) {
+LearningContext* Learning::MakeContext(Collective collective, int band) {
   agree::EpochLog::Options options;
   options.prefix =
       options_.prefix + Format("%s.%d.", std::string(CollectiveName(collective)).c_str(), band);
@@ -244,17 +245,17 @@ Context* Learning::MakeContext(Collective collective, int band) {
   if (row != nullptr) options.incumbent = row->config();
   options.opening_calls = kOpeningCalls;
   options.hold_calls = kHoldCalls;
-  auto context = std::make_unique<Context>(collective, band, &patient_, options);
+  auto context = std::make_unique<LearningContext>(collective, band, &patient_, options);
   context->reporter = std::make_unique<Reporter>(options_.store, options.prefix, options_.rank);
-  if (leads()) context->leader = std::make_unique<Leader>(this, context.get());
-  Context* raw = context.get();
+  if (leads()) context->explorer = std::make_unique<ContextExplorer>(this, context.get());
+  LearningContext* raw = context.get();
   const MutexLock lock(&list_mutex_);
   list_.push_back(std::move(context));
   return raw;
 }
 
 // Which pairs this rank could run; only what all ranks offer is tried.
-void Learning::MakeOffer(Context* context, const CostTable& table) {
+void Learning::MakeOffer(LearningContext* context, const CostTable& table) {
   context->offer_made = true;
   const std::optional<uint64_t> free = FreeGpuMemory(options_.host.library);
   const bool scarce = free.has_value() && *free < options_.memory;
@@ -278,7 +279,8 @@ void Learning::MakeOffer(Context* context, const CostTable& table) {
   context->offer_ready = true;
 }
 
-void Learning::Ran(Context* context, const Config& asked, const RunSample& run) noexcept {
+void Learning::RecordActual(LearningContext* context, const Config& asked,
+                            const RunSample& run) noexcept {
   if (context == nullptr) return;
   // Replays of captured calls can advance the library's numbers, at other moments on other ranks.
   if (!EventMask::Instance().TimesForbidden() &&
@@ -298,13 +300,13 @@ void Learning::Ran(Context* context, const Config& asked, const RunSample& run) 
   }
 }
 
-void Learning::Took(Context* context, uint64_t index, double seconds) noexcept {
+void Learning::RecordTime(LearningContext* context, uint64_t index, double seconds) noexcept {
   samples_.Push({context, index, seconds});  // a full ring loses a sample, no more
 }
 
 void Learning::BeginTiming(void* stream) noexcept {
   timing_pair_ = -1;
-  Context* context = last_context_;
+  LearningContext* context = last_context_;
   // Only where it is clear whose time it is: one call, one kernel, and nothing captured.
   if (events_ == nullptr || captured_ || calls_ != 1 || !asked_ || context == nullptr ||
       !context->timing || !context->ready.counts || timed_group_ == group_) {

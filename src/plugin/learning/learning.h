@@ -13,11 +13,11 @@
 #include "journal/ring.h"
 #include "journal/writer.h"
 #include "learn/learner.h"
+#include "plugin/abi/host.h"
+#include "plugin/abi/selection.h"
 #include "plugin/learning/context.h"
 #include "plugin/learning/gpu_events.h"
-#include "plugin/abi/host.h"
 #include "plugin/learning/reward_file.h"
-#include "plugin/abi/selection.h"
 #include "policy/policy.h"
 #include "policy/table.h"
 
@@ -25,9 +25,9 @@ namespace diapason::plugin {
 
 // What all communicators of a job that learns have agreed on, and what they learn with.
 struct LearningOptions {
-  agree::Store* store = nullptr;          // the background thread's; outlives all learnings
-  agree::Store* calls_store = nullptr;    // the same, for calls
-  std::chrono::milliseconds patience{0};  // of a call that needs the store
+  agree::CellStore* store = nullptr;        // the background thread's; outlives all learnings
+  agree::CellStore* calls_store = nullptr;  // the same, for calls
+  std::chrono::milliseconds patience{0};    // of a call that needs the store
   std::string freeze_file;
   std::string prefix;  // of this communicator's cells
   uint64_t comm_id = 0;
@@ -35,7 +35,7 @@ struct LearningOptions {
   Shape shape;
   Host host;
   uint32_t number = 0;  // the communicator's, in the journal
-  learn::Options learn;
+  learn::LearnOptions learn;
   std::string reward = "auto";
   std::string reward_file;
   std::string arms = "auto";
@@ -45,7 +45,8 @@ struct LearningOptions {
   bool allgather_channels = true;
 };
 
-// Learning in one communicator, on one rank: the clock, the answers, and what its steward needs.
+// Learning in one communicator, on one rank: the clock, the answers, and what its learning thread
+// needs.
 //
 // Called, Launched and Ask run inside the library's calls, one after another (the library takes
 // turns for us, though on different threads); between the ends of epochs they neither wait nor
@@ -65,7 +66,7 @@ class Learning {
     calls_ = calls_ + 1;
     captured_ = captured;
     if (captured) SawCapture();
-    special_ = captured || lost_ || diverged_ || (calls_ > 1 && !groups_tick_);
+    slow_path_ = captured || lost_ || diverged_ || (calls_ > 1 && !groups_tick_);
   }
   // A kernel is launched. It confirms the questions of its own group only: a point-to-point call
   // launches one too, and must not confirm what a simulated group has asked.
@@ -79,12 +80,12 @@ class Learning {
   }
 
   // The answer to a question; nullptr: nothing is learned about such calls.
-  const Context::Ready* Ask(Collective collective, uint64_t bytes,
-                            const CostTable& table) noexcept {
+  const LearningContext::Ready* Ask(Collective collective, uint64_t bytes,
+                                    const CostTable& table) noexcept {
     const int band = SizeBand(bytes);
-    Context* context = contexts_[static_cast<size_t>(collective)][band];
-    if (context == nullptr || special_ || calls_ == 0) [[unlikely]] {
-      return AskWithCare(collective, band, table);
+    LearningContext* context = contexts_[static_cast<size_t>(collective)][band];
+    if (context == nullptr || slow_path_ || calls_ == 0) [[unlikely]] {
+      return AskSlowPath(collective, band, table);
     }
     const uint64_t index = context->committed + (calls_ > 1 ? context->pending : 0u);
     if (index - context->ready.first >= context->ready.length) [[unlikely]] {
@@ -99,21 +100,22 @@ class Learning {
   }
   // Of the last question: its index, and whether it counts towards the clock.
   uint64_t last_index() const noexcept { return last_index_; }
-  Context* last_context() const noexcept { return last_context_; }
-  // Calls of all contexts; the steward's count.
+  LearningContext* last_context() const noexcept { return last_context_; }
+  // Calls of all contexts; the learning thread's count.
   uint64_t calls_of_all() const { return calls_of_all_; }
   // The calls a context has made, launched ones that are not settled yet included.
-  uint64_t CallsMade(const Context& context) const noexcept;
+  uint64_t CallsMade(const LearningContext& context) const noexcept;
   bool captured() const noexcept { return captured_; }
 
   // Whether the GPU's own events are there to measure with.
   bool has_events() const noexcept { return events_ != nullptr; }
-  // What really ran for a question, and what it took on the GPU. Ran comes on the thread that asks.
-  void Ran(Context* context, const Config& asked, const RunSample& run) noexcept;
-  void Took(Context* context, uint64_t index, double seconds) noexcept;
+  // What really ran for a question, and what it took on the GPU. RecordActual comes on the thread
+  // that asks.
+  void RecordActual(LearningContext* context, const Config& asked, const RunSample& run) noexcept;
+  void RecordTime(LearningContext* context, uint64_t index, double seconds) noexcept;
 
-  // The steward's: whatever there is to do now. Returns whether something is being tried.
-  bool Tend(double now);
+  // The learning thread's: whatever there is to do now. Returns whether something is being tried.
+  bool Poll(double now);
   // Remembers the iteration boundary, for rank 0.
   void Mark(RewardSource source, double now) noexcept;
   bool Report(Collective collective, uint64_t bytes, double seconds) noexcept;
@@ -133,8 +135,8 @@ class Learning {
   bool Reached(const Status& status, double now) noexcept;
   bool store_away(double now) const noexcept { return now < away_until_; }
 
-  // Between the steward, who holds it while it tends this, and the end of the communicator. Exactly
-  // one of the two finishes.
+  // Between the learning thread, who holds it while it tends this, and the end of the communicator.
+  // Exactly one of the two finishes.
   pthread_mutex_t tending = PTHREAD_MUTEX_INITIALIZER;
   std::atomic<bool> finish_wanted{false};
   // Whether Finish(true) was called; guarded by tending.
@@ -144,7 +146,7 @@ class Learning {
     dropped_events_ = dropped_events_ || events_ != nullptr;
     events_.reset();
   }
-  // The communicator is gone, and only the steward has this still.
+  // The communicator is gone, and only the learning thread has this still.
   void BecomeLate() noexcept { late_ = true; }
 
   const LearningOptions& options() const { return options_; }
@@ -155,13 +157,13 @@ class Learning {
  private:
   static constexpr size_t kMostTouched = 64;
   struct Sample {
-    Context* context;
+    LearningContext* context;
     uint64_t index;
     double seconds;
   };
 
   struct Launch {
-    Context* context;
+    LearningContext* context;
     uint64_t index;
     int pair;
     double since;
@@ -170,33 +172,33 @@ class Learning {
   void BeginTiming(void* stream) noexcept;
   void EndTiming() noexcept;
   void TakeTimes(double now);
-  void Touch(Context* context) noexcept {
+  void Touch(LearningContext* context) noexcept {
     if (touched_count_ < kMostTouched) touched_[touched_count_] = context;
     ++touched_count_;
   }
   void NewGroup(uint64_t group) noexcept;
   void SawCapture() noexcept;
-  const Context::Ready* AskWithCare(Collective collective, int band,
-                                    const CostTable& table) noexcept;
-  Context* MakeContext(Collective collective, int band);
-  void MakeOffer(Context* context, const CostTable& table);
-  bool Advance(Context* context, uint64_t index, const CostTable& table) noexcept;
-  void Freeze(Context* context);
-  void TellEntered(Context* context);
+  const LearningContext::Ready* AskSlowPath(Collective collective, int band,
+                                            const CostTable& table) noexcept;
+  LearningContext* MakeContext(Collective collective, int band);
+  void MakeOffer(LearningContext* context, const CostTable& table);
+  bool Advance(LearningContext* context, uint64_t index, const CostTable& table) noexcept;
+  void Freeze(LearningContext* context);
+  void TellEntered(LearningContext* context);
   bool Lose(const std::string& why) noexcept;
   bool Learns(Collective collective) const;
-  void TakeEntered(Context* context, double now);
-  void TendContext(Context* context, double now);
-  void ReadAhead(Context* context, double now);
+  void TakeEntered(LearningContext* context, double now);
+  void TendContext(LearningContext* context, double now);
+  void ReadAhead(LearningContext* context, double now);
   void TakeRuns();
-  void CheckRuns(Context* context, double now);
-  void Differs(const Context& context, const RunDifference& difference);
+  void CheckRuns(LearningContext* context, double now);
+  void Differs(const LearningContext& context, const RunDifference& difference);
   void WatchStop(double now);
   void TakeStop(const std::string& text);
   void WatchFreeze(double now);
-  void ReadRewardFile(double now, const std::vector<Context*>& contexts);
+  void ReadRewardFile(double now, const std::vector<LearningContext*>& contexts);
   std::string RewardFilePath() const;
-  void Save(const std::vector<Context*>& contexts);
+  void Save(const std::vector<LearningContext*>& contexts);
 
   const LearningOptions options_;
   const policy::Policy policy_;
@@ -211,24 +213,24 @@ class Learning {
   Relaxed<bool> launched_;
   Relaxed<bool> asked_;
   Relaxed<bool> captured_;
-  Relaxed<bool> special_;
+  Relaxed<bool> slow_path_;
   Relaxed<bool> lost_;
   Relaxed<bool> saw_capture_;
-  // Ranks were found to run differently: the next question fails. Set by the steward, after
+  // Ranks were found to run differently: the next question fails. Set by the learning thread, after
   // stop_text_.
   std::atomic<bool> diverged_{false};
   uint32_t touched_count_ = 0;
-  Context* touched_[kMostTouched] = {};
-  Context* last_context_ = nullptr;
+  LearningContext* touched_[kMostTouched] = {};
+  LearningContext* last_context_ = nullptr;
   uint64_t last_index_ = 0;
-  Context::Ready lost_answer_;
+  LearningContext::Ready lost_answer_;
 
-  Context* contexts_[kAskedCollectiveCount][kSizeBands] = {};
+  LearningContext* contexts_[kAskedCollectiveCount][kSizeBands] = {};
   pthread_mutex_t list_mutex_ = PTHREAD_MUTEX_INITIALIZER;
-  std::vector<std::unique_ptr<Context>> list_;  // guarded by list_mutex_
+  std::vector<std::unique_ptr<LearningContext>> list_;  // guarded by list_mutex_
   journal::Ring<Sample> samples_{4096};
   struct Run {
-    Context* context;
+    LearningContext* context;
     RunSample sample;
   };
   journal::Ring<Run> runs_{1024};

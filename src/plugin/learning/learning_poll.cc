@@ -1,5 +1,5 @@
-// What the steward does for one communicator: times in, results out, cells read ahead, and on rank
-// 0 what comes next.
+// What the learning thread does for one communicator: times in, results out, cells read ahead, and
+// on rank 0 what comes next.
 #include <algorithm>
 
 #include "base/mutex_lock.h"
@@ -8,8 +8,8 @@
 #include "plugin/learning/context_explorer.h"
 #include "plugin/learning/learned_policy.h"
 #include "plugin/learning/learning.h"
-#include "plugin/learning/reporter.h"
 #include "plugin/learning/learning_thread.h"
+#include "plugin/learning/reporter.h"
 
 namespace diapason::plugin {
 namespace {
@@ -49,7 +49,7 @@ void Learning::TakeTimes(double now) {
       if (now - oldest.since < kLongestRun) return;
       events_->Discard(oldest.pair);
     } else if (state == GpuEvents::State::kDone) {
-      Took(oldest.context, oldest.index, seconds);
+      RecordTime(oldest.context, oldest.index, seconds);
     }
     running_.pop_front();
   }
@@ -86,19 +86,19 @@ bool Learning::Reached(const Status& status, double now) noexcept {
   return status.ok();
 }
 
-bool Learning::Tend(double now) {
+bool Learning::Poll(double now) {
   if (has_events()) TakeTimes(now);
   // Samples are taken before the news of their epochs: these were there first.
   std::vector<Sample> samples;
   Sample sample;
   while (samples_.Pop(&sample)) samples.push_back(sample);
-  std::vector<Context*> contexts;
+  std::vector<LearningContext*> contexts;
   {
     const MutexLock lock(&list_mutex_);
     for (const auto& context : list_) contexts.push_back(context.get());
   }
   calls_of_all_ = 0;
-  for (Context* context : contexts) {
+  for (LearningContext* context : contexts) {
     TakeEntered(context, now);
     calls_of_all_ += CallsMade(*context);
   }
@@ -111,16 +111,16 @@ bool Learning::Tend(double now) {
   if (leads()) ReadRewardFile(now, contexts);
   bool exploring = false;
   bool wants_pattern = contexts.empty() && wants_pattern_;
-  for (Context* context : contexts) {
+  for (LearningContext* context : contexts) {
     if (finish_wanted) return false;
     TendContext(context, now);
     ReadAhead(context, now);
     CheckRuns(context, now);
     const bool explores = context->newest.number < 2 || context->newest.schedule.Explores();
     exploring =
-        exploring || explores || (context->leader != nullptr && context->leader->exploring());
+        exploring || explores || (context->explorer != nullptr && context->explorer->exploring());
     wants_pattern =
-        wants_pattern || (context->leader != nullptr && context->leader->wants_pattern());
+        wants_pattern || (context->explorer != nullptr && context->explorer->wants_pattern());
   }
   wants_pattern_ = wants_pattern;
   if (leads() && !options_.learned.empty() && now - last_saved_ > kSaveInterval) {
@@ -130,7 +130,7 @@ bool Learning::Tend(double now) {
   return exploring || contexts.empty();
 }
 
-void Learning::TakeEntered(Context* context, double now) {
+void Learning::TakeEntered(LearningContext* context, double now) {
   std::vector<agree::EpochLog::Epoch> entered;
   std::optional<uint64_t> offer;
   {
@@ -153,25 +153,25 @@ void Learning::TakeEntered(Context* context, double now) {
   }
 }
 
-void Learning::TendContext(Context* context, double now) {
+void Learning::TendContext(LearningContext* context, double now) {
   const double patience = reward_lines_ != nullptr ? kFilePatience : kPatience;
   std::vector<Reporter::Finished> finished = context->reporter->TakeFinished(now, patience);
-  if (context->leader != nullptr) {
-    context->leader->Tend(now, std::move(finished));
+  if (context->explorer != nullptr) {
+    context->explorer->Poll(now, std::move(finished));
   } else if (Reports(options_.rank, options_.shape.ranks)) {
     for (const Reporter::Finished& one : finished) context->reporter->Post(one);
   }
 }
 
-void Learning::ReadRewardFile(double now, const std::vector<Context*>& contexts) {
+void Learning::ReadRewardFile(double now, const std::vector<LearningContext*>& contexts) {
   if (options_.reward != "auto" && options_.reward != "file") return;
   if (reward_lines_ == nullptr) reward_lines_ = std::make_unique<RewardFile>(RewardFilePath());
   std::string problem;
   for (const learn::RewardLine& line : reward_lines_->Poll(now, &problem)) {
     if (line.ranks != options_.shape.ranks || line.nodes != options_.shape.nodes) continue;
-    for (Context* context : contexts) {
+    for (LearningContext* context : contexts) {
       if (context->collective == line.collective && context->band == SizeBand(line.bytes)) {
-        context->leader->Line(line.seconds);
+        context->explorer->Line(line.seconds);
       }
     }
   }
@@ -184,12 +184,12 @@ std::string Learning::RewardFilePath() const {
                 static_cast<unsigned long long>(options_.comm_id));
 }
 
-void Learning::Save(const std::vector<Context*>& contexts) {
+void Learning::Save(const std::vector<LearningContext*>& contexts) {
   std::vector<LearnedContext> learned;
-  for (const Context* context : contexts) {
-    if (!context->leader->decided()) continue;
-    learned.push_back(
-        {context->collective, context->band, context->leader->best(), context->leader->Summary()});
+  for (const LearningContext* context : contexts) {
+    if (!context->explorer->decided()) continue;
+    learned.push_back({context->collective, context->band, context->explorer->best(),
+                       context->explorer->Summary()});
   }
   if (learned.empty()) return;
   const Status saved =
@@ -198,7 +198,7 @@ void Learning::Save(const std::vector<Context*>& contexts) {
 }
 
 // Cells of the epochs that come next, so that entering them needs no store.
-void Learning::ReadAhead(Context* context, double now) {
+void Learning::ReadAhead(LearningContext* context, double now) {
   if (now < context->next_read_ahead || store_away(now)) return;
   const uint32_t next = std::max(context->newest.number + 1, 2u);
   // Many ranks look, and an epoch that is not written yet may be far away.
@@ -219,7 +219,7 @@ void Learning::TakeRuns() {
 }
 
 // Rank 0 leaves what it ran; the others compare.
-void Learning::CheckRuns(Context* context, double now) {
+void Learning::CheckRuns(LearningContext* context, double now) {
   std::deque<RunSamples::Epoch>& over = context->runs.over();
   while (!over.empty() && !store_away(now) && stop_wanted_.empty()) {
     RunSamples::Epoch& epoch = over.front();
@@ -245,7 +245,7 @@ void Learning::CheckRuns(Context* context, double now) {
   }
 }
 
-void Learning::Differs(const Context& context, const RunDifference& difference) {
+void Learning::Differs(const LearningContext& context, const RunDifference& difference) {
   if (difference.kind == RunDifference::Kind::kNone) return;
   const bool runs = difference.kind == RunDifference::Kind::kRuns;
   stop_wanted_ =
@@ -284,8 +284,8 @@ void Learning::TakeStop(const std::string& text) {
 
 void Learning::WatchFreeze(double now) {
   if (!leads()) return;
-  const bool wanted =
-      clocks_differ_ || Steward::Instance().Frozen(options_.store, options_.freeze_file, now);
+  const bool wanted = clocks_differ_ ||
+                      LearningThread::Instance().Frozen(options_.store, options_.freeze_file, now);
   if (wanted == frozen_) return;
   frozen_ = wanted;
   log_.Info(wanted ? "frozen: nothing is tried until it is thawed, from the first epoch on that is "
@@ -294,7 +294,7 @@ void Learning::WatchFreeze(double now) {
 }
 
 void Learning::Finish(bool forget, Deadline deadline) {
-  std::vector<Context*> contexts;
+  std::vector<LearningContext*> contexts;
   {
     const MutexLock lock(&list_mutex_);
     for (const auto& context : list_) contexts.push_back(context.get());
@@ -304,10 +304,10 @@ void Learning::Finish(bool forget, Deadline deadline) {
   finished_ = true;
   // What only rank 0 reads. Another rank may still have calls to make (a broadcast's root is done
   // before the others have begun), so what they run must stay until all are done.
-  for (Context* context : contexts) {
-    if (context->leader == nullptr) continue;
-    context->leader->Leave(deadline);
-    context->leader.reset();
+  for (LearningContext* context : contexts) {
+    if (context->explorer == nullptr) continue;
+    context->explorer->Leave(deadline);
+    context->explorer.reset();
     options_.store->Forget(context->prefix + "w.", deadline);
     options_.store->Forget(context->prefix + "o.", deadline);
   }

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/mutex_lock.h"
 #include "base/random.h"
-#include "base/clock.h"
 
 namespace diapason::plugin {
 namespace {
@@ -25,18 +25,18 @@ constexpr int kExitPauses = 200;
 constexpr size_t kShortestIteration = 2;
 
 // Never deleted: calls and the thread may come as late as they like.
-std::atomic<Steward*> g_steward{nullptr};
+std::atomic<LearningThread*> g_learning_thread{nullptr};
 
 void Pause(long nanoseconds) {
   const timespec pause{0, nanoseconds};
   nanosleep(&pause, nullptr);
 }
 
-__attribute__((destructor)) void LibraryEnds() { Steward::StopAtExit(); }
+__attribute__((destructor)) void LibraryEnds() { LearningThread::StopAtExit(); }
 
 }  // namespace
 
-Steward::Steward() : owner_(getpid()) {
+LearningThread::LearningThread() : owner_(getpid()) {
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -46,12 +46,12 @@ Steward::Steward() : owner_(getpid()) {
 
 // No lock: a signal that comes while the thread is just about to sleep is lost, and it wakes by
 // itself a little later.
-void Steward::Wake() noexcept {
+void LearningThread::Wake() noexcept {
   wanted_.store(true, std::memory_order_relaxed);
   pthread_cond_signal(&wake_);
 }
 
-void Steward::Sleep(long nanoseconds) noexcept {
+void LearningThread::Sleep(long nanoseconds) noexcept {
   if (wanted_.exchange(false, std::memory_order_relaxed)) return;
   timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
@@ -67,19 +67,20 @@ void Steward::Sleep(long nanoseconds) noexcept {
   }
 }
 
-Steward& Steward::Instance() {
-  Steward* steward = g_steward.load(std::memory_order_acquire);
-  if (steward != nullptr && steward->owner_ == getpid()) return *steward;
-  auto* fresh = new Steward();
-  if (!g_steward.compare_exchange_strong(steward, fresh, std::memory_order_acq_rel)) {
+LearningThread& LearningThread::Instance() {
+  LearningThread* learning_thread = g_learning_thread.load(std::memory_order_acquire);
+  if (learning_thread != nullptr && learning_thread->owner_ == getpid()) return *learning_thread;
+  auto* fresh = new LearningThread();
+  if (!g_learning_thread.compare_exchange_strong(learning_thread, fresh,
+                                                 std::memory_order_acq_rel)) {
     delete fresh;
-    return *steward;
+    return *learning_thread;
   }
   return *fresh;
 }
 
 // REQUIRES: list_ is held.
-void Steward::Start() {
+void LearningThread::Start() {
   if (running_) return;
   // The host's signals are not ours to take.
   sigset_t all;
@@ -92,20 +93,20 @@ void Steward::Start() {
   if (running_) pthread_detach(thread);
 }
 
-void Steward::Add(std::shared_ptr<Learning> learning) {
+void LearningThread::Add(std::shared_ptr<Learning> learning) {
   const MutexLock lock(&list_);
   learnings_.push_back(std::move(learning));
   Start();
   Wake();
 }
 
-void Steward::KeepStore(agree::Store* store) {
+void LearningThread::KeepStore(agree::CellStore* store) {
   const MutexLock lock(&list_);
   kept_.store(store);
   Start();
 }
 
-void Steward::Remove(Learning* learning, Deadline deadline) {
+void LearningThread::Remove(Learning* learning, Deadline deadline) {
   if (owner_ != getpid()) return;
   std::shared_ptr<Learning> removed;
   {
@@ -132,7 +133,7 @@ void Steward::Remove(Learning* learning, Deadline deadline) {
   pthread_mutex_unlock(&removed->tending);
 }
 
-bool Steward::Frozen(agree::Store* store, const std::string& file, double now) {
+bool LearningThread::Frozen(agree::CellStore* store, const std::string& file, double now) {
   if (now - froze_at_ < kFreezeInterval) return frozen_;
   froze_at_ = now;
   if (freeze_log_ == nullptr) freeze_log_ = std::make_unique<agree::FreezeLog>(store);
@@ -142,18 +143,18 @@ bool Steward::Frozen(agree::Store* store, const std::string& file, double now) {
   return frozen_;
 }
 
-void* Steward::RunThread(void* self) {
-  static_cast<Steward*>(self)->Run();
+void* LearningThread::RunThread(void* self) {
+  static_cast<LearningThread*>(self)->Run();
   return nullptr;
 }
 
-bool Steward::TendOne(Learning* learning, double now) noexcept {
+bool LearningThread::TendOne(Learning* learning, double now) noexcept {
   const MutexLock lock(&learning->tending);
   bool busy = false;
   try {
     // It may have been finished since the list was copied.
     if (learning->finished()) return false;
-    if (!learning->finish_wanted) busy = learning->Tend(now);
+    if (!learning->finish_wanted) busy = learning->Poll(now);
     if (learning->finish_wanted.exchange(false)) {
       learning->Finish(/*forget=*/true, std::chrono::steady_clock::now() + agree::kUsualLimit);
     }
@@ -163,7 +164,7 @@ bool Steward::TendOne(Learning* learning, double now) noexcept {
   return busy;
 }
 
-void Steward::Run() {
+void LearningThread::Run() {
   while (!stop_.load(std::memory_order_relaxed)) {
     bool busy = false;
     // Shared, so that none is destroyed while it is tended; no lock is held meanwhile that a call
@@ -176,7 +177,7 @@ void Steward::Run() {
     }
     for (const auto& learning : learnings) busy = TendOne(learning.get(), SteadySeconds()) || busy;
     const double now = SteadySeconds();
-    agree::Store* kept = kept_.load();
+    agree::CellStore* kept = kept_.load();
     if (kept != nullptr && now - kept_at_ > kKeepInterval) {
       kept_at_ = now;
       kept->KeepAlive(std::chrono::steady_clock::now() + agree::kUsualLimit);
@@ -188,17 +189,18 @@ void Steward::Run() {
   stopped_.store(true, std::memory_order_release);
 }
 
-void Steward::StopAtExit() noexcept {
-  Steward* steward = g_steward.load(std::memory_order_acquire);
-  if (steward == nullptr || steward->owner_ != getpid()) return;
-  steward->stop_.store(true, std::memory_order_relaxed);
-  if (!steward->running_) return;
-  for (int i = 0; i < kExitPauses && !steward->stopped_.load(std::memory_order_acquire); ++i) {
+void LearningThread::StopAtExit() noexcept {
+  LearningThread* learning_thread = g_learning_thread.load(std::memory_order_acquire);
+  if (learning_thread == nullptr || learning_thread->owner_ != getpid()) return;
+  learning_thread->stop_.store(true, std::memory_order_relaxed);
+  if (!learning_thread->running_) return;
+  for (int i = 0; i < kExitPauses && !learning_thread->stopped_.load(std::memory_order_acquire);
+       ++i) {
     Pause(kExitPauseNs);
   }
-  if (!steward->stopped_.load(std::memory_order_acquire)) return;
+  if (!learning_thread->stopped_.load(std::memory_order_acquire)) return;
   // Programs often end without destroying their communicators.
-  for (const auto& learning : steward->learnings_) {
+  for (const auto& learning : learning_thread->learnings_) {
     try {
       learning->Finish(/*forget=*/false, std::chrono::steady_clock::now());
     } catch (...) {
@@ -206,14 +208,14 @@ void Steward::StopAtExit() noexcept {
   }
 }
 
-void Steward::MarkAll(RewardSource source, double now) noexcept {
+void LearningThread::MarkAll(RewardSource source, double now) noexcept {
   const MutexLock lock(&list_);
   for (const auto& learning : learnings_) learning->Mark(source, now);
 }
 
-void Steward::Step() noexcept { MarkAll(RewardSource::kStep, SteadySeconds()); }
+void LearningThread::Step() noexcept { MarkAll(RewardSource::kStep, SteadySeconds()); }
 
-bool Steward::Report(Collective collective, uint64_t bytes, double seconds) noexcept {
+bool LearningThread::Report(Collective collective, uint64_t bytes, double seconds) noexcept {
   const MutexLock lock(&list_);
   bool taken = false;
   for (const auto& learning : learnings_) {
@@ -222,7 +224,7 @@ bool Steward::Report(Collective collective, uint64_t bytes, double seconds) noex
   return taken;
 }
 
-void Steward::CallMade(uint64_t comm_id, int collective, uint64_t bytes) noexcept {
+void LearningThread::CallMade(uint64_t comm_id, int collective, uint64_t bytes) noexcept {
   const double now = SteadySeconds();
   bool begins = false;
   try {

@@ -18,20 +18,20 @@ namespace diapason::plugin {
 // The one thread of the process that does what learning needs beside the calls themselves: takes in
 // times, tells them to rank 0, decides what is tried next. It takes no signals, and the job goes on
 // without it: what is not proposed in time is held.
-class Steward {
+class LearningThread {
  public:
   // The calling process's own; after a fork a new one, without a thread until it is needed.
-  static Steward& Instance();
+  static LearningThread& Instance();
 
   void Add(std::shared_ptr<Learning> learning);
   // What was learned is saved and its cells are let go. Where the thread is busy with it for longer
   // than the deadline (a store that does not answer), the thread does that later.
   void Remove(Learning* learning, Deadline deadline);
   // Keeps what the process has in this store from expiring. The store lives as long as the process.
-  void KeepStore(agree::Store* store);
+  void KeepStore(agree::CellStore* store);
   // Whether an operator wants nothing to be tried, through the store or by this file; looks at most
   // once a second. The thread's own.
-  bool Frozen(agree::Store* store, const std::string& file, double now);
+  bool Frozen(agree::CellStore* store, const std::string& file, double now);
 
   // There is something to propose, and the sooner the better.
   void Wake() noexcept;
@@ -46,7 +46,7 @@ class Steward {
   static void StopAtExit() noexcept;
 
  private:
-  Steward();
+  LearningThread();
   static void* RunThread(void* self);
   void Run();
   void Start();
@@ -62,7 +62,7 @@ class Steward {
   std::atomic<bool> wanted_{false};
   std::vector<std::shared_ptr<Learning>> learnings_;  // guarded by list_
   bool running_ = false;                              // guarded by list_
-  std::atomic<agree::Store*> kept_{nullptr};
+  std::atomic<agree::CellStore*> kept_{nullptr};
   std::atomic<bool> stop_{false};
   std::atomic<bool> stopped_{false};
 

@@ -16,7 +16,7 @@ bool Reports(int rank, int64_t ranks) {
   return stride <= 1 || rank % stride == 0;
 }
 
-Reporter::Reporter(agree::Store* store, std::string prefix, int rank)
+Reporter::Reporter(agree::CellStore* store, std::string prefix, int rank)
     : store_(store), prefix_(std::move(prefix)), rank_(rank) {}
 
 std::string Reporter::ResultsKey(const std::string& prefix, uint32_t epoch, int rank) {

@@ -15,7 +15,7 @@ namespace diapason::plugin {
 // the others put their results of an epoch that is over into the store, where rank 0 finds them.
 class Reporter {
  public:
-  Reporter(agree::Store* store, std::string prefix, int rank);
+  Reporter(agree::CellStore* store, std::string prefix, int rank);
 
   void Entered(const agree::EpochLog::Epoch& epoch, double now);
   // What calls [first, end) took.
@@ -40,7 +40,7 @@ class Reporter {
     double left = 0;  // when the next epoch was entered; 0: it is the newest
     bool timed = false;
   };
-  agree::Store* store_;
+  agree::CellStore* store_;
   const std::string prefix_;
   const int rank_;
   learn::SampleBook book_;

@@ -7,13 +7,12 @@
 namespace diapason::plugin {
 namespace {
 
-class MapStore : public agree::Store {
+class MapStore : public agree::CellStore {
  public:
-  using agree::Store::Forget;
-  using agree::Store::Propose;
-  using agree::Store::Read;
-  Result<std::string> Propose(std::string_view key, std::string_view value,
-                              Deadline) override {
+  using agree::CellStore::Forget;
+  using agree::CellStore::Propose;
+  using agree::CellStore::Read;
+  Result<std::string> Propose(std::string_view key, std::string_view value, Deadline) override {
     return cells.emplace(key, value).first->second;
   }
   Result<std::optional<std::string>> Read(std::string_view key, Deadline) override {
@@ -74,8 +73,8 @@ TEST(ReporterTest, OnlyWhatAllRanksMeasureIsPosted) {
   Reporter reporter(&store, "p.", 1);
   reporter.Post({2, false, std::vector<learn::SegmentResult>(2)});
   EXPECT_TRUE(store.cells.empty());
-  Reporter leader(&store, "p.", 0);
-  leader.Post({2, true, std::vector<learn::SegmentResult>(2)});
+  Reporter explorer(&store, "p.", 0);
+  explorer.Post({2, true, std::vector<learn::SegmentResult>(2)});
   EXPECT_TRUE(store.cells.empty());
 }
 

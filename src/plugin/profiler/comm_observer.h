@@ -32,7 +32,7 @@ struct GpuSpan {
   uint64_t stop_ns = 0;
 };
 
-class Witness {
+class CommObserver {
  public:
   virtual void Called(const CallSeen& call) noexcept = 0;
   // A kernel of this communicator is about to be given to this stream, and was; on one thread.
@@ -40,11 +40,11 @@ class Witness {
   virtual void Launched(uint64_t group, void* stream) noexcept = 0;
   virtual void LaunchEnded() noexcept = 0;
   // The answer is handed back with the time of this run; 0: nobody wants to know it.
-  virtual uint64_t Ran(const RunSeen& run) noexcept = 0;
+  virtual uint64_t RecordActual(const RunSeen& run) noexcept = 0;
   virtual void Timed(uint64_t tag, const GpuSpan& span) noexcept = 0;
 
  protected:
-  ~Witness() = default;
+  ~CommObserver() = default;
 };
 
 }  // namespace diapason::plugin

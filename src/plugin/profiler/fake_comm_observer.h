@@ -8,7 +8,7 @@
 namespace diapason::plugin {
 
 // Writes down what it is told, for tests.
-class FakeWitness : public Witness {
+class FakeCommObserver : public CommObserver {
  public:
   struct Time {
     uint64_t tag;
@@ -28,7 +28,7 @@ class FakeWitness : public Witness {
     ++launches;
   }
   void LaunchEnded() noexcept override { Add(&ended_launches); }
-  uint64_t Ran(const RunSeen& run) noexcept override {
+  uint64_t RecordActual(const RunSeen& run) noexcept override {
     const std::lock_guard<std::mutex> lock(mutex);
     runs.push_back(run);
     return next_tag == 0 ? 0 : next_tag++;
@@ -55,38 +55,38 @@ class FakeWitness : public Witness {
   }
 };
 
-// Hands out the witnesses of a test, one communicator after the other.
+// Hands out the comm_observers of a test, one communicator after the other.
 class FakeWitnesses {
  public:
   FakeWitnesses() {
     Reset();
-    Observer::UseWitnesses(&kSource);
+    ProfilerObserver::UseWitnesses(&kSource);
   }
   ~FakeWitnesses() {
-    Observer::UseWitnesses(nullptr);
+    ProfilerObserver::UseWitnesses(nullptr);
     Reset();
   }
   FakeWitnesses(const FakeWitnesses&) = delete;
   FakeWitnesses& operator=(const FakeWitnesses&) = delete;
 
-  static inline FakeWitness* next = nullptr;  // for the communicators created from now on
-  static inline std::vector<ProfilerBirth> births;
-  static inline std::vector<Witness*> detached;
+  static inline FakeCommObserver* next = nullptr;  // for the communicators created from now on
+  static inline std::vector<ProfilerBirth> inits;
+  static inline std::vector<CommObserver*> detached;
 
  private:
   static void Reset() {
     next = nullptr;
-    births.clear();
+    inits.clear();
     detached.clear();
   }
-  static Witness* Attach(const ProfilerBirth& birth) noexcept {
+  static CommObserver* Attach(const ProfilerBirth& init) noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
-    births.push_back(birth);
+    inits.push_back(init);
     return next;
   }
-  static void Detach(Witness* witness) noexcept {
+  static void Detach(CommObserver* comm_observer) noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
-    detached.push_back(witness);
+    detached.push_back(comm_observer);
   }
   static inline std::mutex mutex_;
   static constexpr WitnessSource kSource{Attach, Detach};

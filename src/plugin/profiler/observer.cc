@@ -2,13 +2,13 @@
 
 #include <atomic>
 
-#include "base/settings.h"
 #include "base/clock.h"
+#include "base/settings.h"
+#include "plugin/abi/host.h"
 #include "plugin/profiler/event_handle.h"
 #include "plugin/profiler/event_mask.h"
 #include "plugin/profiler/event_names.h"
 #include "plugin/profiler/event_pool.h"
-#include "plugin/abi/host.h"
 #include "plugin/profiler/observer_table.h"
 
 namespace diapason::plugin {
@@ -44,8 +44,8 @@ struct Counters {
 constinit Counters g_counts;
 void Count(std::atomic<uint64_t>* counter) { counter->fetch_add(1, std::memory_order_relaxed); }
 
-constinit const WitnessSource g_own_witnesses{AttachWitness, DetachWitness};
-constinit std::atomic<const WitnessSource*> g_witnesses{&g_own_witnesses};
+constinit const WitnessSource g_own_comm_observers{AttachWitness, DetachWitness};
+constinit std::atomic<const WitnessSource*> g_comm_observers{&g_own_comm_observers};
 
 constinit std::atomic<uint64_t> g_groups{0};
 
@@ -80,7 +80,7 @@ void Tell(const Visit& communicator, const FinishedRun& run) {
   if (length > kLongestRunNs) return Count(&g_counts.bad_stamps);
   const uint64_t start = clock.Nanoseconds(run.start);
   Count(&g_counts.timed);
-  communicator->witness->Timed(run.tag, {start, start + length});
+  communicator->comm_observer->Timed(run.tag, {start, start + length});
 }
 
 // A run that is believed settles the doubts about older ones, one after the other.
@@ -117,53 +117,53 @@ void Finish(uint64_t number, const FinishedRun& run) {
   SettleDoubts(communicator, number, run);
 }
 
-Library LibraryOf(const ProfilerBirth& birth) {
-  return DetectHost(birth.logger, Settings::Read(ProcessEnvironment())).library;
+Library LibraryOf(const ProfilerBirth& init) {
+  return DetectHost(init.logger, Settings::Read(ProcessEnvironment())).library;
 }
 
 }  // namespace
 
-void* Observer::Create(const ProfilerBirth& birth) noexcept {
-  const WitnessSource& witnesses = *g_witnesses.load();
+void* ProfilerObserver::Create(const ProfilerBirth& init) noexcept {
+  const WitnessSource& comm_observers = *g_comm_observers.load();
   Library library = Library::kNccl;
   try {
-    library = LibraryOf(birth);
+    library = LibraryOf(init);
   } catch (...) {  // no memory: nothing is observed
     return nullptr;
   }
-  Witness* witness = witnesses.attach(birth);
-  if (witness == nullptr) return nullptr;
+  CommObserver* comm_observer = comm_observers.attach(init);
+  if (comm_observer == nullptr) return nullptr;
   Observed* slot = ObserverTable::Claim();
   if (slot == nullptr) {
-    witnesses.detach(witness);
+    comm_observers.detach(comm_observer);
     return nullptr;
   }
-  slot->witness = witness;
-  slot->mask = birth.mask;
-  slot->api = birth.api;
-  slot->ranks = birth.ranks;
+  slot->comm_observer = comm_observer;
+  slot->mask = init.mask;
+  slot->api = init.api;
+  slot->ranks = init.ranks;
   slot->clock.Reset(library);
   slot->works.store(0, std::memory_order_relaxed);
   slot->works_before_group.store(0, std::memory_order_relaxed);
   slot->launched.store(true, std::memory_order_relaxed);
   slot->doubts.store(false, std::memory_order_relaxed);
   const uint64_t context = ObserverTable::GoLive(slot);
-  EventMask::Instance().Attach(birth.mask, birth.api);
+  EventMask::Instance().Attach(init.mask, init.api);
   return MakeHandle(HandleKind::kContext, context);
 }
 
-void Observer::Finalize(void* context) noexcept {
+void ProfilerObserver::Finalize(void* context) noexcept {
   Observed* slot = nullptr;
   if (context == nullptr || !ObserverTable::Close(ContextFrom(context), &slot)) return;
   EventMask::Instance().Detach(slot->mask);
   if (!ObserverTable::WaitUntilEmpty(slot, kFinalizeLimitMs)) {
-    return Count(&g_counts.stuck);  // the slot is lost, and the witness lives on
+    return Count(&g_counts.stuck);  // the slot is lost, and the comm_observer lives on
   }
-  g_witnesses.load()->detach(slot->witness);
+  g_comm_observers.load()->detach(slot->comm_observer);
   ObserverTable::Free(slot);
 }
 
-void* Observer::StartGroupApi() noexcept {
+void* ProfilerObserver::StartGroupApi() noexcept {
   uint64_t number = 0;
   // 0 stands for no group.
   while ((number & kHandlePayloadMask) == 0) {
@@ -172,14 +172,14 @@ void* Observer::StartGroupApi() noexcept {
   return MakeHandle(HandleKind::kApiGroup, number);
 }
 
-void* Observer::StartCollApi(void* context, void* parent, CallSeen call,
-                             const Elements& elements) noexcept {
+void* ProfilerObserver::StartCollApi(void* context, void* parent, CallSeen call,
+                                     const Elements& elements) noexcept {
   const Visit communicator(ContextFrom(context));
   if (!communicator) return nullptr;
   call.group = GroupFrom(parent);
   call.bytes =
       BytesAsAsked(call.collective, elements.count, elements.type_bytes, communicator->ranks);
-  communicator->witness->Called(call);
+  communicator->comm_observer->Called(call);
   if (call.captured) return MakeHandle(HandleKind::kCapturedCall, 0);
   uint64_t before = communicator->works.fetch_add(1, std::memory_order_relaxed);
   // Calls of one group are sorted before they are launched: any of them may be the first.
@@ -191,23 +191,23 @@ void* Observer::StartCollApi(void* context, void* parent, CallSeen call,
   return MakeHandle(HandleKind::kCall, before & ((uint64_t{1} << kWorkBits) - 1));
 }
 
-void* Observer::StartKernelLaunch(void* context, void* parent, void* stream) noexcept {
+void* ProfilerObserver::StartKernelLaunch(void* context, void* parent, void* stream) noexcept {
   const uint64_t payload = ContextFrom(context);
   const Visit communicator(payload);
   if (!communicator) return nullptr;
   communicator->launched.store(true, std::memory_order_relaxed);
-  communicator->witness->Launched(GroupFrom(parent), stream);
+  communicator->comm_observer->Launched(GroupFrom(parent), stream);
   return MakeHandle(HandleKind::kLaunch, payload);
 }
 
-void Observer::StopKernelLaunch(void* handle) noexcept {
+void ProfilerObserver::StopKernelLaunch(void* handle) noexcept {
   uint64_t payload = kNoContext;
   if (!ReadHandle(handle, HandleKind::kLaunch, &payload)) return;
   const Visit communicator(payload);
-  if (communicator) communicator->witness->LaunchEnded();
+  if (communicator) communicator->comm_observer->LaunchEnded();
 }
 
-void* Observer::StartGroup(void* context) noexcept {
+void* ProfilerObserver::StartGroup(void* context) noexcept {
   const Visit communicator(ContextFrom(context));
   if (!communicator) return nullptr;
   communicator->works_before_group.store(communicator->works.load(std::memory_order_relaxed),
@@ -215,13 +215,13 @@ void* Observer::StartGroup(void* context) noexcept {
   return MakeHandle(HandleKind::kGroup, 0);
 }
 
-void Observer::StartP2p(void* context) noexcept {
+void ProfilerObserver::StartP2p(void* context) noexcept {
   const Visit communicator(ContextFrom(context));
   if (communicator) communicator->works.fetch_add(1, std::memory_order_relaxed);
 }
 
-void* Observer::StartColl(void* context, void* parent, RunSeen run,
-                          const Elements& elements) noexcept {
+void* ProfilerObserver::StartColl(void* context, void* parent, RunSeen run,
+                                  const Elements& elements) noexcept {
   const uint64_t token = ContextFrom(context);
   const Visit communicator(token);
   if (!communicator) return nullptr;
@@ -242,7 +242,7 @@ void* Observer::StartColl(void* context, void* parent, RunSeen run,
   }
   communicator->launched.store(true, std::memory_order_relaxed);
 
-  entry.tag = communicator->witness->Ran(run);
+  entry.tag = communicator->comm_observer->RecordActual(run);
   if (entry.tag == 0 || communicator->api < kFirstApiWithStamps) return nullptr;
   if (run.channels <= 0 || run.channels > EventPool::kMostChannels) {
     Count(&g_counts.untimeable);
@@ -256,7 +256,7 @@ void* Observer::StartColl(void* context, void* parent, RunSeen run,
   return MakeHandle(HandleKind::kRun, pool->Open(entry));
 }
 
-void* Observer::StartKernelChannel(void* parent, int channel, uint64_t stamp) noexcept {
+void* ProfilerObserver::StartKernelChannel(void* parent, int channel, uint64_t stamp) noexcept {
   uint64_t run = 0;
   if (!ReadHandle(parent, HandleKind::kRun, &run)) {
     if (parent != nullptr && !IsOwnHandle(parent)) Count(&g_counts.foreign);
@@ -278,7 +278,7 @@ void* Observer::StartKernelChannel(void* parent, int channel, uint64_t stamp) no
   return nullptr;
 }
 
-void Observer::StopKernelChannel(void* handle, uint64_t stamp) noexcept {
+void ProfilerObserver::StopKernelChannel(void* handle, uint64_t stamp) noexcept {
   uint64_t payload = 0;
   if (!ReadHandle(handle, HandleKind::kChannel, &payload)) return;
   const uint64_t run = payload & ((uint64_t{1} << EventPool::kRunBits) - 1);
@@ -300,8 +300,8 @@ void Observer::StopKernelChannel(void* handle, uint64_t stamp) noexcept {
   Finish(run, result);
 }
 
-void Observer::UseWitnesses(const WitnessSource* source) noexcept {
-  g_witnesses.store(source != nullptr ? source : &g_own_witnesses);
+void ProfilerObserver::UseWitnesses(const WitnessSource* source) noexcept {
+  g_comm_observers.store(source != nullptr ? source : &g_own_comm_observers);
 }
 
 ObserverCounts ReadObserverCounts() noexcept {

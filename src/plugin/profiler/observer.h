@@ -22,15 +22,15 @@ struct ProfilerBirth {
 };
 
 // Who is interested in this communicator. nullptr: nobody, and its events are ignored.
-Witness* AttachWitness(const ProfilerBirth& birth) noexcept;
-// No event reaches the witness any more. Not called when a callback was still inside it after a
-// second of waiting: then it must live on.
-void DetachWitness(Witness* witness) noexcept;
+CommObserver* AttachWitness(const ProfilerBirth& init) noexcept;
+// No event reaches the comm_observer any more. Not called when a callback was still inside it after
+// a second of waiting: then it must live on.
+void DetachWitness(CommObserver* comm_observer) noexcept;
 
-// Where witnesses come from; tests bring their own.
+// Where comm_observers come from; tests bring their own.
 struct WitnessSource {
-  Witness* (*attach)(const ProfilerBirth& birth) noexcept;
-  void (*detach)(Witness* witness) noexcept;
+  CommObserver* (*attach)(const ProfilerBirth& init) noexcept;
+  void (*detach)(CommObserver* comm_observer) noexcept;
 };
 
 // How much data an event is about, in its own words.
@@ -39,8 +39,8 @@ struct Elements {
   int type_bytes = 0;  // 0: a type that is not known
 };
 
-// The profiler contexts of the process: translates the library's events into what a witness is
-// told, whatever the API version.
+// The profiler contexts of the process: translates the library's events into what a comm_observer
+// is told, whatever the API version.
 //
 // Contexts and event handles are numbers that look like pointers, never addresses. The library
 // hands them back late (children after their parent's stop, replays of a graph long after its
@@ -48,10 +48,10 @@ struct Elements {
 // processes. Everything is looked up and checked; what does not belong here is ignored.
 //
 // Every function may be called by any thread, with any value. None waits but Finalize.
-class Observer {
+class ProfilerObserver {
  public:
   // nullptr: nobody is interested, or there is no room.
-  static void* Create(const ProfilerBirth& birth) noexcept;
+  static void* Create(const ProfilerBirth& init) noexcept;
   static void Finalize(void* context) noexcept;
 
   // Events. What is returned is the event's handle; nullptr: it has none.
@@ -90,7 +90,7 @@ struct ObserverCounts {
   uint64_t bad_stamps = 0;  // runs with times that cannot be
   uint64_t overrun = 0;     // runs whose times may be those of later ones
   uint64_t untimeable = 0;  // runs whose number of channels the library does not tell
-  uint64_t stuck = 0;       // witnesses that were left alive, see DetachWitness
+  uint64_t stuck = 0;       // comm_observers that were left alive, see DetachWitness
 };
 ObserverCounts ReadObserverCounts() noexcept;
 

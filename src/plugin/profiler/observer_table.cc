@@ -7,7 +7,7 @@
 namespace diapason::plugin {
 namespace {
 
-enum Phase : uint64_t { kFree, kClaimed, kLive };
+enum EntryPhase : uint64_t { kFree, kClaimed, kLive };
 constexpr int kPhaseBits = 2;
 
 constexpr int kSlotBits = 12;
@@ -22,7 +22,7 @@ constexpr uint32_t kUsualSlots = 256;
 constinit std::array<Observed, ObserverTable::kSlots> g_slots;
 constinit std::atomic<uint32_t> g_next{0};
 
-uint64_t State(uint64_t use, Phase phase) { return (use & kUseMask) << kPhaseBits | phase; }
+uint64_t State(uint64_t use, EntryPhase phase) { return (use & kUseMask) << kPhaseBits | phase; }
 
 uint64_t ContextOf(const Observed* slot, uint64_t use) {
   return (use & kUseMask) << kSlotBits | static_cast<uint64_t>(slot - g_slots.data());
@@ -77,7 +77,7 @@ bool ObserverTable::WaitUntilEmpty(Observed* slot, int limit_ms) noexcept {
 }
 
 void ObserverTable::Free(Observed* slot) noexcept {
-  slot->witness = nullptr;
+  slot->comm_observer = nullptr;
   const uint64_t use = slot->state.load(std::memory_order_relaxed) >> kPhaseBits;
   slot->state.store(State(use, kFree));
 }

@@ -3,15 +3,15 @@
 #include <atomic>
 #include <cstdint>
 
-#include "plugin/profiler/gpu_clock.h"
 #include "plugin/profiler/comm_observer.h"
+#include "plugin/profiler/gpu_clock.h"
 
 namespace diapason::plugin {
 
 // One communicator that is observed.
 struct alignas(64) Observed {
   // Written before the context is handed out and after the last event has left it.
-  Witness* witness = nullptr;
+  CommObserver* comm_observer = nullptr;
   int* mask = nullptr;
   int api = 0;
   int64_t ranks = 0;

@@ -17,74 +17,75 @@ namespace {
 class ObserverTest : public testing::Test {
  protected:
   ~ObserverTest() override {
-    for (void* context : contexts_) Observer::Finalize(context);
+    for (void* context : contexts_) ProfilerObserver::Finalize(context);
   }
-  void* Create(FakeWitness* witness, int api = 5) {
-    FakeWitnesses::next = witness;
-    ProfilerBirth birth;
-    birth.api = api;
-    birth.ranks = 4;
-    birth.mask = &word_;
-    void* context = Observer::Create(birth);
+  void* Create(FakeCommObserver* comm_observer, int api = 5) {
+    FakeWitnesses::next = comm_observer;
+    ProfilerBirth init;
+    init.api = api;
+    init.ranks = 4;
+    init.mask = &word_;
+    void* context = ProfilerObserver::Create(init);
     contexts_.push_back(context);
     return context;
   }
   // A call of its own, up to its Coll, on so many channels. The run's handle.
   static void* Call(void* context, int channels = 1) {
-    void* call =
-        Observer::StartCollApi(context, Observer::StartGroupApi(), {4, 0, false}, {1000, 4});
-    Observer::StartKernelLaunch(context, nullptr, nullptr);
+    void* call = ProfilerObserver::StartCollApi(context, ProfilerObserver::StartGroupApi(),
+                                                {4, 0, false}, {1000, 4});
+    ProfilerObserver::StartKernelLaunch(context, nullptr, nullptr);
     return Run(context, call, channels);
   }
   static void* Run(void* context, void* parent, int channels = 1) {
     RunSeen run;
     run.collective = 4;
     run.channels = channels;
-    return Observer::StartColl(context, parent, run, {1000, 4});
+    return ProfilerObserver::StartColl(context, parent, run, {1000, 4});
   }
   static void Time(void* run, uint64_t start, uint64_t stop, int channel = 0) {
-    Observer::StopKernelChannel(Observer::StartKernelChannel(run, channel, start), stop);
+    ProfilerObserver::StopKernelChannel(ProfilerObserver::StartKernelChannel(run, channel, start),
+                                        stop);
   }
 
-  FakeWitnesses witnesses_;
-  FakeWitness witness_;
+  FakeWitnesses comm_observers_;
+  FakeCommObserver comm_observer_;
   int word_ = 0;
   std::vector<void*> contexts_;
 };
 
-using Times = std::vector<FakeWitness::Time>;
+using Times = std::vector<FakeCommObserver::Time>;
 
 TEST_F(ObserverTest, AnEagerCallIsToldFromCallToTime) {
-  void* context = Create(&witness_);
+  void* context = Create(&comm_observer_);
   ASSERT_NE(context, nullptr);
   void* run = Call(context, 2);
-  EXPECT_EQ(witness_.launches, 1);
-  ASSERT_EQ(witness_.calls.size(), 1u);
-  EXPECT_EQ(witness_.calls[0].bytes, 4000u);
-  ASSERT_EQ(witness_.runs.size(), 1u);
-  EXPECT_FALSE(witness_.runs[0].replayed);
+  EXPECT_EQ(comm_observer_.launches, 1);
+  ASSERT_EQ(comm_observer_.calls.size(), 1u);
+  EXPECT_EQ(comm_observer_.calls[0].bytes, 4000u);
+  ASSERT_EQ(comm_observer_.runs.size(), 1u);
+  EXPECT_FALSE(comm_observer_.runs[0].replayed);
   Time(run, 100, 200, 0);
-  EXPECT_EQ(witness_.times, Times{}) << "one channel is missing";
+  EXPECT_EQ(comm_observer_.times, Times{}) << "one channel is missing";
   Time(run, 90, 150, 1);
-  EXPECT_EQ(witness_.times, (Times{{1, 90, 200}}));
+  EXPECT_EQ(comm_observer_.times, (Times{{1, 90, 200}}));
 }
 
 TEST_F(ObserverTest, CallsAndLaunchesNameTheirGroup) {
-  void* context = Create(&witness_);
-  void* first = Observer::StartGroupApi();
-  void* second = Observer::StartGroupApi();
-  Observer::StartCollApi(context, first, {4, 0, false}, {10, 4});
-  Observer::StartKernelLaunch(context, second, nullptr);
-  const uint64_t of_call = witness_.calls.back().group;
+  void* context = Create(&comm_observer_);
+  void* first = ProfilerObserver::StartGroupApi();
+  void* second = ProfilerObserver::StartGroupApi();
+  ProfilerObserver::StartCollApi(context, first, {4, 0, false}, {10, 4});
+  ProfilerObserver::StartKernelLaunch(context, second, nullptr);
+  const uint64_t of_call = comm_observer_.calls.back().group;
   EXPECT_NE(of_call, 0u);
-  EXPECT_NE(witness_.group_of_launch, 0u);
-  EXPECT_NE(witness_.group_of_launch, of_call);
-  Observer::StartKernelLaunch(context, first, nullptr);
-  EXPECT_EQ(witness_.group_of_launch, of_call);
+  EXPECT_NE(comm_observer_.group_of_launch, 0u);
+  EXPECT_NE(comm_observer_.group_of_launch, of_call);
+  ProfilerObserver::StartKernelLaunch(context, first, nullptr);
+  EXPECT_EQ(comm_observer_.group_of_launch, of_call);
   int foreign = 0;
   for (void* parent : {static_cast<void*>(nullptr), static_cast<void*>(&foreign), context}) {
-    Observer::StartKernelLaunch(context, parent, nullptr);
-    EXPECT_EQ(witness_.group_of_launch, 0u) << "not a group";
+    ProfilerObserver::StartKernelLaunch(context, parent, nullptr);
+    EXPECT_EQ(comm_observer_.group_of_launch, 0u) << "not a group";
   }
 }
 
@@ -96,14 +97,14 @@ TEST_F(ObserverTest, NobodyInterestedMeansNoContext) {
 }
 
 TEST_F(ObserverTest, NothingIsRememberedWhenNobodyWantsTimes) {
-  void* context = Create(&witness_);
-  witness_.next_tag = 0;
+  void* context = Create(&comm_observer_);
+  comm_observer_.next_tag = 0;
   EXPECT_EQ(Call(context), nullptr);
-  EXPECT_EQ(witness_.runs.size(), 1u);
+  EXPECT_EQ(comm_observer_.runs.size(), 1u);
 }
 
 TEST_F(ObserverTest, RunsOfUnknownWidthAreNotTimed) {
-  void* context = Create(&witness_);
+  void* context = Create(&comm_observer_);
   const uint64_t before = ReadObserverCounts().untimeable;
   EXPECT_EQ(Call(context, 0), nullptr) << "the library does not tell how many channels";
   EXPECT_EQ(Call(context, 129), nullptr);
@@ -111,59 +112,59 @@ TEST_F(ObserverTest, RunsOfUnknownWidthAreNotTimed) {
 }
 
 TEST_F(ObserverTest, ReplaysKnowTheirCapture) {
-  void* context = Create(&witness_);
-  void* captured = Observer::StartCollApi(context, nullptr, {4, 0, true}, {10, 4});
+  void* context = Create(&comm_observer_);
+  void* captured = ProfilerObserver::StartCollApi(context, nullptr, {4, 0, true}, {10, 4});
   ASSERT_NE(captured, nullptr);
-  EXPECT_TRUE(witness_.calls.at(0).captured);
+  EXPECT_TRUE(comm_observer_.calls.at(0).captured);
   std::thread([&] {
     for (uint64_t i = 0; i < 5; ++i) Time(Run(context, captured), 100 * i + 100, 100 * i + 150);
   }).join();
-  ASSERT_EQ(witness_.runs.size(), 5u);
-  for (const RunSeen& run : witness_.runs) EXPECT_TRUE(run.replayed);
-  EXPECT_EQ(witness_.times.size(), 5u);
+  ASSERT_EQ(comm_observer_.runs.size(), 5u);
+  for (const RunSeen& run : comm_observer_.runs) EXPECT_TRUE(run.replayed);
+  EXPECT_EQ(comm_observer_.times.size(), 5u);
   Call(context);
-  EXPECT_FALSE(witness_.runs.back().replayed);
+  EXPECT_FALSE(comm_observer_.runs.back().replayed);
 }
 
 TEST_F(ObserverTest, AFinalisedContextIsDeaf) {
-  FakeWitness witness;
-  void* context = Create(&witness);
+  FakeCommObserver comm_observer;
+  void* context = Create(&comm_observer);
   void* run = Call(context);
-  void* channel = Observer::StartKernelChannel(run, 0, 100);
-  Observer::Finalize(context);
-  EXPECT_EQ(FakeWitnesses::detached, std::vector<Witness*>{&witness});
+  void* channel = ProfilerObserver::StartKernelChannel(run, 0, 100);
+  ProfilerObserver::Finalize(context);
+  EXPECT_EQ(FakeWitnesses::detached, std::vector<CommObserver*>{&comm_observer});
   const uint64_t late = ReadObserverCounts().late;
-  Observer::StopKernelChannel(channel, 200);
+  ProfilerObserver::StopKernelChannel(channel, 200);
   EXPECT_EQ(ReadObserverCounts().late, late + 1);
   EXPECT_EQ(Call(context), nullptr);
-  EXPECT_EQ(Observer::StartGroup(context), nullptr);
-  Observer::Finalize(context);
+  EXPECT_EQ(ProfilerObserver::StartGroup(context), nullptr);
+  ProfilerObserver::Finalize(context);
   EXPECT_EQ(FakeWitnesses::detached.size(), 1u) << "once";
-  EXPECT_EQ(witness.times, Times{});
-  EXPECT_EQ(witness.runs.size(), 1u);
+  EXPECT_EQ(comm_observer.times, Times{});
+  EXPECT_EQ(comm_observer.runs.size(), 1u);
 }
 
 TEST_F(ObserverTest, ItsSlotInOtherHandsDoesNotHearIt) {
-  void* old = Create(&witness_);
-  Observer::Finalize(old);
-  FakeWitness other;
+  void* old = Create(&comm_observer_);
+  ProfilerObserver::Finalize(old);
+  FakeCommObserver other;
   for (int i = 0; i < 600; ++i) {  // round the table
     void* context = Create(&other);
     ASSERT_NE(context, old);
     Call(old);
-    if (i < 599) Observer::Finalize(context);
+    if (i < 599) ProfilerObserver::Finalize(context);
   }
-  EXPECT_EQ(witness_.calls.size() + other.calls.size(), 0u);
+  EXPECT_EQ(comm_observer_.calls.size() + other.calls.size(), 0u);
 }
 
 TEST_F(ObserverTest, ForeignValuesAreRecognised) {
-  void* context = Create(&witness_);
+  void* context = Create(&comm_observer_);
   void* run = Call(context);
   const uint64_t word = reinterpret_cast<uint64_t>(run);
   int on_stack = 0;
   const uint64_t values[] = {1,
                              reinterpret_cast<uint64_t>(&on_stack),
-                             reinterpret_cast<uint64_t>(&witness_),
+                             reinterpret_cast<uint64_t>(&comm_observer_),
                              UINT64_MAX,
                              0xdeadbeefdeadbeef & ~(uint64_t{0xffff} << 48),
                              word ^ (uint64_t{1} << 62),   // another process's tag
@@ -171,18 +172,18 @@ TEST_F(ObserverTest, ForeignValuesAreRecognised) {
                              word ^ (uint64_t{1} << 30)};  // a run that was never there
   for (const uint64_t value : values) {
     void* handle = reinterpret_cast<void*>(value);
-    EXPECT_EQ(Observer::StartKernelChannel(handle, 0, 5), nullptr) << std::hex << value;
-    Observer::StopKernelChannel(handle, 6);
+    EXPECT_EQ(ProfilerObserver::StartKernelChannel(handle, 0, 5), nullptr) << std::hex << value;
+    ProfilerObserver::StopKernelChannel(handle, 6);
     EXPECT_EQ(Call(handle), nullptr);
-    Observer::Finalize(handle);
+    ProfilerObserver::Finalize(handle);
   }
-  EXPECT_EQ(witness_.calls.size(), 1u);
+  EXPECT_EQ(comm_observer_.calls.size(), 1u);
   Time(run, 10, 20);
-  EXPECT_EQ(witness_.times, (Times{{1, 10, 20}})) << "unharmed";
+  EXPECT_EQ(comm_observer_.times, (Times{{1, 10, 20}})) << "unharmed";
 }
 
 TEST_F(ObserverTest, HandlesAreNoAddresses) {
-  void* context = Create(&witness_);
+  void* context = Create(&comm_observer_);
   void* run = Call(context);
   EXPECT_GE(reinterpret_cast<uint64_t>(context) >> 63, 1u);
   const uint64_t upper = reinterpret_cast<uint64_t>(run) >> 56;
@@ -191,20 +192,20 @@ TEST_F(ObserverTest, HandlesAreNoAddresses) {
 }
 
 TEST_F(ObserverTest, ImpossibleTimesAreDropped) {
-  void* context = Create(&witness_);
+  void* context = Create(&comm_observer_);
   const uint64_t before = ReadObserverCounts().bad_stamps;
   Time(Call(context), 200, 100);
   Time(Call(context), 0, 100);
   Time(Call(context), 100, 0);
   Time(Call(context), 100, 100 + 60'000'000'001);
   EXPECT_EQ(ReadObserverCounts().bad_stamps, before + 4);
-  EXPECT_EQ(witness_.times, Times{});
+  EXPECT_EQ(comm_observer_.times, Times{});
   Time(Call(context), 100, 100 + 60'000'000'000);
-  EXPECT_EQ(witness_.times.size(), 1u);
+  EXPECT_EQ(comm_observer_.times.size(), 1u);
 }
 
 TEST_F(ObserverTest, ALaggingLibraryIsNotBelieved) {
-  void* context = Create(&witness_);
+  void* context = Create(&comm_observer_);
   const uint64_t before = ReadObserverCounts().overrun;
   // The proxy thread has slept: its ring of 64 now holds later stamps for the first 6 of 70.
   std::vector<void*> runs;
@@ -215,91 +216,91 @@ TEST_F(ObserverTest, ALaggingLibraryIsNotBelieved) {
     Time(runs[static_cast<size_t>(i)], start, start + 50);
   }
   std::set<uint64_t> tags;
-  for (const auto& [tag, start, stop] : witness_.times) {
+  for (const auto& [tag, start, stop] : comm_observer_.times) {
     tags.insert(tag);
     EXPECT_EQ(start, true_start(static_cast<int>(tag) - 1));
     EXPECT_EQ(stop, start + 50);
   }
   EXPECT_EQ(tags.size(), 64u) << "all that are true";
-  EXPECT_EQ(witness_.times.size(), 64u);
+  EXPECT_EQ(comm_observer_.times.size(), 64u);
   EXPECT_EQ(ReadObserverCounts().overrun, before + 6);
 }
 
 TEST_F(ObserverTest, ADeepQueueIsBelievedInHindsight) {
-  void* context = Create(&witness_);
+  void* context = Create(&comm_observer_);
   std::vector<void*> runs;
   for (int i = 0; i < 300; ++i) runs.push_back(Call(context));
   for (size_t i = 0; i < 300; ++i) Time(runs[i], 1000 + 100 * i, 1050 + 100 * i);
-  EXPECT_EQ(witness_.times.size(), 300u);
+  EXPECT_EQ(comm_observer_.times.size(), 300u);
 }
 
 TEST_F(ObserverTest, AHugeGroupStaysInDoubt) {
-  void* context = Create(&witness_);
+  void* context = Create(&comm_observer_);
   std::vector<void*> calls;
   for (int i = 0; i < 80; ++i) {
-    calls.push_back(Observer::StartCollApi(context, nullptr, {4, 0, false}, {10, 4}));
+    calls.push_back(ProfilerObserver::StartCollApi(context, nullptr, {4, 0, false}, {10, 4}));
   }
-  Observer::StartKernelLaunch(context, nullptr, nullptr);
+  ProfilerObserver::StartKernelLaunch(context, nullptr, nullptr);
   std::vector<void*> runs;
   for (void* call : calls) runs.push_back(Run(context, call));
   for (size_t i = 0; i < runs.size(); ++i) Time(runs[i], 1000 + 100 * i, 1050 + 100 * i);
-  EXPECT_EQ(witness_.times, Times{}) << "which of them came first is not known";
+  EXPECT_EQ(comm_observer_.times, Times{}) << "which of them came first is not known";
   Time(Call(context), 900'000, 900'010);
-  EXPECT_EQ(witness_.times.size(), 1u);
+  EXPECT_EQ(comm_observer_.times.size(), 1u);
 }
 
 TEST_F(ObserverTest, ASmallGroupIsTimedInAnyOrder) {
-  void* context = Create(&witness_);
-  void* first = Observer::StartCollApi(context, nullptr, {4, 0, false}, {10, 4});
-  void* second = Observer::StartCollApi(context, nullptr, {4, 0, false}, {20, 4});
-  Observer::StartKernelLaunch(context, nullptr, nullptr);
+  void* context = Create(&comm_observer_);
+  void* first = ProfilerObserver::StartCollApi(context, nullptr, {4, 0, false}, {10, 4});
+  void* second = ProfilerObserver::StartCollApi(context, nullptr, {4, 0, false}, {20, 4});
+  ProfilerObserver::StartKernelLaunch(context, nullptr, nullptr);
   Time(Run(context, second), 100, 200);
   Time(Run(context, first), 200, 300);
-  EXPECT_EQ(witness_.times, (Times{{1, 100, 200}, {2, 200, 300}}));
+  EXPECT_EQ(comm_observer_.times, (Times{{1, 100, 200}, {2, 200, 300}}));
 }
 
 TEST_F(ObserverTest, VersionsWithoutCallsAreTimedToo) {
-  void* context = Create(&witness_, 4);
+  void* context = Create(&comm_observer_, 4);
   for (uint64_t i = 0; i < 100; ++i) {
-    void* group = Observer::StartGroup(context);
+    void* group = ProfilerObserver::StartGroup(context);
     ASSERT_NE(group, nullptr);
     Time(Run(context, group), 1000 + 100 * i, 1050 + 100 * i);
   }
-  EXPECT_EQ(witness_.times.size(), 100u);
-  EXPECT_FALSE(witness_.runs[0].replayed);
+  EXPECT_EQ(comm_observer_.times.size(), 100u);
+  EXPECT_FALSE(comm_observer_.runs[0].replayed);
 }
 
 TEST_F(ObserverTest, VersionsWithoutStampsAreNotTimed) {
-  void* context = Create(&witness_, 3);
-  EXPECT_EQ(Run(context, Observer::StartGroup(context)), nullptr);
-  EXPECT_EQ(witness_.runs.size(), 1u);
+  void* context = Create(&comm_observer_, 3);
+  EXPECT_EQ(Run(context, ProfilerObserver::StartGroup(context)), nullptr);
+  EXPECT_EQ(comm_observer_.runs.size(), 1u);
 }
 
 TEST_F(ObserverTest, CommunicatorsDoNotMix) {
-  FakeWitness other;
-  void* one = Create(&witness_);
+  FakeCommObserver other;
+  void* one = Create(&comm_observer_);
   void* two = Create(&other);
   other.next_tag = 1000;
   void* first = Call(one);
   void* second = Call(two);
   Time(second, 30, 40);
   Time(first, 10, 20);
-  EXPECT_EQ(witness_.times, (Times{{1, 10, 20}}));
+  EXPECT_EQ(comm_observer_.times, (Times{{1, 10, 20}}));
   EXPECT_EQ(other.times, (Times{{1000, 30, 40}}));
 }
 
 TEST_F(ObserverTest, TheMaskFollowsTheCommunicators) {
   EventMask& mask = EventMask::Instance();
   mask.Want(EventMask::Need::kRuns);
-  void* context = Create(&witness_);
+  void* context = Create(&comm_observer_);
   EXPECT_EQ(word_, 2);
-  Observer::Finalize(context);
+  ProfilerObserver::Finalize(context);
   EXPECT_EQ(word_, 0);
   mask.Unwant(EventMask::Need::kRuns);
 }
 
 // Leaves when it is told to.
-class SlowWitness : public FakeWitness {
+class SlowWitness : public FakeCommObserver {
  public:
   void LaunchEnded() noexcept override {}
   void Launched(uint64_t, void*) noexcept override {
@@ -319,9 +320,9 @@ class SlowWitness : public FakeWitness {
 TEST_F(ObserverTest, FinalizeWaitsForWhoIsInside) {
   SlowWitness slow;
   void* context = Create(&slow);
-  std::thread inside([&] { Observer::StartKernelLaunch(context, nullptr, nullptr); });
+  std::thread inside([&] { ProfilerObserver::StartKernelLaunch(context, nullptr, nullptr); });
   ASSERT_TRUE(slow.WaitUntilEntered());
-  std::thread end([&] { Observer::Finalize(context); });
+  std::thread end([&] { ProfilerObserver::Finalize(context); });
   EXPECT_TRUE(FakeWitnesses::detached.empty());
   slow.leave = true;
   inside.join();
@@ -333,10 +334,10 @@ TEST_F(ObserverTest, FinalizeWaitsForWhoIsInside) {
 TEST_F(ObserverTest, FinalizeDoesNotWaitForEver) {
   SlowWitness slow;
   void* context = Create(&slow);
-  std::thread inside([&] { Observer::StartKernelLaunch(context, nullptr, nullptr); });
+  std::thread inside([&] { ProfilerObserver::StartKernelLaunch(context, nullptr, nullptr); });
   ASSERT_TRUE(slow.WaitUntilEntered());
   const uint64_t before = ReadObserverCounts().stuck;
-  Observer::Finalize(context);
+  ProfilerObserver::Finalize(context);
   EXPECT_TRUE(FakeWitnesses::detached.empty()) << "it must live on";
   EXPECT_EQ(ReadObserverCounts().stuck, before + 1);
   slow.leave = true;
@@ -356,15 +357,15 @@ TEST_F(ObserverTest, EventsAndEndsMayMeet) {
     });
   }
   for (int i = 0; i < 300; ++i) {
-    FakeWitness witness;  // gone right after Finalize: who still used it would be seen
-    FakeWitnesses::next = &witness;
-    ProfilerBirth birth;
-    birth.api = 6;
-    birth.mask = &word_;
-    void* context = Observer::Create(birth);
+    FakeCommObserver comm_observer;  // gone right after Finalize: who still used it would be seen
+    FakeWitnesses::next = &comm_observer;
+    ProfilerBirth init;
+    init.api = 6;
+    init.mask = &word_;
+    void* context = ProfilerObserver::Create(init);
     shared = context;
     if (i % 16 == 0) usleep(200);
-    Observer::Finalize(context);
+    ProfilerObserver::Finalize(context);
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();

@@ -1,15 +1,15 @@
 #pragma once
 
+#include "plugin/abi/profiler_abi.h"
 #include "plugin/profiler/event_names.h"
 #include "plugin/profiler/observer.h"
-#include "plugin/abi/profiler_abi.h"
 
 // What several versions of the profiler interface share, each form written once. Every function
 // reports success, whatever it is handed; a handle is always written.
 namespace diapason::plugin {
 
-inline int CreateContext(void** context, const ProfilerBirth& birth) noexcept {
-  *context = Observer::Create(birth);
+inline int CreateContext(void** context, const ProfilerBirth& init) noexcept {
+  *context = ProfilerObserver::Create(init);
   return abi::kSuccess;
 }
 
@@ -17,10 +17,10 @@ inline int CreateContext(void** context, const ProfilerBirth& birth) noexcept {
 template <int kApi>
 int InitUnknown(void** context, int* mask) noexcept {
   if (context == nullptr) return abi::kSuccess;
-  ProfilerBirth birth;
-  birth.api = kApi;
-  birth.mask = mask;
-  return CreateContext(context, birth);
+  ProfilerBirth init;
+  init.api = kApi;
+  init.mask = mask;
+  return CreateContext(context, init);
 }
 
 // v4 and later.
@@ -30,16 +30,16 @@ int InitKnown(void** context, int* mask, const char* name, uint64_t comm_id, int
   if (context == nullptr) return abi::kSuccess;
   *context = nullptr;
   try {
-    ProfilerBirth birth;
-    birth.api = kApi;
-    birth.comm_id = comm_id;
-    if (name != nullptr) birth.name = name;
-    birth.nodes = nodes;
-    birth.ranks = ranks;
-    birth.rank = rank;
-    birth.mask = mask;
-    birth.logger = logger;
-    return CreateContext(context, birth);
+    ProfilerBirth init;
+    init.api = kApi;
+    init.comm_id = comm_id;
+    if (name != nullptr) init.name = name;
+    init.nodes = nodes;
+    init.ranks = ranks;
+    init.rank = rank;
+    init.mask = mask;
+    init.logger = logger;
+    return CreateContext(context, init);
   } catch (...) {  // no memory: nothing is observed
     return abi::kSuccess;
   }
@@ -61,8 +61,8 @@ void* StartCollOf(void* context, const Event& event) noexcept {
   run.sequence = event.coll.sequence;
   // Older versions tell what was allowed, not what is used.
   if constexpr (kApi >= 4) run.channels = event.coll.channels;
-  return Observer::StartColl(context, event.parent, run,
-                             {event.coll.count, TypeBytesFromEvent(event.coll.datatype)});
+  return ProfilerObserver::StartColl(context, event.parent, run,
+                                     {event.coll.count, TypeBytesFromEvent(event.coll.datatype)});
 }
 
 // Types that were not asked for come too, as parents of those that were; under PXN some come from
@@ -78,8 +78,8 @@ int StartEvent(void* context, void** handle, Event* event) noexcept {
   }
   if constexpr (kApi >= 4) {
     if (event->type == abi::kEventKernelCh) {
-      *handle = Observer::StartKernelChannel(event->parent, event->kernel_ch.channel,
-                                             event->kernel_ch.stamp);
+      *handle = ProfilerObserver::StartKernelChannel(event->parent, event->kernel_ch.channel,
+                                                     event->kernel_ch.stamp);
       return abi::kSuccess;
     }
   }
@@ -88,21 +88,22 @@ int StartEvent(void* context, void** handle, Event* event) noexcept {
       CallSeen call;
       call.collective = CollectiveFromEvent(event->coll_api.func);
       call.captured = event->coll_api.captured;
-      *handle = Observer::StartCollApi(
+      *handle = ProfilerObserver::StartCollApi(
           context, event->parent, call,
           {event->coll_api.count, TypeBytesFromEvent(event->coll_api.datatype)});
     } else if (event->type == abi::kEventKernelLaunch) {
-      *handle = Observer::StartKernelLaunch(context, event->parent, event->kernel_launch.stream);
+      *handle =
+          ProfilerObserver::StartKernelLaunch(context, event->parent, event->kernel_launch.stream);
     } else if (event->type == abi::kEventGroupApi) {
-      *handle = Observer::StartGroupApi();
+      *handle = ProfilerObserver::StartGroupApi();
     } else if (event->type == abi::kEventP2pApi) {
-      Observer::StartP2p(context);
+      ProfilerObserver::StartP2p(context);
     }
   } else {
     if (event->type == abi::kEventGroup) {
-      *handle = Observer::StartGroup(context);
+      *handle = ProfilerObserver::StartGroup(context);
     } else if (event->type == abi::kEventP2p) {
-      Observer::StartP2p(context);
+      ProfilerObserver::StartP2p(context);
     }
   }
   return abi::kSuccess;
@@ -110,7 +111,7 @@ int StartEvent(void* context, void** handle, Event* event) noexcept {
 
 // Nothing but a launch ends with its stop: children come later.
 inline int StopEvent(void* handle) noexcept {
-  Observer::StopKernelLaunch(handle);
+  ProfilerObserver::StopKernelLaunch(handle);
   return abi::kSuccess;
 }
 
@@ -120,13 +121,13 @@ inline int RecordNothing(void*, int, abi::StateV1*) noexcept { return abi::kSucc
 // v4 and later. GroupApi's states come without arguments.
 inline int RecordState(void* handle, int state, abi::StateV4* arguments) noexcept {
   if (state == abi::kStateKernelChStop && arguments != nullptr) {
-    Observer::StopKernelChannel(handle, arguments->stamp);
+    ProfilerObserver::StopKernelChannel(handle, arguments->stamp);
   }
   return abi::kSuccess;
 }
 
 inline int EndObserving(void* context) noexcept {
-  Observer::Finalize(context);
+  ProfilerObserver::Finalize(context);
   return abi::kSuccess;
 }
 

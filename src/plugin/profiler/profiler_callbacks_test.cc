@@ -14,14 +14,14 @@ constexpr int kAllReduceNumber = 4;
 
 class ProfilerCallbacksTest : public testing::Test {
  protected:
-  ProfilerCallbacksTest() { FakeWitnesses::next = &witness_; }
+  ProfilerCallbacksTest() { FakeWitnesses::next = &comm_observer_; }
   ~ProfilerCallbacksTest() override { EndObserving(context_); }
 
   template <int kApi, class Event>
   void* Start(Event* event) {
-    void* handle = &witness_;  // must be overwritten
+    void* handle = &comm_observer_;  // must be overwritten
     EXPECT_EQ((StartEvent<kApi, Event>(context_, &handle, event)), 0);
-    EXPECT_NE(handle, &witness_);
+    EXPECT_NE(handle, &comm_observer_);
     return handle;
   }
   template <class Event>
@@ -46,8 +46,8 @@ class ProfilerCallbacksTest : public testing::Test {
   }
   void InitV5() { InitById<5>(&context_, 42, &mask_, "world", 2, 8, 3, nullptr); }
 
-  FakeWitnesses witnesses_;
-  FakeWitness witness_;
+  FakeWitnesses comm_observers_;
+  FakeCommObserver comm_observer_;
   void* context_ = nullptr;
   int mask_ = 0;
 };
@@ -58,17 +58,17 @@ TEST_F(ProfilerCallbacksTest, EveryVersionTellsWhatItKnowsOfTheCommunicator) {
   EXPECT_EQ(InitKnown<4>(&context_, &mask_, nullptr, 41, 2, 8, 3, nullptr), 0);
   EndObserving(context_);
   InitV5();
-  ASSERT_EQ(FakeWitnesses::births.size(), 3u);
-  const ProfilerBirth& unknown = FakeWitnesses::births[0];
+  ASSERT_EQ(FakeWitnesses::inits.size(), 3u);
+  const ProfilerBirth& unknown = FakeWitnesses::inits[0];
   EXPECT_EQ(unknown.api, 1);
   EXPECT_EQ(unknown.comm_id, 0u);
   EXPECT_EQ(unknown.ranks, 0);
   EXPECT_EQ(unknown.rank, -1);
-  const ProfilerBirth& known = FakeWitnesses::births[1];
+  const ProfilerBirth& known = FakeWitnesses::inits[1];
   EXPECT_EQ(known.api, 4);
   EXPECT_EQ(known.comm_id, 41u);
   EXPECT_EQ(known.name, "");
-  const ProfilerBirth& newest = FakeWitnesses::births[2];
+  const ProfilerBirth& newest = FakeWitnesses::inits[2];
   EXPECT_EQ(newest.api, 5);
   EXPECT_EQ(newest.comm_id, 42u);
   EXPECT_EQ(newest.name, "world");
@@ -88,7 +88,7 @@ TEST_F(ProfilerCallbacksTest, VersionOneHasNumbers) {
   event.coll.protocol = 2;
   event.coll.sequence = 9;
   EXPECT_EQ((Start<1>(&event)), nullptr);
-  const RunSeen& run = witness_.runs.at(0);
+  const RunSeen& run = comm_observer_.runs.at(0);
   EXPECT_EQ(run.collective, kAllReduceNumber);
   EXPECT_EQ(run.bytes, 80u);
   EXPECT_EQ(run.algorithm, 1);
@@ -100,7 +100,7 @@ TEST_F(ProfilerCallbacksTest, VersionOneHasNumbers) {
   event.coll.protocol = 3;
   event.coll.datatype = 99;
   Start<1>(&event);
-  const RunSeen& strange = witness_.runs.at(1);
+  const RunSeen& strange = comm_observer_.runs.at(1);
   EXPECT_EQ(strange.collective, -1);
   EXPECT_EQ(strange.algorithm, -1);
   EXPECT_EQ(strange.protocol, -1);
@@ -114,16 +114,16 @@ TEST_F(ProfilerCallbacksTest, NamesBecomeTheTunersNumbers) {
   for (int i = 0; i < 7; ++i) {
     auto event = Coll<abi::EventV2>("Reduce", names[i], "LL128");
     Start<2>(&event);
-    EXPECT_EQ(witness_.runs.back().algorithm, i) << names[i];
-    EXPECT_EQ(witness_.runs.back().protocol, 1);
-    EXPECT_EQ(witness_.runs.back().collective, 1);
+    EXPECT_EQ(comm_observer_.runs.back().algorithm, i) << names[i];
+    EXPECT_EQ(comm_observer_.runs.back().protocol, 1);
+    EXPECT_EQ(comm_observer_.runs.back().collective, 1);
   }
   auto event = Coll<abi::EventV2>("NewCollective", "NewAlgo", nullptr, "ncclFloat4");
   Start<2>(&event);
-  EXPECT_EQ(witness_.runs.back().collective, -1);
-  EXPECT_EQ(witness_.runs.back().algorithm, -1);
-  EXPECT_EQ(witness_.runs.back().protocol, -1);
-  EXPECT_EQ(witness_.runs.back().bytes, 0u);
+  EXPECT_EQ(comm_observer_.runs.back().collective, -1);
+  EXPECT_EQ(comm_observer_.runs.back().algorithm, -1);
+  EXPECT_EQ(comm_observer_.runs.back().protocol, -1);
+  EXPECT_EQ(comm_observer_.runs.back().bytes, 0u);
 }
 
 TEST_F(ProfilerCallbacksTest, BytesAreCountedAsTheTunerCountsThem) {
@@ -151,13 +151,13 @@ TEST_F(ProfilerCallbacksTest, ACallAndItsRunAgreeOnBytes) {
   run.coll.count = 2000;
   run.coll.channels = 2;
   EXPECT_NE((Start<5>(&run)), nullptr);
-  EXPECT_EQ(witness_.calls.at(0).bytes, 16000u);
-  EXPECT_EQ(witness_.runs.at(0).bytes, 16000u);
-  EXPECT_EQ(witness_.runs.at(0).channels, 2);
+  EXPECT_EQ(comm_observer_.calls.at(0).bytes, 16000u);
+  EXPECT_EQ(comm_observer_.runs.at(0).bytes, 16000u);
+  EXPECT_EQ(comm_observer_.runs.at(0).channels, 2);
 }
 
 template <int kApi, class Event>
-void CheckTimes(void* context, FakeWitness* witness) {
+void CheckTimes(void* context, FakeCommObserver* comm_observer) {
   void* handle = nullptr;
   Event coll;
   memset(&coll, 0, sizeof(coll));
@@ -180,24 +180,24 @@ void CheckTimes(void* context, FakeWitness* witness) {
   state.stamp = 3000;
   RecordState(channel, 24, &state);   // another state
   RecordState(channel, 22, nullptr);  // no stamp
-  EXPECT_TRUE(witness->times.empty());
+  EXPECT_TRUE(comm_observer->times.empty());
   RecordState(channel, 22, &state);
   StopEvent(channel);
   RecordState(channel, 22, &state);  // again, and late
-  EXPECT_EQ(witness->times, (std::vector<FakeWitness::Time>{{1, 1000, 3000}}));
+  EXPECT_EQ(comm_observer->times, (std::vector<FakeCommObserver::Time>{{1, 1000, 3000}}));
 }
 
 TEST_F(ProfilerCallbacksTest, VersionFourIsTimed) {
   InitKnown<4>(&context_, &mask_, "x", 1, 1, 2, 0, nullptr);
-  CheckTimes<4, abi::EventV4>(context_, &witness_);
+  CheckTimes<4, abi::EventV4>(context_, &comm_observer_);
 }
 TEST_F(ProfilerCallbacksTest, VersionFiveIsTimed) {
   InitV5();
-  CheckTimes<5, abi::EventV5>(context_, &witness_);
+  CheckTimes<5, abi::EventV5>(context_, &comm_observer_);
 }
 TEST_F(ProfilerCallbacksTest, VersionSixIsTimed) {
   InitById<6>(&context_, 42, &mask_, "world", 2, 8, 3, nullptr);
-  CheckTimes<6, abi::EventV6>(context_, &witness_);
+  CheckTimes<6, abi::EventV6>(context_, &comm_observer_);
 }
 
 TEST_F(ProfilerCallbacksTest, PlansHaveHandlesInOldVersionsAndGroupsInNewOnes) {
@@ -216,15 +216,15 @@ TEST_F(ProfilerCallbacksTest, PlansHaveHandlesInOldVersionsAndGroupsInNewOnes) {
   launch.parent = number;
   void* handle = Start<5>(&launch);
   EXPECT_NE(handle, nullptr);
-  EXPECT_NE(witness_.group_of_launch, 0u);
-  EXPECT_EQ(witness_.launches, 1);
-  EXPECT_EQ(witness_.stream_of_launch, &mask_);
-  EXPECT_EQ(witness_.ended_launches, 0);
+  EXPECT_NE(comm_observer_.group_of_launch, 0u);
+  EXPECT_EQ(comm_observer_.launches, 1);
+  EXPECT_EQ(comm_observer_.stream_of_launch, &mask_);
+  EXPECT_EQ(comm_observer_.ended_launches, 0);
   StopEvent(handle);
-  EXPECT_EQ(witness_.ended_launches, 1);
+  EXPECT_EQ(comm_observer_.ended_launches, 1);
   EndObserving(context_);
   StopEvent(handle);
-  EXPECT_EQ(witness_.ended_launches, 1) << "late";
+  EXPECT_EQ(comm_observer_.ended_launches, 1) << "late";
 }
 
 TEST_F(ProfilerCallbacksTest, WhatWasNotAskedForIsLeftAlone) {
@@ -236,20 +236,20 @@ TEST_F(ProfilerCallbacksTest, WhatWasNotAskedForIsLeftAlone) {
       continue;
     }
     auto event = Blank<abi::EventV6>(type);  // parents and names are garbage
-    void* handle = &witness_;
+    void* handle = &comm_observer_;
     EXPECT_EQ((StartEvent<6, abi::EventV6>(&mask_, &handle, &event)), 0);
     EXPECT_EQ(handle, nullptr) << bit;
   }
   auto both = Blank<abi::EventV6>(abi::kEventColl | abi::kEventCollApi);
   EXPECT_EQ((Start<6>(&both)), nullptr) << "types are told one at a time";
-  EXPECT_TRUE(witness_.calls.empty() && witness_.runs.empty());
-  EXPECT_EQ(witness_.launches, 0);
+  EXPECT_TRUE(comm_observer_.calls.empty() && comm_observer_.runs.empty());
+  EXPECT_EQ(comm_observer_.launches, 0);
 }
 
 TEST_F(ProfilerCallbacksTest, NullIsBorneEverywhere) {
   EXPECT_EQ(InitUnknown<1>(nullptr, &mask_), 0);
   EXPECT_EQ(InitById<6>(nullptr, 1, nullptr, nullptr, 0, 0, 0, nullptr), 0);
-  void* handle = &witness_;
+  void* handle = &comm_observer_;
   EXPECT_EQ((StartEvent<6, abi::EventV6>(nullptr, &handle, nullptr)), 0);
   EXPECT_EQ(handle, nullptr);
   auto event = Blank<abi::EventV6>(abi::kEventGroupApi);

@@ -9,8 +9,8 @@
 #include "base/environment.h"
 #include "base/mutex_lock.h"
 #include "base/text.h"
-#include "plugin/learning/communicator.h"
 #include "plugin/abi/fork_safe.h"
+#include "plugin/learning/communicator.h"
 #include "plugin/learning/learning_thread.h"
 #include "policy/inline.h"
 
@@ -46,14 +46,14 @@ Result<ProcessStores> OpenProcessStores(const std::string& where, const std::str
   agree::StoreOptions options;
   options.where = where;
   options.job = job;
-  Result<std::unique_ptr<agree::Store>> background = agree::OpenStore(options);
+  Result<std::unique_ptr<agree::CellStore>> background = agree::OpenStore(options);
   if (!background.ok()) return background.status();
   ProcessStores stores;
   stores.background = background.value().get();
   stores.calls = stores.background;
-  std::unique_ptr<agree::Store> second;
+  std::unique_ptr<agree::CellStore> second;
   if (where.compare(0, 6, "redis:") == 0) {
-    Result<std::unique_ptr<agree::Store>> calls = agree::OpenStore(options);
+    Result<std::unique_ptr<agree::CellStore>> calls = agree::OpenStore(options);
     if (!calls.ok()) return calls.status();
     second = std::move(calls).value();
     stores.calls = second.get();
@@ -83,8 +83,8 @@ enum class Purpose { kNone, kVerify, kShare, kLearn };
 // Whether the ranks of a communicator share this host's memory.
 enum class OnThisHost { kNo, kMaybe, kAll };
 
-OnThisHost RanksOnThisHost(const Birth& birth) {
-  const bool one_node = birth.shape.nodes == 1;
+OnThisHost RanksOnThisHost(const CommInit& init) {
+  const bool one_node = init.shape.nodes == 1;
   switch (agree::LauncherSpread(ProcessEnvironment())) {
     case agree::JobSpread::kOneHost:
       // A launcher may have been started once per group of hosts.
@@ -100,14 +100,14 @@ OnThisHost RanksOnThisHost(const Birth& birth) {
 }
 
 // `acts`: even a rank that observes changes what runs, by a chained tuner or RCCL's rule.
-Purpose PurposeOf(const Settings& settings, const Birth& birth, const OwnPolicy& own, bool acts) {
+Purpose PurposeOf(const Settings& settings, const CommInit& init, const OwnPolicy& own, bool acts) {
   const std::string& mode = settings.Text(Setting::kMode);
   // A communicator of one rank is never asked about anything.
-  if ((mode == "observe" && !acts) || birth.shape.ranks < 2) return Purpose::kNone;
+  if ((mode == "observe" && !acts) || init.shape.ranks < 2) return Purpose::kNone;
   if (mode == "learn") return Purpose::kLearn;
   if (settings.IsSet(Setting::kStore)) return Purpose::kShare;
-  const bool verifiable = (own.named || acts) && birth.api >= kAgreesFromApi &&
-                          !g_rehearsal.load() && RanksOnThisHost(birth) != OnThisHost::kNo;
+  const bool verifiable = (own.named || acts) && init.api >= kAgreesFromApi &&
+                          !g_rehearsal.load() && RanksOnThisHost(init) != OnThisHost::kNo;
   return verifiable ? Purpose::kVerify : Purpose::kNone;
 }
 
@@ -117,15 +117,15 @@ std::string PolicyWord(const OwnPolicy& own) {
   return own.named ? "refused" : std::string(kNoPolicy);
 }
 
-agree::JoinRequest Request(const Settings& settings, const Birth& birth, const Host& host) {
+agree::JoinRequest Request(const Settings& settings, const CommInit& init, const Host& host) {
   agree::JoinRequest request;
-  request.comm_id = birth.comm_id;
-  request.ranks = static_cast<int>(birth.shape.ranks);
+  request.comm_id = init.comm_id;
+  request.ranks = static_cast<int>(init.shape.ranks);
   request.limit = seconds(settings.Number(Setting::kJoinLimit));
   // A job has many communicators; a rank that never comes should not cost each of them the limit.
   if (g_waited_in_vain.load()) request.limit = std::min(request.limit, kShortLimit);
   request.patience = StorePatience(settings);
-  request.say = [log = HostLog(birth.logger, host)](const std::string& text) { log.Warn(text); };
+  request.say = [log = HostLog(init.logger, host)](const std::string& text) { log.Warn(text); };
   return request;
 }
 
@@ -150,21 +150,21 @@ milliseconds StorePatience(const Settings& settings) {
   return seconds(settings.Number(Setting::kStorePatience));
 }
 
-Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
-                const Communicator* communicator, DecisionInputs inputs, const OwnPolicy& own,
+Agreement Agree(const Settings& settings, const CommInit& init, const Host& host,
+                const CommState* communicator, DecisionInputs inputs, const OwnPolicy& own,
                 agree::JoinProgress* progress) {
   Agreement agreement;
   const Purpose purpose =
-      PurposeOf(settings, birth, own, !inputs.chain.empty() || inputs.tree_ll_rule);
+      PurposeOf(settings, init, own, !inputs.chain.empty() || inputs.tree_ll_rule);
   if (purpose == Purpose::kNone) return agreement;
-  if (birth.api < kAgreesFromApi) {
-    agreement.why = Format("tuner API v%d tells too little to agree or to learn", birth.api);
+  if (init.api < kAgreesFromApi) {
+    agreement.why = Format("tuner API v%d tells too little to agree or to learn", init.api);
     return agreement;
   }
   // Ranks of other hosts never come, and go by their own: so does a rank that cannot meet those
   // here.
   const bool maybe_alone =
-      purpose == Purpose::kVerify && RanksOnThisHost(birth) == OnThisHost::kMaybe;
+      purpose == Purpose::kVerify && RanksOnThisHost(init) == OnThisHost::kMaybe;
   if (maybe_alone && g_on_several_hosts.load()) return agreement;
   const auto failed = [&](std::string why) {
     if (maybe_alone) return Agreement();
@@ -188,12 +188,12 @@ Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
         "with NCCL_COMM_ID every job has the same communicator ids, and no variable says which "
         "job this is: set DIAPASON_JOB, the same on every rank and different for every job");
   }
-  agree::JoinRequest request = Request(settings, birth, host);
+  agree::JoinRequest request = Request(settings, init, host);
   const Result<ProcessStores> stores = OpenPatiently(where, agreement.job, request.limit);
   // Nothing has been registered, so no other rank can go ahead.
   if (!stores.ok()) return failed(stores.status().message());
   agreement.stores = stores.value();
-  if (where != "shm") Steward::Instance().KeepStore(agreement.stores.background);
+  if (where != "shm") LearningThread::Instance().KeepStore(agreement.stores.background);
 
   if (purpose == Purpose::kVerify) {
     // Each rank uses its own policy, and may or may not have the profiler half.

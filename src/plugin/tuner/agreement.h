@@ -7,20 +7,20 @@
 #include "agree/join.h"
 #include "agree/store.h"
 #include "base/settings.h"
+#include "plugin/abi/host.h"
 #include "plugin/tuner/chain.h"
 #include "plugin/tuner/decision_inputs.h"
-#include "plugin/abi/host.h"
 #include "policy/policy.h"
 
 namespace diapason::plugin {
 
-class Communicator;
+class CommState;
 
 // The store of the process, which lives as long as it. Calls have a connection of their own where
 // there is one to a server: what the background thread asks for must not keep them waiting.
 struct ProcessStores {
-  agree::Store* calls = nullptr;
-  agree::Store* background = nullptr;  // the same object, unless it is a connection
+  agree::CellStore* calls = nullptr;
+  agree::CellStore* background = nullptr;  // the same object, unless it is a connection
 };
 
 // What the ranks of a new communicator have agreed on.
@@ -54,8 +54,8 @@ struct OwnPolicy {
 //
 // `communicator` is nullptr where the profiler half is not loaded: verifying does not need it.
 // `progress` says whether this rank may still step aside should anything of its own fail.
-Agreement Agree(const Settings& settings, const Birth& birth, const Host& host,
-                const Communicator* communicator, DecisionInputs inputs, const OwnPolicy& own,
+Agreement Agree(const Settings& settings, const CommInit& init, const Host& host,
+                const CommState* communicator, DecisionInputs inputs, const OwnPolicy& own,
                 agree::JoinProgress* progress);
 
 // This process runs no collectives: its communicators have no other ranks to verify a policy with.

@@ -49,7 +49,7 @@ void KeptConstants::Restore() {
   if (constants_ != nullptr) std::memcpy(constants_, before_.data(), before_.size());
 }
 
-Result<std::unique_ptr<Chain>> Chain::Open(const std::string& name, const Birth& birth) {
+Result<std::unique_ptr<Chain>> Chain::Open(const std::string& name, const CommInit& init) {
   std::string error;
   void* library = OpenLibrary(name, &error);
   if (library == nullptr) {
@@ -59,12 +59,12 @@ Result<std::unique_ptr<Chain>> Chain::Open(const std::string& name, const Birth&
   std::unique_ptr<Chain> chain(new Chain);
   std::string offered;
   // v1 has no context and v2 no table: neither can stand in for the other.
-  const int oldest = birth.api >= 2 ? 2 : 1;
+  const int oldest = init.api >= 2 ? 2 : 1;
   for (int api = abi::kNewestApi; api >= 1; --api) {
     void* symbol = dlsym(library, Format("ncclTunerPlugin_v%d", api).c_str());
     if (symbol == nullptr) continue;
     offered = Format("v%d", api) + (offered.empty() ? "" : ", " + offered);
-    if (chain->symbol_ != nullptr || api > birth.api || api < oldest) continue;
+    if (chain->symbol_ != nullptr || api > init.api || api < oldest) continue;
     chain->symbol_ = symbol;
     chain->api_ = api;
   }
@@ -75,19 +75,19 @@ Result<std::unique_ptr<Chain>> Chain::Open(const std::string& name, const Birth&
     return Unavailable(
         Format("the chained tuner '%s' speaks API %s, which does not fit the "
                "library's v%d",
-               name.c_str(), offered.c_str(), birth.api));
+               name.c_str(), offered.c_str(), init.api));
   }
   if (IsOurs(chain->symbol_)) {
     return Invalid(Format("the chained tuner '%s' is this plugin itself", name.c_str()));
   }
-  const Status started = chain->Init(birth);
+  const Status started = chain->Init(init);
   if (!started.ok()) return started.WithContext("the chained tuner '" + name + "'");
   return chain;
 }
 
-Status Chain::Init(const Birth& birth) {
-  const auto ranks = static_cast<size_t>(birth.shape.ranks);
-  const auto nodes = static_cast<size_t>(birth.shape.nodes);
+Status Chain::Init(const CommInit& init) {
+  const auto ranks = static_cast<size_t>(init.shape.ranks);
+  const auto nodes = static_cast<size_t>(init.shape.nodes);
   int result = abi::kSuccess;
   bool complete = true;
   const auto run = [&](const auto* tuner, auto destroy, auto call) {
@@ -95,17 +95,16 @@ Status Chain::Init(const Birth& birth) {
     if (complete) result = call(tuner);
   };
   const auto old_form = [&](const auto* tuner) {
-    return tuner->init(ranks, nodes, birth.logger, &context_);
+    return tuner->init(ranks, nodes, init.logger, &context_);
   };
   const auto new_form = [&](const auto* tuner) {
-    return tuner->init(&context_, birth.comm_id, ranks, nodes, birth.logger, birth.domain,
-                       birth.constants);
+    return tuner->init(&context_, init.comm_id, ranks, nodes, init.logger, init.domain,
+                       init.constants);
   };
   switch (api_) {
     case 1: {
       const auto* tuner = As<abi::TunerV1>(symbol_);
-      run(tuner, tuner->destroy,
-          [&](const auto* t) { return t->init(ranks, nodes, birth.logger); });
+      run(tuner, tuner->destroy, [&](const auto* t) { return t->init(ranks, nodes, init.logger); });
       break;
     }
     case 2:

@@ -14,7 +14,7 @@
 namespace diapason::plugin {
 
 // What the library said when it created a communicator; passed on to a chained tuner as it came.
-struct Birth {
+struct CommInit {
   int api = 0;
   uint64_t comm_id = 0;  // 0 before v5
   Shape shape;
@@ -45,7 +45,7 @@ class KeptConstants {
 class Chain {
  public:
   // Fails when the library is missing, is ourselves, has no usable API, or its init fails.
-  static Result<std::unique_ptr<Chain>> Open(const std::string& name, const Birth& birth);
+  static Result<std::unique_ptr<Chain>> Open(const std::string& name, const CommInit& init);
   ~Chain();
   Chain(const Chain&) = delete;
   Chain& operator=(const Chain&) = delete;
@@ -64,7 +64,7 @@ class Chain {
 
  private:
   Chain() = default;
-  Status Init(const Birth& birth);
+  Status Init(const CommInit& init);
 
   int api_ = 0;
   void* symbol_ = nullptr;

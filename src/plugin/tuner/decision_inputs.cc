@@ -41,13 +41,13 @@ std::string Word(bool value) { return value ? "1" : "0"; }
 std::string Word(int64_t value) { return Format("%lld", static_cast<long long>(value)); }
 std::string Word(int value) { return Word(static_cast<int64_t>(value)); }
 
-bool AllGatherChannelsAreSafe(const Settings& settings, const Birth& birth, const Host& host) {
+bool AllGatherChannelsAreSafe(const Settings& settings, const CommInit& init, const Host& host) {
   const bool fuses = host.has_new_scheduler();
   // On RCCL the fusion is off unless the user turns it on; on NCCL it is on unless turned off.
   const bool off = VariableIs("NCCL_ALLGATHERV_ENABLE", "0") ||
                    (host.library == Library::kRccl && !VariableIsSet("NCCL_ALLGATHERV_ENABLE"));
   // API v4 and earlier belong to libraries that are too old for it.
-  return !fuses || off || birth.api < 5 || settings.Flag(Setting::kAllGatherChannels);
+  return !fuses || off || init.api < 5 || settings.Flag(Setting::kAllGatherChannels);
 }
 
 std::string TableVariables() {
@@ -70,28 +70,28 @@ std::string DecisionInputs::Words() const {
   return words;
 }
 
-DecisionInputs ReadDecisionInputs(const Settings& settings, const Birth& birth, const Host& host,
-                                  const Communicator* communicator, const Chain* chain) {
+DecisionInputs ReadDecisionInputs(const Settings& settings, const CommInit& init, const Host& host,
+                                  const CommState* communicator, const Chain* chain) {
   DecisionInputs inputs;
   inputs.plugin = kVersion;
   inputs.protocol = kProtocol;
   inputs.library = LibraryName(host.library);
   inputs.library_version = host.version;
-  inputs.tuner_api = birth.api;
+  inputs.tuner_api = init.api;
   inputs.profiler_api = communicator != nullptr ? communicator->profiler_api() : 0;
-  inputs.nodes = birth.shape.nodes;
+  inputs.nodes = init.shape.nodes;
   inputs.mode = settings.Text(Setting::kMode);
   inputs.numerics_pinned = settings.Text(Setting::kNumerics) == "pinned";
   inputs.reg_buff_rows = settings.Flag(Setting::kRegBuff);
-  inputs.allgather_channels = AllGatherChannelsAreSafe(settings, birth, host);
+  inputs.allgather_channels = AllGatherChannelsAreSafe(settings, init, host);
   inputs.ll128_works = settings.Flag(Setting::kLl128Works);
   inputs.single_shape = settings.Flag(Setting::kSingleShape);
   inputs.pair_channels = host.version >= kClampsChannelsOfPairs;
   // Under v1 and v2 our pair would silently override what the user forces.
   inputs.user_forces_pair =
-      birth.api <= 2 && (VariableIsSet("NCCL_ALGO") || VariableIsSet("NCCL_PROTO"));
+      init.api <= 2 && (VariableIsSet("NCCL_ALGO") || VariableIsSet("NCCL_PROTO"));
   inputs.tree_ll_rule = host.library == Library::kRccl && host.version >= kRcclHasTreeLlRule &&
-                        birth.shape.nodes == 1 && chain == nullptr && !VariableIsSet("NCCL_ALGO") &&
+                        init.shape.nodes == 1 && chain == nullptr && !VariableIsSet("NCCL_ALGO") &&
                         AmdArchitecture() == "gfx950";
   inputs.table = TableVariables();
   if (chain != nullptr) inputs.chain = chain->Identity();

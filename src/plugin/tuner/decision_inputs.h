@@ -4,12 +4,12 @@
 #include <string>
 
 #include "base/settings.h"
-#include "plugin/tuner/chain.h"
 #include "plugin/abi/host.h"
+#include "plugin/tuner/chain.h"
 
 namespace diapason::plugin {
 
-class Communicator;
+class CommState;
 
 // Everything that an answer depends on beside the call itself, the policy and what the ranks agree
 // on while the job runs: from the settings, the environment, the library and the machine, as it is
@@ -50,7 +50,7 @@ struct DecisionInputs {
 
 // Reads all of them but `policy`. `communicator` is nullptr where the profiler half is not loaded,
 // `chain` where no other tuner was opened.
-DecisionInputs ReadDecisionInputs(const Settings& settings, const Birth& birth, const Host& host,
-                                  const Communicator* communicator, const Chain* chain);
+DecisionInputs ReadDecisionInputs(const Settings& settings, const CommInit& init, const Host& host,
+                                  const CommState* communicator, const Chain* chain);
 
 }  // namespace diapason::plugin

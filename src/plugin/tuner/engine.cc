@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <exception>
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/settings.h"
 #include "base/text.h"
-#include "base/clock.h"
 #include "domain/fingerprint.h"
-#include "plugin/tuner/pin.h"
 #include "plugin/learning/learning_thread.h"
+#include "plugin/tuner/pin.h"
 
 namespace diapason::plugin {
 namespace {
@@ -23,8 +23,8 @@ constexpr auto kFinalizeLimit = std::chrono::milliseconds(2000);
 std::atomic<uint32_t> g_communicators{0};
 
 // Something of this rank's own failed while its communicator was created.
-int Failed(const Birth& birth, const agree::JoinProgress& progress, const char* why) noexcept {
-  const HostLog log(birth.logger, Host());
+int Failed(const CommInit& init, const agree::JoinProgress& progress, const char* why) noexcept {
+  const HostLog log(init.logger, Host());
   if (!progress.committed) {
     log.WarnSteppingAside(why);
     return abi::kSuccess;
@@ -35,13 +35,13 @@ int Failed(const Birth& birth, const agree::JoinProgress& progress, const char* 
 
 }  // namespace
 
-Engine* Engine::Create(const Birth& birth, int* status) noexcept {
+Engine* Engine::Create(const CommInit& init, int* status) noexcept {
   *status = abi::kSuccess;
   agree::JoinProgress progress;
   try {
     const Settings settings = Settings::Read(ProcessEnvironment());
-    const Host host = DetectHost(birth.logger, settings);
-    const HostLog log(birth.logger, host);
+    const Host host = DetectHost(init.logger, settings);
+    const HostLog log(init.logger, host);
     for (const std::string& warning : settings.warnings()) log.Warn(warning);
     if (!settings.problems().empty()) {
       // Which mode was meant cannot be known; "off" is the one that does no harm.
@@ -52,7 +52,7 @@ Engine* Engine::Create(const Birth& birth, int* status) noexcept {
       log.Info("DIAPASON_MODE=off: stepping aside, the library decides");
       return nullptr;
     }
-    std::unique_ptr<Engine> engine(new Engine(birth, settings, host, log, &progress));
+    std::unique_ptr<Engine> engine(new Engine(init, settings, host, log, &progress));
     if (engine->agreement_.kind != Agreement::Kind::kLost) return engine.release();
     log.Warn(
         "this rank cannot know what the others have agreed to run (" + engine->agreement_.why +
@@ -60,9 +60,9 @@ Engine* Engine::Create(const Birth& birth, int* status) noexcept {
         "the communicator is not created");
     *status = abi::kSystemError;
   } catch (const std::exception& error) {
-    *status = Failed(birth, progress, error.what());
+    *status = Failed(init, progress, error.what());
   } catch (...) {
-    *status = Failed(birth, progress, "unknown exception");
+    *status = Failed(init, progress, "unknown exception");
   }
   return nullptr;
 }
@@ -93,7 +93,7 @@ void Engine::Destroy(Engine* engine) noexcept {
 void Engine::StopLearning(Deadline deadline) noexcept {
   if (learning_ == nullptr) return;
   try {
-    Steward::Instance().Remove(learning_, deadline);
+    LearningThread::Instance().Remove(learning_, deadline);
   } catch (...) {
   }
   learning_ = nullptr;
@@ -101,16 +101,16 @@ void Engine::StopLearning(Deadline deadline) noexcept {
 
 Engine::~Engine() { StopLearning(std::chrono::steady_clock::now() + kFinalizeLimit); }
 
-Engine::Engine(const Birth& birth, const Settings& settings, const Host& host, const HostLog& log,
+Engine::Engine(const CommInit& init, const Settings& settings, const Host& host, const HostLog& log,
                agree::JoinProgress* progress)
-    : birth_(birth),
+    : init_(init),
       host_(host),
       log_(log),
       observe_(settings.Text(Setting::kMode) == "observe"),
       number_(g_communicators.fetch_add(1) + 1) {
-  communicator_.reset(Communicator::TakeNewborn(birth.comm_id, birth.shape));
+  communicator_.reset(CommState::TakeNewborn(init.comm_id, init.shape));
   OpenChain(settings);
-  inputs_ = ReadDecisionInputs(settings, birth, host, communicator_.get(), chain_.get());
+  inputs_ = ReadDecisionInputs(settings, init, host, communicator_.get(), chain_.get());
   if (!ComeTogether(settings, LoadPolicy(settings), progress)) return;
   if (inputs_.user_forces_pair && have_policy_) {
     log_.Warn(
@@ -139,9 +139,10 @@ void Engine::DropUnsafeCount(int algorithm, const Shape& shape, int before,
   if (SafeChannels(host_.library, *channels, algorithm, shape) != *channels) *channels = before;
 }
 
-Engine::Wanted Engine::Want(const Question& question, const Context::Ready* ready) const noexcept {
+Engine::Wanted Engine::Want(const Question& question,
+                            const LearningContext::Ready* ready) const noexcept {
   Wanted wanted;
-  if (Pin::Instance().Get(&wanted.config)) [[unlikely]] {
+  if (PinnedChoice::Instance().Get(&wanted.config)) [[unlikely]] {
     wanted.reason = Reason::kPinned;
     wanted.any = true;
     return wanted;
@@ -182,8 +183,9 @@ void Engine::NoteAsked(const Question& question, const Config& config) noexcept 
   communicator_->Asked(question, 0, config, learning_->last_context(), learning_->last_index());
 }
 
-int Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_buff,
-                           CostTable table, int* channels, const Context::Ready* asked) noexcept {
+int Engine::DecideSlowPath(int collective, size_t bytes, int pipe_ops, int reg_buff,
+                           CostTable table, int* channels,
+                           const LearningContext::Ready* asked) noexcept {
   if (!table.Valid() || channels == nullptr) return abi::kSuccess;
   Question question;
   question.bytes = bytes;
@@ -193,10 +195,10 @@ int Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_b
   if (known) question.collective = static_cast<Collective>(collective);
 
   Wanted wanted;
-  Choice choice;
+  TableChoice choice;
   if (known) {
     const bool already = asked != nullptr;
-    if (!already && !Pin::Instance().active()) asked = AskLearning(question, table);
+    if (!already && !PinnedChoice::Instance().active()) asked = AskLearning(question, table);
     if (asked != nullptr && asked->lost) return abi::kSystemError;
     wanted = Want(question, asked);
     if (communicator_ != nullptr && !already && communicator_->tracking()) {
@@ -214,7 +216,7 @@ int Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_b
   }
   if (!known) return abi::kSuccess;
 
-  Choice by_default;
+  TableChoice by_default;
   CostTable recorded;
   float before[journal::kTableCells];
   if (journal_ != nullptr) [[unlikely]] {
@@ -229,7 +231,7 @@ int Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_b
   bool applied = false;
   int safe_channels = 0;
   if (choice.applicable) {
-    safe_channels = ChannelsFor(wanted.config, question.collective, choice.algorithm, birth_.shape);
+    safe_channels = ChannelsFor(wanted.config, question.collective, choice.algorithm, init_.shape);
     if (Applies(wanted)) {
       const bool channels_only =
           wanted.config.algorithm == kKeep && wanted.config.protocol == kKeep;
@@ -238,15 +240,15 @@ int Engine::DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_b
           table.cells[choice.algorithm * table.protocols + choice.protocol] = estimate;
         }
         ApplyToTable(host_.library, choice.algorithm, choice.protocol, &table);
-        DropUnsafeCount(choice.algorithm, birth_.shape, channels_before, channels);
+        DropUnsafeCount(choice.algorithm, init_.shape, channels_before, channels);
       }
       if (safe_channels > 0) *channels = safe_channels;
       applied = true;
     }
   }
   if (wanted.reason == Reason::kPinned) [[unlikely]] {
-    Pin::Instance().CountAsked();
-    if (applied) Pin::Instance().CountApplied();
+    PinnedChoice::Instance().CountAsked();
+    if (applied) PinnedChoice::Instance().CountApplied();
   }
   const uint32_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (journal_ != nullptr) [[unlikely]] {
@@ -270,15 +272,15 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
   }
   if (!known || inputs_.user_forces_pair || shapes_differ_.load(std::memory_order_relaxed)) return;
 
-  const Choice by_default{Reason::kNoRow, false, *algorithm, *protocol};
+  const TableChoice by_default{Reason::kNoRow, false, *algorithm, *protocol};
   const Wanted wanted = Want(question, nullptr);
-  Choice choice;
+  TableChoice choice;
   bool applied = false;
   int safe_channels = 0;
   if (wanted.any) {
     PairSupport support;
     // v1 does not say which communicator asks, so its shape is as good as unknown.
-    if (birth_.api >= 2) support.shape = birth_.shape;
+    if (init_.api >= 2) support.shape = init_.shape;
     support.collnet = collnet != 0;
     support.nvls = nvls != 0;
     support.ll128 = inputs_.ll128_works;
@@ -303,8 +305,8 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
     }
   }
   if (wanted.reason == Reason::kPinned) {
-    Pin::Instance().CountAsked();
-    if (applied) Pin::Instance().CountApplied();
+    PinnedChoice::Instance().CountAsked();
+    if (applied) PinnedChoice::Instance().CountApplied();
   }
   // Under API v1 all communicators share one engine, and their threads may ask at once.
   const uint32_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -320,7 +322,7 @@ int Engine::ChunkSize(int collective, size_t bytes, int algorithm, int protocol,
 }
 
 void Engine::SharedWith(const Shape& shape) noexcept {
-  if (shape == birth_.shape) return;
+  if (shape == init_.shape) return;
   try {
     const Settings settings = Settings::Read(ProcessEnvironment());
     if (!settings.Flag(Setting::kSingleShape)) return;  // only rows for any shape are in use
@@ -328,16 +330,16 @@ void Engine::SharedWith(const Shape& shape) noexcept {
     log_.Warn(
         Format("DIAPASON_SINGLE_SHAPE is set, but there are communicators of %lld and %lld "
                "ranks; the library decides",
-               static_cast<long long>(birth_.shape.ranks), static_cast<long long>(shape.ranks)));
+               static_cast<long long>(init_.shape.ranks), static_cast<long long>(shape.ranks)));
   } catch (...) {
     shapes_differ_.store(true, std::memory_order_relaxed);
   }
 }
 
 void Engine::Note(uint32_t call, const Question& question, const Wanted& wanted,
-                  const Choice& choice, bool applied, int channels, const Choice& by_default,
-                  const CostTable& table) noexcept {
-  journal::Record record;
+                  const TableChoice& choice, bool applied, int channels,
+                  const TableChoice& by_default, const CostTable& table) noexcept {
+  journal::JournalRecord record;
   record.time_ns = WallTimeNs();
   record.bytes = question.bytes;
   record.communicator = number_;

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "journal/writer.h"
+#include "plugin/abi/host.h"
+#include "plugin/abi/selection.h"
+#include "plugin/learning/communicator.h"
 #include "plugin/tuner/agreement.h"
 #include "plugin/tuner/chain.h"
-#include "plugin/learning/communicator.h"
-#include "plugin/abi/host.h"
 #include "plugin/tuner/pin.h"
-#include "plugin/abi/selection.h"
 #include "policy/policy.h"
 #include "policy/table.h"
 
@@ -30,7 +30,7 @@ class Engine {
  public:
   // nullptr: step aside, the library decides alone. Never throws. *status is success, except where
   // this rank has registered with the others and cannot do what they may have agreed to do.
-  static Engine* Create(const Birth& birth, int* status) noexcept;
+  static Engine* Create(const CommInit& init, int* status) noexcept;
   static void Destroy(Engine* engine) noexcept;
   ~Engine();
 
@@ -38,13 +38,13 @@ class Engine {
   // all ranks have agreed on, and nobody is listening. Anything but success fails the call.
   int DecideByTable(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
                     int* channels) noexcept {
-    if (!plain_ || Pin::Instance().active() || !table.Valid() || channels == nullptr ||
+    if (!plain_ || PinnedChoice::Instance().active() || !table.Valid() || channels == nullptr ||
         static_cast<unsigned>(collective) >= kAskedCollectiveCount) [[unlikely]] {
-      return DecideWithCare(collective, bytes, pipe_ops, reg_buff, table, channels, nullptr);
+      return DecideSlowPath(collective, bytes, pipe_ops, reg_buff, table, channels, nullptr);
     }
     const Question question{static_cast<Collective>(collective), bytes, pipe_ops, reg_buff};
     Config config;
-    if (const Context::Ready* ready = AskLearning(question, table); ready != nullptr) {
+    if (const LearningContext::Ready* ready = AskLearning(question, table); ready != nullptr) {
       if (ready->lost) [[unlikely]]
         return abi::kSystemError;
       config = ready->config;
@@ -52,13 +52,13 @@ class Engine {
         NoteAsked(question, config);
       if (config.algorithm == kKeep || config.protocol == kKeep) {
         if (config.IsDefault()) return abi::kSuccess;
-        return DecideWithCare(collective, bytes, pipe_ops, reg_buff, table, channels, ready);
+        return DecideSlowPath(collective, bytes, pipe_ops, reg_buff, table, channels, ready);
       }
     } else {
       const policy::DecisionTable::Entry* row = table_.Find(question);
       if (row == nullptr) return abi::kSuccess;
       if (!row->names_pair()) [[unlikely]] {
-        return DecideWithCare(collective, bytes, pipe_ops, reg_buff, table, channels, nullptr);
+        return DecideSlowPath(collective, bytes, pipe_ops, reg_buff, table, channels, nullptr);
       }
       config = row->config();
     }
@@ -83,16 +83,17 @@ class Engine {
 
  private:
   // Throws when there is no memory, say; `progress` then tells whether this rank may step aside.
-  Engine(const Birth& birth, const Settings& settings, const Host& host, const HostLog& log,
+  Engine(const CommInit& init, const Settings& settings, const Host& host, const HostLog& log,
          agree::JoinProgress* progress);
 
-  const Context::Ready* AskLearning(const Question& question, const CostTable& table) noexcept {
+  const LearningContext::Ready* AskLearning(const Question& question,
+                                            const CostTable& table) noexcept {
     if (learning_ == nullptr) return nullptr;
     return learning_->Ask(question.collective, question.bytes, table);
   }
   // `asked` is what learning has answered already, if it was asked.
-  int DecideWithCare(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
-                     int* channels, const Context::Ready* asked) noexcept;
+  int DecideSlowPath(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
+                     int* channels, const LearningContext::Ready* asked) noexcept;
   void NoteAsked(const Question& question, const Config& config) noexcept;
   OwnPolicy LoadPolicy(const Settings& settings);
   void UsePolicy(policy::Policy policy);
@@ -121,17 +122,18 @@ class Engine {
     bool learning = false;
     uint32_t epoch = 0;
     uint64_t index = 0;
-    Context* context = nullptr;
+    LearningContext* context = nullptr;
   };
-  Wanted Want(const Question& question, const Context::Ready* ready) const noexcept;
+  Wanted Want(const Question& question, const LearningContext::Ready* ready) const noexcept;
   bool Applies(const Wanted& wanted) const noexcept {
     if (wanted.reason == Reason::kNumerics) return false;
     return !observe_ || wanted.reason == Reason::kPinned || wanted.reason == Reason::kLibraryRule;
   }
-  void Note(uint32_t call, const Question& question, const Wanted& wanted, const Choice& choice,
-            bool applied, int channels, const Choice& by_default, const CostTable& table) noexcept;
+  void Note(uint32_t call, const Question& question, const Wanted& wanted,
+            const TableChoice& choice, bool applied, int channels, const TableChoice& by_default,
+            const CostTable& table) noexcept;
 
-  const Birth birth_;
+  const CommInit init_;
   const Host host_;
   const HostLog log_;
   const bool observe_;
@@ -150,10 +152,10 @@ class Engine {
   std::string policy_digest_;
   std::vector<int> safe_lines_;  // of rows that may change the last bits of sums; sorted
   struct ReleaseCommunicator {
-    void operator()(Communicator* communicator) const { communicator->Release(); }
+    void operator()(CommState* communicator) const { communicator->Release(); }
   };
   // Where the profiler half is loaded.
-  std::unique_ptr<Communicator, ReleaseCommunicator> communicator_;
+  std::unique_ptr<CommState, ReleaseCommunicator> communicator_;
   Learning* learning_ = nullptr;  // the communicator's; where all ranks learn
   Agreement agreement_;
 };

@@ -7,9 +7,9 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "domain/fingerprint.h"
-#include "plugin/tuner/engine.h"
-#include "plugin/learning/process_journal.h"
 #include "plugin/learning/learning_thread.h"
+#include "plugin/learning/process_journal.h"
+#include "plugin/tuner/engine.h"
 #include "policy/source.h"
 
 namespace diapason::plugin {
@@ -54,9 +54,9 @@ void Engine::StayOff() {
 
 bool Engine::ComeTogether(const Settings& settings, OwnPolicy loaded,
                           agree::JoinProgress* progress) {
-  agreement_ = Agree(settings, birth_, host_, communicator_.get(), inputs_, loaded, progress);
+  agreement_ = Agree(settings, init_, host_, communicator_.get(), inputs_, loaded, progress);
   std::optional<policy::Policy>& own = loaded.policy;
-  const std::string who = Format("%s, tuner API v%d, %s", kVersion, birth_.api,
+  const std::string who = Format("%s, tuner API v%d, %s", kVersion, init_.api,
                                  std::string(LibraryTitle(host_.library)).c_str());
   switch (agreement_.kind) {
     case Agreement::Kind::kLost:
@@ -75,7 +75,7 @@ bool Engine::ComeTogether(const Settings& settings, OwnPolicy loaded,
       log_.Info(
           Format("%s: %sagreed with %lld ranks in %s", who.c_str(),
                  communicator_ != nullptr ? Format("rank %d, ", communicator_->rank()).c_str() : "",
-                 static_cast<long long>(birth_.shape.ranks),
+                 static_cast<long long>(init_.shape.ranks),
                  agreement_.stores.background->Describe().c_str()));
       break;
     case Agreement::Kind::kAlone:
@@ -100,17 +100,17 @@ void Engine::UsePolicy(policy::Policy policy) {
   }
   std::sort(safe_lines_.begin(), safe_lines_.end());
   policy::DecisionTable::Options table_options;
-  table_options.shape = birth_.shape;
+  table_options.shape = init_.shape;
   table_options.use_reg_buff_rows = inputs_.reg_buff_rows;
-  table_options.any_shape_rows_only = birth_.api == 1 && !inputs_.single_shape;
+  table_options.any_shape_rows_only = init_.api == 1 && !inputs_.single_shape;
   table_ = policy::DecisionTable(policy, table_options);
   have_policy_ = true;
   WarnAboutRows();
   log_.Info(Format("%s, tuner API v%d, %s: policy %s (%s) for %s and %s: %zu of %s can match%s",
-                   kVersion, birth_.api, std::string(LibraryTitle(host_.library)).c_str(),
+                   kVersion, init_.api, std::string(LibraryTitle(host_.library)).c_str(),
                    policy_name_.c_str(), policy_digest_.c_str(),
-                   Count(static_cast<size_t>(birth_.shape.nodes), "node").c_str(),
-                   Count(static_cast<size_t>(birth_.shape.ranks), "rank").c_str(),
+                   Count(static_cast<size_t>(init_.shape.nodes), "node").c_str(),
+                   Count(static_cast<size_t>(init_.shape.ranks), "rank").c_str(),
                    table_.row_count(), Count(policy.rules.size(), "row").c_str(),
                    observe_           ? "; observing, nothing is changed"
                    : agreement_.learn ? "; learning from there"
@@ -122,9 +122,9 @@ void Engine::StartLearning(const Settings& settings, const policy::Policy& polic
   options.store = agreement_.stores.background;
   options.calls_store = agreement_.stores.calls;
   options.prefix = agreement_.prefix;
-  options.comm_id = birth_.comm_id;
+  options.comm_id = init_.comm_id;
   options.rank = communicator_->rank();
-  options.shape = birth_.shape;
+  options.shape = init_.shape;
   options.host = host_;
   options.number = number_;
   const Result<learn::Strategy> strategy = learn::ParseStrategy(settings.Text(Setting::kStrategy));
@@ -145,7 +145,7 @@ void Engine::StartLearning(const Settings& settings, const policy::Policy& polic
   PrepareChannels(&prepared);
   const auto learning = std::make_shared<Learning>(std::move(options), prepared, log_, journal_);
   learning_ = communicator_->Learn(learning);
-  Steward::Instance().Add(learning);
+  LearningThread::Instance().Add(learning);
 }
 
 void Engine::PrepareChannels(policy::Policy* policy) const {
@@ -154,7 +154,7 @@ void Engine::PrepareChannels(policy::Policy* policy) const {
     const int before = rule.config.channels;
     // Which algorithm a row without one will meet shows at the call, and is looked at again there.
     const int algorithm = rule.config.algorithm == kKeep ? kRing : rule.config.algorithm;
-    rule.config.channels = ChannelsFor(rule.config, rule.collective, algorithm, birth_.shape);
+    rule.config.channels = ChannelsFor(rule.config, rule.collective, algorithm, init_.shape);
     if (rule.collective == Collective::kAllGather && before > 1 && !inputs_.allgather_channels)
       ++refused;
   }
@@ -185,8 +185,8 @@ void Engine::WarnAboutRows() const {
 
 void Engine::OpenChain(const Settings& settings) {
   if (!settings.IsSet(Setting::kChain)) return;
-  constants_.Keep(birth_.constants);
-  Result<std::unique_ptr<Chain>> chain = Chain::Open(settings.Text(Setting::kChain), birth_);
+  constants_.Keep(init_.constants);
+  Result<std::unique_ptr<Chain>> chain = Chain::Open(settings.Text(Setting::kChain), init_);
   if (!chain.ok()) {
     constants_.Restore();
     log_.Warn(chain.status().message() + "; going on without it");
@@ -200,13 +200,13 @@ void Engine::OpenJournal(const Settings& settings) {
   journal_ = ProcessJournal(settings, log_);
   if (journal_ == nullptr) return;
   journal_tables_ = settings.Flag(Setting::kJournalTables);
-  journal::Communicator communicator;
+  journal::JournalComm communicator;
   communicator.number = number_;
-  communicator.id = birth_.comm_id;
-  communicator.api = birth_.api;
+  communicator.id = init_.comm_id;
+  communicator.api = init_.api;
   communicator.library = host_.library;
   communicator.library_version = host_.version;
-  communicator.shape = birth_.shape;
+  communicator.shape = init_.shape;
   communicator.mode = settings.Text(Setting::kMode);
   communicator.policy = policy_name_;
   communicator.digest = policy_digest_;

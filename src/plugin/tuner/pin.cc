@@ -7,9 +7,9 @@ constexpr uint64_t kActive = uint64_t{1} << 63;
 
 }  // namespace
 
-constinit Pin Pin::instance_;
+constinit PinnedChoice PinnedChoice::instance_;
 
-bool Pin::Set(int algorithm, int protocol, int channels) {
+bool PinnedChoice::Set(int algorithm, int protocol, int channels) {
   // Wider than today's tables: newer libraries may know more pairs, and what a table does not have
   // is refused when it is asked for.
   if (algorithm < kKeep || algorithm > 15 || protocol < kKeep || protocol > 7 || channels < 0 ||
@@ -24,7 +24,7 @@ bool Pin::Set(int algorithm, int protocol, int channels) {
   return true;
 }
 
-bool Pin::Get(Config* config) const noexcept {
+bool PinnedChoice::Get(Config* config) const noexcept {
   const uint64_t word = word_.load(std::memory_order_relaxed);
   if (word == 0) return false;
   config->algorithm = static_cast<int>(word >> 16 & 255) - 1;

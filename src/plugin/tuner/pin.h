@@ -9,9 +9,9 @@ namespace diapason::plugin {
 
 // The process-wide pin of diapason.h. One word, so that a reader never sees half of one pin and
 // half of another.
-class Pin {
+class PinnedChoice {
  public:
-  static Pin& Instance() noexcept { return instance_; }
+  static PinnedChoice& Instance() noexcept { return instance_; }
 
   // False when a number is out of range.
   bool Set(int algorithm, int protocol, int channels);
@@ -27,7 +27,7 @@ class Pin {
   uint64_t applied() const { return applied_.load(std::memory_order_relaxed); }
 
  private:
-  static Pin instance_;
+  static PinnedChoice instance_;
   std::atomic<uint64_t> word_{0};
   std::atomic<uint64_t> asked_{0};
   std::atomic<uint64_t> applied_{0};

@@ -9,7 +9,7 @@ namespace diapason::plugin {
 namespace {
 
 TEST(PinTest, NothingIsPinnedAtFirst) {
-  const Pin pin;
+  const PinnedChoice pin;
   Config config{kRing, kLl, 3};
   EXPECT_FALSE(pin.active());
   EXPECT_FALSE(pin.Get(&config));
@@ -17,7 +17,7 @@ TEST(PinTest, NothingIsPinnedAtFirst) {
 }
 
 TEST(PinTest, EveryPinInRangeIsReadBack) {
-  Pin pin;
+  PinnedChoice pin;
   for (int algorithm = kKeep; algorithm <= 15; ++algorithm) {
     for (int protocol = kKeep; protocol <= 7; ++protocol) {
       for (const int channels : {0, 1, 64, 127}) {
@@ -32,7 +32,7 @@ TEST(PinTest, EveryPinInRangeIsReadBack) {
 }
 
 TEST(PinTest, TheLibrarysOwnChoiceCanBePinnedToo) {
-  Pin pin;
+  PinnedChoice pin;
   ASSERT_TRUE(pin.Set(kKeep, kKeep, 0));
   EXPECT_TRUE(pin.active());
   Config config{kRing, kLl, 3};
@@ -41,7 +41,7 @@ TEST(PinTest, TheLibrarysOwnChoiceCanBePinnedToo) {
 }
 
 TEST(PinTest, ANumberOutOfRangeIsRefusedAndThePinStays) {
-  Pin pin;
+  PinnedChoice pin;
   ASSERT_TRUE(pin.Set(kTree, kLl, 2));
   pin.CountAsked();
   EXPECT_FALSE(pin.Set(-2, kLl, 2));
@@ -58,7 +58,7 @@ TEST(PinTest, ANumberOutOfRangeIsRefusedAndThePinStays) {
 }
 
 TEST(PinTest, ClearUnpinsAndMayBeRepeated) {
-  Pin pin;
+  PinnedChoice pin;
   Config config;
   ASSERT_TRUE(pin.Set(kTree, kLl, 2));
   pin.Clear();
@@ -68,7 +68,7 @@ TEST(PinTest, ClearUnpinsAndMayBeRepeated) {
 }
 
 TEST(PinTest, CountsAreThoseOfTheLastPin) {
-  Pin pin;
+  PinnedChoice pin;
   ASSERT_TRUE(pin.Set(kTree, kLl, 2));
   pin.CountAsked();
   pin.CountAsked();
@@ -82,7 +82,7 @@ TEST(PinTest, CountsAreThoseOfTheLastPin) {
 }
 
 TEST(PinTest, AReaderSeesOnePinOrTheOtherNeverHalfOfEach) {
-  Pin pin;
+  PinnedChoice pin;
   ASSERT_TRUE(pin.Set(0, 0, 1));
   std::atomic<bool> done{false};
   std::thread writer([&] {
@@ -99,7 +99,7 @@ TEST(PinTest, AReaderSeesOnePinOrTheOtherNeverHalfOfEach) {
   EXPECT_TRUE(whole);
 }
 
-TEST(PinTest, TheProcessHasOne) { EXPECT_EQ(&Pin::Instance(), &Pin::Instance()); }
+TEST(PinTest, TheProcessHasOne) { EXPECT_EQ(&PinnedChoice::Instance(), &PinnedChoice::Instance()); }
 
 }  // namespace
 }  // namespace diapason::plugin

@@ -2,29 +2,29 @@
 #include "base/version.h"
 #include "diapason/diapason.h"
 #include "plugin/abi/abi.h"
+#include "plugin/learning/learning_thread.h"
 #include "plugin/tuner/agreement.h"
 #include "plugin/tuner/pin.h"
-#include "plugin/learning/learning_thread.h"
 
-using diapason::plugin::Pin;
-using diapason::plugin::Steward;
+using diapason::plugin::LearningThread;
+using diapason::plugin::PinnedChoice;
 
 DIAPASON_EXPORT const char* diapason_version(void) { return diapason::kVersion; }
 
 DIAPASON_EXPORT int diapason_pin(int algorithm, int protocol, int channels) {
-  return Pin::Instance().Set(algorithm, protocol, channels) ? 0 : -1;
+  return PinnedChoice::Instance().Set(algorithm, protocol, channels) ? 0 : -1;
 }
 
-DIAPASON_EXPORT void diapason_unpin(void) { Pin::Instance().Clear(); }
+DIAPASON_EXPORT void diapason_unpin(void) { PinnedChoice::Instance().Clear(); }
 
 DIAPASON_EXPORT void diapason_pin_counts(unsigned long long* asked, unsigned long long* applied) {
-  if (asked != nullptr) *asked = Pin::Instance().asked();
-  if (applied != nullptr) *applied = Pin::Instance().applied();
+  if (asked != nullptr) *asked = PinnedChoice::Instance().asked();
+  if (applied != nullptr) *applied = PinnedChoice::Instance().applied();
 }
 
 DIAPASON_EXPORT void diapason_step(void) {
   try {
-    Steward::Instance().Step();
+    LearningThread::Instance().Step();
   } catch (...) {  // no memory: an iteration less is known
   }
 }
@@ -37,7 +37,7 @@ DIAPASON_EXPORT int diapason_report(const char* collective, unsigned long long b
     const diapason::Result<diapason::Collective> parsed = diapason::ParseCollective(
         diapason::Library::kNccl, collective == nullptr ? "" : collective);
     if (!parsed.ok() || !(milliseconds > 0) || !(milliseconds < 1e9)) return -1;
-    return Steward::Instance().Report(parsed.value(), bytes, milliseconds / 1e3) ? 0 : 1;
+    return LearningThread::Instance().Report(parsed.value(), bytes, milliseconds / 1e3) ? 0 : 1;
   } catch (...) {
     return -1;
   }

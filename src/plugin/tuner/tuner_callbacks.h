@@ -10,12 +10,12 @@ namespace diapason::plugin {
 template <int kApi>
 int InitWithoutId(size_t ranks, size_t nodes, abi::Logger logger, void** context) noexcept {
   if (context == nullptr) return abi::kSuccess;
-  Birth birth;
-  birth.api = kApi;
-  birth.shape = {static_cast<int64_t>(nodes), static_cast<int64_t>(ranks)};
-  birth.logger = logger;
+  CommInit init;
+  init.api = kApi;
+  init.shape = {static_cast<int64_t>(nodes), static_cast<int64_t>(ranks)};
+  init.logger = logger;
   int status = abi::kSuccess;
-  *context = Engine::Create(birth, &status);
+  *context = Engine::Create(init, &status);
   return status;
 }
 
@@ -24,15 +24,15 @@ template <int kApi>
 int InitWithId(void** context, uint64_t comm_id, size_t ranks, size_t nodes, abi::Logger logger,
                abi::NvlDomainInfo* domain, abi::Constants* constants) noexcept {
   if (context == nullptr) return abi::kSuccess;
-  Birth birth;
-  birth.api = kApi;
-  birth.comm_id = comm_id;
-  birth.shape = {static_cast<int64_t>(nodes), static_cast<int64_t>(ranks)};
-  birth.logger = logger;
-  birth.domain = domain;
-  birth.constants = constants;
+  CommInit init;
+  init.api = kApi;
+  init.comm_id = comm_id;
+  init.shape = {static_cast<int64_t>(nodes), static_cast<int64_t>(ranks)};
+  init.logger = logger;
+  init.domain = domain;
+  init.constants = constants;
   int status = abi::kSuccess;
-  *context = Engine::Create(birth, &status);
+  *context = Engine::Create(init, &status);
   return status;
 }
 

@@ -3,8 +3,8 @@
 #include <atomic>
 
 #include "base/mutex_lock.h"
-#include "plugin/tuner/engine.h"
 #include "plugin/abi/fork_safe.h"
+#include "plugin/tuner/engine.h"
 
 namespace diapason::plugin {
 namespace {
@@ -16,12 +16,12 @@ int Init(size_t ranks, size_t nodes, abi::Logger logger) noexcept {
   const Shape shape{static_cast<int64_t>(nodes), static_cast<int64_t>(ranks)};
   const MutexLock lock(&Locks().v1);
   if (g_communicators++ == 0) {
-    Birth birth;
-    birth.api = 1;
-    birth.shape = shape;
-    birth.logger = logger;
+    CommInit init;
+    init.api = 1;
+    init.shape = shape;
+    init.logger = logger;
     int status = abi::kSuccess;
-    g_engine.store(Engine::Create(birth, &status), std::memory_order_release);
+    g_engine.store(Engine::Create(init, &status), std::memory_order_release);
   } else if (Engine* engine = g_engine.load(std::memory_order_relaxed); engine != nullptr) {
     engine->SharedWith(shape);
   }

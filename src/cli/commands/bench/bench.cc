@@ -18,9 +18,9 @@
 namespace diapason::cli {
 namespace {
 
-using measure::Figure;
-using measure::GroupInstrument;
+using measure::GroupMeasurer;
 using measure::Subject;
+using measure::TimingFigure;
 using measure::Trial;
 
 constexpr uint64_t kLinkBytes = uint64_t{16} << 20;
@@ -37,34 +37,34 @@ bool Chooses(const BenchOptions& options) {
          !options.targets.empty() || !options.policy.empty();
 }
 
-Result<BenchRow> MeasureRow(const BenchOptions& options, GroupInstrument* instrument,
+Result<BenchRow> MeasureRow(const BenchOptions& options, GroupMeasurer* measurer,
                             const Trial& trial, double link,
                             std::vector<dataset::Sample>* samples) {
   BenchRow row;
   row.trial = trial;
   row.has_in_place = HasInPlace(trial.operation);
-  row.ideal = measure::IdealSeconds(trial, instrument->subject().ranks, link);
-  Result<Figure> figure = measure::MeasureFigure(instrument, trial, options.effort, samples);
+  row.ideal = measure::IdealSeconds(trial, measurer->subject().ranks, link);
+  Result<TimingFigure> figure = measure::MeasureFigure(measurer, trial, options.effort, samples);
   if (!figure.ok()) return figure.status();
   row.out_of_place = std::move(figure).value();
-  if (instrument->broken()) return PeerLost(row.out_of_place.note);
+  if (measurer->broken()) return PeerLost(row.out_of_place.note);
   if (!row.has_in_place) return row;
   Trial in_place = trial;
   in_place.in_place = true;
-  figure = measure::MeasureFigure(instrument, in_place, options.effort, samples);
+  figure = measure::MeasureFigure(measurer, in_place, options.effort, samples);
   if (!figure.ok()) return figure.status();
   row.in_place = std::move(figure).value();
-  if (instrument->broken()) return PeerLost(row.in_place.note);
+  if (measurer->broken()) return PeerLost(row.in_place.note);
   return row;
 }
 
-int LeadBench(const BenchOptions& options, GroupInstrument* instrument) {
-  const Subject& subject = instrument->subject();
+int LeadBench(const BenchOptions& options, GroupMeasurer* measurer) {
+  const Subject& subject = measurer->subject();
   const Result<std::vector<Trial>> plan = PlanBench(options, subject);
   if (!plan.ok()) return Fail(plan.status());
   BenchResult result;
   result.subject = subject;
-  const Result<double> link = FindLink(options, instrument, &result.link_source);
+  const Result<double> link = FindLink(options, measurer, &result.link_source);
   if (!link.ok()) return Fail(link.status());
   result.link = link.value();
 
@@ -73,7 +73,7 @@ int LeadBench(const BenchOptions& options, GroupInstrument* instrument) {
   std::vector<dataset::Sample> samples;
   Status broken;
   for (const Trial& trial : plan.value()) {
-    Result<BenchRow> row = MeasureRow(options, instrument, trial, result.link, &samples);
+    Result<BenchRow> row = MeasureRow(options, measurer, trial, result.link, &samples);
     if (!row.ok()) {
       broken = row.status().WithContext(measure::CollectiveText(trial.operation) + " of " +
                                         FormatBytes(trial.bytes));
@@ -110,15 +110,15 @@ int RunBench(const BenchOptions& options) {
   }
   return OnEveryRank(options.ranks, Chooses(options), [&options](Group* group) {
     if (group->rank() != 0) {
-      const Status followed = GroupInstrument::Follow(group);
+      const Status followed = GroupMeasurer::Follow(group);
       return followed.ok() ? kExitFine : Fail(followed);
     }
-    const Result<std::unique_ptr<GroupInstrument>> instrument =
-        GroupInstrument::Lead(group, ClusterOf(options.ranks));
-    if (!instrument.ok()) return Fail(instrument.status());
-    if (!options.policy.empty()) return CheckPolicyByRunning(options, instrument.value().get());
-    return options.targets.empty() ? LeadBench(options, instrument.value().get())
-                                   : CompareWithTargets(options, instrument.value().get());
+    const Result<std::unique_ptr<GroupMeasurer>> measurer =
+        GroupMeasurer::Lead(group, ClusterOf(options.ranks));
+    if (!measurer.ok()) return Fail(measurer.status());
+    if (!options.policy.empty()) return CheckPolicyByRunning(options, measurer.value().get());
+    return options.targets.empty() ? LeadBench(options, measurer.value().get())
+                                   : CompareWithTargets(options, measurer.value().get());
   });
 }
 
@@ -193,9 +193,8 @@ void AddOutputOptions(CommandLine* command, BenchOptions* options) {
 
 }  // namespace
 
-Result<double> FindLink(const BenchOptions& options, GroupInstrument* instrument,
-                        std::string* source) {
-  const Subject& subject = instrument->subject();
+Result<double> FindLink(const BenchOptions& options, GroupMeasurer* measurer, std::string* source) {
+  const Subject& subject = measurer->subject();
   if (options.link > 0) {
     *source = "as given";
     return options.link * 1e9;
@@ -208,33 +207,33 @@ Result<double> FindLink(const BenchOptions& options, GroupInstrument* instrument
   *source = "measured between neighbours";
   double slowest = 0;
   for (int first = 0; first + 1 < std::min(subject.ranks, kMostNeighbours); ++first) {
-    const Result<measure::Reading> reading =
-        instrument->MeasurePair(first, first + 1, kLinkBytes, kLinkIterations);
-    if (!reading.ok()) return reading.status();
-    if (reading.value().outcome != dataset::Outcome::kFine) {
-      return PeerLost("measuring the link: " + reading.value().note);
+    const Result<measure::Measurement> measurement =
+        measurer->MeasurePair(first, first + 1, kLinkBytes, kLinkIterations);
+    if (!measurement.ok()) return measurement.status();
+    if (measurement.value().outcome != dataset::SampleOutcome::kFine) {
+      return PeerLost("measuring the link: " + measurement.value().note);
     }
-    slowest = std::max(slowest, reading.value().seconds);
+    slowest = std::max(slowest, measurement.value().seconds);
   }
   return slowest > 0 ? static_cast<double>(kLinkBytes) / slowest : 0.0;
 }
 
 Status KeepSamples(const std::string& path, const Subject& subject,
                    const std::vector<dataset::Sample>& samples) {
-  Result<std::unique_ptr<dataset::Store>> store =
-      dataset::Store::Open(path, dataset::Store::Access::kWrite);
+  Result<std::unique_ptr<dataset::SampleStore>> store =
+      dataset::SampleStore::Open(path, dataset::SampleStore::Access::kWrite);
   if (!store.ok()) return store.status();
-  dataset::Run run;
+  dataset::SampleRun run;
   run.id = dataset::NewRunId();
   run.source = "bench";
   run.origin = "diapason bench";
   run.started = samples.empty() ? 0 : samples.front().at;
-  run.state = dataset::Run::State::kDone;
+  run.state = dataset::SampleRun::State::kDone;
   run.machine = subject.machine;
   return store.value()->AddRun(run, samples).status();
 }
 
-void AddBench(CommandLine* parent, Run* run) {
+void AddBench(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<BenchOptions>();
   CommandLine* command =
       parent->AddCommand("bench", "Time collectives as nccl-tests does, on any backend");

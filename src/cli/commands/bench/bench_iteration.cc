@@ -31,7 +31,7 @@ using measure::IterationTimes;
 using nlohmann::ordered_json;
 using report::Table;
 
-struct Options {
+struct BenchIterationOptions {
   RankOptions ranks;
   std::string preset = "ddp";
   std::string compute;  // "": 5ms on GPUs, 20ms elsewhere
@@ -55,7 +55,7 @@ struct Options {
 
 constexpr double kLongestLimit = 86400;
 
-Result<IterationSpec> MakeSpec(const Options& options, bool host) {
+Result<IterationSpec> MakeSpec(const BenchIterationOptions& options, bool host) {
   measure::PresetOptions preset;
   preset.host = host;
   const bool ddp = FoldName(options.preset) == "ddp";
@@ -96,7 +96,7 @@ std::string NameOf(const Bucket& bucket) {
   return std::string(CollectiveName(CollectiveOf(bucket)));
 }
 
-Result<Library> LibraryOf(const Group& group, const Options& options) {
+Result<Library> LibraryOf(const Group& group, const BenchIterationOptions& options) {
   if (group.simulated()) {
     const Result<comm::sim::Cluster> cluster = comm::sim::LoadCluster(ClusterOf(options.ranks));
     if (!cluster.ok()) return cluster.status();
@@ -107,7 +107,7 @@ Result<Library> LibraryOf(const Group& group, const Options& options) {
 }
 
 // Gives the buckets the configuration that was asked for, where they can have one.
-Status Configure(const Options& options, Library library, IterationSpec* spec) {
+Status Configure(const BenchIterationOptions& options, Library library, IterationSpec* spec) {
   std::optional<Collective> only;
   if (!options.only.empty()) {
     const Result<Collective> collective = ParseCollective(Library::kGloo, options.only);
@@ -243,7 +243,7 @@ void PrintJson(const Group& group, const IterationSpec& spec, Library library,
   std::printf("%s\n", JsonText(json).c_str());
 }
 
-int RunRank(const Options& options, Group* group) {
+int RunRank(const BenchIterationOptions& options, Group* group) {
   const bool first = group->rank() == 0;
   // What is wrong with the command line is so on every rank: one says it.
   const auto fail = [&](const Status& status) {
@@ -273,7 +273,7 @@ int RunRank(const Options& options, Group* group) {
   return written.ok() ? kExitFine : Fail(written.WithContext("--reward-file"));
 }
 
-int RunIteration(const Options& options) {
+int RunIteration(const BenchIterationOptions& options) {
   // Before any rank is started.
   if (const Result<IterationSpec> spec = MakeSpec(options, false); !spec.ok()) {
     return Fail(spec.status());
@@ -289,8 +289,8 @@ int RunIteration(const Options& options) {
 
 }  // namespace
 
-void AddBenchIteration(CommandLine* bench, Run* run) {
-  auto options = std::make_shared<Options>();
+void AddBenchIteration(CommandLine* bench, CommandAction* run) {
+  auto options = std::make_shared<BenchIterationOptions>();
   CommandLine* command = bench->AddCommand(
       "iteration", "Time training steps: compute and collectives overlapped in buckets");
   command->AddOption("PRESET", options->preset, "ddp, fsdp, tp or moe")

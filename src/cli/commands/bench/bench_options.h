@@ -49,17 +49,17 @@ Result<std::vector<measure::Trial>> PlanBench(const BenchOptions& options,
 
 // The bandwidth of a link each way: as given, as the backend knows it, or as measured between
 // neighbours. `*source` says which.
-Result<double> FindLink(const BenchOptions& options, measure::GroupInstrument* instrument,
+Result<double> FindLink(const BenchOptions& options, measure::GroupMeasurer* measurer,
                         std::string* source);
 
 // Rank 0's part of `bench --targets`: measures what the targets need, prints the comparison and
 // returns the exit status, 1 when one is missed.
-int CompareWithTargets(const BenchOptions& options, measure::GroupInstrument* instrument);
+int CompareWithTargets(const BenchOptions& options, measure::GroupMeasurer* measurer);
 
 // Rank 0's part of `bench --policy`: measures what the policy decides for every call and the
 // library's own choice in turns, prints the comparison and returns the exit status, 1 when results
 // are wrong.
-int CheckPolicyByRunning(const BenchOptions& options, measure::GroupInstrument* instrument);
+int CheckPolicyByRunning(const BenchOptions& options, measure::GroupMeasurer* measurer);
 // REQUIRES: the options that --policy does not go with are there.
 void AddPolicyOption(CommandLine* bench, BenchOptions* options);
 

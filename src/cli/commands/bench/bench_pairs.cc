@@ -17,7 +17,7 @@
 namespace diapason::cli {
 namespace {
 
-using measure::GroupInstrument;
+using measure::GroupMeasurer;
 using measure::OddOne;
 using measure::PairFigure;
 using nlohmann::ordered_json;
@@ -25,7 +25,7 @@ using nlohmann::ordered_json;
 // A matrix wider than this is a list.
 constexpr size_t kWidestMatrix = 16;
 
-struct Options {
+struct PairsOptions {
   RankOptions ranks;
   std::string bytes;
   int iterations = 10;
@@ -36,16 +36,17 @@ struct Options {
 };
 
 // Who is compared: ranks, or the first rank of every host.
-struct Member {
+struct RankOnHost {
   int rank = 0;
   std::string name;
   std::string host;
 };
 
-std::vector<Member> Members(const Options& options, const std::vector<std::string>& hosts) {
-  std::vector<Member> members;
+std::vector<RankOnHost> Members(const PairsOptions& options,
+                                const std::vector<std::string>& hosts) {
+  std::vector<RankOnHost> members;
   for (size_t rank = 0; rank < hosts.size(); ++rank) {
-    const bool known = std::any_of(members.begin(), members.end(), [&](const Member& member) {
+    const bool known = std::any_of(members.begin(), members.end(), [&](const RankOnHost& member) {
       return member.host == hosts[rank];
     });
     if (options.by_host && known) continue;
@@ -55,8 +56,9 @@ std::vector<Member> Members(const Options& options, const std::vector<std::strin
   return members;
 }
 
-Result<std::vector<PairFigure>> MeasurePairs(const Options& options, GroupInstrument* instrument,
-                                             const std::vector<Member>& members, uint64_t bytes) {
+Result<std::vector<PairFigure>> MeasurePairs(const PairsOptions& options, GroupMeasurer* measurer,
+                                             const std::vector<RankOnHost>& members,
+                                             uint64_t bytes) {
   std::vector<PairFigure> pairs;
   for (size_t first = 0; first < members.size(); ++first) {
     for (size_t second = first + 1; second < members.size(); ++second) {
@@ -73,14 +75,14 @@ Result<std::vector<PairFigure>> MeasurePairs(const Options& options, GroupInstru
     for (size_t i = 0; i < pairs.size(); ++i) {
       const int first = members[static_cast<size_t>(pairs[i].first)].rank;
       const int second = members[static_cast<size_t>(pairs[i].second)].rank;
-      const Result<measure::Reading> reading =
-          instrument->MeasurePair(first, second, bytes, options.iterations);
-      if (!reading.ok()) return reading.status();
-      if (reading.value().outcome != dataset::Outcome::kFine) {
+      const Result<measure::Measurement> measurement =
+          measurer->MeasurePair(first, second, bytes, options.iterations);
+      if (!measurement.ok()) return measurement.status();
+      if (measurement.value().outcome != dataset::SampleOutcome::kFine) {
         return PeerLost(Format("between rank %d and rank %d: ", first, second) +
-                        reading.value().note);
+                        measurement.value().note);
       }
-      rounds[i].push_back(static_cast<double>(bytes) / reading.value().seconds);
+      rounds[i].push_back(static_cast<double>(bytes) / measurement.value().seconds);
     }
   }
   for (size_t i = 0; i < pairs.size(); ++i) {
@@ -92,7 +94,7 @@ Result<std::vector<PairFigure>> MeasurePairs(const Options& options, GroupInstru
 }
 
 std::string OddText(const OddOne& one, const std::vector<PairFigure>& pairs,
-                    const std::vector<Member>& members) {
+                    const std::vector<RankOnHost>& members) {
   std::string who;
   if (one.member >= 0) {
     who = members[static_cast<size_t>(one.member)].name +
@@ -106,10 +108,10 @@ std::string OddText(const OddOne& one, const std::vector<PairFigure>& pairs,
                 one.usual * 1e-9, one.same_host ? "inside a host" : "between hosts");
 }
 
-void PrintTable(const std::vector<PairFigure>& pairs, const std::vector<Member>& members) {
+void PrintTable(const std::vector<PairFigure>& pairs, const std::vector<RankOnHost>& members) {
   if (members.size() <= kWidestMatrix) {
     std::vector<std::string> titles = {"GB/s each way"};
-    for (const Member& member : members) titles.push_back(member.name);
+    for (const RankOnHost& member : members) titles.push_back(member.name);
     report::Table table(titles);
     table.SetAlign(std::vector<report::Table::Align>(titles.size(), report::Table::Align::kRight));
     for (size_t row = 0; row < members.size(); ++row) {
@@ -138,7 +140,8 @@ void PrintTable(const std::vector<PairFigure>& pairs, const std::vector<Member>&
 }
 
 void PrintJson(const measure::Subject& subject, const std::vector<PairFigure>& pairs,
-               const std::vector<Member>& members, const std::vector<OddOne>& odd, uint64_t bytes) {
+               const std::vector<RankOnHost>& members, const std::vector<OddOne>& odd,
+               uint64_t bytes) {
   ordered_json json;
   json["backend"] = subject.backend;
   json["simulated"] = subject.simulated;
@@ -158,20 +161,20 @@ void PrintJson(const measure::Subject& subject, const std::vector<PairFigure>& p
   std::printf("%s\n", JsonText(json).c_str());
 }
 
-int LeadPairs(const Options& options, GroupInstrument* instrument) {
-  const measure::Subject& subject = instrument->subject();
+int LeadPairs(const PairsOptions& options, GroupMeasurer* measurer) {
+  const measure::Subject& subject = measurer->subject();
   const bool gpu = subject.backend == "nccl" || subject.backend == "rccl" || subject.simulated;
   const std::string text = options.bytes.empty() ? (gpu ? "64M" : "4M") : options.bytes;
   const Result<uint64_t> bytes = ParseBytes(text);
   if (!bytes.ok()) return Fail(bytes.status().WithContext("-b"));
   if (bytes.value() == 0) return Fail(Invalid("-b must be at least one byte"));
-  const std::vector<Member> members = Members(options, instrument->hosts());
+  const std::vector<RankOnHost> members = Members(options, measurer->hosts());
   if (members.size() < 2) {
     return Fail(Invalid(options.by_host ? "all ranks are on one host; compare ranks instead"
                                         : "pairs need at least two ranks"));
   }
   const Result<std::vector<PairFigure>> pairs =
-      MeasurePairs(options, instrument, members, bytes.value());
+      MeasurePairs(options, measurer, members, bytes.value());
   if (!pairs.ok()) return Fail(pairs.status());
   const std::vector<OddOne> odd = measure::FindOddOnes(pairs.value(), options.margin);
   if (options.json) {
@@ -199,8 +202,8 @@ int LeadPairs(const Options& options, GroupInstrument* instrument) {
 
 }  // namespace
 
-void AddBenchPairs(CommandLine* bench, Run* run) {
-  auto options = std::make_shared<Options>();
+void AddBenchPairs(CommandLine* bench, CommandAction* run) {
+  auto options = std::make_shared<PairsOptions>();
   CommandLine* command = bench->AddCommand(
       "pairs", "Time every pair of ranks or hosts, and name those that are slower than the others");
   command->AddOption("-b,--size", options->bytes, "What both send at a time")
@@ -226,13 +229,13 @@ void AddBenchPairs(CommandLine* bench, Run* run) {
     *run = [options] {
       return OnEveryRank(options->ranks, false, [&options](Group* group) {
         if (group->rank() != 0) {
-          const Status followed = GroupInstrument::Follow(group);
+          const Status followed = GroupMeasurer::Follow(group);
           return followed.ok() ? kExitFine : Fail(followed);
         }
-        const Result<std::unique_ptr<GroupInstrument>> instrument =
-            GroupInstrument::Lead(group, ClusterOf(options->ranks));
-        if (!instrument.ok()) return Fail(instrument.status());
-        return LeadPairs(*options, instrument.value().get());
+        const Result<std::unique_ptr<GroupMeasurer>> measurer =
+            GroupMeasurer::Lead(group, ClusterOf(options->ranks));
+        if (!measurer.ok()) return Fail(measurer.status());
+        return LeadPairs(*options, measurer.value().get());
       });
     };
   });

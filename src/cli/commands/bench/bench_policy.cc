@@ -16,10 +16,10 @@
 namespace diapason::cli {
 namespace {
 
-using measure::Figure;
-using measure::GroupInstrument;
+using measure::GroupMeasurer;
 using measure::PolicyCheck;
 using measure::Subject;
+using measure::TimingFigure;
 using measure::Trial;
 
 Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject) {
@@ -80,8 +80,8 @@ Status CheckNoPolicyIsSet(const Settings& settings, const Subject& subject) {
                  "DIAPASON_POLICY_INLINE, DIAPASON_POLICY_OVERLAP and NCCL_TUNER_CONFIG_FILE");
 }
 
-int CheckPolicyByRunning(const BenchOptions& options, GroupInstrument* instrument) {
-  const Subject& subject = instrument->subject();
+int CheckPolicyByRunning(const BenchOptions& options, GroupMeasurer* measurer) {
+  const Subject& subject = measurer->subject();
   const Result<PolicyPlan> made = MakePlan(options, subject);
   if (!made.ok()) return Fail(made.status());
   const PolicyPlan& plan = made.value();
@@ -92,9 +92,9 @@ int CheckPolicyByRunning(const BenchOptions& options, GroupInstrument* instrumen
   Status broken;
   for (const DecidedCall& call : plan.calls) {
     Result<PolicyCheck> check =
-        measure::CheckPolicy(instrument, call.trial, options.effort, &samples);
-    if (check.ok() && instrument->broken()) {
-      const Figure* const failure = check.value().Failure();
+        measure::CheckPolicy(measurer, call.trial, options.effort, &samples);
+    if (check.ok() && measurer->broken()) {
+      const TimingFigure* const failure = check.value().Failure();
       broken = PeerLost(failure == nullptr ? "the ranks are gone" : failure->note);
     } else if (!check.ok()) {
       broken = check.status();

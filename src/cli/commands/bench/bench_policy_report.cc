@@ -13,11 +13,11 @@
 namespace diapason::cli {
 namespace {
 
-using measure::Figure;
 using measure::PolicyCheck;
 using measure::PolicySummary;
 using measure::PolicyVerdict;
 using measure::Subject;
+using measure::TimingFigure;
 using measure::Trial;
 using nlohmann::ordered_json;
 
@@ -42,20 +42,20 @@ std::string ChoiceText(const Subject& subject, const Trial& trial) {
 
 // "faster", or what went wrong: "refused", "default: hang".
 std::string VerdictText(const PolicyCheck& check) {
-  const Figure* const failure = check.Failure();
+  const TimingFigure* const failure = check.Failure();
   if (failure == nullptr) return measure::PolicyVerdictName(check.verdict);
   return std::string(failure == &check.library ? "default: " : "") +
          dataset::OutcomeName(failure->outcome);
 }
 
-std::string Micros(const Figure& figure) {
+std::string Micros(const TimingFigure& figure) {
   return figure.rounds.empty() ? "-" : Format("%.2f", figure.median * 1e6);
 }
 
 double Microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
 double Rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
-ordered_json FigureJson(const Figure& figure) {
+ordered_json FigureJson(const TimingFigure& figure) {
   ordered_json json;
   json["outcome"] = dataset::OutcomeName(figure.outcome);
   if (!figure.note.empty()) json["note"] = figure.note;
@@ -178,7 +178,7 @@ std::string PolicyTail(const PolicyPlan& plan, const Subject& subject,
     text += summary.failed > 0 ? Format(", %zu failed\n", summary.failed) : "\n";
   }
   for (const PolicyCheck& check : checks) {
-    const Figure* const failure = check.Failure();
+    const TimingFigure* const failure = check.Failure();
     if (failure == nullptr) continue;
     text += "# " + KindText(plan, check.trial) + " " + FormatBytes(check.trial.bytes) + ": " +
             VerdictText(check) + ": " + failure->note + "\n";

@@ -11,7 +11,7 @@
 namespace diapason::cli {
 namespace {
 
-using measure::Figure;
+using measure::TimingFigure;
 using nlohmann::ordered_json;
 
 std::string RedopName(const measure::Trial& trial) {
@@ -30,7 +30,7 @@ std::string Micros(double seconds) {
 
 std::string Gigabytes(double bytes_per_second) { return Format("%.2f", bytes_per_second * 1e-9); }
 
-std::string FigureText(const measure::Trial& trial, const Figure& figure, int ranks) {
+std::string FigureText(const measure::Trial& trial, const TimingFigure& figure, int ranks) {
   if (!figure.fine()) {
     return Format("%9s %7s %7s %7s", dataset::OutcomeName(figure.outcome), "-", "-",
                   figure.wrong < 0 ? "N/A" : std::to_string(figure.wrong).c_str());
@@ -41,7 +41,7 @@ std::string FigureText(const measure::Trial& trial, const Figure& figure, int ra
                 figure.wrong < 0 ? "N/A" : std::to_string(figure.wrong).c_str());
 }
 
-std::string MedianText(const Figure& figure) {
+std::string MedianText(const TimingFigure& figure) {
   if (!figure.fine()) return Format("%9s %20s", "-", "-");
   return Format(
       "%9s %20s", Micros(figure.median).c_str(),
@@ -51,7 +51,7 @@ std::string MedianText(const Figure& figure) {
 
 double Microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
 
-ordered_json FigureJson(const measure::Trial& trial, const Figure& figure, int ranks) {
+ordered_json FigureJson(const measure::Trial& trial, const TimingFigure& figure, int ranks) {
   ordered_json json;
   json["outcome"] = dataset::OutcomeName(figure.outcome);
   if (!figure.note.empty()) json["note"] = figure.note;
@@ -78,7 +78,7 @@ double BenchResult::AverageBusBandwidth() const {
   double sum = 0;
   int figures = 0;
   for (const BenchRow& row : rows) {
-    for (const Figure* figure : {&row.out_of_place, &row.in_place}) {
+    for (const TimingFigure* figure : {&row.out_of_place, &row.in_place}) {
       if (!figure->fine() || figure->rounds.empty()) continue;
       sum += measure::BusBandwidth(row.trial, subject.ranks, figure->mean);
       ++figures;
@@ -143,7 +143,7 @@ std::string BenchTail(const BenchResult& result) {
                             wrong == 0 ? "OK" : "FAILED");
   text += Format("# Avg bus bandwidth    : %g\n", result.AverageBusBandwidth() * 1e-9);
   for (const BenchRow& row : result.rows) {
-    for (const Figure* figure : {&row.out_of_place, &row.in_place}) {
+    for (const TimingFigure* figure : {&row.out_of_place, &row.in_place}) {
       if (figure->fine() || figure->note.empty()) continue;
       text += Format("# %s: %s: %s\n", FormatBytes(row.trial.bytes).c_str(),
                      dataset::OutcomeName(figure->outcome), figure->note.c_str());
@@ -196,7 +196,7 @@ std::string BenchCsv(const BenchResult& result) {
   for (const BenchRow& row : result.rows) {
     for (const bool in_place : {false, true}) {
       if (in_place && !row.has_in_place) continue;
-      const Figure& figure = in_place ? row.in_place : row.out_of_place;
+      const TimingFigure& figure = in_place ? row.in_place : row.out_of_place;
       text +=
           Format("%s,%d,%s,%llu,%zu,%s,%s,%d,%d,%d,%d,%s,", subject.backend.c_str(),
                  subject.simulated ? 1 : 0, measure::CollectiveText(row.trial.operation).c_str(),

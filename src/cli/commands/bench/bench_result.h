@@ -11,8 +11,8 @@ namespace diapason::cli {
 // One line of `diapason bench`.
 struct BenchRow {
   measure::Trial trial;
-  measure::Figure out_of_place;
-  measure::Figure in_place;
+  measure::TimingFigure out_of_place;
+  measure::TimingFigure in_place;
   bool has_in_place = true;
   double ideal = 0;  // seconds; 0: not known
 };

@@ -15,28 +15,28 @@
 namespace diapason::cli {
 namespace {
 
-using measure::Figure;
-using measure::GroupInstrument;
+using measure::GroupMeasurer;
 using measure::Target;
+using measure::TimingFigure;
 using measure::Trial;
 
 constexpr size_t kLargestFile = size_t{1} << 20;
 
 // What came of one target: a value, or why there is none.
-struct Verdict {
+struct TargetVerdict {
   double value = 0;
   std::string noise;   // of the value: its interval
   std::string reason;  // not empty: it could not be measured here
 };
 
-Verdict Skipped(const std::string& reason) { return {0, "", reason}; }
+TargetVerdict Skipped(const std::string& reason) { return {0, "", reason}; }
 
-Result<Figure> MeasureTarget(const BenchOptions& options, GroupInstrument* instrument,
-                             const Target& target, int only_ranks, Trial* trial) {
+Result<TimingFigure> MeasureTarget(const BenchOptions& options, GroupMeasurer* measurer,
+                                   const Target& target, int only_ranks, Trial* trial) {
   trial->operation = target.operation;
   trial->bytes = target.bytes;
   trial->only_ranks = only_ranks;
-  const measure::Subject& subject = instrument->subject();
+  const measure::Subject& subject = measurer->subject();
   const int ranks = only_ranks > 0 ? only_ranks : subject.ranks;
   // Whole elements: 100 KB are no whole number of floats on every number of ranks.
   trial->bytes = measure::WholeBytes(*trial, ranks);
@@ -47,30 +47,29 @@ Result<Figure> MeasureTarget(const BenchOptions& options, GroupInstrument* instr
     if (!algorithm.ok()) return algorithm.status();
     trial->config.algorithm = algorithm.value();
   }
-  return measure::MeasureFigure(instrument, *trial, options.effort);
+  return measure::MeasureFigure(measurer, *trial, options.effort);
 }
 
 std::string Noise(const Target& target, double low, double high) {
   return "[" + measure::ValueText(target, low) + ", " + measure::ValueText(target, high) + "]";
 }
 
-Result<Verdict> JudgeScaling(const BenchOptions& options, GroupInstrument* instrument,
-                             const Target& target) {
-  if (instrument->subject().ranks < target.ranks) {
-    return Skipped(
-        Format("needs %d ranks, there are %d", target.ranks, instrument->subject().ranks));
+Result<TargetVerdict> JudgeScaling(const BenchOptions& options, GroupMeasurer* measurer,
+                                   const Target& target) {
+  if (measurer->subject().ranks < target.ranks) {
+    return Skipped(Format("needs %d ranks, there are %d", target.ranks, measurer->subject().ranks));
   }
   Trial two;
   Trial all;
-  const Result<Figure> of_two = MeasureTarget(options, instrument, target, 2, &two);
+  const Result<TimingFigure> of_two = MeasureTarget(options, measurer, target, 2, &two);
   if (!of_two.ok()) return of_two.status();
-  const Result<Figure> of_all = MeasureTarget(options, instrument, target, target.ranks, &all);
+  const Result<TimingFigure> of_all = MeasureTarget(options, measurer, target, target.ranks, &all);
   if (!of_all.ok()) return of_all.status();
-  for (const Figure& figure : {of_two.value(), of_all.value()}) {
+  for (const TimingFigure& figure : {of_two.value(), of_all.value()}) {
     if (!figure.fine()) return Skipped(figure.note);
   }
   const double before = measure::BusBandwidth(two, 2, of_two.value().median);
-  Verdict verdict;
+  TargetVerdict verdict;
   const auto share = [&](double seconds) {
     return measure::BusBandwidth(all, target.ranks, seconds) / before;
   };
@@ -80,15 +79,15 @@ Result<Verdict> JudgeScaling(const BenchOptions& options, GroupInstrument* instr
   return verdict;
 }
 
-Result<Verdict> JudgeIteration(GroupInstrument* instrument, const Target& target) {
-  const std::string& backend = instrument->subject().backend;
+Result<TargetVerdict> JudgeIteration(GroupMeasurer* measurer, const Target& target) {
+  const std::string& backend = measurer->subject().backend;
   measure::PresetOptions preset;
   preset.host = backend == "gloo" || backend == "mpi";
   const Result<measure::IterationSpec> spec = measure::PresetSpec(target.preset, preset);
   if (!spec.ok()) return spec.status();
-  const Result<measure::IterationTimes> times = instrument->Iterate(spec.value());
+  const Result<measure::IterationTimes> times = measurer->Iterate(spec.value());
   if (!times.ok()) return times.status();
-  Verdict verdict;
+  TargetVerdict verdict;
   const double compute = Median(times.value().compute);
   if (!(compute > 0)) return Skipped("the iteration has no compute");
   verdict.value = measure::ExposedSeconds(times.value()) / compute;
@@ -98,21 +97,21 @@ Result<Verdict> JudgeIteration(GroupInstrument* instrument, const Target& target
   return verdict;
 }
 
-Result<Verdict> JudgeOne(const BenchOptions& options, GroupInstrument* instrument,
-                         const Target& target, double link) {
-  if (target.goal == Target::Goal::kScaling) return JudgeScaling(options, instrument, target);
-  if (target.goal == Target::Goal::kExposed) return JudgeIteration(instrument, target);
+Result<TargetVerdict> JudgeOne(const BenchOptions& options, GroupMeasurer* measurer,
+                               const Target& target, double link) {
+  if (target.goal == Target::Goal::kScaling) return JudgeScaling(options, measurer, target);
+  if (target.goal == Target::Goal::kExposed) return JudgeIteration(measurer, target);
   if (target.goal == Target::Goal::kLinkShare && !(link > 0)) {
     return Skipped("the link is not known; say --link GB/s");
   }
   Trial trial;
-  const Result<Figure> figure = MeasureTarget(options, instrument, target, 0, &trial);
+  const Result<TimingFigure> figure = MeasureTarget(options, measurer, target, 0, &trial);
   if (!figure.ok()) {
     if (figure.status().code() == ErrorCode::kInvalid) return Skipped(figure.status().message());
     return figure.status();
   }
   if (!figure.value().fine()) return Skipped(figure.value().note);
-  const int ranks = instrument->subject().ranks;
+  const int ranks = measurer->subject().ranks;
   const auto value = [&](double seconds) {
     if (target.goal == Target::Goal::kTime) return seconds;
     const double bandwidth = measure::BusBandwidth(trial, ranks, seconds);
@@ -120,8 +119,8 @@ Result<Verdict> JudgeOne(const BenchOptions& options, GroupInstrument* instrumen
   };
   const double one = value(figure.value().interval.low);
   const double other = value(figure.value().interval.high);
-  return Verdict{value(figure.value().median),
-                 Noise(target, std::min(one, other), std::max(one, other)), ""};
+  return TargetVerdict{value(figure.value().median),
+                       Noise(target, std::min(one, other), std::max(one, other)), ""};
 }
 
 std::string WhatText(const Target& target) {
@@ -141,28 +140,28 @@ void PrintHead(const measure::Subject& subject, double link, const std::string& 
 
 }  // namespace
 
-int CompareWithTargets(const BenchOptions& options, GroupInstrument* instrument) {
+int CompareWithTargets(const BenchOptions& options, GroupMeasurer* measurer) {
   const Result<std::string> text = ReadFile(options.targets, kLargestFile);
   if (!text.ok()) return Fail(text.status());
   const Result<std::vector<Target>> targets = measure::ParseTargets(text.value(), options.targets);
   if (!targets.ok()) return Fail(targets.status());
   std::string source;
-  const Result<double> link = FindLink(options, instrument, &source);
+  const Result<double> link = FindLink(options, measurer, &source);
   if (!link.ok()) return Fail(link.status());
 
-  const measure::Subject& subject = instrument->subject();
+  const measure::Subject& subject = measurer->subject();
   if (!options.json) PrintHead(subject, link.value(), source);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   report::Table table({"target", "what", "goal", "median", "95 % interval", "verdict"});
   int missed = 0;
   int skipped = 0;
   for (const Target& target : targets.value()) {
-    const Result<Verdict> verdict = JudgeOne(options, instrument, target, link.value());
+    const Result<TargetVerdict> verdict = JudgeOne(options, measurer, target, link.value());
     if (!verdict.ok()) {
       if (!options.json) std::fputs(table.Text().c_str(), stdout);
       return Fail(verdict.status().WithContext("target '" + target.name + "'"));
     }
-    const Verdict& one = verdict.value();
+    const TargetVerdict& one = verdict.value();
     const bool met = one.reason.empty() && measure::Meets(target, one.value);
     if (!one.reason.empty()) ++skipped;
     if (one.reason.empty() && !met) ++missed;

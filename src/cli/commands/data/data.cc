@@ -80,7 +80,7 @@ void AddImportGroup(CommandLine* command, DataImport* asked) {
       ->Default("iteration");
 }
 
-void AddImport(CommandLine* data, Run* run) {
+void AddImport(CommandLine* data, CommandAction* run) {
   auto asked = std::make_shared<DataImport>();
   CommandLine* command = data->AddCommand(
       "import", "Take in logs of nccl-tests, tables of measurements, reward lines and journals");
@@ -114,7 +114,7 @@ void AddImport(CommandLine* data, Run* run) {
   });
 }
 
-void AddExport(CommandLine* data, Run* run) {
+void AddExport(CommandLine* data, CommandAction* run) {
   auto asked = std::make_shared<DataExport>();
   CommandLine* command = data->AddCommand("export", "Write samples as a table or as JSON");
   command->AddOption("STORE", asked->store, "The store")->Required();
@@ -139,7 +139,7 @@ void AddExport(CommandLine* data, Run* run) {
   command->Callback([asked, run] { *run = [asked] { return RunDataExport(*asked); }; });
 }
 
-void AddShow(CommandLine* data, Run* run) {
+void AddShow(CommandLine* data, CommandAction* run) {
   auto asked = std::make_shared<DataShow>();
   CommandLine* command = data->AddCommand(
       "show", "Show the runs of a store, and for every size how the configurations compare");
@@ -153,7 +153,7 @@ void AddShow(CommandLine* data, Run* run) {
   command->Callback([asked, run] { *run = [asked] { return RunDataShow(*asked); }; });
 }
 
-void AddCheck(CommandLine* data, Run* run) {
+void AddCheck(CommandLine* data, CommandAction* run) {
   auto asked = std::make_shared<DataCheck>();
   CommandLine* command = data->AddCommand("check", "Find samples that should not be trusted");
   command->AddOption("STORE", asked->store, "The store")->Required();
@@ -164,7 +164,7 @@ void AddCheck(CommandLine* data, Run* run) {
   command->Callback([asked, run] { *run = [asked] { return RunDataCheck(*asked); }; });
 }
 
-void AddMerge(CommandLine* data, Run* run) {
+void AddMerge(CommandLine* data, CommandAction* run) {
   auto asked = std::make_shared<DataMerge>();
   CommandLine* command = data->AddCommand(
       "merge", "Take several stores together; what is there already is not taken twice");
@@ -207,9 +207,9 @@ Status ToStoreFilter(const DataFilter& asked, dataset::Filter* filter) {
   return {};
 }
 
-std::string WhatThereIs(const dataset::Contents& contents) {
+std::string WhatThereIs(const dataset::StoreContents& contents) {
   std::vector<std::string> contexts;
-  for (const dataset::Record& record : contents.records) {
+  for (const dataset::StoredSample& record : contents.records) {
     const dataset::Point& point = record.sample.point;
     const std::string text = Format("%s on %d ranks", point.collective.c_str(), point.ranks);
     if (std::find(contexts.begin(), contexts.end(), text) != contexts.end()) continue;
@@ -224,23 +224,23 @@ std::string WhatThereIs(const dataset::Contents& contents) {
 
 }  // namespace
 
-Result<dataset::Contents> ReadStore(const std::string& path, const DataFilter& asked) {
+Result<dataset::StoreContents> ReadStore(const std::string& path, const DataFilter& asked) {
   dataset::Filter filter;
   if (Status fine = ToStoreFilter(asked, &filter); !fine.ok()) return fine;
-  Result<std::unique_ptr<dataset::Store>> store =
-      dataset::Store::Open(path, dataset::Store::Access::kRead);
+  Result<std::unique_ptr<dataset::SampleStore>> store =
+      dataset::SampleStore::Open(path, dataset::SampleStore::Access::kRead);
   if (!store.ok()) return store.status();
-  Result<dataset::Contents> read = store.value()->Read(filter);
+  Result<dataset::StoreContents> read = store.value()->Read(filter);
   if (!read.ok()) return read;
-  dataset::Contents& all = read.value();
+  dataset::StoreContents& all = read.value();
   const bool selects = !asked.run.empty() || !asked.collective.empty() || !asked.library.empty() ||
                        !asked.bytes.empty() || !asked.kind.empty() || asked.ranks > 0 ||
                        asked.nodes > 0 || asked.simulated || asked.measured;
   if (!selects) return read;
-  dataset::Contents kept;
+  dataset::StoreContents kept;
   std::vector<size_t> place(all.runs.size(), all.runs.size());
-  for (dataset::Record& record : all.records) {
-    const dataset::Run& run = all.runs[record.run];
+  for (dataset::StoredSample& record : all.records) {
+    const dataset::SampleRun& run = all.runs[record.run];
     if (asked.simulated && !run.machine.simulated) continue;
     if (asked.measured && run.machine.simulated) continue;
     if (place[record.run] == all.runs.size()) {
@@ -250,7 +250,7 @@ Result<dataset::Contents> ReadStore(const std::string& path, const DataFilter& a
     kept.records.push_back({place[record.run], std::move(record.sample)});
   }
   if (kept.records.empty()) {
-    const Result<dataset::Contents> everything = store.value()->Read();
+    const Result<dataset::StoreContents> everything = store.value()->Read();
     if (!everything.ok()) return everything;
     return NotFound("nothing in store '" + path + "' matches; " + WhatThereIs(everything.value()));
   }
@@ -264,18 +264,18 @@ int RunDataMerge(const DataMerge& asked) {
     target = sources.front();
     sources.erase(sources.begin());
     // Merging into a store that is not there would be a typo that makes a file.
-    const Result<std::unique_ptr<dataset::Store>> there =
-        dataset::Store::Open(target, dataset::Store::Access::kRead);
+    const Result<std::unique_ptr<dataset::SampleStore>> there =
+        dataset::SampleStore::Open(target, dataset::SampleStore::Access::kRead);
     if (!there.ok()) return Fail(there.status());
   }
   // All have to be readable before anything is written.
   for (const std::string& source : sources) {
-    const Result<std::unique_ptr<dataset::Store>> store =
-        dataset::Store::Open(source, dataset::Store::Access::kRead);
+    const Result<std::unique_ptr<dataset::SampleStore>> store =
+        dataset::SampleStore::Open(source, dataset::SampleStore::Access::kRead);
     if (!store.ok()) return Fail(store.status());
   }
-  Result<std::unique_ptr<dataset::Store>> store =
-      dataset::Store::Open(target, dataset::Store::Access::kWrite);
+  Result<std::unique_ptr<dataset::SampleStore>> store =
+      dataset::SampleStore::Open(target, dataset::SampleStore::Access::kWrite);
   if (!store.ok()) return Fail(store.status());
   for (const std::string& source : sources) {
     const Result<size_t> came = store.value()->Merge(source);
@@ -286,7 +286,7 @@ int RunDataMerge(const DataMerge& asked) {
       std::printf("%s: %s came\n", source.c_str(), Count(came.value(), "sample").c_str());
     }
   }
-  const Result<dataset::Contents> all = store.value()->Read();
+  const Result<dataset::StoreContents> all = store.value()->Read();
   if (!all.ok()) return Fail(all.status());
   std::printf("%s holds %s of %s\n", target.c_str(),
               Count(all.value().records.size(), "sample").c_str(),
@@ -294,7 +294,7 @@ int RunDataMerge(const DataMerge& asked) {
   return kExitFine;
 }
 
-void AddData(CommandLine* parent, Run* run) {
+void AddData(CommandLine* parent, CommandAction* run) {
   CommandLine* data = parent->AddCommand(
       "data", "Keep what was measured: import, export, merge, show and check samples");
   data->Describe("A store is one SQLite file; docs/dataset.md describes it.");

@@ -26,7 +26,7 @@ struct DataFilter {
 };
 // Reads what matches. Where something is asked for, runs without a matching sample are left out,
 // and nothing at all is an error that says what there is.
-Result<dataset::Contents> ReadStore(const std::string& path, const DataFilter& filter);
+Result<dataset::StoreContents> ReadStore(const std::string& path, const DataFilter& filter);
 
 struct DataImport {
   std::vector<std::string> files;

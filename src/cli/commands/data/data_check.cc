@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "cli/framework/command.h"
 #include "cli/commands/data/data.h"
+#include "cli/framework/command.h"
 #include "cli/framework/json_text.h"
 #include "dataset/words.h"
 
@@ -12,10 +12,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-void PrintText(const std::vector<dataset::Finding>& findings, const std::string& store,
-               const dataset::Contents& contents) {
+void PrintText(const std::vector<dataset::DataFinding>& findings, const std::string& store,
+               const dataset::StoreContents& contents) {
   size_t counts[3] = {};
-  for (const dataset::Finding& finding : findings) {
+  for (const dataset::DataFinding& finding : findings) {
     ++counts[static_cast<size_t>(finding.severity)];
     std::printf("%s: %s\n", dataset::SeverityName(finding.severity), finding.what.c_str());
     for (const std::string& line : finding.evidence) {
@@ -29,10 +29,10 @@ void PrintText(const std::vector<dataset::Finding>& findings, const std::string&
               Count(counts[1], "warning").c_str(), Count(counts[0], "note").c_str());
 }
 
-void PrintJson(const std::vector<dataset::Finding>& findings, const std::string& store,
-               const dataset::Contents& contents) {
+void PrintJson(const std::vector<dataset::DataFinding>& findings, const std::string& store,
+               const dataset::StoreContents& contents) {
   ordered_json list = ordered_json::array();
-  for (const dataset::Finding& finding : findings) {
+  for (const dataset::DataFinding& finding : findings) {
     list.push_back({{"severity", dataset::SeverityName(finding.severity)},
                     {"kind", finding.kind},
                     {"what", finding.what},
@@ -50,20 +50,21 @@ void PrintJson(const std::vector<dataset::Finding>& findings, const std::string&
 
 int RunDataCheck(const DataCheck& asked) {
   {
-    Result<std::unique_ptr<dataset::Store>> store =
-        dataset::Store::Open(asked.store, dataset::Store::Access::kRead);
+    Result<std::unique_ptr<dataset::SampleStore>> store =
+        dataset::SampleStore::Open(asked.store, dataset::SampleStore::Access::kRead);
     if (!store.ok()) return Fail(store.status());
     if (Status whole = store.value()->CheckIntegrity(); !whole.ok()) return Fail(whole);
   }
-  const Result<dataset::Contents> contents = ReadStore(asked.store, asked.filter);
+  const Result<dataset::StoreContents> contents = ReadStore(asked.store, asked.filter);
   if (!contents.ok()) return Fail(contents.status());
-  const std::vector<dataset::Finding> findings = dataset::Check(contents.value());
+  const std::vector<dataset::DataFinding> findings = dataset::Check(contents.value());
   if (asked.json) {
     PrintJson(findings, asked.store, contents.value());
   } else {
     PrintText(findings, asked.store, contents.value());
   }
-  const bool wrong = !findings.empty() && findings.front().severity == dataset::Severity::kError;
+  const bool wrong =
+      !findings.empty() && findings.front().severity == dataset::DataSeverity::kError;
   return wrong ? kExitFailed : kExitFine;
 }
 

@@ -5,8 +5,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/framework/command.h"
 #include "cli/commands/data/data.h"
+#include "cli/framework/command.h"
 #include "cli/framework/json_text.h"
 #include "dataset/export.h"
 #include "dataset/words.h"
@@ -20,10 +20,10 @@ ordered_json Optional(double value) {
   return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
 }
 
-std::string Json(const dataset::Contents& contents) {
+std::string Json(const dataset::StoreContents& contents) {
   ordered_json runs = ordered_json::array();
-  for (const dataset::Run& run : contents.runs) {
-    const dataset::Machine& machine = run.machine;
+  for (const dataset::SampleRun& run : contents.runs) {
+    const dataset::MachineInfo& machine = run.machine;
     runs.push_back({{"run", run.id},
                     {"source", run.source},
                     {"origin", run.origin},
@@ -41,7 +41,7 @@ std::string Json(const dataset::Contents& contents) {
                     {"environment", machine.environment}});
   }
   ordered_json samples = ordered_json::array();
-  for (const dataset::Record& record : contents.records) {
+  for (const dataset::StoredSample& record : contents.records) {
     const dataset::Sample& sample = record.sample;
     const dataset::Point& point = sample.point;
     const bool iteration = point.kind == dataset::Point::Kind::kIteration;
@@ -83,7 +83,7 @@ std::string Json(const dataset::Contents& contents) {
 int RunDataExport(const DataExport& asked) {
   const Result<double> tolerance = ParseShare(asked.tolerance, "tolerance");
   if (!tolerance.ok()) return Fail(tolerance.status());
-  const Result<dataset::Contents> contents = ReadStore(asked.store, asked.filter);
+  const Result<dataset::StoreContents> contents = ReadStore(asked.store, asked.filter);
   if (!contents.ok()) return Fail(contents.status());
   std::string text;
   if (asked.format == "optimized") {

@@ -5,8 +5,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/framework/command.h"
 #include "cli/commands/data/data.h"
+#include "cli/framework/command.h"
 #include "dataset/import_journal.h"
 #include "dataset/words.h"
 #include "domain/vocabulary.h"
@@ -24,7 +24,7 @@ struct Totals {
   size_t samples = 0;
   bool logs = false;
   // What came new, for the checks.
-  dataset::Contents contents;
+  dataset::StoreContents contents;
 };
 
 // Names of libraries are written in one way; a bad option is found before any file is opened.
@@ -55,11 +55,11 @@ Status Prepare(const DataImport& asked, dataset::ImportOptions* options) {
 
 // Puts what was read from `file` into the store, and says what became of it.
 Status Keep(dataset::Import import, const std::string& file, const std::string& path,
-            std::unique_ptr<dataset::Store>* store, Totals* totals) {
+            std::unique_ptr<dataset::SampleStore>* store, Totals* totals) {
   // Only now: files that cannot be read leave no empty store behind.
   if (*store == nullptr) {
-    Result<std::unique_ptr<dataset::Store>> opened =
-        dataset::Store::Open(path, dataset::Store::Access::kWrite);
+    Result<std::unique_ptr<dataset::SampleStore>> opened =
+        dataset::SampleStore::Open(path, dataset::SampleStore::Access::kWrite);
     if (!opened.ok()) return opened.status();
     *store = std::move(opened).value();
   }
@@ -124,11 +124,11 @@ Result<dataset::Import> ReadJournals(const std::vector<std::string>& files,
   return journals.Finish();
 }
 
-void PrintFindings(const dataset::Contents& contents, const std::string& store) {
-  const std::vector<dataset::Finding> findings = dataset::Check(contents);
+void PrintFindings(const dataset::StoreContents& contents, const std::string& store) {
+  const std::vector<dataset::DataFinding> findings = dataset::Check(contents);
   if (findings.empty()) return;
   std::printf("\n");
-  for (const dataset::Finding& finding : findings) {
+  for (const dataset::DataFinding& finding : findings) {
     std::printf("%s: %s\n", dataset::SeverityName(finding.severity), finding.what.c_str());
   }
   std::printf("`diapason data check %s` has the evidence and what to do\n", store.c_str());
@@ -139,7 +139,7 @@ void PrintFindings(const dataset::Contents& contents, const std::string& store) 
 int RunDataImport(const DataImport& asked) {
   dataset::ImportOptions options;
   if (Status prepared = Prepare(asked, &options); !prepared.ok()) return Fail(prepared);
-  std::unique_ptr<dataset::Store> store;
+  std::unique_ptr<dataset::SampleStore> store;
   const auto start = std::chrono::steady_clock::now();
   Totals totals;
   int status = kExitFine;

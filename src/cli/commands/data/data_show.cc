@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "cli/framework/command.h"
 #include "cli/commands/data/data.h"
+#include "cli/framework/command.h"
 #include "cli/framework/json_text.h"
 #include "dataset/export.h"
 #include "dataset/summary.h"
@@ -16,8 +16,8 @@
 namespace diapason::cli {
 namespace {
 
-using dataset::Contender;
-using dataset::Contest;
+using dataset::ConfigGroup;
+using dataset::ConfigSummary;
 using dataset::Printable;
 using nlohmann::ordered_json;
 using report::Table;
@@ -37,29 +37,29 @@ std::string WhenText(double seconds) {
 
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : Printable(text); }
 
-std::string LibraryText(const dataset::Machine& machine) {
+std::string LibraryText(const dataset::MachineInfo& machine) {
   return OrDash(std::string(Trim(machine.library + " " + machine.library_version)));
 }
 
-std::string MachineText(const dataset::Machine& machine) {
+std::string MachineText(const dataset::MachineInfo& machine) {
   std::string text = machine.gpu;
   if (!machine.topology.empty()) text += (text.empty() ? "" : ", ") + machine.topology;
   if (machine.simulated) text = "simulated" + (text.empty() ? "" : ": " + text);
   return OrDash(text);
 }
 
-void PrintRuns(const dataset::Contents& contents, const std::string& store) {
+void PrintRuns(const dataset::StoreContents& contents, const std::string& store) {
   std::vector<size_t> samples(contents.runs.size());
-  for (const dataset::Record& record : contents.records) ++samples[record.run];
+  for (const dataset::StoredSample& record : contents.records) ++samples[record.run];
   std::printf("%s: %s of %s\n\n", store.c_str(), Count(contents.records.size(), "sample").c_str(),
               Count(contents.runs.size(), "run").c_str());
   Table table({"run", "when (UTC)", "source", "library", "machine", "samples", "from"});
   table.SetAlign({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft,
                   Table::Align::kLeft, Table::Align::kLeft, Table::Align::kRight});
   for (size_t i = 0; i < contents.runs.size(); ++i) {
-    const dataset::Run& run = contents.runs[i];
+    const dataset::SampleRun& run = contents.runs[i];
     std::string from = Printable(run.origin, 120);
-    if (run.state != dataset::Run::State::kDone) {
+    if (run.state != dataset::SampleRun::State::kDone) {
       from += std::string(" (") + dataset::StateName(run.state) + ")";
     }
     table.Add({Printable(run.id, 40), WhenText(run.started), OrDash(run.source),
@@ -69,57 +69,57 @@ void PrintRuns(const dataset::Contents& contents, const std::string& store) {
   std::printf("%s", table.Text().c_str());
 }
 
-std::string BusText(const Contender& contender) {
-  if (contender.point.kind == dataset::Point::Kind::kIteration || !contender.fine()) return "-";
-  return Format("%.4g", dataset::BusBandwidth(contender.point, contender.median) * 1e-9);
+std::string BusText(const ConfigSummary& entry) {
+  if (entry.point.kind == dataset::Point::Kind::kIteration || !entry.fine()) return "-";
+  return Format("%.4g", dataset::BusBandwidth(entry.point, entry.median) * 1e-9);
 }
 
-std::string AgainstText(const Contest& contest, const Contender& contender) {
-  if (!contest.standard || !contest.contenders[*contest.standard].fine() || !contender.fine()) {
+std::string AgainstText(const ConfigGroup& group, const ConfigSummary& entry) {
+  if (!group.standard || !group.entries[*group.standard].fine() || !entry.fine()) {
     return "-";
   }
-  return Format("%.2f x", contest.contenders[*contest.standard].median / contender.median);
+  return Format("%.2f x", group.entries[*group.standard].median / entry.median);
 }
 
-std::string MarkText(const Contest& contest, size_t index) {
-  const Contender& contender = contest.contenders[index];
-  if (!contender.fine()) {
-    return std::string(OutcomeName(contender.failure)) +
-           (contender.note.empty() ? "" : ": " + Printable(contender.note, 80));
+std::string MarkText(const ConfigGroup& group, size_t index) {
+  const ConfigSummary& entry = group.entries[index];
+  if (!entry.fine()) {
+    return std::string(OutcomeName(entry.failure)) +
+           (entry.note.empty() ? "" : ": " + Printable(entry.note, 80));
   }
   std::string mark;
   if (index == 0) {
-    mark = contest.contenders.size() > 1 && contest.contenders[1].fine() ? "best" : "";
-    if (!mark.empty() && contest.TiesWithBest(1)) mark = "best, tied";
-  } else if (contest.TiesWithBest(index)) {
+    mark = group.entries.size() > 1 && group.entries[1].fine() ? "best" : "";
+    if (!mark.empty() && group.TiesWithBest(1)) mark = "best, tied";
+  } else if (group.TiesWithBest(index)) {
     mark = "tie";
   }
-  if (contender.failures > 0) {
+  if (entry.failures > 0) {
     mark += (mark.empty() ? "" : "; ") +
-            Format("%zu times %s", contender.failures, OutcomeName(contender.failure));
+            Format("%zu times %s", entry.failures, OutcomeName(entry.failure));
   }
   return mark;
 }
 
-std::string IntervalText(const Contender& contender) {
+std::string IntervalText(const ConfigSummary& entry) {
   // One sample has no interval.
-  if (contender.seconds.size() < 2) return "-";
-  return "[" + dataset::TimeText(contender.interval.low) + ", " +
-         dataset::TimeText(contender.interval.high) + "]";
+  if (entry.seconds.size() < 2) return "-";
+  return "[" + dataset::TimeText(entry.interval.low) + ", " +
+         dataset::TimeText(entry.interval.high) + "]";
 }
 
-void PrintSamples(const dataset::Contents& contents, const Contest& contest) {
+void PrintSamples(const dataset::StoreContents& contents, const ConfigGroup& group) {
   Table table({"configuration", "run", "round", "time", "coarse", "calls", ""});
   table.SetAlign({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kRight,
                   Table::Align::kRight, Table::Align::kRight, Table::Align::kRight});
-  for (const dataset::Record& record : contents.records) {
+  for (const dataset::StoredSample& record : contents.records) {
     const dataset::Sample& sample = record.sample;
-    const dataset::Machine& machine = contents.runs[record.run].machine;
-    if (!sample.point.SameContext(contest.context) || machine.simulated != contest.simulated ||
-        machine.library != contest.library) {
+    const dataset::MachineInfo& machine = contents.runs[record.run].machine;
+    if (!sample.point.SameContext(group.context) || machine.simulated != group.simulated ||
+        machine.library != group.library) {
       continue;
     }
-    const bool fine = sample.outcome == dataset::Outcome::kFine;
+    const bool fine = sample.outcome == dataset::SampleOutcome::kFine;
     table.Add({sample.point.ConfigText(), Printable(contents.runs[record.run].id, 40),
                Format("%d", sample.round),
                std::isnan(sample.seconds) ? "-" : dataset::TimeText(sample.seconds),
@@ -130,61 +130,60 @@ void PrintSamples(const dataset::Contents& contents, const Contest& contest) {
   std::printf("\n%s", table.Text().c_str());
 }
 
-void PrintContest(const dataset::Contents& contents, const Contest& contest,
+void PrintContest(const dataset::StoreContents& contents, const ConfigGroup& group,
                   const DataShow& asked) {
-  std::printf("\n%s%s, %s%s\n", contest.simulated ? "SIMULATED: " : "",
-              Printable(dataset::ContextText(contest.context), 400).c_str(),
-              dataset::SizeText(contest.context.bytes).c_str(),
-              contest.library.empty() ? "" : (", " + Printable(contest.library)).c_str());
+  std::printf("\n%s%s, %s%s\n", group.simulated ? "SIMULATED: " : "",
+              Printable(dataset::ContextText(group.context), 400).c_str(),
+              dataset::SizeText(group.context.bytes).c_str(),
+              group.library.empty() ? "" : (", " + Printable(group.library)).c_str());
   Table table(
       {"configuration", "samples", "median", "95 % interval", "busbw GB/s", "speed-up", ""});
   table.SetAlign({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight,
                   Table::Align::kRight, Table::Align::kRight, Table::Align::kRight});
   size_t hidden = 0;
-  for (size_t i = 0; i < contest.contenders.size(); ++i) {
-    const Contender& contender = contest.contenders[i];
-    if (!asked.all && i >= kShown && contender.fine() && contest.standard != i) {
+  for (size_t i = 0; i < group.entries.size(); ++i) {
+    const ConfigSummary& entry = group.entries[i];
+    if (!asked.all && i >= kShown && entry.fine() && group.standard != i) {
       ++hidden;
       continue;
     }
-    table.Add({Printable(contender.point.ConfigText()),
-               Format("%zu", contender.seconds.size() + contender.failures),
-               contender.fine() ? dataset::TimeText(contender.median) : "-",
-               IntervalText(contender), BusText(contender), AgainstText(contest, contender),
-               MarkText(contest, i)});
+    table.Add({Printable(entry.point.ConfigText()),
+               Format("%zu", entry.seconds.size() + entry.failures),
+               entry.fine() ? dataset::TimeText(entry.median) : "-", IntervalText(entry),
+               BusText(entry), AgainstText(group, entry), MarkText(group, i)});
   }
   std::printf("%s", table.Text().c_str());
   if (hidden > 0) std::printf("and %zu slower ones; --all shows them\n", hidden);
-  if (asked.samples) PrintSamples(contents, contest);
+  if (asked.samples) PrintSamples(contents, group);
 }
 
-ordered_json ContestJson(const Contest& contest) {
-  const dataset::Point& context = contest.context;
+ordered_json ContestJson(const ConfigGroup& group) {
+  const dataset::Point& context = group.context;
   ordered_json list = ordered_json::array();
-  for (size_t i = 0; i < contest.contenders.size(); ++i) {
-    const Contender& contender = contest.contenders[i];
-    ordered_json json = {{"configuration", contender.point.ConfigText()},
-                         {"algorithm", contender.point.algorithm},
-                         {"protocol", contender.point.protocol},
-                         {"channels", contender.point.channels},
-                         {"environment", contender.point.environment},
-                         {"samples", contender.seconds.size()},
-                         {"failures", contender.failures}};
-    if (contender.fine()) {
-      json["median"] = contender.median;
-      json["low"] = contender.interval.low;
-      json["high"] = contender.interval.high;
+  for (size_t i = 0; i < group.entries.size(); ++i) {
+    const ConfigSummary& entry = group.entries[i];
+    ordered_json json = {{"configuration", entry.point.ConfigText()},
+                         {"algorithm", entry.point.algorithm},
+                         {"protocol", entry.point.protocol},
+                         {"channels", entry.point.channels},
+                         {"environment", entry.point.environment},
+                         {"samples", entry.seconds.size()},
+                         {"failures", entry.failures}};
+    if (entry.fine()) {
+      json["median"] = entry.median;
+      json["low"] = entry.interval.low;
+      json["high"] = entry.interval.high;
       if (context.kind == dataset::Point::Kind::kCollective) {
-        json["busbw"] = dataset::BusBandwidth(contender.point, contender.median);
+        json["busbw"] = dataset::BusBandwidth(entry.point, entry.median);
       }
       json["best"] = i == 0;
-      json["tie"] = i > 0 && contest.TiesWithBest(i);
-      if (contest.standard && contest.contenders[*contest.standard].fine()) {
-        json["speedup"] = contest.contenders[*contest.standard].median / contender.median;
+      json["tie"] = i > 0 && group.TiesWithBest(i);
+      if (group.standard && group.entries[*group.standard].fine()) {
+        json["speedup"] = group.entries[*group.standard].median / entry.median;
       }
     } else {
-      json["outcome"] = OutcomeName(contender.failure);
-      json["note"] = contender.note;
+      json["outcome"] = OutcomeName(entry.failure);
+      json["note"] = entry.note;
     }
     list.push_back(std::move(json));
   }
@@ -199,14 +198,14 @@ ordered_json ContestJson(const Contest& contest) {
           {"root", context.root},
           {"in_place", context.in_place},
           {"workload", context.workload},
-          {"library", contest.library},
-          {"simulated", contest.simulated},
+          {"library", group.library},
+          {"simulated", group.simulated},
           {"configurations", list}};
 }
 
-int PrintJson(const dataset::Contents& contents, const std::vector<Contest>& contests) {
+int PrintJson(const dataset::StoreContents& contents, const std::vector<ConfigGroup>& groups) {
   ordered_json runs = ordered_json::array();
-  for (const dataset::Run& run : contents.runs) {
+  for (const dataset::SampleRun& run : contents.runs) {
     runs.push_back({{"run", run.id},
                     {"started", run.started},
                     {"source", run.source},
@@ -220,7 +219,7 @@ int PrintJson(const dataset::Contents& contents, const std::vector<Contest>& con
                     {"simulated", run.machine.simulated}});
   }
   ordered_json list = ordered_json::array();
-  for (const Contest& contest : contests) list.push_back(ContestJson(contest));
+  for (const ConfigGroup& group : groups) list.push_back(ContestJson(group));
   const ordered_json json = {{"runs", runs}, {"contexts", list}};
   std::printf("%s\n", JsonText(json).c_str());
   return kExitFine;
@@ -229,13 +228,13 @@ int PrintJson(const dataset::Contents& contents, const std::vector<Contest>& con
 }  // namespace
 
 int RunDataShow(const DataShow& asked) {
-  const Result<dataset::Contents> read = ReadStore(asked.store, asked.filter);
+  const Result<dataset::StoreContents> read = ReadStore(asked.store, asked.filter);
   if (!read.ok()) return Fail(read.status());
-  const dataset::Contents& contents = read.value();
-  const std::vector<Contest> contests = dataset::Summarise(contents);
-  if (asked.json) return PrintJson(contents, contests);
+  const dataset::StoreContents& contents = read.value();
+  const std::vector<ConfigGroup> groups = dataset::Summarise(contents);
+  if (asked.json) return PrintJson(contents, groups);
   PrintRuns(contents, asked.store);
-  for (const Contest& contest : contests) PrintContest(contents, contest, asked);
+  for (const ConfigGroup& group : groups) PrintContest(contents, group, asked);
   return kExitFine;
 }
 

@@ -2,14 +2,14 @@
 #include <filesystem>
 #include <memory>
 
-#include "doctor/checks.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/commands/doctor/doctor_report.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
-#include "cli/commands/doctor/doctor_report.h"
 #include "cli/framework/findings.h"
 #include "diapason/comm.h"
+#include "doctor/checks.h"
 #include "report/table.h"
 
 namespace diapason::cli {
@@ -28,7 +28,7 @@ struct DoctorAsked {
   std::vector<std::string> reports;
 };
 
-std::string DoctorText(const doctor::Facts& facts, const std::vector<Finding>& findings,
+std::string DoctorText(const doctor::CheckInputs& facts, const std::vector<Finding>& findings,
                        const std::vector<doctor::ChecklistItem>& checklist, bool all) {
   std::string text;
   for (const std::string& line : doctor::DescribeMachine(facts)) text += line + "\n";
@@ -65,7 +65,7 @@ int Examine(const DoctorAsked& asked) {
   }
   // What is set here says nothing about another machine.
   const MapEnvironment nothing{std::map<std::string, std::string>{}};
-  doctor::Facts facts = doctor::GatherFacts(
+  doctor::CheckInputs facts = doctor::GatherFacts(
       tree, tree.live() ? ProcessEnvironment() : static_cast<const Environment&>(nothing));
   if (tree.live()) {
     facts.plugin = FindOwnPlugin();
@@ -98,7 +98,7 @@ int RunDoctor(const DoctorAsked& asked) {
 
 }  // namespace
 
-void AddDoctor(CommandLine* parent, Run* run) {
+void AddDoctor(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<DoctorAsked>();
   CommandLine* command = parent->AddCommand(
       "doctor",

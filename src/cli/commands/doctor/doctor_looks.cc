@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/framework/command.h"
 #include "cli/commands/doctor/doctor_report.h"
+#include "cli/framework/command.h"
 #include "cli/framework/findings.h"
 #include "report/table.h"
 

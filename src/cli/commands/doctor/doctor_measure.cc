@@ -2,14 +2,14 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "doctor/goals.h"
 #include "base/own_files.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
 #include "cli/commands/doctor/doctor_report.h"
-#include "plugin/client/plugin_client.h"
 #include "cli/framework/ranks.h"
+#include "doctor/goals.h"
 #include "launch/program.h"
+#include "plugin/client/plugin_client.h"
 
 namespace diapason::cli {
 namespace {

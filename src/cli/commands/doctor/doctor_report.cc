@@ -12,7 +12,7 @@
 namespace diapason::cli {
 namespace {
 
-using doctor::Facts;
+using doctor::CheckInputs;
 using host::Gpu;
 using host::LibraryFile;
 using nlohmann::ordered_json;
@@ -185,7 +185,7 @@ ordered_json PluginJson(const doctor::PluginFile& plugin) {
           {"env_apis", plugin.env_apis}};
 }
 
-ordered_json SoftwareJson(const Facts& facts) {
+ordered_json SoftwareJson(const CheckInputs& facts) {
   ordered_json files = ordered_json::array();
   for (const LibraryFile& file : facts.libraries) files.push_back(FileJson(file));
   ordered_json torches = ordered_json::array();
@@ -243,7 +243,7 @@ std::string TextOf(const nlohmann::json& json, const char* key) {
 
 }  // namespace
 
-std::string DoctorJson(const Facts& facts, const std::vector<Finding>& findings,
+std::string DoctorJson(const CheckInputs& facts, const std::vector<Finding>& findings,
                        const std::vector<doctor::ChecklistItem>& checklist) {
   ordered_json list = ordered_json::array();
   for (const doctor::ChecklistItem& item : checklist) {
@@ -269,8 +269,7 @@ std::string DoctorJson(const Facts& facts, const std::vector<Finding>& findings,
                {"compare", compare}});
 }
 
-std::string ProcessJson(const doctor::ProcessFacts& facts,
-                        const std::vector<Finding>& findings) {
+std::string ProcessJson(const doctor::ProcessFacts& facts, const std::vector<Finding>& findings) {
   ordered_json files = ordered_json::array();
   for (const LibraryFile& file : facts.libraries) files.push_back(FileJson(file));
   ordered_json threads = ordered_json::array();

@@ -3,20 +3,19 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "doctor/check_process.h"
 #include "doctor/checklist.h"
 #include "doctor/compare.h"
 #include "doctor/facts.h"
-#include "base/status.h"
 
 namespace diapason::cli {
 
 // The report of `diapason doctor --json`: facts about the machine, the libraries, what was found,
 // the checklist, and what `doctor compare` looks at.
-std::string DoctorJson(const doctor::Facts& facts, const std::vector<Finding>& findings,
+std::string DoctorJson(const doctor::CheckInputs& facts, const std::vector<Finding>& findings,
                        const std::vector<doctor::ChecklistItem>& checklist);
-std::string ProcessJson(const doctor::ProcessFacts& facts,
-                        const std::vector<Finding>& findings);
+std::string ProcessJson(const doctor::ProcessFacts& facts, const std::vector<Finding>& findings);
 std::string LibraryJson(const host::LibraryFile& file, const doctor::PluginFile& plugin);
 
 // Reads such a report, written here or by anybody. At most 4 MiB, 2000 facts of 1024 characters.

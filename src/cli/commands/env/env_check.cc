@@ -4,30 +4,30 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "host/libraries.h"
-#include "host/process.h"
-#include "knobs/check.h"
 #include "base/environment.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/commands/env/knobs_options.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/findings.h"
 #include "cli/framework/json_text.h"
-#include "cli/commands/env/knobs_options.h"
 #include "cli/framework/words.h"
 #include "domain/library_version.h"
+#include "host/libraries.h"
+#include "host/process.h"
+#include "knobs/check.h"
 
 namespace diapason::cli {
 namespace {
 
+using host::LibraryFile;
 using knobs::Assignment;
 using knobs::CheckedFor;
-using host::LibraryFile;
 
 constexpr size_t kLargestFile = 4 << 20;
 
-struct Options {
+struct EnvCheckOptions {
   std::string file;
   int pid = 0;
   std::string library;
@@ -87,7 +87,8 @@ void FromMachine(const RootFs& tree, const Environment& environment, bool given,
       WhyNoVersion(given ? &assumed->checked_for.library : nullptr, of_wanted, files.size());
 }
 
-Result<Assumed> Assume(const Options& options, const RootFs& tree, const Environment& environment) {
+Result<Assumed> Assume(const EnvCheckOptions& options, const RootFs& tree,
+                       const Environment& environment) {
   Assumed assumed;
   if (!options.library.empty()) {
     const Result<Library> library = ParseNcclOrRccl(options.library);
@@ -134,7 +135,7 @@ Result<std::string> ReadStandardInput() {
 }
 
 // What is checked, and where it came from.
-struct Gathered {
+struct GatheredVariables {
   std::vector<Assignment> assignments;
   std::vector<Finding> findings;
   std::string from;
@@ -153,8 +154,8 @@ bool LooksLikeText(std::string_view text) {
   });
 }
 
-Result<Gathered> FromFile(const Options& options, const CheckedFor& checked_for) {
-  Gathered gathered;
+Result<GatheredVariables> FromFile(const EnvCheckOptions& options, const CheckedFor& checked_for) {
+  GatheredVariables gathered;
   const bool standard = options.file == "-";
   const Result<std::string> text =
       standard ? ReadStandardInput() : ReadFile(options.file, kLargestFile);
@@ -165,16 +166,16 @@ Result<Gathered> FromFile(const Options& options, const CheckedFor& checked_for)
   }
   if (options.file.ends_with("nccl.conf") || options.file.ends_with("rccl.conf")) {
     gathered.assignments = knobs::FromConfigText(text.value(), gathered.from, checked_for,
-                                                  MapEnvironment({}), &gathered.findings);
+                                                 MapEnvironment({}), &gathered.findings);
   } else {
     gathered.assignments = knobs::FromText(text.value(), gathered.from, &gathered.findings);
   }
   return gathered;
 }
 
-Gathered FromSurroundings(const RootFs& tree, const Environment& environment,
-                          const CheckedFor& checked_for, const std::string& source) {
-  Gathered gathered;
+GatheredVariables FromSurroundings(const RootFs& tree, const Environment& environment,
+                                   const CheckedFor& checked_for, const std::string& source) {
+  GatheredVariables gathered;
   gathered.assignments = knobs::FromEnvironment(environment, source);
   const std::vector<Assignment> files =
       knobs::FromConfigFiles(tree, environment, &gathered.findings, checked_for);
@@ -196,13 +197,13 @@ std::string LibraryText(const Assumed& assumed) {
 }
 
 // Not counting what something else overrides.
-size_t VariableCount(const Gathered& gathered) {
+size_t VariableCount(const GatheredVariables& gathered) {
   size_t count = 0;
   for (const Assignment& one : gathered.assignments) count += one.overridden ? 0 : 1;
   return count;
 }
 
-void PrintJson(const Assumed& assumed, const Gathered& gathered) {
+void PrintJson(const Assumed& assumed, const GatheredVariables& gathered) {
   nlohmann::ordered_json whole{{"library", LibraryName(assumed.checked_for.library)},
                                {"version", LibraryVersionText(assumed.checked_for.version)},
                                {"assumed_because", assumed.why},
@@ -213,7 +214,7 @@ void PrintJson(const Assumed& assumed, const Gathered& gathered) {
   std::printf("%s\n", JsonText(whole).c_str());
 }
 
-int Check(const Options& options) {
+int Check(const EnvCheckOptions& options) {
   const RootFs machine;
   MapEnvironment of_process({});
   const Environment* environment = &ProcessEnvironment();
@@ -226,9 +227,9 @@ int Check(const Options& options) {
   Result<Assumed> assumed = Assume(options, machine, *environment);
   if (!assumed.ok()) return Fail(assumed.status());
   CheckedFor checked_for = assumed.value().checked_for;
-  Gathered gathered;
+  GatheredVariables gathered;
   if (!options.file.empty()) {
-    Result<Gathered> read = FromFile(options, checked_for);
+    Result<GatheredVariables> read = FromFile(options, checked_for);
     if (!read.ok()) return Fail(read.status());
     gathered = std::move(read.value());
   } else {
@@ -257,8 +258,8 @@ int Check(const Options& options) {
 
 }  // namespace
 
-void AddEnvCheck(CommandLine* env, Run* run) {
-  auto options = std::make_shared<Options>();
+void AddEnvCheck(CommandLine* env, CommandAction* run) {
+  auto options = std::make_shared<EnvCheckOptions>();
   CommandLine* command = env->AddCommand(
       "check", "Say what is wrong with the variables that are set: here, in a file, in a process");
   Option* file =

@@ -3,28 +3,28 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "host/libraries.h"
-#include "env_plan/plan.h"
-#include "env_plan/render.h"
 #include "base/text.h"
+#include "cli/commands/env/knobs_options.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
-#include "cli/commands/env/knobs_options.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
 #include "domain/library_version.h"
+#include "env_plan/plan.h"
+#include "env_plan/render.h"
+#include "host/libraries.h"
 
 namespace diapason::cli {
 namespace {
 
-using env_plan::Plan;
+using env_plan::EnvPlan;
 using env_plan::PlanFormat;
 using nlohmann::ordered_json;
 
 constexpr int kMostRanks = 4096;
 
-struct Options {
+struct EnvPlanOptions {
   std::string goal;
   std::string library;
   std::string version;
@@ -36,10 +36,10 @@ struct Options {
 
 // What is asked for, else what is there: the library the loader would take, else the one that
 // belongs to the GPUs.
-Result<env_plan::PlanRequest> Request(const Options& options, const RootFs& tree,
-                                    const host::Machine& machine) {
+Result<env_plan::PlanRequest> Request(const EnvPlanOptions& options, const RootFs& tree,
+                                      const host::Machine& machine) {
   env_plan::PlanRequest request;
-  const Result<env_plan::Goal> goal = env_plan::ParseGoal(options.goal);
+  const Result<env_plan::PlanGoal> goal = env_plan::ParseGoal(options.goal);
   if (!goal.ok()) return goal.status();
   request.goal = goal.value();
   request.ranks = options.ranks;
@@ -69,7 +69,7 @@ Result<env_plan::PlanRequest> Request(const Options& options, const RootFs& tree
   return request;
 }
 
-void PrintJson(const Plan& plan) {
+void PrintJson(const EnvPlan& plan) {
   ordered_json json;
   json["goal"] = env_plan::GoalName(plan.request.goal);
   json["library"] = LibraryName(plan.request.library);
@@ -90,7 +90,7 @@ void PrintJson(const Plan& plan) {
                                 {"is_default", setting.is_default}});
   }
   json["places"] = ordered_json::array();
-  for (const env_plan::RankPlace& place : plan.places) {
+  for (const env_plan::RankBinding& place : plan.places) {
     json["places"].push_back(
         {{"rank", place.rank},
          {"gpu", place.gpu < 0 ? ordered_json(nullptr) : ordered_json(place.gpu)},
@@ -110,8 +110,9 @@ void PrintJson(const Plan& plan) {
   std::printf("%s\n", JsonText(json).c_str());
 }
 
-int RunPlan(const Options& options) {
-  const Result<PlanFormat> format = env_plan::ParsePlanFormat(options.json ? "json" : options.format);
+int RunPlan(const EnvPlanOptions& options) {
+  const Result<PlanFormat> format =
+      env_plan::ParsePlanFormat(options.json ? "json" : options.format);
   if (!format.ok()) return Fail(format.status());
   const RootFs tree(options.root);
   if (!tree.IsFolder("/")) {
@@ -124,8 +125,8 @@ int RunPlan(const Options& options) {
   for (const host::NumaNode& node : machine.numa) {
     for (const int cpu : ParseCpuList(node.cpus)) cpus.push_back(cpu);
   }
-  const Plan plan = env_plan::MakePlan(request.value(), machine, env_plan::ReadCores(tree, cpus),
-                                     knobs::Catalogue::BuiltIn());
+  const EnvPlan plan = env_plan::MakePlan(request.value(), machine, env_plan::ReadCores(tree, cpus),
+                                          knobs::Catalogue::BuiltIn());
   switch (format.value()) {
     case PlanFormat::kText:
       std::printf("%s", env_plan::PlanText(plan).c_str());
@@ -148,8 +149,8 @@ int RunPlan(const Options& options) {
 
 }  // namespace
 
-void AddEnvPlan(CommandLine* env, Run* run) {
-  auto options = std::make_shared<Options>();
+void AddEnvPlan(CommandLine* env, CommandAction* run) {
+  auto options = std::make_shared<EnvPlanOptions>();
   CommandLine* command =
       env->AddCommand("plan", "Say what to set for a goal, on this machine and this library");
   command

@@ -7,13 +7,13 @@
 #include <cstdio>
 #include <memory>
 
-#include "env_tune/report.h"
 #include "base/file.h"
+#include "cli/commands/env/knobs_options.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
-#include "cli/commands/env/knobs_options.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
+#include "env_tune/report.h"
 
 namespace diapason::cli {
 namespace {
@@ -180,7 +180,7 @@ void CheckUsage(const EnvTuneOptions& options) {
 
 }  // namespace
 
-void AddEnvTune(CommandLine* env, Run* run) {
+void AddEnvTune(CommandLine* env, CommandAction* run) {
   auto options = std::make_shared<EnvTuneOptions>();
   CommandLine* command = env->AddCommand(
       "tune", "Find out which settings make your own command faster, or that none does");

@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "env_tune/report.h"
 #include "cli/commands/env/env_tune.h"
 #include "cli/framework/json_text.h"
+#include "env_tune/report.h"
 
 namespace diapason::cli {
 namespace {
@@ -18,7 +18,7 @@ ordered_json GainJson(const env_tune::Shift& shift) {
       {"estimate", Share(shift.estimate)}, {"low", Share(shift.low)}, {"high", Share(shift.high)}};
 }
 
-ordered_json SettingsJson(const env_tune::Settings& settings) {
+ordered_json SettingsJson(const env_tune::EnvVars& settings) {
   ordered_json json = ordered_json::object();
   for (const auto& [name, value] : settings) json[name] = value;
   return json;
@@ -52,7 +52,7 @@ void PrintEnvTuneJson(const env_tune::TuneRequest& request, const env_tune::Tune
   json["elapsed_s"] = result.elapsed_s;
   ordered_json tried = ordered_json::array();
   for (size_t i = 0; i < experiment.candidates().size(); ++i) {
-    const env_tune::Comparison& comparison = experiment.comparisons()[i];
+    const env_tune::KnobComparison& comparison = experiment.comparisons()[i];
     ordered_json one{{"name", experiment.candidates()[i].name},
                      {"value", experiment.candidates()[i].value},
                      {"verdict", env_tune::VerdictName(comparison.verdict)},

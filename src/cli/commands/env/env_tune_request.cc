@@ -1,5 +1,3 @@
-#include "host/libraries.h"
-#include "env_tune/knob_list.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -7,6 +5,8 @@
 #include "cli/commands/env/knobs_options.h"
 #include "cli/framework/ranks.h"
 #include "domain/library_version.h"
+#include "env_tune/knob_list.h"
+#include "host/libraries.h"
 
 namespace diapason::cli {
 namespace {
@@ -148,7 +148,7 @@ Status FillLibrary(const EnvTuneOptions& options, TuneRequest* request) {
 
 Status FillCandidates(const EnvTuneOptions& options, TuneRequest* request) {
   for (const std::string& knob : options.knobs) {
-    const Result<std::vector<env_tune::Candidate>> values = env_tune::ParseKnob(knob);
+    const Result<std::vector<env_tune::KnobValue>> values = env_tune::ParseKnob(knob);
     if (!values.ok()) return values.status().WithContext("--knob");
     request->candidates.insert(request->candidates.end(), values.value().begin(),
                                values.value().end());
@@ -156,7 +156,7 @@ Status FillCandidates(const EnvTuneOptions& options, TuneRequest* request) {
   if (!options.knob_file.empty()) {
     const Result<std::string> text = ReadFile(options.knob_file, kLargestKnobFile);
     if (!text.ok()) return text.status().WithContext("--knobs");
-    const Result<std::vector<env_tune::Candidate>> values =
+    const Result<std::vector<env_tune::KnobValue>> values =
         env_tune::ParseKnobFile(text.value(), options.knob_file);
     if (!values.ok()) return values.status().WithContext("--knobs");
     request->candidates.insert(request->candidates.end(), values.value().begin(),

@@ -3,16 +3,16 @@
 #include <memory>
 #include <set>
 
-#include "knobs/catalogue.h"
-#include "knobs/check.h"
 #include "base/environment.h"
 #include "base/text.h"
-#include "cli/framework/command.h"
-#include "cli/framework/command_line.h"
 #include "cli/commands/env/knobs_options.h"
 #include "cli/commands/env/knobs_text.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
+#include "knobs/catalogue.h"
+#include "knobs/check.h"
 
 namespace diapason::cli {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 using knobs::Catalogue;
 using knobs::Knob;
 
-struct Options {
+struct KnobsOptions {
   std::vector<std::string> words;
   std::string library;
   std::string version;
@@ -36,7 +36,7 @@ std::string UpperCase(std::string text) {
 }
 
 // In the callback: what is wrong with an option is a mistake in usage.
-KnobView ViewOf(const Options& options) {
+KnobView ViewOf(const KnobsOptions& options) {
   KnobView view;
   view.present = options.set;
   const Status right = CheckLibraryOptions(options.library, options.version);
@@ -71,14 +71,14 @@ Status NoSuchName(const std::string& word) {
                                    : "; did you mean " + nearest + "?"));
 }
 
-struct Chosen {
+struct KnobFilter {
   std::vector<const Knob*> knobs;
   bool whole = false;  // every entry is printed whole
 };
 
-Result<Chosen> Choose(const Options& options) {
+Result<KnobFilter> Choose(const KnobsOptions& options) {
   const Catalogue& catalogue = Catalogue::BuiltIn();
-  Chosen chosen;
+  KnobFilter chosen;
   if (options.words.empty()) {
     for (const Knob& knob : catalogue.knobs()) chosen.knobs.push_back(&knob);
     return chosen;
@@ -125,7 +125,7 @@ bool IsSetHere(const Knob& knob) {
 }
 
 // Names that nobody reads are shown to those who ask for them.
-bool Shown(const Knob& knob, const Options& options, const KnobView& view) {
+bool Shown(const Knob& knob, const KnobsOptions& options, const KnobView& view) {
   if (!options.group.empty() && ToLower(knob.group) != ToLower(options.group)) return false;
   if (options.set && !IsSetHere(knob)) return false;
   if (!knob.exists) return !options.words.empty() || !options.group.empty() || options.set;
@@ -134,8 +134,8 @@ bool Shown(const Knob& knob, const Options& options, const KnobView& view) {
   return view.version == 0 ? reading.Ever() : reading.Reads(view.version);
 }
 
-int Show(const Options& options, const KnobView& view) {
-  Result<Chosen> chosen = Choose(options);
+int Show(const KnobsOptions& options, const KnobView& view) {
+  Result<KnobFilter> chosen = Choose(options);
   if (!chosen.ok()) return Fail(chosen.status());
   std::vector<const Knob*> knobs;
   for (const Knob* knob : chosen.value().knobs) {
@@ -175,8 +175,8 @@ int Show(const Options& options, const KnobView& view) {
 
 }  // namespace
 
-void AddKnobs(CommandLine* parent, Run* run) {
-  auto options = std::make_shared<Options>();
+void AddKnobs(CommandLine* parent, CommandAction* run) {
+  auto options = std::make_shared<KnobsOptions>();
   CommandLine* command = parent->AddCommand(
       "knobs", "Show every environment variable of NCCL and RCCL: who reads it, default, advice");
   command->AddOption("WORD", options->words,

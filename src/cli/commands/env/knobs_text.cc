@@ -7,13 +7,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "knobs/check.h"
 #include "base/environment.h"
 #include "base/printable.h"
 #include "base/secrets.h"
 #include "base/text.h"
 #include "cli/framework/json_text.h"
 #include "domain/library_version.h"
+#include "knobs/check.h"
 #include "report/table.h"
 
 namespace diapason::cli {

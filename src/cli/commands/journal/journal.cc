@@ -9,10 +9,10 @@
 
 namespace diapason::cli {
 
-Result<journal::Contents> ReadWithWarnings(const std::string& file) {
-  Result<journal::Contents> read = journal::ReadJournal(file);
+Result<journal::JournalContents> ReadWithWarnings(const std::string& file) {
+  Result<journal::JournalContents> read = journal::ReadJournal(file);
   if (!read.ok()) return read;
-  const journal::Contents& contents = read.value();
+  const journal::JournalContents& contents = read.value();
   if (contents.bad_lines > 0) {
     Warn(Format("%s: %s left out, the first is line %d: %s", file.c_str(),
                 Count(contents.bad_lines, "line").c_str(), contents.first_bad_line,
@@ -27,7 +27,7 @@ Result<journal::Contents> ReadWithWarnings(const std::string& file) {
 
 namespace {
 
-void AddShow(CommandLine* journal, Run* run) {
+void AddShow(CommandLine* journal, CommandAction* run) {
   auto asked = std::make_shared<JournalShow>();
   CommandLine* command = journal->AddCommand(
       "show", "Show what was asked for, what ran and why, counted by size and choice");
@@ -43,7 +43,7 @@ void AddShow(CommandLine* journal, Run* run) {
   command->Callback([asked, run] { *run = [asked] { return RunJournalShow(*asked); }; });
 }
 
-void AddCheck(CommandLine* journal, Run* run) {
+void AddCheck(CommandLine* journal, CommandAction* run) {
   auto asked = std::make_shared<JournalCheck>();
   CommandLine* command =
       journal->AddCommand("check", "Compare the journals of all ranks of a job, call by call");
@@ -55,7 +55,7 @@ void AddCheck(CommandLine* journal, Run* run) {
   command->Callback([asked, run] { *run = [asked] { return RunJournalCheck(*asked); }; });
 }
 
-void AddExport(CommandLine* journal, Run* run) {
+void AddExport(CommandLine* journal, CommandAction* run) {
   auto asked = std::make_shared<JournalExport>();
   CommandLine* command =
       journal->AddCommand("export", "Write journals in a format of other programs");
@@ -75,7 +75,7 @@ void AddExport(CommandLine* journal, Run* run) {
 
 }  // namespace
 
-void AddJournal(CommandLine* parent, Run* run) {
+void AddJournal(CommandLine* parent, CommandAction* run) {
   CommandLine* journal = parent->AddCommand("journal", "Read the journals that jobs have written");
   journal->Describe(
       "A job with DIAPASON_JOURNAL=j.%h.%p writes every decision of every rank; docs/journal.md "

@@ -34,10 +34,10 @@ struct JournalExport {
 int RunJournalExport(const JournalExport& asked);
 
 // Reads one, and warns about what is wrong with it.
-Result<journal::Contents> ReadWithWarnings(const std::string& file);
+Result<journal::JournalContents> ReadWithWarnings(const std::string& file);
 // All that is in them, on standard output.
 int ShowJournalsAsJson(const std::vector<std::string>& files);
 // What was tried in each context, and what came out. `all`: every epoch, not only the last ones.
-std::string LearningText(const journal::Contents& contents, bool all);
+std::string LearningText(const journal::JournalContents& contents, bool all);
 
 }  // namespace diapason::cli

@@ -3,8 +3,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/framework/command.h"
 #include "cli/commands/journal/journal.h"
+#include "cli/framework/command.h"
 #include "cli/framework/json_text.h"
 #include "dataset/summary.h"
 #include "dataset/words.h"
@@ -15,7 +15,7 @@ namespace diapason::cli {
 namespace {
 
 using dataset::Printable;
-using journal::Comparison;
+using journal::JournalComparison;
 using nlohmann::ordered_json;
 
 constexpr size_t kShown = 10;
@@ -25,14 +25,14 @@ std::string CollectiveText(Collective collective) {
   return std::string(CollectiveName(collective));
 }
 
-void PrintSpreads(const Comparison::Report& report) {
+void PrintSpreads(const JournalComparison::Report& report) {
   if (report.spreads.empty()) return;
   using Align = report::Table::Align;
   report::Table table(
       {"communicator", "collective", "size", "runs", "slowest rank", "apart", "starts apart"});
   table.SetAlign({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
                   Align::kRight, Align::kRight});
-  for (const Comparison::Spread& spread : report.spreads) {
+  for (const JournalComparison::Spread& spread : report.spreads) {
     table.Add({Printable(spread.communicator), CollectiveText(spread.collective),
                FormatBytes(spread.bytes), Format("%zu", spread.runs),
                dataset::TimeText(spread.seconds), dataset::TimeText(spread.spread),
@@ -44,13 +44,13 @@ void PrintSpreads(const Comparison::Report& report) {
       table.Text().c_str());
 }
 
-void Print(const Comparison::Report& report) {
+void Print(const JournalComparison::Report& report) {
   std::printf("%s\n", report.Verdict().c_str());
   if (!report.problems.empty() || !report.notes.empty()) std::printf("\n");
   for (const std::string& problem : report.problems) {
     std::printf("error: %s\n", Printable(problem, kLongestLine).c_str());
   }
-  for (const Comparison::Difference& difference : report.first) {
+  for (const JournalComparison::Difference& difference : report.first) {
     std::printf("  %s\n", Printable(difference.Text(), kLongestLine).c_str());
   }
   const uint64_t different = report.different_calls + report.different_runs;
@@ -64,9 +64,9 @@ void Print(const Comparison::Report& report) {
   PrintSpreads(report);
 }
 
-ordered_json DifferenceJson(const Comparison::Difference& difference) {
+ordered_json DifferenceJson(const JournalComparison::Difference& difference) {
   ordered_json sides = ordered_json::array();
-  for (const Comparison::Side& side : difference.sides) {
+  for (const JournalComparison::Side& side : difference.sides) {
     sides.push_back({{"ranks", side.labels},
                      {"algorithm", AlgorithmName(difference.library, difference.collective,
                                                  side.config.algorithm)},
@@ -83,13 +83,13 @@ ordered_json DifferenceJson(const Comparison::Difference& difference) {
           {"sides", std::move(sides)}};
 }
 
-ordered_json ReportJson(const Comparison::Report& report) {
+ordered_json ReportJson(const JournalComparison::Report& report) {
   ordered_json differences = ordered_json::array();
-  for (const Comparison::Difference& difference : report.first) {
+  for (const JournalComparison::Difference& difference : report.first) {
     differences.push_back(DifferenceJson(difference));
   }
   ordered_json spreads = ordered_json::array();
-  for (const Comparison::Spread& spread : report.spreads) {
+  for (const JournalComparison::Spread& spread : report.spreads) {
     spreads.push_back({{"communicator", spread.communicator},
                        {"collective", CollectiveName(spread.collective)},
                        {"bytes", spread.bytes},
@@ -127,14 +127,14 @@ ordered_json ReportJson(const Comparison::Report& report) {
 }  // namespace
 
 int RunJournalCheck(const JournalCheck& asked) {
-  Comparison comparison;
+  JournalComparison comparison;
   for (const std::string& file : asked.files) {
     // Bad lines and losses are in the report.
-    const Result<journal::Contents> read = journal::ReadJournal(file);
+    const Result<journal::JournalContents> read = journal::ReadJournal(file);
     if (!read.ok()) return Fail(read.status());
     comparison.Add(file, read.value());
   }
-  const Comparison::Report report = comparison.Finish(kShown);
+  const JournalComparison::Report report = comparison.Finish(kShown);
   if (asked.json) {
     std::printf("%s\n", JsonText(ReportJson(report)).c_str());
   } else {

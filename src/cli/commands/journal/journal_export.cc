@@ -5,8 +5,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/framework/command.h"
 #include "cli/commands/journal/journal.h"
+#include "cli/framework/command.h"
 #include "journal/trace.h"
 
 namespace diapason::cli {
@@ -67,7 +67,7 @@ int RunJournalExport(const JournalExport& asked) {
   bool open = false;
   journal::TraceWriter trace([&](std::string_view text) { return output.Write(text); });
   for (const std::string& file : asked.files) {
-    const Result<journal::Contents> read = ReadWithWarnings(file);
+    const Result<journal::JournalContents> read = ReadWithWarnings(file);
     if (!read.ok()) return Fail(read.status());
     // Only now: files that cannot be read leave nothing behind.
     if (!open) {

@@ -2,21 +2,21 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/framework/command.h"
 #include "cli/commands/journal/journal.h"
+#include "cli/framework/command.h"
 #include "cli/framework/json_text.h"
 #include "journal/learning.h"
 
 namespace diapason::cli {
 namespace {
 
-using journal::Record;
+using journal::JournalRecord;
 using journal::RecordKind;
 using nlohmann::ordered_json;
 
-ordered_json LearningJson(const journal::Contents& contents) {
+ordered_json LearningJson(const journal::JournalContents& contents) {
   ordered_json list = ordered_json::array();
-  for (const journal::LearningContext& context : journal::LearningOf(contents)) {
+  for (const journal::JournalContext& context : journal::LearningOf(contents)) {
     const Library library = contents.Find(context.communicator)->library;
     ordered_json arms = ordered_json::array();
     for (const journal::LearningArm& arm : context.arms) {
@@ -43,9 +43,9 @@ ordered_json LearningJson(const journal::Contents& contents) {
   return list;
 }
 
-ordered_json ContentsJson(const std::string& file, const journal::Contents& contents) {
+ordered_json ContentsJson(const std::string& file, const journal::JournalContents& contents) {
   ordered_json communicators = ordered_json::array();
-  for (const journal::Communicator& communicator : contents.communicators) {
+  for (const journal::JournalComm& communicator : contents.communicators) {
     communicators.push_back(ordered_json::parse(CommunicatorLine(communicator)));
   }
   std::map<RecordKind, ordered_json> records;
@@ -53,7 +53,7 @@ ordered_json ContentsJson(const std::string& file, const journal::Contents& cont
        {RecordKind::kDecision, RecordKind::kRan, RecordKind::kBypassed, RecordKind::kReward}) {
     records[kind] = ordered_json::array();
   }
-  for (const Record& record : contents.records) {
+  for (const JournalRecord& record : contents.records) {
     records[record.kind].push_back(
         ordered_json::parse(RecordLine(record, contents.Find(record.communicator)->library)));
   }
@@ -76,7 +76,7 @@ ordered_json ContentsJson(const std::string& file, const journal::Contents& cont
 int ShowJournalsAsJson(const std::vector<std::string>& files) {
   ordered_json list = ordered_json::array();
   for (const std::string& file : files) {
-    const Result<journal::Contents> read = ReadWithWarnings(file);
+    const Result<journal::JournalContents> read = ReadWithWarnings(file);
     if (!read.ok()) return Fail(read.status());
     list.push_back(ContentsJson(file, read.value()));
   }

@@ -30,7 +30,7 @@ const char* StateText(journal::LearningArm::State state) {
   return "";
 }
 
-std::string ArmsText(const journal::LearningContext& context, Library library) {
+std::string ArmsText(const journal::JournalContext& context, Library library) {
   report::Table table({"configuration", "blocks", "samples", "median", "to default", "skew", ""});
   table.SetAlign(
       {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
@@ -43,7 +43,7 @@ std::string ArmsText(const journal::LearningContext& context, Library library) {
 }
 
 // Epochs in which something was measured, or nothing was agreed.
-std::string EpochsText(const journal::LearningContext& context, Library library, bool all) {
+std::string EpochsText(const journal::JournalContext& context, Library library, bool all) {
   std::vector<const journal::LearningEpoch*> epochs;
   for (const journal::LearningEpoch& epoch : context.epochs) {
     if (!epoch.blocks.empty() || epoch.held > 0) epochs.push_back(&epoch);
@@ -72,9 +72,9 @@ std::string EpochsText(const journal::LearningContext& context, Library library,
 
 }  // namespace
 
-std::string LearningText(const journal::Contents& contents, bool all) {
+std::string LearningText(const journal::JournalContents& contents, bool all) {
   std::string text;
-  for (const journal::LearningContext& context : journal::LearningOf(contents)) {
+  for (const journal::JournalContext& context : journal::LearningOf(contents)) {
     const Library library = contents.Find(context.communicator)->library;
     if (!text.empty()) text += "\n";
     text += Format("communicator %u, %s up to %s: %s, times of %s\n", context.communicator,

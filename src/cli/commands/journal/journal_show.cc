@@ -6,20 +6,20 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/framework/command.h"
 #include "cli/commands/journal/journal.h"
-#include "plugin/client/recorded_table.h"
+#include "cli/framework/command.h"
 #include "dataset/summary.h"
 #include "dataset/words.h"
 #include "domain/library_version.h"
 #include "journal/joined.h"
+#include "plugin/client/recorded_table.h"
 #include "report/table.h"
 
 namespace diapason::cli {
 namespace {
 
 using dataset::Printable;
-using journal::Record;
+using journal::JournalRecord;
 using journal::RecordKind;
 using Align = report::Table::Align;
 
@@ -46,13 +46,13 @@ struct Shown {
 
 class Calls {
  public:
-  explicit Calls(const journal::Contents& contents)
+  explicit Calls(const journal::JournalContents& contents)
       : contents_(contents), partners_(journal::JoinRuns(contents)) {}
 
   // In the order of the journal.
   void ForEach(bool detailed, const std::function<void(const Shown&)>& show) const {
     for (size_t i = 0; i < contents_.records.size(); ++i) {
-      const Record& record = contents_.records[i];
+      const JournalRecord& record = contents_.records[i];
       const Library library = contents_.Find(record.communicator)->library;
       Shown shown;
       shown.communicator = record.communicator;
@@ -80,15 +80,15 @@ class Calls {
   }
 
  private:
-  static std::string Text(const Record& record, Library library, const Config& config) {
+  static std::string Text(const JournalRecord& record, Library library, const Config& config) {
     return ConfigText(library, static_cast<Collective>(record.collective), config);
   }
   // -1 is not "the library's own" in what ran: we have no name for it.
-  static std::string RanText(const Record& run, Library library) {
+  static std::string RanText(const JournalRecord& run, Library library) {
     if (run.algorithm == kKeep && run.protocol == kKeep) return "nameless";
     return Text(run, library, journal::ConfigOf(run));
   }
-  static void Decision(const Record& record, Library library, bool detailed, Shown* shown) {
+  static void Decision(const JournalRecord& record, Library library, bool detailed, Shown* shown) {
     shown->asked = Text(record, library, journal::ConfigOf(record));
     shown->alone = Text(record, library, {record.default_algorithm, record.default_protocol, 0});
     shown->why = ReasonSentence(record.reason);
@@ -108,15 +108,16 @@ class Calls {
       shown->ran = kNotSeen;
       return;
     }
-    const Record& ran = contents_.records[run];
-    const Record& decision = contents_.records[partners_[run]];
+    const JournalRecord& ran = contents_.records[run];
+    const JournalRecord& decision = contents_.records[partners_[run]];
     shown->obeyed = journal::CompareRun(decision, ran);
     shown->ran = RanText(ran, library);
     shown->seconds = ran.seconds;
     if (shown->obeyed != journal::Obeyed::kYes) shown->ran += " !";
   }
   // A run that does not belong to a decision's line: a replay, or one nobody knows more about.
-  bool Alone(size_t at, const Record& run, Library library, bool detailed, Shown* shown) const {
+  bool Alone(size_t at, const JournalRecord& run, Library library, bool detailed,
+             Shown* shown) const {
     shown->ran = RanText(run, library);
     shown->seconds = run.seconds;
     if (partners_[at] == journal::kNobody) {
@@ -124,7 +125,7 @@ class Calls {
       shown->why = "its question is not in the journal";
       return true;
     }
-    const Record& decision = contents_.records[partners_[at]];
+    const JournalRecord& decision = contents_.records[partners_[at]];
     if (partners_[partners_[at]] == at) return false;
     Decision(decision, library, detailed, shown);
     shown->obeyed = journal::CompareRun(decision, run);
@@ -133,7 +134,7 @@ class Calls {
     return true;
   }
 
-  const journal::Contents& contents_;
+  const journal::JournalContents& contents_;
   const std::vector<uint32_t> partners_;
 };
 
@@ -150,7 +151,7 @@ struct Marks {
     not_seen |= shown.ran == kNotSeen;
     times |= shown.seconds > 0;
   }
-  void Print(const journal::Contents& contents) const {
+  void Print(const journal::JournalContents& contents) const {
     if (other_pair > 0) {
       std::printf("! %s with another algorithm or protocol than was asked for\n",
                   Count(other_pair, "run").c_str());
@@ -182,7 +183,7 @@ report::Table MakeTable(std::vector<std::string> titles, std::vector<Align> alig
   return table;
 }
 
-void PrintCalls(const journal::Contents& contents) {
+void PrintCalls(const journal::JournalContents& contents) {
   const Calls calls(contents);
   Marks marks;
   calls.ForEach(true, [&](const Shown& shown) { marks.Add(shown); });
@@ -208,7 +209,7 @@ void PrintCalls(const journal::Contents& contents) {
 }
 
 // Many calls ask the same: one line each, with how often.
-void PrintSummary(const journal::Contents& contents) {
+void PrintSummary(const journal::JournalContents& contents) {
   struct Key {
     uint32_t communicator;
     uint8_t collective;
@@ -260,9 +261,9 @@ void PrintSummary(const journal::Contents& contents) {
 // A journal may say anything.
 size_t Natural(int64_t number) { return number < 0 ? 0 : static_cast<size_t>(number); }
 
-void PrintHead(const std::string& file, const journal::Contents& contents) {
+void PrintHead(const std::string& file, const journal::JournalContents& contents) {
   std::map<RecordKind, size_t> counts;
-  for (const Record& record : contents.records) ++counts[record.kind];
+  for (const JournalRecord& record : contents.records) ++counts[record.kind];
   std::string what = Count(counts[RecordKind::kDecision], "decision");
   for (const auto& [kind, noun] :
        {std::pair{RecordKind::kRan, "run"}, std::pair{RecordKind::kReward, "reward"}}) {
@@ -273,7 +274,7 @@ void PrintHead(const std::string& file, const journal::Contents& contents) {
   }
   std::printf("%s: host %s, process %d, %s\n", file.c_str(), Printable(contents.host).c_str(),
               contents.pid, what.c_str());
-  for (const journal::Communicator& communicator : contents.communicators) {
+  for (const journal::JournalComm& communicator : contents.communicators) {
     const std::string version = LibraryVersionText(communicator.library_version);
     std::string text = Format("communicator %u", communicator.number);
     if (!communicator.name.empty()) text += " (" + Printable(communicator.name) + ")";
@@ -298,9 +299,9 @@ void PrintHead(const std::string& file, const journal::Contents& contents) {
 int RunJournalShow(const JournalShow& asked) {
   if (asked.json) return ShowJournalsAsJson(asked.files);
   for (const std::string& file : asked.files) {
-    const Result<journal::Contents> read = ReadWithWarnings(file);
+    const Result<journal::JournalContents> read = ReadWithWarnings(file);
     if (!read.ok()) return Fail(read.status());
-    const journal::Contents& contents = read.value();
+    const journal::JournalContents& contents = read.value();
     if (asked.tables) {
       const std::vector<client::RecordedTable> tables = client::TablesOf(contents);
       if (tables.empty()) {

@@ -1,24 +1,24 @@
 #include <memory>
 
-#include "logs/diagnose.h"
-#include "logs/reader.h"
 #include "base/text.h"
+#include "cli/commands/logs/logs_report.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/findings.h"
-#include "cli/commands/logs/logs_report.h"
+#include "logs/diagnose.h"
+#include "logs/reader.h"
 
 namespace diapason::cli {
 namespace {
 
-struct Options {
+struct LogsOptions {
   std::vector<std::string> paths;
   std::vector<std::string> sections;
   bool json = false;
 };
 
-int RunLogs(const Options& options) {
-  logs::Facts facts;
+int RunLogs(const LogsOptions& options) {
+  logs::LogFacts facts;
   std::vector<std::string> warnings;
   const Status status = logs::ReadLogs(options.paths, &facts, &warnings);
   for (const std::string& warning : warnings) Warn(warning);
@@ -40,8 +40,8 @@ int RunLogs(const Options& options) {
 
 }  // namespace
 
-void AddLogs(CommandLine* parent, Run* run) {
-  auto options = std::make_shared<Options>();
+void AddLogs(CommandLine* parent, CommandAction* run) {
+  auto options = std::make_shared<LogsOptions>();
   CommandLine* command =
       parent->AddCommand("logs", "Say what the logs of all ranks tell together, and what is wrong");
   command

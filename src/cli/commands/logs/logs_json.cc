@@ -2,24 +2,24 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "logs/diagnose.h"
+#include "cli/commands/logs/logs_report.h"
 #include "cli/framework/findings.h"
 #include "cli/framework/json_text.h"
-#include "cli/commands/logs/logs_report.h"
+#include "logs/diagnose.h"
 
 namespace diapason::cli {
 namespace {
 
-using logs::Choice;
-using logs::Communicator;
-using logs::Facts;
+using logs::CommRank;
 using logs::FlightRank;
 using logs::HostLink;
 using logs::kNoName;
-using logs::Member;
+using logs::LogFacts;
+using logs::LoggedChoice;
+using logs::LoggedComm;
+using logs::LoggedProcess;
 using logs::Names;
 using logs::PerfTest;
-using logs::Process;
 using logs::Spot;
 using logs::Topology;
 using logs::Variable;
@@ -37,7 +37,7 @@ std::string Hex(uint64_t value) {
   return text;
 }
 
-Json Read(const Facts& facts) {
+Json Read(const LogFacts& facts) {
   Json files = Json::array();
   for (const auto& file : facts.files) {
     files.push_back(
@@ -56,10 +56,10 @@ Json Read(const Facts& facts) {
           {"last_time", facts.last_time}};
 }
 
-Json Libraries(const Facts& facts) {
+Json Libraries(const LogFacts& facts) {
   // Names that other lines had cut into are no hosts.
   std::set<std::string> hosts;
-  for (const Process& process : facts.processes) hosts.insert(facts.hosts[process.host]);
+  for (const LoggedProcess& process : facts.processes) hosts.insert(facts.hosts[process.host]);
   return {{"libraries", List(facts.libraries)},
           {"drivers", List(facts.drivers)},
           {"architectures", List(facts.architectures)},
@@ -71,14 +71,14 @@ Json Libraries(const Facts& facts) {
           {"hosts", hosts}};
 }
 
-Json Ranks(const Facts& facts) {
+Json Ranks(const LogFacts& facts) {
   Json list = Json::array();
-  for (const Communicator& communicator : facts.communicators) {
+  for (const LoggedComm& communicator : facts.communicators) {
     if (communicator.members.empty()) continue;
     Json members = Json::array();
     for (const uint32_t index : communicator.members) {
-      const Member& member = facts.members[index];
-      const Process& process = facts.processes[member.process];
+      const CommRank& member = facts.members[index];
+      const LoggedProcess& process = facts.processes[member.process];
       Json entry = {{"rank", member.rank},
                     {"host", facts.hosts[process.host]},
                     {"pid", process.pid},
@@ -110,7 +110,7 @@ Json Ranks(const Facts& facts) {
   return list;
 }
 
-Json Environment(const Facts& facts) {
+Json Environment(const LogFacts& facts) {
   Json list = Json::array();
   for (const Variable& variable : facts.variables) {
     Json values = Json::array();
@@ -126,7 +126,7 @@ Json Environment(const Facts& facts) {
   return list;
 }
 
-Json Connections(const Facts& facts) {
+Json Connections(const LogFacts& facts) {
   Json links = Json::array();
   for (const HostLink& link : logs::HostLinks(facts)) {
     links.push_back({{"from", link.from},
@@ -145,9 +145,9 @@ Json Connections(const Facts& facts) {
           {"nvls_not_available", facts.nvls_off.count}};
 }
 
-Json Choices(const Facts& facts) {
+Json Choices(const LogFacts& facts) {
   Json list = Json::array();
-  for (const Choice& choice : facts.choices) {
+  for (const LoggedChoice& choice : facts.choices) {
     list.push_back({{"collective", facts.words[choice.collective]},
                     {"algorithm", facts.words[choice.algorithm]},
                     {"protocol", facts.words[choice.protocol]},
@@ -160,7 +160,7 @@ Json Choices(const Facts& facts) {
   return list;
 }
 
-Json Results(const Facts& facts) {
+Json Results(const LogFacts& facts) {
   Json list = Json::array();
   for (const PerfTest& test : facts.perf.tests) {
     list.push_back({{"where", facts.Where(Spot{test.file, test.line})},
@@ -181,7 +181,7 @@ Json Results(const Facts& facts) {
   return list;
 }
 
-Json Flights(const Facts& facts) {
+Json Flights(const LogFacts& facts) {
   Json list = Json::array();
   for (const FlightRank& rank : facts.flight.ranks) {
     list.push_back({{"group", facts.flight.groups[rank.group]},
@@ -197,7 +197,7 @@ Json Flights(const Facts& facts) {
   return {{"dumps", facts.flight.files}, {"entries", facts.flight.entries}, {"ranks", list}};
 }
 
-Json TopologyList(const Facts& facts) {
+Json TopologyList(const LogFacts& facts) {
   Json list = Json::array();
   for (const Topology& topology : facts.topologies.files) {
     if (topology.graph) {
@@ -217,7 +217,7 @@ Json TopologyList(const Facts& facts) {
 
 }  // namespace
 
-std::string LogsJson(const std::vector<std::string>& sections, const Facts& facts,
+std::string LogsJson(const std::vector<std::string>& sections, const LogFacts& facts,
                      const std::vector<Finding>& findings) {
   const auto wanted = [&](const char* name) {
     return sections.empty() || std::find(sections.begin(), sections.end(), name) != sections.end();

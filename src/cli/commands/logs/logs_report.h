@@ -12,11 +12,11 @@ namespace diapason::cli {
 const std::vector<std::string>& LogSections();
 
 // One part for a person; "" where there is nothing to say.
-std::string LogSectionText(const std::string& section, const logs::Facts& facts,
+std::string LogSectionText(const std::string& section, const logs::LogFacts& facts,
                            const std::vector<Finding>& findings);
 
 // The parts named, or all for none, as a JSON object.
-std::string LogsJson(const std::vector<std::string>& sections, const logs::Facts& facts,
+std::string LogsJson(const std::vector<std::string>& sections, const logs::LogFacts& facts,
                      const std::vector<Finding>& findings);
 
 }  // namespace diapason::cli

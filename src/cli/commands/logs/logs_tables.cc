@@ -5,20 +5,20 @@
 #include <tuple>
 #include <vector>
 
-#include "logs/diagnose.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "logs/diagnose.h"
 #include "report/table.h"
 
 namespace diapason::cli {
 namespace {
 
-using logs::Choice;
-using logs::Communicator;
-using logs::Facts;
-using logs::Flight;
+using logs::CommRank;
 using logs::FlightRank;
-using logs::Member;
+using logs::FlightRecord;
+using logs::LogFacts;
+using logs::LoggedChoice;
+using logs::LoggedComm;
 using logs::PerfTest;
 using logs::RanksText;
 using report::Table;
@@ -41,11 +41,11 @@ std::string MoreRows(size_t all, std::string_view noun) {
   return "  and " + Count(all - kMostRows, "more " + std::string(noun)) + "\n";
 }
 
-std::string LogChoices(const Facts& facts) {
+std::string LogChoices(const LogFacts& facts) {
   if (facts.choices.empty()) return "";
-  std::vector<const Choice*> sorted;
-  for (const Choice& choice : facts.choices) sorted.push_back(&choice);
-  std::sort(sorted.begin(), sorted.end(), [&](const Choice* a, const Choice* b) {
+  std::vector<const LoggedChoice*> sorted;
+  for (const LoggedChoice& choice : facts.choices) sorted.push_back(&choice);
+  std::sort(sorted.begin(), sorted.end(), [&](const LoggedChoice* a, const LoggedChoice* b) {
     if (a->collective != b->collective) {
       return facts.words[a->collective] < facts.words[b->collective];
     }
@@ -54,7 +54,7 @@ std::string LogChoices(const Facts& facts) {
   Table table({"collective", "from", "to", "algorithm", "protocol", "channels", "times"});
   table.SetAlign({kLeft, kRight, kRight, kLeft, kLeft, kRight, kRight});
   for (size_t i = 0; i < sorted.size() && i < kMostRows; ++i) {
-    const Choice& choice = *sorted[i];
+    const LoggedChoice& choice = *sorted[i];
     table.Add({facts.words[choice.collective], FormatBytes(choice.smallest),
                FormatBytes(choice.largest), facts.words[choice.algorithm],
                facts.words[choice.protocol],
@@ -64,11 +64,11 @@ std::string LogChoices(const Facts& facts) {
   return "Chosen by the library\n" + IndentedRows(table.Text()) + MoreRows(sorted.size(), "choice");
 }
 
-std::string LogOperations(const Facts& facts) {
+std::string LogOperations(const LogFacts& facts) {
   Table table({"communicator", "ranks", "calls", "last opCount", "last collective", "elements"});
   table.SetAlign({kLeft, kLeft, kRight, kRight, kLeft, kRight});
   size_t rows = 0;
-  for (const Communicator& communicator : facts.communicators) {
+  for (const LoggedComm& communicator : facts.communicators) {
     // Ranks that stopped at the same place share a line.
     struct Group {
       std::vector<int64_t> ranks;
@@ -77,7 +77,7 @@ std::string LogOperations(const Facts& facts) {
     };
     std::map<std::tuple<uint64_t, uint32_t, uint64_t>, Group> groups;
     for (const uint32_t index : communicator.members) {
-      const Member& member = facts.members[index];
+      const CommRank& member = facts.members[index];
       if (member.operations == 0) continue;
       Group& group = groups[{member.op_count, member.collective, member.elements}];
       group.ranks.push_back(member.rank);
@@ -101,7 +101,7 @@ std::string LogOperations(const Facts& facts) {
   return "Collectives called\n" + IndentedRows(table.Text()) + MoreRows(rows, "line");
 }
 
-std::string LogResults(const Facts& facts) {
+std::string LogResults(const LogFacts& facts) {
   if (facts.perf.tests.empty()) return "";
   Table table(
       {"test", "ranks", "hosts", "smallest", "latency us", "peak GB/s", "at", "average", "where"});
@@ -122,8 +122,8 @@ std::string LogResults(const Facts& facts) {
   return "Results of tests\n" + IndentedRows(table.Text()) + MoreRows(rows, "test");
 }
 
-std::string LogFlights(const Facts& facts) {
-  const Flight& flight = facts.flight;
+std::string LogFlights(const LogFacts& facts) {
+  const FlightRecord& flight = facts.flight;
   if (flight.files == 0) return "";
   std::string text =
       Format("Flight recorder\n  %s, %llu entries\n", Count(flight.files, "dump").c_str(),

@@ -13,9 +13,9 @@ std::string MoreRows(size_t all, std::string_view noun);
 std::string IndentedRows(const std::string& text);
 
 // Sections of `diapason logs` that say what was done: chosen, called, measured, recorded.
-std::string LogChoices(const logs::Facts& facts);
-std::string LogOperations(const logs::Facts& facts);
-std::string LogResults(const logs::Facts& facts);
-std::string LogFlights(const logs::Facts& facts);
+std::string LogChoices(const logs::LogFacts& facts);
+std::string LogOperations(const logs::LogFacts& facts);
+std::string LogResults(const logs::LogFacts& facts);
+std::string LogFlights(const logs::LogFacts& facts);
 
 }  // namespace diapason::cli

@@ -3,24 +3,24 @@
 #include <map>
 #include <set>
 
-#include "logs/diagnose.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/framework/findings.h"
 #include "cli/commands/logs/logs_report.h"
 #include "cli/commands/logs/logs_tables.h"
+#include "cli/framework/findings.h"
+#include "logs/diagnose.h"
 #include "report/table.h"
 
 namespace diapason::cli {
 namespace {
 
-using logs::Communicator;
-using logs::Facts;
+using logs::CommRank;
 using logs::HostLink;
 using logs::kNoName;
-using logs::Member;
-using logs::Process;
+using logs::LogFacts;
+using logs::LoggedComm;
+using logs::LoggedProcess;
 using logs::RanksText;
 using logs::Topology;
 using logs::Variable;
@@ -29,7 +29,7 @@ using report::Table;
 constexpr auto kLeft = Table::Align::kLeft;
 constexpr auto kRight = Table::Align::kRight;
 
-std::string Read(const Facts& facts) {
+std::string Read(const LogFacts& facts) {
   std::map<std::string, size_t> kinds;
   for (const auto& file : facts.files) ++kinds[file.kind];
   std::vector<std::string> parts;
@@ -65,10 +65,10 @@ std::string Read(const Facts& facts) {
   return text;
 }
 
-std::string Libraries(const Facts& facts) {
+std::string Libraries(const LogFacts& facts) {
   std::string text;
   std::vector<size_t> processes(facts.libraries.size());
-  for (const Process& process : facts.processes) {
+  for (const LoggedProcess& process : facts.processes) {
     if (process.library != kNoName) ++processes[process.library];
   }
   for (uint32_t i = 0; i < facts.libraries.size() && i < kMostRows; ++i) {
@@ -100,24 +100,24 @@ std::string Libraries(const Facts& facts) {
 }
 
 // The GPUs of some members, by bus number, where all are known.
-std::string Gpus(const Facts& facts, const std::vector<uint32_t>& members) {
+std::string Gpus(const LogFacts& facts, const std::vector<uint32_t>& members) {
   std::vector<std::string> names;
   for (const uint32_t index : members) {
     if (names.size() == 8) {
       names.emplace_back("...");
       break;
     }
-    const Member& member = facts.members[index];
+    const CommRank& member = facts.members[index];
     names.push_back(
         member.bus_id == 0 ? "?" : Format("%llx", static_cast<unsigned long long>(member.bus_id)));
   }
   return Join(names, " ");
 }
 
-std::string Ranks(const Facts& facts) {
+std::string Ranks(const LogFacts& facts) {
   std::string text;
   size_t shown = 0;
-  for (const Communicator& communicator : facts.communicators) {
+  for (const LoggedComm& communicator : facts.communicators) {
     if (communicator.members.empty()) continue;
     if (++shown > 8) continue;
     text += communicator.id == 0 ? Format("  a communicator of %lld ranks",
@@ -131,7 +131,7 @@ std::string Ranks(const Facts& facts) {
     double slowest = -1;
     std::map<uint32_t, std::vector<uint32_t>> hosts;
     for (const uint32_t index : communicator.members) {
-      const Member& member = facts.members[index];
+      const CommRank& member = facts.members[index];
       hosts[facts.processes[member.process].host].push_back(index);
       slowest = std::max(slowest, member.init_seconds);
     }
@@ -151,7 +151,7 @@ std::string Ranks(const Facts& facts) {
   return text.empty() ? "" : "Ranks\n" + text;
 }
 
-std::string Environment(const Facts& facts) {
+std::string Environment(const LogFacts& facts) {
   Table table({"variable", "value", "processes"});
   table.SetAlign({kLeft, kLeft, kRight});
   size_t rows = 0;
@@ -172,7 +172,7 @@ std::string Environment(const Facts& facts) {
          MoreRows(rows, "value");
 }
 
-std::string Connections(const Facts& facts) {
+std::string Connections(const LogFacts& facts) {
   std::string text;
   const std::vector<HostLink> links = logs::HostLinks(facts);
   if (!links.empty()) {
@@ -188,7 +188,7 @@ std::string Connections(const Facts& facts) {
   }
   size_t shown = 0;
   std::set<std::string> said;
-  for (const Communicator& communicator : facts.communicators) {
+  for (const LoggedComm& communicator : facts.communicators) {
     std::vector<std::string> parts;
     if (communicator.rings > 0) {
       parts.push_back(Count(static_cast<size_t>(communicator.rings), "ring") + " (" +
@@ -230,7 +230,7 @@ std::string Connections(const Facts& facts) {
   return text.empty() ? "" : "Connections\n" + text;
 }
 
-std::string TopologyText(const Facts& facts) {
+std::string TopologyText(const LogFacts& facts) {
   std::string text;
   size_t rows = 0;
   for (const Topology& topology : facts.topologies.files) {
@@ -271,9 +271,9 @@ const std::vector<std::string>& LogSections() {
   return sections;
 }
 
-std::string LogSectionText(const std::string& section, const Facts& facts,
+std::string LogSectionText(const std::string& section, const LogFacts& facts,
                            const std::vector<Finding>& findings) {
-  static const std::map<std::string, std::function<std::string(const Facts&)>> kParts = {
+  static const std::map<std::string, std::function<std::string(const LogFacts&)>> kParts = {
       {"read", Read},
       {"libraries", Libraries},
       {"ranks", Ranks},

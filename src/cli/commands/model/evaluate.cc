@@ -12,10 +12,10 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/commands/model/model_data.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
-#include "cli/commands/model/model_data.h"
 #include "cli/framework/read_by.h"
 #include "policy/parse.h"
 #include "report/table.h"
@@ -39,7 +39,7 @@ struct EvaluateAsked {
 
 double WorstPart(const model::Score& score) {
   double worst = 1;
-  for (const model::Tally& part : score.parts) worst = std::min(worst, part.Mean());
+  for (const model::ChoiceScore& part : score.parts) worst = std::min(worst, part.Mean());
   return worst;
 }
 
@@ -60,10 +60,10 @@ std::string Text(const model::Evaluation& evaluation, bool parts) {
   table.SetAlign(std::vector<Align>{Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
                                     Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   for (const model::Score& score : evaluation.scores) {
-    const model::Tally& all = score.all;
+    const model::ChoiceScore& all = score.all;
     const bool known = all.with_default > 0;
     // A default that was not measured has no speed.
-    const bool scored = known || score.chooser != model::Chooser::kDefault;
+    const bool scored = known || score.chooser != model::ChooserKind::kDefault;
     std::vector<std::string> cells = {model::ChooserName(score.chooser),
                                       scored ? Format("%.3f", all.Mean()) : "-",
                                       scored ? Format("%.3f", all.worst) : "-"};
@@ -91,7 +91,7 @@ std::string Text(const model::Evaluation& evaluation, bool parts) {
   return text + "\nOf the best by part, geometric mean / worst:\n\n" + each.Text();
 }
 
-ordered_json TallyJson(const model::Tally& tally) {
+ordered_json TallyJson(const model::ChoiceScore& tally) {
   ordered_json json = {{"contexts", tally.contexts},
                        {"of_best", Short(tally.Mean())},
                        {"worst", Short(tally.worst)},
@@ -165,7 +165,7 @@ int RunEvaluate(const EvaluateAsked& asked) {
   const Result<model::Evaluation> evaluation = Judge(grid.value(), asked, options);
   if (show && asked.policy.empty()) std::fprintf(stderr, "\r%20s\r", "");
   if (!evaluation.ok()) return Fail(evaluation.status());
-  const model::Tally& first = evaluation.value().scores.front().all;
+  const model::ChoiceScore& first = evaluation.value().scores.front().all;
   if (asked.json) {
     const ordered_json json = {{"leave_out", asked.policy.empty() ? asked.leave_out : "nothing"},
                                {"draws", evaluation.value().parts.size()},
@@ -193,7 +193,7 @@ int RunEvaluate(const EvaluateAsked& asked) {
                 model::ChooserName(score.chooser), score.all.unanswered, score.all.contexts);
   }
   for (const model::Score& score : evaluation.value().scores) {
-    if (score.chooser != model::Chooser::kOurs && score.chooser != model::Chooser::kPolicy)
+    if (score.chooser != model::ChooserKind::kOurs && score.chooser != model::ChooserKind::kPolicy)
       continue;
     if (score.all.worst < 1) {
       std::printf("\n%s: furthest from the best: %s", model::ChooserName(score.chooser),
@@ -210,7 +210,7 @@ int RunEvaluate(const EvaluateAsked& asked) {
 
 }  // namespace
 
-void AddEvaluate(CommandLine* parent, Run* run) {
+void AddEvaluate(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<EvaluateAsked>();
   CommandLine* command =
       parent->AddCommand("evaluate", "Judge who chooses well: the default, a policy, a model");

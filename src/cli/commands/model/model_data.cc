@@ -28,14 +28,14 @@ bool IsStore(const std::string& path) {
   return std::string_view(start, read) == kStoreStart;
 }
 
-Result<dataset::Contents> ReadPlainFile(const std::string& path, const DataFilter& filter) {
+Result<dataset::StoreContents> ReadPlainFile(const std::string& path, const DataFilter& filter) {
   const Result<std::string> text = ReadFile(path, kLargestFile);
   if (!text.ok()) return text.status();
   dataset::ImportOptions options;
   options.library = filter.library;
   Result<dataset::Import> import = dataset::ImportText(text.value(), path, options);
   if (!import.ok()) return import.status();
-  dataset::Contents contents;
+  dataset::StoreContents contents;
   for (dataset::WholeRun& whole : import.value().runs) {
     for (dataset::Sample& sample : whole.samples) {
       const dataset::Point& point = sample.point;
@@ -103,10 +103,10 @@ Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& op
   // A store may hold runs whose library nobody knows; those are taken for the one that is given.
   ModelData asked = data;
   if (wanted.library.has_value()) asked.filter.library = LibraryName(*wanted.library);
-  dataset::Contents all;
+  dataset::StoreContents all;
   for (const std::string& file : asked.files) {
     DataFilter filter = asked.filter;
-    Result<dataset::Contents> read = Invalid("");
+    Result<dataset::StoreContents> read = Invalid("");
     if (IsStore(file)) {
       filter.library.clear();
       read = ReadStore(file, filter);
@@ -115,13 +115,14 @@ Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& op
     }
     if (!read.ok()) return read.status();
     const size_t first = all.runs.size();
-    for (dataset::Run& run : read.value().runs) {
-      const bool twice = std::any_of(all.runs.begin(), all.runs.end(),
-                                     [&](const dataset::Run& one) { return one.id == run.id; });
+    for (dataset::SampleRun& run : read.value().runs) {
+      const bool twice =
+          std::any_of(all.runs.begin(), all.runs.end(),
+                      [&](const dataset::SampleRun& one) { return one.id == run.id; });
       if (twice) Warn("run " + run.id + " is in several of the files, and counts each time");
       all.runs.push_back(std::move(run));
     }
-    for (dataset::Record& record : read.value().records) {
+    for (dataset::StoredSample& record : read.value().records) {
       all.records.push_back({first + record.run, std::move(record.sample)});
     }
   }

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "cli/framework/command.h"
 #include "cli/commands/data/data.h"
+#include "cli/framework/command.h"
 #include "model/choose.h"
 #include "model/grid.h"
 

@@ -7,10 +7,10 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/commands/model/model_data.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
-#include "cli/commands/model/model_data.h"
 #include "cli/framework/read_by.h"
 #include "domain/decision.h"
 #include "model/model_file.h"
@@ -39,7 +39,7 @@ struct PlanAsked {
   ChoiceFlags flags;
 };
 
-std::string Summary(const model::Plan& plan) {
+std::string Summary(const model::PlannedPolicy& plan) {
   using Align = report::Table::Align;
   report::Table table({"collective", "nodes", "ranks", "from", "to", "configuration", "gain",
                        "least", "known from"});
@@ -51,14 +51,14 @@ std::string Summary(const model::Plan& plan) {
     return behind.ends_with("iB") ? "<" + behind : FormatBytes(bytes);
   };
   struct Line {
-    model::Place place;
+    model::CallPlace place;
     uint64_t from;
     std::vector<std::string> cells;
   };
   std::vector<Line> lines;
   for (const model::PlannedRow& row : plan.rows) {
-    const model::Place place{row.rule.collective, static_cast<int>(row.rule.nodes),
-                             static_cast<int>(row.rule.ranks)};
+    const model::CallPlace place{row.rule.collective, static_cast<int>(row.rule.nodes),
+                                 static_cast<int>(row.rule.ranks)};
     lines.push_back(
         {place,
          row.rule.min_bytes,
@@ -84,7 +84,7 @@ std::string Summary(const model::Plan& plan) {
   return table.Text();
 }
 
-ordered_json PlaceJson(const model::Place& place, uint64_t first, uint64_t last) {
+ordered_json PlaceJson(const model::CallPlace& place, uint64_t first, uint64_t last) {
   return {{"collective", std::string(CollectiveName(place.collective))},
           {"nodes", place.nodes},
           {"ranks", place.ranks},
@@ -93,7 +93,8 @@ ordered_json PlaceJson(const model::Place& place, uint64_t first, uint64_t last)
 }
 
 // `text` is what the file holds, or would hold: "policy" where nothing was written.
-ordered_json PlanJson(const model::Plan& plan, const PlanAsked& asked, const std::string& text) {
+ordered_json PlanJson(const model::PlannedPolicy& plan, const PlanAsked& asked,
+                      const std::string& text) {
   const Library library = plan.policy.library;
   ordered_json json = {{"library", std::string(LibraryName(library))}, {"format", asked.format}};
   json[asked.output.empty() ? "policy" : "output"] = asked.output.empty() ? text : asked.output;
@@ -158,11 +159,11 @@ int RunPlan(const PlanAsked& asked) {
     options.origin = std::string("diapason plan, ") + (simulated ? "simulated " : "") +
                      (asked.overlap ? "iterations" : "collectives");
   }
-  Result<model::Plan> made =
+  Result<model::PlannedPolicy> made =
       model::MakePlan(grid.has_value() ? &*grid : nullptr,
                       model.has_value() ? &model->predictor : nullptr, options);
   if (!made.ok()) return Fail(made.status());
-  model::Plan& plan = made.value();
+  model::PlannedPolicy& plan = made.value();
   plan.policy.header.fingerprint = grid.has_value() ? grid->machine : model->info.machine;
   for (const std::string& message : plan.messages) Warn(message);
   for (const policy::Diagnostic& found : policy::CheckRules(plan.policy)) Warn(found.message);
@@ -194,7 +195,7 @@ int RunPlan(const PlanAsked& asked) {
 
 }  // namespace
 
-void AddPlan(CommandLine* parent, Run* run) {
+void AddPlan(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<PlanAsked>();
   CommandLine* command = parent->AddCommand(
       "plan", "Write a policy from measurements: what to run where the data support a change");

@@ -6,10 +6,10 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/commands/model/model_data.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
-#include "cli/commands/model/model_data.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
 #include "domain/decision.h"
@@ -35,23 +35,23 @@ struct Predict {
 };
 
 // One answer with everything that is printed about it.
-struct Answer {
+struct PredictAnswer {
   uint64_t bytes = 0;
-  model::Outlook outlook;
-  model::Choice choice;
+  model::Prediction prediction;
+  model::ModelChoice choice;
 };
 
-double BusGigabytes(const Answer& answer, const model::Estimate& estimate) {
-  return model::BusGigabytes(answer.outlook.place, answer.bytes, estimate.log_seconds);
+double BusGigabytes(const PredictAnswer& answer, const model::Estimate& estimate) {
+  return model::BusGigabytes(answer.prediction.place, answer.bytes, estimate.log_seconds);
 }
 
 // What will run: the chosen one, or the library's own choice.
-std::optional<model::Estimate> Running(const Answer& answer) {
+std::optional<model::Estimate> Running(const PredictAnswer& answer) {
   if (!answer.choice.leave_default) return answer.choice.best->estimate;
-  return answer.outlook.standard;
+  return answer.prediction.library_default;
 }
 
-std::string GainText(const model::Choice::Gain& gain) {
+std::string GainText(const model::ModelChoice::Gain& gain) {
   if (!std::isfinite(gain.high)) return Format("%.2f x [?, ?]", gain.expected);
   return Format("%.2f x [%.2f, %.2f]", gain.expected, gain.low, gain.high);
 }
@@ -62,38 +62,38 @@ std::string Upper(std::string_view name) {
   return text;
 }
 
-struct Words {
+struct ConfigWords {
   std::string algorithm = "default";
   std::string protocol = "default";
   std::string channels = "default";
 };
 
-Words WordsOf(Library library, const Answer& answer) {
-  Words words;
+ConfigWords WordsOf(Library library, const PredictAnswer& answer) {
+  ConfigWords words;
   if (answer.choice.leave_default || !answer.choice.best.has_value()) return words;
   const Config& config = answer.choice.best->config;
   if (config.algorithm != kKeep) {
     words.algorithm =
-        Upper(AlgorithmName(library, answer.outlook.place.collective, config.algorithm));
+        Upper(AlgorithmName(library, answer.prediction.place.collective, config.algorithm));
   }
   if (config.protocol != kKeep) words.protocol = Upper(ProtocolName(library, config.protocol));
   if (config.channels > 0) words.channels = std::to_string(config.channels);
   return words;
 }
 
-std::string ConfigOf(Library library, const Answer& answer,
-                     const std::optional<model::Candidate>& candidate) {
+std::string ConfigOf(Library library, const PredictAnswer& answer,
+                     const std::optional<model::PredictedConfig>& candidate) {
   if (!candidate.has_value()) return "-";
-  return ConfigText(library, answer.outlook.place.collective, candidate->config);
+  return ConfigText(library, answer.prediction.place.collective, candidate->config);
 }
 
-void PrintOne(Library library, const Predict& asked, const Answer& answer) {
-  const model::Choice& choice = answer.choice;
+void PrintOne(Library library, const Predict& asked, const PredictAnswer& answer) {
+  const model::ModelChoice& choice = answer.choice;
   std::printf("Optimal config for %s (%s, %s, %s):\n", asked.collective.c_str(),
               Count(static_cast<size_t>(asked.nodes), "node").c_str(),
               Count(static_cast<size_t>(asked.ranks), "GPU").c_str(),
               FormatBytes(answer.bytes).c_str());
-  const Words words = WordsOf(library, answer);
+  const ConfigWords words = WordsOf(library, answer);
   std::printf("  algo: %s\n  proto: %s\n  nchannels: %s\n", words.algorithm.c_str(),
               words.protocol.c_str(), words.channels.c_str());
   if (const auto running = Running(answer); running.has_value()) {
@@ -115,19 +115,19 @@ void PrintOne(Library library, const Predict& asked, const Answer& answer) {
                   BusGigabytes(answer, choice.runner_up->estimate));
     }
   }
-  for (const std::string& caveat : answer.outlook.caveats) Warn(caveat);
+  for (const std::string& caveat : answer.prediction.caveats) Warn(caveat);
 }
 
-void PrintTable(Library library, const std::vector<Answer>& answers) {
+void PrintTable(Library library, const std::vector<PredictAnswer>& answers) {
   using Align = report::Table::Align;
   report::Table table({"size", "algo", "proto", "nchannels", "predicted_busbw", "gain over default",
                        "known from", "runner-up", "why"});
   table.SetAlign(
       {Align::kRight, Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
-  for (const Answer& answer : answers) {
-    const Words words = WordsOf(library, answer);
+  for (const PredictAnswer& answer : answers) {
+    const ConfigWords words = WordsOf(library, answer);
     const auto running = Running(answer);
-    const model::Choice& choice = answer.choice;
+    const model::ModelChoice& choice = answer.choice;
     table.Add({FormatBytes(answer.bytes), words.algorithm, words.protocol, words.channels,
                running.has_value() ? Format("%.1f GB/s", BusGigabytes(answer, *running)) : "-",
                choice.gain.has_value() ? GainText(*choice.gain) : "-",
@@ -137,8 +137,8 @@ void PrintTable(Library library, const std::vector<Answer>& answers) {
   }
   std::printf("%s", table.Text().c_str());
   std::vector<std::string> said;
-  for (const Answer& answer : answers) {
-    for (const std::string& caveat : answer.outlook.caveats) {
+  for (const PredictAnswer& answer : answers) {
+    for (const std::string& caveat : answer.prediction.caveats) {
       if (std::find(said.begin(), said.end(), caveat) != said.end()) continue;
       said.push_back(caveat);
       Warn(caveat);
@@ -146,8 +146,9 @@ void PrintTable(Library library, const std::vector<Answer>& answers) {
   }
 }
 
-ordered_json CandidateJson(Library library, const Answer& answer, const model::Candidate& one) {
-  const Collective collective = answer.outlook.place.collective;
+ordered_json CandidateJson(Library library, const PredictAnswer& answer,
+                           const model::PredictedConfig& one) {
+  const Collective collective = answer.prediction.place.collective;
   const auto word = [](int value, std::string_view name) {
     return value == kKeep ? ordered_json(nullptr) : ordered_json(std::string(name));
   };
@@ -161,8 +162,8 @@ ordered_json CandidateJson(Library library, const Answer& answer, const model::C
           {"known_from", model::BasisName(one.basis)}};
 }
 
-ordered_json AnswerJson(Library library, const Answer& answer) {
-  const model::Choice& choice = answer.choice;
+ordered_json AnswerJson(Library library, const PredictAnswer& answer) {
+  const model::ModelChoice& choice = answer.choice;
   ordered_json json = {{"bytes", answer.bytes},
                        {"leave_default", choice.leave_default},
                        {"why", choice.why},
@@ -170,9 +171,9 @@ ordered_json AnswerJson(Library library, const Answer& answer) {
   if (const auto running = Running(answer); running.has_value()) {
     json["predicted_busbw"] = Short(BusGigabytes(answer, *running));
   }
-  if (answer.outlook.standard.has_value()) {
-    json["default"] = {{"seconds", Short(std::exp(answer.outlook.standard->log_seconds))},
-                       {"busbw", Short(BusGigabytes(answer, *answer.outlook.standard))}};
+  if (answer.prediction.library_default.has_value()) {
+    json["default"] = {{"seconds", Short(std::exp(answer.prediction.library_default->log_seconds))},
+                       {"busbw", Short(BusGigabytes(answer, *answer.prediction.library_default))}};
   }
   if (choice.best.has_value()) json["best"] = CandidateJson(library, answer, *choice.best);
   if (choice.runner_up.has_value()) {
@@ -183,7 +184,7 @@ ordered_json AnswerJson(Library library, const Answer& answer) {
                     {"low", Short(choice.gain->low)},
                     {"high", Short(choice.gain->high)}};
   }
-  json["caveats"] = answer.outlook.caveats;
+  json["caveats"] = answer.prediction.caveats;
   return json;
 }
 
@@ -195,7 +196,7 @@ Result<std::vector<uint64_t>> SizesOf(const Predict& asked) {
 }
 
 int RunPredict(const Predict& asked) {
-  model::SearchOptions options;
+  model::ChannelSearchOptions options;
   options.coarse = asked.search == "coarse";
   if (Status fine = ReadChoiceFlags(asked.flags, &options.choice); !fine.ok()) return Fail(fine);
   const Result<std::vector<uint64_t>> sizes = SizesOf(asked);
@@ -209,14 +210,14 @@ int RunPredict(const Predict& asked) {
   if (asked.ranks % asked.nodes != 0) {
     Warn(Format("%d GPUs are not the same number on each of %d nodes", asked.ranks, asked.nodes));
   }
-  std::vector<Answer> answers;
+  std::vector<PredictAnswer> answers;
   for (const uint64_t bytes : sizes.value()) {
-    Answer answer;
+    PredictAnswer answer;
     answer.bytes = bytes;
     const model::Predictor::Request request{
         {collective.value(), asked.nodes, asked.ranks}, bytes, asked.beyond, {}};
     answer.choice = model::FindOptimalConfig(predictor, request, options);
-    answer.outlook = predictor.Look(request);
+    answer.prediction = predictor.Look(request);
     answers.push_back(std::move(answer));
   }
   if (asked.json) {
@@ -226,7 +227,8 @@ int RunPredict(const Predict& asked) {
                          {"library", std::string(LibraryName(library))},
                          {"simulated", model.value().info.simulated},
                          {"answers", ordered_json::array()}};
-    for (const Answer& answer : answers) json["answers"].push_back(AnswerJson(library, answer));
+    for (const PredictAnswer& answer : answers)
+      json["answers"].push_back(AnswerJson(library, answer));
     std::printf("%s\n", JsonText(json).c_str());
     return kExitFine;
   }
@@ -241,7 +243,7 @@ int RunPredict(const Predict& asked) {
 
 }  // namespace
 
-void AddPredict(CommandLine* parent, Run* run) {
+void AddPredict(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<Predict>();
   CommandLine* command = parent->AddCommand(
       "predict", "Ask a model for the best algorithm, protocol and number of channels");

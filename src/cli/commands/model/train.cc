@@ -7,10 +7,10 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/commands/model/model_data.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
-#include "cli/commands/model/model_data.h"
 #include "cli/framework/read_by.h"
 #include "model/evaluate.h"
 #include "model/model_file.h"
@@ -50,7 +50,7 @@ size_t BandOf(uint64_t bytes) {
 }
 
 std::vector<std::string> Cells(const std::string& collective, const std::string& sizes,
-                               const model::Tally& tally) {
+                               const model::ChoiceScore& tally) {
   const bool known = tally.with_default > 0;
   return {collective,
           sizes,
@@ -67,7 +67,7 @@ std::string DecisionTable(const model::Score& score) {
       {"collective", "sizes", "choices", "of the best", "worst", "of the default", "worst"});
   table.SetAlign({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
                   Align::kRight, Align::kRight});
-  std::map<std::pair<Collective, size_t>, model::Tally> bands;
+  std::map<std::pair<Collective, size_t>, model::ChoiceScore> bands;
   for (const model::Score::Each& one : score.each) {
     bands[{one.place.collective, BandOf(one.bytes)}].Add(one.tally);
   }
@@ -85,8 +85,9 @@ Result<model::Score> CheckDecisions(const model::Grid& grid, const model::FitOpt
   options.fit = fit;
   Result<model::Evaluation> evaluation = model::Evaluate(grid, options);
   if (!evaluation.ok()) return evaluation.status();
-  const model::Chooser wanted =
-      fit.objective == model::Objective::kTime ? model::Chooser::kOurs : model::Chooser::kOriginal;
+  const model::ChooserKind wanted = fit.objective == model::Objective::kTime
+                                        ? model::ChooserKind::kOurs
+                                        : model::ChooserKind::kOriginal;
   for (model::Score& score : evaluation.value().scores) {
     if (score.chooser != wanted) continue;
     info->figures.emplace_back("of-the-best", Format("%.4f", score.all.Mean()));
@@ -180,7 +181,7 @@ int RunTrain(const Train& asked) {
 
 }  // namespace
 
-void AddTrain(CommandLine* parent, Run* run) {
+void AddTrain(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<Train>();
   CommandLine* command =
       parent->AddCommand("train", "Learn from measurements how long every configuration takes");

@@ -7,14 +7,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "base/clock.h"
+#include "cli/commands/report/report_inputs.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
-#include "cli/commands/report/report_inputs.h"
 #include "dataset/words.h"
 #include "report/page.h"
 
@@ -97,7 +97,7 @@ Result<ReportMade> WriteReport(const ReportRequest& request) {
   return made;
 }
 
-void AddReport(CommandLine* parent, Run* run) {
+void AddReport(CommandLine* parent, CommandAction* run) {
   struct Asked {
     ReportRequest request;
     bool no_doctor = false;

@@ -7,8 +7,6 @@
 #include <filesystem>
 #include <set>
 
-#include "doctor/checklist.h"
-#include "doctor/checks.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/commands/doctor/doctor_report.h"
@@ -16,6 +14,8 @@
 #include "dataset/import_journal.h"
 #include "dataset/words.h"
 #include "diapason/comm.h"
+#include "doctor/checklist.h"
+#include "doctor/checks.h"
 #include "policy/parse.h"
 
 namespace diapason::cli {
@@ -24,9 +24,9 @@ namespace {
 constexpr size_t kLargestFile = size_t{256} << 20;
 constexpr std::string_view kStoreStart = "SQLite format 3";
 
-class Reader {
+class InputReader {
  public:
-  Reader(report::PageInput* page, std::vector<std::string>* warnings)
+  InputReader(report::PageInput* page, std::vector<std::string>* warnings)
       : page_(page), warnings_(warnings) {}
 
   Status Read(const std::string& path) {
@@ -39,10 +39,10 @@ class Reader {
 
  private:
   Status ReadStoreFile(const std::string& path) {
-    Result<std::unique_ptr<dataset::Store>> store =
-        dataset::Store::Open(path, dataset::Store::Access::kRead);
+    Result<std::unique_ptr<dataset::SampleStore>> store =
+        dataset::SampleStore::Open(path, dataset::SampleStore::Access::kRead);
     if (!store.ok()) return store.status();
-    Result<dataset::Contents> read = store.value()->Read();
+    Result<dataset::StoreContents> read = store.value()->Read();
     if (!read.ok()) return read.status();
     if (read.value().records.empty()) Tell("'" + path + "' holds no samples");
     Take(std::move(read).value(), path);
@@ -50,7 +50,7 @@ class Reader {
   }
 
   Status ReadJournalFile(const std::string& path) {
-    Result<journal::Contents> read = journal::ReadJournal(path);
+    Result<journal::JournalContents> read = journal::ReadJournal(path);
     if (!read.ok()) return read.status();
     if (read.value().bad_lines > 0) {
       Tell(Format("'%s': %s could not be read, the first is line %d", path.c_str(),
@@ -74,7 +74,7 @@ class Reader {
       }
       Tell(path + ": " + message);
     }
-    dataset::Contents contents;
+    dataset::StoreContents contents;
     for (dataset::WholeRun& whole : import.value().runs) {
       for (dataset::Sample& sample : whole.samples) {
         contents.records.push_back({contents.runs.size(), std::move(sample)});
@@ -85,10 +85,10 @@ class Reader {
     return {};
   }
 
-  void Take(dataset::Contents contents, const std::string& path) {
+  void Take(dataset::StoreContents contents, const std::string& path) {
     constexpr size_t kTwice = SIZE_MAX;
     std::vector<size_t> places;
-    for (dataset::Run& run : contents.runs) {
+    for (dataset::SampleRun& run : contents.runs) {
       if (!runs_.insert(run.id).second) {
         Tell("run " + run.id + " of '" + path + "' is in another input too, and counts once");
         places.push_back(kTwice);
@@ -97,7 +97,7 @@ class Reader {
       places.push_back(page_->contents.runs.size());
       page_->contents.runs.push_back(std::move(run));
     }
-    for (dataset::Record& record : contents.records) {
+    for (dataset::StoredSample& record : contents.records) {
       const size_t place = places[record.run];
       if (place != kTwice) page_->contents.records.push_back({place, std::move(record.sample)});
     }
@@ -135,13 +135,13 @@ Result<std::string> StartOf(const std::string& path) {
 
 Status ReadReportInputs(const std::vector<std::string>& files, report::PageInput* page,
                         std::vector<std::string>* warnings) {
-  Reader reader(page, warnings);
+  InputReader reader(page, warnings);
   for (const std::string& file : files) {
     if (Status read = reader.Read(file); !read.ok()) return read;
   }
   // A journal of which only the first line could be read is none.
   const auto readable = [](const report::PageInput::Journal& journal) {
-    const journal::Contents& contents = journal.contents;
+    const journal::JournalContents& contents = journal.contents;
     return contents.bad_lines == 0 || !contents.records.empty() || !contents.communicators.empty();
   };
   if (page->contents.records.empty() && !page->journals.empty() &&
@@ -162,7 +162,7 @@ Status ReadReportInputs(const std::vector<std::string>& files, report::PageInput
 Status ReadReportPolicies(const std::vector<std::string>& files, report::PageInput* page) {
   policy::ParseOptions options;
   bool measured = false;
-  for (const dataset::Run& run : page->contents.runs) {
+  for (const dataset::SampleRun& run : page->contents.runs) {
     const Result<Library> library = ParseLibrary(run.machine.library);
     if (!library.ok()) continue;
     options.library = library.value();
@@ -187,7 +187,7 @@ Status ReadReportPolicies(const std::vector<std::string>& files, report::PageInp
 }
 
 report::PageDoctor LookAtThisMachine() {
-  doctor::Facts facts = doctor::GatherFacts(RootFs("/"), ProcessEnvironment());
+  doctor::CheckInputs facts = doctor::GatherFacts(RootFs("/"), ProcessEnvironment());
   facts.plugin = FindOwnPlugin();
   for (const BackendInfo& info : Backends()) {
     if (info.usable) facts.usable_backends.push_back(info.name);

@@ -7,14 +7,14 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/framework/command.h"
-#include "cli/framework/command_line.h"
-#include "cli/framework/interrupt.h"
-#include "cli/framework/ranks.h"
 #include "cli/commands/sweep/sweep_options.h"
 #include "cli/commands/sweep/sweep_progress.h"
 #include "cli/commands/sweep/sweep_report.h"
 #include "cli/commands/sweep/sweep_run.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/interrupt.h"
+#include "cli/framework/ranks.h"
 #include "dataset/recorder.h"
 #include "dataset/store.h"
 #include "measure/marked_measurer.h"
@@ -22,93 +22,95 @@
 namespace diapason::cli {
 namespace {
 
-using search::Contest;
-using measure::Instrument;
-using measure::Reading;
+using measure::Measurement;
+using measure::Measurer;
 using measure::Subject;
+using search::CallCase;
 
 // Blocks are about this long: long against the clock and the start line, short against drift.
 constexpr double kBlockSeconds = 0.003;
 // What starting ranks is reckoned with, in plans.
 constexpr double kLaunchSeconds = 2;
 
-int64_t SamplesFor(const SweepOptions& options, const std::vector<Contest>& contests) {
+int64_t SamplesFor(const SweepOptions& options, const std::vector<CallCase>& call_cases) {
   if (options.sample_share <= 0) return options.search.samples;
-  size_t contenders = 0;
-  for (const Contest& contest : contests) contenders += contest.contenders.size();
-  return std::max<int64_t>(1, std::llround(options.sample_share * static_cast<double>(contenders) *
+  size_t candidates = 0;
+  for (const CallCase& call_case : call_cases) candidates += call_case.candidates.size();
+  return std::max<int64_t>(1, std::llround(options.sample_share * static_cast<double>(candidates) *
                                            options.search.least_samples));
 }
 
-Result<SweepPart> RunPart(const SweepOptions& options, Instrument* instrument,
-                          dataset::Store* store) {
+Result<SweepPart> RunPart(const SweepOptions& options, Measurer* measurer,
+                          dataset::SampleStore* store) {
   SweepPart part;
-  part.subject = instrument->subject();
-  Result<std::vector<Contest>> contests = ContestsFor(options, *instrument);
-  if (!contests.ok()) return contests.status();
-  part.contests = std::move(contests).value();
-  part.known.resize(part.contests.size());
-  for (size_t i = 0; i < part.contests.size(); ++i) {
-    part.known[i].resize(part.contests[i].contenders.size());
+  part.subject = measurer->subject();
+  Result<std::vector<CallCase>> call_cases = CallCasesFor(options, *measurer);
+  if (!call_cases.ok()) return call_cases.status();
+  part.call_cases = std::move(call_cases).value();
+  part.known.resize(part.call_cases.size());
+  for (size_t i = 0; i < part.call_cases.size(); ++i) {
+    part.known[i].resize(part.call_cases[i].candidates.size());
   }
   SweepRun run;
   if (store != nullptr) {
     Result<SweepRun> begun =
-        BeginOrResume(options, part.subject, store, part.contests, &part.known);
+        BeginOrResume(options, part.subject, store, part.call_cases, &part.known);
     if (!begun.ok()) return begun.status();
     run = std::move(begun).value();
   }
   search::SearchOptions search = options.search;
-  search.samples = SamplesFor(options, part.contests);
+  search.samples = SamplesFor(options, part.call_cases);
   // Going from one environment to another costs a launch: more is measured each time.
   std::set<std::string> environments;
-  for (const Contest& contest : part.contests) {
-    for (const search::Contender& contender : contest.contenders) {
-      environments.insert(contender.environment);
+  for (const CallCase& call_case : part.call_cases) {
+    for (const search::Candidate& candidate : call_case.candidates) {
+      environments.insert(candidate.environment);
     }
   }
   if (environments.size() > 1 && !options.launch_each) search.visit = search.least_samples;
   int64_t expected = search.samples;
   if (expected == 0 && search.seconds <= 0) {
-    for (const Contest& contest : part.contests) {
-      expected += static_cast<int64_t>(contest.contenders.size()) *
+    for (const CallCase& call_case : part.call_cases) {
+      expected += static_cast<int64_t>(call_case.candidates.size()) *
                   (options.adaptive ? search.least_samples : search.most_samples);
     }
   }
   dataset::Recorder recorder(store, run.id);
-  SweepProgress progress(&part.contests, &part.subject, expected, search.seconds, options.quiet);
+  SweepProgress progress(&part.call_cases, &part.subject, expected, search.seconds, options.quiet);
   Status trouble;
-  const search::Observer observer = [&](size_t contest, size_t contender, const Reading& reading) {
-    measure::Trial trial = part.contests[contest].trial;
-    trial.config = part.contests[contest].contenders[contender].config;
-    trial.environment = part.contests[contest].contenders[contender].environment;
-    dataset::Sample sample = measure::SampleOf(trial, part.subject, reading);
-    sample.round = static_cast<int>(part.known[contest][contender].seconds.size());
+  const search::MeasurementObserver observer = [&](size_t call_case, size_t candidate,
+                                                   const Measurement& measurement) {
+    measure::Trial trial = part.call_cases[call_case].trial;
+    trial.config = part.call_cases[call_case].candidates[candidate].config;
+    trial.environment = part.call_cases[call_case].candidates[candidate].environment;
+    dataset::Sample sample = measure::SampleOf(trial, part.subject, measurement);
+    sample.round = static_cast<int>(part.known[call_case][candidate].seconds.size());
     trouble = recorder.Add(std::move(sample));
     // What is shown is in the store.
-    if (progress.Took(contest, contender, reading)) {
+    if (progress.Took(call_case, candidate, measurement)) {
       if (trouble.ok()) trouble = recorder.Flush();
-      progress.Show(contest, contender);
+      progress.Show(call_case, candidate);
     }
     return trouble.ok() && !Interrupted();
   };
-  search::CalibratedInstrument::Options calibration;
+  search::CalibratedMeasurer::Options calibration;
   calibration.block_seconds = kBlockSeconds;
-  search::CalibratedInstrument calibrated(instrument, calibration);
-  measure::MarkedInstrument marked(options.Calibrates() ? &calibrated : instrument, &recorder);
-  Instrument* const measured = &marked;
+  search::CalibratedMeasurer calibrated(measurer, calibration);
+  measure::MarkedMeasurer marked(options.Calibrates() ? &calibrated : measurer, &recorder);
+  Measurer* const measured = &marked;
   const auto begin = std::chrono::steady_clock::now();
   const Status searched =
       options.adaptive
-          ? search::SearchAdaptively(measured, part.contests, search, observer, &part.known)
-          : search::SearchExhaustively(measured, part.contests, search, observer, &part.known);
+          ? search::SearchAdaptively(measured, part.call_cases, search, observer, &part.known)
+          : search::SearchExhaustively(measured, part.call_cases, search, observer, &part.known);
   part.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   part.samples = progress.taken();
   part.finished = !Interrupted() && searched.ok() && trouble.ok();
   const Status flushed = recorder.Flush();
   if (store != nullptr) {
-    const Status ended = store->EndRun(
-        run.id, part.finished ? dataset::Run::State::kDone : dataset::Run::State::kInterrupted);
+    const Status ended =
+        store->EndRun(run.id, part.finished ? dataset::SampleRun::State::kDone
+                                            : dataset::SampleRun::State::kInterrupted);
     if (flushed.ok() && !ended.ok()) return ended;
   }
   for (const Status& status : {trouble, flushed, searched}) {
@@ -121,12 +123,12 @@ int DryRun(const SweepOptions& options) {
   for (const int nodes : options.nodes) {
     const Result<Subject> subject = ExpectedSubject(options, nodes);
     if (!subject.ok()) return Fail(subject.status());
-    const Result<std::vector<Contest>> contests =
-        search::MakeContests(options.plan, subject.value());
-    if (!contests.ok()) return Fail(contests.status());
+    const Result<std::vector<CallCase>> call_cases =
+        search::MakeCallCases(options.plan, subject.value());
+    if (!call_cases.ok()) return Fail(call_cases.status());
     const int repeats =
         options.adaptive ? options.search.least_samples : options.search.most_samples;
-    SweepEstimate estimate = EstimateSweep(contests.value(), subject.value(), repeats,
+    SweepEstimate estimate = EstimateSweep(call_cases.value(), subject.value(), repeats,
                                            kBlockSeconds, kLaunchSeconds, options.launch_each);
     std::printf("%s on %s%s\n", Count(static_cast<size_t>(subject.value().ranks), "rank").c_str(),
                 Count(static_cast<size_t>(nodes), "node").c_str(),
@@ -134,7 +136,7 @@ int DryRun(const SweepOptions& options) {
     if (options.search.seconds > 0) {
       estimate.seconds = std::min(estimate.seconds, options.search.seconds);
     }
-    std::printf("%s", PlanText(contests.value(), subject.value(), estimate).c_str());
+    std::printf("%s", PlanText(call_cases.value(), subject.value(), estimate).c_str());
   }
   std::printf("nothing was measured; times of calls are guessed\n");
   return kExitFine;
@@ -147,21 +149,21 @@ int Sweep(const SweepOptions& options) {
         Invalid("sweep starts the ranks itself, so that it survives them: run it once, without a "
                 "launcher, and say --launcher mpirun or --launcher srun"));
   }
-  std::unique_ptr<dataset::Store> store;
+  std::unique_ptr<dataset::SampleStore> store;
   if (!options.store.empty()) {
-    Result<std::unique_ptr<dataset::Store>> opened =
-        dataset::Store::Open(options.store, dataset::Store::Access::kWrite);
+    Result<std::unique_ptr<dataset::SampleStore>> opened =
+        dataset::SampleStore::Open(options.store, dataset::SampleStore::Access::kWrite);
     if (!opened.ok()) return Fail(opened.status());
     store = std::move(opened).value();
   }
   CatchInterrupts();
   std::vector<SweepPart> parts;
   for (const int nodes : options.nodes) {
-    const Result<std::unique_ptr<Instrument>> instrument = MakeInstrument(options, nodes);
-    if (!instrument.ok()) return Fail(instrument.status());
-    Result<SweepPart> part = RunPart(options, instrument.value().get(), store.get());
+    const Result<std::unique_ptr<Measurer>> measurer = MakeMeasurer(options, nodes);
+    if (!measurer.ok()) return Fail(measurer.status());
+    Result<SweepPart> part = RunPart(options, measurer.value().get(), store.get());
     if (!part.ok()) return Fail(part.status());
-    part.value().launches = instrument.value()->launches();
+    part.value().launches = measurer.value()->launches();
     if (!options.json) std::fputs(SweepTable(part.value()).c_str(), stdout);
     std::fflush(stdout);
     const bool finished = part.value().finished;
@@ -178,7 +180,7 @@ int Sweep(const SweepOptions& options) {
 
 }  // namespace
 
-void AddSweep(CommandLine* parent, Run* run) {
+void AddSweep(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<SweepOptions>();
   CommandLine* command = parent->AddCommand(
       "sweep", "Measure every configuration of every collective and size, and keep every sample");

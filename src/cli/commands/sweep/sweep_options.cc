@@ -15,14 +15,14 @@
 #include "cli/framework/words.h"
 #include "comm/backends/sim/cluster.h"
 #include "measure/job_measurer.h"
-#include "search/replay.h"
 #include "measure/tests_measurer.h"
+#include "search/replay.h"
 
 namespace diapason::cli {
 namespace {
 
-using measure::Instrument;
 using launch::Launcher;
+using measure::Measurer;
 using measure::Subject;
 
 std::vector<std::string> Words(const std::string& text) {
@@ -88,15 +88,15 @@ int RanksOn(const SweepOptions& options, int nodes) {
   return BackendOf(options) == "sim" ? here : here * nodes;
 }
 
-Result<dataset::Contents> ReadReplay(const SweepOptions& options) {
-  const Result<std::unique_ptr<dataset::Store>> store =
-      dataset::Store::Open(options.replay, dataset::Store::Access::kRead);
+Result<dataset::StoreContents> ReadReplay(const SweepOptions& options) {
+  const Result<std::unique_ptr<dataset::SampleStore>> store =
+      dataset::SampleStore::Open(options.replay, dataset::SampleStore::Access::kRead);
   if (!store.ok()) return store.status();
   return store.value()->Read();
 }
 
-Result<std::unique_ptr<Instrument>> MakeReplay(const SweepOptions& options, int nodes) {
-  const Result<dataset::Contents> contents = ReadReplay(options);
+Result<std::unique_ptr<Measurer>> MakeReplay(const SweepOptions& options, int nodes) {
+  const Result<dataset::StoreContents> contents = ReadReplay(options);
   if (!contents.ok()) return contents.status();
   std::vector<Subject> subjects = search::SubjectsIn(contents.value());
   std::erase_if(subjects, [&](const Subject& subject) {
@@ -113,10 +113,10 @@ Result<std::unique_ptr<Instrument>> MakeReplay(const SweepOptions& options, int 
   }
   search::ReplayOptions replay;
   replay.shuffle = options.ranks.seed;
-  Result<std::unique_ptr<search::ReplayInstrument>> instrument =
-      search::ReplayInstrument::Create(contents.value(), subjects.front(), replay);
-  if (!instrument.ok()) return instrument.status();
-  return std::unique_ptr<Instrument>(std::move(instrument).value());
+  Result<std::unique_ptr<search::ReplayMeasurer>> measurer =
+      search::ReplayMeasurer::Create(contents.value(), subjects.front(), replay);
+  if (!measurer.ok()) return measurer.status();
+  return std::unique_ptr<Measurer>(std::move(measurer).value());
 }
 
 }  // namespace
@@ -346,7 +346,7 @@ void AddSweepOptions(CommandLine* command, SweepOptions* options) {
   command->SeeAlso({"bench", "data-show", "plan"});
 }
 
-Result<std::unique_ptr<Instrument>> MakeInstrument(const SweepOptions& options, int nodes) {
+Result<std::unique_ptr<Measurer>> MakeMeasurer(const SweepOptions& options, int nodes) {
   if (!options.replay.empty()) return MakeReplay(options, nodes);
   Launcher launcher = options.launcher;
   launcher.nodes = nodes;
@@ -357,12 +357,12 @@ Result<std::unique_ptr<Instrument>> MakeInstrument(const SweepOptions& options, 
     tests.folder = options.folder;
     tests.library = options.ranks.backend == "rccl" ? Library::kRccl : Library::kNccl;
     tests.sizes = options.plan.sizes;
-    Result<std::unique_ptr<measure::TestsInstrument>> instrument =
-        measure::TestsInstrument::Create(tests, options.plan.operations);
-    if (!instrument.ok()) return instrument.status();
-    return std::unique_ptr<Instrument>(std::move(instrument).value());
+    Result<std::unique_ptr<measure::TestsMeasurer>> measurer =
+        measure::TestsMeasurer::Create(tests, options.plan.operations);
+    if (!measurer.ok()) return measurer.status();
+    return std::unique_ptr<Measurer>(std::move(measurer).value());
   }
-  measure::JobOptions job;
+  measure::JobMeasurerOptions job;
   job.launcher = launcher;
   job.backend = BackendOf(options);
   if (job.backend == "mpi" && launcher.kind == Launcher::Kind::kLocal) {
@@ -372,20 +372,20 @@ Result<std::unique_ptr<Instrument>> MakeInstrument(const SweepOptions& options, 
   job.limit = options.ranks.limit;
   job.seed = options.ranks.seed;
   job.launch_each = options.launch_each;
-  Result<std::unique_ptr<measure::JobInstrument>> instrument = measure::JobInstrument::Create(job);
-  if (!instrument.ok()) return instrument.status();
-  return std::unique_ptr<Instrument>(std::move(instrument).value());
+  Result<std::unique_ptr<measure::JobMeasurer>> measurer = measure::JobMeasurer::Create(job);
+  if (!measurer.ok()) return measurer.status();
+  return std::unique_ptr<Measurer>(std::move(measurer).value());
 }
 
-Result<std::vector<search::Contest>> ContestsFor(const SweepOptions& options,
-                                                  const Instrument& instrument) {
-  if (options.replay.empty()) return search::MakeContests(options.plan, instrument.subject());
-  const Result<dataset::Contents> contents = ReadReplay(options);
+Result<std::vector<search::CallCase>> CallCasesFor(const SweepOptions& options,
+                                                   const Measurer& measurer) {
+  if (options.replay.empty()) return search::MakeCallCases(options.plan, measurer.subject());
+  const Result<dataset::StoreContents> contents = ReadReplay(options);
   if (!contents.ok()) return contents.status();
-  const Result<search::ContestsFound> found =
-      search::ContestsIn(contents.value(), instrument.subject());
+  const Result<search::CallCasesFound> found =
+      search::CallCasesIn(contents.value(), measurer.subject());
   if (!found.ok()) return found.status();
-  return found.value().contests;
+  return found.value().call_cases;
 }
 
 Result<Subject> ExpectedSubject(const SweepOptions& options, int nodes) {

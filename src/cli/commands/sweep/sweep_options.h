@@ -63,9 +63,9 @@ struct SweepOptions {
 void AddSweepOptions(CommandLine* command, SweepOptions* options);
 
 // What will be measured on so many nodes; for replays, what the dataset has.
-Result<std::unique_ptr<measure::Instrument>> MakeInstrument(const SweepOptions& options, int nodes);
-Result<std::vector<search::Contest>> ContestsFor(const SweepOptions& options,
-                                                  const measure::Instrument& instrument);
+Result<std::unique_ptr<measure::Measurer>> MakeMeasurer(const SweepOptions& options, int nodes);
+Result<std::vector<search::CallCase>> CallCasesFor(const SweepOptions& options,
+                                                   const measure::Measurer& measurer);
 // Who would be measured, without starting anything.
 Result<measure::Subject> ExpectedSubject(const SweepOptions& options, int nodes);
 

@@ -7,23 +7,23 @@
 
 namespace diapason::cli {
 
-std::string ContenderText(const search::Contest& contest, size_t contender,
+std::string ContenderText(const search::CallCase& call_case, size_t candidate,
                           const measure::Subject& subject) {
-  measure::Trial trial = contest.trial;
-  trial.config = contest.contenders[contender].config;
-  trial.environment = contest.contenders[contender].environment;
+  measure::Trial trial = call_case.trial;
+  trial.config = call_case.candidates[candidate].config;
+  trial.environment = call_case.candidates[candidate].environment;
   return measure::PointOf(trial, subject).ConfigText();
 }
 
-SweepProgress::SweepProgress(const std::vector<search::Contest>* contests,
+SweepProgress::SweepProgress(const std::vector<search::CallCase>* call_cases,
                              const measure::Subject* subject, int64_t expected, double seconds,
                              bool quiet)
-    : contests_(contests),
+    : call_cases_(call_cases),
       subject_(subject),
       expected_(expected),
       seconds_(seconds),
       line_("sweep", quiet),
-      best_(contests->size()) {}
+      best_(call_cases->size()) {}
 
 std::string SweepProgress::Left() const {
   const double passed = std::chrono::duration<double>(Clock::now() - begin_).count();
@@ -38,34 +38,35 @@ std::string SweepProgress::Left() const {
   return left < 0 ? "" : ", at most " + DurationText(left) + " left";
 }
 
-bool SweepProgress::Took(size_t contest, size_t contender, const measure::Reading& reading) {
+bool SweepProgress::Took(size_t call_case, size_t candidate,
+                         const measure::Measurement& measurement) {
   ++taken_;
-  Best& best = best_[contest];
-  if (reading.outcome != dataset::Outcome::kFine) {
+  Best& best = best_[call_case];
+  if (measurement.outcome != dataset::SampleOutcome::kFine) {
     ++failed_;
   } else {
-    if (best.seconds == 0 || reading.seconds < best.seconds) {
-      best.seconds = reading.seconds;
-      best.contender = contender;
+    if (best.seconds == 0 || measurement.seconds < best.seconds) {
+      best.seconds = measurement.seconds;
+      best.candidate = candidate;
     }
-    if (contender == 0 && (best.library == 0 || reading.seconds < best.library)) {
-      best.library = reading.seconds;
+    if (candidate == 0 && (best.library == 0 || measurement.seconds < best.library)) {
+      best.library = measurement.seconds;
     }
   }
   return line_.Due();
 }
 
-void SweepProgress::Show(size_t contest, size_t contender) {
-  const Best& best = best_[contest];
-  const search::Contest& at = (*contests_)[contest];
+void SweepProgress::Show(size_t call_case, size_t candidate) {
+  const Best& best = best_[call_case];
+  const search::CallCase& at = (*call_cases_)[call_case];
   std::string text = expected_ > 0 ? Format("%lld of %lld", static_cast<long long>(taken_),
                                             static_cast<long long>(std::max(expected_, taken_)))
                                    : Format("%lld samples", static_cast<long long>(taken_));
   text += Left() + "; " + measure::CollectiveText(at.trial.operation) + " " +
-          FormatBytes(at.trial.bytes) + " " + ContenderText(at, contender, *subject_);
+          FormatBytes(at.trial.bytes) + " " + ContenderText(at, candidate, *subject_);
   if (best.seconds > 0) {
     text += Format("; best so far %.1f us", best.seconds * 1e6);
-    if (best.contender != 0) text += " " + ContenderText(at, best.contender, *subject_);
+    if (best.candidate != 0) text += " " + ContenderText(at, best.candidate, *subject_);
     if (best.library > 0) text += Format(", default %.1f us", best.library * 1e6);
   }
   if (failed_ > 0) text += Format("; %lld failed", static_cast<long long>(failed_));

@@ -9,26 +9,26 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/framework/json_text.h"
 #include "cli/commands/sweep/sweep_progress.h"
-#include "search/sweep.h"
+#include "cli/framework/json_text.h"
 #include "report/table.h"
+#include "search/sweep.h"
 
 namespace diapason::cli {
 namespace {
 
-using dataset::Outcome;
-using search::Contest;
-using search::Evidence;
-using search::Verdict;
+using dataset::SampleOutcome;
 using nlohmann::ordered_json;
 using report::Table;
+using search::CallCase;
+using search::CandidateSamples;
+using search::CaseVerdict;
 
 std::string Micros(double seconds) { return Format("%.1f", seconds * 1e6); }
 
-std::string MedianText(const Evidence& evidence) {
+std::string MedianText(const CandidateSamples& evidence) {
   if (evidence.seconds.empty()) {
-    return evidence.outcome == Outcome::kFine ? "-" : dataset::OutcomeName(evidence.outcome);
+    return evidence.outcome == SampleOutcome::kFine ? "-" : dataset::OutcomeName(evidence.outcome);
   }
   const Interval interval = MedianInterval95(evidence.seconds);
   if (evidence.seconds.size() < 2) return Micros(evidence.seconds.front());
@@ -36,18 +36,18 @@ std::string MedianText(const Evidence& evidence) {
          Micros(interval.high) + "]";
 }
 
-// Failures by kind and contender, each with the sizes it failed at.
+// Failures by kind and candidate, each with the sizes it failed at.
 std::string FailureText(const SweepPart& part) {
   std::map<std::string, std::vector<std::string>> failures;
-  for (size_t i = 0; i < part.contests.size(); ++i) {
-    const Contest& contest = part.contests[i];
-    for (size_t j = 0; j < contest.contenders.size(); ++j) {
-      const Evidence& evidence = part.known[i][j];
-      if (evidence.outcome == Outcome::kFine) continue;
+  for (size_t i = 0; i < part.call_cases.size(); ++i) {
+    const CallCase& call_case = part.call_cases[i];
+    for (size_t j = 0; j < call_case.candidates.size(); ++j) {
+      const CandidateSamples& evidence = part.known[i][j];
+      if (evidence.outcome == SampleOutcome::kFine) continue;
       failures[std::string(dataset::OutcomeName(evidence.outcome)) + ": " +
-               measure::CollectiveText(contest.trial.operation) + " " +
-               ContenderText(contest, j, part.subject)]
-          .push_back(FormatBytes(contest.trial.bytes));
+               measure::CollectiveText(call_case.trial.operation) + " " +
+               ContenderText(call_case, j, part.subject)]
+          .push_back(FormatBytes(call_case.trial.bytes));
     }
   }
   std::string text;
@@ -70,23 +70,23 @@ double GeometricMean(const std::vector<double>& values) {
 }  // namespace
 
 std::string SweepTable(const SweepPart& part) {
-  const std::vector<Verdict> verdicts = search::Judge(part.contests, part.known);
+  const std::vector<CaseVerdict> verdicts = search::Judge(part.call_cases, part.known);
   Table table({"collective", "size", "library default us", "best", "us [95 %]", "gain", "verdict"});
   table.SetAlign({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight,
                   Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight,
                   Table::Align::kLeft});
   std::vector<double> gains;
-  for (size_t i = 0; i < part.contests.size(); ++i) {
-    const Contest& contest = part.contests[i];
-    const Verdict& verdict = verdicts[i];
+  for (size_t i = 0; i < part.call_cases.size(); ++i) {
+    const CallCase& call_case = part.call_cases[i];
+    const CaseVerdict& verdict = verdicts[i];
     const bool changed = verdict.best != 0;
     const double gain = changed && verdict.seconds > 0 ? verdict.against / verdict.seconds : 1;
     gains.push_back(gain > 0 && std::isfinite(gain) ? gain : 1);
     std::string says = changed ? "change it" : "keep the default";
     if (!verdict.decided) says = changed ? "likely, not certain" : "tie, keep the default";
-    table.Add({measure::CollectiveText(contest.trial.operation), FormatBytes(contest.trial.bytes),
-               MedianText(part.known[i][0]),
-               changed ? ContenderText(contest, verdict.best, part.subject) : "library default",
+    table.Add({measure::CollectiveText(call_case.trial.operation),
+               FormatBytes(call_case.trial.bytes), MedianText(part.known[i][0]),
+               changed ? ContenderText(call_case, verdict.best, part.subject) : "library default",
                MedianText(part.known[i][verdict.best]), changed ? Format("%.2f x", gain) : "-",
                says});
   }
@@ -112,7 +112,7 @@ std::string SweepTable(const SweepPart& part) {
 std::string SweepJson(const std::vector<SweepPart>& parts) {
   ordered_json all = ordered_json::array();
   for (const SweepPart& part : parts) {
-    const std::vector<Verdict> verdicts = search::Judge(part.contests, part.known);
+    const std::vector<CaseVerdict> verdicts = search::Judge(part.call_cases, part.known);
     ordered_json json;
     json["backend"] = part.subject.backend;
     json["library"] = part.subject.machine.library;
@@ -124,85 +124,85 @@ std::string SweepJson(const std::vector<SweepPart>& parts) {
     json["seconds"] = part.seconds;
     json["launches"] = part.launches;
     json["finished"] = part.finished;
-    ordered_json contests = ordered_json::array();
-    for (size_t i = 0; i < part.contests.size(); ++i) {
-      const Contest& contest = part.contests[i];
+    ordered_json call_cases = ordered_json::array();
+    for (size_t i = 0; i < part.call_cases.size(); ++i) {
+      const CallCase& call_case = part.call_cases[i];
       ordered_json one;
-      one["collective"] = measure::CollectiveText(contest.trial.operation);
-      one["bytes"] = contest.trial.bytes;
-      one["best"] = ContenderText(contest, verdicts[i].best, part.subject);
+      one["collective"] = measure::CollectiveText(call_case.trial.operation);
+      one["bytes"] = call_case.trial.bytes;
+      one["best"] = ContenderText(call_case, verdicts[i].best, part.subject);
       one["is_default"] = verdicts[i].best == 0;
       one["decided"] = verdicts[i].decided;
       one["best_us"] = verdicts[i].seconds * 1e6;
       one["default_us"] = verdicts[i].against * 1e6;
-      ordered_json contenders = ordered_json::array();
-      for (size_t j = 0; j < contest.contenders.size(); ++j) {
-        const Evidence& evidence = part.known[i][j];
-        ordered_json contender;
-        contender["configuration"] = ContenderText(contest, j, part.subject);
-        contender["outcome"] = dataset::OutcomeName(evidence.outcome);
-        contender["samples"] = evidence.seconds.size();
+      ordered_json candidates = ordered_json::array();
+      for (size_t j = 0; j < call_case.candidates.size(); ++j) {
+        const CandidateSamples& evidence = part.known[i][j];
+        ordered_json candidate;
+        candidate["configuration"] = ContenderText(call_case, j, part.subject);
+        candidate["outcome"] = dataset::OutcomeName(evidence.outcome);
+        candidate["samples"] = evidence.seconds.size();
         if (!evidence.seconds.empty()) {
           const Interval interval = MedianInterval95(evidence.seconds);
-          contender["median_us"] = Median(evidence.seconds) * 1e6;
-          contender["low_us"] = interval.low * 1e6;
-          contender["high_us"] = interval.high * 1e6;
+          candidate["median_us"] = Median(evidence.seconds) * 1e6;
+          candidate["low_us"] = interval.low * 1e6;
+          candidate["high_us"] = interval.high * 1e6;
         }
-        contenders.push_back(std::move(contender));
+        candidates.push_back(std::move(candidate));
       }
-      one["contenders"] = std::move(contenders);
-      contests.push_back(std::move(one));
+      one["contenders"] = std::move(candidates);
+      call_cases.push_back(std::move(one));
     }
-    json["contests"] = std::move(contests);
+    json["contests"] = std::move(call_cases);
     all.push_back(std::move(json));
   }
   return JsonText(all) + "\n";
 }
 
-SweepEstimate EstimateSweep(const std::vector<Contest>& contests, const measure::Subject& subject,
-                            int repeats, double block_seconds, double launch_seconds,
-                            bool launch_each) {
+SweepEstimate EstimateSweep(const std::vector<CallCase>& call_cases,
+                            const measure::Subject& subject, int repeats, double block_seconds,
+                            double launch_seconds, bool launch_each) {
   SweepEstimate estimate;
-  estimate.contests = contests.size();
+  estimate.call_cases = call_cases.size();
   std::set<std::string> environments;
-  for (const Contest& contest : contests) {
-    estimate.contenders += contest.contenders.size();
-    const double call = search::GuessSeconds(contest.trial, subject);
-    for (const search::Contender& contender : contest.contenders) {
-      environments.insert(contender.environment);
+  for (const CallCase& call_case : call_cases) {
+    estimate.candidates += call_case.candidates.size();
+    const double call = search::GuessSeconds(call_case.trial, subject);
+    for (const search::Candidate& candidate : call_case.candidates) {
+      environments.insert(candidate.environment);
     }
     // Each is checked and warmed up once, and every block has a start line.
-    estimate.seconds += static_cast<double>(contest.contenders.size()) *
+    estimate.seconds += static_cast<double>(call_case.candidates.size()) *
                         (5 * call + repeats * (std::max(call, block_seconds) + 3e-4));
   }
-  estimate.samples = static_cast<int64_t>(estimate.contenders) * repeats;
+  estimate.samples = static_cast<int64_t>(estimate.candidates) * repeats;
   estimate.launches = static_cast<int>(environments.size());
   if (launch_each) estimate.launches = static_cast<int>(estimate.samples);
   estimate.seconds += estimate.launches * launch_seconds;
   return estimate;
 }
 
-std::string PlanText(const std::vector<Contest>& contests, const measure::Subject& subject,
+std::string PlanText(const std::vector<CallCase>& call_cases, const measure::Subject& subject,
                      const SweepEstimate& estimate) {
   Table table({"collective", "sizes", "configurations"});
-  std::map<std::string, std::vector<const Contest*>> collectives;
-  for (const Contest& contest : contests) {
-    collectives[measure::CollectiveText(contest.trial.operation)].push_back(&contest);
+  std::map<std::string, std::vector<const CallCase*>> collectives;
+  for (const CallCase& call_case : call_cases) {
+    collectives[measure::CollectiveText(call_case.trial.operation)].push_back(&call_case);
   }
   std::string list;
   for (const auto& [name, some] : collectives) {
     std::vector<std::string> sizes;
-    for (const Contest* contest : some) sizes.push_back(FormatBytes(contest->trial.bytes));
-    table.Add({name, Join(sizes, " "), std::to_string(some.front()->contenders.size())});
+    for (const CallCase* call_case : some) sizes.push_back(FormatBytes(call_case->trial.bytes));
+    table.Add({name, Join(sizes, " "), std::to_string(some.front()->candidates.size())});
     list += name + ":\n";
-    for (size_t i = 0; i < some.front()->contenders.size(); ++i) {
+    for (size_t i = 0; i < some.front()->candidates.size(); ++i) {
       list += "  " + ContenderText(*some.front(), i, subject) + "\n";
     }
   }
   return table.Text() + list +
          Format(
              "%s, %zu configurations in all, %lld samples, %s, about %s\n",
-             Count(estimate.contests, "contest").c_str(), estimate.contenders,
+             Count(estimate.call_cases, "contest").c_str(), estimate.candidates,
              static_cast<long long>(estimate.samples),
              estimate.launches == 1 ? "1 launch" : Format("%d launches", estimate.launches).c_str(),
              DurationText(estimate.seconds).c_str());

@@ -13,10 +13,10 @@
 namespace diapason::cli {
 namespace {
 
-using dataset::Outcome;
-using search::Contest;
-using search::Knowledge;
+using dataset::SampleOutcome;
 using measure::Subject;
+using search::CallCase;
+using search::SamplesByCandidate;
 
 // Of how many configurations it is said one by one that they are passed over.
 constexpr size_t kMostNamed = 8;
@@ -27,38 +27,39 @@ std::string PlanOf(const SweepOptions& options, const Subject& subject) {
                                                      subject.ranks);
 }
 
-Result<std::unique_ptr<OwnerLock>> LockRun(const dataset::Store& store, const std::string& run) {
+Result<std::unique_ptr<OwnerLock>> LockRun(const dataset::SampleStore& store,
+                                           const std::string& run) {
   return OwnerLock::Take(Format("%s.%016llx.lock", store.path().c_str(),
                                 static_cast<unsigned long long>(Fnv1a64(run))),
                          "the sweep of this plan in '" + store.path() + "'");
 }
 
-bool Failed(const search::Evidence& evidence) {
-  return evidence.outcome != Outcome::kFine && evidence.outcome != Outcome::kRefused;
+bool Failed(const search::CandidateSamples& evidence) {
+  return evidence.outcome != SampleOutcome::kFine && evidence.outcome != SampleOutcome::kRefused;
 }
 
 // Those that failed get another chance. How many there are.
-size_t RetryFailed(Knowledge* known) {
+size_t RetryFailed(SamplesByCandidate* known) {
   size_t failed = 0;
-  for (std::vector<search::Evidence>& contest : *known) {
-    for (search::Evidence& evidence : contest) {
+  for (std::vector<search::CandidateSamples>& call_case : *known) {
+    for (search::CandidateSamples& evidence : call_case) {
       if (!Failed(evidence)) continue;
       ++failed;
-      evidence.outcome = Outcome::kFine;
+      evidence.outcome = SampleOutcome::kFine;
     }
   }
   return failed;
 }
 
-void SayPassedOver(const std::vector<dataset::Sample>& blamed, const Knowledge& known) {
+void SayPassedOver(const std::vector<dataset::Sample>& blamed, const SamplesByCandidate& known) {
   for (size_t i = 0; i < blamed.size() && i < kMostNamed; ++i) {
     const dataset::Point& point = blamed[i].point;
     Warn(point.collective + " " + FormatBytes(point.bytes) + " " + point.ConfigText() +
          " is passed over: the sweep ended while it was measured");
   }
   size_t failed = 0;
-  for (const std::vector<search::Evidence>& contest : known) {
-    for (const search::Evidence& evidence : contest) failed += Failed(evidence) ? 1 : 0;
+  for (const std::vector<search::CandidateSamples>& call_case : known) {
+    for (const search::CandidateSamples& evidence : call_case) failed += Failed(evidence) ? 1 : 0;
   }
   if (failed == 0) return;
   Warn(Count(failed, "configuration") + " that failed before " + (failed == 1 ? "is" : "are") +
@@ -66,20 +67,20 @@ void SayPassedOver(const std::vector<dataset::Sample>& blamed, const Knowledge& 
 }
 
 // What is known of a run that is gone on with.
-Result<SweepRun> Resume(const SweepOptions& options, const dataset::Run& run,
-                        const Subject& subject, dataset::Store* store,
-                        const std::vector<Contest>& contests, Knowledge* known) {
+Result<SweepRun> Resume(const SweepOptions& options, const dataset::SampleRun& run,
+                        const Subject& subject, dataset::SampleStore* store,
+                        const std::vector<CallCase>& call_cases, SamplesByCandidate* known) {
   Result<std::unique_ptr<OwnerLock>> lock = LockRun(*store, run.id);
   if (!lock.ok()) return lock.status();
   dataset::Filter filter;
   filter.run = run.id;
-  Result<dataset::Contents> contents = store->Read(filter);
+  Result<dataset::StoreContents> contents = store->Read(filter);
   if (!contents.ok()) return contents.status();
   const Result<std::vector<dataset::Sample>> blamed =
       measure::SettleUnfinished(store, {run.id}, &contents.value());
   if (!blamed.ok()) return blamed.status();
-  *known = search::KnownFrom(contents.value(), contests, subject);
-  const bool done = run.state == dataset::Run::State::kDone;
+  *known = search::KnownFrom(contents.value(), call_cases, subject);
+  const bool done = run.state == dataset::SampleRun::State::kDone;
   if (options.retry_failed) {
     if (RetryFailed(known) == 0 && done) {
       return Invalid("the sweep of this plan is complete, and nothing in it has failed");
@@ -89,7 +90,7 @@ Result<SweepRun> Resume(const SweepOptions& options, const dataset::Run& run,
   } else {
     SayPassedOver(blamed.value(), *known);
   }
-  if (Status going = store->EndRun(run.id, dataset::Run::State::kRunning); !going.ok()) {
+  if (Status going = store->EndRun(run.id, dataset::SampleRun::State::kRunning); !going.ok()) {
     return going;
   }
   return SweepRun{run.id, std::move(lock).value()};
@@ -98,19 +99,19 @@ Result<SweepRun> Resume(const SweepOptions& options, const dataset::Run& run,
 }  // namespace
 
 Result<SweepRun> BeginOrResume(const SweepOptions& options, const Subject& subject,
-                               dataset::Store* store, const std::vector<Contest>& contests,
-                               Knowledge* known) {
+                               dataset::SampleStore* store, const std::vector<CallCase>& call_cases,
+                               SamplesByCandidate* known) {
   const std::string plan = PlanOf(options, subject);
   if (options.resume) {
-    const Result<std::vector<dataset::Run>> runs = store->Runs();
+    const Result<std::vector<dataset::SampleRun>> runs = store->Runs();
     if (!runs.ok()) return runs.status();
     for (auto run = runs.value().rbegin(); run != runs.value().rend(); ++run) {
       if (run->source != "sweep" || run->plan != plan) continue;
-      return Resume(options, *run, subject, store, contests, known);
+      return Resume(options, *run, subject, store, call_cases, known);
     }
     Warn("there is no sweep of this plan in '" + options.store + "' to resume; beginning anew");
   }
-  dataset::Run run;
+  dataset::SampleRun run;
   run.id = dataset::NewRunId();
   run.source = "sweep";
   run.origin = options.command_line;

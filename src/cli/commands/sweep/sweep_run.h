@@ -24,7 +24,8 @@ struct SweepRun {
 // With --retry-failed it is tried again. A sweep of this plan that is complete, or that another
 // process is measuring, is an error.
 Result<SweepRun> BeginOrResume(const SweepOptions& options, const measure::Subject& subject,
-                               dataset::Store* store, const std::vector<search::Contest>& contests,
-                               search::Knowledge* known);
+                               dataset::SampleStore* store,
+                               const std::vector<search::CallCase>& call_cases,
+                               search::SamplesByCandidate* known);
 
 }  // namespace diapason::cli

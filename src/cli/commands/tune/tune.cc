@@ -9,13 +9,13 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/bench/bench_policy_report.h"
+#include "cli/commands/report/report.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/interrupt.h"
 #include "cli/framework/progress_line.h"
 #include "cli/framework/ranks.h"
 #include "cli/framework/read_by.h"
-#include "cli/commands/report/report.h"
 #include "cli/framework/words.h"
 #include "measure/group_measurer.h"
 #include "policy/openmpi_rules.h"
@@ -24,7 +24,7 @@
 namespace diapason::cli {
 namespace {
 
-using measure::Instrument;
+using measure::Measurer;
 
 const char* StageText(tune::Stage stage) {
   switch (stage) {
@@ -40,22 +40,22 @@ const char* StageText(tune::Stage stage) {
   return "4 of 4, verify";
 }
 
-std::string SizesText(const std::vector<search::Contest>& contests) {
+std::string SizesText(const std::vector<search::CallCase>& call_cases) {
   std::vector<std::string> names;
   uint64_t least = UINT64_MAX;
   uint64_t most = 0;
-  size_t contenders = 0;
-  for (const search::Contest& contest : contests) {
-    const std::string name = measure::CollectiveText(contest.trial.operation);
+  size_t candidates = 0;
+  for (const search::CallCase& call_case : call_cases) {
+    const std::string name = measure::CollectiveText(call_case.trial.operation);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    least = std::min(least, contest.trial.bytes);
-    most = std::max(most, contest.trial.bytes);
-    contenders = std::max(contenders, contest.contenders.size());
+    least = std::min(least, call_case.trial.bytes);
+    most = std::max(most, call_case.trial.bytes);
+    candidates = std::max(candidates, call_case.candidates.size());
   }
   return Join(names, ", ") + " of " + FormatBytes(least) +
          (least == most ? "" : " to " + FormatBytes(most)) +
-         Format(" (%s, up to %zu configurations each)", Count(contests.size(), "call").c_str(),
-                contenders);
+         Format(" (%s, up to %zu configurations each)", Count(call_cases.size(), "call").c_str(),
+                candidates);
 }
 
 Result<TuneFiles> PrepareFolder(const std::string& output) {
@@ -73,7 +73,7 @@ Result<TuneFiles> PrepareFolder(const std::string& output) {
 
 // The policy in all forms, and the report. Only the policy is worth failing for. What an earlier
 // run has written is not thrown away.
-Status WriteFiles(const tune::Outcome& outcome, TuneFiles* files) {
+Status WriteFiles(const tune::TuneOutcome& outcome, TuneFiles* files) {
   const std::filesystem::path folder(files->folder);
   const Result<std::string> before = ReadFile(files->policy, policy::kMostBytes);
   if (before.ok() && before.value() != outcome.policy_text) {
@@ -113,7 +113,7 @@ TuneFiles OnlySamples(const TuneFiles& files) {
 }
 
 // Everything that one process does, whatever the ranks are.
-int Lead(const TuneOptions& options, const TuneGround& ground, const tune::InstrumentSource& source,
+int Lead(const TuneOptions& options, const TuneGround& ground, const tune::MeasurerSource& source,
          bool relaunch) {
   Result<TuneFiles> prepared = PrepareFolder(options.output);
   if (!prepared.ok()) return Fail(prepared.status());
@@ -127,16 +127,16 @@ int Lead(const TuneOptions& options, const TuneGround& ground, const tune::Instr
                                   ": wait for it, or choose another folder with --output")
                     : lock.status());
   }
-  Result<std::unique_ptr<dataset::Store>> store =
-      dataset::Store::Open(files.store, dataset::Store::Access::kWrite);
+  Result<std::unique_ptr<dataset::SampleStore>> store =
+      dataset::SampleStore::Open(files.store, dataset::SampleStore::Access::kWrite);
   if (!store.ok()) return Fail(store.status());
   CatchInterrupts();
 
   TuneGoal goal;
-  tune::Work work;
+  tune::TuneInputs work;
   work.store = store.value().get();
   work.source = source;
-  work.contests = [&](const measure::Subject& subject) -> Result<std::vector<search::Contest>> {
+  work.call_cases = [&](const measure::Subject& subject) -> Result<std::vector<search::CallCase>> {
     const Status free = CheckNoPolicyIsSet(Settings::Read(ProcessEnvironment()), subject);
     if (!free.ok()) return free;
     Result<TuneGoal> found = FindGoal(options, subject);
@@ -148,13 +148,13 @@ int Lead(const TuneOptions& options, const TuneGround& ground, const tune::Instr
       std::printf("library  %s, %s on %s\n", subject.description.c_str(),
                   Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
                   Count(static_cast<size_t>(subject.nodes), "node").c_str());
-      std::printf("tuning   %s, within %s\n\n", SizesText(goal.contests).c_str(),
+      std::printf("tuning   %s, within %s\n\n", SizesText(goal.call_cases).c_str(),
                   DurationText(options.budget).c_str());
       std::fflush(stdout);
     }
-    return goal.contests;
+    return goal.call_cases;
   };
-  tune::Options session;
+  tune::SessionOptions session;
   session.seconds = options.budget;
   session.seed = options.sweep.ranks.seed;
   session.relaunch = relaunch;
@@ -172,7 +172,8 @@ int Lead(const TuneOptions& options, const TuneGround& ground, const tune::Instr
     };
   }
   ProgressLine line("tune", options.quiet);
-  const tune::Watch watch = [&](tune::Stage stage, double share, const std::string& what) {
+  const tune::ProgressCallback watch = [&](tune::Stage stage, double share,
+                                           const std::string& what) {
     if (line.Due()) {
       line.Show(share, Format("step %s, %s left; ", StageText(stage),
                               DurationText(options.budget * (1 - share)).c_str()) +
@@ -180,10 +181,10 @@ int Lead(const TuneOptions& options, const TuneGround& ground, const tune::Instr
     }
     return !Interrupted();
   };
-  const Result<tune::Outcome> tuned = tune::Tune(work, session, watch);
+  const Result<tune::TuneOutcome> tuned = tune::Tune(work, session, watch);
   line.Clear();
   if (!tuned.ok()) return Fail(tuned.status());
-  const tune::Outcome& outcome = tuned.value();
+  const tune::TuneOutcome& outcome = tuned.value();
   for (const std::string& note : outcome.notes) Warn(note);
   if (outcome.interrupted) {
     Warn("interrupted: nothing was proven, so no policy was written" +
@@ -224,25 +225,25 @@ int RunTune(TuneOptions options) {
     // mpirun, srun or torchrun has made us one rank of many: rank 0 leads.
     return OnEveryRank(options.sweep.ranks, true, [&](Group* group) {
       if (group->rank() != 0) {
-        const Status followed = measure::GroupInstrument::Follow(group);
+        const Status followed = measure::GroupMeasurer::Follow(group);
         return followed.ok() ? kExitFine : Fail(followed);
       }
-      Result<std::unique_ptr<measure::GroupInstrument>> leading =
-          measure::GroupInstrument::Lead(group, ClusterOf(options.sweep.ranks));
+      Result<std::unique_ptr<measure::GroupMeasurer>> leading =
+          measure::GroupMeasurer::Lead(group, ClusterOf(options.sweep.ranks));
       if (!leading.ok()) return Fail(leading.status());
-      const std::shared_ptr<Instrument> instrument = std::move(leading).value();
+      const std::shared_ptr<Measurer> measurer = std::move(leading).value();
       return Lead(
-          options, ground.value(), [&] { return Result<std::shared_ptr<Instrument>>(instrument); },
+          options, ground.value(), [&] { return Result<std::shared_ptr<Measurer>>(measurer); },
           false);
     });
   }
   return Lead(
       options, ground.value(),
-      [&]() -> Result<std::shared_ptr<Instrument>> {
-        Result<std::unique_ptr<Instrument>> made =
-            MakeInstrument(options.sweep, options.sweep.nodes.front());
+      [&]() -> Result<std::shared_ptr<Measurer>> {
+        Result<std::unique_ptr<Measurer>> made =
+            MakeMeasurer(options.sweep, options.sweep.nodes.front());
         if (!made.ok()) return made.status();
-        return std::shared_ptr<Instrument>(std::move(made).value());
+        return std::shared_ptr<Measurer>(std::move(made).value());
       },
       true);
 }
@@ -308,7 +309,7 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
 
 }  // namespace
 
-void AddTune(CommandLine* parent, Run* run) {
+void AddTune(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<TuneOptions>();
   CommandLine* command = parent->AddCommand(
       "tune", "Measure, plan, verify: a policy for this machine, and what it gains");

@@ -39,7 +39,7 @@ Result<TuneGround> FindGround(TuneOptions* options);
 
 // What is to be tuned, once it is known on whom.
 struct TuneGoal {
-  std::vector<search::Contest> contests;
+  std::vector<search::CallCase> call_cases;
   tune::Mix mix;                               // of --workload; empty without
   std::optional<measure::IterationSpec> step;  // of --objective iteration
   std::vector<std::string> notes;
@@ -66,9 +66,10 @@ struct TuneFiles {
 };
 
 // The table, what was gained and what was left alone; then the lines that put it into a job.
-std::string TuneTable(const tune::Outcome& outcome, const TuneGoal& goal);
-std::string TuneSummary(const tune::Outcome& outcome, const TuneGoal& goal, bool relaunched);
-std::string TuneUse(const tune::Outcome& outcome, const TuneFiles& files);
-std::string TuneJson(const tune::Outcome& outcome, const TuneGoal& goal, const TuneFiles& files);
+std::string TuneTable(const tune::TuneOutcome& outcome, const TuneGoal& goal);
+std::string TuneSummary(const tune::TuneOutcome& outcome, const TuneGoal& goal, bool relaunched);
+std::string TuneUse(const tune::TuneOutcome& outcome, const TuneFiles& files);
+std::string TuneJson(const tune::TuneOutcome& outcome, const TuneGoal& goal,
+                     const TuneFiles& files);
 
 }  // namespace diapason::cli

@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
-#include "cli/framework/json_text.h"
 #include "cli/commands/model/model_data.h"
 #include "cli/commands/tune/tune.h"
+#include "cli/framework/json_text.h"
 #include "comm/check.h"
 #include "domain/decision.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json FigureJson(const measure::Figure& figure) {
+ordered_json FigureJson(const measure::TimingFigure& figure) {
   ordered_json json;
   json["median_us"] = Short(figure.median * 1e6);
   json["low_us"] = Short(figure.interval.low * 1e6);
@@ -34,7 +34,8 @@ ordered_json CheckJson(const measure::PolicyCheck& check) {
 
 }  // namespace
 
-std::string TuneJson(const tune::Outcome& outcome, const TuneGoal& goal, const TuneFiles& files) {
+std::string TuneJson(const tune::TuneOutcome& outcome, const TuneGoal& goal,
+                     const TuneFiles& files) {
   const measure::Subject& subject = outcome.subject;
   ordered_json json;
   json["backend"] = subject.backend;
@@ -54,21 +55,21 @@ std::string TuneJson(const tune::Outcome& outcome, const TuneGoal& goal, const T
     json["iteration"]["workload"] = measure::WorkloadText(*goal.step);
     if (outcome.whole.has_value()) json["iteration"]["check"] = CheckJson(*outcome.whole);
   } else if (!goal.mix.entries.empty()) {
-    const tune::Outcome::Total total = outcome.Weighted();
+    const tune::TuneOutcome::Total total = outcome.Weighted();
     json["workload"] = {{"calls", goal.mix.calls},
                         {"covered", Short(goal.mix.covered)},
                         {"library_us", Short(total.before * 1e6)},
                         {"tuned_us", Short(total.after * 1e6)}};
   }
   json["calls"] = ordered_json::array();
-  for (const tune::Line& line : outcome.lines) {
+  for (const tune::TunedCall& line : outcome.lines) {
     const Collective collective =
         comm::CollectiveOf(line.trial.operation).value_or(Collective::kAllReduce);
     ordered_json one;
     one["collective"] = measure::CollectiveText(line.trial.operation);
     one["bytes"] = line.trial.bytes;
     if (!goal.mix.entries.empty()) one["weight"] = line.weight;
-    one["ending"] = tune::EndingName(line.ending);
+    one["ending"] = tune::CallOutcomeName(line.ending);
     one["configuration"] = ConfigText(subject.library, collective, line.config);
     if (line.planned.has_value()) {
       one["planned"] = ConfigText(subject.library, collective, *line.planned);

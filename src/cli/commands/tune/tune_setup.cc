@@ -138,22 +138,22 @@ Result<TuneGoal> FindGoal(const TuneOptions& options, const measure::Subject& su
                  static_cast<long long>(ranks.back()), subject.ranks, subject.ranks));
     }
   }
-  Result<std::vector<search::Contest>> contests = Invalid("nothing to measure");
+  Result<std::vector<search::CallCase>> call_cases = Invalid("nothing to measure");
   if (options.Iterates()) {
     Result<measure::IterationSpec> step = StepOf(options, subject, goal.mix);
     if (!step.ok()) return step.status();
     goal.step = std::move(step).value();
-    contests = tune::IterationContests(*goal.step, options.sweep.plan, subject);
+    call_cases = tune::IterationCallCases(*goal.step, options.sweep.plan, subject);
   } else if (!goal.mix.entries.empty()) {
-    contests = tune::MixContests(goal.mix, options.sweep.plan, subject);
+    call_cases = tune::MixCallCases(goal.mix, options.sweep.plan, subject);
   } else {
-    contests = search::MakeContests(options.sweep.plan, subject);
+    call_cases = search::MakeCallCases(options.sweep.plan, subject);
   }
-  if (!contests.ok()) return contests.status();
-  goal.contests = std::move(contests).value();
-  const bool choice =
-      std::any_of(goal.contests.begin(), goal.contests.end(),
-                  [](const search::Contest& contest) { return contest.contenders.size() > 1; });
+  if (!call_cases.ok()) return call_cases.status();
+  goal.call_cases = std::move(call_cases).value();
+  const bool choice = std::any_of(
+      goal.call_cases.begin(), goal.call_cases.end(),
+      [](const search::CallCase& call_case) { return call_case.candidates.size() > 1; });
   if (!choice) {
     return Invalid(std::string(LibraryTitle(subject.library)) +
                    " offers no choice for these collectives: there is nothing to tune");

@@ -5,8 +5,8 @@
 #include "base/own_files.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/framework/progress_line.h"
 #include "cli/commands/tune/tune.h"
+#include "cli/framework/progress_line.h"
 #include "comm/check.h"
 #include "domain/decision.h"
 #include "report/table.h"
@@ -14,18 +14,18 @@
 namespace diapason::cli {
 namespace {
 
-using measure::Figure;
-using tune::Ending;
-using tune::Line;
-using tune::Outcome;
+using measure::TimingFigure;
+using tune::CallOutcome;
+using tune::TunedCall;
+using tune::TuneOutcome;
 
-std::string Choice(const Outcome& outcome, const Line& line, const Config& config) {
+std::string Choice(const TuneOutcome& outcome, const TunedCall& line, const Config& config) {
   return ConfigText(outcome.subject.library,
                     comm::CollectiveOf(line.trial.operation).value_or(Collective::kAllReduce),
                     config);
 }
 
-std::string Micros(const Figure& figure) {
+std::string Micros(const TimingFigure& figure) {
   if (figure.rounds.empty()) return "-";
   if (figure.rounds.size() < 2) return Format("%.1f", figure.median * 1e6);
   return Format("%.1f [%.1f, %.1f]", figure.median * 1e6, figure.interval.low * 1e6,
@@ -36,31 +36,31 @@ std::string GainText(const measure::PolicyCheck& check) {
   return Format("%.2f x [%.2f, %.2f]", check.gain, check.interval.low, check.interval.high);
 }
 
-std::string Millis(const Figure& figure) {
+std::string Millis(const TimingFigure& figure) {
   return Format("%.3f ms [%.3f, %.3f]", figure.median * 1e3, figure.interval.low * 1e3,
                 figure.interval.high * 1e3);
 }
 
 // The last column: what runs now, or that nothing changed.
-std::string What(const Outcome& outcome, const Line& line) {
+std::string What(const TuneOutcome& outcome, const TunedCall& line) {
   switch (line.ending) {
-    case Ending::kTuned:
+    case CallOutcome::kTuned:
       return Choice(outcome, line, line.config);
-    case Ending::kNothingBetter:
+    case CallOutcome::kNothingBetter:
       return "library default";
-    case Ending::kNotConfirmed:
+    case CallOutcome::kNotConfirmed:
       return "library default (" + Choice(outcome, line, *line.planned) +
              (line.no_time ? " not verified)" : " not confirmed)");
-    case Ending::kFailed:
+    case CallOutcome::kFailed:
       return "library default (" + Choice(outcome, line, *line.planned) + " failed)";
-    case Ending::kNoDefault:
+    case CallOutcome::kNoDefault:
       break;
   }
   return line.no_time ? "library default (not measured)" : "could not be measured";
 }
 
 // Sizes that were left alone for one reason: "4MiB", "1KiB to 8KiB".
-std::string LeftAlone(const Outcome& outcome) {
+std::string LeftAlone(const TuneOutcome& outcome) {
   struct Group {
     Operation operation;
     std::string why;
@@ -70,12 +70,12 @@ std::string LeftAlone(const Outcome& outcome) {
   };
   std::vector<Group> groups;
   bool adjacent = false;
-  for (const Line& line : outcome.lines) {
-    if (line.ending == Ending::kTuned) {
+  for (const TunedCall& line : outcome.lines) {
+    if (line.ending == CallOutcome::kTuned) {
       adjacent = false;
       continue;
     }
-    const std::string why = line.why.empty() ? tune::EndingName(line.ending) : line.why;
+    const std::string why = line.why.empty() ? tune::CallOutcomeName(line.ending) : line.why;
     if (adjacent && groups.back().operation == line.trial.operation && groups.back().why == why) {
       groups.back().last = line.trial.bytes;
       ++groups.back().sizes;
@@ -93,10 +93,10 @@ std::string LeftAlone(const Outcome& outcome) {
   return text;
 }
 
-std::string Rounds(const Outcome& outcome) {
+std::string Rounds(const TuneOutcome& outcome) {
   size_t least = SIZE_MAX;
   size_t most = 0;
-  for (const Line& line : outcome.lines) {
+  for (const TunedCall& line : outcome.lines) {
     if (!line.check.has_value()) continue;
     least = std::min(least, line.check->gains.size());
     most = std::max(most, line.check->gains.size());
@@ -107,7 +107,7 @@ std::string Rounds(const Outcome& outcome) {
 
 }  // namespace
 
-std::string TuneTable(const Outcome& outcome, const TuneGoal& goal) {
+std::string TuneTable(const TuneOutcome& outcome, const TuneGoal& goal) {
   using Align = report::Table::Align;
   const bool weighted = !goal.mix.entries.empty() && !goal.step.has_value();
   // Of an iteration the times are those of a whole step.
@@ -127,8 +127,8 @@ std::string TuneTable(const Outcome& outcome, const TuneGoal& goal) {
   }
   report::Table table(titles);
   table.SetAlign(aligns);
-  for (const Line& line : outcome.lines) {
-    const bool tuned = line.ending == Ending::kTuned;
+  for (const TunedCall& line : outcome.lines) {
+    const bool tuned = line.ending == CallOutcome::kTuned;
     std::vector<std::string> cells = {measure::CollectiveText(line.trial.operation),
                                       FormatBytes(line.trial.bytes),
                                       Micros(line.library),
@@ -141,7 +141,7 @@ std::string TuneTable(const Outcome& outcome, const TuneGoal& goal) {
   return table.Text();
 }
 
-std::string TuneSummary(const Outcome& outcome, const TuneGoal& goal, bool relaunched) {
+std::string TuneSummary(const TuneOutcome& outcome, const TuneGoal& goal, bool relaunched) {
   std::string text = "\n";
   const size_t tuned = outcome.Tuned();
   const size_t all = outcome.lines.size();
@@ -168,7 +168,7 @@ std::string TuneSummary(const Outcome& outcome, const TuneGoal& goal, bool relau
               Millis(outcome.whole->policy) + ", " + GainText(*outcome.whole) + "\n";
     }
   } else if (!goal.mix.entries.empty()) {
-    const Outcome::Total total = outcome.Weighted();
+    const TuneOutcome::Total total = outcome.Weighted();
     if (total.after > 0) {
       text += Format(
           "the recorded calls take %.3f ms with the library's choices and %.3f ms with "
@@ -193,7 +193,7 @@ std::string TuneSummary(const Outcome& outcome, const TuneGoal& goal, bool relau
   return text;
 }
 
-std::string TuneUse(const Outcome& outcome, const TuneFiles& files) {
+std::string TuneUse(const TuneOutcome& outcome, const TuneFiles& files) {
   std::string text = "\nwritten to " + files.folder + "\n";
   text += Format("  policy.conf      %s\n",
                  outcome.policy.rules.empty() ? "no rows: the library decides everything"

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <map>
 
-#include "logs/reader.h"
 #include "base/text.h"
 #include "cli/commands/report/report_inputs.h"
 #include "cli/commands/tune/tune.h"
 #include "dataset/import_journal.h"
 #include "journal/reader.h"
+#include "logs/reader.h"
 
 namespace diapason::cli {
 namespace {
@@ -45,11 +45,11 @@ void TakeMost(const Kinds& kinds, Kinds* all) {
 }
 
 Status AddJournalCalls(const std::string& path, Kinds* all, RecordedCalls* recorded) {
-  const Result<journal::Contents> contents = journal::ReadJournal(path);
+  const Result<journal::JournalContents> contents = journal::ReadJournal(path);
   if (!contents.ok()) return contents.status();
   Kinds asked;
   Kinds ran;
-  for (const journal::Record& record : contents.value().records) {
+  for (const journal::JournalRecord& record : contents.value().records) {
     const bool decision = record.kind == journal::RecordKind::kDecision;
     if (!decision && record.kind != journal::RecordKind::kRan) continue;
     const std::optional<Operation> operation =
@@ -63,14 +63,14 @@ Status AddJournalCalls(const std::string& path, Kinds* all, RecordedCalls* recor
     if (record.bytes > 0) ++(decision ? asked : ran)[{*operation, record.bytes}];
   }
   TakeMost(asked.empty() ? ran : asked, all);
-  for (const journal::Communicator& communicator : contents.value().communicators) {
+  for (const journal::JournalComm& communicator : contents.value().communicators) {
     recorded->ranks.push_back(communicator.shape.ranks);
   }
   return {};
 }
 
 Status AddLogCalls(const std::vector<std::string>& paths, Kinds* all, RecordedCalls* recorded) {
-  logs::Facts facts;
+  logs::LogFacts facts;
   std::vector<std::string> warnings;
   const Status read = logs::ReadLogs(paths, &facts, &warnings);
   if (!read.ok()) return read;
@@ -85,7 +85,7 @@ Status AddLogCalls(const std::vector<std::string>& paths, Kinds* all, RecordedCa
     }
     kinds[{operation.value(), kind.bytes}] += std::max<uint64_t>(1, kind.times / processes);
   }
-  for (const logs::Communicator& communicator : facts.communicators) {
+  for (const logs::LoggedComm& communicator : facts.communicators) {
     if (communicator.ranks > 0) recorded->ranks.push_back(communicator.ranks);
   }
   TakeMost(kinds, all);

@@ -9,7 +9,7 @@
 
 namespace diapason::cli {
 
-void AddProxy(CommandLine* parent, Run* run) {
+void AddProxy(CommandLine* parent, CommandAction* run) {
   CommandLine* proxy =
       parent->AddCommand("proxy", "Look at the threads that move NCCL's data over networks");
   proxy->Example("diapason proxy dump 4711", "What the proxy of a rank waits for");

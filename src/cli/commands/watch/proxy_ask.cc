@@ -1,24 +1,24 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "watch/ask_proxy.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/commands/watch/proxy.h"
 #include "cli/framework/command.h"
 #include "cli/framework/findings.h"
 #include "cli/framework/json_text.h"
-#include "cli/commands/watch/proxy.h"
 #include "dataset/words.h"
+#include "watch/ask_proxy.h"
 
 namespace diapason::cli {
 namespace {
 
+using dataset::Printable;
 using watch::DumpAnswer;
 using watch::DumpTarget;
 using watch::OutputPlace;
 using watch::ProxyDump;
 using watch::ProxyOp;
-using dataset::Printable;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostLog = size_t{256} << 20;

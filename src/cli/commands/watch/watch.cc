@@ -2,11 +2,11 @@
 
 #include <memory>
 
-#include "watch/http_server.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
+#include "watch/http_server.h"
 
 namespace diapason::cli {
 namespace {
@@ -16,7 +16,7 @@ constexpr double kLongestInterval = 3600;
 
 }  // namespace
 
-void AddWatch(CommandLine* parent, Run* run) {
+void AddWatch(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<WatchAsked>();
   CommandLine* command = parent->AddCommand(
       "watch",

@@ -34,7 +34,6 @@ std::string ProfileText(pid_t pid, const watch::Profile& profile);
 std::string WatchJson(const watch::WatchView& view, const std::vector<Finding>& findings);
 std::string ProfileJson(pid_t pid, const watch::Profile& profile);
 // How it ended: {"type":"end",...} with what the baseline says.
-std::string WatchEndJson(const std::vector<pid_t>& ended,
-                         const std::vector<Finding>& findings);
+std::string WatchEndJson(const std::vector<pid_t>& ended, const std::vector<Finding>& findings);
 
 }  // namespace diapason::cli

@@ -1,9 +1,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "cli/commands/watch/watch.h"
 #include "cli/framework/findings.h"
 #include "cli/framework/json_text.h"
-#include "cli/commands/watch/watch.h"
 #include "domain/schedule.h"
 
 namespace diapason::cli {
@@ -39,7 +39,7 @@ Json ThreadJson(const ThreadRate& thread) {
 
 Json LearningJson(const watch::JournalTail& journal) {
   Json list = Json::array();
-  for (const journal::LearningContext& context : journal.Learning()) {
+  for (const journal::JournalContext& context : journal.Learning()) {
     const Library library = journal.LibraryOf(context.communicator);
     Json arms = Json::array();
     for (const journal::LearningArm& arm : context.arms) {
@@ -163,8 +163,7 @@ std::string WatchJson(const watch::WatchView& view, const std::vector<Finding>& 
   return Line(json);
 }
 
-std::string WatchEndJson(const std::vector<pid_t>& ended,
-                         const std::vector<Finding>& findings) {
+std::string WatchEndJson(const std::vector<pid_t>& ended, const std::vector<Finding>& findings) {
   return Line({{"type", "end"}, {"ended", ended}, {"findings", Parsed(findings)}});
 }
 

@@ -6,16 +6,16 @@
 #include <memory>
 #include <set>
 
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/commands/watch/watch.h"
+#include "cli/commands/watch/watch_screen.h"
+#include "cli/framework/command.h"
+#include "cli/framework/findings.h"
 #include "watch/baseline.h"
 #include "watch/exposition.h"
 #include "watch/http_server.h"
-#include "base/file.h"
-#include "base/text.h"
-#include "base/clock.h"
-#include "cli/framework/command.h"
-#include "cli/framework/findings.h"
-#include "cli/commands/watch/watch.h"
-#include "cli/commands/watch/watch_screen.h"
 
 namespace diapason::cli {
 namespace {
@@ -33,9 +33,9 @@ void WaitUntil(double deadline_s, const sigset_t* mask) {
   (void)ppoll(nullptr, 0, &limit, mask);
 }
 
-class Session {
+class WatchSession {
  public:
-  explicit Session(const WatchAsked& asked)
+  explicit WatchSession(const WatchAsked& asked)
       : asked_(asked), watcher_(RootFs(), OptionsOf(asked)) {}
 
   int Run() {
@@ -208,7 +208,7 @@ class Session {
 
 }  // namespace
 
-int RunWatch(const WatchAsked& asked) { return Session(asked).Run(); }
+int RunWatch(const WatchAsked& asked) { return WatchSession(asked).Run(); }
 
 int RunProfile(const WatchAsked& asked) {
   const RootFs tree;

@@ -13,11 +13,11 @@
 namespace diapason::cli {
 namespace {
 
+using dataset::Printable;
 using watch::NetRate;
 using watch::ProcessView;
 using watch::ThreadRate;
 using watch::WatchView;
-using dataset::Printable;
 using Align = report::Table::Align;
 
 constexpr size_t kShownOthers = 8;
@@ -100,7 +100,7 @@ std::string LearningRows(const watch::JournalTail& journal) {
                   Align::kRight, Align::kRight});
   size_t shown = 0;
   size_t arms = 0;
-  for (const journal::LearningContext& context : journal.Learning()) {
+  for (const journal::JournalContext& context : journal.Learning()) {
     const Library library = journal.LibraryOf(context.communicator);
     for (const journal::LearningArm& arm : context.arms) {
       ++arms;

@@ -14,7 +14,7 @@ namespace {
 
 class GlooBackend : public Backend {
  public:
-  BackendInfo Look(const Place& place) const override {
+  BackendInfo Look(const RankInfo& place) const override {
     BackendInfo info;
     info.version = Format("%d.%d.%d", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);
     const Result<std::shared_ptr<gloo::transport::Device>> device = OpenGlooDevice(place);

@@ -106,7 +106,8 @@ const void* At(const void* data, size_t elements, DataType type) {
 }  // namespace
 
 GlooCommunicator::GlooCommunicator(int rank, std::vector<int> members, std::string name,
-                                   rendezvous::Store* store, std::shared_ptr<gloo::transport::Device> device,
+                                   rendezvous::RendezvousStore* store,
+                                   std::shared_ptr<gloo::transport::Device> device,
                                    milliseconds timeout)
     : rank_(rank),
       members_(std::move(members)),
@@ -118,7 +119,7 @@ GlooCommunicator::GlooCommunicator(int rank, std::vector<int> members, std::stri
 GlooCommunicator::~GlooCommunicator() = default;
 
 Result<std::unique_ptr<Communicator>> GlooCommunicator::Create(
-    int rank, std::vector<int> members, std::string name, rendezvous::Store* store,
+    int rank, std::vector<int> members, std::string name, rendezvous::RendezvousStore* store,
     std::shared_ptr<gloo::transport::Device> device, milliseconds timeout, Deadline deadline) {
   std::unique_ptr<GlooCommunicator> communicator(new GlooCommunicator(
       rank, std::move(members), std::move(name), store, std::move(device), timeout));
@@ -235,7 +236,7 @@ Status GlooCommunicator::Run(const Call& call, Deadline deadline) {
   return calls_.Add([this, call, deadline] { return RunNow(call, deadline); })->Wait(deadline);
 }
 
-Result<std::unique_ptr<Pending>> GlooCommunicator::Start(const Call& call, Deadline deadline) {
+Result<std::unique_ptr<PendingCall>> GlooCommunicator::Start(const Call& call, Deadline deadline) {
   const bool sends = call.operation == Operation::kSend;
   if (!sends && call.operation != Operation::kRecv) {
     return calls_.Add([this, call, deadline] { return RunNow(call, deadline); });

@@ -22,13 +22,13 @@ class GlooCommunicator : public Communicator {
  public:
   // Every rank of `members` (ranks of the whole job, in our order) calls this.
   static Result<std::unique_ptr<Communicator>> Create(
-      int rank, std::vector<int> members, std::string name, rendezvous::Store* store,
+      int rank, std::vector<int> members, std::string name, rendezvous::RendezvousStore* store,
       std::shared_ptr<gloo::transport::Device> device, std::chrono::milliseconds timeout,
       Deadline deadline);
   ~GlooCommunicator() override;
 
   Status Run(const Call& call, Deadline deadline) override;
-  Result<std::unique_ptr<Pending>> Start(const Call& call, Deadline deadline) override;
+  Result<std::unique_ptr<PendingCall>> Start(const Call& call, Deadline deadline) override;
   void Interrupt(const std::string& reason) noexcept override;
   void Abandon() noexcept override;
   Status CanRun(const Call& call) const override;
@@ -47,7 +47,8 @@ class GlooCommunicator : public Communicator {
   // how they wait; which of the parallel ones.
   using Purpose = std::tuple<int, GlooWait, int>;
 
-  GlooCommunicator(int rank, std::vector<int> members, std::string name, rendezvous::Store* store,
+  GlooCommunicator(int rank, std::vector<int> members, std::string name,
+                   rendezvous::RendezvousStore* store,
                    std::shared_ptr<gloo::transport::Device> device,
                    std::chrono::milliseconds timeout);
   int size() const { return static_cast<int>(members_.size()); }
@@ -66,7 +67,7 @@ class GlooCommunicator : public Communicator {
   const int rank_;
   const std::vector<int> members_;
   const std::string name_;
-  rendezvous::Store* const store_;
+  rendezvous::RendezvousStore* const store_;
   const std::shared_ptr<gloo::transport::Device> device_;
   const std::chrono::milliseconds timeout_;
 

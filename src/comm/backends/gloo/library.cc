@@ -73,7 +73,7 @@ Status GuardGloo(const std::function<void()>& call) {
   return {};
 }
 
-Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const Place& place) {
+Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const RankInfo& place) {
   gloo::transport::tcp::attr attributes;
   const std::string interface = ProcessEnvironment().Get("GLOO_SOCKET_IFNAME").value_or("");
   if (!interface.empty()) {
@@ -116,7 +116,8 @@ Status GlooMesh::MakePairs(const std::shared_ptr<gloo::transport::Device>& devic
   });
 }
 
-Status GlooMesh::Connect(rendezvous::Store* store, const std::string& key, const std::vector<int>& members,
+Status GlooMesh::Connect(rendezvous::RendezvousStore* store, const std::string& key,
+                         const std::vector<int>& members,
                          const std::shared_ptr<gloo::transport::Device>& device, GlooWait wait,
                          std::chrono::milliseconds timeout, Deadline deadline) {
   std::string addresses;

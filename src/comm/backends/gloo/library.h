@@ -23,7 +23,7 @@ Status GuardGloo(const std::function<void()>& call);
 
 // The socket side of Gloo: the interface of GLOO_SOCKET_IFNAME if that is set, else the one on
 // which this host reaches rank 0.
-Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const Place& place);
+Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const RankInfo& place);
 
 // How the sockets of a context wait; the numbers of the vocabulary's Gloo protocols.
 enum class GlooWait : uint8_t { kAsync = 0, kBlocking = 1, kPolling = 2 };
@@ -34,7 +34,8 @@ class GlooMesh : public gloo::Context {
   using gloo::Context::Context;
 
   // Every rank calls this with the same key. `members` are the ranks in the whole job.
-  Status Connect(rendezvous::Store* store, const std::string& key, const std::vector<int>& members,
+  Status Connect(rendezvous::RendezvousStore* store, const std::string& key,
+                 const std::vector<int>& members,
                  const std::shared_ptr<gloo::transport::Device>& device, GlooWait wait,
                  std::chrono::milliseconds timeout, Deadline deadline);
   // From any thread, also while Connect runs: whoever waits on a connection gets an error.

@@ -17,7 +17,7 @@ namespace {
 
 class MpiBackend : public Backend {
  public:
-  BackendInfo Look(const Place& place) const override {
+  BackendInfo Look(const RankInfo& place) const override {
     BackendInfo info;
     info.version = MpiVersion();
     const Environment& environment = ProcessEnvironment();
@@ -35,7 +35,7 @@ class MpiBackend : public Backend {
   Result<std::unique_ptr<Communicator>> Create(const Start& start) override {
     // Neither MPI_Init nor what follows can be taken back: where a rank does not come, the message
     // is all there is to give.
-    Watch watch([&start] {
+    CallWatch watch([&start] {
       start.log(
           Format("diapason: rank %d: creating the group has reached its limit of %g s: not "
                  "every rank has started MPI. The job ends here",

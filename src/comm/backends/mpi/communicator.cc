@@ -25,13 +25,13 @@ const void* OwnPart(const void* data, const Call& call, int rank) {
 }
 
 // The buffers as MPI wants them; a result that MPI cannot put into place goes to `scratch`.
-struct Buffers {
+struct MpiBuffers {
   const void* in = nullptr;
   void* out = nullptr;
   std::vector<std::byte> scratch;
 };
 
-void Arrange(const Call& call, int rank, Buffers* buffers) {
+void Arrange(const Call& call, int rank, MpiBuffers* buffers) {
   buffers->in = call.in;
   buffers->out = call.out;
   switch (call.operation) {
@@ -63,7 +63,7 @@ void Arrange(const Call& call, int rank, Buffers* buffers) {
 }
 
 // What is left once MPI has the result.
-void Complete(const Call& call, int rank, int size, const Buffers& buffers) {
+void Complete(const Call& call, int rank, int size, const MpiBuffers& buffers) {
   if (!buffers.scratch.empty())
     std::memcpy(call.out, buffers.scratch.data(), buffers.scratch.size());
   const bool reduces = call.operation == Operation::kAllReduce ||
@@ -72,7 +72,7 @@ void Complete(const Call& call, int rank, int size, const Buffers& buffers) {
   if (reduces) Finish(call.type, call.reduce, call.out, call.count, size);
 }
 
-class MpiPending : public Pending {
+class MpiPending : public PendingCall {
  public:
   MpiPending(const Call& call, int rank, int size) : call_(call), rank_(rank), size_(size) {}
 
@@ -92,7 +92,7 @@ class MpiPending : public Pending {
   }
 
   MPI_Request request = MPI_REQUEST_NULL;
-  Buffers buffers;
+  MpiBuffers buffers;
   std::vector<int> counts;
 
  private:
@@ -112,7 +112,7 @@ class MpiPending : public Pending {
   Status status_;
 };
 
-class FinishedPending : public Pending {
+class FinishedPending : public PendingCall {
  public:
   Status Wait(Deadline /*deadline*/) override { return {}; }
   bool Done() override { return true; }
@@ -186,7 +186,7 @@ Status MpiCommunicator::RunPlain(const void* in, void* out, size_t count, DataTy
 Status MpiCommunicator::RunBlocking(const Call& call, MPI_Comm communicator) {
   const int count = static_cast<int>(call.count);
   const MPI_Datatype type = words_.Type(call.type);
-  Buffers buffers;
+  MpiBuffers buffers;
   Arrange(call, rank_, &buffers);
   int code = MPI_SUCCESS;
   switch (call.operation) {
@@ -227,15 +227,15 @@ Status MpiCommunicator::RunBlocking(const Call& call, MPI_Comm communicator) {
   return {};
 }
 
-Result<std::unique_ptr<Pending>> MpiCommunicator::Start(const Call& call, Deadline deadline) {
+Result<std::unique_ptr<PendingCall>> MpiCommunicator::Start(const Call& call, Deadline deadline) {
   if (!call.config.IsDefault()) {
     // coll_tuned decides about blocking calls only: the call is done when this returns.
     const Status status = Run(call, deadline);
     if (!status.ok()) return status;
-    return std::unique_ptr<Pending>(std::make_unique<FinishedPending>());
+    return std::unique_ptr<PendingCall>(std::make_unique<FinishedPending>());
   }
   auto pending = std::make_unique<MpiPending>(call, rank_, size_);
-  Buffers& buffers = pending->buffers;
+  MpiBuffers& buffers = pending->buffers;
   MPI_Request* request = &pending->request;
   Arrange(call, rank_, &buffers);
   const MPI_Datatype type = words_.Type(call.type);
@@ -278,7 +278,7 @@ Result<std::unique_ptr<Pending>> MpiCommunicator::Start(const Call& call, Deadli
       break;
   }
   if (code != MPI_SUCCESS) return FromMpi(code);
-  return std::unique_ptr<Pending>(std::move(pending));
+  return std::unique_ptr<PendingCall>(std::move(pending));
 }
 
 Result<std::unique_ptr<Communicator>> MpiCommunicator::Split(const std::vector<int>& members,

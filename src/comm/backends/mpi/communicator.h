@@ -24,7 +24,7 @@ class MpiCommunicator : public Communicator {
   Status Run(const Call& call, Deadline deadline) override;
   Status RunPlain(const void* in, void* out, size_t count, DataType type, ReduceOp reduce,
                   std::chrono::milliseconds limit) override;
-  Result<std::unique_ptr<Pending>> Start(const Call& call, Deadline deadline) override;
+  Result<std::unique_ptr<PendingCall>> Start(const Call& call, Deadline deadline) override;
   void Interrupt(const std::string& reason) noexcept override;
   void Abandon() noexcept override;
   Status CanRun(const Call& call) const override;

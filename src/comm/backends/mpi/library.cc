@@ -132,7 +132,7 @@ std::string MpiVersion() {
 
 void LeaveMpiUnfinished() { g_leave_unfinished.store(true); }
 
-Status StartMpi(bool choose, const Place& place) {
+Status StartMpi(bool choose, const RankInfo& place) {
   int done = 0;
   MPI_Finalized(&done);
   if (done != 0)

@@ -20,7 +20,7 @@ Status FromMpi(int code);
 
 // Starts MPI unless the program has; what we start is finalized when the process exits. `choose`
 // makes Open MPI read its dynamic rules. Environment defaults are set only where the user set none.
-Status StartMpi(bool choose, const Place& place);
+Status StartMpi(bool choose, const RankInfo& place);
 // After a failure the other ranks may never come to MPI_Finalize: it is then left out.
 void LeaveMpiUnfinished();
 

@@ -82,7 +82,7 @@ void SeparateRanks(const Start& start, const std::string& title) {
 
 }  // namespace
 
-BackendInfo GpuBackend::Look(const Place& /*place*/) const {
+BackendInfo GpuBackend::Look(const RankInfo& /*place*/) const {
   BackendInfo info;
   info.name = std::string(LibraryName(flavor_.library));
   // The driver first: where there is none, the library, which is large, need not be opened.
@@ -135,7 +135,7 @@ Result<std::unique_ptr<Communicator>> GpuBackend::Create(const Start& start) {
   }
   const bool shared = ShareDevices(cards.value());
   if (shared) SeparateRanks(start, parts.api->title);
-  if (parts.choose) Pin::AskForPlugin();
+  if (parts.choose) PluginPin::AskForPlugin();
   if (!shared && start.place.nodes == 1 && start.place.size > 1 &&
       flavor_.library == Library::kNccl) {
     parts.link_peak = gpu::NvlinkPeak(device_id);

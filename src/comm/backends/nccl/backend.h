@@ -9,7 +9,7 @@ namespace diapason::comm::nccl {
 class GpuBackend : public Backend {
  public:
   explicit GpuBackend(Flavor flavor) : flavor_(std::move(flavor)) {}
-  BackendInfo Look(const Place& place) const override;
+  BackendInfo Look(const RankInfo& place) const override;
   Result<std::unique_ptr<Communicator>> Create(const Start& start) override;
 
  private:

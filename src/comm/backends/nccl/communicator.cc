@@ -23,13 +23,13 @@ std::string NameOf(const NcclApi& api, const Config& config) {
 
 }  // namespace
 
-Status Shared::Break(const Status& why, bool wait) {
+Status CommShared::Break(const Status& why, bool wait) {
   Status first = connection->Break(why, wait);
   workspace->gate()->Shut();
   return first;
 }
 
-Status Shared::Flush(Deadline deadline) {
+Status CommShared::Flush(Deadline deadline) {
   if (messages.empty()) return Status();
   const Connection::Inside inside(connection.get());
   Status status = messages.Begin(connection.get(), workspace->runtime(), deadline);
@@ -50,12 +50,12 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::Make(const Parts& parts,
     workspace.value()->FreeAll();
     return connection.status();
   }
-  auto shared = std::make_shared<Shared>();
+  auto shared = std::make_shared<CommShared>();
   shared->workspace = std::move(workspace).value();
   shared->connection = std::move(connection).value();
   std::unique_ptr<NcclCommunicator> communicator(new NcclCommunicator(parts, std::move(shared)));
   // Only now: the library loads the plugin with its first communicator.
-  communicator->pin_ = Pin::Find(*parts.api);
+  communicator->pin_ = PluginPin::Find(*parts.api);
   return std::unique_ptr<Communicator>(std::move(communicator));
 }
 
@@ -79,12 +79,12 @@ NcclCommunicator::~NcclCommunicator() {
 }
 
 Status NcclCommunicator::Run(const Call& call, Deadline deadline) {
-  const Result<std::unique_ptr<Pending>> pending = Start(call, deadline);
+  const Result<std::unique_ptr<PendingCall>> pending = Start(call, deadline);
   if (!pending.ok()) return pending.status();
   return pending.value()->Wait(deadline);
 }
 
-Result<std::unique_ptr<Pending>> NcclCommunicator::Start(const Call& call, Deadline deadline) {
+Result<std::unique_ptr<PendingCall>> NcclCommunicator::Start(const Call& call, Deadline deadline) {
   if (Status status = shared_->connection->broken(); !status.ok()) return status;
   const gpu::Bound bound(parts_.runtime, parts_.device);
   if (!bound.status().ok()) return bound.status();
@@ -92,9 +92,9 @@ Result<std::unique_ptr<Pending>> NcclCommunicator::Start(const Call& call, Deadl
   void* stream = call.stream != nullptr ? call.stream : workspace.stream();
   // Allocations and copies can get stuck behind an operation that never ends, like the library.
   const Connection::Inside inside(shared_->connection.get());
-  const Result<Flight*> begun = workspace.Begin();
+  const Result<CallInFlight*> begun = workspace.Begin();
   if (!begun.ok()) return begun.status();
-  Flight* flight = begun.value();
+  CallInFlight* flight = begun.value();
   flight->captured = call.stream != nullptr && parts_.runtime->IsCapturing(stream);
   Status verdict;
   Status status;
@@ -116,11 +116,11 @@ Result<std::unique_ptr<Pending>> NcclCommunicator::Start(const Call& call, Deadl
     if (flight->blocks.empty()) workspace.LetGo(flight);
     return status;
   }
-  return std::unique_ptr<Pending>(std::make_unique<NcclPending>(shared_, flight, verdict));
+  return std::unique_ptr<PendingCall>(std::make_unique<NcclPending>(shared_, flight, verdict));
 }
 
-Status NcclCommunicator::Enqueue(const Call& call, void* stream, Flight* flight, Deadline deadline,
-                                 Status* verdict) {
+Status NcclCommunicator::Enqueue(const Call& call, void* stream, CallInFlight* flight,
+                                 Deadline deadline, Status* verdict) {
   gpu::Runtime* runtime = parts_.runtime;
   const Membership& membership = shared_->connection->membership();
   Staging staging(shared_->workspace.get(), flight, call, membership.rank, membership.size(),
@@ -134,7 +134,7 @@ Status NcclCommunicator::Enqueue(const Call& call, void* stream, Flight* flight,
   if (call.config.IsDefault() || membership.size() == 1) {
     if (Status status = Launch(call, staging, stream, deadline); !status.ok()) return status;
   } else {
-    const Pin::Hold hold(pin_, call.config, deadline);
+    const PluginPin::Hold hold(pin_, call.config, deadline);
     if (!hold.status().ok()) return hold.status();
     if (Status status = Launch(call, staging, stream, deadline); !status.ok()) return status;
     *verdict = hold.Applied(NameOf(*parts_.api, call.config));

@@ -15,7 +15,7 @@ namespace diapason::comm::nccl {
 
 // What a communicator and the calls it has begun share: a call may be asked for its end after the
 // communicator is gone, and gets an error then.
-struct Shared {
+struct CommShared {
   std::shared_ptr<Workspace> workspace;
   std::unique_ptr<Connection> connection;
   Messages messages;
@@ -43,7 +43,7 @@ class NcclCommunicator : public Communicator {
   ~NcclCommunicator() override;
 
   Status Run(const Call& call, Deadline deadline) override;
-  Result<std::unique_ptr<Pending>> Start(const Call& call, Deadline deadline) override;
+  Result<std::unique_ptr<PendingCall>> Start(const Call& call, Deadline deadline) override;
   void Interrupt(const std::string& reason) noexcept override;
   void Abandon() noexcept override;
   Status CanRun(const Call& call) const override;
@@ -57,11 +57,11 @@ class NcclCommunicator : public Communicator {
   double LinkPeak() const override { return parts_.link_peak; }
 
  private:
-  NcclCommunicator(const Parts& parts, std::shared_ptr<Shared> shared)
+  NcclCommunicator(const Parts& parts, std::shared_ptr<CommShared> shared)
       : parts_(parts), shared_(std::move(shared)) {}
   // The call in the stream, with its events around it. `verdict` is an error that the caller gets
   // once the operation has ended: it ran, but not as it was asked to.
-  Status Enqueue(const Call& call, void* stream, Flight* flight, Deadline deadline,
+  Status Enqueue(const Call& call, void* stream, CallInFlight* flight, Deadline deadline,
                  Status* verdict);
   Status Launch(const Call& call, const Staging& staging, void* stream, Deadline deadline);
   NcclResult Collective(const Call& call, const Staging& staging, void* stream) const;
@@ -69,8 +69,8 @@ class NcclCommunicator : public Communicator {
   Status CheckAlignment(const Call& call) const;
 
   Parts parts_;
-  std::shared_ptr<Shared> shared_;
-  Pin pin_;
+  std::shared_ptr<CommShared> shared_;
+  PluginPin pin_;
 };
 
 }  // namespace diapason::comm::nccl

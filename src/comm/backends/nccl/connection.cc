@@ -97,15 +97,15 @@ Status Connection::Create(const NcclUniqueId& id, Deadline deadline) {
   // There is no way to call the library back from here: the communicator it is making is not ours
   // yet. When the time is over the thread is left behind, and ends the communicator itself should
   // it ever come to be.
-  struct Birth {
+  struct CommCreation {
     std::mutex mutex;
     bool abandoned = false;
     NcclComm comm = nullptr;
     NcclResult result = kSuccess;
     Status bound;
   };
-  auto birth = std::make_shared<Birth>();
-  auto errand = Errand::Begin([birth, id, api = api_, runtime = runtime_, device = device_,
+  auto creation = std::make_shared<CommCreation>();
+  auto errand = Errand::Begin([creation, id, api = api_, runtime = runtime_, device = device_,
                                size = membership_.size(), rank = membership_.rank] {
     const gpu::Bound bound(runtime, device);
     NcclComm comm = nullptr;
@@ -121,11 +121,11 @@ Status Connection::Create(const NcclUniqueId& id, Deadline deadline) {
         if (asked != kSuccess) result = asked;
       }
     }
-    const std::lock_guard<std::mutex> lock(birth->mutex);
-    birth->bound = bound.status();
-    birth->result = result;
-    birth->comm = comm;
-    if (birth->abandoned && result == kSuccess && comm != nullptr) api->CommAbort(comm);
+    const std::lock_guard<std::mutex> lock(creation->mutex);
+    creation->bound = bound.status();
+    creation->result = result;
+    creation->comm = comm;
+    if (creation->abandoned && result == kSuccess && comm != nullptr) api->CommAbort(comm);
   });
 
   Status status;
@@ -136,14 +136,14 @@ Status Connection::Create(const NcclUniqueId& id, Deadline deadline) {
     }
     if (!status.ok()) break;
   }
-  const std::lock_guard<std::mutex> lock(birth->mutex);
+  const std::lock_guard<std::mutex> lock(creation->mutex);
   if (!status.ok()) {
-    birth->abandoned = true;
+    creation->abandoned = true;
     return status;
   }
-  if (!birth->bound.ok()) return birth->bound;
-  if (birth->result != kSuccess) return Explain(birth->result);
-  comm_ = birth->comm;
+  if (!creation->bound.ok()) return creation->bound;
+  if (creation->result != kSuccess) return Explain(creation->result);
+  comm_ = creation->comm;
   if (membership_.size() > 1) {
     try {
       lookout_ = std::thread([this] { LookAfterCalls(); });

@@ -22,13 +22,13 @@ struct Membership {
   std::vector<int> job_ranks;  // in the order of the communicator's own ranks
   int rank = 0;
   std::string name;  // unique in the job
-  rendezvous::Store* store = nullptr;
+  rendezvous::RendezvousStore* store = nullptr;
   std::function<void(const std::string&)> log;
 
   int size() const { return static_cast<int>(job_ranks.size()); }
 };
 
-// One communicator of the library, from its birth to its end, with every wait bounded.
+// One communicator of the library, from its creation to its end, with every wait bounded.
 //
 // It is a blocking one: a non-blocking one starts a thread for every call. The library then returns
 // from two calls only when the other ranks have come along: from its creation, and from the first

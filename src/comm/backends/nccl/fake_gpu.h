@@ -201,17 +201,18 @@ class FakeNccl {
   int size_ = 0;
 };
 
-class FakeStore : public rendezvous::Store {
+class FakeStore : public rendezvous::RendezvousStore {
  public:
   Status Set(const std::string& /*key*/, const std::string& /*value*/) override { return {}; }
   Result<std::string> Get(const std::string& /*key*/, Deadline /*deadline*/) override {
     return TimedOut("nobody sets anything here");
   }
-  Result<std::vector<rendezvous::Answer>> Collect(const std::string& /*key*/,
-                                      const std::vector<int>& /*members*/,
-                                      const std::string& /*value*/, bool /*until_loss*/,
-                                      Deadline /*deadline*/) override {
-    return std::vector<rendezvous::Answer>();
+  Result<std::vector<rendezvous::RankAnswer>> Collect(const std::string& /*key*/,
+                                                      const std::vector<int>& /*members*/,
+                                                      const std::string& /*value*/,
+                                                      bool /*until_loss*/,
+                                                      Deadline /*deadline*/) override {
+    return std::vector<rendezvous::RankAnswer>();
   }
   std::vector<int> Lost(const std::string& /*group*/) override {
     const int rank = lost;

@@ -6,7 +6,7 @@
 
 namespace diapason::comm::nccl {
 
-Status Messages::Add(Workspace* workspace, Flight* flight, const Call& call,
+Status Messages::Add(Workspace* workspace, CallInFlight* flight, const Call& call,
                      const Membership& membership, void* stream) {
   auto message = std::make_unique<Message>();
   message->call = call;

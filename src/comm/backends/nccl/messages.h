@@ -20,8 +20,8 @@ class Messages {
  public:
   bool empty() const { return waiting_.empty(); }
   // REQUIRES: call is a send or a recv.
-  Status Add(Workspace* workspace, Flight* flight, const Call& call, const Membership& membership,
-             void* stream);
+  Status Add(Workspace* workspace, CallInFlight* flight, const Call& call,
+             const Membership& membership, void* stream);
   // Puts all of them into their streams.
   Status Begin(Connection* connection, gpu::Runtime* runtime, Deadline deadline);
   // Forgets them: they never begin.
@@ -31,7 +31,7 @@ class Messages {
   struct Message {
     Call call;
     void* stream = nullptr;
-    Flight* flight = nullptr;
+    CallInFlight* flight = nullptr;
     std::unique_ptr<Staging> staging;
   };
   std::vector<std::unique_ptr<Message>> waiting_;

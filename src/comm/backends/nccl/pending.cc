@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kBeginLimit{60};
 
 }  // namespace
 
-NcclPending::NcclPending(std::shared_ptr<Shared> shared, Flight* flight, Status verdict)
+NcclPending::NcclPending(std::shared_ptr<CommShared> shared, CallInFlight* flight, Status verdict)
     : shared_(std::move(shared)),
       flight_(flight),
       verdict_(std::move(verdict)),

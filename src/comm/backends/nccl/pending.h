@@ -7,9 +7,9 @@
 namespace diapason::comm::nccl {
 
 // A call that is in a stream, or in a graph.
-class NcclPending : public Pending {
+class NcclPending : public PendingCall {
  public:
-  NcclPending(std::shared_ptr<Shared> shared, Flight* flight, Status verdict);
+  NcclPending(std::shared_ptr<CommShared> shared, CallInFlight* flight, Status verdict);
   ~NcclPending() override;
 
   Status Wait(Deadline deadline) override;
@@ -22,8 +22,8 @@ class NcclPending : public Pending {
   bool Ask();
   void Finish(Status result);
 
-  std::shared_ptr<Shared> shared_;
-  Flight* flight_;
+  std::shared_ptr<CommShared> shared_;
+  CallInFlight* flight_;
   Status verdict_;
   bool captured_;
   bool done_;

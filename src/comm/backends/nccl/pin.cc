@@ -45,13 +45,13 @@ bool AnyPairExists(Library library, Collective collective, const Config& config)
 
 }  // namespace
 
-void Pin::AskForPlugin() {
+void PluginPin::AskForPlugin() {
   const std::string file = FindBesideUs(kPluginFile);
   if (!file.empty()) setenv(kPluginVariable, file.c_str(), 0);
 }
 
-Pin Pin::Find(const NcclApi& api) {
-  Pin pin;
+PluginPin PluginPin::Find(const NcclApi& api) {
+  PluginPin pin;
   pin.api_ = &api;
   if (api.version < kFirstPinningVersion) {
     pin.reason_ = Format("%s %s asks no tuner: 2.19 or later is needed", api.title.c_str(),
@@ -79,7 +79,7 @@ Pin Pin::Find(const NcclApi& api) {
   return pin;
 }
 
-Status Pin::CanUse(Operation operation, const Config& config, int ranks) const {
+Status PluginPin::CanUse(Operation operation, const Config& config, int ranks) const {
   const std::optional<Collective> collective = AskedCollective(operation);
   if (!collective.has_value()) {
     return Unavailable(Format("%s lets nobody choose how it runs %s", api_->title.c_str(),
@@ -101,7 +101,7 @@ Status Pin::CanUse(Operation operation, const Config& config, int ranks) const {
   return Status();
 }
 
-Pin::Hold::Hold(const Pin& pin, const Config& config, Deadline deadline)
+PluginPin::Hold::Hold(const PluginPin& pin, const Config& config, Deadline deadline)
     : pin_(pin), lock_(OnePin(), deadline) {
   if (!lock_.owns_lock()) {
     status_ = TimedOut("another group of this process has pinned a configuration all the time");
@@ -110,11 +110,11 @@ Pin::Hold::Hold(const Pin& pin, const Config& config, Deadline deadline)
   }
 }
 
-Pin::Hold::~Hold() {
+PluginPin::Hold::~Hold() {
   if (lock_.owns_lock()) pin_.unpin_();
 }
 
-Status Pin::Hold::Applied(const std::string& what) const {
+Status PluginPin::Hold::Applied(const std::string& what) const {
   unsigned long long asked = 0;
   unsigned long long applied = 0;
   pin_.counts_(&asked, &applied);

@@ -15,14 +15,14 @@ namespace diapason::comm::nccl {
 // Our tuner plugin in this process, through the calls of diapason/diapason.h. It is the library
 // that has loaded it, if it has; a pin then holds for every communicator of the process, so it is
 // held for one call at a time.
-class Pin {
+class PluginPin {
  public:
   // Has the library load our plugin when it makes its next communicator, where the environment
   // names no other.
   static void AskForPlugin();
 
   // Looks for the plugin; the reason why there is none is kept for CanUse.
-  static Pin Find(const NcclApi& api);
+  static PluginPin Find(const NcclApi& api);
 
   // Whether a call of that kind can be pinned so on any machine.
   Status CanUse(Operation operation, const Config& config, int ranks) const;
@@ -30,7 +30,7 @@ class Pin {
   // From here to the end of the scope every question of the library is answered with the pin.
   class Hold {
    public:
-    Hold(const Pin& pin, const Config& config, Deadline deadline);
+    Hold(const PluginPin& pin, const Config& config, Deadline deadline);
     ~Hold();
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
@@ -39,7 +39,7 @@ class Pin {
     Status Applied(const std::string& what) const;
 
    private:
-    const Pin& pin_;
+    const PluginPin& pin_;
     std::unique_lock<std::timed_mutex> lock_;
     Status status_;
   };

@@ -20,7 +20,8 @@ class Staging {
     size_t count = 0;
   };
 
-  Staging(Workspace* workspace, Flight* flight, const Call& call, int rank, int size, void* stream)
+  Staging(Workspace* workspace, CallInFlight* flight, const Call& call, int rank, int size,
+          void* stream)
       : workspace_(workspace),
         flight_(flight),
         call_(call),
@@ -60,7 +61,7 @@ class Staging {
   char* Pinned(size_t offset) const { return static_cast<char*>(pinned_) + offset; }
 
   Workspace* workspace_;
-  Flight* flight_;
+  CallInFlight* flight_;
   const Call& call_;
   int rank_;
   int size_;

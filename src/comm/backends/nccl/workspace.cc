@@ -41,14 +41,14 @@ Result<std::shared_ptr<Workspace>> Workspace::Make(gpu::Runtime* runtime, int de
   return workspace;
 }
 
-bool Workspace::HasEnded(const Flight& flight) const {
+bool Workspace::HasEnded(const CallInFlight& flight) const {
   if (flight.deferred) return false;
   if (!flight.started) return true;
   const Result<bool> done = runtime_->EventDone(flight.end);
   return done.ok() && done.value();
 }
 
-Result<Flight*> Workspace::Begin() {
+Result<CallInFlight*> Workspace::Begin() {
   for (const auto& flight : flights_) {
     if (flight->held || !HasEnded(*flight)) continue;
     if (flight->captured && !flight->blocks.empty()) continue;
@@ -58,7 +58,7 @@ Result<Flight*> Workspace::Begin() {
     flight->held = true;
     return flight.get();
   }
-  auto flight = std::make_unique<Flight>();
+  auto flight = std::make_unique<CallInFlight>();
   const Result<void*> begin = runtime_->CreateEvent();
   if (!begin.ok()) return begin.status();
   flight->begin = begin.value();
@@ -72,7 +72,7 @@ Result<Flight*> Workspace::Begin() {
   return flights_.back().get();
 }
 
-Result<void*> Workspace::Borrow(gpu::BlockPool* pool, Flight* flight, size_t bytes) {
+Result<void*> Workspace::Borrow(gpu::BlockPool* pool, CallInFlight* flight, size_t bytes) {
   const Result<gpu::BlockPool::Block*> block = pool->Borrow(bytes);
   if (!block.ok()) return block.status();
   flight->blocks.push_back(block.value());

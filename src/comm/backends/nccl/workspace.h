@@ -35,7 +35,7 @@ class HostGate {
 };
 
 // What a call on its way occupies.
-struct Flight {
+struct CallInFlight {
   void* begin = nullptr;  // events
   void* end = nullptr;
   std::vector<gpu::BlockPool::Block*> blocks;
@@ -60,16 +60,16 @@ class Workspace {
   const std::shared_ptr<HostGate>& gate() const { return gate_; }
 
   // REQUIRES for all below: the device is bound.
-  Result<Flight*> Begin();
+  Result<CallInFlight*> Begin();
   // Memory until the flight ends.
-  Result<void*> Device(Flight* flight, size_t bytes) {
+  Result<void*> Device(CallInFlight* flight, size_t bytes) {
     return Borrow(&device_blocks_, flight, bytes);
   }
-  Result<void*> Pinned(Flight* flight, size_t bytes) {
+  Result<void*> Pinned(CallInFlight* flight, size_t bytes) {
     return Borrow(&pinned_blocks_, flight, bytes);
   }
   // Nobody asks for this one any more; its memory is reused once it has ended.
-  void LetGo(Flight* flight) { flight->held = false; }
+  void LetGo(CallInFlight* flight) { flight->held = false; }
   // True when no flight is under way.
   bool Idle();
   // Frees everything. Only once nothing of the communicator is left on the GPU; without it, all
@@ -82,8 +82,8 @@ class Workspace {
         device_(device),
         device_blocks_(runtime, gpu::BlockPool::Kind::kDevice),
         pinned_blocks_(runtime, gpu::BlockPool::Kind::kPinned) {}
-  Result<void*> Borrow(gpu::BlockPool* pool, Flight* flight, size_t bytes);
-  bool HasEnded(const Flight& flight) const;
+  Result<void*> Borrow(gpu::BlockPool* pool, CallInFlight* flight, size_t bytes);
+  bool HasEnded(const CallInFlight& flight) const;
 
   gpu::Runtime* runtime_;
   int device_;
@@ -91,7 +91,7 @@ class Workspace {
   void* barrier_word_ = nullptr;
   gpu::BlockPool device_blocks_;
   gpu::BlockPool pinned_blocks_;
-  std::vector<std::unique_ptr<Flight>> flights_;
+  std::vector<std::unique_ptr<CallInFlight>> flights_;
   std::shared_ptr<HostGate> gate_ = std::make_shared<HostGate>();
 };
 

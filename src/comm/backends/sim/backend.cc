@@ -29,7 +29,7 @@ Result<std::shared_ptr<const Cluster>> Load(const std::string& name) {
 
 class SimBackendImpl : public Backend {
  public:
-  BackendInfo Look(const Place& /*place*/) const override {
+  BackendInfo Look(const RankInfo& /*place*/) const override {
     BackendInfo info;
     info.name = "sim";
     info.usable = true;
@@ -41,7 +41,7 @@ class SimBackendImpl : public Backend {
   Result<std::unique_ptr<Communicator>> Create(const Start& start) override {
     if (start.options == nullptr) return Internal("the simulated cluster needs options");
     const GroupOptions& options = *start.options;
-    const Place& place = start.place;
+    const RankInfo& place = start.place;
     const Deadline deadline = std::chrono::steady_clock::now() + start.timeout;
     const auto failed = [](const Status& status) {
       return status.WithContext("simulated cluster");
@@ -54,7 +54,7 @@ class SimBackendImpl : public Backend {
     }
     Result<std::shared_ptr<const Cluster>> cluster = Load(options.cluster);
     if (!cluster.ok()) return failed(cluster.status());
-    const Result<Layout> layout = FillNodes(*cluster.value(), place.size);
+    const Result<RankLayout> layout = FillNodes(*cluster.value(), place.size);
     if (!layout.ok()) return failed(layout.status());
     if (place.rank < 0 || place.rank >= place.size) {
       return failed(Invalid(Format("rank %d of %d", place.rank, place.size)));

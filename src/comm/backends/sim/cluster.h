@@ -73,7 +73,7 @@ struct Formula {
 };
 
 // A choice the library makes by rule, before its formula.
-struct Choice {
+struct LibraryRule {
   Collective collective = Collective::kAllReduce;
   int min_nodes = 1;
   int max_nodes = kMostRanks;
@@ -83,7 +83,7 @@ struct Choice {
   double channel_bytes = 0;  // of the message itself; 0: as the formula
 };
 
-struct Noise {
+struct NoiseModel {
   double sigma = 0;        // of the logarithm of a call's duration, the same for all ranks
   double rank_sigma = 0;   // what each rank adds to it
   double spike_share = 0;  // calls that take spike_factor times as long
@@ -114,8 +114,8 @@ struct Cluster {
   Links links;
   Formula formula;
   Compute compute;
-  Noise noise;
-  std::vector<Choice> choices;
+  NoiseModel noise;
+  std::vector<LibraryRule> choices;
   std::vector<Straggler> stragglers;
   // What is on offer; a pair without a value is not.
   std::array<std::array<std::optional<PairCost>, kProtocolCount>, kAlgorithmCount> pairs;

@@ -99,7 +99,7 @@ void ReadPair(Section* section, bool several_nodes, PairCost* cost) {
   section->Number("overlap", 0.5, 4, &cost->overlap);
 }
 
-void ReadChoice(Section* section, Library library, Choice* choice) {
+void ReadChoice(Section* section, Library library, LibraryRule* choice) {
   section->Require({"collective", "algorithm", "protocol"});
   section->Parsed(
       "collective", [&](const std::string& text) { return ParseCollective(library, text); },
@@ -132,7 +132,7 @@ void ReadStraggler(Reader* reader, Section* section, int ranks, Straggler* strag
   section->Finish();
 }
 
-void ReadNoise(Section* section, Noise* noise) {
+void ReadNoise(Section* section, NoiseModel* noise) {
   section->Number("sigma", 0, 2, &noise->sigma);
   section->Number("rank_sigma", 0, 2, &noise->rank_sigma);
   section->Number("spike_share", 0, 1, &noise->spike_share);

@@ -9,7 +9,7 @@ namespace diapason::comm::sim {
 namespace {
 
 // A collective that this rank has started.
-class PendingRound : public Pending {
+class PendingRound : public PendingCall {
  public:
   PendingRound(std::shared_ptr<RankState> state, RankState::Item item)
       : state_(std::move(state)), item_(std::move(item)) {}
@@ -34,7 +34,7 @@ class PendingRound : public Pending {
 };
 
 // A send or a receive.
-class PendingTransfer : public Pending {
+class PendingTransfer : public PendingCall {
  public:
   PendingTransfer(std::shared_ptr<RankState> state, std::shared_ptr<World> world, int rank,
                   std::shared_ptr<Transfer> transfer, double started)
@@ -94,18 +94,18 @@ SimCommunicator::~SimCommunicator() {
 }
 
 Status SimCommunicator::Run(const Call& call, Deadline deadline) {
-  const Result<std::unique_ptr<Pending>> pending = Start(call, deadline);
+  const Result<std::unique_ptr<PendingCall>> pending = Start(call, deadline);
   if (!pending.ok()) return pending.status();
   return pending.value()->Wait(deadline);
 }
 
-Result<std::unique_ptr<Pending>> SimCommunicator::Start(const Call& call, Deadline deadline) {
+Result<std::unique_ptr<PendingCall>> SimCommunicator::Start(const Call& call, Deadline deadline) {
   const bool transfer = call.operation == Operation::kSend || call.operation == Operation::kRecv;
   return transfer ? StartTransfer(call, deadline) : StartCollective(call, deadline);
 }
 
-Result<std::unique_ptr<Pending>> SimCommunicator::StartCollective(const Call& call,
-                                                                  Deadline deadline) {
+Result<std::unique_ptr<PendingCall>> SimCommunicator::StartCollective(const Call& call,
+                                                                      Deadline deadline) {
   // It may read what a receive before it writes.
   const Status before = AwaitTransfers(deadline);
   if (!before.ok()) return before;
@@ -117,7 +117,7 @@ Result<std::unique_ptr<Pending>> SimCommunicator::StartCollective(const Call& ca
     const std::lock_guard<std::mutex> lock(state_->mutex);
     time = state_->timeline.now();
   }
-  Result<std::shared_ptr<Round>> round = world_->Arrive(rank_, call, time);
+  Result<std::shared_ptr<SimRound>> round = world_->Arrive(rank_, call, time);
   if (!round.ok()) return round.status();
   item.round = std::move(round).value();
   {
@@ -127,11 +127,11 @@ Result<std::unique_ptr<Pending>> SimCommunicator::StartCollective(const Call& ca
     item.timed = state_->timeline.Start(stream_);
     state_->items.push_back(item);
   }
-  return std::unique_ptr<Pending>(std::make_unique<PendingRound>(state_, std::move(item)));
+  return std::unique_ptr<PendingCall>(std::make_unique<PendingRound>(state_, std::move(item)));
 }
 
-Result<std::unique_ptr<Pending>> SimCommunicator::StartTransfer(const Call& call,
-                                                                Deadline deadline) {
+Result<std::unique_ptr<PendingCall>> SimCommunicator::StartTransfer(const Call& call,
+                                                                    Deadline deadline) {
   const Status before = AwaitCollectives(deadline);
   if (!before.ok()) return before;
   std::erase_if(transfers_, [](const auto& transfer) { return transfer->over(); });
@@ -139,20 +139,20 @@ Result<std::unique_ptr<Pending>> SimCommunicator::StartTransfer(const Call& call
   Result<std::shared_ptr<Transfer>> transfer = world_->Post(rank_, call, time);
   if (!transfer.ok()) return transfer.status();
   transfers_.push_back(transfer.value());
-  return std::unique_ptr<Pending>(
+  return std::unique_ptr<PendingCall>(
       std::make_unique<PendingTransfer>(state_, world_, rank_, std::move(transfer).value(), time));
 }
 
 // Until all ranks have come to every collective that this one has started here.
 Status SimCommunicator::AwaitCollectives(Deadline deadline) {
-  std::vector<std::shared_ptr<Round>> rounds;
+  std::vector<std::shared_ptr<SimRound>> rounds;
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     for (const RankState::Item& item : state_->items) {
       if (item.world == world_ && !item.round->over()) rounds.push_back(item.round);
     }
   }
-  for (const std::shared_ptr<Round>& round : rounds) {
+  for (const std::shared_ptr<SimRound>& round : rounds) {
     const Status status = world_->Await(rank_, *round, deadline);
     if (!status.ok()) return status;
   }
@@ -182,9 +182,10 @@ Result<std::unique_ptr<Communicator>> SimCommunicator::Split(const std::vector<i
                                                              Deadline deadline) {
   const Status before = AwaitTransfers(deadline);
   if (!before.ok()) return before;
-  const Result<std::shared_ptr<Round>> arrived = world_->ArriveAtSplit(rank_, members, name, Now());
+  const Result<std::shared_ptr<SimRound>> arrived =
+      world_->ArriveAtSplit(rank_, members, name, Now());
   if (!arrived.ok()) return arrived.status();
-  const Round& round = *arrived.value();
+  const SimRound& round = *arrived.value();
   const Status status = world_->Await(rank_, round, deadline);
   if (!status.ok()) return status;
   {
@@ -200,7 +201,7 @@ Result<std::unique_ptr<Communicator>> SimCommunicator::Split(const std::vector<i
 
 double SimCommunicator::LinkPeak() const {
   const Cluster& cluster = world_->cluster();
-  const Layout& layout = world_->layout();
+  const RankLayout& layout = world_->layout();
   const double intra = cluster.links.intra_gbps * 1e9;
   if (layout.nodes == 1) return intra;
   const double inter = cluster.links.inter_gbps * 1e9 * layout.per_node / cluster.gpus_per_node;

@@ -17,7 +17,7 @@ struct RankState {
   // A collective that is on its way.
   struct Item {
     std::shared_ptr<World> world;
-    std::shared_ptr<Round> round;
+    std::shared_ptr<SimRound> round;
     int rank = 0;
     Timeline::Handle timed;
   };
@@ -39,7 +39,7 @@ class SimCommunicator : public Communicator {
   ~SimCommunicator() override;
 
   Status Run(const Call& call, Deadline deadline) override;
-  Result<std::unique_ptr<Pending>> Start(const Call& call, Deadline deadline) override;
+  Result<std::unique_ptr<PendingCall>> Start(const Call& call, Deadline deadline) override;
   void Interrupt(const std::string& reason) noexcept override;
   Status CanRun(const Call& call) const override { return world_->CanRun(call); }
   Result<std::unique_ptr<Communicator>> Split(const std::vector<int>& members,
@@ -52,8 +52,8 @@ class SimCommunicator : public Communicator {
   Status SimulateCompute(double seconds) override;
 
  private:
-  Result<std::unique_ptr<Pending>> StartCollective(const Call& call, Deadline deadline);
-  Result<std::unique_ptr<Pending>> StartTransfer(const Call& call, Deadline deadline);
+  Result<std::unique_ptr<PendingCall>> StartCollective(const Call& call, Deadline deadline);
+  Result<std::unique_ptr<PendingCall>> StartTransfer(const Call& call, Deadline deadline);
   Status AwaitCollectives(Deadline deadline);
   Status AwaitTransfers(Deadline deadline);
 

@@ -19,7 +19,7 @@ void Copy(void* to, const void* from, size_t bytes) {
 }
 
 // Part `part` of everybody's `in`, combined.
-void Combined(const Call& call, const std::vector<Buffers>& ranks, size_t part,
+void Combined(const Call& call, const std::vector<RankBuffers>& ranks, size_t part,
               std::vector<char>* sum) {
   const size_t bytes = call.count * SizeOf(call.type);
   sum->resize(bytes);
@@ -32,25 +32,25 @@ void Combined(const Call& call, const std::vector<Buffers>& ranks, size_t part,
 
 }  // namespace
 
-void MoveData(const Call& call, const std::vector<Buffers>& ranks) {
+void MoveData(const Call& call, const std::vector<RankBuffers>& ranks) {
   const size_t bytes = call.count * SizeOf(call.type);
   std::vector<char> sum;
   switch (call.operation) {
     case Operation::kAllReduce:
       Combined(call, ranks, 0, &sum);
-      for (const Buffers& rank : ranks) std::memcpy(rank.out, sum.data(), bytes);
+      for (const RankBuffers& rank : ranks) std::memcpy(rank.out, sum.data(), bytes);
       break;
     case Operation::kReduce:
       Combined(call, ranks, 0, &sum);
       std::memcpy(ranks[static_cast<size_t>(call.peer)].out, sum.data(), bytes);
       break;
     case Operation::kBroadcast:
-      for (const Buffers& rank : ranks) {
+      for (const RankBuffers& rank : ranks) {
         Copy(rank.out, ranks[static_cast<size_t>(call.peer)].in, bytes);
       }
       break;
     case Operation::kAllGather:
-      for (const Buffers& rank : ranks) {
+      for (const RankBuffers& rank : ranks) {
         for (size_t r = 0; r < ranks.size(); ++r) {
           Copy(Part(rank.out, bytes, r), ranks[r].in, bytes);
         }

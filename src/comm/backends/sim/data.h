@@ -7,13 +7,13 @@
 namespace diapason::comm::sim {
 
 // One rank's buffers in a collective.
-struct Buffers {
+struct RankBuffers {
   const void* in = nullptr;
   void* out = nullptr;
 };
 
 // Moves the data of a collective for all ranks at once: reads every `in`, writes every `out`.
 // Additions are made in the order of the ranks. May throw std::bad_alloc.
-void MoveData(const Call& call, const std::vector<Buffers>& ranks);
+void MoveData(const Call& call, const std::vector<RankBuffers>& ranks);
 
 }  // namespace diapason::comm::sim

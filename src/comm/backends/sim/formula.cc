@@ -58,7 +58,7 @@ int Row(const Cluster& cluster) {
                                                  : static_cast<int>(cluster.generation);
 }
 
-int Column(const Layout& layout) { return layout.nodes == 1 ? 0 : layout.nodes == 2 ? 1 : 2; }
+int Column(const RankLayout& layout) { return layout.nodes == 1 ? 0 : layout.nodes == 2 ? 1 : 2; }
 
 int FloorLog2(int number) {
   return static_cast<int>(std::bit_width(static_cast<unsigned>(number))) - 1;
@@ -81,7 +81,7 @@ double Steps(Collective collective, int ranks) {
 }
 
 // Bandwidth of one NVLS channel.
-double NvlsChannel(const Cluster& cluster, const Layout& layout, Collective collective,
+double NvlsChannel(const Cluster& cluster, const RankLayout& layout, Collective collective,
                    int algorithm) {
   const Formula& formula = cluster.formula;
   const double efficiency = cluster.generation == Generation::kBlackwell ? 0.74 : 0.85;
@@ -101,8 +101,8 @@ double NvlsChannel(const Cluster& cluster, const Layout& layout, Collective coll
 }
 
 // What a ring or a tree keeps of the links' bandwidth.
-double Corrected(const Cluster& cluster, const Layout& layout, Collective collective, int algorithm,
-                 int protocol, double bus) {
+double Corrected(const Cluster& cluster, const RankLayout& layout, Collective collective,
+                 int algorithm, int protocol, double bus) {
   const int channels = cluster.formula.channels;
   const int row = Row(cluster);
   const int column = Column(layout);
@@ -127,8 +127,8 @@ double Corrected(const Cluster& cluster, const Layout& layout, Collective collec
   return bus;
 }
 
-double Bandwidth(const Cluster& cluster, const Layout& layout, Collective collective, int algorithm,
-                 int protocol) {
+double Bandwidth(const Cluster& cluster, const RankLayout& layout, Collective collective,
+                 int algorithm, int protocol) {
   const Formula& formula = cluster.formula;
   const double ranks = layout.ranks;
   const double ratio = ranks / Steps(collective, layout.ranks);
@@ -164,8 +164,8 @@ double Bandwidth(const Cluster& cluster, const Layout& layout, Collective collec
   return IsGather(collective) ? bus : bus * 0.5;
 }
 
-double Latency(const Cluster& cluster, const Layout& layout, Collective collective, int algorithm,
-               int protocol) {
+double Latency(const Cluster& cluster, const RankLayout& layout, Collective collective,
+               int algorithm, int protocol) {
   const Formula& formula = cluster.formula;
   const FormulaPair& own = formula.pairs[algorithm][protocol];
   const PerPair& hardware = formula.nvlink ? kNvlink : kPci;
@@ -208,7 +208,7 @@ double Latency(const Cluster& cluster, const Layout& layout, Collective collecti
 
 }  // namespace
 
-double FormulaMicros(const Cluster& cluster, const Layout& layout, Collective collective,
+double FormulaMicros(const Cluster& cluster, const RankLayout& layout, Collective collective,
                      uint64_t bytes, int algorithm, int protocol) {
   double bandwidth = Bandwidth(cluster, layout, collective, algorithm, protocol);
   if (!(bandwidth > 0)) return -1;

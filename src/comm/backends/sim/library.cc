@@ -16,7 +16,7 @@ struct Threads {
   double bytes_each;
 };
 
-Threads ThreadsOf(const Layout& layout, int algorithm, int protocol) {
+Threads ThreadsOf(const RankLayout& layout, int algorithm, int protocol) {
   switch (protocol) {
     case kLl:
       return {512, algorithm == kRing ? 8.0 * layout.ranks : 8.0};
@@ -57,9 +57,9 @@ Status CheckConfig(const Cluster& cluster, Collective collective, const Config& 
 }
 
 // A rule of the library for this call, if there is one.
-const Choice* FindRule(const Cluster& cluster, const Layout& layout, Collective collective,
-                       uint64_t bytes) {
-  for (const Choice& choice : cluster.choices) {
+const LibraryRule* FindRule(const Cluster& cluster, const RankLayout& layout, Collective collective,
+                            uint64_t bytes) {
+  for (const LibraryRule& choice : cluster.choices) {
     if (choice.collective == collective && layout.nodes >= choice.min_nodes &&
         layout.nodes <= choice.max_nodes && bytes <= choice.max_bytes &&
         WhyNotOffered(cluster, layout, collective, choice.algorithm, choice.protocol).empty()) {
@@ -70,7 +70,7 @@ const Choice* FindRule(const Cluster& cluster, const Layout& layout, Collective 
 }
 
 // The pair the library believes to be cheapest among those that `config` allows. False: none is.
-bool CheapestPair(const Cluster& cluster, const Layout& layout, Collective collective,
+bool CheapestPair(const Cluster& cluster, const RankLayout& layout, Collective collective,
                   uint64_t bytes, Config* config) {
   double least = -1;
   Config best = *config;
@@ -90,7 +90,7 @@ bool CheapestPair(const Cluster& cluster, const Layout& layout, Collective colle
   return least >= 0;
 }
 
-Status NothingOnOffer(const Cluster& cluster, const Layout& layout, Collective collective,
+Status NothingOnOffer(const Cluster& cluster, const RankLayout& layout, Collective collective,
                       const Config& config) {
   const std::string wanted = PairName(cluster, collective, config.algorithm, config.protocol);
   if (config.algorithm != kKeep && config.protocol != kKeep) {
@@ -105,19 +105,19 @@ Status NothingOnOffer(const Cluster& cluster, const Layout& layout, Collective c
 
 }  // namespace
 
-Result<Layout> FillNodes(const Cluster& cluster, int ranks) {
+Result<RankLayout> FillNodes(const Cluster& cluster, int ranks) {
   if (ranks < 1 || ranks > cluster.ranks()) {
     return Invalid(Format("%d ranks; the simulated cluster '%s' has 1 to %d", ranks,
                           cluster.name.c_str(), cluster.ranks()));
   }
-  Layout layout;
+  RankLayout layout;
   layout.ranks = ranks;
   layout.nodes = (ranks + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
   layout.per_node = std::min(ranks, cluster.gpus_per_node);
   return layout;
 }
 
-std::string WhyNotOffered(const Cluster& cluster, const Layout& layout, Collective collective,
+std::string WhyNotOffered(const Cluster& cluster, const RankLayout& layout, Collective collective,
                           int algorithm, int protocol) {
   const auto library = [&] { return std::string(LibraryTitle(cluster.library)); };
   if (!PairExists(collective, algorithm, protocol)) {
@@ -147,7 +147,7 @@ std::string WhyNotOffered(const Cluster& cluster, const Layout& layout, Collecti
   return "";
 }
 
-int ChannelsUsed(const Cluster& cluster, const Layout& layout, Collective collective,
+int ChannelsUsed(const Cluster& cluster, const RankLayout& layout, Collective collective,
                  uint64_t bytes, int algorithm, int protocol, int asked) {
   const Formula& formula = cluster.formula;
   const bool nvls = algorithm == kNvls || algorithm == kNvlsTree;
@@ -169,11 +169,11 @@ int ChannelsUsed(const Cluster& cluster, const Layout& layout, Collective collec
   return static_cast<int>(channels);
 }
 
-Result<Cost> Estimate(const Cluster& cluster, const Layout& layout, Collective collective,
-                      uint64_t bytes, const Config& config) {
+Result<SimCost> Estimate(const Cluster& cluster, const RankLayout& layout, Collective collective,
+                         uint64_t bytes, const Config& config) {
   const Status wrong = CheckConfig(cluster, collective, config);
   if (!wrong.ok()) return wrong;
-  Cost cost;
+  SimCost cost;
   if (layout.ranks <= 1) {
     // The library copies, and looks at no configuration.
     cost.seconds = SendSeconds(cluster, true, bytes);
@@ -186,7 +186,7 @@ Result<Cost> Estimate(const Cluster& cluster, const Layout& layout, Collective c
   cost.config = config;
   double channel_bytes = 0;
   const bool free = config.algorithm == kKeep && config.protocol == kKeep;
-  const Choice* rule = free ? FindRule(cluster, layout, collective, bytes) : nullptr;
+  const LibraryRule* rule = free ? FindRule(cluster, layout, collective, bytes) : nullptr;
   if (rule != nullptr) {
     cost.config.algorithm = rule->algorithm;
     cost.config.protocol = rule->protocol;
@@ -207,14 +207,14 @@ Result<Cost> Estimate(const Cluster& cluster, const Layout& layout, Collective c
   return cost;
 }
 
-Result<Cost> Estimate(const Cluster& cluster, int ranks, Collective collective, uint64_t bytes,
-                      const Config& config) {
-  const Result<Layout> layout = FillNodes(cluster, ranks);
+Result<SimCost> Estimate(const Cluster& cluster, int ranks, Collective collective, uint64_t bytes,
+                         const Config& config) {
+  const Result<RankLayout> layout = FillNodes(cluster, ranks);
   if (!layout.ok()) return layout.status();
   return Estimate(cluster, layout.value(), collective, bytes, config);
 }
 
-std::vector<Config> Configurations(const Cluster& cluster, const Layout& layout,
+std::vector<Config> Configurations(const Cluster& cluster, const RankLayout& layout,
                                    Collective collective) {
   std::vector<Config> configs;
   if (layout.ranks <= 1) return configs;

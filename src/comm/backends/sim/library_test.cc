@@ -17,8 +17,8 @@ Cluster Shipped(const std::string& name) {
   return std::move(cluster).value();
 }
 
-Layout Filled(const Cluster& cluster, int ranks) {
-  const Result<Layout> layout = FillNodes(cluster, ranks);
+RankLayout Filled(const Cluster& cluster, int ranks) {
+  const Result<RankLayout> layout = FillNodes(cluster, ranks);
   EXPECT_TRUE(layout.ok()) << layout.status().message();
   return layout.value();
 }
@@ -26,7 +26,7 @@ Layout Filled(const Cluster& cluster, int ranks) {
 // NCCL printed these itself: 4 ranks on one H200, each its own node.
 TEST(Formula, GivesTheCostTableThatNcclPrinted) {
   const Cluster lab = Shipped("lab");
-  const Layout layout = Filled(lab, 4);
+  const RankLayout layout = Filled(lab, 4);
   const Result<std::string> text =
       ReadFile(std::string(DIAPASON_SOURCE_DIR) + "/tests/data/h200_4ranks_tables.csv", 1 << 20);
   ASSERT_TRUE(text.ok()) << text.status().message();
@@ -58,7 +58,7 @@ TEST(Formula, GivesTheCostTableThatNcclPrinted) {
 TEST(Formula, GivesWhatNcclLoggedForTwoH100) {
   Cluster cluster = Shipped("h100x8");
   cluster.formula.nvls_gbps = 4;
-  const Layout two = Filled(cluster, 2);
+  const RankLayout two = Filled(cluster, 2);
   const auto check = [&](Collective collective, int algorithm, int protocol, double latency,
                          double bandwidth) {
     const uint64_t bytes = uint64_t{1} << 30;
@@ -80,7 +80,7 @@ TEST(Formula, GivesWhatNcclLoggedForTwoH100) {
 
 TEST(Formula, LatenciesAcrossNodes) {
   const Cluster cluster = Shipped("h100x8x4");
-  const Layout layout = Filled(cluster, 32);
+  const RankLayout layout = Filled(cluster, 32);
   // 8.4 + (62 - 6) * max(3.4, 3 * 1.0) + 6 * 14, times 1.4 from 64 bytes a channel and rank on.
   EXPECT_NEAR(FormulaMicros(cluster, layout, Collective::kAllReduce, 0, kRing, kSimple), 282.8,
               1e-9);
@@ -113,7 +113,7 @@ Cluster ByHand() {
 
 TEST(Machine, CostsWhatTheStepsAndTheWiresTake) {
   const Cluster cluster = ByHand();
-  const Layout layout = Filled(cluster, 8);
+  const RankLayout layout = Filled(cluster, 8);
   EXPECT_EQ(layout.nodes, 4);
   EXPECT_EQ(layout.per_node, 2);
   const auto micros = [&](Collective collective, int algorithm, uint64_t bytes, int channels) {
@@ -135,7 +135,7 @@ TEST(Machine, ChannelsSaturate) {
   cluster.gpus_per_node = 8;
   cluster.pairs[kRing][kSimple]->gbps = 10;
   cluster.pairs[kRing][kSimple]->channel_us = 0;
-  const Layout layout = Filled(cluster, 8);
+  const RankLayout layout = Filled(cluster, 8);
   double before = 1e9;
   for (const int channels : {1, 2, 4, 8, 16, 32, 64}) {
     const double seconds =
@@ -149,7 +149,7 @@ TEST(Machine, ChannelsSaturate) {
 
 TEST(Machine, WhatNobodyTunes) {
   const Cluster cluster = ByHand();
-  const Layout layout = Filled(cluster, 8);
+  const RankLayout layout = Filled(cluster, 8);
   EXPECT_NEAR(SendSeconds(cluster, true, 100000), 13e-6, 1e-12);
   EXPECT_NEAR(SendSeconds(cluster, false, 100000), 34e-6, 1e-12);
   EXPECT_NEAR(BarrierSeconds(cluster, layout), (10 + 2 * (2 + 40)) * 1e-6, 1e-12);
@@ -159,15 +159,15 @@ TEST(Machine, WhatNobodyTunes) {
 
 TEST(Estimate, TheDefaultIsTheLibrarysChoiceAndNotAlwaysTheBest) {
   const Cluster lab = Shipped("lab");
-  const Layout layout = Filled(lab, 4);
+  const RankLayout layout = Filled(lab, 4);
   int wrong = 0;
   for (uint64_t bytes = 1024; bytes <= (8u << 20); bytes *= 2) {
-    const Result<Cost> chosen = Estimate(lab, layout, Collective::kAllReduce, bytes, {});
+    const Result<SimCost> chosen = Estimate(lab, layout, Collective::kAllReduce, bytes, {});
     ASSERT_TRUE(chosen.ok());
     double best = chosen.value().seconds;
     double cheapest = 1e18;
     for (const Config& config : Configurations(lab, layout, Collective::kAllReduce)) {
-      const Result<Cost> cost = Estimate(lab, layout, Collective::kAllReduce, bytes, config);
+      const Result<SimCost> cost = Estimate(lab, layout, Collective::kAllReduce, bytes, config);
       ASSERT_TRUE(cost.ok()) << cost.status().message();
       best = std::min(best, cost.value().seconds);
       cheapest = std::min(cheapest, FormulaMicros(lab, layout, Collective::kAllReduce, bytes,
@@ -202,11 +202,11 @@ TEST(Estimate, TheLabIsAsItWasMeasured) {
       {8 << 20, {kRing, kSimple, 2}, 4073, {kRing, kSimple, 2}, 4073},
   };
   for (const Row& row : rows) {
-    const Result<Cost> own = Estimate(lab, 4, Collective::kAllReduce, row.bytes, {});
+    const Result<SimCost> own = Estimate(lab, 4, Collective::kAllReduce, row.bytes, {});
     ASSERT_TRUE(own.ok());
     EXPECT_EQ(own.value().config, row.chosen) << row.bytes;
     EXPECT_NEAR(own.value().seconds * 1e6 / row.chosen_us, 1, 0.12) << row.bytes;
-    const Result<Cost> best = Estimate(lab, 4, Collective::kAllReduce, row.bytes, row.best);
+    const Result<SimCost> best = Estimate(lab, 4, Collective::kAllReduce, row.bytes, row.best);
     ASSERT_TRUE(best.ok());
     EXPECT_NEAR(best.value().seconds * 1e6 / row.best_us, 1, 0.12) << row.bytes;
   }
@@ -215,7 +215,7 @@ TEST(Estimate, TheLabIsAsItWasMeasured) {
 TEST(Estimate, RefusesWhatIsNotOnOffer) {
   const Cluster lab = Shipped("lab");
   const auto why = [&](Collective collective, const Config& config) {
-    const Result<Cost> cost = Estimate(lab, 4, collective, 1024, config);
+    const Result<SimCost> cost = Estimate(lab, 4, collective, 1024, config);
     EXPECT_FALSE(cost.ok());
     return cost.status().message();
   };
@@ -250,7 +250,7 @@ TEST(Estimate, EverySizeHasAFiniteCost) {
         for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{64}, uint64_t{1} << 20,
                                      uint64_t{1} << 40, UINT64_MAX}) {
           const Collective collective = static_cast<Collective>(c);
-          const Result<Cost> cost = Estimate(cluster, ranks, collective, bytes, {});
+          const Result<SimCost> cost = Estimate(cluster, ranks, collective, bytes, {});
           ASSERT_TRUE(cost.ok()) << name << " " << ranks << ": " << cost.status().message();
           EXPECT_TRUE(std::isfinite(cost.value().seconds));
           EXPECT_GT(cost.value().seconds, 0);

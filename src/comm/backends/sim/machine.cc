@@ -21,7 +21,7 @@ struct StepCount {
 };
 
 // The steps one after the other from the first byte's start to its arrival.
-StepCount CountSteps(const Layout& layout, Collective collective, int algorithm) {
+StepCount CountSteps(const RankLayout& layout, Collective collective, int algorithm) {
   const double there_and_back = collective == Collective::kAllReduce ? 2 : 1;
   const double local = layout.per_node - 1;
   const double crossings = layout.nodes - 1;
@@ -77,13 +77,13 @@ double Together(double a, double b, double overlap) {
 }
 
 // The part of a node's network that the ranks on it can use: every GPU has its own share.
-double NetShare(const Cluster& cluster, const Layout& layout) {
+double NetShare(const Cluster& cluster, const RankLayout& layout) {
   return std::min(1.0, static_cast<double>(layout.per_node) / cluster.gpus_per_node);
 }
 
 }  // namespace
 
-double MachineSeconds(const Cluster& cluster, const Layout& layout, Collective collective,
+double MachineSeconds(const Cluster& cluster, const RankLayout& layout, Collective collective,
                       uint64_t bytes, int algorithm, int protocol, int channels) {
   const PairCost& pair = *cluster.pairs[algorithm][protocol];
   const StepCount steps = CountSteps(layout, collective, algorithm);
@@ -108,14 +108,14 @@ double SendSeconds(const Cluster& cluster, bool same_node, uint64_t bytes) {
   return (links.launch_us + latency + static_cast<double>(bytes) / (1000 * gbps)) * 1e-6;
 }
 
-double BarrierSeconds(const Cluster& cluster, const Layout& layout) {
+double BarrierSeconds(const Cluster& cluster, const RankLayout& layout) {
   const Links& links = cluster.links;
   return (links.launch_us + 2 * (CeilLog2(layout.per_node) * links.intra_us +
                                  CeilLog2(layout.nodes) * links.inter_us)) *
          1e-6;
 }
 
-double AllToAllSeconds(const Cluster& cluster, const Layout& layout, uint64_t bytes) {
+double AllToAllSeconds(const Cluster& cluster, const RankLayout& layout, uint64_t bytes) {
   const Links& links = cluster.links;
   const double near = layout.per_node - 1;
   const double far = layout.ranks - layout.per_node;

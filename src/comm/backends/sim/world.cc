@@ -21,12 +21,14 @@ bool SameCall(const Call& a, const Call& b) {
          (!HasRoot(a.operation) || a.peer == b.peer) && a.config == b.config;
 }
 
-std::string RoundText(const Round& round) { return round.split ? "split" : CallText(round.call); }
+std::string RoundText(const SimRound& round) {
+  return round.split ? "split" : CallText(round.call);
+}
 
-Layout LayoutOf(const Cluster& cluster, const std::vector<int>& members) {
+RankLayout LayoutOf(const Cluster& cluster, const std::vector<int>& members) {
   std::map<int, int> nodes;
   for (const int member : members) ++nodes[member / cluster.gpus_per_node];
-  Layout layout;
+  RankLayout layout;
   layout.ranks = static_cast<int>(members.size());
   layout.nodes = static_cast<int>(nodes.size());
   for (const auto& [node, count] : nodes) layout.per_node = std::max(layout.per_node, count);
@@ -58,21 +60,21 @@ int World::LocalRank(int rank) const {
 
 // --- Collectives ---
 
-Result<std::shared_ptr<Round>> World::Arrive(int rank, const Call& call, double time) {
+Result<std::shared_ptr<SimRound>> World::Arrive(int rank, const Call& call, double time) {
   return Enter(rank, call, nullptr, "", time);
 }
 
-Result<std::shared_ptr<Round>> World::ArriveAtSplit(int rank, const std::vector<int>& members,
-                                                    const std::string& name, double time) {
+Result<std::shared_ptr<SimRound>> World::ArriveAtSplit(int rank, const std::vector<int>& members,
+                                                       const std::string& name, double time) {
   return Enter(rank, BarrierCall(), &members, name, time);
 }
 
 // The round that is this rank's next.
-std::shared_ptr<Round> World::FindRound(int rank, const Call& call, bool split) {
+std::shared_ptr<SimRound> World::FindRound(int rank, const Call& call, bool split) {
   const uint64_t number = next_[static_cast<size_t>(rank)]++;
   const size_t index = static_cast<size_t>(number - first_open_);
   if (index < open_.size()) return open_[index];
-  auto round = std::make_shared<Round>();
+  auto round = std::make_shared<SimRound>();
   round->number = number;
   round->first = rank;
   round->call = call;
@@ -84,13 +86,13 @@ std::shared_ptr<Round> World::FindRound(int rank, const Call& call, bool split) 
   return round;
 }
 
-Result<std::shared_ptr<Round>> World::Enter(int rank, const Call& call,
-                                            const std::vector<int>* members,
-                                            const std::string& name, double time) {
+Result<std::shared_ptr<SimRound>> World::Enter(int rank, const Call& call,
+                                               const std::vector<int>* members,
+                                               const std::string& name, double time) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (!broken_.ok()) return broken_;
   const bool split = members != nullptr;
-  std::shared_ptr<Round> round = FindRound(rank, call, split);
+  std::shared_ptr<SimRound> round = FindRound(rank, call, split);
   if (round->split != split || !SameCall(round->call, call)) {
     const std::string mine = split ? "split" : CallText(call);
     const std::string theirs = RoundText(*round);
@@ -120,9 +122,9 @@ Result<std::shared_ptr<Round>> World::Enter(int rank, const Call& call,
   return round;
 }
 
-void World::Complete(Round* round, std::unique_lock<std::mutex> lock) {
+void World::Complete(SimRound* round, std::unique_lock<std::mutex> lock) {
   // Every rank has come to the rounds before this one, so it is the first of the open ones.
-  const std::shared_ptr<Round> keep = open_.front();
+  const std::shared_ptr<SimRound> keep = open_.front();
   open_.pop_front();
   ++first_open_;
   round->state.store(Event::kMoving, std::memory_order_relaxed);
@@ -232,7 +234,7 @@ Status World::Await(int rank, const Event& event, Deadline deadline) {
 
 // Who an open event waits for, and in what.
 std::string World::Missing(const Event& event) const {
-  for (const std::shared_ptr<Round>& round : open_) {
+  for (const std::shared_ptr<SimRound>& round : open_) {
     if (round.get() != &event) continue;
     std::vector<int> missing;
     for (int rank = 0; rank < size(); ++rank) {
@@ -266,7 +268,7 @@ void World::Break(const Status& why) {
 void World::BreakLocked(const Status& why) {
   if (!broken_.ok()) return;
   broken_ = why;
-  for (const std::shared_ptr<Round>& round : open_) {
+  for (const std::shared_ptr<SimRound>& round : open_) {
     round->status = why;
     round->state.store(Event::kFailed, std::memory_order_release);
   }

@@ -36,14 +36,14 @@ struct Event {
 class World;
 
 // One collective of a world, in the order in which all ranks call them.
-struct Round : Event {
+struct SimRound : Event {
   uint64_t number = 0;
   int first = 0;  // the rank that came first; the others must call the same
   Call call;
   bool split = false;
   int count = 0;
   std::vector<bool> here;
-  std::vector<Buffers> buffers;
+  std::vector<RankBuffers> buffers;
   // Of a split: who wants to be with whom, and the worlds that come of it.
   struct Wish {
     const std::vector<int>* members = nullptr;
@@ -72,7 +72,7 @@ class World {
         uint64_t seed);
 
   const Cluster& cluster() const { return *cluster_; }
-  const Layout& layout() const { return layout_; }
+  const RankLayout& layout() const { return layout_; }
   int size() const { return layout_.ranks; }
   // The rank's place among those of its node.
   int LocalRank(int rank) const;
@@ -80,9 +80,9 @@ class World {
   Status CanRun(const Call& call) const;
 
   // Rank `rank` calls a collective at virtual time `time`.
-  Result<std::shared_ptr<Round>> Arrive(int rank, const Call& call, double time);
-  Result<std::shared_ptr<Round>> ArriveAtSplit(int rank, const std::vector<int>& members,
-                                               const std::string& name, double time);
+  Result<std::shared_ptr<SimRound>> Arrive(int rank, const Call& call, double time);
+  Result<std::shared_ptr<SimRound>> ArriveAtSplit(int rank, const std::vector<int>& members,
+                                                  const std::string& name, double time);
   // Rank `rank` sends or receives.
   Result<std::shared_ptr<Transfer>> Post(int rank, const Call& call, double time);
 
@@ -94,7 +94,7 @@ class World {
   void Leave(int rank);
 
   // What this rank adds to the seconds of a round: its own noise.
-  double RankSeconds(const Round& round, int rank) const;
+  double RankSeconds(const SimRound& round, int rank) const;
   // How much slower this rank computes, the index-th time.
   double ComputeFactor(int rank, uint64_t index) const;
 
@@ -110,12 +110,13 @@ class World {
   };
   static constexpr size_t kShards = 64;
 
-  Result<std::shared_ptr<Round>> Enter(int rank, const Call& call, const std::vector<int>* members,
-                                       const std::string& name, double time);
-  std::shared_ptr<Round> FindRound(int rank, const Call& call, bool split);
-  void Complete(Round* round, std::unique_lock<std::mutex> lock);
-  Status SplitUp(Round* round) const;
-  Status Price(Round* round) const;
+  Result<std::shared_ptr<SimRound>> Enter(int rank, const Call& call,
+                                          const std::vector<int>* members, const std::string& name,
+                                          double time);
+  std::shared_ptr<SimRound> FindRound(int rank, const Call& call, bool split);
+  void Complete(SimRound* round, std::unique_lock<std::mutex> lock);
+  Status SplitUp(SimRound* round) const;
+  Status Price(SimRound* round) const;
   void BreakLocked(const Status& why);
   void Wake();
   std::string Missing(const Event& event) const;
@@ -126,7 +127,7 @@ class World {
   const std::vector<int> members_;
   const uint64_t seed_;
   const uint64_t stream_;  // of random numbers: the world's own
-  Layout layout_;
+  RankLayout layout_;
   // Ranks that may be slow, and each rank's reasons (empty when nobody is).
   std::vector<int> slow_;
   std::vector<std::vector<const Straggler*>> why_slow_;
@@ -138,7 +139,7 @@ class World {
   Status broken_;
   std::vector<bool> gone_;
   int gone_count_ = 0;
-  std::deque<std::shared_ptr<Round>> open_;
+  std::deque<std::shared_ptr<SimRound>> open_;
   std::vector<uint64_t> next_;                   // the number of each rank's next round
   uint64_t first_open_ = 0;                      // the number of open_.front()
   std::map<std::pair<int, int>, Queue> queues_;  // by (sender, receiver)

@@ -44,13 +44,14 @@ Status World::CanRun(const Call& call) const {
 }
 
 // Noise and stragglers included.
-Status World::Price(Round* round) const {
+Status World::Price(SimRound* round) const {
   uint64_t bytes = 0;
   if (!TotalBytes(round->call, size(), &bytes)) return CanRun(round->call);
   const std::optional<Collective> collective = CollectiveOf(round->call.operation);
   double seconds = 0;
   if (collective.has_value()) {
-    const Result<Cost> cost = Estimate(*cluster_, layout_, *collective, bytes, round->call.config);
+    const Result<SimCost> cost =
+        Estimate(*cluster_, layout_, *collective, bytes, round->call.config);
     if (!cost.ok()) return cost.status();
     seconds = cost.value().seconds;
     // Where no algorithm is chosen, a channel is taken all the same.
@@ -59,7 +60,7 @@ Status World::Price(Round* round) const {
     seconds = BarrierSeconds(*cluster_, layout_);
     round->channels = 1;
   }
-  const Noise& noise = cluster_->noise;
+  const NoiseModel& noise = cluster_->noise;
   const CounterRandom random(seed_, stream_);
   seconds *= std::exp(noise.sigma * random.Normal(2 * round->number));
   if (random.Uniform(2 * round->number + 1) < noise.spike_share) seconds *= noise.spike_factor;
@@ -71,7 +72,7 @@ Status World::Price(Round* round) const {
   return {};
 }
 
-double World::RankSeconds(const Round& round, int rank) const {
+double World::RankSeconds(const SimRound& round, int rank) const {
   const CounterRandom random(seed_, MixBits(stream_) ^ static_cast<uint64_t>(rank));
   return round.seconds * (1 + cluster_->noise.rank_sigma * std::abs(random.Normal(round.number)));
 }
@@ -111,7 +112,7 @@ double World::ComputeFactor(int rank, uint64_t index) const {
 }
 
 // Everybody who is named with others must have named the same.
-Status World::SplitUp(Round* round) const {
+Status World::SplitUp(SimRound* round) const {
   round->children.resize(members_.size());
   for (int rank = 0; rank < size(); ++rank) {
     const std::vector<int>& wish = *round->wishes[static_cast<size_t>(rank)].members;

@@ -168,7 +168,7 @@ TEST(VirtualTime, ComputeBesideACollectiveTakesLonger) {
   wanted.cluster = file.path();
   const Cluster cluster = LoadCluster(file.path()).value();
   const size_t count = size_t{1} << 18;
-  const Cost cost =
+  const SimCost cost =
       Estimate(cluster, 8, Collective::kAllReduce, count * 4, {kRing, kSimple, 16}).value();
   ASSERT_EQ(cost.config.channels, 16);
   const double beside = cost.seconds * (1 + cluster.compute.collective_slowdown);
