@@ -170,7 +170,7 @@ struct GroupOptions {
   // Calls may name configurations. For programs that measure: NCCL loads our tuner plugin, Open MPI
   // reads its dynamic rules, which costs it a few nanoseconds a call.
   bool choose = false;
-  // A policy (docs/policy-format.md) that decides how calls run that name no configuration: what
+  // A policy (docs/formats/policy.md) that decides how calls run that name no configuration: what
   // `diapason tune` writes. The same on every rank, or creating the group fails; a row that the
   // library refuses is left to the library. NCCL and RCCL jobs that do not use this header get
   // their policy through the plugin instead.

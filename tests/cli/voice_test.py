@@ -438,7 +438,7 @@ class VoiceTest(unittest.TestCase):
             self.assertNotIn("\033", run(*words, status=None).stdout)
 
     def test_exit_statuses_are_documented(self) -> None:
-        page = (Path(__file__).resolve().parents[2] / "docs" / "exit-status.md").read_text()
+        page = (Path(__file__).resolve().parents[2] / "docs" / "formats" / "exit-status.md").read_text()
         for path, text in self.each():
             if "\nExit status:\n" not in text.text or not path:
                 continue

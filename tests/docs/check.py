@@ -165,7 +165,10 @@ class Checks:
         """Every page can be reached from the README, and the index names it."""
         index = self.links.get("docs/README.md", set())
         for path in all_pages[1:]:
-            if name_of(path) not in index and path.name != "README.md":
+            if name_of(path) in index or name_of(path) == "docs/README.md":
+                continue
+            folder = name_of(path.parent / "README.md")  # an index of its own, which the index names
+            if folder not in index or name_of(path) not in self.links.get(folder, set()):
                 self.fail(name_of(path), 1, "docs/README.md does not name this page")
         if "docs/README.md" not in self.links.get("README.md", set()):
             self.fail("README.md", 1, "it does not lead to docs/README.md")

@@ -40,7 +40,7 @@ class Command:
 
 def pages(root: Path = ROOT) -> list[Path]:
     """Every page that is tested, README first."""
-    return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
 
 def name_of(path: Path, root: Path = ROOT) -> str:

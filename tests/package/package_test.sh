@@ -61,7 +61,7 @@ usr/lib/python3/dist-packages/diapason/__init__.py
 usr/share/diapason/clusters/h100x8.toml
 usr/share/diapason/targets/four-gpu-nvlink.toml
 usr/share/doc/diapason/README.md
-usr/share/doc/diapason/docs/packages.md
+usr/share/doc/diapason/docs/start/packages.md
 usr/share/doc/diapason/examples/container/Containerfile
 usr/share/doc/diapason/examples/installed/CMakeLists.txt
 usr/share/doc/diapason/examples/slurm/train.sbatch
