@@ -3,7 +3,7 @@
 
     check.py --tool PATH/bin/diapason
 
-Links and anchors, pages nobody reaches, commands and options that do not exist (also in running
+Links and anchors, pages that no index names, lines over 120 columns, commands and options that do not exist (also in running
 text and tables), settings, files of the source tree, ./dev's words, and declarations of
 tests/docs/commands.toml that no command needs any more.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # nothing is written into the source tree
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from pages import ROOT, Command, Declared, load, matches, name_of, pages, paragraphs, split, tool_calls  # noqa: E402
+from pages import ROOT, Command, Declared, load, matches, name_of, pages, paragraphs, split, too_wide, tool_calls  # noqa: E402
 
 TOOL = Path()
 FORBIDDEN = {
@@ -136,8 +136,13 @@ class Checks:
         if word == "bench" and name and not re.search(rf"^    {re.escape(name)}\)", self.dev, re.M):
             self.fail(page, line, f"./dev bench knows no '{name}'")
 
+    def width(self, path: Path) -> None:
+        for number in too_wide(path.read_text(encoding="utf-8")):
+            self.fail(name_of(path), number, "a line of running text is wider than 120 columns")
+
     def page(self, path: Path) -> list[Command]:
         page = name_of(path)
+        self.width(path)
         text = path.read_text(encoding="utf-8")
         for number, line in enumerate(text.splitlines(), 1):
             for word, what in FORBIDDEN.items():
@@ -222,6 +227,9 @@ def main() -> int:
     for number, line in split((ROOT / "src/README.md").read_text(encoding="utf-8"))[1]:
         for target in re.findall(r"\]\(([^)\s]+)\)", line):
             checks.link(ROOT / "src/README.md", number, target)
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
+        if (ROOT / name).exists():
+            checks.width(ROOT / name)
     checks.reach(all_pages)
     checks.declarations(commands, all_pages)
     print(f"{len(all_pages)} pages, {len(commands)} commands: {checks.failures} failures")

@@ -93,6 +93,16 @@ def paragraphs(prose: list[tuple[int, str]]) -> list[tuple[int, str]]:
     return found
 
 
+def too_wide(text: str, columns: int = 120) -> list[int]:
+    """Numbers of the lines of running text that are wider than so many columns. Code blocks, tables and a
+    line that has no blank to break it at may be."""
+    return [
+        number
+        for number, line in split(text)[1]
+        if len(line) > columns and not line.lstrip().startswith("|") and " " in line.strip()
+    ]
+
+
 def first_word(line: str) -> str:
     """The program a line would start: the first word behind NAME=VALUE assignments."""
     rest = line.strip()
