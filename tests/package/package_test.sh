@@ -133,7 +133,7 @@ export PKG_CONFIG_PATH=$library/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 [ "$(pkg-config --modversion diapason)" = "$version" ] || fail "pkg-config knows another version"
 [ -e "$root/$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=plugin diapason)" ] || fail "pkg-config knows another plugin"
 # shellcheck disable=SC2046
-timeout 300 g++ -std=c++20 "$examples/sum.cc" -o "$work/sum" $(pkg-config --cflags --libs diapason)
+timeout 300 g++ -std=c++20 -Wall -Wextra -Wpedantic -Werror "$examples/sum.cc" -o "$work/sum" $(pkg-config --cflags --libs diapason)
 expect "2 ranks: 3" env LD_LIBRARY_PATH="$library" "$tool" launch -n 2 -- "$work/sum"
 
 timeout 120 python3 "$here/recipes_test.py" "$source" "$tool"
