@@ -45,8 +45,9 @@ if [ ! -f "$cache" ]; then
 else
   mkdir "$root"
   zstd -qdc "$cache" | tar -C "$root" -x
-  mount_debian "$root"
 fi
+mount_debian "$root"
+inside test -e /proc/self/exe || fail "/proc is not mounted in $root"
 mkdir "$root/packages"
 cp "$packages"/*.deb "$root/packages/"
 
