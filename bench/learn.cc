@@ -1,5 +1,5 @@
 // How well contexts are learned, on simulated clusters and on recorded measurements, against
-// epsilon-greedy call by call. docs/learning.md explains the figures.
+// epsilon-greedy call by call. docs/job/learning.md explains the figures.
 //
 //   bench_learn [--data tests/data] [--seeds 100] [--opening 8] [--only NAME] [--json FILE]
 //               [--contexts]

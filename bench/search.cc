@@ -1,5 +1,5 @@
 // How good searches are that see a part of a grid of measurements, judged on repeats they did not
-// see. docs/search.md explains the figures.
+// see. docs/internals/search.md explains the figures.
 //
 //   bench_search --grid FILE.csv [--budget 15%] [--seeds 200] [--simulated-seeds 10]
 //                [--only adaptive]

@@ -111,7 +111,7 @@ install(CODE "
   include(\"${PROJECT_SOURCE_DIR}/cmake/install_written.cmake\")" COMPONENT runtime)
 
 install(DIRECTORY targets clusters DESTINATION ${data} COMPONENT runtime)
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
+install(FILES README.md LICENSE THIRD-PARTY-NOTICES.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime FILES_MATCHING PATTERN *.md)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime
         PATTERN CMakeLists.txt EXCLUDE PATTERN __pycache__ EXCLUDE)
@@ -122,3 +122,19 @@ install(FILES examples/installed/CMakeLists.txt DESTINATION ${CMAKE_INSTALL_DOCD
 # No program looks here by itself: PYTHONPATH can name it, and the Debian package moves it.
 install(DIRECTORY python/diapason DESTINATION ${data}/python COMPONENT python
         FILES_MATCHING PATTERN *.py PATTERN py.typed)
+# With it importlib.metadata knows the version.
+find_program(DIAPASON_PYTHON3 python3)
+if(DIAPASON_PYTHON3)
+  install(CODE "
+    set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${data}/python\")
+    execute_process(COMMAND ${DIAPASON_PYTHON3} -B ${PROJECT_SOURCE_DIR}/python/wheel_backend.py --dist-info \${folder}
+                    OUTPUT_VARIABLE about OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status)
+    if(NOT status EQUAL 0)
+      message(FATAL_ERROR \"wheel_backend.py --dist-info failed: \${status}\")
+    endif()
+    message(STATUS \"Installing: \${about}\")
+    string(LENGTH \"\$ENV{DESTDIR}\" length)
+    string(SUBSTRING \${about} \${length} -1 about)
+    list(APPEND CMAKE_INSTALL_MANIFEST_FILES \${about}/METADATA \${about}/INSTALLER)"
+    COMPONENT python)
+endif()

@@ -12,6 +12,7 @@ import hashlib
 import io
 import os
 import re
+import sys
 import tarfile
 import time
 import zipfile
@@ -74,6 +75,22 @@ def record_hash(content: bytes) -> str:
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
+def licences(compiled: bool) -> Dict[str, Entry]:
+    """The licence and, for compiled files, the notices of what is linked into them; by name in the dist-info folder."""
+    names = ["LICENSE", "THIRD-PARTY-NOTICES.md"] if compiled else ["LICENSE"]
+    paths = [HERE.parent / name for name in names]
+    return {f"licenses/{path.name}": Entry(path.read_bytes()) for path in paths if path.is_file()}
+
+
+def write_dist_info(folder: Path) -> Path:
+    """What installers leave beside a package, for installations without one: importlib.metadata finds the version."""
+    about = folder / f"diapason-{version()}.dist-info"
+    about.mkdir(parents=True, exist_ok=True)
+    (about / "METADATA").write_bytes(metadata())
+    (about / "INSTALLER").write_bytes(b"cmake\n")
+    return about
+
+
 def write_wheel(folder: Path, platform: str, entries: Dict[str, Entry]) -> Path:
     """The wheel of these files; `platform` is the last part of its tag. Replaces an older one whole."""
     number, tag = version(), f"py3-none-{platform}"
@@ -84,9 +101,7 @@ def write_wheel(folder: Path, platform: str, entries: Dict[str, Entry]) -> Path:
     entries[f"{about}/WHEEL"] = Entry(
         f"Wheel-Version: 1.0\nGenerator: diapason ({number})\nRoot-Is-Purelib: {pure}\nTag: {tag}\n".encode())
     entries[f"{about}/entry_points.txt"] = Entry(b"[console_scripts]\ndiapason = diapason._tool:main\n")
-    licence = HERE.parent / "LICENSE"
-    if licence.is_file():
-        entries[f"{about}/LICENSE"] = Entry(licence.read_bytes())
+    entries.update((f"{about}/{name}", entry) for name, entry in licences(platform != "any").items())
     entries = dict(sorted(entries.items()))
     record = f"{about}/RECORD"
     lines = [f"{name},{record_hash(entry.content)},{len(entry.content)}\n" for name, entry in entries.items()]
@@ -132,3 +147,9 @@ def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
             info.size, info.mode = len(content), 0o644
             archive.addfile(info, io.BytesIO(content))
     return f"{base}.tar.gz"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] != "--dist-info":
+        sys.exit("usage: wheel_backend.py --dist-info FOLDER")
+    print(write_dist_info(Path(sys.argv[2])))

@@ -76,12 +76,12 @@ struct Call {
   int peer = -1;  // the root of broadcast and reduce, the other side of send and recv
   // Several tensors of one type in one all_reduce; `in`, `out` and `count` are then unused. The
   // array must live until the call is done.
-  std::span<const Tensor> tensors;
+  std::span<const Tensor> tensors = {};
   // Travels in this narrower type and comes back: f32 as bf16 or f16, all_reduce only. Half the
   // bytes; sums are rounded to the narrower type at every step.
-  std::optional<DataType> wire;
+  std::optional<DataType> wire = std::nullopt;
   // How the library is to run it. Needs GroupOptions::choose; for programs that measure.
-  Config config;
+  Config config = {};
   // A cudaStream_t or hipStream_t to run on; nullptr is the group's own. The operation begins after
   // what is in the stream already. Backends without streams wait for it first.
   void* stream = nullptr;
@@ -160,7 +160,7 @@ struct GroupOptions {
   int rank = -1;
   int size = -1;
   int local_rank = -1;
-  std::string master_addr;
+  std::string master_addr = {};
   int master_port = 0;
 
   // The limit of every wait, creation included; 0: DIAPASON_TIMEOUT, 600 s.
@@ -170,19 +170,19 @@ struct GroupOptions {
   // Calls may name configurations. For programs that measure: NCCL loads our tuner plugin, Open MPI
   // reads its dynamic rules, which costs it a few nanoseconds a call.
   bool choose = false;
-  // A policy (docs/policy-format.md) that decides how calls run that name no configuration: what
+  // A policy (docs/formats/policy.md) that decides how calls run that name no configuration: what
   // `diapason tune` writes. The same on every rank, or creating the group fails; a row that the
   // library refuses is left to the library. NCCL and RCCL jobs that do not use this header get
   // their policy through the plugin instead.
-  std::string policy;
+  std::string policy = {};
   // The peak of the slowest link in bytes per second, for the statistics; 0: what the backend
   // knows.
   double link_peak = 0;
   // The simulated cluster: a shipped name or a TOML file; "": DIAPASON_CLUSTER.
-  std::string cluster;
+  std::string cluster = {};
   uint64_t seed = 1;
   // Where log lines go; by default to standard error.
-  std::function<void(const std::string&)> log;
+  std::function<void(const std::string&)> log = {};
 };
 
 namespace comm {

@@ -9,7 +9,7 @@ inline constexpr int kKeep = -1;
 
 // How a collective is to run. The all-default Config means "leave it to the library", and is a
 // choice like any other. Numbers are the library's own: for NCCL and RCCL those of the tuner
-// interface, for Open MPI those of coll_tuned; docs/comm.md lists them by name.
+// interface, for Open MPI those of coll_tuned; docs/job/comm.md lists them by name.
 struct Config {
   int algorithm = kKeep;
   int protocol = kKeep;  // Gloo: how its sockets wait

@@ -24,7 +24,8 @@ inline constexpr std::chrono::milliseconds kUsualLimit{2000};
 //                same call may succeed later, and then gives what stands.
 //   NoRoom()     the store has no room for the cell. The cell is as it was.
 //   all others   what was agreed is lost: the store was emptied or replaced, or holds what no rank
-//                of the job has written. There is no way back; docs/agreement.md says what follows.
+//                of the job has written. There is no way back; docs/internals/agreement.md says
+//                what follows.
 //
 // Any thread may call at any time. Every call is bounded by its deadline, and never waits for
 // another rank; waiting for another thread of this process counts too. A file system that does not

@@ -10,8 +10,8 @@
 namespace diapason {
 
 // The one registry of settings. Every setting is an environment variable; some answer to a second
-// name that people know from elsewhere. `diapason settings` prints this table, docs/settings.md is
-// generated from it.
+// name that people know from elsewhere. `diapason settings` prints this table,
+// docs/formats/settings.md is generated from it.
 enum class Setting {
   kMode,
   kPolicy,

@@ -24,8 +24,10 @@ constexpr ModuleName kModules[] = {
 };
 
 Result<Backend*> OpenModule(const ModuleName& module) {
-  const std::string path = FindBesideUs(module.file);
+  std::string why_not;
+  const std::string path = FindBesideUs(module.file, &why_not);
   if (path.empty()) {
+    if (!why_not.empty()) return Unavailable(why_not);
     return Unavailable(
         Format("%s is not there: diapason was built without %s", module.file, module.package));
   }

@@ -22,7 +22,8 @@ enum class RecordKind : uint8_t {
 inline constexpr uint8_t kNamelessCollective = 255;
 
 // One thing that happened, as the job's threads write it: fixed size, no pointers, no text. Which
-// fields mean something depends on the kind; docs/journal.md has the list. The order saves room.
+// fields mean something depends on the kind; docs/formats/journal.md has the list. The order saves
+// room.
 struct JournalRecord {
   uint64_t time_ns = 0;  // since 1970
   uint64_t bytes = 0;

@@ -24,7 +24,7 @@ struct Launcher {
 Result<Launcher::Kind> ParseLauncher(const std::string& name);
 
 // A command that runs `program` as that many ranks, with the variables set for each of them, and a
-// secret of their own by which they know each other (docs/comm.md).
+// secret of their own by which they know each other (docs/job/comm.md).
 struct LaunchCommand {
   std::vector<std::string> words;
   std::vector<std::pair<std::string, std::string>> environment;  // for the launcher itself

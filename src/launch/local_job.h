@@ -25,8 +25,8 @@ struct LocalJobOptions {
   std::shared_ptr<const LaunchSecret> secret;
 };
 
-// The ranks of one launch, from the first to the last process. docs/launch.md says what a user
-// sees; the life of a job is:
+// The ranks of one launch, from the first to the last process. docs/commands/launch.md says what a
+// user sees; the life of a job is:
 //
 //   running   until all ranks have ended, one fails, a signal asks for the end, or the time is over
 //   leaving   all ranks have ended, processes they started have not: those get a moment

@@ -49,7 +49,7 @@ struct PresetOptions {
   uint64_t bytes = 0;  // of every bucket; 0: the preset's own size
   bool host = false;   // sizes for collectives of processors, which are much slower than GPUs'
 };
-// ddp, fsdp, tp or moe; docs/iteration.md describes them.
+// ddp, fsdp, tp or moe; docs/commands/iteration.md describes them.
 Result<IterationSpec> PresetSpec(std::string_view name, const PresetOptions& options);
 std::vector<std::string> PresetNames();
 

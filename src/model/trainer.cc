@@ -15,8 +15,10 @@ struct Module {
 };
 
 Result<Module> OpenModule() {
-  const std::string path = FindBesideUs(kModule);
+  std::string why_not;
+  const std::string path = FindBesideUs(kModule, &why_not);
   if (path.empty()) {
+    if (!why_not.empty()) return Unavailable("training needs a module: " + why_not);
     return Unavailable(std::string("training needs ") + kModule +
                        ", which this build does not have: XGBoost (libxgboost-dev) was not there "
                        "when it was built");

@@ -45,7 +45,7 @@ struct PolicyHeader {
 };
 
 // A policy as read from a file: rows in their order, all in one library's vocabulary. The format is
-// described in docs/policy-format.md.
+// described in docs/formats/policy.md.
 struct Policy {
   Library library = Library::kNccl;
   PolicyHeader header;

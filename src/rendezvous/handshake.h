@@ -18,7 +18,7 @@ namespace diapason::rendezvous {
 // A proof is HMAC-SHA-256 with the job's secret over everything both have said, which of the two
 // speaks, and the store's address as each of them was told it. So it is worth nothing in another
 // connection, at another store, for another rank, or in the other direction. Without a secret both
-// proofs are empty, and nothing is proven: see docs/comm.md.
+// proofs are empty, and nothing is proven: see docs/job/comm.md.
 //
 // Values only; no input or output here.
 

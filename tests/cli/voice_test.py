@@ -248,6 +248,15 @@ class VoiceTest(unittest.TestCase):
                     self.assertIn(f"{name}[", scripts["zsh"])
                     self.assertRegex(scripts["fish"], rf" -[ls] {name.lstrip('-')}( |$)")
 
+    def test_completion_keeps_text_behind_a_colon(self) -> None:
+        zsh = run("completion", "zsh").stdout
+        self.assertIn("--section[Only this part\\: read, libraries, ranks", zsh)
+        self.assertIn("'tune:Measure, plan, verify: a policy for this machine", zsh)
+        # In brackets, zsh takes a colon that is not escaped for the end of the description.
+        for text in re.findall(r"^    '[^\[\n]*\[((?:[^\]\\\n]|\\.)*)\]", zsh, re.M):
+            self.assertNotRegex(text, r"(?<!\\):")
+        self.assertIn("'Only this part: read, libraries, ranks", run("completion", "fish").stdout)
+
     def test_zsh_and_fish(self) -> None:
         for shell, arguments in (("zsh", ["-n"]), ("fish", ["--no-execute"])):
             if not shutil.which(shell):
@@ -438,7 +447,7 @@ class VoiceTest(unittest.TestCase):
             self.assertNotIn("\033", run(*words, status=None).stdout)
 
     def test_exit_statuses_are_documented(self) -> None:
-        page = (Path(__file__).resolve().parents[2] / "docs" / "exit-status.md").read_text()
+        page = (Path(__file__).resolve().parents[2] / "docs" / "formats" / "exit-status.md").read_text()
         for path, text in self.each():
             if "\nExit status:\n" not in text.text or not path:
                 continue

@@ -3,7 +3,7 @@
 
     check.py --tool PATH/bin/diapason
 
-Links and anchors, pages nobody reaches, commands and options that do not exist (also in running
+Links and anchors, pages that no index names, lines over 120 columns, commands and options that do not exist (also in running
 text and tables), settings, files of the source tree, ./dev's words, and declarations of
 tests/docs/commands.toml that no command needs any more.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # nothing is written into the source tree
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from pages import ROOT, Command, Declared, load, matches, name_of, pages, paragraphs, split, tool_calls  # noqa: E402
+from pages import ROOT, Command, Declared, load, matches, name_of, pages, paragraphs, split, too_wide, tool_calls  # noqa: E402
 
 TOOL = Path()
 FORBIDDEN = {
@@ -136,8 +136,13 @@ class Checks:
         if word == "bench" and name and not re.search(rf"^    {re.escape(name)}\)", self.dev, re.M):
             self.fail(page, line, f"./dev bench knows no '{name}'")
 
+    def width(self, path: Path) -> None:
+        for number in too_wide(path.read_text(encoding="utf-8")):
+            self.fail(name_of(path), number, "a line of running text is wider than 120 columns")
+
     def page(self, path: Path) -> list[Command]:
         page = name_of(path)
+        self.width(path)
         text = path.read_text(encoding="utf-8")
         for number, line in enumerate(text.splitlines(), 1):
             for word, what in FORBIDDEN.items():
@@ -165,7 +170,10 @@ class Checks:
         """Every page can be reached from the README, and the index names it."""
         index = self.links.get("docs/README.md", set())
         for path in all_pages[1:]:
-            if name_of(path) not in index and path.name != "README.md":
+            if name_of(path) in index or name_of(path) == "docs/README.md":
+                continue
+            folder = name_of(path.parent / "README.md")  # an index of its own, which the index names
+            if folder not in index or name_of(path) not in self.links.get(folder, set()):
                 self.fail(name_of(path), 1, "docs/README.md does not name this page")
         if "docs/README.md" not in self.links.get("README.md", set()):
             self.fail("README.md", 1, "it does not lead to docs/README.md")
@@ -219,6 +227,9 @@ def main() -> int:
     for number, line in split((ROOT / "src/README.md").read_text(encoding="utf-8"))[1]:
         for target in re.findall(r"\]\(([^)\s]+)\)", line):
             checks.link(ROOT / "src/README.md", number, target)
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
+        if (ROOT / name).exists():
+            checks.width(ROOT / name)
     checks.reach(all_pages)
     checks.declarations(commands, all_pages)
     print(f"{len(all_pages)} pages, {len(commands)} commands: {checks.failures} failures")

@@ -40,7 +40,7 @@ class Command:
 
 def pages(root: Path = ROOT) -> list[Path]:
     """Every page that is tested, README first."""
-    return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
 
 def name_of(path: Path, root: Path = ROOT) -> str:
@@ -91,6 +91,16 @@ def paragraphs(prose: list[tuple[int, str]]) -> list[tuple[int, str]]:
             found.append((number, line))
             last = number if line.strip() else -1
     return found
+
+
+def too_wide(text: str, columns: int = 120) -> list[int]:
+    """Numbers of the lines of running text that are wider than so many columns. Code blocks, tables and a
+    line that has no blank to break it at may be."""
+    return [
+        number
+        for number, line in split(text)[1]
+        if len(line) > columns and not line.lstrip().startswith("|") and " " in line.strip()
+    ]
 
 
 def first_word(line: str) -> str:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs every command of one page of the documentation, and compares what the page shows below it.
 
-    run.py --tool PATH/bin/diapason README.md docs/bench.md ...
-    run.py --tool PATH/bin/diapason --verbose docs/bench.md      also prints what the commands print
+    run.py --tool PATH/bin/diapason README.md docs/commands/bench.md ...
+    run.py --tool PATH/bin/diapason --verbose docs/commands/bench.md      also prints what the commands print
 
 tests/docs/README.md says how commands are found, and tests/docs/commands.toml what is done about
 those that cannot run everywhere.

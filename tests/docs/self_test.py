@@ -49,6 +49,21 @@ class Extraction(unittest.TestCase):
         self.assertEqual(pages.tool_calls("sudo apt purge diapason libdiapason-dev"), [])
 
 
+class Width(unittest.TestCase):
+    WIDE = "word " * 24 + "word"
+
+    def test_running_text_and_lists(self):
+        self.assertEqual(len(self.WIDE), 124)
+        self.assertEqual(pages.too_wide(f"# T\n\n{self.WIDE}\n"), [3])
+        self.assertEqual(pages.too_wide(f"- {self.WIDE}\n"), [1])
+        self.assertEqual(pages.too_wide(self.WIDE[:120] + "\n"), [])
+
+    def test_code_tables_and_addresses_may_be_wider(self):
+        self.assertEqual(pages.too_wide(f"Text.\n\n    {self.WIDE}\n\n```sh\n{self.WIDE}\n```\n"), [])
+        self.assertEqual(pages.too_wide(f"| {self.WIDE} |\n|---|\n"), [])
+        self.assertEqual(pages.too_wide(f"https://example.org/{'a' * 120}\n"), [])
+
+
 class Comparison(unittest.TestCase):
     def test_dots(self):
         self.assertTrue(run.same(["a", "...", "d"], ["a", "b", "c", "d"], False))

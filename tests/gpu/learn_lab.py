@@ -1,4 +1,4 @@
-"""Learning on a real GPU: several ranks share it, each its own host; see docs/results.md for figures.
+"""Learning on a real GPU: several ranks share it, each its own host; see docs/results/README.md for figures.
 
     python3 learn_lab.py --plugin libnccl-tuner-diapason.so [--tool diapason] [--cases sizes,ddp] [--out FOLDER]
 

@@ -45,8 +45,9 @@ if [ ! -f "$cache" ]; then
 else
   mkdir "$root"
   zstd -qdc "$cache" | tar -C "$root" -x
-  mount_debian "$root"
 fi
+mount_debian "$root"
+inside test -e /proc/self/exe || fail "/proc is not mounted in $root"
 mkdir "$root/packages"
 cp "$packages"/*.deb "$root/packages/"
 
@@ -85,6 +86,7 @@ expect "every sample is in /root/s.db" inside diapason sweep allreduce --backend
 expect "allreduce" inside diapason data show /root/s.db
 expect "NAME" inside sh -c 'gzip -dc /usr/share/man/man1/diapason.1.gz | tr -d "\""'
 expect "$version" inside python3 -c 'import diapason; diapason.step(); print(diapason.__version__)'
+expect "$version" inside python3 -c 'from importlib import metadata; print(metadata.version("diapason"))'
 # Every name that NCCL and RCCL ask the loader for.
 for name in lib{nccl,rccl}-{tuner,profiler,env}-diapason.so; do
   expect "$version" inside python3 -c 'import ctypes, sys

@@ -61,7 +61,9 @@ usr/lib/python3/dist-packages/diapason/__init__.py
 usr/share/diapason/clusters/h100x8.toml
 usr/share/diapason/targets/four-gpu-nvlink.toml
 usr/share/doc/diapason/README.md
-usr/share/doc/diapason/docs/packages.md
+usr/share/doc/diapason/THIRD-PARTY-NOTICES.md
+usr/share/doc/diapason/copyright
+usr/share/doc/diapason/docs/start/packages.md
 usr/share/doc/diapason/examples/container/Containerfile
 usr/share/doc/diapason/examples/installed/CMakeLists.txt
 usr/share/doc/diapason/examples/slurm/train.sbatch
@@ -75,6 +77,17 @@ for name in lib{nccl,rccl}-{tuner,profiler,env}-diapason.so; do
   [ "$(realpath "$library/$name")" = "$library/diapason/libnccl-tuner-diapason.so" ] || fail "$name is not the plugin"
 done
 find "$root" -xtype l | grep . && fail "these links lead nowhere"
+
+# Everything that is linked in is named with its licence: the packages of Static-Built-Using, and what is static besides.
+notices=$root/usr/share/doc/diapason/THIRD-PARTY-NOTICES.md
+inside=$(sed -n '/^override_dh_gencontrol:/,/^$/p' "$source/packaging/debian/debian/rules" | grep -oE '[a-z0-9+-]+-dev')
+[ -n "$inside" ] || fail "debian/rules names no package that is linked in"
+for name in $inside libstdc++ libgcc; do
+  grep -qF -- "$name" "$notices" || fail "$notices does not name $name"
+done
+for name in hiredis CLI11 nlohmann toml++ SQLite libstdc++; do
+  grep -qF -- "$name" "$root/usr/share/doc/diapason/copyright" || fail "debian/copyright does not name $name"
+done
 
 # Nothing points back to where it was made, and everything is hardened.
 find "$library/diapason" -type f >"$work/binaries"
@@ -120,6 +133,8 @@ done
 bash -n "$root/usr/share/bash-completion/completions/diapason"
 expect "$version" env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$root/usr/lib/python3/dist-packages" \
   python3 -c 'import diapason; diapason.step(); print(diapason.__version__)'
+expect "$version" env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$root/usr/lib/python3/dist-packages" \
+  python3 -c 'from importlib import metadata; print(metadata.version("diapason"))'
 
 # Programs of others, by find_package and by pkg-config, as the manual says.
 examples=$root/usr/share/doc/diapason/examples/installed
@@ -133,7 +148,7 @@ export PKG_CONFIG_PATH=$library/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 [ "$(pkg-config --modversion diapason)" = "$version" ] || fail "pkg-config knows another version"
 [ -e "$root/$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=plugin diapason)" ] || fail "pkg-config knows another plugin"
 # shellcheck disable=SC2046
-timeout 300 g++ -std=c++20 "$examples/sum.cc" -o "$work/sum" $(pkg-config --cflags --libs diapason)
+timeout 300 g++ -std=c++20 -Wall -Wextra -Wpedantic -Werror "$examples/sum.cc" -o "$work/sum" $(pkg-config --cflags --libs diapason)
 expect "2 ranks: 3" env LD_LIBRARY_PATH="$library" "$tool" launch -n 2 -- "$work/sum"
 
 timeout 120 python3 "$here/recipes_test.py" "$source" "$tool"

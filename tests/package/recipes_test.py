@@ -3,7 +3,7 @@
 
 The Containerfile has only instructions that exist, in a valid order; the Apptainer definition only
 sections that exist, and its %test passes with TOOL; the sbatch script runs with a stand-in for srun; the
-module file, where there is a Lua, with stand-ins for Lmod; and docs/packages.md shows the files of
+module file, where there is a Lua, with stand-ins for Lmod; and docs/start/packages.md shows the files of
 examples/installed as they are.
 """
 
@@ -234,7 +234,7 @@ class Lmod(unittest.TestCase):
 
 class Manual(unittest.TestCase):
     def test_shows_the_example_as_it_is(self):
-        manual = (SOURCE / "docs/packages.md").read_text()
+        manual = (SOURCE / "docs/start/packages.md").read_text()
         shown = "".join(f"    {line}\n" if line else "\n"
                         for line in (SOURCE / "examples/installed/CMakeLists.txt").read_text().splitlines())
         self.assertIn(shown, manual)

@@ -412,7 +412,8 @@ void AddPolicy(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<PolicyOptions>();
   CommandLine* policy = parent->AddCommand("policy", "Check, show, convert and send policy files");
   policy->Describe(
-      "A policy is a file of rows: for these calls, run that. docs/policy-format.md describes it.");
+      "A policy is a file of rows: for these calls, run that. docs/formats/policy.md describes "
+      "it.");
   policy->Example("diapason policy check my.conf", "Is the file right?");
   policy->RequireCommand();
   policy->SeeAlso({"ask", "plan"});

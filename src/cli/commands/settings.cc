@@ -76,7 +76,9 @@ void AddSettings(CommandLine* parent, CommandAction* run) {
   CommandLine* command = parent->AddCommand(
       "settings", "Show every setting: its value, where that came from, default, bounds, meaning");
   Option* json = command->AddJson(options->json);
-  command->AddFlag("--markdown", options->markdown, "Print the reference page docs/settings.md")
+  command
+      ->AddFlag("--markdown", options->markdown,
+                "Print the reference page docs/formats/settings.md")
       ->Excludes(json);
   command->Example("diapason settings", "What the plugin would read in this environment");
   command->ExitStatus(kExitFailed, "a variable's value cannot be used");

@@ -279,7 +279,7 @@ void AddSimulate(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<SimulateOptions>();
   CommandLine* command = parent->AddCommand(
       "simulate", "Say what collectives would cost on a simulated cluster, and the best choice");
-  command->Describe("Without a cluster: those there are. docs/simulated-cluster.md has the model.");
+  command->Describe("Without a cluster: those there are. docs/commands/simulate.md has the model.");
   command
       ->AddOption("CLUSTER", options->cluster,
                   "A shipped name, or the path of a .toml file that describes a cluster")

@@ -9,7 +9,7 @@ namespace diapason::cli {
 
 class CommandLine;
 
-// Exit statuses of every command; docs/exit-status.md and `diapason --help` list them.
+// Exit statuses of every command; docs/formats/exit-status.md and `diapason --help` list them.
 inline constexpr int kExitFine = 0;
 inline constexpr int kExitFailed = 1;  // the input is wrong, or something is not there
 inline constexpr int kExitUsage = 2;   // the command line is wrong

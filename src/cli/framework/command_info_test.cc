@@ -112,7 +112,7 @@ TEST_F(CommandInfoTest, CompletionKnowsKinds) {
   EXPECT_EQ(KindOf(play_->options[3]), ValueKind::kFile);
   EXPECT_EQ(KindOf(Named({"--x"}, "FILE|PORT", "")), ValueKind::kFile);
   EXPECT_EQ(KindOf(Named({"--x"}, "DIR", "")), ValueKind::kFolder);
-  EXPECT_EQ(ShortText("Only this: a, b (default c)"), "Only this");
+  EXPECT_EQ(ShortText("Only these: a, b (default c)"), "Only these: a, b");
   EXPECT_EQ(ShellQuoted("it's"), "'it'\\''s'");
 }
 

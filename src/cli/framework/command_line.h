@@ -22,7 +22,7 @@ namespace diapason::cli {
 // man pages and the completion scripts are written from it (command_info.h).
 //
 // One voice: a command's text is one line with a capital letter and without a full stop, an
-// option's as well; the same thing has the same name everywhere (docs/exit-status.md and
+// option's as well; the same thing has the same name everywhere (docs/formats/exit-status.md and
 // tests/cli/voice_test.py hold what is common); every command has an example.
 
 class Option {

@@ -16,7 +16,7 @@ ValueKind KindOf(const OptionInfo& option) {
 }
 
 std::string ShortText(const std::string& text) {
-  const size_t end = std::min({text.find(": "), text.find("; "), text.find(". "), text.find(" (")});
+  const size_t end = std::min({text.find("; "), text.find(". "), text.find(" (")});
   return text.substr(0, end);
 }
 

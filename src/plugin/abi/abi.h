@@ -9,7 +9,7 @@
 namespace diapason::plugin::abi {
 
 inline constexpr int kSuccess = 0;
-// The one error the plugin ever returns: see docs/agreement.md.
+// The one error the plugin ever returns: see docs/internals/agreement.md.
 inline constexpr int kSystemError = 2;
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line,

@@ -34,10 +34,10 @@ class CommState;
   INPUT(bool, single_shape, "single_shape")             /* API v1 */                               \
   INPUT(bool, pair_channels, "pair_channels")           /* the library checks a pair's count */    \
   INPUT(bool, user_forces_pair, "forced_pair") /* API v1 and v2: NCCL_ALGO or NCCL_PROTO */        \
-  INPUT(bool, tree_ll_rule, "tree_ll_rule")    /* RCCL's rule for gfx950, see docs/plugin.md */    \
-  INPUT(std::string, table, "table")           /* variables that shape the cost table */           \
-  INPUT(std::string, chain, "chain")           /* the chained tuner that was opened */             \
-  INPUT(std::string, policy, "policy")         /* where every rank uses its own */
+  INPUT(bool, tree_ll_rule, "tree_ll_rule") /* RCCL's rule for gfx950, see docs/job/plugin.md */   \
+  INPUT(std::string, table, "table")        /* variables that shape the cost table */              \
+  INPUT(std::string, chain, "chain")        /* the chained tuner that was opened */                \
+  INPUT(std::string, policy, "policy")      /* where every rank uses its own */
 
 struct DecisionInputs {
 #define DIAPASON_MEMBER(type, name, word) type name{};

@@ -297,7 +297,7 @@ int RunDataMerge(const DataMerge& asked) {
 void AddData(CommandLine* parent, CommandAction* run) {
   CommandLine* data = parent->AddCommand(
       "data", "Keep what was measured: import, export, merge, show and check samples");
-  data->Describe("A store is one SQLite file; docs/dataset.md describes it.");
+  data->Describe("A store is one SQLite file; docs/formats/dataset.md describes it.");
   data->Example("diapason data show diapason.db", "What a sweep has found");
   data->RequireCommand();
   data->SeeAlso({"sweep", "bench", "plan"});

@@ -104,7 +104,7 @@ void AddDoctor(CommandLine* parent, CommandAction* run) {
       "doctor",
       "Say what is wrong with this machine for collectives: GPUs, links, network, libraries");
   command->Describe(
-      "Nothing needs root, and nothing a GPU. docs/doctor.md explains every finding.");
+      "Nothing needs root, and nothing a GPU. docs/commands/doctor.md explains every finding.");
   Option* root = command
                      ->AddOption("--root", asked->root,
                                  "Look at the files below this folder instead; nothing is executed")

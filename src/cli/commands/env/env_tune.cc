@@ -188,7 +188,7 @@ void AddEnvTune(CommandLine* env, CommandAction* run) {
   command->TakeCommand();
   command->Describe(
       "Runs the command again and again, with and without each setting in turns, and keeps what is "
-      "faster beyond doubt. docs/env-tune.md has the method.");
+      "faster beyond doubt. docs/commands/env.md has the method.");
   command->Example("diapason env tune --budget 20m -- ./train.sh", "By the time it takes");
   command->Example("diapason env tune --metric 'loss after ([0-9.]+) s' -- ./train.sh",
                    "By a number it prints");

@@ -78,7 +78,8 @@ void AddExport(CommandLine* journal, CommandAction* run) {
 void AddJournal(CommandLine* parent, CommandAction* run) {
   CommandLine* journal = parent->AddCommand("journal", "Read the journals that jobs have written");
   journal->Describe(
-      "A job with DIAPASON_JOURNAL=j.%h.%p writes every decision of every rank; docs/journal.md "
+      "A job with DIAPASON_JOURNAL=j.%h.%p writes every decision of every rank; "
+      "docs/formats/journal.md "
       "describes the files.");
   journal->Example("diapason journal show j.*", "What a job has run");
   journal->RequireCommand();

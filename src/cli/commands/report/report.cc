@@ -110,7 +110,8 @@ void AddReport(CommandLine* parent, CommandAction* run) {
   command->Describe(
       "The file needs no network and no other file. What an input is, its content says: stores "
       "(`sweep`, `tune`, `data import`), journals of jobs (DIAPASON_JOURNAL), and logs and tables "
-      "that `data import` would take. docs/report.md says what each part of the page means.");
+      "that `data import` would take. docs/commands/report.md says what each part of the page "
+      "means.");
   command->AddOption("STORE|JOURNAL|FILE", request.inputs, "Stores, journals, logs and tables")
       ->TypeName("STORE|JOURNAL|FILE")
       ->Required();

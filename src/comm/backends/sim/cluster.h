@@ -12,7 +12,7 @@
 
 namespace diapason::comm::sim {
 
-// A simulated cluster, as its TOML file describes it (docs/simulated-cluster.md lists every key).
+// A simulated cluster, as its TOML file describes it (docs/commands/simulate.md lists every key).
 // Bandwidths are in 1e9 bytes per second, times in microseconds, as in the files.
 //
 // There are two descriptions in it, on purpose. `formula` is what the library believes about the
