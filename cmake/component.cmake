@@ -58,7 +58,7 @@ function(diapason_unit_tests name library files)
   diapason_gtest_header()
   target_precompile_headers(${name}_test REUSE_FROM gtest_header)
   diapason_compile_together(${name}_test)
-  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 600)
 endfunction()
 
 function(diapason_component)
