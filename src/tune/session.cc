@@ -80,6 +80,13 @@ double Session::BlockSeconds(bool proof) const {
   return proof ? kProofBlock : kSearchBlock;
 }
 
+int Session::Rounds(size_t samples_per_round, int least, int most) const {
+  if (options_.samples == 0) return most;
+  const int64_t rounds =
+      options_.samples / static_cast<int64_t>(std::max<size_t>(samples_per_round, 1));
+  return static_cast<int>(std::clamp<int64_t>(rounds, least, most));
+}
+
 void Session::Calibrate(bool proof) {
   measure::CalibratedInstrument::Options calibration;
   calibration.block_seconds = BlockSeconds(proof);
@@ -189,6 +196,7 @@ Status Session::Search() {
   const double until = options_.seconds * kSearchUntil;
   measure::SearchOptions search;
   search.seconds = std::max(0.1, until - Passed());
+  search.samples = options_.samples;
   search.seed = options_.seed;
   const Status searched = measure::SearchAdaptively(
       marked_.get(), contests_, search,
@@ -271,13 +279,16 @@ Status Session::EndSearch(bool whole) {
 
 Status Session::Plan() {
   std::vector<std::vector<size_t>> finalists;
+  size_t samples_per_round = 0;
   for (size_t i = 0; i < contests_.size(); ++i) {
     finalists.push_back(Finalists(contests_[i], known_[i], Hopefuls(i), kMostFinalists));
+    samples_per_round += finalists.back().size();
   }
   if (Status started = StartAgain(); !started.ok()) return started;
   Calibrate(true);
   RunoffOptions runoff;
   runoff.seconds = std::max(0.1, options_.seconds * kRunoffUntil - Passed());
+  runoff.most_rounds = Rounds(samples_per_round, runoff.least_rounds, runoff.most_rounds);
   const Result<std::vector<Winner>> winners =
       RunOff(marked_.get(), contests_, finalists, runoff,
              [&](size_t contest, size_t contender, const Reading& reading) {

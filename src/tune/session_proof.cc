@@ -52,6 +52,8 @@ Result<std::vector<PolicyCheck>> Session::Check(const std::vector<Claim>& claims
   Status trouble;
   VerifyOptions verify;
   verify.seconds = seconds;
+  verify.most_rounds = Rounds(2 * claims.size(), measure::kLeastJudgedRounds, verify.most_rounds);
+  verify.first_look = std::min(verify.first_look, verify.most_rounds);
   verify.block_seconds = BlockSeconds(true);
   verify.launches =
       std::clamp(static_cast<int>(seconds * kMostLaunchShare / std::max(launch_seconds_, 1e-3)), 1,

@@ -62,6 +62,8 @@ class Session {
   void DropAll(const std::string& why);
   bool Iterations() const { return !contests_.front().trial.workload.empty(); }
   double BlockSeconds(bool proof) const;
+  // Rounds of so many samples each that Options::samples allows.
+  int Rounds(size_t samples_per_round, int least, int most) const;
   void Calibrate(bool proof);
   Status StartAgain();
   model::Place PlaceOf(const measure::Trial& trial) const;
