@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 SKIP = 77
-LIMIT = 240
+LIMIT = 600
 CLEARED = ("NCCL_", "DIAPASON_", "RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "OMPI_", "PMIX_", "SLURM_")
 
 
@@ -59,7 +59,7 @@ class Tests:
         if not store.exists():
             return 0
         try:
-            with sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=10) as database:
+            with sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=600) as database:
                 return database.execute("select count(*) from sample").fetchone()[0]
         except sqlite3.OperationalError:
             return 0
@@ -73,7 +73,7 @@ class Tests:
 
     @staticmethod
     def whole(store: Path) -> None:
-        with sqlite3.connect(store, timeout=10) as database:
+        with sqlite3.connect(store, timeout=600) as database:
             check(database.execute("pragma integrity_check").fetchone()[0] == "ok", "the store is damaged")
 
     @staticmethod

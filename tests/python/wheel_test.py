@@ -36,7 +36,7 @@ BUILD, FAKE = (Path(sys.argv[1]).resolve(), os.path.abspath(sys.argv[2])) if len
 def run(command: list, **options: object) -> subprocess.CompletedProcess:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "DIAPASON_", "PYTHON", "PIP_"))}
     environment.update(options.pop("more", {}))
-    return subprocess.run([str(one) for one in command], capture_output=True, text=True, timeout=300, env=environment, **options)
+    return subprocess.run([str(one) for one in command], capture_output=True, text=True, timeout=600, env=environment, **options)
 
 
 class WheelTest(unittest.TestCase):
@@ -137,7 +137,7 @@ class InstalledTest(unittest.TestCase):
         answers = []
         try:
             for process in processes:
-                out, errors = process.communicate(timeout=120)
+                out, errors = process.communicate(timeout=600)
                 self.assertEqual(process.returncode, 0, errors)
                 answers.append(json.loads(out.splitlines()[-1]))
         finally:
