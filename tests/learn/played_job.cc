@@ -180,7 +180,7 @@ bool RunCase(const Case& one, const std::string& plugin) {
   for (int rank = 0; rank < one.ranks; ++rank) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(100);
+      alarm(1000);
       std::exit(RunRank(one, plugin, rank));
     }
     ranks.push_back(child);
