@@ -509,7 +509,7 @@ int main(int argc, char** argv) {
   if (std::getenv("DIAPASON_STORE") == nullptr) setenv("DIAPASON_STORE", "shm", 1);
   setenv("DIAPASON_JOB", ("played" + std::to_string(getpid())).c_str(), 1);
   if (std::getenv("DIAPASON_REWARD") == nullptr) setenv("DIAPASON_REWARD", "gpu", 1);
-  setenv("DIAPASON_JOIN_LIMIT", "3", 1);
+  setenv("DIAPASON_JOIN_LIMIT", "10", 1);
   setenv("PLAYED_PLUGIN", plugin.c_str(), 1);
   bool fine = true;
   for (const Case& one : Cases()) {

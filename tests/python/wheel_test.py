@@ -129,7 +129,7 @@ class InstalledTest(unittest.TestCase):
         for rank in range(2):
             request = {"fake": FAKE, "rank": rank, "ranks": 2, "id": 4711, "calls": calls, "reward": reward, "meet": str(work / "call."),
                        "init": {"mode": "learn", "learned": str(work / "learned.conf"), "journal": str(work / "j.%p"), "reward": reward,
-                                "store": f"file:{work}/store", "job": "test", **more}}
+                                "store": f"file:{work}/store", "job": "test", "join_limit": 300, **more}}
             (work / "store").mkdir(exist_ok=True)
             environment = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "DIAPASON_", "PYTHON"))}
             processes.append(subprocess.Popen([str(self.python), "-I", str(HERE / "program.py"), json.dumps(request)], cwd=work,
