@@ -54,7 +54,7 @@ function(diapason_unit_tests name prefix library)
   diapason_test_options(${name}_test)
   diapason_gtest_header()
   target_precompile_headers(${name}_test REUSE_FROM gtest_header)
-  gtest_discover_tests(${name}_test TEST_PREFIX "${prefix}." DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(${name}_test TEST_PREFIX "${prefix}." DISCOVERY_TIMEOUT 600)
 endfunction()
 
 function(diapason_component folder)

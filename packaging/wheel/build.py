@@ -55,7 +55,7 @@ def stripped(path: Path, folder: Path) -> Path:
     copy = folder / path.name
     shutil.copyfile(path, copy)
     try:
-        subprocess.run(["strip", "--strip-unneeded", str(copy)], check=True, capture_output=True, timeout=120)
+        subprocess.run(["strip", "--strip-unneeded", str(copy)], check=True, capture_output=True, timeout=600)
     except (OSError, subprocess.SubprocessError) as error:
         say(f"{path.name} is not stripped: {error}")
         shutil.copyfile(path, copy)

@@ -116,7 +116,7 @@ class RedisStoreTest : public testing::Test {
                                              const std::string& rest = "") const {
     StoreOptions options;
     options.job = "job";
-    options.limit = milliseconds(10000);
+    options.limit = milliseconds(120000);
     return OpenRedisStore(options, server_->Url(who, rest));
   }
   std::unique_ptr<CellStore> Open() const {
@@ -245,7 +245,7 @@ TEST_F(RedisStoreTest, AGuestOpensOnlyARunningJobAndKeepsNothing) {
   StoreOptions options;
   options.job = "job";
   options.existing_only = true;
-  options.limit = milliseconds(10000);
+  options.limit = milliseconds(120000);
   EXPECT_EQ(OpenRedisStore(options, server_->Url()).status().code(), ErrorCode::kNotFound);
   EXPECT_TRUE(server_->Answer({"KEYS", "*"}).value().list.empty());
   const auto rank = Open();
@@ -505,7 +505,7 @@ TEST_F(RedisStoreTest, ADeadServerIsAnErrorAndNoSignal) {
   if (server_ == nullptr) return;
   StoreOptions options;
   options.job = "job";
-  options.limit = milliseconds(200);
+  options.limit = milliseconds(3000);
   auto opened = OpenRedisStore(options, server_->Url());
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   const auto store = std::move(opened).value();
@@ -548,7 +548,7 @@ TEST_F(RedisStoreTest, AStoppedServerIsAnErrorWithinTheLimit) {
   if (server_ == nullptr) return;
   StoreOptions options;
   options.job = "job";
-  options.limit = milliseconds(500);
+  options.limit = milliseconds(3000);
   auto store = OpenRedisStore(options, server_->Url());
   ASSERT_TRUE(store.ok());
   ASSERT_TRUE(server_->Command({"CLIENT", "PAUSE", "60000"}));

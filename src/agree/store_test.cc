@@ -25,7 +25,7 @@ class StoreTest : public testing::TestWithParam<std::string> {
   Result<std::unique_ptr<CellStore>> TryOpen(const std::string& job = "job") {
     StoreOptions options;
     options.job = job;
-    options.limit = std::chrono::milliseconds(10000);  // never reached, however slow this machine
+    options.limit = std::chrono::milliseconds(120000);  // never reached, however slow this machine
     if (GetParam() == "shm") return OpenShmStore(options, {folder_.path(), uint64_t{8} << 20});
     options.where = GetParam() == "file" ? "file:" + folder_.path() : server_->Url();
     return OpenStore(options);

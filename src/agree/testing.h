@@ -97,7 +97,7 @@ class RedisServer {
     address.host = "127.0.0.1";
     address.port = port_;
     RedisLink link(address);
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     if (Status found = link.Resolve(); !found.ok()) return found;
     if (Status connected = link.Connect(deadline); !connected.ok()) return connected;
     return link.Command(words, deadline);
@@ -148,7 +148,7 @@ class RedisServer {
       ::execvp(arguments[0], arguments.data());
       ::_exit(127);
     }
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
     while (std::chrono::steady_clock::now() < deadline) {
       if (::waitpid(pid_, nullptr, WNOHANG) != 0) {
         pid_ = -1;
@@ -167,7 +167,7 @@ class RedisServer {
     address.host = "127.0.0.1";
     address.port = port_;
     RedisLink link(address);
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     if (!link.Resolve().ok() || !link.Connect(deadline).ok()) return false;
     const Result<RedisReply> reply = link.Ask({"PING"}, deadline);
     return reply.ok() && reply.value().text.compare(0, 7, "LOADING") != 0;

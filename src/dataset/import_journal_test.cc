@@ -29,21 +29,21 @@ class Rank {
   }
   // A call that asked for this, and ran that in so many microseconds.
   Rank& Call(const Config& asked, const Config& ran, double us, Reason reason = Reason::kRow) {
-    StoredSample decision = Some(RecordKind::kDecision, asked);
+    journal::JournalRecord decision = Some(RecordKind::kDecision, asked);
     decision.call = ++calls_;
     decision.applied = !asked.IsDefault();
     decision.reason = reason;
-    StoredSample run = Some(RecordKind::kRan, ran);
+    journal::JournalRecord run = Some(RecordKind::kRan, ran);
     run.call = run.sequence = calls_;
     run.seconds = us * 1e-6;
     return Line(decision).Line(run);
   }
-  Rank& Line(const StoredSample& record) {
+  Rank& Line(const journal::JournalRecord& record) {
     text_ += RecordLine(record, Library::kNccl) + "\n";
     return *this;
   }
-  static StoredSample Some(RecordKind kind, const Config& config) {
-    StoredSample record;
+  static journal::JournalRecord Some(RecordKind kind, const Config& config) {
+    journal::JournalRecord record;
     record.kind = kind;
     record.time_ns = 1700000000500000000;
     record.communicator = 1;
@@ -147,13 +147,13 @@ TEST(ImportJournalTest, WhatCannotBeTrustedIsLeftOutAndCounted) {
 }
 
 TEST(ImportJournalTest, RewardsStandInWhereNothingWasTimed) {
-  StoredSample reward = Rank::Some(RecordKind::kReward, kTreeSimple);
+  journal::JournalRecord reward = Rank::Some(RecordKind::kReward, kTreeSimple);
   reward.seconds = 14e-6;
   reward.samples = 9;
-  StoredSample iteration = Rank::Some(RecordKind::kReward, {});
+  journal::JournalRecord iteration = Rank::Some(RecordKind::kReward, {});
   iteration.seconds = 2e-3;
   iteration.iteration = true;
-  StoredSample question = Rank::Some(RecordKind::kDecision, {});
+  journal::JournalRecord question = Rank::Some(RecordKind::kDecision, {});
   question.bytes = 3000;  // of the same band
   Rank zero(0);
   Rank one(1);
@@ -177,9 +177,9 @@ TEST(ImportJournalTest, RewardsStandInWhereNothingWasTimed) {
 }
 
 TEST(ImportJournalTest, RewardsOfSeveralSizesAreNobodys) {
-  StoredSample reward = Rank::Some(RecordKind::kReward, kTreeSimple);
+  journal::JournalRecord reward = Rank::Some(RecordKind::kReward, kTreeSimple);
   reward.seconds = 14e-6;
-  StoredSample question = Rank::Some(RecordKind::kDecision, {});
+  journal::JournalRecord question = Rank::Some(RecordKind::kDecision, {});
   Rank zero(0);
   zero.Line(question).Line(reward);
   question.bytes = 2100;

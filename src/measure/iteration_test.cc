@@ -414,12 +414,12 @@ class WrittenGpu : public comm::nccl::FakeGpu {
   std::vector<std::string> lines_;
 };
 
-ComputerOptions GpuOptions() {
+ComputerOptions GpuOptions(std::chrono::milliseconds limit = std::chrono::seconds(120)) {
   ComputerOptions options;
   options.step_seconds = 5e-3;
   options.communicators = 2;
   options.buckets = 3;
-  options.limit = std::chrono::milliseconds(50);
+  options.limit = limit;
   return options;
 }
 
@@ -475,18 +475,26 @@ TEST(Gpu, ComputeIsCutIntoKernelsAndCorrected) {
   ASSERT_TRUE(made.value()->Calibrate().ok());
 }
 
+TEST(Gpu, AStepIsGivenUpAtOnceWhereARankHasEnded) {
+  WrittenGpu gpu;
+  Result<std::unique_ptr<Computer>> made = GpuComputer(&gpu, 0, GpuOptions());
+  ASSERT_TRUE(made.ok());
+  gpu.HoldUp();
+  const Status lost = made.value()->Finish([] { return PeerLost("rank 1 has ended"); });
+  EXPECT_EQ(lost.message(), "rank 1 has ended");
+}
+
 TEST(Gpu, AStepThatDoesNotEndIsGivenUp) {
   WrittenGpu gpu;
   {
-    Result<std::unique_ptr<Computer>> made = GpuComputer(&gpu, 0, GpuOptions());
+    Result<std::unique_ptr<Computer>> made =
+        GpuComputer(&gpu, 0, GpuOptions(std::chrono::milliseconds(50)));
     ASSERT_TRUE(made.ok());
     ASSERT_TRUE(made.value()->Allocate(64).ok());
     gpu.HoldUp();
     const Status late = made.value()->Finish([] { return Status(); });
     ASSERT_FALSE(late.ok());
     EXPECT_EQ(late.code(), ErrorCode::kTimeout);
-    const Status lost = made.value()->Finish([] { return PeerLost("rank 1 has ended"); });
-    EXPECT_EQ(lost.message(), "rank 1 has ended");
   }
   // What the GPU may still use is not given back.
   EXPECT_EQ(gpu.allocated(), 1U);

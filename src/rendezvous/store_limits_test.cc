@@ -149,7 +149,7 @@ TEST(StoreLimits, SilentConnectionsAreFewAndKeepNoRankOut) {
 
 TEST(StoreLimits, ASlowHelloRunsOutOfTime) {
   StoreServerOptions options = TwoRanks();
-  options.hello_limit = milliseconds(200);
+  options.hello_limit = milliseconds(2000);  // enough for rank 1, which joins below
   const StoreForTest store(options);
   Visitor silent(store.address.port);
   Visitor slow(store.address.port);

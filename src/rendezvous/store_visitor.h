@@ -13,7 +13,7 @@
 // For tests: what a process says to a store that is none of its ranks.
 namespace diapason::rendezvous {
 
-inline Deadline TestLimit() { return std::chrono::steady_clock::now() + std::chrono::seconds(20); }
+inline Deadline TestLimit() { return std::chrono::steady_clock::now() + std::chrono::seconds(120); }
 
 // A port that is free now.
 inline int PortForTest() {

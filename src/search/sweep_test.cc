@@ -380,12 +380,13 @@ class FakeRanks {
     path_ = name;
   }
   ~FakeRanks() { ::unlink(path_.c_str()); }
-  measure::JobMeasurerOptions Options() const {
+  // The default limit is long enough for a slow machine.
+  measure::JobMeasurerOptions Options(double limit = 120) const {
     measure::JobMeasurerOptions options;
     options.backend = "gloo";
     options.launcher.self = path_;
-    options.limit = 0.1;
-    options.start_limit = 20;
+    options.limit = limit;
+    options.start_limit = 120;
     options.grace = 0.5;
     return options;
   }
@@ -396,7 +397,7 @@ class FakeRanks {
 
 TEST(JobTest, RanksThatSayNothingMoreAreAHangAndAreStartedAgain) {
   const FakeRanks ranks("read line; exec sleep 600\n");
-  auto measurer = measure::JobMeasurer::Create(ranks.Options());
+  auto measurer = measure::JobMeasurer::Create(ranks.Options(0.1));
   ASSERT_TRUE(measurer.ok()) << measurer.status().message();
   for (int launches = 1; launches <= 2; ++launches) {
     const Result<measure::Measurement> measurement = measurer.value()->Measure({});

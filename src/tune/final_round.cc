@@ -48,10 +48,10 @@ std::vector<size_t> Finalists(const CallCase& call_case,
   return finalists;
 }
 
-Result<std::vector<Winner>> RunOff(measure::Measurer* measurer,
+Result<std::vector<Winner>> RunFinalRound(measure::Measurer* measurer,
                                    const std::vector<CallCase>& call_cases,
                                    const std::vector<std::vector<size_t>>& finalists,
-                                   const RunoffOptions& options,
+                                   const FinalRoundOptions& options,
                                    const search::MeasurementObserver& observer) {
   const auto begin = std::chrono::steady_clock::now();
   const std::chrono::duration<double> limit(options.seconds);

@@ -19,7 +19,7 @@ std::vector<size_t> Finalists(const search::CallCase& call_case,
                               const std::vector<search::CandidateSamples>& evidence,
                               const std::vector<size_t>& hopefuls, size_t most);
 
-struct RunoffOptions {
+struct FinalRoundOptions {
   double seconds = 20;  // no round begins later, once there are least_rounds
   int least_rounds = 3;
   int most_rounds = 40;
@@ -28,7 +28,7 @@ struct RunoffOptions {
   double margin = 0.02;
 };
 
-// What a run-off says about one case.
+// What a final round says about one case.
 struct Winner {
   size_t candidate = 0;        // 0: the default
   double seconds = 0;          // its median
@@ -39,10 +39,10 @@ struct Winner {
 
 // `finalists` by case: indices of candidates, the default first. The order within a case
 // turns round after round. A finalist that fails is out.
-Result<std::vector<Winner>> RunOff(measure::Measurer* measurer,
+Result<std::vector<Winner>> RunFinalRound(measure::Measurer* measurer,
                                    const std::vector<search::CallCase>& call_cases,
                                    const std::vector<std::vector<size_t>>& finalists,
-                                   const RunoffOptions& options,
+                                   const FinalRoundOptions& options,
                                    const search::MeasurementObserver& observer);
 
 }  // namespace diapason::tune

@@ -55,10 +55,10 @@ std::vector<Winner> Winners(const FakeRanks::Times& times, const std::vector<siz
                             FakeRanks::History* history = nullptr) {
   FakeRanks::History own;
   FakeRanks ranks(times, {}, history == nullptr ? &own : history);
-  RunoffOptions options;
+  FinalRoundOptions options;
   options.most_rounds = 7;
   const Result<std::vector<Winner>> winners =
-      RunOff(&ranks, {Six()}, {finalists}, options,
+      RunFinalRound(&ranks, {Six()}, {finalists}, options,
              [](size_t, size_t, const Measurement&) { return true; });
   EXPECT_TRUE(winners.ok());
   return winners.ok() ? winners.value() : std::vector<Winner>(1);
@@ -69,7 +69,7 @@ double Of(const Trial& trial, double library_default, double ring, double tree) 
   return trial.config.algorithm == kRing ? ring : tree;
 }
 
-TEST(RunOff, OnlyWhatTheyTakeNowCounts) {
+TEST(RunFinalRound, OnlyWhatTheyTakeNowCounts) {
   const std::vector<Winner> winners =
       Winners([](const Trial& trial, size_t) { return Took(Of(trial, 10, 9, 6)); }, {0, 1, 5});
   EXPECT_EQ(winners[0].candidate, 5U);
@@ -77,14 +77,14 @@ TEST(RunOff, OnlyWhatTheyTakeNowCounts) {
   EXPECT_DOUBLE_EQ(winners[0].library_default, 10);
 }
 
-TEST(RunOff, TheDefaultStaysUnlessSomebodyIsAhead) {
+TEST(RunFinalRound, TheDefaultStaysUnlessSomebodyIsAhead) {
   const std::vector<Winner> winners =
       Winners([](const Trial& trial, size_t) { return Took(Of(trial, 10, 9.95, 12)); }, {0, 1, 5});
   EXPECT_EQ(winners[0].candidate, 0U);
   EXPECT_EQ(winners[0].runner_up, 1U);
 }
 
-TEST(RunOff, OfEqualsTheOneWithFewerChannelsIsTaken) {
+TEST(RunFinalRound, OfEqualsTheOneWithFewerChannelsIsTaken) {
   const std::vector<Winner> winners = Winners(
       [](const Trial& trial, size_t) {
         return Took(trial.config.IsDefault() ? 10 : 5 - 0.005 * trial.config.channels);
@@ -93,7 +93,7 @@ TEST(RunOff, OfEqualsTheOneWithFewerChannelsIsTaken) {
   EXPECT_EQ(winners[0].candidate, 2U);
 }
 
-TEST(RunOff, WhoFailsIsOutAndWhoRunsFirstChanges) {
+TEST(RunFinalRound, WhoFailsIsOutAndWhoRunsFirstChanges) {
   FakeRanks::History history;
   const std::vector<Winner> winners = Winners(
       [](const Trial& trial, size_t) {

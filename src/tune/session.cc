@@ -21,7 +21,7 @@ using search::CallCase;
 
 // How the budget is spent: until then; what is left is for the proof.
 constexpr double kSearchUntil = 0.36;
-constexpr double kRunoffUntil = 0.64;
+constexpr double kFinalRoundUntil = 0.64;
 // Of every case, with the default; a model may send one more.
 constexpr size_t kMostFinalists = 6;
 // What nobody has measured has to be predicted to be this much faster than what was.
@@ -79,6 +79,13 @@ Result<std::shared_ptr<Measurer>> TuneSession::Launch() {
 double TuneSession::BlockSeconds(bool proof) const {
   if (Iterations()) return kStepBlock;
   return proof ? kProofBlock : kSearchBlock;
+}
+
+int TuneSession::Rounds(size_t samples_per_round, int least, int most) const {
+  if (options_.samples == 0) return most;
+  const int64_t rounds =
+      options_.samples / static_cast<int64_t>(std::max<size_t>(samples_per_round, 1));
+  return static_cast<int>(std::clamp<int64_t>(rounds, least, most));
 }
 
 void TuneSession::Calibrate(bool proof) {
@@ -191,6 +198,7 @@ Status TuneSession::Search() {
   const double until = options_.seconds * kSearchUntil;
   search::SearchOptions search;
   search.seconds = std::max(0.1, until - Passed());
+  search.samples = options_.samples;
   search.seed = options_.seed;
   const Status searched = search::SearchAdaptively(
       marked_.get(), call_cases_, search,
@@ -273,16 +281,20 @@ Status TuneSession::EndSearch(bool whole) {
 
 Status TuneSession::Plan() {
   std::vector<std::vector<size_t>> finalists;
+  size_t samples_per_round = 0;
   for (size_t i = 0; i < call_cases_.size(); ++i) {
     finalists.push_back(
         Finalists(call_cases_[i], known_[i], PromisingCandidates(i), kMostFinalists));
+    samples_per_round += finalists.back().size();
   }
   if (Status started = StartAgain(); !started.ok()) return started;
   Calibrate(true);
-  RunoffOptions final_round;
-  final_round.seconds = std::max(0.1, options_.seconds * kRunoffUntil - Passed());
+  FinalRoundOptions final_round;
+  final_round.seconds = std::max(0.1, options_.seconds * kFinalRoundUntil - Passed());
+  final_round.most_rounds =
+      Rounds(samples_per_round, final_round.least_rounds, final_round.most_rounds);
   const Result<std::vector<Winner>> winners =
-      RunOff(marked_.get(), call_cases_, finalists, final_round,
+      RunFinalRound(marked_.get(), call_cases_, finalists, final_round,
              [&](size_t call_case, size_t candidate, const Measurement& measurement) {
                search::CandidateSamples& evidence = known_[call_case][candidate];
                if (measurement.outcome == dataset::SampleOutcome::kFine) {

@@ -53,6 +53,8 @@ Result<std::vector<PolicyCheck>> TuneSession::Check(const std::vector<Claim>& cl
   Status trouble;
   VerifyOptions verify;
   verify.seconds = seconds;
+  verify.most_rounds = Rounds(2 * claims.size(), measure::kLeastJudgedRounds, verify.most_rounds);
+  verify.first_look = std::min(verify.first_look, verify.most_rounds);
   verify.block_seconds = BlockSeconds(true);
   verify.launches =
       std::clamp(static_cast<int>(seconds * kMostLaunchShare / std::max(launch_seconds_, 1e-3)), 1,
@@ -224,7 +226,7 @@ Status TuneSession::ProveTogether() {
 }
 
 Status TuneSession::Write() {
-  // With what the run-off has added. Rows and their boundaries; what they say is what was proven.
+  // With what the final round has added. Rows and their boundaries; what they say is what was proven.
   Result<model::Grid> grid = ReadGrid();
   if (!grid.ok()) return grid.status();
   model::PlanOptions options;

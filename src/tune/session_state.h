@@ -62,6 +62,8 @@ class TuneSession {
   void DropAll(const std::string& why);
   bool Iterations() const { return !call_cases_.front().trial.workload.empty(); }
   double BlockSeconds(bool proof) const;
+  // Rounds of so many samples each that Options::samples allows.
+  int Rounds(size_t samples_per_round, int least, int most) const;
   void Calibrate(bool proof);
   Status StartAgain();
   model::CallPlace PlaceOf(const measure::Trial& trial) const;
@@ -79,7 +81,7 @@ class TuneSession {
   std::optional<model::Predictor> predictor_;
   std::unique_ptr<dataset::Recorder> recorder_;
   std::unique_ptr<search::CalibratedMeasurer> calibrated_;
-  std::unique_ptr<measure::MarkedMeasurer> marked_;  // what search and run-off measure with
+  std::unique_ptr<measure::MarkedMeasurer> marked_;  // what search and final round measure with
   Status trouble_;
   std::map<std::pair<size_t, size_t>, size_t> taken_;  // samples, by case and candidate
   TuneOutcome outcome_;

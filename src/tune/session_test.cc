@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "base/random.h"
 #include "measure/iteration.h"
@@ -38,7 +39,9 @@ class Tuning : public ::testing::Test {
         dataset::SampleStore::Open(path_, dataset::SampleStore::Access::kWrite);
     EXPECT_TRUE(store.ok()) << store.status().message();
     store_ = std::move(store).value();
-    options_.seconds = 2;
+    // Counts end it, on a slow machine as well.
+    options_.seconds = 86400;
+    options_.samples = 120;
     options_.fit = false;
   }
   ~Tuning() override {
@@ -135,7 +138,7 @@ TEST_F(Tuning, WithNothingToGainNothingIsWritten) {
 TEST_F(Tuning, WhatFreshRanksDoNotConfirmIsTakenOutAgain) {
   // On the first ranks tree is fast; on all others it is slow.
   const TuneOutcome outcome = Tuned([this](const Trial& trial, size_t) {
-    const bool fresh = history_.launched_at.size() > 2;  // the run-off has its own
+    const bool fresh = history_.launched_at.size() > 2;  // the final round has its own
     const double truth = Truth(trial);
     return Took((fresh && trial.config.algorithm == kTree ? truth * 4 : truth) * Noise());
   });
@@ -153,7 +156,7 @@ TEST_F(Tuning, WhatFreshRanksDoNotConfirmIsTakenOutAgain) {
 
 TEST_F(Tuning, OneSizeThatIsNotConfirmedDoesNotTakeItsNeighboursWithIt) {
   const TuneOutcome outcome = Tuned([this](const Trial& trial, size_t) {
-    const bool fresh = history_.launched_at.size() > 2;  // the run-off has its own
+    const bool fresh = history_.launched_at.size() > 2;  // the final round has its own
     const bool turned = fresh && trial.config.algorithm == kTree && trial.bytes == 4096;
     return Took((turned ? 4 : 1) * Truth(trial) * Noise());
   });
@@ -238,6 +241,26 @@ TEST_F(Tuning, WrongResultsAreNeverChosen) {
   EXPECT_EQ(outcome.Tuned(), 0U);
 }
 
+TEST_F(Tuning, NoStepTakesMoreSamplesThanAllowedOrThanAJudgementNeeds) {
+  for (const int64_t samples : {18, 120}) {
+    options_.samples = samples;
+    std::map<Stage, size_t> shown;
+    const Result<Outcome> outcome =
+        Run([this](const Trial& trial, size_t) { return Took(Truth(trial) * Noise()); },
+            [&](Stage stage, double, const std::string&) { return ++shown[stage], true; });
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    const size_t most = static_cast<size_t>(samples);
+    // The run-off has three candidates in each of six sizes, and three rounds at least.
+    EXPECT_LE(outcome.value().samples, most + std::max<size_t>(most, 3 * 3 * 6)) << samples;
+    EXPECT_GE(outcome.value().samples, most) << samples;
+    size_t claims = 0;
+    for (const Line& line : outcome.value().lines) claims += line.check.has_value() ? 1 : 0;
+    EXPECT_LE(shown[Stage::kVerifying],
+              std::max<size_t>(most, 2 * claims * measure::kLeastJudgedRounds))
+        << samples;
+  }
+}
+
 TEST_F(Tuning, InterruptingItKeepsWhatWasMeasuredAndWritesNoRow) {
   int shown = 0;
   const Result<TuneOutcome> outcome =
@@ -268,7 +291,6 @@ TEST_F(Tuning, RanksThatCannotBeStartedAreAnError) {
 TEST_F(Tuning, AnIterationIsProvenWithAllChangesTogether) {
   spec_ = measure::PresetSpec("fsdp", {.parts = 2, .bytes = 65536}).value();
   plan_.algorithms = {};
-  options_.seconds = 60;  // of the ranks' clock: steps are long
   // Ring with one channel helps either collective by itself; both together are slower than neither.
   bool together_hurts = true;
   const FakeRanks::Times times = [&](const Trial& trial, size_t) {

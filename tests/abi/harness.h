@@ -60,8 +60,8 @@ extern int claimed_version;
 void output_hold(void);
 long output_release(void);
 
-/* Runs the body in a forked child, which is killed after so many seconds, and checks that it ended
- * by itself and without a failed check. */
+/* Runs the body in a forked child, and checks that it ended by itself and without a failed check.
+ * `seconds` are enough on an idle machine; the child is killed after ten times as many. */
 bool child_succeeds(const char* what, int seconds, void (*body)(void*), void* argument);
 /* The same; another exit status is allowed too. */
 bool child_ends(const char* what, int seconds, void (*body)(void*), void* argument, int allowed);

@@ -15,7 +15,7 @@ from pathlib import Path
 
 TOOL = None
 NVML = None
-LIMIT = 60  # seconds
+LIMIT = 600  # seconds
 HERE = Path(__file__).resolve().parent
 HOSTS = HERE.parent / "data/advise/hosts"
 

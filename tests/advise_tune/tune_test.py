@@ -28,6 +28,8 @@ case "$FOO" in
 esac
 echo "speed $(( (1000 + (n * 37) % 11) * f ))"
 """
+# What is tried ends it, on a slow machine as well.
+BUDGET = ("--budget", "10h")
 
 
 class Case:
@@ -37,9 +39,9 @@ class Case:
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("DIAPASON_", "NCCL_", "FOO"))}
         self.environment["COUNT"] = str(work / "count")
 
-    def run(self, *words: str, status: int = 0, limit: float = 240) -> str:
+    def run(self, *words: str, status: int = 0, limit: float = 600) -> str:
         done = subprocess.run(
-            [str(self.tool), "env", "tune", *words],
+            [str(self.tool), "env", "tune", *BUDGET, *words],
             env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -79,7 +81,7 @@ def nothing(case: Case) -> None:
 
 
 def failures(case: Case) -> None:
-    result = case.tune("--knob", "FOO=broken,hangs,fast", "--timeout", "3s")
+    result = case.tune("--knob", "FOO=broken,hangs,fast", "--timeout", "5s")
     assert verdicts(result) == {"broken": "failed", "hangs": "failed", "fast": "kept"}, result
     assert "no such thing" in result["tried"][0]["why"], result
     assert result["settings"] == {"FOO": "fast"}, result
@@ -93,16 +95,16 @@ def resumed(case: Case) -> None:
     slow = SCRIPT + "sleep 0.02\n"
     words = ["--state", str(state), "--knob", "FOO=slow,fast", "--metric", "speed ([0-9]+)"]
     first = subprocess.Popen(
-        [str(case.tool), "env", "tune", *words, "--", "sh", "-c", slow],
+        [str(case.tool), "env", "tune", *BUDGET, *words, "--", "sh", "-c", slow],
         env=case.environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    until = time.monotonic() + 60
+    until = time.monotonic() + 600
     while time.monotonic() < until and not (state.exists() and state.read_text().count("\n") > 8):
         time.sleep(0.01)
     first.send_signal(signal.SIGINT)
-    assert first.wait(timeout=60) == 130
+    assert first.wait(timeout=600) == 130
     recorded = state.read_text().count("\n") - 1
     assert recorded >= 8
     result = json.loads(case.run("--json", "--resume", *words, "--", "sh", "-c", slow))
@@ -139,7 +141,7 @@ def mpi(case: Case) -> None:
         env=case.environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        timeout=120,
+        timeout=600,
         text=True,
         check=False,
     )
@@ -147,17 +149,23 @@ def mpi(case: Case) -> None:
         print("skipped: Open MPI does not run here:", probe.stderr.strip().splitlines()[-1:])
         sys.exit(77)
     done = subprocess.run(
-        ["taskset", "-c", str(cpu), str(case.tool), "env", "tune", "--json", "--bench", bench, "--baseline-runs", "2",
+        ["taskset", "-c", str(cpu), str(case.tool), "env", "tune", *BUDGET, "--json", "--bench", bench, "--baseline-runs", "2",
          "--blocks", "8", "--validation", "5", "--knob", "OMPI_MCA_mpi_yield_when_idle=1"],
         env=case.environment,
         stdout=subprocess.PIPE,
-        timeout=540,
+        timeout=600,
         text=True,
         check=True,
     )  # fmt: skip
     result = json.loads(done.stdout)
-    assert result["settings"] == {"OMPI_MCA_mpi_yield_when_idle": "1"}, done.stdout
-    assert result["validation"]["gain"]["low"] > 1, result["validation"]
+    assert result["end"] == "done" and verdicts(result).keys() == {"1"}, done.stdout
+    # On an idle machine it gains much; whoever else uses the CPU can take all of that. What is claimed was measured, in any
+    # case; that a gain is found is shown by `planted`.
+    if result["gain_claimed"]:
+        assert result["settings"] == {"OMPI_MCA_mpi_yield_when_idle": "1"}, done.stdout
+        assert result["validation"]["gain"]["low"] > 1, result["validation"]
+    else:
+        assert result["settings"] == {}, done.stdout
 
 
 CASES = {case.__name__: case for case in (planted, nothing, failures, resumed, limits, mpi)}

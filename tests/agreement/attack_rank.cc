@@ -239,7 +239,7 @@ class Rank {
   void KeepWithOthers(uint32_t mine) {
     if (plan_.window == 0 || alone_) return;
     const auto end =
-        std::chrono::steady_clock::now() + std::chrono::milliseconds(plan_.Calm() ? 5000 : 20);
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(plan_.Calm() ? 60000 : 20);
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       while (board_->progress[rank] + plan_.window < mine) {
         const Fate fate = board_->fate[rank];
@@ -254,7 +254,7 @@ class Rank {
   }
 
   void WaitForAll() const {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(300);
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       while (board_->fate[rank] != Fate::kDone && std::chrono::steady_clock::now() < end) {
         if (board_->fate[rank] == Fate::kError) return;

@@ -77,7 +77,7 @@ Plan MakePlan(uint64_t seed, const std::string& store, Mutant mutant) {
   }
   if (mutant == Mutant::kOff) plan.late = victim();
   if (mutant == Mutant::kError) plan.emptied = true;
-  plan.join_limit_ms = plan.Calm() ? 20000 : 40;
+  plan.join_limit_ms = plan.Calm() ? 120000 : 40;
   plan.strike_us = static_cast<int>(dice.Below(dice.Chance(0.5) ? 3000 : 30000));
   return plan;
 }
@@ -122,7 +122,7 @@ class StoreGround : public Ground {
   Result<std::unique_ptr<agree::CellStore>> Open(const Plan& plan) const {
     agree::StoreOptions options;
     options.job = Format("run-%llu", static_cast<unsigned long long>(plan.seed));
-    options.limit = std::chrono::milliseconds(10000);
+    options.limit = std::chrono::milliseconds(120000);
     if (store_ == "shm") return OpenShmStore(options, {folder_.path(), uint64_t{4} << 20});
     options.where = store_ == "file" ? "file:" + folder_.path() : server_->Url();
     return OpenStore(options);

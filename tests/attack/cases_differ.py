@@ -78,7 +78,7 @@ def mode_differs(scene):
 @case('shm')
 def chain_is_said(scene):
     """a chained tuner that only some ranks are told of: every rank says so, before any call"""
-    job = scene.job(calls=0, environment={'DIAPASON_MODE': 'static', 'DIAPASON_JOIN_LIMIT': 2},
+    job = scene.job(calls=0, environment={'DIAPASON_MODE': 'static', 'DIAPASON_JOIN_LIMIT': 120},
                     each=lambda rank: {'environment': {'DIAPASON_CHAIN': scene.places.chain}}
                     if rank < 2 else {}).start()
     scene.expect(EITHER, job)

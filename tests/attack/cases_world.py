@@ -9,7 +9,7 @@ from scene import case
 # Calls without an end (the case stops the job), and a store that is needed all the time.
 BUSY = {'calls': 30000, 'fresh': 40, 'collectives': 1, 'pause': 200}
 SHORT = 2   # seconds of patience, where what happens takes longer
-LONG = 30   # where it does not
+LONG = 120  # where it does not, on a slow machine neither
 
 
 def busy(scene, patience, **more):

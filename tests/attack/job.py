@@ -13,9 +13,9 @@ FAIL = 'fail'        # somebody fails with ncclSystemError, nobody makes all its
 EITHER = 'either'    # a rank makes its calls, or fails with ncclSystemError
 
 SYSTEM_ERROR = 2
-SLACK = 5.0           # seconds: the machine is busy
+SLACK = 60.0          # seconds: the machine is busy, or ten times slower
 FINALIZE = 2.0
-HANG = 120.0          # seconds without an end
+HANG = 600.0          # seconds without an end
 
 
 class Places:

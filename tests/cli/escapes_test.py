@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from secrets_test import CLEARED, schema  # noqa: E402
 
-LIMIT = 120
+LIMIT = 600
 # A colour, a title, a bell, DEL, and the two ways to write CSI without ESC; then a turn of the text.
 EVIL = (b"\x1b[31m", b"\x1b]0;t\x07", b"\x7f", b"\xc2\x9b2J", b"\x9b2J", b"\r", b"\x08", b"\xe2\x80\xae")
 EVIL_TEXT = "\x1b[31m\x07\x7f\u009b2J\u202e"

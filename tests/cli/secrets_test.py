@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-LIMIT = 120
+LIMIT = 600
 PASSWORD = "hunter2secret"
 URL = f"redis://alice:{PASSWORD}@localhost:1/0"
 MASKED = "redis://alice:***@localhost:1/0"
@@ -58,7 +58,7 @@ COMMANDS = (
     (True, "data", "export", "old.db", "--format", "json"),
     (False, "data", "show", "old.db", "--samples"),
     (False, "report", "sweep.db", "old.db", "-o", "both.html"),
-    (False, "tune", "all_reduce", "--backend", "sim", "-g", "2", "--sizes", "4K", "--budget", "3s", "-o", "tuned"),
+    (False, "tune", "all_reduce", "--backend", "sim", "-g", "2", "--sizes", "4K", "--budget", "1h", "--samples", "20", "-o", "tuned"),
     (False, "bench", "all_reduce", "--backend", "gloo", "-g", "2", "-b", "1K", "-e", "1K", "-n", "1", "--rounds", "2", "--store",
      "bench.db"),
     (False, "data", "export", "bench.db", "--format", "json"),

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TOOL = "diapason"
-LIMIT = 60
+LIMIT = 600
 
 # One name means one thing: the placeholder an option has wherever it is there. nccl-tests names some of
 # bench's, and the exceptions say why they are none.

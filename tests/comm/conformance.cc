@@ -21,7 +21,7 @@ constexpr char kUsage[] =
     "            [--skip-without] [--probe] [--list]\n";
 
 // Beyond this something hangs in a way no limit of ours ended.
-constexpr unsigned kAlarmSeconds = 280;
+constexpr unsigned kAlarmSeconds = 1400;
 
 std::vector<Case> Cases(bool configs) {
   std::vector<Case> all;
@@ -192,7 +192,7 @@ int Main(int argc, char** argv) {
   GroupOptions options;
   options.backend = settings.backend;
   options.cluster = settings.cluster;
-  options.timeout = std::chrono::seconds(settings.seconds > 0 ? settings.seconds : 60);
+  options.timeout = std::chrono::seconds(settings.seconds > 0 ? settings.seconds : 300);
   // Far above what these sizes take, and far below the half second that one case is late.
   options.slow_call = std::chrono::milliseconds(200);
   options.choose = settings.configs;

@@ -5,7 +5,7 @@
 
 Every case starts ranks of tests/comm/victim.cc, each with its own steps, does something to them,
 and looks at what every step of every survivor said and how long it took. The promise: an error
-within the limit and five seconds, which names the operation, its number, its size and the missing
+within the limit and five seconds (and what a loaded machine adds), which names the operation, its number, its size and the missing
 ranks.
 """
 import argparse
@@ -19,8 +19,8 @@ import time
 import fault_attack  # noqa: F401: registers its cases
 import fault_ranks  # noqa: F401
 import fault_start  # noqa: F401
-from fault_job import (ALL_REDUCE, CASES, LIMIT, MIB4, PROMISE, SLACK, Failure, Process, Programs,
-                       case, check, clean_environment, expect_error, missing)
+from fault_job import (ALL_REDUCE, CASES, MIB4, PATIENT, SHORT, Failure, Process, Programs, case,
+                       check, clean_environment, expect_error, missing)
 
 
 @case("launcher")
@@ -29,10 +29,10 @@ def under_the_launcher():
     command = [Programs.diapason, "launch", "-n", "3", "--", "sh", "-c",
                f'if [ "$RANK" = 2 ]; then steps="create kill"; else '
                f'steps="create sleep=500 all_reduce={MIB4} destroy"; fi; '
-               f'exec {Programs.victim} --backend gloo --limit {int(LIMIT * 1000)} $steps']
+               f'exec {Programs.victim} --backend gloo --limit {int(PATIENT * 1000)} $steps']
     process = Process(command, clean_environment())
     try:
-        status = process.end(2 * PROMISE + SLACK)
+        status = process.end()
         check(status != 0, "the launcher says that all went well")
     finally:
         process.kill()
@@ -43,22 +43,22 @@ def mpirun(*ranks):
     command = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
     for number, steps in enumerate(ranks):
         command += ([":"] if number else []) + ["-n", "1", Programs.victim, "--backend", "mpi",
-                                                "--limit", str(int(LIMIT * 1000))] + steps.split()
+                                                "--limit", str(int(SHORT * 1000))] + steps.split()
     return Process(command, clean_environment())
 
 
 # The launcher is quicker than we are with a killed rank: it ends the others as it sees the signal.
 @case("mpi", "mpi_killed", "create sleep=300 kill", [])
-@case("mpi", "mpi_sleeps", "create sleep=30000", ALL_REDUCE)
+@case("mpi", "mpi_sleeps", "create sleep=600000", ALL_REDUCE)
 @case("mpi", "mpi_stopped", "create stop", ALL_REDUCE)
-@case("mpi", "mpi_never_created", "sleep=30000", [])
+@case("mpi", "mpi_never_created", "sleep=600000", [])
 def under_mpi(last, words):
     """Open MPI ends the whole job; our message comes before."""
     waits = f"create all_reduce={MIB4} destroy"
     start = time.monotonic()
     process = mpirun(waits, waits, last)
     try:
-        status = process.end(PROMISE + SLACK + 6)
+        status = process.end()
         check(status != 0, f"mpirun says that all went well: {process.steps}")
         text = process.stderr()
         for word in words:
@@ -70,7 +70,7 @@ def under_mpi(last, words):
 
 def threads(*ranks, backend="sim"):
     command = [Programs.victim, "--threads", "--backend", backend, "--limit",
-               str(int(LIMIT * 1000))]
+               str(int(SHORT * 1000))]
     for number, steps in enumerate(ranks):
         command += (["/"] if number else []) + steps.split()
     return Process(command, clean_environment())
@@ -79,9 +79,9 @@ def threads(*ranks, backend="sim"):
 @case("sim")
 def sim_rank_never_arrives():
     waits = f"create all_reduce={MIB4} destroy"
-    process = threads(waits, waits, "create sleep=9000 destroy")
+    process = threads(waits, waits, "create last destroy")
     try:
-        check(process.end(2 * PROMISE) == 0, process.stderr())
+        check(process.end() == 0, process.stderr())
         for rank in (0, 1):
             mine = {s["step"]: s for s in reversed(process.steps) if s["rank"] == rank}
             expect_error(mine, f"all_reduce={MIB4}", ALL_REDUCE + missing(2), who=f"rank {rank}")
@@ -91,9 +91,9 @@ def sim_rank_never_arrives():
 
 @case("sim")
 def sim_rank_never_created():
-    process = threads("create", "create", "sleep=100")
+    process = threads("create", "create", "last")
     try:
-        check(process.end(2 * PROMISE) == 0, process.stderr())
+        check(process.end() == 0, process.stderr())
         creates = [s for s in process.steps if s["step"] == "create"]
         check(len(creates) == 2, str(process.steps))
         for create in creates:
@@ -122,7 +122,7 @@ def main():
     parser.add_argument("--victim", required=True)
     parser.add_argument("--diapason")
     parser.add_argument("--filter", default="")
-    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--jobs", type=int, default=10)
     parser.add_argument("--only", choices=["gloo", "mpi", "sim", "launcher"])
     options = parser.parse_args()
     Programs.victim = options.victim

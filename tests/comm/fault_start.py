@@ -4,15 +4,15 @@ import re
 import socket
 import threading
 
-from fault_job import (Job, MIB4, ALL_REDUCE, case, check, expect_error, expect_fine, free_port,
-                       missing)
+from fault_job import (Job, MIB4, SHORT, ALL_REDUCE, case, check, expect_error, expect_fine,
+                       free_port, missing)
 
 
 # ---- started wrongly --------------------------------------------------------------------------
 
 @case("gloo")
 def doubled_rank():
-    with Job() as job:
+    with Job(limit=SHORT) as job:
         for name, rank in ((0, 0), (1, 1), ("1 again", 1)):
             job.start(name, "create", rank=rank)
         told = 0
@@ -30,11 +30,12 @@ def late_double():
     """A second rank 1 that comes when the job runs is sent away and disturbs nobody."""
     with Job() as job:
         for rank in (0, 1):
-            job.start(rank, "create sleep=1500 all_reduce=1000 destroy", size=2)
+            job.start(rank, f"create file={job.path('go')} all_reduce=1000 destroy", size=2)
         for rank in (0, 1):
             job.ranks[rank].wait_for("create")
-        job.start("1 again", "create", rank=1, size=2)
+        job.start("1 again", "create", rank=1, size=2, limit=SHORT)
         found = job.steps("1 again")
+        job.tell("go")
         expect_error(found, "create", ["rank 1"], codes=("invalid", "unavailable", "timeout"),
                      who="the double")
         for rank in (0, 1):
@@ -54,7 +55,7 @@ def bad_numbers():
              ({"RANK": "1", "WORLD_SIZE": "2", "MASTER_PORT": "0x50"}, "MASTER_PORT"),
              ({"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "no.such.host.invalid"},
               r"no\.such\.host\.invalid")]
-    with Job() as job:
+    with Job(limit=SHORT) as job:
         for number, (extra, _) in enumerate(cases):
             job.start(number, "create", extra=extra)
         for number, (extra, word) in enumerate(cases):
@@ -64,7 +65,7 @@ def bad_numbers():
 
 @case("gloo")
 def different_world_sizes():
-    with Job() as job:
+    with Job(limit=SHORT) as job:
         job.start(0, "create", size=2)
         job.start(1, "create", size=3)
         for rank in (0, 1):
@@ -74,7 +75,7 @@ def different_world_sizes():
 
 @case("gloo")
 def different_backends():
-    with Job() as job:
+    with Job(limit=SHORT) as job:
         job.start(0, "create", size=2, backend="gloo")
         job.start(1, "create", size=2, backend="nccl")
         for rank in (0, 1):
@@ -85,7 +86,7 @@ def different_backends():
 
 @case("gloo")
 def unusable_backends():
-    with Job() as job:
+    with Job(limit=SHORT) as job:
         job.start("typo", "create", rank=0, size=1, backend="glooo")
         job.start("empty", "create backend= create", rank=0, size=1, port=free_port())
         if not os.path.exists("/dev/nvidiactl"):
@@ -133,7 +134,7 @@ class Listener:
 @case("gloo", "port_taken_by_a_mute_program", b"")
 @case("gloo", "port_taken_by_a_talkative_program", b"HTTP/1.1 400 Bad Request\r\n\r\n" * 50)
 def port_taken(says):
-    with Job() as job:
+    with Job(limit=SHORT) as job:
         listener = Listener(job.port, says)
         try:
             for rank in (0, 1):
@@ -156,7 +157,7 @@ def disturb(port, kept):
     """What a port scanner or a lost program sends; half of them stay connected and say nothing."""
     for garbage in GARBAGE * 3:
         try:
-            client = socket.create_connection(("127.0.0.1", port), timeout=2)
+            client = socket.create_connection(("127.0.0.1", port), timeout=60)
             client.sendall(garbage)
             if len(kept) % 2 == 0:
                 kept.append(client)
@@ -172,14 +173,16 @@ def strangers_on_the_port():
     """Before the others come, while the job runs, and at its end."""
     with Job() as job:
         kept = []
-        job.start(0, "create loop=200:1024 sleep=600 all_reduce=1000 destroy", limit=10)
+        steps = f"create loop=200:1024 file={job.path('go')} all_reduce=1000 destroy"
+        job.start(0, steps)
         job.wait_for_port()
         disturb(job.port, kept)
         for rank in (1, 2):
-            job.start(rank, "create loop=200:1024 sleep=600 all_reduce=1000 destroy", limit=10)
+            job.start(rank, steps)
         disturb(job.port, kept)
-        job.ranks[1].wait_for("create", 15)
+        job.ranks[1].wait_for("create")
         disturb(job.port, kept)
+        job.tell("go")
         for rank in range(3):
             expect_fine(job, rank, "create loop=200:1024 all_reduce=1000 destroy")
         for client in kept:
@@ -192,9 +195,9 @@ def strangers_on_every_port():
     """Not only on the port that was named: also on those the library itself listens on."""
     with Job() as job:
         for rank in range(3):
-            job.start(rank, "create sleep=1500 all_reduce=1000 destroy", limit=10)
+            job.start(rank, f"create file={job.path('go')} all_reduce=1000 destroy")
         for rank in range(3):
-            job.ranks[rank].wait_for("create", 15)
+            job.ranks[rank].wait_for("create")
         kept = []
         listening = set()
         pids = {job.ranks[rank].process.pid for rank in range(3)}
@@ -216,11 +219,12 @@ def strangers_on_every_port():
         for port in listening - {job.port}:
             for garbage in GARBAGE:
                 try:
-                    client = socket.create_connection(("127.0.0.1", port), timeout=1)
+                    client = socket.create_connection(("127.0.0.1", port), timeout=60)
                     client.sendall(garbage)
                     kept.append(client)
                 except OSError:
                     pass
+        job.tell("go")
         for rank in range(3):
             expect_fine(job, rank, "create all_reduce=1000 destroy")
 
@@ -236,7 +240,7 @@ def created_again(dead):
         for place, rank in enumerate(survivors):
             job.start(rank, f"create sleep=500 all_reduce={MIB4} destroy port={port} rank={place} "
                             "size=2 create all_reduce=1000 barrier destroy")
-        job.start(dead, "create sleep=30000")
+        job.start(dead, "create sleep=600000")
         job.kill_after("create", dead)
         for rank in survivors:
             found = job.steps(rank)

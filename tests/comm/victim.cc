@@ -12,10 +12,12 @@
 //   broadcast=COUNT:ROOT  reduce=COUNT:ROOT  send=COUNT:TO  recv=COUNT:FROM
 //   start=COUNT (an all_reduce)  wait  loop=TIMES:COUNT (all_reduces, until one fails)
 //   split=COLOR (the new group is used from here on)
-//   sleep=MILLISECONDS  kill  kill_after=MILLISECONDS  stop  exit=STATUS
+//   sleep=MILLISECONDS  file=PATH (waits until it exists)  last (waits until other threads end)
+//   kill  kill_after=MILLISECONDS  stop  exit=STATUS
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +34,7 @@ namespace diapason {
 namespace {
 
 // Nothing that is tested here takes this long.
-constexpr unsigned kAlarmSeconds = 60;
+constexpr unsigned kAlarmSeconds = 1200;
 
 std::string Quote(const std::string& text) {
   std::string quoted = "\"";
@@ -56,6 +58,9 @@ const char* CodeName(const Status& status) {
   return kNames[static_cast<size_t>(status.code())];
 }
 
+// Threads that have not done all their steps.
+std::atomic<int> running_threads = 1;
+
 class Victim {
  public:
   Victim(GroupOptions options, std::vector<std::string> steps)
@@ -74,6 +79,7 @@ class Victim {
       // In one piece, and at once: the next step may be the last.
       if (write(STDOUT_FILENO, line.data(), line.size()) < 0) std::abort();
     }
+    --running_threads;
   }
 
  private:
@@ -94,6 +100,14 @@ class Victim {
     if (name == "backend") return options_.backend = value, Status();
     if (name == "sleep") {
       std::this_thread::sleep_for(std::chrono::milliseconds(number));
+      return Status();
+    }
+    if (name == "file") {
+      while (access(value.c_str(), F_OK) != 0) Pause();
+      return Status();
+    }
+    if (name == "last") {
+      while (running_threads > 1) Pause();
       return Status();
     }
     if (name == "kill") raise(SIGKILL);
@@ -124,6 +138,8 @@ class Victim {
     }
     return Collective(group, name, static_cast<size_t>(number), static_cast<int>(second));
   }
+
+  static void Pause() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
 
   Status Create() {
     auto created = Group::Create(options_);
@@ -221,6 +237,7 @@ int Main(int argc, char** argv) {
   }
   std::vector<std::thread> running;
   options.size = static_cast<int>(steps.size());
+  running_threads = options.size;
   for (size_t rank = 0; rank < steps.size(); ++rank) {
     options.rank = static_cast<int>(rank);
     running.emplace_back([options, mine = steps[rank]] { Victim(options, mine).Run(); });

@@ -135,7 +135,7 @@ void Judge(const std::string& path, int kills) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  ::alarm(240);  // whatever hangs, ends
+  ::alarm(1400);  // whatever hangs, ends
   const int kills = argc > 1 ? std::atoi(argv[1]) : 60;
   char folder[] = "/tmp/diapason-writers-XXXXXX";
   if (::mkdtemp(folder) == nullptr) Die("no folder");

@@ -30,7 +30,7 @@ FORBIDDEN = {
 
 @cache
 def help_of(path: tuple[str, ...]) -> str | None:
-    done = subprocess.run([TOOL, *path, "--help"], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run([TOOL, *path, "--help"], capture_output=True, text=True, timeout=600, check=False)
     return done.stdout if done.returncode == 0 else None
 
 
@@ -193,7 +193,7 @@ class Checks:
                 )
                 why = "an earlier rule speaks for it" if hidden else "no command is like that"
                 self.fail(where, 1, f"the rule for '{rule['match']}' is never used: {why}")
-            if set(rule) - {"page", "match", "run", "add", "skip", "status", "output", "limit", "needs"}:
+            if set(rule) - {"page", "match", "run", "add", "skip", "status", "output", "needs"}:
                 self.fail(where, 1, f"the rule for '{rule['match']}' has an unknown key")
             if set(rule) <= {"page", "match"}:
                 self.fail(where, 1, f"the rule for '{rule['match']}' says nothing")

@@ -91,7 +91,7 @@ static void both_go_on(void* argument) {
   if (SANITIZED) usleep(200 * 1000); /* until the journal's thread sleeps */
   const pid_t child = fork();
   if (child == 0) {
-    alarm(30);
+    alarm(600);
     use_all(comms, 50); /* the parent's journal: dropped */
     close_all(comms);
     open_all(comms);
@@ -138,7 +138,7 @@ static void forks_at_any_moment(void* argument) {
   for (int i = 0; i < FORKS && checks_failed() == failures_before; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(5);
+      alarm(300);
       use_all(comms, 1);
       close_all(comms);
       _exit(checks_failed() == failures_before ? EXIT_SUCCESS : EXIT_FAILURE);
@@ -148,7 +148,7 @@ static void forks_at_any_moment(void* argument) {
   for (int i = 0; i < FORKS && checks_failed() == failures_before; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(5);
+      alarm(300);
       struct comm comm = comm_open(5, 1, 8);
       ask(&comm, 1);
       comm_close(&comm);
@@ -202,7 +202,11 @@ static void killed_in_the_middle(void) {
     struct comm comm = comm_open(5, 1, 8);
     while (true) ask(&comm, 1000);
   }
-  usleep(400 * 1000);
+  /* Far more than is looked for below; it never ends by itself. */
+  struct stat file = {0};
+  for (int i = 0; i < 60000 && (stat(journal, &file) != 0 || file.st_size < 1 << 20); ++i) {
+    usleep(10 * 1000);
+  }
   kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;

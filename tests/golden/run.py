@@ -65,7 +65,7 @@ def run(commands: list[str], tool: Path, work: str) -> str:
         env=environment(tool, work),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=120,
+        timeout=600,
     )
     text = done.stdout.decode(errors="replace")
     # Where the tree and the build are is nobody's business.

@@ -25,6 +25,7 @@ import policy_file
 import report
 import run_pytorch
 import stats
+import timing
 import verify
 from mps import Mps
 from nccl_log import Config
@@ -187,7 +188,7 @@ class WholeRun(unittest.TestCase):
             patch.start()
             self.addCleanup(patch.stop)
 
-    def run_it(self, fault: str = "", blocks: int = 0, limit: float = 120.0) -> tuple[int, str]:
+    def run_it(self, fault: str = "", blocks: int = 0, limit: float = 1200.0) -> tuple[int, str]:
         arguments = ["--plugin", str(self.folder / "libnccl-tuner-diapason.so"), "--out", str(self.folder / "out")]
         options = run_pytorch.options_of([*arguments, "--blocks", str(blocks)])
         printed = io.StringIO()
@@ -232,22 +233,23 @@ class WholeRun(unittest.TestCase):
                 self.assertEqual(document["status"], "failed")
 
     def test_a_hung_rank_is_given_up_and_ended(self):
-        with mock.patch.multiple(group, COMMAND_SECONDS=0.5, QUIT_SECONDS=0.5):
+        with mock.patch.multiple(group, COMMAND_SECONDS=4, QUIT_SECONDS=1):
             start = time.monotonic()
             status, text = self.run_it("time-policy:hang", blocks=1)
         self.assertEqual(status, 1)
         self.assertIn("group 'time-policy', rank 1: no answer to 'check", text)
-        self.assertLess(time.monotonic() - start, 20)
+        self.assertLess(time.monotonic() - start, 300)
 
     def test_a_rank_that_does_not_quit(self):
-        with mock.patch.multiple(group, QUIT_SECONDS=1.0):
+        with mock.patch.multiple(group, QUIT_SECONDS=3):
             self.assertIn("did not quit", self.run_it("verify-empty:stubborn")[1])
             status, text = self.run_it("verify-none:stubborn")
         self.assertEqual(status, 0)  # it stays without the plugin too: not the plugin's doing
         self.assertIn("note: ranks did not quit", text)
 
     def test_time_running_out_cuts_whole_rounds(self):
-        status, text = self.run_it(blocks=30, limit=55.0)  # less than is kept in reserve
+        with mock.patch.multiple(timing, RESERVE_SECONDS=2000):
+            status, text = self.run_it(blocks=30, limit=1200.0)  # less than is kept in reserve
         self.assertEqual(status, 0, text)
         self.assertIn("0 of 30 rounds", text)
 
@@ -260,7 +262,7 @@ class WholeRun(unittest.TestCase):
 class Surroundings(unittest.TestCase):
     def run_script(self, *arguments: str) -> subprocess.CompletedProcess:
         script = str(HERE / "run_pytorch.py")
-        return subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True, timeout=200)
+        return subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True, timeout=600)
 
     def test_skips_without_the_plugin(self):
         done = self.run_script("--plugin", "/nonexistent/libx.so")

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import threading
 
-LIMIT = 80
+LIMIT = 600
 
 
 class Job:

@@ -180,7 +180,7 @@ bool RunCase(const Case& one, const std::string& plugin) {
   for (int rank = 0; rank < one.ranks; ++rank) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(100);
+      alarm(1000);
       std::exit(RunRank(one, plugin, rank));
     }
     ranks.push_back(child);
@@ -509,7 +509,7 @@ int main(int argc, char** argv) {
   if (std::getenv("DIAPASON_STORE") == nullptr) setenv("DIAPASON_STORE", "shm", 1);
   setenv("DIAPASON_JOB", ("played" + std::to_string(getpid())).c_str(), 1);
   if (std::getenv("DIAPASON_REWARD") == nullptr) setenv("DIAPASON_REWARD", "gpu", 1);
-  setenv("DIAPASON_JOIN_LIMIT", "3", 1);
+  setenv("DIAPASON_JOIN_LIMIT", "10", 1);
   setenv("PLAYED_PLUGIN", plugin.c_str(), 1);
   bool fine = true;
   for (const Case& one : Cases()) {

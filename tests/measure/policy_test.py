@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 SKIP = 77
-LIMIT = 240
+LIMIT = 600
 CLEARED = ("NCCL_", "DIAPASON_", "RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "OMPI_", "PMIX_", "SLURM_")
 GLOO = """# diapason: version=1 library=gloo
 allreduce,0,4096,options_ring,async,-1,-1,2

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-LIMIT = 120
+LIMIT = 600
 CLEARED = ("NCCL_", "DIAPASON_", "RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "OMPI_", "PMIX_", "SLURM_")
 RING, TREE = 1, 0
 LL, LL128, SIMPLE = 0, 1, 2
@@ -66,7 +66,7 @@ class Tests:
         return path.read_text().splitlines() if path.exists() else []
 
     def query(self, sql: str) -> list:
-        with sqlite3.connect(self.store, timeout=10) as database:
+        with sqlite3.connect(self.store, timeout=600) as database:
             return database.execute(sql).fetchall()
 
     def samples(self) -> int:

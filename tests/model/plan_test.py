@@ -16,7 +16,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "openmpi"))
 import rules_test as rules  # noqa: E402
 
-LIMIT = 150
+LIMIT = 600
 SIZES = "1K:256K:x16"
 # Anything that was faster at all: rows are what is to be tested, whatever they gain.
 EAGER = ("--margin", "0", "--confidence", "50%", "--tolerance", "0")

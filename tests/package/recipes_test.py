@@ -34,7 +34,7 @@ def instructions(text):
 
 
 def shell_is_valid(script):
-    return subprocess.run(["bash", "-n"], input=script.encode(), timeout=20, check=False).returncode == 0
+    return subprocess.run(["bash", "-n"], input=script.encode(), timeout=600, check=False).returncode == 0
 
 
 class Container(unittest.TestCase):
@@ -97,7 +97,7 @@ class Apptainer(unittest.TestCase):
         # As in the image that was just built: with its variables, and without the policy that jobs bind.
         path = f"{os.path.dirname(TOOL)}:{os.environ['PATH']}"
         script = "\n".join(self.sections["environment"] + self.sections["test"])
-        done = subprocess.run(["sh"], input=script.encode(), timeout=60, env={**os.environ, "PATH": path},
+        done = subprocess.run(["sh"], input=script.encode(), timeout=600, env={**os.environ, "PATH": path},
                               stdout=subprocess.DEVNULL, check=False)
         self.assertEqual(done.returncode, 0)
 
@@ -127,7 +127,7 @@ class Slurm(unittest.TestCase):
         self.write("rank", 'echo "$DIAPASON_POLICY_INLINE $NCCL_TUNER_PLUGIN" >>seen\n' + rank)
         environment = {**os.environ, "SLURM_JOB_ID": "7",
                        "PATH": f"{self.folder}:{os.path.dirname(TOOL)}:{os.environ['PATH']}"}
-        done = subprocess.run(["bash", self.SCRIPT, "./rank"], cwd=self.folder, env=environment, timeout=60, text=True,
+        done = subprocess.run(["bash", self.SCRIPT, "./rank"], cwd=self.folder, env=environment, timeout=600, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         seen = self.folder / "seen"
         return done.returncode, done.stdout, seen.read_text().splitlines() if seen.exists() else []
@@ -189,7 +189,7 @@ class Lmod(unittest.TestCase):
     def load(self, folder, module, **variables):
         Path(folder, "lmod.lua").write_text(LMOD)
         clean = {k: v for k, v in os.environ.items() if k not in ("NCCL_TUNER_PLUGIN", "DIAPASON_CHAIN")}
-        done = subprocess.run([LUA, Path(folder, "lmod.lua"), module], env={**clean, **variables}, timeout=20, text=True,
+        done = subprocess.run([LUA, Path(folder, "lmod.lua"), module], env={**clean, **variables}, timeout=600, text=True,
                               stdout=subprocess.PIPE, check=True)
         return dict(line.split("=", 1) for line in done.stdout.splitlines())
 

@@ -74,11 +74,11 @@ class EnvTest(Case):
             "STORE": "shm", "OVERLAP": "1", "MARGIN": "0.05", "EXPLORE_BUDGET": "5%", "JOURNAL_LIMIT": "2MiB", "JOIN_LIMIT": "3",
             "EPSILON": "0.00001", "MODE": "learn", "REWARD": "step", "JOURNAL_TABLES": "0", "LEARN_MEMORY": str(1 << 30)})
         # What is accepted here is accepted by the plugin.
-        done = subprocess.run([TOOL, "settings", "--json"], env={**os.environ, **found}, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([TOOL, "settings", "--json"], env={**os.environ, **found}, capture_output=True, text=True, timeout=600)
         self.assertEqual((json.loads(done.stdout)["problems"], json.loads(done.stdout)["warnings"]), ([], []))
 
     def test_table_is_the_tools(self) -> None:
-        done = subprocess.run([TOOL, "settings", "--json"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([TOOL, "settings", "--json"], capture_output=True, text=True, timeout=600)
         self.assertEqual(_settings.BOUNDS, {one["name"][len("DIAPASON_"):]: one["bounds"] for one in json.loads(done.stdout)["settings"]})
 
     def test_relative_files_become_absolute(self) -> None:
@@ -282,7 +282,7 @@ class ReportTest(unittest.TestCase):
                 "assert names == [1] * len(names), names\n"
                 "assert plugin.diapason_report(b'alltoall', 1, ctypes.c_double(1)) == -1\n"
                 "api_test.ReportTest('test_without_the_plugin').debug()")
-        done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
 
 
@@ -302,7 +302,7 @@ class InstalledTreeTest(unittest.TestCase):
 
     def python(self, prefix: Path, *arguments: str) -> subprocess.CompletedProcess:
         environment = {"PATH": "/nonexistent", "PYTHONPATH": str(prefix / "share/diapason/python"), "PYTHONDONTWRITEBYTECODE": "1"}
-        return subprocess.run([sys.executable, *arguments], env=environment, cwd="/", capture_output=True, text=True, timeout=60)
+        return subprocess.run([sys.executable, *arguments], env=environment, cwd="/", capture_output=True, text=True, timeout=600)
 
     def test_finds_its_own_prefix(self) -> None:
         for libraries in (f"lib/{os.uname().machine}-linux-gnu", "lib64", "lib"):
@@ -326,7 +326,7 @@ class ExampleTest(unittest.TestCase):
             for arguments, status, said in ((["--help"], 0, "--bucket-mb"), (["--mode", "lern"], 2, "invalid choice: 'lern'"),
                                             (["--iterations", "1"], 2, "--iterations at least"), ([], 1, "this example needs PyTorch")):
                 done = subprocess.run([sys.executable, str(ROOT / "examples/pytorch_train.py"), *arguments], capture_output=True, text=True,
-                                      timeout=60, env={**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"})
+                                      timeout=600, env={**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"})
                 self.assertEqual(done.returncode, status, done.stderr)
                 self.assertIn(said, done.stdout + done.stderr)
 

@@ -36,7 +36,7 @@ BUILD, FAKE = (Path(sys.argv[1]).resolve(), os.path.abspath(sys.argv[2])) if len
 def run(command: list, **options: object) -> subprocess.CompletedProcess:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "DIAPASON_", "PYTHON", "PIP_"))}
     environment.update(options.pop("more", {}))
-    return subprocess.run([str(one) for one in command], capture_output=True, text=True, timeout=300, env=environment, **options)
+    return subprocess.run([str(one) for one in command], capture_output=True, text=True, timeout=600, env=environment, **options)
 
 
 class WheelTest(unittest.TestCase):
@@ -133,7 +133,7 @@ class InstalledTest(unittest.TestCase):
         for rank in range(2):
             request = {"fake": FAKE, "rank": rank, "ranks": 2, "id": 4711, "calls": calls, "reward": reward, "meet": str(work / "call."),
                        "init": {"mode": "learn", "learned": str(work / "learned.conf"), "journal": str(work / "j.%p"), "reward": reward,
-                                "store": f"file:{work}/store", "job": "test", **more}}
+                                "store": f"file:{work}/store", "job": "test", "join_limit": 300, **more}}
             (work / "store").mkdir(exist_ok=True)
             environment = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "DIAPASON_", "PYTHON"))}
             processes.append(subprocess.Popen([str(self.python), "-I", str(HERE / "program.py"), json.dumps(request)], cwd=work,
@@ -141,7 +141,7 @@ class InstalledTest(unittest.TestCase):
         answers = []
         try:
             for process in processes:
-                out, errors = process.communicate(timeout=120)
+                out, errors = process.communicate(timeout=600)
                 self.assertEqual(process.returncode, 0, errors)
                 answers.append(json.loads(out.splitlines()[-1]))
         finally:

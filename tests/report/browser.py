@@ -27,7 +27,7 @@ FLAGS = [
     "--hide-scrollbars",
     "--force-device-scale-factor=1",
 ]
-LIMIT_S = 60
+LIMIT_S = 600
 
 
 def missing() -> str:
@@ -83,7 +83,7 @@ class Browser:
             "args": FLAGS + [f"--user-data-dir={self.folder / 'profile'}", f"--window-size={self.size[0]},{self.size[1]}"],
             "prefs": {"download.default_directory": str(self.downloads), "download.prompt_for_download": False},
         }
-        wanted = {"alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}, "timeouts": {"script": 20000, "pageLoad": 40000}}}
+        wanted = {"alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}, "timeouts": {"script": 600000, "pageLoad": 600000}}}
         self.session = self._ask("POST", "/session", {"capabilities": wanted})["sessionId"]
         self.resize(*self.size)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if self.dark else "light"}]
@@ -100,7 +100,7 @@ class Browser:
                 os.killpg(self.driver.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-            self.driver.wait(timeout=10)
+            self.driver.wait(timeout=600)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _ask(self, method: str, path: str, body: dict | None = None):

@@ -116,7 +116,7 @@ for node in n1 n2 n3 n4; do
   started+=("$work/slurmd-$node.pid")
 done
 ready=
-for _ in {1..150}; do
+for _ in {1..1500}; do
   if [ "$(sinfo -h -N -t idle -o %N 2>/dev/null | sort -u | wc -l)" -eq 4 ]; then
     ready=yes
     break
@@ -130,7 +130,7 @@ failures=0
 expect() {
   local name=$1 wanted=$2 text=$3 output status
   shift 3
-  output=$(timeout 100 "$@" 2>&1)
+  output=$(timeout 600 "$@" 2>&1)
   status=$?
   if { [ "$wanted" = 0 ] && [ $status -ne 0 ]; } || { [ "$wanted" = "!0" ] && [ $status -eq 0 ]; } ||
     [ $status -eq 124 ] || ! grep -Eq "$text" <<<"$output"; then
@@ -170,7 +170,7 @@ if usable gloo; then
     "${run[@]}" -n3 --kill-on-bad-exit=0 sh -c \
     'if [ "$SLURM_PROCID" = 2 ]; then steps="create kill"; else
        steps="create sleep=500 all_reduce=1048576"; fi
-     exec "$0" --backend gloo --limit 2000 $steps' "$victim"
+     exec "$0" --backend gloo --limit 120000 $steps' "$victim"
 else
   echo "skipped: gloo is not usable here"
 fi

@@ -2,8 +2,8 @@
 
     tune_test.py --tool PATH --data FOLDER gloo|openmpi|launched|iteration|workload|simulated|together|mistakes
 
-Nothing here depends on how fast anything is: whatever is tuned must have been confirmed by its own runs, and whatever is
-written must be read by those it is for. Skips (77) where a library is not here.
+Nothing here depends on how fast anything is: the number of samples ends a run, not the budget; whatever is tuned must have
+been confirmed by its own runs, and whatever is written must be read by those it is for. Skips (77) where a library is not here.
 """
 
 import argparse
@@ -16,7 +16,11 @@ import sys
 import tempfile
 import time
 
-LIMIT = 200
+LIMIT = 600  # seconds; only what hangs takes as long
+# Counts end the run: the budget is out of reach on a slow machine as well. A configuration that hangs
+# takes the limit of a wait.
+COUNTED = ("--budget", "1h", "--limit", "20s", "--samples", "60")
+LONG = ("--budget", "1h", "--limit", "20s")  # until somebody ends it
 
 
 class Skip(Exception):
@@ -74,14 +78,13 @@ def tune(tool, folder, *arguments, before=()):
 def gloo(tool, scratch, _data):
     tool.need("gloo")
     folder = f"{scratch}/tuned"
-    outcome = tune(tool, folder, "all_reduce", "--backend", "gloo", "--sizes", "1K,64K", "--budget", "8s")
+    outcome = tune(tool, folder, "all_reduce", "--backend", "gloo", "--sizes", "1K,64K", *COUNTED)
     assert outcome["library"] == "gloo" and outcome["ranks"] == 4
-    # Gloo's default waits 5 to 50 times as long as it must on small messages: a tuner that misses that is broken.
-    assert outcome["tuned"] > 0, outcome
     # Again into the same folder, for people: the table, and the lines that use it.
-    text = tool.run("tune", "all_reduce", "--backend", "gloo", "-g", "4", "--sizes", "1K", "--budget", "5s", "-o", folder).stdout
-    for part in ("library default us", "tuned us", "gain", "measurements.db", "report.html", "no plugin interface",
-                 f'options.policy = "{folder}/policy.conf"'):
+    text = tool.run("tune", "all_reduce", "--backend", "gloo", "-g", "4", "--sizes", "1K", *COUNTED, "-o", folder).stdout
+    # On a busy machine Gloo's own choice may be as good as any other.
+    use = ("Nothing to gain",) if "no rows" in text else ("no plugin interface", f'options.policy = "{folder}/policy.conf"')
+    for part in ("library default us", "tuned us", "gain", "measurements.db", "report.html", *use):
         assert part in text, f"{part} is not in\n{text}"
     # Anybody can verify it.
     bench = tool.run("bench", "all_reduce", "--backend", "gloo", "-g", "4", "-b", "1K", "-e", "1K", "--policy",
@@ -92,7 +95,7 @@ def gloo(tool, scratch, _data):
 def openmpi(tool, scratch, _data):
     tool.need("mpi")
     folder = f"{scratch}/tuned"
-    outcome = tune(tool, folder, "all_reduce", "--backend", "mpi", "-g", "4", "--sizes", "1K,64K,1M", "--budget", "10s")
+    outcome = tune(tool, folder, "all_reduce", "--backend", "mpi", "-g", "4", "--sizes", "1K,64K,1M", *COUNTED)
     assert outcome["library"] == "openmpi"
     rules = outcome["files"]["rules"]
     assert os.path.exists(rules)
@@ -108,13 +111,13 @@ def launched(tool, scratch, _data):
     """Ranks that somebody else has started, and ranks that a launcher starts for us."""
     tool.need("mpi")
     folder = f"{scratch}/tuned"
-    outcome = tune(tool, folder, "all_reduce", "--backend", "mpi", "--sizes", "1K,64K", "--budget", "6s",
+    outcome = tune(tool, folder, "all_reduce", "--backend", "mpi", "--sizes", "1K,64K", *COUNTED,
                    before=("mpirun", "-n", "2"))
     assert outcome["ranks"] == 2
     outcome = tune(tool, f"{scratch}/again", "all_reduce", "--backend", "gloo", "-g", "2", "--launcher", "mpirun", "--sizes",
-                   "1K,64K", "--budget", "6s")
+                   "1K,64K", *COUNTED)
     assert outcome["ranks"] == 2 and outcome["library"] == "gloo"
-    text = tool.run("tune", "all_reduce", "--backend", "gloo", "--sizes", "1K", "--budget", "4s", "-o", f"{scratch}/third",
+    text = tool.run("tune", "all_reduce", "--backend", "gloo", "--sizes", "1K", *COUNTED, "-o", f"{scratch}/third",
                     before=(tool.path, "launch", "-n", "2", "--")).stdout
     assert "the same ranks" in text or "Nothing to gain" in text, text
 
@@ -123,7 +126,7 @@ def iteration(tool, scratch, _data):
     tool.need("gloo")
     folder = f"{scratch}/tuned"
     outcome = tune(tool, folder, "--backend", "gloo", "-g", "2", "--objective", "iteration", "--iteration", "tp", "--bucket-bytes",
-                   "16K", "--compute", "2ms", "--budget", "8s")
+                   "16K", "--compute", "2ms", *COUNTED)
     assert outcome["iteration"]["workload"].startswith("tp: 8 x allreduce 16KiB"), outcome["iteration"]
     assert len(outcome["calls"]) == 1
     if outcome["tuned"]:
@@ -135,26 +138,40 @@ def iteration(tool, scratch, _data):
 def workload(tool, scratch, data):
     tool.need("gloo")
     outcome = tune(tool, f"{scratch}/journal", "--backend", "gloo", "-g", "2", "--workload", f"{data}/journals/agree.0.jsonl",
-                   f"{data}/journals/agree.1.jsonl", "--budget", "20s")
+                   f"{data}/journals/agree.1.jsonl", *COUNTED)
     assert outcome["workload"]["calls"] > 0
     assert sum(call["weight"] for call in outcome["calls"]) <= outcome["workload"]["calls"]
-    outcome = tune(tool, f"{scratch}/log", "--backend", "gloo", "-g", "2", "--workload", f"{data}/advise/lab/steady", "--budget",
-                   "20s")
+    # With 64 KiB instead of 64 MiB, which take seconds, and at which some of Gloo's configurations hang.
+    logs = f"{scratch}/steady"
+    shutil.copytree(f"{data}/advise/lab/steady", logs)
+    for name in os.listdir(logs):
+        path = f"{logs}/{name}"
+        if not os.path.isfile(path):
+            continue
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace("count 16777216 ", "count 16384 "))
+    outcome = tune(tool, f"{scratch}/log", "--backend", "gloo", "-g", "2", "--workload", logs, *COUNTED)
+    assert sorted(call["bytes"] for call in outcome["calls"]) == [65536, 1048576], outcome
     assert outcome["workload"]["calls"] > 0
-    done = tool.run("tune", "--backend", "gloo", "-g", "2", "--workload", __file__, "--budget", "5s", "-o", f"{scratch}/x",
+    done = tool.run("tune", "--backend", "gloo", "-g", "2", "--workload", __file__, *COUNTED, "-o", f"{scratch}/x",
                     status=1)
     assert "tune_test.py" in done.stderr, done.stderr
 
 
 def simulated(tool, scratch, _data):
     folder = f"{scratch}/tuned"
-    outcome = tune(tool, folder, "all_reduce", "--backend", "sim", "-g", "8", "--sizes", "4K,1M", "--budget", "5s")
+    outcome = tune(tool, folder, "all_reduce", "--backend", "sim", "-g", "8", "--sizes", "4K,1M", *COUNTED)
     assert outcome["simulated"]
+    # At 1 MiB another configuration is a fifth faster than the default of the simulated library, whose clock is virtual: a
+    # tuner that misses that is broken.
+    assert outcome["tuned"] == 1 and outcome["calls"][1]["ending"] == "tuned", outcome
     # What an earlier run has written is kept; what belongs to another library is not left beside it.
     for name, content in (("policy.conf", "# mine\n"), ("rules.conf", "1\n")):
         with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
             file.write(content)
-    text = tool.run("tune", "all_reduce", "--backend", "sim", "-g", "8", "--sizes", "4K", "--budget", "4s", "-o", folder).stdout
+    text = tool.run("tune", "all_reduce", "--backend", "sim", "-g", "8", "--sizes", "4K", *COUNTED, "-o", folder).stdout
     assert "simulated; nothing was measured" in text, text
     assert "what policy.conf was before" in text, text
     with open(f"{folder}/policy.old.conf", encoding="utf-8") as file:
@@ -170,23 +187,23 @@ def together(tool, scratch, _data):
     def content():
         return {name: open(f"{folder}/{name}", "rb").read() for name in sorted(os.listdir(folder))}
 
-    first = subprocess.Popen([tool.path, *arguments, "-q", "--budget", "100s"], stdout=subprocess.DEVNULL,
+    first = subprocess.Popen([tool.path, *arguments, "-q", *LONG], stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
     try:
-        limit = time.monotonic() + 60
+        limit = time.monotonic() + LIMIT
         while not os.path.exists(f"{folder}/measurements.db"):
             assert first.poll() is None and time.monotonic() < limit, "the first one does not begin"
             time.sleep(0.05)
         first.send_signal(signal.SIGSTOP)
         before = content()
-        done = tool.run(*arguments, "--budget", "4s", status=1)
+        done = tool.run(*arguments, *COUNTED, status=1)
         assert f"the folder '{folder}' is in use by process {first.pid} on " in done.stderr, done.stderr
         assert " since 20" in done.stderr and "--output" in done.stderr and done.stdout == "", done.stderr
         assert content() == before
     finally:
         first.kill()
         first.wait()
-    tool.run(*arguments, "--budget", "4s")
+    tool.run(*arguments, *COUNTED)
     assert os.path.exists(f"{folder}/policy.conf") and not os.path.exists(f"{folder}/tune.lock")
 
 
@@ -213,14 +230,15 @@ def mistakes(tool, scratch, _data):
     # Ctrl-C keeps the samples, writes no policy, and leaves nobody behind.
     tool.need("gloo")
     folder = f"{scratch}/cut"
-    process = subprocess.Popen([tool.path, "tune", "all_reduce", "--backend", "gloo", "-g", "2", "--sizes", "1K:4M:x2", "--budget", "60s",
+    process = subprocess.Popen([tool.path, "tune", "all_reduce", "--backend", "gloo", "-g", "2", "--sizes", "1K:4M:x2", *LONG,
                                 "-o", folder, "-q"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + LIMIT
     store = f"{folder}/measurements.db"
-    while time.monotonic() < limit and not (os.path.exists(store) and os.path.getsize(store) > 65536):
+    while not (os.path.exists(store) and os.path.getsize(store) > 65536):
+        assert process.poll() is None and time.monotonic() < limit, "it does not measure"
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=LIMIT)
     assert process.returncode == 130, f"{process.returncode} {out} {errors}"
     assert "no policy was written" in errors, errors
     assert not os.path.exists(f"{folder}/policy.conf")

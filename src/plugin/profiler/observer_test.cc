@@ -305,11 +305,11 @@ class SlowWitness : public FakeCommObserver {
   void LaunchEnded() noexcept override {}
   void Launched(uint64_t, void*) noexcept override {
     entered = true;
-    for (int i = 0; i < 20'000 && !leave; ++i) usleep(1000);
+    for (int i = 0; i < 120'000 && !leave; ++i) usleep(1000);
     left = true;
   }
   bool WaitUntilEntered() const {
-    for (int i = 0; i < 20'000 && !entered; ++i) usleep(1000);
+    for (int i = 0; i < 120'000 && !entered; ++i) usleep(1000);
     return entered;
   }
   std::atomic<bool> entered{false};

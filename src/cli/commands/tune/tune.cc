@@ -156,6 +156,7 @@ int Lead(const TuneOptions& options, const TuneGround& ground, const tune::Measu
   };
   tune::SessionOptions session;
   session.seconds = options.budget;
+  session.samples = options.samples;
   session.seed = options.sweep.ranks.seed;
   session.relaunch = relaunch;
   session.command_line = options.sweep.command_line;
@@ -262,6 +263,12 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
       ->Default("1K:64M:x4 on GPUs, 1K:4M:x2 elsewhere");
   command->AddTime("--budget", options->budget, "How long it may take, all in all, from 1s to 24h",
                    1, 86400);
+  command
+      ->AddOption("--samples", options->samples,
+                  "At most so many samples of the search, and as many of each later step")
+      ->TypeName("N")
+      ->Check(Range(1, 1000000000))
+      ->Default("as many as the budget allows");
   AddRankOptions(command, &sweep.ranks);
   command->FindOption("--ranks")->Default("the GPUs there are, 4 on processors");
   options->limit_given = command->FindOption("--limit");

@@ -15,6 +15,7 @@ class Option;
 struct TuneOptions {
   SweepOptions sweep;  // ranks, launcher, sizes: what the two have in common
   double budget = 120;
+  int64_t samples = 0;  // 0: as many as the budget allows
   std::string objective = "collective";
   std::string iteration;  // "" until the command line is read, then "ddp"
   std::string bucket_bytes;

@@ -20,7 +20,7 @@ class NcclCommunicatorTest : public testing::Test {
   std::unique_ptr<Communicator> Make(bool choose = false) {
     NcclCommunicator::Parts parts{&api_, &gpu_, 0, choose, 0};
     Result<std::unique_ptr<Communicator>> made =
-        NcclCommunicator::Make(parts, Members(), In(seconds(20)));
+        NcclCommunicator::Make(parts, Members(), In(seconds(120)));
     EXPECT_TRUE(made.ok()) << made.status().message();
     return std::move(made).value();
   }
@@ -40,11 +40,11 @@ class NcclCommunicatorTest : public testing::Test {
 
 TEST_F(NcclCommunicatorTest, HostMemoryGoesThereAndBack) {
   auto communicator = Make();
-  ASSERT_TRUE(communicator->Run(call_, In(seconds(20))).ok());
+  ASSERT_TRUE(communicator->Run(call_, In(seconds(120))).ok());
   EXPECT_EQ(out_, (std::vector<float>{3, 6, 9, 12}));
   EXPECT_EQ(in_, (std::vector<float>{1, 2, 3, 4}));
   call_.out = in_.data();
-  ASSERT_TRUE(communicator->Run(call_, In(seconds(20))).ok());
+  ASSERT_TRUE(communicator->Run(call_, In(seconds(120))).ok());
   EXPECT_EQ(in_, (std::vector<float>{3, 6, 9, 12}));
 }
 
@@ -52,7 +52,7 @@ TEST_F(NcclCommunicatorTest, GatherInPlaceInHostMemory) {
   auto communicator = Make();
   std::vector<float> all{7, 8, 0, 0, 0, 0};
   ASSERT_TRUE(
-      communicator->Run(AllGatherCall(all.data(), all.data(), 2, DataType::kF32), In(seconds(20)))
+      communicator->Run(AllGatherCall(all.data(), all.data(), 2, DataType::kF32), In(seconds(120)))
           .ok());
   EXPECT_EQ(all, (std::vector<float>{7, 8, 7, 8, 7, 8}));
 }
@@ -62,68 +62,68 @@ TEST_F(NcclCommunicatorTest, CoalescedTensorsAreOneGroup) {
   std::vector<Tensor> tensors{
       {in_.data(), out_.data(), 1}, {in_.data(), nullptr, 0}, {in_.data() + 2, out_.data() + 2, 2}};
   ASSERT_TRUE(
-      communicator->Run(CoalescedAllReduceCall(tensors, DataType::kF32), In(seconds(20))).ok());
+      communicator->Run(CoalescedAllReduceCall(tensors, DataType::kF32), In(seconds(120))).ok());
   EXPECT_EQ(out_, (std::vector<float>{3, 0, 9, 12}));
   EXPECT_EQ(library_.groups, 1);
 }
 
 TEST_F(NcclCommunicatorTest, TheGpuKnowsHowLongItTook) {
   auto communicator = Make();
-  auto pending = communicator->Start(call_, In(seconds(20)));
+  auto pending = communicator->Start(call_, In(seconds(120)));
   ASSERT_TRUE(pending.ok());
-  ASSERT_TRUE(pending.value()->Wait(In(seconds(20))).ok());
+  ASSERT_TRUE(pending.value()->Wait(In(seconds(120))).ok());
   EXPECT_TRUE(pending.value()->Done());
   EXPECT_EQ(pending.value()->Seconds(), 0.25);
 }
 
 TEST_F(NcclCommunicatorTest, MemoryIsLentAgainOnlyAfterTheEnd) {
   auto communicator = Make();
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(communicator->Run(call_, In(seconds(20))).ok());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(communicator->Run(call_, In(seconds(120))).ok());
   const size_t allocated = gpu_.allocated();
   EXPECT_EQ(allocated, 3U);  // the barrier's word, one block there, one pinned
   gpu_.HoldUp();
   std::vector<float> other(4);
   Call second = call_;
   second.out = other.data();
-  auto a = communicator->Start(call_, In(seconds(20)));
-  auto b = communicator->Start(second, In(seconds(20)));
+  auto a = communicator->Start(call_, In(seconds(120)));
+  auto b = communicator->Start(second, In(seconds(120)));
   ASSERT_TRUE(a.ok() && b.ok());
   EXPECT_EQ(gpu_.allocated(), allocated + 2);
   EXPECT_FALSE(a.value()->Done());
   gpu_.LetGo();
-  EXPECT_TRUE(b.value()->Wait(In(seconds(20))).ok());
+  EXPECT_TRUE(b.value()->Wait(In(seconds(120))).ok());
   EXPECT_EQ(other, (std::vector<float>{3, 6, 9, 12}));
 }
 
 TEST_F(NcclCommunicatorTest, MessagesThatAreStartedTogetherBeginTogether) {
   auto communicator = Make();
-  auto send = communicator->Start(SendCall(in_.data(), 4, DataType::kF32, 1), In(seconds(20)));
-  auto recv = communicator->Start(RecvCall(out_.data(), 4, DataType::kF32, 1), In(seconds(20)));
+  auto send = communicator->Start(SendCall(in_.data(), 4, DataType::kF32, 1), In(seconds(120)));
+  auto recv = communicator->Start(RecvCall(out_.data(), 4, DataType::kF32, 1), In(seconds(120)));
   ASSERT_TRUE(send.ok() && recv.ok());
   EXPECT_EQ(library_.messages, 0);
-  EXPECT_TRUE(recv.value()->Wait(In(seconds(20))).ok());
+  EXPECT_TRUE(recv.value()->Wait(In(seconds(120))).ok());
   EXPECT_EQ(library_.messages, 2);
   EXPECT_EQ(library_.groups, 1);
   EXPECT_EQ(out_, (std::vector<float>{8, 8, 8, 8}));
-  EXPECT_TRUE(send.value()->Wait(In(seconds(20))).ok());
+  EXPECT_TRUE(send.value()->Wait(In(seconds(120))).ok());
   // Whoever comes after them comes after them.
-  send = communicator->Start(SendCall(in_.data(), 4, DataType::kF32, 1), In(seconds(20)));
+  send = communicator->Start(SendCall(in_.data(), 4, DataType::kF32, 1), In(seconds(120)));
   EXPECT_EQ(library_.messages, 2);
-  EXPECT_TRUE(communicator->Run(call_, In(seconds(20))).ok());
+  EXPECT_TRUE(communicator->Run(call_, In(seconds(120))).ok());
   EXPECT_EQ(library_.messages, 3);
   // Those nobody waits for are forgotten with their group.
-  send = communicator->Start(SendCall(in_.data(), 4, DataType::kF32, 1), In(seconds(20)));
+  send = communicator->Start(SendCall(in_.data(), 4, DataType::kF32, 1), In(seconds(120)));
   communicator.reset();
   EXPECT_EQ(library_.messages, 3);
-  EXPECT_FALSE(send.value()->Wait(In(seconds(20))).ok());
+  EXPECT_FALSE(send.value()->Wait(In(seconds(120))).ok());
 }
 
 TEST_F(NcclCommunicatorTest, OurOwnStreamComesAfterTheDefaultOne) {
   auto communicator = Make();
-  ASSERT_TRUE(communicator->Run(call_, In(seconds(20))).ok());
+  ASSERT_TRUE(communicator->Run(call_, In(seconds(120))).ok());
   EXPECT_EQ(gpu_.follows, 1);
   call_.stream = &gpu_;
-  ASSERT_TRUE(communicator->Run(call_, In(seconds(20))).ok());
+  ASSERT_TRUE(communicator->Run(call_, In(seconds(120))).ok());
   EXPECT_EQ(gpu_.follows, 1);
 }
 
@@ -151,7 +151,7 @@ TEST_F(NcclCommunicatorTest, TheLimitAbortsOnceAndIsKept) {
   const Status status = communicator->Run(call_, In(milliseconds(30)));
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.code(), ErrorCode::kTimeout);
-  EXPECT_EQ(communicator->Run(call_, In(seconds(20))).message(), status.message());
+  EXPECT_EQ(communicator->Run(call_, In(seconds(120))).message(), status.message());
   communicator->Abandon();
   communicator->Interrupt("too late");
   communicator.reset();
@@ -172,11 +172,11 @@ TEST_F(NcclCommunicatorTest, ALostRankEndsTheWait) {
   auto communicator = Make();
   library_.operations_hang = true;
   store_.lost = 3;  // of another group
-  auto pending = communicator->Start(call_, In(seconds(20)));
+  auto pending = communicator->Start(call_, In(seconds(120)));
   ASSERT_TRUE(pending.ok());
   EXPECT_FALSE(pending.value()->Done());
   store_.lost = 5;
-  const Status status = pending.value()->Wait(In(seconds(20)));
+  const Status status = pending.value()->Wait(In(seconds(120)));
   EXPECT_EQ(status.code(), ErrorCode::kPeerLost);
   EXPECT_NE(status.message().find("rank 5"), std::string::npos) << status.message();
 }
@@ -185,7 +185,7 @@ TEST_F(NcclCommunicatorTest, TheLibrarysOwnErrorEndsTheWait) {
   auto communicator = Make();
   library_.operations_hang = true;
   library_.async_error = kRemoteError;
-  const Status status = communicator->Run(call_, In(seconds(20)));
+  const Status status = communicator->Run(call_, In(seconds(120)));
   EXPECT_EQ(status.code(), ErrorCode::kPeerLost);
   EXPECT_NE(status.message().find("a warning"), std::string::npos) << status.message();
 }
@@ -194,7 +194,7 @@ TEST_F(NcclCommunicatorTest, ACallThatIsStuckInTheLibraryIsFreed) {
   auto communicator = Make();
   library_.calls_hang = true;
   Status status;
-  std::thread caller([&] { status = communicator->Run(call_, In(seconds(20))); });
+  std::thread caller([&] { status = communicator->Run(call_, In(seconds(120))); });
   while (!library_.inside) std::this_thread::yield();
   communicator->Interrupt("over the limit");
   caller.join();
@@ -208,7 +208,7 @@ TEST_F(NcclCommunicatorTest, ALostRankFreesACallThatIsStuckInTheLibrary) {
   auto communicator = Make();
   library_.calls_hang = true;
   store_.lost = 6;
-  const Status status = communicator->Run(call_, In(seconds(20)));
+  const Status status = communicator->Run(call_, In(seconds(120)));
   EXPECT_EQ(status.code(), ErrorCode::kPeerLost);
   EXPECT_NE(status.message().find("rank 6"), std::string::npos) << status.message();
   EXPECT_EQ(library_.aborts, 1);
@@ -222,7 +222,7 @@ TEST_F(NcclCommunicatorTest, CreationIsBounded) {
   EXPECT_EQ(made.status().code(), ErrorCode::kTimeout);
   // The communicator that comes after all is ended by the thread that was left behind.
   library_.creation_hangs = false;
-  const Deadline until = In(seconds(20));
+  const Deadline until = In(seconds(120));
   while ((library_.aborts == 0 || gpu_.bound != 0) && steady_clock::now() < until) {
     std::this_thread::yield();
   }
@@ -233,10 +233,10 @@ TEST_F(NcclCommunicatorTest, CreationEndsWithALostRank) {
   library_.creation_hangs = true;
   store_.lost = 5;
   NcclCommunicator::Parts parts{&api_, &gpu_, 0, false, 0};
-  const auto made = NcclCommunicator::Make(parts, Members(), In(seconds(20)));
+  const auto made = NcclCommunicator::Make(parts, Members(), In(seconds(120)));
   EXPECT_EQ(made.status().code(), ErrorCode::kPeerLost);
   library_.creation_hangs = false;
-  const Deadline until = In(seconds(20));
+  const Deadline until = In(seconds(120));
   while ((library_.aborts == 0 || gpu_.bound != 0) && steady_clock::now() < until) {
     std::this_thread::yield();
   }
@@ -245,10 +245,10 @@ TEST_F(NcclCommunicatorTest, CreationEndsWithALostRank) {
 
 TEST_F(NcclCommunicatorTest, AWorkThatOutlivesItsGroupSaysSo) {
   auto communicator = Make();
-  auto pending = communicator->Start(call_, In(seconds(20)));
+  auto pending = communicator->Start(call_, In(seconds(120)));
   ASSERT_TRUE(pending.ok());
   communicator.reset();
-  EXPECT_FALSE(pending.value()->Wait(In(seconds(20))).ok());
+  EXPECT_FALSE(pending.value()->Wait(In(seconds(120))).ok());
   EXPECT_TRUE(pending.value()->Done());
 }
 
@@ -256,15 +256,15 @@ TEST_F(NcclCommunicatorTest, InAGraphThereIsNothingToWaitFor) {
   auto communicator = Make();
   gpu_.capturing = true;
   call_.stream = &gpu_;
-  const auto refused = communicator->Start(call_, In(seconds(20)));
+  const auto refused = communicator->Start(call_, In(seconds(120)));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), ErrorCode::kUnavailable);
   call_.in = call_.out = gpu_.Allocate(16).value();
-  const auto pending = communicator->Start(call_, In(seconds(20)));
+  const auto pending = communicator->Start(call_, In(seconds(120)));
   ASSERT_TRUE(pending.ok());
   EXPECT_TRUE(pending.value()->Captured());
   EXPECT_TRUE(pending.value()->Done());
-  EXPECT_TRUE(pending.value()->Wait(In(seconds(20))).ok());
+  EXPECT_TRUE(pending.value()->Wait(In(seconds(120))).ok());
 }
 
 TEST_F(NcclCommunicatorTest, ConfigurationsThatCannotBeAreRefused) {
