@@ -70,10 +70,10 @@ Grid ReadGrid(const std::string& path) {
 
 // The cell as it would have been measured at a size a little larger: on the line to the next size,
 // and off it by its noise.
-Cell Moved(const MeasuredPlace& scene, const Context& context, const Cell& cell, uint64_t bytes,
-           double deviation) {
+MeasuredConfig Moved(const MeasuredPlace& scene, const MeasuredSize& context,
+                     const MeasuredConfig& cell, uint64_t bytes, double deviation) {
   if (bytes == context.bytes) return cell;
-  Cell moved = cell;
+  MeasuredConfig moved = cell;
   const std::optional<Estimate> line = Interpolate(scene, bytes, cell.config);
   moved.log_seconds = line.has_value()
                           ? line->log_seconds
@@ -97,19 +97,19 @@ Grid Tile(const Grid& grid, size_t wanted, Tiling tiling) {
   size_t count = 0;
   for (size_t tile = 0; tile < std::size(kTiles) && count < wanted; ++tile) {
     for (const MeasuredPlace& scene : grid.scenes) {
-      Place place = scene.place;
+      CallPlace place = scene.place;
       if (tiling == Tiling::kCollectives) place.collective = kTiles[tile];
       auto into = std::find_if(tiled.scenes.begin(), tiled.scenes.end(),
                                [&](const MeasuredPlace& one) { return one.place == place; });
-      for (const Context& context : scene.contexts) {
+      for (const MeasuredSize& context : scene.contexts) {
         if (count == wanted) break;
         if (into == tiled.scenes.end()) into = tiled.scenes.insert(into, MeasuredPlace{place, {}});
         const double factor =
             tiling == Tiling::kSizes ? std::exp2(static_cast<double>(tile) / 5) : 1;
-        Context moved;
+        MeasuredSize moved;
         moved.bytes =
             static_cast<uint64_t>(std::llround(static_cast<double>(context.bytes) * factor));
-        for (const Cell& cell : context.cells) {
+        for (const MeasuredConfig& cell : context.cells) {
           if (!cell.config.IsDefault() && count == wanted) continue;
           if (cell.config.IsDefault()) {
             moved.library_default = moved.cells.size();
@@ -126,13 +126,13 @@ Grid Tile(const Grid& grid, size_t wanted, Tiling tiling) {
   if (count != wanted) Die("the grid is too small to make the table of");
   for (MeasuredPlace& scene : tiled.scenes) {
     std::sort(scene.contexts.begin(), scene.contexts.end(),
-              [](const Context& a, const Context& b) { return a.bytes < b.bytes; });
+              [](const MeasuredSize& a, const MeasuredSize& b) { return a.bytes < b.bytes; });
   }
   return tiled;
 }
 
 struct Row {
-  Place place;
+  CallPlace place;
   uint64_t bytes = 0;
   Config config;
   double bandwidth = 0;  // GB/s on the bus
@@ -141,8 +141,8 @@ struct Row {
 std::vector<Row> RowsOf(const Grid& grid) {
   std::vector<Row> rows;
   for (const MeasuredPlace& scene : grid.scenes) {
-    for (const Context& context : scene.contexts) {
-      for (const Cell& cell : context.cells) {
+    for (const MeasuredSize& context : scene.contexts) {
+      for (const MeasuredConfig& cell : context.cells) {
         if (cell.config.IsDefault()) continue;
         const double bandwidth = static_cast<double>(context.bytes) *
                                  BusFactor(scene.place.collective, scene.place.ranks) /
@@ -168,8 +168,8 @@ void WriteTable(const std::vector<Row>& rows, const std::string& path) {
   if (Status written = WriteFileAtomically(path, text); !written.ok()) Die(written.message());
 }
 
-Lesson LessonOf(const std::vector<Row>& rows, const Features& features) {
-  Lesson lesson;
+TrainingSet LessonOf(const std::vector<Row>& rows, const Features& features) {
+  TrainingSet lesson;
   lesson.columns = features.count();
   lesson.values.resize(rows.size() * features.count());
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -192,7 +192,7 @@ ordered_json TimeInTurns(const std::vector<std::pair<std::string, std::function<
 }
 
 // Questions about sizes that all differ.
-ordered_json Ask(const Predictor& predictor, const Place& place) {
+ordered_json Ask(const Predictor& predictor, const CallPlace& place) {
   const CounterRandom random(7, static_cast<uint64_t>(place.ranks));
   std::set<uint64_t> sizes;
   for (uint64_t i = 0; sizes.size() < kQuestions; ++i) {
@@ -206,7 +206,7 @@ ordered_json Ask(const Predictor& predictor, const Place& place) {
     request.place = place;
     request.bytes = bytes;
     request.beyond = true;
-    Choice choice;
+    ModelChoice choice;
     times.push_back(Seconds([&] { choice = FindOptimalConfig(predictor, request, {}); }));
     if (!choice.best.has_value()) Die("nothing to choose from for " + PlaceText(place));
     examined.insert(choice.examined);
@@ -230,9 +230,9 @@ int Main(int argc, char** argv) {
   const std::vector<Row> rows = RowsOf(grid);
   WriteTable(rows, argv[2]);
 
-  const Lesson original = LessonOf(rows, Features::OfBandwidth(grid.library));
-  const Lesson physical = LessonOf(rows, Features::OfTime(grid));
-  const auto forest = [](const Lesson& lesson) {
+  const TrainingSet original = LessonOf(rows, Features::OfBandwidth(grid.library));
+  const TrainingSet physical = LessonOf(rows, Features::OfTime(grid));
+  const auto forest = [](const TrainingSet& lesson) {
     return [&lesson] {
       const Result<Forest> made = TrainTrees(lesson, FitOptions().original);
       if (!made.ok()) Die(made.status().message());

@@ -77,7 +77,7 @@ struct Score {
 };
 
 using Runner = std::function<Outcome(const Ground&, uint64_t seed)>;
-struct Candidate {
+struct ArmConfig {
   std::string name;
   uint64_t part = 1;  // of the seeds, one in so many; 0: one run
   Runner run;
@@ -85,7 +85,7 @@ struct Candidate {
 
 Runner RunnerOf(Strategy strategy, uint64_t opening) {
   return [strategy, opening](const Ground& ground, uint64_t seed) {
-    Options options;
+    LearnOptions options;
     options.strategy = strategy;
     options.epsilon = kEpsilon;
     options.seed = seed;
@@ -93,7 +93,7 @@ Runner RunnerOf(Strategy strategy, uint64_t opening) {
   };
 }
 
-std::vector<Candidate> Contenders(uint64_t opening) {
+std::vector<ArmConfig> Contenders(uint64_t opening) {
   return {
       {"elimination", 1, RunnerOf(Strategy::kElimination, opening)},
       {"epsilon-greedy, call by call", 1,
@@ -111,7 +111,7 @@ std::vector<Candidate> Contenders(uint64_t opening) {
 }
 
 // One score per context; both halves of the seeds at once.
-std::vector<Score> Evaluate(const DataSet& set, const Candidate& candidate, uint64_t seeds) {
+std::vector<Score> Evaluate(const DataSet& set, const ArmConfig& candidate, uint64_t seeds) {
   const uint64_t runs = candidate.part == 0 ? 1 : (seeds + candidate.part - 1) / candidate.part;
   std::vector<std::vector<Score>> halves(2, std::vector<Score>(set.grounds.size()));
   const auto work = [&](uint64_t half) {
@@ -169,8 +169,8 @@ void RunSet(const DataSet& set, const Arguments& arguments, Verdict* verdict) {
                "safe, 200", "safe, 1000", "lost", "most lost"});
   table.SetAlign(std::vector<Table::Align>(9, Table::Align::kRight));
   std::vector<std::vector<Score>> scores;
-  const std::vector<Candidate> candidates = Contenders(arguments.opening);
-  for (const Candidate& candidate : candidates) {
+  const std::vector<ArmConfig> candidates = Contenders(arguments.opening);
+  for (const ArmConfig& candidate : candidates) {
     scores.push_back(Evaluate(set, candidate, arguments.seeds));
   }
   const Score greedy = Sum(scores[1]);

@@ -40,7 +40,7 @@ std::vector<float> LogNormal(double sigma, double spike_share, uint64_t seed) {
 }
 
 // What the library believes of a pair, as a multiple of what it believes of its own choice.
-double LibraryEstimate(const Cluster& cluster, const Layout& layout, Collective collective,
+double LibraryEstimate(const Cluster& cluster, const RankLayout& layout, Collective collective,
                        uint64_t bytes, const Config& config) {
   double least = INFINITY;
   double wanted = -1;
@@ -217,7 +217,8 @@ Result<DataSet> Simulate(const std::string& title, const std::vector<std::string
   for (const std::string& name : clusters) {
     const Result<Cluster> cluster = comm::sim::LoadCluster(name);
     if (!cluster.ok()) return cluster.status();
-    const Result<Layout> layout = comm::sim::FillNodes(cluster.value(), cluster.value().ranks());
+    const Result<RankLayout> layout =
+        comm::sim::FillNodes(cluster.value(), cluster.value().ranks());
     if (!layout.ok()) return layout.status();
     for (const Collective collective : collectives) {
       for (uint64_t bytes = first_bytes; bytes <= (uint64_t{16} << 20); bytes *= 4) {
@@ -320,7 +321,7 @@ Result<DataSet> RecordedGrounds(const std::string& path, const std::string& name
     const Result<Cluster> cluster =
         comm::sim::LoadCluster(times ? "lab" : (nodes == 1 ? "mi355x8" : "mi355x8x2"));
     if (!cluster.ok()) return cluster.status();
-    const Result<Layout> layout = comm::sim::FillNodes(cluster.value(), ranks);
+    const Result<RankLayout> layout = comm::sim::FillNodes(cluster.value(), ranks);
     if (!layout.ok()) return layout.status();
     std::vector<Config> configs;
     for (size_t i = 1; i < ground.arms.size(); ++i) configs.push_back(ground.arms[i].config);

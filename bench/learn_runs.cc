@@ -71,8 +71,8 @@ size_t ArmOf(const Ground& ground, const Config& config) {
 
 }  // namespace
 
-Outcome RunLearner(const Ground& ground, const Options& options, uint64_t opening) {
-  std::vector<Candidate> candidates;
+Outcome RunLearner(const Ground& ground, const LearnOptions& options, uint64_t opening) {
+  std::vector<ArmConfig> candidates;
   for (size_t i = 1; i < ground.arms.size(); ++i) {
     candidates.push_back({ground.arms[i].config, ground.arms[i].estimate});
   }

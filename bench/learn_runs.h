@@ -20,7 +20,7 @@ inline constexpr uint64_t kEarly = 200;
 // A learner as the plugin runs it: four ranks with noise of their own, lower quartiles, the slowest
 // rank. Entering an epoch, rank 0 knows what ran until the epoch before the last, and proposes the
 // next. Epochs 0 and 1 are `opening` calls of the default each.
-Outcome RunLearner(const Ground& ground, const Options& options, uint64_t opening);
+Outcome RunLearner(const Ground& ground, const LearnOptions& options, uint64_t opening);
 
 // Epsilon-greedy call by call: untried arms first, then with probability epsilon any arm, else the
 // lowest running mean. It is told the time of every call at once.

@@ -160,7 +160,7 @@ class ConfigFiles : public ::testing::Test {
     std::map<std::string, std::string> all = variables;
     all["HOME"] = "/home/u";
     findings_.clear();
-    return Text(FromConfigFiles(Tree(root_), MapEnvironment(all), &findings_, checked_for));
+    return Text(FromConfigFiles(RootFs(root_), MapEnvironment(all), &findings_, checked_for));
   }
   std::string root_;
   std::vector<Finding> findings_;
@@ -174,7 +174,7 @@ TEST_F(ConfigFiles, TheUsersWinsOverTheMachinesAndTheEnvironmentOverBoth) {
             "-NCCL_DEBUG=WARN@/etc/nccl.conf:2 NCCL_IB_TIMEOUT=22@/etc/nccl.conf:3 "
             "-NCCL_ALGO=Ring@/etc/nccl.conf:4");
   EXPECT_TRUE(findings_.empty());
-  for (const Assignment& one : FromConfigFiles(Tree(root_), MapEnvironment({}), nullptr)) {
+  for (const Assignment& one : FromConfigFiles(RootFs(root_), MapEnvironment({}), nullptr)) {
     EXPECT_TRUE(one.global);
   }
 }

@@ -306,7 +306,7 @@ class LogFolder : public ::testing::Test {
     status_ = ReadLogs(paths, &facts_, &warnings);
     return warnings;
   }
-  const FakeRoot root_;
+  const host::FakeRoot root_;
   LogFacts facts_;
   Status status_;
 };

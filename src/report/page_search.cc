@@ -34,12 +34,12 @@ void Judge(const dataset::ConfigGroup& group, PageSize* size) {
 }  // namespace
 
 void AddSearch(const PagePart& part, ConfigBook* configs, GroupBook* groups, PageData* data) {
-  for (const dataset::ConfigGroup& group : dataset::Summarise(part.contents)) {
-    const size_t group = groups->IndexOf(part.place, group.context);
+  for (const dataset::ConfigGroup& measured : dataset::Summarise(part.contents)) {
+    const size_t group = groups->IndexOf(part.place, measured.context);
     PageSize size;
-    size.bytes = group.context.bytes;
-    for (size_t i = 0; i < group.entries.size(); ++i) {
-      const dataset::ConfigSummary& entry = group.entries[i];
+    size.bytes = measured.context.bytes;
+    for (size_t i = 0; i < measured.entries.size(); ++i) {
+      const dataset::ConfigSummary& entry = measured.entries[i];
       const int config = configs->NumberOf(entry.point);
       if (entry.failures > 0) {
         data->failures.push_back({group, size.bytes, config, dataset::OutcomeName(entry.failure),
@@ -47,10 +47,10 @@ void AddSearch(const PagePart& part, ConfigBook* configs, GroupBook* groups, Pag
       }
       // A time that is no number, or none at all, has no place on an axis.
       if (!entry.fine() || !std::isfinite(entry.median) || entry.median <= 0) continue;
-      size.cells.push_back({config, TimeOf(entry), group.TiesWithBest(i), entry.failures});
+      size.cells.push_back({config, TimeOf(entry), measured.TiesWithBest(i), entry.failures});
     }
     if (size.cells.empty()) continue;
-    Judge(group, &size);
+    Judge(measured, &size);
     data->groups[group].sizes.push_back(std::move(size));
   }
 }

@@ -245,16 +245,16 @@ TEST_F(Tuning, NoStepTakesMoreSamplesThanAllowedOrThanAJudgementNeeds) {
   for (const int64_t samples : {18, 120}) {
     options_.samples = samples;
     std::map<Stage, size_t> shown;
-    const Result<Outcome> outcome =
+    const Result<TuneOutcome> outcome =
         Run([this](const Trial& trial, size_t) { return Took(Truth(trial) * Noise()); },
             [&](Stage stage, double, const std::string&) { return ++shown[stage], true; });
     ASSERT_TRUE(outcome.ok()) << outcome.status().message();
     const size_t most = static_cast<size_t>(samples);
-    // The run-off has three candidates in each of six sizes, and three rounds at least.
+    // The final round has three candidates in each of six sizes, and three rounds at least.
     EXPECT_LE(outcome.value().samples, most + std::max<size_t>(most, 3 * 3 * 6)) << samples;
     EXPECT_GE(outcome.value().samples, most) << samples;
     size_t claims = 0;
-    for (const Line& line : outcome.value().lines) claims += line.check.has_value() ? 1 : 0;
+    for (const TunedCall& line : outcome.value().lines) claims += line.check.has_value() ? 1 : 0;
     EXPECT_LE(shown[Stage::kVerifying],
               std::max<size_t>(most, 2 * claims * measure::kLeastJudgedRounds))
         << samples;

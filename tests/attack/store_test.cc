@@ -18,7 +18,7 @@ class EmptiedStoreTest : public ::testing::TestWithParam<const char*> {
     folder_ = name;
     options_.where = "file:" + folder_;
     options_.job = "job";
-    Result<std::unique_ptr<Store>> store = OpenStore(options_);
+    Result<std::unique_ptr<CellStore>> store = OpenStore(options_);
     ASSERT_TRUE(store.ok()) << store.status().message();
     store_ = std::move(store).value();
   }
@@ -30,7 +30,7 @@ class EmptiedStoreTest : public ::testing::TestWithParam<const char*> {
 
   std::string folder_;
   StoreOptions options_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<CellStore> store_;
 };
 
 // Whichever half of the store went first: a cell that others have used must not be taken for empty.

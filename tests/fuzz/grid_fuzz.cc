@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   (void)grid.value().Fingerprint();
-  const Result<Plan> plan = MakePlan(&grid.value(), nullptr, {});
+  const Result<PlannedPolicy> plan = MakePlan(&grid.value(), nullptr, {});
   fuzz::Promise(plan.ok(), "measurements can be planned from");
   policy::ParseOptions options;
   options.library = grid.value().library;

@@ -21,13 +21,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::Promise(!read.status().message().empty(), "an error says why");
     return 0;
   }
-  Contents contents;
+  StoreContents contents;
   for (const WholeRun& whole : read.value().runs) {
     fuzz::Promise(!whole.run.id.empty(), "every run has a name");
     contents.runs.push_back(whole.run);
     for (const Sample& sample : whole.samples) {
       const bool timed = sample.seconds >= 0 && std::isfinite(sample.seconds);
-      fuzz::Promise(timed || sample.outcome != Outcome::kFine, "what is fine has a time");
+      fuzz::Promise(timed || sample.outcome != SampleOutcome::kFine, "what is fine has a time");
       fuzz::Promise(sample.point.ranks >= 1 && sample.point.nodes >= 1, "somebody took part");
       contents.records.push_back({contents.runs.size() - 1, sample});
     }

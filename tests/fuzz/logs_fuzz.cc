@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace diapason;        // NOLINT
   using namespace diapason::logs;  // NOLINT
   const std::string_view text = fuzz::Text(data, size);
-  Facts facts;
+  LogFacts facts;
   // A first byte of its own says how it is cut into files: lines meet those of other files.
   const size_t half = size == 0 ? 0 : (static_cast<size_t>(data[0]) * size) / 255;
   const Status first = ReadLogText(text.substr(0, half), "nccl_trace_rank_0.json", &facts);
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   fuzz::Promise(facts.processes.size() <= kMostProcesses, "processes have a limit");
   fuzz::Promise(facts.communicators.size() <= kMostCommunicators, "communicators have a limit");
-  for (const Member& member : facts.members) {
+  for (const CommRank& member : facts.members) {
     fuzz::Promise(member.process < facts.processes.size(), "a member has a process");
     fuzz::Promise(member.communicator < facts.communicators.size(), "a member has a communicator");
   }

@@ -24,13 +24,13 @@ void Ask(const Model& model) {
   }
   for (const Predictor::Request& request : requests) {
     for (const bool coarse : {false, true}) {
-      const Choice choice = FindOptimalConfig(predictor, request, {{}, coarse});
+      const ModelChoice choice = FindOptimalConfig(predictor, request, {{}, coarse});
       fuzz::Promise(!choice.why.empty(), "every choice says why");
       fuzz::Promise(choice.leave_default || choice.best.has_value(), "what is chosen is there");
     }
   }
   if (predictor.objective() == Objective::kTime) {
-    const Result<Plan> plan = MakePlan(nullptr, &predictor, {});
+    const Result<PlannedPolicy> plan = MakePlan(nullptr, &predictor, {});
     fuzz::Promise(!plan.ok() || plan.value().rows.size() == plan.value().policy.rules.size(),
                   "a plan is a policy");
   }

@@ -17,8 +17,8 @@ class RecorderTest : public ::testing::Test {
     char name[] = "/tmp/diapason_recorder_XXXXXX";
     ASSERT_NE(::mkdtemp(name), nullptr);
     folder_ = name;
-    Result<std::unique_ptr<Store>> store =
-        Store::Open(folder_ + "/store.db", Store::Access::kWrite);
+    Result<std::unique_ptr<SampleStore>> store =
+        SampleStore::Open(folder_ + "/store.db", SampleStore::Access::kWrite);
     ASSERT_TRUE(store.ok()) << store.status().message();
     store_ = std::move(store).value();
     run_.id = "run";
@@ -38,12 +38,12 @@ class RecorderTest : public ::testing::Test {
     return sample;
   }
   size_t Written() {
-    const Result<Contents> contents = store_->Read();
+    const Result<StoreContents> contents = store_->Read();
     return contents.ok() ? contents.value().records.size() : 0;
   }
 
   std::string folder_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<SampleStore> store_;
   dataset::SampleRun run_;
 };
 

@@ -46,9 +46,7 @@ bool Interested(const Settings& settings) {
   return mode == "learn" || settings.IsSet(Setting::kJournal) || settings.IsSet(Setting::kStore);
 }
 
-}  // namespace
-
-CommObserver* AttachWitness(const ProfilerBirth& init) noexcept {
+CommObserver* AttachCommState(const ProfilerInit& init) noexcept {
   try {
     SetNewborn(nullptr);
     const Settings settings = Settings::Read(ProcessEnvironment());
@@ -61,13 +59,18 @@ CommObserver* AttachWitness(const ProfilerBirth& init) noexcept {
   }
 }
 
-void DetachWitness(CommObserver* comm_observer) noexcept {
+void DetachCommState(CommObserver* comm_observer) noexcept {
   auto* communicator = static_cast<CommState*>(comm_observer);
   if (Newborn() == communicator) SetNewborn(nullptr);
   communicator->Release();
 }
 
-CommState::CommState(const ProfilerBirth& init) : init_(init) {}
+constexpr CommObserverSource kCommStates{AttachCommState, DetachCommState};
+[[maybe_unused]] const bool g_registered = (ProfilerObserver::UseCommObservers(&kCommStates), true);
+
+}  // namespace
+
+CommState::CommState(const ProfilerInit& init) : init_(init) {}
 
 CommState::~CommState() {
   WriteUntimed();
@@ -82,7 +85,7 @@ CommState* CommState::TakeNewborn(uint64_t comm_id, const Shape& shape) noexcept
   CommState* newborn = Newborn();
   SetNewborn(nullptr);
   if (newborn == nullptr) return nullptr;
-  const ProfilerBirth& init = newborn->init_;
+  const ProfilerInit& init = newborn->init_;
   // Before API v4 the profiler half is told nothing, before v5 the tuner half is not: then the
   // thread alone says that it is the same one.
   if (comm_id != 0 && init.comm_id != 0 && init.comm_id != comm_id) return nullptr;

@@ -18,7 +18,7 @@ namespace diapason::plugin {
 // have let go.
 class CommState final : public CommObserver {
  public:
-  explicit CommState(const ProfilerBirth& init);
+  explicit CommState(const ProfilerInit& init);
 
   // The one whose init the profiler half has just seen on this thread; the caller must Release it.
   // nullptr: the profiler half is not loaded, or nobody wanted to know.
@@ -48,7 +48,6 @@ class CommState final : public CommObserver {
   void Timed(uint64_t tag, const GpuSpan& span) noexcept override;
 
  private:
-  friend void DetachWitness(CommObserver* comm_observer) noexcept;
   ~CommState();
 
   static constexpr size_t kQuestions = 16;
@@ -89,7 +88,7 @@ class CommState final : public CommObserver {
   void WriteRun(const Run& run, const GpuSpan* span) noexcept;
   void WriteUntimed() noexcept;
 
-  const ProfilerBirth init_;
+  const ProfilerInit init_;
   std::atomic<int> references_{1};
   journal::Journal* journal_ = nullptr;
   uint32_t number_ = 0;

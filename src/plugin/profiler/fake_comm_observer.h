@@ -56,21 +56,21 @@ class FakeCommObserver : public CommObserver {
 };
 
 // Hands out the comm_observers of a test, one communicator after the other.
-class FakeWitnesses {
+class FakeCommObservers {
  public:
-  FakeWitnesses() {
+  FakeCommObservers() {
     Reset();
-    ProfilerObserver::UseWitnesses(&kSource);
+    ProfilerObserver::UseCommObservers(&kSource);
   }
-  ~FakeWitnesses() {
-    ProfilerObserver::UseWitnesses(nullptr);
+  ~FakeCommObservers() {
+    ProfilerObserver::UseCommObservers(nullptr);
     Reset();
   }
-  FakeWitnesses(const FakeWitnesses&) = delete;
-  FakeWitnesses& operator=(const FakeWitnesses&) = delete;
+  FakeCommObservers(const FakeCommObservers&) = delete;
+  FakeCommObservers& operator=(const FakeCommObservers&) = delete;
 
   static inline FakeCommObserver* next = nullptr;  // for the communicators created from now on
-  static inline std::vector<ProfilerBirth> inits;
+  static inline std::vector<ProfilerInit> inits;
   static inline std::vector<CommObserver*> detached;
 
  private:
@@ -79,7 +79,7 @@ class FakeWitnesses {
     inits.clear();
     detached.clear();
   }
-  static CommObserver* Attach(const ProfilerBirth& init) noexcept {
+  static CommObserver* Attach(const ProfilerInit& init) noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     inits.push_back(init);
     return next;
@@ -89,7 +89,7 @@ class FakeWitnesses {
     detached.push_back(comm_observer);
   }
   static inline std::mutex mutex_;
-  static constexpr WitnessSource kSource{Attach, Detach};
+  static constexpr CommObserverSource kSource{Attach, Detach};
 };
 
 }  // namespace diapason::plugin

@@ -44,8 +44,10 @@ struct Counters {
 constinit Counters g_counts;
 void Count(std::atomic<uint64_t>* counter) { counter->fetch_add(1, std::memory_order_relaxed); }
 
-constinit const WitnessSource g_own_comm_observers{AttachWitness, DetachWitness};
-constinit std::atomic<const WitnessSource*> g_comm_observers{&g_own_comm_observers};
+constexpr CommObserverSource kNoObservers{
+    [](const ProfilerInit& /*init*/) noexcept -> CommObserver* { return nullptr; },
+    [](CommObserver* /*comm_observer*/) noexcept {}};
+constinit std::atomic<const CommObserverSource*> g_comm_observers{&kNoObservers};
 
 constinit std::atomic<uint64_t> g_groups{0};
 
@@ -117,14 +119,14 @@ void Finish(uint64_t number, const FinishedRun& run) {
   SettleDoubts(communicator, number, run);
 }
 
-Library LibraryOf(const ProfilerBirth& init) {
+Library LibraryOf(const ProfilerInit& init) {
   return DetectHost(init.logger, Settings::Read(ProcessEnvironment())).library;
 }
 
 }  // namespace
 
-void* ProfilerObserver::Create(const ProfilerBirth& init) noexcept {
-  const WitnessSource& comm_observers = *g_comm_observers.load();
+void* ProfilerObserver::Create(const ProfilerInit& init) noexcept {
+  const CommObserverSource& comm_observers = *g_comm_observers.load();
   Library library = Library::kNccl;
   try {
     library = LibraryOf(init);
@@ -300,8 +302,8 @@ void ProfilerObserver::StopKernelChannel(void* handle, uint64_t stamp) noexcept 
   Finish(run, result);
 }
 
-void ProfilerObserver::UseWitnesses(const WitnessSource* source) noexcept {
-  g_comm_observers.store(source != nullptr ? source : &g_own_comm_observers);
+void ProfilerObserver::UseCommObservers(const CommObserverSource* source) noexcept {
+  g_comm_observers.store(source != nullptr ? source : &kNoObservers);
 }
 
 ObserverCounts ReadObserverCounts() noexcept {

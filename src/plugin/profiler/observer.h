@@ -9,7 +9,7 @@
 namespace diapason::plugin {
 
 // What the library says about a communicator when it hands it to the profiler half.
-struct ProfilerBirth {
+struct ProfilerInit {
   int api = 0;
   // v4 and later; before that the library does not say: 0, "", 0, 0 and -1.
   uint64_t comm_id = 0;
@@ -21,15 +21,13 @@ struct ProfilerBirth {
   abi::Logger logger = nullptr;  // v4 and later
 };
 
-// Who is interested in this communicator. nullptr: nobody, and its events are ignored.
-CommObserver* AttachWitness(const ProfilerBirth& init) noexcept;
-// No event reaches the comm_observer any more. Not called when a callback was still inside it after
-// a second of waiting: then it must live on.
-void DetachWitness(CommObserver* comm_observer) noexcept;
-
-// Where comm_observers come from; tests bring their own.
-struct WitnessSource {
-  CommObserver* (*attach)(const ProfilerBirth& init) noexcept;
+// Who observes communicators: plugin/learning in the plugin, which registers itself when the file
+// is loaded, and tests.
+struct CommObserverSource {
+  // The observer of a new communicator; nullptr: its events are ignored.
+  CommObserver* (*attach)(const ProfilerInit& init) noexcept;
+  // No event reaches the observer any more. Not called when a callback was still inside it after a
+  // second of waiting: then it must live on.
   void (*detach)(CommObserver* comm_observer) noexcept;
 };
 
@@ -51,7 +49,7 @@ struct Elements {
 class ProfilerObserver {
  public:
   // nullptr: nobody is interested, or there is no room.
-  static void* Create(const ProfilerBirth& init) noexcept;
+  static void* Create(const ProfilerInit& init) noexcept;
   static void Finalize(void* context) noexcept;
 
   // Events. What is returned is the event's handle; nullptr: it has none.
@@ -77,9 +75,9 @@ class ProfilerObserver {
   static void* StartKernelChannel(void* parent, int channel, uint64_t stamp) noexcept;
   static void StopKernelChannel(void* handle, uint64_t stamp) noexcept;
 
-  // For communicators created from now on, and the end of all; nullptr: AttachWitness and
-  // DetachWitness again. `source` must live on.
-  static void UseWitnesses(const WitnessSource* source) noexcept;
+  // For communicators created from now on, and the end of all; nullptr: nothing is observed.
+  // `source` must live as long as the process.
+  static void UseCommObservers(const CommObserverSource* source) noexcept;
 };
 
 // What was dropped since the process began, and why: for the journal and for tests.
@@ -90,7 +88,7 @@ struct ObserverCounts {
   uint64_t bad_stamps = 0;  // runs with times that cannot be
   uint64_t overrun = 0;     // runs whose times may be those of later ones
   uint64_t untimeable = 0;  // runs whose number of channels the library does not tell
-  uint64_t stuck = 0;       // comm_observers that were left alive, see DetachWitness
+  uint64_t stuck = 0;       // comm_observers that were left alive, see CommObserverSource
 };
 ObserverCounts ReadObserverCounts() noexcept;
 

@@ -8,7 +8,7 @@
 // reports success, whatever it is handed; a handle is always written.
 namespace diapason::plugin {
 
-inline int CreateContext(void** context, const ProfilerBirth& init) noexcept {
+inline int CreateContext(void** context, const ProfilerInit& init) noexcept {
   *context = ProfilerObserver::Create(init);
   return abi::kSuccess;
 }
@@ -17,7 +17,7 @@ inline int CreateContext(void** context, const ProfilerBirth& init) noexcept {
 template <int kApi>
 int InitUnknown(void** context, int* mask) noexcept {
   if (context == nullptr) return abi::kSuccess;
-  ProfilerBirth init;
+  ProfilerInit init;
   init.api = kApi;
   init.mask = mask;
   return CreateContext(context, init);
@@ -30,7 +30,7 @@ int InitKnown(void** context, int* mask, const char* name, uint64_t comm_id, int
   if (context == nullptr) return abi::kSuccess;
   *context = nullptr;
   try {
-    ProfilerBirth init;
+    ProfilerInit init;
     init.api = kApi;
     init.comm_id = comm_id;
     if (name != nullptr) init.name = name;

@@ -1,0 +1,48 @@
+#include "launch/launcher.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace diapason::launch {
+namespace {
+
+TEST(LauncherTest, BuildsWhatEachLauncherWants) {
+  Launcher launcher;
+  launcher.self = "/bin/diapason";
+  launcher.ranks = 4;
+  EXPECT_EQ(CommandFor(launcher, {"prog", "-x"}, {{"A", "1"}}).words,
+            (std::vector<std::string>{"/bin/diapason", "launch", "-n", "4", "--env", "A=1", "--",
+                                      "prog", "-x"}));
+  launcher.kind = Launcher::Kind::kMpirun;
+  launcher.nodes = 2;
+  launcher.host_file = "hosts";
+  const LaunchCommand mpirun = CommandFor(launcher, {"prog"}, {{"A", "1"}});
+  EXPECT_EQ(mpirun.words,
+            (std::vector<std::string>{"mpirun", "-n", "4", "--hostfile", "hosts", "--map-by",
+                                      "ppr:2:node", "-x", "A", "-x", "DIAPASON_SECRET", "prog"}));
+  // The secret is named among the words, and stands in the environment alone.
+  ASSERT_EQ(mpirun.environment.size(), 2U);
+  EXPECT_EQ(mpirun.environment[0], (std::pair<std::string, std::string>{"A", "1"}));
+  EXPECT_EQ(mpirun.environment[1].first, "DIAPASON_SECRET");
+  EXPECT_EQ(mpirun.environment[1].second.size(), 43U);
+  EXPECT_NE(mpirun.environment[1].second,
+            CommandFor(launcher, {"prog"}, {}).environment.back().second);
+  // Ranks on several hosts have to be told where the first is.
+  launcher.first_host = "n1";
+  EXPECT_EQ(CommandFor(launcher, {"prog"}, {}).environment.front(),
+            (std::pair<std::string, std::string>{"MASTER_ADDR", "n1"}));
+  launcher.first_host.clear();
+  launcher.kind = Launcher::Kind::kSrun;
+  EXPECT_EQ(CommandFor(launcher, {"prog"}, {}).words,
+            (std::vector<std::string>{"srun", "-n", "4", "-N", "2", "--input=0", "--export=ALL",
+                                      "prog"}));
+  EXPECT_EQ(CommandFor(launcher, {"prog"}, {}).environment.back().first, "DIAPASON_SECRET");
+  EXPECT_FALSE(ParseLauncher("mpirum").ok());
+  EXPECT_FALSE(ParseAssignments("A").ok());
+  EXPECT_FALSE(ParseAssignments("=1").ok());
+  EXPECT_EQ(ParseAssignments(" A=1  B=2=3 ").value().size(), 2U);
+}
+
+}  // namespace
+}  // namespace diapason::launch
