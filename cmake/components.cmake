@@ -23,22 +23,22 @@ set(DIAPASON_USES_rendezvous      base)  # ranks find each other: a store on ran
 set(DIAPASON_USES_comm            base domain policy rendezvous)
 set(DIAPASON_USES_launch          base rendezvous)  # starts ranks: local, mpirun, srun
 set(DIAPASON_USES_dataset         base domain journal)
-set(DIAPASON_USES_measure         base domain comm launch dataset)
-set(DIAPASON_USES_search          base comm dataset measure)
+set(DIAPASON_USES_measure         base domain policy comm launch dataset)
+set(DIAPASON_USES_search          base domain comm launch dataset measure)
 set(DIAPASON_USES_model           base domain policy dataset)
 
 # Advice: what no call can change
 set(DIAPASON_USES_knobs           base domain)  # the catalogue of environment variables
 set(DIAPASON_USES_host            base domain)  # what a machine and its processes are
-set(DIAPASON_USES_doctor          base domain knobs host)
+set(DIAPASON_USES_doctor          base domain plugin/client comm knobs host)
 set(DIAPASON_USES_watch           base domain journal host)
 set(DIAPASON_USES_logs            base domain knobs watch)
 set(DIAPASON_USES_env_plan        base domain knobs host)
 set(DIAPASON_USES_env_tune        base domain journal knobs host env_plan)
 
 # The tool
-set(DIAPASON_USES_tune            base domain policy comm dataset measure search model)
-set(DIAPASON_USES_report          base domain policy journal dataset)
-set(DIAPASON_USES_cli_framework   base domain comm launch)
+set(DIAPASON_USES_report          base domain policy journal dataset doctor)
+set(DIAPASON_USES_tune            base domain policy journal comm launch dataset measure search model logs report)
+set(DIAPASON_USES_cli_framework   base domain)
 set(DIAPASON_USES_cli_commands    base domain policy journal agree plugin/client comm launch dataset measure search
                                   model knobs host doctor watch logs env_plan env_tune tune report cli/framework)

@@ -4,8 +4,11 @@
 #include <cstdio>
 #include <cstring>
 
-#include "cli/framework/command.h"
+#include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
+#include "launch/helper.h"
+#include "launch/local_launch.h"
+#include "measure/worker.h"
 
 namespace diapason::cli {
 namespace {
@@ -56,6 +59,10 @@ void HoldStandardStreams() {
 
 int Main(int argc, char** argv) {
   HoldStandardStreams();
+  if (const std::optional<int> status =
+          launch::RunHelper(argc, argv, {launch::kLocalLaunch, measure::kWorker})) {
+    return *status;
+  }
   ExpectJson(AsksForJson(argc, argv));
   CommandAction run;
   const int answered = ReadCommandLine(
@@ -74,7 +81,6 @@ int Main(int argc, char** argv) {
         AddBackends(app, &run);
         AddBench(app, &run);
         AddSweep(app, &run);
-        AddWorker(app, &run);
         AddData(app, &run);
         AddLaunch(app, &run);
         AddSimulate(app, &run);

@@ -5,6 +5,7 @@
 #include "base/environment.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "launch/local_launch.h"
 #include "rendezvous/secret.h"
 
 namespace diapason::launch {
@@ -42,11 +43,7 @@ LaunchCommand CommandFor(const Launcher& launcher, const std::vector<std::string
   const std::string ranks = std::to_string(launcher.ranks);
   switch (launcher.kind) {
     case Launcher::Kind::kLocal:
-      words = {launcher.self, "launch", "-n", ranks};
-      for (const auto& [name, value] : environment) {
-        words.insert(words.end(), {"--env", name + "=" + value});
-      }
-      words.emplace_back("--");
+      words = LocalLaunchWords(launcher.self, launcher.ranks, environment);
       break;
     case Launcher::Kind::kMpirun: {
       words = {"mpirun", "-n", ranks};

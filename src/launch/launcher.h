@@ -17,7 +17,7 @@ struct Launcher {
   std::string first_host;          // of the host file; where rank 0 will be
   std::string host_file;           // mpirun's; "" for none
   std::vector<std::string> extra;  // more arguments for mpirun or srun, before the program
-  std::string self;                // our own program, whose `launch` starts local ranks
+  std::string self;                // this program, started again as the helper kLocalLaunch
   bool as_root = false;            // mpirun wants to be told
 };
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "measure/group_measurer.h"
 #include "measure/wire.h"
+#include "measure/worker.h"
 
 namespace diapason::measure {
 namespace {
@@ -79,26 +80,25 @@ Result<Subject> JobMeasurer::Launch(const std::string& environment) {
   const Result<std::vector<std::pair<std::string, std::string>>> assignments =
       launch::ParseAssignments(environment);
   if (!assignments.ok()) return assignments.status();
-  std::vector<std::string> worker = {options_.launcher.self,
-                                     "worker",
-                                     "--backend",
-                                     options_.backend,
-                                     "--limit",
-                                     Format("%g", options_.limit),
-                                     "--seed",
-                                     std::to_string(options_.seed)};
-  if (!options_.cluster.empty()) worker.insert(worker.end(), {"--cluster", options_.cluster});
+  WorkerOptions worker;
+  worker.ranks.backend = options_.backend;
+  worker.ranks.cluster = options_.cluster;
+  worker.ranks.limit = options_.limit;
+  worker.ranks.seed = options_.seed;
   // Without our plugin nothing can be chosen: only the library's own choice is measured then.
   for (const auto& [name, value] : assignments.value()) {
-    if (name == "NCCL_TUNER_PLUGIN") worker.emplace_back("--no-choice");
+    if (name == "NCCL_TUNER_PLUGIN") worker.choose = false;
   }
+  const bool simulated = options_.backend == "sim";
+  if (simulated) worker.ranks.ranks = options_.launcher.ranks;
+  std::vector<std::string> words = WorkerArguments(worker);
+  words.insert(words.begin(), {options_.launcher.self, kWorker.name});
   launch::LaunchCommand command;
-  if (options_.backend == "sim") {
-    worker.insert(worker.end(), {"--ranks", std::to_string(options_.launcher.ranks)});
-    command.words = worker;
+  if (simulated) {
+    command.words = words;
     command.environment = assignments.value();
   } else {
-    command = launch::CommandFor(options_.launcher, worker, assignments.value());
+    command = launch::CommandFor(options_.launcher, words, assignments.value());
   }
   ++launches_;
   Result<std::unique_ptr<launch::Program>> program =

@@ -13,8 +13,9 @@
 namespace diapason::measure {
 
 // A job of ranks that is started for measuring, and started again when a configuration hangs or
-// crashes it: the measuring itself survives every configuration. Its ranks run `diapason worker`,
-// whose rank 0 reads trials and answers with readings, a line each.
+// crashes it: the measuring itself survives every configuration. Its ranks are
+// helper processes (measure/worker.h): rank 0 reads trials and answers with measurements, a line
+// each.
 struct JobMeasurerOptions {
   launch::Launcher launcher;
   std::string backend = "auto";

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "policy/source.h"
+
 namespace diapason::measure {
 namespace {
 
@@ -164,6 +166,16 @@ PolicySummary Summarize(const std::vector<PolicyCheck>& checks) {
     summary.mean_gain = std::exp(logarithms / static_cast<double>(summary.compared));
   }
   return summary;
+}
+
+Status CheckNoPolicyIsSet(const Settings& settings, const Subject& subject) {
+  const bool plugin = subject.library == Library::kNccl || subject.library == Library::kRccl;
+  if (!plugin || subject.simulated) return {};
+  const policy::Source source = policy::FindSource(settings);
+  if (source.kind == policy::Source::Kind::kNone) return {};
+  return Invalid("the environment selects the policy " + source.name +
+                 ", which would take the place of the library's default; unset DIAPASON_POLICY, "
+                 "DIAPASON_POLICY_INLINE, DIAPASON_POLICY_OVERLAP and NCCL_TUNER_CONFIG_FILE");
 }
 
 }  // namespace diapason::measure

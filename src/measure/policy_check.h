@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/settings.h"
 #include "base/stats.h"
 #include "base/status.h"
 #include "measure/bench.h"
@@ -63,5 +64,8 @@ struct PolicySummary {
   bool wrong = false;    // results were, of either
 };
 PolicySummary Summarize(const std::vector<PolicyCheck>& checks);
+
+// An error where our plugin follows a policy already: that would be compared with itself.
+Status CheckNoPolicyIsSet(const Settings& settings, const Subject& subject);
 
 }  // namespace diapason::measure

@@ -34,7 +34,7 @@ def main() -> int:
     if note("launches", str(sweep)) in plan.get("failing_launches", []):
         print("the port is still in use", file=sys.stderr)
         return 1
-    ranks = subprocess.Popen([plan["tool"], "worker", "--backend", "sim", "--cluster", "h100x8", "--ranks", "2", "--limit",
+    ranks = subprocess.Popen([plan["tool"], "@worker", "--backend", "sim", "--cluster", "h100x8", "--ranks", "2", "--limit",
                               "30"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     print(ranks.stdout.readline(), end="", flush=True)
     for line in sys.stdin:

@@ -78,7 +78,7 @@ class Tests:
 
     @staticmethod
     def workers(parent: int) -> list[int]:
-        """The ranks of a sweep: its descendants that run `worker` and have no children that do."""
+        """The ranks of a sweep: its descendants that run the helper `@worker` and have no children that do."""
         children: dict[int, list[int]] = {}
         names: dict[int, str] = {}
         for entry in Path("/proc").iterdir():
@@ -94,7 +94,7 @@ class Tests:
         while queue:
             at = queue.pop()
             queue += children.get(at, [])
-            if re.search(r"diapason worker", names.get(at, "")) and at != parent and " launch " not in names[at]:
+            if re.search(r"diapason @worker", names.get(at, "")) and at != parent and " @launch " not in names[at]:
                 found.append(at)
         return sorted(found)
 

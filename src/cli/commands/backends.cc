@@ -2,7 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/framework/command.h"
+#include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "diapason/comm.h"

@@ -9,7 +9,7 @@
 #include "base/environment.h"
 #include "base/settings.h"
 #include "base/text.h"
-#include "cli/framework/command.h"
+#include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
 
 namespace diapason::cli {

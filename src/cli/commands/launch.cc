@@ -1,100 +1,25 @@
-#include <fcntl.h>
-#include <sched.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 
-#include "base/file.h"
-#include "base/text.h"
-#include "cli/framework/command.h"
+#include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
-#include "launch/local_job.h"
+#include "launch/local_launch.h"
 #include "launch/rank_environment.h"
 
 namespace diapason::cli {
 namespace {
 
-constexpr int kMostRanks = 4096;
 constexpr double kLongestGrace = 86400;
 constexpr double kLongestTimeout = 1e8;  // three years
 
-struct LaunchOptions {
-  int ranks = 0;
-  int port = 0;
-  bool prefix = false;
-  double grace = 5;
-  double timeout = 0;
-  std::vector<std::string> assignments;
-  std::string log_dir;
-  std::vector<std::string> command;
-};
-
-// A job whose standard output or error was closed prints to nowhere, and is none the worse for it:
-// main() has put something there that cannot be written to.
-void LetRanksPrintToNowhere() {
-  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
-    const int flags = ::fcntl(fd, F_GETFL);
-    if (flags < 0 || (flags & O_ACCMODE) != O_RDONLY) continue;
-    const int null = ::open("/dev/null", O_WRONLY);
-    if (null < 0) continue;
-    (void)::dup2(null, fd);
-    ::close(null);
-  }
-}
-
-int CoresPerRank(int ranks) {
-  int cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof(set), &set) == 0) cores = CPU_COUNT(&set);
-  return std::max(1, cores / ranks);
-}
-
-std::chrono::milliseconds Milliseconds(double seconds) {
-  return std::chrono::milliseconds(std::llround(std::ceil(seconds * 1000)));
-}
-
-int Launch(const LaunchOptions& options) {
-  LetRanksPrintToNowhere();
-  std::string warning;
-  const Result<int> port = launch::ChoosePort(options.port, ProcessEnvironment(), &warning);
-  if (!port.ok()) return Fail(port.status());
-  if (!warning.empty()) Warn(warning);
-  if (!options.log_dir.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(options.log_dir, error);
-    if (error) {
-      return Fail(IoError(Format("cannot create the folder '%s': %s", options.log_dir.c_str(),
-                                 error.message().c_str())));
-    }
-  }
-  launch::LocalJobOptions job;
-  job.command = options.command;
-  job.prefix = options.prefix;
-  job.log_dir = options.log_dir;
-  job.grace = Milliseconds(options.grace);
-  job.timeout = Milliseconds(options.timeout);
-  const auto secret = std::make_shared<launch::LaunchSecret>();
-  if (const Status made = secret->Make(); !made.ok()) return Fail(made);
-  job.secret = secret;
-  const launch::LocalJobInfo place{options.ranks, port.value(), CoresPerRank(options.ranks),
-                                   secret->path()};
-  for (int rank = 0; rank < options.ranks; ++rank) {
-    job.environments.push_back(
-        launch::RankEnvironment(ProcessEnvironment(), place, rank, options.assignments));
-  }
-  return launch::LocalJob(std::move(job)).Run();
+int Launch(const launch::LocalLaunchOptions& options) {
+  const Result<int> status = launch::LaunchLocally(options, Warn);
+  return status.ok() ? status.value() : Fail(status.status());
 }
 
 }  // namespace
 
 void AddLaunch(CommandLine* parent, CommandAction* run) {
-  auto options = std::make_shared<LaunchOptions>();
+  auto options = std::make_shared<launch::LocalLaunchOptions>();
   CommandLine* command =
       parent->AddCommand("launch", "Start a program as several ranks on this host");
   command->Describe(
@@ -103,7 +28,7 @@ void AddLaunch(CommandLine* parent, CommandAction* run) {
       "processes that know it. When a rank fails, the others are ended and the error names it.");
   command->AddOption("-n,--ranks", options->ranks, "How many ranks to start")
       ->Required()
-      ->Check(Range(1, kMostRanks));
+      ->Check(Range(1, launch::kMostLocalRanks));
   command
       ->AddOption("--port", options->port,
                   "MASTER_PORT of the job; else the variable's, else a free one")

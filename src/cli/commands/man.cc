@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/framework/command.h"
+#include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
 
 namespace diapason::cli {

@@ -6,7 +6,7 @@
 
 #include "base/secrets.h"
 #include "base/text.h"
-#include "cli/framework/command.h"
+#include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "report/table.h"

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/bench/bench_options.h"
-#include "cli/framework/command.h"
+#include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"

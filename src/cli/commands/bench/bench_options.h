@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "cli/commands/bench/bench_result.h"
-#include "cli/framework/ranks.h"
+#include "cli/commands/ranks.h"
 #include "measure/bench.h"
 #include "measure/group_measurer.h"
 

@@ -26,7 +26,7 @@ Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject)
   Result<std::vector<Trial>> trials = PlanBench(options, subject);
   if (!trials.ok()) return trials.status();
   const Settings settings = Settings::Read(ProcessEnvironment());
-  const Status usable = CheckNoPolicyIsSet(settings, subject);
+  const Status usable = measure::CheckNoPolicyIsSet(settings, subject);
   if (!usable.ok()) return usable;
   PolicyPlan plan;
   policy::ParseOptions parse;
@@ -69,16 +69,6 @@ Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject)
 }
 
 }  // namespace
-
-Status CheckNoPolicyIsSet(const Settings& settings, const Subject& subject) {
-  const bool plugin = subject.library == Library::kNccl || subject.library == Library::kRccl;
-  if (!plugin || subject.simulated) return {};
-  const policy::Source source = policy::FindSource(settings);
-  if (source.kind == policy::Source::Kind::kNone) return {};
-  return Invalid("the environment selects the policy " + source.name +
-                 ", which would take the place of the library's default; unset DIAPASON_POLICY, "
-                 "DIAPASON_POLICY_INLINE, DIAPASON_POLICY_OVERLAP and NCCL_TUNER_CONFIG_FILE");
-}
 
 int CheckPolicyByRunning(const BenchOptions& options, GroupMeasurer* measurer) {
   const Subject& subject = measurer->subject();

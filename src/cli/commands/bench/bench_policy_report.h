@@ -9,9 +9,6 @@
 
 namespace diapason::cli {
 
-// Where our plugin follows a policy already, that would be compared with itself: an error.
-Status CheckNoPolicyIsSet(const Settings& settings, const measure::Subject& subject);
-
 // A call, and the row of the policy that decides it; line 0: none does.
 struct DecidedCall {
   measure::Trial trial;

@@ -4,12 +4,13 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/commands/commands.h"
 #include "cli/commands/doctor/doctor_report.h"
-#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/findings.h"
 #include "diapason/comm.h"
 #include "doctor/checks.h"
+#include "doctor/this_machine.h"
 #include "report/table.h"
 
 namespace diapason::cli {
@@ -65,13 +66,9 @@ int Examine(const DoctorAsked& asked) {
   }
   // What is set here says nothing about another machine.
   const MapEnvironment nothing{std::map<std::string, std::string>{}};
-  doctor::CheckInputs facts = doctor::GatherFacts(
-      tree, tree.live() ? ProcessEnvironment() : static_cast<const Environment&>(nothing));
+  doctor::CheckInputs facts =
+      tree.live() ? doctor::GatherThisMachine() : doctor::GatherFacts(tree, nothing);
   if (tree.live()) {
-    facts.plugin = FindOwnPlugin();
-    for (const BackendInfo& info : Backends()) {
-      if (info.usable) facts.usable_backends.push_back(info.name);
-    }
     if (asked.test || (!asked.no_test && facts.machine.gpus.size() >= 2)) {
       if (!asked.quiet) Progress("measuring collectives for a moment");
       facts.test = RunShortTest(facts.machine);

@@ -8,6 +8,7 @@
 #include "cli/commands/doctor/doctor_report.h"
 #include "cli/framework/command.h"
 #include "cli/framework/findings.h"
+#include "doctor/this_machine.h"
 #include "report/table.h"
 
 namespace diapason::cli {
@@ -132,7 +133,7 @@ int ShowLibrary(const std::string& root, const std::string& path, bool json) {
   const std::string whole = tree.live() ? std::filesystem::absolute(path, ignored).string() : path;
   const Result<LibraryFile> file = host::LookAtLibrary(tree, whole);
   if (!file.ok()) return Fail(file.status());
-  const doctor::PluginFile plugin = FindOwnPlugin();
+  const doctor::PluginFile plugin = doctor::FindOwnPlugin();
   if (json) {
     std::fputs(LibraryJson(file.value(), plugin).c_str(), stdout);
     return kExitFine;

@@ -2,14 +2,12 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "base/own_files.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
 #include "cli/commands/doctor/doctor_report.h"
-#include "cli/framework/ranks.h"
+#include "cli/commands/ranks.h"
 #include "doctor/goals.h"
 #include "launch/program.h"
-#include "plugin/client/plugin_client.h"
 
 namespace diapason::cli {
 namespace {
@@ -100,22 +98,6 @@ TestResult RunShortTest(const host::Machine& machine) {
     MeasureCpus(&test);
   }
   return test;
-}
-
-doctor::PluginFile FindOwnPlugin() {
-  const std::string path = FindBesideUs("libnccl-tuner-diapason.so");
-  if (path.empty()) return {};
-  doctor::PluginFile plugin = doctor::LookAtPlugin(RootFs(), path);
-  if (!plugin.trouble.empty()) return plugin;
-  const Result<std::unique_ptr<client::PluginClient>> client = client::PluginClient::Open(path, 0);
-  if (!client.ok()) plugin.trouble = client.status().message();
-  const doctor::PluginFile profiler =
-      doctor::LookAtPlugin(RootFs(), FindBesideUs("libnccl-profiler-diapason.so"));
-  const doctor::PluginFile env =
-      doctor::LookAtPlugin(RootFs(), FindBesideUs("libnccl-env-diapason.so"));
-  if (plugin.profiler_apis.empty()) plugin.profiler_apis = profiler.profiler_apis;
-  if (plugin.env_apis.empty()) plugin.env_apis = env.env_apis;
-  return plugin;
 }
 
 }  // namespace diapason::cli

@@ -25,9 +25,6 @@ Result<doctor::HostFacts> ReadDoctorReport(const std::string& path);
 // time; what goes wrong is in the result.
 doctor::TestResult RunShortTest(const host::Machine& machine);
 
-// The tuner plugin beside this tool, and whether it loads; no path where there is none.
-doctor::PluginFile FindOwnPlugin();
-
 // `diapason doctor` with --library, with --pid, and `doctor compare`.
 int ShowLibrary(const std::string& root, const std::string& path, bool json);
 int ShowProcess(const std::string& root, int pid, bool json, bool all);

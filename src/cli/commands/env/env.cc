@@ -1,5 +1,5 @@
 
-#include "cli/framework/command.h"
+#include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
 
 namespace diapason::cli {

@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "base/file.h"
+#include "cli/commands/commands.h"
 #include "cli/commands/env/knobs_options.h"
-#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"

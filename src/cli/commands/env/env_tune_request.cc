@@ -3,7 +3,7 @@
 #include "base/units.h"
 #include "cli/commands/env/env_tune.h"
 #include "cli/commands/env/knobs_options.h"
-#include "cli/framework/ranks.h"
+#include "cli/commands/ranks.h"
 #include "domain/library_version.h"
 #include "env_tune/knob_list.h"
 #include "host/libraries.h"

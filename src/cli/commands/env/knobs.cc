@@ -5,9 +5,9 @@
 
 #include "base/environment.h"
 #include "base/text.h"
+#include "cli/commands/commands.h"
 #include "cli/commands/env/knobs_options.h"
 #include "cli/commands/env/knobs_text.h"
-#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/text.h"
-#include "cli/framework/command.h"
+#include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
 #include "dataset/words.h"
 

@@ -1,8 +1,8 @@
 #include <memory>
 
 #include "base/text.h"
+#include "cli/commands/commands.h"
 #include "cli/commands/logs/logs_report.h"
-#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/findings.h"
 #include "logs/diagnose.h"

@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/commands/commands.h"
 #include "cli/commands/model/model_data.h"
-#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "cli/framework/read_by.h"

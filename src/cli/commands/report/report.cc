@@ -1,101 +1,39 @@
-#include "cli/commands/report/report.h"
-
-#include <unistd.h>
-
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/commands/report/report_inputs.h"
-#include "cli/framework/command.h"
+#include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
-#include "dataset/words.h"
-#include "report/page.h"
+#include "report/write_report.h"
 
 namespace diapason::cli {
 namespace {
 
-// Before anything is read: a report that cannot be written is not worth the wait.
-Status CheckOutput(const ReportRequest& request) {
-  namespace fs = std::filesystem;
-  const std::string shown = "'" + dataset::Printable(request.output) + "'";
-  if (request.output.empty()) return Invalid("no file to write: name it with -o");
-  std::error_code ignored;
-  const fs::path path(request.output);
-  if (fs::is_directory(path, ignored)) {
-    return Invalid(shown + " is a folder: name the file, such as " +
-                   (path / "report.html").string());
-  }
-  const fs::path folder = path.parent_path();
-  if (!folder.empty() && !fs::is_directory(folder, ignored)) {
-    return NotFound("cannot write " + shown + ": there is no folder '" +
-                    dataset::Printable(folder.string()) + "'");
-  }
-  for (const std::vector<std::string>* list : {&request.inputs, &request.policies}) {
-    for (const std::string& input : *list) {
-      if (fs::equivalent(input, path, ignored)) {
-        return Invalid(shown + " is one of the inputs, and would be lost");
-      }
-    }
-  }
-  return {};
-}
-
-// A word that the author of the data cannot have known.
-std::string Nonce() {
-  // Not std::random_device: it would need a newer glibc than we promise to run on.
-  unsigned random[4] = {};
-  (void)::getentropy(random, sizeof(random));
-  std::string word;
-  for (const unsigned number : random) word += Format("%08x", number);
-  return word;
-}
+using report::ReportMade;
+using report::ReportRequest;
 
 int RunReport(const ReportRequest& request, bool json) {
-  const Result<ReportMade> made = WriteReport(request);
+  const Result<ReportMade> made = report::WriteReport(request);
   if (!made.ok()) return Fail(made.status());
-  const ReportMade& report = made.value();
+  const ReportMade& written = made.value();
   if (json) {
     const nlohmann::ordered_json shown = {{"report", request.output},
-                                          {"bytes", report.bytes},
-                                          {"samples", report.samples},
-                                          {"warnings", report.warnings}};
+                                          {"bytes", written.bytes},
+                                          {"samples", written.samples},
+                                          {"warnings", written.warnings}};
     std::printf("%s\n", JsonText(shown).c_str());
     return kExitFine;
   }
-  for (const std::string& warning : report.warnings) Warn(warning);
-  std::printf("%s: %s, %s\n", request.output.c_str(), Count(report.samples, "sample").c_str(),
-              AboutBytes(static_cast<uint64_t>(report.bytes)).c_str());
+  for (const std::string& warning : written.warnings) Warn(warning);
+  std::printf("%s: %s, %s\n", request.output.c_str(), Count(written.samples, "sample").c_str(),
+              AboutBytes(static_cast<uint64_t>(written.bytes)).c_str());
   return kExitFine;
 }
 
 }  // namespace
-
-Result<ReportMade> WriteReport(const ReportRequest& request) {
-  if (Status fine = CheckOutput(request); !fine.ok()) return fine;
-  if (request.inputs.empty()) return Invalid("nothing to report: name a store or a journal");
-  ReportMade made;
-  report::PageInput page;
-  page.title = request.title;
-  page.now = static_cast<double>(WallTimeNs()) * 1e-9;
-  Status read = ReadReportInputs(request.inputs, &page, &made.warnings);
-  if (read.ok()) read = ReadReportPolicies(request.policies, &page);
-  if (!read.ok()) return read;
-  if (request.doctor) page.doctor = LookAtThisMachine();
-  page.notes = made.warnings;
-  made.samples = page.contents.records.size();
-  const std::string html = report::PageHtml(report::MakePageData(std::move(page)), Nonce());
-  made.bytes = html.size();
-  const Status written = WriteFileAtomically(request.output, html);
-  if (!written.ok()) return written.WithContext("writing the report '" + request.output + "'");
-  return made;
-}
 
 void AddReport(CommandLine* parent, CommandAction* run) {
   struct Asked {

@@ -7,14 +7,14 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/ranks.h"
 #include "cli/commands/sweep/sweep_options.h"
 #include "cli/commands/sweep/sweep_progress.h"
 #include "cli/commands/sweep/sweep_report.h"
 #include "cli/commands/sweep/sweep_run.h"
-#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/interrupt.h"
-#include "cli/framework/ranks.h"
 #include "dataset/recorder.h"
 #include "dataset/store.h"
 #include "measure/marked_measurer.h"
@@ -44,7 +44,8 @@ Result<SweepPart> RunPart(const SweepOptions& options, Measurer* measurer,
                           dataset::SampleStore* store) {
   SweepPart part;
   part.subject = measurer->subject();
-  Result<std::vector<CallCase>> call_cases = CallCasesFor(options, *measurer);
+  Result<std::vector<CallCase>> call_cases =
+      search::CallCasesFor(options.Request(), options.plan, *measurer);
   if (!call_cases.ok()) return call_cases.status();
   part.call_cases = std::move(call_cases).value();
   part.known.resize(part.call_cases.size());
@@ -121,7 +122,7 @@ Result<SweepPart> RunPart(const SweepOptions& options, Measurer* measurer,
 
 int DryRun(const SweepOptions& options) {
   for (const int nodes : options.nodes) {
-    const Result<Subject> subject = ExpectedSubject(options, nodes);
+    const Result<Subject> subject = search::ExpectedSubject(options.Request(), nodes);
     if (!subject.ok()) return Fail(subject.status());
     const Result<std::vector<CallCase>> call_cases =
         search::MakeCallCases(options.plan, subject.value());
@@ -159,7 +160,8 @@ int Sweep(const SweepOptions& options) {
   CatchInterrupts();
   std::vector<SweepPart> parts;
   for (const int nodes : options.nodes) {
-    const Result<std::unique_ptr<Measurer>> measurer = MakeMeasurer(options, nodes);
+    const Result<std::unique_ptr<Measurer>> measurer =
+        search::MakeMeasurer(options.Request(), nodes);
     if (!measurer.ok()) return Fail(measurer.status());
     Result<SweepPart> part = RunPart(options, measurer.value().get(), store.get());
     if (!part.ok()) return Fail(part.status());

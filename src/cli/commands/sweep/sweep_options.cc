@@ -13,17 +13,11 @@
 #include "cli/framework/command_line.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
-#include "comm/backends/sim/cluster.h"
-#include "measure/job_measurer.h"
-#include "measure/tests_measurer.h"
-#include "search/replay.h"
 
 namespace diapason::cli {
 namespace {
 
 using launch::Launcher;
-using measure::Measurer;
-using measure::Subject;
 
 std::vector<std::string> Words(const std::string& text) {
   std::vector<std::string> words;
@@ -77,49 +71,19 @@ Result<std::vector<int>> NodeCounts(const std::string& text) {
   return counts;
 }
 
-std::string BackendOf(const SweepOptions& options) {
-  if (options.ranks.backend != "auto") return options.ranks.backend;
-  return Settings::Read(ProcessEnvironment()).Text(Setting::kBackend);
-}
-
-// -g is per node where there are several, as GPUs are.
-int RanksOn(const SweepOptions& options, int nodes) {
-  const int here = RanksHere(options.ranks);
-  return BackendOf(options) == "sim" ? here : here * nodes;
-}
-
-Result<dataset::StoreContents> ReadReplay(const SweepOptions& options) {
-  const Result<std::unique_ptr<dataset::SampleStore>> store =
-      dataset::SampleStore::Open(options.replay, dataset::SampleStore::Access::kRead);
-  if (!store.ok()) return store.status();
-  return store.value()->Read();
-}
-
-Result<std::unique_ptr<Measurer>> MakeReplay(const SweepOptions& options, int nodes) {
-  const Result<dataset::StoreContents> contents = ReadReplay(options);
-  if (!contents.ok()) return contents.status();
-  std::vector<Subject> subjects = search::SubjectsIn(contents.value());
-  std::erase_if(subjects, [&](const Subject& subject) {
-    return subject.nodes != nodes ||
-           (options.ranks.ranks > 0 && subject.ranks != options.ranks.ranks);
-  });
-  if (subjects.empty()) {
-    return NotFound(Format("'%s' has nothing measured on %d %s", options.replay.c_str(), nodes,
-                           nodes == 1 ? "node" : "nodes"));
-  }
-  if (subjects.size() > 1) {
-    return Invalid(Format("'%s' has several numbers of ranks on %d %s; say -g",
-                          options.replay.c_str(), nodes, nodes == 1 ? "node" : "nodes"));
-  }
-  search::ReplayOptions replay;
-  replay.shuffle = options.ranks.seed;
-  Result<std::unique_ptr<search::ReplayMeasurer>> measurer =
-      search::ReplayMeasurer::Create(contents.value(), subjects.front(), replay);
-  if (!measurer.ok()) return measurer.status();
-  return std::unique_ptr<Measurer>(std::move(measurer).value());
-}
-
 }  // namespace
+
+search::MeasurerRequest SweepOptions::Request() const {
+  search::MeasurerRequest request;
+  request.ranks = ranks;
+  request.launcher = launcher;
+  request.launch_each = launch_each;
+  request.replay = replay;
+  if (runner == "nccl-tests") request.tests_folder = folder;
+  request.operations = plan.operations;
+  request.sizes = plan.sizes;
+  return request;
+}
 
 Status SweepOptions::Read() {
   for (const std::string& name : collectives) {
@@ -191,8 +155,8 @@ Status SweepOptions::Read() {
   const Result<std::vector<int>> counts = NodeCounts(node_text);
   if (!counts.ok()) return counts.status();
   nodes = counts.value();
-  if (launcher.kind == Launcher::Kind::kLocal && replay.empty() && BackendOf(*this) != "sim" &&
-      (nodes.size() > 1 || nodes[0] > 1)) {
+  if (launcher.kind == Launcher::Kind::kLocal && replay.empty() &&
+      measure::BackendOf(ranks) != "sim" && (nodes.size() > 1 || nodes[0] > 1)) {
     return Invalid("several nodes need --launcher mpirun or srun");
   }
   if (!host_file.empty()) {
@@ -344,75 +308,6 @@ void AddSweepOptions(CommandLine* command, SweepOptions* options) {
   command->Example("diapason data show diapason.db", "What came out");
   command->ExitStatus(kExitInterrupted, "ended by Ctrl-C; `--resume` goes on");
   command->SeeAlso({"bench", "data-show", "plan"});
-}
-
-Result<std::unique_ptr<Measurer>> MakeMeasurer(const SweepOptions& options, int nodes) {
-  if (!options.replay.empty()) return MakeReplay(options, nodes);
-  Launcher launcher = options.launcher;
-  launcher.nodes = nodes;
-  launcher.ranks = RanksOn(options, nodes);
-  if (options.runner == "nccl-tests") {
-    measure::TestsOptions tests;
-    tests.launcher = launcher;
-    tests.folder = options.folder;
-    tests.library = options.ranks.backend == "rccl" ? Library::kRccl : Library::kNccl;
-    tests.sizes = options.plan.sizes;
-    Result<std::unique_ptr<measure::TestsMeasurer>> measurer =
-        measure::TestsMeasurer::Create(tests, options.plan.operations);
-    if (!measurer.ok()) return measurer.status();
-    return std::unique_ptr<Measurer>(std::move(measurer).value());
-  }
-  measure::JobMeasurerOptions job;
-  job.launcher = launcher;
-  job.backend = BackendOf(options);
-  if (job.backend == "mpi" && launcher.kind == Launcher::Kind::kLocal) {
-    job.launcher.kind = Launcher::Kind::kMpirun;
-  }
-  job.cluster = options.ranks.cluster;
-  job.limit = options.ranks.limit;
-  job.seed = options.ranks.seed;
-  job.launch_each = options.launch_each;
-  Result<std::unique_ptr<measure::JobMeasurer>> measurer = measure::JobMeasurer::Create(job);
-  if (!measurer.ok()) return measurer.status();
-  return std::unique_ptr<Measurer>(std::move(measurer).value());
-}
-
-Result<std::vector<search::CallCase>> CallCasesFor(const SweepOptions& options,
-                                                   const Measurer& measurer) {
-  if (options.replay.empty()) return search::MakeCallCases(options.plan, measurer.subject());
-  const Result<dataset::StoreContents> contents = ReadReplay(options);
-  if (!contents.ok()) return contents.status();
-  const Result<search::CallCasesFound> found =
-      search::CallCasesIn(contents.value(), measurer.subject());
-  if (!found.ok()) return found.status();
-  return found.value().call_cases;
-}
-
-Result<Subject> ExpectedSubject(const SweepOptions& options, int nodes) {
-  Subject subject;
-  subject.nodes = nodes;
-  subject.backend = BackendOf(options);
-  subject.ranks = RanksOn(options, nodes);
-  if (subject.backend == "sim") {
-    const Result<comm::sim::Cluster> cluster = comm::sim::LoadCluster(ClusterOf(options.ranks));
-    if (!cluster.ok()) return cluster.status();
-    subject.library = cluster.value().library;
-    subject.simulated = true;
-    return subject;
-  }
-  if (subject.backend == "auto") {
-    for (const BackendInfo& backend : Backends()) {
-      if (!backend.usable) continue;
-      subject.backend = backend.name;
-      break;
-    }
-  }
-  if (options.runner == "nccl-tests" && subject.backend != "rccl") subject.backend = "nccl";
-  const Result<Library> library =
-      ParseLibrary(subject.backend == "mpi" ? "openmpi" : subject.backend);
-  if (!library.ok()) return library.status();
-  subject.library = library.value();
-  return subject;
 }
 
 }  // namespace diapason::cli

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "cli/framework/ranks.h"
+#include "cli/commands/ranks.h"
 #include "launch/launcher.h"
+#include "search/make_measurer.h"
 #include "search/search.h"
 #include "search/sweep.h"
 
@@ -56,17 +57,12 @@ struct SweepOptions {
   bool adaptive = false;
   double sample_share = 0;  // of an exhaustive sweep's samples; 0: not said
   std::string command_line;
+  // What measures.
+  search::MeasurerRequest Request() const;
   // Whether blocks of calls are ours to choose.
   bool Calibrates() const { return runner == "builtin" && replay.empty(); }
 };
 
 void AddSweepOptions(CommandLine* command, SweepOptions* options);
-
-// What will be measured on so many nodes; for replays, what the dataset has.
-Result<std::unique_ptr<measure::Measurer>> MakeMeasurer(const SweepOptions& options, int nodes);
-Result<std::vector<search::CallCase>> CallCasesFor(const SweepOptions& options,
-                                                   const measure::Measurer& measurer);
-// Who would be measured, without starting anything.
-Result<measure::Subject> ExpectedSubject(const SweepOptions& options, int nodes);
 
 }  // namespace diapason::cli

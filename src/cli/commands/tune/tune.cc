@@ -1,30 +1,21 @@
 #include "cli/commands/tune/tune.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
-#include "base/file.h"
-#include "base/owner_lock.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/commands/bench/bench_policy_report.h"
-#include "cli/commands/report/report.h"
-#include "cli/framework/command.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/ranks.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/interrupt.h"
 #include "cli/framework/progress_line.h"
-#include "cli/framework/ranks.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
 #include "measure/group_measurer.h"
-#include "policy/openmpi_rules.h"
-#include "policy/parse.h"
 
 namespace diapason::cli {
 namespace {
-
-using measure::Measurer;
 
 const char* StageText(tune::Stage stage) {
   switch (stage) {
@@ -58,123 +49,79 @@ std::string SizesText(const std::vector<search::CallCase>& call_cases) {
                 candidates);
 }
 
-Result<TuneFiles> PrepareFolder(const std::string& output) {
-  std::error_code error;
-  std::filesystem::create_directories(output, error);
-  if (error) return IoError("cannot make the folder '" + output + "': " + error.message());
-  const std::filesystem::path folder = std::filesystem::absolute(output, error).lexically_normal();
-  TuneFiles files;
-  files.folder = folder.string();
-  files.policy = (folder / "policy.conf").string();
-  files.store = (folder / "measurements.db").string();
-  files.report = (folder / "report.html").string();
-  return files;
+Result<tune::TuningRequest> RequestOf(TuneOptions* options) {
+  SweepOptions& sweep = options->sweep;
+  // The library fills in what the command line does not name.
+  if (!options->sizes_given) sweep.sizes = "1K";
+  if (const Status read = sweep.Read(); !read.ok()) return read;
+  if (!options->sizes_given) sweep.plan.sizes.clear();
+  if (sweep.nodes.size() != 1) {
+    return Invalid("a policy is tuned for one number of nodes at a time");
+  }
+  tune::TuningRequest request;
+  request.ranks = sweep.ranks;
+  request.launcher = sweep.launcher;
+  request.nodes = sweep.nodes.front();
+  request.plan = sweep.plan;
+  request.budget = options->budget;
+  request.samples = options->samples;
+  request.iterate = options->Iterates();
+  request.iteration = options->iteration;
+  if (!options->bucket_bytes.empty()) {
+    const Result<uint64_t> bytes = ParseBytes(options->bucket_bytes);
+    if (!bytes.ok()) return bytes.status().WithContext("--bucket-bytes");
+    request.bucket_bytes = bytes.value();
+  }
+  request.compute = options->compute;
+  request.workload = options->workload;
+  request.output = options->output;
+  request.command_line = sweep.command_line;
+  return request;
 }
 
-// The policy in all forms, and the report. Only the policy is worth failing for. What an earlier
-// run has written is not thrown away.
-Status WriteFiles(const tune::TuneOutcome& outcome, TuneFiles* files) {
-  const std::filesystem::path folder(files->folder);
-  const Result<std::string> before = ReadFile(files->policy, policy::kMostBytes);
-  if (before.ok() && before.value() != outcome.policy_text) {
-    files->older = (folder / "policy.old.conf").string();
-    if (Status kept = WriteFileAtomically(files->older, before.value()); !kept.ok()) return kept;
-  }
-  std::error_code ignored;
-  std::filesystem::remove(folder / "rules.conf", ignored);
-  if (Status saved = WriteFileAtomically(files->policy, outcome.policy_text); !saved.ok()) {
-    return saved;
-  }
-  if (outcome.subject.library == Library::kOpenMpi) {
-    std::vector<std::string> notes;
-    const Result<std::string> rules = policy::OpenMpiRulesText(outcome.policy, &notes);
-    if (!rules.ok()) return rules.status();
-    for (const std::string& note : notes) Warn(note);
-    files->rules = (folder / "rules.conf").string();
-    if (Status saved = WriteFileAtomically(files->rules, rules.value()); !saved.ok()) return saved;
-  }
-  ReportRequest request;
-  request.inputs = {files->store};
-  request.policies = {files->policy};
-  request.output = files->report;
-  const Result<ReportMade> report = WriteReport(request);
-  if (!report.ok()) {
-    Warn("no report: " + report.status().message());
-    files->report.clear();
-  }
-  return {};
+void PrintStart(const TuneOptions& options, const tune::TuneGround& ground,
+                const measure::Subject& subject, const tune::TuneGoal& goal) {
+  if (!ground.why.empty()) std::printf("found    %s\n", ground.why.c_str());
+  std::printf("library  %s, %s on %s\n", subject.description.c_str(),
+              Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
+              Count(static_cast<size_t>(subject.nodes), "node").c_str());
+  std::printf("tuning   %s, within %s\n\n", SizesText(goal.call_cases).c_str(),
+              DurationText(options.budget).c_str());
+  std::fflush(stdout);
 }
 
-TuneFiles OnlySamples(const TuneFiles& files) {
-  TuneFiles only;
-  only.folder = files.folder;
-  only.store = files.store;
-  return only;
+int PrintResult(const TuneOptions& options, const tune::TuningResult& result) {
+  const tune::TuneOutcome& outcome = result.outcome;
+  if (outcome.interrupted) {
+    Warn("interrupted: nothing was proven, so no policy was written" +
+         std::string(result.older_policy ? " (policy.conf is that of an earlier run)" : "") +
+         "; the samples are in " + result.files.store);
+  }
+  if (options.json) {
+    std::fputs(TuneJson(outcome, result.goal, result.files).c_str(), stdout);
+  } else if (!outcome.interrupted) {
+    std::printf("%s%s", TuneTable(outcome, result.goal).c_str(),
+                TuneSummary(outcome, result.goal, result.relaunched).c_str());
+    if (result.Decided()) std::fputs(TuneUse(outcome, result.files).c_str(), stdout);
+  }
+  if (outcome.interrupted) return kExitInterrupted;
+  if (result.Decided()) return kExitFine;
+  return Fail(Unavailable("there was not enough time: no policy was written; the samples are in " +
+                          result.files.store));
 }
 
-// Everything that one process does, whatever the ranks are.
-int Lead(const TuneOptions& options, const TuneGround& ground, const tune::MeasurerSource& source,
-         bool relaunch) {
-  Result<TuneFiles> prepared = PrepareFolder(options.output);
-  if (!prepared.ok()) return Fail(prepared.status());
-  TuneFiles& files = prepared.value();
-  // Before anything in it changes: two of them would take each other's files for their own.
-  const Result<std::unique_ptr<OwnerLock>> lock =
-      OwnerLock::Take(files.folder + "/tune.lock", "the folder '" + files.folder + "'");
-  if (!lock.ok()) {
-    return Fail(lock.status().code() == ErrorCode::kUnavailable
-                    ? Unavailable(lock.status().message() +
-                                  ": wait for it, or choose another folder with --output")
-                    : lock.status());
-  }
-  Result<std::unique_ptr<dataset::SampleStore>> store =
-      dataset::SampleStore::Open(files.store, dataset::SampleStore::Access::kWrite);
-  if (!store.ok()) return Fail(store.status());
+// `run` is one of the ways to tune, with these events.
+template <typename Run>
+int Tune(const TuneOptions& options, const Run& run) {
   CatchInterrupts();
-
-  TuneGoal goal;
-  tune::TuneInputs work;
-  work.store = store.value().get();
-  work.source = source;
-  work.call_cases = [&](const measure::Subject& subject) -> Result<std::vector<search::CallCase>> {
-    const Status free = CheckNoPolicyIsSet(Settings::Read(ProcessEnvironment()), subject);
-    if (!free.ok()) return free;
-    Result<TuneGoal> found = FindGoal(options, subject);
-    if (!found.ok()) return found.status();
-    goal = std::move(found).value();
-    for (const std::string& note : goal.notes) Warn(note);
-    if (!options.json) {
-      if (!ground.why.empty()) std::printf("found    %s\n", ground.why.c_str());
-      std::printf("library  %s, %s on %s\n", subject.description.c_str(),
-                  Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
-                  Count(static_cast<size_t>(subject.nodes), "node").c_str());
-      std::printf("tuning   %s, within %s\n\n", SizesText(goal.call_cases).c_str(),
-                  DurationText(options.budget).c_str());
-      std::fflush(stdout);
-    }
-    return goal.call_cases;
-  };
-  tune::SessionOptions session;
-  session.seconds = options.budget;
-  session.samples = options.samples;
-  session.seed = options.sweep.ranks.seed;
-  session.relaunch = relaunch;
-  session.command_line = options.sweep.command_line;
-  session.origin =
-      std::string("diapason tune, ") + (options.Iterates() ? "iterations" : "collectives");
-  if (!options.workload.empty()) {
-    session.weight = [&goal](const measure::Trial& trial) {
-      for (const tune::MixEntry& entry : goal.mix.entries) {
-        if (entry.operation == trial.operation && entry.bytes == trial.bytes) {
-          return static_cast<double>(entry.calls);
-        }
-      }
-      return 1.0;
-    };
-  }
   ProgressLine line("tune", options.quiet);
-  const tune::ProgressCallback watch = [&](tune::Stage stage, double share,
-                                           const std::string& what) {
+  tune::TuningEvents events;
+  events.warn = Warn;
+  events.started = [&](const tune::TuneGround& ground, const measure::Subject& subject,
+                       const tune::TuneGoal& goal) {
+    if (!options.json) PrintStart(options, ground, subject, goal);
+  };
+  events.progress = [&](tune::Stage stage, double share, const std::string& what) {
     if (line.Due()) {
       line.Show(share, Format("step %s, %s left; ", StageText(stage),
                               DurationText(options.budget * (1 - share)).c_str()) +
@@ -182,71 +129,31 @@ int Lead(const TuneOptions& options, const TuneGround& ground, const tune::Measu
     }
     return !Interrupted();
   };
-  const Result<tune::TuneOutcome> tuned = tune::Tune(work, session, watch);
+  const Result<tune::TuningResult> result = run(events);
   line.Clear();
-  if (!tuned.ok()) return Fail(tuned.status());
-  const tune::TuneOutcome& outcome = tuned.value();
-  for (const std::string& note : outcome.notes) Warn(note);
-  if (outcome.interrupted) {
-    Warn("interrupted: nothing was proven, so no policy was written" +
-         std::string(FileExists(files.policy) ? " (policy.conf is that of an earlier run)" : "") +
-         "; the samples are in " + files.store);
-    if (options.json) std::fputs(TuneJson(outcome, goal, OnlySamples(files)).c_str(), stdout);
-    return kExitInterrupted;
-  }
-  if (outcome.Undecided()) {
-    if (options.json) {
-      std::fputs(TuneJson(outcome, goal, OnlySamples(files)).c_str(), stdout);
-    } else {
-      std::printf("%s%s", TuneTable(outcome, goal).c_str(),
-                  TuneSummary(outcome, goal, relaunch).c_str());
-    }
-    return Fail(Unavailable(
-        "there was not enough time: no policy was written; the samples are in " + files.store));
-  }
-  if (Status written = WriteFiles(outcome, &files); !written.ok()) return Fail(written);
-  if (options.json) {
-    std::fputs(TuneJson(outcome, goal, files).c_str(), stdout);
-    return kExitFine;
-  }
-  std::printf("%s%s%s", TuneTable(outcome, goal).c_str(),
-              TuneSummary(outcome, goal, relaunch).c_str(), TuneUse(outcome, files).c_str());
-  return kExitFine;
+  return result.ok() ? PrintResult(options, result.value()) : Fail(result.status());
 }
 
 int RunTune(TuneOptions options) {
-  const Result<TuneGround> ground = FindGround(&options);
-  if (!ground.ok()) return Fail(ground.status());
-  const Status read = options.sweep.Read();
-  if (!read.ok()) return Fail(read);
-  if (options.sweep.nodes.size() != 1) {
-    return Fail(Invalid("a policy is tuned for one number of nodes at a time"));
-  }
-  if (IsLaunched()) {
-    // mpirun, srun or torchrun has made us one rank of many: rank 0 leads.
-    return OnEveryRank(options.sweep.ranks, true, [&](Group* group) {
-      if (group->rank() != 0) {
-        const Status followed = measure::GroupMeasurer::Follow(group);
-        return followed.ok() ? kExitFine : Fail(followed);
-      }
-      Result<std::unique_ptr<measure::GroupMeasurer>> leading =
-          measure::GroupMeasurer::Lead(group, ClusterOf(options.sweep.ranks));
-      if (!leading.ok()) return Fail(leading.status());
-      const std::shared_ptr<Measurer> measurer = std::move(leading).value();
-      return Lead(
-          options, ground.value(), [&] { return Result<std::shared_ptr<Measurer>>(measurer); },
-          false);
+  Result<tune::TuningRequest> request = RequestOf(&options);
+  if (!request.ok()) return Fail(request.status());
+  if (!IsLaunched()) {
+    return Tune(options, [&](const tune::TuningEvents& events) {
+      return tune::RunTuning(request.value(), events);
     });
   }
-  return Lead(
-      options, ground.value(),
-      [&]() -> Result<std::shared_ptr<Measurer>> {
-        Result<std::unique_ptr<Measurer>> made =
-            MakeMeasurer(options.sweep, options.sweep.nodes.front());
-        if (!made.ok()) return made.status();
-        return std::shared_ptr<Measurer>(std::move(made).value());
-      },
-      true);
+  // mpirun, srun or torchrun has made this process one rank of many: rank 0 leads.
+  const Result<tune::TuneGround> ground = tune::FindGround(&request.value());
+  if (!ground.ok()) return Fail(ground.status());
+  return OnEveryRank(request.value().ranks, true, [&](Group* group) {
+    if (group->rank() != 0) {
+      const Status followed = measure::GroupMeasurer::Follow(group);
+      return followed.ok() ? kExitFine : Fail(followed);
+    }
+    return Tune(options, [&](const tune::TuningEvents& events) {
+      return tune::RunTuningOn(group, request.value(), ground.value(), events);
+    });
+  });
 }
 
 void AddTuneOptions(CommandLine* command, TuneOptions* options) {

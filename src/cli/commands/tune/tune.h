@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "cli/commands/sweep/sweep_options.h"
-#include "tune/session.h"
-#include "tune/workload.h"
+#include "tune/tuning.h"
 
 namespace diapason::cli {
 
@@ -31,46 +30,12 @@ struct TuneOptions {
   bool Iterates() const { return objective == "iteration"; }
 };
 
-// Which backend, how many ranks, and why, where nobody has said so. Fills in what depends on it.
-struct TuneGround {
-  std::string backend;
-  std::string why;
-};
-Result<TuneGround> FindGround(TuneOptions* options);
-
-// What is to be tuned, once it is known on whom.
-struct TuneGoal {
-  std::vector<search::CallCase> call_cases;
-  tune::Mix mix;                               // of --workload; empty without
-  std::optional<measure::IterationSpec> step;  // of --objective iteration
-  std::vector<std::string> notes;
-};
-Result<TuneGoal> FindGoal(const TuneOptions& options, const measure::Subject& subject);
-
-// The calls of a recorded job: journals of the plugin, or logs of NCCL with NCCL_DEBUG_SUBSYS=COLL.
-// Of several ranks' files, each call counts once.
-struct RecordedCalls {
-  std::vector<tune::MixEntry> entries;
-  std::vector<int64_t> ranks;  // of its communicators, where they are known
-  uint64_t left_out = 0;       // calls that no collective of ours is
-};
-Result<RecordedCalls> ReadWorkload(const std::vector<std::string>& files);
-
-// Files that were written, with absolute paths.
-struct TuneFiles {
-  std::string folder;
-  std::string policy;
-  std::string rules;  // Open MPI only
-  std::string store;
-  std::string report;  // "": not written
-  std::string older;   // the policy of an earlier run; "": there was none, or it says the same
-};
-
 // The table, what was gained and what was left alone; then the lines that put it into a job.
-std::string TuneTable(const tune::TuneOutcome& outcome, const TuneGoal& goal);
-std::string TuneSummary(const tune::TuneOutcome& outcome, const TuneGoal& goal, bool relaunched);
-std::string TuneUse(const tune::TuneOutcome& outcome, const TuneFiles& files);
-std::string TuneJson(const tune::TuneOutcome& outcome, const TuneGoal& goal,
-                     const TuneFiles& files);
+std::string TuneTable(const tune::TuneOutcome& outcome, const tune::TuneGoal& goal);
+std::string TuneSummary(const tune::TuneOutcome& outcome, const tune::TuneGoal& goal,
+                        bool relaunched);
+std::string TuneUse(const tune::TuneOutcome& outcome, const tune::TuneFiles& files);
+std::string TuneJson(const tune::TuneOutcome& outcome, const tune::TuneGoal& goal,
+                     const tune::TuneFiles& files);
 
 }  // namespace diapason::cli

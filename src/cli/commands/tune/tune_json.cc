@@ -34,8 +34,8 @@ ordered_json CheckJson(const measure::PolicyCheck& check) {
 
 }  // namespace
 
-std::string TuneJson(const tune::TuneOutcome& outcome, const TuneGoal& goal,
-                     const TuneFiles& files) {
+std::string TuneJson(const tune::TuneOutcome& outcome, const tune::TuneGoal& goal,
+                     const tune::TuneFiles& files) {
   const measure::Subject& subject = outcome.subject;
   ordered_json json;
   json["backend"] = subject.backend;

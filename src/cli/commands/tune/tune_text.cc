@@ -107,7 +107,7 @@ std::string Rounds(const TuneOutcome& outcome) {
 
 }  // namespace
 
-std::string TuneTable(const TuneOutcome& outcome, const TuneGoal& goal) {
+std::string TuneTable(const TuneOutcome& outcome, const tune::TuneGoal& goal) {
   using Align = report::Table::Align;
   const bool weighted = !goal.mix.entries.empty() && !goal.step.has_value();
   // Of an iteration the times are those of a whole step.
@@ -141,7 +141,7 @@ std::string TuneTable(const TuneOutcome& outcome, const TuneGoal& goal) {
   return table.Text();
 }
 
-std::string TuneSummary(const TuneOutcome& outcome, const TuneGoal& goal, bool relaunched) {
+std::string TuneSummary(const TuneOutcome& outcome, const tune::TuneGoal& goal, bool relaunched) {
   std::string text = "\n";
   const size_t tuned = outcome.Tuned();
   const size_t all = outcome.lines.size();
@@ -193,7 +193,7 @@ std::string TuneSummary(const TuneOutcome& outcome, const TuneGoal& goal, bool r
   return text;
 }
 
-std::string TuneUse(const TuneOutcome& outcome, const TuneFiles& files) {
+std::string TuneUse(const TuneOutcome& outcome, const tune::TuneFiles& files) {
   std::string text = "\nwritten to " + files.folder + "\n";
   text += Format("  policy.conf      %s\n",
                  outcome.policy.rules.empty() ? "no rows: the library decides everything"

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/framework/command.h"
+#include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
 #include "watch/http_server.h"
 

@@ -1,4 +1,4 @@
-#include "cli/commands/report/report_inputs.h"
+#include "report/inputs.h"
 
 #include <unistd.h>
 
@@ -9,16 +9,15 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/commands/doctor/doctor_report.h"
 #include "dataset/import.h"
 #include "dataset/import_journal.h"
 #include "dataset/words.h"
-#include "diapason/comm.h"
 #include "doctor/checklist.h"
 #include "doctor/checks.h"
+#include "doctor/this_machine.h"
 #include "policy/parse.h"
 
-namespace diapason::cli {
+namespace diapason::report {
 namespace {
 
 constexpr size_t kLargestFile = size_t{256} << 20;
@@ -26,7 +25,7 @@ constexpr std::string_view kStoreStart = "SQLite format 3";
 
 class InputReader {
  public:
-  InputReader(report::PageInput* page, std::vector<std::string>* warnings)
+  InputReader(PageInput* page, std::vector<std::string>* warnings)
       : page_(page), warnings_(warnings) {}
 
   Status Read(const std::string& path) {
@@ -105,7 +104,7 @@ class InputReader {
 
   void Tell(const std::string& text) { warnings_->push_back(dataset::Printable(text, 500)); }
 
-  report::PageInput* page_;
+  PageInput* page_;
   std::vector<std::string>* warnings_;
   std::set<std::string> runs_;
 };
@@ -133,20 +132,20 @@ Result<std::string> StartOf(const std::string& path) {
   return start;
 }
 
-Status ReadReportInputs(const std::vector<std::string>& files, report::PageInput* page,
+Status ReadReportInputs(const std::vector<std::string>& files, PageInput* page,
                         std::vector<std::string>* warnings) {
   InputReader reader(page, warnings);
   for (const std::string& file : files) {
     if (Status read = reader.Read(file); !read.ok()) return read;
   }
   // A journal of which only the first line could be read is none.
-  const auto readable = [](const report::PageInput::Journal& journal) {
+  const auto readable = [](const PageInput::Journal& journal) {
     const journal::JournalContents& contents = journal.contents;
     return contents.bad_lines == 0 || !contents.records.empty() || !contents.communicators.empty();
   };
   if (page->contents.records.empty() && !page->journals.empty() &&
       std::none_of(page->journals.begin(), page->journals.end(), readable)) {
-    const report::PageInput::Journal& first = page->journals.front();
+    const PageInput::Journal& first = page->journals.front();
     return Invalid(Format(
         "nothing to report: '%s' starts as a journal, and none of its other %s "
         "can be read; the first, line %d: %s",
@@ -159,7 +158,7 @@ Status ReadReportInputs(const std::vector<std::string>& files, report::PageInput
   return {};
 }
 
-Status ReadReportPolicies(const std::vector<std::string>& files, report::PageInput* page) {
+Status ReadReportPolicies(const std::vector<std::string>& files, PageInput* page) {
   policy::ParseOptions options;
   bool measured = false;
   for (const dataset::SampleRun& run : page->contents.runs) {
@@ -186,13 +185,9 @@ Status ReadReportPolicies(const std::vector<std::string>& files, report::PageInp
   return {};
 }
 
-report::PageDoctor LookAtThisMachine() {
-  doctor::CheckInputs facts = doctor::GatherFacts(RootFs("/"), ProcessEnvironment());
-  facts.plugin = FindOwnPlugin();
-  for (const BackendInfo& info : Backends()) {
-    if (info.usable) facts.usable_backends.push_back(info.name);
-  }
-  report::PageDoctor doctor;
+PageDoctor LookAtThisMachine() {
+  const doctor::CheckInputs facts = doctor::GatherThisMachine();
+  PageDoctor doctor;
   doctor.host = HostName();
   doctor.machine = doctor::DescribeMachine(facts);
   doctor.findings = doctor::CheckEverything(facts);
@@ -204,4 +199,4 @@ report::PageDoctor LookAtThisMachine() {
   return doctor;
 }
 
-}  // namespace diapason::cli
+}  // namespace diapason::report

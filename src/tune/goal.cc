@@ -1,13 +1,15 @@
-// What `tune` finds: who can be tuned here, and what for.
+// Which backend can be tuned here, and what is tuned on it.
 #include <algorithm>
 
 #include "base/settings.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/commands/tune/tune.h"
+#include "comm/backend.h"
 #include "comm/gpu/runtime.h"
+#include "domain/vocabulary.h"
+#include "tune/tuning.h"
 
-namespace diapason::cli {
+namespace diapason::tune {
 namespace {
 
 constexpr int kHostRanks = 4;
@@ -18,7 +20,7 @@ constexpr double kGpuCompute = 0.005;
 constexpr char kHostSizes[] = "1K:4M:x2";
 constexpr char kGpuSizes[] = "1K:64M:x4";
 // Each is an upper bound: a library that has fewer runs those.
-constexpr char kChannels[] = "default,1,2,4,8,16,32";
+const std::vector<int> kChannels = {0, 1, 2, 4, 8, 16, 32};
 
 int GpuCount() {
   for (const auto& runtime : {comm::gpu::Cuda(), comm::gpu::Hip()}) {
@@ -44,7 +46,7 @@ Result<TuneGround> Detect() {
     std::string why = Count(static_cast<size_t>(std::max(gpus, 0)), "GPU");
     if (!OnGpu(backend.name)) {
       why = gpus == 0 ? "there is no GPU here: tuning collectives of this machine's processors"
-                      : "one GPU has nobody to talk to: tuning collectives of this machine's "
+                      : "one GPU has no other to talk to: tuning collectives of this machine's "
                         "processors (--backend nccl -g 4 lets four ranks share the GPU)";
     }
     return TuneGround{backend.name, why};
@@ -53,73 +55,67 @@ Result<TuneGround> Detect() {
                      "; --backend sim tunes a simulated cluster");
 }
 
-Result<measure::IterationSpec> StepOf(const TuneOptions& options, const measure::Subject& subject,
-                                      const tune::Mix& mix) {
+Result<measure::IterationSpec> StepOf(const TuningRequest& request, const measure::Subject& subject,
+                                      const Mix& mix) {
   const bool gpu = OnGpu(subject.backend) || subject.simulated;
   Result<measure::IterationSpec> made = Invalid("no step");
   if (!mix.entries.empty()) {
-    made = tune::MixIteration(mix);
+    made = MixIteration(mix);
   } else {
     measure::PresetOptions preset;
     preset.host = !gpu;
-    if (!options.bucket_bytes.empty()) {
-      const Result<uint64_t> bytes = ParseBytes(options.bucket_bytes);
-      if (!bytes.ok()) return bytes.status().WithContext("--bucket-bytes");
-      preset.bytes = bytes.value();
-    }
-    made = measure::PresetSpec(options.iteration, preset);
+    if (request.bucket_bytes > 0) preset.bytes = request.bucket_bytes;
+    made = measure::PresetSpec(request.iteration, preset);
   }
   if (!made.ok()) return made;
   measure::IterationSpec& spec = made.value();
-  spec.compute = options.compute > 0 ? options.compute : (gpu ? kGpuCompute : kHostCompute);
-  spec.type = options.sweep.plan.type;
-  spec.limit = std::max(options.sweep.ranks.limit, 2 * spec.compute);
+  spec.compute = request.compute > 0 ? request.compute : (gpu ? kGpuCompute : kHostCompute);
+  spec.type = request.plan.type;
+  spec.limit = std::max(request.ranks.limit, 2 * spec.compute);
   if (Status status = measure::CheckSpec(spec); !status.ok()) return status;
   return made;
 }
 
 }  // namespace
 
-Result<TuneGround> FindGround(TuneOptions* options) {
-  SweepOptions& sweep = options->sweep;
-  std::string asked = sweep.ranks.backend;
-  if (asked == "auto") asked = Settings::Read(ProcessEnvironment()).Text(Setting::kBackend);
-  TuneGround ground{asked, ""};
-  if (asked == "auto") {
+Result<TuneGround> FindGround(TuningRequest* request) {
+  measure::RankOptions& ranks = request->ranks;
+  TuneGround ground{measure::BackendOf(ranks), ""};
+  if (ground.backend == "auto") {
     Result<TuneGround> found = Detect();
     if (!found.ok()) return found;
     ground = std::move(found).value();
   }
-  sweep.ranks.backend = ground.backend;
-  const bool gpu = OnGpu(ground.backend) || ground.backend == "sim";
-  if (sweep.ranks.ranks == 0 && !OnGpu(ground.backend) && ground.backend != "sim") {
-    sweep.ranks.ranks = kHostRanks;
+  ranks.backend = ground.backend;
+  const bool on_gpu = OnGpu(ground.backend);
+  const bool gpu = on_gpu || ground.backend == "sim";
+  if (ranks.ranks == 0 && !gpu) ranks.ranks = kHostRanks;
+  if (!measure::IsLaunched() && request->launcher.kind == launch::Launcher::Kind::kLocal &&
+      measure::RanksHere(ranks) < 2) {
+    return Invalid(on_gpu ? "one rank has no other to talk to: say -g 4, which lets four ranks "
+                            "share the GPU"
+                          : "one rank has no other to talk to: say -g 2 or more");
   }
-  if (!IsLaunched() && sweep.launcher_name == "local" && RanksHere(sweep.ranks) < 2) {
-    return Invalid(
-        OnGpu(ground.backend)
-            ? "one rank has nobody to talk to: say -g 4, which lets four ranks share the "
-              "GPU"
-            : "one rank has nobody to talk to: say -g 2 or more");
-  }
-  if (!options->sizes_given) sweep.sizes = gpu ? kGpuSizes : kHostSizes;
-  if (!options->collectives_given) {
-    sweep.collectives = {"all_reduce"};
-    // Gloo has one way to gather and one to scatter: nothing to choose.
+  search::SweepPlan& plan = request->plan;
+  if (plan.sizes.empty()) plan.sizes = ParseSizes(gpu ? kGpuSizes : kHostSizes).value();
+  if (plan.operations.empty()) {
+    plan.operations = {Operation::kAllReduce};
+    // Gloo has one algorithm to gather and one to scatter: there is no choice.
     if (ground.backend != "gloo") {
-      sweep.collectives.insert(sweep.collectives.end(), {"all_gather", "reduce_scatter"});
+      plan.operations.insert(plan.operations.end(),
+                             {Operation::kAllGather, Operation::kReduceScatter});
     }
   }
-  if (gpu) sweep.channels = kChannels;
+  if (gpu) plan.channels = kChannels;
   return ground;
 }
 
-Result<TuneGoal> FindGoal(const TuneOptions& options, const measure::Subject& subject) {
+Result<TuneGoal> FindGoal(const TuningRequest& request, const measure::Subject& subject) {
   TuneGoal goal;
-  if (!options.workload.empty()) {
-    const Result<RecordedCalls> recorded = ReadWorkload(options.workload);
+  if (!request.workload.empty()) {
+    const Result<RecordedCalls> recorded = ReadWorkload(request.workload);
     if (!recorded.ok()) return recorded.status();
-    goal.mix = tune::MakeMix(recorded.value().entries, kMostKinds, subject);
+    goal.mix = MakeMix(recorded.value().entries, kMostKinds, subject);
     if (goal.mix.covered < 0.995) {
       goal.notes.push_back(
           Format("the %zu costliest kinds of calls are tuned, about %.0f %% of "
@@ -128,7 +124,7 @@ Result<TuneGoal> FindGoal(const TuneOptions& options, const measure::Subject& su
     }
     if (recorded.value().left_out > 0) {
       goal.notes.push_back(Count(recorded.value().left_out, "recorded call") +
-                           " that nobody can choose for left out");
+                           " of operations without a choice left out");
     }
     const std::vector<int64_t>& ranks = recorded.value().ranks;
     if (!ranks.empty() && std::find(ranks.begin(), ranks.end(), subject.ranks) == ranks.end()) {
@@ -139,15 +135,15 @@ Result<TuneGoal> FindGoal(const TuneOptions& options, const measure::Subject& su
     }
   }
   Result<std::vector<search::CallCase>> call_cases = Invalid("nothing to measure");
-  if (options.Iterates()) {
-    Result<measure::IterationSpec> step = StepOf(options, subject, goal.mix);
+  if (request.iterate) {
+    Result<measure::IterationSpec> step = StepOf(request, subject, goal.mix);
     if (!step.ok()) return step.status();
     goal.step = std::move(step).value();
-    call_cases = tune::IterationCallCases(*goal.step, options.sweep.plan, subject);
+    call_cases = IterationCallCases(*goal.step, request.plan, subject);
   } else if (!goal.mix.entries.empty()) {
-    call_cases = tune::MixCallCases(goal.mix, options.sweep.plan, subject);
+    call_cases = MixCallCases(goal.mix, request.plan, subject);
   } else {
-    call_cases = search::MakeCallCases(options.sweep.plan, subject);
+    call_cases = search::MakeCallCases(request.plan, subject);
   }
   if (!call_cases.ok()) return call_cases.status();
   goal.call_cases = std::move(call_cases).value();
@@ -161,4 +157,4 @@ Result<TuneGoal> FindGoal(const TuneOptions& options, const measure::Subject& su
   return goal;
 }
 
-}  // namespace diapason::cli
+}  // namespace diapason::tune

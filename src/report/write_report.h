@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-namespace diapason::cli {
+namespace diapason::report {
 
 // What `diapason report` is asked for; `diapason tune` asks the same at its end.
 struct ReportRequest {
@@ -31,4 +31,4 @@ struct ReportMade {
 // run is shown as not kept, and is not in the summary's figures.
 Result<ReportMade> WriteReport(const ReportRequest& request);
 
-}  // namespace diapason::cli
+}  // namespace diapason::report

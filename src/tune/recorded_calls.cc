@@ -3,13 +3,14 @@
 #include <map>
 
 #include "base/text.h"
-#include "cli/commands/report/report_inputs.h"
-#include "cli/commands/tune/tune.h"
 #include "dataset/import_journal.h"
 #include "journal/reader.h"
 #include "logs/reader.h"
+#include "measure/group_measurer.h"
+#include "report/inputs.h"
+#include "tune/tuning.h"
 
-namespace diapason::cli {
+namespace diapason::tune {
 namespace {
 
 using Kinds = std::map<std::pair<Operation, uint64_t>, uint64_t>;
@@ -32,7 +33,7 @@ std::optional<Operation> OperationOf(Collective collective) {
 }
 
 bool IsJournal(const std::string& path) {
-  const Result<std::string> start = StartOf(path);
+  const Result<std::string> start = report::StartOf(path);
   return start.ok() && start.value().starts_with(dataset::kJournalMark);
 }
 
@@ -124,4 +125,4 @@ Result<RecordedCalls> ReadWorkload(const std::vector<std::string>& files) {
   return recorded;
 }
 
-}  // namespace diapason::cli
+}  // namespace diapason::tune

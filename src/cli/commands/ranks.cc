@@ -1,0 +1,54 @@
+#include "cli/commands/ranks.h"
+
+#include "base/environment.h"
+#include "base/text.h"
+#include "cli/framework/command.h"
+#include "cli/framework/command_line.h"
+#include "cli/framework/words.h"
+#include "comm/backends/sim/cluster.h"
+#include "comm/launch_info.h"
+#include "launch/local_launch.h"
+
+namespace diapason::cli {
+
+ValueRule ClusterName() {
+  const auto wrong = [](std::string& text) -> std::string {
+    if (text.find_first_of("/.") != std::string::npos) return "";
+    const Result<std::string_view> shipped = comm::sim::ShippedText(text);
+    return shipped.ok() ? "" : shipped.status().message();
+  };
+  return {wrong, "", comm::sim::ClusterNames()};
+}
+
+void AddRankOptions(CommandLine* command, RankOptions* options, bool all) {
+  std::vector<std::string> backends = BackendWords();
+  if (all) backends.emplace_back("all");
+  command->Heading("Ranks");
+  command
+      ->AddOption("-g,--ranks", options->ranks,
+                  "Ranks to start on this host; not used where a launcher has started this command")
+      ->Check(Range(1, launch::kMostLocalRanks))
+      ->Default("the GPUs there are, else 2; 4 of --backend sim");
+  command->AddOption("--backend", options->backend, Join(backends, ", "))
+      ->TypeName("NAME")
+      ->Check(OneOf(backends))
+      ->ShowDefault();
+  command->AddOption("--cluster", options->cluster, "The simulated cluster, for --backend sim")
+      ->TypeName("NAME")
+      ->Check(ClusterName());
+  Option* limit = command->AddTime("--limit", options->limit,
+                                   "The time after which a wait counts as a hang", 0.1, 604800.0);
+  if (options->limit <= 0) limit->Default("DIAPASON_TIMEOUT, else 60s");
+  command->AddOption("--seed", options->seed, "Of everything random")->ShowDefault();
+}
+
+int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
+  if (IsLaunched()) {
+    const Result<comm::LaunchInfo> launch = comm::FindLaunch({}, ProcessEnvironment());
+    if (launch.ok() && launch.value().rank != 0) ExpectJson(false);
+  }
+  const Result<int> status = measure::RunOnEveryRank(options, choose, body);
+  return status.ok() ? status.value() : Fail(status.status());
+}
+
+}  // namespace diapason::cli

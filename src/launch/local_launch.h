@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "launch/helper.h"
+
+namespace diapason::launch {
+
+inline constexpr int kMostLocalRanks = 4096;
+
+// A program to be started as several ranks on this host.
+struct LocalLaunchOptions {
+  int ranks = 1;
+  int port = 0;  // MASTER_PORT; 0: the variable's, else a free one
+  bool prefix = false;
+  double grace = 5;                      // seconds that ranks have to end before they are killed
+  double timeout = 0;                    // seconds until everything is ended; 0: never
+  std::vector<std::string> assignments;  // "NAME=VALUE", accepted by CheckAssignment()
+  std::string log_dir;                   // "": no files
+  std::vector<std::string> command;
+};
+
+// Runs the ranks to their end and returns the exit status of the launch; an error where they could
+// not be set up. `warn` is called before any rank has started.
+// REQUIRES: a process with one thread.
+Result<int> LaunchLocally(const LocalLaunchOptions& options,
+                          const std::function<void(const std::string&)>& warn);
+
+// The same as a helper process, for callers that have threads.
+extern const Helper kLocalLaunch;
+std::vector<std::string> LocalLaunchWords(
+    const std::string& program, int ranks,
+    const std::vector<std::pair<std::string, std::string>>& environment);
+
+}  // namespace diapason::launch

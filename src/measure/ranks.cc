@@ -1,0 +1,151 @@
+#include "measure/ranks.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/file.h"
+#include "base/settings.h"
+#include "base/text.h"
+#include "comm/backends/sim/cluster.h"
+#include "comm/gpu/runtime.h"
+#include "comm/launch_info.h"
+#include "launch/launcher.h"
+#include "launch/own_program.h"
+
+namespace diapason::measure {
+namespace {
+
+// More threads than this are no simulation one would wait for.
+constexpr int kMostThreads = 256;
+constexpr double kUsualLimit = 60;  // seconds
+
+GroupOptions GroupOptionsOf(const RankOptions& options, bool choose) {
+  GroupOptions group;
+  group.backend = BackendOf(options);
+  group.timeout = std::chrono::milliseconds(std::llround(LimitOf(options) * 1000));
+  group.slow_call =
+      std::chrono::milliseconds(-1);  // a measuring program knows which calls are slow
+  group.choose = choose;
+  group.cluster = options.cluster;
+  group.seed = options.seed;
+  return group;
+}
+
+Result<int> RunRank(const GroupOptions& options, const RankBody& body) {
+  const Result<std::unique_ptr<Group>> group = Group::Create(options);
+  if (!group.ok()) return group.status();
+  return body(group.value().get());
+}
+
+Result<int> RunThreads(const GroupOptions& options, int ranks, const RankBody& body) {
+  std::vector<Result<int>> statuses(static_cast<size_t>(ranks), Result<int>(0));
+  const auto run = [&options, &body, &statuses, ranks](int rank) {
+    GroupOptions mine = options;
+    mine.rank = rank;
+    mine.size = ranks;
+    statuses[static_cast<size_t>(rank)] = RunRank(mine, body);
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 1; rank < ranks; ++rank) threads.emplace_back(run, rank);
+  run(0);
+  for (std::thread& thread : threads) thread.join();
+  for (const Result<int>& status : statuses) {
+    if (!status.ok() || status.value() != 0) return status;
+  }
+  return 0;
+}
+
+// Replaces this process by the launcher of the same program with the same arguments. Returns only
+// where that fails.
+Status BecomeLauncher(const std::string& backend, int ranks) {
+  const Result<std::string> self = launch::OwnProgram();
+  if (!self.ok()) return self.status();
+  Result<std::vector<std::string>> own = launch::OwnArguments();
+  if (!own.ok()) return own.status();
+  launch::Launcher launcher;
+  launcher.kind =
+      backend == "mpi" ? launch::Launcher::Kind::kMpirun : launch::Launcher::Kind::kLocal;
+  launcher.ranks = ranks;
+  launcher.self = self.value();
+  launcher.as_root = ::geteuid() == 0;
+  own.value()[0] = self.value();
+  launch::LaunchCommand command = launch::CommandFor(launcher, own.value(), {});
+  for (const auto& [name, value] : command.environment) {
+    (void)::setenv(name.c_str(), value.c_str(), 0);
+  }
+  std::vector<char*> arguments;
+  for (std::string& word : command.words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  return IoError("cannot start '" + command.words[0] + "': " + ErrnoText(errno));
+}
+
+}  // namespace
+
+std::string BackendOf(const RankOptions& options) {
+  if (options.backend != "auto") return options.backend;
+  return Settings::Read(ProcessEnvironment()).Text(Setting::kBackend);
+}
+
+double LimitOf(const RankOptions& options) {
+  if (options.limit > 0) return options.limit;
+  const Settings settings = Settings::Read(ProcessEnvironment());
+  if (!settings.IsSet(Setting::kTimeout)) return kUsualLimit;
+  return static_cast<double>(settings.Number(Setting::kTimeout));
+}
+
+std::string ClusterOf(const RankOptions& options) {
+  if (!options.cluster.empty()) return options.cluster;
+  return Settings::Read(ProcessEnvironment()).Text(Setting::kCluster);
+}
+
+int RanksHere(const RankOptions& options) {
+  if (options.ranks > 0) return options.ranks;
+  const std::string backend = BackendOf(options);
+  if (backend == "sim") return 4;
+  if (backend == "gloo" || backend == "mpi") return 2;
+  for (const auto& runtime : {comm::gpu::Cuda(), comm::gpu::Hip()}) {
+    if (runtime.ok()) return std::max(1, runtime.value()->DeviceCount());
+  }
+  return 2;
+}
+
+bool IsLaunched() {
+  const Result<comm::LaunchInfo> launch = comm::FindLaunch({}, ProcessEnvironment());
+  // Half a launch is a launch: creating the group says what is wrong with it.
+  return !launch.ok() || launch.value().source != "no launcher";
+}
+
+Result<int> RunOnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
+  const GroupOptions group = GroupOptionsOf(options, choose);
+  if (IsLaunched()) return RunRank(group, body);
+  // What every rank would say is said once, before any is started.
+  const Settings settings = Settings::Read(ProcessEnvironment());
+  if (!settings.problems().empty()) return Invalid(settings.problems().front());
+  const int ranks = RanksHere(options);
+  if (group.backend == "sim") {
+    if (ranks > kMostThreads) {
+      return Invalid(
+          Format("%d simulated ranks are too many here: at most %d; `diapason "
+                 "simulate` estimates larger clusters",
+                 ranks, kMostThreads));
+    }
+    if (const std::string cluster = ClusterOf(options); !cluster.empty()) {
+      const Status there = comm::sim::LoadCluster(cluster).status();
+      if (!there.ok()) return there;
+    }
+    return RunThreads(group, ranks, body);
+  }
+  if (ranks == 1) return RunRank(group, body);
+  return BecomeLauncher(group.backend, ranks);
+}
+
+}  // namespace diapason::measure

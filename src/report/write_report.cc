@@ -1,0 +1,75 @@
+#include "report/write_report.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "dataset/words.h"
+#include "report/inputs.h"
+#include "report/page.h"
+
+namespace diapason::report {
+namespace {
+
+// Before anything is read: a report that cannot be written is not worth the wait.
+Status CheckOutput(const ReportRequest& request) {
+  namespace fs = std::filesystem;
+  const std::string shown = "'" + dataset::Printable(request.output) + "'";
+  if (request.output.empty()) return Invalid("no file to write: name it with -o");
+  std::error_code ignored;
+  const fs::path path(request.output);
+  if (fs::is_directory(path, ignored)) {
+    return Invalid(shown + " is a folder: name the file, such as " +
+                   (path / "report.html").string());
+  }
+  const fs::path folder = path.parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, ignored)) {
+    return NotFound("cannot write " + shown + ": there is no folder '" +
+                    dataset::Printable(folder.string()) + "'");
+  }
+  for (const std::vector<std::string>* list : {&request.inputs, &request.policies}) {
+    for (const std::string& input : *list) {
+      if (fs::equivalent(input, path, ignored)) {
+        return Invalid(shown + " is one of the inputs, and would be lost");
+      }
+    }
+  }
+  return {};
+}
+
+// A word that the author of the data cannot have known.
+std::string Nonce() {
+  // Not std::random_device: it would need a newer glibc than we promise to run on.
+  unsigned random[4] = {};
+  (void)::getentropy(random, sizeof(random));
+  std::string word;
+  for (const unsigned number : random) word += Format("%08x", number);
+  return word;
+}
+
+}  // namespace
+
+Result<ReportMade> WriteReport(const ReportRequest& request) {
+  if (Status fine = CheckOutput(request); !fine.ok()) return fine;
+  if (request.inputs.empty()) return Invalid("nothing to report: name a store or a journal");
+  ReportMade made;
+  PageInput page;
+  page.title = request.title;
+  page.now = static_cast<double>(WallTimeNs()) * 1e-9;
+  Status read = ReadReportInputs(request.inputs, &page, &made.warnings);
+  if (read.ok()) read = ReadReportPolicies(request.policies, &page);
+  if (!read.ok()) return read;
+  if (request.doctor) page.doctor = LookAtThisMachine();
+  page.notes = made.warnings;
+  made.samples = page.contents.records.size();
+  const std::string html = PageHtml(MakePageData(std::move(page)), Nonce());
+  made.bytes = html.size();
+  const Status written = WriteFileAtomically(request.output, html);
+  if (!written.ok()) return written.WithContext("writing the report '" + request.output + "'");
+  return made;
+}
+
+}  // namespace diapason::report

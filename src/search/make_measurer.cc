@@ -1,0 +1,128 @@
+#include "search/make_measurer.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "comm/backends/sim/cluster.h"
+#include "dataset/store.h"
+#include "domain/vocabulary.h"
+#include "measure/job_measurer.h"
+#include "measure/tests_measurer.h"
+#include "search/replay.h"
+
+namespace diapason::search {
+namespace {
+
+using launch::Launcher;
+using measure::BackendOf;
+using measure::Measurer;
+using measure::Subject;
+
+Result<dataset::StoreContents> ReadReplay(const MeasurerRequest& request) {
+  const Result<std::unique_ptr<dataset::SampleStore>> store =
+      dataset::SampleStore::Open(request.replay, dataset::SampleStore::Access::kRead);
+  if (!store.ok()) return store.status();
+  return store.value()->Read();
+}
+
+Result<std::unique_ptr<Measurer>> MakeReplay(const MeasurerRequest& request, int nodes) {
+  const Result<dataset::StoreContents> contents = ReadReplay(request);
+  if (!contents.ok()) return contents.status();
+  std::vector<Subject> subjects = SubjectsIn(contents.value());
+  std::erase_if(subjects, [&](const Subject& subject) {
+    return subject.nodes != nodes ||
+           (request.ranks.ranks > 0 && subject.ranks != request.ranks.ranks);
+  });
+  if (subjects.empty()) {
+    return NotFound(Format("'%s' has nothing measured on %d %s", request.replay.c_str(), nodes,
+                           nodes == 1 ? "node" : "nodes"));
+  }
+  if (subjects.size() > 1) {
+    return Invalid(Format("'%s' has several numbers of ranks on %d %s; say -g",
+                          request.replay.c_str(), nodes, nodes == 1 ? "node" : "nodes"));
+  }
+  ReplayOptions replay;
+  replay.shuffle = request.ranks.seed;
+  Result<std::unique_ptr<ReplayMeasurer>> measurer =
+      ReplayMeasurer::Create(contents.value(), subjects.front(), replay);
+  if (!measurer.ok()) return measurer.status();
+  return std::unique_ptr<Measurer>(std::move(measurer).value());
+}
+
+bool UsesTests(const MeasurerRequest& request) { return !request.tests_folder.empty(); }
+
+}  // namespace
+
+// -g is per node where there are several, as GPUs are.
+int RanksOn(const MeasurerRequest& request, int nodes) {
+  const int here = measure::RanksHere(request.ranks);
+  return BackendOf(request.ranks) == "sim" ? here : here * nodes;
+}
+Result<std::unique_ptr<Measurer>> MakeMeasurer(const MeasurerRequest& request, int nodes) {
+  if (!request.replay.empty()) return MakeReplay(request, nodes);
+  Launcher launcher = request.launcher;
+  launcher.nodes = nodes;
+  launcher.ranks = RanksOn(request, nodes);
+  if (UsesTests(request)) {
+    measure::TestsOptions tests;
+    tests.launcher = launcher;
+    tests.folder = request.tests_folder;
+    tests.library = request.ranks.backend == "rccl" ? Library::kRccl : Library::kNccl;
+    tests.sizes = request.sizes;
+    Result<std::unique_ptr<measure::TestsMeasurer>> measurer =
+        measure::TestsMeasurer::Create(tests, request.operations);
+    if (!measurer.ok()) return measurer.status();
+    return std::unique_ptr<Measurer>(std::move(measurer).value());
+  }
+  measure::JobMeasurerOptions job;
+  job.launcher = launcher;
+  job.backend = BackendOf(request.ranks);
+  if (job.backend == "mpi" && launcher.kind == Launcher::Kind::kLocal) {
+    job.launcher.kind = Launcher::Kind::kMpirun;
+  }
+  job.cluster = request.ranks.cluster;
+  job.limit = request.ranks.limit;
+  job.seed = request.ranks.seed;
+  job.launch_each = request.launch_each;
+  Result<std::unique_ptr<measure::JobMeasurer>> measurer = measure::JobMeasurer::Create(job);
+  if (!measurer.ok()) return measurer.status();
+  return std::unique_ptr<Measurer>(std::move(measurer).value());
+}
+Result<std::vector<CallCase>> CallCasesFor(const MeasurerRequest& request, const SweepPlan& plan,
+                                           const Measurer& measurer) {
+  if (request.replay.empty()) return MakeCallCases(plan, measurer.subject());
+  const Result<dataset::StoreContents> contents = ReadReplay(request);
+  if (!contents.ok()) return contents.status();
+  const Result<CallCasesFound> found = CallCasesIn(contents.value(), measurer.subject());
+  if (!found.ok()) return found.status();
+  return found.value().call_cases;
+}
+Result<Subject> ExpectedSubject(const MeasurerRequest& request, int nodes) {
+  Subject subject;
+  subject.nodes = nodes;
+  subject.backend = BackendOf(request.ranks);
+  subject.ranks = RanksOn(request, nodes);
+  if (subject.backend == "sim") {
+    const Result<comm::sim::Cluster> cluster =
+        comm::sim::LoadCluster(measure::ClusterOf(request.ranks));
+    if (!cluster.ok()) return cluster.status();
+    subject.library = cluster.value().library;
+    subject.simulated = true;
+    return subject;
+  }
+  if (subject.backend == "auto") {
+    for (const BackendInfo& backend : Backends()) {
+      if (!backend.usable) continue;
+      subject.backend = backend.name;
+      break;
+    }
+  }
+  if (UsesTests(request) && subject.backend != "rccl") subject.backend = "nccl";
+  const Result<Library> library =
+      ParseLibrary(subject.backend == "mpi" ? "openmpi" : subject.backend);
+  if (!library.ok()) return library.status();
+  subject.library = library.value();
+  return subject;
+}
+
+}  // namespace diapason::search

@@ -1,0 +1,186 @@
+#include "tune/tuning.h"
+
+#include <filesystem>
+#include <memory>
+
+#include "base/environment.h"
+#include "base/file.h"
+#include "base/owner_lock.h"
+#include "base/settings.h"
+#include "measure/group_measurer.h"
+#include "policy/openmpi_rules.h"
+#include "policy/parse.h"
+#include "report/write_report.h"
+#include "search/make_measurer.h"
+
+namespace diapason::tune {
+namespace {
+
+using measure::Measurer;
+using measure::Subject;
+
+void Warn(const TuningEvents& events, const std::string& text) {
+  if (events.warn) events.warn(text);
+}
+
+Result<TuneFiles> PrepareFolder(const std::string& output) {
+  std::error_code error;
+  std::filesystem::create_directories(output, error);
+  if (error) return IoError("cannot make the folder '" + output + "': " + error.message());
+  const std::filesystem::path folder = std::filesystem::absolute(output, error).lexically_normal();
+  TuneFiles files;
+  files.folder = folder.string();
+  files.policy = (folder / "policy.conf").string();
+  files.store = (folder / "measurements.db").string();
+  files.report = (folder / "report.html").string();
+  return files;
+}
+
+// The policy in all forms, and the report. Only the policy is worth failing for. What an earlier
+// run has written is not thrown away.
+Status WriteFiles(const TuneOutcome& outcome, const TuningEvents& events, TuneFiles* files) {
+  const std::filesystem::path folder(files->folder);
+  const Result<std::string> before = ReadFile(files->policy, policy::kMostBytes);
+  if (before.ok() && before.value() != outcome.policy_text) {
+    files->older = (folder / "policy.old.conf").string();
+    if (Status kept = WriteFileAtomically(files->older, before.value()); !kept.ok()) return kept;
+  }
+  std::error_code ignored;
+  std::filesystem::remove(folder / "rules.conf", ignored);
+  if (Status saved = WriteFileAtomically(files->policy, outcome.policy_text); !saved.ok()) {
+    return saved;
+  }
+  if (outcome.subject.library == Library::kOpenMpi) {
+    std::vector<std::string> notes;
+    const Result<std::string> rules = policy::OpenMpiRulesText(outcome.policy, &notes);
+    if (!rules.ok()) return rules.status();
+    for (const std::string& note : notes) Warn(events, note);
+    files->rules = (folder / "rules.conf").string();
+    if (Status saved = WriteFileAtomically(files->rules, rules.value()); !saved.ok()) return saved;
+  }
+  report::ReportRequest request;
+  request.inputs = {files->store};
+  request.policies = {files->policy};
+  request.output = files->report;
+  const Result<report::ReportMade> report = report::WriteReport(request);
+  if (!report.ok()) {
+    Warn(events, "no report: " + report.status().message());
+    files->report.clear();
+  }
+  return {};
+}
+
+TuneFiles OnlySamples(const TuneFiles& files) {
+  TuneFiles only;
+  only.folder = files.folder;
+  only.store = files.store;
+  return only;
+}
+
+// How often a recorded job makes a call: what its time counts.
+double WeightOf(const Mix& mix, const measure::Trial& trial) {
+  for (const MixEntry& entry : mix.entries) {
+    if (entry.operation == trial.operation && entry.bytes == trial.bytes) {
+      return static_cast<double>(entry.calls);
+    }
+  }
+  return 1;
+}
+
+SessionOptions OptionsOf(const TuningRequest& request, bool relaunch) {
+  SessionOptions session;
+  session.seconds = request.budget;
+  session.samples = request.samples;
+  session.seed = request.ranks.seed;
+  session.relaunch = relaunch;
+  session.command_line = request.command_line;
+  session.origin =
+      std::string("diapason tune, ") + (request.iterate ? "iterations" : "collectives");
+  return session;
+}
+
+Result<std::unique_ptr<OwnerLock>> LockFolder(const std::string& folder) {
+  Result<std::unique_ptr<OwnerLock>> lock =
+      OwnerLock::Take(folder + "/tune.lock", "the folder '" + folder + "'");
+  if (lock.ok() || lock.status().code() != ErrorCode::kUnavailable) return lock;
+  return Unavailable(lock.status().message() +
+                     ": wait for it, or choose another folder with --output");
+}
+
+// Everything that the leading process does, whatever the ranks are.
+Result<TuningResult> Lead(const TuningRequest& request, const TuneGround& ground,
+                          const MeasurerSource& source, bool relaunch, const TuningEvents& events) {
+  TuningResult result;
+  result.relaunched = relaunch;
+  Result<TuneFiles> prepared = PrepareFolder(request.output);
+  if (!prepared.ok()) return prepared.status();
+  TuneFiles& files = prepared.value();
+  // Before anything in it changes: two tunings would take each other's files for their own.
+  const Result<std::unique_ptr<OwnerLock>> lock = LockFolder(files.folder);
+  if (!lock.ok()) return lock.status();
+  Result<std::unique_ptr<dataset::SampleStore>> store =
+      dataset::SampleStore::Open(files.store, dataset::SampleStore::Access::kWrite);
+  if (!store.ok()) return store.status();
+
+  TuneInputs inputs;
+  inputs.store = store.value().get();
+  inputs.source = source;
+  inputs.call_cases = [&](const Subject& subject) -> Result<std::vector<search::CallCase>> {
+    const Status free = measure::CheckNoPolicyIsSet(Settings::Read(ProcessEnvironment()), subject);
+    if (!free.ok()) return free;
+    Result<TuneGoal> found = FindGoal(request, subject);
+    if (!found.ok()) return found.status();
+    result.goal = std::move(found).value();
+    for (const std::string& note : result.goal.notes) Warn(events, note);
+    if (events.started) events.started(ground, subject, result.goal);
+    return result.goal.call_cases;
+  };
+  SessionOptions session = OptionsOf(request, relaunch);
+  if (!request.workload.empty()) {
+    session.weight = [&result](const measure::Trial& trial) {
+      return WeightOf(result.goal.mix, trial);
+    };
+  }
+  const ProgressCallback progress =
+      events.progress ? events.progress : [](Stage, double, const std::string&) { return true; };
+  Result<TuneOutcome> tuned = Tune(inputs, session, progress);
+  if (!tuned.ok()) return tuned.status();
+  result.outcome = std::move(tuned).value();
+  for (const std::string& note : result.outcome.notes) Warn(events, note);
+  if (!result.Decided()) {
+    result.older_policy = FileExists(files.policy);
+    result.files = OnlySamples(files);
+    return result;
+  }
+  if (Status written = WriteFiles(result.outcome, events, &files); !written.ok()) return written;
+  result.files = files;
+  return result;
+}
+
+}  // namespace
+
+Result<TuningResult> RunTuning(TuningRequest request, const TuningEvents& events) {
+  const Result<TuneGround> ground = FindGround(&request);
+  if (!ground.ok()) return ground.status();
+  search::MeasurerRequest measurer;
+  measurer.ranks = request.ranks;
+  measurer.launcher = request.launcher;
+  const auto source = [&]() -> Result<std::shared_ptr<Measurer>> {
+    Result<std::unique_ptr<Measurer>> made = search::MakeMeasurer(measurer, request.nodes);
+    if (!made.ok()) return made.status();
+    return std::shared_ptr<Measurer>(std::move(made).value());
+  };
+  return Lead(request, ground.value(), source, true, events);
+}
+
+Result<TuningResult> RunTuningOn(Group* group, const TuningRequest& request,
+                                 const TuneGround& ground, const TuningEvents& events) {
+  Result<std::unique_ptr<measure::GroupMeasurer>> leading =
+      measure::GroupMeasurer::Lead(group, measure::ClusterOf(request.ranks));
+  if (!leading.ok()) return leading.status();
+  const std::shared_ptr<Measurer> measurer = std::move(leading).value();
+  return Lead(
+      request, ground, [&] { return Result<std::shared_ptr<Measurer>>(measurer); }, false, events);
+}
+
+}  // namespace diapason::tune
