@@ -1,56 +1,74 @@
-#include <cmath>
-#include <nlohmann/json.hpp>
+#include "env_tune/bench_figures.h"
 
-#include "env_tune/metric.h"
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/text.h"
 
 namespace diapason::env_tune {
 namespace {
 
-using nlohmann::json;
+constexpr std::string_view kMark = "@diapason figures";
 
-double NumberAt(const json& object, const char* key) {
-  if (!object.is_object()) return 0;
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+bool ReadDouble(std::string_view text, double* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(*value) &&
+         *value >= 0;
+}
+
+Result<BenchFigures> Decode(std::string_view line) {
+  BenchFigures figures;
+  bool first = true;
+  for (const std::string_view word : Split(line, ' ')) {
+    if (word.empty()) continue;
+    if (first) {
+      if (!ReadDouble(word, &figures.seconds)) return Invalid("damaged figures");
+      first = false;
+      continue;
+    }
+    const size_t colon = word.find(':');
+    std::pair<double, double> size;
+    if (colon == std::string_view::npos || !ReadDouble(word.substr(0, colon), &size.first) ||
+        !ReadDouble(word.substr(colon + 1), &size.second)) {
+      return Invalid("damaged figures");
+    }
+    figures.sizes.push_back(size);
+  }
+  if (first) return Invalid("damaged figures");
+  if (!(figures.seconds > 0)) {
+    return Invalid("a call of the benchmark has no time: it failed or was refused");
+  }
+  return figures;
 }
 
 }  // namespace
 
-Result<BenchFigures> ReadBenchJson(const std::string& text) {
-  const json all = json::parse(text, nullptr, false);
-  if (!all.is_object() || !all.contains("rows") || !all["rows"].is_array()) {
-    return Invalid("the benchmark printed no result");
-  }
+BenchFigures FiguresOf(std::vector<std::pair<double, double>> sizes) {
   BenchFigures figures;
+  figures.sizes = std::move(sizes);
   double logs = 0;
-  for (const json& row : all["rows"]) {
-    if (!row.is_object() || !row.contains("out_of_place")) continue;
-    const double seconds = NumberAt(row["out_of_place"], "mean_us") * 1e-6;
-    if (!(seconds > 0) || !std::isfinite(seconds)) {
-      return Invalid("a row of the benchmark has no time: a call failed or was refused");
-    }
+  for (const auto& [bytes, seconds] : figures.sizes) {
+    if (!(seconds > 0) || !std::isfinite(seconds)) return figures;
     logs += std::log(seconds);
-    figures.sizes.emplace_back(NumberAt(row, "bytes"), seconds);
   }
-  if (figures.sizes.empty()) return Invalid("the benchmark measured nothing");
-  figures.seconds = std::exp(logs / static_cast<double>(figures.sizes.size()));
+  if (!figures.sizes.empty()) {
+    figures.seconds = std::exp(logs / static_cast<double>(figures.sizes.size()));
+  }
   return figures;
 }
 
-Result<BenchFigures> ReadIterationJson(const std::string& text) {
-  const json all = json::parse(text, nullptr, false);
-  if (!all.is_object() || !all.contains("step")) {
-    return Invalid("the iteration proxy printed no result");
+std::string EncodeFigures(const BenchFigures& figures) {
+  std::string line = std::string(kMark) + Format(" %.17g", figures.seconds);
+  for (const auto& [bytes, seconds] : figures.sizes) line += Format(" %.17g:%.17g", bytes, seconds);
+  return line;
+}
+
+Result<BenchFigures> FindFigures(std::string_view output) {
+  for (const std::string_view line : Split(output, '\n')) {
+    if (line.starts_with(kMark)) return Decode(line.substr(kMark.size()));
   }
-  BenchFigures figures;
-  figures.seconds = NumberAt(all["step"], "p50");
-  if (!(figures.seconds > 0)) return Invalid("the iteration proxy measured nothing");
-  if (all.contains("buckets") && all["buckets"].is_array()) {
-    for (const json& bucket : all["buckets"]) {
-      figures.sizes.emplace_back(NumberAt(bucket, "bytes"), 0.0);
-    }
-  }
-  return figures;
+  return Invalid("the benchmark printed no figures");
 }
 
 }  // namespace diapason::env_tune

@@ -3,8 +3,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/status.h"
 
@@ -32,14 +30,5 @@ class MetricPattern {
   MetricPattern();
   std::unique_ptr<Compiled> compiled_;
 };
-
-// The JSON of `diapason bench --json`: the geometric mean of all times in seconds, and the sizes
-// with their times. That of `diapason bench iteration --json`: the median step, and the buckets.
-struct BenchFigures {
-  double seconds = 0;
-  std::vector<std::pair<double, double>> sizes;  // bytes, seconds (0: not measured alone)
-};
-Result<BenchFigures> ReadBenchJson(const std::string& text);
-Result<BenchFigures> ReadIterationJson(const std::string& text);
 
 }  // namespace diapason::env_tune

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "env_tune/bench_figures.h"
 #include "env_tune/binding.h"
 #include "env_tune/knob_list.h"
 #include "env_tune/metric.h"
@@ -117,20 +118,30 @@ TEST(Metric, APatternThatTriesEverythingEndsSoon) {
   EXPECT_FALSE(pattern.value().Find(std::string(3000, 'a')).ok());
 }
 
-TEST(Metric, ReadsOurOwnBenchmarks) {
-  const Result<BenchFigures> bench = ReadBenchJson(
-      R"({"rows":[{"bytes":1024,"out_of_place":{"mean_us":10}},
-                  {"bytes":4096,"out_of_place":{"mean_us":40}}]})");
-  ASSERT_TRUE(bench.ok());
-  EXPECT_NEAR(bench.value().seconds, 20e-6, 1e-12);
-  EXPECT_EQ(bench.value().sizes.size(), 2u);
-  EXPECT_FALSE(ReadBenchJson(R"({"rows":[{"bytes":1,"out_of_place":{"outcome":"x"}}]})").ok());
-  for (const char* bad : {"", "{", "[]", R"({"rows":3})", R"({"rows":[]})"}) {
-    EXPECT_FALSE(ReadBenchJson(bad).ok());
-    EXPECT_FALSE(ReadIterationJson(bad).ok());
+TEST(BenchFigures, ComeBackAsTheyWereAmongOtherLines) {
+  const BenchFigures made = FiguresOf({{1024, 10e-6}, {4096, 40e-6}});
+  EXPECT_NEAR(made.seconds, 20e-6, 1e-12);
+  const Result<BenchFigures> found =
+      FindFigures("a log line\n" + EncodeFigures(made) + "\nanother\n");
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found.value().seconds, made.seconds);
+  EXPECT_EQ(found.value().sizes, made.sizes);
+}
+
+TEST(BenchFigures, ACallWithoutATimeIsAnError) {
+  const BenchFigures made = FiguresOf({{1024, 10e-6}, {4096, 0}});
+  EXPECT_EQ(made.seconds, 0);
+  EXPECT_FALSE(FindFigures(EncodeFigures(made)).ok());
+  EXPECT_FALSE(FindFigures(EncodeFigures(FiguresOf({}))).ok());
+}
+
+TEST(BenchFigures, DamagedLinesAreErrors) {
+  for (const char* bad :
+       {"", "x", "@diapason figures", "@diapason figures x", "@diapason figures nan",
+        "@diapason figures -1", "@diapason figures 1 2",
+        "@diapason figures 1 2:", "@diapason figures 1 2:x", "@diapason figures 1e999"}) {
+    EXPECT_FALSE(FindFigures(bad).ok()) << bad;
   }
-  EXPECT_EQ(ReadIterationJson(R"({"step":{"p50":0.5},"buckets":[{"bytes":7}]})").value().seconds,
-            0.5);
 }
 
 TEST(Knobs, AreReadFromTheCommandLineAndFromFiles) {

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/stats.h"
 #include "base/text.h"
+#include "env_tune/bench_figures.h"
 #include "env_tune/knob_list.h"
 #include "env_tune/report.h"
 #include "env_tune/temporary_folder.h"
@@ -78,9 +79,7 @@ Result<double> EnvTuneSession::ValueOf(const CommandRun& run) {
     }
     case Measure::kBench:
     case Measure::kIteration: {
-      Result<BenchFigures> figures = request_.measure == Measure::kBench
-                                         ? ReadBenchJson(run.out.Text())
-                                         : ReadIterationJson(run.out.Text());
+      Result<BenchFigures> figures = FindFigures(run.out.Text());
       if (!figures.ok()) return figures.status();
       bench_ = std::move(figures).value();
       return bench_.seconds;

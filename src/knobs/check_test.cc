@@ -177,7 +177,7 @@ TEST(CheckTuner, FightsWithIt) {
                     "does not answer at all", {Library::kNccl, 22105, nullptr}));
   EXPECT_TRUE(Finds("NCCL_NTHREADS=256\nNCCL_TUNER_PLUGIN=x", "env.fights-tuner", "NCCL_NTHREADS"));
   EXPECT_TRUE(Finds("NCCL_MAX_NCHANNELS=8\nNCCL_TUNER_PLUGIN=x", "env.fights-tuner", "bounds"));
-  EXPECT_EQ(Ids("NCCL_ALGO=Ring,RootFs\nNCCL_TUNER_PLUGIN=none"), "");
+  EXPECT_EQ(Ids("NCCL_ALGO=Ring,Tree\nNCCL_TUNER_PLUGIN=none"), "");
   EXPECT_TRUE(Finds("NCCL_TUNER_PLUGIN=none\nDIAPASON_POLICY=p.toml", "env.fights-tuner", "none"));
   EXPECT_EQ(Ids("NCCL_PROTO=LL"), "warning env.fights-tuner");
   // What is set to nothing forces nothing.

@@ -218,6 +218,9 @@ Option* CommandLine::AddShare(const std::string& names, double& share, const std
 Option* CommandLine::AddFlag(const std::string& names, bool& value, const std::string& text) {
   return Keep(app_->add_flag(names, value, text), names, "", text);
 }
+void CommandLine::AddInternalFlag(const std::string& name, bool& value) {
+  app_->add_flag(name, value)->group("");
+}
 Option* CommandLine::AddJson(bool& value, const std::string& text) {
   return AddFlag("--json", value, text);
 }

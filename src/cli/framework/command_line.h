@@ -86,6 +86,8 @@ class CommandLine {
   Option* AddShare(const std::string& names, double& share, const std::string& text, double least,
                    double most);
   Option* AddFlag(const std::string& names, bool& value, const std::string& text);
+  // A flag that one command of this tool gives another: not in help, man page or completion.
+  void AddInternalFlag(const std::string& name, bool& value);
   // --json, -q,--quiet and -o,--output, which say the same everywhere.
   Option* AddJson(bool& value, const std::string& text = "Print JSON");
   Option* AddQuiet(bool& value, const std::string& text = "No progress on standard error");

@@ -13,6 +13,7 @@
 #include "cli/framework/words.h"
 #include "comm/check.h"
 #include "dataset/store.h"
+#include "env_tune/bench_figures.h"
 #include "policy/policy.h"
 
 namespace diapason::cli {
@@ -58,6 +59,14 @@ Result<BenchRow> MeasureRow(const BenchOptions& options, GroupMeasurer* measurer
   return row;
 }
 
+void PrintFigures(const BenchResult& result) {
+  std::vector<std::pair<double, double>> sizes;
+  for (const BenchRow& row : result.rows) {
+    sizes.emplace_back(static_cast<double>(row.trial.bytes), row.out_of_place.mean);
+  }
+  std::printf("%s\n", env_tune::EncodeFigures(env_tune::FiguresOf(std::move(sizes))).c_str());
+}
+
 int LeadBench(const BenchOptions& options, GroupMeasurer* measurer) {
   const Subject& subject = measurer->subject();
   const Result<std::vector<Trial>> plan = PlanBench(options, subject);
@@ -68,7 +77,7 @@ int LeadBench(const BenchOptions& options, GroupMeasurer* measurer) {
   if (!link.ok()) return Fail(link.status());
   result.link = link.value();
 
-  const bool table = !options.json && !options.csv;
+  const bool table = !options.json && !options.csv && !options.figures;
   std::string heading;
   std::vector<dataset::Sample> samples;
   Status broken;
@@ -92,6 +101,7 @@ int LeadBench(const BenchOptions& options, GroupMeasurer* measurer) {
   }
   if (options.json) std::fputs(BenchJson(result).c_str(), stdout);
   if (options.csv) std::fputs(BenchCsv(result).c_str(), stdout);
+  if (options.figures) PrintFigures(result);
   if (table) std::fputs(BenchTail(result).c_str(), stdout);
   if (!options.store.empty()) {
     const Status kept = KeepSamples(options.store, subject, samples);
@@ -187,6 +197,7 @@ void AddOutputOptions(CommandLine* command, BenchOptions* options) {
   command->AddOption("--targets", options->targets, "Compare with stated goals")->TypeName("FILE");
   Option* json = command->AddJson(options->json, "Print JSON, with every round");
   command->AddFlag("--csv", options->csv, "Print CSV")->Excludes(json);
+  command->AddInternalFlag("--figures", options->figures);
   AddPolicyOption(command, options);
   command->AddOption("--store", options->store, "Add every round to this store")->TypeName("STORE");
 }

@@ -19,6 +19,7 @@
 #include "comm/backends/sim/cluster.h"
 #include "comm/check.h"
 #include "domain/decision.h"
+#include "env_tune/bench_figures.h"
 #include "measure/iteration.h"
 #include "report/table.h"
 
@@ -49,6 +50,7 @@ struct BenchIterationOptions {
   std::string only;
   std::string reward_file;
   bool json = false;
+  bool figures = false;  // for `env tune`: a line that it reads
 
   bool Chooses() const { return !algorithm.empty() || !protocol.empty() || channels != 0; }
 };
@@ -207,6 +209,15 @@ ordered_json SamplesJson(const std::vector<double>& samples) {
   return json;
 }
 
+void PrintFigures(const IterationSpec& spec, const measure::IterationTimes& times) {
+  env_tune::BenchFigures figures;
+  figures.seconds = Median(times.steps);
+  for (const Bucket& bucket : spec.buckets) {
+    figures.sizes.emplace_back(static_cast<double>(bucket.bytes), 0.0);
+  }
+  std::printf("%s\n", env_tune::EncodeFigures(figures).c_str());
+}
+
 void PrintJson(const Group& group, const IterationSpec& spec, Library library,
                const IterationTimes& times) {
   ordered_json buckets = ordered_json::array();
@@ -261,7 +272,9 @@ int RunRank(const BenchIterationOptions& options, Group* group) {
   const Result<IterationTimes> times = measure::RunIterations(group, spec.value());
   if (!times.ok()) return fail(times.status());
   if (!first) return kExitFine;
-  if (options.json) {
+  if (options.figures) {
+    PrintFigures(spec.value(), times.value());
+  } else if (options.json) {
     PrintJson(*group, spec.value(), library.value(), times.value());
   } else {
     PrintText(*group, spec.value(), library.value(), times.value());
@@ -342,6 +355,7 @@ void AddBenchIteration(CommandLine* bench, CommandAction* run) {
                   "Append collType,nBytes,nNodes,nRanks,latency_ms, one line a step")
       ->TypeName("FILE");
   command->AddJson(options->json, "Print JSON, with every step's time");
+  command->AddInternalFlag("--figures", options->figures);
   command->Example("diapason bench iteration ddp -g 4", "Steps as data-parallel training has them");
   command->Example("diapason bench iteration fsdp -g 4 --compute 10ms --overlap off");
   command->Callback([options, run] { *run = [options] { return RunIteration(*options); }; });

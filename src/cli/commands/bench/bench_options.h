@@ -33,6 +33,7 @@ struct BenchOptions {
   int channels = 0;
   double link = 0;  // GB/s
   bool json = false;
+  bool figures = false;  // for `env tune`: a line that it reads
   bool csv = false;
   std::string targets;
   std::string policy;  // a file to check by running it

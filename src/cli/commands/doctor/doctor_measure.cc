@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
+#include <memory>
 
 #include "base/temporary_file.h"
 #include "base/text.h"
@@ -8,6 +8,8 @@
 #include "cli/commands/ranks.h"
 #include "doctor/goals.h"
 #include "launch/program.h"
+#include "measure/bench.h"
+#include "measure/job_measurer.h"
 
 namespace diapason::cli {
 namespace {
@@ -63,27 +65,38 @@ void MeasureGpus(const host::Machine& machine, TestResult* test) {
   if (test->goals.empty()) test->trouble = "diapason bench printed no goals";
 }
 
+Result<measure::TimingFigure> TimeAllReduce(std::string* description) {
+  const Result<std::string> self = OwnProgram();
+  if (!self.ok()) return self.status();
+  measure::JobMeasurerOptions job;
+  job.backend = "gloo";
+  job.launcher.self = self.value();
+  job.launcher.ranks = 2;
+  job.limit = 10;
+  job.start_limit = static_cast<double>(kPatienceCpus.count());
+  const Result<std::unique_ptr<measure::JobMeasurer>> measurer = measure::JobMeasurer::Create(job);
+  if (!measurer.ok()) return measurer.status();
+  *description = measurer.value()->subject().description;
+  measure::Trial trial;
+  trial.bytes = 10'000'000;
+  measure::Effort effort;
+  effort.iterations = 5;
+  effort.warmups = 2;
+  effort.least_rounds = 3;
+  effort.most_rounds = 3;
+  return measure::MeasureFigure(measurer.value().get(), trial, effort);
+}
+
 void MeasureCpus(TestResult* test) {
-  const Result<std::string> output =
-      RunBench({"all_reduce", "--backend", "gloo", "-g", "2", "-b", "10MB", "-e", "10MB", "-n", "5",
-                "-w", "2", "--rounds", "3", "--limit", "10", "--json"},
-               kPatienceCpus);
-  if (!output.ok()) {
-    test->trouble = output.status().message();
+  const Result<measure::TimingFigure> figure = TimeAllReduce(&test->headline);
+  if (!figure.ok()) {
+    test->trouble = figure.status().message();
     return;
   }
-  const nlohmann::json json = nlohmann::json::parse(output.value(), nullptr, false);
-  const auto rows = json.is_object() ? json.find("rows") : json.end();
-  if (!json.is_object() || rows == json.end() || !rows->is_array() || rows->empty() ||
-      !(*rows)[0].is_object() || !(*rows)[0].contains("out_of_place")) {
-    test->trouble = "diapason bench printed no figures";
-    return;
-  }
-  const nlohmann::json& figure = (*rows)[0]["out_of_place"];
-  test->headline = json.value("description", "");
-  test->fallback_us = figure.value("median_us", 0.0);
+  test->fallback_us = figure.value().median * 1e6;
   test->fallback_what = "10 MB on 2 ranks";
-  test->fallback_wrong = figure.value("wrong", 0) != 0;
+  test->fallback_wrong = figure.value().outcome == dataset::SampleOutcome::kWrong;
+  if (!figure.value().fine() && !test->fallback_wrong) test->trouble = figure.value().note;
 }
 
 }  // namespace

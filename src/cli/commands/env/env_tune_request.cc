@@ -88,7 +88,7 @@ Status FillCommand(const EnvTuneOptions& options, TuneRequest* request) {
   request->command = {self.value(), "bench"};
   if (!bench) request->command.emplace_back("iteration");
   request->command.insert(request->command.end(), words.value().begin(), words.value().end());
-  request->command.emplace_back("--json");
+  request->command.emplace_back("--figures");
   return {};
 }
 
