@@ -162,7 +162,7 @@ def train(options: argparse.Namespace, device: torch.device, say) -> tuple[list[
         optimizer.step()
         losses.append(loss.item())  # waits for the GPU, so that the time is the iteration's
         if diapason is not None:
-            diapason.step()  # (3) Once per iteration, on every rank; does nothing where nobody learns.
+            diapason.step()  # (3) Once per iteration, on every rank; has no effect unless the job learns.
         times.append(time.perf_counter() - begin)
         if iteration % max(1, options.iterations // 5) == 0:
             say(f"iteration {iteration}: loss {losses[-1]:.4f}, {times[-1] * 1e3:.2f} ms")

@@ -1,4 +1,4 @@
-// The sum of all ranks' numbers, on whatever the machine has:
+// The sum of all ranks' numbers, on the backend that the machine has:
 //
 //   diapason launch -n 4 -- ./sum
 #include <cstdio>

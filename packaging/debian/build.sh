@@ -2,9 +2,9 @@
 # Makes the Debian packages: build.sh [--build FOLDER | --compile] [FOLDER]
 #
 # FOLDER (default out/debian) gets diapason, libdiapason-dev and python3-diapason as .deb files, with
-# .changes and .buildinfo. They are installed from the Release build in --build (default
-# build/release), which must be up to date; --compile takes none and compiles everything with Debian's flags.
-# The source tree is only read. Same source and same build, same bytes.
+# .changes and .buildinfo. Their files come from the Release build in --build (default build/release), which
+# must be up to date; --compile uses no build and compiles everything with Debian's flags. The script only reads
+# the source tree. The same source and build give the same bytes.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
@@ -58,7 +58,7 @@ export DIAPASON_SOURCE=$source
 [ -n "$build" ] && export DIAPASON_BUILD=$build
 DEB_BUILD_OPTIONS="noautodbgsym nocheck parallel=$(nproc) ${DEB_BUILD_OPTIONS:-}"
 export DEB_BUILD_OPTIONS
-# Its checks of what is installed are for those who compile; ./dev has made sure of them already.
+# dpkg-buildpackage's check of build dependencies is needed only for --compile; ./dev has installed them.
 skip=(-d)
 [ -z "$build" ] && skip=()
 if ! (cd "$tree" && dpkg-buildpackage -b -us -uc -nc "${skip[@]}") >"$output/build.log" 2>&1; then

@@ -6,7 +6,7 @@ local root = "ROOT"
 help([[Tuner for NCCL and RCCL collectives. `man diapason`]])
 whatis("Name: diapason")
 
--- As cmake chose it: the first two on Debian and Ubuntu, the others elsewhere.
+-- The folder that cmake chose: one of the first two on Debian and Ubuntu, one of the others elsewhere.
 local plugin = "libnccl-tuner-diapason.so"
 local lib = nil
 for _, folder in ipairs({"lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64", "lib"}) do
@@ -23,12 +23,12 @@ prepend_path("PKG_CONFIG_PATH", pathJoin(lib, "pkgconfig"))
 prepend_path("CMAKE_PREFIX_PATH", root)
 prepend_path("PYTHONPATH", pathJoin(root, "share/diapason/python"))
 
--- A tuner that is set already (a site's, a cloud's) is asked first, and its answer is the default.
+-- A tuner that is already set (by the site or the cloud) is asked first, and its answer is the default.
 local tuner = os.getenv("NCCL_TUNER_PLUGIN") or ""
 local chain = os.getenv("DIAPASON_CHAIN") or ""
 local ours = tuner == "diapason" or ("/" .. tuner):match("/lib[nr]ccl%-[^/]*%-diapason%.so$") ~= nil
 if tuner ~= "" and tuner:lower() ~= "none" and not ours then chain = tuner end
--- Pushed, so that unloading brings back what was there. An empty value is "not set".
+-- Pushed, so that unloading restores the previous value. An empty value is "not set".
 pushenv("DIAPASON_CHAIN", chain)
--- Without a policy (DIAPASON_POLICY) the plugin steps aside.
+-- Without a policy (DIAPASON_POLICY) the plugin leaves all choices to the library.
 pushenv("NCCL_TUNER_PLUGIN", pathJoin(lib, plugin))

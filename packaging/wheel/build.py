@@ -32,7 +32,7 @@ from wheel_backend import Entry  # noqa: E402
 
 PLUGIN, TOOL = "libnccl-tuner-diapason.so", "diapason"
 LARGEST = 12 << 20
-# Parts of glibc; whatever else a file needs may be missing on other systems.
+# Parts of glibc; other libraries that a file needs may be missing on other systems.
 GLIBC = re.compile(r"(libc|libm|libdl|librt|libpthread|libutil)\.so\.\d+|ld-linux[-\w]*\.so\.\d+")
 
 
