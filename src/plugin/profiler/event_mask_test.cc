@@ -127,7 +127,7 @@ TEST(EventMaskTest, TheLastStateIsPublishedWhoeverChangesIt) {
 
 TEST(TimesPossibleTest, SharedMemoryMustHaveRoom) {
   EXPECT_FALSE(TimesPossible(2, "/no/such/place"));
-  // The kernel's own file systems have no room at all.
+  // File systems such as /proc have no free space at all.
   EXPECT_FALSE(TimesPossible(1, "/proc"));
 }
 

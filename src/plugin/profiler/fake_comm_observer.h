@@ -7,7 +7,7 @@
 
 namespace diapason::plugin {
 
-// Writes down what it is told, for tests.
+// Records what it is told, for tests.
 class FakeCommObserver : public CommObserver {
  public:
   struct Time {
@@ -43,7 +43,7 @@ class FakeCommObserver : public CommObserver {
   int ended_launches = 0;
   void* stream_of_launch = nullptr;
   uint64_t group_of_launch = 0;
-  uint64_t next_tag = 1;  // 0: times are of no interest
+  uint64_t next_tag = 1;  // 0: times are not wanted
   std::vector<CallSeen> calls;
   std::vector<RunSeen> runs;
   std::vector<Time> times;
@@ -55,22 +55,22 @@ class FakeCommObserver : public CommObserver {
   }
 };
 
-// Hands out the comm_observers of a test, one communicator after the other.
-class FakeWitnesses {
+// Supplies a test's comm observers, one per communicator.
+class FakeCommObservers {
  public:
-  FakeWitnesses() {
+  FakeCommObservers() {
     Reset();
-    ProfilerObserver::UseWitnesses(&kSource);
+    ProfilerObserver::UseCommObservers(&kSource);
   }
-  ~FakeWitnesses() {
-    ProfilerObserver::UseWitnesses(nullptr);
+  ~FakeCommObservers() {
+    ProfilerObserver::UseCommObservers(nullptr);
     Reset();
   }
-  FakeWitnesses(const FakeWitnesses&) = delete;
-  FakeWitnesses& operator=(const FakeWitnesses&) = delete;
+  FakeCommObservers(const FakeCommObservers&) = delete;
+  FakeCommObservers& operator=(const FakeCommObservers&) = delete;
 
   static inline FakeCommObserver* next = nullptr;  // for the communicators created from now on
-  static inline std::vector<ProfilerBirth> inits;
+  static inline std::vector<ProfilerInit> inits;
   static inline std::vector<CommObserver*> detached;
 
  private:
@@ -79,7 +79,7 @@ class FakeWitnesses {
     inits.clear();
     detached.clear();
   }
-  static CommObserver* Attach(const ProfilerBirth& init) noexcept {
+  static CommObserver* Attach(const ProfilerInit& init) noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     inits.push_back(init);
     return next;
@@ -89,7 +89,7 @@ class FakeWitnesses {
     detached.push_back(comm_observer);
   }
   static inline std::mutex mutex_;
-  static constexpr WitnessSource kSource{Attach, Detach};
+  static constexpr CommObserverSource kSource{Attach, Detach};
 };
 
 }  // namespace diapason::plugin

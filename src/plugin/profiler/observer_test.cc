@@ -20,8 +20,8 @@ class ObserverTest : public testing::Test {
     for (void* context : contexts_) ProfilerObserver::Finalize(context);
   }
   void* Create(FakeCommObserver* comm_observer, int api = 5) {
-    FakeWitnesses::next = comm_observer;
-    ProfilerBirth init;
+    FakeCommObservers::next = comm_observer;
+    ProfilerInit init;
     init.api = api;
     init.ranks = 4;
     init.mask = &word_;
@@ -47,7 +47,7 @@ class ObserverTest : public testing::Test {
                                         stop);
   }
 
-  FakeWitnesses comm_observers_;
+  FakeCommObservers comm_observers_;
   FakeCommObserver comm_observer_;
   int word_ = 0;
   std::vector<void*> contexts_;
@@ -132,14 +132,14 @@ TEST_F(ObserverTest, AFinalisedContextIsDeaf) {
   void* run = Call(context);
   void* channel = ProfilerObserver::StartKernelChannel(run, 0, 100);
   ProfilerObserver::Finalize(context);
-  EXPECT_EQ(FakeWitnesses::detached, std::vector<CommObserver*>{&comm_observer});
+  EXPECT_EQ(FakeCommObservers::detached, std::vector<CommObserver*>{&comm_observer});
   const uint64_t late = ReadObserverCounts().late;
   ProfilerObserver::StopKernelChannel(channel, 200);
   EXPECT_EQ(ReadObserverCounts().late, late + 1);
   EXPECT_EQ(Call(context), nullptr);
   EXPECT_EQ(ProfilerObserver::StartGroup(context), nullptr);
   ProfilerObserver::Finalize(context);
-  EXPECT_EQ(FakeWitnesses::detached.size(), 1u) << "once";
+  EXPECT_EQ(FakeCommObservers::detached.size(), 1u) << "once";
   EXPECT_EQ(comm_observer.times, Times{});
   EXPECT_EQ(comm_observer.runs.size(), 1u);
 }
@@ -300,7 +300,7 @@ TEST_F(ObserverTest, TheMaskFollowsTheCommunicators) {
 }
 
 // Leaves when it is told to.
-class SlowWitness : public FakeCommObserver {
+class SlowCommObserver : public FakeCommObserver {
  public:
   void LaunchEnded() noexcept override {}
   void Launched(uint64_t, void*) noexcept override {
@@ -318,27 +318,27 @@ class SlowWitness : public FakeCommObserver {
 };
 
 TEST_F(ObserverTest, FinalizeWaitsForWhoIsInside) {
-  SlowWitness slow;
+  SlowCommObserver slow;
   void* context = Create(&slow);
   std::thread inside([&] { ProfilerObserver::StartKernelLaunch(context, nullptr, nullptr); });
   ASSERT_TRUE(slow.WaitUntilEntered());
   std::thread end([&] { ProfilerObserver::Finalize(context); });
-  EXPECT_TRUE(FakeWitnesses::detached.empty());
+  EXPECT_TRUE(FakeCommObservers::detached.empty());
   slow.leave = true;
   inside.join();
   end.join();
-  EXPECT_EQ(FakeWitnesses::detached.size(), 1u);
+  EXPECT_EQ(FakeCommObservers::detached.size(), 1u);
   EXPECT_TRUE(slow.left);
 }
 
 TEST_F(ObserverTest, FinalizeDoesNotWaitForEver) {
-  SlowWitness slow;
+  SlowCommObserver slow;
   void* context = Create(&slow);
   std::thread inside([&] { ProfilerObserver::StartKernelLaunch(context, nullptr, nullptr); });
   ASSERT_TRUE(slow.WaitUntilEntered());
   const uint64_t before = ReadObserverCounts().stuck;
   ProfilerObserver::Finalize(context);
-  EXPECT_TRUE(FakeWitnesses::detached.empty()) << "it must live on";
+  EXPECT_TRUE(FakeCommObservers::detached.empty()) << "it must live on";
   EXPECT_EQ(ReadObserverCounts().stuck, before + 1);
   slow.leave = true;
   inside.join();
@@ -357,9 +357,10 @@ TEST_F(ObserverTest, EventsAndEndsMayMeet) {
     });
   }
   for (int i = 0; i < 300; ++i) {
-    FakeCommObserver comm_observer;  // gone right after Finalize: who still used it would be seen
-    FakeWitnesses::next = &comm_observer;
-    ProfilerBirth init;
+    // destroyed right after Finalize: a later use would be detected
+    FakeCommObserver comm_observer;
+    FakeCommObservers::next = &comm_observer;
+    ProfilerInit init;
     init.api = 6;
     init.mask = &word_;
     void* context = ProfilerObserver::Create(init);
@@ -369,7 +370,7 @@ TEST_F(ObserverTest, EventsAndEndsMayMeet) {
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(FakeWitnesses::detached.size(), 300u);
+  EXPECT_EQ(FakeCommObservers::detached.size(), 300u);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ constexpr int kAllReduceNumber = 4;
 
 class ProfilerCallbacksTest : public testing::Test {
  protected:
-  ProfilerCallbacksTest() { FakeWitnesses::next = &comm_observer_; }
+  ProfilerCallbacksTest() { FakeCommObservers::next = &comm_observer_; }
   ~ProfilerCallbacksTest() override { EndObserving(context_); }
 
   template <int kApi, class Event>
@@ -46,7 +46,7 @@ class ProfilerCallbacksTest : public testing::Test {
   }
   void InitV5() { InitById<5>(&context_, 42, &mask_, "world", 2, 8, 3, nullptr); }
 
-  FakeWitnesses comm_observers_;
+  FakeCommObservers comm_observers_;
   FakeCommObserver comm_observer_;
   void* context_ = nullptr;
   int mask_ = 0;
@@ -58,17 +58,17 @@ TEST_F(ProfilerCallbacksTest, EveryVersionTellsWhatItKnowsOfTheCommunicator) {
   EXPECT_EQ(InitKnown<4>(&context_, &mask_, nullptr, 41, 2, 8, 3, nullptr), 0);
   EndObserving(context_);
   InitV5();
-  ASSERT_EQ(FakeWitnesses::inits.size(), 3u);
-  const ProfilerBirth& unknown = FakeWitnesses::inits[0];
+  ASSERT_EQ(FakeCommObservers::inits.size(), 3u);
+  const ProfilerInit& unknown = FakeCommObservers::inits[0];
   EXPECT_EQ(unknown.api, 1);
   EXPECT_EQ(unknown.comm_id, 0u);
   EXPECT_EQ(unknown.ranks, 0);
   EXPECT_EQ(unknown.rank, -1);
-  const ProfilerBirth& known = FakeWitnesses::inits[1];
+  const ProfilerInit& known = FakeCommObservers::inits[1];
   EXPECT_EQ(known.api, 4);
   EXPECT_EQ(known.comm_id, 41u);
   EXPECT_EQ(known.name, "");
-  const ProfilerBirth& newest = FakeWitnesses::inits[2];
+  const ProfilerInit& newest = FakeCommObservers::inits[2];
   EXPECT_EQ(newest.api, 5);
   EXPECT_EQ(newest.comm_id, 42u);
   EXPECT_EQ(newest.name, "world");
