@@ -377,7 +377,7 @@ TEST_F(RedisStoreTest, AReplicaThatTakesOverIsRefused) {
     EXPECT_TRUE(NoWayBack(store->Propose("b", "1").status()));
     ASSERT_TRUE(replica->Command({"REPLICAOF", "NO", "ONE"}));
     if (restarted) {
-      // With all that it has: now only what was there before tells that it was a replica.
+      // With all its data: now only its earlier state shows that it was a replica.
       const auto written = [&] {
         const std::string info = replica->Answer({"INFO", "persistence"}).value().text;
         return info.find("aof_rewrite_in_progress:0") != std::string::npos &&
@@ -510,8 +510,8 @@ TEST_F(RedisStoreTest, ADeadServerIsAnErrorAndNoSignal) {
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   const auto store = std::move(opened).value();
   server_->Kill();
-  // Too large for the socket's memory: it is written in parts, the second of them to nobody. The
-  // usual effect of SIGPIPE would end this process here.
+  // Too large for the socket buffer: it is written in parts, the second of them to a closed
+  // connection. By default SIGPIPE would end this process here.
   EXPECT_FALSE(store->Propose("b", std::string(kLongestValue, 'x')).ok());
   EXPECT_FALSE(store->Propose("b", "x").ok());
   EXPECT_FALSE(store->Read("a").ok());
@@ -536,10 +536,10 @@ TEST_F(RedisStoreTest, AServerThatDoesNotAnswerIsAnErrorWithinTheLimit) {
   EXPECT_NE(store.status().message().find("in time"), std::string::npos)
       << store.status().message();
   ::close(deaf);
-  // And one where nobody is.
-  const auto nobody =
+  // And an address without a server.
+  const auto unreachable =
       OpenRedisStore(options, Format("redis://127.0.0.1:%d", ntohs(address.sin_port)));
-  EXPECT_FALSE(nobody.ok());
+  EXPECT_FALSE(unreachable.ok());
   EXPECT_FALSE(OpenRedisStore(options, "redis://no-such-host.invalid").ok());
 }
 

@@ -191,7 +191,8 @@ TEST_P(StoreTest, AForkedChildIsRefusedAndDoesNoHarm) {
   EXPECT_EQ(status, 0);
   EXPECT_EQ(store->Read("a").value(), "1");
   EXPECT_EQ(store->Propose("c", "3").value(), "3");
-  // Whoever comes now finds the same store: the child has neither removed nor unlocked it.
+  // A process that opens it now finds the same store: the child has neither removed nor unlocked
+  // it.
   EXPECT_EQ(Open()->Read("a").value(), "1");
 }
 
