@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// The store of a job of one rank: no port, no thread.
+// The store of a job with one rank: no port, no thread.
 class LonelyStore : public rendezvous::RendezvousStore {
  public:
   Status Set(const std::string& key, const std::string& value) override {
@@ -43,7 +43,7 @@ class LonelyStore : public rendezvous::RendezvousStore {
   std::map<std::string, std::string> values_;
 };
 
-// Options with everything filled in that settings and launcher say.
+// The options, completed from the settings and the launcher.
 struct Wishes {
   GroupOptions options;
   LaunchInfo launch;
@@ -80,7 +80,7 @@ Result<Wishes> ReadWishes(const GroupOptions& options) {
   return wishes;
 }
 
-// Hosts of all ranks in rank order -> who is where.
+// Derives nodes and local ranks from the hosts of all ranks in rank order.
 void FillPlace(const std::vector<std::string>& hosts, RankInfo* place) {
   std::vector<std::string> seen;
   int local_rank = 0;
@@ -97,7 +97,7 @@ void FillPlace(const std::vector<std::string>& hosts, RankInfo* place) {
   if (place->local_rank < 0) place->local_rank = local_rank;
 }
 
-// Every rank says how something went; all get the first bad news.
+// Every rank reports a status; all get the first error.
 Status Agree(rendezvous::RendezvousStore* store, const std::string& key,
              const std::vector<int>& members, const Status& mine, Deadline deadline) {
   if (store == nullptr) return mine;
@@ -112,15 +112,16 @@ Status Agree(rendezvous::RendezvousStore* store, const std::string& key,
   return {};
 }
 
-// What a rank knows of its policy. All must know the same: who decides differently hangs or
-// computes wrong data.
+// The digests of a rank's policy and how it is applied. They must be the same on all ranks: ranks
+// that decide differently hang or compute wrong data.
 struct Known {
   enum State : int64_t { kNone, kRead, kUnreadable };
   State state = kNone;
   uint64_t digest = 0;
 };
 
-// Who differs, said on every rank: each has come here, since the sums were the same for all.
+// Names the ranks that differ, on every rank: all of them take this path, since all have the same
+// sums.
 Status WhoDiffers(GroupState* group, const Known& known, const Status& read) {
   const int64_t mine[2] = {known.state, static_cast<int64_t>(known.digest)};
   std::vector<int64_t> all(2 * static_cast<size_t>(group->parts().place.size));
@@ -141,9 +142,9 @@ Status WhoDiffers(GroupState* group, const Known& known, const Status& read) {
   return Internal("the ranks' policies differ, and nobody's does");
 }
 
-// All ranks add a one, which is what every later call relies on; and, in the same call, parts of
-// what they know and their squares: all know the same exactly where the sum of the squares is no
-// larger than the sums allow.
+// All ranks add a one, as a test of the backend, and in the same call parts of their digests and
+// the squares of these: the digests are all equal exactly if the sum of the squares is as small as
+// the sums allow.
 Status Verify(GroupState* group, const Known& known, const Status& read) {
   std::vector<int64_t> mine = {1, known.state};
   for (unsigned shift = 0; shift < 64; shift += 16) {
@@ -174,7 +175,7 @@ struct Found {
   std::string description;
 };
 
-// Backends that bring their own bootstrap, named by the user: nothing is agreed before.
+// For backends with their own bootstrap that the user named: nothing is agreed on before.
 Result<Found> LookAlone(const std::string& name, const RankInfo& place) {
   const Result<SelectedBackend> chosen = Choose({LookAround(name, place)});
   if (!chosen.ok()) return chosen.status();
@@ -225,7 +226,7 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
   const Result<Wishes> read = ReadWishes(options);
   if (!read.ok()) return read.status();
   Wishes wishes = read.value();
-  // A policy chooses for its calls.
+  // A policy needs configurations per call.
   wishes.options.choose = wishes.options.choose || !wishes.options.policy.empty();
   const LaunchInfo& launch = wishes.launch;
   const Deadline deadline = steady_clock::now() + wishes.options.timeout;

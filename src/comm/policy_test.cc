@@ -83,7 +83,7 @@ TEST_F(PolicyOfAGroup, CallsRunAsItSays) {
   const std::string file = File(Row(ring_));
   EXPECT_NEAR(Seconds(file, {}), named, named * kNoise);
   EXPECT_NEAR(Seconds(file, {}, true), named, named * kNoise);
-  // A call that says how it is to run is asked about by nobody.
+  // The policy is not asked about a call with a configuration.
   const double tree = Seconds("", {kTree, kSimple, 2});
   EXPECT_NEAR(Seconds(file, {kTree, kSimple, 2}), tree, tree * kNoise);
 }

@@ -18,7 +18,7 @@ namespace {
 constexpr char kPluginFile[] = "libnccl-tuner-diapason.so";
 constexpr char kPluginVariable[] = "NCCL_TUNER_PLUGIN";
 
-// A tuner is never asked about an all_to_all: NCCL makes it of sends and receives.
+// A tuner is never asked about an all_to_all: NCCL builds it from sends and receives.
 std::optional<Collective> AskedCollective(Operation operation) {
   const std::optional<Collective> collective = CollectiveOf(operation);
   return collective == Collective::kAllToAll ? std::nullopt : collective;
