@@ -10,7 +10,7 @@ namespace {
 struct NameEntry {
   int value;
   std::string_view name;
-  // Other spellings, beyond letter case, '_' and '-': separated by blanks.
+  // Other spellings, beyond case, '_' and '-': separated by blanks.
   std::string_view aliases = "";
 };
 using NameTable = std::initializer_list<NameEntry>;
@@ -37,7 +37,7 @@ const NameTable kNcclAlgorithms{
     {kNvlsTree, "nvls_tree"},
     {kPat, "pat"},
 };
-// Known by name, and not to be chosen.
+// Known by name, but not selectable.
 const NameTable kRcclMeasuredOnly{{kRcclDirect, "direct"}};
 const NameTable kNcclProtocols{{kLl, "ll"}, {kLl128, "ll128"}, {kSimple, "simple"}};
 
