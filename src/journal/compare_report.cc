@@ -51,7 +51,7 @@ void AddCounts(JournalComparison::Report* report) {
   note(report->cut_off, "call",
        " only on some ranks: a journal is not complete, or the question never ran");
   note(report->only_asked, "question", " without a run, as simulated groups ask them");
-  // These are counted on every rank.
+  // Counted once per rank.
   note(report->unavailable, "decision",
        " (all ranks together) asked for a pair that the library does not offer there");
   note(report->other_pair, "call",

@@ -146,7 +146,7 @@ TEST_F(JournalTest, WhatIsAddedIsReadBackInOrder) {
   journal->AddCommunicator(NumberedCommunicator(2, Library::kOpenMpi));
   for (uint32_t call = 1; call <= 1000; ++call) {
     JournalRecord record = NumberedRecord(call % 2 + 1, call);
-    record.algorithm = 5;  // another word in each library
+    record.algorithm = 5;  // has a different name in each library
     journal->Add(record);
   }
   journal->Stop();
@@ -377,7 +377,8 @@ TEST_F(JournalTest, AForkedChildLeavesTheJournalToItsParent) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    // Nobody is there to flush: these would wait for ever, and the alarm ends them.
+    // The child has no thread that flushes: these would wait for ever, and the alarm would end
+    // them.
     ::alarm(30);
     bool fine = !journal->Mine();
     journal->Add(NumberedRecord(1, 99));
