@@ -105,7 +105,7 @@ TEST(InlineTest, ARefusalSaysWhatToDo) {
             std::string::npos);
 }
 
-// A word with a right checksum over whatever body it is given.
+// A word with a correct checksum over any body.
 std::string Signed(const std::string& body) {
   return Format("%s.%016llx", body.c_str(), static_cast<unsigned long long>(Fnv1a64(body)));
 }
@@ -158,7 +158,7 @@ TEST(InlineTest, TheCraftedWordIsWhatAnEncoderWrites) {
 }
 
 TEST(InlineTest, ARightChecksumDoesNotMakeHostileContentRight) {
-  // Each changes one number of a word that is fine, into one that no policy file could hold.
+  // Each changes one number of a valid word into one that no policy file may contain.
   const std::vector<std::pair<const char*, void (*)(Packed*)>> hostile{
       {"library 4", [](Packed* p) { p->library = 4; }},
       {"library 2^32", [](Packed* p) { p->library = uint64_t{1} << 32; }},
