@@ -58,7 +58,8 @@ TEST_P(StoreAttack, RubbishIsTurnedAway) {
   ExpectTurnedAway(store, magic + std::string("\x00\x00\x00\x00\x02", 5));
   ExpectTurnedAway(store, magic + std::string("\x00\x00\x00\x00\x01", 5));
   ExpectTurnedAway(store, magic + FrameWriter(FrameKind::kSet).Text("a").Text("b").Take());
-  // One byte more than a stranger may send, and one less: only the first ends at its length.
+  // One byte more than an unauthenticated process may send, and one less: only the first is refused
+  // by its length.
   ExpectTurnedAway(store, magic + std::string("\x01\x10\x00\x00\x01", 5));
   ExpectTheRanksMeet(store);
 }

@@ -1,5 +1,5 @@
-// However much, however slowly and however often strangers talk to a store: it stays small, and the
-// ranks get in.
+// Whatever unauthenticated processes send, however slowly and often: the store's memory stays
+// bounded, and the ranks can join.
 #include <gtest/gtest.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -50,7 +50,7 @@ TEST(StoreLimits, AHugeFrameIsRefusedByItsLength) {
   StoreServerOptions options = TwoRanks();
   options.hello_limit = std::chrono::minutes(10);  // not what closes it
   const StoreForTest store(options);
-  // From a stranger: as soon as the length is there, before anything of it has come.
+  // From an unauthenticated process: refused as soon as the length has arrived, before the body.
   {
     Visitor stranger(store.address.port);
     stranger.Say(std::string(kFrameMagic) + HeaderOf(FrameKind::kHello, kStrangerLimit + 1));
@@ -84,7 +84,7 @@ TEST(StoreLimits, TheStoreDoesNotGrowForEver) {
   Result<std::unique_ptr<TcpStore>> one = store.Join(1);
   ASSERT_TRUE(one.ok()) << one.status().message();
   const std::string value(size_t{1} << 20U, 'x');
-  // What replaces another value needs no room of its own.
+  // Replacing a value needs no additional memory.
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(one.value()->Set("key", value).ok());
   const Status full = one.value()->Set("another", value);
   ASSERT_FALSE(full.ok());
