@@ -9,13 +9,12 @@ namespace diapason {
 // or exports an environment variable, a setting, a command line or a log line calls one of these
 // two. Pure, thread-safe and idempotent.
 
-// The value of the variable `name`, without its secrets: - "***" if the name indicates a secret
-// (PASSWORD, SECRET, TOKEN, API_KEY, CREDENTIAL ...); - in URLs the password becomes "***":
-// "redis://user:***@host:6379/0". A user without a password
+// The value of the variable `name`, without its secrets:
+//  - "***" if the name indicates a secret (PASSWORD, SECRET, TOKEN, API_KEY, CREDENTIAL ...);
+//  - in URLs the password becomes "***": "redis://user:***@host:6379/0". A user without a password
 //    stays in Redis addresses and becomes "***" elsewhere, where it may be a token;
-// - "password=..." and similar parameters after a '?' or '&'; names that end in "file" are paths
-// and
-//    stay.
+//  - "password=..." and similar parameters after a '?' or '&'; names that end in "file" are paths
+//    and stay.
 // Where the end of a password is ambiguous, more is removed rather than less.
 std::string MaskSecrets(std::string_view name, std::string_view value);
 

@@ -125,7 +125,7 @@ const NameTable& ProtocolWords(Library library) {
   return kNoWords;
 }
 
-// Whether a word, once folded, is `folded`. Compared in place: a policy of thousands of rows asks
+// Whether the folded word equals `folded`. Compared in place: a policy of thousands of rows calls
 // this often.
 bool FoldsTo(std::string_view word, std::string_view folded) {
   size_t at = 0;
@@ -157,7 +157,7 @@ Result<int> Find(const NameTable& words, const char* kind, std::string_view name
   for (const NameEntry& word : words) {
     if (known.size() < offered) known.emplace_back(word.name);
   }
-  // What a hostile file calls a name may be a megabyte long.
+  // A name in an untrusted file may be a megabyte long.
   const std::string shown(name.substr(0, 40));
   return Invalid(Format("unknown %s '%s'", kind, shown.c_str()) + Suggestion(name, known));
 }

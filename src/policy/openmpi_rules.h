@@ -20,8 +20,8 @@ namespace diapason::policy {
 // ranks are delimited on both sides. coll_tuned compares the same bytes as a policy: for allgather,
 // reducescatter and alltoall the total of all ranks.
 //
-// A rules file cannot express: - Nodes. With `nodes`, the file is for jobs on that many nodes, and
-// rows for others are left out.
+// A rules file cannot express:
+// - Nodes. With `nodes`, the file is for jobs on that many nodes, and rows for others are left out.
 //   Without, rows apply on any number of nodes; rows for one communicator size that name different
 //   numbers are an error.
 // - numPipeOps and regBuff, which no MPI call has: such rows match nothing and are left out.

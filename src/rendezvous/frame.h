@@ -33,7 +33,7 @@ enum class FrameKind : uint8_t {
 // its reader allocate more.
 
 // In both directions, until both ends have authenticated. A hello has about 200 bytes.
-inline constexpr uint32_t kStrangerLimit = 4096;
+inline constexpr uint32_t kUnauthenticatedLimit = 4096;
 // From a rank. The largest request sends the addresses of Gloo's ends, one for each rank (about 160
 // bytes), to the ranks it names (8 bytes each); the constant is for texts.
 constexpr uint32_t RequestLimit(int ranks) {

@@ -248,7 +248,7 @@ class FakeStore {
       while (ReceiveSome(client, in.Tail(), TestLimit()).ok()) {
         FrameBuffer copy = in;
         copy.Skip(std::min(copy.rest().size(), kFrameMagic.size()));
-        if (copy.Take(kStrangerLimit, &kind, &body, &damaged)) break;
+        if (copy.Take(kUnauthenticatedLimit, &kind, &body, &damaged)) break;
       }
       if (ReadHello(body, &hello)) {
         const Status sent = SendAll(client, answer(hello), TestLimit());

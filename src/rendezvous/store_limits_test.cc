@@ -52,14 +52,14 @@ TEST(StoreLimits, AHugeFrameIsRefusedByItsLength) {
   const StoreForTest store(options);
   // From an unauthenticated process: refused as soon as the length has arrived, before the body.
   {
-    Visitor stranger(store.address.port);
-    stranger.Say(std::string(kFrameMagic) + HeaderOf(FrameKind::kHello, kStrangerLimit + 1));
-    EXPECT_TRUE(stranger.IsTurnedAway());
+    Visitor visitor(store.address.port);
+    visitor.Say(std::string(kFrameMagic) + HeaderOf(FrameKind::kHello, kUnauthenticatedLimit + 1));
+    EXPECT_TRUE(visitor.IsTurnedAway());
   }
   {
-    Visitor stranger(store.address.port);
-    stranger.Say(std::string(kFrameMagic) + HeaderOf(FrameKind::kHello, kStrangerLimit));
-    EXPECT_TRUE(stranger.IsOpen());
+    Visitor visitor(store.address.port);
+    visitor.Say(std::string(kFrameMagic) + HeaderOf(FrameKind::kHello, kUnauthenticatedLimit));
+    EXPECT_TRUE(visitor.IsOpen());
   }
   // From a rank.
   const std::unique_ptr<Visitor> rank = JoinByHand(store);
@@ -118,8 +118,8 @@ TEST(StoreLimits, AnswersThatAreNotReadDoNotPileUp) {
   ASSERT_TRUE(rank->Say(questions));
   // Others are served meanwhile: the second time after all that has come before.
   for (int i = 0; i < 2; ++i) {
-    Visitor stranger(store.address.port);
-    EXPECT_EQ(stranger.Challenge(kLimitsSecret, store.Name()).nonce.size(), 32U);
+    Visitor visitor(store.address.port);
+    EXPECT_EQ(visitor.Challenge(kLimitsSecret, store.Name()).nonce.size(), 32U);
   }
   EXPECT_LT(Resident(), before + kAsked / 2 * value.size());
   // It goes on as the answers are read.
@@ -132,7 +132,7 @@ TEST(StoreLimits, AnswersThatAreNotReadDoNotPileUp) {
 
 TEST(StoreLimits, SilentConnectionsAreFewAndKeepNoRankOut) {
   StoreServerOptions options = TwoRanks();
-  options.strangers = 8;
+  options.unauthenticated = 8;
   options.hello_limit = std::chrono::minutes(10);  // not what this is about
   const StoreForTest store(options);
   std::vector<std::unique_ptr<Visitor>> silent;
@@ -188,11 +188,11 @@ TEST(StoreLimits, ABufferKeepsNoMoreThanItMust) {
   for (int i = 0; i < 10000; ++i) {
     // One is always left, so that it is never empty.
     *buffer.Tail() += small;
-    ASSERT_TRUE(buffer.Take(kStrangerLimit, &kind, &body, &damaged));
+    ASSERT_TRUE(buffer.Take(kUnauthenticatedLimit, &kind, &body, &damaged));
     ASSERT_LE(buffer.Tail()->size(), 4 * small.size());
   }
   *buffer.Tail() += FrameWriter(FrameKind::kSet).Text(std::string(1 << 20, 'x')).Take();
-  ASSERT_TRUE(buffer.Take(kStrangerLimit, &kind, &body, &damaged));
+  ASSERT_TRUE(buffer.Take(kUnauthenticatedLimit, &kind, &body, &damaged));
   ASSERT_TRUE(buffer.Take(kAnswerLimit, &kind, &body, &damaged));
   EXPECT_LT(buffer.Tail()->capacity(), size_t{1} << 20U);
 }

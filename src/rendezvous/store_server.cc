@@ -93,7 +93,7 @@ void StoreServer::CheckDeadlines() {
       TryAnswer(connection.get(), true);
     }
     if (connection->closing && connection->pending() == 0) Drop(connection.get());
-    if (connection->stranger() && now >= connection->opened + options_.hello_limit) {
+    if (connection->unauthenticated() && now >= connection->opened + options_.hello_limit) {
       TurnAway(connection.get(), "it did not say in time which rank it is");
     }
   }
@@ -119,18 +119,18 @@ void StoreServer::Accept() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
-    if (DropOldestStranger()) continue;
+    if (DropOldestUnauthenticated()) continue;
     accept_after_ = steady_clock::now() + kAcceptPause;
     return;
   }
 }
 
 void StoreServer::Welcome(Socket socket) {
-  const size_t strangers =
-      static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(),
-                                        [](const auto& one) { return one.second->stranger(); }));
+  const size_t unauthenticated = static_cast<size_t>(
+      std::count_if(connections_.begin(), connections_.end(),
+                    [](const auto& one) { return one.second->unauthenticated(); }));
   const size_t expected = static_cast<size_t>(std::max(0, size_ - arrived_));
-  if (strangers >= options_.strangers + expected) DropOldestStranger();
+  if (unauthenticated >= options_.unauthenticated + expected) DropOldestUnauthenticated();
   Result<std::string> nonce = DrawNonce();
   if (!nonce.ok()) return;
   auto connection = std::make_unique<Connection>();
@@ -144,10 +144,10 @@ void StoreServer::Welcome(Socket socket) {
                  EncodeChallenge({options_.secret, options_.address, kept->nonce}));
 }
 
-bool StoreServer::DropOldestStranger() {
+bool StoreServer::DropOldestUnauthenticated() {
   Connection* oldest = nullptr;
   for (const auto& [fd, connection] : connections_) {
-    if (!connection->stranger()) continue;
+    if (!connection->unauthenticated()) continue;
     if (oldest == nullptr || connection->opened < oldest->opened) oldest = connection.get();
   }
   if (oldest == nullptr) return false;
@@ -185,7 +185,7 @@ void StoreServer::TakeFrames(Connection* connection) {
   bool damaged = false;
   while (connection->socket.open() && !connection->closing &&
          connection->pending() <= kMostUnread) {
-    const uint32_t limit = connection->rank < 0 ? kStrangerLimit : RequestLimit(size_);
+    const uint32_t limit = connection->rank < 0 ? kUnauthenticatedLimit : RequestLimit(size_);
     if (!connection->in.Take(limit, &kind, &body, &damaged)) break;
     if (connection->rank >= 0) {
       Handle(connection, kind, body);

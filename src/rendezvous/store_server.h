@@ -32,7 +32,7 @@ struct StoreServerOptions {
   // The limit on such connections, besides one for every missing rank. Beyond it the oldest is
   // closed: a rank, which sends its hello at once, can join despite any number of silent
   // connections.
-  size_t strangers = 256;
+  size_t unauthenticated = 256;
   // Limit on the bytes of all values together, besides 1 MiB for each rank.
   size_t stored = size_t{256} << 20U;
   std::function<void(const std::string&)> log;  // called on the server's thread; may be empty
@@ -42,9 +42,9 @@ struct StoreServerOptions {
 // It keeps the values, detects ranks that end, and notifies the others. A connection that does not
 // authenticate as a rank is closed, without effect on others.
 //
-// Memory: a connection buffers at most RequestLimit() of received data (kStrangerLimit before it is
-// a rank's), and one reply and 1 MiB of unread data; it is not read from while it does not read
-// itself. StoreServerOptions::stored bounds the values.
+// Memory: a connection buffers at most RequestLimit() of received data (kUnauthenticatedLimit
+// before it is a rank's), and one reply and 1 MiB of unread data; it is not read from while it does
+// not read itself. StoreServerOptions::stored bounds the values.
 class StoreServer {
  public:
   StoreServer(Socket listener, StoreServerOptions options);
@@ -76,7 +76,7 @@ class StoreServer {
     Deadline deadline;
 
     size_t pending() const { return out.size() - sent; }
-    bool stranger() const { return rank < 0 && socket.open(); }
+    bool unauthenticated() const { return rank < 0 && socket.open(); }
   };
   struct Rank {
     enum class State : uint8_t { kAbsent, kPresent, kLeft, kLost };
@@ -93,7 +93,7 @@ class StoreServer {
   void SayGoodbye();
   void Accept();
   void Welcome(Socket socket);
-  bool DropOldestStranger();
+  bool DropOldestUnauthenticated();
   void Receive(Connection* connection);
   void TakeFrames(Connection* connection);
   bool TakeMagic(Connection* connection);

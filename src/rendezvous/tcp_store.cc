@@ -136,7 +136,7 @@ Status TcpStore::Greet(const StoreAddress& address, int port, Deadline deadline,
   socket_ = std::move(socket).value();
   local_address_ = LocalAddress(socket_);
   in_.Clear();
-  limit_ = kStrangerLimit;
+  limit_ = kUnauthenticatedLimit;
   HandshakeInputs shared{address.secret, StoreName(address.host, port), ""};
   if (const Status greeted = ReadGreeting(&shared, deadline); !greeted.ok()) return greeted;
   Result<std::string> nonce = DrawNonce();

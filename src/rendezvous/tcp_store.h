@@ -80,7 +80,8 @@ class TcpStore : public RendezvousStore {
   std::mutex mutex_;
   Socket socket_;
   FrameBuffer in_;
-  uint32_t limit_ = kStrangerLimit;  // of frames from rank 0; raised once it has authenticated
+  uint32_t limit_ =
+      kUnauthenticatedLimit;  // of frames from rank 0; raised once it has authenticated
   bool rank_0_left_ = false;
   std::set<int> lost_;
   std::set<std::pair<std::string, int>> gave_up_;
