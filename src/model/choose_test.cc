@@ -95,7 +95,7 @@ TEST(Choose, WhereNothingDiffersNothingIsChosen) {
 
 TEST(Choose, TheBestOfThoseThatAreSupported) {
   Prediction prediction = Simple();
-  // Looks best, but nobody knows; the second is sure.
+  // Looks best, but is uncertain; the second is certain.
   Add(kTree8, 0.5e-3, 0.9, Basis::kPredicted, &prediction);
   Add(kRing8, 0.85e-3, 0.01, Basis::kMeasured, &prediction);
   const ModelChoice choice = Choose(prediction, {});

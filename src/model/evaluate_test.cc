@@ -124,7 +124,7 @@ TEST_F(EvaluateTest, OnlyInnerSizesAreAsked) {
 }
 
 TEST_F(EvaluateTest, WhatWasLeftOutIsNotKnown) {
-  // One size where another configuration wins: whoever has not seen it cannot know.
+  // One size where another configuration wins: unpredictable if it is hidden.
   Recipe recipe = Crossing();
   recipe.places = {kOne};
   const auto smooth = recipe.seconds;

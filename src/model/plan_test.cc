@@ -40,7 +40,7 @@ TEST(PlannedPolicy, OneConfigurationThatIsFasterEverywhereIsOneRow) {
   EXPECT_NEAR(row.gain, 1.25, 0.02);
   EXPECT_EQ(row.samples, 3 * recipe.sizes.size());
   EXPECT_TRUE(plan.left.empty());
-  // Nothing is said about what was not measured.
+  // Unmeasured sizes get no row.
   EXPECT_EQ(Ask(plan, kHere, recipe.sizes.back() + 1), nullptr);
   EXPECT_EQ(Ask(plan, {Collective::kAllReduce, 2, 16}, recipe.sizes.front()), nullptr);
   EXPECT_EQ(Ask(plan, {Collective::kAllGather, 1, 8}, recipe.sizes.front()), nullptr);

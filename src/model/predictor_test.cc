@@ -133,7 +133,7 @@ TEST_F(PredictorTest, CandidatesStayWithinTheMeasuredChannels) {
   EXPECT_EQ(ranges(false, {}), (Ranges{{ring, {2, 32}}, {tree, {4, 24}}}));
   EXPECT_EQ(ranges(true, {}), (Ranges{{ring, {1, 127}}, {tree, {1, 127}}}));
   EXPECT_EQ(ranges(false, {tree}), (Ranges{{tree, {4, 24}}}));
-  // What was measured is said to be, and nothing else is.
+  // Measured configurations, and only those, are marked as measured.
   size_t measured = 0;
   for (const PredictedConfig& one : predictor.Look({kHere, 65536, true, {}}).candidates) {
     measured += one.basis == Basis::kMeasured ? 1 : 0;
