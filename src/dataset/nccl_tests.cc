@@ -298,7 +298,7 @@ void Reader::Row(const std::vector<std::string_view>& words) {
   }
   row.root = static_cast<int>(root);
   for (const Columns::Group& group : columns_.groups) {
-    // In a row that was cut the last word may have lost digits.
+    // In a truncated row the last word may have lost digits.
     if (cut && words.size() <= group.end) continue;
     const Result<LogTiming> timing = Timing(words, group);
     if (!timing.ok()) return Bad(timing.status().message());

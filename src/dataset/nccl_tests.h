@@ -60,7 +60,7 @@ struct LogTest {
 
 // Whether a text looks like such a log at all.
 bool IsTestLog(std::string_view text);
-// The tests of a log in their order. Lines that are nobody's are passed over.
+// The tests of a log in order. Other lines are skipped.
 std::vector<LogTest> ParseTestLog(std::string_view text);
 
 }  // namespace diapason::dataset
