@@ -235,7 +235,7 @@ TEST(Lines, CallsAreCountedByCollectiveAndSize) {
   add("AllReduce", "1024", "7");
   add("AllReduce", "1024", "9");   // bfloat16
   add("AllGather", "1024", "7");   // of every rank
-  add("AllReduce", "1024", "99");  // a type nobody knows
+  add("AllReduce", "1024", "99");  // an unknown type
   ASSERT_TRUE(ReadLogText(text, "job.log", &facts).ok());
   ASSERT_EQ(facts.call_kinds.size(), 3U);
   EXPECT_EQ(facts.call_kinds[0].bytes, 4096U);
