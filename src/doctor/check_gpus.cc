@@ -113,7 +113,7 @@ void CheckGpus(const CheckInputs& facts, std::vector<Finding>* findings) {
                                 AboutBytes(gpu.memory_used).c_str(),
                                 AboutBytes(gpu.memory_bytes).c_str()));
     }
-    // The mode tells whether the driver was asked at all.
+    // The mode is set only if the driver answered.
     if (gpu.vendor == host::Vendor::kNvidia && !gpu.mode.empty() && !gpu.persistence) {
       forgetful.push_back(gpu.index);
     }

@@ -85,7 +85,7 @@ TEST(Doctor, ContainerWithDefaults) {
   ExpectFinding(findings, "library.toolkit", Severity::kError, "driver 550.90.07");
   ExpectFinding(findings, "net.none", Severity::kNote, "eth0");
   ExpectFinding(findings, "limit.memlock", Severity::kWarning, "64 KiB");
-  // Nobody in a virtual machine can do anything about these.
+  // The user of a virtual machine cannot change these.
   EXPECT_EQ(Find(findings, "pci.acs"), nullptr);
   EXPECT_EQ(ItemOf(facts, "torch").state, ChecklistItem::State::kOk);
 }
