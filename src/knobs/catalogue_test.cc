@@ -222,7 +222,7 @@ TEST(BuiltInTables, DefaultsAreAllowedValues) {
       if (!reading.Ever()) continue;
       const std::string& text = reading.default_text;
       if (text.empty() || knob.type == KnobType::kText) continue;
-      // RCCL logs errors when it is not set, and yet has no word for that.
+      // RCCL logs errors if it is not set, but has no word for that level.
       if (knob.name == "NCCL_DEBUG" && text == "ERROR") {
         EXPECT_NE(knob.note.find("it cannot be written"), std::string::npos);
         continue;

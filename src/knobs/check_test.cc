@@ -71,7 +71,7 @@ TEST(CheckNames, OthersReadTheirs) {
         "NCCL_TUNER_EPS=0.1\nNCCL_TUNER_PLUGIN=diapason"}) {
     EXPECT_EQ(Ids(line), "") << line;
   }
-  // Known, but needs somebody who reads it.
+  // Known, but needs a plugin that reads it.
   EXPECT_EQ(Ids("NCCL_TUNER_CONFIG_FILE=a.conf"), "note env.inert");
   EXPECT_EQ(Ids("NCCL_TUNER_CONFIG_FILE=a.conf\nNCCL_TUNER_PLUGIN=example"), "");
   EXPECT_EQ(Ids("NCCL_BLOCKING_WAIT=1"), "note env.deprecated");
@@ -193,7 +193,7 @@ TEST(CheckCosts, FilesThatAreNotThere) {
   const CheckedFor looked = {Library::kNccl, 22809, &tree};
   EXPECT_TRUE(Finds("NCCL_TUNER_PLUGIN=/opt/no.so", "env.bad-value", "is not here", looked));
   EXPECT_EQ(Ids("NCCL_TUNER_PLUGIN=/here.so", looked), "");
-  // A bare name is the loader's to find, and without a tree nobody looks.
+  // The loader finds a bare name, and without a tree files are not checked.
   EXPECT_EQ(Ids("NCCL_TUNER_PLUGIN=libno.so", looked), "");
   EXPECT_EQ(Ids("NCCL_TUNER_PLUGIN=/opt/no.so"), "");
   std::filesystem::remove_all(name);

@@ -9,7 +9,7 @@
 namespace diapason::knobs {
 namespace {
 
-// Names of our families that others read; a '*' at the end stands for anything.
+// Names of these families that other programs read; a '*' at the end matches anything.
 struct NamesReader {
   const char* name;
   const char* who;
@@ -147,7 +147,7 @@ class NameChecker {
       return false;
     }
     if (version_ == 0) {
-      // Which version will run is not known: what the newest does not read may still be read.
+      // The version is unknown: a variable that the newest does not read may still be read.
       if (!reading.Reads(0)) {
         context_.Add("env.not-read-here", Severity::kNote,
                      knob.name + " is read by " + context_.Title() + " " +
@@ -189,7 +189,7 @@ class NameChecker {
   const int version_;
 };
 
-// Settings of our own have a reader of their own.
+// Settings of diapason are checked by its own reader.
 void CheckOurs(CheckContext* context) {
   std::map<std::string, std::string> ours;
   for (const auto& [name, assignment] : context->live()) {
