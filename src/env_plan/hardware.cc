@@ -75,9 +75,9 @@ void PlanForGpus(PlanBuilder* builder) {
     NvidiaNotes(builder);
     docker->insert(docker->begin(), "--gpus all");
   }
-  // Ranks of one host meet in /dev/shm, of which a container has 64 MB unless told.
+  // Ranks of one host use /dev/shm; a container has 64 MB of it by default.
   docker->emplace_back("--shm-size=1g");
-  // A bridge has neither the host's interfaces nor a way in for ranks of other hosts.
+  // A bridge has neither the host's interfaces nor a route for ranks of other hosts.
   docker->emplace_back("--network=host");
 }
 
