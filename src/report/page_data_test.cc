@@ -366,7 +366,7 @@ TEST(PageDataTest, WhereOnlyTheDefaultWasMeasuredNothingIsSupported) {
   EXPECT_EQ(data.headline.only_default, 6u);
   EXPECT_EQ(CasesText(6, data.headline.left_extent), "6 cases, 3 sizes in each of 2 contexts");
   EXPECT_EQ(data.maps[0].rows[0].decisions[0].why, "nothing but the default was measured");
-  // What was tried and refused was tried.
+  // A configuration that was refused counts as tried.
   Samples again{std::move(tried)};
   again.Fail(run, At(1024, "tree", "ll"), SampleOutcome::kRefused, "not here");
   EXPECT_EQ(again.Make().headline.only_default, 5u);
