@@ -15,7 +15,7 @@ constexpr char kMagic[8] = {'d', 'i', 'a', 'p', 'a', 'r', 'e', '2'};
 constexpr uint32_t kBuckets = 8192;
 constexpr uint32_t kRegionBuckets = 256;
 
-// Each word is sealed: see Arena::Sealed.
+// Each word has a checksum: see SealedWith in arena.cc.
 struct Control {
   uint64_t table;   // the region's first block, with the heads of its chains; or kEnded
   uint64_t newest;  // its other blocks, newest first; each points to the one before

@@ -118,7 +118,7 @@ TEST(ArenaRegion, OtherPrefixesHaveNoRegion) {
   }
 }
 
-TEST(ArenaRegion, NoRoomIsSaidAndPassesWhenOthersEnd) {
+TEST(ArenaRegion, AFullArenaIsReportedUntilOthersEnd) {
   Shared shared;
   Arena arena = shared.Open();
   int comms = 0;

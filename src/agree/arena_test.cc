@@ -72,7 +72,7 @@ TEST(Arena, RacingThreadsAllGetTheSameValue) {
 }
 
 // Whatever is done between the search and the publication is a race.
-TEST(Arena, WhoeverIsFasterStands) {
+TEST(Arena, TheFirstProposalStands) {
   Block block(8 << 20);
   Arena fast = block.Open();
   Arena slow(block.words.data(), block.size_bytes,

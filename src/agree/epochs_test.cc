@@ -147,7 +147,7 @@ TEST(EpochLog, GoesAheadAndBackUntilForgotten) {
   EXPECT_TRUE(log.At(log.newest().start).ok());
 }
 
-TEST(EpochLog, ACallInAKnownEpochAsksNobody) {
+TEST(EpochLog, ACallInAKnownEpochDoesNotAccessTheStore) {
   MapStore store;
   EpochLog log(&store, Options());
   ASSERT_TRUE(log.At(8).ok());

@@ -153,7 +153,7 @@ TEST_F(FileStoreTest, ACellInOneFolderOnlyIsFinishedByTheNext) {
   EXPECT_FALSE(store->Propose("a", "2").ok());
 }
 
-TEST_F(FileStoreTest, WhatNobodyHasWrittenIsAnError) {
+TEST_F(FileStoreTest, ACellThatNoRankHasWrittenIsAnError) {
   const auto store = Open();
   ASSERT_TRUE(store->Propose("a", "some value").ok());
   const fs::path cell = Named("1", ".a");  // both names are one file

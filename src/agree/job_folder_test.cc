@@ -196,7 +196,7 @@ TEST_F(JobFolderTest, APresenceThatAppearsInTimeSavesTheFolder) {
   EXPECT_EQ(Left().size(), 2u);
 }
 
-TEST_F(JobFolderTest, WhoeverEntersAFolderThatIsBeingRemovedBeginsAnew) {
+TEST_F(JobFolderTest, AProcessThatEntersAFolderBeingRemovedStartsOver) {
   for (const bool emptied : {false, true}) {
     auto last = Open();
     Descriptor parent(::open(Private().c_str(), O_RDONLY | O_DIRECTORY));

@@ -154,7 +154,7 @@ TEST_F(JoinTest, ForgettingACommunicatorDoesNotFreeItsGeneration) {
   EXPECT_EQ(JoinAll(Ranks(2))[0].prefix, "c1f.1.");
 }
 
-TEST_F(JoinTest, ADifferenceIsNamedAndTurnsEverybodyOff) {
+TEST_F(JoinTest, ADifferenceIsNamedAndTurnsAllRanksOff) {
   const auto keep = Open();  // a rank that joins after the decision must find it
   auto requests = Ranks(4);
   requests[2].alike = "build=1 library=2.30.7 profiler=5";
@@ -237,7 +237,7 @@ TEST_F(JoinTest, HalfARegistrationOfAFormerRunIsPassedBy) {
 }
 
 // As before, and rank 0 of this run takes the first slot: what is there already is no answer to it.
-TEST_F(JoinTest, ARegistrationThatAnswersNobodyOfUsDoesNotCount) {
+TEST_F(JoinTest, ARegistrationWithAnotherNonceDoesNotCount) {
   const auto keep = Open();
   const std::string alike = "ranks=3 " + Request(0, 3).alike;
   ASSERT_TRUE(keep->Propose("j1f.0.1", "0123456789abcdef fedcba9876543210 " + alike).ok());
@@ -404,7 +404,7 @@ TEST_F(JoinTest, AnOfferIsKeptOnceHoweverManyCommunicatorsCarryIt) {
 TEST_F(JoinTest, ADamagedOfferIsAnError) {
   const auto store = Open();
   JoinRequest request = Request(0, 1);
-  request.offer = "what nobody carries";
+  request.offer = "an offer of no rank";
   ASSERT_TRUE(Join(store.get(), request).ok());
   const std::string go = store->Read("j1f.0.mode").value().value();
   ASSERT_EQ(go.substr(0, 3), "go:");

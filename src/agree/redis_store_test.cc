@@ -191,7 +191,7 @@ TEST_F(RedisStoreTest, AnEvictedOrDeletedJobIsNoticedByEveryRank) {
   }
 }
 
-TEST_F(RedisStoreTest, CellsWithoutANonceAreNobodys) {
+TEST_F(RedisStoreTest, CellsWithoutANonceBelongToNoJob) {
   StartServer();
   if (server_ == nullptr) return;
   const auto store = Open();

@@ -167,7 +167,7 @@ TEST_F(ShmStoreTest, AnotherVersionsFileIsRefusedWhileInUse) {
   }
 }
 
-TEST_F(ShmStoreTest, SomebodysLockEndsInAnErrorWithinTheLimit) {
+TEST_F(ShmStoreTest, AnotherProcessesLockEndsInAnErrorWithinTheLimit) {
   auto store = Open();
   const Descriptor other(::open(ArenaPath().c_str(), O_RDWR | O_CLOEXEC));
   store.reset();
@@ -294,7 +294,7 @@ TEST_F(ShmStoreTest, AGuestOpensOnlyARunningJobAndRemovesNothing) {
 }
 
 // Many processes enter and leave concurrently, some killed; those that run at the same time agree.
-TEST_F(ShmStoreTest, ComingAndGoingNeverSplitsThoseWhoMeet) {
+TEST_F(ShmStoreTest, EnteringAndLeavingNeverSplitsTheProcesses) {
   for (int round = 0; round < 30; ++round) {
     if (round % 3 == 0) LeaveRemains("job");
     std::vector<pid_t> children;

@@ -17,7 +17,7 @@ TEST(StatusTest, ContextIsAddedOutermostFirst) {
   EXPECT_TRUE(Status().WithContext("anything").ok());
 }
 
-TEST(TextTest, ClosestNameFindsTyposAndRefusesStrangers) {
+TEST(TextTest, ClosestNameFindsTyposAndRefusesUnrelatedNames) {
   const std::vector<std::string> names{"tree", "ring", "collnet_direct", "nvls"};
   EXPECT_EQ(ClosestName("rign", names), "ring");
   EXPECT_EQ(ClosestName("badring", names), "ring");

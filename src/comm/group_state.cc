@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 // How long a failed rank waits for the other ranks to report what they were doing.
-constexpr milliseconds kInquest{2000};
+constexpr milliseconds kReportLimit{2000};
 
 double Seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -236,7 +236,7 @@ Status GroupState::Fail(const Status& status, const Call& call, uint64_t number,
   if (parts_.store != nullptr) {
     parts_.store->GiveUp(parts_.name);
     const Result<std::vector<rendezvous::RankAnswer>> answers = parts_.store->Collect(
-        "failed/" + parts_.name, parts_.members, what, false, steady_clock::now() + kInquest);
+        "failed/" + parts_.name, parts_.members, what, false, steady_clock::now() + kReportLimit);
     if (answers.ok()) {
       missing = rendezvous::Missing(answers.value());
       for (size_t i = 0; i < answers.value().size(); ++i) {

@@ -123,7 +123,7 @@ TEST_F(PolicyOfAGroup, ARankWithoutOneAmongRanksWithOneIsNamed) {
       << created[2].message();
 }
 
-TEST_F(PolicyOfAGroup, WhereNobodyCanReadItEachSaysWhy) {
+TEST_F(PolicyOfAGroup, IfNoRankCanReadItEachSaysWhy) {
   for (const Status& status : OnRanks([](int) { return "/nowhere"; }, false, [](Group*, int) {})) {
     EXPECT_NE(status.message().find("cannot open '/nowhere'"), std::string::npos)
         << status.message();

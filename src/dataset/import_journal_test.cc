@@ -176,7 +176,7 @@ TEST(ImportJournalTest, RewardsStandInWhereNothingWasTimed) {
   EXPECT_NEAR(timed.runs[0].samples[0].seconds, 10e-6, 1e-12) << "times before rewards";
 }
 
-TEST(ImportJournalTest, RewardsOfSeveralSizesAreNobodys) {
+TEST(ImportJournalTest, RewardsOfSeveralSizesAreDropped) {
   journal::JournalRecord reward = Rank::Some(RecordKind::kReward, kTreeSimple);
   reward.seconds = 14e-6;
   journal::JournalRecord question = Rank::Some(RecordKind::kDecision, {});

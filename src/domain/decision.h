@@ -47,7 +47,7 @@ enum class Reason : uint8_t {
 };
 
 std::string_view ReasonName(Reason reason);      // "no-row": for journals
-std::string_view ReasonSentence(Reason reason);  // for people
+std::string_view ReasonSentence(Reason reason);  // for the user
 Result<Reason> ParseReason(std::string_view name);
 
 }  // namespace diapason

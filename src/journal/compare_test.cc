@@ -231,9 +231,9 @@ TEST(CompareTest, MissingRanksAndDifferentPoliciesAreNotedAndTwinsAreAProblem) {
 TEST(CompareTest, NothingToCompareIsNoAgreement) {
   const std::vector<JournalRecord> records{Decision(1, 64, kRing, kLl)};
   EXPECT_FALSE(Compare({Journal(0, records)}).agree());
-  JournalContents stranger = Journal(1, records);
-  stranger.communicators[0].id = 43;
-  const JournalComparison::Report report = Compare({Journal(0, records), stranger});
+  JournalContents other_job = Journal(1, records);
+  other_job.communicators[0].id = 43;
+  const JournalComparison::Report report = Compare({Journal(0, records), other_job});
   EXPECT_FALSE(report.agree());
   EXPECT_EQ(report.Verdict(), "2 journals: nothing could be compared");
   EXPECT_FALSE(Compare({Journal(0, {}), Journal(1, {})}).agree());

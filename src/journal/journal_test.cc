@@ -288,7 +288,7 @@ TEST_F(JournalTest, AFileInUseIsLeftAloneAndTheProcessIdIsAdded) {
   EXPECT_EQ(ReadJournal(second->path()).value().records.size(), 0u);
 }
 
-TEST_F(JournalTest, AFileThatNobodyWritesIsReplaced) {
+TEST_F(JournalTest, AFileWithoutAWriterIsReplaced) {
   ASSERT_TRUE(WriteFileAtomically(folder_ + "/j", std::string(100000, 'x')).ok());
   const std::unique_ptr<Journal> journal = Open("j");
   journal->Stop();

@@ -43,7 +43,7 @@ class Matcher {
     size_t member = 0;
   };
 
-  // One for each of Contents::communicators.
+  // One for each of JournalContents::communicators.
   std::vector<Place> Add(const std::string& name, const JournalContents& contents);
   const std::vector<Group>& groups() const { return groups_; }
   size_t journals() const { return journals_; }

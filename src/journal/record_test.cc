@@ -169,7 +169,7 @@ TEST(RecordTest, EveryFieldOfARewardComesBack) {
   EXPECT_EQ(back.skew, record.skew);
 }
 
-TEST(RecordTest, ACallNobodyWasAskedAboutNeedsNoNumberOfItsCollective) {
+TEST(RecordTest, ABypassedCallNeedsNoNumberOfItsCollective) {
   JournalRecord record = SomeRecord();
   record.kind = RecordKind::kBypassed;
   record.captured = true;

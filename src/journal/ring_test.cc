@@ -112,7 +112,7 @@ uint64_t RunProducers(size_t capacity, uint64_t producers, uint64_t each,
   return refused.load();
 }
 
-TEST(RingTest, ManyProducersLoseNothingWhenThereIsRoom) {
+TEST(RingTest, ManyProducersLoseNothingWhileTheRingIsNotFull) {
   constexpr uint64_t kProducers = 8;
   constexpr uint64_t kEach = 2000;
   std::vector<std::vector<uint64_t>> taken;

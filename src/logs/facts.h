@@ -43,7 +43,7 @@ struct LoggedProcess {
   uint32_t host = kNoName;
   int64_t pid = 0;
   int64_t rank = -1;             // of its first communicator, or from its launcher's labels
-  uint32_t library = kNoName;    // Facts::libraries
+  uint32_t library = kNoName;    // LogFacts::libraries
   uint32_t network = kNoName;    // "IB", "Socket"
   uint32_t member = UINT32_MAX;  // whose initialisation was seen last
   uint64_t gpu_bytes = 0;        // sum of logged allocations

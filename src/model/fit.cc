@@ -14,7 +14,7 @@ namespace {
 constexpr double kFinest = 0.02;
 constexpr int kMostTransferChecks = 4;
 // The error is larger for a family that was never run at a place.
-constexpr double kStranger = 2;
+constexpr double kUnseenFamily = 2;
 constexpr double kSurer = 5;
 // A lower bound for the trees' error estimate.
 constexpr double kLeastTreeError = 0.05;
@@ -254,10 +254,10 @@ class Fitter {
       const std::vector<Estimate> alone = neighbours;
       // If the neighbours' model uses only some measurements, the others correct it here.
       if (model.thinned()) Correct(context, family->family, &neighbours);
-      const double strange = made_.tree_error_ * (model.empty() ? kStranger : 1);
+      const double tree_error = made_.tree_error_ * (model.empty() ? kUnseenFamily : 1);
       // If the neighbours' estimate is five times more precise, the trees have no weight.
       const bool ask = std::any_of(neighbours.begin(), neighbours.end(), [&](const Estimate& one) {
-        return one.doubt * kSurer > strange;
+        return one.doubt * kSurer > tree_error;
       });
       std::vector<Estimate> trees;
       if (ask) trees = made_.Ask(table.place, table.sizes[k], family->family, table.top);
@@ -275,8 +275,9 @@ class Fitter {
                    static_cast<float>(neighbours[i].doubt), false};
           continue;
         }
-        value = Weigh(neighbours[i],
-                      {trees[i].log_seconds + reference, Together(trees[i].doubt, strange)}, false);
+        value =
+            Weigh(neighbours[i],
+                  {trees[i].log_seconds + reference, Together(trees[i].doubt, tree_error)}, false);
       }
     }
   }

@@ -167,7 +167,7 @@ TEST(InlineTest, ARightChecksumDoesNotMakeHostileContentRight) {
       {"protocol 3", [](Packed* p) { p->protocol = 3 + 1; }},
       {"65 channels for NCCL", [](Packed* p) { p->channels = 65 + 1; }},
       {"-1 channels", [](Packed* p) { p->channels = 0; }},
-      {"a collective nobody has", [](Packed* p) { p->collective = 6; }},
+      {"an unknown collective", [](Packed* p) { p->collective = 6; }},
       {"alltoall for NCCL", [](Packed* p) { p->collective = 5; }},
       {"0 nodes", [](Packed* p) { p->nodes = 1; }},
       {"0 ranks", [](Packed* p) { p->ranks = 1; }},

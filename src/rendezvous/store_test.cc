@@ -166,7 +166,7 @@ TEST(RendezvousStore, AWrongSizeIsNamed) {
   ExpectAWrongSizeIsNamed("", milliseconds(200), ErrorCode::kTimeout);
 }
 
-TEST(RendezvousStore, StrangersDisturbNobody) {
+TEST(RendezvousStore, UnrelatedConnectionsDisturbNoRank) {
   const StoreAddress address = Address();
   std::thread zero([&] {
     const Result<std::unique_ptr<TcpStore>> store = TcpStore::Join(address, 0, 2, In(seconds(120)));

@@ -168,7 +168,7 @@ TEST(Watcher, ChildrenComeAndGo) {
   EXPECT_EQ(watcher.Look().value().processes.size(), 3u);
 }
 
-TEST(Watcher, NobodyThere) {
+TEST(Watcher, NoSuchProcess) {
   const host::FakeRoot fake;
   Watcher::Options options;
   options.pids = {42};

@@ -137,11 +137,11 @@ class Learning {
 
   // The learning thread holds it during Poll; the end of the communicator takes it too. Exactly one
   // of the two calls Finish.
-  pthread_mutex_t tending = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_t poll_mutex = PTHREAD_MUTEX_INITIALIZER;
   std::atomic<bool> finish_wanted{false};
-  // Whether Finish(true) was called; guarded by `tending`.
+  // Whether Finish(true) was called; guarded by `poll_mutex`.
   bool finished() const { return finished_; }
-  // Stops timing kernels. REQUIRES: `tending` is held.
+  // Stops timing kernels. REQUIRES: `poll_mutex` is held.
   void DropEvents() noexcept {
     dropped_events_ = dropped_events_ || events_ != nullptr;
     events_.reset();

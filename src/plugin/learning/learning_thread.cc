@@ -120,7 +120,7 @@ void LearningThread::Remove(Learning* learning, Deadline deadline) {
   // From now on the thread abandons its work on this learning as soon as it can; the thread or this
   // function finishes it, whichever gets the lock first.
   removed->finish_wanted = true;
-  while (pthread_mutex_trylock(&removed->tending) != 0) {
+  while (pthread_mutex_trylock(&removed->poll_mutex) != 0) {
     if (std::chrono::steady_clock::now() >= deadline) {
       removed->BecomeLate();
       return;
@@ -130,7 +130,7 @@ void LearningThread::Remove(Learning* learning, Deadline deadline) {
   if (removed->finish_wanted.exchange(false)) removed->Finish(/*forget=*/true, deadline);
   // Here, while the communicator's GPU context still exists.
   removed->DropEvents();
-  pthread_mutex_unlock(&removed->tending);
+  pthread_mutex_unlock(&removed->poll_mutex);
 }
 
 bool LearningThread::Frozen(agree::CellStore* store, const std::string& file, double now) {
@@ -148,8 +148,8 @@ void* LearningThread::RunThread(void* self) {
   return nullptr;
 }
 
-bool LearningThread::TendOne(Learning* learning, double now) noexcept {
-  const MutexLock lock(&learning->tending);
+bool LearningThread::PollOne(Learning* learning, double now) noexcept {
+  const MutexLock lock(&learning->poll_mutex);
   bool busy = false;
   try {
     // It may have been finished since the list was copied.
@@ -175,7 +175,7 @@ void LearningThread::Run() {
       learnings = learnings_;
     } catch (...) {  // no memory: later
     }
-    for (const auto& learning : learnings) busy = TendOne(learning.get(), SteadySeconds()) || busy;
+    for (const auto& learning : learnings) busy = PollOne(learning.get(), SteadySeconds()) || busy;
     const double now = SteadySeconds();
     agree::CellStore* kept = kept_.load();
     if (kept != nullptr && now - kept_at_ > kKeepInterval) {

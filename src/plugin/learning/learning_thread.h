@@ -53,7 +53,7 @@ class LearningThread {
   void Run();
   void Start();
   // Returns whether the learning explores.
-  static bool TendOne(Learning* learning, double now) noexcept;
+  static bool PollOne(Learning* learning, double now) noexcept;
   void Sleep(long nanoseconds) noexcept;
   void MarkAll(RewardSource source, double now) noexcept;
 

@@ -41,7 +41,7 @@ struct RunDifference {
     kRuns,    // one call ran differently
   };
   Kind kind = Kind::kNone;
-  std::string text;  // for people
+  std::string text;  // for the user
 };
 RunDifference CompareRuns(const std::vector<RunSample>& mine, const std::vector<RunSample>& theirs);
 

@@ -19,7 +19,7 @@ enum class HandleKind : uint8_t {
   kRun,           // a Coll, in the event pool
   kChannel,       // one channel's KernelCh of a run
   kLaunch,        // a KernelLaunch, of the context in it
-  kApiGroup,      // a GroupApi; its number, see Observer::StartGroupApi
+  kApiGroup,      // a GroupApi; its number, see ProfilerObserver::StartGroupApi
 };
 
 inline constexpr int kHandlePayloadBits = 44;

@@ -89,14 +89,14 @@ TEST_F(ObserverTest, CallsAndLaunchesNameTheirGroup) {
   }
 }
 
-TEST_F(ObserverTest, NobodyInterestedMeansNoContext) {
+TEST_F(ObserverTest, NoObserverMeansNoContext) {
   word_ = 5;
   EXPECT_EQ(Create(nullptr), nullptr);
   EXPECT_EQ(word_, 5) << "left to those who are";
   EXPECT_EQ(Call(nullptr), nullptr);
 }
 
-TEST_F(ObserverTest, NothingIsRememberedWhenNobodyWantsTimes) {
+TEST_F(ObserverTest, NothingIsRememberedWhenNoTimesAreWanted) {
   void* context = Create(&comm_observer_);
   comm_observer_.next_tag = 0;
   EXPECT_EQ(Call(context), nullptr);

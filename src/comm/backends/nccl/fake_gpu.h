@@ -205,7 +205,7 @@ class FakeStore : public rendezvous::RendezvousStore {
  public:
   Status Set(const std::string& /*key*/, const std::string& /*value*/) override { return {}; }
   Result<std::string> Get(const std::string& /*key*/, Deadline /*deadline*/) override {
-    return TimedOut("nobody sets anything here");
+    return TimedOut("this store has no values");
   }
   Result<std::vector<rendezvous::RankAnswer>> Collect(const std::string& /*key*/,
                                                       const std::vector<int>& /*members*/,

@@ -60,7 +60,7 @@ TEST(Mistakes, TheTimeOutNamesWhoHasNotCome) {
   EXPECT_EQ(later.message(), status.message());
 }
 
-TEST(Mistakes, AReceiveThatNobodyAnswers) {
+TEST(Mistakes, AReceiveWithoutASend) {
   OnRanks({}, 2, [](int rank, Communicator* comm) {
     if (rank == 1) return;
     float one = 1;
@@ -72,7 +72,7 @@ TEST(Mistakes, AReceiveThatNobodyAnswers) {
   });
 }
 
-TEST(Mistakes, WhoeverLeavesIsNamed) {
+TEST(Mistakes, ARankThatLeavesIsNamed) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 3; ++rank) {
     threads.emplace_back([rank] {
