@@ -243,8 +243,8 @@ class FileStore : public CellStore {
 
   Status BeingEmptied(const std::string& what) const {
     return Unavailable(
-        Format("%s was emptied or replaced while ranks agree in it (%s); use a folder that nobody "
-               "cleans while the job runs",
+        Format("%s was emptied or replaced while ranks agree in it (%s); use a folder that is "
+               "not cleaned while the job runs",
                Describe().c_str(), what.c_str()));
   }
 

@@ -285,7 +285,7 @@ class Opening {
     const auto deadline = steady_clock::now() + options_.limit;
     while (::flock(fd, LOCK_SH | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) return IoError(ErrnoText(errno));
-      if (steady_clock::now() >= deadline) return TimedOut("somebody holds a lock on it");
+      if (steady_clock::now() >= deadline) return TimedOut("another process holds a lock on it");
       std::this_thread::sleep_for(kPause);
     }
     // The process's umask may have removed this user's own permissions.

@@ -27,7 +27,7 @@ class SingleRankStore : public rendezvous::RendezvousStore {
   }
   Result<std::string> Get(const std::string& key, Deadline /*deadline*/) override {
     const auto found = values_.find(key);
-    if (found == values_.end()) return TimedOut("nobody has set '" + key + "'");
+    if (found == values_.end()) return TimedOut("no rank has set '" + key + "'");
     return found->second;
   }
   Result<std::vector<rendezvous::RankAnswer>> Collect(const std::string& /*key*/,
@@ -139,7 +139,7 @@ Status NameDifferingRanks(GroupState* group, const PolicyDigest& known, const St
                                              : "rank %zu has another policy than this one";
     return Invalid(Format(what, rank) + ": all need the same");
   }
-  return Internal("the ranks' policies differ, and nobody's does");
+  return Internal("the ranks' policies differ, but every rank has the same digest");
 }
 
 // All ranks add a one, as a test of the backend, and in the same call parts of their digests and

@@ -157,7 +157,7 @@ void CheckSamples(const StoreContents& contents, std::vector<DataFinding>* findi
               "Never choose these configurations; report them to the library's makers.", findings);
   const size_t lost = failed.count();
   failed.Close(DataSeverity::kNote, "failures", Count(lost, "measurement") + " failed",
-               "They are kept so that nobody tries these configurations again.", findings);
+               "They are kept so that these configurations are not tried again.", findings);
 }
 
 double SpreadOf(const ConfigSummary& entry) {

@@ -121,7 +121,7 @@ void CheckGpus(const CheckInputs& facts, std::vector<Finding>* findings) {
   if (!busy.empty()) {
     AddFinding(findings, "gpu.memory-used", Severity::kNote,
                GpuNames(busy) + (busy.size() == 1 ? " has" : " have") +
-                   " memory in use: somebody else works there, and measurements will show it",
+                   " memory in use: another process uses it, which affects measurements",
                evidence);
   }
   if (!forgetful.empty()) {

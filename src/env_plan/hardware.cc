@@ -102,7 +102,7 @@ void PlanForHost(PlanBuilder* builder) {
   }
   if (!machine.isolated_cpus.empty()) {
     builder->Note("isolated CPUs", "the kernel keeps " + machine.isolated_cpus +
-                                       " for whoever is pinned there: a rank that gets several of "
+                                       " for processes pinned there: a rank that gets several of "
                                        "them is not balanced among them");
   }
 }

@@ -163,8 +163,8 @@ Result<std::string> ReadPrivate(const RootFs& tree, pid_t pid, const char* file,
   std::optional<std::string> text = tree.Read(Folder(pid) + "/" + file, limit);
   if (text) return *std::move(text);
   return Unavailable(
-      Format("%s/%s cannot be read: process %d belongs to somebody else, or may not "
-             "be looked at; try as its user or as root",
+      Format("%s/%s cannot be read: process %d belongs to another user, or may not "
+             "be inspected; try as its user or as root",
              tree.Place(Folder(pid)).c_str(), file, static_cast<int>(pid)));
 }
 

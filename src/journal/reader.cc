@@ -273,7 +273,7 @@ Status ReadLine(std::string_view line, JournalContents* contents) {
   }
   if (type == "run") return ReadRecord(object, RecordKind::kRan, "a run", contents);
   if (type == "bypassed") {
-    return ReadRecord(object, RecordKind::kBypassed, "a call nobody was asked about", contents);
+    return ReadRecord(object, RecordKind::kBypassed, "a call that bypassed the tuner", contents);
   }
   if (type == "reward") return ReadRecord(object, RecordKind::kReward, "a reward", contents);
   if (type == "communicator") return ReadCommunicator(object, contents);

@@ -203,7 +203,7 @@ void DiagnoseFlight(const LogFacts& facts, std::vector<Finding>* findings) {
           "look at the ranks without a dump first: they had ended or were stuck "
           "outside of the library";
     } else {
-      finding.action = "nobody is missing: look at the network of the ranks that had not finished";
+      finding.action = "no rank is missing: look at the network of the ranks that had not finished";
     }
     findings->push_back(std::move(finding));
     ++said;

@@ -361,7 +361,7 @@ Result<Grid> MakeGrid(const dataset::StoreContents& contents, const GridOptions&
     places[place][VariantOf(group)][group.context.bytes] = &group;
   }
   if (!unasked.empty()) {
-    grid.messages.push_back("left out, for nobody can choose how they run: " +
+    grid.messages.push_back("left out, because no tuner can choose how they run: " +
                             Join({unasked.begin(), unasked.end()}, ", "));
   }
   size_t unknown = 0;

@@ -385,8 +385,8 @@ Result<PlannedPolicy> MakePlan(const Grid* grid, const Predictor* predictor,
   }
   if (unmeasured > 0) {
     plan.messages.push_back(
-        Format("at %s the library's own choice was not measured: left to the library, for nobody "
-               "knows what a change would gain",
+        Format("at %s the library's own choice was not measured: left to the library, "
+               "because the gain of a change is unknown",
                Count(unmeasured, "size").c_str()));
   }
   int line = 1;

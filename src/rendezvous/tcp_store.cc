@@ -255,7 +255,7 @@ Result<std::string> TcpStore::Get(const std::string& key, Deadline deadline) {
         return std::string(FrameReader(reply.value().body).Text());
       }
     }
-    if (steady_clock::now() >= deadline) return TimedOut("nobody has set '" + key + "'");
+    if (steady_clock::now() >= deadline) return TimedOut("no rank has set '" + key + "'");
     std::this_thread::sleep_for(kPause);
   }
 }

@@ -71,12 +71,13 @@ void AddJournal(const Labels& labels, const ProcessView& process, Families* fami
                 static_cast<double>(counts.decisions));
   families->Add("runs_total", "counter", "Runs in the journal.", labels,
                 static_cast<double>(counts.runs));
-  families->Add("bypassed_total", "counter", "Collectives the library asked nobody about.", labels,
+  families->Add("bypassed_total", "counter",
+                "Collectives about which the library did not ask the tuner.", labels,
                 static_cast<double>(counts.bypassed));
   families->Add("rewards_total", "counter", "Rewards in the journal.", labels,
                 static_cast<double>(counts.rewards));
-  families->Add("journal_dropped_total", "counter", "Records the journal had no room for.", labels,
-                static_cast<double>(counts.dropped));
+  families->Add("journal_dropped_total", "counter", "Records dropped because the journal was full.",
+                labels, static_cast<double>(counts.dropped));
   families->Add("operations_per_second", "gauge", "Collectives a second.", labels,
                 process.operations_per_s);
 }

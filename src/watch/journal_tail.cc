@@ -280,7 +280,7 @@ void JournalTail::TakeRecord(const JournalRecord& record, Library library) {
       ++context.calls;
       context.asked = "-";
       context.ran = "bypassed";
-      context.why = "the library asked nobody";
+      context.why = "the library did not ask the tuner";
       break;
     case RecordKind::kReward:
       break;

@@ -82,7 +82,7 @@ PluginPin PluginPin::Find(const NcclApi& api) {
 Status PluginPin::CanUse(Operation operation, const Config& config, int ranks) const {
   const std::optional<Collective> collective = AskedCollective(operation);
   if (!collective.has_value()) {
-    return Unavailable(Format("%s lets nobody choose how it runs %s", api_->title.c_str(),
+    return Unavailable(Format("%s does not let a tuner choose how it runs %s", api_->title.c_str(),
                               OperationName(operation)));
   }
   if (config.segment_bytes != 0) {
