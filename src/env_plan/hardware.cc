@@ -98,7 +98,7 @@ void PlanForHost(PlanBuilder* builder) {
         "scheduler until the next boot, and only what is pinned there uses them; needs "
         "the administrator. Real-time priority (chrt -f) needs CAP_SYS_NICE, and threads "
         "that spin under SCHED_FIFO starve everything else on their core, the kernel's "
-        "own threads included: only on cores that nobody else needs");
+        "own threads included: only on cores that no other process needs");
   }
   if (!machine.isolated_cpus.empty()) {
     builder->Note("isolated CPUs", "the kernel keeps " + machine.isolated_cpus +

@@ -133,7 +133,7 @@ void RoceGid(PlanBuilder* builder, const std::vector<const host::RdmaPort*>& por
   }
   builder->Note("traffic class",
                 "NCCL_IB_TC belongs to the site: it must be the class for which the switches have "
-                "flow control (PFC, ECN); ask whoever runs the network, and leave it alone "
+                "flow control (PFC, ECN); ask the network administrator, and leave it alone "
                 "otherwise");
 }
 

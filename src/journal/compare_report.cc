@@ -59,7 +59,7 @@ void AddCounts(JournalComparison::Report* report) {
   note(report->other_channels, "call",
        " (all ranks together) ran with another number of channels than was asked for");
   note(report->bypassed, "call",
-       " (all ranks together) took a path on which the library asks nobody");
+       " (all ranks together) took a path on which the library does not ask the tuner");
   note(report->dropped, "record", " dropped while the job ran");
   note(report->bad_lines, "line", " of the journals could not be read");
 }

@@ -113,7 +113,7 @@ class NameChecker {
     const std::string upper = UpperCase(name);
     if (upper != name && context_.catalogue().Find(upper) != nullptr) {
       return context_.Add("env.unknown-name", Severity::kError,
-                          "nobody reads " + name + ": names are written in capitals", {name},
+                          "no library reads " + name + ": names are written in capitals", {name},
                           "Write " + upper);
     }
     std::string nearest = context_.catalogue().Nearest(name, library_, version_);

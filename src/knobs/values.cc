@@ -69,11 +69,11 @@ std::vector<ValueVerdict> JudgeSignal(const Knob& knob, const NumberReading& rea
   const int64_t value = reading.value;
   if (value == -1) return {};
   if (value == SIGKILL || value == SIGSTOP) {
-    return {
-        Bad(Severity::kError,
-            Format("%s=%lld: nobody can catch %s, so the state is never dumped", knob.name.c_str(),
-                   static_cast<long long>(value), value == SIGKILL ? "SIGKILL" : "SIGSTOP"),
-            "Use 10 (SIGUSR1) or 12 (SIGUSR2)")};
+    return {Bad(
+        Severity::kError,
+        Format("%s=%lld: no process can catch %s, so the state is never dumped", knob.name.c_str(),
+               static_cast<long long>(value), value == SIGKILL ? "SIGKILL" : "SIGSTOP"),
+        "Use 10 (SIGUSR1) or 12 (SIGUSR2)")};
   }
   if (value < 1 || value > SIGRTMAX) {
     return {Bad(Severity::kError,

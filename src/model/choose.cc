@@ -190,7 +190,7 @@ ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options) {
   }
   if (!prediction.library_default.has_value()) {
     if (!std::isfinite(prediction.shared)) {
-      choice.why = "nobody knows how far measurements of other places hold here";
+      choice.why = "how far measurements of other places hold here is unknown";
       return choice;
     }
     choice.leave_default = false;
@@ -206,7 +206,7 @@ ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options) {
     if (!prediction.contrast) {
       choice.why = "the configurations differ by no more than noise";
     } else if (!std::isfinite(found.doubt)) {
-      choice.why = "nobody knows how far measurements of other places hold here";
+      choice.why = "how far measurements of other places hold here is unknown";
     } else if (gain <= std::log1p(found.margin)) {
       choice.why = gain <= 0 ? "nothing is faster than the library's own choice"
                              : "the gain is below the margin of " + Percent(found.margin);
