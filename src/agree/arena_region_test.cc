@@ -146,8 +146,8 @@ TEST(ArenaRegion, AFreeBlockThatIsNotEmptyIsAnError) {
   }
 }
 
-// Members of many communicators in several processes: whatever is reused, all of a communicator
-// read the same.
+// Members of many communicators in several processes: whatever is reused, all members of a
+// communicator read the same values.
 void RunMembers(Arena arena, int comms, int members, int me, bool* good) {
   const CounterRandom random(static_cast<uint64_t>(me), 5);
   for (int comm = 0; comm < comms && *good; ++comm) {

@@ -236,7 +236,8 @@ TEST_F(JoinTest, HalfARegistrationOfAFormerRunIsPassedBy) {
   EXPECT_TRUE(keep->Read("j1f.0.mode").value()->starts_with("next:"));
 }
 
-// As before, and rank 0 of this run takes the first slot: what is there already is no answer to it.
+// As before, and rank 0 of this run takes the first slot: the existing registrations do not echo
+// its nonce.
 TEST_F(JoinTest, ARegistrationWithAnotherNonceDoesNotCount) {
   const auto keep = Open();
   const std::string alike = "ranks=3 " + Request(0, 3).alike;

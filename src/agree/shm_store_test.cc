@@ -84,7 +84,7 @@ TEST_F(ShmStoreTest, RemainsOfAKilledJobAreReplaced) {
   EXPECT_EQ(living->Propose("a", "1").value(), "1");
   const auto store = Open();
   EXPECT_FALSE(store->Read("a").value().has_value());
-  // The others went too, but for what is in use.
+  // The others are removed too, except for one in use.
   EXPECT_FALSE(fs::exists(ArenaPath("another")));
   EXPECT_FALSE(fs::exists(ArenaPath(".new-0123")));
   EXPECT_TRUE(fs::exists(ArenaPath("living")));
@@ -286,7 +286,7 @@ TEST_F(ShmStoreTest, AGuestOpensOnlyARunningJobAndRemovesNothing) {
   EXPECT_TRUE(fs::exists(ArenaPath()));
   EXPECT_TRUE(fs::exists(ArenaPath("another")));
   EXPECT_EQ(rank->Read("a").value(), "guest");
-  // A guest does not keep the file when the ranks have gone.
+  // A process that is not a rank does not keep the file when the ranks have left.
   auto guest = OpenShmStore(options, shm);
   ASSERT_TRUE(guest.ok());
   rank.reset();

@@ -19,7 +19,7 @@ constexpr double kNoise = 0.2;      // of the simulated cluster, and more
 
 using Body = std::function<void(Group* group, int rank)>;
 
-// Ranks of the simulated cluster as threads; returns what creating the group said on each.
+// Ranks of the simulated cluster as threads; returns each rank's status of creating the group.
 std::vector<Status> OnRanks(const std::function<std::string(int rank)>& policy_of, bool choose,
                             const Body& body) {
   std::vector<Status> created(kRanks);
@@ -40,7 +40,7 @@ std::vector<Status> OnRanks(const std::function<std::string(int rank)>& policy_o
   return created;
 }
 
-// What one all_reduce takes on the simulated clock, as rank 0 sees it.
+// The duration of one all_reduce on the simulated clock, as rank 0 sees it.
 double Seconds(const std::string& policy, const Config& config, bool started = false) {
   double seconds = 0;
   const std::vector<Status> created =

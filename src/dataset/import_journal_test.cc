@@ -27,7 +27,7 @@ class Rank {
     communicator.rank = rank;
     text_ += CommunicatorLine(communicator) + "\n";
   }
-  // A call that asked for this, and ran that in so many microseconds.
+  // A call that asked for `asked`, and ran `ran` in `us` microseconds.
   Rank& Call(const Config& asked, const Config& ran, double us, Reason reason = Reason::kRow) {
     journal::JournalRecord decision = Some(RecordKind::kDecision, asked);
     decision.call = ++calls_;

@@ -68,7 +68,7 @@ TEST(CheckProcess, TwoLibrariesAndAReplacedOne) {
   EXPECT_EQ(Find(findings, "process.plugin")->severity, Severity::kFine);
 }
 
-// What could not be read is not "not there".
+// Unreadable libraries are not missing libraries.
 TEST(CheckProcess, NothingIsSaidOfLibrariesThatCannotBeSeen) {
   ProcessFacts facts = Job();
   facts.mapped.clear();

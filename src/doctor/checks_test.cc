@@ -115,7 +115,7 @@ TEST(Doctor, Laptop) {
   EXPECT_EQ(ItemOf(facts, "goal-latency").state, ChecklistItem::State::kNotApplicable);
 }
 
-// What only the driver tells.
+// Facts that only the driver provides.
 CheckInputs FourGpus() {
   CheckInputs facts;
   for (int i = 0; i < 4; ++i) {
@@ -270,7 +270,7 @@ TEST(Doctor, Goals) {
   std::vector<Finding> findings;
   CheckTest(facts, &findings);
   ExpectFinding(findings, "test.missed", Severity::kWarning, "91 %");
-  // Ranks that share a GPU miss goals for GPUs of their own: that is no fault.
+  // Ranks that share a GPU miss targets for one GPU per rank: not a fault.
   facts.test.shared = true;
   findings.clear();
   CheckTest(facts, &findings);

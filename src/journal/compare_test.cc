@@ -151,7 +151,7 @@ TEST(CompareTest, WhileLearningTheIndexIsTheCallAndTheLastQuestionCounts) {
   EXPECT_EQ(different.different_calls, 1u);
   ASSERT_EQ(different.first.size(), 1u);
   EXPECT_EQ(different.first[0].which, "number 1 of its size band");
-  // Whatever its size: the number in the band is what the ranks agree about.
+  // For any size: ranks agree on the number in the band.
   EXPECT_EQ(Compare({Journal(0, {Learning(1, 1000, 0, kRing, kLl)}),
                      Journal(1, {Learning(1, 1024, 0, kTree, kLl)})})
                 .different_calls,

@@ -20,7 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Far beyond what any of it takes; reached only when something is broken.
+// Longer than any step takes; reached only on a failure.
 constexpr milliseconds kLong{60000};
 
 bool Holds(const std::string& text, const std::string& part) {
@@ -186,7 +186,7 @@ TEST_F(JournalTest, FlushPutsEverythingAddedBeforeIntoTheFile) {
 TEST_F(JournalTest, FlushWaitsForACommunicatorThatIsJustBeingWritten) {
   const std::unique_ptr<Journal> journal = Open("j");
   ASSERT_TRUE(journal->Flush(kLong));
-  // Large, so that the thread is met at work.
+  // Large, so that the thread is busy.
   JournalComm communicator = NumberedCommunicator(1);
   communicator.policy = std::string(8 << 20, 'x');
   const uint64_t line = CommunicatorLine(communicator).size() + 1;
@@ -229,7 +229,7 @@ TEST_F(JournalTest, ACommunicatorsLineComesBeforeItsFirstRecord) {
   const std::unique_ptr<Journal> journal = Open("j", 1 << 16);
   constexpr uint32_t kCommunicators = 3000;
   std::atomic<bool> done{false};
-  // Keeps the journal's thread at work all the time.
+  // Keeps the journal's thread busy.
   std::thread flusher([&] {
     while (!done.load()) (void)journal->Flush(kLong);
   });

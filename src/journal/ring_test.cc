@@ -9,7 +9,7 @@
 namespace diapason::journal {
 namespace {
 
-// Large enough to be torn, and able to tell.
+// Large enough to be torn, and able to detect it.
 struct Item {
   uint64_t producer = 0;
   uint64_t number = 0;

@@ -162,7 +162,7 @@ TEST_F(NcclCommunicatorTest, TheLimitAbortsOnceAndIsKept) {
 TEST_F(NcclCommunicatorTest, AfterAnErrorHostMemoryIsLeftAlone) {
   auto communicator = Make();
   gpu_.HoldUp();
-  api_.CommAbort = [](NcclComm) { return kSuccess; };  // the GPU goes on by itself, later
+  api_.CommAbort = [](NcclComm) { return kSuccess; };  // the GPU continues by itself, later
   EXPECT_FALSE(communicator->Run(call_, In(milliseconds(30))).ok());
   gpu_.LetGo();
   EXPECT_EQ(out_, (std::vector<float>{0, 0, 0, 0}));
@@ -220,7 +220,7 @@ TEST_F(NcclCommunicatorTest, CreationIsBounded) {
   const auto made = NcclCommunicator::Make(parts, Members(), In(milliseconds(50)));
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().code(), ErrorCode::kTimeout);
-  // The communicator that comes after all is ended by the thread that was left behind.
+  // The abandoned thread ends the communicator that is created late.
   library_.creation_hangs = false;
   const Deadline until = In(seconds(120));
   while ((library_.aborts == 0 || gpu_.bound != 0) && steady_clock::now() < until) {
