@@ -58,7 +58,7 @@ struct CheckInputs {
   std::string nccl;  // the one that a program would load; "" for none
   std::string rccl;
   std::vector<host::Torch> torch;
-  PluginFile plugin;    // ours
+  PluginFile plugin;    // the diapason plugin
   PluginFile selected;  // the plugin that NCCL_TUNER_PLUGIN names, if it is a file
   std::vector<knobs::Assignment> assignments;
   std::vector<Finding> environment;  // what is wrong with them

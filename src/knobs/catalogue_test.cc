@@ -165,7 +165,7 @@ TEST(Catalogue, NearestNames) {
   EXPECT_EQ(nearest("NCCL_XYZZY"), "");
   EXPECT_EQ(nearest(""), "");
   EXPECT_EQ(nearest(std::string(5000, 'A').c_str()), "");
-  // What this version does not read is no advice.
+  // A variable that this version does not read is not suggested.
   EXPECT_EQ(catalogue.Nearest("NCCL_CREATE_THREAD_CONTEX", Library::kNccl, 23007), "");
   EXPECT_EQ(catalogue.NearestOfAll("NCCL_CREATE_THREAD_CONTEX"), "NCCL_CREATE_THREAD_CONTEXT");
 }

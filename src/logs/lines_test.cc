@@ -46,8 +46,8 @@ TEST(LogFacts, HdpRegistersOfTraceBuilds) {
   EXPECT_EQ(facts.hdp_missing.count, 1u);
 }
 
-// NCCL that looks for InfiniBand where there is none, on a machine that does not tell where its GPU
-// is: nothing is wrong.
+// NCCL looks for InfiniBand where there is none, on a machine that does not report where its GPU
+// is: no problem.
 TEST(LogFacts, LookingForWhatIsNotThereIsNoError) {
   const LogFacts facts = Read(
       Info(0, "transport/net_ib.cc:852 -> 3") + Info(0, "Failed to initialize NET plugin IB") +

@@ -198,8 +198,8 @@ TEST(PlannedPolicy, TextIsAPolicyWithARemarkBeforeEveryRow) {
   EXPECT_EQ(remarks, plan.rows.size());
 }
 
-// What a plan may never do, on real measurements and on noisy ones, strict and eager: choose what
-// the data call slower than the library's own choice.
+// Holds on real and on noisy measurements, strict and eager: a plan never chooses a configuration
+// that the data show to be slower than the library's own choice.
 TEST(PlannedPolicy, NeverChoosesWhatTheDataCallSlower) {
   std::vector<Grid> grids = {RealGrid()};
   Recipe recipe = Flat(Smooth);

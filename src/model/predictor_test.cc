@@ -84,7 +84,7 @@ TEST_F(PredictorTest, AnUnseenPlaceIsTransferredAndLeftAlone) {
   EXPECT_TRUE(Has(choice.why, "other places")) << choice.why;
   ASSERT_TRUE(choice.best.has_value());
   EXPECT_EQ(std::string(BasisName(choice.best->basis)), "transferred");
-  // What looks best is told all the same.
+  // The best candidate is reported nevertheless.
   EXPECT_EQ(choice.best->config.algorithm, kRing);
 }
 

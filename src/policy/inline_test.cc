@@ -242,7 +242,7 @@ TEST(InlineTest, NoContentCrashesTheDecoder) {
     bytes.resize(bytes.size() - Pick(&random, 3));
     const Result<Policy> policy = DecodeInline(Signed("d1." + EncodeBase64Url(bytes)));
     if (!policy.ok()) continue;
-    // What is accepted is a policy like any other: a file can hold it.
+    // An accepted word is a policy like any other: a file can contain it.
     const Result<Policy> back = ParseStrictly(PolicyText(policy.value()), "x", {});
     ASSERT_TRUE(back.ok()) << back.status().message();
     EXPECT_EQ(Digest(back.value()), Digest(policy.value()));

@@ -397,7 +397,7 @@ TEST(OpenMpiRules, ManyRows) {
   EXPECT_TRUE(notes[1].starts_with("a communicator gets up to 131072 rules")) << notes[1];
 }
 
-// What the policy says about a call, without any of the code above.
+// The policy's choice for a call, independent of the code above.
 long Wanted(const Policy& policy, int64_t nodes, Collective collective, long ranks,
             uint64_t bytes) {
   for (const Rule& rule : policy.rules) {

@@ -100,7 +100,7 @@ size_t Resident() {
   return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// A rank that asks and asks and reads no answer: the store stops listening to it.
+// A rank that sends requests and reads no reply: the store stops reading from it.
 TEST(StoreLimits, AnswersThatAreNotReadDoNotPileUp) {
   const StoreForTest store(TwoRanks());
   const std::unique_ptr<Visitor> rank = JoinByHand(store);

@@ -267,7 +267,7 @@ TEST(PageDataTest, APolicyIsMappedOverWhatWasMeasured) {
   EXPECT_EQ(map.rows[0].decisions[1].config, 0);
   EXPECT_EQ(map.rows[1].group, -1);
   EXPECT_EQ(map.rows[1].label, "allgather, any number of ranks on any number of nodes");
-  // The policy's choice, and what the data say is better.
+  // The policy's choice, and the better one according to the data.
   const PageSize& first = data.groups[0].sizes[0];
   EXPECT_EQ(data.configs[static_cast<size_t>(first.chosen)].text, "tree/ll");
   EXPECT_NEAR(first.lost_chosen.median, 16.0 / 15, 0.01);

@@ -1,4 +1,4 @@
-// What a verification has tried and the policy does not run.
+// Configurations that a verification has tried and the policy does not run.
 #include <gtest/gtest.h>
 
 #include <cmath>

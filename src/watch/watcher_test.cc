@@ -164,7 +164,7 @@ TEST(Watcher, ChildrenComeAndGo) {
   WatchView view = watcher.Look().value();
   EXPECT_EQ(view.alive, 3u);
   EXPECT_EQ(view.processes.size(), 4u);
-  // Told of once.
+  // Reported once.
   EXPECT_EQ(watcher.Look().value().processes.size(), 3u);
 }
 

@@ -29,7 +29,7 @@ class ObserverTest : public testing::Test {
     contexts_.push_back(context);
     return context;
   }
-  // A call of its own, up to its Coll, on so many channels. The run's handle.
+  // A call of its own, up to its Coll, on `channels` channels. Returns the run's handle.
   static void* Call(void* context, int channels = 1) {
     void* call = ProfilerObserver::StartCollApi(context, ProfilerObserver::StartGroupApi(),
                                                 {4, 0, false}, {1000, 4});
