@@ -25,7 +25,7 @@ constexpr int kMostEntries = 20;     // attempts to enter a folder that other pr
 constexpr int kMostSiblings = 256;   // names examined
 constexpr int kMostRemoved = 8;      // folders that one process removes when it enters
 constexpr int kMostNames = 1 << 20;  // in one folder
-// how long a folder that is being removed is left to its remover
+// How long a folder that is being removed is left to its remover.
 constexpr time_t kHourSeconds = 3600;
 constexpr time_t kDaySeconds = 24 * kHourSeconds;  // how long a presence counts without renewal
 // For a folder without a presence: from an older version, or a process killed at once.

@@ -33,7 +33,7 @@ struct JoinRequest {
   enum class Missing { kStayOff, kGoAlone } missing = Missing::kStayOff;
   // How long each call waits for a store that does not answer.
   std::chrono::milliseconds patience{0};
-  // called with a message for each such wait; may be empty
+  // Called with a message for each such wait; may be empty.
   std::function<void(const std::string& text)> say;
 };
 

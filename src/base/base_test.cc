@@ -173,7 +173,7 @@ TEST(Units, Shares) {
 
 TEST(Text, QuotesForTheShell) {
   EXPECT_EQ(ShellWord("mlx5_0,mlx5_1:1"), "mlx5_0,mlx5_1:1");
-  // zsh would look for a program of that name otherwise
+  // zsh would look for a program of that name otherwise.
   EXPECT_EQ(ShellWord("=mlx5_0"), "'=mlx5_0'");
   EXPECT_EQ(ShellWord(""), "''");
   EXPECT_EQ(ShellWord("a b;$(rm)'x"), "'a b;$(rm)'\\''x'");

@@ -16,7 +16,7 @@ struct Point {
   enum class Kind : uint8_t { kCollective = 0, kIteration = 1 };
   Kind kind = Kind::kCollective;
   std::string collective;
-  // as nccl-tests counts: the larger buffer of gathering and scattering collectives
+  // As nccl-tests counts: the larger buffer of gathering and scattering collectives.
   uint64_t bytes = 0;
   int nodes = 1;
   int ranks = 1;

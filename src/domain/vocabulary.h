@@ -38,7 +38,7 @@ inline constexpr int kCollNetChain = 3;
 inline constexpr int kNvls = 4;
 inline constexpr int kNvlsTree = 5;
 inline constexpr int kPat = 6;
-// diapason's own number for a code path that is measured and cannot be chosen
+// Diapason's own number for a code path that is measured and cannot be chosen.
 inline constexpr int kRcclDirect = 64;
 inline constexpr int kLl = 0;
 inline constexpr int kLl128 = 1;

@@ -35,7 +35,7 @@ struct Gpu {
   int fabric_links = 0;       // active NVLink or XGMI links
   int fabric_links_down = 0;  // there, but not up
   uint64_t fabric_errors = 0;
-  // of NVSwitch's fabric manager: "completed", "in progress", "" for none
+  // Of NVSwitch's fabric manager: "completed", "in progress", "" for none.
   std::string fabric_state;
   int temperature_c = 0;
   double power_w = 0;

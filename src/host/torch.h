@@ -13,7 +13,7 @@ struct Torch {
   std::string version;     // "2.9.0+cu128"
   std::string toolkit;     // "CUDA 12.8", "ROCm 6.4"; "" for CPUs only
   bool with_nccl = false;  // it has the process group for NCCL or RCCL
-  // the collective library is a separate file, not linked into PyTorch's
+  // The collective library is a separate file, not linked into PyTorch's.
   bool library_apart = true;
   Library library = Library::kNccl;
   // The file that its loader would take; "" if none is found. `taken_because` names the rule that

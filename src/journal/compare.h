@@ -47,7 +47,7 @@ class JournalComparison {
     size_t runs = 0;
     double seconds = 0;  // medians over the runs: the slowest rank's time,
     double spread = 0;   // slowest minus fastest rank,
-    // last minus first start; -1: on several hosts, whose clocks do not compare
+    // Last minus first start; -1: on several hosts, whose clocks do not compare.
     double starts = -1;
   };
   struct Report {

@@ -70,7 +70,7 @@ struct Knob {
   std::vector<std::string> conflicts;  // names of conflicting variables
   std::string successor;               // what to set instead: a variable, an option, or a procedure
   std::string note;                    // a pitfall, or a correction of common advice
-  // by the library's vendor; undocumented ones may be removed without notice
+  // Documented by the vendor; undocumented ones may be removed without notice.
   bool documented = false;
   bool exists = true;  // false: no library has ever read it
   // When a change takes effect: "process" (read once, a restart is needed) or "communicator".

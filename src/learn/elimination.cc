@@ -84,7 +84,7 @@ constexpr double kHopeless = 1.5;  // unexpectedly slow by this ratio: perhaps a
 constexpr double kRetried = 1.7;   // the library's estimate below which an arm gets a second chance
 constexpr double kEnough = 56;  // weight of evidence after which an arm that is not better is a tie
 constexpr double kOptimism = 2;
-// standard errors by which the best arm must be faster to end the comparison
+// Standard errors by which the best arm must be faster to end the comparison.
 constexpr double kSurely = 3.5;
 constexpr double kSustain = 3;  // and to stay at all
 constexpr size_t kOften = 1;

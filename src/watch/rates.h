@@ -27,7 +27,7 @@ struct ThreadRate {
   double user = 0;  // in CPUs: 1 is one CPU all the time
   double system = 0;
   bool has_wait = false;
-  // fraction of the time in which it was runnable without a CPU; sums may exceed 1
+  // Fraction of the time in which it was runnable without a CPU; sums may exceed 1.
   double wait = 0;
   double voluntary_per_s = 0;
   double involuntary_per_s = 0;

@@ -57,7 +57,7 @@ class Watcher {
   struct Options {
     std::vector<pid_t> pids;
     bool children = false;  // include all descendants, looked up at each sample
-    // replaces the journals that the processes name, in their order
+    // Replaces the journals that the processes name, in their order.
     std::vector<std::string> journals;
     size_t kept_looks = 300;  // for the growth of memory
   };

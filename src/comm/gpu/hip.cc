@@ -141,7 +141,7 @@ class HipRuntime : public Runtime {
   bool IsDevicePointer(const void* pointer) const override {
     PointerAttributes attributes;
     if (api_.PointerGetAttributes(&attributes, pointer) != HipApi::kSuccess) {
-      // ordinary host memory; clears the error, so that the program does not see it
+      // Ordinary host memory; clears the error, so that the program does not see it.
       api_.GetLastError();
       return false;
     }

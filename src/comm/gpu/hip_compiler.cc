@@ -44,7 +44,7 @@ Result<HipRtc> Open() {
   // Before ROCm 7 the runtime itself had the compiler's functions as well.
   for (const char* name : {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so",
                            "libamdhip64.so.6", "libamdhip64.so.5"}) {
-    // stays loaded: code from it may be in use
+    // Stays loaded: code from it may be in use.
     void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) continue;
     HipRtc rtc{};

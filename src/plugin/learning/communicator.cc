@@ -265,7 +265,7 @@ void CommState::WriteRun(const Run& run, const GpuSpan* span) noexcept {
   record.channels = static_cast<int16_t>(run.channels);
   record.captured = run.replayed;
   if (span != nullptr) {
-    // the journal reader takes it as the approximate end of the kernel
+    // The journal reader takes it as the approximate end of the kernel.
     record.time_ns = WallTimeNs();
     record.gpu_start_ns = span->start_ns;
     record.seconds = static_cast<double>(span->stop_ns - span->start_ns) * 1e-9;

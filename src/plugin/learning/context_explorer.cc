@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kWarmUpCalls = 64;
 constexpr uint64_t kWarmUpEpoch = 16;
 constexpr uint64_t kWaitCalls = 64;  // calls in an epoch while there is nothing to propose
-// equal distances between boundaries before a source is trusted
+// Equal distances between boundaries before a source is trusted.
 constexpr size_t kMarksToTrust = 5;
 constexpr size_t kMarksKept = 64;
 constexpr size_t kIdleMarks = 8;
@@ -28,7 +28,7 @@ constexpr double kTokenPatience = 30.0;
 // pairs within this factor of the best are tried with fewer channels, too
 constexpr double kNearBest = 1.25;
 constexpr double kFullStore = 0.75;
-// calls in an epoch when the store is nearly full
+// Calls in an epoch when the store is nearly full.
 constexpr uint64_t kLongWait = uint64_t{1} << 20;
 // Once a context is settled, epochs are written ahead so that an outage of the store does no harm:
 // at most this many seconds of calls, and this many epochs. A settled context that changes is

@@ -9,7 +9,7 @@ namespace diapason::plugin {
 // The functions that both drivers have; they differ in how they name the thread's GPU.
 struct GpuEvents::Driver {
   static constexpr int kNotReady = 600;
-  // the capture mode that does not affect other threads' captures
+  // The capture mode that does not affect other threads' captures.
   static constexpr int kRelaxed = 2;
 
   bool amd = false;

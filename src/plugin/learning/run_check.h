@@ -63,7 +63,7 @@ class RunSamples {
   std::deque<Epoch>& over() { return over_; }
 
  private:
-  // the newest epoch, and the previous one while its last runs may still arrive
+  // The newest epoch, and the previous one while its last runs may still arrive.
   std::deque<Epoch> open_;
   std::deque<Epoch> over_;
 };

@@ -357,7 +357,7 @@ TEST_F(ObserverTest, EventsAndEndsMayMeet) {
     });
   }
   for (int i = 0; i < 300; ++i) {
-    // destroyed right after Finalize: a later use would be detected
+    // Destroyed right after Finalize: a later use would be detected.
     FakeCommObserver comm_observer;
     FakeCommObservers::next = &comm_observer;
     ProfilerInit init;
