@@ -1,13 +1,14 @@
-// comm.h: collectives on whatever the machine has.
+// comm.h: collectives over any backend that works on this machine.
 //
-//   auto group = diapason::Group::Create();            // NCCL, RCCL, Gloo or Open MPI: what works
+//   auto group = diapason::Group::Create();            // the first of NCCL, RCCL, Gloo, Open MPI
 //   if (!group.ok()) { puts(group.status().message().c_str()); return 1; }
 //   diapason::Status status = group.value()->AllReduce(in, out, count, diapason::DataType::kF32);
 //
-// Start the program with `diapason launch -n 4 -- ./program`, mpirun, srun or torchrun: rank,
-// number of ranks and address are taken from what those set. Link with libdiapason-comm.so.
+// Start the program with `diapason launch -n 4 -- ./program`, mpirun, srun or torchrun: the rank,
+// the number of ranks and the address are read from the environment variables that these set. Link
+// with libdiapason-comm.so.
 //
-// Nothing here throws, nothing waits without a limit, and nothing is written to standard output.
+// No function throws, every wait has a limit, and nothing is written to standard output.
 #pragma once
 
 #include <chrono>
@@ -42,7 +43,7 @@ enum class Operation : uint8_t {
 };
 inline constexpr int kOperationCount = 9;
 
-// Where a buffer lies. kAuto asks the GPU's driver where there is one.
+// Where a buffer lies. kAuto asks the GPU driver, if there is one.
 enum class Memory : uint8_t { kAuto, kHost, kDevice };
 
 inline size_t SizeOf(DataType type) {
@@ -63,33 +64,33 @@ struct Tensor {
   size_t count = 0;
 };
 
-// One operation with everything it needs. The functions below fill one in; Group::Run runs it and
+// One operation with all its arguments. The functions below build one; Group::Run runs it and
 // Group::Start starts it. Every rank of the group must make the same calls in the same order, with
 // the same counts, types and configurations.
 struct Call {
   Operation operation = Operation::kBarrier;
   const void* in = nullptr;
   void* out = nullptr;
-  size_t count = 0;  // elements; of what is said at each function below
+  size_t count = 0;  // elements; each function below says which buffer it counts
   DataType type = DataType::kF32;
   ReduceOp reduce = ReduceOp::kSum;
   int peer = -1;  // the root of broadcast and reduce, the other side of send and recv
   // Several tensors of one type in one all_reduce; `in`, `out` and `count` are then unused. The
   // array must live until the call is done.
   std::span<const Tensor> tensors = {};
-  // Travels in this narrower type and comes back: f32 as bf16 or f16, all_reduce only. Half the
-  // bytes; sums are rounded to the narrower type at every step.
+  // The type in which the data travels: f32 as bf16 or f16, all_reduce only. Halves the bytes sent;
+  // sums are rounded to the narrower type at every step.
   std::optional<DataType> wire = std::nullopt;
-  // How the library is to run it. Needs GroupOptions::choose; for programs that measure.
+  // The configuration to run with. Needs GroupOptions::choose; for programs that measure.
   Config config = {};
   // A cudaStream_t or hipStream_t to run on; nullptr is the group's own. The operation begins after
-  // what is in the stream already. Backends without streams wait for it first.
+  // the work that is already in the stream. Backends without streams first wait for that work.
   void* stream = nullptr;
   Memory memory = Memory::kAuto;
 };
 
-// Every rank's `count` elements are combined; everyone gets the result. in == out is fine. The
-// average of integers is cut off towards zero.
+// Combines `count` elements of every rank; every rank gets the result. in == out is allowed. The
+// average of integers is truncated towards zero.
 inline Call AllReduceCall(const void* in, void* out, size_t count, DataType type,
                           ReduceOp reduce = ReduceOp::kSum) {
   return {Operation::kAllReduce, in, out, count, type, reduce};
@@ -98,7 +99,8 @@ inline Call CoalescedAllReduceCall(std::span<const Tensor> tensors, DataType typ
                                    ReduceOp reduce = ReduceOp::kSum) {
   return {Operation::kAllReduce, nullptr, nullptr, 0, type, reduce, -1, tensors};
 }
-// The root's `count` elements reach everyone. `in` is read on the root only; in == out is fine.
+// Sends the root's `count` elements to every rank. `in` is read on the root only; in == out is
+// allowed.
 inline Call BroadcastCall(const void* in, void* out, size_t count, DataType type, int root) {
   return {Operation::kBroadcast, in, out, count, type, ReduceOp::kSum, root};
 }
@@ -107,19 +109,19 @@ inline Call ReduceCall(const void* in, void* out, size_t count, DataType type, R
                        int root) {
   return {Operation::kReduce, in, out, count, type, reduce, root};
 }
-// Everyone gives `count` elements; out holds count * size() of them, in rank order.
-// In place: in == out + rank() * count.
+// Every rank contributes `count` elements; `out` holds count * size() elements in rank order. In
+// place: in == out + rank() * count.
 inline Call AllGatherCall(const void* in, void* out, size_t count, DataType type) {
   return {Operation::kAllGather, in, out, count, type};
 }
-// Everyone gives count * size() elements; rank r gets the combined r-th part of `count` elements.
-// In place: out == in + rank() * count. `in` is left as it was otherwise.
+// Every rank contributes count * size() elements; rank r gets the combined r-th block of `count`
+// elements. In place: out == in + rank() * count. Otherwise `in` is unchanged.
 inline Call ReduceScatterCall(const void* in, void* out, size_t count, DataType type,
                               ReduceOp reduce = ReduceOp::kSum) {
   return {Operation::kReduceScatter, in, out, count, type, reduce};
 }
-// Part r of `in` goes to rank r, part r of `out` comes from it: count * size() elements each way.
-// Never in place.
+// Block r of `in` goes to rank r, block r of `out` comes from rank r: count * size() elements each
+// way. In place is not supported.
 inline Call AllToAllCall(const void* in, void* out, size_t count, DataType type) {
   return {Operation::kAllToAll, in, out, count, type};
 }
@@ -131,8 +133,8 @@ inline Call RecvCall(void* out, size_t count, DataType type, int from) {
 }
 inline Call BarrierCall() { return {}; }
 
-// What a group has done so far. Bandwidths are bytes per second as nccl-tests counts them: algbw is
-// bytes over time, busbw the share of it that one link had to carry, comparable with the link.
+// Totals of a group so far. Bandwidths are in bytes per second as nccl-tests defines them: algbw is
+// bytes over time; busbw is the part of it that one link carries, comparable with the link's peak.
 struct Statistics {
   uint64_t operations = 0;
   uint64_t bytes = 0;
@@ -142,41 +144,41 @@ struct Statistics {
   double link_peak = 0;   // bytes per second; 0: not known
   double peak_share = 0;  // busbw / link_peak; 0: not known
   uint64_t slow_calls = 0;
-  // Calls among the operations whose time nobody knows: recorded into a GPU graph, or started with
-  // a library that does not say when they ended. They are in no bandwidth and never slow.
+  // Calls without a known duration: captured into a GPU graph, or run by a library that does not
+  // report their end. They count towards no bandwidth and are never reported as slow.
   uint64_t untimed = 0;
   std::string slowest;  // "all_reduce number 12, 4MiB f32, 31.2 ms"; empty before the first call
   double slowest_seconds = 0;
-  bool simulated = false;  // every figure here comes from the simulated cluster
+  bool simulated = false;  // every figure comes from the simulated cluster
 };
 
 struct GroupOptions {
   // auto, nccl, rccl, gloo, mpi or sim. auto takes the first of nccl, rccl, gloo, mpi that works on
-  // every rank. A backend that is named here and cannot work is an error.
+  // every rank. Naming a backend that does not work here is an error.
   std::string backend = "auto";
 
-  // What is not given is taken from the launcher's variables: RANK, WORLD_SIZE, LOCAL_RANK,
-  // MASTER_ADDR, MASTER_PORT, or Open MPI's or Slurm's; then one rank, localhost and 29500.
+  // Fields that are not set are read from the launcher's variables: RANK, WORLD_SIZE, LOCAL_RANK,
+  // MASTER_ADDR, MASTER_PORT, or those of Open MPI or Slurm. The defaults are one rank, localhost
+  // and port 29500.
   int rank = -1;
   int size = -1;
   int local_rank = -1;
   std::string master_addr = {};
   int master_port = 0;
 
-  // The limit of every wait, creation included; 0: DIAPASON_TIMEOUT, 600 s.
+  // The limit of every wait, including creation; 0: DIAPASON_TIMEOUT, 600 s by default.
   std::chrono::milliseconds timeout{0};
-  // Calls that take longer are logged; 0: DIAPASON_SLOW_CALL, 10 ms. Negative: none are.
+  // Calls that take longer are logged; 0: DIAPASON_SLOW_CALL, 10 ms by default; negative: never.
   std::chrono::milliseconds slow_call{0};
-  // Calls may name configurations. For programs that measure: NCCL loads our tuner plugin, Open MPI
-  // reads its dynamic rules, which costs it a few nanoseconds a call.
+  // Allows calls to name configurations, for programs that measure. NCCL then loads the diapason
+  // tuner plugin, and Open MPI reads its dynamic rules, which adds a few nanoseconds to each call.
   bool choose = false;
-  // A policy (docs/formats/policy.md) that decides how calls run that name no configuration: what
-  // `diapason tune` writes. The same on every rank, or creating the group fails; a row that the
-  // library refuses is left to the library. NCCL and RCCL jobs that do not use this header get
+  // A policy (docs/formats/policy.md), such as `diapason tune` writes, for calls that name no
+  // configuration. It must be the same on every rank, or creating the group fails. Where the
+  // library refuses a row, the library decides. NCCL and RCCL jobs that do not use this header get
   // their policy through the plugin instead.
   std::string policy = {};
-  // The peak of the slowest link in bytes per second, for the statistics; 0: what the backend
-  // knows.
+  // The peak of the slowest link in bytes per second, for the statistics; 0: the backend's figure.
   double link_peak = 0;
   // The simulated cluster: a shipped name or a TOML file; "": DIAPASON_CLUSTER.
   std::string cluster = {};
@@ -190,15 +192,15 @@ class GroupState;
 class WorkState;
 }  // namespace comm
 
-// An operation on its way. Its buffers must live until it is done. Destroying a Work waits for it.
+// A started operation. Its buffers must live until it is done. The destructor waits for it.
 class DIAPASON_API Work {
  public:
   Work(Work&&) noexcept;
   Work& operator=(Work&&) noexcept;
   ~Work();
 
-  // Until the operation is done. A limit of zero is the group's own. Reaching any limit breaks the
-  // group: what the other ranks have done is not known then.
+  // Waits until the operation is done. A limit of zero means the group's own. Reaching the limit
+  // breaks the group, because the state of the other ranks is then unknown.
   Status Wait(std::chrono::milliseconds limit = std::chrono::milliseconds{0});
   // Whether Wait would return at once. Never blocks.
   bool Done();
@@ -210,16 +212,17 @@ class DIAPASON_API Work {
 };
 
 // The ranks that communicate. One thread at a time may use a group; different groups are
-// independent. (A program that starts MPI itself and uses two groups from two threads has to start
-// it with MPI_THREAD_MULTIPLE.)
+// independent. (A program that initialises MPI itself and uses two groups from two threads must
+// request MPI_THREAD_MULTIPLE.)
 //
-// When a wait reaches its limit or another rank dies, every rank that is waiting gets an error that
-// names the operation, its number, its size and, where they are known, the missing ranks. The group
-// is broken then: every later call returns that error. Destroy it; a new one can be created. (Open
-// MPI ends the whole job instead: there the message is logged first.)
+// When a wait reaches its limit or another rank dies, every waiting rank gets an error that names
+// the operation, its number, its size and, where known, the missing ranks. The group is then
+// broken: every later call returns the same error. Destroy it; a new one can be created. (Open MPI
+// ends the whole job instead, after the message has been logged.)
 class DIAPASON_API Group {
  public:
-  // Every rank calls this. Returns when all are there and an all_reduce of ones has given size().
+  // Every rank calls this. It returns when all ranks have joined and a test all_reduce has
+  // succeeded.
   static Result<std::unique_ptr<Group>> Create(const GroupOptions& options = {});
   ~Group();
   Group(const Group&) = delete;
@@ -231,15 +234,16 @@ class DIAPASON_API Group {
   int nodes() const;
   // "gloo"
   const std::string& backend() const;
-  // "gloo 0.5.0, tcp on lo; nccl: no GPU driver; ...": what was chosen, and why not the others.
+  // The backend that was chosen, and why the others were not: "gloo 0.5.0, tcp on lo; nccl: no GPU
+  // driver; ...".
   const std::string& description() const;
   bool simulated() const;
 
-  // Runs a call to its end: the result is in `out` when this returns.
+  // Runs a call to completion: the result is in `out` on return.
   Status Run(const Call& call);
-  // Starts a call. An error shows at Work::Wait. On a stream that is being captured into a GPU
-  // graph the call becomes part of the graph, where the backend can do that, and the Work is done
-  // at once.
+  // Starts a call; Work::Wait returns its errors. On a stream that is being captured into a GPU
+  // graph the call becomes part of the graph, if the backend supports that, and the Work is done at
+  // once.
   Work Start(const Call& call);
 
   Status AllReduce(const void* in, void* out, size_t count, DataType type,
@@ -272,18 +276,18 @@ class DIAPASON_API Group {
   }
   Status Barrier() { return Run(BarrierCall()); }
 
-  // Every rank calls this; ranks with one color form a group, ordered by key, then by rank. A
-  // negative color forms none: the result is a null pointer.
+  // Every rank calls this; ranks with the same color form a group, ordered by key, then by rank. A
+  // rank with a negative color joins none and gets a null pointer.
   Result<std::unique_ptr<Group>> Split(int color, int key);
 
   Statistics statistics() const;
   void ResetStatistics();
 
-  // Seconds on the group's clock, from any fixed point: the simulated clock where the cluster is
-  // simulated, real time elsewhere.
+  // Seconds on the group's clock since an arbitrary fixed point: simulated time in the simulated
+  // cluster, real time elsewhere.
   double Now() const;
-  // Simulated cluster only: this rank computes for so long, had it the GPU to itself. Operations
-  // that were started and are not done slow it down by the channels they occupy.
+  // Simulated cluster only: this rank computes for `seconds`, as if it had the GPU to itself.
+  // Operations in flight slow it down by the channels they occupy.
   Status SimulateCompute(double seconds);
 
  private:
@@ -291,7 +295,7 @@ class DIAPASON_API Group {
   std::shared_ptr<comm::GroupState> state_;
 };
 
-// What one backend is on this machine.
+// The state of one backend on this machine.
 struct BackendInfo {
   std::string name;  // "nccl"
   bool usable = false;
@@ -299,7 +303,7 @@ struct BackendInfo {
   std::string devices;  // "1 x NVIDIA H200", "tcp on lo"
   std::string reason;   // why it is not usable; empty where it is
 };
-// In the order of preference; the simulated cluster comes last and is never chosen by itself.
+// In order of preference; the simulated cluster is last and is never chosen by `auto`.
 DIAPASON_API std::vector<BackendInfo> Backends();
 
 }  // namespace diapason

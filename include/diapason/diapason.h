@@ -35,27 +35,26 @@ const char* diapason_version(void);
 int diapason_pin(int algorithm, int protocol, int channels);
 void diapason_unpin(void);
 
-/* Questions the library asked since the last diapason_pin(), and those among them that were
- * answered with the pinned configuration. Either pointer may be NULL. */
+/* The number of questions the library has asked since the last diapason_pin(), and how many of them
+ * were answered with the pinned configuration. Either pointer may be NULL. */
 void diapason_pin_counts(unsigned long long* asked, unsigned long long* applied);
 
 /* An iteration of the program has ended: call it once per training step (or request), on every
- * rank, after the step's work has been queued. With DIAPASON_MODE=learn the time between two calls
- * on rank 0 is what is made shorter. Costs nothing worth measuring, and nothing at all while nobody
- * learns. */
+ * rank, after the step's work has been queued. With DIAPASON_MODE=learn the plugin minimises the
+ * time between two calls on rank 0. The cost of a call is negligible, and zero in other modes. */
 void diapason_step(void);
 
-/* One call of a collective took so many milliseconds, by the program's own clock: for programs that
- * time their calls. Report each before the next of its kind, on rank 0 of the communicator (other
- * ranks may, and are not listened to). `collective` is "allreduce", "allgather", ...; `bytes` as
- * the library counts them (for allgather and reducescatter those of all ranks). Returns 0, 1 when
- * nobody learns about such calls, or -1 for an unknown name or an impossible time. */
+/* One call of a collective took `milliseconds`, by the program's own clock: for programs that time
+ * their calls. Report each call before the next one of its kind, on rank 0 of the communicator
+ * (reports of other ranks are ignored). `collective` is "allreduce", "allgather", ...; `bytes` as
+ * the library counts them (for allgather and reducescatter the total of all ranks). Returns 0; 1 if
+ * the plugin does not learn such calls; -1 for an unknown name or an invalid time. */
 int diapason_report(const char* collective, unsigned long long bytes, double milliseconds);
 
-/* For tools that load the plugin to ask it, as `diapason ask` does, and run no collectives:
- * communicators that are created from now on in this process have no other ranks, whatever their
- * size, so that their policy is not verified with any. A program that runs collectives must never
- * call it: its ranks could apply different policies. */
+/* For tools that load the plugin to query it, as `diapason ask` does, and run no collectives:
+ * communicators created from now on in this process have no other ranks, whatever their size, and
+ * their policy is not verified with other ranks. A program that runs collectives must never call
+ * it: its ranks could apply different policies. */
 void diapason_rehearse(int on);
 
 #ifdef __cplusplus

@@ -9,24 +9,24 @@
 
 namespace diapason {
 
-// What kind of thing went wrong; the command-line tool turns it into an exit status.
+// The kind of error; the command-line tool maps it to an exit status.
 enum class ErrorCode {
   kInvalid,      // the input is wrong: a typo, a bad value, a malformed file
-  kNotFound,     // something named does not exist
+  kNotFound,     // a named file, variable or object does not exist
   kUnavailable,  // it exists, but cannot be used here
-  kIo,           // the operating system said no
+  kIo,           // the operating system reported an error
   kTimeout,      // a wait reached its limit
   kPeerLost,     // another rank of the group has ended
-  kInternal,     // our own mistake
+  kInternal,     // a bug in diapason
   kNoRoom,       // it is full
 };
 
-// The one error type. A Status is either fine (and is then one null pointer) or carries a code and
-// a message for the user. Context is added on the way up, outermost first:
+// The error type. A Status is either OK (one null pointer) or carries a code and a message for the
+// user. Callers add context on the way up, outermost first:
 //
 //   reading policy 'x.conf': line 3: unknown algorithm 'rng'; did you mean 'ring'?
 //
-// A Status is a value: copy it, move it, share it between threads as any other value.
+// A Status is a value: it can be copied, moved and shared between threads as any other value.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -51,14 +51,14 @@ class [[nodiscard]] Status {
     assert(!ok());
     return content_->code;
   }
-  // Empty where all is fine.
+  // Empty when ok().
   const std::string& message() const {
     static const std::string nothing;
     if (content_ == nullptr) return nothing;
     return content_->message;
   }
 
-  // The same error, seen from one level further out. A fine status stays fine.
+  // The same error with the caller's context in front. An OK status stays OK.
   Status WithContext(std::string_view context) const {
     if (ok()) return *this;
     return Error(code(), std::string(context) + ": " + message());
@@ -97,7 +97,7 @@ inline Status Internal(std::string message) {
   return Status::Error(ErrorCode::kInternal, std::move(message));
 }
 
-// A value, or the Status that says why there is none.
+// A value, or the Status that explains why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:

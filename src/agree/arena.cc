@@ -49,13 +49,13 @@ std::string_view RegionOf(std::string_view key) {
 
 }  // namespace
 
-// In front of the key's letters and the value's bytes.
+// Precedes the characters of the key and the bytes of the value.
 struct Arena::Entry {
   uint32_t next = 0;
   uint32_t key_length = 0;
   uint32_t value_length = 0;
   uint32_t unused = 0;
-  uint64_t check = 0;  // of all this, the key, and where it is
+  uint64_t check = 0;  // checksum of these members, the key, and the entry's place
   uint64_t value_check = 0;
 };
 
@@ -77,7 +77,7 @@ void Arena::Prepare(void* memory, uint64_t size, uint64_t nonce) {
 
 Status Arena::Check(const void* memory, uint64_t size) {
   ArenaHeader header;
-  // Not `used` and what follows, which others are changing.
+  // Without `used` and the members after it, which other processes change.
   std::memcpy(&header, memory, offsetof(ArenaHeader, used));
   if (std::memcmp(header.magic, arena_layout::kMagic, sizeof(header.magic)) != 0) {
     return Unavailable("it was made by another version of diapason, or by another program");
@@ -93,7 +93,7 @@ Arena::Arena(void* memory, uint64_t size, std::function<void()> between)
   std::memcpy(&nonce_, memory_ + offsetof(ArenaHeader, nonce), sizeof(nonce_));
 }
 
-// Words that lead nowhere yet.
+// Initialises words that point nowhere yet.
 void Arena::Clear(uint32_t place, uint32_t words) {
   for (uint32_t i = 0; i < words; ++i) {
     const uint32_t at = place + i * static_cast<uint32_t>(sizeof(uint64_t));
@@ -127,7 +127,7 @@ uint64_t Arena::EntryCheck(uint32_t offset, const Entry& entry, std::string_view
 Result<std::optional<std::string>> Arena::Find(uint32_t first, uint32_t last,
                                                std::string_view key) const {
   const uint64_t limit = Limit();
-  // Longer than any chain can be: a damaged one may be a ring.
+  // Longer than any chain can be: a damaged chain may be a cycle.
   uint64_t steps = limit / sizeof(Entry) + 1;
   for (uint32_t offset = first; offset != last;) {
     if (offset == 0) return Damaged("a chain that ends too early");
@@ -144,7 +144,7 @@ Result<std::optional<std::string>> Arena::Find(uint32_t first, uint32_t last,
     char name[kLongestKey];
     std::memcpy(name, memory_ + offset + sizeof(entry), entry.key_length);
     const std::string_view found(name, entry.key_length);
-    // Also of entries that are not the one sought: one whose name has changed is a lost cell.
+    // Entries other than the one sought are checked too: a damaged key would hide a cell.
     if (entry.check != EntryCheck(offset, entry, found)) return Damaged("an entry");
     if (found == key) {
       std::string value(memory_ + offset + sizeof(entry) + entry.key_length, entry.value_length);
@@ -174,8 +174,8 @@ Result<uint32_t> Arena::CheckedControl(const std::string& value) const {
   return control;
 }
 
-// Where the words of a region are. A region's name is a common cell: no other one can have it, as a
-// key of this form is in the region itself.
+// Where the control words of a region are. The region's name is stored as a common cell; no other
+// cell can have this key, because keys of this form belong to the region itself.
 Result<std::optional<uint32_t>> Arena::FindControl(std::string_view region) const {
   const Result<std::optional<std::string>> name = ReadIn(Common(), region);
   if (!name.ok()) return name.status();
@@ -290,13 +290,14 @@ Result<std::string> Arena::Publish(const Table& table, std::string_view key, std
       if (room.span != 0 && table.first_block != 0) LinkLarge(table.control, room);
       return std::string(value);
     }
-    // Another one was faster, with this key or with another one of the chain.
+    // Another process was faster, with this key or another one of the chain.
     const Result<uint32_t> now = Load(table.HeadOf(key));
     if (!now.ok()) return now.status();
     Result<std::optional<std::string>> standing = Find(now.value(), head, key);
     if (!standing.ok()) return standing.status();
     if (standing.value()) {
-      // Ranks that join race with values that can be large: what lost must not fill the arena.
+      // Joining ranks race with values that can be large: a losing proposal must not fill the
+      // arena.
       GiveBack(room);
       return *std::move(standing).value();
     }
@@ -318,7 +319,7 @@ Status Arena::Done(std::string_view prefix, uint32_t members) {
   return End(control.value());
 }
 
-// First no word leads to the region's blocks any more, and then they go.
+// First clears the words that point to the region's blocks, and then frees the blocks.
 Status Arena::End(uint32_t control) {
   const Result<uint32_t> table = Load(control + kTableAt);
   const Result<uint32_t> newest = Load(control + kNewestAt);

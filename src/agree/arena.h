@@ -11,46 +11,46 @@
 
 namespace diapason::agree {
 
-// Write-once cells in a stretch of memory that several processes have mapped. No locks: an entry is
-// written where no other process looks, and one compare-and-swap puts it into its chain. A process
-// killed half-way leaves some bytes, or blocks, that cannot be reached and are lost.
+// Write-once cells in memory that several processes have mapped. There are no locks: a process
+// writes an entry where no other process looks, and one compare-and-swap links it into its chain. A
+// process killed half-way leaks some bytes or blocks.
 //
-// The memory is handed out in blocks. Cells of one communicator, whose keys begin with the same
-// "c<id>.<generation>.", are in blocks of their own, a region; once all its members are done, its
-// blocks are zeroed and used again. All other cells stay for ever. What stays of a region is its
-// name, so that asking for its cells later is an error, and not an empty cell.
+// The memory is allocated in blocks. Cells of one communicator, whose keys share the prefix
+// "c<id>.<generation>.", have blocks of their own, a region; once all its members are done, the
+// blocks are zeroed and reused. All other cells stay for ever. The name of a region stays too, so
+// that a later read of its cells is an error, and not an empty cell.
 //
-// What is read is checked before it is believed: offsets and lengths against the memory, the heads
-// of chains, entries, values, regions and blocks against a checksum. Damaged memory gives errors,
-// and never a cell that seems empty but is not.
+// Everything read is validated first: offsets and lengths against the memory; heads of chains,
+// entries, values, regions and blocks against a checksum. Damaged memory gives errors, and never a
+// cell that wrongly seems empty.
 class Arena {
  public:
   static constexpr uint64_t kBlock = uint64_t{16} << 10;
 
-  // How much of the memory is in use from the beginning.
+  // Bytes in use in a new arena.
   static uint64_t FirstBytes();
-  // Makes an arena of zeroed memory.
-  // REQUIRES: size is at least FirstBytes() + kBlock and less than 4 GiB; memory is aligned to 64.
+  // Initialises zeroed memory as an arena. REQUIRES: size is at least FirstBytes() + kBlock and
+  // less than 4 GiB; memory is aligned to 64 bytes.
   static void Prepare(void* memory, uint64_t size, uint64_t nonce);
-  // Why this memory is no arena of this size; fine if it is.
+  // OK if this memory is an arena of this size; otherwise the error says why not.
   static Status Check(const void* memory, uint64_t size);
 
-  // REQUIRES: Check() was fine. Tests have `between` called after a proposer has found nothing and
-  // before it publishes.
+  // REQUIRES: Check() returned OK. `between` is for tests: called after a proposer has found the
+  // cell empty and before it publishes.
   Arena(void* memory, uint64_t size, std::function<void()> between = nullptr);
 
-  // Key and value are within the limits of store.h. kNoRoom: there is no room for it.
+  // Key and value must be within the limits of store.h. kNoRoom: the arena is full.
   Result<std::string> Propose(std::string_view key, std::string_view value);
   Result<std::optional<std::string>> Read(std::string_view key) const;
-  // One of `members` is done with the region of this prefix; see Store::Done. Other prefixes have
-  // no region, and are ignored.
+  // One of `members` ranks is done with the region of this prefix; see CellStore::Done. Prefixes
+  // without a region are ignored.
   Status Done(std::string_view prefix, uint32_t members);
-  // Blocks in use, of all.
+  // The fraction of blocks in use.
   double Fullness() const;
 
  private:
   struct Entry;
-  // Chains, and the words that say which blocks are theirs: the common ones, or a region's.
+  // The chains and the words that name their blocks: the common ones, or a region's.
   struct Table {
     uint32_t heads = 0;
     uint32_t buckets = 0;
@@ -58,22 +58,23 @@ class Arena {
     uint32_t first_block = 0;  // 0: the common one
     uint32_t HeadOf(std::string_view key) const;
   };
-  // Room for one entry: in a block among others, or in `span` blocks of its own.
+  // Space for one entry: part of a shared block, or `span` blocks of its own.
   struct Room {
     uint32_t offset = 0;
     uint32_t block = 0;
     uint32_t bytes = 0;
     uint32_t span = 0;
   };
-  // Where a block is put in: the word that will lead to it, what that word is now, and the block
-  // after it.
+  // Where a block is inserted: the word that will point to it, the current value of that word, and
+  // the next block.
   struct Link {
     uint32_t place = 0;
     uint32_t before = 0;
     uint32_t next = 0;
   };
 
-  // Words that lead to something hold an offset (or a number), and a seal of it and their place.
+  // Words that point to something hold an offset (or a number) and a checksum of it and of the
+  // word's own place.
   Result<uint32_t> Load(uint32_t place) const;
   bool Swap(uint32_t place, uint32_t before, uint32_t after);
   void Clear(uint32_t place, uint32_t words);

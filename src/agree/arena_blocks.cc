@@ -1,4 +1,4 @@
-// How an arena hands out its memory: blocks for regions, and room in them for entries.
+// Memory allocation of an arena: blocks for regions, and space in them for entries.
 #include <algorithm>
 #include <cstring>
 
@@ -48,14 +48,14 @@ bool Arena::GoodBlock(uint64_t block, uint64_t span) const {
          span >= 1 && span <= (limit - block) / kBlock;
 }
 
-// One that is about to pop a block may read these two words when it is no longer free; release, so
-// that it then sees that the head of the list has changed.
+// A process that is about to pop a block may read these two words after the block was taken;
+// release order, so that it then sees the changed head of the list.
 void Arena::SetLink(uint32_t block, uint64_t next, uint64_t mark) {
   Atomic(memory_, block + offsetof(BlockHeader, next)).store(next, std::memory_order_release);
   Atomic(memory_, block + offsetof(BlockHeader, mark)).store(mark, std::memory_order_release);
 }
 
-// 0: none is free.
+// 0: no block is free.
 Result<uint32_t> Arena::PopFree() {
   std::atomic_ref<uint64_t> head = Atomic(memory_, kFreeAt);
   uint64_t word = head.load(std::memory_order_acquire);
@@ -70,7 +70,7 @@ Result<uint32_t> Arena::PopFree() {
     const uint64_t next = Atomic(memory_, block + offsetof(BlockHeader, next)).load();
     const uint64_t mark = Atomic(memory_, block + offsetof(BlockHeader, mark)).load();
     const uint64_t now = head.load(std::memory_order_acquire);
-    if (now != word) {  // what was read may be that of another one's entry
+    if (now != word) {  // the words read may belong to another process's entry by now
       word = now;
       continue;
     }
@@ -108,7 +108,7 @@ void Arena::FreeBlocks(uint32_t block, uint32_t span) {
   }
 }
 
-// Zeroed blocks in a row.
+// Allocates zeroed, consecutive blocks.
 Result<uint32_t> Arena::TakeBlocks(uint32_t span) {
   uint32_t block = 0;
   if (span == 1) {
@@ -132,12 +132,12 @@ Result<uint32_t> Arena::TakeBlocks(uint32_t span) {
     } while (!used.compare_exchange_weak(start, start + bytes, std::memory_order_acq_rel));
     block = static_cast<uint32_t>(start);
   }
-  // What is free is zero: anything else is an entry, which must stay.
+  // Free memory is zero: anything else is an entry, which must stay.
   if (!AllZero(memory_ + block, bytes)) return Damaged("free memory is in use");
   return block;
 }
 
-// Fails where the word has become another one.
+// False if the word has changed meanwhile.
 bool Arena::LinkBlock(const Link& link, uint32_t block, uint32_t span, uint32_t used) {
   BlockHeader header{};
   header.span = span;
@@ -201,7 +201,8 @@ Result<Arena::Room> Arena::Take(const Table& table, uint64_t bytes) {
       if (room.value()) return *room.value();
     }
     Room alone;
-    // What would leave much of a block unused has blocks of its own, and the block stays in use.
+    // An entry that would waste much of a block gets blocks of its own, and the current block stays
+    // in use.
     alone.span = static_cast<uint32_t>((bytes + sizeof(BlockHeader) + kBlock - 1) / kBlock);
     const Result<uint32_t> fresh = TakeBlocks(alone.span);
     if (!fresh.ok()) return fresh.status();
@@ -217,7 +218,7 @@ Result<Arena::Room> Arena::Take(const Table& table, uint64_t bytes) {
   }
 }
 
-// REQUIRES: nothing leads to it.
+// REQUIRES: nothing points to it.
 void Arena::GiveBack(const Room& room) {
   if (room.span != 0) return FreeBlocks(room.block, room.span);
   std::memset(memory_ + room.offset, 0, room.bytes);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What is where in an arena: for arena.cc and arena_blocks.cc only.
+// The memory layout of an arena: for arena.cc and arena_blocks.cc only.
 
 #include <atomic>
 #include <cstddef>
@@ -15,13 +15,12 @@ constexpr char kMagic[8] = {'d', 'i', 'a', 'p', 'a', 'r', 'e', '2'};
 constexpr uint32_t kBuckets = 8192;
 constexpr uint32_t kRegionBuckets = 256;
 
-// Each word is sealed: see Arena::Sealed.
+// Each word has a checksum: see SealedWith in arena.cc.
 struct Control {
-  uint64_t table;  // the region's first block, with the heads of its chains; or kEnded
-  uint64_t
-      newest;      // of its other blocks, each of which names the one before; the first is the last
-  uint64_t large;  // the same of blocks that hold one entry each
-  uint64_t done;   // how many members are
+  uint64_t table;   // the region's first block, with the heads of its chains; or kEnded
+  uint64_t newest;  // its other blocks, newest first; each points to the one before
+  uint64_t large;   // the same for blocks that hold one entry each
+  uint64_t done;    // how many members are
 };
 constexpr uint32_t kEnded = 1;
 
@@ -31,9 +30,9 @@ struct ArenaHeader {
   uint64_t size;
   uint64_t nonce;
   uint64_t check;
-  char apart[24];  // what never changes and what always does are on different cache lines
-  uint64_t used;   // all blocks from here on have never been handed out
-  uint64_t free;   // the first free block, and above it a count of changes, against ABA
+  char apart[24];  // keeps constant and changing members on different cache lines
+  uint64_t used;   // blocks from here on were never allocated
+  uint64_t free;   // the first free block, with a change count in the upper bits, against ABA
   uint64_t free_blocks;
   char apart_too[40];
   Control common;
@@ -45,10 +44,10 @@ static_assert(kFirstBlock % 64 == 0);
 
 // At the beginning of every block.
 struct BlockHeader {
-  uint64_t next;  // in the free list, or the one before in its region
-  uint64_t mark;  // of state, next, span and place
-  uint64_t used;  // bytes of it that are handed out, with this
-  uint64_t span;  // how many blocks in a row are one
+  uint64_t next;  // in the free list, or the previous one in its region
+  uint64_t mark;  // checksum of state, next, span and place
+  uint64_t used;  // bytes allocated in it, including this header
+  uint64_t span;  // number of consecutive blocks in this one
 };
 enum BlockState : uint64_t { kFreeBlock = 1, kUsedBlock = 2 };
 

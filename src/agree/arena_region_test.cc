@@ -118,7 +118,7 @@ TEST(ArenaRegion, OtherPrefixesHaveNoRegion) {
   }
 }
 
-TEST(ArenaRegion, NoRoomIsSaidAndPassesWhenOthersEnd) {
+TEST(ArenaRegion, AFullArenaIsReportedUntilOthersEnd) {
   Shared shared;
   Arena arena = shared.Open();
   int comms = 0;
@@ -146,8 +146,8 @@ TEST(ArenaRegion, AFreeBlockThatIsNotEmptyIsAnError) {
   }
 }
 
-// Members of many communicators in several processes: whatever is reused, all of a communicator
-// read the same.
+// Members of many communicators in several processes: whatever is reused, all members of a
+// communicator read the same values.
 void RunMembers(Arena arena, int comms, int members, int me, bool* good) {
   const CounterRandom random(static_cast<uint64_t>(me), 5);
   for (int comm = 0; comm < comms && *good; ++comm) {
@@ -155,7 +155,7 @@ void RunMembers(Arena arena, int comms, int members, int me, bool* good) {
       const auto size = random.Bits(static_cast<uint64_t>(comm * 100 + cell)) % 3000;
       const std::string mine = Format("%d %d %d ", comm, cell, me) + std::string(size, 'x');
       auto stands = arena.Propose(Key(comm, cell), mine);
-      // Those behind need nothing but what is there, and will make room.
+      // The ranks behind read only existing cells, and will free space.
       while (!stands.ok() && stands.status().code() == ErrorCode::kNoRoom) {
         std::this_thread::yield();
         stands = arena.Propose(Key(comm, cell), mine);
@@ -201,8 +201,8 @@ TEST(ArenaRegion, ProcessesThatEndRegionsAtOnceNeverSeeEachOthersCells) {
   EXPECT_LT(shared.Open().Fullness(), 0.5);
 }
 
-// Some are killed anywhere, also while they hand blocks back. The others go on, and what was lost
-// is no more than what the dead had in their hands.
+// Some processes are killed at random points, also while they free blocks. The others continue, and
+// only blocks held by the killed processes are lost.
 TEST(ArenaRegion, AProcessKilledAnywhereLosesBlocksAndNothingElse) {
   Shared shared(4 * kMebibyte);
   Arena arena = shared.Open();

@@ -71,8 +71,8 @@ TEST(Arena, RacingThreadsAllGetTheSameValue) {
   }
 }
 
-// Whatever is done between the search and the publication is a race.
-TEST(Arena, WhoeverIsFasterStands) {
+// `between` runs between the search and the publication, and so creates the race.
+TEST(Arena, TheFirstProposalStands) {
   Block block(8 << 20);
   Arena fast = block.Open();
   Arena slow(block.words.data(), block.size_bytes,
@@ -125,7 +125,7 @@ TEST(Arena, SpaceThatIsInUseIsNotUsedAgain) {
   Arena arena = block.Open();
   const std::string value(1000, 'v');
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(arena.Propose(Format("k%d", i), value).ok());
-  // Damage makes it look empty.
+  // The damaged arena looks empty.
   const uint64_t empty = Arena::FirstBytes();
   std::memcpy(block.bytes() + 64, &empty, sizeof(empty));
   ASSERT_LT(arena.Fullness(), 0.07);
@@ -163,8 +163,8 @@ TEST(Arena, AnotherMagicOrSizeIsRefused) {
   EXPECT_FALSE(Arena::Check(block.words.data(), kBytes).ok());
 }
 
-// Any byte may be anything: a cell that stands gives its value or an error, and never looks empty;
-// and nothing that is proposed changes what another one reads without an error.
+// Any byte may change: a written cell gives its value or an error, and never looks empty; and no
+// proposal changes another reader's value without an error.
 TEST(Arena, DamageGivesErrorsAndNothingElse) {
   Block sound;
   Arena writer = sound.Open();

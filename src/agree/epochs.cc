@@ -9,9 +9,9 @@ namespace {
 
 constexpr char kHold[] = "hold";
 constexpr uint32_t kMostDoublings = 7;
-// Of epochs that one question may be ahead of the last one.
+// Limit on the epochs that one call of At may enter.
 constexpr int kMostEntered = 1 << 16;
-// Beyond it numbers of calls could overflow; nobody gets there by calling.
+// Beyond it call numbers could overflow; no job makes that many calls.
 constexpr uint64_t kLastStart = uint64_t{1} << 62;
 
 Schedule OnlyIncumbent(const Config& incumbent, uint64_t calls) {
@@ -114,7 +114,7 @@ void EpochLog::Forget(uint64_t index) {
 Result<EpochLog::Standing> EpochLog::Propose(CellStore* store, const std::string& prefix,
                                              uint32_t epoch, const Schedule& schedule) {
   const std::string text = ScheduleText(schedule);
-  // What others could not read must not stand.
+  // A proposal that other ranks could not parse must not stand.
   if (epoch < 2) return Internal(Format("epoch %u has no cell", epoch));
   if (const Result<Schedule> back = ParseSchedule(text); !back.ok()) return back.status();
   const std::string key = CellKey(prefix, epoch);

@@ -10,14 +10,14 @@
 
 namespace diapason::agree {
 
-// One context's agreed sequence of configurations, as one rank walks along it. The calls of a
-// context are numbered from 0 and cut into epochs. Epochs 0 and 1 are the incumbent and have no
-// cell. Every later epoch is what its cell says; a rank that enters an epoch whose cell is empty
-// proposes to hold (the incumbent for `hold_calls` calls) and uses what stands. No rank waits for
-// another; how long it waits for the store is the store's matter (PatientStore). Holds that follow
-// each other grow to 128 times that: rank 0 has time to catch up.
+// The agreed sequence of configurations of one context, as one rank walks through it. The calls of
+// a context are numbered from 0 and divided into epochs. Epochs 0 and 1 run the incumbent and have
+// no cell. The cell of every later epoch defines it; a rank that enters an epoch whose cell is
+// empty proposes to hold (the incumbent for `hold_calls` calls) and uses the value that stands. No
+// rank waits for another; the store bounds the wait for itself (PatientStore). Consecutive holds
+// grow up to 128 times `hold_calls`, so that rank 0 can catch up.
 //
-// Not for several threads at once.
+// Not thread-safe.
 class EpochLog {
  public:
   struct Options {
@@ -25,13 +25,13 @@ class EpochLog {
     Config incumbent;
     uint64_t opening_calls = 16;  // of epochs 0 and 1 each
     uint64_t hold_calls = 32;
-    // What was read ahead; entering an epoch that is known needs no store. May be nullptr; else it
-    // outlives the log.
+    // Cells read ahead; entering a known epoch does not access the store. May be nullptr; otherwise
+    // it must outlive the log.
     KnownCells* known = nullptr;
   };
   EpochLog(CellStore* store, Options options);
 
-  // The consecutive calls with one configuration that an index belongs to.
+  // The consecutive calls with one configuration that contain an index.
   struct Span {
     uint32_t epoch = 0;
     uint32_t segment = 0;
@@ -39,19 +39,19 @@ class EpochLog {
     uint64_t end = 0;  // the first index after it
     Config config;
     bool counts = true;
-    bool held = false;  // nothing was agreed in time
+    bool held = false;  // no proposal was there in time
   };
-  // May go back to an index asked before, as long as it was not forgotten. An error: what the other
-  // ranks run for this index cannot be known.
+  // `index` may be lower than before, unless it was forgotten. An error: the other ranks'
+  // configuration for this index cannot be known.
   Result<Span> At(uint64_t index);
-  // The incumbent of the epoch an index belongs to; the index was asked for before.
+  // The incumbent of the epoch that contains an index, which At was called for before.
   Config IncumbentAt(uint64_t index) const {
     for (auto epoch = epochs_.rbegin(); epoch != epochs_.rend(); ++epoch) {
       if (index >= epoch->start) return epoch->schedule.incumbent;
     }
     return epochs_.front().schedule.incumbent;
   }
-  // Nobody will ask below this index again.
+  // No index below this one will be used again.
   void Forget(uint64_t index);
 
   struct Epoch {
@@ -59,17 +59,17 @@ class EpochLog {
     uint64_t start = 0;
     bool held = false;
     Schedule schedule;
-    uint32_t holds = 0;  // in a row, this one included
+    uint32_t holds = 0;  // consecutive holds, including this one
     uint64_t end() const { return start + schedule.Calls(); }
   };
   // The newest epoch this rank has entered.
   const Epoch& newest() const { return epochs_.back(); }
 
-  // Where an epoch's cell is.
+  // The key of an epoch's cell.
   static std::string CellKey(const std::string& prefix, uint32_t epoch);
 
-  // Rank 0's proposal for an epoch that no rank need have entered yet. What stands: a hold, or a
-  // schedule.
+  // Rank 0's proposal for an epoch that no rank needs to have entered yet. The result is what
+  // stands: a hold, or a schedule.
   struct Standing {
     bool held = false;  // then the schedule is empty
     Schedule schedule;

@@ -147,7 +147,7 @@ TEST(EpochLog, GoesAheadAndBackUntilForgotten) {
   EXPECT_TRUE(log.At(log.newest().start).ok());
 }
 
-TEST(EpochLog, ACallInAKnownEpochAsksNobody) {
+TEST(EpochLog, ACallInAKnownEpochDoesNotAccessTheStore) {
   MapStore store;
   EpochLog log(&store, Options());
   ASSERT_TRUE(log.At(8).ok());
@@ -203,7 +203,7 @@ TEST(EpochLog, AnEmptyCellIsNeverKnown) {
   options.known = &known;
   EpochLog log(&store, options);
   EXPECT_FALSE(known.Take(2).has_value());
-  // Written after the look: what stands is used.
+  // Written after the read: the value that stands is used.
   ASSERT_TRUE(EpochLog::Propose(&store, options.prefix, 2, TwoSegments()).ok());
   ASSERT_TRUE(log.At(8).ok());
   EXPECT_EQ(log.newest().schedule, TwoSegments());

@@ -1,24 +1,24 @@
-// Ranks that share a file system agree in a folder of it: <folder>/diapason-<user>/<job>/. A cell
-// is a file. It is finished under a name of its own, and link() gives it the cell's name, which
-// succeeds for one only. NFS may report the failure of a link that has succeeded (the answer was
-// lost and the question repeated), so nobody believes link(): what can be read under the name
-// stands.
+// Ranks that share a file system agree in a folder there: <folder>/diapason-<user>/<job>/. A cell
+// is a file. It is completed under a temporary name, and link() gives it the cell's name, which
+// succeeds for one process only. NFS may report failure for a link() that succeeded (the reply was
+// lost and the request repeated), so the result of link() is ignored: the file that can be read
+// under the name stands.
 //
-// A folder can be emptied while ranks use it, and `rm -r` does that file by file. A rank that found
-// a cell gone which another rank has used would take it for empty and propose anew. So every cell
-// exists twice, in the folders 1 and 2, and both hold the store's nonce. `rm -r` and its like
-// finish one folder before they begin another: a cell that is gone from both means that one of the
-// nonces is gone too. So: a value counts once it is in both folders, and after that both nonces are
-// found to be there. What this cannot see is somebody who removes single cells from both folders,
-// and leaves the nonces.
+// A user may empty the folder while ranks use it, and `rm -r` removes one file after the other. A
+// rank that misses a cell which another rank has used would take it for empty and propose anew. So
+// every cell exists twice, in the folders 1 and 2, and both hold the store's nonce. `rm -r` and
+// similar tools finish one folder before they begin another: if a cell is gone from both, one of
+// the nonces is gone too. So a value counts once it is in both folders and both nonces are found to
+// exist afterwards. This cannot detect the removal of single cells from both folders that leaves
+// the nonces.
 //
-// The nonce is part of every cell's name, so that the cells of a folder that was emptied and filled
-// again are never taken for ours. Folders stay open: renaming them away does no harm.
+// The nonce is part of every cell's name, so that cells of a folder that was emptied and refilled
+// are never mistaken for this store's. The folders stay open: renaming them does no harm.
 //
-// The folder goes with the job: see JobFolder.
+// The folder is removed with the job: see JobFolder.
 //
-// There is no bound to how long a file system takes that does not answer; one on a server that is
-// hard-mounted and gone blocks its users for ever.
+// Waits for a file system that does not answer are not bounded; a hard-mounted one whose server is
+// gone blocks its users for ever.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -109,8 +109,9 @@ class FileStore : public CellStore {
 
   void Forget(std::string_view prefix, Deadline deadline) override {
     if (guest_ || !maker_.Here()) return;
-    // All of it: without a nonce nobody believes the rest, whichever part of it is left. The second
-    // one first: if we are killed between the two, whoever comes puts it back, and all is there.
+    // Removes the whole store: without a nonce no rank trusts the rest, whatever part is left. The
+    // second nonce goes first: if this process is killed in between, the next one restores it, and
+    // nothing is lost.
     if (prefix.empty()) {
       ::unlinkat(Second(), kNonce, 0);
       ::unlinkat(First(), kNonce, 0);
@@ -126,7 +127,7 @@ class FileStore : public CellStore {
 
   void KeepAlive(Deadline deadline) override { job_->KeepAlive(deadline); }
   void Leave(Deadline deadline) override { job_->Leave(deadline); }
-  double Fullness() override { return 0; }  // the file system's own errors say so
+  double Fullness() override { return 0; }  // a full file system reports errors itself
   std::string Describe() const override { return "folder " + path_; }
   bool Mine() const override { return maker_.Here(); }
 
@@ -142,7 +143,7 @@ class FileStore : public CellStore {
     }
     if (!guest_) Sweep();
     const std::string mine = RandomName();
-    // No nonce to check yet: whose it is decides itself here.
+    // There is no nonce to check yet: this cell decides it.
     Result<CellValue> nonce = Standing(kNonce);
     if (nonce.ok() && !nonce.value()) {
       if (guest_) return NotFound(Format("no rank agrees in '%s'", path_.c_str()));
@@ -163,7 +164,7 @@ class FileStore : public CellStore {
   int Second() const { return folders_[1].get(); }
   std::string CellName(std::string_view key) const { return nonce_ + "." + std::string(key); }
 
-  // What those left who were killed before they had published.
+  // Removes temporary files of processes that were killed before they published.
   void Sweep() const {
     ForEachName(First(), kMostSwept, [this](const std::string& name) {
       struct stat info;
@@ -176,7 +177,7 @@ class FileStore : public CellStore {
     });
   }
 
-  // What an error of the file system means: no room, the end, or something that may pass.
+  // Classifies a file system error: no space, permanent, or retryable.
   Status Failed(const char* what, const std::string& name, int error) const {
     std::string text = Format("%s: cannot %s cell '%s': %s", Describe().c_str(), what, name.c_str(),
                               ErrnoText(error).c_str());
@@ -231,8 +232,8 @@ class FileStore : public CellStore {
     return CellValue(std::move(value).value());
   }
 
-  // An NFS client remembers for many seconds that a file was not there; opening the folder makes it
-  // ask whether the folder has changed.
+  // An NFS client caches for many seconds that a file did not exist; opening the folder makes it
+  // revalidate.
   Result<CellValue> ReadFresh(int folder, const std::string& name) const {
     Result<CellValue> cell = ReadCopy(folder, name);
     if (!cell.ok() || cell.value()) return cell;
@@ -242,30 +243,31 @@ class FileStore : public CellStore {
 
   Status BeingEmptied(const std::string& what) const {
     return Unavailable(
-        Format("%s was emptied or replaced while ranks agree in it (%s); use a folder that nobody "
-               "cleans while the job runs",
+        Format("%s was emptied or replaced while ranks agree in it (%s); use a folder that is "
+               "not cleaned while the job runs",
                Describe().c_str(), what.c_str()));
   }
 
-  // A cell that is in both folders, or put there now by us; nothing: it is in neither.
+  // The value of a cell that is in both folders, after copying it there if needed; nullopt: it is
+  // in neither.
   Result<CellValue> Standing(const std::string& name) const {
     Result<CellValue> first = ReadFresh(First(), name);
     if (!first.ok()) return first;
     Result<CellValue> second = ReadFresh(Second(), name);
     if (!second.ok()) return second;
     if (!first.value() && second.value()) {
-      // Published between the two looks?
+      // It may have been published between the two reads.
       first = ReadFresh(First(), name);
       if (!first.ok()) return first;
       if (!first.value()) return BeingEmptied("half of cell '" + name + "' is gone");
     }
     if (!first.value()) return CellValue();
     if (!second.value()) {
-      // Its proposer is not so far yet, or was killed. Again nobody believes link().
+      // Its proposer has not linked it yet, or was killed. The result of link() is again ignored.
       const int error = Link(First(), name, Second(), name);
       second = ReadFresh(Second(), name);
       if (!second.ok()) return second;
-      // It does not stand yet; the next one who looks tries again.
+      // It does not stand yet; the next reader tries again.
       if (!second.value() && error != 0 && error != EEXIST && error != ENOENT) {
         return IoError(Format("%s: cannot finish cell '%s': %s", Describe().c_str(), name.c_str(),
                               ErrnoText(error).c_str()));
@@ -280,7 +282,7 @@ class FileStore : public CellStore {
   Result<CellValue> Look(const std::string& name) const {
     Result<CellValue> cell = Standing(name);
     if (!cell.ok()) return cell;
-    // After the cell: see the beginning.
+    // After the cell: see the top of this file.
     for (const Descriptor& folder : folders_) {
       const Result<CellValue> nonce = ReadCopy(folder.get(), kNonce);
       if (!nonce.ok()) return nonce.status();
@@ -316,7 +318,7 @@ class FileStore : public CellStore {
     return Failed("link", name, error);
   }
 
-  // 0, or an errno, which need not be true: see the beginning.
+  // 0, or an errno, which may be wrong: see the top of this file.
   static int Link(int from, const std::string& old_name, int to, const std::string& name) {
     return ::linkat(from, old_name.c_str(), to, name.c_str(), 0) == 0 ? 0 : errno;
   }

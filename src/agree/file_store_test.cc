@@ -71,7 +71,7 @@ TEST_F(FileStoreTest, AnEmptiedStoreIsAnError) {
   EXPECT_EQ(store->Read("a").status().code(), ErrorCode::kUnavailable);
   EXPECT_EQ(store->Read("b").status().code(), ErrorCode::kUnavailable);
   EXPECT_EQ(store->Propose("c", "1").status().code(), ErrorCode::kUnavailable);
-  // Also when somebody has made it anew.
+  // Also if another process has created it anew.
   const auto other = Open();
   EXPECT_FALSE(store->Read("a").ok());
   EXPECT_FALSE(store->Propose("c", "1").ok());
@@ -147,13 +147,13 @@ TEST_F(FileStoreTest, ACellInOneFolderOnlyIsFinishedByTheNext) {
   ASSERT_TRUE(fs::remove(Named("2", ".a")));
   EXPECT_EQ(store->Read("a").value(), "1");
   EXPECT_FALSE(Named("2", ".a").empty());
-  // The other way round nobody leaves it.
+  // No tool leaves it the other way round.
   ASSERT_TRUE(fs::remove(Named("1", ".a")));
   EXPECT_FALSE(store->Read("a").ok());
   EXPECT_FALSE(store->Propose("a", "2").ok());
 }
 
-TEST_F(FileStoreTest, WhatNobodyHasWrittenIsAnError) {
+TEST_F(FileStoreTest, ACellThatNoRankHasWrittenIsAnError) {
   const auto store = Open();
   ASSERT_TRUE(store->Propose("a", "some value").ok());
   const fs::path cell = Named("1", ".a");  // both names are one file

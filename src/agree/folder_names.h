@@ -8,8 +8,8 @@
 
 namespace diapason::agree {
 
-// Calls visit(name) for up to `most` names in a folder, until it returns false. Opening the folder
-// anew makes an NFS client ask whether it has changed.
+// Calls visit(name) for up to `most` names in a folder, until it returns false. Reopening the
+// folder makes an NFS client revalidate it.
 template <typename Visitor>
 void ForEachName(int folder, int most, const Visitor& visit) {
   const int again = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

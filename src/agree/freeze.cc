@@ -7,7 +7,7 @@ namespace {
 
 constexpr char kFreeze[] = "freeze";
 constexpr char kThaw[] = "thaw";
-// More than any operator types; a store that holds more was not written by one.
+// More than an operator types; a store with more cells was not written by the tool.
 constexpr uint64_t kMostWords = 10000;
 
 std::string Key(uint64_t number) {

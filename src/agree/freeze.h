@@ -7,17 +7,17 @@
 
 namespace diapason::agree {
 
-// Whether a job may try anything, as an operator wants it: cells "control.0", "control.1" and so
-// on, each "freeze" or "thaw"; the last one that stands counts. Ranks that lead read it, a tool
-// writes it. A job begins thawed.
+// Whether the job may explore, as the operator wants it: cells "control.0", "control.1" and so on,
+// each "freeze" or "thaw"; the last one that stands counts. Rank 0 of each communicator reads it,
+// `diapason freeze` writes it. A job begins thawed.
 class FreezeLog {
  public:
   explicit FreezeLog(CellStore* store) : store_(store) {}
 
-  // Reads on from where the last look ended. An error leaves what is known as it is.
+  // Reads on from where the last call ended. An error leaves the known state unchanged.
   Status Look();
   bool frozen() const { return frozen_; }
-  // Makes `frozen` the last word. False: it was already.
+  // Appends the wanted state. False: it was already the current one.
   Result<bool> Set(bool frozen);
 
  private:

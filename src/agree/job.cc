@@ -12,8 +12,8 @@ std::string Get(const Environment& environment, const char* name) {
   return environment.Get(name).value_or("");
 }
 
-// A launcher's ids as one word. What cannot stay as it is leaves its digest, so that different ids
-// stay different.
+// A launcher's ids as one word. Unsuitable characters are replaced by a digest, so that different
+// ids stay different.
 std::string Plain(const std::string& text) {
   std::string word;
   for (const char c : text) {
@@ -28,13 +28,14 @@ std::string Plain(const std::string& text) {
 
 }  // namespace
 
-// Only what is the same on every rank is of use; which of a launcher's variables are is not
-// obvious:
-// - Slurm's step is not, where another launcher starts the ranks: those that mpirun forks itself
-//   are in the batch step, the others in that of its daemons; and there may be a step per node.
-// - torchrun counts a restart only on the node whose workers failed, not on those that only follow.
-// - mpirun hands the batch script's Slurm variables to its own node only, if it starts the others
-//   by ssh.
+// Only values that are the same on every rank are used. Some launcher variables are not:
+//   - Slurm's step differs if another launcher starts the ranks: those that mpirun forks itself are
+//   in
+//     the batch step, the others in that of its daemons; and there may be a step per node.
+//   - torchrun counts a restart only on the node whose workers failed.
+//   - mpirun passes the batch script's Slurm variables to its own node only, if it starts the
+//   others by
+//     ssh.
 std::string JobIdentity(const Environment& environment) {
   const std::string own = Get(environment, "DIAPASON_JOB");
   if (!own.empty()) return Plain(own);
@@ -64,7 +65,7 @@ std::string JobIdentity(const Environment& environment) {
 }
 
 JobSpread LauncherSpread(const Environment& environment) {
-  // Ranks on this host, ranks in all.
+  // Variables with the number of ranks on this host, and of all ranks.
   constexpr const char* kRanks[][2] = {{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},
                                        {"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"},
                                        {"MPI_LOCALNRANKS", "MPI_NRANKS"}};

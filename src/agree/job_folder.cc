@@ -21,13 +21,14 @@ using std::chrono::steady_clock;
 
 constexpr char kPresence[] = "here-";
 constexpr char kGone[] = ".gone-";
-constexpr int kMostEntries = 20;       // attempts to enter a folder that others remove
-constexpr int kMostSiblings = 256;     // names that are looked at
-constexpr int kMostRemoved = 8;        // folders that one process removes when it comes
-constexpr int kMostNames = 1 << 20;    // in one folder
-constexpr time_t kHourSeconds = 3600;  // how long a folder that is being removed is left alone
-constexpr time_t kDaySeconds = 24 * kHourSeconds;  // how long a presence counts
-// Without any presence: made by an older version, or by one that was killed at once.
+constexpr int kMostEntries = 20;     // attempts to enter a folder that other processes remove
+constexpr int kMostSiblings = 256;   // names examined
+constexpr int kMostRemoved = 8;      // folders that one process removes when it enters
+constexpr int kMostNames = 1 << 20;  // in one folder
+// How long a folder that is being removed is left to its remover.
+constexpr time_t kHourSeconds = 3600;
+constexpr time_t kDaySeconds = 24 * kHourSeconds;  // how long a presence counts without renewal
+// For a folder without a presence: from an older version, or a process killed at once.
 constexpr time_t kWeekSeconds = 7 * kDaySeconds;
 
 constexpr time_t kEver = std::numeric_limits<time_t>::min();
@@ -36,7 +37,7 @@ bool Begins(const std::string& name, std::string_view start) { return name.start
 
 struct Presences {
   bool any = false;
-  bool since = false;  // one that was renewed at this time or later
+  bool since = false;  // a presence renewed at `since` or later
 };
 Presences LookForPresences(int folder, time_t since) {
   Presences found;
@@ -57,7 +58,7 @@ time_t Changed(int folder, const char* name) {
   return std::max(info.st_mtime, info.st_ctime);
 }
 
-// Nonces first: without them no rank believes the rest, whichever part of it is left.
+// Removes the nonces first: without them no rank trusts the rest, whatever part is left.
 void Empty(int folder, Deadline deadline) {
   const char* const parts[] = {"2", "1"};
   Descriptor open[2];
@@ -90,7 +91,7 @@ bool RemoveUnlessUsed(int parent, const std::string& name, int folder, time_t si
   const std::string gone = kGone + RandomName();
   if (::renameat(parent, name.c_str(), parent, gone.c_str()) != 0) return false;
   if (between) between();
-  // Another one may have come, or even another folder, before the name was gone.
+  // Another process may have entered, or the folder may be another one, before the name was gone.
   if (!StillNamed(parent, gone, info) || LookForPresences(folder, since).since) {
     ::renameat2(parent, gone.c_str(), parent, name.c_str(), RENAME_NOREPLACE);
     return false;
@@ -140,15 +141,15 @@ Result<std::unique_ptr<JobFolder>> JobFolder::Enter(Descriptor parent, const std
         new JobFolder(std::move(again), name, std::move(folder).value(), limit));
     if (between) between();
     const int error = job->MakePresence();
-    if (error == ENOENT || error == ESTALE) continue;  // removed before we were present
+    if (error == ENOENT || error == ESTALE) continue;  // removed before this process was present
     if (error != 0) {
       return IoError(
           Format("cannot make a file in '%s': %s", shown.c_str(), ErrnoText(error).c_str()));
     }
     struct stat info;
     if (::fstat(job->get(), &info) == 0 && StillNamed(parent.get(), name, info)) return job;
-    // It was given up before we were present. What we leave in it must not look like one of its
-    // ranks; and it is not ours to remove.
+    // The folder was renamed before this process was present. Its presence must not look like that
+    // of a rank, and another process removes the folder.
     job->Withdraw();
   }
   return IoError(Format("cannot enter '%s': others keep removing it", shown.c_str()));
@@ -190,7 +191,7 @@ void JobFolder::Withdraw() {
 
 void JobFolder::SweepSiblings(Deadline deadline) const {
   struct stat ours;
-  // The time is that of the file system: hosts may differ.
+  // The time is that of the file system: the clocks of hosts may differ.
   if (presence_.empty() ||
       ::fstatat(folder_.get(), presence_.c_str(), &ours, AT_SYMLINK_NOFOLLOW) != 0) {
     return;

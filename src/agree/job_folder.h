@@ -13,25 +13,27 @@
 
 namespace diapason::agree {
 
-// The folder of a job in a file system, and this process's presence in it: a file whose time of
-// change says that the process lives. The last one out removes the folder. What jobs have left that
-// were killed is removed by those that come a day later.
+// The folder of a job in a file system, and this process's presence in it: a file whose
+// modification time shows that the process lives. The last process to leave removes the folder. A
+// process that enters a day or more later removes the folders of killed jobs.
 //
-// A folder goes in three steps: it is renamed to .gone-<random>, looked through once more for a
-// presence, and emptied. A process that comes in between finds that the folder it has opened no
-// longer has the job's name, and begins again. Processes that have the folder open do not notice a
-// renaming, and go on in it.
+// A folder is removed in three steps: it is renamed to .gone-<random>, searched once more for a
+// presence, and emptied. A process that enters meanwhile notices that its folder no longer has the
+// job's name, and starts over. Processes that have the folder open do not notice the renaming, and
+// continue to use it.
 //
-// Any thread may call. A forked child does nothing.
+// Thread-safe. In a forked child the functions do nothing.
 class JobFolder {
  public:
-  // Opens or makes <parent>/<name>, and is present from then on. `shown` is its path, for messages.
-  // Tests have `between` called when it is open and this process not yet present.
+  // Opens or creates <parent>/<name> and makes this process present. `shown` is its path, for
+  // messages. `between` is for tests: called when the folder is open and this process not yet
+  // present.
   static Result<std::unique_ptr<JobFolder>> Enter(Descriptor parent, const std::string& name,
                                                   const std::string& shown,
                                                   std::chrono::milliseconds limit,
                                                   const std::function<void()>& between = nullptr);
-  // Opens one that is there, without being present: such a process keeps and removes nothing.
+  // Opens an existing folder without a presence: such a process keeps nothing alive and removes
+  // nothing.
   static Result<std::unique_ptr<JobFolder>> Visit(Descriptor parent, const std::string& name,
                                                   const std::string& shown);
   ~JobFolder();
@@ -40,13 +42,13 @@ class JobFolder {
 
   int get() const { return folder_.get(); }
   void KeepAlive(Deadline deadline);
-  // Not present any more. Removes the folder where no other process is, as far as there is time:
-  // what is left is removed by others later.
+  // Ends the presence. Removes the folder if no other process is present, as far as time permits:
+  // later processes remove the rest.
   void Leave(Deadline deadline);
-  // Not present any more, and the folder stays: what is in it could not be used.
-  // REQUIRES: no other thread calls.
+  // Ends the presence and keeps the folder: its contents could not be used. REQUIRES: no other
+  // thread calls.
   void Withdraw();
-  // Removes what killed jobs have left beside this one.
+  // Removes the folders of killed jobs beside this one.
   void SweepSiblings(Deadline deadline) const;
 
  private:
@@ -65,11 +67,12 @@ class JobFolder {
   std::string presence_;  // its name; "": none
 };
 
-// Whether a folder is what a killed job has left, seen at this time of the file system's.
+// Whether a folder was left by a killed job. `now` is the file system's time.
 bool IsRemains(int parent, const std::string& name, int folder, time_t now);
 
-// Removes the folder `name`, which is open as `folder`, unless a presence in it was renewed at this
-// time or later. Tests have `between` called when it was renamed and not yet looked through.
+// Removes the folder `name`, which is open as `folder`, unless a presence in it was renewed at
+// `since` or later. `between` is for tests: called when the folder was renamed and not yet
+// searched.
 bool RemoveUnlessUsed(int parent, const std::string& name, int folder, time_t since,
                       Deadline deadline, const std::function<void()>& between = nullptr);
 

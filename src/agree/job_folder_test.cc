@@ -1,4 +1,4 @@
-// What a job leaves in a file system goes with it.
+// The files of a job are removed with it.
 #include "agree/job_folder.h"
 
 #include <fcntl.h>
@@ -49,7 +49,7 @@ class JobFolderTest : public testing::Test {
     std::sort(names.begin(), names.end());
     return names;
   }
-  // What a job leaves that was killed, with a presence that was renewed so long ago.
+  // The folder of a killed job, with a presence of this age.
   void LeaveRemains(const std::string& job, hours age) {
     const pid_t pid = ::fork();
     if (pid == 0) {
@@ -126,7 +126,7 @@ TEST_F(JobFolderTest, RemainsOfKilledJobsGoAfterADay) {
   fs::permissions(Job(".gone-young"), fs::perms::owner_all);
   const auto store = Open();
   EXPECT_EQ(Left(), (std::vector<std::string>{".gone-young", "both", "job", "unknown", "young"}));
-  // What is not this user's alone is not touched, and no link is followed.
+  // Folders with access for other users are not touched, and no link is followed.
   LeaveRemains("open", hours(25));
   fs::permissions(Job("open"), fs::perms::owner_all | fs::perms::group_read);
   fs::create_directory_symlink(Job("both"), Job("link"));
@@ -149,7 +149,7 @@ TEST_F(JobFolderTest, WhatCountsAsRemainsAndWhen) {
   fs::create_directories(Job("bare") + "/1");
   EXPECT_FALSE(remains("bare", hours(100)));
   EXPECT_TRUE(remains("bare", hours(200)));
-  // What is being removed: but not while one is in it.
+  // A folder that is being removed: but not while a process is in it.
   fs::create_directories(Job(".gone-1"));
   EXPECT_FALSE(remains(".gone-1", hours(0)));
   EXPECT_TRUE(remains(".gone-1", hours(2)));
@@ -184,7 +184,8 @@ TEST_F(JobFolderTest, APresenceThatAppearsInTimeSavesTheFolder) {
   EXPECT_FALSE(removed);
   EXPECT_EQ(store->Read("a").value(), "1");
   EXPECT_EQ(Left(), std::vector<std::string>{"job"});
-  // Where the name was taken in between, it stays away, and those inside go on.
+  // If the name was taken in between, the folder keeps the new name, and the processes inside
+  // continue.
   fs::remove(Job() + "/here-too");
   const bool removed_then = RemoveUnlessUsed(parent.get(), "job", folder.get(), 0, Soon(), [&] {
     std::ofstream(Private() + "/" + Left().at(0) + "/here-too") << "";
@@ -196,7 +197,7 @@ TEST_F(JobFolderTest, APresenceThatAppearsInTimeSavesTheFolder) {
   EXPECT_EQ(Left().size(), 2u);
 }
 
-TEST_F(JobFolderTest, WhoeverEntersAFolderThatIsBeingRemovedBeginsAnew) {
+TEST_F(JobFolderTest, AProcessThatEntersAFolderBeingRemovedStartsOver) {
   for (const bool emptied : {false, true}) {
     auto last = Open();
     Descriptor parent(::open(Private().c_str(), O_RDONLY | O_DIRECTORY));
@@ -268,7 +269,7 @@ TEST_F(JobFolderTest, AFolderThatCannotBeUsedIsLeftAlone) {
   EXPECT_TRUE(Presences().empty());
 }
 
-// Processes that come while others go: those inside are never disturbed.
+// Processes enter while others leave: those inside are never disturbed.
 TEST_F(JobFolderTest, ComingAndGoingDisturbsNoneInside) {
   std::vector<pid_t> children;
   for (int c = 0; c < 4; ++c) {

@@ -1,22 +1,23 @@
-// Cells of a communicator's generation g: "j<id>.<g>.<rank>" is a rank's slot, "j<id>.<g>.mode"
-// what stands for all. Texts that many communicators share are cells of their own, named by their
-// digest: "a<digest>" what must be alike, "p<digest>" an offer. The cells of a generation are
-// not under the prefix of the communicator's own cells: a rank that forgets those leaves these, and
-// a later communicator with the same id still sees that g is used up.
+// Cells of generation g of a communicator: "j<id>.<g>.<rank>" is a rank's slot, "j<id>.<g>.mode"
+// the decision for all ranks. Texts that many communicators share are cells of their own, named by
+// their digest: "a<digest>" for what must be alike, "p<digest>" for an offer. The cells of a
+// generation do not have the prefix of the communicator's own cells: a rank that forgets those
+// leaves these, and a later communicator with the same id still sees that g is used.
 //
 // The mode is one of
 //   go:<digest>   every slot was registered, and all were alike; the offer's digest;
 //   off:<why>     a rank waited too long, or two ranks differ;
-//   alone:<why>   the same, where the ranks that have come do not depend on the others;
-//   next:<why>    a slot was taken by a process that is not one of us, perhaps before a crash: no
+//   alone:<why>   the same, if the ranks that have joined do not depend on the others;
+//   next:<why>    a slot was taken by a process outside this communicator, perhaps before a crash:
+//   no
 //                 rank goes ahead in this generation, and all go on to the next.
 //
-// A slot may have been registered by a process that is no more. So rank 0 begins, with a random
-// nonce in its slot; the others echo that nonce in theirs, and only rank 0, which knows that the
-// nonce is its own, says "go". A rank is together with others in a generation only if its own
-// registration stands there; as slots are written once, rank 0 has then seen exactly this one, and
-// so were all. (Not to be told apart are two runs that live at the same time with one store, one
-// name of the job and one id of the communicator: names are what keeps them apart.)
+// A slot may have been registered by a process that no longer exists. So rank 0 begins, with a
+// random nonce in its slot; the other ranks echo that nonce in theirs, and only rank 0, which knows
+// its own nonce, proposes "go". A rank accepts "go" in a generation only if its own registration
+// stands there; as slots are written once, rank 0 has then seen exactly this registration, and the
+// same holds for every rank. (Two concurrent runs with the same store, the same job name and the
+// same communicator id cannot be distinguished: the job name must separate them.)
 #include "agree/join.h"
 
 #include <algorithm>
@@ -35,13 +36,13 @@ using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
 constexpr int kMostGenerations = 100000;
-// Of generations that were given up under our eyes; there is no end to two jobs that fight.
+// Limit on generations given up while this rank waits, in case two jobs with the same name compete.
 constexpr int kMostGivenUp = 16;
 constexpr size_t kMostNamed = 4;
 constexpr int kMostLookedFor = 512;
 constexpr size_t kLongestWord = 60;
 constexpr int kMostRanks = 1 << 20;
-// Above it no rank registers: what was agreed before needs the rest.
+// Above it no rank registers: the rest is reserved for communicators that have agreed.
 constexpr double kFullStore = 0.9;
 
 struct Mode {
@@ -69,7 +70,7 @@ Result<Mode> ParseMode(const std::string& value) {
   return mode;
 }
 
-// The first word in which two ranks are not alike.
+// The first word in which two ranks differ.
 std::string Difference(const std::string& a, int rank_a, const std::string& b, int rank_b) {
   const std::vector<std::string_view> ours = Split(a, ' ');
   const std::vector<std::string_view> theirs = Split(b, ' ');
@@ -106,19 +107,19 @@ class Joining {
     if (const Status shared = ShareTexts(); !shared.ok()) return Absent(shared.message());
     Result<JoinOutcome> outcome = Generations();
     if (outcome.ok() || progress_->committed) return outcome;
-    // No generation has our registration, so none can have gone ahead.
+    // No generation has this rank's registration, so none can have gone ahead.
     return Absent(outcome.status().message());
   }
 
  private:
-  // Before registering: what has no room, or cannot be written, is no reason to fail.
+  // Runs before registering, so a full or failing store is not an error here.
   Status ShareTexts() {
     if (store_->Fullness() > kFullStore) {
       return Unavailable(Format("%s is nearly full", store_->Describe().c_str()));
     }
     const Result<std::string> alike = store_->Propose("a" + digest_, alike_);
     if (!alike.ok()) return alike.status();
-    if (request_.rank > 0) return {};  // only rank 0's offer can stand
+    if (request_.rank > 0) return {};  // only rank 0's offer can be chosen
     const Result<std::string> offer = store_->Propose("p" + Digest(request_.offer), request_.offer);
     return offer.ok() ? Status() : offer.status();
   }
@@ -129,8 +130,8 @@ class Joining {
       id_ = Format("%llx.%d.", static_cast<unsigned long long>(request_.comm_id), generation);
       registered_ = false;
       rank_ = request_.rank;
-      // A generation that was given up, or that another communicator has used, is none that this
-      // rank could be missing from.
+      // This rank cannot be missing from a generation that was given up, or that another
+      // communicator has used.
       SetCommitted(false);
       seen_ = 1;
       difference_.clear();
@@ -145,8 +146,8 @@ class Joining {
         continue;
       }
       if (!registered_) {
-        // Decided without this rank: of a communicator that had this id before, if its slot is
-        // taken. A rank without a number cannot tell, and waits in the next generation.
+        // Decided without this rank: by an earlier communicator with this id, if the slot is taken.
+        // A rank without a number cannot tell, and waits in the next generation.
         if (rank_ == kUnknownRank) continue;
         const Result<std::optional<std::string>> slot = store_->Read(SlotKey(rank_));
         if (!slot.ok()) return slot.status();
@@ -156,7 +157,7 @@ class Joining {
           return Unavailable(Format("%s: rank %d is said to have registered, and has not",
                                     store_->Describe().c_str(), rank_));
         }
-        // Taking the slot lets the next communicator with this id pass by.
+        // Taking the slot makes the next communicator with this id skip the generation.
         const Result<std::string> taken = store_->Propose(SlotKey(rank_), "late");
         if (!taken.ok()) return taken.status();
       }
@@ -169,7 +170,7 @@ class Joining {
     return Absent("there were too many communicators with this id in this store");
   }
 
-  // From now on the others may go ahead with this rank, or they cannot.
+  // Records whether the others may go ahead with this rank.
   void SetCommitted(bool committed) { progress_->committed = committed; }
 
   std::string SlotKey(int rank) const { return "j" + id_ + Format("%d", rank); }
@@ -195,7 +196,7 @@ class Joining {
     return outcome;
   }
 
-  // This rank does not register: what the others do without it is what it does.
+  // This rank does not register, and does what the others do without it.
   JoinOutcome Absent(const std::string& why) const {
     JoinOutcome outcome = Apart(why);
     outcome.alone = request_.missing == JoinRequest::Missing::kGoAlone;
@@ -224,7 +225,7 @@ class Joining {
                rank));
   }
 
-  // What stands for all in this generation; registers on the way if there is time.
+  // The decision of this generation; registers this rank if there is time.
   Result<Mode> Meet() {
     microseconds pause(200);
     while (true) {
@@ -253,7 +254,7 @@ class Joining {
     }
   }
 
-  // False: no slot is ours. True and not registered: rank 0 is not there yet.
+  // False: no slot is available to this rank. True and not registered: rank 0 has not joined yet.
   Result<bool> Register() {
     if (request_.rank != kUnknownRank) return TakeSlot(request_.rank);
     for (int rank = 0; rank < request_.ranks; ++rank) {
@@ -278,7 +279,7 @@ class Joining {
     SetCommitted(true);
     const Result<std::string> slot = store_->Propose(SlotKey(rank), registration);
     if (!slot.ok()) {
-      // No room: it stands nowhere.
+      // No space: the registration does not stand.
       if (NoRoom(slot.status())) SetCommitted(false);
       return slot.status();
     }
@@ -287,8 +288,8 @@ class Joining {
     return registered_;
   }
 
-  // Rank 0 reads the slots that have come, each once, in their order. (If all ranks did so, a large
-  // job would ask for a square number of slots.) Nothing: there is nothing to say yet.
+  // Rank 0 reads the registered slots, each once, in order. (If all ranks did so, the reads would
+  // grow with the square of the ranks.) nullopt: no decision yet.
   Result<std::optional<Mode>> LookAround() {
     for (; seen_ < request_.ranks; ++seen_) {
       const Result<std::optional<std::string>> slot = store_->Read(SlotKey(seen_));
@@ -306,7 +307,7 @@ class Joining {
         const Result<std::string> text = AlikeText(theirs);
         if (!text.ok()) return text.status();
         difference_ = Difference(alike_, 0, text.value(), seen_);
-        // A rank without a number that comes after "off" takes it for another communicator's.
+        // A rank without a number that joins after "off" takes it for another communicator's.
         if (request_.rank != kUnknownRank) break;
       }
     }
@@ -316,7 +317,7 @@ class Joining {
     return std::optional<Mode>(std::move(mode).value());
   }
 
-  // What a rank with this digest has registered; "" when that cannot be found.
+  // The `alike` text with this digest; "" if it cannot be found.
   Result<std::string> AlikeText(const std::string& digest) {
     if (!CheckKey("a" + digest).ok()) return std::string();
     const Result<std::optional<std::string>> text = store_->Read("a" + digest);
@@ -327,7 +328,7 @@ class Joining {
   Result<std::string> Missing() {
     std::vector<std::string> missing;
     size_t more = 0;
-    // Without rank 0 nobody else registers.
+    // The other ranks register only after rank 0.
     const int last = registered_ ? std::min(request_.ranks, seen_ + kMostLookedFor) : 1;
     for (int rank = registered_ ? seen_ : 0; rank < last; ++rank) {
       const Result<std::optional<std::string>> slot = store_->Read(SlotKey(rank));
@@ -347,7 +348,7 @@ class Joining {
           static_cast<int>(missing.size() + more), request_.ranks, seconds,
           store_->Describe().c_str());
     }
-    // All have come in this very moment.
+    // The missing ranks have joined just now.
     if (missing.empty()) {
       return Format("not all of %d ranks came within %g s", request_.ranks, seconds);
     }
@@ -371,10 +372,11 @@ class Joining {
   const steady_clock::time_point deadline_;
   const microseconds most_pause_;
   std::string id_;           // of the generation: "1f.0."
-  bool registered_ = false;  // our own slot, by us
+  bool registered_ = false;  // this rank's own registration stands
   int rank_ = 0;             // the slot, once it is known
-  int seen_ = 1;             // rank 0: slots before this one have answered
-  std::string difference_;   // rank 0: between its own slot and one of those; "": they are alike
+  int seen_ = 1;             // rank 0: the slots before this one have registered
+  // rank 0: the difference between its slot and one of those; "": they are alike
+  std::string difference_;
 };
 
 }  // namespace

@@ -154,8 +154,8 @@ TEST_F(JoinTest, ForgettingACommunicatorDoesNotFreeItsGeneration) {
   EXPECT_EQ(JoinAll(Ranks(2))[0].prefix, "c1f.1.");
 }
 
-TEST_F(JoinTest, ADifferenceIsNamedAndTurnsEverybodyOff) {
-  const auto keep = Open();  // whoever comes after the decision must find it
+TEST_F(JoinTest, ADifferenceIsNamedAndTurnsAllRanksOff) {
+  const auto keep = Open();  // a rank that joins after the decision must find it
   auto requests = Ranks(4);
   requests[2].alike = "build=1 library=2.30.7 profiler=5";
   for (const JoinOutcome& outcome : JoinAll(requests)) {
@@ -166,7 +166,7 @@ TEST_F(JoinTest, ADifferenceIsNamedAndTurnsEverybodyOff) {
 }
 
 TEST_F(JoinTest, AnotherNumberOfRanksIsADifference) {
-  const auto keep = Open();  // whoever comes after the decision must find it
+  const auto keep = Open();  // a rank that joins after the decision must find it
   auto requests = Ranks(3);
   requests[1].ranks = 4;
   for (const JoinOutcome& outcome : JoinAll(requests)) {
@@ -236,8 +236,9 @@ TEST_F(JoinTest, HalfARegistrationOfAFormerRunIsPassedBy) {
   EXPECT_TRUE(keep->Read("j1f.0.mode").value()->starts_with("next:"));
 }
 
-// As before, and rank 0 of this run takes the first slot: what is there already is no answer to it.
-TEST_F(JoinTest, ARegistrationThatAnswersNobodyOfUsDoesNotCount) {
+// As before, and rank 0 of this run takes the first slot: the existing registrations do not echo
+// its nonce.
+TEST_F(JoinTest, ARegistrationWithAnotherNonceDoesNotCount) {
   const auto keep = Open();
   const std::string alike = "ranks=3 " + Request(0, 3).alike;
   ASSERT_TRUE(keep->Propose("j1f.0.1", "0123456789abcdef fedcba9876543210 " + alike).ok());
@@ -253,7 +254,7 @@ TEST_F(JoinTest, ARegistrationThatAnswersNobodyOfUsDoesNotCount) {
   }
 }
 
-// Somebody else was together in our place: his "go" is never ours.
+// Another process joined with this rank's number: its "go" is not for this rank.
 TEST_F(JoinTest, AGoWithAnothersRegistrationIsNotForUs) {
   const auto keep = Open();
   for (int rank = 0; rank < 2; ++rank) {
@@ -273,7 +274,7 @@ TEST_F(JoinTest, TwoThatClaimOneRankNeverGetTogetherAsOne) {
   for (JoinRequest& request : requests) request.limit = milliseconds(300);
   const auto keep = Open();
   const auto outcomes = JoinAll(requests);
-  // Whoever is together is so once per rank and generation.
+  // At most one process per rank and generation joins.
   for (size_t a = 0; a < outcomes.size(); ++a) {
     for (size_t b = 0; b < a; ++b) {
       if (requests[a].rank != requests[b].rank) continue;
@@ -295,7 +296,7 @@ TEST_F(JoinTest, ARankThatHasNotRegisteredStaysOffWhereTheStoreMakesNoSense) {
   }
 }
 
-// Passes everything on to a real store; from a call on it cannot be reached, or has no room.
+// Forwards to a real store; from a given call on it is unreachable or full.
 class FailsFrom : public CellStore {
  public:
   FailsFrom(CellStore* store, int call, Status failure)
@@ -364,7 +365,7 @@ TEST_F(JoinTest, OnceRegisteredEveryFailureIsAnError) {
     EXPECT_EQ(progress.committed, call >= kRegisters) << call;
     EXPECT_FALSE(outcome.ok() && outcome.value().together) << call;
   }
-  // What has no room does not stand, and binds no rank.
+  // A registration that found no space does not stand, and binds no rank.
   const auto keep = Open();
   FailsFrom store(keep.get(), kRegisters, Status::Error(ErrorCode::kNoRoom, "full"));
   JoinProgress progress;
@@ -404,7 +405,7 @@ TEST_F(JoinTest, AnOfferIsKeptOnceHoweverManyCommunicatorsCarryIt) {
 TEST_F(JoinTest, ADamagedOfferIsAnError) {
   const auto store = Open();
   JoinRequest request = Request(0, 1);
-  request.offer = "what nobody carries";
+  request.offer = "an offer of no rank";
   ASSERT_TRUE(Join(store.get(), request).ok());
   const std::string go = store->Read("j1f.0.mode").value().value();
   ASSERT_EQ(go.substr(0, 3), "go:");

@@ -8,16 +8,16 @@
 
 namespace diapason::agree {
 
-// Cells of a context's coming epochs that a background thread has read ahead, for the thread that
-// enters them. A cell that stands is final, so what is known here stays true whatever becomes of
-// the store. That a cell was empty is never kept: it may stand by now.
+// Cells of a context's next epochs that the learning thread has read ahead, for the thread that
+// enters them. A written cell is final, so a known value stays valid whatever happens to the store.
+// An empty cell is never remembered, because it may be written by now.
 //
-// Any thread may call. The lock is held for a look into a map, never during store traffic.
+// Thread-safe. The lock is held for a map lookup, never during store access.
 class KnownCells {
  public:
   void Put(uint32_t epoch, std::string text);
   bool Has(uint32_t epoch) const;
-  // What stands for this epoch, if it is known; it and all before it are dropped here.
+  // The value of this epoch's cell, if known; drops it and all earlier ones.
   std::optional<std::string> Take(uint32_t epoch);
 
  private:

@@ -15,7 +15,7 @@ using std::chrono::steady_clock;
 constexpr milliseconds kFirstPause{5};
 constexpr milliseconds kLongestPause{500};
 
-// Ranks that were cut off together do not come back together.
+// Random, so that ranks that lost the server together do not return together.
 milliseconds Jittered(milliseconds pause) {
   return pause / 2 + milliseconds(RandomWord() % static_cast<uint64_t>(pause.count()));
 }
@@ -30,7 +30,7 @@ Result<Value> PatientStore::Patiently(Deadline deadline, const Attempt& attempt)
   const auto began = steady_clock::now();
   bool waiting = false;
   for (milliseconds pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
-    // The first attempt has its usual time even where there is no patience.
+    // The first attempt has kUsualLimit even without patience.
     const Deadline usual = steady_clock::now() + kUsualLimit;
     Result<Value> result = attempt(waiting ? std::min(deadline, usual) : usual);
     const auto now = steady_clock::now();

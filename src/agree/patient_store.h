@@ -8,15 +8,15 @@
 
 namespace diapason::agree {
 
-// A store as seen by a rank that must have an answer. A call that cannot reach the store is
-// repeated, with growing and random pauses, until its deadline; without a deadline of its own,
-// until the patience ends. Waiting is safe: the other ranks of the call wait in the collective.
+// A store for ranks that must get an answer. A call that cannot reach the store is repeated, with
+// growing and random pauses, until its deadline; without a deadline of its own, until the patience
+// ends. Waiting is safe: the other ranks of the call wait in the collective.
 //
-// No lock is held between attempts, and each attempt takes at most kUsualLimit. Everything else is
-// passed on to the store below, which outlives this object.
+// No lock is held between attempts, and each attempt takes at most kUsualLimit. All other functions
+// forward to the underlying store, which must outlive this object.
 class PatientStore : public CellStore {
  public:
-  // Told when waiting begins and when it ends, each once per call that waits: for the log.
+  // Called when a wait begins and when it ends, once each per call that waits: for the log.
   using Say = std::function<void(const std::string& text)>;
 
   PatientStore(CellStore* store, std::chrono::milliseconds patience, Say say);

@@ -44,7 +44,8 @@ int OpenFolderAt(int parent, const std::string& name) {
   return ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-// What was just opened, refused unless it is this user's alone; or errno, as a message.
+// A folder that was just opened; an error unless it belongs to this user alone, or with errno's
+// message.
 Result<Descriptor> Checked(Descriptor folder, const std::string& shown) {
   if (folder.get() < 0) {
     const int error = errno;
@@ -89,7 +90,7 @@ Result<Descriptor> OpenPrivateFolder(int parent, const std::string& name,
           Format("cannot make the folder '%s': %s", shown.c_str(), ErrnoText(errno).c_str()));
     }
     folder = Descriptor(OpenFolderAt(parent, name));
-    // Gone again: another process has removed or renamed it.
+    // Another process has removed or renamed it meanwhile.
     if (folder.get() < 0 && errno != ENOENT) break;
   }
   return Checked(std::move(folder), shown);
@@ -124,7 +125,8 @@ bool StillNamed(int folder, const std::string& name, const struct stat& info) {
 uint64_t RandomWord() {
   uint64_t word = 0;
   if (::getrandom(&word, sizeof(word), GRND_NONBLOCK) == sizeof(word)) return word;
-  // A machine that has just started. Time, process and thread tell its processes apart.
+  // The machine has just started and has no randomness. Time, process and thread distinguish its
+  // processes.
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   return MixBits(static_cast<uint64_t>(now) ^ MixBits(static_cast<uint64_t>(::getpid())) ^
                  reinterpret_cast<uintptr_t>(&word));

@@ -12,7 +12,7 @@
 
 namespace diapason::agree {
 
-// A file descriptor that is closed with its owner.
+// A file descriptor that its owner closes.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -31,26 +31,27 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// Opens the folder `name` in the folder `parent`, and makes it first if it is not there. Refused
-// unless it is a real directory of this user's that nobody else may enter: what others can write,
-// others can make ranks disagree with. `shown` is its path, for messages.
+// Opens the folder `name` in the folder `parent`, and creates it if it does not exist. Fails unless
+// it is a real directory of this user without access for others: a user who can write to it can
+// make ranks disagree. `shown` is its path, for messages.
 Result<Descriptor> OpenPrivateFolder(int parent, const std::string& name, const std::string& shown);
 
-// The same of one that is there; kNotFound where there is none.
+// The same for an existing folder; kNotFound if there is none.
 Result<Descriptor> OpenExistingFolder(int parent, const std::string& name,
                                       const std::string& shown);
 
-// What is wrong with a file that should be a regular one of this user's; "" when nothing is.
+// Why a file is not a regular file of this user; "" if it is.
 std::string NotOurs(const struct stat& info);
 
 // Whether `name` in `folder` still is the file with this status.
 bool StillNamed(int folder, const std::string& name, const struct stat& info);
 
-// Of the system's; good enough to be different everywhere, not for secrets.
+// From the system's random source; different everywhere, but not for secrets.
 uint64_t RandomWord();
 std::string RandomName();  // 16 hexadecimal digits
 
-// Letters, digits and "._-", not over-long, and no leading dot, which is ours.
+// Letters, digits and "._-", not too long, and no leading dot, which is reserved for internal
+// names.
 Status CheckKey(std::string_view key);
 Status CheckValue(std::string_view value);
 Status CheckJob(std::string_view job);

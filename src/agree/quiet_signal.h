@@ -4,10 +4,10 @@
 
 namespace diapason::agree {
 
-// Keeps a signal that a system call of this thread raises from the process while in scope: SIGPIPE
-// of a write to a lost connection, SIGXFSZ of a file beyond `ulimit -f`. Their usual effect is the
-// end of the process, and the call's errno says the same. A signal that was pending before stays.
-// Of one thread: made and destroyed by the thread whose calls it covers. Keeps errno.
+// Suppresses a signal that a system call of this thread raises while in scope: SIGPIPE of a write
+// to a lost connection, SIGXFSZ of a file beyond `ulimit -f`. By default they end the process, and
+// the call's errno says the same. A signal that was already pending stays pending. The thread whose
+// calls it covers must construct and destroy it. Preserves errno.
 class QuietSignal {
  public:
   explicit QuietSignal(int signal);

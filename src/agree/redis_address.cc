@@ -65,7 +65,7 @@ Result<RedisAddress> ParseRedisAddress(const std::string& url) {
     address.authenticate = true;
     rest = rest.substr(0, option);
   }
-  // The last one: a password may hold others.
+  // The last '@': a password may contain others.
   if (const size_t at = rest.rfind('@'); at != std::string_view::npos) {
     const std::string_view who = rest.substr(0, at);
     rest.remove_prefix(at + 1);

@@ -28,7 +28,7 @@ milliseconds Remaining(Deadline deadline) {
   return std::max(left, milliseconds(0));
 }
 
-// A command as Redis takes it: the number of words, and each with its length.
+// A command in the Redis protocol: the number of words, and each with its length.
 std::string Request(const std::vector<std::string_view>& words) {
   std::string text = Format("*%zu\r\n", words.size());
   for (const std::string_view word : words) {
@@ -67,8 +67,8 @@ RedisReply Copy(const redisReply& reply, int depth) {
   return copy;
 }
 
-// The first word of an error. Before 7.0 that of a script's is further on:
-// "ERR Error running script (call to f_12ab): @user_script:1: -OOM command not allowed".
+// The first word of an error. Before 7.0, errors in scripts have it further on: "ERR Error running
+// script (call to f_12ab): @user_script:1: -OOM command not allowed".
 std::string_view CodeOf(std::string_view answer) {
   constexpr std::string_view kInScript = ": -";
   if (answer.starts_with("ERR Error running script")) {
@@ -79,8 +79,8 @@ std::string_view CodeOf(std::string_view answer) {
   return answer.substr(0, answer.find(' '));
 }
 
-// Errors that say that the server cannot now, has done nothing, and may later. READONLY and
-// MASTERDOWN are not among them: they are a replica's.
+// Temporary errors: the server has done nothing and may succeed later. READONLY and MASTERDOWN are
+// not among them: they come from a replica.
 bool Passes(std::string_view answer) {
   constexpr std::string_view kCodes[] = {"LOADING",  "BUSY",        "OOM",       "MISCONF",
                                          "TRYAGAIN", "CLUSTERDOWN", "NOREPLICAS"};
@@ -99,7 +99,7 @@ RedisLink::RedisLink(RedisAddress address)
 RedisLink::~RedisLink() { Close(); }
 
 void RedisLink::Close() {
-  // Says nothing to the server: in a forked child the connection is still its parent's.
+  // Sends nothing to the server: in a forked child the connection still belongs to the parent.
   socket_ = Descriptor();
   if (reader_ != nullptr) redisReaderFree(reader_);
   reader_ = nullptr;
@@ -138,7 +138,7 @@ Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
   if (Status open = OpenSocket(address, deadline); !open.ok()) return open;
   reader_ = redisReaderCreate();
   if (reader_ == nullptr) return Lost("no memory left");
-  // Never give back an unused buffer: the library aborts where it cannot have a small one instead.
+  // Never shrink the buffer: hiredis aborts if it cannot allocate the smaller one.
   reader_->maxbuf = 0;
   if (address_.authenticate) {
     std::vector<std::string_view> words = {"AUTH"};
@@ -146,7 +146,7 @@ Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
     words.emplace_back(address_.password);
     const Result<RedisReply> reply = Ask(words, deadline);
     if (!reply.ok()) return reply.status();
-    // The server's own words could repeat ours.
+    // The server's text could repeat the password.
     if (reply.value().kind == RedisReply::Kind::kError) {
       Close();
       if (Passes(reply.value().text)) {
@@ -169,7 +169,8 @@ Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
 Status RedisLink::Connect(Deadline deadline) {
   Status last = Lost("its host has no address");
   for (size_t i = 0; i < addresses_.size(); ++i) {
-    // A share of the time for each, so that one that swallows everything leaves some.
+    // Divides the time between the addresses, so that one that does not answer leaves some for the
+    // others.
     const auto share = Remaining(deadline) / static_cast<int>(addresses_.size() - i);
     last = ConnectTo(addresses_[i], std::min(deadline, steady_clock::now() + share));
     if (last.ok()) {
@@ -196,7 +197,7 @@ Status RedisLink::OpenSocket(const std::string& address, Deadline deadline) {
   const int failure = errno;
   ::freeaddrinfo(found);
   if (socket_.get() < 0 || (result != 0 && failure != EINPROGRESS)) return Lost(ErrnoText(failure));
-  const int on = 1;  // a request is one message, and its answer is waited for
+  const int on = 1;  // a request is one message, and the caller waits for its reply
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   if (result == 0) return {};
   if (Status ready = WaitFor(POLLOUT, deadline); !ready.ok()) return ready;
@@ -231,7 +232,7 @@ Status RedisLink::Send(const std::string& request, Deadline deadline) {
   return {};
 }
 
-// What has come, into the reader.
+// Feeds received bytes to the reader.
 Status RedisLink::Receive(Deadline deadline) {
   char bytes[16384];
   while (true) {

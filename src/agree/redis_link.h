@@ -26,11 +26,11 @@ struct RedisAddress {
 };
 // Messages never show the password.
 Result<RedisAddress> ParseRedisAddress(const std::string& url);
-// The password is the first line of its file, where it has one: a file of this user's that no other
-// may read.
+// Reads the password from the first line of its file, if one is given. The file must belong to this
+// user and be unreadable for others.
 Status ReadPasswordFile(RedisAddress* address);
 
-// An answer of the server, copied out.
+// A reply of the server, copied.
 struct RedisReply {
   enum class Kind { kNothing, kText, kNumber, kList, kError } kind = Kind::kNothing;
   std::string text;
@@ -38,7 +38,7 @@ struct RedisReply {
   std::vector<RedisReply> list;
 };
 
-// A connection to one server. Not for several threads at once.
+// A connection to one server. Not thread-safe.
 class RedisLink {
  public:
   explicit RedisLink(RedisAddress address);
@@ -46,21 +46,20 @@ class RedisLink {
   RedisLink(const RedisLink&) = delete;
   RedisLink& operator=(const RedisLink&) = delete;
 
-  // Finds out where the host is. The only step whose time the system bounds, and not we; so it is
-  // taken once, when nobody is in a hurry.
+  // Resolves the host name. Only the system bounds the time of this step, so it is done once, when
+  // the store is opened.
   Status Resolve();
-  // Connects, authenticates and selects the database. An open connection is closed first.
+  // Connects, authenticates and selects the database. Closes an open connection first.
   Status Connect(Deadline deadline);
   bool connected() const { return reader_ != nullptr; }
 
-  // An answer of the server, which may be an error of its own. A failed Status: the connection is
-  // lost, and closed.
+  // The reply of the server, which may be an error reply. A failed Status: the connection is lost,
+  // and closed.
   Result<RedisReply> Ask(const std::vector<std::string_view>& words, Deadline deadline);
-  // The same, and an error of the server's is a failed Status too, see Refused(); the connection
-  // stays.
+  // The same, but an error reply is a failed Status too, see Refused(); the connection stays open.
   Result<RedisReply> Command(const std::vector<std::string_view>& words, Deadline deadline);
-  // An error of the server's in words: kIo where it passes (the server loads its data, is busy or
-  // full, part of a cluster is away), else kUnavailable.
+  // The Status for an error reply: kIo if it is temporary (the server loads its data, is busy or
+  // full, part of a cluster is down), else kUnavailable.
   Status Refused(std::string_view what, const std::string& answer) const;
 
   void Close();
@@ -77,9 +76,9 @@ class RedisLink {
 
   const RedisAddress address_;
   std::string name_;
-  std::vector<std::string> addresses_;  // numeric; the one that worked last is the first
-  // The socket is ours, and hiredis only reads answers: its own connections crash the process where
-  // there is no memory.
+  std::vector<std::string> addresses_;  // numeric; the one that worked last comes first
+  // The socket is owned here, and hiredis only parses replies: its own connections crash the
+  // process when memory runs out.
   Descriptor socket_;
   redisReader* reader_ = nullptr;
 };

@@ -5,7 +5,7 @@
 namespace diapason::agree {
 namespace {
 
-// The value after "name:" in what INFO answers.
+// The value after "name:" in the reply to INFO.
 std::string InfoValue(const std::string& info, const std::string& name) {
   for (const std::string_view line : Split(info, '\n')) {
     if (line.compare(0, name.size(), name) == 0 && line.size() > name.size() &&
@@ -16,7 +16,7 @@ std::string InfoValue(const std::string& info, const std::string& name) {
   return "";
 }
 
-// Values of one section of INFO; the first status that is not fine stays.
+// Values of one section of INFO; keeps the first error.
 class InfoSection {
  public:
   InfoSection(RedisLink* link, const char* name, Deadline deadline) : link_(link) {
@@ -42,8 +42,8 @@ class InfoSection {
   Status status_;
 };
 
-// Whether every write is on the disk before it is acknowledged. A server that does not say so is
-// taken for one where it is not.
+// Whether every write is on the disk before it is acknowledged. A server that does not tell counts
+// as not durable.
 Result<bool> Durable(RedisLink* link, Deadline deadline) {
   InfoSection persistence(link, "persistence", deadline);
   if (!persistence.status().ok()) return persistence.status();

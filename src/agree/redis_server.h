@@ -6,23 +6,23 @@
 
 namespace diapason::agree {
 
-// What a server says about itself, as far as it decides whether ranks can rely on it.
+// The properties of a server that decide whether ranks can rely on it.
 struct RedisServerFacts {
   std::string run_id;  // of its process
   bool master = false;
-  // Another server's history that it has taken over: no failover has made it master where these are
-  // "000..." and "-1".
+  // The replication id it took over from another server: it has never become master by failover if
+  // these are "000..." and "-1".
   std::string second_id;
   std::string second_offset;
-  bool replicas = false;  // servers that could take its place
-  std::string evicts;     // the policy by which it throws keys away; "" where it does not
-  bool durable = false;   // what it has acknowledged is on its disk
+  bool replicas = false;  // it has replicas that could replace it
+  std::string evicts;     // its eviction policy; "" if it evicts nothing
+  bool durable = false;   // acknowledged writes are on its disk
 
   bool NeverTookOver() const;
 };
 
-// Asks for all of it. A server that does not tell is kUnavailable; but for what makes it durable,
-// which it then is not.
+// Queries all of them. A server that does not tell is kUnavailable, except about durability: then
+// it counts as not durable.
 Result<RedisServerFacts> AskServer(RedisLink* link, Deadline deadline);
 
 }  // namespace diapason::agree

@@ -1,15 +1,14 @@
-// Ranks on many hosts agree in a Redis server. A job has one key there, a hash, which holds the
-// job's nonce and all its cells: they are all there, or all gone, whether the key was deleted, has
-// expired or was evicted. One script sets a cell if it is empty, and only while the nonce still is
-// what it was when the rank came. So a server that has lost the job's key gives an error, and never
-// an empty cell.
+// Ranks on many hosts agree in a Redis server. A job has one key there, a hash with the job's nonce
+// and all its cells: they exist together or not at all, whether the key was deleted, has expired or
+// was evicted. A script sets a cell only if it is empty and the nonce is unchanged since the rank
+// joined. So a server that has lost the job's key gives an error, and never an empty cell.
 //
-// A server that was restarted may have an older state of the hash, without its newest cells. After
-// a lost connection the same server process must be there again; or one that cannot have lost
-// anything: see Survived(). A replica that took over may always lack what was written last.
+// A restarted server may have an older state of the hash, without its newest cells. After a lost
+// connection the same server process must answer again, or one that cannot have lost anything: see
+// Survived(). A replica that took over may always lack the last writes.
 //
-// Nothing is in the server without an expiry: a day, which every write and KeepAlive renew, and an
-// hour once a rank has left.
+// Every key has an expiry: a day, which every write and KeepAlive renew, and an hour once a rank
+// has left.
 #include <algorithm>
 #include <thread>
 
@@ -25,10 +24,11 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// No cell has this name: none begins with a dot.
+// No cell has this name: cell names never begin with a dot.
 constexpr char kNonceField[] = ".nonce";
 
-// KEYS: the job's. ARGV: our nonce, the cell, the expiry (0: as it is) and, to propose, a value.
+// KEYS: the job's key. ARGV: the nonce, the cell, the expiry (0: unchanged) and, to propose, a
+// value.
 constexpr char kCellScript[] =
     "if redis.call('HGET', KEYS[1], '.nonce') ~= ARGV[1] then return {'gone'} end "
     "local value = redis.call('HGET', KEYS[1], ARGV[2]) "
@@ -37,7 +37,7 @@ constexpr char kCellScript[] =
     "redis.call('HSET', KEYS[1], ARGV[2], ARGV[4]) "
     "if ARGV[3] ~= '0' then redis.call('EXPIRE', KEYS[1], ARGV[3]) end "
     "return {'stands', ARGV[4]}";
-// ARGV: a nonce, for a job that has none, and the expiry. Cells without a nonce belong to no job.
+// ARGV: a nonce for a new job, and the expiry. Cells without a nonce belong to no job.
 constexpr char kNonceScript[] =
     "local nonce = redis.call('HGET', KEYS[1], '.nonce') "
     "if not nonce then "
@@ -47,11 +47,11 @@ constexpr char kNonceScript[] =
     "end "
     "redis.call('EXPIRE', KEYS[1], ARGV[2]) "
     "return nonce";
-// ARGV: our nonce and the expiry.
+// ARGV: the nonce and the expiry.
 constexpr char kExpiryScript[] =
     "if redis.call('HGET', KEYS[1], '.nonce') ~= ARGV[1] then return 0 end "
     "return redis.call('EXPIRE', KEYS[1], ARGV[2])";
-// ARGV: our nonce, and cells; without any, all of it.
+// ARGV: the nonce, and cells; without cells, the whole hash.
 constexpr char kForgetScript[] =
     "if redis.call('HGET', KEYS[1], '.nonce') ~= ARGV[1] then return 0 end "
     "if #ARGV == 1 then return redis.call('DEL', KEYS[1]) end "
@@ -80,7 +80,7 @@ class RedisStore : public CellStore {
     const Deadline deadline = Usual();
     const Turn::Holder turn(&turn_, deadline);
     if (Status found = link_.Resolve(); !found.ok()) return found;
-    // The server may be about to start with the job.
+    // The server may be starting together with the job.
     return Patiently(deadline, [&] { return Meet(deadline); });
   }
 
@@ -111,7 +111,7 @@ class RedisStore : public CellStore {
       static_cast<void>(Script(kForgetScript, {nonce_}, deadline).ok());
       return;
     }
-    // Prefixes hold no letter that a pattern would take for more than itself.
+    // Prefixes contain no character that is special in a pattern.
     const std::string pattern = std::string(prefix) + "*";
     std::string cursor = "0";
     for (int i = 0; i < kMostScans; ++i) {
@@ -135,10 +135,10 @@ class RedisStore : public CellStore {
     if (turn.held()) last_.NoMoreUnder(prefix);
   }
   void KeepAlive(Deadline deadline) override { Expire(kDay, deadline); }
-  // Ranks that go on renew it.
+  // Ranks that continue renew it.
   void Leave(Deadline deadline) override { Expire(kHour, deadline); }
 
-  double Fullness() override { return 0; }  // a full server refuses, which is an error
+  double Fullness() override { return 0; }  // a full server refuses with an error
   std::string Describe() const override {
     return Format("Redis at %s, database %d, key %s", link_.name().c_str(), database_,
                   key_.c_str());
@@ -146,7 +146,7 @@ class RedisStore : public CellStore {
   bool Mine() const override { return maker_.Here(); }
 
  private:
-  // A cell that stood when this rank last asked.
+  // A cell that had a value when this rank last asked.
   struct Seen {
     std::string key;
     uint64_t digest = 0;
@@ -155,7 +155,7 @@ class RedisStore : public CellStore {
     }
   };
 
-  // Again after a lost connection, or where the server cannot now, as long as there is time.
+  // Repeats a step after a lost connection or a temporary error, as long as there is time.
   template <typename Step>
   static Status Patiently(Deadline deadline, const Step& step) {
     for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
@@ -179,7 +179,7 @@ class RedisStore : public CellStore {
     static_cast<void>(Script(kExpiryScript, {nonce_, seconds}, deadline).ok());
   }
 
-  // What is wrong with a server for all purposes.
+  // OK unless the server is unusable for every purpose.
   Status Usable(const RedisServerFacts& facts) const {
     if (!facts.master) {
       return Unavailable(
@@ -194,7 +194,7 @@ class RedisStore : public CellStore {
                link_.name().c_str(), facts.evicts.c_str()));
   }
 
-  // Finds out who the server is, whether it can be trusted, and which nonce the job has.
+  // Identifies the server, checks whether it can be trusted, and gets the job's nonce.
   Status Meet(Deadline deadline) {
     if (Status connected = link_.Connect(deadline); !connected.ok()) return connected;
     const Result<RedisServerFacts> facts = AskServer(&link_, deadline);
@@ -227,11 +227,11 @@ class RedisStore : public CellStore {
     return lost_;
   }
 
-  // Fine where another process of the server cannot have lost anything: every acknowledged write
-  // was on its disk, no other server has taken its place, and what this rank knows of is there.
+  // OK if a new process of the server cannot have lost anything: every acknowledged write was on
+  // its disk, no other server has replaced it, and the cells this rank knows are there.
   Status Survived(const RedisServerFacts& now, Deadline deadline) {
     if (!server_.durable || !now.durable) return Lost("it does not run with appendfsync always");
-    // One that had replicas may be one of them, restarted: it no longer tells.
+    // With replicas, it may be a restarted replica: it no longer tells.
     if (server_.replicas || now.replicas)
       return Lost("it has replicas, one of which may be this one");
     if (!server_.NeverTookOver() || !now.NeverTookOver()) return Lost("it was a replica once");
@@ -248,14 +248,14 @@ class RedisStore : public CellStore {
     return {};
   }
 
-  // Fine: what was agreed is still there.
+  // OK: the agreed cells are still there.
   Status Recognise(Deadline deadline) {
     const Result<RedisServerFacts> now = AskServer(&link_, deadline);
     if (!now.ok()) return now.status();
     if (!now.value().master) return Lost("a replica is in its place");
     if (Status usable = Usable(now.value()); !usable.ok()) return usable;
     if (now.value().run_id == server_.run_id) {
-      // One that was a replica in between may have lost what was written last.
+      // A server that was a replica in between may have lost the last writes.
       const bool same = now.value().second_id == server_.second_id &&
                         now.value().second_offset == server_.second_offset;
       if (same || now.value().NeverTookOver()) return {};
@@ -271,7 +271,7 @@ class RedisStore : public CellStore {
     if (link_.connected()) return {};
     if (Status connected = link_.Connect(deadline); !connected.ok()) return connected;
     Status known = Recognise(deadline);
-    // Nothing may be asked on a connection whose other end is not known.
+    // No request may be sent to a server that was not recognised.
     if (!known.ok()) link_.Close();
     return known;
   }
@@ -299,8 +299,8 @@ class RedisStore : public CellStore {
       return TimedOut(Describe() + ": other threads of this process kept it busy");
     }
     CellValue cell;
-    // Whether a proposal was heard before the connection was lost does not matter: if it was, it
-    // stands, and is what we get.
+    // It does not matter whether a proposal arrived before the connection was lost: if it did, it
+    // stands, and is the result.
     const Status done = Patiently(deadline, [&]() -> Status {
       if (Status back = Connected(deadline); !back.ok()) return back;
       const Result<RedisReply> reply = Eval(key, value, deadline);
@@ -348,7 +348,7 @@ class RedisStore : public CellStore {
 
 }  // namespace
 
-// Braces: where the server is part of a cluster, they say which part.
+// Braces: in a cluster, they determine the hash slot.
 std::string RedisJobKey(const std::string& job) { return "diapason:{" + job + "}"; }
 
 Result<std::unique_ptr<CellStore>> OpenRedisStore(const StoreOptions& options,

@@ -141,7 +141,7 @@ class RedisStoreTest : public testing::Test {
   std::unique_ptr<RedisServer> server_;
 };
 
-// Whether an error says that there is no way back.
+// Whether an error is permanent.
 bool NoWayBack(const Status& status) {
   return !status.ok() && !Retryable(status) && !NoRoom(status);
 }
@@ -191,7 +191,7 @@ TEST_F(RedisStoreTest, AnEvictedOrDeletedJobIsNoticedByEveryRank) {
   }
 }
 
-TEST_F(RedisStoreTest, CellsWithoutANonceAreNobodys) {
+TEST_F(RedisStoreTest, CellsWithoutANonceBelongToNoJob) {
   StartServer();
   if (server_ == nullptr) return;
   const auto store = Open();
@@ -276,7 +276,7 @@ TEST_F(RedisStoreTest, ForgottenCellsAreGoneAndOthersStay) {
   store->Forget("c1.0.");
   EXPECT_EQ(server_->Answer({"HLEN", RedisJobKey("job")}).value().number, 1501);
   EXPECT_EQ(store->Read("c0.0.2").value(), "v");
-  // Not in a job that came after ours.
+  // Not in a later job.
   ASSERT_TRUE(server_->Command({"DEL", RedisJobKey("job")}));
   const auto next = Open();
   ASSERT_TRUE(next->Propose("c0.0.2", "w").ok());
@@ -300,7 +300,7 @@ TEST_F(RedisStoreTest, ARestartedServerThatLosesNothingIsAccepted) {
     EXPECT_EQ(two->Propose(key, "2").value(), "1");
     EXPECT_EQ(one->Propose(key + "b", "3").value(), "3");
   }
-  // But not one whose data are others.
+  // But not if its data differ.
   ASSERT_TRUE(server_->Command({"HSET", RedisJobKey("job"), "k2b", "changed"}));
   ASSERT_TRUE(server_->Restart());
   EXPECT_TRUE(NoWayBack(one->Read("k0").status()));
@@ -328,7 +328,7 @@ TEST_F(RedisStoreTest, ARestartThatForgottenCellsPrecededIsAcceptedToo) {
 TEST_F(RedisStoreTest, ARestartedServerThatMayLoseWritesIsRefused) {
   const std::vector<std::string> durable = {"--appendonly", "yes", "--appendfsync", "always"};
   const std::vector<std::string> lax = {"--appendonly", "yes", "--appendfsync", "everysec"};
-  // Lax before, after, both; and one that does not say.
+  // Not durable before, after, both; and a server that does not tell.
   const std::vector<std::string> silent = {
       "--appendonly", "yes", "--appendfsync", "always", "--rename-command", "CONFIG", ""};
   for (const auto& [before, after] :
@@ -344,7 +344,7 @@ TEST_F(RedisStoreTest, ARestartedServerThatMayLoseWritesIsRefused) {
     EXPECT_TRUE(NoWayBack(store->Propose("b", "1").status()));
     // A rank that comes now may use it.
     EXPECT_TRUE(TryOpen().ok());
-    // For the others there is no way back, even when the server says what they want to hear.
+    // For the others the error is permanent, even if the server is durable now.
     ASSERT_TRUE(server_->Restart(durable));
     EXPECT_TRUE(NoWayBack(store->Read("a").status()));
   }
@@ -377,7 +377,7 @@ TEST_F(RedisStoreTest, AReplicaThatTakesOverIsRefused) {
     EXPECT_TRUE(NoWayBack(store->Propose("b", "1").status()));
     ASSERT_TRUE(replica->Command({"REPLICAOF", "NO", "ONE"}));
     if (restarted) {
-      // With all that it has: now only what was there before tells that it was a replica.
+      // With all its data: now only its earlier state shows that it was a replica.
       const auto written = [&] {
         const std::string info = replica->Answer({"INFO", "persistence"}).value().text;
         return info.find("aof_rewrite_in_progress:0") != std::string::npos &&
@@ -463,7 +463,7 @@ TEST_F(RedisStoreTest, AThreadThatWaitsForAnotherKeepsItsDeadline) {
   const auto store = Open();
   server_->Stop();
   std::thread slow([&] { EXPECT_TRUE(store->Propose("a", "1", Soon()).ok()); });
-  // Whether it or this thread has the connection: both would wait for a minute.
+  // Whichever thread has the connection: both would wait for a minute.
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(Retryable(store->Read("b", Now()).status()));
   server_->GoOn();
   slow.join();
@@ -510,8 +510,8 @@ TEST_F(RedisStoreTest, ADeadServerIsAnErrorAndNoSignal) {
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   const auto store = std::move(opened).value();
   server_->Kill();
-  // Too large for the socket's memory: it is written in parts, the second of them to nobody. The
-  // usual effect of SIGPIPE would end this process here.
+  // Too large for the socket buffer: it is written in parts, the second of them to a closed
+  // connection. By default SIGPIPE would end this process here.
   EXPECT_FALSE(store->Propose("b", std::string(kLongestValue, 'x')).ok());
   EXPECT_FALSE(store->Propose("b", "x").ok());
   EXPECT_FALSE(store->Read("a").ok());
@@ -536,10 +536,10 @@ TEST_F(RedisStoreTest, AServerThatDoesNotAnswerIsAnErrorWithinTheLimit) {
   EXPECT_NE(store.status().message().find("in time"), std::string::npos)
       << store.status().message();
   ::close(deaf);
-  // And one where nobody is.
-  const auto nobody =
+  // And an address without a server.
+  const auto unreachable =
       OpenRedisStore(options, Format("redis://127.0.0.1:%d", ntohs(address.sin_port)));
-  EXPECT_FALSE(nobody.ok());
+  EXPECT_FALSE(unreachable.ok());
   EXPECT_FALSE(OpenRedisStore(options, "redis://no-such-host.invalid").ok());
 }
 

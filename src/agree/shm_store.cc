@@ -1,16 +1,15 @@
 // Ranks that share /dev/shm agree in one file there, which all of them have mapped.
 //
-// The file is <root>/diapason-<user>/<job>. Every process holds a shared flock on it for as long as
-// it uses it, so that "nobody has locked it" means that nobody is left, however they ended. Such a
-// file is the remains of a job that was killed: whoever comes next removes it. Whoever leaves last
-// removes his own.
+// The file is <root>/diapason-<user>/<job>. Every process holds a shared flock on it as long as it
+// uses it, so an unlocked file has no users left, however they ended. Such a file was left by a
+// killed job, and the next process removes it. The last process of a job to leave removes its file.
 //
-// The whole file's memory is reserved when it is made: a page that a full /dev/shm cannot provide
-// later would end the process with a signal. Where there is no room for it, there is no store.
+// The memory of the whole file is reserved at creation: a page that a full /dev/shm cannot provide
+// later would end the process with a signal. If there is not enough space, opening the store fails.
 //
-// Removing the file or its folder while ranks have it mapped does them no harm. Making it shorter
-// would: they would touch memory that is no more. Only this user could do that, and nothing here
-// ever does.
+// Removing the file or its folder while ranks have it mapped does no harm. Truncating it would:
+// ranks would access memory that no longer exists. Only this user could do that, and this code
+// never does.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -34,7 +33,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Files of other jobs that are tried for remains when a store is opened.
+// Files of other jobs that are checked for leftovers when a store is opened.
 constexpr int kMostSwept = 64;
 constexpr auto kPause = std::chrono::microseconds(200);
 
@@ -51,8 +50,8 @@ struct Mapping {
   uint64_t bytes;
 };
 
-// Makes the file `bytes` long, with all its memory. Beyond `ulimit -f` the system would say so with
-// a signal too.
+// Sets the file to `bytes` and reserves its memory. Beyond `ulimit -f` the system would also send a
+// signal.
 Status Reserve(int fd, uint64_t bytes) {
   rlimit most;
   if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes) {
@@ -110,10 +109,10 @@ class ShmStore : public CellStore {
     return stands;
   }
 
-  void Forget(std::string_view, Deadline) override {}  // a communicator's goes with Done
+  void Forget(std::string_view, Deadline) override {}  // a communicator's cells are freed by Done
   void Done(std::string_view prefix, int members, Deadline) override {
     if (guest_ || !maker_.Here() || members <= 0) return;
-    // Where it fails, the room is not used again.
+    // If it fails, the space is not reused.
     static_cast<void>(arena_.Done(prefix, static_cast<uint32_t>(members)).ok());
   }
   double Fullness() override { return maker_.Here() ? arena_.Fullness() : 1; }
@@ -122,7 +121,8 @@ class ShmStore : public CellStore {
 
  private:
   void RemoveIfLast() {
-    // A lock belongs to all copies of a descriptor: one that a child lets go is lost to its parent.
+    // A lock belongs to all copies of a descriptor: if a child released it, the parent would lose
+    // it.
     if (guest_ || !maker_.Here()) return;
     if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) return;  // others are still there
     struct stat info;
@@ -141,8 +141,8 @@ class ShmStore : public CellStore {
   Arena arena_;
 };
 
-// Removes `name` if it is an arena that nobody uses. Whoever has opened it and not yet locked it
-// will see that the name is another file's, or nobody's, and begin anew.
+// Removes `name` if it is an arena without users. A process that has opened it and not yet locked
+// it will see that the name is gone or belongs to another file, and start over.
 bool RemoveRemains(int folder, const std::string& name, int fd) {
   struct stat info;
   if (::fstat(fd, &info) != 0 || !NotOurs(info).empty()) return false;
@@ -173,7 +173,7 @@ class Opening {
   Result<std::unique_ptr<CellStore>> Run() {
     const auto deadline = steady_clock::now() + options_.limit;
     while (true) {
-      // Anew each time: the folder itself may have been removed.
+      // Opened anew each time: the folder itself may have been removed.
       Result<Descriptor> folder = OpenFolder();
       if (!folder.ok()) return folder.status();
       folder_ = std::move(folder).value();
@@ -208,7 +208,7 @@ class Opening {
     return IoError(Format("cannot %s '%s': %s", what, path_.c_str(), ErrnoText(errno).c_str()));
   }
 
-  // Null: somebody came between; begin anew.
+  // Null: another process interfered; start over.
   Result<std::unique_ptr<CellStore>> Try() {
     Descriptor file(
         ::openat(folder_.get(), name_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
@@ -224,12 +224,12 @@ class Opening {
           Format("'%s' cannot be used: %s; remove it", path_.c_str(), wrong.c_str()));
     }
     if (options_.existing_only) {
-      // Whether ranks hold it; the lock goes with the descriptor at once where they do not.
+      // Ranks hold the lock; if none does, the descriptor's end releases this one at once.
       if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return NoJob();
       return AttachIfFits(std::move(file), info);
     }
     if (RemoveRemains(folder_.get(), name_, file.get())) return std::unique_ptr<CellStore>();
-    // Blocked only while somebody tries whether it is remains.
+    // Blocked only while another process checks whether it is a leftover.
     if (::flock(file.get(), LOCK_SH | LOCK_NB) != 0) return std::unique_ptr<CellStore>();
     if (!StillNamed(folder_.get(), name_, info)) return std::unique_ptr<CellStore>();
     return AttachIfFits(std::move(file), info);
@@ -266,28 +266,29 @@ class Opening {
       return Failed("create");
     }
     const Status ready = Fill(file.get());
-    // Linked and locked, or not there: nobody ever sees it under its name in any other state.
+    // Linked when locked and complete: no process ever sees it under its name in any other state.
     const bool linked = ready.ok() && ::linkat(folder_.get(), temporary.c_str(), folder_.get(),
                                                name_.c_str(), 0) == 0;
     const int error = errno;
     ::unlinkat(folder_.get(), temporary.c_str(), 0);
     if (!ready.ok()) return ready.WithContext("'" + path_ + "'");
     if (linked) return Attach(std::move(file));
-    // Another one was faster, or somebody took ours for remains before it was locked.
+    // Another process was faster, or took this file for a leftover before it was locked.
     if (error == EEXIST || error == ENOENT) return std::unique_ptr<CellStore>();
     errno = error;
     return Failed("create");
   }
 
   Status Fill(int fd) const {
-    // For life; blocked only while somebody tries whether it is remains, which is not for long.
+    // Held as long as the store is open; blocked only for the short time in which another process
+    // checks whether it is a leftover.
     const auto deadline = steady_clock::now() + options_.limit;
     while (::flock(fd, LOCK_SH | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) return IoError(ErrnoText(errno));
-      if (steady_clock::now() >= deadline) return TimedOut("somebody holds a lock on it");
+      if (steady_clock::now() >= deadline) return TimedOut("another process holds a lock on it");
       std::this_thread::sleep_for(kPause);
     }
-    // The process's umask may have taken away what we need ourselves.
+    // The process's umask may have removed this user's own permissions.
     if (::fchmod(fd, 0600) != 0) return IoError(ErrnoText(errno));
     if (Status reserved = Reserve(fd, shm_.bytes); !reserved.ok()) return reserved;
     const Mapping mapping(fd, shm_.bytes);

@@ -84,7 +84,7 @@ TEST_F(ShmStoreTest, RemainsOfAKilledJobAreReplaced) {
   EXPECT_EQ(living->Propose("a", "1").value(), "1");
   const auto store = Open();
   EXPECT_FALSE(store->Read("a").value().has_value());
-  // The others went too, but for what is in use.
+  // The others are removed too, except for one in use.
   EXPECT_FALSE(fs::exists(ArenaPath("another")));
   EXPECT_FALSE(fs::exists(ArenaPath(".new-0123")));
   EXPECT_TRUE(fs::exists(ArenaPath("living")));
@@ -97,7 +97,7 @@ TEST_F(ShmStoreTest, RemovingTheNameDoesNoHarmToThoseInside) {
   fs::remove_all(Private());
   EXPECT_EQ(one->Propose("a", "1").value(), "1");
   EXPECT_EQ(two->Propose("a", "2").value(), "1");
-  // Whoever comes later is elsewhere, and is not disturbed when those leave.
+  // A process that comes later uses another file, and is not disturbed when the earlier ones leave.
   auto other = Open();
   EXPECT_FALSE(other->Read("a").value().has_value());
   one.reset();
@@ -167,11 +167,11 @@ TEST_F(ShmStoreTest, AnotherVersionsFileIsRefusedWhileInUse) {
   }
 }
 
-TEST_F(ShmStoreTest, SomebodysLockEndsInAnErrorWithinTheLimit) {
+TEST_F(ShmStoreTest, AnotherProcessesLockEndsInAnErrorWithinTheLimit) {
   auto store = Open();
   const Descriptor other(::open(ArenaPath().c_str(), O_RDWR | O_CLOEXEC));
   store.reset();
-  // Nobody's file now, but named again, and locked for good by somebody who means no good.
+  // An unused file, but named again, and locked for good by a hostile process.
   std::ofstream(ArenaPath()) << "";
   fs::permissions(ArenaPath(), fs::perms::owner_read | fs::perms::owner_write);
   const Descriptor locked(::open(ArenaPath().c_str(), O_RDWR | O_CLOEXEC));
@@ -286,15 +286,15 @@ TEST_F(ShmStoreTest, AGuestOpensOnlyARunningJobAndRemovesNothing) {
   EXPECT_TRUE(fs::exists(ArenaPath()));
   EXPECT_TRUE(fs::exists(ArenaPath("another")));
   EXPECT_EQ(rank->Read("a").value(), "guest");
-  // A guest does not keep the file when the ranks have gone.
+  // A process that is not a rank does not keep the file when the ranks have left.
   auto guest = OpenShmStore(options, shm);
   ASSERT_TRUE(guest.ok());
   rank.reset();
   EXPECT_FALSE(fs::exists(ArenaPath()));
 }
 
-// Many processes come and go at once, some killed; those that live together agree.
-TEST_F(ShmStoreTest, ComingAndGoingNeverSplitsThoseWhoMeet) {
+// Many processes enter and leave concurrently, some killed; those that run at the same time agree.
+TEST_F(ShmStoreTest, EnteringAndLeavingNeverSplitsTheProcesses) {
   for (int round = 0; round < 30; ++round) {
     if (round % 3 == 0) LeaveRemains("job");
     std::vector<pid_t> children;
@@ -304,7 +304,7 @@ TEST_F(ShmStoreTest, ComingAndGoingNeverSplitsThoseWhoMeet) {
         for (int i = 0; i < 60; ++i) {
           const auto store = TryOpen();
           if (!store.ok()) ::_exit(1);
-          // While somebody is inside, the name is that of his file, and of nobody else's.
+          // While a process is inside, the name belongs to its file and to no other.
           const std::string inode = Inode(ArenaPath());
           const auto stands = store.value()->Propose("inode", inode);
           if (!stands.ok() || stands.value() != inode || Inode(ArenaPath()) != inode) ::_exit(2);

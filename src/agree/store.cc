@@ -31,7 +31,7 @@ Result<std::unique_ptr<CellStore>> OpenStore(const StoreOptions& options) {
         "a store at rediss:// would need TLS, which is not built in: let a proxy on "
         "this host do it (stunnel, for one), and use redis://localhost:PORT");
   }
-  // Not the whole of it: it may hold a password.
+  // Not the whole text: it may contain a password.
   return Invalid(Format("unknown store '%s'; known are shm, file:/a/folder and redis://host:port",
                         where.substr(0, where.find(':')).c_str()));
 }

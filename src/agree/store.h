@@ -12,59 +12,61 @@
 
 namespace diapason::agree {
 
-// When a call must have returned, whatever has become of it.
+// The default time limit of a call.
 
 inline constexpr std::chrono::milliseconds kUsualLimit{2000};
 
-// Where ranks agree: cells that are written once. Whoever proposes first has its value stand, and
-// everybody gets the value that stands. A proposer that is killed half-way leaves nothing.
+// Where ranks agree: cells that are written once. The first proposal stands, and every caller gets
+// the value that stands. A proposer that is killed half-way leaves nothing.
 //
 // Errors of Propose and Read are of three kinds:
-//   Retryable()  the store cannot be reached now. Whether a proposal was heard is not known; the
-//                same call may succeed later, and then gives what stands.
-//   NoRoom()     the store has no room for the cell. The cell is as it was.
-//   all others   what was agreed is lost: the store was emptied or replaced, or holds what no rank
-//                of the job has written. There is no way back; docs/internals/agreement.md says
-//                what follows.
+//   Retryable()  the store cannot be reached now. It is unknown whether the proposal arrived; the
+//   same
+//                call may succeed later, and then returns the value that stands.
+//   NoRoom()     the store has no space for the cell. The cell is unchanged.
+//   all others   the agreement is lost: the store was emptied or replaced, or holds data that no
+//   rank
+//                of the job has written. This is permanent; docs/internals/agreement.md says what
+//                follows.
 //
-// Any thread may call at any time. Every call is bounded by its deadline, and never waits for
-// another rank; waiting for another thread of this process counts too. A file system that does not
-// answer has no bound: see file_store.cc.
+// Thread-safe. Every call is bounded by its deadline, including waits for other threads of this
+// process, and never waits for another rank. A file system that does not answer is not bounded: see
+// file_store.cc.
 class CellStore {
  public:
   virtual ~CellStore() = default;
   CellStore(const CellStore&) = delete;
   CellStore& operator=(const CellStore&) = delete;
 
-  // The value that stands after this call: ours, or that of who was first.
+  // The value that stands after this call: the caller's own, or that of an earlier proposer.
   virtual Result<std::string> Propose(std::string_view key, std::string_view value,
                                       Deadline deadline) = 0;
-  // Nothing yet: nullopt.
+  // nullopt: the cell is empty.
   virtual Result<std::optional<std::string>> Read(std::string_view key, Deadline deadline) = 0;
-  // No rank asks for cells under this prefix again: they may go. Never an error.
+  // No rank will use cells with this prefix again: the store may remove them. Errors are ignored.
   virtual void Forget(std::string_view prefix, Deadline deadline) = 0;
-  // This rank asks for no cell under the prefix again. Once all `members` ranks have said so, each
-  // of them once, the room may be used for other cells. Never an error.
-  // REQUIRES: the same `members` on all of them.
+  // This rank will use no cell with the prefix again. Once all `members` ranks have called it, once
+  // each, the space may be reused. Errors are ignored. REQUIRES: the same `members` on all ranks.
   virtual void Done(std::string_view /*prefix*/, int /*members*/, Deadline /*deadline*/) {}
-  // This process lives, and still needs the store: called about once a minute. Never an error.
+  // This process lives and still needs the store: called about once a minute. Errors are ignored.
   virtual void KeepAlive(Deadline /*deadline*/) {}
-  // The process ends while threads may still call: what the last one out should remove, goes.
+  // Called at process exit, while threads may still call: the last process to leave removes the
+  // job's cells.
   virtual void Leave(Deadline /*deadline*/) {}
 
-  // The same within the limit that the store was opened with. A deriving class says
-  // `using Store::Propose;` and so on, or hides them.
+  // The same within the limit that the store was opened with. A derived class needs `using
+  // CellStore::Propose;` and so on, or hides them.
   Result<std::string> Propose(std::string_view key, std::string_view value) {
     return Propose(key, value, Usual());
   }
   Result<std::optional<std::string>> Read(std::string_view key) { return Read(key, Usual()); }
   void Forget(std::string_view prefix) { Forget(prefix, Usual()); }
 
-  // How full the store is, from 0 to 1; who may still choose stops proposing before it is full.
+  // How full the store is, from 0 to 1; proposers that have a choice stop before it is full.
   virtual double Fullness() = 0;
   // "shared memory /dev/shm/...": for logs.
   virtual std::string Describe() const = 0;
-  // Whether this object belongs to the calling process, and not to the one it was forked from.
+  // Whether this object belongs to the calling process, and not to its parent before a fork.
   virtual bool Mine() const = 0;
 
  protected:
@@ -77,7 +79,7 @@ class CellStore {
 
 // The store cannot be reached right now; the same call may succeed later.
 bool Retryable(const Status& status);
-// The store has no room for the cell.
+// The store has no space for the cell.
 bool NoRoom(const Status& status);
 
 // Keys: letters, digits and "._-". Longer keys or values are refused.
@@ -88,17 +90,17 @@ struct StoreOptions {
   // "shm", "file:/a/folder" or
   // "redis://[user][:password@]host[:port][/database][?password-file=/a/file]".
   std::string where;
-  // Keeps the cells of different jobs apart; see JobIdentity.
+  // Separates the cells of different jobs; see JobIdentity.
   std::string job;
   std::chrono::milliseconds limit = kUsualLimit;  // of opening, and of calls without a deadline
-  // Opens only what ranks of a running job have made, and is kNotFound otherwise. Such a process
-  // may propose, but keeps nothing alive and removes nothing: it is no rank.
+  // Opens only a store that ranks of a running job have created; otherwise kNotFound. Such a
+  // process may propose, but is not a rank: it keeps nothing alive and removes nothing.
   bool existing_only = false;
 };
 Result<std::unique_ptr<CellStore>> OpenStore(const StoreOptions& options);
 
-// Names of this user's jobs in a store of shared memory or of a folder; at most 100 of them. Empty
-// where a store cannot tell.
+// Names of this user's jobs in a shared-memory or folder store; at most 100. Empty if the store
+// cannot list them.
 std::vector<std::string> JobsIn(const std::string& where);
 
 }  // namespace diapason::agree

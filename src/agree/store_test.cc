@@ -1,4 +1,4 @@
-// What every store must do. Each kind's own tests are beside its source.
+// The contract of every store. Tests of each kind are beside its source.
 #include "agree/store.h"
 
 #include <gtest/gtest.h>
@@ -144,7 +144,7 @@ TEST_P(StoreTest, ProcessesAgreeAlsoOnWhoMakesTheStore) {
         }
         all.resize(kKeys * 2, '?');
         static_cast<void>(!::write(pipes[1], all.data(), all.size()));
-        // Until all are through: the last one out takes the store with it.
+        // Until all are done: the last process to leave removes the store.
         char wait = 0;
         static_cast<void>(!::read(pipes[0], &wait, 0));
         for (int i = 0; i < 5000 && store.ok(); ++i) {
@@ -191,7 +191,8 @@ TEST_P(StoreTest, AForkedChildIsRefusedAndDoesNoHarm) {
   EXPECT_EQ(status, 0);
   EXPECT_EQ(store->Read("a").value(), "1");
   EXPECT_EQ(store->Propose("c", "3").value(), "3");
-  // Whoever comes now finds the same store: the child has neither removed nor unlocked it.
+  // A process that opens it now finds the same store: the child has neither removed nor unlocked
+  // it.
   EXPECT_EQ(Open()->Read("a").value(), "1");
 }
 
@@ -220,7 +221,7 @@ TEST_P(StoreTest, AProposerKilledAnywhereLeavesAllOrNothing) {
     ::close(ready[1]);
     const auto read = store->Read(key);
     ASSERT_TRUE(read.ok()) << read.status().message();
-    // A server may still be about to hear what a dead one has said: nothing may yet become all.
+    // A server may still process a request of the dead process: the cell may be written later.
     const auto stands = store->Propose(key, "mine");
     ASSERT_TRUE(stands.ok()) << stands.status().message();
     EXPECT_TRUE(stands.value() == value || (stands.value() == "mine" && !read.value()));

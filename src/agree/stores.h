@@ -11,11 +11,11 @@
 
 namespace diapason::agree {
 
-// What OpenStore chooses from.
+// The stores that OpenStore chooses from.
 
 struct ShmOptions {
   std::string root = "/dev/shm";
-  // Reserved as a whole. A container has 64 MB in /dev/shm, if not told otherwise, and the library
+  // Bytes, all reserved at creation. A container has 64 MB in /dev/shm by default, and the library
   // needs most of it.
   uint64_t bytes = uint64_t{16} << 20;
 };
@@ -25,11 +25,11 @@ Result<std::unique_ptr<CellStore>> OpenFileStore(const StoreOptions& options,
 Result<std::unique_ptr<CellStore>> OpenRedisStore(const StoreOptions& options,
                                                   const std::string& url);
 
-// The one key that a job has in a Redis server: a hash of its nonce and its cells.
+// The key of a job in a Redis server: a hash of its nonce and its cells.
 std::string RedisJobKey(const std::string& job);
 
-// Remembers which process made a store: a forked child has inherited it, and must leave alone what
-// its parent goes on using.
+// Remembers which process created a store: a forked child inherits it, and must not touch what its
+// parent still uses.
 class Maker {
  public:
   bool Here() const { return pid_ == ::getpid(); }

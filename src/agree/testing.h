@@ -1,6 +1,6 @@
 #pragma once
 
-// What tests and benchmarks of this room share. Nothing of it is in the plugin.
+// Helpers shared by the tests and benchmarks of this component; not part of the plugin.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 namespace diapason::agree {
 
-// A folder of its own that goes with it.
+// A temporary folder that the destructor removes.
 class TemporaryFolder {
  public:
   explicit TemporaryFolder(const std::string& in = "/tmp") {
@@ -44,7 +44,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// A redis-server of its own on a free port of this host; dies with its owner.
+// A private redis-server on a free port of this host; ended by the destructor.
 class RedisServer {
  public:
   // Null: the program is not installed, or does not start.
@@ -70,7 +70,7 @@ class RedisServer {
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
   }
-  // Silent until it goes on.
+  // Suspends it; it does not answer until it continues.
   void Stop() const { ::kill(pid_, SIGSTOP); }
   void GoOn() const { ::kill(pid_, SIGCONT); }
   // On the same port and with the same folder, and so with the last snapshot.
@@ -83,14 +83,14 @@ class RedisServer {
     options_ = std::move(options);
     return Restart();
   }
-  // Takes the port of another one, which is no more.
+  // Takes over the port of another one, which has ended.
   bool TakePort(RedisServer* other) {
     other->Kill();
     if (!Command({"CONFIG", "SET", "port", Format("%d", other->port_)})) return false;
     port_ = other->port_;
     return true;
   }
-  // For tests to do what an administrator would.
+  // Lets tests act as an administrator.
   bool Command(const std::vector<std::string_view>& words) { return Answer(words).ok(); }
   Result<RedisReply> Answer(const std::vector<std::string_view>& words) {
     RedisAddress address;
@@ -161,7 +161,7 @@ class RedisServer {
     return false;
   }
 
-  // Whether it answers at all; with a password set, it answers that it wants one.
+  // Whether it answers at all; with a password set, it replies that it needs one.
   bool Answers() {
     RedisAddress address;
     address.host = "127.0.0.1";

@@ -7,17 +7,17 @@
 
 namespace diapason::agree {
 
-// The job's one permission to explore while whole iterations are the reward: two contexts that try
-// something in the same iteration could not be told apart. Passed on through write-once cells:
-// turn n belongs to whoever wrote it first, until its end is written.
+// The job's single permission to explore while whole iterations are the reward: the effects of two
+// contexts that explore in the same iteration could not be separated. Passed on through write-once
+// cells: turn n belongs to the first proposer, until the end of the turn is written.
 class Token {
  public:
-  // `me` is different for everybody who may hold it: communicator, context, rank's process.
+  // `me` must be unique per possible holder: communicator, context, process of the rank.
   Token(CellStore* store, std::string me);
 
-  // Whether the token is ours now. Never waits. Walks a bounded number of turns per call.
+  // Whether this holder has the token now. Never waits. Walks a bounded number of turns per call.
   Result<bool> TryTake();
-  // Ends our turn; fine when it is not ours.
+  // Ends this holder's turn; OK if it does not have the token.
   Status Release() { return Release(std::chrono::steady_clock::now() + kUsualLimit); }
   Status Release(Deadline deadline);
   bool held() const { return held_; }

@@ -32,7 +32,7 @@ TEST_F(TokenTest, GoesFromOneToTheOther) {
   EXPECT_TRUE(a.TryTake().value());
   EXPECT_FALSE(b.TryTake().value());
   EXPECT_FALSE(b.held());
-  EXPECT_TRUE(b.Release().ok());  // not ours: nothing happens
+  EXPECT_TRUE(b.Release().ok());  // not held: no effect
   EXPECT_FALSE(b.TryTake().value());
   EXPECT_TRUE(a.Release().ok());
   EXPECT_FALSE(a.held());

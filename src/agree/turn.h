@@ -7,11 +7,11 @@
 
 namespace diapason::agree {
 
-// One thread at a time, and waiting for the others has a deadline. (std::timed_mutex would do; the
-// thread sanitizer of g++ 12 does not know the call that it is made of.)
+// A mutex with a deadline. (std::timed_mutex would do, but the thread sanitizer of g++ 12 does not
+// know the call it uses.)
 class Turn {
  public:
-  // Held while in scope; not held where the deadline came first.
+  // Held while in scope; not held if the deadline came first.
   class Holder {
    public:
     Holder(Turn* turn, Deadline deadline) : turn_(turn), held_(turn->Take(deadline)) {}

@@ -17,7 +17,7 @@ TEST(StatusTest, ContextIsAddedOutermostFirst) {
   EXPECT_TRUE(Status().WithContext("anything").ok());
 }
 
-TEST(TextTest, ClosestNameFindsTyposAndRefusesStrangers) {
+TEST(TextTest, ClosestNameFindsTyposAndRefusesUnrelatedNames) {
   const std::vector<std::string> names{"tree", "ring", "collnet_direct", "nvls"};
   EXPECT_EQ(ClosestName("rign", names), "ring");
   EXPECT_EQ(ClosestName("badring", names), "ring");
@@ -173,7 +173,8 @@ TEST(Units, Shares) {
 
 TEST(Text, QuotesForTheShell) {
   EXPECT_EQ(ShellWord("mlx5_0,mlx5_1:1"), "mlx5_0,mlx5_1:1");
-  EXPECT_EQ(ShellWord("=mlx5_0"), "'=mlx5_0'");  // zsh looks for a program of that name otherwise
+  // zsh would look for a program of that name otherwise.
+  EXPECT_EQ(ShellWord("=mlx5_0"), "'=mlx5_0'");
   EXPECT_EQ(ShellWord(""), "''");
   EXPECT_EQ(ShellWord("a b;$(rm)'x"), "'a b;$(rm)'\\''x'");
 }

@@ -7,17 +7,17 @@
 
 namespace diapason {
 
-// Until when a call may wait.
+// The time until which a call may wait.
 using Deadline = std::chrono::steady_clock::time_point;
 
-// Nanoseconds since 1970.
+// Nanoseconds since 1970, UTC.
 inline uint64_t WallTimeNs() noexcept {
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// Of a clock that nobody sets.
+// Nanoseconds of a monotonic clock, for differences.
 inline uint64_t SteadyNs() noexcept {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

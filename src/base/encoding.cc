@@ -58,7 +58,7 @@ Result<std::string> DecodeBase64Url(std::string_view text) {
       bytes += static_cast<char>((bits >> held) & 255);
     }
   }
-  // What is left over must be padding: fewer than six bits, all zero.
+  // The remaining bits must be padding: fewer than six, all zero.
   if (held >= 6 || (bits & ((1u << held) - 1)) != 0) {
     return Invalid("the base64url text is cut short");
   }

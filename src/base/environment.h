@@ -7,8 +7,8 @@
 
 namespace diapason {
 
-// The environment variables a component may read, as an object, so that tests and tools can hand in
-// their own.
+// The environment variables that a component may read, as an object, so that tests and tools can
+// supply their own.
 class Environment {
  public:
   virtual ~Environment() = default;
@@ -16,7 +16,7 @@ class Environment {
   virtual std::vector<std::string> Names() const = 0;
 };
 
-// The process's own environment, read anew at every call.
+// The environment of the process, read at every call.
 const Environment& ProcessEnvironment();
 
 class MapEnvironment : public Environment {

@@ -52,7 +52,7 @@ bool FileExists(const std::string& path) {
 }
 
 Result<std::string> ReadFile(const std::string& path, size_t limit) {
-  // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever.
+  // O_NONBLOCK: opening a pipe without a writer would wait for ever.
   const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     const std::string message =
@@ -83,19 +83,19 @@ Result<std::string> ReadFile(const std::string& path, size_t limit) {
     }
     if (got == 0) return content;
     content.append(buffer, static_cast<size_t>(got));
-    // Files in /proc and growing files do not keep to the size they announce.
+    // Files in /proc and growing files can be larger than fstat reports.
     if (content.size() > limit) return too_large();
   }
 }
 
 namespace {
 
-// Into what is there: a device or a pipe.
+// Writes into an existing device or pipe.
 Status WriteInto(const std::string& path, std::string_view content) {
   const auto failed = [&](const char* what) {
     return IoError(Format("cannot %s '%s': %s", what, path.c_str(), ErrnoText(errno).c_str()));
   };
-  // O_NONBLOCK: opening a pipe that nobody reads would wait for ever. Writing may wait.
+  // O_NONBLOCK: opening a pipe without a reader would wait for ever. Writing may wait.
   const OpenFile file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (file.get() < 0) return failed("open");
   const int flags = ::fcntl(file.get(), F_GETFL);
@@ -104,7 +104,7 @@ Status WriteInto(const std::string& path, std::string_view content) {
   return {};
 }
 
-// Replaces a regular file, or makes one.
+// Replaces or creates a regular file.
 Status Replace(const std::string& path, std::string_view content) {
   const std::string temporary = Format("%s.%d.tmp", path.c_str(), static_cast<int>(::getpid()));
   const auto failed = [&](const char* what, int error) {
@@ -137,7 +137,7 @@ std::string WhatToReplace(const std::string& path) {
 }
 
 Status WriteFileAtomically(const std::string& path, std::string_view content) {
-  // "/dev/stdout": what has been printed there stays before it.
+  // "/dev/stdout": earlier output of this process must come first.
   struct stat there;
   struct stat printed;
   if (::stat(path.c_str(), &there) == 0 && ::fstat(STDOUT_FILENO, &printed) == 0 &&

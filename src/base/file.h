@@ -8,23 +8,22 @@
 
 namespace diapason {
 
-// Reads a whole regular file of at most `limit` bytes. A directory, a pipe, a device, a larger file
-// or an unreadable one is an error that says so. Never blocks on a pipe without a writer.
+// Reads a whole regular file of at most `limit` bytes. Fails for a directory, a pipe, a device, a
+// larger file or an unreadable one. Never blocks on a pipe without a writer.
 Result<std::string> ReadFile(const std::string& path, size_t limit);
 
-// Writes a file so that a reader sees the old content or the new, never a part: a temporary file in
-// the same folder, flushed, then renamed. Where the path is a symbolic link, the file that it
-// points to is replaced, and the link stays; what is there and no regular file (a device, a pipe)
-// is written into, never replaced. A pipe that nobody reads is an error.
+// Writes a file atomically: a temporary file in the same folder, flushed, then renamed. If the path
+// is a symbolic link, the target is replaced and the link stays. A device or a pipe is written
+// into, never replaced. A pipe without a reader is an error.
 Status WriteFileAtomically(const std::string& path, std::string_view content);
 
-// For those who write a file of their own bit by bit: the path that a finished file is renamed to,
-// as above; "" where what is there has to be written into.
+// For callers that write a file piece by piece: the path to rename the finished file to, as above;
+// "" if the existing device or pipe has to be written into.
 std::string WhatToReplace(const std::string& path);
 
 bool FileExists(const std::string& path);
 
-// errno as a sentence.
+// The message for an errno.
 std::string ErrnoText(int error);
 
 }  // namespace diapason

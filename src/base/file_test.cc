@@ -42,7 +42,7 @@ TEST_F(FileTest, ALinkStaysAndWhatItPointsToIsReplaced) {
 TEST_F(FileTest, WhatIsNoFileIsWrittenIntoAndNotReplaced) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_FALSE(WriteFileAtomically(pipe, "x").ok()) << "nobody reads";
+  EXPECT_FALSE(WriteFileAtomically(pipe, "x").ok()) << "no reader";
   const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
   ASSERT_GE(reader, 0);
   ASSERT_TRUE(WriteFileAtomically(pipe, "through").ok());

@@ -4,8 +4,8 @@
 
 namespace diapason {
 
-// Holds a POSIX mutex for a scope. The plugin uses POSIX's own mutexes because they can be created
-// without running code when the library is loaded.
+// Holds a POSIX mutex for a scope. The plugin uses POSIX mutexes because they need no constructor
+// to run when the library is loaded.
 class MutexLock {
  public:
   explicit MutexLock(pthread_mutex_t* mutex) : mutex_(mutex) { pthread_mutex_lock(mutex_); }

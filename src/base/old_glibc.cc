@@ -1,9 +1,8 @@
-// Lets the plugin and the tool load where the C library is older than the one it was built with.
+// Lets the plugin and the tool load with a C library older than the one they were built with.
 //
-// The exception unwinder that is linked into them asks the C library's _dl_find_object, which
-// exists from glibc 2.35 on. This one answers the same question from dl_iterate_phdr, which always
-// existed. Nobody else sees it. It is slower, and exceptions are rare here: one per
-// communicator that runs out of memory while it is created.
+// The exception unwinder that is linked into them calls _dl_find_object, which exists from glibc
+// 2.35 on. This replacement uses dl_iterate_phdr, which always existed, and has hidden visibility.
+// It is slower, but exceptions are rare here: one per communicator that runs out of memory at init.
 #include <dlfcn.h>
 #include <link.h>
 

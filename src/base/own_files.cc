@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file that holds this very function: a program, or a library inside someone else's program.
+// The file that contains this function: a program, or a library in another program's process.
 fs::path OwnObject(std::error_code& error) {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&OwnObject), &info) != 0 && info.dli_fname != nullptr) {

@@ -4,10 +4,10 @@
 
 namespace diapason {
 
-// The full name of a file that was built or installed with us: in DIAPASON_LIB_DIR if that is set,
-// else beside the program or library this code is part of, or in lib/ beside its folder. "" when it
-// is in none of them; `why_not` then says what kept the search from finding it, and is empty where
-// the file was simply not built or installed.
+// The full path of a file that was built or installed with this program or library: in
+// DIAPASON_LIB_DIR if set, else beside it, or in lib/ beside its folder. "" if it is in none of
+// them; `why_not` then gives the error that stopped the search, or is empty if the file simply does
+// not exist.
 std::string FindBesideUs(const std::string& file, std::string* why_not = nullptr);
 
 }  // namespace diapason

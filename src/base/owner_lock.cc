@@ -15,7 +15,7 @@
 namespace diapason {
 namespace {
 
-// How often the file may be removed by its last owner between our opening and locking it.
+// Retries: the last owner may remove the file between opening and locking it.
 constexpr int kTries = 100;
 constexpr size_t kMostText = 512;
 
@@ -30,7 +30,7 @@ std::string Owner() {
   return Format("process %d on %s since %s", static_cast<int>(getpid()), host, since);
 }
 
-// Who has it, as the owner wrote it down.
+// The owner, as written in the file.
 std::string OwnerIn(int fd) {
   char text[kMostText];
   const ssize_t got = ::pread(fd, text, sizeof(text), 0);
@@ -61,7 +61,7 @@ Result<std::unique_ptr<OwnerLock>> OwnerLock::Take(const std::string& path,
       if (errno != EWOULDBLOCK) return failed("lock");
       return Unavailable(what + " is in use by " + OwnerIn(fd));
     }
-    // Its last owner may have removed it meanwhile: then others lock another file.
+    // The last owner may have removed it meanwhile: then other processes lock another file.
     if (!SameFile(fd, path)) continue;
     const std::string owner = Owner() + "\n";
     if (::ftruncate(fd, 0) != 0 ||
@@ -75,7 +75,7 @@ Result<std::unique_ptr<OwnerLock>> OwnerLock::Take(const std::string& path,
 }
 
 OwnerLock::~OwnerLock() {
-  // First the name, then the lock: the file of the next owner stays.
+  // Unlinks before unlocking, so that the next owner's file is not removed.
   if (!path_.empty()) (void)::unlink(path_.c_str());
   ::close(fd_);
 }

@@ -7,16 +7,17 @@
 
 namespace diapason {
 
-// Says that this process alone works on something (a folder, a run of a store), by a lock on a
-// small file beside it that names the process. The lock ends with the process however that ends,
-// or with this object, which also removes the file: a file that a killed process has left behind
-// locks nothing. Programs that this process starts do not inherit it.
+// Marks this process as the only user of something (a folder, a run in a store), by a lock on a
+// small file beside it that names the process. The lock ends with the process, however that ends,
+// or with this object, which also removes the file: a file left by a killed process locks nothing.
+// Child processes do not inherit it.
 //
-// One thread at a time. It works between hosts where their file system has locks.
+// Not thread-safe. Works between hosts if their file system supports locks.
 class OwnerLock {
  public:
-  // kUnavailable, naming the process, its host and since when, if another one has it: `what` begins
-  // the sentence ("the folder 'x'"). Nothing is changed then. kIo if the file cannot be made.
+  // kUnavailable if another process holds the lock; the message names it, its host and since when,
+  // and begins with `what` ("the folder 'x'"). Nothing is changed then. kIo if the file cannot be
+  // created.
   static Result<std::unique_ptr<OwnerLock>> Take(const std::string& path, const std::string& what);
   ~OwnerLock();
   OwnerLock(const OwnerLock&) = delete;

@@ -8,7 +8,7 @@
 namespace diapason {
 namespace {
 
-// The bytes of the UTF-8 character at the beginning of `text`, and the character; 0: there is none.
+// The length in bytes of the UTF-8 character at the start of `text`, and the character; 0: invalid.
 size_t CharacterAt(std::string_view text, uint32_t* character) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -66,7 +66,7 @@ std::string PrintableJson(std::string_view json) {
   while (!json.empty()) {
     uint32_t c = 0;
     const size_t size = std::max<size_t>(1, CharacterAt(json, &c));
-    // Blanks between values stay; inside of texts there are none of the ASCII ones.
+    // Whitespace between values stays; strings contain no ASCII control characters.
     const bool escape = (c >= 0x7f && c < 0xa0) || TurnsText(c);
     out += escape ? Format("\\u%04x", c) : std::string(json.substr(0, size));
     json.remove_prefix(size);

@@ -5,18 +5,18 @@
 
 namespace diapason {
 
-// Text from files and environments, fit for a terminal: it can neither move the cursor nor change
-// colours, titles or the direction of writing. Control characters, bytes that are no UTF-8 and
-// characters that reverse the direction of text are written as \x1b or \u202e; everything else
-// stays as it is, so that a second time changes nothing. Pure functions, for any thread.
+// Makes text from files and environments safe for a terminal: it cannot move the cursor or change
+// colours, titles or the writing direction. Control characters, invalid UTF-8 and bidirectional
+// controls are escaped as \x1b or \u202e; all other text is unchanged, so that the functions are
+// idempotent. Pure and thread-safe.
 
 // One line: line feeds and tabs are escaped too.
 std::string Printable(std::string_view text);
 // Several lines: line feeds stay.
 std::string PrintableLines(std::string_view text);
 
-// JSON that says the same with \u0000 escapes instead of DEL, the control characters that are not
-// ASCII and those that reverse text, which JSON allows as they are. `json` is valid JSON in UTF-8.
+// Equivalent JSON with \u escapes for DEL, non-ASCII control characters and bidirectional controls,
+// which JSON allows unescaped. `json` must be valid JSON in UTF-8.
 std::string PrintableJson(std::string_view json);
 
 }  // namespace diapason

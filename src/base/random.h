@@ -6,10 +6,10 @@
 
 namespace diapason {
 
-// Random numbers without a state: a number belongs to (seed, stream, index), whoever asks for it,
-// on whichever thread, in whichever order. That is what makes a run repeatable.
+// Random numbers without state: a number depends only on (seed, stream, index), not on the thread
+// or the order of calls. This makes runs repeatable.
 
-// The finaliser of SplitMix64: every bit of the input moves about half of the output's.
+// The finaliser of SplitMix64: every input bit flips about half of the output bits.
 constexpr uint64_t MixBits(uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMostNames = 65536;
 constexpr int kMostCpus = 65536;
 
-// Numbers inside names count as numbers.
+// Natural order: digits in names compare as numbers.
 bool AsPeopleCount(const std::string& a, const std::string& b) {
   size_t i = 0;
   size_t j = 0;
@@ -53,8 +53,8 @@ bool AsPeopleCount(const std::string& a, const std::string& b) {
   return a < b;
 }
 
-// Opens a path of the tree. Symbolic links of another root's files lead to that root's files, as
-// they did on the machine they come from, and never out of it.
+// Opens a path below the root. Symbolic links resolve within that root, as on the machine they come
+// from, and never lead out of it.
 int OpenBelow(const std::string& root, const std::string& path, int flags) {
   if (root.empty()) return open(path.c_str(), flags | O_CLOEXEC);
   const int top = open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -63,7 +63,7 @@ int OpenBelow(const std::string& root, const std::string& path, int flags) {
   how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT;
   long fd = syscall(SYS_openat2, top, path.c_str(), &how, sizeof how);
-  // Kernels before 5.6, and sandboxes that do not know the call.
+  // Kernels before 5.6, and sandboxes that block the call.
   if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
     fd = open((root + path).c_str(), flags | O_CLOEXEC);
   }
@@ -84,7 +84,7 @@ std::optional<std::string> RootFs::Read(const std::string& path, size_t limit) c
   if (fd < 0) return std::nullopt;
   struct stat about {};
   std::optional<std::string> content;
-  // Files of /proc and /sys are regular ones, whatever size they claim.
+  // Files of /proc and /sys are regular ones, whatever size they report.
   if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
     std::string text;
     char block[16384];

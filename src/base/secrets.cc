@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kMask = "***";
 constexpr std::string_view kMark = "://";
-// Where a URL ends in a text, whatever its password holds.
+// Characters that end a URL in a text, whatever its password contains.
 constexpr std::string_view kEnd = " \t\r\n\"'`<>";
 
 bool NamesASecret(std::string_view name) {
@@ -31,14 +31,14 @@ bool InAName(char c) {
 std::string MaskedUser(std::string_view who, bool of_redis) {
   const size_t colon = who.find(':');
   if (colon == std::string_view::npos) {
-    // Behind a slash it is no user: "http://host/x@2".
+    // After a slash it is not a user: "http://host/x@2".
     const bool path = who.find('/') != std::string_view::npos;
     return std::string(of_redis || path ? who : kMask);
   }
   return std::string(who.substr(0, colon + 1)) + std::string(kMask);
 }
 
-// "?a=1&password=x" and "A=1": the values of names that name a secret.
+// "?a=1&password=x" and "A=1": masks the values of names that indicate a secret.
 std::string MaskedAssignments(std::string_view text) {
   std::string masked;
   size_t begin = 0;
@@ -50,7 +50,7 @@ std::string MaskedAssignments(std::string_view text) {
     masked += text.substr(begin, equals + 1 - begin);
     begin = equals + 1;
     if (!NamesASecret(text.substr(name, equals - name))) continue;
-    // In a URL the next parameter follows; elsewhere the word is all of it.
+    // In a URL another parameter may follow; elsewhere the value is the rest of the word.
     const bool parameter = name > 0 && (text[name - 1] == '?' || text[name - 1] == '&');
     const size_t end = std::min(text.find_first_of(parameter ? "&#" : "", begin), text.size());
     if (end > begin) masked += kMask;
@@ -58,12 +58,12 @@ std::string MaskedAssignments(std::string_view text) {
   }
 }
 
-// A word without blanks that may hold a URL.
+// A word without blanks that may contain a URL.
 std::string MaskedWord(std::string_view word) {
   std::string masked;
   if (const size_t mark = word.find(kMark); mark != std::string_view::npos) {
     const size_t who = mark + kMark.size();
-    // The last one: a password may hold others.
+    // The last one: a password may contain others.
     const size_t at = word.rfind('@');
     if (at != std::string_view::npos && at >= who) {
       size_t scheme = mark;
@@ -77,7 +77,7 @@ std::string MaskedWord(std::string_view word) {
   return MaskedAssignments(word);
 }
 
-// Without "://" it is no URL, but it may have been meant as one.
+// Without "://" it is not a URL, but was probably meant as one.
 std::string MaskedStore(std::string_view value) {
   const size_t at = value.rfind('@');
   const size_t colon = value.find(':');
@@ -96,7 +96,7 @@ std::string MaskSecrets(std::string_view name, std::string_view value) {
   if (name == "DIAPASON_STORE" && value.find(kMark) == std::string_view::npos) {
     return MaskedStore(value);
   }
-  // A blank in a password ends no URL of a store.
+  // A blank in the password does not end the URL of a store.
   if (const size_t mark = value.find(kMark); name == "DIAPASON_STORE") {
     const size_t who = mark + kMark.size();
     const size_t at = value.rfind('@');

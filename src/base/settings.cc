@@ -172,7 +172,7 @@ std::vector<std::string> Choices(const SettingInfo& info) {
   return choices;
 }
 
-// Turns the text of a setting into its number; text settings have none.
+// Parses the text of a setting as its number; text settings have none.
 Result<int64_t> ParseNumber(const SettingInfo& info, const std::string& text) {
   switch (info.type) {
     case SettingType::kText:
@@ -248,7 +248,7 @@ Settings Settings::Read(const Environment& environment) {
     for (const char* name : {info.name, info.other_name}) {
       if (*name == '\0') continue;
       const std::optional<std::string> text = environment.Get(name);
-      // An empty value is how launchers and shells spell "not set".
+      // Launchers and shells set an empty value for "not set".
       if (!text.has_value() || text->empty()) continue;
       const Result<int64_t> number = ParseNumber(info, std::string(Trim(*text)));
       if (!number.ok()) {
@@ -257,7 +257,7 @@ Settings Settings::Read(const Environment& environment) {
         break;
       }
       value.text = info.type == SettingType::kChoice ? ToLower(Trim(*text)) : *text;
-      // Settings are printed.
+      // Settings are printed, so the secret is not kept here.
       if (info.id == Setting::kSecret) value.text = "(not shown)";
       value.number = number.value();
       value.source = name;

@@ -20,7 +20,7 @@ constexpr std::array<uint32_t, 64> kRounds = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-// Of the square roots of the first 8.
+// The same of the square roots of the first 8 primes.
 using Sha256State = std::array<uint32_t, 8>;
 constexpr Sha256State kStart = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
@@ -62,7 +62,7 @@ std::string Sha256(std::string_view message) {
   const uint64_t bits = uint64_t{message.size()} * 8;
   Sha256State state = kStart;
   for (; message.size() >= kBlock; message.remove_prefix(kBlock)) Mix(message, &state);
-  // The rest, a one, zeros, and the length in bits: one block or two.
+  // The last bytes, a one bit, zeros, and the length in bits: one block or two.
   std::string rest(message);
   rest.push_back('\x80');
   while (rest.size() % kBlock != kBlock - 8) rest.push_back('\0');

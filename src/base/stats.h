@@ -4,16 +4,16 @@
 
 namespace diapason {
 
-// The one statistics module. Samples are taken by value: they are sorted in place.
+// Order statistics of samples: quantiles, medians and a confidence interval for the median. Samples
+// are passed by value, because they are sorted.
 
 // Linear interpolation between the two nearest samples; `share` in [0, 1].
 // REQUIRES: samples is not empty.
 double Quantile(std::vector<double> samples, double share);
 inline double Median(std::vector<double> samples) { return Quantile(std::move(samples), 0.5); }
 
-// The median, or the lower one of the two samples in the middle: what stands for times of which the
-// slow ones were disturbed.
-// REQUIRES: samples is not empty.
+// The median, or the lower of the two middle samples: robust for times, where disturbances only
+// add. REQUIRES: samples is not empty.
 double LowerMedian(std::vector<double> samples);
 
 // REQUIRES: samples is not empty.

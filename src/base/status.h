@@ -1,4 +1,4 @@
 #pragma once
 
-// The one error type is part of the public interface: comm.h returns it.
+// The error type is part of the public interface: comm.h returns it.
 #include "diapason/status.h"  // IWYU pragma: export

@@ -7,7 +7,7 @@
 
 namespace diapason {
 
-// A file of a name nobody else has, in TMPDIR or /tmp, that is gone when this is.
+// A file with a unique name in TMPDIR or /tmp; the destructor removes it.
 class TemporaryFile {
  public:
   TemporaryFile() = default;
@@ -15,9 +15,9 @@ class TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  // Makes it, with this content. `purpose` is a part of its name.
+  // Creates it with this content. `purpose` is a part of its name.
   Status Create(std::string_view purpose, std::string_view content = {});
-  // "" before Create, and where that failed.
+  // "" before Create, and if Create failed.
   const std::string& path() const { return path_; }
 
  private:

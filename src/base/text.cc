@@ -71,14 +71,14 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 std::string ClosestName(std::string_view name, const std::vector<std::string>& candidates) {
   const std::string folded = FoldName(name);
-  // A name that long is no typo; and the search is quadratic.
+  // A name that long is not a typo, and the search is quadratic.
   if (folded.empty() || folded.size() > 64) return "";
   std::string best;
   size_t best_distance = 0;
   for (const std::string& candidate : candidates) {
     const std::string other = FoldName(candidate);
     size_t distance = EditDistance(folded, other);
-    // "badring" is far from "ring" letter by letter, and yet holds it whole.
+    // "badring" is far from "ring" by edit distance, but contains it.
     if (other.size() >= 3 && folded.find(other) != std::string::npos) {
       distance = std::min<size_t>(distance, 1);
     }

@@ -8,8 +8,8 @@
 namespace diapason {
 namespace {
 
-// The kernel uses the counter for its own clock only where it is constant, never stops and agrees
-// between processors.
+// The kernel uses the counter for its own clock only if it is constant, never stops and is
+// synchronised between processors.
 bool KernelTrustsCounter() {
   const Result<std::string> source =
       ReadFile("/sys/devices/system/clocksource/clocksource0/current_clocksource", 4096);

@@ -8,12 +8,12 @@
 
 namespace diapason {
 
-// Time stamps for calls that take about a microsecond, where two readings of the system's clock
-// (25 ns each) would be felt: the processor's own counter where the kernel itself trusts it, the
-// system's clock elsewhere. Ticks are only good for differences.
+// Time stamps for calls that take about a microsecond, where two reads of the system clock (25 ns
+// each) would matter: the processor's time stamp counter if the kernel itself uses it, the system
+// clock otherwise. Only differences of ticks are meaningful.
 class TickClock {
  public:
-  // The first call in a process takes about two milliseconds: it finds out how long a tick is.
+  // The first call in a process takes about two milliseconds: it calibrates the tick.
   static const TickClock& Get();
 
   uint64_t Now() const {

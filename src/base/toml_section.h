@@ -1,7 +1,7 @@
 #pragma once
 
-// toml++ 3.3 takes things for granted that a damaged file does not keep: its assertions are part of
-// how we refuse one, in every kind of build. Nobody else may include toml++ otherwise.
+// toml++ 3.3 has assertions that a damaged file can violate: they are redirected here to refuse the
+// file, in every build type. All uses of toml++ must include this header instead.
 namespace diapason::tomlfile {
 struct DamagedToml {};
 constexpr void ExpectOfToml(bool condition) {
@@ -33,7 +33,7 @@ constexpr void ExpectOfToml(bool condition) {
 
 namespace diapason::tomlfile {
 
-// The reading of one file. The first error counts; what follows it is not looked at.
+// Parses one file. Keeps the first error and ignores the rest of the file.
 class Reader {
  public:
   explicit Reader(std::string name) : name_(std::move(name)) {}
@@ -53,10 +53,10 @@ class Reader {
   Status status_;
 };
 
-// The most rows of one [[list]].
+// The maximum number of rows of one [[list]].
 inline constexpr size_t kMostRows = 256;
 
-// One table of the file. Every key that is asked for is known; Finish() refuses the others.
+// One table of the file. Keys that are asked for are known; Finish() rejects all others.
 class Section {
  public:
   Section(Reader* reader, const toml::table& table, std::string title)
@@ -140,7 +140,7 @@ class Section {
     *value = read;
   }
 
-  // One of `words`; its place among them.
+  // One of `words`; the value is its index.
   void Word(const char* key, const std::vector<std::string>& words, int* value) {
     std::string text;
     Text(key, 64, &text);
@@ -154,7 +154,7 @@ class Section {
     Wrong(*table_.get(key), key, ("is '" + text + "'" + Suggestion(text, words)).c_str());
   }
 
-  // What `parse` makes of the text.
+  // The result of `parse` on the text.
   template <typename T, typename Parse>
   void Parsed(const char* key, Parse parse, T* value) {
     std::string text;
@@ -180,13 +180,13 @@ class Section {
     }
   }
 
-  // Finish() says which of them are missing.
+  // Finish() reports missing ones.
   void Require(std::initializer_list<const char*> keys) {
-    // One by one: g++ 12 sees the range insertion overrun what it has just allocated.
+    // One by one: g++ 12 wrongly warns of an overrun in a range insertion.
     for (const char* key : keys) required_.push_back(key);
   }
 
-  // The table behind a key, if there is one.
+  // The table of a key, if there is one.
   const toml::table* Table(const char* key) {
     const toml::node* node = Find(key);
     if (node == nullptr) return nullptr;
@@ -224,7 +224,7 @@ class Section {
                                         Suggestion(name, known_));
       }
     }
-    // After those: a key that is missing may be there with a typo.
+    // Checked last: a missing key may be present with a typo.
     for (const char* key : required_) {
       if (!table_.contains(key)) {
         reader_->Fail(table_.source(), Format("%s has no '%s'", title_.c_str(), key));

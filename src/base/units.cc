@@ -148,7 +148,7 @@ Result<std::vector<uint64_t>> ParseSizes(std::string_view text) {
     }
     if (sizes.size() > kMostSizes) return Invalid("more than 4096 sizes");
   }
-  // Each once, where it comes first.
+  // Drops duplicates and keeps the first.
   std::set<uint64_t> seen;
   std::erase_if(sizes, [&](uint64_t size) { return !seen.insert(size).second; });
   return sizes;

@@ -12,7 +12,7 @@
 
 namespace diapason::comm {
 
-// Who we are among the ranks, after the bootstrap.
+// This process among the ranks, after the bootstrap.
 struct RankInfo {
   int rank = 0;
   int size = 1;
@@ -37,21 +37,22 @@ struct Start {
 class Backend {
  public:
   virtual ~Backend() = default;
-  // What is here. Starts nothing that outlives the call; may be called without a job.
+  // Describes the backend on this machine. Starts nothing that outlives the call; may be called
+  // without a job.
   virtual BackendInfo Look(const RankInfo& place) const = 0;
   virtual Result<std::unique_ptr<Communicator>> Create(const Start& start) = 0;
 };
 
-// The backend of that name, opened if it is a module; the error says why there is none.
+// The backend of that name, opened if it is a module; the error says why it is not available.
 Result<Backend*> FindBackend(const std::string& name);
 
-// What is built in.
+// The built-in backends.
 Backend* NcclBackend();
 Backend* RcclBackend();
 Backend* SimBackend();
 
-// What a module (libdiapason-comm-gloo.so, libdiapason-comm-mpi.so) exports: its backend, if
-// `version` is the version it was built for, since only then do both sides mean the same by it.
+// The entry point of a module (libdiapason-comm-gloo.so, libdiapason-comm-mpi.so): its backend if
+// `version` is the version it was built for, otherwise null, because the interface may differ.
 inline constexpr char kModuleEntry[] = "diapason_comm_module";
 using ModuleEntry = Backend* (*)(const char* version);
 

@@ -76,7 +76,7 @@ void CallQueue::Work() {
     Status status = entry->call();
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     lock.lock();
-    // Idle before anyone can see that the call is done: the next one may then run directly.
+    // Set to idle before the call shows as done, so that the next one may run directly.
     running_ = false;
     const std::lock_guard done(entry->mutex);
     entry->status = std::move(status);

@@ -12,19 +12,19 @@
 
 namespace diapason::comm {
 
-// Makes calls asynchronous for a library that only knows blocking ones: a thread runs them one
-// after another, in the order in which they were handed in, which is the same on every rank. The
-// thread starts with the first call. One thread hands in.
+// Makes the blocking calls of a library asynchronous: a thread runs them one after another, in
+// submission order, which is the same on every rank. The thread starts with the first call. One
+// thread submits.
 class CallQueue {
  public:
   CallQueue() = default;
-  // Runs what is left, then ends.
+  // Runs the remaining calls, then ends.
   ~CallQueue();
   CallQueue(const CallQueue&) = delete;
   CallQueue& operator=(const CallQueue&) = delete;
 
   std::unique_ptr<PendingCall> Add(std::function<Status()> call);
-  // True: nothing is running or waiting; the caller may run its next call itself.
+  // True: no call is running or waiting; the caller may run its next call itself.
   bool Idle();
 
  private:

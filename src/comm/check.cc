@@ -5,7 +5,7 @@
 namespace diapason::comm {
 namespace {
 
-// More elements than any memory has; keeps every product of counts and sizes in range.
+// Larger than any memory; keeps every product of counts and sizes in range.
 constexpr size_t kMostElements = size_t{1} << 50U;
 
 Status Wrong(const Call& call, const std::string& what) {

@@ -8,7 +8,7 @@
 
 namespace diapason::comm {
 
-// What of a call means anything to its operation.
+// Which arguments an operation uses.
 inline bool HasRoot(Operation operation) {
   return operation == Operation::kBroadcast || operation == Operation::kReduce;
 }
@@ -20,7 +20,7 @@ inline bool Reduces(Operation operation) {
          operation == Operation::kReduceScatter;
 }
 
-// The word policies and tuners have for an operation; send, recv and barrier are no collectives.
+// The collective that policies and tuners know for an operation; send, recv and barrier have none.
 inline std::optional<Collective> CollectiveOf(Operation operation) {
   switch (operation) {
     case Operation::kAllReduce:
@@ -43,8 +43,8 @@ inline std::optional<Collective> CollectiveOf(Operation operation) {
   return std::nullopt;
 }
 
-// Whether a call makes sense for rank `rank` of `ranks`, whatever the backend: roots that exist,
-// buffers that are there, counts that fit into memory, no buffer that overlaps where it must not.
+// Whether a call is valid for rank `rank` of `ranks`, whatever the backend: the root exists,
+// buffers are given and do not overlap where they must not, counts fit into memory.
 Status CheckCall(const Call& call, int rank, int ranks);
 
 }  // namespace diapason::comm

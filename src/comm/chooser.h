@@ -9,13 +9,13 @@
 
 namespace diapason::comm {
 
-// Which configuration a policy has for the calls of one group. Immutable; any thread may ask.
+// The configurations that a policy gives for the calls of one group. Immutable and thread-safe.
 class PolicyChooser {
  public:
   // For a group of this shape.
   PolicyChooser(std::shared_ptr<const policy::Policy> policy, const Shape& shape);
 
-  // The default where no row matches, or where nobody has a choice (send, recv, barrier).
+  // The default if no row matches, or if the operation has no choice (send, recv, barrier).
   Config ConfigFor(const Call& call) const;
   size_t rows() const { return table_.row_count(); }
   const std::shared_ptr<const policy::Policy>& policy() const { return policy_; }
@@ -26,7 +26,7 @@ class PolicyChooser {
   int ranks_;
 };
 
-// The policy of GroupOptions::policy, which must be for what the backend is.
+// Loads GroupOptions::policy, which must be for the backend's library.
 Result<std::shared_ptr<const policy::Policy>> LoadChoices(const std::string& file,
                                                           const std::string& backend,
                                                           const std::string& cluster);

@@ -18,8 +18,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// The store of a job of one rank: no port, no thread.
-class LonelyStore : public rendezvous::RendezvousStore {
+// The store of a job with one rank: no port, no thread.
+class SingleRankStore : public rendezvous::RendezvousStore {
  public:
   Status Set(const std::string& key, const std::string& value) override {
     values_[key] = value;
@@ -27,7 +27,7 @@ class LonelyStore : public rendezvous::RendezvousStore {
   }
   Result<std::string> Get(const std::string& key, Deadline /*deadline*/) override {
     const auto found = values_.find(key);
-    if (found == values_.end()) return TimedOut("nobody has set '" + key + "'");
+    if (found == values_.end()) return TimedOut("no rank has set '" + key + "'");
     return found->second;
   }
   Result<std::vector<rendezvous::RankAnswer>> Collect(const std::string& /*key*/,
@@ -43,19 +43,19 @@ class LonelyStore : public rendezvous::RendezvousStore {
   std::map<std::string, std::string> values_;
 };
 
-// Options with everything filled in that settings and launcher say.
-struct Wishes {
+// The options, completed from the settings and the launcher.
+struct ResolvedOptions {
   GroupOptions options;
   LaunchInfo launch;
   double slow_seconds = 0.01;
 };
 
-Result<Wishes> ReadWishes(const GroupOptions& options) {
+Result<ResolvedOptions> ReadWishes(const GroupOptions& options) {
   const Settings settings = Settings::Read(ProcessEnvironment());
   if (!settings.problems().empty()) return Invalid(settings.problems()[0]);
-  Wishes wishes;
-  wishes.options = options;
-  GroupOptions& filled = wishes.options;
+  ResolvedOptions resolved;
+  resolved.options = options;
+  GroupOptions& filled = resolved.options;
   if (filled.backend.empty() || filled.backend == "auto") {
     filled.backend = settings.Text(Setting::kBackend);
   }
@@ -71,16 +71,16 @@ Result<Wishes> ReadWishes(const GroupOptions& options) {
   if (filled.slow_call.count() == 0) {
     filled.slow_call = milliseconds(settings.Number(Setting::kSlowCall));
   }
-  wishes.slow_seconds = static_cast<double>(filled.slow_call.count()) * 1e-3;
+  resolved.slow_seconds = static_cast<double>(filled.slow_call.count()) * 1e-3;
   if (filled.cluster.empty()) filled.cluster = settings.Text(Setting::kCluster);
   if (!filled.log) filled.log = LogToStderr;
   Result<LaunchInfo> launch = FindLaunch(options, ProcessEnvironment());
   if (!launch.ok()) return launch.status();
-  wishes.launch = std::move(launch).value();
-  return wishes;
+  resolved.launch = std::move(launch).value();
+  return resolved;
 }
 
-// Hosts of all ranks in rank order -> who is where.
+// Derives nodes and local ranks from the hosts of all ranks in rank order.
 void FillPlace(const std::vector<std::string>& hosts, RankInfo* place) {
   std::vector<std::string> seen;
   int local_rank = 0;
@@ -97,7 +97,7 @@ void FillPlace(const std::vector<std::string>& hosts, RankInfo* place) {
   if (place->local_rank < 0) place->local_rank = local_rank;
 }
 
-// Every rank says how something went; all get the first bad news.
+// Every rank reports a status; all get the first error.
 Status Agree(rendezvous::RendezvousStore* store, const std::string& key,
              const std::vector<int>& members, const Status& mine, Deadline deadline) {
   if (store == nullptr) return mine;
@@ -112,16 +112,17 @@ Status Agree(rendezvous::RendezvousStore* store, const std::string& key,
   return {};
 }
 
-// What a rank knows of its policy. All must know the same: who decides differently hangs or
-// computes wrong data.
-struct Known {
+// Whether a rank has read its policy, and the digest. They must be the same on all ranks: ranks
+// that decide differently hang or compute wrong data.
+struct PolicyDigest {
   enum State : int64_t { kNone, kRead, kUnreadable };
   State state = kNone;
   uint64_t digest = 0;
 };
 
-// Who differs, said on every rank: each has come here, since the sums were the same for all.
-Status WhoDiffers(GroupState* group, const Known& known, const Status& read) {
+// Names the ranks that differ, on every rank: all of them take this path, since all have the same
+// sums.
+Status NameDifferingRanks(GroupState* group, const PolicyDigest& known, const Status& read) {
   const int64_t mine[2] = {known.state, static_cast<int64_t>(known.digest)};
   std::vector<int64_t> all(2 * static_cast<size_t>(group->parts().place.size));
   const Status gathered = group->Run(AllGatherCall(mine, all.data(), 2, DataType::kI64));
@@ -129,22 +130,22 @@ Status WhoDiffers(GroupState* group, const Known& known, const Status& read) {
   if (!gathered.ok()) return gathered;
   for (size_t rank = 0; 2 * rank < all.size(); ++rank) {
     if (all[2 * rank] == mine[0] && all[2 * rank + 1] == mine[1]) continue;
-    if (all[2 * rank] == Known::kUnreadable) {
+    if (all[2 * rank] == PolicyDigest::kUnreadable) {
       return Unavailable(Format("rank %zu cannot read its policy; its own message says why", rank));
     }
     const char* const what =
-        all[2 * rank] == Known::kNone ? "rank %zu has no policy, and this one has"
-        : known.state == Known::kNone ? "rank %zu has a policy, and this one none"
-                                      : "rank %zu has another policy than this one";
+        all[2 * rank] == PolicyDigest::kNone ? "rank %zu has no policy, and this one has"
+        : known.state == PolicyDigest::kNone ? "rank %zu has a policy, and this one none"
+                                             : "rank %zu has another policy than this one";
     return Invalid(Format(what, rank) + ": all need the same");
   }
-  return Internal("the ranks' policies differ, and nobody's does");
+  return Internal("the ranks' policies differ, but every rank has the same digest");
 }
 
-// All ranks add a one, which is what every later call relies on; and, in the same call, parts of
-// what they know and their squares: all know the same exactly where the sum of the squares is no
-// larger than the sums allow.
-Status Verify(GroupState* group, const Known& known, const Status& read) {
+// All ranks add a one, as a test of the backend, and in the same call parts of their digests and
+// the squares of these: the digests are all equal exactly if the sum of the squares is as small as
+// the sums allow.
+Status Verify(GroupState* group, const PolicyDigest& known, const Status& read) {
   std::vector<int64_t> mine = {1, known.state};
   for (unsigned shift = 0; shift < 64; shift += 16) {
     mine.push_back(static_cast<int64_t>((known.digest >> shift) & 0xffffU));
@@ -164,7 +165,7 @@ Status Verify(GroupState* group, const Known& known, const Status& read) {
   for (size_t i = 0; i < parts; ++i) {
     same = same && size * sums[parts + i] == sums[i] * sums[i];
   }
-  if (!same) return WhoDiffers(group, known, read);
+  if (!same) return NameDifferingRanks(group, known, read);
   return read.ok() ? Status() : read.WithContext("policy");
 }
 
@@ -174,7 +175,7 @@ struct Found {
   std::string description;
 };
 
-// Backends that bring their own bootstrap, named by the user: nothing is agreed before.
+// For backends with their own bootstrap that the user named: nothing is agreed on before.
 Result<Found> LookAlone(const std::string& name, const RankInfo& place) {
   const Result<SelectedBackend> chosen = Choose({LookAround(name, place)});
   if (!chosen.ok()) return chosen.status();
@@ -184,11 +185,11 @@ Result<Found> LookAlone(const std::string& name, const RankInfo& place) {
 }
 
 // Joins the store, and agrees with the other ranks on places and on the backend.
-Result<Found> LookTogether(const Wishes& wishes, Deadline deadline, GroupParts* parts) {
-  const LaunchInfo& launch = wishes.launch;
+Result<Found> LookTogether(const ResolvedOptions& resolved, Deadline deadline, GroupParts* parts) {
+  const LaunchInfo& launch = resolved.launch;
   RankInfo& place = parts->place;
   if (launch.size == 1) {
-    parts->store = std::make_shared<LonelyStore>();
+    parts->store = std::make_shared<SingleRankStore>();
   } else {
     rendezvous::StoreAddress address = launch.address;
     Result<std::string> secret = rendezvous::ReadSecret(ProcessEnvironment());
@@ -206,7 +207,7 @@ Result<Found> LookTogether(const Wishes& wishes, Deadline deadline, GroupParts* 
   if (!hosts.ok()) return hosts.status();
   FillPlace(hosts.value(), &place);
   const Result<std::vector<std::string>> texts = parts->store->Gather(
-      "findings", parts->members, LookAround(wishes.options.backend, place).Encode(), deadline);
+      "findings", parts->members, LookAround(resolved.options.backend, place).Encode(), deadline);
   if (!texts.ok()) return texts.status();
   std::vector<Findings> findings;
   for (const std::string& text : texts.value()) {
@@ -222,28 +223,28 @@ Result<Found> LookTogether(const Wishes& wishes, Deadline deadline, GroupParts* 
 }
 
 Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
-  const Result<Wishes> read = ReadWishes(options);
+  const Result<ResolvedOptions> read = ReadWishes(options);
   if (!read.ok()) return read.status();
-  Wishes wishes = read.value();
-  // A policy chooses for its calls.
-  wishes.options.choose = wishes.options.choose || !wishes.options.policy.empty();
-  const LaunchInfo& launch = wishes.launch;
-  const Deadline deadline = steady_clock::now() + wishes.options.timeout;
+  ResolvedOptions resolved = read.value();
+  // A policy needs configurations per call.
+  resolved.options.choose = resolved.options.choose || !resolved.options.policy.empty();
+  const LaunchInfo& launch = resolved.launch;
+  const Deadline deadline = steady_clock::now() + resolved.options.timeout;
 
   GroupParts parts;
   parts.place.rank = launch.rank;
   parts.place.size = launch.size;
   parts.place.local_rank = launch.local_rank;
   for (int rank = 0; rank < launch.size; ++rank) parts.members.push_back(rank);
-  parts.timeout = wishes.options.timeout;
-  parts.choose = wishes.options.choose;
-  parts.link_peak = wishes.options.link_peak;
-  parts.log = wishes.options.log;
+  parts.timeout = resolved.options.timeout;
+  parts.choose = resolved.options.choose;
+  parts.link_peak = resolved.options.link_peak;
+  parts.log = resolved.options.log;
 
-  const std::string& wanted = wishes.options.backend;
+  const std::string& wanted = resolved.options.backend;
   const bool alone = wanted == "sim" || wanted == "mpi";
   const Result<Found> found =
-      alone ? LookAlone(wanted, parts.place) : LookTogether(wishes, deadline, &parts);
+      alone ? LookAlone(wanted, parts.place) : LookTogether(resolved, deadline, &parts);
   if (!found.ok()) return found.status();
   parts.backend = found.value().name;
   parts.description = found.value().description;
@@ -254,7 +255,7 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
   start.name = parts.name;
   start.timeout = std::max(
       milliseconds(1), std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now()));
-  start.options = &wishes.options;
+  start.options = &resolved.options;
   start.log = parts.log;
   Result<std::unique_ptr<Communicator>> communicator = found.value().backend->Create(start);
   const Status created =
@@ -268,15 +269,15 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
     parts.place.local_rank = parts.communicator->LocalRank();
   }
   Status policy_read;
-  if (!wishes.options.policy.empty()) {
+  if (!resolved.options.policy.empty()) {
     Result<std::shared_ptr<const policy::Policy>> policy =
-        LoadChoices(wishes.options.policy, parts.backend, wishes.options.cluster);
+        LoadChoices(resolved.options.policy, parts.backend, resolved.options.cluster);
     policy_read = policy.status();
     if (policy.ok()) parts.policy = std::move(policy).value();
   }
-  Known known;
-  if (!wishes.options.policy.empty()) {
-    known.state = policy_read.ok() ? Known::kRead : Known::kUnreadable;
+  PolicyDigest known;
+  if (!resolved.options.policy.empty()) {
+    known.state = policy_read.ok() ? PolicyDigest::kRead : PolicyDigest::kUnreadable;
     if (parts.policy != nullptr) known.digest = policy::Digest(*parts.policy);
   }
   rendezvous::RendezvousStore* const store = parts.store.get();
@@ -285,7 +286,7 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
   const Status verified =
       Agree(store, "verified", members, Verify(state.get(), known, policy_read), deadline);
   if (!verified.ok()) return verified;
-  state->Open(wishes.slow_seconds);
+  state->Open(resolved.slow_seconds);
   return state;
 }
 

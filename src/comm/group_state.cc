@@ -13,8 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// How long a rank that has failed waits to hear from the others what they were doing.
-constexpr milliseconds kInquest{2000};
+// How long a failed rank waits for the other ranks to report what they were doing.
+constexpr milliseconds kReportLimit{2000};
 
 double Seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -38,7 +38,7 @@ GroupState::GroupState(GroupParts parts)
 
 GroupState::~GroupState() { watch_.reset(); }
 
-// Called by the watchdog: the thread that is inside the call cannot help itself.
+// Called by the watchdog, because the thread inside the call is stuck.
 void GroupState::Expired() {
   const Call plain = AllReduceCall(nullptr, nullptr, running_count_, running_type_);
   const Call& call = running_ != nullptr ? *running_ : plain;
@@ -101,7 +101,7 @@ Result<std::unique_ptr<StagedCall>> GroupState::Prepare(const Call& call, Deadli
 }
 
 Status GroupState::Overrun(const Status& status, milliseconds limit) {
-  // What the watchdog does must be over before anything else happens.
+  // The watchdog's interruption must be over before this thread goes on.
   while (!interrupted_.load()) std::this_thread::sleep_for(milliseconds(1));
   return TimedOut(Format("no end after %g s%s%s", Seconds(limit), status.ok() ? "" : ": ",
                          status.message().c_str()));
@@ -149,13 +149,13 @@ void GroupState::FollowPolicy() {
     chooser_.reset();
     return;
   }
-  plain_limit_ = 0;  // every call has to be asked about
+  plain_limit_ = 0;  // every call must be looked up in the policy
 }
 
 Call GroupState::Decided(const Call& call) {
   Call decided = call;
   decided.config = chooser_->ConfigFor(call);
-  // What is refused is refused on every rank: all of them fall back together.
+  // A refusal is the same on every rank: all of them fall back together.
   if (!decided.config.IsDefault() && !Check(decided).ok()) decided.config = {};
   return decided;
 }
@@ -236,7 +236,7 @@ Status GroupState::Fail(const Status& status, const Call& call, uint64_t number,
   if (parts_.store != nullptr) {
     parts_.store->GiveUp(parts_.name);
     const Result<std::vector<rendezvous::RankAnswer>> answers = parts_.store->Collect(
-        "failed/" + parts_.name, parts_.members, what, false, steady_clock::now() + kInquest);
+        "failed/" + parts_.name, parts_.members, what, false, steady_clock::now() + kReportLimit);
     if (answers.ok()) {
       missing = rendezvous::Missing(answers.value());
       for (size_t i = 0; i < answers.value().size(); ++i) {
@@ -311,7 +311,8 @@ Result<std::shared_ptr<GroupState>> GroupState::Split(int color, int key) {
   parts.timeout = parts_.timeout;
   parts.slow_seconds = parts_.slow_seconds;
   parts.choose = parts_.choose;
-  // On several hosts nobody here knows how many of them the part has: no row can be told to match.
+  // On several hosts, this rank does not know how many of them the new group spans: no row can be
+  // matched.
   if (parts_.place.nodes == 1 || parts.place.size == parts_.place.size) {
     parts.policy = parts_.policy;
   }

@@ -20,15 +20,14 @@
 
 namespace diapason::comm {
 
-// What a group is made of. Create() and Split() fill it in.
+// The parts of a group, filled in by Create() and Split().
 struct GroupParts {
   RankInfo place;
   std::string name = "world";
   std::string backend;
   std::string description;
   std::vector<int> members;  // the ranks in the whole job, in the order of this group
-  std::shared_ptr<rendezvous::RendezvousStore>
-      store;  // null where the backend brings its own bootstrap
+  std::shared_ptr<rendezvous::RendezvousStore> store;  // null if the backend has its own bootstrap
   std::unique_ptr<Communicator> communicator;
   std::chrono::milliseconds timeout{600000};
   double slow_seconds = -1;  // negative: nothing is logged
@@ -38,7 +37,8 @@ struct GroupParts {
   std::function<void(const std::string&)> log;
 };
 
-// Numbers, times, bounds and explains the calls of a group, so that backends only move data.
+// Numbers, times, bounds and explains the calls of a group, so that backends only move data. One
+// thread at a time calls it.
 class GroupState {
  public:
   explicit GroupState(GroupParts parts);
@@ -54,7 +54,7 @@ class GroupState {
 
   Statistics statistics() const;
   void ResetStatistics() { tally_.Reset(); }
-  // The group is ready: the caller's first call is number 1, and slow calls are logged from here.
+  // The group is ready: the caller's next call is number 1, and slow calls are logged from here on.
   void Open(double slow_seconds) {
     parts_.slow_seconds = slow_seconds;
     slow_ticks_ = slow_seconds < 0 ? UINT64_MAX : clock_.Ticks(slow_seconds);
@@ -68,8 +68,8 @@ class GroupState {
  private:
   friend class WorkState;
 
-  // The call everybody makes most: an all_reduce with nothing special, in host memory. It needs no
-  // more checks than these, which matter where a library takes a microsecond.
+  // The most frequent call: an all_reduce in host memory with default options. It needs only these
+  // checks; more would matter where the library takes a microsecond.
   bool IsPlain(const void* in, const void* out, size_t count, DataType type,
                ReduceOp reduce) const {
     const auto from = reinterpret_cast<uintptr_t>(in);
@@ -84,18 +84,19 @@ class GroupState {
            IsPlain(call.in, call.out, call.count, call.type, call.reduce);
   }
   Status RunPlain(const void* in, void* out, size_t count, DataType type, ReduceOp reduce);
-  // `checked`: Check has found it fine already.
+  // `checked`: Check has accepted it already.
   Status RunAsSaid(const Call& call, bool checked);
-  // From here on the policy decides about calls that name no configuration.
+  // From here on the policy decides on calls that name no configuration.
   void FollowPolicy();
-  // The call as the policy wants it; as it is where nobody decides, or the library would refuse.
+  // The call with the policy's configuration; unchanged if the policy has none or the library would
+  // refuse it.
   Call Decided(const Call& call);
-  // Everything that can be said before anything is started; the same on every rank.
+  // All checks that are possible before a rank starts; the result is the same on every rank.
   Status Check(const Call& call);
   bool NeedsPreparing(const Call& call) const;
   Result<std::unique_ptr<StagedCall>> Prepare(const Call& call, Deadline deadline);
   Status RunPrepared(const Call& call);
-  // Runs something that may block, watched.
+  // Runs a function that may block, under the watchdog.
   template <typename Function>
   Status Watched(const Call& call, uint64_t number, std::chrono::milliseconds limit,
                  const Function& function) {
@@ -107,8 +108,8 @@ class GroupState {
     return status;
   }
   Status Overrun(const Status& status, std::chrono::milliseconds limit);
-  // A call has failed: breaks the group and finds out which ranks are missing, unless the backend
-  // only refused it.
+  // A call has failed: breaks the group and finds the missing ranks, unless the backend only
+  // refused the call.
   Status Fail(const Status& status, const Call& call, uint64_t number, double seconds);
   void Counted(const Call& call, uint64_t number, double seconds);
   void LogSlow(const Call& call, uint64_t number, double seconds);
@@ -124,20 +125,21 @@ class GroupState {
   CallCounts tally_;
   gpu::Runtime* runtime_ = nullptr;
   uint64_t slow_ticks_ = 0;
-  size_t plain_limit_ = 0;  // 0: no call is plain, for the group is broken or its calls need more
+  // 0: no call is plain, because the group is broken or its calls need more checks
+  size_t plain_limit_ = 0;
 
   uint64_t number_ = 0;  // of the last call
   uint64_t turn_ = 0;    // of the last watched section
   int splits_ = 0;
-  // A moment in both clocks: a deadline then costs no reading of the system's.
+  // The same instant on both clocks, so that computing a deadline needs no system clock.
   uint64_t base_ticks_ = 0;
   uint64_t rebase_ticks_ = 0;
   Deadline base_time_;
-  // At most one line about slow calls a second.
+  // At most one line about slow calls per second.
   Deadline next_slow_line_;
   uint64_t slow_unsaid_ = 0;
 
-  // For the watchdog: what is running; without a call, a plain all_reduce.
+  // For the watchdog: the running call; null with a call running: a plain all_reduce.
   const Call* running_ = nullptr;
   size_t running_count_ = 0;
   DataType running_type_ = DataType::kF32;
@@ -149,7 +151,7 @@ class GroupState {
 class WorkState {
  public:
   WorkState(std::shared_ptr<GroupState> group, const Call& call);
-  // Waits, since buffers of ours and of the caller are in use.
+  // Waits, since the call uses buffers of the group and of the caller.
   ~WorkState();
   WorkState(const WorkState&) = delete;
   WorkState& operator=(const WorkState&) = delete;

@@ -10,8 +10,8 @@
 
 namespace diapason::comm {
 
-// Runs the parts of one call side by side: part 0 on the calling thread, the others on threads that
-// are kept for the next time.
+// Runs the parts of one call concurrently: part 0 on the calling thread, the others on threads that
+// are kept for the next call.
 class Lanes {
  public:
   Lanes() = default;
@@ -19,8 +19,8 @@ class Lanes {
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
-  // Calls part(0) to part(count - 1) at the same time and returns when all are done; the first
-  // failure in their order, if any.
+  // Calls part(0) to part(count - 1) concurrently and returns when all are done, with the first
+  // failure in index order.
   Status Run(size_t count, const std::function<Status(size_t)>& part);
 
  private:

@@ -10,14 +10,14 @@ namespace diapason::comm {
 namespace {
 
 constexpr int kDefaultPort = 29500;
-// torchrun keeps MASTER_PORT for itself; rank 0 takes one of the next.
+// torchrun uses MASTER_PORT itself; rank 0 takes one of the next ports.
 constexpr int kTorchrunPorts = 16;
-// Below the ports that Linux gives to outgoing connections.
+// Below the ports that Linux uses for outgoing connections.
 constexpr int kFirstJobPort = 20000;
 constexpr uint32_t kJobPorts = 10000;
 constexpr int64_t kMostRanks = 1 << 20;
 
-// A launcher's words for rank, size and rank on this host.
+// A launcher's variables for rank, size and local rank.
 struct LauncherVariables {
   const char* source;
   const char* rank;
@@ -27,8 +27,8 @@ struct LauncherVariables {
 constexpr LauncherVariables kLaunchers[] = {
     {"RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
-    // Only srun sets the number of tasks of a step: in a batch script, which has a rank too, there
-    // are no other tasks to wait for.
+    // Only srun sets the number of tasks of a step: a batch script has a rank too, but no other
+    // tasks to wait for.
     {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
 };
 
@@ -121,7 +121,7 @@ Result<std::string> FindHost(const Environment& environment, const LaunchInfo& l
   return {"localhost"};
 }
 
-// What the launcher says about the job: two jobs that meet on one port must not mix.
+// The launcher's identity of the job: two jobs that use the same port must not mix.
 std::string JobName(const LaunchInfo& launch, const Environment& environment) {
   std::vector<const char*> names;
   if (launch.source == "Open MPI") names = {"PMIX_NAMESPACE"};

@@ -98,7 +98,7 @@ TEST(RankInfo, JobsOfOneHostGetPortsOfTheirOwn) {
 }
 
 TEST(RankInfo, ABatchScriptIsNoRankOfAStep) {
-  // sbatch sets a rank and a number of tasks too, but nobody else has been started.
+  // sbatch sets a rank and a number of tasks too, but no other task has been started.
   const LaunchInfo launch = Find({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}).value();
   EXPECT_EQ(launch.size, 1);
 }

@@ -7,7 +7,7 @@ namespace diapason {
 namespace {
 
 constexpr std::array<const char*, 8> kTypes{"f32", "f64", "f16", "bf16", "i8", "u8", "i32", "i64"};
-// As nccl-tests has them; read, never printed.
+// nccl-tests' names; accepted, never printed.
 constexpr std::array<const char*, 8> kOtherTypes{"float", "double", "half",  "bfloat16",
                                                  "int8",  "uint8",  "int32", "int64"};
 constexpr std::array<const char*, 5> kReductions{"sum", "prod", "min", "max", "avg"};
@@ -35,7 +35,7 @@ const char* OperationName(Operation operation) {
 Result<DataType> ParseDataType(const std::string& name) {
   const Result<DataType> ours = Parse<DataType>("data type", name, kTypes);
   if (ours.ok()) return ours;
-  // Last, so that the names which are listed to people are those that --help has.
+  // Last, so that the error lists the names that --help has.
   return Parse<DataType>("data type", name, kOtherTypes);
 }
 Result<ReduceOp> ParseReduceOp(const std::string& name) {

@@ -19,7 +19,7 @@ constexpr double kNoise = 0.2;      // of the simulated cluster, and more
 
 using Body = std::function<void(Group* group, int rank)>;
 
-// Ranks of the simulated cluster as threads; returns what creating the group said on each.
+// Ranks of the simulated cluster as threads; returns each rank's status of creating the group.
 std::vector<Status> OnRanks(const std::function<std::string(int rank)>& policy_of, bool choose,
                             const Body& body) {
   std::vector<Status> created(kRanks);
@@ -40,7 +40,7 @@ std::vector<Status> OnRanks(const std::function<std::string(int rank)>& policy_o
   return created;
 }
 
-// What one all_reduce takes on the simulated clock, as rank 0 sees it.
+// The duration of one all_reduce on the simulated clock, as rank 0 sees it.
 double Seconds(const std::string& policy, const Config& config, bool started = false) {
   double seconds = 0;
   const std::vector<Status> created =
@@ -83,7 +83,7 @@ TEST_F(PolicyOfAGroup, CallsRunAsItSays) {
   const std::string file = File(Row(ring_));
   EXPECT_NEAR(Seconds(file, {}), named, named * kNoise);
   EXPECT_NEAR(Seconds(file, {}, true), named, named * kNoise);
-  // A call that says how it is to run is asked about by nobody.
+  // The policy is not asked about a call with a configuration.
   const double tree = Seconds("", {kTree, kSimple, 2});
   EXPECT_NEAR(Seconds(file, {kTree, kSimple, 2}), tree, tree * kNoise);
 }
@@ -123,7 +123,7 @@ TEST_F(PolicyOfAGroup, ARankWithoutOneAmongRanksWithOneIsNamed) {
       << created[2].message();
 }
 
-TEST_F(PolicyOfAGroup, WhereNobodyCanReadItEachSaysWhy) {
+TEST_F(PolicyOfAGroup, IfNoRankCanReadItEachSaysWhy) {
   for (const Status& status : OnRanks([](int) { return "/nowhere"; }, false, [](Group*, int) {})) {
     EXPECT_NE(status.message().find("cannot open '/nowhere'"), std::string::npos)
         << status.message();

@@ -14,12 +14,12 @@
 namespace diapason::comm {
 namespace {
 
-// Two-byte floats are worked on in blocks of this many, which stay in the first-level cache.
+// Two-byte floats are processed in blocks of this many, which stay in the L1 cache.
 constexpr size_t kBlock = 1024;
 
 uint16_t NarrowToBf16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
-  // A NaN must stay one: rounding could carry it into infinity.
+  // A NaN must stay a NaN: rounding could carry it into infinity.
   if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<uint16_t>((bits >> 16U) | 0x40U);
   return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
 }
@@ -141,7 +141,7 @@ void CombineHalves(DataType type, ReduceOp reduce, uint16_t* out, const uint16_t
 
 template <typename T>
 void Divide(T* data, size_t count, int ranks) {
-  // Integers as small as i8 cannot hold every number of ranks.
+  // Types as small as i8 cannot hold every number of ranks.
   using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
   for (size_t i = 0; i < count; ++i) {
     data[i] = static_cast<T>(static_cast<Wide>(data[i]) / static_cast<Wide>(ranks));

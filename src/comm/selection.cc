@@ -60,7 +60,7 @@ Result<Backend*> FindBackend(const std::string& name) {
   if (name == "nccl") return NcclBackend();
   if (name == "rccl") return RcclBackend();
   if (name == "sim") return SimBackend();
-  // A module stays open once it was: the libraries behind it do not survive being closed.
+  // A module stays open: the libraries behind it do not survive being closed.
   static std::mutex mutex;
   static auto* const opened = new std::map<std::string, Backend*>;
   const std::lock_guard lock(mutex);
@@ -89,7 +89,8 @@ Findings LookAround(const std::string& wanted, const RankInfo& place) {
     } else {
       findings.backends.push_back({name, false, "", "", backend.status().message()});
     }
-    // The rest would not be taken: looking at it costs time, GPU libraries most.
+    // The remaining ones would not be chosen, and examining them costs time, most of all GPU
+    // libraries.
     if (findings.backends.back().usable && place.size == 1) break;
   }
   return findings;

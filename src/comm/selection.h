@@ -9,10 +9,10 @@
 
 namespace diapason::comm {
 
-// In the order of preference. The simulated cluster is only used when it is named.
+// In order of preference. The simulated cluster is used only if it is named.
 const std::vector<std::string>& PreferredBackends();
 
-// What one rank has found, for the others to read.
+// The backends that one rank has found, for the other ranks.
 struct Findings {
   std::string host;
   std::string wanted;  // "auto" or a name
@@ -22,7 +22,7 @@ struct Findings {
   static Result<Findings> Decode(const std::string& text);
 };
 
-// Looks at the wanted backend, or at all that can be chosen.
+// Examines the wanted backend, or all that can be chosen.
 Findings LookAround(const std::string& wanted, const RankInfo& place);
 
 struct SelectedBackend {
@@ -30,7 +30,7 @@ struct SelectedBackend {
   // "gloo 0.5.0, tcp; not nccl: no NVIDIA driver; not rccl: ..."
   std::string description;
 };
-// The same answer on every rank, from every rank's findings: the first that works everywhere.
+// Chooses the first backend that works on every rank; the result is the same on every rank.
 Result<SelectedBackend> Choose(const std::vector<Findings>& ranks);
 
 }  // namespace diapason::comm

@@ -128,7 +128,7 @@ Status StagedCall::CopyIn(int rank, int ranks) {
   call_.stream = nullptr;
   call_.in = in_.data();
   if (original_.operation == Operation::kAllReduce) {
-    call_.out = in_.data();  // in place: one buffer less
+    call_.out = in_.data();  // in place: saves one buffer
   } else {
     out_.resize(count_out_ * sent_width);
     call_.out = out_.data();

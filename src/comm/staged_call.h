@@ -11,11 +11,11 @@
 
 namespace diapason::comm {
 
-// A call in the form a backend without GPU, wire types and coalescing can run: tensors packed
-// together, f32 narrowed, device buffers copied to the host. Finish() does the way back.
+// Converts a call for a backend without GPU memory, wire types and coalescing: packs tensors
+// together, narrows f32, copies device buffers to the host. Finish() converts the result back.
 class StagedCall {
  public:
-  // `runtime` is null where the process uses no GPU; `device` is the one that copies.
+  // `runtime` is null if the process uses no GPU; `device` does the copies.
   static Result<std::unique_ptr<StagedCall>> Make(const Call& call, int rank, int ranks,
                                                   gpu::Runtime* runtime, int device,
                                                   Deadline deadline);
@@ -30,7 +30,7 @@ class StagedCall {
   Call original_;
   Call call_;
   bool on_device_ = false;
-  size_t count_in_ = 0;   // elements this rank gives
+  size_t count_in_ = 0;   // elements that this rank contributes
   size_t count_out_ = 0;  // and gets
   gpu::Runtime* runtime_ = nullptr;
   int device_ = 0;

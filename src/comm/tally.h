@@ -8,14 +8,14 @@
 
 namespace diapason::comm {
 
-// The bytes of a call as nccl-tests counts them: the larger of what one rank gives and gets.
+// The bytes of a call as nccl-tests counts them: the larger of one rank's input and output.
 uint64_t CallBytes(const Call& call, int ranks);
-// The share of the bytes that one link has to carry: busbw = algbw * factor.
+// The fraction of the bytes that one link carries: busbw = algbw * factor.
 double BusFactor(Operation operation, int ranks);
 // "all_reduce number 12, 4MiB f32"
 std::string CallText(const Call& call, uint64_t number, int ranks);
 
-// What a group has done. Counting a call costs a few additions: text is made when it is asked for.
+// The statistics of a group. Counting a call costs a few additions; text is built on demand.
 class CallCounts {
  public:
   CallCounts(int ranks, const TickClock& clock) : ranks_(ranks), clock_(&clock) {}

@@ -1,4 +1,4 @@
-// The parts of the room that have threads: the watchdog, the queue and the lanes.
+// The parts of this component that have threads: the watchdog, the queue and the lanes.
 #include <gtest/gtest.h>
 
 #include <atomic>

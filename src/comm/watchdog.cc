@@ -22,8 +22,8 @@ void BarrierForAllThreads() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   static const bool registered = Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
   if (registered && Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
-  // Where the kernel has none, stores of another processor are seen within microseconds; this is
-  // far beyond that.
+  // If the kernel lacks it: stores of another processor become visible within microseconds, far
+  // less than this.
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
@@ -49,7 +49,7 @@ class Watchdog {
     if (first) thread_ = std::thread([this] { Look(); });
   }
 
-  // Waits until the watchdog has looked at everything once.
+  // Waits until the watchdog has checked every group once.
   bool Settled(CallWatch* watch) {
     const std::lock_guard lock(mutex_);
     return !watch->expired_call_;
@@ -84,8 +84,8 @@ class Watchdog {
         }
         const std::chrono::milliseconds limit(watch->limit_.load(std::memory_order_relaxed));
         if (now - watch->since_ < limit + CallWatch::kGrace) continue;
-        // From here the call's end asks us. The barrier makes sure of it: either its store of the
-        // end is visible below, or it will see our suspicion.
+        // From here on the end of the call waits for the decision. The barrier guarantees that
+        // either its store of the end is visible below, or it sees `expiring_`.
         watch->expiring_.store(true, std::memory_order_relaxed);
         BarrierForAllThreads();
         if (watch->number_.load(std::memory_order_acquire) == number) {

@@ -7,19 +7,19 @@
 
 namespace diapason::comm {
 
-// Bounds calls into libraries that do not bound themselves. A group marks the begin and the end of
-// every call, which costs a few plain stores and no locked instruction: one of those, right after a
+// Bounds calls into libraries without time limits of their own. A group marks the begin and the end
+// of every call with a few plain stores and no locked instruction: a locked one, right after a
 // library has written to memory it shares with other processes, costs tens of nanoseconds. One
-// thread of the process looks four times a second how long each call has been there, and calls
+// thread of the process checks four times a second how long each call has been running, and calls
 // `expired` for one that is over its limit.
 class CallWatch {
  public:
-  // The watchdog gives a call this much more than its limit: the libraries' own time-outs, which
-  // know more, come first.
+  // The watchdog adds this to the limit of a call, so that the libraries' own time-outs, which give
+  // better errors, come first.
   static constexpr std::chrono::milliseconds kGrace{750};
 
   explicit CallWatch(std::function<void()> expired);
-  // Waits for an `expired` that is being called.
+  // Waits for a running `expired`.
   ~CallWatch();
   CallWatch(const CallWatch&) = delete;
   CallWatch& operator=(const CallWatch&) = delete;
@@ -38,14 +38,14 @@ class CallWatch {
 
  private:
   friend class Watchdog;
-  // The watchdog suspects this call: waits for what it decides.
+  // The watchdog suspects this call: waits for its decision.
   bool Settle();
 
   std::atomic<uint64_t> number_{0};
   std::atomic<bool> expiring_{false};
   std::atomic<int64_t> limit_{0};
   std::function<void()> expired_;
-  // The watchdog's own notes.
+  // Used by the watchdog only.
   uint64_t seen_ = 0;
   bool expired_call_ = false;
   std::chrono::steady_clock::time_point since_;

@@ -12,7 +12,7 @@ WorkState::WorkState(std::shared_ptr<GroupState> group, const Call& call)
 
 WorkState::~WorkState() {
   const Status status = Wait(milliseconds(0));
-  static_cast<void>(status);  // a failure has broken the group: the next call says so
+  static_cast<void>(status);  // a failure has broken the group: the next call reports it
 }
 
 std::unique_ptr<WorkState> GroupState::Start(const Call& asked, std::shared_ptr<GroupState> self) {

@@ -14,22 +14,23 @@
 namespace diapason::dataset {
 namespace {
 
-// Published limits are of links; clocks, rounding and better counting deserve some room.
+// Published limits are of links; allow for clocks and rounding.
 constexpr double kLinkMargin = 1.3;
-// A switch that adds up halves what a link has to carry in an all-reduce.
+// A switch that reduces halves the traffic of a link in an all-reduce.
 constexpr double kSwitchMargin = 2.2;
 constexpr double kMemoryMargin = 1.2;
-// No collective of several GPUs has ever come back this soon.
+// No collective of several GPUs is faster.
 constexpr double kShortest = 0.5e-6;
-// Repeats disagree when they are this much further apart than is typical of their run...
+// Repeats disagree if their spread is this multiple of the typical spread of their run...
 constexpr double kSpreadFactor = 5;
-// ... and at least by this share of their median.
+// ... and at least this fraction of their median.
 constexpr double kSpreadLeast = 0.1;
-// Two values that digits cannot tell apart matter when the digits leave more than this open.
+// Values that differ by less than their rounding matter if the rounding is larger than this
+// fraction.
 constexpr double kCoarseMatters = 0.01;
 constexpr size_t kMostEvidence = 4;
 
-// Findings of one kind are gathered: one line, a count, the first few places.
+// Collects findings of one kind: one line, a count, the first few places.
 class Gathering {
  public:
   void Add(const std::string& evidence) {
@@ -156,7 +157,7 @@ void CheckSamples(const StoreContents& contents, std::vector<DataFinding>* findi
               "Never choose these configurations; report them to the library's makers.", findings);
   const size_t lost = failed.count();
   failed.Close(DataSeverity::kNote, "failures", Count(lost, "measurement") + " failed",
-               "They are kept so that nobody tries these configurations again.", findings);
+               "They are kept so that these configurations are not tried again.", findings);
 }
 
 double SpreadOf(const ConfigSummary& entry) {
@@ -164,7 +165,7 @@ double SpreadOf(const ConfigSummary& entry) {
   return (*high - *low) / entry.median;
 }
 
-// Typical spread by how many repeats there are: more repeats lie further apart.
+// Typical spread by number of repeats: it grows with the number.
 void CheckSpread(const std::vector<ConfigGroup>& groups, const StoreContents& contents,
                  std::vector<DataFinding>* findings) {
   std::map<std::pair<size_t, size_t>, std::vector<double>> spreads;
@@ -196,7 +197,7 @@ void CheckSpread(const std::vector<ConfigGroup>& groups, const StoreContents& co
               "Something disturbed them. Measure these cells again.", findings);
 }
 
-// Whether the digits that were printed tell the best configuration from the others.
+// Whether the printed digits distinguish the best configuration from the others.
 void CheckDigits(const ConfigGroup& group, Gathering* coarse) {
   const std::vector<ConfigSummary>& all = group.entries;
   if (!all.front().fine()) return;
@@ -238,7 +239,7 @@ void CheckContests(const std::vector<ConfigGroup>& groups, std::vector<DataFindi
                "Treat them as equal, or measure with times that have more digits.", findings);
 }
 
-// Several of what should be one, at some sizes.
+// Several values of a property that should be unique, at some sizes.
 struct Mixture {
   std::set<uint64_t> sizes;
   std::set<std::string> names;
@@ -256,7 +257,7 @@ struct Mixture {
   }
 };
 
-// What has to be equal inside a context before figures may be compared.
+// Checks the properties that must be equal within a context for figures to be comparable.
 void CheckMixtures(const StoreContents& contents, std::vector<DataFinding>* findings) {
   struct Kinds {
     std::set<std::string> software;

@@ -10,10 +10,10 @@ namespace diapason::dataset {
 enum class DataSeverity : uint8_t { kNote = 0, kWarning = 1, kError = 2 };
 const char* SeverityName(DataSeverity severity);  // "note", "warning", "error"
 
-// Something that should not be trusted as it stands.
+// Data that should not be trusted without review.
 struct DataFinding {
   DataSeverity severity = DataSeverity::kNote;
-  std::string kind;                   // "independent-runs": for programs
+  std::string kind;                   // "independent-runs": for scripts
   std::string what;                   // one sentence
   std::vector<std::string> evidence;  // runs, files, points: the first few
   std::string advice;                 // what to do

@@ -32,7 +32,7 @@ const DataFinding* Find(const std::vector<DataFinding>& findings, const std::str
   return found == findings.end() ? nullptr : &*found;
 }
 
-// A store in which nothing is wrong: eight repeats of two configurations that differ.
+// A store without problems: eight repeats of two configurations that differ.
 StoreContents Good() {
   StoreContents contents;
   contents.runs.resize(1);

@@ -8,12 +8,12 @@
 
 namespace diapason::dataset {
 
-// One line of a CSV text into its cells; quoted cells may hold commas, doubled quotes and line
-// feeds. Takes the line off the front of *text and adds its line feeds to *line. An error names the
-// line. Cells are not trimmed.
+// Splits one line of CSV into cells; quoted cells may contain commas, doubled quotes and line
+// feeds. Removes the line from the front of *text and adds its line feeds to *line. An error names
+// the line. Cells are not trimmed.
 Result<std::vector<std::string>> TakeCsvRow(std::string_view* text, int* line);
 
-// A cell, quoted where it has to be.
+// A cell, quoted if necessary.
 std::string CsvCell(std::string_view text);
 
 }  // namespace diapason::dataset

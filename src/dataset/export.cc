@@ -50,7 +50,7 @@ std::string SampleCells(const Sample& sample) {
   return line;
 }
 
-// One configuration of a cell, both ways.
+// One configuration of a cell, in place and out of place.
 struct ExportedConfig {
   const ConfigSummary* out_of_place = nullptr;
   const ConfigSummary* in_place = nullptr;
@@ -75,14 +75,14 @@ double BusBandwidthOf(const ConfigSummary* entry) {
   return entry == nullptr ? 0 : BusBandwidth(entry->point, entry->median);
 }
 
-// The default's channels are the library's business; those of a pair without a number are unknown.
+// The default's channels are unknown, and so are those of a pair without a number.
 int ChannelRank(const Point& point) {
   if (point.IsDefault()) return 0;
   return point.channels > 0 ? point.channels : 1 << 20;
 }
 
 const ExportedConfig* Best(const Flavour& flavour, double tolerance) {
-  // In place and out of place are two measurements: the cell is judged by one of them for all.
+  // In place and out of place are different measurements: one of them is used for the whole cell.
   const bool in_place =
       std::any_of(flavour.candidates.begin(), flavour.candidates.end(),
                   [](const auto& entry) { return entry.second.in_place != nullptr; });

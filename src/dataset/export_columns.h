@@ -6,7 +6,7 @@
 namespace diapason::dataset {
 
 // The columns of an exported table: those of the run, then those of the sample. The last,
-// busbw_gbs, is for people; it follows from the others.
+// busbw_gbs, is derived, for readers.
 inline constexpr std::string_view kExportTitles =
     "run,source,origin,started,state,plan,library,library_version,gpu,driver,topology,hosts,tool,"
     "simulated,machine_environment,"

@@ -125,7 +125,7 @@ TEST(ExportOptimizedTest, BothHalvesInTheirColumns) {
             "collective,num_nodes,num_gpus,size_bytes,algo,proto,nchannels,time_oop,busbw_oop,"
             "time_ip,busbw_ip");
   EXPECT_EQ(lines[1], "all_reduce,1,8,1048576,RING,SIMPLE,8,100,18.3501,200,9.17504");
-  // What we write we read.
+  // Export and import round-trip.
   std::vector<std::string> notes;
   const std::string text =
       ExportOptimized(Of({MakeSample("ring", 8, 1e-4), in_place}), 0.05, &notes).value();

@@ -150,7 +150,7 @@ Result<Import> ImportText(std::string_view text, const std::string& name,
 
 namespace {
 
-// The run of a file that says nothing about itself: what the options say.
+// The run of a file without metadata: from the options.
 SampleRun RunOf(std::string_view text, const std::string& name, const std::string& what,
                 const ImportOptions& options) {
   SampleRun run;

@@ -1,4 +1,4 @@
-// What `diapason data export --format csv` wrote, read back.
+// Reads the output of `diapason data export --format csv`.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-// Takes cells from left to right; remembers the first that cannot be read.
+// Reads cells from left to right; remembers the first invalid one.
 class CellReader {
  public:
   CellReader(const Cells& cells, const std::vector<std::string_view>& titles)

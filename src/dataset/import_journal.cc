@@ -24,7 +24,7 @@ using journal::RecordKind;
 // Group, collective, size band.
 using ContextKey = std::tuple<size_t, uint8_t, int>;
 
-// What one rank knows of one run.
+// One rank's record of one run.
 struct Timed {
   size_t group = 0;
   uint8_t collective = 0;
@@ -35,7 +35,7 @@ struct Timed {
   uint64_t time_ns = 0;
   double seconds = 0;
   Config config;
-  bool known = false;     // its decision is there, and says
+  bool known = false;     // its decision is in the journal, and says
   bool standard = false;  // that nothing was asked for,
   bool narrowed = false;  // that channels were asked for,
   bool warm_up = false;   // that it does not count
@@ -49,8 +49,8 @@ struct Block {
   journal::JournalRecord record;
 };
 
-// The library stamps a kernel when the first thread of a block is done; in a tree others then still
-// wait for the data on its way down.
+// The library's time stamp is taken when the first thread of a block is done; in a tree the other
+// threads still wait for the downward phase.
 bool StampEndsEarly(const journal::JournalRecord& record) {
   return record.algorithm == kTree || record.algorithm == kNvlsTree;
 }
@@ -64,13 +64,13 @@ struct JournalImport::State {
   std::vector<uint64_t> digests;
   std::vector<Timed> timed;
   std::map<ContextKey, std::vector<Block>> blocks;
-  std::map<ContextKey, std::set<uint64_t>> sizes;  // asked about, two at most
+  std::map<ContextKey, std::set<uint64_t>> sizes;  // sizes asked about, two at most
   std::map<size_t, std::set<size_t>> timing;       // members with times, by group
   std::string tool;
   uint64_t started_ns = 0;
   size_t bad_lines = 0;
   uint64_t dropped = 0;
-  // Left out, for the messages.
+  // Omitted, for the messages.
   size_t early = 0;
   size_t partly = 0;
   size_t differing = 0;
@@ -204,7 +204,7 @@ SampleRun JournalImport::State::RunOf(size_t index) const {
   for (const uint64_t digest : sorted) {
     content += Format("%016llx", static_cast<unsigned long long>(digest));
   }
-  // The journals may come in any order; what they say of a communicator stays the same run.
+  // The journals may come in any order; a communicator's run has the same id.
   run.id = ImportId(content,
                     Format("journal,%llx,%u,%lld,%lld,", static_cast<unsigned long long>(group.id),
                            group.generation, static_cast<long long>(group.shape.nodes),
@@ -280,7 +280,7 @@ Result<WholeRun> JournalImport::State::ImportGroup(size_t index,
     } else {
       Config config = one.config;
       if (decided->known && decided->standard) config = {};
-      // Whose number of channels was left to the library is another thing than one set to it.
+      // A channel count chosen by the library differs from the same count set explicitly.
       if (decided->known && !decided->narrowed) config.channels = 0;
       Result<Point> point = PointOf(group, one.collective, one.bytes, config);
       if (!point.ok()) return point.status();
@@ -307,7 +307,7 @@ Status JournalImport::State::AddRewards(size_t index, const std::set<ContextKey>
       vague += list.size();
       continue;
     }
-    // Every rank that knows them knows the same.
+    // All ranks that have it agree.
     const size_t teller =
         std::min_element(list.begin(), list.end(), [](const Block& a, const Block& b) {
           return std::tie(a.rank, a.member) < std::tie(b.rank, b.member);
@@ -343,7 +343,7 @@ void JournalImport::State::Thin(std::vector<Sample>* samples) {
     const size_t count = counts[sample.point];
     const size_t at = seen[sample.point]++;
     if (count <= kMostSamples) return false;
-    // Kept where the share that is due grows by one.
+    // Kept when the due number grows by one.
     const size_t due = at * kMostSamples / count;
     if (at > 0 && (at - 1) * kMostSamples / count == due) return true;
     sample.round = static_cast<int>(due);
@@ -356,7 +356,7 @@ void JournalImport::State::AddMessages(Import* import) const {
   const auto say = [&](size_t count, const char* noun, const char* rest) {
     if (count > 0) import->messages.push_back(Count(count, noun) + rest);
   };
-  // Rewards are over all ranks already.
+  // Rewards already cover all ranks.
   for (const auto& [index, members] : timing) {
     const Matcher::Group& group = matcher.groups()[index];
     if (static_cast<int64_t>(group.members.size()) >= group.shape.ranks) continue;

@@ -9,14 +9,14 @@
 
 namespace diapason::dataset {
 
-// How a journal of the plugin begins.
+// The start of a journal of the plugin.
 inline constexpr std::string_view kJournalMark = "{\"type\":\"journal\"";
 
-// Takes in the journals of one job, which belong together: the time of a call is that of its
-// slowest rank, so all ranks' journals are needed. Each communicator becomes a run. Its samples are
-// the GPU times of the calls that every journal has timed, with the configuration that really ran;
-// a call for which nothing was asked is the library's own choice. Of contexts in which nothing was
-// timed, the agreed rewards are taken. Warm-up calls do not count.
+// Imports the journals of one job together: the time of a call is that of its slowest rank, so all
+// ranks' journals are needed. Each communicator becomes a run. Its samples are the GPU times of the
+// calls that every journal has timed, with the configuration that ran; a call without a wanted
+// configuration is the library's own choice. For contexts without timed calls, the agreed rewards
+// are used. Warm-up calls are ignored.
 class JournalImport {
  public:
   // More samples of one point are thinned out evenly.

@@ -27,7 +27,7 @@ class Rank {
     communicator.rank = rank;
     text_ += CommunicatorLine(communicator) + "\n";
   }
-  // A call that asked for this, and ran that in so many microseconds.
+  // A call that asked for `asked`, and ran `ran` in `us` microseconds.
   Rank& Call(const Config& asked, const Config& ran, double us, Reason reason = Reason::kRow) {
     journal::JournalRecord decision = Some(RecordKind::kDecision, asked);
     decision.call = ++calls_;
@@ -176,7 +176,7 @@ TEST(ImportJournalTest, RewardsStandInWhereNothingWasTimed) {
   EXPECT_NEAR(timed.runs[0].samples[0].seconds, 10e-6, 1e-12) << "times before rewards";
 }
 
-TEST(ImportJournalTest, RewardsOfSeveralSizesAreNobodys) {
+TEST(ImportJournalTest, RewardsOfSeveralSizesAreDropped) {
   journal::JournalRecord reward = Rank::Some(RecordKind::kReward, kTreeSimple);
   reward.seconds = 14e-6;
   journal::JournalRecord question = Rank::Some(RecordKind::kDecision, {});

@@ -1,4 +1,4 @@
-// Logs of nccl-tests and rccl-tests: from what a log says to what was measured.
+// Logs of nccl-tests and rccl-tests: from parsed lines to samples.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,11 +12,11 @@
 namespace diapason::dataset {
 namespace {
 
-// Who took part.
+// The participating processes.
 struct Cast {
   int ranks = 0;
   int nodes = 0;
-  int independent = 1;  // programs that each believed to be rank 0 of their own
+  int independent = 1;  // programs that each ran as rank 0 of their own job
   MachineInfo machine;
 };
 
@@ -64,7 +64,7 @@ Cast CastOf(const LogTest& test) {
   return cast;
 }
 
-// What options add to a log; where both speak they have to agree.
+// Completes a log's metadata from the options; they must not contradict each other.
 Status Complete(const char* what, const std::string& option, const std::string& given,
                 std::string* value) {
   if (given.empty()) return {};
@@ -293,7 +293,7 @@ Result<Import> LogImporter::Run() {
     }
   }
   if (tests.empty()) return Invalid("it looks like a log of nccl-tests, but holds no test");
-  // Tests that failed are worth keeping; one that cannot be read is not.
+  // Failed tests are kept; unreadable ones are an error.
   const auto bad = std::find_if(tests.begin(), tests.end(),
                                 [](const LogTest& test) { return test.bad_rows > 0; });
   if (import_.rows == 0 && bad != tests.end()) {

@@ -34,7 +34,7 @@ enum Column : uint8_t {
   kBusbwIp,
   kColumns,
 };
-// The first name is the one that is asked for when the column is missing.
+// The first name is used in the error for a missing column.
 constexpr const char* kNames[kColumns] = {
     "source",
     "collective",
@@ -69,7 +69,7 @@ class TableReader {
   Status Load(std::string_view text);
   Status Row(const Cells& row, int line);
   Result<Point> PointOf(const Cells& row);
-  // False: the half is not there, or cannot be used, and *why says so.
+  // False: this half is missing or unusable; *why says so.
   bool Timing(const Cells& row, bool in_place, Sample* sample, std::string* why);
   std::string_view Cell(const Cells& row, int column) const {
     return at_[column] == kNone ? std::string_view() : Trim(row[at_[column]]);
@@ -149,8 +149,8 @@ Status TableReader::Load(std::string_view text) {
     if (row.size() != width_) {
       return Invalid(Format("line %d: %zu values under %zu titles", line, row.size(), width_));
     }
-    // Programs that write such tables drop trailing zeros: 1.7 among 1.69 and 1.72 is as fine as
-    // those. The finest value of a column says how fine the column is.
+    // Programs that write such tables drop trailing zeros: 1.7 beside 1.69 and 1.72 has the same
+    // precision. The most precise value determines the precision of the column.
     for (int column = kTimeOop; column < kColumns; ++column) {
       double value = 0;
       double half = 0;

@@ -109,7 +109,7 @@ TEST(ImportLogTest, TheCollectiveOfAnOlderLog) {
   ImportOptions options;
   options.collective = "all_to_all";
   EXPECT_EQ(Read(log, options, "output.dat").runs[0].samples.size(), 52u);
-  // Its bandwidths give a wrong name away.
+  // Its bandwidths contradict a wrong name.
   EXPECT_TRUE(Says(Read(log, {}, "all_reduce.dat"), "do not fit 8 ranks"));
 }
 

@@ -7,8 +7,8 @@ namespace {
 
 constexpr double kGiga = 1e9;
 
-// The first that fits counts: longer names come before those they hold. PCIe cards that can be
-// bridged have the bridge's figure.
+// The first match counts: longer names come before their prefixes. PCIe cards that can be bridged
+// have the bridge's figure.
 constexpr GpuLimits kLimits[] = {
     {"gb300", 900 * kGiga, 8000 * kGiga, true},      {"gb200", 900 * kGiga, 8000 * kGiga, true},
     {"gh200", 450 * kGiga, 4900 * kGiga, true},      {"b300", 900 * kGiga, 8000 * kGiga, true},
@@ -39,7 +39,7 @@ std::optional<GpuLimits> LimitsOf(const std::string& gpu) {
   const std::string name = ToLower(gpu);
   for (const GpuLimits& limits : kLimits) {
     const size_t at = name.find(limits.name);
-    // "a10" is not in "a100", and "l4" not in "tesla l40".
+    // "a10" must not match "a100", and "l4" not "tesla l40".
     if (at == std::string::npos || (at > 0 && IsWordCharacter(name[at - 1]))) continue;
     const size_t end = at + std::string_view(limits.name).size();
     if (end < name.size() && name[end] >= '0' && name[end] <= '9') continue;

@@ -9,10 +9,10 @@
 namespace diapason::dataset {
 namespace {
 
-// Longer lines are no lines of these programs.
+// Longer lines are not output of these programs.
 constexpr size_t kLongestLine = 1 << 16;
 constexpr size_t kMostWords = 64;
-// 2 to the 50: a message that no machine can hold.
+// 2 to the 50: larger than any message.
 constexpr uint64_t kMostBytes = uint64_t{1} << 50;
 
 std::vector<std::string_view> Words(std::string_view line) {
@@ -28,7 +28,7 @@ std::vector<std::string_view> Words(std::string_view line) {
   return words;
 }
 
-// What launchers put before every line: "[1,0]<stdout>:" (mpirun), "0: " (srun).
+// The prefix that launchers write: "[1,0]<stdout>:" (mpirun), "0: " (srun).
 std::string_view WithoutTag(std::string_view line) {
   if (line.starts_with('[')) {
     const size_t end = line.find(">:");
@@ -77,8 +77,8 @@ class Reader {
   std::vector<LogTest> Finish() { return std::move(tests_); }
 
  private:
-  // The test that a header line belongs to: a new one where the last is past its header. `again`:
-  // the last one has this line already.
+  // The test that a header line belongs to: a new one if the last is past its header. `again`: the
+  // last one already has this line.
   LogTest* StartTest(bool again);
   void Comment(std::string_view line);
   void Version(std::string_view words, const char* library);
@@ -94,9 +94,9 @@ class Reader {
   bool has_version_ = false;
   bool has_name_ = false;
   bool has_parameters_ = false;
-  std::string early_library_;  // a version line that came before any test
+  std::string early_library_;  // a version line before any test
   std::string early_version_;
-  std::vector<bool> order_;  // of the halves: is it in place?
+  std::vector<bool> order_;  // of the halves: whether it is in place
   Columns columns_;
   int number_ = 0;
 };
@@ -111,7 +111,7 @@ LogTest* Reader::StartTest(bool again) {
     tests_.back().version = early_version_;
     has_version_ = has_name_ = has_parameters_ = false;
   } else if (again) {
-    // The same header line once more, with nothing behind the first: several programs write here.
+    // The same header line again, without rows in between: several programs write into this log.
     ++tests_.back().starts;
     has_version_ = has_name_ = has_parameters_ = false;
   }
@@ -265,7 +265,7 @@ Result<LogTiming> Reader::Timing(const std::vector<std::string_view>& words,
     if (!ParseDecimal(text, &wrong, &half) || wrong < 0) {
       return Invalid("'" + Printable(text, 32) + "' wrong elements are no number");
     }
-    // A difference that is not zero is no count, and may be within what is allowed.
+    // A non-zero difference is not a count, and may be within the tolerance.
     if (group.counts || wrong == 0) timing.wrong = static_cast<int64_t>(std::min(wrong, 1e15));
   }
   timing.there = true;
@@ -298,7 +298,7 @@ void Reader::Row(const std::vector<std::string_view>& words) {
   }
   row.root = static_cast<int>(root);
   for (const Columns::Group& group : columns_.groups) {
-    // In a row that was cut the last word may have lost digits.
+    // In a truncated row the last word may have lost digits.
     if (cut && words.size() <= group.end) continue;
     const Result<LogTiming> timing = Timing(words, group);
     if (!timing.ok()) return Bad(timing.status().message());

@@ -117,7 +117,7 @@ TEST(NcclTestsTest, ARowThatWasCutGivesItsWholeHalf) {
   EXPECT_TRUE(half.rows[0].out_of_place.there);
   EXPECT_FALSE(half.rows[0].in_place.there);
   EXPECT_EQ(half.cut_rows, 1);
-  // The last word may have lost digits: nothing is whole here.
+  // The last word may have lost digits: no value is complete here.
   const LogTest none = Rows("8 2 float sum -1 17.31 0.00 0.00 0")[0];
   EXPECT_TRUE(none.rows.empty());
   EXPECT_EQ(none.cut_rows, 1);

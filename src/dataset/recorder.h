@@ -10,25 +10,25 @@
 
 namespace diapason::dataset {
 
-// Writes the samples of a run as they come. What can take long is announced by Begin(), which
-// writes everything that is pending: a process that is killed while it measures has lost nothing.
-// Between two of those, samples are written in small batches, at the latest with the first one that
-// comes half a second after the last writing. What could not be written stays pending.
+// Writes the samples of a run as they come. Begin() announces a measurement and writes all pending
+// samples, so that a process killed while measuring loses nothing. Otherwise samples are written in
+// small batches, at the latest with the first sample half a second after the last write. Samples
+// that could not be written stay pending.
 //
-// One thread at a time.
+// Not thread-safe.
 class Recorder {
  public:
   using Clock = std::chrono::steady_clock;
-  // `store` stays the caller's and must live longer; null: nothing is kept. `now` is for tests.
+  // The caller owns `store`, which must live longer; null: nothing is kept. `now` is for tests.
   Recorder(SampleStore* store, std::string run, std::function<Clock::time_point()> now = Clock::now)
       : store_(store), run_(std::move(run)), now_(std::move(now)), written_(now_()) {}
 
-  // Call it before `next` is measured: what is pending and that `next` is being measured are in the
-  // store when it returns.
+  // Call it before `next` is measured: it writes the pending samples and the mark that `next` is
+  // being measured.
   Status Begin(const Point& next);
-  // The measurement that was begun has ended, with this sample.
+  // The measurement has ended with this sample.
   Status Add(Sample sample);
-  // Writes what is pending, and that nothing is being measured. Call it before the run is ended.
+  // Writes the pending samples, and clears the mark. Call it before the run ends.
   Status Flush();
 
  private:

@@ -115,7 +115,7 @@ TEST_F(RecorderTest, WhatIsBeingMeasuredIsKnownAfterADeath) {
   EXPECT_EQ(Unfinished_().size(), 1u) << "still known, and counted once";
   EXPECT_EQ(Unfinished_()[0].deaths, 1);
   {
-    // Others in between change nothing; the same again is a second death.
+    // Others in between change nothing; the same point again is a second death.
     Recorder recorder = Make();
     ASSERT_TRUE(recorder.Begin(PointOf(3)).ok());
     ASSERT_TRUE(recorder.Add(SampleOf(3)).ok());

@@ -53,8 +53,8 @@ std::string NewRunId() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   uint64_t random = 0;
   if (::getrandom(&random, sizeof(random), 0) != sizeof(random)) {
-    // Kernels without it are older than any GPU driver we meet; the clock and the process tell
-    // two runs apart well enough there.
+    // Kernels without it are older than any supported GPU driver; the clock and the process id
+    // distinguish runs well enough there.
     random = MixBits(static_cast<uint64_t>(now.count()) ^ MixBits(static_cast<uint64_t>(getpid())));
   }
   const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();

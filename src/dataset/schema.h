@@ -5,9 +5,9 @@
 
 namespace diapason::dataset {
 
-// Tells our files from those of other programs that use SQLite: "Diap".
+// Identifies diapason's files among SQLite files: "Diap".
 inline constexpr int kApplicationId = 0x44696170;
-// The layout below. A file with a higher number is not touched.
+// The version of the layout below. A file with a higher number is not modified.
 inline constexpr int kSchemaVersion = 1;
 
 struct SchemaObject {
@@ -15,7 +15,8 @@ struct SchemaObject {
   const char* sql;
 };
 
-// Stored by SQLite word by word: a file whose tables read differently is not ours, or was changed.
+// SQLite stores the text verbatim: a file whose tables read differently is not diapason's, or was
+// changed.
 inline constexpr SchemaObject kSchema[] = {
     {"meta", "CREATE TABLE meta(key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL)"},
     {"machine",
@@ -43,9 +44,9 @@ inline constexpr SchemaObject kSchema[] = {
     {"sample_by_run", "CREATE INDEX sample_by_run ON sample(run)"},
 };
 
-// Made with the first mark, so that stores of imports alone have none: what a run is measuring.
-// Versions that do not know it leave it alone, so the layout keeps its number. `since` 0: nothing
-// is being measured, and `deaths` counts how often the process ended in it.
+// Created with the first mark, so that stores with only imports have none: what a run is measuring.
+// Older versions ignore it, so the layout version is unchanged. `since` 0: nothing is being
+// measured, and `deaths` counts how often the process ended in it.
 inline constexpr SchemaObject kTrying = {
     "trying",
     "CREATE TABLE trying(run INTEGER NOT NULL REFERENCES run, point INTEGER NOT NULL REFERENCES "

@@ -140,7 +140,7 @@ Status Execute(sqlite3* database, const std::string& path, const char* sql) {
 }
 
 Transaction::~Transaction() {
-  // An error may have rolled it back already; then this fails, and nothing is lost.
+  // An error may have rolled it back already; then this fails harmlessly.
   if (open_) (void)Execute(database_, path_, "ROLLBACK");
 }
 
@@ -152,7 +152,7 @@ Status Transaction::Begin() {
 
 Status Transaction::Commit() {
   const Status committed = Execute(database_, path_, "COMMIT");
-  // A commit that failed for want of a lock or of space leaves the transaction open.
+  // A commit that failed because of a lock or missing space leaves the transaction open.
   if (committed.ok()) open_ = false;
   return committed;
 }

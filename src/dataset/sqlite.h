@@ -10,10 +10,10 @@ struct sqlite3_stmt;
 
 namespace diapason::dataset {
 
-// The last error of `database` as a sentence about the store at `path`, with what to do about it.
+// The last error of `database` as a sentence about the store at `path`, with advice.
 Status DatabaseError(sqlite3* database, const std::string& path);
 
-// One prepared statement. Values are bound in order, starting anew after each Reset.
+// One prepared statement. Values are bound in order, starting over after each Reset.
 class Statement {
  public:
   Statement() = default;
@@ -31,7 +31,7 @@ class Statement {
   Statement& Bind(double value);  // NaN is stored as NULL
   Statement& Bind(const std::string& value);
 
-  // True: a row is there. False: the statement is done.
+  // True: a row is available. False: the statement is done.
   Result<bool> Step();
   // Runs a statement that gives no rows to its end, and resets it.
   Status Run();
@@ -50,8 +50,8 @@ class Statement {
 
 Status Execute(sqlite3* database, const std::string& path, const char* sql);
 
-// BEGIN IMMEDIATE now, so that two writers wait for each other here and not half-way through;
-// rolled back at the end of its life unless committed.
+// BEGIN IMMEDIATE, so that two writers wait here and not half-way through; the destructor rolls
+// back unless committed.
 class Transaction {
  public:
   Transaction(sqlite3* database, const std::string& path) : database_(database), path_(path) {}

@@ -5,7 +5,7 @@
 
 namespace diapason::dataset {
 
-// What a store that is written keeps prepared.
+// The prepared statements of a store opened for writing.
 struct SampleStore::Statements {
   Statement find_machine;
   Statement add_machine;

@@ -20,9 +20,9 @@
 namespace diapason::dataset {
 namespace {
 
-// How long a writer waits for another. A transaction here takes milliseconds.
+// How long a writer waits for another. A transaction takes milliseconds.
 constexpr int kBusyMilliseconds = 10'000;
-// No text of ours comes near this; one that does is an attack or an accident.
+// No legitimate text comes near this length.
 constexpr int kLongestValue = 1 << 24;
 
 Result<int64_t> Number(sqlite3* database, const std::string& path, const char* sql) {
@@ -33,7 +33,7 @@ Result<int64_t> Number(sqlite3* database, const std::string& path, const char* s
   return row.value() ? statement.value().Integer(0) : int64_t{0};
 }
 
-// What can be said before SQLite opens it.
+// Checks that are possible before SQLite opens it.
 Status CheckFile(const std::string& path, SampleStore::Access access) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) {
@@ -71,7 +71,7 @@ Status CreateSchema(sqlite3* database, const std::string& path) {
   return Execute(database, path, sql.c_str());
 }
 
-// The tables are ours, letter by letter, and nothing runs behind our back when they are written.
+// The tables are exactly diapason's, and no trigger or view is attached to them.
 Status CheckSchema(sqlite3* database, const std::string& path) {
   Result<Statement> found = Statement::Prepare(
       database, path, "SELECT sql FROM sqlite_master WHERE name = ?1 AND type IN('table','index')");
@@ -199,12 +199,12 @@ SampleStore::~SampleStore() {
 Result<std::unique_ptr<SampleStore>> SampleStore::Open(const std::string& path, Access access) {
   if (path.empty()) return Invalid("the store's path is empty");
   if (Status fine = CheckFile(path, access); !fine.ok()) return fine;
-  // Readers open for writing too: they have to undo what a killed writer left half-way. SQLite
-  // falls back to reading where the file cannot be written.
+  // Readers open for writing too: they must roll back what a killed writer left half-way. SQLite
+  // falls back to reading if the file cannot be written.
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
                     (access == Access::kWrite ? SQLITE_OPEN_CREATE : 0);
   sqlite3* database = nullptr;
-  // SQLite has names of its own for what is no plain file: ":memory:", "file:x?mode=memory".
+  // SQLite has special names that are not plain files: ":memory:", "file:x?mode=memory".
   const std::string file = path[0] == '/' ? path : "./" + path;
   const int opened = sqlite3_open_v2(file.c_str(), &database, flags, nullptr);
   if (database == nullptr) return Internal("out of memory");
@@ -218,12 +218,12 @@ Status SampleStore::Start(Access access) {
   sqlite3_extended_result_codes(database_, 1);
   sqlite3_busy_timeout(database_, kBusyMilliseconds);
   sqlite3_limit(database_, SQLITE_LIMIT_LENGTH, kLongestValue);
-  // Nothing in a file from elsewhere may run code or reach beyond its tables.
+  // Nothing in an untrusted file may run code or reach beyond its tables.
   sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
-  // In one transaction: somebody may be making the store this very moment.
+  // In one transaction: another process may be creating the store concurrently.
   if (Status begun = Execute(database_, path_, "BEGIN"); !begun.ok()) return begun;
   Result<FileKind> kind = Recognise(database_, path_);
   const Status ended = Execute(database_, path_, "ROLLBACK");
@@ -241,7 +241,7 @@ Status SampleStore::Start(Access access) {
   if (kind.value() == FileKind::kNew) {
     Transaction transaction(database_, path_);
     if (Status begun = transaction.Begin(); !begun.ok()) return begun;
-    // Somebody else may have been first.
+    // Another process may have been first.
     kind = Recognise(database_, path_);
     if (!kind.ok()) return kind.status();
     if (kind.value() == FileKind::kNew) {

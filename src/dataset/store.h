@@ -14,7 +14,7 @@ struct sqlite3;
 
 namespace diapason::dataset {
 
-// A sample with the run it belongs to: an index into Contents::runs.
+// A sample with its run: an index into StoreContents::runs.
 struct StoredSample {
   size_t run = 0;
   Sample sample;
@@ -22,7 +22,7 @@ struct StoredSample {
 
 struct StoreContents {
   std::vector<SampleRun> runs;
-  std::vector<StoredSample> records;  // in the order they were taken, run by run
+  std::vector<StoredSample> records;  // in the order of measurement, run by run
 };
 
 struct WholeRun {
@@ -30,7 +30,7 @@ struct WholeRun {
   std::vector<Sample> samples;
 };
 
-// What to read; what is not set is not asked.
+// Selects what to read; unset fields match everything.
 struct Filter {
   std::string run;  // id
   std::string collective;
@@ -47,47 +47,47 @@ struct Unfinished {
   int deaths = 1;  // how often in a row
 };
 
-// Every sample that was ever taken, in one SQLite file. Several processes may write at once: each
-// Add is one transaction, so a process that is killed leaves whole samples or none. The file can be
-// copied while nobody writes; it has a rollback journal rather than a write-ahead log, so that it
-// also works where several hosts share a file system that has locks.
+// All samples in one SQLite file. Several processes may write concurrently: each Add is one
+// transaction, so a killed process leaves whole samples or none. The file can be copied while no
+// process writes; it uses a rollback journal rather than a write-ahead log, so that it also works
+// on a file system shared by several hosts, if that supports locks.
 //
-// One thread at a time may use a Store.
+// Not thread-safe.
 class SampleStore {
  public:
   enum class Access { kRead, kWrite };
-  // kWrite creates the file where there is none. A file that is no store of ours, is damaged, or
-  // was written by a newer version is an error that says so.
+  // kWrite creates the file if it does not exist. Fails for a file that is not a diapason store, is
+  // damaged, or was written by a newer version.
   static Result<std::unique_ptr<SampleStore>> Open(const std::string& path, Access access);
   ~SampleStore();
   SampleStore(const SampleStore&) = delete;
   SampleStore& operator=(const SampleStore&) = delete;
 
-  // False: a run with this id is there already, and nothing was done.
+  // False: a run with this id exists already, and nothing was done.
   Result<bool> BeginRun(const SampleRun& run);
   Status Add(const std::string& run, std::span<const Sample> samples);
-  // The same, and what the run measures next (null: nothing), all in one transaction: a process
-  // that is killed while it measures has left both behind.
+  // The same, and the point that the run measures next (null: none), in one transaction: a process
+  // killed while measuring leaves both.
   Status AddAndTry(const std::string& run, std::span<const Sample> samples, const Point* next);
-  // What the run was measuring when its process ended, once or several times in a row. Counts the
-  // death of what is still marked as being measured.
-  // REQUIRES: no process is measuring for this run.
+  // The points that the run was measuring when its process ended, once or several times in a row.
+  // Counts a death for a point that is still marked. REQUIRES: no process is measuring for this
+  // run.
   Result<std::vector<Unfinished>> TakeUnfinished(const std::string& run);
-  // Puts `samples` in the place of the marks of their points.
+  // Replaces the marks of the samples' points by `samples`.
   Status Settle(const std::string& run, std::span<const Sample> samples);
   Status EndRun(const std::string& run, SampleRun::State state);
-  // A run and all its samples in one transaction. False: it is there already.
+  // A run and all its samples in one transaction. False: it exists already.
   Result<bool> AddRun(const SampleRun& run, std::span<const Sample> samples);
 
-  // Several of them in one transaction. True for those that were not there yet.
+  // Several of them in one transaction. True for those that were added.
   Result<std::vector<bool>> AddRuns(std::span<const WholeRun> runs);
 
   Result<std::vector<SampleRun>> Runs();
   Result<StoreContents> Read(const Filter& filter = {});
-  // Everything of another store that is not here yet, in one transaction; returns how many samples
-  // came. Of a run that is in both, what is missing here.
+  // Adds everything of another store that is missing here, in one transaction; returns the number
+  // of samples added. A run that is in both is completed.
   Result<size_t> Merge(const std::string& path);
-  // Reads every page of the file. An error says what is damaged.
+  // Reads every page of the file. The error says what is damaged.
   Status CheckIntegrity();
 
   const std::string& path() const { return path_; }
@@ -96,7 +96,7 @@ class SampleStore {
   struct Statements;
   explicit SampleStore(sqlite3* database, std::string path);
   Status Start(Access access);
-  // Whether there is a table of what is being measured; makes one if asked to.
+  // Whether the table of marks exists; creates it if `make`.
   Result<bool> UseTrying(bool make);
   Status PrepareStatements();
   Result<int64_t> MachineId(const MachineInfo& machine);
@@ -108,7 +108,7 @@ class SampleStore {
   Status InsertSamples(int64_t run, std::span<const Sample> samples);
   static Status CheckSamples(std::span<const Sample> samples);
   Result<std::vector<Unfinished>> ReadUnfinished(int64_t run);
-  // The row of a run that has to be there.
+  // The row of a run, which must exist.
   Result<int64_t> KnownRun(const std::string& id);
   Status ReadRuns(const Filter& filter, std::vector<SampleRun>* list,
                   std::map<int64_t, size_t>* keys);
@@ -120,9 +120,9 @@ class SampleStore {
   std::unique_ptr<Statements> statements_;
 };
 
-// "NAME=VALUE" lines, with line feeds and backslashes written as \n and \\: how a machine's
-// environment is stored and exported. Secrets are left out, both ways: a store of earlier days may
-// hold some.
+// "NAME=VALUE" lines, with line feeds and backslashes written as \n and \\: the stored and exported
+// form of a machine's environment. Secrets are removed in both directions, because an older store
+// may contain some.
 std::string EnvironmentText(const std::map<std::string, std::string>& environment);
 std::map<std::string, std::string> ParseEnvironmentText(const std::string& text);
 

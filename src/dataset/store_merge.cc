@@ -1,4 +1,4 @@
-// Two stores become one; and whether one is whole.
+// Merging two stores, and the integrity check.
 #include <cmath>
 #include <map>
 #include <set>
@@ -13,7 +13,7 @@
 namespace diapason::dataset {
 namespace {
 
-// Equal even where there is no time.
+// A key that compares equal for samples without a time, too.
 auto KeyOf(const Sample& sample) {
   return std::make_tuple(sample.point, sample.round,
                          std::isnan(sample.seconds) ? -1.0 : sample.seconds, sample.coarse,
@@ -38,7 +38,7 @@ Status SampleStore::MergeRun(const WholeRun& theirs, const WholeRun* mine, size_
     *came += theirs.samples.size();
     return InsertSamples(key.value(), theirs.samples);
   }
-  // Here already: perhaps one is a copy from when the run was still going on.
+  // Already here: one may be a copy made while the run was in progress.
   std::multiset<decltype(KeyOf(Sample{}))> keys;
   for (const Sample& sample : mine->samples) keys.insert(KeyOf(sample));
   std::vector<Sample> missing;

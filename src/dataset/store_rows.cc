@@ -16,7 +16,7 @@
 namespace diapason::dataset {
 namespace {
 
-// The id that `find` gives, or that of the row which `add` makes; both take the same values.
+// The id that `find` returns, or that of the row that `add` creates; both take the same values.
 template <typename Bind>
 Result<int64_t> FindOrAdd(sqlite3* database, Statement* find, Statement* add, const Bind& bind) {
   bind(find);
@@ -30,7 +30,7 @@ Result<int64_t> FindOrAdd(sqlite3* database, Statement* find, Statement* add, co
   return sqlite3_last_insert_rowid(database);
 }
 
-// A number that a damaged or hostile file may have made anything.
+// A number from a file that may be damaged or hostile.
 template <typename Number>
 bool Fits(int64_t value, int64_t low, int64_t high, Number* number) {
   *number = static_cast<Number>(value);
@@ -154,7 +154,7 @@ Result<int64_t> SampleStore::InsertRun(const SampleRun& run) {
 }
 
 Status SampleStore::InsertSamples(int64_t run, std::span<const Sample> samples) {
-  // Samples of one point come one after the other.
+  // Samples of one point are consecutive.
   const Point* last = nullptr;
   int64_t point = 0;
   for (const Sample& sample : samples) {
@@ -188,7 +188,7 @@ Result<std::vector<SampleRun>> SampleStore::Runs() {
 }
 
 Result<StoreContents> SampleStore::Read(const Filter& filter) {
-  // One snapshot: a run that another process adds meanwhile is there whole or not at all.
+  // One snapshot: a run that another process adds meanwhile is read completely or not at all.
   if (Status begun = Execute(database_, path_, "BEGIN"); !begun.ok()) return begun;
   Result<StoreContents> contents = ReadRows(filter);
   if (Status ended = Execute(database_, path_, "COMMIT"); contents.ok() && !ended.ok()) {

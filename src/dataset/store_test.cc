@@ -164,9 +164,9 @@ TEST_F(StoreTest, SamplesThatCannotBeAreRefused) {
   EXPECT_TRUE(refused(MakeSample(1024, -1)));
   EXPECT_TRUE(refused(MakeSample(1024, std::nan(""))));  // does not say why
   EXPECT_TRUE(refused(MakeSample(uint64_t{1} << 63, 1)));
-  Sample nobody = MakeSample(1024, 1);
-  nobody.point.ranks = 0;
-  EXPECT_TRUE(refused(nobody));
+  Sample no_ranks = MakeSample(1024, 1);
+  no_ranks.point.ranks = 0;
+  EXPECT_TRUE(refused(no_ranks));
   Sample strange = MakeSample(1024, 1);
   strange.coarse = std::nan("");
   EXPECT_TRUE(refused(strange));

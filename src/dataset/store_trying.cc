@@ -1,5 +1,5 @@
-// What a run is measuring, written down before it is measured: how a run that is gone on with knows
-// what its process died of.
+// The mark of what a run is measuring, written before the measurement: a resumed run knows which
+// measurement its process died in.
 #include <ctime>
 
 #include "dataset/schema.h"

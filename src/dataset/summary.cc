@@ -15,7 +15,7 @@ void Conclude(ConfigSummary* entry) {
   if (!entry->fine()) return;
   entry->median = Median(entry->seconds);
   entry->interval = MedianInterval95(entry->seconds);
-  // A value that was printed with few digits may be off by half of the last one.
+  // A value printed with few digits may be off by half of the last one.
   entry->interval.low =
       std::min(entry->interval.low, entry->median) * std::max(0.0, 1 - entry->coarse);
   entry->interval.high = std::max(entry->interval.high, entry->median) * (1 + entry->coarse);
@@ -56,7 +56,7 @@ std::vector<ConfigGroup> Summarise(const StoreContents& contents) {
     bool simulated;
     std::string library;
   };
-  // Sizes grow inside what is otherwise one context.
+  // Sizes increase within an otherwise equal context.
   const auto order = [](const Key& key) {
     const Point& p = key.context;
     return std::tie(p.collective, p.kind, p.nodes, p.ranks, p.type, p.reduce, p.root, p.in_place,
@@ -118,7 +118,7 @@ std::string SizeText(uint64_t bytes) {
 }
 
 std::string TimeText(double seconds) {
-  // Four digits, zeros too: columns of them can be compared at a glance.
+  // Four significant digits, with zeros, so that columns align.
   if (seconds < 0.9995e-6) return Format("%.0f ns", seconds * 1e9);
   if (seconds < 0.9995e-3) return Format("%#.4g us", seconds * 1e6);
   if (seconds < 0.9995) return Format("%#.4g ms", seconds * 1e3);

@@ -10,14 +10,14 @@
 
 namespace diapason::dataset {
 
-// What is known of one configuration in one context.
+// The samples of one configuration in one context.
 struct ConfigSummary {
   Point point;
-  std::vector<double> seconds;  // of the samples that were fine, in their order
-  std::vector<size_t> runs;     // where they come from, each once
-  double median = 0;            // seconds; 0 where nothing was fine
-  Interval interval;            // of the median, at 95 %, never narrower than the digits allow
-  double coarse = 0;            // the coarsest of its samples
+  std::vector<double> seconds;  // of the valid samples, in order
+  std::vector<size_t> runs;     // their runs, without duplicates
+  double median = 0;            // seconds; 0 without valid samples
+  Interval interval;  // of the median, at 95 %, never narrower than the rounding of digits
+  double coarse = 0;  // the coarsest of its samples
   size_t failures = 0;
   SampleOutcome failure = SampleOutcome::kFine;  // of the last that failed
   std::string note;
@@ -25,21 +25,21 @@ struct ConfigSummary {
   bool fine() const { return !seconds.empty(); }
 };
 
-// Configurations that compete: one collective, size and place, measured or simulated, of one
+// Configurations that are compared: one collective, size and place, measured or simulated, of one
 // library.
 struct ConfigGroup {
   Point context;  // without a configuration
   bool simulated = false;
   std::string library;
   std::vector<ConfigSummary> entries;  // fastest first; those without a time last
-  std::optional<size_t> standard;      // the library's own choice, where it was measured
+  std::optional<size_t> standard;      // the library's own choice, if it was measured
   size_t samples = 0;
 
-  // Whether the data cannot tell a entry from the best.
+  // Whether the data do not distinguish an entry from the best.
   bool TiesWithBest(size_t entry) const;
 };
 
-// The same call, place and size, whatever runs there.
+// The same call, place and size, without the configuration.
 Point WithoutConfig(Point point);
 
 // In the order of collective, kind, nodes, ranks, type, place and size.

@@ -16,7 +16,7 @@ struct NameEntry {
   const char* name;
   const char* table;
 };
-// What nccl-tests and rccl-tests have programs for.
+// The collectives that nccl-tests and rccl-tests have programs for.
 constexpr NameEntry kCollectives[] = {
     {"allreduce", "all_reduce"}, {"reducescatter", "reduce_scatter"},
     {"allgather", "all_gather"}, {"broadcast", "broadcast"},
@@ -58,7 +58,7 @@ std::string CollectiveInName(std::string_view path) {
   const size_t slash = path.rfind('/');
   std::string name = FoldName(slash == std::string_view::npos ? path : path.substr(slash + 1));
   std::string found;
-  // Longer names come before those they hold: "allreduce" before "reduce".
+  // Longer names come before those they contain: "allreduce" before "reduce".
   for (const NameEntry& word : kCollectives) {
     const size_t at = name.find(word.name);
     if (at == std::string::npos) continue;
@@ -81,7 +81,7 @@ Result<std::string> ParseTypeWord(std::string_view name) {
   std::vector<std::string> names;
   for (const NameEntry& word : kTypes) {
     if (folded == FoldName(word.table) || folded == word.name) return std::string(word.name);
-    // Every type once, by the name that --help has.
+    // Every type once, by the name that --help shows.
     const bool again = std::any_of(std::begin(kTypes), &word, [&word](const NameEntry& before) {
       return std::string_view(before.name) == std::string_view(word.name);
     });
@@ -97,7 +97,7 @@ bool Reduces(const std::string& collective) {
 
 Status SetConfig(const std::string& library, std::string_view algorithm, std::string_view protocol,
                  int64_t channels, Point* point) {
-  Library words = Library::kRccl;  // NCCL's words and one more
+  Library words = Library::kRccl;  // NCCL's names and one more
   if (!library.empty()) {
     const Result<Library> parsed = ParseLibrary(library);
     if (!parsed.ok()) return parsed.status();

@@ -9,11 +9,10 @@
 
 namespace diapason::dataset {
 
-// Names as logs, tables and people write them, in the one form a Point has. "all_reduce_perf",
+// Normalises names from logs, tables and users to the form in a Point. "all_reduce_perf",
 // "All_Reduce" and "allreduce" are "allreduce". An unknown name is an error with a suggestion.
 Result<std::string> ParseCollectiveWord(std::string_view name);
-// The collective that a file's name speaks of, "run3/all_gather_output.dat"; "" where it names none
-// or several.
+// The collective in a file's name, "run3/all_gather_output.dat"; "" if it contains none or several.
 std::string CollectiveInName(std::string_view path);
 // "allreduce" -> "all_reduce", as rccl-sweep and nccl-tests write it.
 std::string CollectiveTableWord(const std::string& collective);
@@ -22,19 +21,20 @@ Result<std::string> ParseTypeWord(std::string_view name);
 // Whether the collective combines values; only then a point has a reduction.
 bool Reduces(const std::string& collective);
 
-// Puts a configuration into the words of its library. "", "default" and "-1" leave the choice to
-// the library. `library` may be "": then NCCL's and RCCL's words are known.
+// Normalises a configuration with its library's names. "", "default" and "-1" leave the choice to
+// the library. `library` may be "": then NCCL's and RCCL's names are known.
 Status SetConfig(const std::string& library, std::string_view algorithm, std::string_view protocol,
                  int64_t channels, Point* point);
-// "NAME=VALUE" pairs, sorted and separated by blanks. What a configuration has words for is
+// "NAME=VALUE" pairs, sorted and separated by blanks. Variables that a configuration covers are
 // refused.
 Result<std::string> SortEnvironment(std::vector<std::string> pairs);
 
-// A decimal number that is finite, and half of the last digit that was printed of it: 17.31 and
-// 0.005. False where there is anything else in the text.
+// A finite decimal number, and half of its last printed digit: 17.31 and 0.005. False if the text
+// contains anything else.
 bool ParseDecimal(std::string_view text, double* value, double* half_digit);
 
-// Text of others, for a terminal: control characters become '?', and at most `limit` bytes stay.
+// Makes foreign text safe for a terminal: control characters become '?', and at most `limit` bytes
+// are kept.
 std::string Printable(std::string_view text, size_t limit = 200);
 
 }  // namespace diapason::dataset

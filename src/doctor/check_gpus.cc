@@ -113,7 +113,7 @@ void CheckGpus(const CheckInputs& facts, std::vector<Finding>* findings) {
                                 AboutBytes(gpu.memory_used).c_str(),
                                 AboutBytes(gpu.memory_bytes).c_str()));
     }
-    // The mode tells whether the driver was asked at all.
+    // The mode is set only if the driver answered.
     if (gpu.vendor == host::Vendor::kNvidia && !gpu.mode.empty() && !gpu.persistence) {
       forgetful.push_back(gpu.index);
     }
@@ -121,7 +121,7 @@ void CheckGpus(const CheckInputs& facts, std::vector<Finding>* findings) {
   if (!busy.empty()) {
     AddFinding(findings, "gpu.memory-used", Severity::kNote,
                GpuNames(busy) + (busy.size() == 1 ? " has" : " have") +
-                   " memory in use: somebody else works there, and measurements will show it",
+                   " memory in use: another process uses it, which affects measurements",
                evidence);
   }
   if (!forgetful.empty()) {

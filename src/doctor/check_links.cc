@@ -43,7 +43,7 @@ void CheckGpuLinks(const CheckInputs& facts, std::vector<Finding>* findings) {
   int most = 0;
   for (const host::Gpu& gpu : gpus) most = std::max(most, gpu.fabric_links);
   if (most == 0) {
-    // Files do not tell of NVLink.
+    // Files contain no information about NVLink.
     if (!facts.live && !facts.amd()) return;
     AddFinding(findings, "link.none", Severity::kNote,
                Format("no %s link is up: GPUs reach each other over PCIe", kind),
@@ -96,7 +96,7 @@ void CheckPci(const CheckInputs& facts, std::vector<Finding>* findings) {
       continue;
     }
     fine = true;
-    // An idle GPU slows its link down to save power, so the speed counts under load only.
+    // An idle GPU reduces its link speed to save power, so the speed counts under load only.
     const bool under_load = gpu.power_limit_w > 0 && gpu.power_w > 0.5 * gpu.power_limit_w;
     if (link.gts > 0 && link.gts < link.most_gts && under_load) {
       AddFinding(findings, "pcie.speed", Severity::kWarning,

@@ -12,7 +12,7 @@ void CheckPairs(const CheckInputs& facts, std::vector<Finding>* findings) {
   size_t allowed = 0;
   bool refused_on_link = false;
   for (const host::GpuPair& pair : facts.machine.pairs) {
-    // Both directions say the same, nearly always.
+    // Both directions are nearly always the same.
     const std::string text = Format("GPU %d to GPU %d: %s", pair.from, pair.to,
                                     pair.path.empty() ? "path not known" : pair.path.c_str());
     if (pair.peer_read == false) {
@@ -47,7 +47,7 @@ void CheckPairs(const CheckInputs& facts, std::vector<Finding>* findings) {
 void CheckAccessControl(const CheckInputs& facts, std::vector<Finding>* findings) {
   const bool matters = facts.machine.gpus.size() + facts.machine.rdma.size() >= 2 &&
                        !facts.machine.gpus.empty() && facts.system.pci_ports > 0;
-  // A virtual machine needs it, and its owner cannot change it.
+  // A virtual machine needs it, and its user cannot change it.
   if (!matters || !facts.machine.hypervisor.empty()) return;
   if (!facts.system.access_control) {
     AddFinding(findings, "pci.acs", Severity::kNote,

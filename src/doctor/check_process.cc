@@ -142,7 +142,7 @@ void CheckProcessLimits(const ProcessFacts& facts, std::vector<Finding>* finding
 std::string MemoryMoved(const host::ProcessSample& before, const host::ProcessSample& after) {
   double mib =
       (static_cast<double>(after.resident) - static_cast<double>(before.resident)) / (1 << 20);
-  // A page less would be "-0.0".
+  // A change of one page would print "-0.0".
   if (std::abs(mib) < 0.05) mib = 0;
   return Format("%+.1f MiB in %.1f s", mib, after.time_s - before.time_s);
 }

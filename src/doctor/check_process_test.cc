@@ -51,7 +51,7 @@ TEST(UseOfThreads, SharesOfTheTimeBetween) {
 
 TEST(CheckProcess, NothingWrong) {
   const std::vector<Finding> findings = CheckProcess(Job());
-  EXPECT_EQ(Worst(findings), Severity::kNote);  // our plugin is not loaded
+  EXPECT_EQ(Worst(findings), Severity::kNote);  // the diapason plugin is not loaded
   ASSERT_NE(Find(findings, "process.threads"), nullptr);
   EXPECT_NE(Find(findings, "process.threads")->evidence[0].find("NCCL Progress 0: 50 %"),
             std::string::npos);
@@ -68,7 +68,7 @@ TEST(CheckProcess, TwoLibrariesAndAReplacedOne) {
   EXPECT_EQ(Find(findings, "process.plugin")->severity, Severity::kFine);
 }
 
-// What could not be read is not "not there".
+// Unreadable libraries are not missing libraries.
 TEST(CheckProcess, NothingIsSaidOfLibrariesThatCannotBeSeen) {
   ProcessFacts facts = Job();
   facts.mapped.clear();

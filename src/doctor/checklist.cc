@@ -91,8 +91,8 @@ ChecklistItem LinkItem(const CheckInputs& facts) {
               Format("%d up on every GPU, %d down in all", least, down));
 }
 
-// No variable of the library's sets one: it is an argument of init_process_group. Variables can
-// only make it useless.
+// It is an argument of init_process_group; no library variable sets it. Variables can only disable
+// it.
 ChecklistItem TimeOutItem(const CheckInputs& facts) {
   const char* text = "a time-out is set for collectives";
   for (const char* name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING"}) {

@@ -8,7 +8,7 @@
 
 namespace diapason::doctor {
 
-// A line of the list that people go through before they call a machine ready.
+// One line of the readiness checklist of a machine.
 struct ChecklistItem {
   enum class State : uint8_t { kOk, kNotOk, kCannotTell, kNotApplicable };
   std::string id;

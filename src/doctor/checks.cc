@@ -9,7 +9,7 @@ namespace diapason::doctor {
 
 void AddFinding(std::vector<Finding>* findings, const char* id, Severity severity,
                 std::string title, std::vector<std::string> evidence, std::string action) {
-  // A few say it all; the report has every fact.
+  // A few are enough; the report has all facts.
   constexpr size_t kMostEvidence = 8;
   if (evidence.size() > kMostEvidence) {
     const size_t more = evidence.size() - (kMostEvidence - 1);

@@ -7,9 +7,9 @@
 
 namespace diapason::doctor {
 
-// The checks of `diapason doctor`, one function for each part of a machine. They add what they find
-// to a list: at least one finding that is fine where they could look and all is well, nothing where
-// a machine has no such part.
+// The checks of `diapason doctor`, one function for each part of a machine. They add findings to a
+// list: at least one kFine finding if the part could be checked and is in order, none if the
+// machine has no such part.
 void CheckGpus(const CheckInputs& facts, std::vector<Finding>* findings);
 void CheckGpuLinks(const CheckInputs& facts, std::vector<Finding>* findings);
 void CheckPci(const CheckInputs& facts, std::vector<Finding>* findings);
@@ -23,15 +23,15 @@ void CheckTorch(const CheckInputs& facts, std::vector<Finding>* findings);
 void CheckPlugin(const CheckInputs& facts, std::vector<Finding>* findings);
 void CheckTest(const CheckInputs& facts, std::vector<Finding>* findings);
 
-// All of them, and the environment's, worst first.
+// All of them, including the environment, worst first.
 std::vector<Finding> CheckEverything(const CheckInputs& facts);
 
-// How checks write a finding.
+// Adds a finding.
 void AddFinding(std::vector<Finding>* findings, const char* id, Severity severity,
                 std::string title, std::vector<std::string> evidence = {}, std::string action = "");
 // "GPU 3", "GPUs 0, 2 and 5"; at most eight are named.
 std::string GpuNames(const std::vector<int>& indexes);
-// "64 MiB", "unlimited": rounded, for people.
+// "64 MiB", "unlimited": rounded, for the user.
 std::string AboutLimit(uint64_t bytes);
 
 }  // namespace diapason::doctor

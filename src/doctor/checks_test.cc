@@ -85,7 +85,7 @@ TEST(Doctor, ContainerWithDefaults) {
   ExpectFinding(findings, "library.toolkit", Severity::kError, "driver 550.90.07");
   ExpectFinding(findings, "net.none", Severity::kNote, "eth0");
   ExpectFinding(findings, "limit.memlock", Severity::kWarning, "64 KiB");
-  // Nobody in a virtual machine can do anything about these.
+  // The user of a virtual machine cannot change these.
   EXPECT_EQ(Find(findings, "pci.acs"), nullptr);
   EXPECT_EQ(ItemOf(facts, "torch").state, ChecklistItem::State::kOk);
 }
@@ -115,7 +115,7 @@ TEST(Doctor, Laptop) {
   EXPECT_EQ(ItemOf(facts, "goal-latency").state, ChecklistItem::State::kNotApplicable);
 }
 
-// What only the driver tells.
+// Facts that only the driver provides.
 CheckInputs FourGpus() {
   CheckInputs facts;
   for (int i = 0; i < 4; ++i) {
@@ -270,7 +270,7 @@ TEST(Doctor, Goals) {
   std::vector<Finding> findings;
   CheckTest(facts, &findings);
   ExpectFinding(findings, "test.missed", Severity::kWarning, "91 %");
-  // Ranks that share a GPU miss goals for GPUs of their own: that is no fault.
+  // Ranks that share a GPU miss targets for one GPU per rank: not a fault.
   facts.test.shared = true;
   findings.clear();
   CheckTest(facts, &findings);

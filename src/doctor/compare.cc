@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMostNames = 8;
 const char* const kNotTold = "none";
 
-// A job with these different does not run, or gives up half way.
+// A job on hosts that differ in these does not run, or fails half-way.
 Severity SeverityOf(const std::string& fact) {
   static constexpr std::array<std::string_view, 3> kFatal = {"collective library", "GPUs",
                                                              "fabric state"};
@@ -27,7 +27,7 @@ Severity SeverityOf(const std::string& fact) {
   return Severity::kWarning;
 }
 
-// What cannot be changed with a command or a file.
+// Facts that no command or file can change.
 bool IsHardware(const std::string& fact) {
   return fact == "CPUs" || fact == "GPU models" || fact == "GPU memory";
 }

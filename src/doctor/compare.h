@@ -8,16 +8,16 @@
 
 namespace diapason::doctor {
 
-// What one host's report says that ought to be the same everywhere.
+// The facts in one host's report that should be the same on all hosts.
 struct HostFacts {
   std::string host;
   std::vector<std::pair<std::string, std::string>> facts;
 };
 
-// Groups hosts by value, fact by fact, and names those that differ: the value that more than half
-// of them have is right, whoever has another is the odd one out. Without such a majority nobody is
-// right, and the groups are listed. What a host does not tell is the value "none". A finding that
-// is fine for every fact that all share. Two hosts of one name are told apart by their number.
+// Groups hosts by value, fact by fact, and names the outliers: a value that more than half of the
+// hosts have is taken as right. Without such a majority the groups are listed. A missing value
+// counts as "none". Adds a kFine finding for every fact that all share. Hosts with the same name
+// are distinguished by a number.
 std::vector<Finding> CompareHosts(const std::vector<HostFacts>& hosts);
 
 }  // namespace diapason::doctor

@@ -59,7 +59,7 @@ TEST(CompareHosts, HardwareCannotBeMadeTheSame) {
     EXPECT_EQ(finding.action.starts_with("place jobs on hosts of one kind"), hardware)
         << finding.title << ": " << finding.action;
   }
-  // And where there are as many of the one as of the other.
+  // And with equal numbers of both.
   hosts.pop_back();
   const std::vector<Finding> tie = Bad(CompareHosts(hosts));
   ASSERT_EQ(tie.size(), 1u);

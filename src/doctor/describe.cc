@@ -43,7 +43,7 @@ std::string PortText(const host::RdmaPort& port) {
   return Format("%s %g Gb/s %s", kind.c_str(), port.gbits, ToLower(port.state).c_str());
 }
 
-// Memory differs by what the firmware keeps: whole gigabytes are near enough to compare.
+// The firmware reserves different amounts of memory: whole gigabytes are precise enough to compare.
 std::string Gigabytes(uint64_t bytes) {
   return bytes == 0 ? "" : Format("%llu GiB", static_cast<unsigned long long>(bytes >> 30));
 }
@@ -79,7 +79,7 @@ std::vector<std::pair<std::string, std::string>> ComparableFacts(const CheckInpu
       }));
   add("fabric state", TallyOf(machine.gpus, [](const host::Gpu& gpu) { return gpu.fabric_state; }));
   add("compute mode", TallyOf(machine.gpus, [](const host::Gpu& gpu) { return gpu.mode; }));
-  // The mode tells whether the driver was asked at all.
+  // The mode is set only if the driver answered.
   add("MIG", TallyOf(machine.gpus, [](const host::Gpu& gpu) {
         return gpu.mode.empty() ? "" : std::string(gpu.mig ? "on" : "off");
       }));

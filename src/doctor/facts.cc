@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMostApi = 99;
 
-// The versions behind `stem` among names that are separated by NULs.
+// The versions after `stem` in NUL-separated names.
 std::vector<int> VersionsIn(const std::string& names, std::string_view stem) {
   std::vector<int> versions;
   for (const std::string_view name : Split(names, '\0')) {
@@ -65,7 +65,7 @@ const host::LibraryFile* CheckInputs::FileAt(const std::string& path) const {
 const host::LibraryFile* CheckInputs::Loaded() const {
   const bool wants_rccl = amd() || (machine.gpus.empty() && nccl.empty());
   if (const host::LibraryFile* file = FileAt(wants_rccl ? rccl : nccl)) return file;
-  // Nothing in the loader's reach: PyTorch may still bring its own.
+  // The loader finds none: PyTorch may still bring its own.
   for (const host::Torch& one : torch) {
     if (const host::LibraryFile* file = FileAt(one.loads)) return file;
   }

@@ -7,11 +7,11 @@
 
 namespace diapason::doctor {
 
-// The text of targets/four-gpu-nvlink.toml, which is part of the program.
+// The text of targets/four-gpu-nvlink.toml, which is compiled in.
 extern const char* const kGoals;
 
-// The rows of the table that `diapason bench --targets` prints, and the line above it that says who
-// was measured. Lines that are none of its own are passed over.
+// Parses the table that `diapason bench --targets` prints, and the headline above it. Other lines
+// are skipped.
 std::vector<GoalResult> ParseGoals(const std::string& output, std::string* headline);
 
 }  // namespace diapason::doctor

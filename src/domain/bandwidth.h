@@ -4,9 +4,9 @@
 
 namespace diapason {
 
-// Bandwidth as nccl-tests counts it. algbw is bytes over time; busbw is algbw times this factor:
-// the share of the bytes that one link has to carry in the best algorithm, so that busbw can be
-// compared with the link whatever the collective and the number of ranks.
+// Bus bandwidth factor of nccl-tests. algbw is bytes over time; busbw is algbw times this factor:
+// the fraction of the bytes that one link carries in the best algorithm, so that busbw compares
+// with the link's peak for every collective and number of ranks.
 double BusFactor(Collective collective, int ranks);
 
 }  // namespace diapason

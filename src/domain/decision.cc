@@ -46,7 +46,7 @@ std::string ConfigText(Library library, Collective collective, const Config& con
     text = config.algorithm == kKeep
                ? "any"
                : std::string(AlgorithmName(library, collective, config.algorithm));
-    // Open MPI has no protocols: there is no second half to show.
+    // Open MPI has no protocols.
     if (!Protocols(library).empty()) {
       text += config.protocol == kKeep ? "/any"
                                        : "/" + std::string(ProtocolName(library, config.protocol));

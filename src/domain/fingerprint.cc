@@ -47,8 +47,8 @@ std::vector<std::string> NvidiaModels(const std::string& root) {
   return models;
 }
 
-// The kernel writes gfx90a as 90010 and gfx950 as 90500: major, minor and stepping, the stepping
-// being a hexadecimal digit in the name.
+// The kernel writes gfx90a as 90010 and gfx950 as 90500: major, minor and stepping; the name has
+// the stepping as a hexadecimal digit.
 std::vector<std::string> AmdModels(const std::string& root) {
   std::vector<std::string> models;
   for (const std::string& node : SubFolders(root + "/sys/class/kfd/kfd/topology/nodes")) {
@@ -89,8 +89,8 @@ std::string AmdArchitecture(const std::string& root) {
 std::string DriverVersion(const std::string& root) {
   const Result<std::string> nvidia = ReadFile(root + "/proc/driver/nvidia/version", kSmallFile);
   if (nvidia.ok()) {
-    // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue ...": the first word that is
-    // numbers and points.
+    // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue ...": the first word of
+    // digits and dots.
     for (const std::string_view word : Split(Split(nvidia.value(), '\n')[0], ' ')) {
       if (word.find('.') != std::string_view::npos &&
           word.find_first_not_of("0123456789.") == std::string_view::npos) {

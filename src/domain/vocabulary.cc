@@ -10,7 +10,7 @@ namespace {
 struct NameEntry {
   int value;
   std::string_view name;
-  // Other spellings, beyond letter case, '_' and '-': separated by blanks.
+  // Other spellings, beyond case, '_' and '-': separated by blanks.
   std::string_view aliases = "";
 };
 using NameTable = std::initializer_list<NameEntry>;
@@ -37,7 +37,7 @@ const NameTable kNcclAlgorithms{
     {kNvlsTree, "nvls_tree"},
     {kPat, "pat"},
 };
-// Known by name, and not to be chosen.
+// Known by name, but not selectable.
 const NameTable kRcclMeasuredOnly{{kRcclDirect, "direct"}};
 const NameTable kNcclProtocols{{kLl, "ll"}, {kLl128, "ll128"}, {kSimple, "simple"}};
 
@@ -125,7 +125,7 @@ const NameTable& ProtocolWords(Library library) {
   return kNoWords;
 }
 
-// Whether a word, once folded, is `folded`. Compared in place: a policy of thousands of rows asks
+// Whether the folded word equals `folded`. Compared in place: a policy of thousands of rows calls
 // this often.
 bool FoldsTo(std::string_view word, std::string_view folded) {
   size_t at = 0;
@@ -157,7 +157,7 @@ Result<int> Find(const NameTable& words, const char* kind, std::string_view name
   for (const NameEntry& word : words) {
     if (known.size() < offered) known.emplace_back(word.name);
   }
-  // What a hostile file calls a name may be a megabyte long.
+  // A name in an untrusted file may be a megabyte long.
   const std::string shown(name.substr(0, 40));
   return Invalid(Format("unknown %s '%s'", kind, shown.c_str()) + Suggestion(name, known));
 }

@@ -75,9 +75,9 @@ void PlanForGpus(PlanBuilder* builder) {
     NvidiaNotes(builder);
     docker->insert(docker->begin(), "--gpus all");
   }
-  // Ranks of one host meet in /dev/shm, of which a container has 64 MB unless told.
+  // Ranks of one host use /dev/shm; a container has 64 MB of it by default.
   docker->emplace_back("--shm-size=1g");
-  // A bridge has neither the host's interfaces nor a way in for ranks of other hosts.
+  // A bridge has neither the host's interfaces nor a route for ranks of other hosts.
   docker->emplace_back("--network=host");
 }
 
@@ -98,11 +98,11 @@ void PlanForHost(PlanBuilder* builder) {
         "scheduler until the next boot, and only what is pinned there uses them; needs "
         "the administrator. Real-time priority (chrt -f) needs CAP_SYS_NICE, and threads "
         "that spin under SCHED_FIFO starve everything else on their core, the kernel's "
-        "own threads included: only on cores that nobody else needs");
+        "own threads included: only on cores that no other process needs");
   }
   if (!machine.isolated_cpus.empty()) {
     builder->Note("isolated CPUs", "the kernel keeps " + machine.isolated_cpus +
-                                       " for whoever is pinned there: a rank that gets several of "
+                                       " for processes pinned there: a rank that gets several of "
                                        "them is not balanced among them");
   }
 }

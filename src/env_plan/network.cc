@@ -10,7 +10,7 @@ namespace diapason::env_plan {
 namespace {
 
 constexpr double kSameSpeed = 0.99;
-constexpr double kFastEthernet = 25;  // Gbit/s one thread and one connection do not fill
+constexpr double kFastEthernet = 25;  // Gbit/s that one thread and one connection cannot saturate
 
 bool IsActive(const host::RdmaPort& port) { return port.state.find("ACTIVE") != std::string::npos; }
 
@@ -27,7 +27,7 @@ std::string PortName(const host::RdmaPort& port, bool with_number) {
 }
 
 std::string Names(const std::vector<const host::RdmaPort*>& ports, const std::string& separator) {
-  // A device with several ports has to be told which; the others go by their name.
+  // A device with several ports needs the port; other devices are given by name.
   std::map<std::string, int> count;
   for (const host::RdmaPort* port : ports) ++count[port->device];
   std::vector<std::string> names;
@@ -38,7 +38,7 @@ std::string Names(const std::vector<const host::RdmaPort*>& ports, const std::st
   return Join(names, separator);
 }
 
-// The fastest ports of one kind: InfiniBand before Ethernet where both are equally fast.
+// The fastest ports of one kind: InfiniBand before Ethernet if both are equally fast.
 struct Rails {
   std::vector<const host::RdmaPort*> used;
   std::vector<const host::RdmaPort*> others;
@@ -84,7 +84,7 @@ void Hcas(PlanBuilder* builder, const Rails& rails) {
                 "well; only the site knows");
 }
 
-// Automatic passes over them in silence.
+// The library's automatic selection skips them silently.
 void PortsThatAreDown(PlanBuilder* builder) {
   std::vector<const host::RdmaPort*> down;
   for (const host::RdmaPort& port : builder->machine().rdma) {
@@ -133,11 +133,11 @@ void RoceGid(PlanBuilder* builder, const std::vector<const host::RdmaPort*>& por
   }
   builder->Note("traffic class",
                 "NCCL_IB_TC belongs to the site: it must be the class for which the switches have "
-                "flow control (PFC, ECN); ask whoever runs the network, and leave it alone "
+                "flow control (PFC, ECN); ask the network administrator, and leave it alone "
                 "otherwise");
 }
 
-// The interfaces for sockets: start-up always, data where there is no RDMA.
+// The interfaces for sockets: always for the bootstrap, for data if there is no RDMA.
 void Interfaces(PlanBuilder* builder) {
   const host::NetInterface* best = nullptr;
   std::vector<std::string> virtual_ones;

@@ -25,7 +25,7 @@ std::vector<int> Both(const std::vector<int>& some, const std::vector<int>& othe
 std::vector<int> AllowedCpus(const host::Machine& machine) {
   std::vector<int> allowed = machine.allowed_cpus;
   if (allowed.empty()) {
-    // A copy of a machine: nobody's affinity is known, every CPU of its nodes may be used.
+    // A copy of a machine: the affinity is unknown, so every CPU of its nodes may be used.
     for (const host::NumaNode& node : machine.numa) {
       for (const int cpu : ParseCpuList(node.cpus)) allowed.push_back(cpu);
     }
@@ -33,7 +33,7 @@ std::vector<int> AllowedCpus(const host::Machine& machine) {
   return Both(allowed, allowed);
 }
 
-// Near a GPU: what the GPU itself says, else its node's, else any.
+// CPUs near a GPU: as the GPU reports, else its node's, else any.
 std::vector<int> CpusOf(const host::Machine& machine, const host::Gpu* gpu,
                         const std::vector<int>& allowed) {
   if (gpu == nullptr) return allowed;
@@ -69,7 +69,7 @@ std::vector<std::vector<int>> Cores(const std::vector<int>& pool, const CoreOf& 
   return list;
 }
 
-// Part `i` of `parts` of a list, as even as it goes: the first ones get what is left over.
+// Part `i` of `parts` of a list, as even as possible: the first parts get the remainder.
 template <typename T>
 std::vector<T> Part(const std::vector<T>& list, size_t i, size_t parts) {
   const size_t least = list.size() / parts;
@@ -79,8 +79,8 @@ std::vector<T> Part(const std::vector<T>& list, size_t i, size_t parts) {
   return {list.begin() + static_cast<ptrdiff_t>(begin), list.begin() + static_cast<ptrdiff_t>(end)};
 }
 
-// Where the kernel does not say which CPUs share a core, but how many cores there are: on x86 the
-// second threads are counted after all first ones.
+// If the kernel reports the number of cores, but not which CPUs share one: on x86 the second
+// threads are numbered after all first ones.
 CoreOf UsualCores(const host::Machine& machine, const std::vector<int>& cpus) {
   CoreOf cores;
   if (machine.cores <= 0 || machine.threads != 2 * machine.cores) return cores;
@@ -121,7 +121,7 @@ std::vector<RankBinding> PlaceRanks(const host::Machine& machine, const CoreOf& 
       blind = blind || (gpu.cpus.empty() && gpu.numa_node < 0 && machine.numa.size() > 1);
       pool = CpusOf(machine, &gpu, allowed);
     } else if (machine.numa.size() > 1) {
-      // Neighbouring ranks are on one node, as launchers place them.
+      // Consecutive ranks are on one node, as launchers place them.
       const size_t node = r * machine.numa.size() / places.size();
       const std::vector<int> usable = Both(ParseCpuList(machine.numa[node].cpus), allowed);
       if (!usable.empty()) pool = usable;

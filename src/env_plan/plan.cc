@@ -12,7 +12,7 @@ std::string LibraryText(const PlanRequest& request) {
   return std::string(LibraryTitle(request.library)) + " " + LibraryVersionText(request.version);
 }
 
-// Where a variable went: "removed after 2.30.4", "since 2.26.2".
+// In which versions a variable is read: "removed after 2.30.4", "since 2.26.2".
 std::string WhereRead(const knobs::KnobReading& reading, int version) {
   for (const knobs::VersionSpan& span : reading.spans) {
     if (span.first > version) return "it is read since " + LibraryVersionText(span.first);

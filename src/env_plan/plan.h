@@ -10,7 +10,7 @@
 
 namespace diapason::env_plan {
 
-// What somebody wants of a job.
+// The user's goal for a job.
 enum class PlanGoal : uint8_t { kLatency, kThroughput, kCpu, kBalanced, kDebug };
 std::string_view GoalName(PlanGoal goal);
 Result<PlanGoal> ParseGoal(std::string_view text);
@@ -18,7 +18,7 @@ Result<PlanGoal> ParseGoal(std::string_view text);
 struct PlanRequest {
   PlanGoal goal = PlanGoal::kBalanced;
   Library library = Library::kNccl;
-  int version = 0;  // 0: the newest the tables know
+  int version = 0;  // 0: the newest in the tables
   int ranks = 0;    // per node; 0: as many as there are GPUs
 };
 
@@ -26,10 +26,10 @@ struct PlannedSetting {
   std::string name;
   std::string value;
   std::string reason;
-  std::string trade;  // what it costs; "" for nothing
+  std::string trade;  // its cost; "" for none
 };
 
-// A setting that belongs to the goal or the hardware, and is not set.
+// A setting that would serve the goal or the hardware, and is left out.
 struct LeftOutSetting {
   std::string name;
   std::string value;
@@ -37,43 +37,43 @@ struct LeftOutSetting {
   bool is_default = false;  // because it holds anyway
 };
 
-// What no variable can do: to be looked at, or decided by whoever knows the site.
+// What no variable can set: to be checked, or decided by the site's administrator.
 struct PlanNote {
   std::string topic;  // "GPUDirect RDMA", "traffic class"
   std::string text;
 };
 
 struct EnvPlan {
-  PlanRequest request;  // with what was found out: version, ranks
+  PlanRequest request;  // with the detected values: version, ranks
   std::vector<PlannedSetting> settings;
   std::vector<LeftOutSetting> left_out;
   std::vector<PlanNote> notes;
   int gpus = 0;  // of the host; 0: none is known
   std::vector<RankBinding> places;
   std::vector<std::string> place_notes;
-  std::vector<std::string> steps;           // commands to run, in order, for people
-  std::vector<std::string> docker_options;  // beside -e, e.g. "--ulimit memlock=-1"
+  std::vector<std::string> steps;           // commands to run, in order, for the user
+  std::vector<std::string> docker_options;  // besides -e, e.g. "--ulimit memlock=-1"
 };
 
-// Settings for a goal on a machine. Nothing is set that the library does not read at that version,
-// that is the default there, or whose value only the site can know: the first two are left out
-// with the reason, the last are notes.
+// Settings for a goal on a machine. A variable is left out, with the reason, if the library does
+// not read it at that version or the value is the default; values that only the site can know
+// become notes.
 EnvPlan MakePlan(const PlanRequest& request, const host::Machine& machine, const CoreOf& cores,
                  const knobs::Catalogue& catalogue);
 
-// Puts settings into a plan after asking the catalogue. The parts of a plan use it.
+// Adds settings to a plan after checking the catalogue. Used by the parts of a plan.
 class PlanBuilder {
  public:
   PlanBuilder(EnvPlan* plan, const host::Machine& machine, const knobs::Catalogue& catalogue)
       : plan_(plan), machine_(machine), catalogue_(catalogue) {}
 
-  // Sets it, or leaves it out where it is not read or is the default.
+  // Sets it, or leaves it out if it is not read or the value is the default.
   void Set(const std::string& name, const std::string& value, const std::string& reason,
            const std::string& trade = "");
   void LeaveOut(const std::string& name, const std::string& value, const std::string& why,
                 bool is_default = false);
   void Note(const std::string& topic, const std::string& text);
-  // Whether the library reads it at this version, and what holds when it is not set.
+  // Whether the library reads it at this version, and its default.
   bool Reads(const std::string& name) const;
   std::string DefaultOf(const std::string& name) const;
 
@@ -86,7 +86,7 @@ class PlanBuilder {
   const knobs::Catalogue& catalogue_;
 };
 
-// The parts: what the goal asks for, and what the hardware asks for.
+// The parts: settings for the goal, and for the hardware.
 void PlanForGoal(PlanBuilder* builder);
 void PlanForNetwork(PlanBuilder* builder);
 void PlanForGpus(PlanBuilder* builder);

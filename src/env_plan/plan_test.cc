@@ -124,7 +124,7 @@ TEST(EnvPlan, GoalsSetWhatTheyAreFor) {
   ASSERT_NE(Find(latency, "NCCL_PROGRESS_APPENDOP_FREQ"), nullptr);
   EXPECT_EQ(Find(latency, "NCCL_PROGRESS_APPENDOP_FREQ")->value, "1");
   EXPECT_EQ(Find(latency, "NCCL_PROXY_APPEND_BATCH_SIZE")->value, "4");
-  // Copies by the proxy are off unless somebody turns them on.
+  // Copies by the proxy are off by default.
   EXPECT_EQ(Find(latency, "NCCL_P2P_USE_CUDA_MEMCPY"), nullptr);
   ASSERT_NE(FindLeftOut(latency, "NCCL_P2P_USE_CUDA_MEMCPY"), nullptr);
   EXPECT_TRUE(FindLeftOut(latency, "NCCL_P2P_USE_CUDA_MEMCPY")->is_default);
@@ -177,7 +177,7 @@ TEST(EnvPlan, PortsAreNotNamedWhereAutomaticTakesTheSame) {
   ASSERT_NE(FindLeftOut(plan, "NCCL_IB_HCA"), nullptr);
   EXPECT_TRUE(FindLeftOut(plan, "NCCL_IB_HCA")->is_default);
   EXPECT_NE(FindLeftOut(plan, "NCCL_IB_HCA")->why.find("mlx5_0, mlx5_2"), std::string::npos);
-  // But nobody should miss it unknowingly.
+  // But the user must be told.
   EXPECT_NE(PlanText(plan).find("port mlx5_1 is down"), std::string::npos);
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kWidth = 96;
 
-// Wraps prose; every line gets `head`, lines after the first `more` instead.
+// Wraps prose; the first line gets `head`, the others `more`.
 std::string Wrap(const std::string& text, const std::string& head, const std::string& more) {
   std::string out;
   std::string line = head;
@@ -52,7 +52,7 @@ std::string PlaceText(const RankBinding& place) {
   return text;
 }
 
-// Pinning to everything there is pins nothing.
+// Pinning to all CPUs has no effect.
 bool WorthPinning(const EnvPlan& plan) {
   if (plan.places.empty()) return false;
   if (plan.places.size() == 1) return !plan.places.front().whole_node;
@@ -175,7 +175,7 @@ std::string PlanSlurm(const EnvPlan& plan) {
     least = least == 0 ? place.cpus.size() : std::min(least, place.cpus.size());
   }
   if (least > 0) text += Format("#SBATCH --cpus-per-task=%zu\n", least);
-  // All of them, whatever the number of ranks: places count on rank r finding GPU r.
+  // All GPUs, whatever the number of ranks: the placement assumes that rank r finds GPU r.
   if (plan.gpus > 0) text += Format("#SBATCH --gpus-per-node=%d\n", plan.gpus);
   if (WorthPinning(plan)) text += "#SBATCH --exclusive\n";
   text += "\n" + lines;
@@ -218,7 +218,7 @@ std::string PlanDocker(const EnvPlan& plan) {
     text += "  -e " + Assignment(setting) + " \\\n";
   for (const std::string& option : plan.docker_options) text += "  " + option + " \\\n";
   if (!wrapper.empty()) text += "  --cpuset-cpus=" + AllCpus(plan) + " \\\n";
-  // Docker's default filter of system calls lets only this one bind memory.
+  // Docker's default seccomp filter permits binding memory only with this capability.
   if (wrapper.find("--membind") != std::string::npos) text += "  --cap-add=SYS_NICE \\\n";
   return text + "  IMAGE COMMAND\n";
 }

@@ -20,7 +20,7 @@ constexpr uint64_t kMostNames = uint64_t{64} << 20;
 constexpr size_t kMostEntries = 65536;
 constexpr size_t kMostText = 4096;
 
-// The text at `offset` of a table of texts, which may be cut short anywhere.
+// The string at `offset` of a string table, which may be truncated anywhere.
 std::string TextAt(std::string_view table, uint64_t offset) {
   if (offset >= table.size()) return "";
   const std::string_view rest = table.substr(offset, kMostText);

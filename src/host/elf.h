@@ -9,22 +9,22 @@
 
 namespace diapason::host {
 
-// The parts of a 64-bit little-endian ELF file that tell what a shared library is and what it
-// needs. The file is read with pread, a piece at a time: one that is cut short, or changes while it
-// is read, gives less, never a crash. Whatever it claims about itself is checked against its size.
+// The parts of a 64-bit little-endian ELF file that identify a shared library and its dependencies.
+// The file is read with pread, piece by piece: a file that is truncated, or changes meanwhile,
+// gives less data, never a crash. All offsets and lengths are checked against the file's size.
 class ElfFile {
  public:
-  // An error when it cannot be opened, or is no shared library or program.
+  // Fails if it cannot be opened, or is not a shared library or program.
   static Result<ElfFile> Open(const std::string& path);
   ElfFile(ElfFile&& other) noexcept;
   ElfFile& operator=(ElfFile&&) = delete;
   ElfFile(const ElfFile&) = delete;
   ~ElfFile();
 
-  // The read-only data in which string literals lie: .rodata, or the read-only segments of a file
+  // The read-only data that contains string literals: .rodata, or the read-only segments of a file
   // without section names. At most 64 MiB.
   std::string ReadOnlyData() const;
-  // The names of the symbols it imports and exports, one after the other with NULs between them.
+  // The names of imported and exported symbols, separated by NULs.
   std::string SymbolNames() const;
   // DT_NEEDED, DT_SONAME, DT_RPATH, DT_RUNPATH.
   struct Dynamic {

@@ -10,10 +10,10 @@
 #include "base/root_fs.h"
 #include "base/text.h"
 
-// Processes that are not there, for the tests of this corner and of those that look at processes.
+// Fake processes, for the tests of this component and of others that read processes.
 namespace diapason::host {
 
-// A folder that looks like a machine's root, gone in the end.
+// A folder that looks like a machine's root; the destructor removes it.
 class FakeRoot {
  public:
   FakeRoot() {

@@ -4,8 +4,8 @@
 
 namespace diapason::host {
 
-// For tests: a folder that looks like a machine, made from a text of tests/data/advise/hosts (its
-// README.md has the format), and gone with this object.
+// For tests: a folder that looks like a machine, created from a text of tests/data/advise/hosts
+// (its README.md has the format); the destructor removes it.
 class FakeTree {
  public:
   // `name`: "dgx-h100.tree", or a full path.
@@ -15,9 +15,9 @@ class FakeTree {
   FakeTree& operator=(const FakeTree&) = delete;
 
   const std::string& root() const { return root_; }
-  // Empty when everything was understood.
+  // Empty if everything was parsed.
   const std::string& trouble() const { return trouble_; }
-  // One more line, "PATH = TEXT" and the others.
+  // Adds one line, "PATH = TEXT" or another form.
   void Add(const std::string& line);
 
  private:
@@ -25,8 +25,7 @@ class FakeTree {
   std::string trouble_;
 };
 
-// The bytes of a shared library that is made of "soname=A; symbols=B, C; text=D; needed=E;
-// rpath=F".
+// The bytes of a shared library, described as "soname=A; symbols=B, C; text=D; needed=E; rpath=F".
 std::string FakeElf(const std::string& text);
 
 }  // namespace diapason::host

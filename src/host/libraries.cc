@@ -34,7 +34,7 @@ std::vector<std::string> ListVariable(const Environment& environment, const std:
   return parts;
 }
 
-// The loader's cache as glibc 2.2 and later write it, alone or behind an older table.
+// The loader's cache in the format of glibc 2.2 and later, alone or after an older table.
 std::vector<std::string> CachedFiles(const RootFs& tree) {
   struct Entry {
     int32_t flags;
@@ -91,7 +91,7 @@ std::vector<SearchFolder> ToolkitFolders() {
 
 void AddFolder(const RootFs& tree, const SearchFolder& place, const std::string& first_name,
                const std::function<void(const std::string&, const std::string&)>& add) {
-  // The name programs are linked against stands for the file, where it is there.
+  // The name that programs are linked against represents the file, if it exists.
   add(place.folder + "/" + first_name, place.found_by);
   for (const std::string& name : tree.List(RealPath(tree, place.folder))) {
     if (name.starts_with("libnccl.so") || name.starts_with("librccl.so")) {

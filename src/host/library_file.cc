@@ -18,16 +18,16 @@ constexpr int kMostApi = 99;
 bool IsNameChar(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-// What a plugin's symbol is called in each interface. NCCL has asked for "ncclProfiler_v5", never
-// for "ncclProfilerPlugin_v5"; all other interfaces have "Plugin" in their names.
+// The symbol names of plugins in each interface. NCCL looks up "ncclProfiler_v5", never
+// "ncclProfilerPlugin_v5"; all other interfaces have "Plugin" in their names.
 constexpr std::string_view kTunerStem = "ncclTunerPlugin_v";
 constexpr std::string_view kProfilerStem = "ncclProfiler_v";
 constexpr std::string_view kEnvStem = "ncclEnvPlugin_v";
 constexpr std::string_view kNetStem = "ncclNetPlugin_v";
 
-// The numbers behind `stem` in texts that end right behind the number: those are handed to dlsym.
-// The linker may have merged such a text into the end of a longer one, so what is before it only
-// must not belong to the name.
+// The numbers after `stem` in strings that end with the number: those are passed to dlsym. The
+// linker may have merged such a string into the end of a longer one, so the text before it only
+// must not be part of the name.
 std::vector<int> Interfaces(std::string_view data, std::string_view stem) {
   std::vector<int> versions;
   for (size_t at = data.find(stem); at != std::string_view::npos; at = data.find(stem, at + 1)) {
@@ -46,8 +46,8 @@ std::vector<int> Interfaces(std::string_view data, std::string_view stem) {
   return versions;
 }
 
-// The version behind "NCCL version " and its kin: "2.28.9+cuda13.0". Of several the one that also
-// names a toolkit.
+// The version after "NCCL version " and similar words: "2.28.9+cuda13.0". Of several the one that
+// also names a toolkit.
 std::string VersionBehind(std::string_view data, std::string_view words) {
   std::string best;
   for (size_t at = data.find(words); at != std::string_view::npos; at = data.find(words, at + 1)) {

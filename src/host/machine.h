@@ -12,7 +12,7 @@ namespace diapason::host {
 
 enum class Vendor : uint8_t { kNvidia, kAmd };
 
-// A link of a PCI device: what it runs at, and what both ends could do.
+// The link of a PCI device: its current state, and the maximum of both ends.
 struct PciLink {
   double gts = 0;  // giga-transfers per second; 0: not known
   double most_gts = 0;
@@ -24,36 +24,36 @@ struct Gpu {
   int index = 0;
   Vendor vendor = Vendor::kNvidia;
   std::string name;          // "NVIDIA H200", "AMD Instinct MI300X"
-  std::string architecture;  // "sm_90", "gfx942"; "" where nobody tells
+  std::string architecture;  // "sm_90", "gfx942"; "" if unknown
   std::string uuid;
   std::string pci;     // "0000:41:00.0"
-  int numa_node = -1;  // -1: the machine does not say, or has one node only
-  std::string cpus;    // near it, as the kernel writes them: "0-31,64-95"
+  int numa_node = -1;  // -1: unknown, or the machine has one node only
+  std::string cpus;    // near it, in the kernel's format: "0-31,64-95"
   uint64_t memory_bytes = 0;
   uint64_t memory_used = 0;
   PciLink link;
-  int fabric_links = 0;       // NVLink or XGMI links that are up
+  int fabric_links = 0;       // active NVLink or XGMI links
   int fabric_links_down = 0;  // there, but not up
   uint64_t fabric_errors = 0;
-  std::string fabric_state;  // NVSwitch fabric manager's: "completed", "in progress", "" for none
+  // Of NVSwitch's fabric manager: "completed", "in progress", "" for none.
+  std::string fabric_state;
   int temperature_c = 0;
   double power_w = 0;
   double power_limit_w = 0;
   int clock_mhz = 0;
   int most_clock_mhz = 0;
-  std::vector<std::string> throttling;  // reasons that slow it now: "thermal", "power brake"
+  std::vector<std::string> throttling;  // current reasons for throttling: "thermal", "power brake"
   uint64_t ecc_uncorrected = 0;
   bool persistence = false;
   std::string mode;  // "default", "exclusive process", "prohibited"
   bool mig = false;
 };
 
-// Whether GPU a can reach GPU b's memory, and how: one entry per ordered pair.
+// Whether GPU a can access GPU b's memory, and how: one entry per ordered pair.
 struct GpuPair {
   int from = 0;
   int to = 0;
-  std::string
-      path;  // "NV18", "PIX", "PXB", "PHB", "NODE", "SYS", "XGMI", as nvidia-smi topo has it
+  std::string path;  // "NV18", "PIX", "PXB", "PHB", "NODE", "SYS", "XGMI", as in nvidia-smi topo
   std::optional<bool> peer_read;  // what the driver says
 };
 
@@ -68,7 +68,7 @@ struct RdmaPort {
   int numa_node = -1;
   std::string pci;
   std::vector<std::string> gids;  // "3: RoCE v2 ::ffff:10.0.0.1"; those that are set
-  int rocev2_ipv4_gid = -1;       // the index RoCE v2 over IPv4 has
+  int rocev2_ipv4_gid = -1;       // the index of RoCE v2 over IPv4
   uint64_t link_downed = 0;
   uint64_t symbol_errors = 0;
 };
@@ -88,8 +88,8 @@ struct NumaNode {
   uint64_t memory_bytes = 0;
 };
 
-// What a machine is made of, as far as it tells without root, without a GPU and without any tool
-// installed. Everything that could not be found out is empty, zero or -1; `unknown` says why.
+// The hardware of a machine, as far as it can be read without root, without a GPU and without any
+// tool installed. Unknown values are empty, zero or -1; `unknown` says why.
 struct Machine {
   std::string host_name;
   std::string kernel;
@@ -105,10 +105,10 @@ struct Machine {
   std::string governor;       // "performance"
   std::string isolated_cpus;  // isolcpus=
   std::string hypervisor;     // "kvm", "xen", ...; "" on metal
-  std::string cloud;          // "aws", "azure", "gcp", ...; "" where nothing tells
+  std::string cloud;          // "aws", "azure", "gcp", ...; "" if unknown
   std::string container;      // "docker", "podman", "kubernetes", "apptainer", ...; "" outside
   std::vector<NumaNode> numa;
-  std::vector<Gpu> gpus;  // those that a driver answers for
+  std::vector<Gpu> gpus;  // those with a driver
   int gpus_on_bus = 0;    // data-centre GPUs on the PCI bus, with a driver or without
   std::vector<GpuPair> pairs;
   std::vector<RdmaPort> rdma;
@@ -118,8 +118,8 @@ struct Machine {
   std::vector<std::string> unknown;  // "NVML: libnvidia-ml.so.1 is not here"
 };
 
-// Asks /sys, /proc and, on a live tree, NVML (opened at run time). Milliseconds, unless the GPUs'
-// driver first has to wake up; after eight seconds it is left out.
+// Reads /sys, /proc and, on a live tree, NVML (opened at run time). Takes milliseconds, unless the
+// GPUs' driver has to wake up; after eight seconds NVML is skipped.
 Machine LookAtMachine(const RootFs& tree, const Environment& environment);
 
 }  // namespace diapason::host

@@ -39,7 +39,7 @@ void CountCpus(const RootFs& tree, const std::string& info, Machine* machine) {
   machine->sockets = static_cast<int>(packages.size());
   machine->cores = static_cast<int>(cores.size());
   if (machine->threads > 0 && machine->sockets > 0) return;
-  // A copy that has no /sys.
+  // A copy without /sys.
   std::set<std::string_view> ids;
   int processors = 0;
   for (const std::string_view line : Split(info, '\n')) {
@@ -53,13 +53,13 @@ void CountCpus(const RootFs& tree, const std::string& info, Machine* machine) {
   machine->cores = static_cast<int>(std::min<uint64_t>(per_socket, kMostCpus)) * machine->sockets;
 }
 
-// Most often one word; several where CPUs differ.
+// Usually one word; several if CPUs differ.
 std::string Governor(const RootFs& tree, int threads) {
   std::set<std::string> governors;
   for (int cpu = 0; cpu < threads; ++cpu) {
     const auto one = tree.Read(Format("%s/cpu%d/cpufreq/scaling_governor", kCpus, cpu), 256);
     if (one) governors.insert(*one);
-    // One that has none speaks for all.
+    // If the first CPU has none, no other has.
     if (!one && cpu == 0) break;
   }
   return Join({governors.begin(), governors.end()}, ",");

@@ -13,7 +13,7 @@ namespace diapason::host {
 namespace {
 
 constexpr size_t kMostGpus = 256;
-constexpr uint64_t kXgmi = 11;  // of the kernel's kinds of links between nodes
+constexpr uint64_t kXgmi = 11;  // among the kernel's types of links between nodes
 const char* const kPci = "/sys/bus/pci/devices/";
 
 uint64_t NumberOf(const std::string& text, std::string_view key) {
@@ -28,7 +28,7 @@ double SpeedOf(const RootFs& tree, const std::string& path) {
 }
 
 int WidthOf(const RootFs& tree, const std::string& path) {
-  // A port that is not there claims 255 lanes.
+  // A missing port reports 255 lanes.
   const auto width = tree.ReadNumber(path);
   return width && *width > 0 && *width <= 32 ? static_cast<int>(*width) : 0;
 }
@@ -51,7 +51,7 @@ std::vector<std::string> PciParts(const RootFs& tree, const std::string& pci) {
 void LookAtNvidia(const RootFs& tree, Machine* machine) {
   const std::string folder = "/proc/driver/nvidia/gpus";
   std::vector<std::string> names = tree.List(folder);
-  // By the bus, as the driver counts them; the numbers in these names are hexadecimal.
+  // By bus address, as the driver counts them; the numbers in these names are hexadecimal.
   std::sort(names.begin(), names.end());
   for (const std::string& pci : names) {
     if (machine->gpus.size() >= kMostGpus) return;
@@ -73,7 +73,7 @@ uint64_t MicroOf(const RootFs& tree, const std::string& folder, const std::strin
   return value && *value > 0 ? static_cast<uint64_t>(*value) : 0;
 }
 
-// "1: 2100Mhz *" is the state it is in; the largest number is the most it can.
+// "1: 2100Mhz *" is the current state; the largest number is the maximum.
 void FillClocks(const std::string& states, Gpu* gpu) {
   for (const std::string_view line : Split(states, '\n')) {
     const size_t colon = line.find(':');
@@ -146,7 +146,7 @@ void LookAtAmd(const RootFs& tree, Machine* machine) {
   }
 }
 
-// GPUs on the bus, whether or not a driver answers for them.
+// GPUs on the bus, with or without a driver.
 int CountOnBus(const RootFs& tree) {
   int count = 0;
   for (const std::string& pci : tree.List("/sys/bus/pci/devices")) {
@@ -206,7 +206,7 @@ std::string PciPath(const RootFs& tree, const std::string& one, const std::strin
     return of(one) >= 0 && of(one) == of(other) ? "NODE" : "SYS";
   }
   if (common == 1) return "PHB";
-  // Below a switch each device has a port of its own.
+  // Below a switch each device has its own port.
   return a.size() - common <= 2 && b.size() - common <= 2 ? "PIX" : "PXB";
 }
 

@@ -32,7 +32,7 @@ std::string PciOf(const RootFs& tree, const std::string& device) {
   return std::count(name.begin(), name.end(), ':') == 2 ? name : "";
 }
 
-// "::ffff:10.0.0.1" of "0000:0000:0000:0000:0000:ffff:0a00:0001"; "" where it is no IPv4 address.
+// "::ffff:10.0.0.1" of "0000:0000:0000:0000:0000:ffff:0a00:0001"; "" if it is not an IPv4 address.
 std::string MappedIpv4(const std::string& gid) {
   constexpr std::string_view kMapped = "0000:0000:0000:0000:0000:ffff:";
   if (!gid.starts_with(kMapped) || gid.size() != kMapped.size() + 9) return "";
@@ -94,7 +94,7 @@ NetInterface ReadInterface(const RootFs& tree, const std::string& name) {
   interface.name = name;
   const std::string folder = "/sys/class/net/" + name;
   const std::string state = tree.Read(folder + "/operstate").value_or("");
-  // Tunnels and the like do not know; their carrier does.
+  // Tunnels and the like report no state; their carrier flag does.
   interface.up = state == "up" || (state != "down" && tree.ReadNumber(folder + "/carrier") == 1);
   const auto speed = tree.ReadNumber(folder + "/speed");
   if (speed && *speed > 0 && *speed < 100'000'000) {

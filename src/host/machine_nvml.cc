@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{8};
 constexpr unsigned kMostGpus = 256;
 
-// What the library said. Filled by a thread that may be given up.
+// The library's answers. Filled by a thread that may be abandoned.
 struct NvmlAnswer {
   std::string trouble;
   std::string driver;
@@ -28,7 +28,7 @@ struct NvmlAnswer {
   std::vector<GpuPair> pairs;
 };
 
-// Texts come from a library: they end somewhere within their buffers, or there.
+// Strings from the library may lack a terminator within their buffers.
 template <size_t size>
 std::string TextIn(const char (&buffer)[size]) {
   const std::string_view all(buffer, size);
@@ -41,7 +41,7 @@ std::string KernelName(const Nvml::Pci& pci) {
 }
 
 std::vector<std::string> ReasonsOf(unsigned long long bits) {
-  // Bits for "idle" and for clocks that somebody has asked for slow nothing down on their own.
+  // The bits for "idle" and for application clocks are not throttling.
   static constexpr std::array<std::pair<unsigned long long, const char*>, 5> kReasons = {
       {{0x4, "power cap"},
        {0x8, "hardware slowdown"},
@@ -59,7 +59,7 @@ void AskLinks(const Nvml& nvml, void* device, Gpu* gpu) {
   if (nvml.LinkState == nullptr) return;
   for (unsigned link = 0; link < Nvml::kMostLinks; ++link) {
     int up = 0;
-    // One that this GPU does not have is an error.
+    // A link that this GPU does not have is an error.
     if (nvml.LinkState(device, link, &up) != Nvml::kSuccess) continue;
     ++(up != 0 ? gpu->fabric_links : gpu->fabric_links_down);
     if (up == 0 || nvml.LinkErrors == nullptr) continue;
@@ -153,7 +153,7 @@ Gpu AskGpu(const Nvml& nvml, void* device, int index) {
   return gpu;
 }
 
-// How many links of one GPU lead straight to each other one, and how many to a switch.
+// The links of one GPU to each other GPU, and to a switch.
 struct Reach {
   std::map<std::string, int> direct;
   int to_switch = 0;
@@ -258,7 +258,7 @@ void Ask(const Nvml& nvml, NvmlAnswer* answer) {
 
 std::shared_ptr<NvmlAnswer> AskLibrary() {
   auto answer = std::make_shared<NvmlAnswer>();
-  // Not closed again: it costs nothing, and unloading drivers' libraries has crashed before.
+  // Not closed again: unloading driver libraries has caused crashes.
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     answer->trouble = "NVML: libnvidia-ml.so.1 is not here, or cannot be loaded";
@@ -281,7 +281,7 @@ std::shared_ptr<NvmlAnswer> AskLibrary() {
   return answer;
 }
 
-// A GPU as the library has it, with what only the bus knows.
+// Combines a GPU's data from the library with those from the bus.
 void Merge(const RootFs& tree, const NvmlAnswer& answer, Machine* machine) {
   if (!answer.driver.empty()) machine->driver = answer.driver;
   machine->driver_supports = answer.cuda;
@@ -295,11 +295,11 @@ void Merge(const RootFs& tree, const NvmlAnswer& answer, Machine* machine) {
 
 void AskNvml(const RootFs& tree, Machine* machine) {
   if (!tree.live()) return;
-  // A machine of the other maker has no need of it.
+  // A machine with AMD GPUs does not need it.
   if (!machine->gpus.empty() && machine->gpus.front().vendor == Vendor::kAmd) return;
   std::promise<std::shared_ptr<NvmlAnswer>> promise;
   std::future<std::shared_ptr<NvmlAnswer>> future = promise.get_future();
-  // A driver that hangs must not hang us: the thread is left behind, and nothing here belongs to
+  // A hanging driver must not block this process: the thread is abandoned, and shares nothing with
   // it.
   std::thread([promise = std::move(promise)]() mutable {
     promise.set_value(AskLibrary());
@@ -310,7 +310,7 @@ void AskNvml(const RootFs& tree, Machine* machine) {
     return;
   }
   const std::shared_ptr<NvmlAnswer> answer = future.get();
-  // Without a GPU on the bus nobody misses it.
+  // Without a GPU on the bus it is not missing.
   const bool missed = !machine->gpus.empty() || machine->gpus_on_bus > 0 ||
                       tree.Exists("/proc/driver/nvidia/version");
   if (!answer->trouble.empty() && missed) machine->unknown.push_back(answer->trouble);

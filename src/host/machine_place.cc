@@ -32,7 +32,7 @@ std::string Cloud(const RootFs& tree, const std::string& vendor, const std::stri
   const std::string tag = tree.Read("/sys/class/dmi/id/chassis_asset_tag").value_or("");
   if (Has(vendor, "Amazon EC2")) return "aws";
   if (Has(vendor, "Google") || Has(product, "Google Compute Engine")) return "gcp";
-  // The tag every Azure machine has.
+  // The asset tag of every Azure machine.
   if (tag == "7783-7084-3265-9085-8269-3286-77") return "azure";
   if (Has(tag, "OracleCloud")) return "oracle";
   if (Has(vendor, "Alibaba")) return "alibaba";
@@ -81,7 +81,7 @@ void TakeLimit(const std::optional<std::string>& text, Machine* machine) {
       machine->memory_limit == 0 ? limit : std::min(machine->memory_limit, limit);
 }
 
-// The group this process is in, and all above it: the tightest limit holds.
+// The cgroup of this process and its ancestors: the tightest limit applies.
 void LookAtGroups(const RootFs& tree, Machine* machine) {
   std::string unified = "/";
   std::string cpu = "/";
@@ -116,7 +116,7 @@ void LookAtGroups(const RootFs& tree, Machine* machine) {
   each(memory, [&](const std::string& path) {
     TakeLimit(tree.Read("/sys/fs/cgroup/memory" + path + "/memory.limit_in_bytes"), machine);
   });
-  // A limit that is more than there is limits nothing.
+  // A limit above the physical memory has no effect.
   if (machine->memory_limit >= machine->memory_bytes && machine->memory_bytes > 0) {
     machine->memory_limit = 0;
   }

@@ -137,7 +137,7 @@ TEST(LookAtMachine, NothingAtAll) {
   EXPECT_EQ(system.iommu, "");
 }
 
-// A table of capabilities that leads in circles, and numbers that are none.
+// A cyclic list of capabilities, and invalid numbers.
 TEST(LookAtMachine, SurvivesNonsense) {
   FakeTree fake("");
   fake.Add("/sys/bus/pci/devices/0000:00:01.0/class = 0x060400");

@@ -5,8 +5,8 @@
 
 namespace diapason::host {
 
-// The few functions of NVIDIA's management library that the doctor asks, opened at run time. A
-// function that this driver does not have is null; every use checks.
+// The functions of NVIDIA's management library that are used, opened at run time. A function that
+// this driver lacks is null; every use checks.
 struct Nvml {
   static constexpr int kSuccess = 0;
   static constexpr unsigned kMostLinks = 18;
@@ -66,7 +66,7 @@ struct Nvml {
   int (*CommonAncestor)(void*, void*, int*);
   int (*FabricInfo)(void*, Fabric*);
 
-  // False where not even GPUs can be counted.
+  // False if not even the GPUs can be counted.
   bool Load(void* library);
 };
 

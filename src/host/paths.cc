@@ -10,7 +10,7 @@ namespace {
 constexpr int kMostLinks = 40;
 constexpr size_t kMostPaths = 256;
 
-// A single '*' per name is all that is needed here.
+// Supports a single '*' per name.
 bool Matches(const std::string& name, const std::string& pattern) {
   const size_t star = pattern.find('*');
   if (star == std::string::npos) return name == pattern;

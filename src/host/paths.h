@@ -7,11 +7,11 @@
 
 namespace diapason::host {
 
-// `path` with every symbolic link in it followed, absolute ones below the tree's root and not
-// beyond it. The path as far as it can be followed, where something is not there; at most 40 links.
+// `path` with every symbolic link resolved, absolute ones within the tree's root. If a component
+// does not exist, the path as far as it can be resolved; at most 40 links.
 std::string RealPath(const RootFs& tree, const std::string& path);
 
-// The paths that a pattern stands for, in order: '*' is any text within one name. At most 256.
+// The paths that match a pattern, in order: '*' is any text within one name. At most 256.
 std::vector<std::string> Expand(const RootFs& tree, const std::string& pattern);
 
 }  // namespace diapason::host

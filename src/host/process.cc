@@ -26,7 +26,7 @@ std::vector<std::string_view> Words(std::string_view text) {
   return words;
 }
 
-// What /proc/PID/stat says. A name may hold blanks and brackets: the last bracket ends it.
+// The content of /proc/PID/stat. A name may contain blanks and parentheses: the last one ends it.
 struct Stat {
   std::string name;
   std::vector<std::string_view> fields;  // [0] is field 3, the state
@@ -84,7 +84,7 @@ double Seconds(uint64_t ticks) {
   return static_cast<double>(ticks) / per_second;
 }
 
-// System calls in which threads of such jobs are found, by this machine's numbers.
+// System calls in which threads of such jobs are found, by this architecture's numbers.
 std::string SystemCall(std::string_view number) {
   static const std::map<int64_t, const char*> names = {
       {SYS_futex, "futex"},
@@ -117,7 +117,7 @@ std::string WaitsIn(const RootFs& tree, const std::string& folder, char state) {
   if (state == 'R') return "";
   const std::optional<std::string> place = tree.Read(folder + "/wchan", 256);
   if (place && !place->empty() && *place != "0") return *place;
-  // Needs more rights, and is there in more kernels.
+  // Needs more privileges, but exists in more kernels.
   const std::optional<std::string> call = tree.Read(folder + "/syscall", 256);
   if (!call || call->empty() || *call == "running") return "";
   return SystemCall(Split(*call, ' ')[0]);
@@ -157,18 +157,18 @@ bool SampleThread(const RootFs& tree, const std::string& folder, ThreadSample* t
 
 Status Gone(pid_t pid) { return NotFound(Format("there is no process %d", static_cast<int>(pid))); }
 
-// What /proc keeps for those who may trace the process.
+// Files of /proc that need the permission to trace the process.
 Result<std::string> ReadPrivate(const RootFs& tree, pid_t pid, const char* file, size_t limit) {
   if (!tree.IsFolder(Folder(pid))) return Gone(pid);
   std::optional<std::string> text = tree.Read(Folder(pid) + "/" + file, limit);
   if (text) return *std::move(text);
   return Unavailable(
-      Format("%s/%s cannot be read: process %d belongs to somebody else, or may not "
-             "be looked at; try as its user or as root",
+      Format("%s/%s cannot be read: process %d belongs to another user, or may not "
+             "be inspected; try as its user or as root",
              tree.Place(Folder(pid)).c_str(), file, static_cast<int>(pid)));
 }
 
-// "7f00-7f10 r-xp 0 08:01 123    /usr/lib/x.so (deleted)": the file; "" where there is none.
+// "7f00-7f10 r-xp 0 08:01 123    /usr/lib/x.so (deleted)": the file; "" if there is none.
 std::string FileOfMapping(std::string_view line) {
   size_t at = 0;
   for (int field = 0; field < 5; ++field) {
@@ -195,7 +195,7 @@ bool StartsMapping(std::string_view line) {
 }  // namespace
 
 ThreadRole RoleOfThread(const std::string& name) {
-  // Names are cut after 15 bytes: "NCCL UDS Servic", "NCCL GIN Progre", "NCCL RMA Proxy ".
+  // Names are truncated to 15 bytes: "NCCL UDS Servic", "NCCL GIN Progre", "NCCL RMA Proxy ".
   static const std::pair<const char*, ThreadRole> kNames[] = {
       {"NCCL Progress", ThreadRole::kProgress},
       {"NCCL GIN Prog", ThreadRole::kProgress},
@@ -327,7 +327,7 @@ Result<MapEnvironment> EnvironmentOf(const RootFs& tree, pid_t pid) {
   for (const std::string_view entry : Split(text.value(), '\0')) {
     const size_t equals = entry.find('=');
     if (equals == std::string_view::npos || equals == 0) continue;
-    // Where a name is there twice getenv gives the first.
+    // For a duplicate name getenv returns the first.
     variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
   }
   return MapEnvironment(std::move(variables));

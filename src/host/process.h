@@ -12,12 +12,12 @@
 
 namespace diapason::host {
 
-// What a thread is for, from its name. NCCL and RCCL name theirs with NCCL_SET_THREAD_NAME=1 only;
-// without it they have the name of the thread that started them, and are kOther here.
+// The purpose of a thread, from its name. NCCL and RCCL name theirs with NCCL_SET_THREAD_NAME=1
+// only; without it they inherit the name of the starting thread, and are kOther here.
 enum class ThreadRole : uint8_t {
   kOther,
   kProgress,  // "NCCL Progress 0": moves the data of network and proxied transports
-  kService,   // "NCCL Service 0": answers requests of other ranks for connections and memory
+  kService,   // "NCCL Service 0": serves requests of other ranks for connections and memory
   kUds,       // "NCCL UDS Service"
   kIbAsync,   // "NCCL IbAsync 0"
   kSocket,    // "NCCL Sock..." helpers
@@ -31,7 +31,7 @@ std::string_view ThreadRoleName(ThreadRole role);
 // Counters since the thread or process began.
 struct ThreadSample {
   pid_t tid = 0;
-  uint64_t start_ticks = 0;  // tells a thread from a later one with the same number
+  uint64_t start_ticks = 0;  // distinguishes a thread from a later one with the same id
   std::string name;
   ThreadRole role = ThreadRole::kOther;
   char state = '?';
@@ -39,20 +39,20 @@ struct ThreadSample {
   double system_s = 0;
   bool has_wait = false;     // the kernel tells wait_s
   double wait_s = 0;         // runnable, but without a CPU
-  uint64_t voluntary = 0;    // context switches: it waited for something, a lock among them
-  uint64_t involuntary = 0;  // it was pushed off its CPU
+  uint64_t voluntary = 0;    // context switches: it waited, for example for a lock
+  uint64_t involuntary = 0;  // it was preempted
   int last_cpu = -1;
   std::string allowed_cpus;
-  // The kernel function it sleeps in, "futex_wait_queue", or the system call, "futex"; "" where it
-  // runs, or nobody tells.
+  // The kernel function it sleeps in, "futex_wait_queue", or the system call, "futex"; "" if it
+  // runs, or is unknown.
   std::string waits_in;
 };
 
 struct ProcessSample {
   pid_t pid = 0;
   pid_t parent = 0;
-  char state = '?';          // 'Z': it has ended, and nobody has asked how
-  uint64_t start_ticks = 0;  // tells a process from a later one with the same number
+  char state = '?';          // 'Z': a zombie
+  uint64_t start_ticks = 0;  // distinguishes a process from a later one with the same id
   double time_s = 0;         // steady clock
   std::string name;
   uint64_t resident = 0;  // bytes
@@ -60,35 +60,35 @@ struct ProcessSample {
   uint64_t anonymous = 0;
   uint64_t shared_memory = 0;
   uint64_t locked = 0;
-  uint64_t pinned = 0;  // for devices, as registered memory of RDMA is
+  uint64_t pinned = 0;  // for devices, such as registered memory of RDMA
   uint64_t swapped = 0;
   uint64_t major_faults = 0;
   int open_files = 0;
   std::vector<ThreadSample> threads;
 };
 
-// Whether a thread waits for a lock, a condition or another thread, in user space.
+// Whether a thread waits in user space for a lock, a condition variable or another thread.
 bool WaitsInFutex(const ThreadSample& thread);
 
-// One look at /proc/PID. kNotFound when there is no such process, kUnavailable when we may not
-// look.
+// One sample of /proc/PID. kNotFound if there is no such process, kUnavailable if reading it is not
+// permitted.
 Result<ProcessSample> SampleProcess(const RootFs& tree, pid_t pid);
 
-// Only where a thread is at this moment: its state and what it waits in. False: it has ended.
+// Only a thread's current state and what it waits in. False: it has ended.
 bool PeekThread(const RootFs& tree, pid_t pid, ThreadSample* thread);
 
-// A shared library that is mapped, with the memory it takes.
+// A mapped shared library, with its memory.
 struct MappedFile {
   std::string path;
   bool deleted = false;   // replaced on the disk since
-  uint64_t resident = 0;  // 0 where smaps cannot be read
+  uint64_t resident = 0;  // 0 if smaps cannot be read
 };
 Result<std::vector<MappedFile>> MappedLibraries(const RootFs& tree, pid_t pid);
 
-// The environment a process was started with (what it changed since cannot be seen).
+// The initial environment of a process (later changes are not visible).
 Result<MapEnvironment> EnvironmentOf(const RootFs& tree, pid_t pid);
 
-// A process and all that it started, and those started, parents first; at most `most` of them.
+// The processes and all their descendants, parents first; at most `most` of them.
 std::vector<pid_t> WithDescendants(const RootFs& tree, const std::vector<pid_t>& roots,
                                    size_t most = 4096);
 

@@ -83,7 +83,7 @@ TEST(Process, ThreadsThatVanishAndKernelsThatTellLess) {
   FakeThread thread;
   thread.tid = 42;
   AddThread(fake, 42, thread);
-  // Its folder was listed, and then it was gone.
+  // Its folder was listed before it ended.
   fake.Write("/proc/42/task/43/status", "Name: x\n");
   fake.Write("/proc/42/task/none/stat", "garbage");
   fake.Remove("/proc/42/task/42/schedstat");

@@ -58,7 +58,7 @@ std::string Chosen(const std::string& text) {
 
 void LookAtIommu(const RootFs& tree, const Machine& machine, System* system) {
   if (tree.List("/sys/class/iommu").empty()) {
-    // A tree without the folder says nothing; a kernel without an IOMMU has an empty one.
+    // A tree without the folder is no evidence; a kernel without an IOMMU has an empty one.
     if (tree.IsFolder("/sys/class/iommu")) system->iommu = "off";
     return;
   }
@@ -69,7 +69,7 @@ void LookAtIommu(const RootFs& tree, const Machine& machine, System* system) {
   };
   for (const Gpu& gpu : machine.gpus) look(kPci + gpu.pci + "/iommu_group");
   for (const RdmaPort& port : machine.rdma) look(kPci + port.pci + "/iommu_group");
-  // Where they speak for themselves other devices do not matter.
+  // If the GPUs' own groups tell, other devices do not matter.
   if (!system->iommu.empty()) return;
   for (const std::string& group : tree.List("/sys/kernel/iommu_groups")) {
     look("/sys/kernel/iommu_groups/" + group);
@@ -89,8 +89,8 @@ uint32_t Word(const std::string& bytes, size_t at) {
   return word;
 }
 
-// Whether the port sends requests or completions between its devices upwards. Nothing without the
-// extended part of the configuration, which only root may read.
+// Whether the port redirects requests or completions between its devices upstream. nullopt without
+// the extended configuration space, which only root may read.
 std::optional<bool> RedirectsTraffic(const std::string& config) {
   constexpr size_t kFirst = 0x100;
   constexpr uint32_t kAccessControl = 0x000d;
@@ -120,7 +120,7 @@ void LookAtBridges(const RootFs& tree, System* system) {
     ++system->pci_ports;
     std::optional<std::string> config = tree.Read(folder + "/config", kConfigSize);
     if (!config) continue;
-    // Read() takes blanks off the end, and a register may look like one.
+    // Read() strips trailing blanks, and a register may look like one.
     if (config->size() > 0x100) config->resize(kConfigSize, '\0');
     const std::optional<bool> redirects = RedirectsTraffic(*config);
     if (!redirects) continue;
@@ -165,7 +165,7 @@ std::optional<bool> FabricManagerRuns(const RootFs& tree, const Machine& machine
     uint64_t pid = 0;
     if (!ParseUnsigned(name, &pid)) continue;
     if (++looked > kMostProcesses) break;
-    // The kernel cuts names at 15 characters.
+    // The kernel truncates names to 15 characters.
     if (tree.Read("/proc/" + name + "/comm", 64).value_or("").starts_with("nv-fabricmanage")) {
       return true;
     }
@@ -199,7 +199,7 @@ System LookAtSystem(const RootFs& tree, const Machine& machine) {
   LookAtIommu(tree, machine, &system);
   LookAtBridges(tree, &system);
   LookAtPeerMemory(tree, machine, &system);
-  // The folder is there wherever the module is; a switch is an entry in it.
+  // The folder exists wherever the module is loaded; a switch is an entry in it.
   if (!tree.List("/proc/driver/nvidia-nvswitch/devices").empty()) system.switches = true;
   if (system.switches) system.fabric_manager = FabricManagerRuns(tree, machine);
   return system;

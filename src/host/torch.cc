@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kMostInstallations = 16;
 
-// The quoted text of a line such as "cuda: Optional[str] = '12.8'"; "" for None and what is not
-// there.
+// The quoted text of a line such as "cuda: Optional[str] = '12.8'"; "" for None and for a missing
+// line.
 std::string Assigned(const std::string& text, std::string_view name) {
   for (const std::string_view line : Split(text, '\n')) {
     if (!line.starts_with(name)) continue;
@@ -31,7 +31,7 @@ std::string MajorMinor(const std::string& version) {
   return version.substr(0, version.find_first_not_of("0123456789", first + 1));
 }
 
-// Paths as ELF files have them: "$ORIGIN/../../nvidia/nccl/lib:$ORIGIN".
+// Search paths of ELF files: "$ORIGIN/../../nvidia/nccl/lib:$ORIGIN".
 std::vector<std::string> SearchPath(const std::string& text, const std::string& origin) {
   std::vector<std::string> folders;
   for (const std::string_view part : Split(text, ':')) {
@@ -60,7 +60,7 @@ void FindLoaded(const RootFs& tree, const Environment& environment,
                 Torch* torch) {
   const std::string origin = torch->folder + "/lib";
   const std::string soname = torch->library == Library::kRccl ? "librccl.so.1" : "libnccl.so.2";
-  // A search path of the newer kind comes behind LD_LIBRARY_PATH, one of the older kind before it.
+  // RUNPATH comes after LD_LIBRARY_PATH, RPATH before it.
   const bool before = dynamic.runpath.empty();
   const std::vector<std::string> own =
       SearchPath(before ? dynamic.rpath : dynamic.runpath, RealPath(tree, origin));
@@ -77,7 +77,7 @@ void FindLoaded(const RootFs& tree, const Environment& environment,
   take(by_path, "LD_LIBRARY_PATH");
   if (!before) take(torch->own, "its own search path");
   take(WouldLoad(files, torch->library, tree, MapEnvironment({})), "the loader's cache");
-  // PyTorch itself opens the libraries of NVIDIA's packages when the loader finds none.
+  // PyTorch itself opens the libraries of NVIDIA's packages if the loader finds none.
   const std::string packages = torch->folder.substr(0, torch->folder.rfind('/'));
   take(InFolders(tree, files, {packages + "/nvidia/nccl/lib"}, soname), "PyTorch's own search");
 }

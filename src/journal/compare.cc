@@ -14,7 +14,7 @@
 namespace diapason::journal {
 namespace {
 
-// More of them say no more.
+// Further differences are only counted.
 constexpr size_t kMostDifferences = 10000;
 }  // namespace
 
@@ -42,7 +42,7 @@ void JournalComparison::Add(const std::string& name, const JournalContents& cont
     return contents.by_number.find(record.communicator)->second;
   };
 
-  // From the end: a question that did not run, though a later one of its kind did, was none.
+  // From the end: a question that did not run, although a later one of its kind did, is not a call.
   using Kind = std::tuple<uint32_t, uint8_t, bool, uint64_t>;
   std::vector<bool> only_asked(contents.records.size(), false);
   std::map<Kind, bool> later_ran;
@@ -111,7 +111,7 @@ void JournalComparison::Add(const std::string& name, const JournalContents& cont
   }
 }
 
-// Goes through the calls, each once, and collects what is to be said.
+// Visits every call once and collects the results.
 class JournalComparison::Findings {
  public:
   Findings(const std::vector<Matcher::Group>& groups, Report* report)
@@ -159,7 +159,7 @@ std::string JournalComparison::Findings::Which(const Entry& entry) {
 
 bool JournalComparison::Findings::SameConfigs(const std::vector<Entry>& call) {
   const bool ran = call[0].stream == kRuns;
-  // Of a run that we have no name for nothing is known: it agrees with any.
+  // A run with an unknown name matches any other.
   const auto all_same = [&](int16_t Entry::*field, int unknown) {
     const Entry* first = nullptr;
     for (const Entry& entry : call) {
@@ -286,7 +286,7 @@ void JournalComparison::Findings::Finish(size_t shown) {
 }
 
 JournalComparison::Report JournalComparison::Finish(size_t shown) {
-  // Stable: of two entries of one rank for one call the later one stays the later one.
+  // Stable: two entries of one rank for one call keep their order.
   std::stable_sort(entries_.begin(), entries_.end(),
                    [](const Entry& a, const Entry& b) { return a.Before(b); });
   report_.journals = matcher_.journals();

@@ -51,7 +51,7 @@ void AddCounts(JournalComparison::Report* report) {
   note(report->cut_off, "call",
        " only on some ranks: a journal is not complete, or the question never ran");
   note(report->only_asked, "question", " without a run, as simulated groups ask them");
-  // These are counted on every rank.
+  // Counted once per rank.
   note(report->unavailable, "decision",
        " (all ranks together) asked for a pair that the library does not offer there");
   note(report->other_pair, "call",
@@ -59,7 +59,7 @@ void AddCounts(JournalComparison::Report* report) {
   note(report->other_channels, "call",
        " (all ranks together) ran with another number of channels than was asked for");
   note(report->bypassed, "call",
-       " (all ranks together) took a path on which the library asks nobody");
+       " (all ranks together) took a path on which the library does not ask the tuner");
   note(report->dropped, "record", " dropped while the job ran");
   note(report->bad_lines, "line", " of the journals could not be read");
 }

@@ -151,7 +151,7 @@ TEST(CompareTest, WhileLearningTheIndexIsTheCallAndTheLastQuestionCounts) {
   EXPECT_EQ(different.different_calls, 1u);
   ASSERT_EQ(different.first.size(), 1u);
   EXPECT_EQ(different.first[0].which, "number 1 of its size band");
-  // Whatever its size: the number in the band is what the ranks agree about.
+  // For any size: ranks agree on the number in the band.
   EXPECT_EQ(Compare({Journal(0, {Learning(1, 1000, 0, kRing, kLl)}),
                      Journal(1, {Learning(1, 1024, 0, kTree, kLl)})})
                 .different_calls,
@@ -231,9 +231,9 @@ TEST(CompareTest, MissingRanksAndDifferentPoliciesAreNotedAndTwinsAreAProblem) {
 TEST(CompareTest, NothingToCompareIsNoAgreement) {
   const std::vector<JournalRecord> records{Decision(1, 64, kRing, kLl)};
   EXPECT_FALSE(Compare({Journal(0, records)}).agree());
-  JournalContents stranger = Journal(1, records);
-  stranger.communicators[0].id = 43;
-  const JournalComparison::Report report = Compare({Journal(0, records), stranger});
+  JournalContents other_job = Journal(1, records);
+  other_job.communicators[0].id = 43;
+  const JournalComparison::Report report = Compare({Journal(0, records), other_job});
   EXPECT_FALSE(report.agree());
   EXPECT_EQ(report.Verdict(), "2 journals: nothing could be compared");
   EXPECT_FALSE(Compare({Journal(0, {}), Journal(1, {})}).agree());

@@ -7,13 +7,13 @@
 
 namespace diapason::journal {
 
-// The configuration in a record: of a decision what was wanted, even where nothing was changed.
+// The configuration in a record; of a decision the wanted one, even if it was not applied.
 Config ConfigOf(const JournalRecord& record);
-// What a decision asked of the library; nothing where nothing was changed.
+// The configuration that a decision asked the library for; default if nothing was changed.
 Config AskedOf(const JournalRecord& decision);
 
-// Whether the library did as it was asked. What was left to it cannot be done otherwise, and what
-// we have no name for counts as done.
+// Whether the library ran the configuration that was asked for. Fields that were left to the
+// library, and unknown names, count as obeyed.
 enum class Obeyed {
   kYes,
   kOtherPair,      // another algorithm or protocol
@@ -22,12 +22,12 @@ enum class Obeyed {
 Obeyed CompareRun(const JournalRecord& decision, const JournalRecord& run);
 
 // For every record of a journal the index of its partner: of a run its decision, of a decision its
-// first run (a captured call runs whenever its graph does). kNobody where there is none.
+// first run (a captured call runs with every replay of its graph). kNobody if there is none.
 inline constexpr uint32_t kNobody = UINT32_MAX;
 std::vector<uint32_t> JoinRuns(const JournalContents& contents);
 
-// For every record whether its communicator has runs that name their decisions, so that a decision
-// without one did not run. Indexed as Contents::communicators.
+// For every communicator whether its runs name their decisions, so that a decision without a run
+// did not run. Indexed as JournalContents::communicators.
 std::vector<bool> SeesRuns(const JournalContents& contents);
 
 }  // namespace diapason::journal

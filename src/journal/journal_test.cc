@@ -20,7 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Far beyond what any of it takes; reached only when something is broken.
+// Longer than any step takes; reached only on a failure.
 constexpr milliseconds kLong{60000};
 
 bool Holds(const std::string& text, const std::string& part) {
@@ -146,7 +146,7 @@ TEST_F(JournalTest, WhatIsAddedIsReadBackInOrder) {
   journal->AddCommunicator(NumberedCommunicator(2, Library::kOpenMpi));
   for (uint32_t call = 1; call <= 1000; ++call) {
     JournalRecord record = NumberedRecord(call % 2 + 1, call);
-    record.algorithm = 5;  // another word in each library
+    record.algorithm = 5;  // has a different name in each library
     journal->Add(record);
   }
   journal->Stop();
@@ -186,7 +186,7 @@ TEST_F(JournalTest, FlushPutsEverythingAddedBeforeIntoTheFile) {
 TEST_F(JournalTest, FlushWaitsForACommunicatorThatIsJustBeingWritten) {
   const std::unique_ptr<Journal> journal = Open("j");
   ASSERT_TRUE(journal->Flush(kLong));
-  // Large, so that the thread is met at work.
+  // Large, so that the thread is busy.
   JournalComm communicator = NumberedCommunicator(1);
   communicator.policy = std::string(8 << 20, 'x');
   const uint64_t line = CommunicatorLine(communicator).size() + 1;
@@ -229,7 +229,7 @@ TEST_F(JournalTest, ACommunicatorsLineComesBeforeItsFirstRecord) {
   const std::unique_ptr<Journal> journal = Open("j", 1 << 16);
   constexpr uint32_t kCommunicators = 3000;
   std::atomic<bool> done{false};
-  // Keeps the journal's thread at work all the time.
+  // Keeps the journal's thread busy.
   std::thread flusher([&] {
     while (!done.load()) (void)journal->Flush(kLong);
   });
@@ -288,7 +288,7 @@ TEST_F(JournalTest, AFileInUseIsLeftAloneAndTheProcessIdIsAdded) {
   EXPECT_EQ(ReadJournal(second->path()).value().records.size(), 0u);
 }
 
-TEST_F(JournalTest, AFileThatNobodyWritesIsReplaced) {
+TEST_F(JournalTest, AFileWithoutAWriterIsReplaced) {
   ASSERT_TRUE(WriteFileAtomically(folder_ + "/j", std::string(100000, 'x')).ok());
   const std::unique_ptr<Journal> journal = Open("j");
   journal->Stop();
@@ -377,7 +377,8 @@ TEST_F(JournalTest, AForkedChildLeavesTheJournalToItsParent) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    // Nobody is there to flush: these would wait for ever, and the alarm ends them.
+    // The child has no thread that flushes: these would wait for ever, and the alarm would end
+    // them.
     ::alarm(30);
     bool fine = !journal->Mine();
     journal->Add(NumberedRecord(1, 99));

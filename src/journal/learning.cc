@@ -21,7 +21,7 @@ ConfigKey KeyOf(const Config& config) {
 struct GatheredLearning {
   std::map<uint32_t, LearningEpoch> epochs;
   uint64_t last_index = 0;
-  Config in_use;  // of the last decision that did not try anything
+  Config in_use;  // of the last decision that did not explore
   bool decided = false;
   bool iterations = false;
   std::map<uint32_t, std::vector<Config>> tried;  // by epoch
@@ -47,7 +47,7 @@ void Gather(const JournalRecord& record, GatheredLearning* gathered) {
   }
 }
 
-// Against the default in the same epoch only: what else went on was the same for both.
+// Relative to the default in the same epoch only, under the same conditions.
 void AddRatios(LearningEpoch* epoch) {
   std::stable_sort(epoch->blocks.begin(), epoch->blocks.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

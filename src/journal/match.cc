@@ -19,7 +19,7 @@ std::string Matcher::Group::Text() const {
 }
 
 std::vector<Matcher::Place> Matcher::Add(const std::string& name, const JournalContents& contents) {
-  // One process may hold several ranks of a communicator: they are no generations.
+  // One process may have several ranks of a communicator: these are not generations.
   std::map<std::tuple<uint64_t, Library, int64_t, int64_t, int>, uint32_t> seen;
   std::vector<Place> places;
   for (const JournalComm& communicator : contents.communicators) {
@@ -62,7 +62,7 @@ std::string RanksText(std::vector<int> ranks) {
   for (size_t i = 0; i < ranks.size();) {
     size_t last = i;
     while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    // Two neighbours read better as a list.
+    // Two consecutive ranks read better as a list.
     if (last == i + 1) last = i;
     parts.push_back(last == i ? Format("%d", ranks[i]) : Format("%d-%d", ranks[i], ranks[last]));
     i = last + 1;

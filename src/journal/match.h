@@ -10,9 +10,9 @@
 
 namespace diapason::journal {
 
-// Finds out which communicator of one process is the same as which of another: same id, library
-// and shape, and the same count of communicators with that id before it in its process (programs
-// may use one id again). Ids are 0 before tuner API v5; there the order alone tells.
+// Matches communicators of different processes: same id, library and shape, and the same number of
+// earlier communicators with that id in the process (programs may reuse an id). Ids are 0 before
+// tuner API v5; there only the order counts.
 class Matcher {
  public:
   struct Member {
@@ -22,8 +22,8 @@ class Matcher {
     std::string label;  // "rank 3", or the journal's name
     std::string host;
     std::string digest;
-    bool ended = false;     // its process ended the journal in order,
-    bool complete = false;  // and nothing is missing from it
+    bool ended = false;     // its process closed the journal,
+    bool complete = false;  // and no records were dropped
   };
   struct Group {
     uint64_t id = 0;
@@ -37,13 +37,13 @@ class Matcher {
     // "communicator 0x2a (dp)", "communicator 0x2a, the 2nd".
     std::string Text() const;
   };
-  // Where a communicator of a journal went.
+  // The group of a journal's communicator.
   struct Place {
     size_t group = 0;
     size_t member = 0;
   };
 
-  // One for each of Contents::communicators.
+  // One for each of JournalContents::communicators.
   std::vector<Place> Add(const std::string& name, const JournalContents& contents);
   const std::vector<Group>& groups() const { return groups_; }
   size_t journals() const { return journals_; }
@@ -57,7 +57,7 @@ class Matcher {
 
 // "rank 3", "ranks 0-2, 5".
 std::string RanksText(std::vector<int> ranks);
-// The same, or the labels where not all ranks are known.
+// The same, or the labels if not all ranks are known.
 std::string MembersText(const std::vector<const Matcher::Member*>& members);
 
 }  // namespace diapason::journal

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 constexpr size_t kMostBytes = size_t{4} << 30;
 constexpr size_t kLongestLine = 64 * 1024;
 
-// Typed access that answers "no" instead of throwing.
+// Typed access that returns false instead of throwing.
 bool Get(const Json& object, const char* key, std::string* value) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return false;
@@ -54,7 +54,7 @@ bool Get(const Json& object, const char* key, double* value) {
   return std::isfinite(*value);
 }
 
-// True too where the key is not there.
+// True also if the key is missing.
 template <typename Value>
 bool GetIfThere(const Json& object, const char* key, Value* value) {
   return !object.contains(key) || Get(object, key, value);
@@ -78,7 +78,7 @@ bool ReadTable(const Json& object, JournalRecord* record) {
   return true;
 }
 
-// Not asked for, but run all the same.
+// Includes algorithms that run, but cannot be chosen.
 Result<int> ParseAnyAlgorithm(Library library, Collective collective, const std::string& name) {
   if (library == Library::kRccl && name == AlgorithmName(library, collective, kRcclDirect)) {
     return kRcclDirect;
@@ -94,7 +94,7 @@ bool ReadPair(const Json& object, Library library, Collective collective, const 
     return false;
   }
   const auto read = [](const std::string& name, const Result<int>& parsed, int8_t* value) {
-    // "?": the library has a number for it, and we no word.
+    // "?": the library has a number without a name here.
     if (name == "-1" || name == "?") {
       *value = kKeep;
       return true;
@@ -109,7 +109,7 @@ bool ReadPair(const Json& object, Library library, Collective collective, const 
 
 constexpr char kMalformed[] = "a field is missing or of another type";
 
-// What every kind begins with, and the library whose words it has.
+// The fields common to all kinds, and the library whose names they use.
 Status ReadHead(const Json& object, const JournalContents& contents, JournalRecord* record,
                 Library* library) {
   std::string collective;
@@ -121,7 +121,7 @@ Status ReadHead(const Json& object, const JournalContents& contents, JournalReco
   const JournalComm* communicator = contents.Find(record->communicator);
   if (communicator == nullptr) return Invalid("it names a communicator not seen before");
   *library = communicator->library;
-  // Calls that ask nobody may be of collectives that nobody is asked about.
+  // Calls that bypassed the tuner may be of collectives that it is never asked about.
   const bool asked = record->kind == RecordKind::kDecision || record->kind == RecordKind::kReward;
   if (!asked && collective == "?") {
     record->collective = kNamelessCollective;
@@ -143,7 +143,7 @@ Status ReadConfig(const Json& object, Library library, JournalRecord* record) {
   return {};
 }
 
-// More than a year in microseconds is no time of a collective.
+// More than a year in microseconds is not a duration of a collective.
 constexpr double kMostMicroseconds = 4e13;
 
 bool ReadMicroseconds(const Json& object, JournalRecord* record) {
@@ -251,7 +251,7 @@ Status ReadCommunicator(const Json& object, JournalContents* contents) {
     contents->communicators.push_back(std::move(communicator));
     return {};
   }
-  // More may become known of one that is there already; it does not become another one.
+  // A second line may add fields to a communicator, but not change them.
   JournalComm& before = contents->communicators[at->second];
   if (before.id != communicator.id || before.library != communicator.library ||
       before.shape != communicator.shape) {
@@ -273,7 +273,7 @@ Status ReadLine(std::string_view line, JournalContents* contents) {
   }
   if (type == "run") return ReadRecord(object, RecordKind::kRan, "a run", contents);
   if (type == "bypassed") {
-    return ReadRecord(object, RecordKind::kBypassed, "a call nobody was asked about", contents);
+    return ReadRecord(object, RecordKind::kBypassed, "a call that bypassed the tuner", contents);
   }
   if (type == "reward") return ReadRecord(object, RecordKind::kReward, "a reward", contents);
   if (type == "communicator") return ReadCommunicator(object, contents);

@@ -10,8 +10,8 @@
 
 namespace diapason::journal {
 
-// A journal file, read back. Every line is hostile: what cannot be understood is counted, never
-// guessed.
+// A journal file, read back. Every line is validated: lines that cannot be parsed are counted,
+// never guessed.
 struct JournalContents {
   int version = 0;
   std::string host;
@@ -21,7 +21,7 @@ struct JournalContents {
   std::vector<JournalComm> communicators;
   std::vector<JournalRecord> records;
   uint64_t dropped = 0;  // as the writer counted
-  bool ended = false;    // the process ended the file in order
+  bool ended = false;    // the process closed the file
   size_t bad_lines = 0;
   int first_bad_line = 0;  // from 1
   std::string first_bad_why;

@@ -61,7 +61,7 @@ TEST(ReaderTest, EveryWordOfEveryLibraryComesBack) {
 }
 
 TEST(ReaderTest, ADecisionWhoseDefaultHasNoNameIsStillADecision) {
-  // RCCL's tables have a fourth protocol, newer libraries more algorithms: no word for them here.
+  // RCCL's tables have a fourth protocol, newer libraries more algorithms, without names here.
   JournalRecord record = SomeRecord();
   record.communicator = 2;
   record.bytes = 4096;

@@ -23,7 +23,7 @@ std::string JsonText(const std::string& text) {
       out += '\\';
       out += c;
     } else if (byte < ' ' || byte > 126) {
-      // Paths may hold any byte; each becomes one character, so the line stays valid JSON.
+      // Paths may contain any byte; each becomes one character, so that the line stays valid JSON.
       out += Format("\\u%04x", byte);
     } else {
       out += c;
@@ -34,7 +34,7 @@ std::string JsonText(const std::string& text) {
 
 namespace {
 
-// What every kind begins with.
+// The fields common to all kinds.
 std::string Head(const char* type, const JournalRecord& record) {
   return Format("{\"type\":\"%s\",\"time_ns\":%llu,\"comm\":%u", type,
                 static_cast<unsigned long long>(record.time_ns), record.communicator);
@@ -71,7 +71,7 @@ std::string EpochFields(const JournalRecord& record) {
                 static_cast<unsigned long long>(record.index));
 }
 
-// Nine digits: nanoseconds stay whole up to a second.
+// Nine digits: exact nanoseconds up to a second.
 std::string Microseconds(double seconds) {
   return std::isfinite(seconds) ? Format("%.9g", seconds * 1e6) : "null";
 }

@@ -113,7 +113,7 @@ TEST(RecordTest, EveryFieldOfARunComesBack) {
   record.time_ns = 1794712906828731404;
   record.bytes = 4096;
   record.call = 12;
-  record.algorithm = kRcclDirect;  // nobody can ask for it, and it runs
+  record.algorithm = kRcclDirect;  // cannot be chosen, but runs
   record.protocol = kLl128;
   record.channels = 64;
   record.sequence = UINT64_MAX;
@@ -169,7 +169,7 @@ TEST(RecordTest, EveryFieldOfARewardComesBack) {
   EXPECT_EQ(back.skew, record.skew);
 }
 
-TEST(RecordTest, ACallNobodyWasAskedAboutNeedsNoNumberOfItsCollective) {
+TEST(RecordTest, ABypassedCallNeedsNoNumberOfItsCollective) {
   JournalRecord record = SomeRecord();
   record.kind = RecordKind::kBypassed;
   record.captured = true;

@@ -8,13 +8,13 @@
 
 namespace diapason::journal {
 
-// A bounded queue from many threads to one. Push neither waits nor allocates: when the ring is full
-// it says no, and the caller counts a loss. After the classic bounded queue with a sequence number
-// per slot.
+// A bounded queue from many threads to one. Push neither waits nor allocates: it returns false when
+// the ring is full, and the caller counts the loss. The classic bounded queue with a sequence
+// number per slot.
 template <typename T>
 class Ring {
  public:
-  // Rounded up to a power of two; with a single slot "full" and "empty" would look the same.
+  // Rounded up to a power of two; with a single slot "full" and "empty" would be indistinguishable.
   explicit Ring(size_t capacity)
       : mask_(std::bit_ceil(capacity < 2 ? size_t{2} : capacity) - 1), slots_(new Slot[mask_ + 1]) {
     for (size_t i = 0; i <= mask_; ++i) slots_[i].sequence.store(i, std::memory_order_relaxed);
@@ -33,7 +33,7 @@ class Ring {
           return true;
         }
       } else if (sequence < position) {
-        return false;  // the slot still holds an unread value of the round before
+        return false;  // the slot still holds an unread value of the previous round
       } else {
         position = tail_.load(std::memory_order_relaxed);
       }
@@ -51,7 +51,7 @@ class Ring {
     return true;
   }
 
-  // How many were ever pushed.
+  // The total number of pushes.
   uint64_t pushed() const { return tail_.load(std::memory_order_acquire); }
 
  private:

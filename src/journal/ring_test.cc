@@ -9,7 +9,7 @@
 namespace diapason::journal {
 namespace {
 
-// Large enough to be torn, and able to tell.
+// Large enough to be torn, and able to detect it.
 struct Item {
   uint64_t producer = 0;
   uint64_t number = 0;
@@ -112,7 +112,7 @@ uint64_t RunProducers(size_t capacity, uint64_t producers, uint64_t each,
   return refused.load();
 }
 
-TEST(RingTest, ManyProducersLoseNothingWhenThereIsRoom) {
+TEST(RingTest, ManyProducersLoseNothingWhileTheRingIsNotFull) {
   constexpr uint64_t kProducers = 8;
   constexpr uint64_t kEach = 2000;
   std::vector<std::vector<uint64_t>> taken;

@@ -4,7 +4,7 @@
 
 #include "journal/record.h"
 
-// What the tests of this room share.
+// Helpers shared by the tests of this component.
 namespace diapason::journal {
 
 inline constexpr char kFirstLine[] =

@@ -23,7 +23,7 @@ std::string Call(const JournalRecord& record) {
          FormatBytes(record.bytes);
 }
 
-// The rank a process is known by: that in its largest communicator.
+// A process is named by its rank in its largest communicator.
 std::string ProcessName(const std::string& name, const JournalContents& contents, int* rank) {
   int64_t largest = 0;
   for (const JournalComm& communicator : contents.communicators) {
@@ -40,7 +40,7 @@ std::string ProcessName(const std::string& name, const JournalContents& contents
                 contents.host.c_str(), contents.pid);
 }
 
-// Added to a time of the GPU's clock it gives one of the host's; modulo 2^64.
+// The offset from the GPU's clock to the host's; modulo 2^64.
 uint64_t GpuOffset(const JournalContents& contents) {
   bool any = false;
   int64_t smallest = 0;
@@ -56,7 +56,7 @@ uint64_t GpuOffset(const JournalContents& contents) {
 
 }  // namespace
 
-// Threads: 2 n is what was decided for communicator n, 2 n + 1 what the GPU ran for it.
+// Threads: 2 n has the decisions of communicator n, 2 n + 1 its runs on the GPU.
 class TraceWriter::Journal {
  public:
   Journal(TraceWriter* writer, const JournalContents& contents)
@@ -148,7 +148,7 @@ class TraceWriter::Journal {
     return Instant(record, Call(record) + ": " + Configured(record, AskedOf(record)), "decision",
                    args);
   }
-  // The first decision of an epoch says that it has begun.
+  // Marks the first decision of an epoch as its start.
   Status Epoch(const JournalRecord& record) {
     const auto [at, fresh] = epochs_.emplace(
         std::tuple(record.communicator, record.collective, SizeBand(record.bytes)), record.epoch);

@@ -10,24 +10,23 @@
 namespace diapason::journal {
 
 // Writes journals as one trace for Perfetto and chrome://tracing (their JSON format): a process for
-// each journal, and for each of its communicators a thread of what was decided, on the host's
-// clock, and one of what the GPU ran. Journals are written as they come; nothing is kept but
-// numbers.
+// each journal, and for each of its communicators a thread with the decisions, on the host's clock,
+// and one with the runs on the GPU. Journals are written as they are added; only counters are kept.
 //
-// GPUs have clocks of their own. A run's record is written after it has ended, so the smallest
+// GPUs have their own clocks. A run's record is written after the run has ended, so the smallest
 // difference between a record's time and its run's end, over a journal, is the offset from the
-// GPU's clock to the host's, too large by the shortest time that a record took to be written.
+// GPU's clock to the host's, too large by the shortest delay with which a record was written.
 //
-// Times count from midnight, UTC, of the day before the first journal: a double then has room for
-// nanoseconds, and clocks that are apart do not lead below zero.
+// Times count from midnight, UTC, of the day before the first journal: a double then has nanosecond
+// precision, and clock differences do not lead to negative times.
 class TraceWriter {
  public:
-  // Gets the text piece by piece.
+  // Receives the text piece by piece.
   using Sink = std::function<Status(std::string_view)>;
   explicit TraceWriter(Sink sink) : sink_(std::move(sink)) {}
 
   Status Add(const std::string& name, const JournalContents& contents);
-  // Once, at the end; without it the text is not valid.
+  // Called once, at the end; without it the text is not valid.
   Status Finish();
   uint64_t events() const { return events_; }
 

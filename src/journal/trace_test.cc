@@ -87,7 +87,7 @@ TEST(TraceTest, EveryJournalIsAProcessNamedByItsRank) {
 TEST(TraceTest, GpuTimesMoveToTheHostsClockByTheSmallestDifference) {
   JournalContents contents = SomeJournal(0);
   for (int i = 0; i < 3; ++i) {
-    // The GPU's clock began at its own zero; records come 5, 2 and 9 us after the runs.
+    // The GPU's clock has its own zero; records come 5, 2 and 9 us after the runs.
     const uint64_t late[] = {5000, 2000, 9000};
     const auto start = static_cast<uint64_t>(100000 * (i + 1));
     JournalRecord run = SomeRecord(RecordKind::kRan, start + 20000 + late[i]);

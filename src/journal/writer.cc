@@ -56,7 +56,7 @@ std::string Expand(const std::string& pattern) {
   return path;
 }
 
-// What keeps a file that was there from becoming the journal; "" for nothing.
+// Why an existing file cannot become the journal; "" if it can.
 std::string WhyNot(const struct stat& info, bool shared) {
   if (!S_ISREG(info.st_mode)) return "it is not a regular file";
   if (info.st_nlink > 1) return "it has a second name elsewhere";
@@ -64,7 +64,7 @@ std::string WhyNot(const struct stat& info, bool shared) {
   return "";
 }
 
-// Closes the file, which cannot be used. Returns -1 with why.
+// Closes a file that cannot be used. Returns -1 with the reason.
 int GiveUp(int fd, const std::string& reason, std::string* why) {
   *why = reason;
   ::close(fd);
@@ -73,9 +73,11 @@ int GiveUp(int fd, const std::string& reason, std::string* why) {
 
 constexpr char kInUse[] = "another process is writing it";
 
-// Opens the file for this process alone. Returns -1 with why; kInUse: another one has it.
+// Opens the file for this process alone. Returns -1 with the reason; kInUse: another process has
+// it.
 int OpenAlone(const std::string& path, bool shared, std::string* why) {
-  // Not O_TRUNC: what another process is writing must not be cut off before the lock tells.
+  // Not O_TRUNC: a file that another process is writing must not be truncated before the lock is
+  // taken.
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
                         shared ? 0666 : 0600);
   if (fd < 0) {
@@ -90,7 +92,7 @@ int OpenAlone(const std::string& path, bool shared, std::string* why) {
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     return GiveUp(fd, errno == EWOULDBLOCK ? kInUse : ErrnoText(errno), why);
   }
-  // Before the first line: the file may be one of earlier days.
+  // Before the first line: the file may be an old one.
   const bool open_to_others = (info.st_mode & 077) != 0;
   if (!shared && open_to_others && ::fchmod(fd, 0600) != 0) {
     return GiveUp(fd, "it cannot be closed to others: " + ErrnoText(errno), why);
@@ -119,7 +121,7 @@ Result<std::unique_ptr<Journal>> Journal::Open(const Options& options) {
     ::close(fd);
     throw;
   }
-  // The host's signals are not ours to take.
+  // Signals are for the program's own threads.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -194,7 +196,7 @@ void Journal::Stop() {
     stop_wanted_ = true;
     pthread_cond_signal(&wake_);
   }
-  // A disk that hangs must not hang the process's end.
+  // A hanging disk must not block the end of the process.
   const timespec deadline = Later(kStopLimit);
   bool finished = false;
   {
@@ -223,7 +225,7 @@ void* Journal::RunThread(void* self) {
   try {
     static_cast<Journal*>(self)->Run();
   } catch (...) {
-    // Out of memory while ending the file: it stays without its last line.
+    // Out of memory at the end: the last line is missing.
   }
   auto* journal = static_cast<Journal*>(self);
   const MutexLock lock(&journal->mutex_);
@@ -246,7 +248,7 @@ void Journal::Run() {
     try {
       Drain();
     } catch (...) {
-      // Out of memory: what was taken is lost, the job is not. The next round may do better.
+      // Out of memory: these records are lost. The next round may succeed.
       dropped_.fetch_add(1, std::memory_order_relaxed);
       buffer_.clear();
       TellDrained();
@@ -257,9 +259,9 @@ void Journal::Run() {
 }
 
 void Journal::Drain() {
-  // A communicator's line is queued before its first record is pushed. So: first see how many
-  // records there are, then take the lines, and pop no more records than were there. (That a busy
-  // producer cannot keep a flush waiting follows too.)
+  // A communicator's line is queued before its first record is pushed. So read the number of
+  // records first, then take the lines, and pop no more records than that. (This also bounds a
+  // flush while producers are busy.)
   const uint64_t pushed = ring_.pushed();
   std::vector<std::string> headlines;
   std::vector<Library> libraries;

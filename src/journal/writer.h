@@ -16,10 +16,10 @@
 namespace diapason::journal {
 
 // The journal of one process: a bounded ring that the decision path fills without waiting, and a
-// thread that turns records into lines of a file. Losing a record never costs the job anything: it
-// is counted, and the count is written to the file.
+// thread that writes the records as lines of a file. A record that is lost is counted, and the
+// count is written to the file.
 //
-// Add() may be called from any thread at any time. The thread takes no signals. After fork() the
+// Add() may be called from any thread at any time. The thread blocks all signals. After fork() the
 // child has no such thread: its records are dropped, and Flush and Stop do nothing there.
 class Journal {
  public:
@@ -27,12 +27,12 @@ class Journal {
     std::string path;             // %h: host, %p: process id
     size_t records = 16384;       // in the ring
     uint64_t limit = 1ull << 30;  // bytes of the file
-    bool shared = false;          // others may read it, as far as the umask lets them
+    bool shared = false;          // others may read it, as far as the umask permits
   };
-  // Creates the file and starts the thread. A file that another process is writing is left alone:
-  // the process id is added to the name. Only the user may read the file, unless it is shared; a
-  // file that is there and that others may read is closed to them. Links are not followed, and
-  // what belongs to another user, or has a second name elsewhere, is refused.
+  // Creates the file and starts the thread. If another process is writing the file, the process id
+  // is added to the name. Only the user may read the file, unless it is shared; the permissions of
+  // an existing file are restricted. Symbolic links are not followed, and a file that belongs to
+  // another user or has a second hard link is refused.
   static Result<std::unique_ptr<Journal>> Open(const Options& options);
   ~Journal();
   Journal(const Journal&) = delete;
@@ -42,30 +42,30 @@ class Journal {
   void Add(const JournalRecord& record) noexcept {
     if (!ring_.Push(record)) dropped_.fetch_add(1, std::memory_order_relaxed);
   }
-  // Not for the decision path: formats and takes a lock. Numbers count from 1.
+  // Not for the decision path: formats text and takes a lock. Numbers start from 1.
   void AddCommunicator(const JournalComm& communicator);
 
-  // Waits until everything added before is in the file, at most this long. Returns whether it is;
-  // false too once the file has stopped growing.
+  // Waits, at most `limit`, until everything added before is in the file. Returns whether it is;
+  // false also if writing has failed.
   bool Flush(std::chrono::milliseconds limit);
-  // Flush, end the file, end the thread.
+  // Flushes, closes the file, ends the thread.
   void Stop();
 
-  // The file's real name.
+  // The actual file name.
   const std::string& path() const { return path_; }
   uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
-  // Empty, or why the file stopped growing.
+  // Empty, or why writing has stopped.
   std::string failure();
-  // Whether this object belongs to the calling process, and not to the one it was forked from.
+  // Whether this object belongs to the calling process, and not to its parent before a fork.
   bool Mine() const;
 
  private:
   Journal(int fd, std::string path, const Options& options);
   static void* RunThread(void* self);
   void Run();
-  // Moves what is in the ring to the file; called by the thread only.
+  // Moves the ring's records to the file; called by the thread only.
   void Drain();
-  // Everything taken so far is in the file, or lost: those who wait may go on.
+  // Everything taken so far is in the file, or lost: wakes the waiting callers.
   void TellDrained();
   void Append(const std::string& line);
   void WriteBuffer();
@@ -83,17 +83,17 @@ class Journal {
   pthread_cond_t wake_;  // against the monotonic clock
   pthread_cond_t drained_cond_;
   // Guarded by mutex_.
-  std::vector<std::string> headlines_;  // communicator lines on their way to the file
+  std::vector<std::string> headlines_;  // communicator lines not yet in the file
   std::vector<Library> libraries_;      // by communicator number
   uint64_t headlines_added_ = 0;
   uint64_t headlines_drained_ = 0;
-  uint64_t drained_ = 0;  // records written or refused so far
+  uint64_t drained_ = 0;  // records written or dropped so far
   bool flush_wanted_ = false;
   bool stop_wanted_ = false;
-  bool finished_ = false;  // the thread has written its last
+  bool finished_ = false;  // the thread has written its last line
   std::string failure_;
 
-  // The thread's own.
+  // Used by the thread only.
   std::string buffer_;
   uint64_t written_bytes_ = 0;
   uint64_t dropped_written_ = 0;

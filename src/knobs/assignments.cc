@@ -8,15 +8,15 @@
 namespace diapason::knobs {
 namespace {
 
-// Nobody writes longer lines or more variables by hand; a file that has them is something else.
+// Longer lines or more variables are not written by hand; such a file is something else.
 constexpr size_t kLongestLine = 65536;
 constexpr size_t kMostAssignments = 10000;
 constexpr size_t kMostComplaints = 20;
 
-// In lower case: "nccl_debug" is somebody's NCCL_DEBUG. "ncll_" is the most common slip.
+// In lower case: "nccl_debug" is a misspelt NCCL_DEBUG. "ncll_" is the most common typo.
 constexpr const char* kFamilies[] = {"nccl_", "rccl_",       "msccl",     "ncll_",    "hsa_",
                                      "gloo_", "torch_nccl_", "diapason_", "ofi_nccl_"};
-// Not of a family, and yet looked at by the libraries.
+// Not of a family, but read by the libraries.
 constexpr const char* kSingles[] = {"CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS"};
 
 bool IsNameChar(char c) {
@@ -28,8 +28,8 @@ bool IsName(std::string_view text) {
          std::all_of(text.begin(), text.end(), IsNameChar);
 }
 
-// The words of a line as a shell splits it. `strict` is a line that only a shell can have written;
-// in the others "a;b" may be a value, as `env` prints it.
+// The words of a line as a shell splits it. `strict`: the line is certainly shell syntax; otherwise
+// "a;b" may be a value, as `env` prints it.
 std::vector<std::string> ShellWords(std::string_view line, bool strict) {
   std::vector<std::string> words;
   std::string word;
@@ -83,7 +83,7 @@ class TextReader {
     const std::string_view trimmed = Trim(line);
     set_here_.clear();
     if (trimmed.starts_with("#SBATCH")) {
-      // A comment to the shell, options to Slurm; only the variables among them are ours.
+      // A comment to the shell, options to Slurm; only variables are considered.
       const std::vector<std::string> options = ShellWords(trimmed.substr(7), /*strict=*/true);
       for (size_t i = 0; i < options.size(); ++i) (void)Exported(options, i, number);
       return;
@@ -104,7 +104,7 @@ class TextReader {
     if (any || !Malformed(words, number)) NotUnderstood(words, number);
   }
 
-  // A line of /proc/PID/environ: everything behind '=' is the value.
+  // An entry of /proc/PID/environ: everything after '=' is the value.
   void Entry(std::string_view entry, size_t number) {
     const size_t equals = entry.find('=');
     if (equals == std::string_view::npos || entry.size() > kLongestLine) return;
@@ -132,8 +132,8 @@ class TextReader {
     const std::string name = word.substr(0, equals);
     if (!IsName(name) || !IsCollectiveVariable(name)) return false;
     if (equals + 1 == word.size() && i + 1 < words.size() && i <= 1) {
-      // "NCCL_DEBUG= INFO": the shell sets nothing, and runs INFO. A command may well follow, so
-      // only what could be a value is one.
+      // "NCCL_DEBUG= INFO": the shell sets an empty value and runs INFO. It may be a real command,
+      // so only a word that could be a value is reported.
       if (words.size() == i + 2 && words[i + 1].find('/') == std::string::npos) {
         Complain(number, name + "= is followed by a blank, so a shell sets it to nothing",
                  "Write " + name + "=" + words[i + 1] + " without the blank");
@@ -143,8 +143,8 @@ class TextReader {
     return true;
   }
 
-  // "--export=ALL,A=1,B=2" and "--export ALL,A=1", as Slurm takes them: what stands in quotes may
-  // have commas.
+  // "--export=ALL,A=1,B=2" and "--export ALL,A=1", as Slurm accepts them: quoted values may contain
+  // commas.
   bool Exported(const std::vector<std::string>& words, size_t i, size_t number) {
     constexpr std::string_view kOption = "--export";
     std::string_view list = words[i];
@@ -185,7 +185,7 @@ class TextReader {
     return any;
   }
 
-  // "-genv NAME VALUE", as MPICH's mpirun and its kin take them.
+  // "-genv NAME VALUE", as MPICH's mpirun and similar launchers accept it.
   bool Pair(const std::vector<std::string>& words, size_t i, size_t number) {
     const std::string& option = words[i];
     if (option != "-genv" && option != "-env" && option != "--genv") return false;
@@ -196,7 +196,7 @@ class TextReader {
     return true;
   }
 
-  // ": ${NAME:=VALUE}" sets what nobody has set before.
+  // ": ${NAME:=VALUE}" sets a variable only if it is not set yet.
   bool Defaulted(const std::string& word, size_t number) {
     if (!word.starts_with("${") || !word.ends_with('}')) return false;
     const size_t equals = word.find('=');
@@ -232,7 +232,7 @@ class TextReader {
     std::string name = words[at];
     if (name.ends_with(":")) name.pop_back();
     if (!IsName(name) || !IsCollectiveVariable(name)) return false;
-    // "export NCCL_DEBUG NCCL_ALGO" hands on what is set.
+    // "export NCCL_DEBUG NCCL_ALGO" exports existing values.
     const std::string& next = words[at + 1];
     if (at == 1 && IsName(next) && IsCollectiveVariable(next)) return false;
     const std::string value = next == "=" && at + 2 < words.size() ? words[at + 2] : next;
@@ -241,8 +241,8 @@ class TextReader {
     return true;
   }
 
-  // What looks like an assignment inside of something that we cannot read, so that nobody takes our
-  // silence for consent.
+  // Reports text that looks like an assignment inside syntax that is not parsed, so that the user
+  // does not take the silence for approval.
   void NotUnderstood(const std::vector<std::string>& words, size_t number) {
     if (words[0] == "echo" || words[0] == "printf") return;
     for (const std::string& word : words) {
@@ -255,7 +255,7 @@ class TextReader {
     }
   }
 
-  // The first NCCL_X or RCCL_X in a word that is followed by one '=', and is not being used
+  // The first NCCL_X or RCCL_X in a word that is followed by one '=', and is not an expansion
   // ($NAME).
   static std::string Mentioned(const std::string& word) {
     for (size_t equals = word.find('='); equals != std::string::npos;
@@ -283,7 +283,7 @@ class TextReader {
   std::vector<Finding>* findings_;
   std::vector<Assignment> assignments_;
   std::map<std::string, size_t> live_;
-  std::set<std::string> set_here_;  // by the line that is being read
+  std::set<std::string> set_here_;  // by the current line
   size_t complaints_ = 0;
 };
 
@@ -315,7 +315,7 @@ std::vector<Assignment> FromEnvironment(const Environment& environment, const st
 std::vector<Assignment> FromText(const std::string& text, const std::string& source,
                                  std::vector<Finding>* findings) {
   TextReader reader(source, findings);
-  // What the kernel keeps of a process's environment has NULs between the variables.
+  // The kernel's copy of a process's environment has NULs between the variables.
   const bool environ_file = text.find('\0') != std::string::npos;
   size_t number = 0;
   for (const std::string_view line : Split(text, environ_file ? '\0' : '\n')) {

@@ -12,7 +12,7 @@
 namespace diapason::knobs {
 namespace {
 
-// "NAME=value@source", with '-' in front of those that are overridden.
+// "NAME=value@source", with '-' in front of overridden ones.
 std::string Text(const std::vector<Assignment>& assignments) {
   std::string text;
   for (const Assignment& one : assignments) {
@@ -185,7 +185,7 @@ TEST_F(ConfigFiles, AVariableNamesAnotherFileInsteadOfTheUsers) {
   Write("/home/u/job.conf", "NCCL_DEBUG=WARN\n");
   const std::map<std::string, std::string> named = {{"NCCL_CONF_FILE", "/home/u/job.conf"}};
   EXPECT_EQ(Read(named), "NCCL_DEBUG=WARN@/home/u/job.conf:1 NCCL_IB_TIMEOUT=22@/etc/nccl.conf:1");
-  // Before 2.23.4 nobody looked at it.
+  // Before 2.23.4 the library did not read it.
   EXPECT_EQ(Read(named, {Library::kNccl, 22203, nullptr}),
             "NCCL_DEBUG=INFO@/home/u/.nccl.conf:1 NCCL_IB_TIMEOUT=22@/etc/nccl.conf:1");
   EXPECT_EQ(Read({{"NCCL_CONF_FILE", "/nowhere"}}), "NCCL_IB_TIMEOUT=22@/etc/nccl.conf:1");

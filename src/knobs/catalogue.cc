@@ -112,7 +112,7 @@ const Knob* Catalogue::Find(std::string_view name) const {
 
 namespace {
 
-// Who looks for latency wants what has advice for small messages.
+// A search for latency also finds variables with advice for small messages.
 bool IsGoal(const std::string& word, const Knob& knob) {
   if (word == "latency" || word == "small") return !knob.advice.small.empty();
   if (word == "throughput" || word == "bandwidth" || word == "large") {

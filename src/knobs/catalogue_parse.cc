@@ -20,7 +20,8 @@ const std::vector<std::string>& Types() {
   return types;
 }
 
-// One table with what Section does not read: lists, large numbers, stretches of versions.
+// Reads one table, including types that Section does not read: lists, large numbers, version
+// ranges.
 class KnobReader {
  public:
   KnobReader(Reader* reader, const toml::table& table, std::string title)
@@ -84,7 +85,7 @@ class KnobReader {
     if (!fine) Wrong(*table_.get("name"), "'name' is no name of a variable");
   }
 
-  // "" is a default, too: nothing.
+  // "" is a default, too: none.
   void TextOrNone(const char* key, std::string* value) {
     const toml::node* node = Find(key);
     if (node == nullptr) return;
@@ -189,7 +190,7 @@ class KnobReader {
       }
       list.emplace_back(version.value(), one.substr(equals + 1));
     }
-    // "" is how a list says that there is none.
+    // "" in a list means that there is none.
     if (reading->earlier_defaults.back().second != reading->default_text) {
       Wrong(node, "the newest of the defaults, '" + reading->earlier_defaults.back().second +
                       "', is not the default '" + reading->default_text + "'");

@@ -165,7 +165,7 @@ TEST(Catalogue, NearestNames) {
   EXPECT_EQ(nearest("NCCL_XYZZY"), "");
   EXPECT_EQ(nearest(""), "");
   EXPECT_EQ(nearest(std::string(5000, 'A').c_str()), "");
-  // What this version does not read is no advice.
+  // A variable that this version does not read is not suggested.
   EXPECT_EQ(catalogue.Nearest("NCCL_CREATE_THREAD_CONTEX", Library::kNccl, 23007), "");
   EXPECT_EQ(catalogue.NearestOfAll("NCCL_CREATE_THREAD_CONTEX"), "NCCL_CREATE_THREAD_CONTEXT");
 }
@@ -222,7 +222,7 @@ TEST(BuiltInTables, DefaultsAreAllowedValues) {
       if (!reading.Ever()) continue;
       const std::string& text = reading.default_text;
       if (text.empty() || knob.type == KnobType::kText) continue;
-      // RCCL logs errors when it is not set, and yet has no word for that.
+      // RCCL logs errors if it is not set, but has no word for that level.
       if (knob.name == "NCCL_DEBUG" && text == "ERROR") {
         EXPECT_NE(knob.note.find("it cannot be written"), std::string::npos);
         continue;

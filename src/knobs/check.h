@@ -11,53 +11,53 @@
 
 namespace diapason::knobs {
 
-// One variable as somebody has set it.
+// One variable as the user has set it.
 struct Assignment {
   std::string name;
   std::string value;   // without its secrets (base/secrets.h)
   std::string source;  // "environment", "/etc/nccl.conf:3", "job.env:12", "process 4711"
-  // Where the value loses to one of the same name elsewhere (the environment wins over files).
+  // A value of the same name elsewhere takes precedence (the environment over files).
   bool overridden = false;
-  bool global = false;  // from a file that every job on the machine or of the user gets
+  bool global = false;  // from a file that applies to all jobs of the machine or of the user
 };
 
-// Which library the variables are meant for. Version 0: not known; then only what holds for every
-// version is said.
+// The library that the variables are for. Version 0: unknown; then only findings that hold for
+// every version are reported.
 struct CheckedFor {
   Library library = Library::kNccl;
   int version = 0;
-  // Where files that variables name are looked up (plugins, topologies); nullptr: they are not, for
-  // the variables are of another machine.
+  // Where to look up files that variables name (plugins, topologies); nullptr: not checked, because
+  // the variables are from another machine.
   const RootFs* tree = nullptr;
 };
 
-// Whether a variable is of the families below: only of these are values ever shown.
+// Whether a variable belongs to the families below: only values of these are ever shown.
 bool IsCollectiveVariable(std::string_view name);
 
-// Everything in an environment that a collective library, its launcher or our plugin would look at:
-// NCCL_*, RCCL_*, MSCCL*, HSA_*, GLOO_*, DIAPASON_*, TORCH_NCCL_* and the like.
+// All variables in an environment that a collective library, its launcher or the diapason plugin
+// would read: NCCL_*, RCCL_*, MSCCL*, HSA_*, GLOO_*, DIAPASON_*, TORCH_NCCL_* and similar ones.
 std::vector<Assignment> FromEnvironment(const Environment& environment, const std::string& source);
-// Lines NAME=VALUE as `env` prints them and as shell scripts have them: "export A=1 B=2", "setenv A
-// 1", "mpirun -x A=1" and "-genv A 1", "srun --export=ALL,A=1" (and in #SBATCH), "docker run -e
-// A=1",
-// ": ${A:=1}", quotes, comments, "unset A". A later one wins. Lines with a variable of ours that
-// cannot be read are findings; other lines are none of our business.
+// Lines NAME=VALUE as printed by `env` and in shell scripts: "export A=1 B=2", "setenv A 1",
+// "mpirun -x A=1" and "-genv A 1", "srun --export=ALL,A=1" (and in #SBATCH), "docker run -e A=1",
+// ": ${A:=1}", quotes, comments, "unset A". A later one takes precedence. Lines with a collective
+// variable that cannot be parsed are findings; other lines are ignored.
 std::vector<Assignment> FromText(const std::string& text, const std::string& source,
                                  std::vector<Finding>* findings);
-// The same for a file as the library itself reads it: no blanks around '=', no quotes, no "export",
-// no comment behind a value, and the first of a name wins. `environment` wins over all of them.
+// The same for a file in the syntax of the library: no blanks around '=', no quotes, no "export",
+// no comment after a value, and the first of a name takes precedence. `environment` takes
+// precedence over all of them.
 std::vector<Assignment> FromConfigText(const std::string& text, const std::string& source,
                                        const CheckedFor& checked_for,
                                        const Environment& environment,
                                        std::vector<Finding>* findings);
-// The files the library reads by itself, in its order: ~/.nccl.conf, or instead of it the file that
+// The files that the library itself reads, in its order: ~/.nccl.conf, or instead the file that
 // NCCL_CONF_FILE names, and then /etc/nccl.conf. RCCL's are called rccl.conf.
 std::vector<Assignment> FromConfigFiles(const RootFs& tree, const Environment& environment,
                                         std::vector<Finding>* findings,
                                         const CheckedFor& checked_for = {});
 
-// What is wrong or doubtful with them, worst first; one that is fine for every variable nothing has
-// to be said about. `machine_has` questions are not asked here: the doctor looks at hardware.
+// Problems with the assignments, worst first; a kFine finding for every variable without any.
+// Checks of the hardware are in doctor/, not here.
 std::vector<Finding> CheckAssignments(const std::vector<Assignment>& assignments,
                                       const CheckedFor& checked_for, const Catalogue& catalogue);
 

@@ -71,7 +71,7 @@ TEST(CheckNames, OthersReadTheirs) {
         "NCCL_TUNER_EPS=0.1\nNCCL_TUNER_PLUGIN=diapason"}) {
     EXPECT_EQ(Ids(line), "") << line;
   }
-  // Known, but needs somebody who reads it.
+  // Known, but needs a plugin that reads it.
   EXPECT_EQ(Ids("NCCL_TUNER_CONFIG_FILE=a.conf"), "note env.inert");
   EXPECT_EQ(Ids("NCCL_TUNER_CONFIG_FILE=a.conf\nNCCL_TUNER_PLUGIN=example"), "");
   EXPECT_EQ(Ids("NCCL_BLOCKING_WAIT=1"), "note env.deprecated");
@@ -180,7 +180,7 @@ TEST(CheckTuner, FightsWithIt) {
   EXPECT_EQ(Ids("NCCL_ALGO=Ring,Tree\nNCCL_TUNER_PLUGIN=none"), "");
   EXPECT_TRUE(Finds("NCCL_TUNER_PLUGIN=none\nDIAPASON_POLICY=p.toml", "env.fights-tuner", "none"));
   EXPECT_EQ(Ids("NCCL_PROTO=LL"), "warning env.fights-tuner");
-  // What is set to nothing forces nothing.
+  // An empty value forces nothing.
   EXPECT_EQ(Ids("NCCL_ALGO=\nNCCL_TUNER_PLUGIN=diapason"), "note env.bad-value");
   EXPECT_EQ(Ids("NCCL_MAX_CTAS=\nNCCL_TUNER_PLUGIN=diapason"), "note env.bad-value");
 }
@@ -193,7 +193,7 @@ TEST(CheckCosts, FilesThatAreNotThere) {
   const CheckedFor looked = {Library::kNccl, 22809, &tree};
   EXPECT_TRUE(Finds("NCCL_TUNER_PLUGIN=/opt/no.so", "env.bad-value", "is not here", looked));
   EXPECT_EQ(Ids("NCCL_TUNER_PLUGIN=/here.so", looked), "");
-  // A bare name is the loader's to find, and without a tree nobody looks.
+  // The loader finds a bare name, and without a tree files are not checked.
   EXPECT_EQ(Ids("NCCL_TUNER_PLUGIN=libno.so", looked), "");
   EXPECT_EQ(Ids("NCCL_TUNER_PLUGIN=/opt/no.so"), "");
   std::filesystem::remove_all(name);
@@ -259,7 +259,7 @@ std::vector<Assignment> Fixture(const char* name) {
   return assignments;
 }
 
-// What is said of every line of a guide, alone: "NAME=value: ids".
+// The findings for every line of a guide, alone: "NAME=value: ids".
 std::string Judged(const char* name, const CheckedFor& checked_for) {
   std::string text;
   for (const Assignment& one : Fixture(name)) {
@@ -310,7 +310,8 @@ TEST(Guides, EveryLineAboutTheBackendIsJudged) {
             "NCCL_MAX_NRINGS=8: note env.deprecated\n");
 }
 
-// A real job's, where NCCL_HOME is the only one, and no library's.
+// A real job's environment, where NCCL_HOME is the only variable of these families, and no library
+// reads it.
 TEST(Guides, ARealEnvironmentIsFine) {
   const std::vector<Assignment> set = Fixture("polaris_nccl_tests.env");
   ASSERT_EQ(set.size(), 1u);

@@ -7,7 +7,7 @@
 namespace diapason::knobs {
 namespace {
 
-// What changed in how the library reads its files.
+// Versions in which the library's reading of its files changed.
 constexpr int kConfFileVariable = 22304;
 constexpr int kDropsCarriageReturn = 23003;
 constexpr size_t kLongestValue = 1023;
@@ -51,7 +51,7 @@ class ConfigReader {
  private:
   std::string Title() const { return std::string(LibraryTitle(checked_for_.library)); }
 
-  // The name somebody meant: without "export" and blanks.
+  // The intended name: without "export" and blanks.
   static std::string Bare(std::string_view text) {
     std::string_view bare = Trim(text);
     for (const std::string_view before : {"export ", "set ", "setenv "}) {

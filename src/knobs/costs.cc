@@ -11,7 +11,7 @@ namespace {
 constexpr int kTunerTable = 22203;  // tuner API v3: a table of costs instead of one answer
 constexpr size_t kMostEvidence = 12;
 
-// What a place needs whatever runs there; such a line in a file for all is not suspicious.
+// Variables that a site needs for all jobs; setting them in a global file is not suspicious.
 constexpr const char* kOfTheSite[] = {"NCCL_SOCKET_IFNAME",  "NCCL_SOCKET_FAMILY",
                                       "NCCL_IB_HCA",         "NCCL_IB_GID_INDEX",
                                       "NCCL_IB_TC",          "NCCL_IB_SL",
@@ -92,7 +92,7 @@ void CheckMemory(CheckContext* context) {
       {"NCCL_BUFFSIZE"}, "Unset it unless it was measured to help here");
 }
 
-// One algorithm, or one protocol, for everything.
+// One algorithm, or one protocol, for all calls.
 void CheckForced(CheckContext* context) {
   for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"}) {
     if (!context->IsSet(name) || context->Spoken(name)) continue;

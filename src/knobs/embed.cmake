@@ -1,5 +1,5 @@
-# cmake -DOUT=file.cc "-DTABLES=a.toml|b.toml" -P embed.cmake: the tables as texts in one source
-# file, so that the program carries them.
+# cmake -DOUT=file.cc "-DTABLES=a.toml|b.toml" -P embed.cmake: writes the tables as texts into one
+# source file, so that they are compiled in.
 string(REPLACE "|" ";" tables "${TABLES}")
 set(body "")
 foreach(table IN LISTS tables)

@@ -11,7 +11,7 @@ constexpr int kSelectsByFunction = 22403;
 constexpr int kRescues = 20803;
 constexpr int kChecksSubsystems = 23003;
 
-// Words as the library compares them: any case, but letter by letter, without our '_'.
+// Words as the library compares them: case-insensitive, without other normalisation.
 std::vector<std::string> WordsOf(const Knob& knob, const CheckedFor& checked_for) {
   std::vector<std::string> words;
   if (knob.name == "NCCL_PROTO") {
@@ -20,7 +20,7 @@ std::vector<std::string> WordsOf(const Knob& knob, const CheckedFor& checked_for
     }
     return words;
   }
-  // From which version on NCCL has it.
+  // The first version of NCCL with each algorithm.
   static const std::map<int, int> since = {{kTree, 0},
                                            {kRing, 0},
                                            {kCollNetDirect, 21403},
@@ -62,7 +62,7 @@ ValueVerdict Bad(Severity severity, std::string title, std::string action) {
   return {"env.bad-value", severity, std::move(title), std::move(action)};
 }
 
-// What a function is left with: its own list, or else the one for all.
+// The list for a function: its own, or else the one for all.
 const Selection::Part* PartOf(const Selection& selection, const std::string& function) {
   const Selection::Part* found = nullptr;
   for (const Selection::Part& part : selection.parts) {
@@ -71,7 +71,7 @@ const Selection::Part* PartOf(const Selection& selection, const std::string& fun
   return found;
 }
 
-// Functions that none of the algorithms left can do.
+// Functions that none of the remaining algorithms supports.
 std::vector<std::string> LostFunctions(const Selection& selection, Library library) {
   std::vector<std::string> lost;
   for (int i = 0; i < kAskedCollectiveCount; ++i) {
@@ -90,7 +90,7 @@ std::vector<std::string> LostFunctions(const Selection& selection, Library libra
   return lost;
 }
 
-// Blanks are no part of the libraries' lists: " tree" is not "tree".
+// The libraries do not strip blanks in lists: " tree" is not "tree".
 std::string WithoutBlanks(const std::string& value) {
   std::string without;
   for (const char c : value) {
@@ -187,7 +187,7 @@ std::vector<ValueVerdict> JudgeSelection(const Knob& knob, const std::string& va
     }
   }
   if (knob.name == "NCCL_PROTO" && verdicts.empty() && !selection.parts.empty()) {
-    // Only where nobody has written anything does NCCL look whether LL128 is safe.
+    // NCCL checks whether LL128 is safe only if the variable is not set.
     if (selection.Allows("ll128") && checked_for.library == Library::kNccl &&
         selection.parts[0].function.empty()) {
       verdicts.push_back({"env.unsafe-value", Severity::kWarning,
@@ -214,8 +214,8 @@ std::vector<ValueVerdict> JudgeEmptySelection(const Knob& knob, const CheckedFor
     return {Bad(Severity::kNote, knob.name + " is set to nothing; the library uses its default",
                 action)};
   }
-  // Without CollNet, NCCL takes a list without any other algorithm for a wish for CollNet, and goes
-  // back to rings and trees. Protocols have no such way out.
+  // Without CollNet, NCCL treats a list without any other algorithm as a request for CollNet, and
+  // falls back to rings and trees. Protocols have no such fallback.
   const bool algorithms = knob.name == "NCCL_ALGO";
   const bool rescued = algorithms && (checked_for.version == 0 || checked_for.version >= kRescues);
   const std::string left = rescued      ? "only ring and tree, or nothing where CollNet is on"
@@ -263,7 +263,7 @@ std::vector<ValueVerdict> JudgeList(const Knob& knob, const std::string& value,
   if (knob.values.empty() || knob.type != KnobType::kList) return verdicts;
   const bool subsystems = knob.name == "NCCL_DEBUG_SUBSYS";
   for (const std::string_view item : Split(list, ',')) {
-    // Since 2.30 blanks are cut off.
+    // Since 2.30 blanks are stripped.
     const std::string word(subsystems ? Trim(item) : item);
     if (word.empty()) continue;
     const bool known =

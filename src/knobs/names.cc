@@ -9,7 +9,7 @@
 namespace diapason::knobs {
 namespace {
 
-// Names of our families that others read; a '*' at the end stands for anything.
+// Names of these families that other programs read; a '*' at the end matches anything.
 struct NamesReader {
   const char* name;
   const char* who;
@@ -113,7 +113,7 @@ class NameChecker {
     const std::string upper = UpperCase(name);
     if (upper != name && context_.catalogue().Find(upper) != nullptr) {
       return context_.Add("env.unknown-name", Severity::kError,
-                          "nobody reads " + name + ": names are written in capitals", {name},
+                          "no library reads " + name + ": names are written in capitals", {name},
                           "Write " + upper);
     }
     std::string nearest = context_.catalogue().Nearest(name, library_, version_);
@@ -147,7 +147,7 @@ class NameChecker {
       return false;
     }
     if (version_ == 0) {
-      // Which version will run is not known: what the newest does not read may still be read.
+      // The version is unknown: a variable that the newest does not read may still be read.
       if (!reading.Reads(0)) {
         context_.Add("env.not-read-here", Severity::kNote,
                      knob.name + " is read by " + context_.Title() + " " +
@@ -189,7 +189,7 @@ class NameChecker {
   const int version_;
 };
 
-// Settings of our own have a reader of their own.
+// Settings of diapason are checked by its own reader.
 void CheckOurs(CheckContext* context) {
   std::map<std::string, std::string> ours;
   for (const auto& [name, assignment] : context->live()) {

@@ -25,17 +25,17 @@ bool Holds(const std::vector<std::string>& words, const std::vector<std::string>
   });
 }
 
-// How far a name is from one that exists; kFar when nobody would take one for the other. A third of
-// the letters, as elsewhere, would be too much here: the names are long and alike.
+// The distance of a name from an existing one; kFar if they are not similar. A third of the
+// letters, as elsewhere, would be too much here: the names are long and alike.
 constexpr size_t kFar = 1000;
 size_t Farness(const std::vector<std::string>& meant, const std::vector<std::string>& other) {
   const std::string a = Join(meant, "");
   const std::string b = Join(other, "");
   if (a.size() > 64 || a.empty()) return kFar;
   const size_t distance = EditDistance(a, b);
-  // Two letters of four are another word.
+  // With two letters of four changed it is another word.
   if (distance <= std::max<size_t>(1, a.size() / 5) && distance * 2 < b.size()) return distance;
-  // "ALGORITHM" and "IB_QPS" are the short and the long form of names.
+  // "ALGORITHM" and "IB_QPS" are long and short forms of names.
   const bool starts = a.size() >= 4 && b.size() >= 4 && (a.starts_with(b) || b.starts_with(a));
   if (starts && meant.size() <= 2) return 10 + distance;
   // "DISABLE_P2P", "PROXY_TRACE": the same words, or nearly all of them.
@@ -55,7 +55,7 @@ std::string NearestAmong(std::string_view name, const std::vector<Knob>& knobs,
     if (!counts(knob)) continue;
     size_t farness = Farness(meant, Words(knob.name));
     if (farness == kFar) continue;
-    // Twice, so that the right family wins among equals.
+    // Doubled, so that the right family wins a tie.
     farness = farness * 2 + (ToLower(knob.name).starts_with(family + "_") ? 0 : 1);
     if (farness < least) {
       least = farness;

@@ -15,7 +15,7 @@ struct Clause {
 };
 using Op = Clause::Op;
 
-// Two or more assignments that do not go together.
+// Two or more assignments that conflict.
 struct ConflictRule {
   Severity severity;
   std::vector<Clause> all;
@@ -74,7 +74,7 @@ const std::vector<ConflictRule>& Rules() {
   return rules;
 }
 
-// The variables that make a clause true; none when it is not.
+// The variables that satisfy a clause; none if it is not satisfied.
 std::vector<std::string> Matches(const Clause& clause, const ConflictRule& rule,
                                  const CheckContext& context) {
   const std::string name = clause.name;
@@ -96,7 +96,7 @@ std::vector<std::string> Matches(const Clause& clause, const ConflictRule& rule,
     const std::string& other = entry.first;
     const bool named = std::any_of(rule.all.begin(), rule.all.end(),
                                    [&](const Clause& one) { return other == one.name; });
-    // Those that switch off, or that nobody reads, do not contradict.
+    // Variables that switch off, or that are not read, do not contradict.
     if (!named && other.starts_with(name) && !other.ends_with("_DISABLE") && context.Reads(other)) {
       names.push_back(other);
     }
@@ -155,7 +155,7 @@ void CheckBounds(CheckContext* context) {
   }
 }
 
-// The old and the new name of one thing, with different values.
+// The old and the new name of one variable, with different values.
 struct Renamed {
   const char* old_name;
   const char* new_name;
@@ -182,7 +182,7 @@ void CheckRenamed(CheckContext* context) {
   }
 }
 
-// What the tables call a fight. A switch that is off fights with nobody.
+// Conflicts from the tables. A switch that is off conflicts with nothing.
 void CheckConflicts(CheckContext* context) {
   const auto off = [context](const Knob& knob) {
     return (knob.type == KnobType::kSwitch || knob.type == KnobType::kNumber) &&
@@ -204,7 +204,7 @@ void CheckConflicts(CheckContext* context) {
   }
 }
 
-// Algorithms that another variable turns off.
+// Algorithms that another variable disables.
 void CheckAlgorithms(CheckContext* context) {
   if (!context->IsSet("NCCL_ALGO")) return;
   const Selection selection = ReadSelection(context->Value("NCCL_ALGO"));
@@ -219,7 +219,7 @@ void CheckAlgorithms(CheckContext* context) {
                  });
         });
     if (!named) return;
-    // Before 2.24 the library then took what it liked.
+    // Before 2.24 the library then chose freely.
     const int version = context->checked_for().version;
     const bool fails = only && (version == 0 || version >= 22403);
     context->Add("env.contradiction", fails ? Severity::kError : Severity::kWarning,
@@ -248,7 +248,7 @@ int DebugLevel(const std::string& word) {
   return found == levels.end() ? 0 : static_cast<int>(found - levels.begin());
 }
 
-// Whether "NAME=VALUE" or "NAME" holds, by what is set or by default. In doubt it does.
+// Whether "NAME=VALUE" or "NAME" holds, by its value or by default. True if unknown.
 bool Holds(const std::string& need, const CheckContext& context) {
   const size_t equals = need.find('=');
   const std::string name = need.substr(0, equals);
@@ -267,7 +267,7 @@ bool Holds(const std::string& need, const CheckContext& context) {
   const NumberReading reading = ReadNumber(present);
   const NumberReading number = ReadNumber(wanted);
   if (number.digits && reading.digits) {
-    // Negative ones are "as the library finds best".
+    // Negative values leave the choice to the library.
     if (reading.value < 0) return true;
     return wanted == "1" ? reading.value != 0 : reading.value == number.value;
   }
@@ -285,7 +285,7 @@ void CheckNeeds(CheckContext* context) {
       const std::string other = need.substr(0, need.find('='));
       const std::string usual =
           knob->Of(context->checked_for().library).DefaultAt(context->checked_for().version);
-      // A tuner may also be found without being named.
+      // The library may also find a tuner that is not named.
       const bool harmless = assignment->value == usual || other == "NCCL_TUNER_PLUGIN";
       context->Add("env.inert", harmless ? Severity::kNote : Severity::kWarning,
                    name + " does nothing without " + need, {name, other},

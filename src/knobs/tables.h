@@ -6,7 +6,7 @@
 
 namespace diapason::knobs {
 
-// The tables src/knobs/*.toml as they were when the program was built: name and text.
+// The tables src/knobs/*.toml as of the build: name and text.
 const std::vector<std::pair<std::string, std::string>>& BuiltInTables();
 
 }  // namespace diapason::knobs

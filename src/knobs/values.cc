@@ -12,7 +12,7 @@
 namespace diapason::knobs {
 namespace {
 
-// The one parser of its own for switches, since 2.30: 1, T, TRUE, 0, F, FALSE.
+// Since 2.30 switches have a parser of their own: 1, T, TRUE, 0, F, FALSE.
 constexpr int kSwitchWords = 23003;
 bool TakesSwitchWords(const Knob& knob, const CheckedFor& checked_for) {
   return checked_for.library == Library::kNccl && checked_for.version >= kSwitchWords &&
@@ -48,7 +48,7 @@ bool IsListed(const Knob& knob, int64_t value) {
   });
 }
 
-// "4M", "4 MiB": people mean bytes.
+// "4M", "4 MiB": probably meant as bytes.
 std::string MeantBytes(const std::string& value) {
   const Result<uint64_t> bytes = ParseBytes(Trim(value));
   return bytes.ok() ? Format("%llu", static_cast<unsigned long long>(bytes.value())) : "";
@@ -69,11 +69,11 @@ std::vector<ValueVerdict> JudgeSignal(const Knob& knob, const NumberReading& rea
   const int64_t value = reading.value;
   if (value == -1) return {};
   if (value == SIGKILL || value == SIGSTOP) {
-    return {
-        Bad(Severity::kError,
-            Format("%s=%lld: nobody can catch %s, so the state is never dumped", knob.name.c_str(),
-                   static_cast<long long>(value), value == SIGKILL ? "SIGKILL" : "SIGSTOP"),
-            "Use 10 (SIGUSR1) or 12 (SIGUSR2)")};
+    return {Bad(
+        Severity::kError,
+        Format("%s=%lld: no process can catch %s, so the state is never dumped", knob.name.c_str(),
+               static_cast<long long>(value), value == SIGKILL ? "SIGKILL" : "SIGSTOP"),
+        "Use 10 (SIGUSR1) or 12 (SIGUSR2)")};
   }
   if (value < 1 || value > SIGRTMAX) {
     return {Bad(Severity::kError,
@@ -93,12 +93,13 @@ std::vector<ValueVerdict> JudgeSignal(const Knob& knob, const NumberReading& rea
   return {};
 }
 
-// Threads come in warps. NCCL's are of 32; AMD's wavefronts are of 64, and of 32 on Radeon cards.
+// The number of threads must be a multiple of the warp size: 32 for NCCL; AMD's wavefronts have 64,
+// or 32 on Radeon cards.
 std::vector<ValueVerdict> JudgeThreads(const Knob& knob, int64_t value,
                                        const CheckedFor& checked_for) {
   if (knob.name != "NCCL_NTHREADS" && knob.name != "NCCL_LL128_NTHREADS") return {};
   const bool rccl = checked_for.library == Library::kRccl;
-  // Zero and less are the default.
+  // Zero and negative values mean the default.
   if (value <= 0 || value % (rccl ? 64 : 32) == 0) return {};
   const bool radeon = value % 32 == 0;
   const std::string multiple = radeon ? "64, which a wavefront has but on Radeon cards" : "32";
@@ -108,7 +109,7 @@ std::vector<ValueVerdict> JudgeThreads(const Knob& knob, int64_t value,
               std::string("Use a multiple of ") + (rccl ? "64" : "32") + ", or unset it")};
 }
 
-// How many channels a communicator can have; the libraries lower what is above.
+// The maximum number of channels of a communicator; the libraries clamp larger values.
 std::vector<ValueVerdict> JudgeChannels(const Knob& knob, int64_t value,
                                         const CheckedFor& checked_for) {
   constexpr int kDoubled = 22501;
@@ -215,7 +216,7 @@ std::vector<ValueVerdict> JudgeLevelDigit(const Knob& knob, const std::string& v
            "Write " + knob.name + "=" + name + ", which says what it means"}};
 }
 
-// RCCL calls the GPUs' own links XGMI; digits are of before there were words.
+// RCCL calls the links between GPUs XGMI; digits are from before there were words.
 std::vector<std::string> WordsOf(const Knob& knob, const CheckedFor& checked_for) {
   if (!IsLevel(knob)) return knob.values;
   std::vector<std::string> words;
@@ -311,7 +312,7 @@ NumberReading ReadNumber(const std::string& text) {
 
 std::vector<ValueVerdict> JudgeValue(const Knob& knob, const std::string& value,
                                      const CheckedFor& checked_for) {
-  // A script's own variables: only its run can tell.
+  // The value contains a script's own variables: it is known only at run time.
   if (value.find('$') != std::string::npos && knob.type != KnobType::kText) {
     return {{"env.bad-value", Severity::kNote,
              knob.name + " gets its value from the shell, and is not judged", ""}};

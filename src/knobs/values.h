@@ -8,17 +8,17 @@
 
 namespace diapason::knobs {
 
-// A text as strtoll with base 0 reads it, which is how the libraries read numbers.
+// A text as parsed by strtoll with base 0, which the libraries use for numbers.
 struct NumberReading {
   int64_t value = 0;
-  bool digits = false;    // it begins with a number at all; if not it is read as 0
-  bool overflow = false;  // the library takes the default then
+  bool digits = false;    // it begins with a number; if not it is read as 0
+  bool overflow = false;  // the library then uses the default
   bool octal = false;     // "010" is eight
-  std::string rest;       // behind the number: not looked at
+  std::string rest;       // after the number: ignored
 };
 NumberReading ReadNumber(const std::string& text);
 
-// What a library does with a value that is not what it should be.
+// How a library treats an invalid value.
 struct ValueVerdict {
   std::string id;
   Severity severity = Severity::kError;
@@ -26,8 +26,8 @@ struct ValueVerdict {
   std::string action;
 };
 
-// What is wrong with a value; the knob's type, words and range say what would be right, and some
-// variables have ways of their own.
+// Problems with a value, by the knob's type, words and range, plus special rules for some
+// variables.
 std::vector<ValueVerdict> JudgeValue(const Knob& knob, const std::string& value,
                                      const CheckedFor& checked_for);
 
@@ -40,19 +40,19 @@ struct Selection {
     std::vector<std::string> words;  // lower case
   };
   std::vector<Part> parts;
-  // Whether `word` (lower case) can still be chosen by any function.
+  // Whether any function can still choose `word` (lower case).
   bool Allows(const std::string& word) const;
-  // Whether all functions are left with nothing but `words`.
+  // Whether all functions are restricted to `words`.
   bool Only(const std::vector<std::string>& words) const;
 };
 Selection ReadSelection(const std::string& value);
 std::vector<ValueVerdict> JudgeSelection(const Knob& knob, const std::string& value,
                                          const CheckedFor& checked_for);
-// "NCCL_ALGO=", which is a list of nothing before 2.24, and no list at all since.
+// "NCCL_ALGO=", which is an empty list before 2.24, and counts as not set since.
 std::vector<ValueVerdict> JudgeEmptySelection(const Knob& knob, const CheckedFor& checked_for);
 
-// Lists of words with '^' in front: NCCL_DEBUG_SUBSYS, NCCL_SOCKET_IFNAME, NCCL_IB_HCA, and any
-// other whose words are known.
+// Lists of words with an optional '^' in front: NCCL_DEBUG_SUBSYS, NCCL_SOCKET_IFNAME, NCCL_IB_HCA,
+// and others with known words.
 std::vector<ValueVerdict> JudgeList(const Knob& knob, const std::string& value,
                                     const CheckedFor& checked_for);
 

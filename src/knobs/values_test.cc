@@ -211,7 +211,7 @@ TEST(JudgeValue, LogFiles) {
 TEST(JudgeValue, Traps) {
   EXPECT_EQ(Judge("NCCL_PROXY_DUMP_SIGNAL", "10"), "");
   EXPECT_EQ(Judge("NCCL_PROXY_DUMP_SIGNAL", "-1"), "");
-  EXPECT_TRUE(Says(Judge("NCCL_PROXY_DUMP_SIGNAL", "9"), "nobody can catch SIGKILL"));
+  EXPECT_TRUE(Says(Judge("NCCL_PROXY_DUMP_SIGNAL", "9"), "no process can catch SIGKILL"));
   EXPECT_TRUE(Says(Judge("NCCL_PROXY_DUMP_SIGNAL", "500"), "is no signal"));
   EXPECT_TRUE(Says(Judge("NCCL_PROXY_DUMP_SIGNAL", "15"), "takes Terminated away"));
   EXPECT_TRUE(Says(Judge("NCCL_PROXY_DUMP_SIGNAL", "SIGUSR1"), "is no number"));

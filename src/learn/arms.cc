@@ -8,18 +8,18 @@
 namespace diapason::learn {
 namespace {
 
-// Results that have not come after so many epochs never will.
+// Results that are still missing after this many epochs will not come.
 constexpr uint32_t kLatest = 16;
 constexpr size_t kMostArms = 64;
 constexpr size_t kKeptSeconds = 64;
 constexpr double kOpening = 32;  // calls of the incumbent before the first schedule
 constexpr double kUnknown = 2;
-// Nobody knows: at least so much, or so many times what is predicted.
+// For an unknown arm: at least this ratio, or this multiple of the prediction.
 constexpr double kFeared = 4;
 constexpr double kFear = 2;
-// Of the budget; the rest is for arms that turn out worse than was feared.
+// The spendable fraction of the budget; the rest is for arms that turn out worse than feared.
 constexpr double kSpendable = 0.9;
-// Of an iteration's time, the most that one context's calls take.
+// The largest fraction of an iteration that one context's calls are assumed to take.
 constexpr double kOfIteration = 0.5;
 constexpr double kMostSeconds = 1e6;
 
@@ -83,7 +83,7 @@ double ArmLearner::Sibling(size_t arm, double* steps) const {
   for (size_t other = 1; other < arms_.size(); ++other) {
     if (!Siblings(arm, other) || !Known(other)) continue;
     const int channels = arms_[other].config.channels;
-    // The usual number, 0, is not known: it may be the next.
+    // 0 means the library's own channel count, which is unknown and may be the nearest.
     const bool counted = wanted > 0 && channels > 0;
     const double distance =
         counted ? std::max(1.0, std::abs(std::log2(double(wanted) / channels))) : 1;
@@ -121,7 +121,7 @@ double ArmLearner::Predicted(size_t arm) const {
 double ArmLearner::Feared(size_t arm) const {
   if (arm == 0) return 1;
   if (Known(arm)) return std::exp(Mean(arm) + 2 * Error(arm));
-  // With every halving of the channels a call may take twice as long.
+  // Every halving of the channels may double the time of a call.
   double steps = 1;
   Sibling(arm, &steps);
   return std::max(Diluted(kFeared), std::pow(kFear, steps) * Predicted(arm));
@@ -177,7 +177,7 @@ void ArmLearner::AddTry(size_t arm, uint64_t units, std::vector<Block>* blocks) 
 Schedule ArmLearner::Next(uint32_t epoch) {
   epoch_ = epoch;
   Lost(epoch);
-  // What is not known by now is charged as it was predicted.
+  // Results that are missing by now are charged as predicted.
   while (!issued_.empty() && issued_.begin()->first + kLatest < epoch) {
     lost_ += issued_.begin()->second.predicted;
     Release(issued_.begin()->second);
@@ -268,8 +268,8 @@ std::vector<ArmLearner::Observation> ArmLearner::Compare(
   }
   std::vector<Observation> seen;
   if (references.empty()) return seen;
-  // The noise shows between one reference block and the next; a hiccup in one of them must not make
-  // its neighbours look fast.
+  // The noise is the difference between consecutive reference blocks; an outlier in one of them
+  // must not make the arms beside it look fast.
   for (size_t i = 1; i < references.size(); ++i) {
     const double difference = references[i].log - references[i - 1].log;
     noise_.Add(difference * difference,

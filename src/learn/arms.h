@@ -10,9 +10,9 @@
 
 namespace diapason::learn {
 
-// What every strategy needs: the arms, what is known of them, what was scheduled and is not known
-// yet, and what trying has cost. Strategies say what to run next (Plan) and what to make of what
-// has become known (Judge).
+// Common part of all strategies: the arms, the evidence about them, the scheduled epochs without
+// results, and the cost of exploration. A strategy decides what to run next (Plan) and evaluates
+// results (Judge).
 //
 // Arm 0 is the library's default. Costs are counted in calls of the default: a block of n calls
 // with an arm that takes r times as long as the default has lost n (r - b), where b is the best
@@ -36,8 +36,8 @@ class ArmLearner : public Learner {
     Config config;
     double estimate = 0;
     bool dropped = false;
-    bool from_policy = false;    // it ran from the beginning
-    int outstanding = 0;         // epochs under way in which it is tried
+    bool from_policy = false;    // it was the incumbent at the start
+    int outstanding = 0;         // epochs in flight that try it
     std::deque<double> seconds;  // of its newest blocks
     uint64_t samples = 0;
   };
@@ -46,7 +46,7 @@ class ArmLearner : public Learner {
     uint64_t units = 1;
     bool counts = true;
   };
-  // An arm's block and what it said.
+  // The result of one block of an arm.
   struct Observation {
     size_t arm = 0;
     size_t reference = 0;  // what ran beside it
@@ -54,42 +54,42 @@ class ArmLearner : public Learner {
     double weight = 0;
   };
 
-  // The blocks of the next epoch; at least one. An arm is compared with the blocks of `reference`
-  // beside it.
+  // The blocks of the next epoch; at least one. An arm is compared with the adjacent blocks of
+  // `reference`.
   virtual std::vector<Block> Plan() = 0;
-  // Results have become known; they are in the arms' evidence already.
+  // Called with new results, which are already part of the evidence.
   virtual void Judge(const std::vector<Observation>& seen, bool probe) = 0;
 
-  // Of the logarithm of an arm's time over another's, the default's unless said.
+  // The mean logarithm of the ratio of an arm's time to another's, by default to the default's.
   double Mean(size_t arm, size_t other = 0) const { return comparisons_.Mean(arm, other); }
   double Error(size_t arm, size_t other = 0) const { return comparisons_.Error(arm, other); }
   size_t Blocks(size_t arm) const { return comparisons_.Blocks(arm); }
   double Weight(size_t arm) const { return comparisons_.Weight(arm); }
   bool Known(size_t arm) const { return arm == 0 || comparisons_.Blocks(arm) > 0; }
   void Forget();
-  // Its time as a multiple of the default's: as known, else what a sibling (the same pair with
-  // other channels) took, else the library's estimate, else 2.
+  // Its time as a multiple of the default's: as measured, else that of a sibling (the same pair
+  // with another channel count), else the library's estimate, else 2.
   double Predicted(size_t arm) const;
-  // The part of it that needs no block of the arm itself; 0: nothing is known.
+  // The same without blocks of the arm itself; 0: unknown.
   double Expected(size_t arm) const;
-  // What the nearest sibling took; 0: none is known. Sets *steps to how often channels were doubled
-  // or halved between the two, 1 at least.
+  // The ratio of the nearest sibling; 0: none is known. Sets *steps to the number of doublings or
+  // halvings of channels between the two, 1 at least.
   double Sibling(size_t arm, double* steps = nullptr) const;
   bool Siblings(size_t one, size_t other) const;
-  // Whether a sibling is about to become known that says more about the arm than anybody now.
+  // Whether a sibling's result is pending that will predict the arm better than the present data.
   bool Premature(size_t arm) const;
-  // The same, on the safe side.
+  // The same, as a pessimistic bound.
   double Feared(size_t arm) const;
-  // Of what runs anyway; 1 at most.
+  // The ratio of the incumbent; 1 at most.
   double BestRatio() const;
   bool Affordable(const std::vector<Block>& blocks, double share = 1) const;
-  // Epochs that try something and of which nothing is known yet.
+  // The number of exploring epochs without results.
   size_t Outstanding() const;
   void SetReference(size_t arm) { reference_ = arm; }
   void MarkProbe() { probe_ = true; }
   void SetBest(size_t arm) { best_ = arm; }
-  // A block that counts; before it a first use, where nothing in use or in these blocks has the
-  // arm's algorithm: that is what the library connects and allocates for.
+  // Adds a counted block; before it an uncounted first use, if no arm in use or in these blocks has
+  // the same algorithm, because the library then connects and allocates.
   void AddTry(size_t arm, uint64_t units, std::vector<Block>* blocks) const;
   uint32_t epoch() const { return epoch_; }
   const LearnOptions& options() const { return options_; }
@@ -108,12 +108,12 @@ class ArmLearner : public Learner {
     double best_ratio = 1;
     double predicted = 0;  // the loss, in calls of the default
     double feared = 0;
-    double time = 0;              // all of it, in calls of the default
+    double time = 0;              // the total, in calls of the default
     std::vector<int> first_uses;  // algorithms
   };
   double Loss(const std::vector<Block>& blocks, bool feared) const;
   double AllTime() const;
-  // What a ratio of one call's times is in the time of what is measured.
+  // Converts a ratio of call times into the ratio of the measured times.
   double Diluted(double ratio) const;
   void Release(const Issued& issued);
   std::vector<Observation> Compare(const Issued& issued, const std::vector<SegmentResult>& results);
@@ -129,7 +129,7 @@ class ArmLearner : public Learner {
   std::set<int> touched_;  // algorithms
   double lost_ = 0;
   double time_ = 0;
-  double surprise_ = 1;  // how much worse than predicted arms have turned out
+  double surprise_ = 1;  // the factor by which arms have turned out worse than predicted
 };
 
 std::unique_ptr<Learner> MakeElimination(const LearnOptions& options, const Config& incumbent,

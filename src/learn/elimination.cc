@@ -8,22 +8,22 @@ namespace {
 
 // Successive elimination.
 //
-// Arms are tried in short blocks between blocks of what runs anyway (the default; the best arm once
-// there is one), the most promising first: by the library's estimate, or by what the same pair took
-// with other channels. An arm that is expected to be slow gets a single call at first. One that is
-// expected to take kFar times as long (kFarSibling, where the same pair did with other channels) is
-// tried last, alone, and only when a quarter of the budget that is left pays for it; in most
-// contexts that is never. An arm leaves when it is slower than the best by more than the noise: a
-// hopeless one does after its first block. Who has run for long without being better is a tie, and
-// the default stays.
+// Arms are tried in short blocks between blocks of the reference (the default, or the best arm once
+// there is one), the most promising first: by the library's estimate, or by the result of the same
+// pair with other channels. An arm that is expected to be slow gets a single call at first. One
+// that is expected to take kFar times as long (kFarSibling, if that is known from the same pair
+// with other channels) is tried last, alone, and only if a quarter of the remaining budget pays for
+// it; in most contexts that is never. An arm is dropped when it is slower than the best by more
+// than the noise, which for a very slow one is after its first block. An arm that has run for long
+// without being better is a tie, and the default stays.
 //
-// The best of many noisy arms looks better than it is. So an arm takes over only when it is faster
-// than the default at a confidence that is divided by the number of arms, and from then on the
-// default is the contender: it runs beside the best arm until there is no doubt at all.
+// The best of many noisy arms looks better than it is (selection bias). So an arm takes over only
+// when it is faster than the default at a confidence level divided by the number of arms, and from
+// then on the default is tried beside the best arm until the evidence is clear.
 //
-// Once nothing is left to try, the best arm runs for longer and longer; in between a short probe
-// compares it with the default and with who came next. Two probes in a row that are off in the same
-// direction mean that the machine has changed: all is tried anew, at most once in
+// When nothing is left to try, the best arm runs for longer and longer epochs; in between a short
+// probe compares it with the default and with the second best. Two consecutive probes that deviate
+// in the same direction mean that the machine has changed: exploration starts over, at most once in
 // kProbesPerReopening probes.
 class Elimination : public ArmLearner {
  public:
@@ -56,39 +56,39 @@ class Elimination : public ArmLearner {
 
   bool settled_ = false;
   int waits_ = 0;
-  // Settled: what runs is compared now and then, ever more rarely.
+  // Settled: the best arm is probed now and then, ever more rarely.
   uint64_t rest_ = 0;
   bool probe_next_ = false;
-  double expected_ = 0;  // of the arm that is probed
+  double expected_ = 0;  // ratio of the probed arm
   double expected_error_ = 0;
   size_t expected_arm_ = 0;
-  int strange_ = 0;  // probes in a row that did not fit, counted with the sign of the difference
+  int strange_ = 0;  // consecutive deviating probes, counted with the sign of the deviation
   uint64_t probes_ = 0;
-  uint64_t reopened_ = 0;  // the value of probes_ then
+  uint64_t reopened_ = 0;  // the value of probes_ at the last reopening
   std::vector<bool> retried_;
 };
 
 constexpr size_t kMostOutstanding = 2;
 constexpr size_t kArmsPerEpoch = 5;
-// Arms that run one after the other before what they are compared with runs again.
+// Arms tried between two reference blocks.
 constexpr size_t kBetween = 2;
 constexpr uint64_t kFirstUnits = 2;
 constexpr uint64_t kRaceUnits = 3;
 constexpr uint64_t kProbeUnits = 2;
 constexpr uint64_t kRaceIterations = 3;
-constexpr double kFar = 4;          // predicted to take so many times as long: tried last
-constexpr double kFarSibling = 2;   // the same, where the same pair did with other channels
-constexpr double kPromising = 1.2;  // expected to take so many times as long at most: tried again
-constexpr double kSlower = 2;       // errors by which an arm is slower than the best: dropped
-constexpr double kHopeless = 1.5;   // as slow as nobody expected: perhaps a hiccup
-constexpr double kRetried =
-    1.7;                        // what the library expects of an arm that is given a second chance
-constexpr double kEnough = 56;  // of evidence; who is not better by now is a tie
+constexpr double kFar = 4;          // predicted ratio from which an arm is tried last
+constexpr double kFarSibling = 2;   // the same, if a sibling had that ratio
+constexpr double kPromising = 1.2;  // largest expected ratio of an arm that is tried again
+constexpr double kSlower = 2;  // standard errors by which an arm is slower than the best: dropped
+constexpr double kHopeless = 1.5;  // unexpectedly slow by this ratio: perhaps an outlier
+constexpr double kRetried = 1.7;   // the library's estimate below which an arm gets a second chance
+constexpr double kEnough = 56;  // weight of evidence after which an arm that is not better is a tie
 constexpr double kOptimism = 2;
-constexpr double kSurely = 3.5;  // errors by which the best arm must be faster to be left alone
-constexpr double kSustain = 3;   // and to stay at all
+// Standard errors by which the best arm must be faster to end the comparison.
+constexpr double kSurely = 3.5;
+constexpr double kSustain = 3;  // and to stay at all
 constexpr size_t kOften = 1;
-constexpr double kFirst = -1e9;  // the rank of what comes before all others
+constexpr double kFirst = -1e9;  // priority before all others
 constexpr uint64_t kWait = 2;
 constexpr uint64_t kFirstRest = 64;
 constexpr uint64_t kLongRest = 1024;
@@ -96,16 +96,16 @@ constexpr uint64_t kLongestRest = uint64_t{1} << 16;
 constexpr uint64_t kProbesPerReopening = 10;
 constexpr double kDrift = 0.05;
 
-// Whether it could still be worth changing to.
+// Whether it may still turn out worth changing to.
 bool Elimination::Worth(size_t arm) const {
   if (Weight(arm) >= kEnough) return false;
   const double optimistic = Mean(arm, best_) - kOptimism * Error(arm, best_);
   return optimistic < std::log(1 - options().margin) / (best_ == 0 ? 1 : 2);
 }
 
-// Faster than the default, however many arms were looked at to find it. `often`: and however many
-// times; the doubt that is allowed is then shared out to the looks, 1/2 to the first, 1/6 to the
-// second, 1/12 to the third.
+// Whether an arm is faster than the default, corrected for the number of arms. `often`: corrected
+// for repeated looks, too; the error probability is then divided over the looks, 1/2 for the first,
+// 1/6 for the second, 1/12 for the third.
 bool Elimination::Ahead(size_t arm, bool often) const {
   if (!Known(arm) || Mean(arm) > std::log(1 - options().margin)) return false;
   size_t shares = 0;
@@ -115,8 +115,8 @@ bool Elimination::Ahead(size_t arm, bool often) const {
   return Mean(arm) + StudentQuantile(1 - doubt, noise_.freedom()) * Error(arm) < 0;
 }
 
-// Whether what runs may stay: the more is known, the clearer it must be. A policy's arm has been
-// found before; it must not be slower.
+// Whether the incumbent may stay: the more evidence, the clearer its advantage must be. A policy's
+// arm was verified before; it only must not be slower.
 bool Elimination::Sustained() const {
   if (best_ == 0 || !Known(best_)) return true;
   if (arms_[best_].from_policy) return Mean(best_) < (settled_ ? 0 : kSlower * Error(best_));
@@ -124,7 +124,7 @@ bool Elimination::Sustained() const {
   return Mean(best_) + errors * Error(best_) < 0;
 }
 
-// Whether a new sibling of it is under way.
+// Whether a new sibling of it has a pending result.
 bool Elimination::Awaited(size_t arm) const {
   for (size_t i = 1; i < arms_.size(); ++i) {
     if (Siblings(arm, i) && !Known(i) && arms_[i].outstanding > 0) return true;
@@ -139,7 +139,7 @@ std::vector<size_t> Elimination::Pick() const {
   };
   std::vector<Wish> wishes;
   std::vector<Wish> last;
-  // What runs has to be faster than the default without any doubt.
+  // The incumbent must be clearly faster than the default.
   if (best_ != 0 && arms_[0].outstanding == 0 && Weight(best_) < kEnough &&
       (!Known(best_) || Mean(best_) + kSurely * Error(best_) > 0)) {
     wishes.push_back({Known(best_) ? -kOptimism * Error(best_) : kFirst, 0});
@@ -148,7 +148,7 @@ std::vector<size_t> Elimination::Pick() const {
     const Arm& arm = arms_[i];
     if (arm.outstanding > 0 || i == best_) continue;
     if (arm.dropped) {
-      // One bad block may have been a hiccup.
+      // A single bad block may be an outlier.
       const bool again = i >= retried_.size() || !retried_[i];
       const double expected = Expected(i);
       if (again && Blocks(i) == 1 && expected > 0 && expected < kRetried &&
@@ -174,7 +174,7 @@ std::vector<size_t> Elimination::Pick() const {
   std::vector<size_t> picks;
   for (const Wish& wish : wishes) {
     if (picks.size() == kArmsPerEpoch) break;
-    // Of one pair's channel counts, one new one at a time: each tells what the next will cost.
+    // At most one new channel count of a pair at a time: each predicts the cost of the next.
     const bool crowded = std::any_of(picks.begin(), picks.end(), [&](size_t other) {
       return Siblings(wish.arm, other) && !Known(other);
     });
@@ -195,7 +195,7 @@ std::vector<ArmLearner::Block> Elimination::Between(const std::vector<size_t>& p
   std::vector<Block> blocks;
   blocks.push_back({best_, units});
   for (size_t i = 0; i < picks.size(); ++i) {
-    // Who is expected to be slow has to show otherwise in one call.
+    // An arm that is expected to be slow gets one call to prove otherwise.
     const bool slow = !Known(picks[i]) && Predicted(picks[i]) > kPromising;
     AddTry(picks[i], slow ? 1 : units, &blocks);
     if (i % kBetween == kBetween - 1 || i + 1 == picks.size()) blocks.push_back({best_, units});
@@ -203,7 +203,7 @@ std::vector<ArmLearner::Block> Elimination::Between(const std::vector<size_t>& p
   return blocks;
 }
 
-// All blocks of an epoch are of one length: the lower quartile of few samples is not that of many.
+// All blocks of an epoch have the same length: the lower quartile depends on the number of samples.
 uint64_t Elimination::Units(const std::vector<size_t>& picks) const {
   const bool first =
       std::any_of(picks.begin(), picks.end(), [&](size_t arm) { return !Known(arm); });
@@ -230,7 +230,7 @@ std::vector<ArmLearner::Block> Elimination::Plan() {
   if (!settled_) Settle();
   if (probe_next_) {
     probe_next_ = false;
-    // After a long rest a longer look costs next to nothing.
+    // After a long rest a longer probe costs little.
     const uint64_t units = !Iterations() && rest_ >= kLongRest ? 2 * kProbeUnits : kProbeUnits;
     std::vector<size_t> others = Probed();
     while (!others.empty() && !Affordable(Between(others, units))) others.pop_back();
@@ -266,7 +266,7 @@ std::vector<ArmLearner::Block> Elimination::Rest() {
   return {{best_, std::max<uint64_t>(1, calls / options().unit)}};
 }
 
-// What runs is compared with the default, and with who comes next where that is near.
+// The incumbent is compared with the default, and with the second best if it is close.
 std::vector<size_t> Elimination::Probed() const {
   std::vector<size_t> others;
   if (best_ != 0 && Known(best_)) others.push_back(0);
@@ -321,7 +321,7 @@ void Elimination::JudgeProbe(const std::vector<Observation>& seen) {
   double sum = 0;
   double weight = 0;
   for (const Observation& observation : seen) {
-    // The default beside the best arm tells about the best arm.
+    // A block of the default beside the best arm is evidence about the best arm.
     const bool turned = observation.arm == 0 && observation.reference == expected_arm_;
     if (!turned && (observation.arm != expected_arm_ || observation.reference != 0)) continue;
     sum += (turned ? -observation.log_ratio : observation.log_ratio) * observation.weight;
@@ -345,7 +345,7 @@ void Elimination::JudgeProbe(const std::vector<Observation>& seen) {
   if (reopened_ == 0 || probes_ - reopened_ >= kProbesPerReopening) Reopen();
 }
 
-// The machine has changed: what was known is a guess now.
+// The machine has changed: the earlier results become mere predictions.
 void Elimination::Reopen() {
   reopened_ = probes_;
   settled_ = false;

@@ -15,8 +15,8 @@ constexpr double kMostFreedom = 400;
 constexpr double kLeastSigma = 0.002;
 constexpr double kWidest = 1;
 
-// The sum of weighted values, and of weights. With three blocks or more, none counts as further
-// from their median than noise reaches.
+// The sums of weighted values and of weights. With three blocks or more, outliers are limited to
+// the noise around their median.
 template <typename Blocks>
 std::pair<double, double> Pooled(const Blocks& blocks, double sigma) {
   double middle = 0;
@@ -44,7 +44,7 @@ void CallNoise::Add(double square, double weight) {
   const double limit = kFarthest * kFarthest * sum_ / count_;
   sum_ += std::min(square * weight, limit);
   count_ += 1;
-  // A machine's noise changes: the past fades.
+  // The noise of a machine changes: old observations lose weight.
   if (count_ > kMostFreedom) {
     sum_ /= 2;
     count_ /= 2;
@@ -62,7 +62,8 @@ void Comparisons::Add(size_t arm, size_t other, double log_ratio, double weight)
 void Comparisons::Clear() { pairs_.clear(); }
 
 void Comparisons::Solve(size_t arms, const CallNoise& noise) {
-  // The normal equations of all arms but 0, with a faint belief that ratios are within e of 1.
+  // The normal equations of all arms except 0, with a weak prior that ratios are within a factor of
+  // e of 1.
   const double square = noise.sigma() * noise.sigma();
   const size_t size = arms - 1;
   blocks_.assign(arms, 0);
@@ -91,7 +92,7 @@ void Comparisons::Solve(size_t arms, const CallNoise& noise) {
       matrix[other - 1][arm - 1] -= weight;
     }
   }
-  // Inverted in place; the matrix is symmetric and positive, so no row has to be exchanged.
+  // Inverted in place; the matrix is symmetric and positive definite, so no pivoting is needed.
   for (size_t pivot = 0; pivot < size; ++pivot) {
     const double scale = 1 / matrix[pivot][pivot];
     matrix[pivot][pivot] = 1;

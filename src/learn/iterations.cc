@@ -8,10 +8,10 @@ namespace diapason::learn {
 namespace {
 
 constexpr uint64_t kRepetitions = 3;
-// A single kind of call is what the middle of any iteration looks like; more of it is asked for.
+// A single repeated kind also occurs in the middle of iterations, so more repetitions are required.
 constexpr uint64_t kRepetitionsOfOne = 16;
-// A period that has held for so long stands, although calls of another kind came before it: those
-// were an evaluation or the warm-up. A shorter stretch may be a part of a longer iteration.
+// A period that has held for so long stands, although other calls preceded it: an evaluation or the
+// warm-up. A shorter stretch may be a part of a longer iteration.
 constexpr uint64_t kLasting = 16;
 constexpr uint64_t kSoonest = 8;
 constexpr uint64_t kTimedRepetitions = 5;
@@ -47,7 +47,7 @@ bool IterationFinder::Call(uint64_t kind, double time) {
       place_ = 0;
       return false;
     }
-    // What was known is over when it does not come back for long.
+    // The period is dropped if it does not return for long.
     if (++strayed_ > kRepetitions * (period_ + kRepetitionsOfOne)) {
       period_ = 0;
       lasting_ = false;
@@ -57,7 +57,7 @@ bool IterationFinder::Call(uint64_t kind, double time) {
   }
   if (count_ >= next_look_ && !lasting_) {
     Look();
-    // A search costs as much as the calls it looks at: a few steps per call in the long run.
+    // A search costs as much as the calls it examines: amortised, a few steps per call.
     next_look_ = count_ + std::max(kSoonest, Window() / 4);
   }
   return false;
@@ -75,8 +75,8 @@ bool IterationFinder::EndsHere() const {
 }
 
 void IterationFinder::Look() {
-  // The newest calls, newest first: match[p] is how far they agree with themselves p calls earlier
-  // (the Z function), so that the newest p + match[p] calls have the period p.
+  // The newest calls, newest first: match[p] is the length for which they agree with the calls p
+  // earlier (the Z function), so that the newest p + match[p] calls have the period p.
   const size_t length = Window();
   std::vector<uint64_t> calls(length);
   for (size_t i = 0; i < length; ++i) calls[i] = KindAt(count_ - 1 - i);
@@ -96,13 +96,13 @@ void IterationFinder::Look() {
   for (size_t period = 1; period <= longest_ && period < length; ++period) {
     const size_t reach = period + match[period];
     if (reach < period * (period == 1 ? kRepetitionsOfOne : kRepetitions)) continue;
-    // Several times a shorter one is none.
+    // Skip multiples of a shorter period.
     bool several = false;
     for (size_t part = 1; part <= period / 2 && !several; ++part) {
       several = period % part == 0 && part + match[part] >= reach;
     }
     if (several) continue;
-    // A longer period has to explain calls that the shorter one could not.
+    // A longer period must explain calls that the shorter one does not.
     if (found > 0 && reach < covered + period) continue;
     found = period;
     covered = reach;
@@ -112,7 +112,7 @@ void IterationFinder::Look() {
 }
 
 void IterationFinder::Adopt(size_t period, size_t covered) {
-  // Where in the cycle the program pauses longest, typically.
+  // The position in the cycle with the longest typical pause.
   const uint64_t repetitions = std::min<uint64_t>((covered - 1) / period, kTimedRepetitions);
   size_t beginning = 0;
   double longest_pause = -1;

@@ -26,26 +26,26 @@ std::string_view StrategyName(Strategy strategy);
 struct LearnOptions {
   Strategy strategy = Strategy::kElimination;
   double epsilon = 0.1;  // of kEpsilon
-  // A change must be faster than the default by this share, and the data must support it.
+  // A new choice must be faster than the default by this fraction, with sufficient evidence.
   double margin = 0.02;
   double confidence = 0.95;
-  // The share of time that may be lost to trying: lost time over all time of the context, where at
-  // least `horizon` calls are counted as all.
+  // The fraction of time that exploration may cost: lost time over all time of the context, with at
+  // least `horizon` calls in the denominator.
   double budget = 0.03;
   uint64_t horizon = 1000;
-  // Calls are scheduled in whole multiples of this: the calls of an iteration, when iterations are
+  // Calls are scheduled in whole multiples of this: the calls of an iteration, if iterations are
   // the reward.
   uint64_t unit = 1;
   uint64_t seed = 0;
 };
 
-// What a block of calls with one configuration took, once all ranks have told.
+// The time of a block of calls with one configuration, after all ranks have reported.
 struct SegmentResult {
-  double seconds = 0;  // one call (or iteration), see rewards.h; 0: nobody could tell
+  double seconds = 0;  // one call (or iteration), see rewards.h; 0: not measured
   uint32_t samples = 0;
 };
 
-// What is known about an arm, for people, policies and datasets.
+// The results of an arm, for users, policies and datasets.
 struct ArmSummary {
   Config config;
   double ratio = 1;  // its time as a multiple of the default's
@@ -56,33 +56,33 @@ struct ArmSummary {
   bool dropped = false;
 };
 
-// Chooses for one context. Pure: no clock, no I/O; the same calls give the same answers. The
-// caller asks for the schedules of consecutive epochs and hands the results back, late, out of
-// order or never.
+// Chooses configurations for one context. Pure: no clock, no I/O; the same calls give the same
+// answers. The caller asks for the schedules of consecutive epochs and passes the results back,
+// possibly late, out of order or never. Not thread-safe.
 class Learner {
  public:
   virtual ~Learner() = default;
 
-  // The schedule of this epoch. Asked once per epoch, in rising order (numbers may be left out).
+  // The schedule of this epoch. Called once per epoch, in increasing order (epochs may be skipped).
   virtual Schedule Next(uint32_t epoch) = 0;
   // The proposal did not stand: no results will come for this epoch.
   virtual void Lost(uint32_t epoch) = 0;
   // One entry per segment of that epoch's schedule.
   virtual void Learn(uint32_t epoch, const std::vector<SegmentResult>& results) = 0;
-  // Another arm worth trying has become known (fewer channels of a good pair, say).
+  // Adds an arm found later (for example fewer channels of a good pair).
   virtual void Add(const ArmConfig& candidate) = 0;
 
   virtual bool settled() const = 0;
-  // What to run when nothing is tried: the default until the data say otherwise.
+  // The choice without exploration: the default until the evidence favours another.
   virtual Config best() const = 0;
   // The default first, then by ratio.
   virtual std::vector<ArmSummary> Summary() const = 0;
-  // The share of time lost to trying so far, as `budget` counts it.
+  // The fraction of time lost to exploration so far, as for `budget`.
   virtual double lost_share() const = 0;
 };
 
-// The incumbent is what runs until the data say otherwise: the default, or what a policy says (then
-// it is an arm as well, and must keep beating the default).
+// The incumbent runs until the evidence favours another: the default, or a policy's configuration
+// (then it is an arm as well, and must stay better than the default).
 std::unique_ptr<Learner> MakeLearner(const LearnOptions& options, const Config& incumbent,
                                      std::vector<ArmConfig> candidates);
 

@@ -10,15 +10,15 @@
 namespace diapason::learn {
 namespace {
 
-// No collective takes longer than this; a number beyond it is a mistake of whoever wrote it.
+// No collective takes longer; a larger number is an error of the program that wrote it.
 constexpr double kMostSeconds = 3600;
 constexpr double kLeastSeconds = 1e-9;
-// Enough for any quantile; a settled segment of many thousand calls must not eat memory.
+// Enough for any quantile; bounds the memory of a settled segment with many thousand calls.
 constexpr size_t kMostSamples = 1024;
 constexpr size_t kShortestTrimmed = 4;
 constexpr uint64_t kMostBytes = uint64_t{1} << 50;
 constexpr int64_t kMostRanks = int64_t{1} << 24;
-// Lines that must agree on a stride before it is believed.
+// Lines that must agree on a stride before it is used.
 constexpr uint64_t kAgreeing = 8;
 constexpr uint64_t kMostAgreeing = 256;
 
@@ -145,7 +145,7 @@ Result<std::vector<SegmentResult>> ParseResults(std::string_view text, size_t se
       return bad;
     }
     result.samples = static_cast<uint32_t>(samples);
-    // Nothing measured, or a time; never half of it.
+    // Either no samples and no time, or both.
     if (samples == 0 ? result.seconds != 0 : !SensibleSeconds(result.seconds)) return bad;
     results.push_back(result);
   }
@@ -257,9 +257,8 @@ std::optional<LineMatcher::Range> LineMatcher::Line(uint64_t calls) {
     stride_ = 0;
   }
   if (guess == 0) return std::nullopt;
-  // A program is a little ahead of its lines, and stays so. One that is far ahead has made calls
-  // without lines: which those were cannot be known. One whose lead shrinks or grows has another
-  // stride, and the guess is right by chance.
+  // A program is a little ahead of its lines by a constant number of calls. If it is far ahead, it
+  // made calls without lines, and the match is unknown. If the lead changes, the stride is wrong.
   const uint64_t lead = calls - lines_ * guess;
   if (lead > 2 * guess + kAgreeing) return std::nullopt;
   if (agreeing_ == 0) lead_ = lead;

@@ -12,12 +12,11 @@ constexpr uint64_t kUnits = 3;
 constexpr uint64_t kRest = 24;
 constexpr size_t kMostOutstanding = 2;
 constexpr double kUntried = 0.5;
-// How far apart arms are expected to be, in the logarithm of their times.
+// Prior spread of the arms, in the logarithm of their times.
 constexpr double kSpread = 0.3;
 
-// Strategies that draw an arm for every block. The first block of an epoch, and the last, are of
-// what runs anyway: the others are compared with those. They never settle; within the budget they
-// go on.
+// Strategies that draw an arm for every block. The first and the last block of an epoch run the
+// incumbent, with which the others are compared. They never settle and continue within the budget.
 class Sampling : public ArmLearner {
  public:
   using ArmLearner::ArmLearner;
@@ -44,7 +43,7 @@ class Sampling : public ArmLearner {
     return blocks;
   }
 
-  // An arm nobody has tried, the most promising first; 0: none.
+  // The most promising untried arm; 0: none.
   size_t Untried() const {
     size_t found = 0;
     for (size_t i = 1; i < arms_.size(); ++i) {
@@ -62,8 +61,8 @@ class Sampling : public ArmLearner {
   }
 };
 
-// With probability epsilon any arm, else the one with the best mean. Arms that nobody has tried
-// come first, half of the time: the results of others are still on their way.
+// Epsilon-greedy: with probability epsilon any arm, else the one with the best mean. Untried arms
+// come first, half of the time, because results of others are pending.
 class Epsilon : public Sampling {
  public:
   using Sampling::Sampling;
@@ -80,7 +79,7 @@ class Epsilon : public Sampling {
   void Judge(const std::vector<Observation>&, bool) override { SetBest(Fastest()); }
 };
 
-// A draw from what is believed of every arm, the lowest wins.
+// Thompson sampling: one draw from the posterior of every arm; the lowest wins.
 class Thompson : public Sampling {
  public:
   using Sampling::Sampling;

@@ -11,12 +11,12 @@
 
 namespace diapason::learn {
 
-// A context whose truth is known, for tests. Arm 0 is the library's default.
+// A context with known true ratios, for tests. Arm 0 is the library's default.
 struct Truth {
   std::vector<double> ratios{1};     // a call's time as a multiple of the default's
   std::vector<double> estimates{0};  // the library's
-  double sigma = 0.05;               // of the logarithm of a block's call
-  double spikes = 0;                 // the share of calls that take three times as long
+  double sigma = 0.05;  // standard deviation of the logarithm of a call's time in a block
+  double spikes = 0;    // the fraction of calls that take three times as long
 
   static Config ConfigOf(size_t arm) {
     if (arm == 0) return {};
@@ -41,7 +41,7 @@ struct Truth {
   }
 };
 
-// Runs a learner epoch by epoch. Results come when an epoch is over and `late` more have begun.
+// Runs a learner epoch by epoch. Results arrive when an epoch is over and `late` more have begun.
 class Job {
  public:
   Job(const LearnOptions& options, Truth what, const Config& incumbent = {})
@@ -50,7 +50,7 @@ class Job {
         unit_(options.unit),
         learner(MakeLearner(options, incumbent, truth.Candidates())) {}
 
-  // One epoch; its schedule.
+  // Runs one epoch; returns its schedule.
   Schedule Step() {
     const Schedule schedule = learner->Next(epoch_);
     most_lost_share = std::max(most_lost_share, learner->lost_share());
@@ -72,18 +72,18 @@ class Job {
     const uint64_t end = calls + more;
     while (calls < end) Step();
   }
-  // The true ratio of what the learner would run.
+  // The true ratio of the learner's choice.
   double Chosen() const { return truth.ratios[truth.ArmOf(learner->best())]; }
 
   Truth truth;
   uint32_t late = 1;
-  double share_lost = 0;     // of epochs in which the proposal does not stand
-  double share_missing = 0;  // of epochs whose results never come
+  double share_lost = 0;     // fraction of epochs in which the proposal does not stand
+  double share_missing = 0;  // fraction of epochs whose results never arrive
   std::function<void(const Schedule&)> on_schedule;
 
   uint64_t calls = 0;
   std::map<size_t, uint64_t> calls_of;  // by arm
-  double lost = 0;                      // to trying, in calls of the default, by the true ratios
+  double lost = 0;  // cost of exploration in calls of the default, by the true ratios
   double most_lost_share = 0;
 
  private:
@@ -97,7 +97,7 @@ class Job {
       calls += segment.calls;
       calls_of[arm] += segment.calls;
       lost += std::max(0.0, ratio - otherwise) * static_cast<double>(segment.calls);
-      // Roughly what a lower quartile does.
+      // Approximates a lower quartile.
       double log = truth.sigma * random_.Normal(draws_++) /
                    std::sqrt(static_cast<double>(std::min<uint64_t>(samples, 8)));
       if (random_.Uniform(draws_++) < truth.spikes) log += std::log(1.5);

@@ -15,12 +15,12 @@ constexpr size_t kLongestLine = 64 << 10;
 constexpr size_t kMostDumpBytes = 4 << 20;
 constexpr size_t kMostDumpFiles = 1024;
 constexpr size_t kMostHostTries = 8;
-constexpr uint64_t kDumpReach = 4096;  // lines that may stand between two of a dump
+constexpr uint64_t kDumpReach = 4096;  // maximum distance between two lines of a dump
 
 constexpr std::string_view kLibrary = "NCCL ";
 
-// A line with none of these, that is no row of a table either, is passed over. Eight letters each,
-// and such as end in letters that seldom follow each other: then they are found fastest.
+// A line with none of these words, and that is not a row of a table, is skipped. Eight characters
+// each, chosen to end in rare character pairs, for speed.
 const std::vector<std::string_view>& MarkerWords() {
   static const std::vector<std::string_view> words = {
       "NCCL INFO", "NCCL WARN", "NCCL CALL", "NCCL TRACE", "NCCL version",
@@ -143,15 +143,15 @@ void Collector::OtherLine(std::string_view line, bool noted) {
 }
 
 void Collector::Library(std::string_view line, size_t at) {
-  // Processes that write into one file at a time cut each other's lines: what follows inside a
-  // line may be another one.
+  // Processes that write into one file concurrently cut each other's lines: the rest of a line may
+  // be another one.
   for (;;) {
     LibraryLine parsed;
     while (!ParseLibraryLine(line, at, &parsed)) {
       at = line.find(kLibrary, at + 1);
       if (at == std::string_view::npos) {
         // "NCCL version 2.29.2+cuda13.1" stands alone at level VERSION; in other programs' output
-        // the word means nothing.
+        // the words mean nothing.
         const std::string_view rest = line.substr(LabelOf(line).length);
         if (!rest.starts_with("NCCL version ") || !Version(line, rest, UINT32_MAX)) {
           OtherLine(line, true);
@@ -192,7 +192,7 @@ uint32_t Collector::ProcessOf(const LibraryLine& parsed, int64_t label_rank) {
   }
   auto found = processes_.find(hash);
   if (found == processes_.end()) {
-    // A name that lost its start, or has the end of another line before it, is no new host.
+    // A name without its start, or with the end of another line before it, is not a new host.
     uint32_t process = UINT32_MAX;
     std::vector<uint32_t>& same = by_pid_[parsed.pid];
     for (const uint32_t known : same) {
@@ -222,7 +222,7 @@ uint32_t Collector::ProcessOf(const LibraryLine& parsed, int64_t label_rank) {
   return last_process_->process;
 }
 
-// The name under which most of a process's lines came is its host's.
+// The host is the most frequent name in a process's lines.
 void Collector::NameHosts() {
   std::vector<uint64_t> most(facts_->processes.size());
   for (const auto& [hash, alias] : processes_) {
@@ -251,7 +251,7 @@ void Collector::Message(std::string_view line, const LibraryLine& parsed) {
     if (parsed.host.empty()) ++facts_->damaged;
   } else {
     file_process_ = process;
-    // What stands before the line itself is a piece of something else.
+    // Text before the line itself belongs to another line.
     const std::string& host = facts_->hosts[facts_->processes[process].host];
     auto start = static_cast<size_t>(parsed.host.data() - line.data());
     if (parsed.host.size() > host.size() && parsed.host.ends_with(host)) {
@@ -272,7 +272,7 @@ void Collector::Message(std::string_view line, const LibraryLine& parsed) {
 }
 
 void Collector::Warning(std::string_view line, const LibraryLine& parsed, uint32_t process) {
-  // The proxy trace is written as one warning; its operations are lines of their own.
+  // The proxy trace is one warning; its operations are separate lines.
   if (parsed.message.starts_with("commDump for") || parsed.message.find("createT:") == 0) {
     facts_->proxy_traces.Line(spot_, line);
     return;
@@ -284,7 +284,7 @@ void Collector::Warning(std::string_view line, const LibraryLine& parsed, uint32
 
 bool Collector::Information(std::string_view line, std::string_view message, uint32_t process) {
   if (message.empty()) return true;
-  // The two that fill logs come first.
+  // The two most frequent kinds come first.
   const size_t colon = message.substr(0, 24).find(": ");
   if (colon != std::string_view::npos) {
     const std::string_view behind = message.substr(colon + 2);
@@ -319,9 +319,10 @@ bool Collector::Information(std::string_view line, std::string_view message, uin
 }
 
 void Collector::Unknown(std::string_view line, std::string_view message, uint32_t process) {
-  // "file.cc:123 -> 2": a call on its way up with an error.
+  // "file.cc:123 -> 2": a function that returned an error.
   const size_t arrow = message.rfind(" -> ");
-  // Looking for InfiniBand or a plugin and finding none comes back as an error, and is none.
+  // A search for InfiniBand or a plugin that finds none returns an error code, but is not a
+  // failure.
   const bool looking = message.starts_with("transport/net_ib") || message.starts_with("plugin/");
   if (arrow != std::string_view::npos && message.size() - arrow <= 6 && !looking &&
       message.find(".cc:") != std::string_view::npos) {

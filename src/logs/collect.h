@@ -12,19 +12,19 @@
 
 namespace diapason::logs {
 
-// Reads logs, line after line, into Facts. Lines that say nothing of interest cost a search for
-// their end and for a few words; nothing is allocated for them.
+// Parses logs line by line into LogFacts. A line without relevant content costs a search for its
+// end and for a few words, and no allocation.
 class Collector {
  public:
   explicit Collector(LogFacts* facts);
 
   void BeginFile(uint32_t file, std::string_view name);
-  // Whole lines, each with its line feed (the last of a file may lack it).
+  // Whole lines, each with its line feed (the last line of a file may lack it).
   void Lines(std::string_view block);
-  // The first part of a line that was too long; the rest of it is not read.
+  // The first part of a line that is too long; the rest is not parsed.
   void LongLine(std::string_view start);
   void EndFile();
-  // After the last file: what could not be told before all was read.
+  // Called after the last file: evaluates what needs all lines.
   void Finish();
 
  private:
@@ -47,11 +47,11 @@ class Collector {
   uint32_t NewMember(uint32_t process, uint64_t pointer, uint32_t communicator);
   CommRank* Current(uint32_t process);
 
-  // What the library is and where it runs (collect_setup.cc).
+  // The library's version and environment (collect_setup.cc).
   bool Version(std::string_view line, std::string_view message, uint32_t process);
   bool Plugin(std::string_view line, std::string_view message);
   bool Environment(std::string_view line, std::string_view message, uint32_t process);
-  // RCCL's HDP registers, which only builds with TRACE name.
+  // RCCL's HDP registers, which only TRACE builds print.
   void Hdp(std::string_view line, std::string_view message);
   bool NetworkLine(std::string_view line, std::string_view message, uint32_t process);
   bool Device(std::string_view line, std::string_view message, uint32_t process);
@@ -69,7 +69,7 @@ class Collector {
               std::string_view protocol, int64_t channels);
 
   struct Slot {
-    uint64_t key = 0;  // communicator, opCount and place among those of one opCount
+    uint64_t key = 0;  // communicator, opCount and index among those with the same opCount
     uint64_t op_count = 0;
     uint64_t signature = 0;
     uint32_t communicator = UINT32_MAX;
@@ -80,7 +80,7 @@ class Collector {
   LogFacts* facts_;
   Spot spot_;
   Markers markers_;
-  // A name under which a process was seen: other lines cut into it.
+  // A name under which a process was seen because other lines cut into its name.
   struct Alias {
     uint32_t process = 0;
     uint32_t host = 0;
@@ -90,21 +90,21 @@ class Collector {
   std::unordered_map<int64_t, std::vector<uint32_t>> by_pid_;
   uint64_t last_process_hash_ = 0;
   Alias* last_process_ = nullptr;
-  uint32_t file_process_ = UINT32_MAX;                    // the last that wrote into this file
-  std::unordered_map<uint64_t, uint32_t> members_;        // by process and pointer
-  std::unordered_map<uint64_t, uint32_t> communicators_;  // by id and, without one, ranks
+  uint32_t file_process_ = UINT32_MAX;              // the last process that wrote into this file
+  std::unordered_map<uint64_t, uint32_t> members_;  // by process and pointer
+  std::unordered_map<uint64_t, uint32_t> communicators_;  // by id or, without one, by ranks
   std::unordered_map<uint64_t, uint32_t> links_;
   std::unordered_map<uint64_t, uint32_t> choices_;
   std::unordered_map<uint64_t, uint32_t> call_kinds_;
   std::unordered_map<std::string, uint32_t> variables_;
   std::vector<Slot> slots_;
-  // The last choice that was made: most lines make the same again.
+  // The last choice: most lines repeat it.
   std::string last_words_[3];
   uint32_t last_ids_[3] = {kNoName, kNoName, kNoName};
-  uint64_t dump_until_ = 0;  // lines of a proxy dump may come up to this one
+  uint64_t dump_until_ = 0;  // lines of a proxy dump may come up to this line
 };
 
-// A good enough mixture of two numbers.
+// A simple hash of two numbers.
 inline uint64_t Mix(uint64_t a, uint64_t b) {
   uint64_t x = (a ^ (b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdULL;
   x ^= x >> 32;

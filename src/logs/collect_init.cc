@@ -1,5 +1,5 @@
-// Who takes part: "... comm 0x55 rank 1 nranks 2 cudaDev 1 nvmlDev 1 busId 44000 commId 0x33 - Init
-// START", and what comes of it.
+// Initialisation: "... comm 0x55 rank 1 nranks 2 cudaDev 1 nvmlDev 1 busId 44000 commId 0x33 - Init
+// START", and its results.
 #include <algorithm>
 
 #include "logs/collect.h"
@@ -49,8 +49,8 @@ uint32_t Collector::NewMember(uint32_t process, uint64_t pointer, uint32_t commu
   return index;
 }
 
-// The member a process calls `pointer`; a new one of an unknown communicator when its start is not
-// in the log.
+// The member that a process calls `pointer`; a new one of an unknown communicator if its start is
+// not in the log.
 uint32_t Collector::MemberOf(uint32_t process, uint64_t pointer, int64_t ranks) {
   const auto found = members_.find(Mix(process, pointer));
   if (found != members_.end()) return found->second;
@@ -93,8 +93,8 @@ bool Collector::Initialisation(std::string_view line, std::string_view message, 
     if (member.bus_id == 0) member.bus_id = bus_id;
     return true;
   }
-  // Communicators that were split off have no id of their own since 2.24: the parent, how often it
-  // was split, and the colour make one.
+  // Split communicators have no id of their own since 2.24: the parent, the number of the split and
+  // the colour make one.
   uint64_t id = 0;
   Cursor rest = cursor;
   if (rest.SkipTo("commId 0x") && rest.Hex(&id)) {
@@ -116,7 +116,7 @@ bool Collector::Initialisation(std::string_view line, std::string_view message, 
   const uint32_t communicator = CommunicatorOf(id, ranks, line);
   const auto known = members_.find(Mix(process, pointer));
   uint32_t index = known == members_.end() ? UINT32_MAX : known->second;
-  // A pointer that comes again for another communicator, or after its end, is a new member.
+  // A pointer that is reused for another communicator, or after its end, is a new member.
   if (index != UINT32_MAX) {
     const CommRank& member = facts_->members[index];
     if (member.ended || (what == kStart && member.started) ||
@@ -152,7 +152,7 @@ bool Collector::InitTimings(std::string_view message, uint32_t process) {
   if (!cursor.SkipTo("total ") || !cursor.Real(&total)) return false;
   CommRank* member = Current(process);
   if (member == nullptr || member->rank != rank) {
-    // Several ranks in one process: the one of this number that began last.
+    // With several ranks in one process: the one with this number that began last.
     member = nullptr;
     for (size_t i = facts_->members.size(); i-- > 0 && facts_->members.size() - i < 256;) {
       CommRank& other = facts_->members[i];
@@ -170,7 +170,7 @@ bool Collector::InitTimings(std::string_view message, uint32_t process) {
 
 void Collector::Finish() {
   NameHosts();
-  // Members whose start was lost belong where exactly one communicator of that size misses them.
+  // Assigns members without a start line if exactly one communicator of that size misses them.
   const size_t count = facts_->communicators.size();
   std::vector<std::vector<bool>> present(count);
   const auto mark = [&](const CommRank& member) {

@@ -1,4 +1,4 @@
-// What the library says of itself, its plugins, its environment and the machine.
+// The library's version, plugins, environment and machine.
 #include <algorithm>
 
 #include "base/secrets.h"
@@ -13,7 +13,7 @@ void Count(LineCount* tally, const Spot& spot, std::string_view line) {
   if (tally->count++ == 0) tally->first = MakePlace(spot, line);
 }
 
-// Adds a name to a table that keeps where each was first seen.
+// Adds a name to a table that records where each was first seen.
 uint32_t Note(Names* names, std::vector<SourceLine>* places, std::string_view name,
               const Spot& spot, std::string_view line) {
   const uint32_t id = names->Id(name);
@@ -229,7 +229,7 @@ bool Collector::Device(std::string_view line, std::string_view message, uint32_t
     return true;
   }
   if (message.find("Affinity for GPU ") != std::string_view::npos) {
-    // An empty list of the GPU's own: the machine does not say where it is.
+    // An empty CPU list for the GPU: the machine does not report its location.
     if (message.find("is empty") != std::string_view::npos &&
         message.find("(GPU affinity =  ;") == std::string_view::npos) {
       Count(&facts_->no_affinity, spot_, line);

@@ -1,4 +1,4 @@
-// How ranks are connected, what was chosen, and which collectives they called.
+// Connections between ranks, choices, and calls of collectives.
 #include <algorithm>
 
 #include "logs/collect.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kSlots = 65536;
 constexpr size_t kMostDisagreements = 64;
-// As the library numbers them where it prints no names (2.19 to 2.23).
+// The library's numbers, for versions that print no names (2.19 to 2.23).
 constexpr std::string_view kAlgorithms[] = {
     "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
 constexpr std::string_view kProtocols[] = {"LL", "LL128", "SIMPLE"};
@@ -50,7 +50,7 @@ bool Collector::Channel(std::string_view message, uint32_t process) {
     return true;
   }
   if (way == "P2P/direct") cursor.Skip(" pointer");
-  // RCCL says which communicator it is.
+  // RCCL prints the communicator.
   uint64_t pointer = 0;
   int64_t ranks = 0;
   if (cursor.SkipTo("comm 0x") && cursor.Hex(&pointer) && cursor.SkipTo("nRanks ") &&
@@ -88,7 +88,7 @@ bool Collector::Trees(std::string_view message, uint32_t process) {
   if (CommRank* member = Current(process)) {
     std::string& tree = facts_->communicators[member->communicator].first_tree;
     if (tree.empty()) {
-      // "Trees [0] 1/-1/-1->0->-1 [1] ...": the first is enough to see the shape.
+      // "Trees [0] 1/-1/-1->0->-1 [1] ...": the first is enough.
       const size_t second = message.find(" [1] ");
       tree = std::string(message.substr(6, std::min<size_t>(second, 80) - 6));
     }
@@ -198,7 +198,7 @@ bool Collector::Tuning(std::string_view message) {
 
 void Collector::CountCall(uint32_t collective, std::string_view name, uint64_t elements,
                           int64_t type, int64_t ranks) {
-  // By ncclDataType_t; what is newer than these is left out rather than guessed.
+  // By ncclDataType_t; newer types are skipped rather than guessed.
   constexpr uint64_t kWidths[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
   if (type < 0 || type >= static_cast<int64_t>(std::size(kWidths)) || collective == kNoName) return;
   const bool parts = name == "AllGather" || name == "ReduceScatter" || name == "AlltoAll";
@@ -275,13 +275,13 @@ bool Collector::Operation(std::string_view line, std::string_view message, uint3
 
 void Collector::Compare(uint32_t index, uint64_t signature, std::string_view line) {
   const CommRank& member = facts_->members[index];
-  // Without an id two communicators of the same size cannot be told from each other.
+  // Without an id two communicators of the same size cannot be distinguished.
   if (facts_->communicators[member.communicator].id == 0) return;
   if (slots_.empty()) slots_.resize(kSlots);
   const uint64_t key = Mix(Mix(member.communicator, member.op_count), member.op_index);
   Slot& slot = slots_[key % kSlots];
   if (slot.communicator != member.communicator || slot.key != key) {
-    // Hangs are at the end: later operations are kept.
+    // Hangs are at the end: later operations replace earlier ones.
     if (slot.communicator == member.communicator && slot.op_count > member.op_count) return;
     slot = {key, member.op_count, signature, member.communicator, index, spot_};
     return;

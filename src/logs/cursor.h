@@ -5,8 +5,8 @@
 
 namespace diapason::logs {
 
-// A place in one line that moves right. Every step says whether it could be taken; one that could
-// not leaves the cursor where it was. Nothing is copied.
+// A position in one line that moves right. Every step returns whether it succeeded; a failed step
+// leaves the position unchanged. Nothing is copied.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : rest_(text) {}
@@ -19,7 +19,7 @@ class Cursor {
     rest_.remove_prefix(literal.size());
     return true;
   }
-  // Behind the next occurrence.
+  // Moves behind the next occurrence.
   bool SkipTo(std::string_view literal) {
     const size_t at = rest_.find(literal);
     if (at == std::string_view::npos) return false;
@@ -29,7 +29,7 @@ class Cursor {
   void Blanks() {
     while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t')) rest_.remove_prefix(1);
   }
-  // Up to the next blank; "" at the end.
+  // The text up to the next blank; "" at the end.
   std::string_view Word() {
     Blanks();
     size_t end = 0;
@@ -47,7 +47,7 @@ class Cursor {
     return true;
   }
 
-  // Digits, with a sign where there is one. Too many of them are no number.
+  // Digits with an optional sign. Fails on overflow.
   bool Number(int64_t* value) {
     size_t at = !rest_.empty() && rest_[0] == '-' ? 1 : 0;
     const bool negative = at == 1;

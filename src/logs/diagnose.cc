@@ -80,7 +80,7 @@ void DiagnoseTroubles(const LogFacts& facts, std::vector<Finding>* findings) {
     }
     findings->push_back(std::move(finding));
   }
-  // Errors on their way up say little; they count where nothing else was said.
+  // Returned error codes say little; they count if there is no other message.
   static constexpr std::string_view kCodes[] = {"",
                                                 "CUDA or HIP error",
                                                 "system error",
@@ -110,7 +110,7 @@ namespace {
 
 constexpr size_t kMostDumpFindings = 8;
 
-// Each file's own: the first dump in it against the last, where there are two.
+// Per file: compares the first dump with the last, if there are two.
 void DiagnoseDumps(const LogFacts& facts, std::vector<Finding>* findings) {
   std::vector<Finding> shown;
   for (const LogFacts::DumpLines& lines : facts.proxy_dumps) {

@@ -8,11 +8,10 @@
 
 namespace diapason::logs {
 
-// What the logs show to be wrong, slow or doubtful, worst first. Each finding carries the lines
-// that prove it.
+// Problems in the logs, worst first. Each finding has the lines that prove it as evidence.
 std::vector<Finding> Diagnose(const LogFacts& facts);
 
-// The parts of it, for tests and for those who read on.
+// The parts of Diagnose, for tests and other callers.
 void DiagnoseTroubles(const LogFacts& facts, std::vector<Finding>* findings);
 void DiagnoseRanks(const LogFacts& facts, std::vector<Finding>* findings);
 void DiagnoseOperations(const LogFacts& facts, std::vector<Finding>* findings);
@@ -23,13 +22,13 @@ void DiagnoseSetup(const LogFacts& facts, std::vector<Finding>* findings);
 void DiagnoseEnvironment(const LogFacts& facts, std::vector<Finding>* findings);
 void DiagnosePerf(const LogFacts& facts, std::vector<Finding>* findings);
 
-// "0-3, 8": ranks as people write them; at most a few stretches, then "and 5 more".
+// "0-3, 8": a list of ranks; at most a few ranges, then "and 5 more".
 std::string RanksText(std::vector<int64_t> ranks);
 
 // "1 process", "2 processes".
 std::string ProcessCount(size_t count);
 
-// Connections between two hosts by one kind of way, all channels and rank pairs together.
+// Connections between two hosts by one transport, all channels and rank pairs together.
 struct HostLink {
   std::string from;
   std::string to;

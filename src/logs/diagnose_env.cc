@@ -1,5 +1,4 @@
-// Variables that the library said it read: those that differ between ranks, and what is wrong with
-// them.
+// Variables that the library reported reading: differences between ranks, and invalid values.
 #include <algorithm>
 
 #include "base/text.h"
@@ -10,7 +9,7 @@
 namespace diapason::logs {
 namespace {
 
-// Which may differ from host to host, or do so by their nature.
+// Variables that may differ between hosts.
 bool MayDiffer(const std::string& name) {
   for (const std::string_view own :
        {"NCCL_HOSTID", "NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "NCCL_IB_HCA",
@@ -20,7 +19,7 @@ bool MayDiffer(const std::string& name) {
   return false;
 }
 
-// On which a choice depends that all ranks must make alike.
+// Variables that all ranks must have in common.
 bool MustAgree(const std::string& name) {
   for (const std::string_view shared :
        {"NCCL_ALGO", "NCCL_PROTO", "NCCL_BUFFSIZE", "NCCL_NTHREADS", "NCCL_MIN_NCHANNELS",
@@ -72,7 +71,7 @@ void Differences(const LogFacts& facts, std::vector<Finding>* findings) {
   }
 }
 
-// What is known of the variables themselves; places in the log become the evidence.
+// Checks the variables themselves; positions in the log become the evidence.
 void Check(const LogFacts& facts, std::vector<Finding>* findings) {
   std::vector<knobs::Assignment> assignments;
   for (const Variable& variable : facts.variables) {

@@ -1,4 +1,4 @@
-// How the ranks are connected, and what that costs.
+// Connections between ranks, and their cost.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -44,7 +44,7 @@ bool Virtual(const std::string& interface) {
   return interface.find(":172.17.") != std::string::npos;  // docker's own bridge
 }
 
-// What the log says of variables that switch something off.
+// The log's evidence for variables that switch a feature off.
 std::string Setting(const LogFacts& facts, std::string_view name, std::string* where) {
   for (const Variable& variable : facts.variables) {
     if (variable.name != name || variable.values.size() == 0) continue;
@@ -197,7 +197,7 @@ void Between(const LogFacts& facts, const std::vector<HostLink>& links,
 
 // Fewer adapters in use than GPUs and adapters would allow.
 void Rails(const LogFacts& facts, std::vector<Finding>* findings) {
-  // Where lines were lost, those of the other adapters may have been among them.
+  // If lines were lost, those of the other adapters may be among them.
   if (facts.network.ib_devices < 2 || facts.damaged > 0) return;
   std::map<uint32_t, std::set<std::string>> used;  // by host
   std::map<uint32_t, std::set<uint64_t>> gpus;
@@ -248,7 +248,7 @@ std::vector<HostLink> HostLinks(const LogFacts& facts) {
     const auto found =
         host_of.find(static_cast<uint64_t>(communicator) << 32 ^ static_cast<uint32_t>(rank));
     if (found != host_of.end()) return facts.hosts[found->second];
-    // Logs of one host only: whatever is not in them is elsewhere, if there is an elsewhere.
+    // Logs of one host only: missing ranks are on other hosts, if there are any.
     return std::string(facts.communicators[communicator].nodes == 1 ? "" : "other hosts");
   };
   std::map<std::tuple<std::string, std::string, std::string>, HostLink> links;

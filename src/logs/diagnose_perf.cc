@@ -1,4 +1,4 @@
-// Tables of nccl-tests and rccl-tests: wrong, empty, unfinished, and odd among their like.
+// Tables of nccl-tests and rccl-tests: wrong results, empty or unfinished tables, outliers.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -21,7 +21,7 @@ std::string NameAndFile(const LogFacts& facts, const PerfTest& test) {
   return Name(test) + " in " + facts.Where(Spot{test.file, 0});
 }
 
-// Tests of one kind, several of them: one that is far below the rest has something to tell.
+// Several tests of one kind: reports one that is far below the others.
 void Outliers(const LogFacts& facts, const std::vector<const PerfTest*>& tests,
               std::vector<Finding>* findings) {
   if (tests.size() < 5) return;
@@ -32,7 +32,7 @@ void Outliers(const LogFacts& facts, const std::vector<const PerfTest*>& tests,
   std::vector<double> distances;
   distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::fabs(value - median));
-  // Five times the usual spread, and at least a tenth: noise is neither.
+  // Five times the typical spread, and at least a tenth: beyond noise.
   const double limit = median - std::max(5 * 1.4826 * Median(distances), 0.1 * median);
   std::vector<const PerfTest*> slow;
   std::map<std::string, std::pair<size_t, size_t>> hosts;  // slow, all
@@ -89,7 +89,7 @@ void DiagnosePerf(const LogFacts& facts, std::vector<Finding>* findings) {
   std::vector<const PerfTest*> unfinished;
   for (const PerfTest& test : facts.perf.tests) {
     if (test.wrong > 0) wrong.push_back(&test);
-    // Rank 0 several times, or one rank that has nobody to send to: bandwidth is zero everywhere.
+    // Rank 0 several times, or a single rank: bandwidth is zero everywhere.
     const bool lonely =
         test.rows > 0 && !test.moved && (test.ranks == 1 || test.rank_zeros > 1 || test.starts > 1);
     if (lonely) alone.push_back(&test);

@@ -1,4 +1,4 @@
-// Who is there, who is missing, and who stopped where.
+// Present and missing ranks, and where ranks stopped.
 #include <algorithm>
 #include <map>
 
@@ -15,7 +15,7 @@ std::string Name(const LoggedComm& communicator) {
   return Format("communicator 0x%llx", static_cast<unsigned long long>(communicator.id));
 }
 
-// It must have got through its initialisation, whatever lines were lost.
+// It must have completed its initialisation, whatever lines were lost.
 bool Alive(const CommRank& member) { return member.complete || member.used || member.ended; }
 
 void Duplicates(const LogFacts& facts, const LoggedComm& communicator,
@@ -46,7 +46,7 @@ void SharedGpus(const LogFacts& facts, const LoggedComm& communicator,
     const std::pair<uint32_t, uint64_t> key(facts.processes[member.process].host, member.bus_id);
     const auto [other, fresh] = seen.emplace(key, &member);
     if (fresh || other->second->rank == member.rank) continue;
-    // With a NCCL_HOSTID for each process the library lets it pass: somebody wanted it.
+    // With a NCCL_HOSTID for each process the library permits it: it is intentional.
     const bool wanted =
         std::any_of(facts.variables.begin(), facts.variables.end(),
                     [](const Variable& variable) { return variable.name == "NCCL_HOSTID"; });
@@ -86,7 +86,7 @@ void Incomplete(const LogFacts& facts, const LoggedComm& communicator,
   }
   for (; next < communicator.ranks && missing.size() < 65536; ++next) missing.push_back(next);
   if (!stuck.empty()) {
-    // Lines that were cut may have been those that say "complete".
+    // Damaged lines may have been those that say "complete".
     const bool sure = facts.damaged == 0 || alive == 0;
     std::string title = Format("%s %s of %s began to initialise and never finished",
                                stuck.size() == 1 ? "Rank" : "Ranks", RanksText(stuck).c_str(),
@@ -158,7 +158,7 @@ void DiagnoseRanks(const LogFacts& facts, std::vector<Finding>* findings) {
     Incomplete(facts, communicator, findings);
     SlowInit(facts, communicator, findings);
     said += findings->size() - before;
-    if (said > 24) break;  // a thousand small communicators of one job say the same
+    if (said > 24) break;  // a thousand small communicators of one job give the same finding
   }
 }
 

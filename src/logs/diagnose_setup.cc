@@ -19,7 +19,7 @@ void Versions(const LogFacts& facts, std::vector<Finding>* findings) {
     if (library == kNoName) continue;
     if (used[library]++ == 0) example[library] = static_cast<uint32_t>(i);
   }
-  // Ranks of one communicator that say different versions; files of two jobs may differ.
+  // Ranks of one communicator with different versions; files of two jobs may differ.
   for (const LoggedComm& communicator : facts.communicators) {
     uint32_t first = kNoName;
     for (const uint32_t index : communicator.members) {
@@ -82,7 +82,7 @@ void Plugins(const LogFacts& facts, std::vector<Finding>* findings) {
   for (uint32_t i = 0; i < facts.missing_plugins.size(); ++i) {
     for (const auto& [part, name] : kWanted) {
       if (!facts.missing_plugins[i].starts_with(part)) continue;
-      // Nobody asked for the default name; somebody asked for this one.
+      // The default name is tried by the library; this one was set by the user.
       const auto wanted = std::find_if(
           facts.variables.begin(), facts.variables.end(),
           [&, wanted_name = name](const Variable& v) { return v.name == wanted_name; });

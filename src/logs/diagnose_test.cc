@@ -1,4 +1,4 @@
-// What logs of sick jobs show. The messages are those of NCCL 2.18 to 2.30.
+// Findings in the logs of failing jobs. The messages are those of NCCL 2.18 to 2.30.
 #include "base/text.h"
 #include "logs/logs_test_util.h"
 

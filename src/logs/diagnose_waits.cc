@@ -1,4 +1,4 @@
-// Who waits for whom: what PyTorch's watchdog wrote, and what its flight recorder did.
+// Ranks that wait for others: from PyTorch's watchdog and its flight recorder.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -43,7 +43,7 @@ void WatchdogGroup(const LogFacts& facts, const std::vector<const WatchdogRank*>
     if (late != nullptr && rank->last_enqueued != late->last_enqueued) enqueued_differ = true;
     if (late == nullptr || rank->last_enqueued < late->last_enqueued) late = rank;
   }
-  // Ranks whose lines are here and that did not time out: most likely the ones waited for.
+  // Ranks in the logs that did not time out: most likely the ones waited for.
   std::vector<int64_t> silent;
   if (first->group.empty() || first->group.find("default") != std::string::npos ||
       first->group == "0") {
@@ -123,7 +123,7 @@ void DiagnoseFlight(const LogFacts& facts, std::vector<Finding>* findings) {
     if (about != flight.about.end() && !about->second.description.empty()) {
       name += " (" + about->second.description + ")";
     }
-    // The earliest collective that somebody has not finished.
+    // The earliest collective that a rank has not finished.
     const FlightRank* open = nullptr;
     for (const FlightRank* rank : ranks) {
       if (rank->first_open < 0) continue;
@@ -153,7 +153,7 @@ void DiagnoseFlight(const LogFacts& facts, std::vector<Finding>* findings) {
         if (seen.count(rank) == 0) without_dump.push_back(rank);
       }
     }
-    // All of them in the same collective, which runs: that is what a healthy job looks like.
+    // All of them in the same running collective: a healthy job.
     if (missing.empty() && past.empty() && without_dump.empty() &&
         open->open_operation.ends_with("started")) {
       findings->push_back({"flight.running",
@@ -203,7 +203,7 @@ void DiagnoseFlight(const LogFacts& facts, std::vector<Finding>* findings) {
           "look at the ranks without a dump first: they had ended or were stuck "
           "outside of the library";
     } else {
-      finding.action = "nobody is missing: look at the network of the ranks that had not finished";
+      finding.action = "no rank is missing: look at the network of the ranks that had not finished";
     }
     findings->push_back(std::move(finding));
     ++said;

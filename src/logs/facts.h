@@ -18,8 +18,8 @@
 
 namespace diapason::logs {
 
-// What was read out of any number of logs. Every table has a limit (kMost...): a log of a thousand
-// ranks fits, and one that is made to hurt takes no more memory than one of a thousand ranks.
+// The data parsed from the logs. Every table has a limit (kMost...): the logs of a thousand ranks
+// fit, and hostile input needs no more memory than that.
 
 inline constexpr size_t kMostFiles = 16384;
 inline constexpr size_t kMostProcesses = 16384;
@@ -42,12 +42,12 @@ struct SourceFile {
 struct LoggedProcess {
   uint32_t host = kNoName;
   int64_t pid = 0;
-  int64_t rank = -1;  // of its first communicator, or what its launcher wrote before its lines
-  uint32_t library = kNoName;    // Facts::libraries
+  int64_t rank = -1;             // of its first communicator, or from its launcher's labels
+  uint32_t library = kNoName;    // LogFacts::libraries
   uint32_t network = kNoName;    // "IB", "Socket"
   uint32_t member = UINT32_MAX;  // whose initialisation was seen last
-  uint64_t gpu_bytes = 0;        // of allocations that it wrote down
-  bool environment = false;      // it said at least one variable
+  uint64_t gpu_bytes = 0;        // sum of logged allocations
+  bool environment = false;      // it printed at least one variable
 };
 
 // One rank of one communicator.
@@ -60,12 +60,12 @@ struct CommRank {
   uint64_t pointer = 0;
   bool started = false;
   bool complete = false;
-  bool used = false;  // a collective, or "Connected all rings": it must have been complete
+  bool used = false;  // a collective, or "Connected all rings": its initialisation must be complete
   bool ended = false;
   double init_seconds = -1;
   double bootstrap_seconds = -1;
   Spot start;
-  // The last collective it was seen to call.
+  // The last collective that it was seen to call.
   uint64_t operations = 0;
   uint64_t op_count = 0;
   uint32_t op_index = 0;  // among those with the same opCount
@@ -77,7 +77,7 @@ struct CommRank {
 struct LoggedComm {
   uint64_t id = 0;
   int64_t ranks = 0;
-  int64_t other_ranks = 0;  // a size somebody else gave it; 0 where all agree
+  int64_t other_ranks = 0;  // a different size printed by another rank; 0 if all agree
   int64_t nodes = 0;
   std::vector<uint32_t> members;
   SourceLine first;
@@ -92,12 +92,12 @@ struct LoggedComm {
   std::string first_tree;
 };
 
-// Connections from one rank to another by one way.
+// Connections from one rank to another by one transport.
 struct Link {
   uint32_t communicator = 0;
   int32_t from = 0;
   int32_t to = 0;
-  uint32_t way = 0;  // Facts::ways: "P2P/CUMEM", "NET/IB/3/GDRDMA"
+  uint32_t way = 0;  // LogFacts::ways: "P2P/CUMEM", "NET/IB/3/GDRDMA"
   uint32_t sends = 0;
   uint32_t receives = 0;
   Spot first;
@@ -106,11 +106,11 @@ struct Link {
 struct Variable {
   std::string name;
   Names values{kMostValues};
-  std::vector<SourceLine> places;  // of each value, where it was first seen
-  std::vector<uint8_t> chosen;     // by process: 1 + the value's number, 0 for none
+  std::vector<SourceLine> places;  // where each value was first seen
+  std::vector<uint8_t> chosen;     // by process: 1 + the index of the value, 0 for none
 };
 
-// What the library chose for a collective.
+// The library's choice for a collective.
 struct LoggedChoice {
   uint32_t collective = kNoName;
   uint32_t algorithm = kNoName;
@@ -125,7 +125,7 @@ struct LoggedChoice {
 // Calls of one collective and size, over all processes.
 struct CallKind {
   uint32_t collective = kNoName;
-  uint64_t bytes = 0;  // as nccl-tests counts: of all ranks together where each has its own part
+  uint64_t bytes = 0;  // as nccl-tests counts: the total of all ranks where each has its own part
   uint64_t times = 0;
 };
 
@@ -137,11 +137,11 @@ struct Disagreement {
   SourceLine places[2];
 };
 
-// A network interface or device that some process may use, and a line that says so.
+// A network interface or device that a process may use, and a line that says so.
 struct Network {
   Names ib{1024};
   Names sockets{1024};
-  size_t ib_devices = 0;  // the most one process named
+  size_t ib_devices = 0;  // the most named by one process
   uint64_t no_ib = 0;     // processes that found none
   SourceLine ib_place;
   SourceLine socket_place;
@@ -162,8 +162,9 @@ struct LogFacts {
   uint64_t warnings = 0;  // lines of level WARN
   uint64_t damaged = 0;   // lines cut by other lines
   uint64_t long_lines = 0;
-  std::vector<std::string> launchers;  // "mpirun", "srun", "torchrun": whose labels were there
-  std::string first_time;              // as they stand before the lines
+  // "mpirun", "srun", "torchrun": launchers whose labels were found
+  std::vector<std::string> launchers;
+  std::string first_time;  // as printed before the lines
   std::string last_time;
 
   Names hosts{4096};
@@ -199,10 +200,10 @@ struct LogFacts {
   LineCount nvls_on;
   LineCount nvls_off;
   LineCount nvlink;       // a line that proves NVLink or XGMI between GPUs
-  LineCount no_affinity;  // the process may not run near its GPU
-  LineCount returned[8];  // "file.cc:123 -> N": calls that came back with error N
+  LineCount no_affinity;  // the process may not run on the CPUs near its GPU
+  LineCount returned[8];  // "file.cc:123 -> N": functions that returned error N
   LineCount dmabuf_off;
-  LineCount hdp;          // RCCL: connections with an HDP register to flush, in builds with TRACE
+  LineCount hdp;          // RCCL: connections with an HDP register to flush, in TRACE builds
   LineCount hdp_missing;  // and those without
   std::map<std::pair<uint32_t, int64_t>, std::vector<std::pair<int64_t, SourceLine>>> proxy_cores;
 
@@ -210,8 +211,7 @@ struct LogFacts {
   WatchdogReport watchdog;
   Perf perf;
   ProxyTraces proxy_traces;
-  // Lines of NCCL_PROXY_DUMP_SIGNAL, of one file each: that is one rank's, most often. 4 MiB in
-  // all.
+  // Lines of NCCL_PROXY_DUMP_SIGNAL by file, which usually is one rank's. 4 MiB in total.
   struct DumpLines {
     SourceLine first;
     std::string text;

@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kMostListedRanks = 262144;  // of all groups together
 constexpr size_t kMostDisagreements = 64;
 
-// Operations whose sizes must be the same on every rank; with the others some may send more.
+// Operations whose sizes must be the same on every rank; with the others ranks may send different
+// amounts.
 bool SameSizes(std::string_view operation) {
   for (const std::string_view uneven :
        {"to_all", "alltoall", "scatter", "gather", "send", "recv", "coalesced"}) {
@@ -27,7 +28,7 @@ bool SameSizes(std::string_view operation) {
   return true;
 }
 
-// Follows the document: where it is in it, and the values of the entry that is being read.
+// Tracks the position in the document and the values of the current entry.
 class Handler : public nlohmann::json_sax<nlohmann::json> {
  public:
   Handler(uint32_t file, int64_t rank, FlightRecord* flight)
@@ -50,7 +51,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
 
   bool string(string_t& value) override {
     int64_t number = 0;
-    // The recorder itself writes the status as text.
+    // The recorder writes the status as text.
     if (path_.size() == 3 && path_[0] == "pg_status" && ParseSigned(value, &number)) {
       return Number(number);
     }
@@ -115,7 +116,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   }
   bool Push() {
     path_.push_back(key_);
-    // The document itself has no name: what is below it is at depth one.
+    // The root has no name: its members are at depth one.
     if (path_.size() == 1) path_[0].clear();
     if (path_.size() == 2) path_[0] = key_;
     key_.clear();
@@ -144,7 +145,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
       frame_line_ = value;
     }
     if (path_.size() == 3 && path_[0] == "pg_status") {
-      // By number here, by name elsewhere: matched when the entries have told which is which.
+      // By number here, by name elsewhere: matched when the entries have shown which is which.
       Status& status = status_[path_[2]];
       if (status_.size() > 1024) return true;
       if (key_ == "last_enqueued_collective") status.enqueued = value;
@@ -230,7 +231,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
     FlightRecord::Signature& signature = flight_->signatures[slot];
     const uint32_t id = flight_->calls.Id(call);
     if (signature.group != group || signature.sequence != sequence_) {
-      // The end of the story is what counts.
+      // The latest entries count.
       if (signature.group == group && signature.sequence > sequence_) return;
       signature = {group, sequence_, rank_, id};
       return;
@@ -248,7 +249,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   }
 
  public:
-  // The groups' last sequence numbers, which hold even where the entries have been overwritten.
+  // The groups' last sequence numbers are valid even if the entries were overwritten.
   void Finish() {
     for (const auto& [number, status] : status_) {
       const auto named = numbers_.find(number);
@@ -332,7 +333,7 @@ Status ReadFlight(int fd, std::string_view start, uint32_t file, int64_t rank,
   if (characters.too_deep()) {
     return Invalid(Format("the JSON is nested deeper than %d levels", Characters::kDeepest));
   }
-  // What was read of a dump that breaks off still counts: jobs are killed while they write.
+  // A truncated dump still counts as far as it goes: jobs are killed while they write.
   if (handler.known()) {
     handler.Finish();
     ++flight->files;

@@ -12,7 +12,7 @@
 
 namespace diapason::logs {
 
-// What PyTorch's flight recorder wrote down of one rank in one process group.
+// The records of PyTorch's flight recorder for one rank in one process group.
 struct FlightRank {
   int64_t rank = -1;
   uint32_t group = kNoName;
@@ -21,16 +21,16 @@ struct FlightRank {
   int64_t last_enqueued = -1;
   int64_t last_started = -1;
   int64_t last_completed = -1;
-  int64_t first_open = -1;     // the earliest that was not completed
+  int64_t first_open = -1;     // the earliest one not completed
   std::string open_operation;  // "all_reduce [[1024]] Float, scheduled"
-  std::string open_frame;      // "train.py:88 step": the innermost frame, where there are frames
+  std::string open_frame;      // "train.py:88 step": the innermost frame, if there are frames
   uint32_t file = 0;
-  uint64_t point_to_point_open = 0;  // sends and receives that were not completed
+  uint64_t point_to_point_open = 0;  // sends and receives not completed
 };
 
 struct FlightGroup {
   std::string description;     // "default_pg"
-  std::vector<int64_t> ranks;  // its members; empty where the dump does not say
+  std::vector<int64_t> ranks;  // its members; empty if the dump does not say
 };
 
 // A collective that ranks entered with different operations, sizes or types.
@@ -54,7 +54,7 @@ struct FlightRecord {
 
   FlightRank* Find(uint32_t group, int64_t rank);
 
-  // One rank's view of one collective, to be compared with the others'.
+  // One rank's record of one collective, for comparison with other ranks.
   struct Signature {
     uint32_t group = kNoName;
     int64_t sequence = -1;
@@ -68,14 +68,13 @@ struct FlightRecord {
   std::unordered_map<uint64_t, uint32_t> index_;
 };
 
-// Reads a dump, `start` and then what comes out of `fd` (if it is not negative), whatever its
-// size, in constant memory. The dump does not say whose it
-// is: `rank` comes from the file's name. An error says what is wrong with the JSON, or that it is
-// no dump of the flight recorder.
+// Parses a dump, `start` followed by the contents of `fd` (if not negative), of any size in
+// constant memory. The dump does not contain its rank: `rank` comes from the file's name. Fails for
+// invalid JSON, or if it is not a dump of the flight recorder.
 Status ReadFlight(int fd, std::string_view start, uint32_t file, int64_t rank,
                   FlightRecord* flight);
 
-// The rank in "nccl_trace_rank_3.json", "rank_3", "dump3": the last number in a file's name, less
+// The rank in "nccl_trace_rank_3.json", "rank_3", "dump3": the last number in a file's name without
 // its extension; -1 for none.
 int64_t RankInName(std::string_view name);
 

@@ -10,8 +10,8 @@
 
 namespace diapason::logs {
 
-// The characters of a file, with what would make a parser keep much in memory taken out: strings
-// are cut, and nesting ends the input.
+// The characters of a file, with bounded memory for the parser: strings are truncated, and
+// excessive nesting ends the input.
 class Characters {
  public:
   static constexpr size_t kLongestString = 65536;
@@ -31,7 +31,7 @@ class Characters {
           in_string_ = false;
           return c;
         }
-        // Cut between characters, and never inside an escape.
+        // Truncated between characters, and never inside an escape.
         if (++length_ > kLongestString) {
           if (cutting_ || (!escaped_ && (c & 0xc0) != 0x80 && last_ != '\\')) cutting_ = true;
           if (cutting_) continue;
@@ -54,7 +54,7 @@ class Characters {
       } else if (c == ']' || c == '}') {
         --depth_;
       } else if (c > ' ' && c != ',' && c != ':') {
-        // Numbers and words have few letters.
+        // Numbers and literals are short.
         if (++letters_ > 256) continue;
         return c;
       }
@@ -100,7 +100,7 @@ class Characters {
   int error_ = 0;
 };
 
-// An input iterator over them, as the JSON library wants it.
+// An input iterator over them, as the JSON library expects.
 class CharacterIterator {
  public:
   using iterator_category = std::input_iterator_tag;

@@ -7,7 +7,7 @@ namespace {
 
 bool Digit(char c) { return c >= '0' && c <= '9'; }
 
-// "host:pid:tid" at the end of `token`; whatever stands before the host is not its.
+// "host:pid:tid" at the end of `token`; text before the host is ignored.
 bool Identity(std::string_view token, LibraryLine* parsed) {
   const size_t thread = token.rfind(':');
   if (thread == std::string_view::npos || thread == 0) return false;
@@ -46,11 +46,11 @@ Label LabelOf(std::string_view line) {
       label.launcher = "mpirun";
       label.rank = rank;
     } else if (cursor.Skip("rank")) {
-      // PyTorch itself writes this, whoever has started it.
+      // PyTorch itself writes this, under any launcher.
       if (!cursor.Number(&rank) || !cursor.Skip("]:")) return label;
       label.rank = rank;
     } else if (cursor.Skip("default")) {
-      // A local rank: which one it is in the job is not said.
+      // A local rank: the global rank is unknown.
       if (!cursor.Number(&rank) || !cursor.Skip("]:")) return label;
       label.launcher = "torchrun";
     } else {

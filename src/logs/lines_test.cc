@@ -46,8 +46,8 @@ TEST(LogFacts, HdpRegistersOfTraceBuilds) {
   EXPECT_EQ(facts.hdp_missing.count, 1u);
 }
 
-// NCCL that looks for InfiniBand where there is none, on a machine that does not tell where its GPU
-// is: nothing is wrong.
+// NCCL looks for InfiniBand where there is none, on a machine that does not report where its GPU
+// is: no problem.
 TEST(LogFacts, LookingForWhatIsNotThereIsNoError) {
   const LogFacts facts = Read(
       Info(0, "transport/net_ib.cc:852 -> 3") + Info(0, "Failed to initialize NET plugin IB") +
@@ -235,7 +235,7 @@ TEST(Lines, CallsAreCountedByCollectiveAndSize) {
   add("AllReduce", "1024", "7");
   add("AllReduce", "1024", "9");   // bfloat16
   add("AllGather", "1024", "7");   // of every rank
-  add("AllReduce", "1024", "99");  // a type nobody knows
+  add("AllReduce", "1024", "99");  // an unknown type
   ASSERT_TRUE(ReadLogText(text, "job.log", &facts).ok());
   ASSERT_EQ(facts.call_kinds.size(), 3U);
   EXPECT_EQ(facts.call_kinds[0].bytes, 4096U);

@@ -11,7 +11,7 @@
 
 namespace diapason::logs {
 
-// What is read out of one text.
+// The facts in one text.
 inline LogFacts Read(const std::string& text, const std::string& name = "job.log") {
   LogFacts facts;
   const Status status = ReadLogText(text, name, &facts);
@@ -26,7 +26,7 @@ inline const Finding* Find(const std::vector<Finding>& findings, std::string_vie
   return nullptr;
 }
 
-// The finding of that id in what a text shows; an empty one, and a failed test, where it is not.
+// The finding with that id in a text; an empty one, and a failed test, if there is none.
 inline Finding Shows(const std::string& text, std::string_view id) {
   const std::vector<Finding> findings = Diagnose(Read(text));
   const Finding* found = Find(findings, id);

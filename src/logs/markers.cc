@@ -28,7 +28,7 @@ Markers::Markers(const std::vector<std::string_view>& words) : shift_() {
 
 const char* Markers::Find(const char* begin, const char* end) const {
   if (end - begin < static_cast<std::ptrdiff_t>(kWindow)) return end;
-  const char* last = end - 2;  // where the last two bytes of a window may begin
+  const char* last = end - 2;  // the last position for the last two bytes of a window
   for (const char* at = begin + kWindow - 2; at <= last;) {
     const uint8_t shift = shift_[Pair(at)];
     if (shift > 0) {

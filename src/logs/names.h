@@ -10,12 +10,12 @@ namespace diapason::logs {
 
 inline constexpr uint32_t kNoName = UINT32_MAX;
 
-// Distinct texts, each kept once and known by a number; no more than `limit`, however many come.
+// Distinct texts, each stored once and identified by a number; at most `limit`.
 class Names {
  public:
   explicit Names(size_t limit) : limit_(limit) {}
 
-  // The number of `text`, new or old; kNoName when there is no room for another.
+  // The number of `text`, new or existing; kNoName if the table is full.
   uint32_t Id(std::string_view text) {
     text = text.substr(0, kLongest);
     const uint32_t known = Find(text);
@@ -39,7 +39,7 @@ class Names {
     return id < texts_.size() ? texts_[id] : unknown;
   }
   size_t size() const { return texts_.size(); }
-  uint64_t refused() const { return refused_; }  // times, not distinct ones
+  uint64_t refused() const { return refused_; }  // counts repeated texts, too
 
  private:
   static constexpr size_t kLongest = 200;

@@ -8,7 +8,7 @@
 namespace diapason::logs {
 
 std::string CollectiveIn(std::string_view text) {
-  // Longer names first: "reduce" is in most of them.
+  // Longer names first: "reduce" is part of most of them.
   static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"reducescatter", "reduce_scatter"},
       {"allreduce", "all_reduce"},
@@ -47,7 +47,7 @@ void Perf::Start(const Spot& spot, std::string_view line, bool named) {
       announced_ = false;
       return;
     }
-    // Several programs that write into one file: their headers come one after the other.
+    // Several programs that write into one file: their headers are consecutive.
     if (last.rows == 0 && last.ends == 0 && last.ranks == 0) {
       ++last.starts;
       announced_ = named;

@@ -160,7 +160,7 @@ TEST(FlightRecorder, WhoCalledSomethingElse) {
 TEST(FlightRecorder, BrokenAndHostileDumps) {
   LogFacts facts;
   const std::string whole = Dump(Entry(5, "all_reduce", "[64]", "started"), 5);
-  // Cut short: an error, and what was there has been read.
+  // Truncated: an error, but the existing part has been read.
   EXPECT_FALSE(ReadLogText(whole.substr(0, whole.size() - 20), "r0", &facts).ok());
   EXPECT_EQ(facts.flight.ranks.size(), 1U);
   const Status deep = ReadLogText("{\"entries\":" + std::string(100000, '['), "deep", &facts);

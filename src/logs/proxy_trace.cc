@@ -7,7 +7,7 @@
 namespace diapason::logs {
 namespace {
 
-// The number behind ", name:", wherever it stands: versions differ in what is between them.
+// The number behind ", name:", at any position: the fields in between depend on the version.
 int64_t Field(std::string_view line, std::string_view name) {
   Cursor cursor(line);
   int64_t value = 0;

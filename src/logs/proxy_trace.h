@@ -9,7 +9,7 @@
 
 namespace diapason::logs {
 
-// One operation of RCCL's proxy trace (RCCL_ENABLE_PROXY_TRACE=1), as it was when it was written.
+// One operation of RCCL's proxy trace (RCCL_ENABLE_PROXY_TRACE=1) when it was written.
 struct ProxyTraceOp {
   uint64_t communicator = 0;
   int64_t op_count = -1;
@@ -34,7 +34,7 @@ struct ProxyTraces {
   bool Line(const Spot& spot, std::string_view line);  // whether it was one of these
 };
 
-// False for a line that is none.
+// False for other lines.
 bool ParseProxyTrace(std::string_view line, ProxyTraceOp* op);
 
 }  // namespace diapason::logs

@@ -21,12 +21,12 @@ namespace {
 
 constexpr size_t kBlock = 1 << 20;
 constexpr size_t kLongestLine = 64 << 10;
-constexpr size_t kSample = 4096;  // bytes that tell text from what is none
+constexpr size_t kSample = 4096;  // bytes examined to recognise text
 constexpr size_t kMostNamed = 8;
 
 enum class SourceKind { kLog, kFlight, kTopology, kGraph };
 
-// What a file is, by its first bytes; an error for what is no text.
+// The kind of a file by its first bytes; an error if it is not text.
 Result<SourceKind> KindOf(std::string_view start) {
   if (start.size() >= 2 && start[0] == '\x80' && start[1] >= 2 && start[1] <= 5) {
     return Invalid(
@@ -59,7 +59,7 @@ Result<SourceKind> KindOf(std::string_view start) {
   if (head.starts_with("<system ")) return SourceKind::kTopology;
   if (head.starts_with("<graphs ")) return SourceKind::kGraph;
   const std::string_view sample = head.substr(0, kSample);
-  // A stray zero byte is a damaged log's; random bytes have one odd one in twelve.
+  // A damaged log may contain a zero byte; random bytes have one odd byte in twelve.
   size_t odd = 0;
   for (const char c : sample) {
     const auto byte = static_cast<unsigned char>(c);
@@ -71,13 +71,13 @@ Result<SourceKind> KindOf(std::string_view start) {
   return SourceKind::kLog;
 }
 
-// Reads what comes out of `fd`, hands whole lines on and returns how many bytes there were.
+// Reads `fd`, passes whole lines on and returns the number of bytes.
 class Blocks {
  public:
-  // Out of `memory` where `fd` is negative.
+  // Reads `memory` if `fd` is negative.
   Blocks(int fd, std::string_view memory) : fd_(fd), memory_(memory), buffer_(new char[kBlock]) {}
 
-  // The first bytes; they come again from Next().
+  // The first bytes; Next() returns them again.
   Result<std::string_view> Peek() {
     const Status status = Fill();
     if (!status.ok()) return status;
@@ -87,7 +87,7 @@ class Blocks {
 
   template <typename OnLines, typename OnLong>
   Status ForEach(const OnLines& lines, const OnLong& long_line) {
-    bool inside = false;  // a line whose start has been handed on already
+    bool inside = false;  // a line whose start has been passed on already
     for (;;) {
       const Status status = Fill();
       if (!status.ok()) return status;
@@ -126,7 +126,7 @@ class Blocks {
   }
 
  private:
-  // Until the buffer is full or nothing more comes.
+  // Until the buffer is full or the input ends.
   Status Fill() {
     while (filled_ < kBlock && !ended_) {
       ssize_t got = 0;
@@ -156,14 +156,14 @@ class Blocks {
 
 class LogReader {
  public:
-  // With `warnings` dumps that break off are read as far as they go; without they are errors.
+  // With `warnings` truncated dumps are read as far as they go; without they are errors.
   LogReader(LogFacts* facts, std::vector<std::string>* warnings)
       : facts_(facts), warnings_(warnings), collector_(facts) {}
   ~LogReader() { collector_.Finish(); }
   LogReader(const LogReader&) = delete;
   LogReader& operator=(const LogReader&) = delete;
 
-  // Out of `memory` where `fd` is negative.
+  // Reads `memory` if `fd` is negative.
   Status Read(int fd, std::string_view memory, const std::string& name) {
     Blocks blocks(fd, memory);
     Result<std::string_view> start = fd < 0 ? memory : blocks.Peek();
@@ -182,7 +182,7 @@ class LogReader {
     Status status;
     if (kind.value() == SourceKind::kFlight) {
       facts_->files[file].kind = "flight recorder";
-      // A dump does not name its rank; files whose names have none are counted.
+      // A dump does not contain its rank; files without a rank in their names are numbered.
       int64_t rank = RankInName(name);
       if (rank < 0) rank = static_cast<int64_t>(facts_->flight.files);
       const uint64_t known = facts_->flight.files;
@@ -221,7 +221,7 @@ class LogReader {
     return status;
   }
 
-  // Whether the last one that failed is not what is read here, rather than broken.
+  // Whether the last failed file is of an unknown kind, rather than damaged.
   bool no_log() const { return no_log_; }
 
   Status ReadPath(const std::string& path) {
@@ -239,7 +239,8 @@ class LogReader {
     } else if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode)) {
       status = Invalid("neither a file nor a folder nor a pipe");
     } else if (S_ISREG(about.st_mode) && !read_.emplace(about.st_dev, about.st_ino).second) {
-      // By another name, or in a folder that was named too: its lines must not count twice.
+      // The same file by another name, or in a folder given as well: its lines must not count
+      // twice.
     } else {
       if (S_ISFIFO(about.st_mode)) fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
       status = Read(fd, {}, path);
@@ -256,7 +257,7 @@ class LogReader {
   std::set<std::pair<dev_t, ino_t>> read_;
 };
 
-// Of a folder that holds no files.
+// For a folder without files.
 std::string OnlyFolders(const std::string& path, std::vector<std::string> folders) {
   const size_t more = folders.size() > kMostNamed ? folders.size() - kMostNamed : 0;
   folders.resize(folders.size() - more);

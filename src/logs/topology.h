@@ -9,7 +9,7 @@
 
 namespace diapason::logs {
 
-// A topology or graph file (NCCL_TOPO_DUMP_FILE, NCCL_GRAPH_DUMP_FILE), counted.
+// A topology or graph file (NCCL_TOPO_DUMP_FILE, NCCL_GRAPH_DUMP_FILE), summarised.
 struct Topology {
   uint32_t file = 0;
   bool graph = false;
@@ -17,11 +17,11 @@ struct Topology {
   int64_t gpus = 0;
   int64_t nics = 0;
   int64_t nics_without_gdr = 0;
-  int64_t links = 0;                // NVLinks or XGMI links, all together
+  int64_t links = 0;                // NVLink or XGMI links in total
   int64_t linked_gpus = 0;          // GPUs that have any
   std::string link_name;            // "nvlink", "xgmi"
   std::string architecture;         // "gfx950", "sm 90"
-  SourceLine bare_gpu;              // a GPU without links, where others have some
+  SourceLine bare_gpu;              // a GPU without links, if others have some
   std::vector<std::string> graphs;  // "graph 0: pattern 4, 16 channels, 40/40 GB/s, LOC/PIX"
 };
 

@@ -12,7 +12,7 @@ constexpr auto kError = Severity::kError;
 constexpr auto kWarning = Severity::kWarning;
 constexpr auto kNote = Severity::kNote;
 
-// A line without its numbers: two lines of the same shape say the same of another rank.
+// A line without its numbers: lines with the same shape report the same for another rank.
 std::string ShapeOf(std::string_view message) {
   std::string shape;
   for (const char c : message.substr(0, 120)) {

@@ -10,7 +10,7 @@
 
 namespace diapason::logs {
 
-// A message that says that something failed: how it is recognised and what it means.
+// An error message: how to recognise it and what it means.
 struct TroubleKind {
   std::string_view id;      // of the finding
   std::string_view needle;  // a part of the message
@@ -20,10 +20,10 @@ struct TroubleKind {
   std::string_view action;
 };
 
-// In the order in which they are tried: what is said in more words comes first.
+// In the order of matching: more specific ones first.
 const std::vector<TroubleKind>& TroubleKinds();
 
-// What happened of one kind.
+// The occurrences of one kind.
 struct Trouble {
   uint64_t count = 0;
   std::vector<SourceLine> places;   // the first few that differ in more than numbers
@@ -33,18 +33,18 @@ struct Trouble {
 };
 
 struct Troubles {
-  std::vector<Trouble> kinds;  // as TroubleKinds(), and one more for warnings of no known kind
+  std::vector<Trouble> kinds;  // as TroubleKinds(), plus one for unknown warnings
   Troubles();
-  // Which kind a message is of; -1 for none. `warning`: it is of level WARN.
+  // The kind of a message; -1 for none. `warning`: it has level WARN.
   static int Classify(std::string_view message, bool warning);
-  // Quick: whether a line that is not the library's may be of some kind.
+  // Fast check whether a line of another program may be of a kind.
   void Add(size_t kind, const Spot& spot, std::string_view line, std::string_view message,
            const std::string& sayer);
   bool Any() const;  // of severity error
   size_t Other() const { return kinds.size() - 1; }
 };
 
-// What the number behind "status=" of a failed InfiniBand work request means; "" when not known.
+// The meaning of the number after "status=" of a failed InfiniBand work request; "" if unknown.
 std::string_view IbStatusText(int64_t status);
 
 }  // namespace diapason::logs

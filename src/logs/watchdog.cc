@@ -29,7 +29,7 @@ bool RankOf(std::string_view line, std::string_view* group, int64_t* rank) {
 }  // namespace
 
 WatchdogRank* WatchdogReport::Find(std::string_view group, int64_t rank) {
-  // The line with the time-out names no group in some versions, the one that sums up does.
+  // In some versions the time-out line names no group; the summary line does.
   std::vector<uint32_t>& same = by_rank_[rank];
   for (const uint32_t index : same) {
     WatchdogRank& known = ranks[index];

@@ -10,16 +10,16 @@
 
 namespace diapason::logs {
 
-// What PyTorch's watchdog wrote about one rank of one process group.
+// The messages of PyTorch's watchdog about one rank of one process group.
 struct WatchdogRank {
   std::string group;  // as printed: "0(default_pg)", "1"; "" in older versions
   int64_t rank = -1;
-  int64_t sequence = -1;  // of the earliest collective that timed out; -1: none did
+  int64_t sequence = -1;  // the earliest collective that timed out; -1: none did
   std::string operation;  // "ALLREDUCE"
   int64_t elements = -1;
   int64_t milliseconds = -1;  // it had run
   SourceLine place;
-  // From the line that sums up, where there is one; -2: not said.
+  // From the summary line, if there is one; -2: not given.
   int64_t last_enqueued = -2;
   int64_t last_completed = -2;
   SourceLine status;

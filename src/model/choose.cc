@@ -9,9 +9,9 @@ namespace diapason::model {
 namespace {
 
 constexpr int kCoarseStep = 4;
-// What was not measured has to promise so much more than what was.
+// An unmeasured candidate must promise this much more than a measured one.
 constexpr double kPromise = 0.02;
-constexpr double kShownConfidence = 0.95;  // each side of a gain's interval
+constexpr double kShownConfidence = 0.95;  // one-sided confidence of a gain's interval
 
 double Score(const PredictedConfig& candidate, double caution) {
   return candidate.estimate.log_seconds + caution * candidate.estimate.doubt;
@@ -19,7 +19,7 @@ double Score(const PredictedConfig& candidate, double caution) {
 
 std::string Percent(double share) { return Format("%.1f %%", 100 * share); }
 
-// A candidate against the library's own choice.
+// A candidate compared with the library's own choice.
 struct ChoiceCase {
   double gain = 0;   // log
   double doubt = 0;  // its standard deviation
@@ -29,14 +29,14 @@ struct ChoiceCase {
 
 bool Seen(const PredictedConfig& candidate) { return candidate.basis <= Basis::kInterpolated; }
 
-// What the luckiest of so many equals is expected to be ahead by, in standard deviations.
+// The expected lead of the best of `equals` equal candidates, in standard deviations.
 double Luck(size_t equals) {
   if (equals < 2) return 0;
   return NormalQuantile((static_cast<double>(equals) - 0.375) /
                         (static_cast<double>(equals) + 0.25));
 }
 
-// The fastest of several that are as fast looks faster than it is: by how much, in logarithms.
+// The selection bias among candidates of equal speed, in logarithms.
 double LuckOf(const Prediction& prediction, const PredictedConfig& candidate) {
   size_t equals = 0;
   for (const PredictedConfig& other : prediction.candidates) {
@@ -67,7 +67,7 @@ ChoiceCase Compare(const Prediction& prediction, const PredictedConfig& candidat
   found.supported = prediction.contrast && std::isfinite(found.doubt) &&
                     found.gain > std::log1p(found.margin) &&
                     found.gain >= NormalQuantile(confidence) * found.doubt;
-  // Asked last: it looks at all candidates.
+  // Last, because it examines all candidates.
   if (found.supported && seen && options.discount_luck) {
     found.supported =
         found.gain - LuckOf(prediction, candidate) >= NormalQuantile(confidence) * found.doubt;
@@ -75,8 +75,7 @@ ChoiceCase Compare(const Prediction& prediction, const PredictedConfig& candidat
   return found;
 }
 
-// Next to a member that was measured, one that was not is hardly different: the measured one,
-// unless it is far behind.
+// A measured neighbour replaces an unmeasured candidate, unless it is far slower.
 const PredictedConfig* Neighbour(const Prediction& prediction, const PredictedConfig* candidate,
                                  const ChoiceOptions& options) {
   constexpr double kNext = 1.25;
@@ -95,7 +94,7 @@ const PredictedConfig* Neighbour(const Prediction& prediction, const PredictedCo
   return best;
 }
 
-// The best of those that the data support, or of all where they support none.
+// The best of the candidates that the data support, or of all if they support none.
 const PredictedConfig* Best(const Prediction& prediction, const ChoiceOptions& options) {
   const auto better = [&](const PredictedConfig& one, const PredictedConfig* other) {
     return other == nullptr || Score(one, options.caution) < Score(*other, options.caution);
@@ -122,7 +121,7 @@ const PredictedConfig* Best(const Prediction& prediction, const ChoiceOptions& o
   const double limit = Score(*best, options.caution) + std::log1p(options.tolerance);
   const PredictedConfig* fewest = best;
   for (const PredictedConfig& one : prediction.candidates) {
-    // What was measured is not given up for what was not.
+    // A measured candidate is not replaced by an unmeasured one.
     if (Score(one, options.caution) > limit || one.basis > best->basis ||
         !(FamilyOf(one.config) == FamilyOf(best->config)) ||
         one.config.channels >= fewest->config.channels) {
@@ -163,7 +162,7 @@ Prediction Coarse(const Prediction& prediction, double caution) {
 }  // namespace
 
 double NormalQuantile(double probability) {
-  // Bisection on the distribution itself: exact enough, and asked a few times a command.
+  // Bisection on the distribution function: exact enough for a few calls per command.
   double low = -10;
   double high = 10;
   for (int i = 0; i < 60; ++i) {
@@ -191,7 +190,7 @@ ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options) {
   }
   if (!prediction.library_default.has_value()) {
     if (!std::isfinite(prediction.shared)) {
-      choice.why = "nobody knows how far measurements of other places hold here";
+      choice.why = "how far measurements of other places hold here is unknown";
       return choice;
     }
     choice.leave_default = false;
@@ -207,7 +206,7 @@ ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options) {
     if (!prediction.contrast) {
       choice.why = "the configurations differ by no more than noise";
     } else if (!std::isfinite(found.doubt)) {
-      choice.why = "nobody knows how far measurements of other places hold here";
+      choice.why = "how far measurements of other places hold here is unknown";
     } else if (gain <= std::log1p(found.margin)) {
       choice.why = gain <= 0 ? "nothing is faster than the library's own choice"
                              : "the gain is below the margin of " + Percent(found.margin);

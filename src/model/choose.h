@@ -9,28 +9,28 @@
 namespace diapason::model {
 
 struct ChoiceOptions {
-  // A change has to be worth this share of the time, and be better at all with this confidence:
-  // what was measured at this place (and size, or around it), and what was not.
+  // A change must save this fraction of the time, and be an improvement with this confidence: for
+  // configurations measured at this place (and size, or around it), and for others.
   double margin = 0.01;
   double confidence = 0.6;
   double margin_unmeasured = 0.05;
   double confidence_unmeasured = 0.85;
-  // The fastest of many that are really alike looks faster than it is: take that off its gain. What
-  // it costs is a missed gain where the data are noisy.
+  // Subtract the selection bias: the fastest of many equal candidates looks faster than it is.
+  // Costs missed gains where the data are noisy.
   bool discount_luck = false;
-  // A configuration that is less well known has to look better by this many standard deviations.
+  // A candidate's score is penalised by this many standard deviations.
   double caution = 0.5;
   // Among configurations this close to the best, the one with the fewest channels is taken: it
-  // leaves the most of the GPU to others.
+  // leaves most of the GPU to other work.
   double tolerance = 0;
 };
 
-// What to do about one call, and why.
+// The choice for one call, with its reason.
 struct ModelChoice {
   bool leave_default = true;
-  std::optional<PredictedConfig> best;       // what looks best, whether it is taken or not
+  std::optional<PredictedConfig> best;       // the best candidate, whether it is chosen or not
   std::optional<PredictedConfig> runner_up;  // the best of another family
-  // How much faster than the library's own choice: 1.2 is a fifth. None where the default was not
+  // Speed-up over the library's own choice: 1.2 is a fifth faster. nullopt if the default was not
   // measured.
   struct Gain {
     double expected = 1;
@@ -44,9 +44,10 @@ struct ModelChoice {
 
 ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options);
 
-// The names of the original: the best of all algorithms, protocols and channel counts. `coarse`
-// looks at every fourth channel count first and then around the best of them, as the original does;
-// it looks at a third of the candidates, and finds the same where times are smooth in the channels.
+// The options of the original program: the best of all algorithms, protocols and channel counts.
+// `coarse` first examines every fourth channel count and then those around the best, as the
+// original does; this is a third of the candidates, with the same result where times are smooth in
+// the channels.
 struct ChannelSearchOptions {
   ChoiceOptions choice;
   bool coarse = false;
@@ -54,7 +55,7 @@ struct ChannelSearchOptions {
 ModelChoice FindOptimalConfig(const Predictor& predictor, const Predictor::Request& request,
                               const ChannelSearchOptions& options);
 
-// The z for which a normal value is below it with this probability.
+// The quantile of the standard normal distribution.
 double NormalQuantile(double probability);
 
 }  // namespace diapason::model

@@ -60,7 +60,7 @@ TEST(Choose, AGainHasToStandOutOfTheDoubt) {
   careful.confidence = 0.999;
   EXPECT_TRUE(Of(0.8e-3, 0.1, Basis::kMeasured, careful).leave_default);
   EXPECT_FALSE(Of(0.8e-3, 0.1, Basis::kMeasured).leave_default);
-  // The default's own doubt, that of lines between sizes, and what all share count as well.
+  // The default's own error, the interpolation error and the common error count as well.
   for (double Prediction::*const member : {&Prediction::bend, &Prediction::shared}) {
     Prediction prediction = Simple();
     Add(kRing8, 0.8e-3, 0.01, Basis::kMeasured, &prediction);
@@ -95,7 +95,7 @@ TEST(Choose, WhereNothingDiffersNothingIsChosen) {
 
 TEST(Choose, TheBestOfThoseThatAreSupported) {
   Prediction prediction = Simple();
-  // Looks best, but nobody knows; the second is sure.
+  // Looks best, but is uncertain; the second is certain.
   Add(kTree8, 0.5e-3, 0.9, Basis::kPredicted, &prediction);
   Add(kRing8, 0.85e-3, 0.01, Basis::kMeasured, &prediction);
   const ModelChoice choice = Choose(prediction, {});
@@ -152,7 +152,7 @@ TEST(Choose, TheLuckiestOfManyIsNoGain) {
   EXPECT_FALSE(Choose(prediction, options).leave_default);
   options.discount_luck = true;
   EXPECT_TRUE(Choose(prediction, options).leave_default);
-  // One that stands alone had no luck.
+  // A single fast candidate has no selection bias.
   prediction.candidates[6].estimate.log_seconds = std::log(0.8e-3);
   EXPECT_FALSE(Choose(prediction, options).leave_default);
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLeastDoubt = 1e-8;  // squared
 
-// The channel counts at which neighbours are asked; between them times are smooth.
+// The channel counts at which estimates are computed; times are smooth in between.
 std::vector<int> Posts(const ChannelRange& range) {
   std::set<int> posts = {1, range.top};
   for (int channels = 1; channels < range.top; channels += std::max(1, channels / 3)) {
@@ -68,7 +68,7 @@ double Bend(const MeasuredPlace& scene) {
       ++count;
     }
   }
-  // Three sizes or fewer tell nothing: a tenth, which is what other machines show.
+  // Three sizes or fewer are not enough: use a tenth, which is typical of other machines.
   return count == 0 ? 0.1 : std::sqrt(std::max(0.0, squares) / static_cast<double>(count));
 }
 

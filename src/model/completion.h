@@ -8,17 +8,18 @@
 
 namespace diapason::model {
 
-// The steps between measurements and a table without gaps; fit.cc puts them together.
+// The steps from measurements to a complete table; fit.cc combines them.
 
-// Configurations this much slower (log) than the best of their size are nobody's choice: how far
-// off their times are does not matter.
+// Configurations this much slower (log) than the best of their size are never chosen: the error of
+// their times does not matter.
 inline constexpr double kCompetitive = 0.3;
 
-// What times of one context are compared with: the library's own choice, or what is usual there.
+// The reference for the times of one context: the library's own choice, or the typical time there.
 double Reference(const MeasuredSize& context);
 
-// How far off a straight line between its neighbours in size a time against the default is, in the
-// middle of two doublings: root mean square over what competes, less what is mere noise.
+// The curvature over sizes: how far a time relative to the default deviates from a straight line
+// between its neighbours in size, in the middle of two doublings; root mean square over competitive
+// configurations, without the noise.
 double Bend(const MeasuredPlace& scene);
 
 struct ChannelRange {
@@ -26,17 +27,17 @@ struct ChannelRange {
   int highest = 0;
   int top = 1;
 };
-// What neighbours say at one size about channels 1 to `width`. They are asked at some of them, and
-// all that were measured at the ends; between those times are smooth.
+// The neighbours' estimates at one size for channels 1 to `width`. They are computed at some
+// channel counts and all measured ones at the ends; times are smooth in between.
 std::vector<Estimate> AskNeighbours(const FamilyModel& model, double log_bytes,
                                     const ChannelRange& range, size_t width);
 
-// What was measured at this very size corrects what neighbours at all sizes say: by its deviation,
-// on a line from one measured member to the next, and less and less beyond the last.
+// Corrects the estimates by the measurements at this size: by their deviation, interpolated
+// linearly between measured channel counts, and fading beyond the last.
 void Correct(const MeasuredSize& context, const ConfigFamily& family,
              std::vector<Estimate>* neighbours);
 
-// Two estimates of one time, by how well each is known.
+// Combines two estimates of one time, weighted by their precision.
 SceneTable::Value Weigh(const Estimate& a, const Estimate& b, bool measured);
 
 }  // namespace diapason::model

@@ -7,7 +7,7 @@ namespace diapason::model {
 namespace {
 
 constexpr int kCount = CostCurve::kParameters;
-// How sharply one regime gives way to the other.
+// Sharpness of the transition between the two regimes.
 constexpr double kPaceBlend = 3;
 constexpr double kStartBlend = 1.5;
 constexpr int kMostSteps = 40;
@@ -15,7 +15,7 @@ constexpr int kMostSteps = 40;
 using Vector = std::array<double, kCount>;
 using Matrix = std::array<Vector, kCount>;
 
-// log |e^a, e^b| and how much of it is a's.
+// log |e^a, e^b| and the weight of a in it.
 double Blend(double a, double b, double sharpness, double* share) {
   const double top = std::max(a, b);
   const double x = std::exp(sharpness * (a - top));

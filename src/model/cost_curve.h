@@ -6,13 +6,13 @@
 
 namespace diapason::model {
 
-// What every family of configurations looks like from afar: a start-up time, to which every channel
-// adds; bytes that a channel moves at its own pace; and a pace that no number of channels exceeds.
-// All are logarithms of seconds, so that what is unknown is a factor.
+// The coarse cost model of a family of configurations: a start-up time, to which every channel
+// adds; a time per byte of each channel; and a limit on the total bandwidth. Parameters are
+// logarithms of seconds, so that uncertainty is a factor.
 //
 //   t = | start + channels * each,  | bytes / channels * lane, bytes * wire | |
 //
-// where |a, b| is a sum that is nearly the larger of the two.
+// where |a, b| is a smooth maximum.
 struct CostCurve {
   enum Parameter { kStart, kLane, kWire, kEach, kParameters };
   std::array<double, kParameters> at{};
@@ -20,7 +20,7 @@ struct CostCurve {
   double LogSeconds(double log_bytes, double log_channels) const;
 };
 
-// A curve and how well it is known: the covariance of its parameters.
+// A curve and the covariance of its parameters.
 struct FittedCurve {
   CostCurve curve;
   std::array<std::array<double, CostCurve::kParameters>, CostCurve::kParameters> covariance{};
@@ -40,16 +40,16 @@ struct CurvePrior {
   std::array<double, CostCurve::kParameters> width{};  // standard deviations
 };
 
-// The likeliest curve for the points under the prior, each point being off by `noise`. Without
+// The maximum a posteriori curve for the points, each with standard deviation `noise`. Without
 // points, the prior. Deterministic.
 FittedCurve FitCurve(std::span<const CurvePoint> points, const CurvePrior& prior, double noise);
 
-// Small symmetric systems. The lower Cholesky factor of a matrix (row by row, n x n) in its place;
-// false where it is not positive definite.
+// Small symmetric systems. Replaces a matrix (row-major, n x n) by its lower Cholesky factor; false
+// if it is not positive definite.
 bool FactorInPlace(std::vector<double>* matrix, size_t n);
 // In place: x = L^-1 x, and x = L^-T x.
 void SolveLower(const std::vector<double>& factor, size_t n, double* x);
-// X = L^-1 X for the columns of X (row by row, n x m).
+// X = L^-1 X for the columns of X (row-major, n x m).
 void SolveLowerMany(const std::vector<double>& factor, size_t n, double* x, size_t m);
 void SolveUpper(const std::vector<double>& factor, size_t n, double* x);
 

@@ -151,7 +151,7 @@ TEST(FamilyModel, ANoisyMeasurementIsDrawnTowardsItsNeighbours) {
   const double drawn =
       FamilyModel(Known(), observations).At(odd.log_bytes, odd.channels).log_seconds;
   EXPECT_NEAR(drawn, truth, 0.05);
-  // Were it exact, its neighbours would follow it.
+  // If it were exact, its neighbours would follow it.
   odd.noise = 1e-4;
   const double kept =
       FamilyModel(Known(), observations).At(odd.log_bytes, odd.channels).log_seconds;

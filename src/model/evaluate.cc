@@ -20,7 +20,7 @@ std::string Where(const CallPlace& place, uint64_t bytes, double value) {
   return Format("%s at %s (%.3f)", PlaceText(place).c_str(), FormatBytes(bytes).c_str(), value);
 }
 
-// Only what was measured in the context can be scored.
+// Only measured configurations can be scored.
 void KeepMeasured(const MeasuredSize& context, Prediction* prediction) {
   std::erase_if(prediction->candidates, [&](const PredictedConfig& candidate) {
     return context.Find(candidate.config) == nullptr;
@@ -91,7 +91,7 @@ std::vector<ConfigFamily> AllFamilies(const Grid& grid) {
   return {families.begin(), families.end()};
 }
 
-// One fit of each model, all questions.
+// Fits each model once and asks all questions.
 Status Run(const Grid& grid, const EvaluateOptions& options, const Part& part,
            std::vector<Score>* scores) {
   FitOptions fit = options.fit;
@@ -222,7 +222,7 @@ void Record(const CallPlace& place, const MeasuredSize& context, const Config& c
       context.library_default.has_value() ? &context.cells[*context.library_default] : nullptr;
   const MeasuredConfig* cell = context.Find(chosen);
   if (cell == nullptr) cell = library_default;
-  // Where the default is chosen and was not measured, nobody knows: as bad as the worst.
+  // If the default is chosen and was not measured, its time is unknown: counted as the worst.
   const double time = cell == nullptr ? worst : cell->log_seconds;
   const double fraction = std::exp(best - time);
   ++tally->contexts;
@@ -235,7 +235,7 @@ void Record(const CallPlace& place, const MeasuredSize& context, const Config& c
   ++tally->with_default;
   const double gain = library_default->log_seconds - time;
   tally->sum_log_default += gain;
-  // What the printed digits hide is no harm, and no gain.
+  // Differences within the rounding of digits are neither loss nor gain.
   const double hidden =
       cell == library_default ? 0 : std::log1p(cell->coarse) + std::log1p(library_default->coarse);
   const double sure = gain > 0 ? std::max(0.0, gain - hidden) : std::min(0.0, gain + hidden);

@@ -11,40 +11,41 @@
 
 namespace diapason::model {
 
-// What is hidden from those who choose.
+// What is hidden from the chooser.
 enum class LeaveOut {
   kSizes,    // every third size between the smallest and the largest, three times
   kNodes,    // all of one node count, once for each
-  kConfigs,  // all but a share of the configurations of a place, by lot; never the default
-  kCells,    // the same with a lot for every size: a sweep that measured a little everywhere
+  kConfigs,  // a random subset of the configurations of a place stays; the default always does
+  kCells,    // the same with a draw for every size: a sparse sweep
 };
 Result<LeaveOut> ParseLeaveOut(const std::string& name);
 
-// Who chooses.
+// The chooser.
 enum class ChooserKind {
-  kDefault,      // leaves it to the library
-  kOriginal,     // trees on bus bandwidth, the default not among its choices
-  kInterpolate,  // straight lines in log time over log size for every configuration; none elsewhere
-  kBestKnown,    // the fastest of those that were measured at this very place and size
+  kDefault,  // the library's own choice
+  // the original predictor: trees on bus bandwidth, without the default among its choices
+  kOriginal,
+  kInterpolate,  // linear in log time over log size for every configuration; no answer elsewhere
+  kBestKnown,    // the fastest configuration measured at this place and size
   kOurs,
   kPolicy,  // a file of rules
   kOracle,  // the fastest of all
 };
 const char* ChooserName(ChooserKind chooser);
 
-// How good choices were. Fractions are of the fastest measured configuration's speed.
+// The quality of choices. Fractions are of the fastest measured configuration's speed.
 struct ChoiceScore {
   double sum_log = 0;  // of fractions
   double worst = 1;
   std::string worst_at;
-  double sum_log_default = 0;       // speed against the default's
-  double worst_default = INFINITY;  // ... where the printed digits tell them apart
+  double sum_log_default = 0;       // speed relative to the default
+  double worst_default = INFINITY;  // ... if the printed digits distinguish them
   std::string worst_default_at;
   size_t contexts = 0;
   size_t with_default = 0;
-  size_t improved = 0;  // by more than a hundredth, beyond what the digits hide
+  size_t improved = 0;  // by more than a hundredth, beyond the rounding of digits
   size_t harmed = 0;
-  size_t unanswered = 0;  // there was nothing to choose from: the default was taken
+  size_t unanswered = 0;  // no candidate: the default was taken
 
   double Mean() const;  // geometric
   double MeanAgainstDefault() const;
@@ -55,7 +56,7 @@ struct Score {
   ChooserKind chooser = ChooserKind::kDefault;
   ChoiceScore all;
   std::vector<ChoiceScore> parts;  // by offset, node count or draw
-  // Every question on its own.
+  // Each question individually.
   struct Each {
     CallPlace place;
     uint64_t bytes = 0;
@@ -72,23 +73,23 @@ struct Evaluation {
 struct EvaluateOptions {
   LeaveOut leave_out = LeaveOut::kSizes;
   int draws = 20;
-  double known = 0.25;  // share of the configurations
+  double known = 0.25;  // fraction of the configurations
   FitOptions fit;
   ChoiceOptions choice;
-  // Told before every fit: the part, and of how many.
+  // Called before every fit: the index of the part, and their number.
   std::function<void(size_t part, size_t of)> progress;
 };
 Result<Evaluation> Evaluate(const Grid& grid, const EvaluateOptions& options);
 
-// What a file of rules would do on this grid, nothing hidden. Rows that ask for something the data
-// do not have count as the default, and are counted in `unknown`.
+// Scores a policy file on this grid, with nothing hidden. Rows with configurations that the data do
+// not have count as the default, and are counted in `unknown`.
 Result<Evaluation> EvaluatePolicy(const Grid& grid, const policy::Policy& policy, size_t* unknown);
 
-// The choice's time in a context where everything was measured.
+// Scores a choice in a context where everything was measured.
 void Record(const CallPlace& place, const MeasuredSize& context, const Config& chosen,
             ChoiceScore* tally);
 
-// Straight lines; nullptr estimate where the configuration was not measured around this size.
+// Linear interpolation; nullopt if the configuration was not measured around this size.
 std::optional<Estimate> Interpolate(const MeasuredPlace& scene, uint64_t bytes,
                                     const Config& config);
 

@@ -124,7 +124,7 @@ TEST_F(EvaluateTest, OnlyInnerSizesAreAsked) {
 }
 
 TEST_F(EvaluateTest, WhatWasLeftOutIsNotKnown) {
-  // One size where another configuration wins: whoever has not seen it cannot know.
+  // One size where another configuration wins: unpredictable if it is hidden.
   Recipe recipe = Crossing();
   recipe.places = {kOne};
   const auto smooth = recipe.seconds;
@@ -173,7 +173,7 @@ TEST_F(EvaluateTest, NodesNeedTwoCountsAndAreAskedElsewhere) {
   ASSERT_EQ(evaluation.parts.size(), 2u);
   EXPECT_EQ(evaluation.parts[0], "without 1 node");
   EXPECT_EQ(evaluation.parts[1], "without 2 nodes");
-  // Nothing is known there: no lines, and ours leaves the default.
+  // Nothing is known there: no lines, and the model leaves the default.
   EXPECT_EQ(Of(evaluation, ChooserKind::kInterpolate).all.unanswered, 16u);
   EXPECT_DOUBLE_EQ(Of(evaluation, ChooserKind::kOurs).all.worst_default, 1);
   recipe.places = {kOne};
@@ -225,7 +225,7 @@ TEST(EvaluatePolicy, AnEmptyOneIsTheDefaultAndABadOneHarms) {
   EXPECT_EQ(unknown, 0u);
   EXPECT_GT(Of(bad, ChooserKind::kPolicy).all.harmed, 0u);
   EXPECT_LT(Of(bad, ChooserKind::kPolicy).all.worst_default, 0.9);
-  // What the data do not have counts as the default, and is counted.
+  // Configurations without data count as the default, and are counted.
   policy.rules[0].config.channels = 63;
   const Evaluation unseen = EvaluatePolicy(grid, policy, &unknown).value();
   EXPECT_EQ(unknown, 16u);

@@ -22,7 +22,7 @@ enum FeatureKind {
   kLog2Latency,
   kLog2LaneTime,
   kLog2Segment,
-  // The original predictor's.
+  // Columns of the original predictor.
   kNodes,
   kGpus,
   kBytes,
@@ -32,7 +32,7 @@ enum FeatureKind {
   kAlgorithmNumber,
   kProtocolNumber,
   kChannels,
-  // One for every word.
+  // Indicator columns.
   kIsCollective,
   kIsAlgorithm,
   kIsProtocol,
@@ -68,7 +68,7 @@ constexpr char kProtocolPrefix[] = "protocol=";
 
 double Log2(double value) { return std::log2(std::max(1.0, value)); }
 
-// How often data are handed on, one rank to the next.
+// The number of sequential transfers between ranks.
 double Steps(Library library, const CallPlace& place, const Config& config) {
   const double around = place.ranks - 1;
   const double deep = Log2(place.ranks);
@@ -78,7 +78,7 @@ double Steps(Library library, const CallPlace& place, const Config& config) {
   return passes * deep;
 }
 
-// Microseconds a step takes at least, roughly as on every machine.
+// Minimum microseconds per step, roughly the same on every machine.
 double StepLatency(const Config& config) {
   switch (config.protocol) {
     case kLl:
@@ -90,7 +90,7 @@ double StepLatency(const Config& config) {
   }
 }
 
-// Bytes on the wire for a byte of data.
+// Bytes on the wire per byte of data.
 double WireBytes(const Config& config) {
   switch (config.protocol) {
     case kLl:
@@ -175,8 +175,8 @@ Features Features::OfTime(const Grid& grid) {
   }
   Features features;
   features.library_ = grid.library;
-  // Where all places have as many ranks on a node, ranks say what nodes would; a column that is the
-  // same in every row, or says what another does, only costs time.
+  // If all places have the same number of ranks per node, ranks and nodes are redundant; a constant
+  // or redundant column only costs time.
   bool even = true;
   for (const auto& [nodes, ranks] : places) {
     even = even && ranks * places.begin()->first == places.begin()->second * nodes;
@@ -190,7 +190,7 @@ Features Features::OfTime(const Grid& grid) {
     if (one.kind == kLog2Segment && segments.size() < 2) continue;
     (void)features.Add(one.name);
   }
-  // One fewer than there are words says as much.
+  // One column fewer than values is sufficient.
   const auto words = [&](const std::set<int>& values, auto name) {
     for (auto value = values.begin(); value != values.end() && std::next(value) != values.end();
          ++value) {

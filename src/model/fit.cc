@@ -1,5 +1,5 @@
-// How a Predictor comes to be: what is measured, what neighbours say, and what trees have learnt,
-// in one table for every place.
+// Builds a Predictor: combines measurements, the neighbours' estimates and the trees in one table
+// per place.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,10 +13,10 @@ namespace {
 
 constexpr double kFinest = 0.02;
 constexpr int kMostTransferChecks = 4;
-// A family that was never run at a place surprises more than one that was.
-constexpr double kStranger = 2;
+// The error is larger for a family that was never run at a place.
+constexpr double kUnseenFamily = 2;
 constexpr double kSurer = 5;
-// Trees that were never wrong have not been asked enough.
+// A lower bound for the trees' error estimate.
 constexpr double kLeastTreeError = 0.05;
 
 struct FitRow {
@@ -136,7 +136,7 @@ class Fitter {
       const auto out = [&](const FitRow& row) {
         return options_.members > 1 && row.fold == static_cast<uint32_t>(member);
       };
-      // With so few configurations that a part is all of them, they stay.
+      // If a part would contain all configurations, they stay.
       const bool any_left =
           std::any_of(rows_.begin(), rows_.end(), [&](const FitRow& row) { return !out(row); });
       TreeOptions trees = options_.trees;
@@ -158,8 +158,8 @@ class Fitter {
     return {};
   }
 
-  // How wrong the trees are about a place when they are grown without it. Two places say nothing: a
-  // tree that knows one place believes that all are like it.
+  // Estimates the trees' error at a place by fitting without it. Needs three places: trees fitted
+  // on one place cannot generalise.
   Status CheckTransfer() {
     std::map<Collective, std::vector<size_t>> places;
     for (size_t s = 0; s < grid_.scenes.size(); ++s) {
@@ -169,7 +169,7 @@ class Fitter {
     int checks = 0;
     for (const auto& [collective, scenes] : places) {
       if (scenes.size() < 3) continue;
-      // The largest come last, and are what is extrapolated to.
+      // The largest come last, and are closest to extrapolation.
       for (auto left = scenes.rbegin(); left != scenes.rend() && checks < kMostTransferChecks;
            ++left, ++checks) {
         TreeOptions trees = options_.trees;
@@ -179,7 +179,7 @@ class Fitter {
         double squares = 0;
         size_t count = 0;
         for (size_t i = 0; i < rows_.size(); ++i) {
-          // What is far behind is nobody's choice.
+          // Slow configurations are never chosen.
           if (rows_[i].scene != *left || static_cast<double>(rows_[i].target) > kCompetitive)
             continue;
           const double error = ErrorOf(forest.value(), i);
@@ -193,7 +193,7 @@ class Fitter {
     return {};
   }
 
-  // Places, sizes, families and what was measured of them.
+  // Collects places, sizes, families and their measurements.
   void Frame() {
     for (const MeasuredPlace& scene : grid_.scenes) {
       SceneTable table;
@@ -252,12 +252,12 @@ class Fitter {
       std::vector<Estimate> neighbours =
           AskNeighbours(model, LogBytes(table.sizes[k]), range, width);
       const std::vector<Estimate> alone = neighbours;
-      // Where some measurements are not among the neighbours, they are heard here.
+      // If the neighbours' model uses only some measurements, the others correct it here.
       if (model.thinned()) Correct(context, family->family, &neighbours);
-      const double strange = made_.tree_error_ * (model.empty() ? kStranger : 1);
-      // Where neighbours know five times better, what trees say would not count.
+      const double tree_error = made_.tree_error_ * (model.empty() ? kUnseenFamily : 1);
+      // If the neighbours' estimate is five times more precise, the trees have no weight.
       const bool ask = std::any_of(neighbours.begin(), neighbours.end(), [&](const Estimate& one) {
-        return one.doubt * kSurer > strange;
+        return one.doubt * kSurer > tree_error;
       });
       std::vector<Estimate> trees;
       if (ask) trees = made_.Ask(table.place, table.sizes[k], family->family, table.top);
@@ -266,7 +266,7 @@ class Fitter {
         SceneTable::Value& value = family->values[k * width + i];
         const Config member = Member(family->family, static_cast<int>(i) + 1);
         if (const MeasuredConfig* cell = context.Find(member); cell != nullptr) {
-          // A noisy measurement is drawn towards what its neighbours say.
+          // A noisy measurement is shrunk towards its neighbours' estimate.
           value = Weigh({cell->log_seconds, cell->noise}, alone[i], true);
           continue;
         }
@@ -275,8 +275,9 @@ class Fitter {
                    static_cast<float>(neighbours[i].doubt), false};
           continue;
         }
-        value = Weigh(neighbours[i],
-                      {trees[i].log_seconds + reference, Together(trees[i].doubt, strange)}, false);
+        value =
+            Weigh(neighbours[i],
+                  {trees[i].log_seconds + reference, Together(trees[i].doubt, tree_error)}, false);
       }
     }
   }

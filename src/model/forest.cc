@@ -34,8 +34,8 @@ Status Forest::AddTree(std::span<const int32_t> feature, std::span<const int32_t
   if (count == 0 || left.size() != count || right.size() != count || split.size() != count) {
     return Invalid("a tree whose arrays differ in length");
   }
-  // Children move behind each other, in the order of a walk by levels; a node that is met twice, or
-  // is not there, makes this no tree.
+  // Stores siblings next to each other, in breadth-first order; a node that occurs twice or does
+  // not exist is an error.
   struct Pending {
     int32_t from;
     size_t to;
@@ -89,7 +89,7 @@ double Forest::Predict(const float* row) const {
   return sum;
 }
 
-// The rows column by column, and which of the columns are the same in all of them.
+// The rows in column order, and which columns are constant.
 struct Forest::Columns {
   Columns(const float* rows, size_t count, size_t stride)
       : values(count * stride), height(count), same(stride) {
@@ -167,7 +167,7 @@ Result<Forest> Forest::FromBytes(std::string_view bytes, size_t features) {
   }
   Forest forest;
   forest.roots_.resize(roots);
-  // Every node hangs in one place only, so that asking costs no more than there are nodes.
+  // Every node has one parent only, so that a prediction costs no more than the number of nodes.
   std::vector<bool> met(nodes, false);
   for (int32_t& root : forest.roots_) {
     Take(&bytes, &root);
@@ -186,7 +186,7 @@ Result<Forest> Forest::FromBytes(std::string_view bytes, size_t features) {
     node.feature = feature;
     if (!std::isfinite(node.split)) return Invalid("a tree with a value that is no number");
     if (feature < 0) continue;
-    // Children come behind their parent: every walk ends.
+    // Children come after their parent: every walk terminates.
     if (static_cast<size_t>(feature) >= features || node.left <= static_cast<int64_t>(i) ||
         static_cast<int64_t>(node.left) + 1 >= static_cast<int64_t>(nodes) ||
         met[static_cast<size_t>(node.left)] || met[static_cast<size_t>(node.left) + 1]) {

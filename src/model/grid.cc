@@ -15,18 +15,18 @@
 namespace diapason::model {
 namespace {
 
-// How many repeats the spread of all cells counts for in the spread of one.
+// The weight of the pooled spread, in repeats.
 constexpr double kBorrowedRepeats = 4;
-// The median of few samples spreads wider than their mean.
+// The standard error of a median relative to that of the mean.
 constexpr double kMedianFactor = 1.2533;
 constexpr double kLeastNoise = 1e-4;
 
 auto Key(const Config& c) { return std::tie(c.algorithm, c.protocol, c.segment_bytes, c.channels); }
 
-// What has to be equal within a scene and is no part of its place.
+// Properties that must be the same within a scene and are not part of its place.
 struct Variant {
   std::string type, reduce, workload;
-  std::string library;  // "" where the data do not say
+  std::string library;  // "" if the data do not say
   int root = -1;
   bool in_place = false;
   friend auto operator<=>(const Variant&, const Variant&) = default;
@@ -38,7 +38,8 @@ Variant VariantOf(const dataset::ConfigGroup& group) {
 }
 
 double Spread(std::vector<double> seconds) {
-  // The same sum, to the last bit, in whichever order they were taken: fingerprints have it.
+  // Sorted, so that the sum does not depend on the order to the last bit: it is part of
+  // fingerprints.
   std::sort(seconds.begin(), seconds.end());
   std::vector<double> logs;
   for (const double value : seconds) logs.push_back(std::log(value));
@@ -50,10 +51,10 @@ double Spread(std::vector<double> seconds) {
 
 struct Raw {
   MeasuredConfig cell;
-  double spread = 0;  // of one sample; of two or more repeats
+  double spread = 0;  // standard deviation of one sample; from two or more repeats
 };
 
-// Configurations in the numbers of the library; those it has no words for are counted.
+// Configurations in the library's numbers; unknown names are counted.
 std::vector<Raw> RawCells(Library library, const dataset::ConfigGroup& group, Collective collective,
                           size_t* unknown) {
   std::vector<Raw> cells;
@@ -89,8 +90,8 @@ std::vector<Raw> RawCells(Library library, const dataset::ConfigGroup& group, Co
   return cells;
 }
 
-// What single measurements are off by, where there are no repeats: how far each is from the line
-// between its neighbours in size, which it would be near without noise.
+// Estimates the noise of single measurements without repeats: their distance from the line between
+// their neighbours in size.
 double Roughness(const std::vector<std::vector<Raw>>& contexts) {
   std::vector<double> off;
   const auto find = [](const std::vector<Raw>& cells,
@@ -101,7 +102,7 @@ double Roughness(const std::vector<std::vector<Raw>>& contexts) {
     return nullptr;
   };
   for (size_t i = 1; i + 1 < contexts.size(); ++i) {
-    // What all configurations share bends too; their median takes it out.
+    // The curvature that all configurations share is removed with their median.
     std::vector<double> bends;
     for (const Raw& raw : contexts[i]) {
       const MeasuredConfig* const before = find(contexts[i - 1], raw.cell.config);
@@ -133,7 +134,7 @@ void SetNoise(std::vector<std::vector<Raw>>* contexts) {
           (kBorrowedRepeats + samples - 1);
       const double own =
           samples > 1 ? kMedianFactor * kMedianFactor * variance / samples : variance;
-      // A printed digit hides a value anywhere within it.
+      // Rounding error: uniform within the last digit.
       raw.cell.noise =
           std::max(kLeastNoise, std::sqrt(own + raw.cell.coarse * raw.cell.coarse / 3));
     }
@@ -195,7 +196,7 @@ const Contests& Largest(const Variants& variants) {
   for (const auto& [variant, groups] : variants) {
     size_t samples = 0;
     for (const auto& [bytes, group] : groups) samples += group->samples;
-    // Later ones are in place, which is what rccl-sweep's tables and most jobs are.
+    // In place comes later, and is what rccl-sweep's tables and most jobs have.
     if (samples >= most) {
       most = samples;
       chosen = &groups;
@@ -258,7 +259,7 @@ double MeasuredPlace::Contrast() const {
   double squares = 0;
   double count = 0;
   for (const MeasuredSize& context : contexts) {
-    // Around the mean that weighs every cell by how well it is known.
+    // Around the precision-weighted mean.
     double sum = 0;
     double weights = 0;
     for (const MeasuredConfig& cell : context.cells) {
@@ -285,7 +286,7 @@ bool MeasuredPlace::Differs() const {
     for (const MeasuredConfig& cell : context.cells) samples += static_cast<double>(cell.samples);
   }
   if (freedom < 1) return false;
-  // Where the noise itself is known from few repeats, the ratio scatters more.
+  // If the noise is estimated from few repeats, the ratio varies more.
   const double known = samples / cells;
   const double unsure = known < 1.5 ? 3 : known < 2.5 ? 2 : 1;
   return Contrast() >= 1 + unsure * std::max(0.7, 4 * std::sqrt(2 / freedom));
@@ -321,7 +322,7 @@ uint64_t Grid::Fingerprint() const {
     for (const MeasuredSize& context : scene.contexts) {
       text += Format(";%llu", static_cast<unsigned long long>(context.bytes));
       for (const MeasuredConfig& cell : context.cells) {
-        // Digits that every machine's logarithm agrees on.
+        // Digits that are the same on every machine.
         text += Format(",%d/%d/%d/%lld %.6f %.6f %zu", cell.config.algorithm, cell.config.protocol,
                        cell.config.channels, static_cast<long long>(cell.config.segment_bytes),
                        cell.log_seconds, cell.noise, cell.samples);
@@ -360,7 +361,7 @@ Result<Grid> MakeGrid(const dataset::StoreContents& contents, const GridOptions&
     places[place][VariantOf(group)][group.context.bytes] = &group;
   }
   if (!unasked.empty()) {
-    grid.messages.push_back("left out, for nobody can choose how they run: " +
+    grid.messages.push_back("left out, because no tuner can choose how they run: " +
                             Join({unasked.begin(), unasked.end()}, ", "));
   }
   size_t unknown = 0;

@@ -13,7 +13,7 @@
 
 namespace diapason::model {
 
-// Where a collective runs: what the library's question is about, besides the size.
+// Where a collective runs: the library's question without the size.
 struct CallPlace {
   Collective collective = Collective::kAllReduce;
   int nodes = 1;
@@ -23,23 +23,23 @@ struct CallPlace {
 // "allreduce, 16 ranks on 2 nodes"
 std::string PlaceText(const CallPlace& place);
 
-// Sizes as everything here counts them: no bytes are as many as one.
+// log of the size; 0 bytes count as 1.
 double LogBytes(uint64_t bytes);
 // Bus bandwidth as nccl-tests prints it, in GB/s.
 double BusGigabytes(const CallPlace& place, uint64_t bytes, double log_seconds);
 
-// What was measured of one configuration at one size.
+// The measurements of one configuration at one size.
 struct MeasuredConfig {
   Config config;
   double log_seconds = 0;  // of the median
-  // What the median may be off by (a standard deviation of the logarithm): by the spread of the
-  // repeats, leaning on that of all cells of the place, and by the digits that were printed.
+  // Standard error of the median (of the logarithm): from the spread of the repeats, combined with
+  // that of all cells of the place, and from the rounding of printed digits.
   double noise = 0;
-  double coarse = 0;  // half of the last printed digit, as a share
+  double coarse = 0;  // half of the last printed digit, as a fraction
   size_t samples = 0;
 };
 
-// The configurations that were measured at one size. What failed is not among them.
+// The configurations measured at one size, without failures.
 struct MeasuredSize {
   uint64_t bytes = 0;
   std::vector<MeasuredConfig> cells;      // in the order of ConfigLess
@@ -51,49 +51,50 @@ struct MeasuredPlace {
   CallPlace place;
   std::vector<MeasuredSize> contexts;  // by size
 
-  // How much more the configurations of a size differ than their noise alone would make them, as a
-  // ratio of variances: about 1 where they are all the same.
+  // The ratio of the variance between configurations of a size to their noise: about 1 if they are
+  // all the same.
   double Contrast() const;
-  // Whether that is more than chance: below it configurations cannot be told apart, and nobody has
-  // a reason to choose. Few cells and few repeats have to show more.
+  // Whether that is statistically significant: otherwise the configurations cannot be
+  // distinguished, and there is no reason to choose. The threshold is higher for few cells and few
+  // repeats.
   bool Differs() const;
 };
 
-// Measurements as a model sees them: of one library, one kind, one type of data.
+// The measurements for a model: of one library, one kind, one data type.
 struct Grid {
   Library library = Library::kNccl;
   bool simulated = false;
-  std::string machine;  // the GPUs, for people and fingerprints; "" where nobody knows
+  std::string machine;  // the GPUs, for messages and fingerprints; "" if unknown
   std::vector<MeasuredPlace> scenes;
   size_t samples = 0;
-  std::vector<std::string> messages;  // what was assumed or left out
+  std::vector<std::string> messages;  // assumptions and omissions
 
   const MeasuredPlace* Find(const CallPlace& place) const;
   size_t CellCount() const;
-  // A number for these measurements: the same for the same cells, whatever file they came from.
+  // A digest of these measurements: the same for the same cells, whatever file they came from.
   uint64_t Fingerprint() const;
 };
 
 struct GridOptions {
   dataset::Point::Kind kind = dataset::Point::Kind::kCollective;
-  std::string workload;            // of iterations; "": the one there is
-  std::optional<Library> library;  // of data that do not say, or to select
+  std::string workload;            // of iterations; "": the only one
+  std::optional<Library> library;  // for data without a library, or to select one
 };
 
-// Takes the medians. Several libraries, or measured and simulated data, are an error that names
-// them; of several data types or both in and out of place, the one with the most samples is taken
-// for every place, and a message says what was left out.
+// Computes the medians. Several libraries, or a mix of measured and simulated data, are an error
+// that names them; of several data types or both in and out of place, the one with the most samples
+// is taken for every place, and a message names the rest.
 Result<Grid> MakeGrid(const dataset::StoreContents& contents, const GridOptions& options);
 
 // By algorithm, protocol, segment, channels; the library's own choice first.
 bool ConfigLess(const Config& a, const Config& b);
 
-// What configurations share that differ in nothing but a number of channels.
+// Configurations that differ only in the number of channels.
 struct ConfigFamily {
   int algorithm = kKeep;
   int protocol = kKeep;
   int64_t segment_bytes = 0;
-  bool channels = false;  // a number of channels is asked for
+  bool channels = false;  // a number of channels is specified
   friend auto operator<=>(const ConfigFamily&, const ConfigFamily&) = default;
 };
 ConfigFamily FamilyOf(const Config& config);

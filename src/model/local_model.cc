@@ -7,25 +7,25 @@
 namespace diapason::model {
 namespace {
 
-// How measurements deviate from the curve (logarithms): with the bytes per channel, and beyond that
-// with size and channels. Reaches are doublings.
+// The Gaussian process for deviations from the curve (logarithms): by bytes per channel, and by
+// size and channels. Length scales are in doublings.
 constexpr double kByLane = 0.5;
 constexpr double kLaneReach = 1.5;
 constexpr double kLaneChannelsReach = 6;
 constexpr double kBySize = 0.2;
 constexpr double kSizeReach = 2.25;
 constexpr double kChannelsReach = 2.25;
-// What is a member's own at a size: neighbours say nothing about it.
+// Variation of a single member at one size, independent of its neighbours.
 constexpr double kOwn = 0.03;
-// Beyond this many measurements of one family an even selection of them is enough, and the rest
-// would only cost time, which grows with the third power.
+// Beyond this many measurements of one family an even subset is used, since the time grows with the
+// third power.
 constexpr size_t kMostObservations = 192;
 
-// Curves are only roughly right, however many points there are.
+// Model error of the curves, independent of the number of points.
 constexpr double kCurveNoise = 0.12;
 constexpr double kPointsWorth = 8;
 
-// 1 at the same place, a quarter at twice the reach; a valid covariance in any dimension.
+// 1 at distance 0, a quarter at twice the reach; a valid covariance in any dimension.
 inline double Near(double distance, double reach) {
   const double x = 1 + distance * distance / (4 * reach * reach);
   return 1 / (x * x);
@@ -114,7 +114,7 @@ FamilyModel::Check FamilyModel::LeaveMembersOut() const {
   std::map<int, std::vector<size_t>> members;
   for (size_t i = 0; i < n; ++i) members[observations_[i].channels].push_back(i);
   if (members.size() < 2) return check;
-  // The inverse: what a block is predicted to be without itself follows from it.
+  // The inverse, from which the leave-one-out predictions follow.
   std::vector<double> lower(n * n, 0);
   for (size_t i = 0; i < n; ++i) lower[i * n + i] = 1;
   SolveLowerMany(factor_, n, lower.data(), n);
@@ -153,11 +153,11 @@ FamilyModel::Check FamilyModel::LeaveMembersOut() const {
 
 namespace {
 
-// What protocols are like on every machine: LL starts at once and moves every byte twice; simple is
-// the other way round.
+// Properties of protocols on every machine: LL has a low start-up time and sends every byte twice;
+// simple is the opposite.
 struct Habit {
-  double start = 0;  // log, against the fastest of the place
-  double pace = 1;   // share of the wire that carries data
+  double start = 0;  // log, relative to the fastest of the place
+  double pace = 1;   // fraction of the wire that carries data
 };
 
 Habit HabitOf(Library library, int protocol) {
@@ -172,11 +172,11 @@ Habit HabitOf(Library library, int protocol) {
   }
 }
 
-// Standard deviations of a curve's parameters around what a place's extremes and habits say.
+// Prior standard deviations of a curve's parameters.
 constexpr std::array<double, CostCurve::kParameters> kWidth = {0.5, 1, 0.35, 1};
-// A channel's own pace is such that this many of them fill the wire.
+// This many channels saturate the wire.
 constexpr double kChannelsToFill = 24;
-// What a channel adds to the start, against the fastest of the place.
+// Start-up time per channel, relative to the fastest of the place.
 constexpr double kChannelStart = -4;
 
 struct ModelEntry {
@@ -188,7 +188,7 @@ struct ModelEntry {
   FittedCurve fitted;
 };
 
-// How alike two families' deviations from what is usual are.
+// The correlation of two families' deviations from the prior.
 double Kinship(const CallPlace& place_a, const ModelEntry& a, const CallPlace& place_b,
                const ModelEntry& b) {
   const bool same_pair =
@@ -205,7 +205,7 @@ void FitOne(ModelEntry* entry, const CurvePrior& prior) {
   entry->fitted = FitCurve(entry->points, prior, kCurveNoise * std::sqrt(worth));
 }
 
-// What the others' deviations make likely for this one.
+// The prior for this family, given the other families' deviations.
 CurvePrior PriorFrom(const Grid& grid, const std::vector<ModelEntry>& entries,
                      const ModelEntry& entry) {
   CurvePrior prior{entry.usual, {}};

@@ -9,23 +9,21 @@
 
 namespace diapason::model {
 
-// A time and what it may be off by: the logarithm of seconds, and its standard deviation.
+// A predicted time: the logarithm of seconds, and its standard deviation.
 struct Estimate {
   double log_seconds = 0;
   double doubt = 0;
 };
 
-// Two doubts that have nothing to do with each other. (std::hypot would need a newer glibc than we
-// promise to run on.)
+// Combines independent standard deviations. (std::hypot would need a newer glibc than supported.)
 inline double Together(double a, double b) { return std::sqrt(a * a + b * b); }
 
-// What the measurements of one family at one place say about its other members, at the sizes that
-// were measured: a cost curve, and how the measurements near by deviate from it. Members whose
-// bytes per channel are the same deviate alike, which is what carries from one channel count to
-// another (a Gaussian process).
+// Predicts the other members of one family at one place from its measurements, at the measured
+// sizes: a cost curve plus a Gaussian process for the deviations from it. Members with the same
+// bytes per channel deviate alike, which transfers between channel counts.
 class FamilyModel {
  public:
-  // `cells` are those of the family, each with its size. Without any, the curve alone speaks.
+  // `cells` are those of the family, each with its size. Without any, the curve alone predicts.
   struct Observation {
     double log_bytes = 0;
     int channels = 1;
@@ -34,24 +32,24 @@ class FamilyModel {
   };
   FamilyModel(const FittedCurve& curve, std::vector<Observation> observations);
 
-  // What neighbours say about members at one size: of each of these numbers of channels.
+  // Estimates at one size, for each of these numbers of channels.
   std::vector<Estimate> At(double log_bytes, const std::vector<int>& channels) const;
   Estimate At(double log_bytes, int channels) const {
     return At(log_bytes, std::vector<int>{channels})[0];
   }
   bool empty() const { return observations_.empty(); }
-  // There were so many observations that not all of them are used.
+  // There were so many observations that only a subset is used.
   bool thinned() const { return thinned_; }
 
-  // What all members are predicted to be from all others of the family, against what they are: the
-  // deviations in units of the doubt, and in logarithms. Members are channel counts.
+  // Leave-one-out check: each member is predicted from all others of the family; the deviations in
+  // units of the predicted error, and in logarithms. Members are channel counts.
   struct Check {
-    double squares = 0;        // sum of (deviation / doubt)^2
+    double squares = 0;        // sum of (deviation / predicted error)^2
     double square_errors = 0;  // sum of deviation^2
     size_t count = 0;
   };
   Check LeaveMembersOut() const;
-  // Doubts are multiplied by this.
+  // Predicted errors are multiplied by this.
   void set_scale(double scale) { scale_ = scale; }
 
  private:
@@ -65,10 +63,10 @@ class FamilyModel {
   bool thinned_ = false;
 };
 
-// The families of one place. Those in `extra` that were not measured there have what the others
-// say about them, which is little.
+// The families of one place. Families in `extra` that were not measured there get a prior from the
+// others, with a large error.
 using SceneModel = std::map<ConfigFamily, FamilyModel>;
-// One for each of the grid's scenes; they inform each other.
+// One for each of the grid's scenes; they share information.
 std::vector<SceneModel> FitScenes(const Grid& grid,
                                   const std::vector<std::vector<ConfigFamily>>& extra);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr char kMagic[] = "diapason-model";
 constexpr size_t kMostLines = 4096;
 
-// Numbers of the body, little-endian (as every machine with a GPU is).
+// Numbers of the body, little-endian.
 class Writer {
  public:
   template <typename T>
@@ -36,7 +36,7 @@ class Writer {
 class ModelReader {
  public:
   explicit ModelReader(std::string_view bytes) : bytes_(bytes) {}
-  // Zero once something was missing; `fine` tells.
+  // Zero once something was missing; `fine` is then false.
   template <typename T>
   T Get() {
     T value{};
@@ -49,7 +49,7 @@ class ModelReader {
     bytes_.remove_prefix(sizeof(T));
     return value;
   }
-  // How many of something follow; each takes at least `each` bytes.
+  // The number of following elements; each takes at least `each` bytes.
   size_t GetCount(size_t each) {
     const auto count = Get<uint64_t>();
     if (count > bytes_.size() / each) {
@@ -64,7 +64,7 @@ class ModelReader {
     bytes_.remove_prefix(size);
     return block;
   }
-  // A number that is one.
+  // A finite number.
   template <typename T>
   T GetFinite() {
     const T value = Get<T>();
@@ -215,7 +215,7 @@ uint64_t NumberOf(const Lines& lines, const std::string& name) {
   return ParseUnsigned(lines.Of(name), &value) ? value : 0;
 }
 
-// Checks the first line; leaves what it covers.
+// Checks the first line and removes it.
 Status CheckFirstLine(std::string_view* bytes) {
   if (!bytes->starts_with(kMagic)) return Invalid("this is no model of diapason");
   const size_t end = bytes->find('\n');

@@ -11,15 +11,15 @@
 
 namespace diapason::model {
 
-// What a model file says about itself, besides what it predicts.
+// The metadata of a model file.
 struct ModelInfo {
   bool simulated = false;
-  std::string machine;       // "8x gfx950"; "" where nobody knows
+  std::string machine;       // "8x gfx950"; "" if unknown
   uint64_t fingerprint = 0;  // of the measurements it was trained on
   size_t samples = 0;
   size_t cells = 0;
   uint32_t seed = 1;
-  // Names and values, such as "r2" and "0.994", in the order they are printed.
+  // Names and values, such as "r2" and "0.994", in output order.
   std::vector<std::pair<std::string, std::string>> figures;
 };
 
@@ -28,16 +28,16 @@ struct Model {
   Predictor predictor;
 };
 
-// A model as a file: lines that a person can read, then the tables and trees. The first line has
-// the version of the format and a checksum of everything behind it. The same model gives the same
-// bytes.
+// A model as a file: readable lines, then the tables and trees. The first line has the format
+// version and a checksum of the rest. The same model gives the same bytes.
 class ModelFile {
  public:
   static constexpr int kVersion = 1;
   static constexpr size_t kLargest = size_t{256} << 20;
 
   static std::string Write(const Model& model);
-  // Refuses, with the reason, what is no model, of another version, changed, or makes no sense.
+  // Fails, with the reason, for a file that is not a model, of another version, changed, or
+  // inconsistent.
   static Result<Model> Read(std::string_view bytes);
 
   static Status Save(const Model& model, const std::string& path);

@@ -13,13 +13,13 @@
 namespace diapason::model {
 namespace {
 
-// One size of one place: what may be run there without giving anything up.
+// One size of one place, and its acceptable configurations.
 struct SizePoint {
   uint64_t bytes = 0;
   Prediction prediction;
   ModelChoice choice;
   std::vector<PredictedConfig>
-      fine;  // supported, and within the tolerance of the best; none: the default
+      fine;  // supported, and within the tolerance of the best; empty: the default
   const MeasuredSize* context = nullptr;
 };
 
@@ -31,10 +31,10 @@ const PredictedConfig* FindIn(const std::vector<PredictedConfig>& candidates,
   return nullptr;
 }
 
-// What a policy's columns can say.
+// Whether a policy file can express it.
 bool CanBeWritten(const Config& config) { return config.segment_bytes == 0; }
 
-// Measurements come first; the model speaks about the rest.
+// Measurements come first; the model covers the rest.
 Prediction LookAt(const CallPlace& place, uint64_t bytes, const MeasuredPlace* scene,
                   const MeasuredSize* context, const Predictor* predictor) {
   Prediction prediction;
@@ -76,11 +76,11 @@ SizePoint MakeStop(Prediction prediction, const MeasuredSize* context, const Pla
   }
   if (!stop.choice.leave_default && prediction.library_default.has_value()) {
     const PredictedConfig& best = *stop.choice.best;
-    // Each on its own: is it supported, and hardly slower than the best?
+    // Checks each one alone: supported, and within the tolerance of the best.
     Prediction alone = prediction;
     for (const PredictedConfig& one : prediction.candidates) {
       if (one.basis > best.basis) continue;
-      // What noise alone keeps apart is not apart.
+      // Differences within the noise do not count.
       const double noise = Together(one.estimate.doubt, best.estimate.doubt);
       const double apart = one.estimate.log_seconds - best.estimate.log_seconds;
       if (apart >
@@ -91,7 +91,7 @@ SizePoint MakeStop(Prediction prediction, const MeasuredSize* context, const Pla
       if (!Choose(alone, options.choice).leave_default) stop.fine.push_back(one);
     }
     if (FindIn(stop.fine, best.config) == nullptr) stop.fine.push_back(best);
-    // What was measured is as good as what was not, and surer.
+    // A measured configuration is preferred to an unmeasured one of equal speed.
     const auto measured = [](const PredictedConfig& one) { return one.basis == Basis::kMeasured; };
     if (std::any_of(stop.fine.begin(), stop.fine.end(), measured)) {
       std::erase_if(stop.fine, [&](const PredictedConfig& one) { return !measured(one); });
@@ -101,7 +101,7 @@ SizePoint MakeStop(Prediction prediction, const MeasuredSize* context, const Pla
   return stop;
 }
 
-// Fewer channels, then faster in sum.
+// Fewer channels first, then the smaller total time.
 const PredictedConfig* Preferred(const std::vector<Config>& shared,
                                  const std::vector<SizePoint>& stops, size_t first, size_t last) {
   const PredictedConfig* chosen = nullptr;
@@ -131,8 +131,8 @@ struct Stretch {
   Config config;    // the default: left alone
 };
 
-// As few stretches as there can be: each goes on for as long as one configuration is fine for all
-// of it, and its sizes reach each other.
+// The minimum number of stretches: each continues as long as one configuration is acceptable for
+// all its sizes, and these are within reach of each other.
 std::vector<Stretch> MakeStretches(const std::vector<SizePoint>& stops, double reach) {
   const auto apart = [&](size_t last) {
     return reach > 0 && static_cast<double>(stops[last].bytes) >
@@ -173,14 +173,15 @@ double TimeOf(const SizePoint& stop, const Config& config) {
   return one == nullptr ? INFINITY : one->estimate.log_seconds;
 }
 
-// A size that people can read, near to this one: eight to a doubling.
+// A round size near this one: eight per doubling.
 uint64_t Rounded(double bytes, uint64_t low, uint64_t high) {
   const double step = std::exp2(std::floor(std::log2(bytes)) - 3);
   const auto near = static_cast<uint64_t>(std::max(1.0, std::round(bytes / step) * step));
   return std::clamp(near, low + 1, high);
 }
 
-// Where `after` begins to be as fast as `before`, between the two sizes they are best at.
+// The size at which `after` becomes as fast as `before`, between the two sizes at which they are
+// best.
 uint64_t Boundary(const SizePoint& low, const SizePoint& high, const Config& before,
                   const Config& after) {
   const double at_low = TimeOf(low, after) - TimeOf(low, before);     // positive: before is faster
@@ -265,7 +266,7 @@ void PlanPlace(const CallPlace& place, const std::vector<SizePoint>& stops,
       end = times(end, options.edge);
     }
     if (stretch.config.IsDefault()) {
-      // The reason of the size where it was closest.
+      // The reason at the size where it was closest.
       const SizePoint* closest = &stops[stretch.first];
       for (size_t k = stretch.first; k < stretch.last; ++k) {
         const auto gain = [](const SizePoint& stop) {
@@ -293,8 +294,8 @@ void PlanPlace(const CallPlace& place, const std::vector<SizePoint>& stops,
   }
 }
 
-// What a job may try, by size band: first the library's own choice, so that the rows after it can
-// never be the first to match, then the fastest.
+// What a job may try, by size band: first the library's own choice, so that the rows after it never
+// match first, then the fastest.
 void AddArms(const CallPlace& place, const std::vector<SizePoint>& stops, size_t count,
              std::vector<policy::Rule>* arms) {
   std::map<int, const SizePoint*> bands;
@@ -384,8 +385,8 @@ Result<PlannedPolicy> MakePlan(const Grid* grid, const Predictor* predictor,
   }
   if (unmeasured > 0) {
     plan.messages.push_back(
-        Format("at %s the library's own choice was not measured: left to the library, for nobody "
-               "knows what a change would gain",
+        Format("at %s the library's own choice was not measured: left to the library, "
+               "because the gain of a change is unknown",
                Count(unmeasured, "size").c_str()));
   }
   int line = 1;

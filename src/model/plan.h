@@ -18,37 +18,35 @@ struct PlanOptions {
                        .confidence_unmeasured = 0.95,
                        .discount_luck = true,
                        .tolerance = 0.02};
-  // Only configurations that were measured at the very sizes.
+  // Only configurations measured at the exact sizes.
   bool measured_only = false;
-  // Where set, the choice at every size is somebody else's, who has better reasons than these
-  // measurements; rows and their boundaries are made of it. The default: left to the library.
+  // If set, supplies the choice at every size instead of these measurements; rows and their
+  // boundaries are made of it. The default Config leaves the size to the library.
   std::function<Config(const CallPlace& place, uint64_t bytes)> chosen;
-  // How far a row reaches from the sizes it is known at, as a factor: from 1 MiB with 2 to less
-  // than 2 MiB. Where two sizes are too far apart for that, what lies between is left to the
-  // library. 0: to where the next row begins.
+  // How far a row extends from its verified sizes, as a factor: with 2, from 1 MiB to less than 2
+  // MiB. Between sizes that are further apart the library decides. 0: to the start of the next row.
   double reach = 0;
   // The same beyond the smallest and the largest size; 1: not at all.
   double edge = 1;
-  // For a job that learns: after the rows, the best so many of every size band as further rows.
-  // They change nothing where the policy is applied as it is, since the first row that matches
-  // wins.
+  // For a job that learns: appends the best this many configurations of every size band as further
+  // rows. They have no effect in a static policy, since the first row that matches wins.
   size_t arms = 0;
   std::string origin;  // for the policy's header
 };
 
-// One row, and what speaks for it.
+// One row with its evidence.
 struct PlannedRow {
   policy::Rule rule;
-  // Over the sizes that were measured within the row.
+  // Over the measured sizes within the row.
   ModelChoice::Gain least;
   double gain = 1;                 // geometric mean
   Basis basis = Basis::kMeasured;  // the weakest among them
   size_t sizes = 0;
-  size_t samples = 0;  // of the configuration; 0 where it was not measured
+  size_t samples = 0;  // of the configuration; 0 if it was not measured
   std::string Remark() const;
 };
 
-// What is left to the library, and why, for people.
+// A range left to the library, and why.
 struct LeftAlone {
   CallPlace place;
   uint64_t first = 0;
@@ -65,10 +63,9 @@ struct PlannedPolicy {
 };
 
 // A policy from measurements, from a model, or from both: then measurements come first and the
-// model speaks about what was not measured. At every size that was measured the choice is one that
-// the data support against the library's own; between two sizes it changes where the two choices
-// are equally fast; rows are as few as the tolerance allows. Outside of the measured sizes and
-// places everything is left to the library.
+// model covers the rest. At every measured size the data must support the choice against the
+// library's own; between two sizes it changes where both choices are equally fast; there are as few
+// rows as the tolerance allows. The library decides outside the measured sizes and places.
 // REQUIRES: one of them.
 Result<PlannedPolicy> MakePlan(const Grid* grid, const Predictor* predictor,
                                const PlanOptions& options);

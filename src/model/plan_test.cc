@@ -40,7 +40,7 @@ TEST(PlannedPolicy, OneConfigurationThatIsFasterEverywhereIsOneRow) {
   EXPECT_NEAR(row.gain, 1.25, 0.02);
   EXPECT_EQ(row.samples, 3 * recipe.sizes.size());
   EXPECT_TRUE(plan.left.empty());
-  // Nothing is said about what was not measured.
+  // Unmeasured sizes get no row.
   EXPECT_EQ(Ask(plan, kHere, recipe.sizes.back() + 1), nullptr);
   EXPECT_EQ(Ask(plan, {Collective::kAllReduce, 2, 16}, recipe.sizes.front()), nullptr);
   EXPECT_EQ(Ask(plan, {Collective::kAllGather, 1, 8}, recipe.sizes.front()), nullptr);
@@ -198,8 +198,8 @@ TEST(PlannedPolicy, TextIsAPolicyWithARemarkBeforeEveryRow) {
   EXPECT_EQ(remarks, plan.rows.size());
 }
 
-// What a plan may never do, on real measurements and on noisy ones, strict and eager: choose what
-// the data call slower than the library's own choice.
+// Holds on real and on noisy measurements, strict and eager: a plan never chooses a configuration
+// that the data show to be slower than the library's own choice.
 TEST(PlannedPolicy, NeverChoosesWhatTheDataCallSlower) {
   std::vector<Grid> grids = {RealGrid()};
   Recipe recipe = Flat(Smooth);

@@ -13,9 +13,9 @@
 namespace diapason::model {
 namespace {
 
-// Where a size lies among those that were measured.
+// The position of a size among the measured ones.
 struct Position {
-  size_t below = 0;  // indices of sizes; the same where it is one of them, or outside
+  size_t below = 0;  // indices of sizes; equal if it is one of them, or outside
   size_t above = 0;
   double weight = 0;  // of `above`
   double beyond = 0;  // doublings outside; negative: below the smallest
@@ -49,13 +49,13 @@ Position Locate(const std::vector<uint64_t>& sizes, uint64_t bytes) {
   return position;
 }
 
-// Between two sizes, or outside: small messages take as long as the smallest, large ones are moved
-// at the pace of the largest.
+// Between two sizes, or outside: small messages take as long as the smallest, large ones have the
+// bandwidth of the largest.
 Estimate Between(const Estimate& below, const Estimate& above, const Position& position) {
   Estimate estimate;
   estimate.log_seconds =
       (1 - position.weight) * below.log_seconds + position.weight * above.log_seconds;
-  // Errors at neighbouring sizes go together.
+  // Errors at neighbouring sizes are correlated.
   estimate.doubt = (1 - position.weight) * below.doubt + position.weight * above.doubt;
   estimate.log_seconds += std::max(0.0, position.beyond) * std::numbers::ln2;
   return estimate;
@@ -222,7 +222,7 @@ Prediction Predictor::LookElsewhere(const Request& request) const {
   Prediction prediction;
   prediction.place = request.place;
   prediction.bytes = request.bytes;
-  // The place most like it lends its default's pace, so that relative times become times.
+  // The most similar place supplies the default's time, to turn relative into absolute times.
   const SceneTable* nearest = nullptr;
   double best = INFINITY;
   int top = 0;
@@ -246,7 +246,7 @@ Prediction Predictor::LookElsewhere(const Request& request) const {
   if (lent.library_default.has_value()) {
     reference = lent.library_default->log_seconds;
   } else if (!lent.candidates.empty()) {
-    // As the trees' own reference where there is no default.
+    // The same reference as the trees' if there is no default.
     std::vector<double> all;
     for (const PredictedConfig& one : lent.candidates) all.push_back(one.estimate.log_seconds);
     reference = Median(all);

@@ -15,18 +15,18 @@
 namespace diapason::model {
 
 enum class Objective : uint8_t {
-  kTime,          // log of the time, against the library's own choice
+  kTime,          // log of the time, relative to the library's own choice
   kBusBandwidth,  // the original predictor: squared error on bus bandwidth
 };
 const char* ObjectiveName(Objective objective);  // "time", "busbw"
 Result<Objective> ParseObjective(const std::string& name);
 
-// What an estimate rests on, best first. Stored: values never change.
+// The basis of an estimate, best first. Stored: values never change.
 enum class Basis : uint8_t {
   kMeasured = 0,      // this configuration was measured at this size and place
   kInterpolated = 1,  // ... at a smaller and a larger size
   kPredicted = 2,     // others were, at this place
-  kExtrapolated = 3,  // the size is outside of what was measured at this place
+  kExtrapolated = 3,  // the size is outside the measured range of this place
   kTransferred = 4,   // nothing was measured at this place
 };
 const char* BasisName(Basis basis);  // "measured", "interpolated", ...
@@ -37,24 +37,22 @@ struct PredictedConfig {
   Basis basis = Basis::kPredicted;
 };
 
-// What is known of one call: the library's own choice, and every configuration that may be chosen.
+// The estimates for one call: the library's own choice, and every candidate.
 struct Prediction {
   CallPlace place;
   uint64_t bytes = 0;
-  std::optional<Estimate> library_default;  // none where the default was never measured
+  std::optional<Estimate> library_default;  // nullopt if the default was never measured
   std::vector<PredictedConfig> candidates;
-  // What interpolation between sizes may be off by here, for each side of a comparison.
+  // The interpolation error between sizes, for each side of a comparison.
   double bend = 0;
-  // Whether the place's configurations differ by more than noise; see MeasuredPlace::Differs.
+  // Whether the place's configurations differ by more than noise; see MeasuredSize::Differs.
   bool contrast = true;
-  // Doubt that all candidates share; nothing of it cancels. Infinite: nobody knows how well this
-  // transfers.
+  // A common error of all candidates that does not cancel. Infinite: the transfer error is unknown.
   double shared = 0;
-  std::vector<std::string> caveats;  // how far from the data this is
+  std::vector<std::string> caveats;  // warnings about the distance from the data
 };
 
-// A measured and completed table of one place: sizes that were measured, times every member of
-// every family.
+// The completed table of one place: measured sizes times all members of all families.
 struct SceneTable {
   struct Value {
     float log_seconds = 0;
@@ -63,9 +61,9 @@ struct SceneTable {
   };
   struct FamilyTable {
     ConfigFamily family;
-    int lowest = 0;  // channels that were measured; 0: the family was not
+    int lowest = 0;  // measured channels; 0: the family was not measured
     int highest = 0;
-    std::vector<Value> values;  // size by size, channels 1 to `top` of each (or one)
+    std::vector<Value> values;  // by size, channels 1 to `top` of each (or one)
   };
   CallPlace place;
   std::vector<uint64_t> sizes;
@@ -83,18 +81,18 @@ struct SceneTable {
 struct FitOptions {
   Objective objective = Objective::kTime;
   TreeOptions trees;
-  TreeOptions original{200, 6, 0.1, 1, 1, 1};  // of kBusBandwidth, as the original has them
-  // Trees are grown so often, each time without another part of the configurations: where they
-  // disagree, nobody knows.
+  TreeOptions original{200, 6, 0.1, 1, 1, 1};  // for kBusBandwidth, as in the original
+  // The size of the ensemble, each fitted without another part of the configurations: its spread is
+  // the error estimate.
   int members = 4;
   uint32_t seed = 1;
-  // Families to be predicted at every place although they were not measured there.
+  // Families to predict at every place although they were not measured there.
   std::vector<ConfigFamily> families;
-  // Find out how well what was learnt at other places holds: costs up to four more fits.
+  // Estimate the transfer error between places: costs up to four more fits.
   bool check_transfer = true;
 };
 
-// What was learnt from a grid. Immutable after Fit or load; any number of threads may ask.
+// A model fitted to a grid. Immutable after Fit or load, and thread-safe.
 class Predictor {
  public:
   static Result<Predictor> Fit(const Grid& grid, const FitOptions& options);
@@ -102,15 +100,15 @@ class Predictor {
   struct Request {
     CallPlace place;
     uint64_t bytes = 0;
-    // Also members beyond the channels that were measured, up to the library's limit.
+    // Also members beyond the measured channels, up to the library's limit.
     bool beyond = false;
-    // Only these; empty: what was measured at the place (or, at a new place, at any other).
+    // Only these; empty: those measured at the place (or, at a new place, at any other).
     std::vector<ConfigFamily> families;
   };
   Prediction Look(const Request& request) const;
 
-  // The trees' own answer (log time against the default; GB/s for kBusBandwidth), without the
-  // tables: what R2 is computed of.
+  // The trees' own prediction (log time relative to the default; GB/s for kBusBandwidth), without
+  // the tables: used for R2.
   double PredictRow(const CallPlace& place, uint64_t bytes, const Config& config) const;
 
   Objective objective() const { return objective_; }
@@ -124,8 +122,8 @@ class Predictor {
   Prediction LookHere(const Request& request, const SceneTable& scene) const;
   Prediction LookElsewhere(const Request& request) const;
   std::vector<ConfigFamily> FamiliesElsewhere(Collective collective) const;
-  // Every member's estimate for channels 1..count of a family (or the one without): mean and
-  // spread of the trees.
+  // The estimates for channels 1..count of a family (or the one without): mean and spread of the
+  // ensemble.
   std::vector<Estimate> Ask(const CallPlace& place, uint64_t bytes, const ConfigFamily& family,
                             int count) const;
 
@@ -133,9 +131,9 @@ class Predictor {
   Library library_ = Library::kNccl;
   Features features_;
   std::vector<Forest> forests_;
-  double offset_ = 0;           // added to every tree's answer
-  double tree_error_ = 0;       // of configurations the trees did not see, at places they did
-  double transfer_error_ = -1;  // ... at places they did not see; negative: unknown
+  double offset_ = 0;           // added to every tree's prediction
+  double tree_error_ = 0;       // for unseen configurations at seen places
+  double transfer_error_ = -1;  // ... at unseen places; negative: unknown
   std::vector<SceneTable> scenes_;
 };
 

@@ -84,7 +84,7 @@ TEST_F(PredictorTest, AnUnseenPlaceIsTransferredAndLeftAlone) {
   EXPECT_TRUE(Has(choice.why, "other places")) << choice.why;
   ASSERT_TRUE(choice.best.has_value());
   EXPECT_EQ(std::string(BasisName(choice.best->basis)), "transferred");
-  // What looks best is told all the same.
+  // The best candidate is reported nevertheless.
   EXPECT_EQ(choice.best->config.algorithm, kRing);
 }
 
@@ -109,7 +109,7 @@ TEST_F(PredictorTest, ADefaultThatWasMeasuredNowhereIsUnknownElsewhereToo) {
   const Predictor::Request request{{Collective::kAllReduce, 8, 64}, 65536, false, {}};
   const Predictor two = Learn(MeasureGrid(recipe));
   EXPECT_FALSE(two.Look(request).library_default.has_value());
-  EXPECT_TRUE(FindOptimalConfig(two, request, {}).leave_default) << "nobody knows how far it holds";
+  EXPECT_TRUE(FindOptimalConfig(two, request, {}).leave_default) << "the transfer error is unknown";
   recipe.places.push_back({Collective::kAllReduce, 4, 32});
   const Predictor three = Learn(MeasureGrid(recipe));
   EXPECT_FALSE(three.Look(request).library_default.has_value());
@@ -133,7 +133,7 @@ TEST_F(PredictorTest, CandidatesStayWithinTheMeasuredChannels) {
   EXPECT_EQ(ranges(false, {}), (Ranges{{ring, {2, 32}}, {tree, {4, 24}}}));
   EXPECT_EQ(ranges(true, {}), (Ranges{{ring, {1, 127}}, {tree, {1, 127}}}));
   EXPECT_EQ(ranges(false, {tree}), (Ranges{{tree, {4, 24}}}));
-  // What was measured is said to be, and nothing else is.
+  // Measured configurations, and only those, are marked as measured.
   size_t measured = 0;
   for (const PredictedConfig& one : predictor.Look({kHere, 65536, true, {}}).candidates) {
     measured += one.basis == Basis::kMeasured ? 1 : 0;
@@ -158,19 +158,19 @@ TEST_F(PredictorTest, WhatWasNotMeasuredIsPredictedNearWhatItIs) {
 
 TEST_F(PredictorTest, FamiliesThatWereNotMeasuredAreOnlyThereWhenAskedFor) {
   FitOptions options = QuickFit();
-  const ConfigFamily stranger{kTree, kSimple, 0, true};
-  options.families = {stranger};
+  const ConfigFamily unseen{kTree, kSimple, 0, true};
+  options.families = {unseen};
   const Predictor predictor = Learn(MeasureGrid(Flat(&Smooth)), options);
-  const auto of_stranger = [&](const Predictor::Request& request) {
+  const auto of_unseen = [&](const Predictor::Request& request) {
     const Prediction prediction = predictor.Look(request);
     return std::count_if(prediction.candidates.begin(), prediction.candidates.end(),
                          [&](const PredictedConfig& one) {
                            EXPECT_TRUE(std::isfinite(one.estimate.log_seconds));
-                           return FamilyOf(one.config) == stranger;
+                           return FamilyOf(one.config) == unseen;
                          });
   };
-  EXPECT_EQ(of_stranger({kHere, 65536, false, {}}), 0);
-  EXPECT_EQ(of_stranger({kHere, 65536, false, {stranger}}), 127);
+  EXPECT_EQ(of_unseen({kHere, 65536, false, {}}), 0);
+  EXPECT_EQ(of_unseen({kHere, 65536, false, {unseen}}), 127);
 }
 
 TEST_F(PredictorTest, TheSameGridGivesTheSameAnswers) {

@@ -5,8 +5,8 @@
 
 namespace diapason::model {
 
-// How well bandwidths are predicted of cells that were not shown: the figures that say little about
-// decisions, and that everybody asks for.
+// The prediction error of bandwidths for hidden cells: commonly reported, but not a measure of
+// decisions.
 struct SplitCheck {
   size_t trained_cells = 0;
   size_t trained_samples = 0;
@@ -16,7 +16,8 @@ struct SplitCheck {
   double mae = 0;  // GB/s
 };
 
-// Hides a share of the cells (never a default), by lot, fits on the rest and asks about the hidden.
+// Hides a random fraction of the cells (never a default), fits on the rest and predicts the hidden
+// ones.
 Result<SplitCheck> CheckSplit(const Grid& grid, double share, const FitOptions& options);
 
 }  // namespace diapason::model

@@ -20,7 +20,7 @@ void Hide(const std::vector<Config>& hidden, MeasuredSize* context) {
   }
 }
 
-// The configurations that stay hidden: all but a share of these, by lot.
+// Draws the hidden configurations.
 std::vector<Config> DrawHidden(const std::vector<Config>& all, double known,
                                const CounterRandom& random) {
   std::vector<std::pair<uint64_t, size_t>> order;

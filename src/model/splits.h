@@ -7,7 +7,7 @@
 
 namespace diapason::model {
 
-// A grid with something hidden: what is known, and what is asked.
+// A grid with a hidden part: the known data, and the questions.
 struct Part {
   std::string name;
   Grid known;
@@ -22,8 +22,8 @@ struct Part {
 std::vector<Part> WithoutSizes(const Grid& grid);
 // All of one node count, once for each.
 std::vector<Part> WithoutNodes(const Grid& grid);
-// All but a share of the configurations, by lot; never the default. Drawn for every size (`each`),
-// or once for all sizes of a place.
+// A random subset of the configurations stays; the default always does. Drawn for every size
+// (`each`), or once for all sizes of a place.
 std::vector<Part> WithoutConfigs(const Grid& grid, int draws, double known, bool each);
 
 // All configurations of a scene but the default.

@@ -9,10 +9,10 @@
 #include "model/grid.h"
 #include "model/predictor.h"
 
-// What the tests of this room share. No part of the library.
+// Helpers shared by the tests of this component; not part of the library.
 namespace diapason::model {
 
-// Measurements that follow a formula.
+// Measurements from a formula.
 struct Recipe {
   Library library = Library::kRccl;
   std::vector<CallPlace> places = {{Collective::kAllReduce, 1, 8}};
@@ -31,7 +31,7 @@ std::vector<uint64_t> Doublings(uint64_t first, size_t count);
 // A pair with each of these channel counts.
 std::vector<Config> WithChannels(int algorithm, int protocol, const std::vector<int>& channels);
 
-// Everything takes as long as the library's own choice, but what `factor` says: ten sizes, the
+// All configurations take as long as the library's own choice, times `factor`: ten sizes, the
 // default, a ring with 2 to 32 channels and a tree with 4 to 24, at kHere.
 Recipe Flat(std::function<double(uint64_t bytes, const Config& config)> factor);
 inline constexpr CallPlace kHere{Collective::kAllReduce, 1, 8};
@@ -39,27 +39,27 @@ std::vector<Config> SomeConfigs();  // of Flat
 // For Flat: kBest is a fifth faster than the default, all others slower.
 inline constexpr Config kBest{kRing, kSimple, 16, 0};
 double BestIsAFifthFaster(uint64_t bytes, const Config& config);
-// For Flat: channels help up to a point that moves with the size; the default is a poor choice.
+// For Flat: channels help up to a point that depends on the size; the default is a poor choice.
 double Smooth(uint64_t bytes, const Config& config);
 
-// One sample of "allreduce" on eight ranks. The default where `algorithm` is empty.
+// One sample of "allreduce" on eight ranks. The default if `algorithm` is empty.
 dataset::Sample OneSample(uint64_t bytes, const std::string& algorithm, int channels,
                           double seconds);
-// A run of its own for these.
+// Adds these as a run of their own.
 void AddRun(const std::string& library, const std::vector<dataset::Sample>& samples,
             dataset::StoreContents* contents);
 
-// RCCL's all-reduce on 8 and 16 MI355X: what people really measured.
+// RCCL's all-reduce on 8 and 16 MI355X: real measurements.
 const Grid& RealGrid();
 
-// "", or why nothing can be trained here.
+// "", or why training is not available here.
 std::string WhyNoTrainer();
-// Small trees: fast, and enough for what tests teach.
+// Small trees: fast, and sufficient for tests.
 FitOptions QuickFit();
-// A failure of the test where it cannot be fitted.
+// Fails the test if it cannot be fitted.
 Predictor Learn(const Grid& grid, const FitOptions& options = QuickFit());
 
-// Whether `text` has `part` in it.
+// Whether `text` contains `part`.
 bool Has(const std::string& text, const std::string& part);
 bool AnyHas(const std::vector<std::string>& texts, const std::string& part);
 

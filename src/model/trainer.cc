@@ -23,7 +23,7 @@ Result<Module> OpenModule() {
                        ", which this build does not have: XGBoost (libxgboost-dev) was not there "
                        "when it was built");
   }
-  // It stays open: XGBoost's threads do not like to be unloaded.
+  // It stays open: XGBoost's threads do not survive unloading.
   void* const opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (opened == nullptr) {
     return Unavailable("training needs XGBoost (libxgboost0): " + std::string(dlerror()));

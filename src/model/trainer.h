@@ -9,7 +9,7 @@
 
 namespace diapason::model {
 
-// Rows to learn from: `columns` features each, what to predict, and how much each row counts.
+// The training rows: `columns` features each, targets and weights.
 struct TrainingSet {
   size_t columns = 0;
   std::vector<float> values;
@@ -22,17 +22,17 @@ struct TreeOptions {
   int trees = 100;
   int depth = 6;
   double rate = 0.1;
-  double share = 1;  // of the rows that every tree sees
-  double least = 4;  // weight that a leaf has to have
+  double share = 1;  // fraction of the rows that every tree sees
+  double least = 4;  // minimum weight of a leaf
   uint32_t seed = 1;
 };
 
-// Boosted trees by XGBoost, squared error. Its module is opened at the first call; the error says
-// what is missing where it cannot be. The same rows and options give the same trees.
+// Boosted trees by XGBoost, squared error. Opens its module at the first call; the error says what
+// is missing. The same rows and options give the same trees.
 Result<Forest> TrainTrees(const TrainingSet& training_set, const TreeOptions& options);
 
-// What the module (libdiapason-train-xgboost.so) exports. Plain types only: it has its own copies
-// of everything else. Returns 0, or 1 with the reason in `error`.
+// The interface of the module (libdiapason-train-xgboost.so). Plain types only, because it has its
+// own copies of all libraries. Returns 0, or 1 with the reason in `error`.
 struct TrainRequest {
   const char* version = nullptr;
   size_t rows = 0;
@@ -42,7 +42,7 @@ struct TrainRequest {
   const float* weights = nullptr;
   const TreeOptions* options = nullptr;
   void* sink = nullptr;
-  // Called for every tree with arrays over its nodes. Returns false to end it.
+  // Called for every tree with arrays over its nodes. Return false to stop.
   bool (*take)(void* sink, size_t nodes, const int32_t* feature, const int32_t* left,
                const int32_t* right, const float* split) = nullptr;
 };

@@ -10,8 +10,8 @@
 namespace diapason::policy {
 namespace {
 
-// The sizes that earlier rows with the same condition have taken, as disjoint ranges that do not
-// touch: start -> inclusive end.
+// The sizes that earlier rows with the same condition cover, as disjoint, non-adjacent ranges:
+// start -> inclusive end.
 class TakenSizes {
  public:
   bool Covers(uint64_t low, uint64_t high) const {
@@ -23,7 +23,7 @@ class TakenSizes {
     auto at = ranges_.upper_bound(low);
     if (at != ranges_.begin()) {
       const auto before = std::prev(at);
-      // Ranges that touch become one: a row over both is covered too.
+      // Merges adjacent ranges, so that a row over both counts as covered.
       if (before->second >= low || before->second + 1 == low) at = before;
     }
     while (at != ranges_.end() &&
@@ -41,8 +41,9 @@ class TakenSizes {
 
 using Condition = std::tuple<Collective, int64_t, int64_t, int, int>;
 
-// Every condition that covers this rule's: each of its four fields as it is, or "any". Rows that
-// together cover a row only by different conditions are not found; single rows always are.
+// Every condition that covers this rule's: each of its four fields as it is, or "any". A row that
+// several rows with different conditions cover only together is not detected; a row covered by a
+// single row always is.
 std::vector<Condition> WiderConditions(const Rule& rule) {
   std::vector<Condition> conditions;
   for (int mask = 0; mask < 16; ++mask) {

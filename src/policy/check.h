@@ -7,9 +7,9 @@
 
 namespace diapason::policy {
 
-// Warnings about rows that are well formed and yet do nothing, or less than they say: shadowed by
-// an earlier row, naming a pair that no machine runs, depending on regBuff, or setting channels
-// where that is not safe.
+// Warnings about valid rows that have no effect, or less than they say: shadowed by an earlier row,
+// naming a pair that no machine runs, depending on regBuff, or setting channels where that is not
+// safe.
 std::vector<Diagnostic> CheckRules(const Policy& policy);
 
 }  // namespace diapason::policy

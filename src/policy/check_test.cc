@@ -205,7 +205,7 @@ TEST(CheckTest, WarningsComeInTheOrderOfTheFileAndOnlyWithoutErrors) {
   EXPECT_EQ(Parse(text + "nonsense\n").warnings, 0u);
 }
 
-TEST(CheckTest, NobodyIsWarnedInAJob) {
+TEST(CheckTest, AJobGetsNoWarnings) {
   const std::string text = "broadcast,0,8,tree,ll,-1,-1,-1\n";
   ASSERT_EQ(Parse(text).warnings, 1u);
   ParseOptions options;

@@ -11,7 +11,7 @@ constexpr std::string_view kMark = "diapason:";
 constexpr std::string_view kChecksumKind = "fnv1a64:";
 constexpr int kNewestVersion = 1;
 
-// What follows "# diapason:", or nothing when the line is another comment.
+// The text after "# diapason:"; nullopt for another comment.
 std::optional<std::string_view> AfterMark(std::string_view line) {
   if (!line.starts_with('#')) return std::nullopt;
   line = Trim(line.substr(line.find_first_not_of('#') == std::string_view::npos

@@ -10,8 +10,8 @@
 namespace diapason::policy {
 
 // Reads the `# diapason: key=value ...` comments of a policy file; there may be several. Values
-// with blanks stand in double quotes. An unknown key or a newer format version is an error: a
-// reader that does not understand a header must not act on the rows.
+// with blanks are in double quotes. An unknown key or a newer format version is an error: a reader
+// that does not understand a header must not apply the rows.
 struct HeaderReader {
   PolicyHeader header;
   std::optional<Library> library;

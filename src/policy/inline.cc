@@ -30,10 +30,10 @@ bool TakeText(std::string_view* bytes, std::string* text) {
   return true;
 }
 
-// Added to a row's collective: it is marked as safe for numerics.
+// Added to a row's collective if the row is marked as safe for numerics.
 constexpr uint64_t kSafeBit = 16;
 
-// Rows follow each other in size and line: differences are short where the values are long.
+// Consecutive rows have similar sizes and lines: differences are shorter than values.
 uint64_t ZigZag(uint64_t difference) { return (difference << 1) ^ (0 - (difference >> 63)); }
 uint64_t UnZigZag(uint64_t value) { return (value >> 1) ^ (0 - (value & 1)); }
 
@@ -83,8 +83,7 @@ bool TakeRule(std::string_view* bytes, const Rule& previous, Rule* rule) {
   return true;
 }
 
-// A word with a right checksum may still have been made by something else: every value must be one
-// that a policy file could hold.
+// A correct checksum does not prove the origin: every value must be valid in a policy file.
 bool RuleIsValid(Library library, const Rule& rule) {
   const std::string_view algorithm = AlgorithmName(library, rule.collective, rule.config.algorithm);
   const bool known_algorithm =

@@ -105,7 +105,7 @@ TEST(InlineTest, ARefusalSaysWhatToDo) {
             std::string::npos);
 }
 
-// A word with a right checksum over whatever body it is given.
+// A word with a correct checksum over any body.
 std::string Signed(const std::string& body) {
   return Format("%s.%016llx", body.c_str(), static_cast<unsigned long long>(Fnv1a64(body)));
 }
@@ -158,7 +158,7 @@ TEST(InlineTest, TheCraftedWordIsWhatAnEncoderWrites) {
 }
 
 TEST(InlineTest, ARightChecksumDoesNotMakeHostileContentRight) {
-  // Each changes one number of a word that is fine, into one that no policy file could hold.
+  // Each changes one number of a valid word into one that no policy file may contain.
   const std::vector<std::pair<const char*, void (*)(Packed*)>> hostile{
       {"library 4", [](Packed* p) { p->library = 4; }},
       {"library 2^32", [](Packed* p) { p->library = uint64_t{1} << 32; }},
@@ -167,7 +167,7 @@ TEST(InlineTest, ARightChecksumDoesNotMakeHostileContentRight) {
       {"protocol 3", [](Packed* p) { p->protocol = 3 + 1; }},
       {"65 channels for NCCL", [](Packed* p) { p->channels = 65 + 1; }},
       {"-1 channels", [](Packed* p) { p->channels = 0; }},
-      {"a collective nobody has", [](Packed* p) { p->collective = 6; }},
+      {"an unknown collective", [](Packed* p) { p->collective = 6; }},
       {"alltoall for NCCL", [](Packed* p) { p->collective = 5; }},
       {"0 nodes", [](Packed* p) { p->nodes = 1; }},
       {"0 ranks", [](Packed* p) { p->ranks = 1; }},
@@ -242,7 +242,7 @@ TEST(InlineTest, NoContentCrashesTheDecoder) {
     bytes.resize(bytes.size() - Pick(&random, 3));
     const Result<Policy> policy = DecodeInline(Signed("d1." + EncodeBase64Url(bytes)));
     if (!policy.ok()) continue;
-    // What is accepted is a policy like any other: a file can hold it.
+    // An accepted word is a policy like any other: a file can contain it.
     const Result<Policy> back = ParseStrictly(PolicyText(policy.value()), "x", {});
     ASSERT_TRUE(back.ok()) << back.status().message();
     EXPECT_EQ(Digest(back.value()), Digest(policy.value()));

@@ -5,7 +5,7 @@
 namespace diapason::policy {
 namespace {
 
-// Whether some call could match both.
+// Whether a call can match both.
 bool Meet(const Rule& a, const Rule& b) {
   const auto meet = [](int64_t x, int64_t y) { return x == kAny || y == kAny || x == y; };
   return a.collective == b.collective && a.min_bytes <= b.max_bytes && b.min_bytes <= a.max_bytes &&

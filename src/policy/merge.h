@@ -6,9 +6,9 @@
 
 namespace diapason::policy {
 
-// Puts rows that a job has learned before the rows of a policy. Rows of the policy that no call can
-// reach any more go. A learned row that leaves the choice to the library is only kept where an
-// older row would otherwise decide.
+// Puts the rows that a job has learned before the rows of a policy. Rows of the policy that no call
+// can reach any more are removed. A learned row that leaves the choice to the library is kept only
+// if an older row would otherwise decide.
 Policy MergeLearned(Policy policy, const std::vector<Rule>& learned);
 
 }  // namespace diapason::policy

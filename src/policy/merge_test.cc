@@ -34,7 +34,7 @@ TEST(MergeLearnedTest, TheDefaultNeedsARowOnlyWhereAnOlderOneWouldDecide) {
   const Policy merged = MergeLearned(policy, {Row(65, 128, {})});
   ASSERT_EQ(merged.rules.size(), 2u);
   EXPECT_TRUE(merged.rules[0].config.IsDefault());
-  // Another shape's rows are nobody's business here.
+  // Rows for another shape are not affected.
   policy.rules = {Row(65, 128, {kRing, kSimple, 0}, 4)};
   EXPECT_EQ(MergeLearned(policy, {Row(65, 128, {})}).rules.size(), 1u);
 }

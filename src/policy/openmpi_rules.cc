@@ -13,7 +13,7 @@
 namespace diapason::policy {
 namespace {
 
-// What coll_tuned calls its collectives in a rules file, the same from 4.0 to 5.0.
+// coll_tuned's names of collectives in a rules file, the same from 4.0 to 5.0.
 struct Tuned {
   Collective collective;
   int id;
@@ -28,20 +28,20 @@ constexpr Tuned kTuned[] = {
     {Collective::kReduceScatter, 12, "MPI_Reduce_scatter"},
 };
 
-// The fan-out of chains where an algorithm is forced, and so the one that was measured. In a rules
-// file 0 would make one chain of all ranks.
+// The fan-out of chains that coll_tuned uses for a forced algorithm, and so the measured one. In a
+// rules file 0 would make one chain of all ranks.
 constexpr int kChainFanOut = 4;
 constexpr size_t kMostLinesNamed = 8;
-// From here on, finding a rule takes Open MPI as long as a small call.
+// From here on, Open MPI needs as long to find a rule as for a small call.
 constexpr size_t kManyMessageRules = 1000;
 
-// One line of the innermost kind.
+// One line of the innermost level.
 struct MessageRule {
   uint64_t bytes = 0;  // from here on
   int algorithm = 0;   // 0: Open MPI's own decision
   int fan = 0;
   int64_t segment = 0;
-  int line = 0;  // of the policy, for people
+  int line = 0;  // in the policy, for messages
 
   bool SameChoice(const MessageRule& other) const {
     return algorithm == other.algorithm && fan == other.fan && segment == other.segment;
@@ -69,8 +69,9 @@ bool IsTwoProc(const Rule& rule) {
   return Name(rule.collective, rule.config.algorithm) == "two_proc";
 }
 
-// Those that combine the ranks' numbers in another order than MPI promises to an operation that is
-// not commutative. Open MPI's own decision never takes them for one; a rules file is not asked.
+// Algorithms that combine the ranks' values in another order than MPI guarantees for
+// non-commutative operations. Open MPI's own decision avoids them for such operations; a rules file
+// does not.
 bool NeedsCommutative(Collective collective, int algorithm) {
   const std::string name = Name(collective, algorithm);
   switch (collective) {
@@ -85,7 +86,7 @@ bool NeedsCommutative(Collective collective, int algorithm) {
   }
 }
 
-// Why lines of a policy are less in a rules file than they say.
+// Why a rules file does less than lines of the policy say.
 enum Why : uint8_t { kNodes, kConditions, kOtherNodes, kTwoRanks, kTooLarge, kWhyCount };
 constexpr const char* kWhyTexts[kWhyCount] = {
     "a rules file does not know nodes; the choice holds on any number of them",
@@ -107,7 +108,7 @@ std::string LinesText(const std::set<int>& lines) {
   return text;
 }
 
-// A text from a policy file as part of a comment: one line, whatever it was.
+// Text of a policy file as part of a comment, reduced to one line.
 std::string OneLine(const std::string& text) {
   std::string line = text;
   for (char& c : line) {
@@ -116,8 +117,8 @@ std::string OneLine(const std::string& text) {
   return line;
 }
 
-// What the parser lets through. Open MPI ignores a whole file for one number it does not like, and
-// fails the call for an algorithm it does not have.
+// Checks what the parser accepts but Open MPI does not: it ignores a whole file for one invalid
+// number, and fails the call for an unknown algorithm.
 bool IsSound(const Rule& rule) {
   const Config& config = rule.config;
   const std::vector<int> known = Algorithms(Library::kOpenMpi, rule.collective);
@@ -151,7 +152,7 @@ class Exporter {
   std::vector<std::string> TakeNotes() { return std::move(notes_); }
 
  private:
-  // The rows of one collective that an MPI call can match, as places in the policy.
+  // The rows of one collective that an MPI call can match, as indices into the policy.
   struct Rows {
     std::vector<size_t> any_ranks;
     std::map<int64_t, std::vector<size_t>> by_ranks;
@@ -198,7 +199,7 @@ class Exporter {
     return {};
   }
 
-  // Whether the rows that one communicator size can meet agree on how many nodes they are for.
+  // Whether the rows for one communicator size agree on the number of nodes.
   Status CheckNodes(Collective collective) const {
     if (nodes_ != kAny) return {};
     const Rows& rows = rows_[static_cast<size_t>(collective)];
@@ -228,10 +229,11 @@ class Exporter {
                static_cast<long long>(second.nodes)));
   }
 
-  // The rules of one collective by communicator size; empty where they would change nothing.
+  // The rules of one collective by communicator size; empty if they would change nothing.
   std::vector<SizeRules> Compile(Collective collective) {
     const Rows& rows = rows_[static_cast<size_t>(collective)];
-    // Wherever the answer can change. From 1: below the first size, the first one's rules hold.
+    // All sizes at which the result can change. From 1: below the first size, the first one's rules
+    // apply.
     std::set<int64_t> starts{1};
     for (const auto& [ranks, own] : rows.by_ranks) {
       starts.insert(ranks);
@@ -241,7 +243,7 @@ class Exporter {
       if (IsTwoProc(policy_.rules[i])) starts.insert({2, 3});
     }
     std::vector<SizeRules> sizes;
-    MessageRules other;  // for all sizes that no row names, two aside
+    MessageRules other;  // for all sizes that no row names, except two
     bool other_known = false;
     for (const int64_t ranks : starts) {
       const auto own = rows.by_ranks.find(ranks);
@@ -277,7 +279,7 @@ class Exporter {
     for (const size_t i : rows) {
       Rule rule = policy_.rules[i];
       rule.nodes = kAny;
-      rule.line = static_cast<int>(i);  // how an answer finds back to its row
+      rule.line = static_cast<int>(i);  // maps a result back to its row
       here.rules.push_back(rule);
     }
     DecisionTable::Options options;

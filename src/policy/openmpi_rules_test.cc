@@ -363,7 +363,7 @@ TEST(OpenMpiRules, Refusals) {
 }
 
 TEST(OpenMpiRules, ManyRows) {
-  // As many numbers of ranks as a policy has room for: fine alone, too much with rows for any.
+  // As many numbers of ranks as a policy may have: accepted alone, too many with rows for any.
   Policy policy;
   policy.library = Library::kOpenMpi;
   for (size_t i = 0; i < kMostRules; ++i) {
@@ -385,7 +385,7 @@ TEST(OpenMpiRules, ManyRows) {
   for (size_t i = 0; i < kMostRules; i += 2) policy.rules[i].ranks = kAny;
   EXPECT_NE(ErrorOf(policy).find("name fewer numbers of ranks"), std::string::npos);
 
-  // Many sizes for everybody.
+  // Many sizes for any number of ranks.
   for (size_t i = 0; i < kMostRules; ++i) {
     policy.rules[i].ranks = kAny;
     policy.rules[i].min_bytes = policy.rules[i].max_bytes = 2 * i;
@@ -397,7 +397,7 @@ TEST(OpenMpiRules, ManyRows) {
   EXPECT_TRUE(notes[1].starts_with("a communicator gets up to 131072 rules")) << notes[1];
 }
 
-// What the policy says about a call, without any of the code above.
+// The policy's choice for a call, independent of the code above.
 long Wanted(const Policy& policy, int64_t nodes, Collective collective, long ranks,
             uint64_t bytes) {
   for (const Rule& rule : policy.rules) {

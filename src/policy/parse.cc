@@ -21,7 +21,7 @@ constexpr const char* kColumnNames[kColumns] = {
 
 struct Field {
   std::string_view text;  // trimmed
-  int column = 0;         // where it starts in the line, from 1
+  int column = 0;         // its position in the line, from 1
 };
 
 void SplitFields(std::string_view line, std::vector<Field>* fields) {
@@ -40,7 +40,7 @@ void SplitFields(std::string_view line, std::vector<Field>* fields) {
 
 std::string Shown(std::string_view text) { return std::string(text.substr(0, 40)); }
 
-// The work of one ParsePolicy call.
+// The state of one ParsePolicy call.
 class Parser {
  public:
   explicit Parser(const ParseOptions& options) : options_(options) {
@@ -53,7 +53,7 @@ class Parser {
       Error(0, Format("the policy is larger than %zu bytes", kMostBytes));
       return std::move(outcome_);
     }
-    // The header may stand anywhere, but it decides how every row is read: it is read first.
+    // The header may be anywhere, but determines how every row is read, so it is read first.
     ForEachLine(text, [this](std::string_view line) { ReadHeaderLine(line); });
     ForEachLine(text, [this](std::string_view line) { ReadRow(line); });
     if (outcome_.errors == 0) CheckDigest();
@@ -113,7 +113,7 @@ class Parser {
     if (Trim(row).empty()) return ReadMark(Trim(line));
     SplitFields(row, &fields_);
     const std::vector<Field>& fields = fields_;
-    // Many files begin with the names of the columns, not commented out.
+    // Many files begin with an uncommented line of column names.
     if (outcome_.policy.rules.empty() && FoldName(fields[0].text) == "collectivetype") {
       return CheckColumnNames(fields);
     }
@@ -130,7 +130,7 @@ class Parser {
     ReadFields(fields);
   }
 
-  // Comments that say something about the row after them.
+  // Comments that apply to the next row.
   void ReadMark(std::string_view comment) {
     if (comment.empty()) {
       safe_ = false;
@@ -174,7 +174,7 @@ class Parser {
                                      static_cast<unsigned long long>(rule.max_bytes)));
     }
     if (fields[3].text != "-1") {
-      // An unknown collective has no algorithms to look in; for every library but Open MPI, whose
+      // An unknown collective has no list of algorithms; for every library except Open MPI, whose
       // numbers depend on it, any collective will do.
       const Result<int> algorithm = ParseAlgorithm(library, rule.collective, fields[3].text);
       if (algorithm.ok()) {
@@ -196,7 +196,7 @@ class Parser {
     int64_t reg_buff = kAny;
     ReadCount(fields[6], kColumnNames[6], 1, INT32_MAX, &rule.nodes);
     ReadCount(fields[7], kColumnNames[7], 1, INT32_MAX, &rule.ranks);
-    // NVIDIA's own reader takes rows without the last one or two.
+    // NVIDIA's own reader accepts rows without the last one or two.
     if (fields.size() > 8) ReadCount(fields[8], kColumnNames[8], 0, INT32_MAX, &pipe_ops);
     if (fields.size() > 9) ReadCount(fields[9], kColumnNames[9], 0, 1, &reg_buff);
     rule.pipe_ops = static_cast<int>(pipe_ops);
@@ -218,7 +218,7 @@ class Parser {
         Format("%s '%s' is not a number of bytes", name, Shown(field.text).c_str());
     const Result<uint64_t> with_unit = ParseBytes(field.text);
     if (with_unit.ok()) {
-      // Other readers of this format would take "128M" for 128: only plain numbers are safe.
+      // Other readers of this format would parse "128M" as 128: only plain numbers are safe.
       message += Format("; write %llu", static_cast<unsigned long long>(with_unit.value()));
     }
     Error(field.column, message);
@@ -242,7 +242,7 @@ class Parser {
     const Library library = outcome_.policy.library;
     const int limit = ChannelLimit(library);
     int64_t value = 0;
-    // NCCL reads 0 as "your choice", and so do we; files write -1.
+    // NCCL and diapason read 0 as "the library's choice"; files have -1.
     if (ParseSigned(field.text, &value) && value >= -1 && value <= limit) {
       *channels = value > 0 ? static_cast<int>(value) : 0;
       return;
@@ -275,9 +275,9 @@ class Parser {
   ParseOutcome outcome_;
   std::array<std::set<std::pair<int, int>>, kCollectiveCount> conditions_;
   HeaderReader header_;
-  std::vector<Field> fields_;  // of the line at hand; kept to save allocations
+  std::vector<Field> fields_;  // of the current line; reused to save allocations
   int line_number_ = 0;
-  bool safe_ = false;  // marks on the lines before the row at hand
+  bool safe_ = false;  // marks on the lines before the current row
   std::string remark_;
   bool too_many_said_ = false;
 };

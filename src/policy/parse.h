@@ -9,7 +9,7 @@
 
 namespace diapason::policy {
 
-// Something to say about a place in a policy file.
+// A message about a position in a policy file.
 struct Diagnostic {
   enum class Severity { kError, kWarning };
   Severity severity = Severity::kError;
@@ -22,30 +22,31 @@ struct Diagnostic {
 std::string DiagnosticText(const std::string& file, const Diagnostic& diagnostic);
 
 struct ParseOptions {
-  // The library of a file that does not name one: the reader's own.
+  // The library of a file that does not name one.
   Library library = Library::kNccl;
-  // Read the rows although they do not add up to the header's checksum: for a file edited by hand.
+  // Accept rows that do not match the header's checksum: for a file edited by hand.
   bool ignore_checksum = false;
-  // Look for rows that never match or never apply; nobody reads the warnings in a job.
+  // Look for rows that never match or never apply; a job does not need these warnings.
   bool check_rows = true;
 };
 
 struct ParseOutcome {
   Policy policy;
-  bool names_library = false;  // the file's header says which library it is for
-  // Errors and warnings in the order of the file. At most kMostDiagnostics are kept.
+  bool names_library = false;  // the file's header names its library
+  // Errors and warnings in file order. At most kMostDiagnostics are kept.
   std::vector<Diagnostic> diagnostics;
   size_t errors = 0;
   size_t warnings = 0;
 };
 inline constexpr size_t kMostDiagnostics = 100;
 
-// Reads the text of a policy file, strictly. With one error the policy is not to be used: what a
-// typo was meant to be is the author's to say. Never throws on content, whatever the content; time
-// grows with its length. Warnings name rows that can never match or never be chosen.
+// Parses the text of a policy file strictly. A policy with an error must not be used: typos are not
+// guessed. Never throws because of the content; linear time. Warnings name rows that can never
+// match or never be chosen.
 ParseOutcome ParsePolicy(std::string_view text, const ParseOptions& options);
 
-// The same for a caller that wants the policy or one sentence: the first error, and how many more.
+// The same for a caller that needs the policy or one sentence: the first error, and the number of
+// others.
 Result<Policy> ParseStrictly(std::string_view text, const std::string& file,
                              const ParseOptions& options);
 

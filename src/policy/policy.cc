@@ -21,8 +21,8 @@ std::string Rows(const Policy& policy) {
 }
 
 std::string Quoted(const std::string& text) {
-  // Quotes and line ends would end the field; a header is for people, so they are simply replaced.
-  // Cut so that the header's line stays within what a reader takes.
+  // Quotes and line ends would end the field, so they are replaced. Truncated so that the header's
+  // line stays within the reader's limit.
   constexpr size_t kLongest = 512;
   std::string clean = text.substr(0, kLongest);
   std::replace_if(
@@ -42,7 +42,7 @@ bool Rule::Covers(const Rule& other) const {
 }
 
 std::string RuleText(Library library, const Rule& rule) {
-  // Not printf: the digest of a large policy is taken while a communicator is created.
+  // Not printf, which is slow: the digest of a large policy is computed at init of a communicator.
   std::string text;
   const auto field = [&text](std::string_view word) {
     if (!text.empty()) text += ',';

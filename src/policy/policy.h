@@ -24,54 +24,54 @@ struct Rule {
   int pipe_ops = kAny;
   int reg_buff = kAny;
   int line = 0;  // in the file, from 1
-  // Marked by a line "# numerics: safe" before it: whoever wrote it knows that the last bits of
-  // sums may change.
+  // Marked by a line "# numerics: safe" before it: the author accepts that the rounding of sums may
+  // change.
   bool safe = false;
-  // What a line "# learned: ..." before it says; kept when the policy is written again.
+  // The text of a line "# learned: ..." before it; kept when the policy is written again.
   std::string remark;
 
   bool MatchesShape(const Shape& shape) const {
     return (nodes == kAny || nodes == shape.nodes) && (ranks == kAny || ranks == shape.ranks);
   }
-  // Every call that matches `other` matches this rule too.
+  // Whether every call that matches `other` matches this rule too.
   bool Covers(const Rule& other) const;
 };
 
-// What the `# diapason:` comment of a file says about it. All of it is optional.
+// The fields of a file's `# diapason:` comment. All are optional.
 struct PolicyHeader {
   int version = 1;
-  std::string origin;       // who made the policy, from what
+  std::string origin;       // the policy's author or tool, and its source
   std::string fingerprint;  // the machine it was made for, see domain/fingerprint.h
 };
 
-// A policy as read from a file: rows in their order, all in one library's vocabulary. The format is
-// described in docs/formats/policy.md.
+// A policy as read from a file: rows in order, all in one library's vocabulary.
+// docs/formats/policy.md describes the format.
 struct Policy {
   Library library = Library::kNccl;
   PolicyHeader header;
   std::vector<Rule> rules;
 };
 
-// What lines before a row say about it; other comments are skipped.
+// Comments before a row that apply to it; other comments are skipped.
 inline constexpr std::string_view kSafeMark = "# numerics: safe";
 inline constexpr std::string_view kLearnedMark = "# learned:";
 
-// Limits of what is accepted. A file beyond them is refused, not cut.
+// Limits of accepted files. A larger file is rejected, not truncated.
 inline constexpr size_t kMostBytes = 16u << 20;
 inline constexpr size_t kMostRules = 65536;
 inline constexpr size_t kLongestLine = 4096;
-// Different values of (numPipeOps, regBuff) that the rows of one collective may ask for.
+// Limit on the different values of (numPipeOps, regBuff) in the rows of one collective.
 inline constexpr size_t kMostConditions = 64;
 
-// The row as a policy file has it, ten columns.
+// The row as in a policy file, ten columns.
 std::string RuleText(Library library, const Rule& rule);
 
-// The whole policy as a file: header with checksum, column names, rows. A remark, where there is
-// one for a row, stands on a line of its own before it, which every reader of such files skips.
+// The whole policy as a file: header with checksum, column names, rows. A row's remark is on a line
+// of its own before it, which every reader of such files skips.
 std::string PolicyText(const Policy& policy, const std::vector<std::string>& remarks = {});
 
-// A number for "the same rules for the same library": the checksum of the header, and what ranks
-// compare. Comments, blanks and spellings do not change it.
+// A digest of the library and its rules: the checksum in the header, which ranks compare. Comments,
+// blanks and spellings do not affect it.
 uint64_t Digest(const Policy& policy);
 // "fnv1a64:0123456789abcdef"
 std::string DigestText(uint64_t digest);

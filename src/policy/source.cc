@@ -22,7 +22,7 @@ std::string LearnedFile(const Settings& settings) {
 
 namespace {
 
-// What an earlier job has learned; the first one finds no such file.
+// The results of an earlier job; the first job finds no such file.
 Source LearnedSource(const Settings& settings) {
   const std::string path = LearnedFile(settings);
   if (path.empty() || !FileExists(path)) return {};

@@ -8,11 +8,10 @@
 
 namespace diapason::policy {
 
-// Where the settings say the policy is. The first of these that is set wins:
-// 1. DIAPASON_POLICY_INLINE;
-// 2. with DIAPASON_OVERLAP on, DIAPASON_POLICY_OVERLAP, or else <stem>.overlap.conf beside 3;
-// 3. DIAPASON_POLICY, also known as NCCL_TUNER_CONFIG_FILE;
-// 4. LearnedFile, once there is such a file.
+// Where the settings say the policy is. The first of these that is set counts: 1.
+// DIAPASON_POLICY_INLINE; 2. with DIAPASON_OVERLAP on, DIAPASON_POLICY_OVERLAP, or else
+// <stem>.overlap.conf beside 3; 3. DIAPASON_POLICY, also known as NCCL_TUNER_CONFIG_FILE; 4.
+// LearnedFile, if the file exists.
 struct Source {
   enum class Kind { kNone, kInline, kFile };
   Kind kind = Kind::kNone;
@@ -21,15 +20,15 @@ struct Source {
 };
 Source FindSource(const Settings& settings);
 
-// Where a job keeps what it learns: DIAPASON_LEARNED, or with DIAPASON_OVERLAP on its sibling,
-// since what is best beside compute is not what is best alone. Empty: nowhere.
+// Where a job stores what it learns: DIAPASON_LEARNED, or with DIAPASON_OVERLAP on its sibling,
+// since the best choice beside compute differs from the best choice alone. Empty: nowhere.
 std::string LearnedFile(const Settings& settings);
 
-// "x/y.conf" -> "x/y.overlap.conf"; a file without an extension just gets ".overlap.conf".
+// "x/y.conf" -> "x/y.overlap.conf"; a file without an extension gets ".overlap.conf" appended.
 std::string OverlapSibling(const std::string& path);
 
 // Reads and parses the policy. A policy whose header names a library other than options.library is
-// refused. kNone yields an empty policy.
+// rejected. kNone yields an empty policy.
 Result<Policy> LoadPolicy(const Source& source, const ParseOptions& options);
 
 }  // namespace diapason::policy

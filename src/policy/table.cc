@@ -17,8 +17,8 @@ struct Span {
   uint32_t row;
 };
 
-// First match wins: over every size, the lowest row whose span holds it. A sweep over the ends of
-// the spans with the rows that are open, lowest first.
+// First match wins: for every size, the lowest row whose span contains it. A sweep over the ends of
+// the spans with the open rows, lowest first.
 std::vector<SizeMap::Range> Flatten(std::vector<Span> spans) {
   std::sort(spans.begin(), spans.end(),
             [](const Span& a, const Span& b) { return a.first < b.first; });
@@ -55,7 +55,7 @@ SizeMap::SizeMap(std::vector<Range> ranges) : ranges_(std::move(ranges)) {
     const auto end = last == UINT64_MAX
                          ? ranges_.end()
                          : std::lower_bound(begin, ranges_.end(), last + 1, starts_before);
-    // Two to four buckets for each range that begins here; never more buckets than sizes.
+    // Two to four buckets for each range that begins here, but never more buckets than sizes.
     const auto begins = static_cast<uint64_t>(end - begin);
     const uint32_t width_bits = bits == 0 ? 0 : bits - 1;
     const uint32_t bucket_bits = std::min<uint32_t>(

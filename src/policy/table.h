@@ -10,13 +10,13 @@
 
 namespace diapason::policy {
 
-// A function from message size to a small number, constant on ranges. Lookup takes the same few
-// nanoseconds whether there are four ranges or thousands, as long as they are spread over the
-// sizes; when they crowd together it is a binary search within the crowd. Never allocates in Find.
+// A piecewise constant function from message size to a small number. Lookup takes the same few
+// nanoseconds for four ranges and for thousands, if they are spread over the sizes; for dense
+// ranges it is a binary search among them. Find never allocates.
 class SizeMap {
  public:
   struct Range {
-    uint64_t start;  // the range reaches to the next one's start
+    uint64_t start;  // the range extends to the next one's start
     uint32_t value;
   };
   // REQUIRES: ranges are sorted by start, the first starts at 0.
@@ -25,8 +25,8 @@ class SizeMap {
   uint32_t Find(uint64_t bytes) const noexcept {
     const Octave& octave = octaves_[std::bit_width(bytes)];
     const uint64_t bucket = octave.first_bucket + ((bytes - octave.base) >> octave.shift);
-    // The range we look for is one of those that meet the bucket: [low, high]. Nearly always these
-    // are one or two, and one comparison without a branch tells which.
+    // The range is one of those that overlap the bucket: [low, high]. Nearly always these are one
+    // or two, and one comparison without a branch decides.
     uint32_t low = buckets_[bucket];
     const uint32_t high = buckets_[bucket + 1];
     if (high - low > 1) [[unlikely]] {
@@ -40,7 +40,7 @@ class SizeMap {
   size_t MemoryBytes() const;
 
  private:
-  // Sizes with the same number of bits, cut into 2^n buckets of equal width.
+  // Sizes with the same number of bits, divided into 2^n buckets of equal width.
   struct Octave {
     uint64_t base = 0;
     uint32_t first_bucket = 0;
@@ -50,15 +50,15 @@ class SizeMap {
   uint32_t Search(uint32_t low, uint32_t high, uint64_t bytes) const noexcept;
 
   std::vector<uint32_t>
-      buckets_;  // bucket -> the range that holds its first size; one more at the end
+      buckets_;  // bucket -> the range that contains its first size; one more at the end
   std::vector<Range> ranges_;
 };
 
-// A policy compiled for one communicator: rows that cannot match its shape are gone, the rest are
-// laid out by size. Immutable after construction; any number of threads may ask.
+// A policy compiled for one communicator: without the rows that cannot match its shape, the rest
+// arranged by size. Immutable after construction and thread-safe.
 //
-// A question meets at most four size maps: the rows that ask for nothing, for its numPipeOps, for
-// its regBuff, or for both. The lowest row among their answers is the first match.
+// A question is looked up in at most four size maps: rows without conditions, with its numPipeOps,
+// with its regBuff, or with both. The lowest row among the results is the first match.
 class DecisionTable {
  public:
   struct Entry {
@@ -79,7 +79,7 @@ class DecisionTable {
 
   DecisionTable() = default;
   DecisionTable(const Policy& policy, const Options& options);
-  // Moves keep the maps where they are; a copy would point into the original.
+  // A move keeps the maps in place; a copy would point into the original.
   DecisionTable(DecisionTable&&) = default;
   DecisionTable& operator=(DecisionTable&&) = default;
 
@@ -96,7 +96,7 @@ class DecisionTable {
   }
 
   size_t row_count() const { return entries_.size(); }
-  // Rows left out, by why.
+  // Rows left out, by reason.
   size_t skipped_reg_buff_rows() const { return skipped_reg_buff_rows_; }
   size_t skipped_shape_rows() const { return skipped_shape_rows_; }
   size_t MemoryBytes() const;
@@ -122,19 +122,19 @@ class DecisionTable {
   PerCollective collectives_[kCollectiveCount];
   std::vector<Conditional> conditionals_;
   std::vector<std::unique_ptr<const SizeMap>> maps_;
-  std::vector<Entry> entries_;  // rows that can match, in the order of the file
+  std::vector<Entry> entries_;  // rows that can match, in file order
   size_t skipped_reg_buff_rows_ = 0;
   size_t skipped_shape_rows_ = 0;
 };
 
-// What a person is shown: the decision by size range, gaps included (entry == nullptr).
+// The decision by size range for display, including gaps (entry == nullptr).
 struct ShownRange {
   uint64_t first = 0;
   uint64_t last = 0;
   const DecisionTable::Entry* entry = nullptr;
 };
-// The answers of `table` for one collective, over all sizes, by asking it at every place where the
-// answer can change.
+// The decisions of `table` for one collective over all sizes, found by asking it at every size
+// where the answer can change.
 std::vector<ShownRange> ShowRanges(const DecisionTable& table, const Policy& policy,
                                    const Question& question);
 

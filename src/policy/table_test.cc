@@ -133,7 +133,7 @@ TEST(TableTest, AnEmptyPolicyAnswersNothing) {
   EXPECT_EQ(empty.row_count(), 0u);
 }
 
-TEST(TableTest, ACollectiveNobodyKnowsHasNoAnswer) {
+TEST(TableTest, AnUnknownCollectiveHasNoAnswer) {
   Policy policy;
   policy.rules.push_back(Row(0, UINT64_MAX, 1));
   const DecisionTable table(policy, {});

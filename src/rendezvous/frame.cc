@@ -93,7 +93,7 @@ std::string* FrameBuffer::Tail() {
 }
 
 void FrameBuffer::Clear() {
-  // What one large frame needed is not kept for the small ones after it.
+  // Memory of one large frame is not kept for the small ones after it.
   if (bytes_.capacity() > kKept) std::string().swap(bytes_);
   bytes_.clear();
   taken_ = 0;

@@ -7,8 +7,8 @@
 
 namespace diapason::rendezvous {
 
-// What travels between the ranks and rank 0's store: frames of a length (four bytes, little
-// endian), a kind (one byte) and a body of numbers and strings. Both ends believe nothing.
+// The protocol between the ranks and rank 0's store: frames of a length (four bytes, little
+// endian), a kind (one byte) and a body of numbers and strings. Both ends validate everything.
 enum class FrameKind : uint8_t {
   // To rank 0.
   kHello = 1,
@@ -17,32 +17,32 @@ enum class FrameKind : uint8_t {
   kCollect,
   kGiveUp,
   kGoodbye,
-  // From rank 0: answers,
+  // From rank 0: replies,
   kFine,
   kNotYet,
-  kLater,    // an earlier group is still there: try again
+  kLater,    // an earlier group still exists: try again
   kRefused,  // the text says why
-  // and what it says by itself.
+  // and notices.
   kLostNotice,
   kGaveUpNotice,
   kGoodbyeNotice,
   kChallenge,  // its first frame: see handshake.h
 };
 
-// How long the body of a frame may be. Known before it is read, so that no frame makes its reader
-// keep more.
+// Limits on the body of a frame. They are checked before the body is read, so that no frame makes
+// its reader allocate more.
 
-// Until both ends have proven themselves, in both directions. A hello has some 200 bytes.
-inline constexpr uint32_t kStrangerLimit = 4096;
-// From a rank. The largest there is tells the addresses of Gloo's ends, one for each rank (some 160
-// bytes), to the ranks it names (8 bytes each); the first part is for texts.
+// In both directions, until both ends have authenticated. A hello has about 200 bytes.
+inline constexpr uint32_t kUnauthenticatedLimit = 4096;
+// From a rank. The largest request sends the addresses of Gloo's ends, one for each rank (about 160
+// bytes), to the ranks it names (8 bytes each); the constant is for texts.
 constexpr uint32_t RequestLimit(int ranks) {
   return (1U << 20U) + 512U * static_cast<uint32_t>(ranks);
 }
-// From rank 0: what all ranks have said, at once.
+// From rank 0: the values of all ranks in one frame.
 inline constexpr uint32_t kAnswerLimit = 64U << 20U;
 
-// The first thing either side says. Its last character is the version of what follows.
+// The first bytes from either side. The last character is the protocol version.
 inline constexpr std::string_view kFrameMagic = "diapason store 2";
 
 class FrameWriter {
@@ -58,7 +58,8 @@ class FrameWriter {
   std::string bytes_;
 };
 
-// Reads a body; every reader returns a neutral value once something is missing, and ok() is false.
+// Reads a body; once something is missing, every function returns a neutral value, and ok() is
+// false.
 class FrameReader {
  public:
   explicit FrameReader(std::string_view body) : rest_(body) {}
@@ -73,19 +74,19 @@ class FrameReader {
   bool ok_ = true;
 };
 
-// Bytes as they come in, until they are whole frames. Every byte is moved a bounded number of times
-// on its way, however small the pieces and large the frames are.
+// Assembles received bytes into frames. Every byte is moved a bounded number of times, however
+// small the pieces and large the frames are.
 class FrameBuffer {
  public:
-  // Where the next bytes are to be appended; nothing else may be done to it. Valid until the next
+  // The buffer to append the next bytes to; nothing else may be done to it. Valid until the next
   // call.
   std::string* Tail();
-  // What has come and was not taken.
+  // Received bytes that were not taken yet.
   std::string_view rest() const { return std::string_view(bytes_).substr(taken_); }
   void Skip(size_t count) { taken_ += count; }
   void Clear();
-  // Takes the first whole frame. False: there is none yet. `*damaged` is set when there can never
-  // be one: it is longer than `limit`, or of no known kind.
+  // Takes the first whole frame. False: there is none yet. `*damaged` is set if the frame is longer
+  // than `limit` or of an unknown kind.
   bool Take(uint32_t limit, FrameKind* kind, std::string* body, bool* damaged);
 
  private:

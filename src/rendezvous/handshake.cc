@@ -22,7 +22,7 @@ FrameWriter& Describe(FrameWriter* writer, const Hello& hello) {
       .Text(hello.nonce);
 }
 
-// Every part has its length before it: no two conversations give the same bytes.
+// Every part is preceded by its length: no two conversations give the same bytes.
 std::string Proof(std::string_view speaker, FrameKind kind, std::string_view text,
                   const Hello& hello, const HandshakeInputs& shared) {
   if (shared.secret.empty()) return "";

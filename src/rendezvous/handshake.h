@@ -9,22 +9,22 @@
 
 namespace diapason::rendezvous {
 
-// How a rank and rank 0's store convince each other, before either believes anything else:
+// How a rank and rank 0's store authenticate each other, before either uses other data:
 //
-//   store: magic, kChallenge (wants a proof?, nonce)
-//   rank:  magic, kHello (who it is, nonce, proof)
+//   store: magic, kChallenge (proof required?, nonce)
+//   rank:  magic, kHello (identity, nonce, proof)
 //   store: kFine, kLater or kRefused (text, proof)
 //
-// A proof is HMAC-SHA-256 with the job's secret over everything both have said, which of the two
-// speaks, and the store's address as each of them was told it. So it is worth nothing in another
+// A proof is an HMAC-SHA-256 with the job's secret over all data of both sides, the role of the
+// sender, and the store's address as configured on each side. So it cannot be replayed in another
 // connection, at another store, for another rank, or in the other direction. Without a secret both
-// proofs are empty, and nothing is proven: see docs/job/comm.md.
+// proofs are empty, and neither side is authenticated: see docs/job/comm.md.
 //
-// Values only; no input or output here.
+// Pure functions: no input or output.
 
 struct Hello {
   std::string version;
-  std::string token;  // what the launcher says about the job
+  std::string token;  // the launcher's identity of the job
   uint64_t rank = 0;
   uint64_t size = 0;
   std::string host;
@@ -33,31 +33,31 @@ struct Hello {
   std::string proof;
 };
 
-// What both ends must know alike for a proof to hold.
+// The values that both ends must share for a proof to be valid.
 struct HandshakeInputs {
   std::string secret;   // "": nothing is proven
   std::string address;  // StoreName()
   std::string nonce;    // the store's
 };
 
-// 32 bytes that were never used before. Fails where the kernel has none to give.
+// 32 fresh random bytes. Fails if the kernel provides none.
 Result<std::string> DrawNonce();
-// The store's address: MASTER_ADDR letter for letter, and the port it really listens on.
+// The store's address: MASTER_ADDR verbatim, and the actual port.
 std::string StoreName(const std::string& host, int port);
 
 std::string EncodeChallenge(const HandshakeInputs& shared);
-// Fails where it is no challenge. `*wants_proof`: the store has a secret.
+// Fails if it is not a challenge. `*wants_proof`: the store has a secret.
 Status ReadChallenge(std::string_view body, std::string* nonce, bool* wants_proof);
 
 // The frame, with its proof.
 std::string EncodeHello(const Hello& hello, const HandshakeInputs& shared);
-// False: something is missing.
+// False: a field is missing.
 bool ReadHello(std::string_view body, Hello* hello);
-// Whether it comes from a process that knows the secret; true where there is none.
+// Whether the sender knows the secret; true if there is none.
 bool ProvesItself(const Hello& hello, const HandshakeInputs& shared);
 
-// The store's answer to a hello, and the reader of its body: false where it does not come from a
-// process that knows the secret.
+// The store's reply to a hello, and the reader of its body: false if the sender does not know the
+// secret.
 std::string EncodeVerdict(FrameKind kind, std::string_view text, const Hello& hello,
                           const HandshakeInputs& shared);
 bool ReadVerdict(FrameKind kind, std::string_view body, const Hello& hello,

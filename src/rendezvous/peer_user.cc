@@ -17,7 +17,7 @@ struct SocketQuery {
   inet_diag_req_v2 request;
 };
 
-// Fills in one end. False for what is neither IPv4 nor IPv6.
+// Fills in one end. False for families other than IPv4 and IPv6.
 bool TakeEnd(const sockaddr_storage& address, __be16* port, __be32* bytes) {
   if (address.ss_family == AF_INET) {
     const auto& four = reinterpret_cast<const sockaddr_in&>(address);
@@ -34,7 +34,7 @@ bool TakeEnd(const sockaddr_storage& address, __be16* port, __be32* bytes) {
   return false;
 }
 
-// The other end's own socket: what is here to us is there to it.
+// Queries the peer's own socket: source and destination are swapped.
 bool Ask(const Socket& socket, SocketQuery* question) {
   sockaddr_storage here{};
   sockaddr_storage there{};
@@ -64,7 +64,7 @@ std::optional<uid_t> PeerUser(const Socket& socket) {
       ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
   if (!kernel.open()) return {};
   if (::send(kernel.fd(), &question, sizeof(question), 0) != sizeof(question)) return {};
-  // The answer to a question about one socket is there when it has been asked.
+  // The kernel replies to a query about one socket synchronously.
   alignas(nlmsghdr) char answer[4096];
   const ssize_t size = ::recv(kernel.fd(), answer, sizeof(answer), 0);
   if (size < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(inet_diag_msg)))) return {};
@@ -73,7 +73,7 @@ std::optional<uid_t> PeerUser(const Socket& socket) {
   std::memcpy(&header, answer, sizeof(header));
   std::memcpy(&message, answer + NLMSG_HDRLEN, sizeof(message));
   if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return {};
-  // Not a listener that happens to have the port which the other end has on another host.
+  // Not a listener that happens to have the same port as a peer on another host.
   if (message.idiag_state != TCP_ESTABLISHED) return {};
   return message.idiag_uid;
 }

@@ -15,7 +15,7 @@
 namespace diapason::rendezvous {
 namespace {
 
-// Who has seen a proof can try secrets on it without asking again: short ones would be found.
+// A process that has seen a proof can try secrets offline: short ones would be found.
 constexpr size_t kShortestSecret = 16;
 constexpr size_t kLongestSecret = 4096;
 
@@ -28,7 +28,7 @@ Status CheckSecretFile(const struct stat& file) {
 }
 
 Result<std::string> ReadSecretFile(const std::string& path) {
-  // Not blocking: a pipe without a writer is refused, and not waited for.
+  // Non-blocking: a pipe without a writer is refused, not waited for.
   const Socket file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status {};
   if (!file.open() || ::fstat(file.fd(), &status) != 0) {

@@ -11,14 +11,14 @@
 namespace diapason::rendezvous {
 namespace {
 
-constexpr uid_t kAnotherUser = 65534;  // nobody
+constexpr uid_t kAnotherUser = 65534;  // uid of nobody
 constexpr const char* kSecretText = "0123456789abcdef";
 
 Result<std::string> ReadWith(const std::map<std::string, std::string>& variables) {
   return ReadSecret(MapEnvironment(variables));
 }
 
-// A folder of our own that is gone afterwards.
+// A temporary folder that is removed afterwards.
 class SecretTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -27,7 +27,7 @@ struct Address {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-// IPv4 first: "localhost" then means the same to everybody, whatever the resolver's order.
+// IPv4 first, so that "localhost" means the same on every rank, whatever the resolver's order.
 Result<std::vector<Address>> Resolve(const std::string& address, int port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -50,7 +50,7 @@ Result<std::vector<Address>> Resolve(const std::string& address, int port) {
   return addresses;
 }
 
-// The address that accepts from everywhere, for the same family and port.
+// The wildcard address, for the same family and port.
 Address Anywhere(const Address& like) {
   Address any = like;
   if (like.family() == AF_INET) {
@@ -95,7 +95,7 @@ Status WaitFor(const Socket& socket, int16_t events, Deadline deadline) {
 void SetOptions(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  // A host that vanishes without a word is noticed within about half a minute.
+  // A host that disappears silently is noticed within about half a minute.
   const int idle = 10;
   const int interval = 5;
   const int probes = 4;
@@ -163,7 +163,7 @@ Result<Socket> ConnectTo(const std::string& address, int port, Deadline deadline
       socklen_t size = sizeof(error);
       getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
     }
-    // A connection to a free port of our own host can meet itself.
+    // A connection to a free port of this host can connect to itself.
     sockaddr_storage here{};
     sockaddr_storage there{};
     socklen_t here_size = sizeof(here);

@@ -1,5 +1,5 @@
-// Processes that are no ranks of the job come to its store. None of them may join, learn anything
-// or end the job.
+// Processes that are not ranks of the job connect to its store. None of them may join, learn
+// anything or end the job.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -58,13 +58,14 @@ TEST_P(StoreAttack, RubbishIsTurnedAway) {
   ExpectTurnedAway(store, magic + std::string("\x00\x00\x00\x00\x02", 5));
   ExpectTurnedAway(store, magic + std::string("\x00\x00\x00\x00\x01", 5));
   ExpectTurnedAway(store, magic + FrameWriter(FrameKind::kSet).Text("a").Text("b").Take());
-  // One byte more than a stranger may send, and one less: only the first ends at its length.
+  // One byte more than an unauthenticated process may send, and one less: only the first is refused
+  // by its length.
   ExpectTurnedAway(store, magic + std::string("\x01\x10\x00\x00\x01", 5));
   ExpectTheRanksMeet(store);
 }
 
-// What ends no job: a hello that no rank of this job says. With a secret there is not even an
-// answer.
+// A hello that no rank of this job sends does not end the job. With a secret there is not even a
+// reply.
 TEST_P(StoreAttack, AWrongHelloEndsNothing) {
   const StoreForTest store(ThreeRanks(GetParam()));
   Hello version = HelloForTest(1, 3);
@@ -123,7 +124,7 @@ TEST(StoreSecret, AFakeRankIsNotLetIn) {
   ExpectTheRanksMeet(store);
 }
 
-// With the proof that stands in it, whatever that is.
+// With the proof in it, valid or not.
 std::string Verbatim(const Hello& hello) {
   return FrameWriter(FrameKind::kHello)
       .Text(hello.version)
@@ -137,8 +138,8 @@ std::string Verbatim(const Hello& hello) {
       .Take();
 }
 
-// A hello that was right once, for another connection, store or rank, or that the store itself has
-// computed, is wrong everywhere else.
+// A hello that was valid for another connection, store or rank, or that the store itself has
+// computed, is refused.
 TEST(StoreSecret, AProofIsGoodForOneConversation) {
   const StoreForTest store(ThreeRanks(kTestSecret));
   const std::string magic(kFrameMagic);
@@ -189,7 +190,7 @@ TEST(StoreSecret, AProofIsGoodForOneConversation) {
   EXPECT_FALSE(altered([](Hello*) {})) << "the unaltered one is right";
 }
 
-// A rank that knows the secret and cannot belong is no attack: the job is started wrongly.
+// A rank that knows the secret and does not fit is not an attack: the job was started wrongly.
 TEST(StoreSecret, ARankOfOursThatCannotBelongIsNamedToAll) {
   for (const bool other_version : {false, true}) {
     const StoreForTest store(ThreeRanks(kTestSecret));
@@ -214,7 +215,7 @@ TEST(StoreSecret, ARankOfOursThatCannotBelongIsNamedToAll) {
   }
 }
 
-// A store that does not know the secret: its words, good or bad, change nothing for a rank.
+// A store that does not know the secret: its replies have no effect on a rank.
 class FakeStore {
  public:
   explicit FakeStore(std::function<std::string(const Hello&)> answer, bool wants = true)
@@ -247,7 +248,7 @@ class FakeStore {
       while (ReceiveSome(client, in.Tail(), TestLimit()).ok()) {
         FrameBuffer copy = in;
         copy.Skip(std::min(copy.rest().size(), kFrameMagic.size()));
-        if (copy.Take(kStrangerLimit, &kind, &body, &damaged)) break;
+        if (copy.Take(kUnauthenticatedLimit, &kind, &body, &damaged)) break;
       }
       if (ReadHello(body, &hello)) {
         const Status sent = SendAll(client, answer(hello), TestLimit());
@@ -262,8 +263,8 @@ class FakeStore {
   std::thread thread_;
 };
 
-// Why a rank did not join, and that it tried to the end. On a slow machine its time may be over
-// before the store has spoken: then it tries anew.
+// Why a rank did not join, after it tried to the end. On a slow machine its time may be over before
+// the store has replied: then it tries again.
 std::string WhyNotJoined(const FakeStore& store, const std::string& secret,
                          const std::string& expected) {
   StoreAddress address;

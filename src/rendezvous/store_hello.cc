@@ -1,4 +1,4 @@
-// Who may join: the part of StoreServer that hears newcomers.
+// Which processes may join: the part of StoreServer that handles new connections.
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kLongestWord = 64;
 
-// A stranger's word, fit for a message.
+// A word of an unauthenticated process, safe for a message.
 std::string Printable(const std::string& word) {
   std::string text = word.substr(0, kLongestWord);
   std::replace_if(
@@ -27,7 +27,7 @@ std::string Newcomer(const Hello& hello) {
                 Printable(hello.host).c_str(), static_cast<unsigned long long>(hello.process));
 }
 
-// Of this host, and surely so. Root could be any user, and is none of them.
+// Certainly another user of this host. Root may act for any user, and does not count.
 bool IsAnotherUsers(const Socket& socket) {
   const std::optional<uid_t> user = PeerUser(socket);
   return user.has_value() && *user != ::geteuid() && *user != 0;
@@ -90,7 +90,7 @@ void StoreServer::Hear(Connection* connection, const std::string& body) {
   }
   const Rank::State state = ranks_[hello.rank].state;
   if (state == Rank::State::kLeft || state == Rank::State::kLost) {
-    // This group is over for that rank: it wants the next one on this port.
+    // This group is over for that rank: it waits for the next one on this port.
     Judge(connection, FrameKind::kLater, "", hello);
     return;
   }
@@ -101,8 +101,8 @@ void StoreServer::Refuse(Connection* connection, const Hello& hello, const std::
   turned_away_.Note(PeerAddress(connection->socket), why);
   if (hello.rank < ranks_.size()) ranks_[hello.rank].refused = why;
   Judge(connection, FrameKind::kRefused, why, hello);
-  // While the ranks still gather, one that cannot belong means that the job is started wrongly; but
-  // only if it is one of ours. Without a secret any process can say that it is.
+  // While ranks are still joining, a rank that does not fit means that the job was started wrongly;
+  // but only if it knows the secret. Without a secret any process can claim to be a rank.
   if (arrived_ == size_ || options_.secret.empty()) return;
   fatal_ = why;
   AnswerAll();

@@ -1,5 +1,5 @@
-// However much, however slowly and however often strangers talk to a store: it stays small, and the
-// ranks get in.
+// Whatever unauthenticated processes send, however slowly and often: the store's memory stays
+// bounded, and the ranks can join.
 #include <gtest/gtest.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -50,16 +50,16 @@ TEST(StoreLimits, AHugeFrameIsRefusedByItsLength) {
   StoreServerOptions options = TwoRanks();
   options.hello_limit = std::chrono::minutes(10);  // not what closes it
   const StoreForTest store(options);
-  // From a stranger: as soon as the length is there, before anything of it has come.
+  // From an unauthenticated process: refused as soon as the length has arrived, before the body.
   {
-    Visitor stranger(store.address.port);
-    stranger.Say(std::string(kFrameMagic) + HeaderOf(FrameKind::kHello, kStrangerLimit + 1));
-    EXPECT_TRUE(stranger.IsTurnedAway());
+    Visitor visitor(store.address.port);
+    visitor.Say(std::string(kFrameMagic) + HeaderOf(FrameKind::kHello, kUnauthenticatedLimit + 1));
+    EXPECT_TRUE(visitor.IsTurnedAway());
   }
   {
-    Visitor stranger(store.address.port);
-    stranger.Say(std::string(kFrameMagic) + HeaderOf(FrameKind::kHello, kStrangerLimit));
-    EXPECT_TRUE(stranger.IsOpen());
+    Visitor visitor(store.address.port);
+    visitor.Say(std::string(kFrameMagic) + HeaderOf(FrameKind::kHello, kUnauthenticatedLimit));
+    EXPECT_TRUE(visitor.IsOpen());
   }
   // From a rank.
   const std::unique_ptr<Visitor> rank = JoinByHand(store);
@@ -84,7 +84,7 @@ TEST(StoreLimits, TheStoreDoesNotGrowForEver) {
   Result<std::unique_ptr<TcpStore>> one = store.Join(1);
   ASSERT_TRUE(one.ok()) << one.status().message();
   const std::string value(size_t{1} << 20U, 'x');
-  // What replaces another value needs no room of its own.
+  // Replacing a value needs no additional memory.
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(one.value()->Set("key", value).ok());
   const Status full = one.value()->Set("another", value);
   ASSERT_FALSE(full.ok());
@@ -100,7 +100,7 @@ size_t Resident() {
   return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// A rank that asks and asks and reads no answer: the store stops listening to it.
+// A rank that sends requests and reads no reply: the store stops reading from it.
 TEST(StoreLimits, AnswersThatAreNotReadDoNotPileUp) {
   const StoreForTest store(TwoRanks());
   const std::unique_ptr<Visitor> rank = JoinByHand(store);
@@ -118,8 +118,8 @@ TEST(StoreLimits, AnswersThatAreNotReadDoNotPileUp) {
   ASSERT_TRUE(rank->Say(questions));
   // Others are served meanwhile: the second time after all that has come before.
   for (int i = 0; i < 2; ++i) {
-    Visitor stranger(store.address.port);
-    EXPECT_EQ(stranger.Challenge(kLimitsSecret, store.Name()).nonce.size(), 32U);
+    Visitor visitor(store.address.port);
+    EXPECT_EQ(visitor.Challenge(kLimitsSecret, store.Name()).nonce.size(), 32U);
   }
   EXPECT_LT(Resident(), before + kAsked / 2 * value.size());
   // It goes on as the answers are read.
@@ -132,7 +132,7 @@ TEST(StoreLimits, AnswersThatAreNotReadDoNotPileUp) {
 
 TEST(StoreLimits, SilentConnectionsAreFewAndKeepNoRankOut) {
   StoreServerOptions options = TwoRanks();
-  options.strangers = 8;
+  options.unauthenticated = 8;
   options.hello_limit = std::chrono::minutes(10);  // not what this is about
   const StoreForTest store(options);
   std::vector<std::unique_ptr<Visitor>> silent;
@@ -188,11 +188,11 @@ TEST(StoreLimits, ABufferKeepsNoMoreThanItMust) {
   for (int i = 0; i < 10000; ++i) {
     // One is always left, so that it is never empty.
     *buffer.Tail() += small;
-    ASSERT_TRUE(buffer.Take(kStrangerLimit, &kind, &body, &damaged));
+    ASSERT_TRUE(buffer.Take(kUnauthenticatedLimit, &kind, &body, &damaged));
     ASSERT_LE(buffer.Tail()->size(), 4 * small.size());
   }
   *buffer.Tail() += FrameWriter(FrameKind::kSet).Text(std::string(1 << 20, 'x')).Take();
-  ASSERT_TRUE(buffer.Take(kStrangerLimit, &kind, &body, &damaged));
+  ASSERT_TRUE(buffer.Take(kUnauthenticatedLimit, &kind, &body, &damaged));
   ASSERT_TRUE(buffer.Take(kAnswerLimit, &kind, &body, &damaged));
   EXPECT_LT(buffer.Tail()->capacity(), size_t{1} << 20U);
 }

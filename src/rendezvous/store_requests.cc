@@ -1,4 +1,4 @@
-// What ranks ask: the part of StoreServer that keeps values and answers.
+// Requests of ranks: the part of StoreServer that keeps values and replies.
 #include <algorithm>
 
 #include "base/text.h"
@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr size_t kStoredForEachRank = size_t{1} << 20U;
-// Beyond the largest answer: a rank that reads so little has stopped reading.
+// Beyond the largest reply: a rank with this much unread data has stopped reading.
 constexpr size_t kMostUnreadNotices = size_t{1} << 20U;
 
 std::string CollectKey(const std::string& key, int rank) {
@@ -27,7 +27,7 @@ void StoreServer::Wait(Connection* connection, FrameKind kind, uint64_t limit) {
   TryAnswer(connection, false);
 }
 
-// False: there is no room; the rank has been told.
+// False: the limit is reached; the rank has been told.
 bool StoreServer::Keep(Connection* connection, const std::string& key, const std::string& value) {
   const auto found = values_.find(key);
   const size_t before = found == values_.end() ? 0 : key.size() + found->second.size();
@@ -112,7 +112,7 @@ bool StoreServer::Collected(Connection* connection, bool at_deadline) {
       gone = true;
     } else {
       missing = true;
-      // Nothing is decided before this one has answered, unless a loss would end the wait.
+      // The reply waits for this rank's answer, unless a loss would end the wait.
       if (!connection->until_loss && !at_deadline) break;
     }
   }

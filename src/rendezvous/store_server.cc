@@ -16,11 +16,11 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// So many new connections before the ranks get their turn again.
+// New connections per round, before the ranks are served again.
 constexpr int kAcceptsInARow = 64;
-// How long to leave the listener alone when there are no descriptors left.
+// How long the listener is paused when no descriptors are left.
 constexpr milliseconds kAcceptPause{100};
-// A rank that has not read so much of what it was sent is not read from either.
+// A rank with this much unread data is not read from either.
 constexpr size_t kMostUnread = size_t{1} << 20U;
 
 }  // namespace
@@ -42,7 +42,7 @@ StoreServer::StoreServer(Socket listener, StoreServerOptions options)
 StoreServer::~StoreServer() {
   stop_.store(true);
   const ssize_t written = ::write(wake_write_.fd(), "x", 1);
-  static_cast<void>(written);  // without it the thread looks within a second
+  static_cast<void>(written);  // without it the thread checks within a second
   thread_.join();
 }
 
@@ -75,7 +75,7 @@ void StoreServer::Serve() {
       Connection* connection = found->second.get();
       if ((entries[i].revents & POLLOUT) != 0) {
         Flush(connection);
-        TakeFrames(connection);  // those that had to wait
+        TakeFrames(connection);  // frames that had to wait
       }
       if (connection->socket.open() && (entries[i].revents & ~POLLOUT) != 0) Receive(connection);
     }
@@ -93,14 +93,14 @@ void StoreServer::CheckDeadlines() {
       TryAnswer(connection.get(), true);
     }
     if (connection->closing && connection->pending() == 0) Drop(connection.get());
-    if (connection->stranger() && now >= connection->opened + options_.hello_limit) {
+    if (connection->unauthenticated() && now >= connection->opened + options_.hello_limit) {
       TurnAway(connection.get(), "it did not say in time which rank it is");
     }
   }
 }
 
-// What there is goes to those that wait: perhaps rank 0 gave up a moment before it would have. Then
-// a short goodbye; a rank that does not take it learns from the closed connection.
+// Replies to waiting requests with the present values, because rank 0 may have given up just before
+// the others. Then a short goodbye; a rank that does not read it notices the closed connection.
 void StoreServer::SayGoodbye() {
   for (const auto& [fd, connection] : connections_) {
     if (connection->socket.open()) TryAnswer(connection.get(), true);
@@ -119,18 +119,18 @@ void StoreServer::Accept() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
-    if (DropOldestStranger()) continue;
+    if (DropOldestUnauthenticated()) continue;
     accept_after_ = steady_clock::now() + kAcceptPause;
     return;
   }
 }
 
 void StoreServer::Welcome(Socket socket) {
-  const size_t strangers =
-      static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(),
-                                        [](const auto& one) { return one.second->stranger(); }));
+  const size_t unauthenticated = static_cast<size_t>(
+      std::count_if(connections_.begin(), connections_.end(),
+                    [](const auto& one) { return one.second->unauthenticated(); }));
   const size_t expected = static_cast<size_t>(std::max(0, size_ - arrived_));
-  if (strangers >= options_.strangers + expected) DropOldestStranger();
+  if (unauthenticated >= options_.unauthenticated + expected) DropOldestUnauthenticated();
   Result<std::string> nonce = DrawNonce();
   if (!nonce.ok()) return;
   auto connection = std::make_unique<Connection>();
@@ -139,15 +139,15 @@ void StoreServer::Welcome(Socket socket) {
   const int fd = socket.fd();
   connection->socket = std::move(socket);
   Connection* const kept = (connections_[fd] = std::move(connection)).get();
-  // Whatever it is learns at once what it talks to.
+  // Identifies the store to every peer at once.
   Send(kept, std::string(kFrameMagic) +
                  EncodeChallenge({options_.secret, options_.address, kept->nonce}));
 }
 
-bool StoreServer::DropOldestStranger() {
+bool StoreServer::DropOldestUnauthenticated() {
   Connection* oldest = nullptr;
   for (const auto& [fd, connection] : connections_) {
-    if (!connection->stranger()) continue;
+    if (!connection->unauthenticated()) continue;
     if (oldest == nullptr || connection->opened < oldest->opened) oldest = connection.get();
   }
   if (oldest == nullptr) return false;
@@ -164,7 +164,7 @@ void StoreServer::Receive(Connection* connection) {
   TakeFrames(connection);
 }
 
-// False: not all of it has come, or something else.
+// False: it is incomplete or wrong.
 bool StoreServer::TakeMagic(Connection* connection) {
   if (connection->greeted) return true;
   const std::string_view said = connection->in.rest().substr(0, kFrameMagic.size());
@@ -185,7 +185,7 @@ void StoreServer::TakeFrames(Connection* connection) {
   bool damaged = false;
   while (connection->socket.open() && !connection->closing &&
          connection->pending() <= kMostUnread) {
-    const uint32_t limit = connection->rank < 0 ? kStrangerLimit : RequestLimit(size_);
+    const uint32_t limit = connection->rank < 0 ? kUnauthenticatedLimit : RequestLimit(size_);
     if (!connection->in.Take(limit, &kind, &body, &damaged)) break;
     if (connection->rank >= 0) {
       Handle(connection, kind, body);

@@ -21,51 +21,53 @@ namespace diapason::rendezvous {
 
 struct StoreServerOptions {
   int size = 1;
-  std::string token;  // tells jobs apart that meet on one port
-  // Ranks must know it; "": any process may join, but for those of other users of this host, where
-  // the kernel tells.
+  std::string token;  // distinguishes jobs that use the same port
+  // Ranks must know it; "": any process may join, except for those of other users of this host, if
+  // the kernel reports the user.
   std::string secret;
-  std::string address;  // StoreName(), what the proofs are bound to
-  // A connection that has not become a rank's is closed after this long, whatever it has sent.
+  std::string address;  // StoreName(), to which the proofs are bound
+  // A connection that has not authenticated as a rank after this time is closed, whatever it has
+  // sent.
   std::chrono::milliseconds hello_limit{5000};
-  // So many of these at once beside one for every rank that has not come. One more, and the oldest
-  // is closed: a rank, which says its hello at once, gets in between any number of silent ones.
-  size_t strangers = 256;
-  // Bytes that all values may hold together, beside 1 MiB for each rank.
+  // The limit on such connections, besides one for every missing rank. Beyond it the oldest is
+  // closed: a rank, which sends its hello at once, can join despite any number of silent
+  // connections.
+  size_t unauthenticated = 256;
+  // Limit on the bytes of all values together, besides 1 MiB for each rank.
   size_t stored = size_t{256} << 20U;
-  std::function<void(const std::string&)> log;  // from the server's thread; may be empty
+  std::function<void(const std::string&)> log;  // called on the server's thread; may be empty
 };
 
-// The store itself, a thread on rank 0 that every rank is connected to as long as its group lives.
-// It keeps the values, sees which ranks end, and tells the others. A connection that does not prove
-// to be a rank's is turned away, and harms no other.
+// The store itself: a thread on rank 0 to which every rank is connected as long as its group lives.
+// It keeps the values, detects ranks that end, and notifies the others. A connection that does not
+// authenticate as a rank is closed, without effect on others.
 //
-// Memory: a connection holds at most RequestLimit() of what it has sent (kStrangerLimit before it
-// is a rank's), and one answer and 1 MiB of what it has not read; it is not read from while it does
+// Memory: a connection buffers at most RequestLimit() of received data (kUnauthenticatedLimit
+// before it is a rank's), and one reply and 1 MiB of unread data; it is not read from while it does
 // not read itself. StoreServerOptions::stored bounds the values.
 class StoreServer {
  public:
   StoreServer(Socket listener, StoreServerOptions options);
-  // Tells the ranks that the store closes in good order.
+  // Tells the ranks that the store closes normally.
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
 
-  // Connections that said something wrong, or nothing in time. From any thread.
+  // Connections that sent invalid data, or nothing in time. Thread-safe.
   uint64_t turned_away() const { return turned_away_.count(); }
 
  private:
   struct Connection {
     Socket socket;
-    int rank = -1;  // -1: a stranger
+    int rank = -1;  // -1: not authenticated
     std::string nonce;
-    bool greeted = false;  // its magic words have come
+    bool greeted = false;  // its magic has arrived
     FrameBuffer in;
     std::string out;
     size_t sent = 0;       // of `out`
     bool closing = false;  // close once everything is sent
     Deadline opened;
-    // The request that waits, if any.
+    // The waiting request, if any.
     FrameKind waits_for = FrameKind::kHello;  // kHello: nothing
     std::string key;
     std::vector<int> members;
@@ -74,14 +76,14 @@ class StoreServer {
     Deadline deadline;
 
     size_t pending() const { return out.size() - sent; }
-    bool stranger() const { return rank < 0 && socket.open(); }
+    bool unauthenticated() const { return rank < 0 && socket.open(); }
   };
   struct Rank {
     enum class State : uint8_t { kAbsent, kPresent, kLeft, kLost };
     State state = State::kAbsent;
     std::string host;
     uint64_t process = 0;
-    std::string refused;  // why a process that said to be this rank was turned away
+    std::string refused;  // why a process that claimed to be this rank was refused
   };
 
   // store_server.cc: connections.
@@ -91,7 +93,7 @@ class StoreServer {
   void SayGoodbye();
   void Accept();
   void Welcome(Socket socket);
-  bool DropOldestStranger();
+  bool DropOldestUnauthenticated();
   void Receive(Connection* connection);
   void TakeFrames(Connection* connection);
   bool TakeMagic(Connection* connection);
@@ -100,21 +102,20 @@ class StoreServer {
   void Drop(Connection* connection);
   void TurnAway(Connection* connection, const std::string& why);
 
-  // store_hello.cc: who may join.
+  // store_hello.cc: new connections.
   void Hear(Connection* connection, const std::string& body);
-  // Why a process that has (or need not have) the secret cannot be a rank of this job; "" if it
-  // can.
+  // Why a process that knows the secret, or needs none, cannot be a rank of this job; "" if it can.
   std::string WhyNot(const Hello& hello) const;
   void Refuse(Connection* connection, const Hello& hello, const std::string& why);
   void Admit(Connection* connection, const Hello& hello);
   void Judge(Connection* connection, FrameKind kind, const std::string& text, const Hello& hello);
   std::string Who(int rank) const;
 
-  // store_requests.cc: what ranks ask.
+  // store_requests.cc: requests of ranks.
   void Handle(Connection* connection, FrameKind kind, const std::string& body);
   bool Keep(Connection* connection, const std::string& key, const std::string& value);
   void Wait(Connection* connection, FrameKind kind, uint64_t limit);
-  // Answers a waiting request if it can be answered now.
+  // Replies to a waiting request if that is possible now.
   void TryAnswer(Connection* connection, bool at_deadline);
   std::string Collection(const Connection& connection) const;
   bool Collected(Connection* connection, bool at_deadline);
@@ -131,11 +132,11 @@ class StoreServer {
   std::vector<Rank> ranks_;
   std::map<std::string, std::string, std::less<>> values_;
   size_t stored_ = 0;  // bytes of keys and values
-  // Set by a rank that knows the secret and cannot belong: the job is started wrongly, and no rank
-  // gets past the bootstrap then.
+  // Set if a rank that knows the secret does not fit: the job was started wrongly, and no rank gets
+  // past the bootstrap.
   std::string fatal_;
   int arrived_ = 0;
-  Deadline accept_after_{};  // while there are no descriptors left
+  Deadline accept_after_{};  // while no descriptors are left
   TurnedAway turned_away_;
   std::atomic<bool> stop_{false};
   std::thread thread_;

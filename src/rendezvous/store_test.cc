@@ -104,7 +104,7 @@ TEST(RendezvousStore, ALostRankIsToldAtOnceAndByName) {
 
 TEST(RendezvousStore, GivingUpReachesTheOthersOfThatGroupOnly) {
   WithRanks(2, [](int rank, TcpStore* store) {
-    // Who is not there yet cannot be told.
+    // A rank that has not joined yet has no name.
     ASSERT_TRUE(store->Gather("both", {0, 1}, "", In(seconds(120))).ok());
     if (rank == 0) {
       store->GiveUp("world");
@@ -144,8 +144,8 @@ TEST(RendezvousStore, ADoubledRankIsNamedToEverybody) {
               messages[2].find("rank 1 was started twice") != std::string::npos);
 }
 
-// With a secret at once. Without one it may be a stranger: the rank is waited for, and in the end
-// it is said what came in its place.
+// With a secret at once. Without one it may be an unrelated process: the store waits for the rank,
+// and the final error says what connected in its place.
 void ExpectAWrongSizeIsNamed(const std::string& secret, milliseconds limit, ErrorCode code) {
   StoreAddress address = Address();
   address.secret = secret;
@@ -166,7 +166,7 @@ TEST(RendezvousStore, AWrongSizeIsNamed) {
   ExpectAWrongSizeIsNamed("", milliseconds(200), ErrorCode::kTimeout);
 }
 
-TEST(RendezvousStore, StrangersDisturbNobody) {
+TEST(RendezvousStore, UnrelatedConnectionsDisturbNoRank) {
   const StoreAddress address = Address();
   std::thread zero([&] {
     const Result<std::unique_ptr<TcpStore>> store = TcpStore::Join(address, 0, 2, In(seconds(120)));

@@ -10,7 +10,7 @@
 #include "rendezvous/socket.h"
 #include "rendezvous/tcp_store.h"
 
-// For tests: what a process says to a store that is none of its ranks.
+// For tests: a process that talks to a store without being one of its ranks.
 namespace diapason::rendezvous {
 
 inline Deadline TestLimit() { return std::chrono::steady_clock::now() + std::chrono::seconds(120); }
@@ -48,7 +48,7 @@ class Visitor {
 
   // False: the store has closed the connection.
   bool Say(const std::string& bytes) { return SendAll(socket_, bytes, limit_).ok(); }
-  // The next frame of the store; false where it closes the connection first.
+  // The next frame of the store; false if it closes the connection first.
   bool Listen(FrameKind* kind, std::string* body) {
     bool damaged = false;
     for (;;) {
@@ -60,7 +60,7 @@ class Visitor {
       if (damaged || !ReceiveSome(socket_, in_.Tail(), limit_).ok()) return false;
     }
   }
-  // What both ends share in this connection.
+  // The values that both ends share in this connection.
   HandshakeInputs Challenge(const std::string& secret, const std::string& address) {
     HandshakeInputs shared{secret, address, ""};
     FrameKind kind{};
@@ -68,11 +68,11 @@ class Visitor {
     bool wants_proof = false;
     if (Listen(&kind, &body)) {
       const Status read = ReadChallenge(body, &shared.nonce, &wants_proof);
-      static_cast<void>(read);  // without a nonce nothing fits
+      static_cast<void>(read);  // without a nonce no proof is valid
     }
     return shared;
   }
-  // Until the store closes the connection; false where it does not.
+  // Waits until the store closes the connection; false if it does not.
   bool IsTurnedAway() {
     std::string rest;
     Status got;
@@ -94,7 +94,7 @@ class Visitor {
   bool greeted_ = false;
 };
 
-// A store of its own, whose ranks 1 and up the test plays.
+// A store of its own; the test plays ranks 1 and up.
 class StoreForTest {
  public:
   explicit StoreForTest(StoreServerOptions options) {

@@ -14,18 +14,19 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// The store answers a waiting request after this long at the latest, and is asked again: other
-// threads get their turn in between.
+// The store replies to a waiting request after this time at the latest, and is asked again: other
+// threads can send in between.
 constexpr milliseconds kTurn{100};
-// A mutex is not fair: without this, whoever waits would take it again before the others wake up.
+// A mutex is not fair: without this, a waiting thread would take it again before the others wake
+// up.
 constexpr milliseconds kPause{1};
-// What rank 0 may take to answer beyond what it was told to wait.
+// What rank 0 may take to reply beyond the requested wait.
 constexpr milliseconds kPatience{10000};
 // And beyond the caller's own deadline.
 constexpr milliseconds kLastPatience{1000};
 constexpr milliseconds kRetry{50};
 
-// Until when an answer to a question has to be there that may wait for `turn`.
+// The deadline for a reply to a request that may wait for `turn`.
 Deadline AnswerBy(milliseconds turn, Deadline deadline) {
   return std::min(steady_clock::now() + turn + kPatience, deadline + kLastPatience);
 }
@@ -55,11 +56,11 @@ Result<std::unique_ptr<TcpStore>> TcpStore::Join(const StoreAddress& address, in
     last = first;
   }
   Status status = TimedOut("no answer in time");
-  Status said;  // the last words of a store, which tell more than that it is gone
+  Status said;  // the last message of a store, which says more than a closed connection
   do {
     for (int port = first; port <= last; ++port) {
       bool again = false;
-      // One silent listener on the way must not use up the time of the others.
+      // A silent listener must not use up the time of the other ports.
       const Deadline attempt =
           std::min(deadline, steady_clock::now() + (last > first ? milliseconds(2000) : kPatience));
       status = store->Greet(address, port, attempt, &again);
@@ -135,7 +136,7 @@ Status TcpStore::Greet(const StoreAddress& address, int port, Deadline deadline,
   socket_ = std::move(socket).value();
   local_address_ = LocalAddress(socket_);
   in_.Clear();
-  limit_ = kStrangerLimit;
+  limit_ = kUnauthenticatedLimit;
   HandshakeInputs shared{address.secret, StoreName(address.host, port), ""};
   if (const Status greeted = ReadGreeting(&shared, deadline); !greeted.ok()) return greeted;
   Result<std::string> nonce = DrawNonce();
@@ -177,7 +178,7 @@ TcpStore::~TcpStore() {
   if (socket_.open()) {
     const Status sent = SendAll(socket_, FrameWriter(FrameKind::kGoodbye).Take(),
                                 steady_clock::now() + milliseconds(1000));
-    static_cast<void>(sent);  // whoever is gone needs no goodbye
+    static_cast<void>(sent);  // a lost peer needs no goodbye
   }
   socket_.Close();
 }
@@ -224,7 +225,7 @@ Result<TcpStore::Reply> TcpStore::Ask(const std::string& frame, Deadline deadlin
   const Status sent = SendAll(socket_, frame, deadline);
   Result<Reply> reply = sent.ok() ? ReadAnswer(deadline) : Result<Reply>(sent);
   if (!reply.ok()) {
-    // An answer that comes later would be taken for that to the next question.
+    // A late reply would be taken for that to the next request.
     socket_.Close();
     return Unreachable(reply.status());
   }
@@ -254,7 +255,7 @@ Result<std::string> TcpStore::Get(const std::string& key, Deadline deadline) {
         return std::string(FrameReader(reply.value().body).Text());
       }
     }
-    if (steady_clock::now() >= deadline) return TimedOut("nobody has set '" + key + "'");
+    if (steady_clock::now() >= deadline) return TimedOut("no rank has set '" + key + "'");
     std::this_thread::sleep_for(kPause);
   }
 }
@@ -308,7 +309,7 @@ Result<std::vector<RankAnswer>> TcpStore::Collect(const std::string& key,
 
 std::vector<int> TcpStore::Lost(const std::string& group) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return {};  // someone is asking; they note what comes in
+  if (!lock.owns_lock()) return {};  // another thread is asking, and processes the notices
   if (socket_.open()) {
     const Status got = ReceiveSome(socket_, in_.Tail(), steady_clock::now());
     Reply reply;
@@ -333,7 +334,7 @@ void TcpStore::GiveUp(const std::string& group) {
   if (!socket_.open()) return;
   const Status sent = SendAll(socket_, FrameWriter(FrameKind::kGiveUp).Text(group).Take(),
                               steady_clock::now() + milliseconds(1000));
-  static_cast<void>(sent);  // who cannot be told finds out by itself
+  static_cast<void>(sent);  // a rank that cannot be told will notice by itself
 }
 
 }  // namespace diapason::rendezvous

@@ -20,25 +20,25 @@ namespace diapason::rendezvous {
 struct StoreAddress {
   std::string host = "localhost";
   int port = 29500;
-  // Rank 0 listens on the first free one of so many ports, and the others look for it there: for
-  // launchers that keep the port itself in use.
+  // Rank 0 listens on the first free one of this many ports, and the others look for it there: for
+  // launchers that use the port itself.
   int ports = 1;
   std::string token;
-  // What the ranks of the job share (ReadSecret); "": nothing is proven, by either side.
+  // The shared secret of the ranks (ReadSecret); "": neither side is authenticated.
   std::string secret;
-  // Where rank 0 says that it has turned connections away; may be empty.
+  // Where rank 0 reports refused connections; may be empty.
   std::function<void(const std::string&)> log;
 };
 
-// A rank's connection to rank 0's store; on rank 0 it owns the server too. Any thread may use it;
-// a request of one thread makes the others wait, at most a tenth of a second.
+// A rank's connection to rank 0's store; on rank 0 it owns the server too. Thread-safe; a request
+// of one thread delays the others by at most a tenth of a second.
 class TcpStore : public RendezvousStore {
  public:
-  // Returns when rank 0's store has accepted this rank and both have proven that they know the
-  // secret, if there is one. That all ranks are there is for Gather.
+  // Returns when rank 0's store has accepted this rank and both have authenticated, if there is a
+  // secret. It does not wait for the other ranks: Gather does.
   static Result<std::unique_ptr<TcpStore>> Join(const StoreAddress& address, int rank, int size,
                                                 Deadline deadline);
-  // Says goodbye.
+  // Leaves the group normally.
   ~TcpStore() override;
 
   Status Set(const std::string& key, const std::string& value) override;
@@ -49,7 +49,7 @@ class TcpStore : public RendezvousStore {
   std::vector<int> Lost(const std::string& group = "") override;
   void GiveUp(const std::string& group) override;
 
-  // Our own address on the way to rank 0.
+  // The local address of the connection to rank 0.
   const std::string& local_address() const { return local_address_; }
 
  private:
@@ -60,16 +60,16 @@ class TcpStore : public RendezvousStore {
 
   TcpStore(int rank, int size) : rank_(rank), size_(size) {}
   Result<Reply> Ask(const std::string& frame, Deadline deadline);
-  // Reads until an answer comes; notices on the way are noted.
+  // Reads until a reply comes; processes notices on the way.
   Result<Reply> ReadAnswer(Deadline deadline);
   bool NoteNotice(FrameKind kind, const std::string& body);
   Status Unreachable(const Status& status);
-  // Makes this process the one that keeps the store; `*port` becomes the one it listens on.
+  // Starts the store in this process; `*port` becomes the port it listens on.
   Status Serve(const StoreAddress& address, int* port);
-  // One attempt to connect and say hello. `*again` is set where it is worth trying again: always,
-  // unless a store that has proven itself says no.
+  // One attempt to connect and say hello. `*again` is set if another attempt makes sense: always,
+  // unless an authenticated store refuses.
   Status Greet(const StoreAddress& address, int port, Deadline deadline, bool* again);
-  // The store's first words. Fails where it is none of ours.
+  // Reads the store's first frame. Fails if the peer is not a diapason store.
   Status ReadGreeting(HandshakeInputs* shared, Deadline deadline);
 
   const int rank_;
@@ -80,7 +80,8 @@ class TcpStore : public RendezvousStore {
   std::mutex mutex_;
   Socket socket_;
   FrameBuffer in_;
-  uint32_t limit_ = kStrangerLimit;  // of frames from rank 0; more once it has proven itself
+  uint32_t limit_ =
+      kUnauthenticatedLimit;  // of frames from rank 0; raised once it has authenticated
   bool rank_0_left_ = false;
   std::set<int> lost_;
   std::set<std::pair<std::string, int>> gave_up_;

@@ -8,8 +8,8 @@
 
 namespace diapason::rendezvous {
 
-// Counts the connections that a store has turned away, and says so: the first at once, then at most
-// one line in ten seconds, so that they cannot fill a log. One thread notes; any may ask.
+// Counts the connections that a store has refused, and logs them: the first at once, then at most
+// one line in ten seconds, so that they cannot fill a log. One thread adds; any thread may read.
 class TurnedAway {
  public:
   // `log` may be empty.

@@ -1,5 +1,5 @@
-# cmake -DOUT=file.cc -DPAGE=page.html -DSTYLE=page.css "-DSCRIPTS=a.js|b.js" -P embed.cmake: the
-# files of the page as texts in one source file, so that the program carries them.
+# cmake -DOUT=file.cc -DPAGE=page.html -DSTYLE=page.css "-DSCRIPTS=a.js|b.js" -P embed.cmake: writes
+# the files of the page as texts into one source file, so that they are compiled in.
 string(REPLACE "|" ";" scripts "${SCRIPTS}")
 set(script "")
 foreach(file IN LISTS scripts)

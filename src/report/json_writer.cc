@@ -8,7 +8,7 @@
 namespace diapason::report {
 namespace {
 
-// How many bytes the character at `at` has, where it is one; 0 where it is none.
+// The length in bytes of the UTF-8 character at `at`; 0: invalid.
 size_t CharacterLength(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
   const unsigned char first = byte(0);
@@ -18,7 +18,7 @@ size_t CharacterLength(std::string_view text, size_t at) {
   for (size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // Written longer than it needs to be, half of a pair, or beyond the last character.
+  // Overlong, a surrogate, or beyond the last character.
   if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
       (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f)) {
     return 0;
@@ -69,7 +69,7 @@ void JsonWriter::Text(std::string_view text) {
       text_ += '\\';
       text_ += static_cast<char>(byte);
     } else {
-      // With the separators of lines, which end a line of a script.
+      // Including the Unicode line separators, which end a line of a script.
       text_ += PrintableJson(character);
     }
   }

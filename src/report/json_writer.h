@@ -7,8 +7,8 @@
 
 namespace diapason::report {
 
-// Writes JSON that may stand inside an HTML page: whatever a text holds, no byte of it can end the
-// element it stands in. Bytes that are no UTF-8 become U+FFFD. Compact: no blanks.
+// Writes JSON that is safe inside an HTML page: no text can end the enclosing element. Invalid
+// UTF-8 becomes U+FFFD. Compact: no blanks.
 class JsonWriter {
  public:
   void BeginObject() { Open('{'); }
@@ -21,7 +21,7 @@ class JsonWriter {
   void Integer(int64_t value);
   void Unsigned(uint64_t value);
   void Bool(bool value);
-  // Five digits: more are noise. What is no number is null.
+  // Five digits. NaN and infinity become null.
   void Number(double value);
 
   // A key and its value.
@@ -40,10 +40,10 @@ class JsonWriter {
   void Close(char bracket);
 
   std::string text_;
-  bool first_ = true;  // nothing stands before in this object or list
+  bool first_ = true;  // no element precedes in this object or list
 };
 
-// Text as HTML has it, in elements and in quoted attributes.
+// Text escaped for HTML, in elements and in quoted attributes.
 std::string HtmlText(std::string_view text);
 
 }  // namespace diapason::report

@@ -11,7 +11,7 @@
 namespace diapason::report {
 namespace {
 
-// Every "@NAME@" is replaced once, in one walk: what is put in is never looked at again.
+// Replaces every "@NAME@" in one pass: inserted text is not scanned again.
 std::string Fill(std::string_view page,
                  const std::vector<std::pair<std::string_view, std::string_view>>& values) {
   std::string filled;
@@ -35,7 +35,7 @@ std::string Fill(std::string_view page,
   }
 }
 
-// "95 %: 1.20 to 1.30; geometric mean of 2 sizes": how a gain came about.
+// "95 %: 1.20 to 1.30; geometric mean of 2 sizes": the basis of a gain.
 std::string BasisOf(const PageHeadline& headline) {
   const std::string sizes =
       headline.sizes == 1
@@ -46,7 +46,7 @@ std::string BasisOf(const PageHeadline& headline) {
          sizes;
 }
 
-// What stands behind the gain of a policy, or instead of it.
+// The sentence after the gain of a policy, or instead of it.
 std::string RestOf(const PageHeadline& headline, const char* what) {
   std::string text;
   if (headline.left_alone > 0) {
@@ -86,7 +86,7 @@ std::string PlaceText(const PagePlace& place) {
   return text;
 }
 
-// Of several libraries each has its own sentence: they are never pooled.
+// Each library has its own sentence: they are never pooled.
 std::string ComeOf(const PageData& data, const PageHeadline& first,
                    const std::vector<PageHeadline>& others, const std::string& what) {
   if (data.places.size() < 2 || !first.tells()) return ComeOf(first, what.c_str());
@@ -104,7 +104,7 @@ std::string ComeOf(const PageData& data, const PageHeadline& first,
   return text;
 }
 
-// Whether the ranks of a job agreed is what matters most of its journals.
+// The most important fact in a job's journals is whether its ranks agreed.
 std::string JournalText(const PageData& data) {
   std::string text;
   const bool bad = data.agreement.compared > 0 && !data.agreement.agree();
@@ -151,7 +151,7 @@ std::string LeadText(const PageData& data) {
 std::string PageHtml(const PageData& data, const std::string& nonce, size_t most_bytes) {
   PageLimits limits;
   std::string page;
-  // Each time a quarter less: from any amount these steps lead to one that fits.
+  // Each step removes a quarter: enough steps for any amount of data.
   constexpr int kMostSteps = 30;
   for (int step = 0; step < kMostSteps; ++step) {
     PageData shown = data;

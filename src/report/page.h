@@ -8,23 +8,23 @@
 
 namespace diapason::report {
 
-// The page of `diapason report`: one HTML file that shows PageData, without any other file and
-// without a network. Its scripts and styles are those of assets/, compiled in.
+// The page of `diapason report`: one self-contained HTML file that shows PageData, without a
+// network. Its scripts and styles are those of assets/, compiled in.
 
-// The largest such file.
+// The size limit of the file in bytes.
 inline constexpr size_t kMostPageBytes = 1500000;
 
-// Leaves out what does not fit, least important first, and says so on the page. `nonce` is a word
-// that nobody can foresee: the page's own scripts carry it, and the browser runs no others.
+// Leaves out what does not fit, least important first, and says so on the page. `nonce` must be
+// unpredictable: the page's own scripts carry it, and the browser runs no others.
 std::string PageHtml(const PageData& data, const std::string& nonce,
                      size_t most_bytes = kMostPageBytes);
 
-// What the scripts draw. Safe inside an element of the page, whatever the data hold.
+// The data for the scripts. Safe inside an element of the page, whatever the data contain.
 std::string PageJson(const PageData& data);
-// One or two sentences: what was measured, and what came of it.
+// One or two sentences: what was measured, and the result.
 std::string LeadText(const PageData& data);
 
-// The files of assets/, made by embed.cmake: "page.html", "page.css", and all scripts as one.
+// The files of assets/, embedded by embed.cmake: "page.html", "page.css", and all scripts as one.
 std::string_view PageTemplate();
 std::string_view PageStyle();
 std::string_view PageScript();

@@ -13,7 +13,7 @@
 namespace diapason::report {
 namespace {
 
-// What is most important of what journals hold.
+// The most important fact of the journals.
 std::string JournalTitle(const PageData& data) {
   if (data.journals.empty()) return "collectives";
   if (data.agreement.compared > 0 && !data.agreement.agree()) return "ranks that did not agree";
@@ -26,8 +26,8 @@ std::string JournalTitle(const PageData& data) {
   return any(&PageJournal::runs) ? "what a job ran" : "journals of a job";
 }
 
-// Real failures before what the library refuses by its own rules, which is no reason for doubt: the
-// part about failures has both.
+// Real failures come before configurations that the library refuses by design: the section on
+// failures has both.
 void SortFailures(PageData* data) {
   const auto is = [](const PageFailure& failure, dataset::SampleOutcome outcome) {
     return failure.outcome == dataset::OutcomeName(outcome);
@@ -50,14 +50,14 @@ void SortFailures(PageData* data) {
   }
 }
 
-// The first is the page's, the others have a line each.
+// The first is the page's; each of the others gets a line.
 PageHeadline TakeFirst(std::vector<PageHeadline> all, std::vector<PageHeadline>* others) {
   if (all.empty()) return {};
   others->assign(all.begin() + 1, all.end());
   return all.front();
 }
 
-// "NCCL 2.28.9 on 4 ranks": the page's name where nobody gave one.
+// "NCCL 2.28.9 on 4 ranks": the default title of the page.
 std::string MadeTitle(const PageData& data) {
   std::set<std::string> libraries;
   for (const PagePlace& place : data.places) {
@@ -74,15 +74,16 @@ std::string MadeTitle(const PageData& data) {
   return Join({libraries.begin(), libraries.end()}, ", ") + ": " + what;
 }
 
-// The number of a family is its colour: those that are drawn together get different ones, those of
-// different libraries may share. By name, so that they are the same in most reports of a library.
+// The number of a family determines its colour: families drawn together get different ones, those
+// of different libraries may share. Sorted by name, so that they are stable between reports of a
+// library.
 void NumberFamilies(PageData* data) {
   using Name = std::pair<std::string, std::string>;
   const auto name = [&](int config) {
     const PageConfig& one = data->configs[static_cast<size_t>(config)];
     return Name(one.algorithm, one.protocol);
   };
-  // A place each, and one for all journals.
+  // One set per place, and one for all journals.
   std::vector<std::set<Name>> together(data->places.size() + 1);
   for (const PageGroup& group : data->groups) {
     for (const PageSize& size : group.sizes) {
@@ -121,7 +122,7 @@ int ConfigBook::NumberOf(const dataset::Point& point) {
       Key(point.algorithm, point.protocol, point.channels, point.segment_bytes, point.environment),
       static_cast<int>(configs_.size()));
   if (added) {
-    // Something that is set is no library's default.
+    // An explicitly set environment is not the library's default.
     const bool set_only = !point.environment.empty() && point.algorithm.empty() &&
                           point.protocol.empty() && point.channels == 0 && point.segment_bytes == 0;
     configs_.push_back({set_only ? Join({"with", point.environment}, " ") : point.ConfigText(),
@@ -156,7 +157,7 @@ size_t GroupBook::IndexOf(size_t place, const dataset::Point& point) {
     group.label = dataset::ContextText(context);
     dataset::Point plain = context;
     plain.kind = dataset::Point::Kind::kCollective;
-    // What stands behind the collective and its comma.
+    // The text after the collective and its comma.
     group.shape = dataset::ContextText(plain).substr(context.collective.size() + 2);
     group.place = place;
     if (context.kind == dataset::Point::Kind::kCollective) {

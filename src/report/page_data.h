@@ -16,14 +16,14 @@
 
 namespace diapason::report {
 
-// Everything that the page of `diapason report` shows, as plain data: made here, written as JSON by
-// page_json.cc, drawn by the scripts in assets/. Medians, intervals and counts; no single samples.
+// All data of the page of `diapason report`: written as JSON by page_json.cc, drawn by the scripts
+// in assets/. Medians, intervals and counts; no single samples.
 
-// Fewer rounds have no 95 % interval of their median: all of them lie on one side of it more often
-// than one time in twenty.
+// With fewer rounds the median has no 95 % interval: the probability that all of them lie on one
+// side of it is above 5 %.
 inline constexpr size_t kLeastJudged = 6;
 
-// A time in seconds, or a gain where it says so.
+// A time in seconds, or a gain where stated.
 struct PageFigure {
   size_t samples = 0;  // 0: not known
   double median = 0;
@@ -31,8 +31,8 @@ struct PageFigure {
   bool known() const { return samples > 0; }
 };
 
-// A configuration, once for the whole page: its place in the list is its number, and so its colour.
-// Number 0 is the library's own choice.
+// A configuration, listed once for the whole page: its index is its number, and determines its
+// colour. Number 0 is the library's own choice.
 struct PageConfig {
   std::string text;
   std::string algorithm;
@@ -40,11 +40,12 @@ struct PageConfig {
   int channels = 0;
   int64_t segment_bytes = 0;
   std::string environment;
-  // Those that differ in channels, segments or environment only have one number; the default is 0.
+  // Configurations that differ in channels, segments or environment only share a number; the
+  // default is 0.
   int family = 0;
 };
 
-// Where figures may be compared with each other: one library, version and kind of machine.
+// Figures are comparable within a place: one library, version and kind of machine.
 struct PagePlace {
   std::string library;
   std::string version;
@@ -56,7 +57,7 @@ struct PagePlace {
   bool simulated = false;
   size_t runs = 0;
   size_t samples = 0;
-  double first = 0;  // seconds since 1970; 0: nobody knows
+  double first = 0;  // seconds since 1970; 0: unknown
   double last = 0;
 };
 
@@ -74,14 +75,14 @@ struct PageRun {
 struct PageCell {
   int config = 0;
   PageFigure time;
-  bool tie = false;  // the data do not tell it from the best
+  bool tie = false;  // the data do not distinguish it from the best
   size_t failures = 0;
 };
 
-// How sure the winner of a size is.
+// The certainty of a size's winner.
 enum class Certainty : uint8_t {
-  kClear,  // its interval is apart from the default's
-  kFew,    // apart, but too few samples for a 95 % interval
+  kClear,  // its interval does not overlap the default's
+  kFew,    // no overlap, but too few samples for a 95 % interval
   kTie,    // the intervals overlap: the default is kept
   kAlone,  // the default was not measured
 };
@@ -90,25 +91,26 @@ const char* CertaintyName(Certainty certainty);
 struct PageSize {
   uint64_t bytes = 0;
   std::vector<PageCell> cells;  // fastest first
-  size_t left_out = 0;          // cells that are not here, to keep the file small
+  size_t left_out = 0;          // cells omitted to keep the file small
   Certainty certainty = Certainty::kAlone;
-  int chosen = -1;         // what the first policy, or else the data, choose; -1: not known
+  int chosen = -1;         // the choice of the first policy, or else of the data; -1: unknown
   PageFigure lost;         // the default's time over the best's
   PageFigure lost_chosen;  // the chosen one's
   const PageCell* Find(int config) const;
 };
 
-// Library default and tuned in turns, round by round.
+// Library default and tuned configuration, measured alternately, round by round.
 struct PageVerified {
   uint64_t bytes = 0;
   PageFigure standard;
-  PageFigure tuned;  // not known where the default was left alone
+  PageFigure tuned;  // unknown if the default was kept
   int config = 0;
   PageFigure gain;  // the default's time over the tuned one's, of every round
-  // "faster", "slower", "no difference", "too few rounds", "left alone", "failed"; of what the
-  // policies do not run "not kept", and "default only" where they run what nobody verified.
+  // "faster", "slower", "no difference", "too few rounds", "left alone", "failed"; for
+  // configurations that the policies do not run "not kept", and "default only" if they run an
+  // unverified one.
   std::string verdict;
-  // Whether a policy runs it. Without policies, what was verified counts as kept.
+  // Whether a policy runs it. Without policies, verified configurations count as kept.
   bool kept = true;
 };
 
@@ -121,26 +123,26 @@ struct PageGroup {
   double bus_factor = 0;  // bytes over time times this is the bus bandwidth; 0: none
   std::vector<PageSize> sizes;
   std::vector<PageVerified> verified;
-  // What the policies run, for every size of the search and the verification; 0: all of them leave
-  // it to the library. Of several the first that does not. Empty: no policy is for this library.
+  // The policies' choice for every size of the search and the verification; 0: all of them leave it
+  // to the library. Of several the first that does not. Empty: no policy is for this library.
   std::map<uint64_t, int> decided;
 };
 
-// A stretch of sizes for which one thing is decided.
+// A range of sizes with one decision.
 struct PageDecision {
   uint64_t first = 0;
   uint64_t last = 0;
   int config = 0;
   int line = 0;        // of the policy; 0: no row
   std::string row;     // as the policy has it
-  std::string remark;  // what the policy says about the row
+  std::string remark;  // the policy's remark on the row
   std::string why;
   struct Proof {
     uint64_t bytes = 0;
     PageFigure gain;
     bool verified = false;
   };
-  std::vector<Proof> proofs;  // what the data say of it, size by size
+  std::vector<Proof> proofs;  // the evidence, size by size
 };
 struct PageMapRow {
   std::string label;
@@ -148,7 +150,7 @@ struct PageMapRow {
   std::vector<PageDecision> decisions;
 };
 struct PageMap {
-  std::string name;  // the policy's file; "" for what the data support
+  std::string name;  // the policy's file; "" for the choice of the data
   std::string origin;
   std::string digest;
   size_t rules = 0;
@@ -187,7 +189,7 @@ struct PageLearning {
   size_t epochs = 0;
   std::vector<Arm> arms;
   std::vector<Block> blocks;
-  std::vector<uint32_t> held;  // epochs in which nothing was agreed in time
+  std::vector<uint32_t> held;  // epochs that were held, because no proposal was there in time
   size_t left_out = 0;         // blocks
 };
 struct PageJournal {
@@ -203,9 +205,9 @@ struct PageJournal {
   bool ended = false;
 };
 
-// What `diapason doctor` says of the machine on which the report is written.
+// The results of `diapason doctor` on the machine where the report is written.
 struct PageDoctor {
-  std::string host;  // "": nobody looked
+  std::string host;  // "": not checked
   std::vector<std::string> machine;
   std::vector<Finding> findings;
   struct Item {
@@ -220,10 +222,10 @@ struct PageVariable {
   std::string name;
   std::string value;
   size_t runs = 0;     // in whose environment it was
-  size_t samples = 0;  // for which it was set on purpose
+  size_t samples = 0;  // for which it was set explicitly
 };
 
-// Sizes of several contexts, counted together: what the number is made of.
+// Sizes of several contexts, counted together.
 struct PageExtent {
   size_t contexts = 0;
   size_t sizes = 0;  // different ones
@@ -240,17 +242,18 @@ struct PageHeadline {
   size_t improved = 0;    // clearly
   size_t no_difference = 0;
   size_t slower = 0;
-  size_t too_few = 0;  // samples to say so; with one of these the gain has no 95 % interval
+  size_t too_few = 0;  // with too few samples; with one of these the gain has no 95 % interval
   size_t left_alone = 0;
-  size_t only_default = 0;  // of those left alone: nothing else was tried
+  size_t only_default = 0;  // of those left alone: no other configuration was tried
   PageExtent changed_extent;
   PageExtent left_extent;
   PageExtent measured_extent;
-  // With a verification and policies, only what these run counts above, and these hold as well.
+  // With a verification and policies, the members above count only what the policies run, and the
+  // following are valid.
   bool by_policy = false;
   size_t measured = 0;    // all sizes of search and verification
   size_t not_kept = 0;    // of those left alone: verified with another configuration
-  size_t unverified = 0;  // changed, but nobody verified what runs there
+  size_t unverified = 0;  // changed, but the running configuration was not verified
   PageFigure all;         // geometric mean over `measured`, 1 for those left alone; may be unknown
   std::string worst;      // the collective with the least gain; "": there is none
   uint64_t worst_bytes = 0;
@@ -264,11 +267,11 @@ struct PageData {
   double made = 0;  // seconds since 1970
   size_t samples = 0;
   size_t simulated = 0;     // of those
-  PageHeadline headline;    // of collectives: that of the policy, or of the newest check
+  PageHeadline headline;    // for collectives: the policy's, or that of the newest check
   PageHeadline iterations;  // of whole iterations
   std::vector<PageHeadline> other_headlines;  // of other places
   std::vector<PageHeadline> other_iterations;
-  std::vector<std::string> notes;  // what was left out or assumed
+  std::vector<std::string> notes;  // omissions and assumptions
   std::vector<PageConfig> configs;
   std::vector<PagePlace> places;
   std::vector<PageRun> runs;
@@ -278,7 +281,7 @@ struct PageData {
   std::vector<PageLearning> learning;
   std::vector<PageJournal> journals;
   journal::JournalComparison::Report agreement;
-  std::vector<dataset::DataFinding> trust;  // what should not be trusted
+  std::vector<dataset::DataFinding> trust;  // data that should not be trusted
   std::vector<PageVariable> variables;
   PageDoctor doctor;
 };
@@ -302,7 +305,7 @@ struct PageInput {
 };
 PageData MakePageData(PageInput input);
 
-// How much of it is shown. What goes first is what matters least, and a note says so.
+// Limits of what is shown. The least important parts are removed first, with a note.
 struct PageLimits {
   size_t cells = 40000;
   size_t rows = 400;     // of each list of runs, failures, variables, journals, differences

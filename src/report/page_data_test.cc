@@ -267,7 +267,7 @@ TEST(PageDataTest, APolicyIsMappedOverWhatWasMeasured) {
   EXPECT_EQ(map.rows[0].decisions[1].config, 0);
   EXPECT_EQ(map.rows[1].group, -1);
   EXPECT_EQ(map.rows[1].label, "allgather, any number of ranks on any number of nodes");
-  // The policy's choice, and what the data say is better.
+  // The policy's choice, and the better one according to the data.
   const PageSize& first = data.groups[0].sizes[0];
   EXPECT_EQ(data.configs[static_cast<size_t>(first.chosen)].text, "tree/ll");
   EXPECT_NEAR(first.lost_chosen.median, 16.0 / 15, 0.01);
@@ -366,7 +366,7 @@ TEST(PageDataTest, WhereOnlyTheDefaultWasMeasuredNothingIsSupported) {
   EXPECT_EQ(data.headline.only_default, 6u);
   EXPECT_EQ(CasesText(6, data.headline.left_extent), "6 cases, 3 sizes in each of 2 contexts");
   EXPECT_EQ(data.maps[0].rows[0].decisions[0].why, "nothing but the default was measured");
-  // What was tried and refused was tried.
+  // A configuration that was refused counts as tried.
   Samples again{std::move(tried)};
   again.Fail(run, At(1024, "tree", "ll"), SampleOutcome::kRefused, "not here");
   EXPECT_EQ(again.Make().headline.only_default, 5u);

@@ -7,7 +7,7 @@
 namespace diapason::report {
 namespace {
 
-// Sizes beyond what a script's numbers hold exactly have no end.
+// Larger sizes, which a script's numbers cannot hold exactly, are written as unbounded.
 constexpr uint64_t kMostExact = uint64_t{1} << 53;
 
 void WriteBytes(JsonWriter* json, uint64_t bytes) {
@@ -18,7 +18,7 @@ void WriteBytes(JsonWriter* json, uint64_t bytes) {
   }
 }
 
-// [samples, median, low, high]; null where it is not known.
+// [samples, median, low, high]; null if unknown.
 void WriteFigure(JsonWriter* json, const char* name, const PageFigure& figure, double scale) {
   json->Key(name);
   if (!figure.known()) {
@@ -115,8 +115,8 @@ void WritePlaces(JsonWriter* json, const PageData& data) {
   });
 }
 
-// [config, samples, median, low, high, tie, failures]: most of the file is these, so what can be
-// left away at the end is.
+// [config, samples, median, low, high, tie, failures]: these are most of the file, so trailing
+// defaults are omitted.
 void WriteCell(JsonWriter* json, const PageCell& cell) {
   json->BeginArray();
   json->Integer(cell.config);

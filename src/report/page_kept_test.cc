@@ -1,4 +1,4 @@
-// What a verification has tried and the policy does not run.
+// Configurations that a verification has tried and the policy does not run.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -114,7 +114,7 @@ TEST_F(PageKeptTest, WithoutAPolicyForItAllThatWasVerifiedCounts) {
 }
 
 TEST_F(PageKeptTest, ShapeAndConfigurationHaveToFit) {
-  // Another shape, and other channels: neither runs what was verified.
+  // Another shape, and other channels: neither runs the verified configuration.
   Policy("allreduce,0,3000,tree,ll,-1,2,4,-1,-1\nallreduce,0,1024,tree,ll,2,1,4,-1,-1\n");
   const PageData data = Make();
   for (const PageVerified& one : data.groups[0].verified) EXPECT_EQ(one.verdict, "not kept");

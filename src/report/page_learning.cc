@@ -17,7 +17,7 @@ std::string StateText(journal::LearningArm::State state) {
 std::string CommunicatorText(const journal::JournalComm& communicator) {
   std::string text = communicator.name.empty() ? Format("communicator %u", communicator.number)
                                                : communicator.name;
-  // A journal may say anything.
+  // A journal may contain any number.
   const auto number = [](int64_t value, const char* noun) {
     return Count(static_cast<size_t>(std::max<int64_t>(value, 0)), noun);
   };
@@ -95,7 +95,7 @@ PageJournal Describe(const PageInput::Journal& journal) {
 void AddJournals(const std::vector<PageInput::Journal>& journals, ConfigBook* configs,
                  PageData* data) {
   journal::JournalComparison comparison;
-  // The ranks of a communicator are told of the same rewards: the fullest account is shown.
+  // The ranks of a communicator record the same rewards: the most complete record is shown.
   std::map<std::tuple<uint64_t, int, int>, size_t> known;
   for (const PageInput::Journal& journal : journals) {
     data->journals.push_back(Describe(journal));

@@ -7,7 +7,7 @@
 namespace diapason::report {
 namespace {
 
-// The longest prefix that does not cut a character in two.
+// The longest prefix that does not split a character.
 void Cut(size_t limit, std::string* text) {
   if (text->size() <= limit) return;
   size_t end = limit;
@@ -87,7 +87,7 @@ void CutTexts(size_t limit, PageData* data) {
   Cut(limit, &data->agreement.notes);
 }
 
-// The default, what is chosen, the best and its ties come first; then the faster, the sooner.
+// The default, the choice, the best and its ties come first; then by speed.
 void LimitCells(size_t limit, PageData* data) {
   struct Rank {
     bool matters;
@@ -141,7 +141,7 @@ void LimitCells(size_t limit, PageData* data) {
              all - (limit - budget), all));
 }
 
-// Contexts are few in any real store. Failures and lines of maps that belong to those that go, go.
+// Real stores have few contexts. Removes the failures and map rows of removed contexts, too.
 void LimitGroups(size_t limit, PageData* data) {
   Shorten(limit, "context", &data->groups, data);
   std::erase_if(data->failures, [&](const PageFailure& one) { return one.group >= limit; });
@@ -152,7 +152,7 @@ void LimitGroups(size_t limit, PageData* data) {
   for (PageGroup& group : data->groups) Shorten(limit, "verified size", &group.verified, data);
 }
 
-// Curves keep their shape with every n-th block; every arm keeps its share of them.
+// Keeps every n-th block, so that curves keep their shape; every arm keeps its share of them.
 void LimitBlocks(size_t limit, PageData* data) {
   size_t all = 0;
   for (const PageLearning& learning : data->learning) all += learning.blocks.size();
@@ -171,7 +171,7 @@ void LimitBlocks(size_t limit, PageData* data) {
       Format("of the learning curves one block in %zu is drawn, to keep this file small", step));
 }
 
-// Numbers of configurations that nothing refers to any more are given up.
+// Removes configurations without references.
 void DropConfigs(PageData* data) {
   std::vector<int> numbers(data->configs.size(), -1);
   numbers[0] = 0;

@@ -10,7 +10,7 @@
 namespace diapason::report {
 namespace {
 
-// Shapes that a policy names and nobody has measured.
+// Limit on shapes that a policy names and that were not measured.
 constexpr size_t kMostOtherShapes = 48;
 
 std::optional<PageFigure> GainAt(const PageSize& size, int config) {
@@ -20,7 +20,7 @@ std::optional<PageFigure> GainAt(const PageSize& size, int config) {
   return RatioOf(standard->time, cell->time);
 }
 
-// What the data say of a decision: verification where there is one, else the search.
+// The evidence for a decision: verification if there is one, else the search.
 void AddProofs(const PageGroup& group, PageDecision* decision) {
   if (decision->config == 0) return;
   std::set<uint64_t> verified;
@@ -116,7 +116,7 @@ bool IsCollective(const PageGroup& group) {
   return group.context.kind == dataset::Point::Kind::kCollective;
 }
 
-// What the library of a group calls its collective; nothing where the policy has no word for it.
+// The group's collective in the policy's library; nullopt if it has none.
 std::optional<Collective> CollectiveFor(const policy::Policy& policy, const PageGroup& group,
                                         const PagePlace& place) {
   if (!place.library.empty() && place.library != LibraryName(policy.library)) return std::nullopt;
@@ -169,7 +169,7 @@ std::string WhyOf(const PageSize& size) {
   return "the default was not measured";
 }
 
-// Sizes side by side for which the same is chosen are one decision.
+// Adjacent sizes with the same choice are one decision.
 PageMap DataMap(const PageData& data) {
   PageMap map;
   for (size_t i = 0; i < data.groups.size(); ++i) {
@@ -194,7 +194,7 @@ PageMap DataMap(const PageData& data) {
   return map;
 }
 
-// What is chosen is the first policy's where it decides, else what the data support.
+// The first policy's choice if it decides, else the choice of the data.
 void SetChosen(const PageMap& map, PageData* data) {
   for (const PageMapRow& row : map.rows) {
     if (row.group < 0) continue;
@@ -215,12 +215,12 @@ int RunAt(const PageMapRow& row, uint64_t bytes) {
   return 0;
 }
 
-// Something verified as "the policy": its name is all that the samples tell.
+// A verification of "the policy" as a whole: the samples contain only its name.
 bool IsWholePolicy(const std::string& environment) {
   return environment.starts_with("DIAPASON_POLICY=");
 }
 
-// `rows`: what each policy that is for the group's library runs there.
+// `rows`: the decisions of each policy for the group's library.
 void JudgeGroup(const std::vector<PageMapRow>& rows, bool empty, const ConfigBook& configs,
                 PageGroup* group) {
   const auto decide = [&](uint64_t bytes) {

@@ -9,10 +9,10 @@
 #include "domain/decision.h"
 #include "report/page_data.h"
 
-// How MakePageData does its work: the steps, each in a file of its own.
+// The steps of MakePageData, each in its own file.
 namespace diapason::report {
 
-// Numbers configurations, each once.
+// Assigns numbers to configurations.
 class ConfigBook {
  public:
   ConfigBook();
@@ -21,7 +21,7 @@ class ConfigBook {
   const std::string& EnvironmentOf(int config) const {
     return configs_[static_cast<size_t>(config)].environment;
   }
-  // The book is empty then.
+  // Empties the book.
   std::vector<PageConfig> Finish();
 
  private:
@@ -30,7 +30,7 @@ class ConfigBook {
   std::vector<PageConfig> configs_;
 };
 
-// Finds the group of a context, or makes it.
+// Finds or creates the group of a context.
 class GroupBook {
  public:
   explicit GroupBook(std::vector<PageGroup>* groups) : groups_(groups) {}
@@ -41,7 +41,7 @@ class GroupBook {
   std::map<std::pair<size_t, dataset::Point>, size_t> known_;
 };
 
-// Samples that may be compared with each other, and were taken for the same purpose.
+// Comparable samples that were taken for the same purpose.
 struct PagePart {
   size_t place = 0;
   bool verification = false;
@@ -50,21 +50,21 @@ struct PagePart {
 // Fills places, runs, variables, and counts.
 std::vector<PagePart> SplitByPlace(dataset::StoreContents contents, PageData* data);
 
-// How much more time than `other`; both must be known.
+// The ratio of `time` to `other`; both must be known.
 PageFigure RatioOf(const PageFigure& time, const PageFigure& other);
 
 void AddSearch(const PagePart& part, ConfigBook* configs, GroupBook* groups, PageData* data);
 void AddVerification(const PagePart& part, ConfigBook* configs, GroupBook* groups, PageData* data);
-// The maps of the policies, then of what the data support; then what each size loses.
+// The maps of the policies, then of the choices of the data; then the loss at each size.
 void AddMaps(const std::vector<PageInput::NamedPolicy>& policies, ConfigBook* configs,
              PageData* data);
-// What was verified and no policy runs is not kept.
+// Marks verified configurations that no policy runs as not kept.
 void JudgeByPolicies(const std::vector<PageInput::NamedPolicy>& policies, ConfigBook* configs,
                      PageData* data);
 void AddJournals(const std::vector<PageInput::Journal>& journals, ConfigBook* configs,
                  PageData* data);
-// One for every place that has something to tell, the one that matters most first: that of a
-// policy, then that of the newest verification, then the newest.
+// One for every place with results, the most important first: that of a policy, then that of the
+// newest verification, then the newest.
 std::vector<PageHeadline> MakeHeadlines(const PageData& data, dataset::Point::Kind kind);
 
 }  // namespace diapason::report

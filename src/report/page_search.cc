@@ -7,14 +7,14 @@
 namespace diapason::report {
 namespace {
 
-// Two or fewer may lie anywhere.
+// The spread of two or fewer is unknown.
 constexpr size_t kLeastTold = 3;
 
 PageFigure TimeOf(const dataset::ConfigSummary& entry) {
   return {entry.seconds.size(), entry.median, entry.interval};
 }
 
-// Whether the fastest is a change that the data support, and how sure that is.
+// Whether the data support a change to the fastest, and how certain that is.
 void Judge(const dataset::ConfigGroup& group, PageSize* size) {
   const PageCell* const standard = size->Find(0);
   if (standard == nullptr) return;
@@ -45,7 +45,7 @@ void AddSearch(const PagePart& part, ConfigBook* configs, GroupBook* groups, Pag
         data->failures.push_back({group, size.bytes, config, dataset::OutcomeName(entry.failure),
                                   entry.failures, entry.note});
       }
-      // A time that is no number, or none at all, has no place on an axis.
+      // Times that are missing, not finite or not positive cannot be drawn.
       if (!entry.fine() || !std::isfinite(entry.median) || entry.median <= 0) continue;
       size.cells.push_back({config, TimeOf(entry), measured.TiesWithBest(i), entry.failures});
     }

@@ -11,7 +11,7 @@
 namespace diapason::report {
 namespace {
 
-// Which repetition, of which run.
+// The repetition and its run.
 using VerifyRound = std::pair<size_t, int>;
 
 struct PageSide {
@@ -26,7 +26,7 @@ struct PageSide {
   }
 };
 
-// Drift hits both sides of a round alike, and cancels in its gain.
+// Drift affects both sides of a round alike, and cancels in its gain.
 PageFigure GainOf(const PageSide& standard, const PageSide& tuned) {
   std::vector<double> gains;
   for (const auto& [round, seconds] : tuned.seconds) {
@@ -47,8 +47,8 @@ std::string VerdictOf(const PageFigure& gain, bool failed) {
 
 constexpr int kDraws = 2000;
 
-// The geometric mean of several gains. Its interval is from drawing each anew within its own, taken
-// as that of a normal value on the scale of logarithms.
+// The geometric mean of several gains. Its interval is from resampling each gain from a normal
+// distribution of its logarithm, fitted to its own interval.
 PageFigure GeometricMean(const std::vector<PageFigure>& gains) {
   if (gains.empty()) return {};
   const double count = static_cast<double>(gains.size());
@@ -87,7 +87,7 @@ PageExtent ExtentOf(const std::set<VerifiedCase>& cases) {
   return {groups.size(), sizes.size()};
 }
 
-// A size that was changed, and what came of it.
+// A size with a changed configuration, and its result.
 struct Changed {
   const PageGroup* group = nullptr;
   uint64_t bytes = 0;
@@ -116,13 +116,13 @@ void Tell(const std::vector<Changed>& changed, PageHeadline* headline) {
   headline->sizes = changed.size();
   headline->changed_extent = ExtentOf(cases);
   headline->gain = GeometricMean(gains);
-  // Where something is neither verified nor left alone, nobody knows the whole.
+  // If a size is neither verified nor left alone, the total is unknown.
   if (!headline->by_policy || headline->sizes + headline->left_alone != headline->measured) return;
   gains.resize(headline->measured, {0, 1, {1, 1}});
   headline->all = GeometricMean(gains);
 }
 
-// A group of which policies say what runs: nothing else counts.
+// A group with decisions of policies: only these count.
 void TellPolicy(const PageGroup& group, std::vector<Changed>* changed, std::set<VerifiedCase>* left,
                 PageHeadline* headline) {
   headline->by_policy = true;
@@ -146,7 +146,7 @@ void TellPolicy(const PageGroup& group, std::vector<Changed>* changed, std::set<
   }
 }
 
-// Cases in which something else than the default was tried, with or without success.
+// Cases in which another configuration than the default was tried, successfully or not.
 std::set<VerifiedCase> TriedCases(const PageData& data) {
   std::set<VerifiedCase> tried;
   for (const PageGroup& group : data.groups) {
@@ -177,7 +177,7 @@ PageHeadline HeadlineOf(const PageData& data, dataset::Point::Kind kind, size_t 
   for (const PageGroup& group : data.groups) {
     if (counts(group) && !group.verified.empty()) headline.verified = true;
   }
-  size_t others = 0;  // sizes of which no policy says anything
+  size_t others = 0;  // sizes that no policy covers
   for (const PageGroup& group : data.groups) {
     if (!counts(group)) continue;
     for (const auto& [bytes, decided] : group.decided) measured.insert({&group, bytes});
@@ -248,7 +248,7 @@ void AddVerification(const PagePart& part, ConfigBook* configs, GroupBook* group
         data->failures.push_back(
             {group, context.bytes, config, dataset::OutcomeName(outcome), side.failures, note});
       }
-      // The default has a line of its own only where nothing was set against it.
+      // The default has a line of its own only if nothing was compared with it.
       if (config == 0 && sides.size() > 1) continue;
       PageVerified verified;
       verified.bytes = context.bytes;
@@ -281,7 +281,7 @@ std::string CasesText(size_t count, const PageExtent& extent) {
 }
 
 std::vector<PageHeadline> MakeHeadlines(const PageData& data, dataset::Point::Kind kind) {
-  // What makes a place the first.
+  // The sort key of places.
   struct Weight {
     bool policy = false;
     bool verified = false;
@@ -304,7 +304,7 @@ std::vector<PageHeadline> MakeHeadlines(const PageData& data, dataset::Point::Ki
   const std::set<VerifiedCase> tried = TriedCases(data);
   std::vector<PageHeadline> headlines;
   for (size_t place = 0; place < data.places.size(); ++place) {
-    // Simulated figures count where there are no others.
+    // Simulated figures count only if there are no others.
     if (data.places[place].simulated && data.simulated != data.samples) continue;
     PageHeadline headline = HeadlineOf(data, kind, place, tried);
     if (headline.tells()) headlines.push_back(std::move(headline));

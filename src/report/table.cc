@@ -8,7 +8,7 @@ namespace diapason::report {
 namespace {
 
 size_t Width(const std::string& text) {
-  // Bytes that continue a UTF-8 character take no place of their own.
+  // UTF-8 continuation bytes have no width.
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }

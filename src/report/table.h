@@ -13,10 +13,9 @@ class Table {
   explicit Table(std::vector<std::string> titles) : titles_(std::move(titles)) {}
   // Columns beyond those named stay left-aligned.
   void SetAlign(std::vector<Align> aligns) { aligns_ = std::move(aligns); }
-  // Cells may come from files: what would move the cursor is shown escaped.
-  // REQUIRES: as many cells as titles.
+  // Cells may come from files: control characters are escaped. REQUIRES: as many cells as titles.
   void Add(std::vector<std::string> cells);
-  // Title line, then the rows; every line ends in a line feed and has no blanks before it.
+  // The title line, then the rows; every line ends in a line feed without trailing blanks.
   std::string Text() const;
 
  private:

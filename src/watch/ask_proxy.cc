@@ -29,7 +29,7 @@ constexpr char kVariable[] = "NCCL_PROXY_DUMP_SIGNAL";
 
 std::string Folder(pid_t pid) { return Format("/proc/%d", static_cast<int>(pid)); }
 
-// Of a descriptor: 0 reading, 1 writing, 2 both; -1: not told.
+// Of a descriptor: 0 reading, 1 writing, 2 both; -1: unknown.
 int AccessMode(const RootFs& tree, const std::string& folder, const std::string& fd) {
   const std::optional<std::string> text = tree.Read(folder + "/fdinfo/" + fd, 4096);
   if (!text) return -1;
@@ -66,7 +66,7 @@ std::vector<OutputHolder> ReadersOf(const RootFs& tree, const std::string& pipe,
   return holders;
 }
 
-// As NCCL reads its variables: any base, and nothing behind the number.
+// As NCCL reads its variables: any base, and nothing after the number.
 bool ParseSignal(const std::string& text, int* number) {
   char* end = nullptr;
   errno = 0;
@@ -87,7 +87,7 @@ bool Caught(const RootFs& tree, pid_t pid, int signal) {
   return false;
 }
 
-// The end of a file, from where it was on.
+// Text appended to a file since a position.
 class Tail {
  public:
   ~Tail() {
@@ -209,7 +209,7 @@ Result<DumpTarget> FindDumpTarget(const RootFs& tree, pid_t pid) {
   }
   const host::ThreadSample* last = nullptr;
   for (const host::ThreadSample& thread : sample.value().threads) {
-    // Others of that role have lists of their own, which are not printed.
+    // Other threads with that role have lists of their own, which are not printed.
     if (!thread.name.starts_with("NCCL Progress")) continue;
     if (last == nullptr || thread.start_ticks >= last->start_ticks) last = &thread;
   }

@@ -64,7 +64,7 @@ TEST_F(AskProxyTest, TheProgressThreadThatStartedLastIsAsked) {
   EXPECT_EQ(Find().value().thread, 50);
 }
 
-TEST_F(AskProxyTest, AHandlerOfSomebodyElseIsNotCalled) {
+TEST_F(AskProxyTest, AHandlerOfAnotherLibraryIsNotCalled) {
   Environment("NCCL_PROXY_DUMP_SIGNAL=10 NCCL_SET_THREAD_NAME=1");
   EXPECT_TRUE(Says(Find(), "has no progress thread"));
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMostSamples = 10000;
 constexpr int kFileVersion = 1;
 
-// The mean of what processes have.
+// The mean over the processes that have a value.
 class MeanOf {
  public:
   void Add(double value) {

@@ -11,18 +11,18 @@
 
 namespace diapason::watch {
 
-// What is compared between runs. Each is the mean over the processes that are watched and have it,
-// so that it does not matter how many ranks are looked at.
+// A metric that is compared between runs. Each is the mean over the watched processes that have it,
+// so that the number of ranks does not matter.
 struct MetricKind {
   const char* name;    // "operations_per_s"
   const char* what;    // "operations a second"
   bool higher_worse;   // else lower is
-  double least;        // a change smaller than this is of no interest
-  const char* advice;  // what to look at when it got worse
+  double least;        // smaller changes are ignored
+  const char* advice;  // what to check if it has got worse
 };
 const std::vector<MetricKind>& MetricKinds();
 
-// By name; those that are not known at this look (no journal, no rates yet) are left out.
+// By name; metrics that are unknown at this time (no journal, no rates yet) are left out.
 using Metrics = std::map<std::string, double>;
 Metrics MetricsOf(const WatchView& view);
 
@@ -36,9 +36,9 @@ class MetricSamples {
   std::map<std::string, std::vector<double>> samples_;
 };
 
-// What one metric was over a run: the median, the interval that holds the true median with 95 %
-// where samples do not depend on each other, and the noise (1.4826 times the median distance from
-// the median, as a standard deviation would be of normal noise).
+// One metric over a run: the median, its 95 % confidence interval for independent samples, and the
+// noise (1.4826 times the median absolute deviation, which estimates the standard deviation of
+// normal noise).
 struct MetricSummary {
   size_t samples = 0;
   double median = 0;
@@ -48,17 +48,16 @@ struct MetricSummary {
 };
 using Baseline = std::map<std::string, MetricSummary>;
 
-// Fewer samples than this tell nothing.
+// Fewer samples are not evaluated.
 inline constexpr size_t kLeastSamples = 8;
 
 Baseline Summarize(const MetricSamples& samples);
 std::string BaselineJson(const Baseline& baseline, double interval_s);
 Result<Baseline> ParseBaseline(std::string_view text, const std::string& name);
 
-// A metric has got worse when the whole interval of its median now lies beyond the whole interval
-// of then, and the medians differ by more than `margin` of the median then and by more than the
-// metric's least change.
-// Notes for metrics that cannot be judged.
+// A metric has got worse if the whole interval of its median lies beyond the whole interval of the
+// baseline, and the medians differ by more than `margin` of the baseline's and by more than the
+// metric's least change. Adds notes for metrics that cannot be judged.
 std::vector<Finding> CompareWithBaseline(const Baseline& then, const Baseline& now,
                                          double margin = 0.10);
 

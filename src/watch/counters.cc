@@ -5,7 +5,7 @@
 namespace diapason::watch {
 namespace {
 
-// Of the many that devices have: those that say that packets were lost, late or slowed down.
+// The device counters that indicate lost, late or delayed packets.
 constexpr const char* kTrouble[] = {"out_of_buffer",       "out_of_sequence",
                                     "packet_seq_err",      "local_ack_timeout_err",
                                     "rnr_nak_retry_err",   "implied_nak_seq_err",

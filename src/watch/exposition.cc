@@ -10,7 +10,7 @@ namespace {
 
 using Labels = std::vector<std::pair<const char*, std::string>>;
 
-// Lines of one name must stand together, below its HELP and TYPE.
+// Lines of one name must be consecutive, below its HELP and TYPE.
 class Families {
  public:
   void Add(const char* name, const char* type, const char* help, const Labels& labels,
@@ -71,12 +71,13 @@ void AddJournal(const Labels& labels, const ProcessView& process, Families* fami
                 static_cast<double>(counts.decisions));
   families->Add("runs_total", "counter", "Runs in the journal.", labels,
                 static_cast<double>(counts.runs));
-  families->Add("bypassed_total", "counter", "Collectives the library asked nobody about.", labels,
+  families->Add("bypassed_total", "counter",
+                "Collectives about which the library did not ask the tuner.", labels,
                 static_cast<double>(counts.bypassed));
   families->Add("rewards_total", "counter", "Rewards in the journal.", labels,
                 static_cast<double>(counts.rewards));
-  families->Add("journal_dropped_total", "counter", "Records the journal had no room for.", labels,
-                static_cast<double>(counts.dropped));
+  families->Add("journal_dropped_total", "counter", "Records dropped because the journal was full.",
+                labels, static_cast<double>(counts.dropped));
   families->Add("operations_per_second", "gauge", "Collectives a second.", labels,
                 process.operations_per_s);
 }
@@ -131,7 +132,7 @@ void AddNet(const std::string& of, const NetRate& rate, Families* families) {
   }
 }
 
-// How many bytes the UTF-8 character at the front has; 0 where it is none.
+// The length in bytes of the UTF-8 character at the front; 0: invalid.
 size_t CharacterSize(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   const size_t size = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;

@@ -80,7 +80,7 @@ Status MetricsServer::CheckPort(std::string_view text) {
   const size_t colon = text.rfind(':');
   const std::string_view port = colon == std::string_view::npos ? text : text.substr(colon + 1);
   if (port.empty() || port.find_first_not_of("0123456789") != std::string_view::npos) return {};
-  // Before the port stands an address, or nothing: else it is a file's name.
+  // An address or nothing precedes the port; otherwise it is a file name.
   const std::string_view address = text.substr(0, text.size() - port.size());
   const bool numbers = address.find_first_not_of("0123456789abcdef.:[]") == std::string_view::npos;
   if ((!numbers && address != "localhost:") || IsPlace(text)) return {};
@@ -161,7 +161,7 @@ bool MetricsServer::Talk(Client* client, short events, const std::string& conten
     client->sent += static_cast<size_t>(sent);
   }
   if (!client->out.empty() && !client->closing) {
-    // Closed at once the answer would be lost where the client has said more than was read.
+    // Closing at once could lose the response if the client has sent more than was read.
     client->closing = true;
     shutdown(client->fd, SHUT_WR);
   }
@@ -179,7 +179,7 @@ void MetricsServer::ServeUntil(double deadline_s, const std::string& content,
       return true;
     });
     std::vector<pollfd> polled;
-    // With all places taken new ones wait in the queue, for two seconds at most.
+    // With all slots in use new connections wait in the queue, for two seconds at most.
     if (clients_.size() < kMostClients) polled.push_back({fd_, POLLIN, 0});
     const size_t first = polled.size();
     for (const Client& client : clients_) {

@@ -11,23 +11,22 @@
 
 namespace diapason::watch {
 
-// Serves one text at GET /metrics, and nothing else, from the thread that calls it. Eight
-// connections at once, each at most two seconds and a request of 4 KiB: whoever is slower or says
-// more is cut off.
+// Serves one text at GET /metrics, and nothing else, on the calling thread. Eight concurrent
+// connections, each at most two seconds and a request of 4 KiB; slower or larger ones are closed.
 class MetricsServer {
  public:
   // `place`: "9400", "127.0.0.1:9400", "[::1]:9400"; without an address this host only. Port 0: any
-  // that is free.
+  // free port.
   static Result<std::unique_ptr<MetricsServer>> Listen(const std::string& place);
-  // Whether a text is such a place, and not a file's name.
+  // Whether a text is such a place rather than a file name.
   static bool IsPlace(std::string_view text);
-  // An error for what is meant as such a place, but whose port is none: more than 65535.
+  // Fails for such a place with an invalid port: more than 65535.
   static Status CheckPort(std::string_view text);
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
-  // Answers until `deadline_s` (SteadySeconds) has come or a signal that `mask` lets through.
+  // Serves until `deadline_s` (SteadySeconds) or a signal that `mask` permits.
   void ServeUntil(double deadline_s, const std::string& content, const sigset_t* mask);
 
   const std::string& url() const { return url_; }
@@ -40,12 +39,12 @@ class MetricsServer {
     std::string in;
     std::string out;
     size_t sent = 0;
-    bool closing = false;  // all is sent; what it still says is read and thrown away
+    bool closing = false;  // everything is sent; further input is read and discarded
   };
 
   MetricsServer() = default;
   void Accept();
-  // False: done with it.
+  // False: the connection is finished.
   static bool Talk(Client* client, short events, const std::string& content);
 
   int fd_ = -1;

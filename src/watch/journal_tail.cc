@@ -32,7 +32,7 @@ std::string HostName() {
   return name;
 }
 
-// Its number in its own namespace, which is what the plugin sees.
+// The pid in its own namespace, which the plugin sees.
 std::string InnerPid(const RootFs& tree, pid_t pid) {
   const std::string outer = Format("%d", static_cast<int>(pid));
   const std::optional<std::string> status = tree.Read("/proc/" + outer + "/status");
@@ -86,11 +86,11 @@ std::string JournalOf(const RootFs& tree, pid_t pid, const Environment& environm
   const std::string folder = Format("/proc/%d", static_cast<int>(pid));
   if (path[0] != '/') path = tree.Link(folder + "/cwd").value_or("") + "/" + path;
   const std::string own = path + "." + inner;
-  // The file it has open tells for sure which of the two it is.
+  // The file it has open decides which of the two it is.
   for (const std::string& fd : tree.List(folder + "/fd")) {
     const std::string target = tree.Link(folder + "/fd/" + fd).value_or("");
     if (target == path || target == own) {
-      // In a container it may have no name here; the descriptor always leads to it.
+      // In a container it may have no name here; the descriptor always works.
       return tree.Exists(target) ? tree.Place(target) : tree.Place(folder + "/fd/" + fd);
     }
   }
@@ -147,7 +147,7 @@ bool JournalTail::Poll() {
   const bool there = stat(path_.c_str(), &about) == 0;
   const bool same = fd_ >= 0 && there && about.st_dev == device_ && about.st_ino == inode_ &&
                     static_cast<uint64_t>(about.st_size) >= offset_;
-  // One that was removed is still open: what is written to it still counts.
+  // A removed file that is still open counts.
   if (!same && (fd_ < 0 || there) && !Reopen()) return false;
   if (fstat(fd_, &about) != 0) return false;
   problem_.clear();
@@ -195,7 +195,7 @@ void JournalTail::Line(std::string_view line, bool in_full) {
     if (const auto read = journal::ParseJournal(line, path_); read.ok()) head_ = line;
     return;
   }
-  if (head_.empty()) return;  // not a journal: nothing in it can be trusted
+  if (head_.empty()) return;  // not a journal: its contents are not used
   if (StartsWithType(line, "decision")) {
     ++counts_.decisions;
   } else if (StartsWithType(line, "run")) {
@@ -280,7 +280,7 @@ void JournalTail::TakeRecord(const JournalRecord& record, Library library) {
       ++context.calls;
       context.asked = "-";
       context.ran = "bypassed";
-      context.why = "the library asked nobody";
+      context.why = "the library did not ask the tuner";
       break;
     case RecordKind::kReward:
       break;

@@ -17,13 +17,13 @@
 
 namespace diapason::watch {
 
-// Where the plugin in a process writes its journal: DIAPASON_JOURNAL of its environment with %h and
-// %p filled in as the plugin does, or with the process id behind it where another process had the
-// file first. "" where there is none. A relative name counts from the process's folder.
+// The journal of the plugin in a process: DIAPASON_JOURNAL of its environment with %h and %p
+// expanded as the plugin does, or with the process id appended if another process had the file
+// first. "" if there is none. A relative name is relative to the process's working directory.
 std::string JournalOf(const RootFs& tree, pid_t pid, const Environment& environment);
 
-// Reads a journal while it is written: only what is new, with bounded memory, whatever the file's
-// size. A file that was replaced or cut short is read from its beginning.
+// Follows a journal while it is written: reads only new data, with bounded memory for any file
+// size. A file that was replaced or truncated is read from its beginning.
 class JournalTail {
  public:
   explicit JournalTail(std::string path) : path_(std::move(path)) {}
@@ -31,37 +31,38 @@ class JournalTail {
   JournalTail(const JournalTail&) = delete;
   JournalTail& operator=(const JournalTail&) = delete;
 
-  // Since the file began.
+  // Since the start of the file.
   struct Counts {
     uint64_t decisions = 0;
     uint64_t runs = 0;
     uint64_t bypassed = 0;
     uint64_t rewards = 0;
-    uint64_t dropped = 0;   // records the plugin had no room for
-    uint64_t unknown = 0;   // lines that could not be read
-    uint64_t restarts = 0;  // times the file was replaced or cut short
+    uint64_t dropped = 0;   // records the plugin dropped
+    uint64_t unknown = 0;   // lines that could not be parsed
+    uint64_t restarts = 0;  // how often the file was replaced or truncated
     bool ended = false;
 
-    // Collectives: what ran where runs are on record, else what was asked and what asked nobody.
+    // Collectives: the runs if they are recorded, else decisions plus calls that bypassed the
+    // tuner.
     uint64_t operations() const {
       return runs > decisions + bypassed ? runs : decisions + bypassed;
     }
   };
 
-  // The last that is known of calls of one collective in one size band of one communicator.
+  // The latest data for one collective in one size band of one communicator.
   struct Context {
     uint32_t communicator = 0;
     std::string collective;
     uint64_t bytes = 0;  // of the last call
-    uint64_t calls = 0;  // among the lines that were read in full
+    uint64_t calls = 0;  // among the fully parsed lines
     std::string asked;   // "tree/simple"
-    std::string ran;     // "" where it is not on record
+    std::string ran;     // "" if it is not recorded
     std::string why;
-    double seconds = 0;  // the last run's time; 0: not measured
+    double seconds = 0;  // the last run's duration; 0: not measured
   };
 
-  // Takes in what is new, at most some megabytes in full; of the rest it counts lines only. False
-  // when there is nothing to read: no such file, or not a journal.
+  // Reads new data, at most some megabytes in full; of the rest it only counts lines. False if
+  // there is no such file, or it is not a journal.
   bool Poll();
 
   const std::string& path() const { return path_; }
@@ -69,7 +70,7 @@ class JournalTail {
   const std::string& problem() const { return problem_; }  // why Poll() is false
   // Busiest first.
   std::vector<Context> Contexts() const;
-  // What the job learns, from the last rewards and decisions.
+  // The state of the job's learning, from the last rewards and decisions.
   std::vector<journal::JournalContext> Learning() const;
   Library LibraryOf(uint32_t communicator) const;
 
@@ -89,16 +90,16 @@ class JournalTail {
   uint64_t device_ = 0;
   uint64_t inode_ = 0;
   uint64_t offset_ = 0;
-  std::string rest_;            // of a line that is not all there yet
+  std::string rest_;            // an incomplete line
   bool skipping_line_ = false;  // one that is too long
   bool first_line_ = true;
   std::string head_;     // the file's first line
-  std::string pending_;  // lines to be read in full
+  std::string pending_;  // lines to parse in full
   std::map<uint32_t, std::string> communicator_lines_;
   Counts counts_;
   std::string problem_;
   std::map<Key, Context> contexts_;
-  std::map<Key, journal::JournalRecord> settled_;  // the last decision that tried nothing
+  std::map<Key, journal::JournalRecord> settled_;  // the last decision that did not explore
   std::map<Key, journal::JournalRecord> trying_;   // the last that did
   std::deque<journal::JournalRecord> rewards_;
   std::map<uint32_t, journal::JournalComm> communicators_;

@@ -137,7 +137,7 @@ TEST_F(JournalTailTest, OfALargeFileTheEndInFullAndTheRestCounted) {
   while (text.size() < (size_t{6} << 20)) {
     text += line;
     ++lines;
-    // One that is told of in the part that is only counted.
+    // A communicator in the part that is only counted.
     if (lines == 10) text += CommLine(2);
   }
   auto record = SomeRecord(journal::RecordKind::kDecision, 1);

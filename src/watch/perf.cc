@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kMostOutput = size_t{8} << 20;
 constexpr size_t kMostLines = 20000;
-constexpr double kReportSeconds = 60;  // symbols of large libraries take their time
+constexpr double kReportSeconds = 60;  // reading symbols of large libraries takes time
 
 std::string FindProgram(const Environment& environment, const std::string& name) {
   const std::string path = environment.Get("PATH").value_or("/usr/bin:/bin");
@@ -35,7 +35,7 @@ std::string FindProgram(const Environment& environment, const std::string& name)
   return "";
 }
 
-// Reads what is there; closes at its end.
+// Reads available data; closes at the end.
 void ReadSome(int* fd, std::string* text) {
   char block[16384];
   const ssize_t got = read(*fd, block, sizeof block);
@@ -130,7 +130,7 @@ Result<ProgramOutput> RunProgram(const std::vector<std::string>& command, double
   if (out[0] >= 0) close(out[0]);
   if (err[0] >= 0) close(err[0]);
   int status = 0;
-  // One that has closed its output and does not end is not waited for longer than the others.
+  // A program that has closed its output and does not exit gets no more time.
   while (waitpid(child, &status, WNOHANG) == 0) {
     if (SteadySeconds() > deadline) kill(-child, SIGKILL);
     (void)poll(nullptr, 0, 5);
@@ -150,7 +150,7 @@ Profile ParsePerfReport(std::string_view text) {
     if (line[0] == '#') {
       constexpr std::string_view kSamples = "# Samples: ";
       if (line.starts_with(kSamples)) {
-        // "145  of event", "1K of event": the latter is near enough.
+        // "145  of event", "1K of event": the latter is precise enough.
         const std::string_view number = line.substr(kSamples.size());
         const size_t digits = number.find_first_not_of("0123456789");
         uint64_t count = 0;
@@ -199,7 +199,7 @@ Result<Profile> ProfileProcess(const RootFs& tree, const Environment& environmen
       RunProgram({perf, "record", "-q", "-F", "99", "-g", "-o", file.path(), "-p",
                   std::to_string(pid), "--", "sleep", Format("%.3f", seconds)},
                  seconds + kReportSeconds);
-  unlink((file.path() + ".old").c_str());  // perf keeps what it finds under the name
+  unlink((file.path() + ".old").c_str());  // perf keeps an earlier file under this name
   if (!recorded.ok()) return recorded.status();
   if (recorded.value().status != 0) return NotPermitted(tree, pid, recorded.value().err);
   const Result<ProgramOutput> report =

@@ -12,9 +12,9 @@
 
 namespace diapason::watch {
 
-// Where the CPU time of a thread went, by the kernel's sampling profiler.
+// Where a thread spent CPU time, by the kernel's sampling profiler.
 struct ProfileLine {
-  double share = 0;  // of the process's samples, 0 to 1
+  double share = 0;  // fraction of the process's samples
   pid_t tid = 0;
   std::string thread;  // its name
   std::string object;  // "libnccl.so.2", "[kernel.kallsyms]"
@@ -26,17 +26,17 @@ struct Profile {
   size_t damaged_lines = 0;
 };
 
-// What `perf report --stdio -t TAB -s pid,dso,symbol` prints. Never fails: what it cannot read it
-// counts.
+// Parses the output of `perf report --stdio -t TAB -s pid,dso,symbol`. Never fails: invalid lines
+// are counted.
 Profile ParsePerfReport(std::string_view text);
 
-// Samples a process for some seconds with the perf tool of the PATH, 99 times a second. An error
-// that says exactly why not: no such tool, or not permitted (with the kernel's setting).
+// Samples a process for some seconds with the perf tool in PATH, 99 times a second. The error gives
+// the exact reason: no such tool, or not permitted (with the kernel's setting).
 Result<Profile> ProfileProcess(const RootFs& tree, const Environment& environment, pid_t pid,
                                double seconds);
 
-// Runs a program of at most `limit_s` seconds; what it prints is kept up to 8 MiB. Its exit status,
-// or an error when it cannot be started or is too slow.
+// Runs a program for at most `limit_s` seconds and keeps up to 8 MiB of its output. Returns its
+// exit status, or an error if it cannot be started or is too slow.
 struct ProgramOutput {
   int status = 0;
   std::string out;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostEvidence = 6;
 
-// What tells one operation from another: elements of the pool are used again.
+// Identifies an operation: elements of the pool are reused.
 using Key = std::tuple<std::string, int64_t, std::string>;
 Key KeyOf(const ProxyOp& op) { return {op.place, op.op_count, op.type}; }
 
@@ -36,7 +36,7 @@ std::string PeersText(const std::set<int64_t>& peers) {
   return (peers.size() == 1 ? "rank " : "ranks ") + Join(names, ", ");
 }
 
-// Connections in the same condition, over all operations.
+// Connections in the same state, over all operations.
 struct ConnectionGroup {
   std::string type;
   char status = ' ';
@@ -160,7 +160,8 @@ void Judge(const ProxyDump& dump, const ProxyDump& later, std::vector<Finding>* 
   }
   for (const ConnectionGroup& group : GroupsOf(stuck)) {
     if (group.status == 'D') continue;
-    // No error: a long transfer looks the same twice. What has not begun waits for the others.
+    // Not an error: a long transfer looks the same twice. An operation that has not begun waits for
+    // other ranks.
     findings->push_back({"proxy.stuck", group.status == '-' ? Severity::kNote : Severity::kWarning,
                          "the same in both dumps: " + What(group), group.lines, Advice(group)});
   }

@@ -19,7 +19,7 @@ constexpr std::string_view kStray = "is not in any list";
 
 bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-// Takes a number off the front.
+// Removes a number from the front.
 bool Take(std::string_view* text, int64_t* value) {
   size_t end = !text->empty() && (*text)[0] == '-' ? 1 : 0;
   while (end < text->size() && IsDigit((*text)[end])) ++end;
@@ -34,7 +34,7 @@ bool Take(std::string_view* text, std::string_view what) {
   return true;
 }
 
-// "[0-3|17| Recv 1R/0 2R/1]" at the front of `text`; takes it off.
+// Removes "[0-3|17| Recv 1R/0 2R/1]" from the front of `text`.
 bool TakeOp(std::string_view* text, ProxyOp* op) {
   std::string_view rest = *text;
   int64_t pool = 0;
@@ -64,8 +64,8 @@ bool TakeOp(std::string_view* text, ProxyOp* op) {
   return true;
 }
 
-// Launchers put names in front of lines, and other threads write in between: where the operation
-// begins, or npos.
+// The start of the operation, or npos: launchers prefix lines, and other threads' output may be
+// interleaved.
 size_t FindOp(std::string_view line) {
   for (size_t at = line.find('['); at != std::string_view::npos; at = line.find('[', at + 1)) {
     std::string_view rest = line.substr(at + 1);
@@ -134,7 +134,7 @@ class DumpReader {
       } else {
         (in_ == In::kActive ? dump.active : dump.stray).push_back(std::move(op));
       }
-      // "->" joins the free ones on a line; "[X]" may end it.
+      // "->" joins the free elements on a line; "[X]" may end it.
       const size_t next = FindOp(line);
       if (next == std::string_view::npos) break;
       line.remove_prefix(next);

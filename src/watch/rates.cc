@@ -53,7 +53,7 @@ bool BusierFirst(const ThreadRate& a, const ThreadRate& b) { return a.cpu() > b.
 ProcessRate RatesOf(const host::ProcessSample& before, const host::ProcessSample& now,
                     const FutexByThread& futex) {
   ProcessRate rates;
-  // A clock that stands still must not divide by zero.
+  // Avoids a division by zero if the clock does not advance.
   rates.seconds = std::max(now.time_s - before.time_s, 1e-3);
   rates.major_faults_per_s = PerSecond(before.major_faults, now.major_faults, rates.seconds);
   std::map<pid_t, const host::ThreadSample*> known;

@@ -8,26 +8,27 @@
 
 namespace diapason::watch {
 
-// How often a thread was seen waiting in a futex, of how many looks. It is a share of looks, not of
-// time, and a futex may be a lock, a condition or another thread's end.
+// In how many samples a thread was waiting in a futex. It is a fraction of samples, not of time,
+// and a futex may be a lock, a condition variable or a join.
 struct FutexLooks {
   size_t looks = 0;
-  size_t told = 0;  // of those: it slept and the kernel said where, or it ran
+  size_t told = 0;  // of those: it ran, or the kernel reported where it slept
   size_t futex = 0;
 };
 using FutexByThread = std::map<pid_t, FutexLooks>;
 
-// What a thread, or all threads of one name, did between two looks.
+// The activity of a thread, or of all threads of one name, between two samples.
 struct ThreadRate {
   pid_t tid = 0;  // 0: a sum
   size_t threads = 1;
   std::string name;
   host::ThreadRole role = host::ThreadRole::kOther;
   char state = '?';
-  double user = 0;  // CPUs: 1 is one CPU for all of the time
+  double user = 0;  // in CPUs: 1 is one CPU all the time
   double system = 0;
   bool has_wait = false;
-  double wait = 0;  // share of the time in which it could have run and had no CPU; sums add up
+  // Fraction of the time in which it was runnable without a CPU; sums may exceed 1.
+  double wait = 0;
   double voluntary_per_s = 0;
   double involuntary_per_s = 0;
   FutexLooks futex;
@@ -41,11 +42,11 @@ struct ThreadRate {
 struct ProcessRate {
   double seconds = 0;
   ThreadRate total;
-  // Those that NCCL, RCCL and we have named, each by itself, in the order of their numbers.
+  // Threads named by NCCL, RCCL or diapason, individually, by thread id.
   std::vector<ThreadRate> named;
-  // All others, summed by name, the busiest first.
+  // All other threads, summed by name, the busiest first.
   std::vector<ThreadRate> others;
-  // Unnamed ones that take most of a CPU each, the busiest first, at most four: without
+  // Unnamed threads that each use most of a CPU, the busiest first, at most four: without
   // NCCL_SET_THREAD_NAME=1 the progress thread is among them.
   std::vector<ThreadRate> busy;
   double progress_cpu = 0;
@@ -53,8 +54,8 @@ struct ProcessRate {
   double major_faults_per_s = 0;
 };
 
-// REQUIRES: both are of the same process. Threads that were not there before count from nothing;
-// one with the number of an earlier one is another one.
+// REQUIRES: both are of the same process. New threads count from zero; a reused thread id is a new
+// thread.
 ProcessRate RatesOf(const host::ProcessSample& before, const host::ProcessSample& now,
                     const FutexByThread& futex);
 

@@ -44,7 +44,7 @@ class ServerTest : public ::testing::Test {
     ASSERT_TRUE(listening.ok()) << listening.status().message();
     server_ = std::move(listening).value();
   }
-  // What a client that says `request` gets, while the server serves in this thread.
+  // The response to a client that sends `request`, while the server serves in this thread.
   std::string Ask(const std::string& request) {
     const int fd = Connect(server_->port());
     EXPECT_EQ(send(fd, request.data(), request.size(), MSG_NOSIGNAL),

@@ -6,7 +6,7 @@
 
 #include "domain/finding.h"
 
-// What the tests of this corner share.
+// Helpers shared by the tests of this component.
 namespace diapason::watch {
 
 inline bool HasTitle(const std::vector<Finding>& findings, const std::string& part) {

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMostPeeked = 64;  // threads of one process
 constexpr size_t kMostNotes = 32;
 
-// As launchers tell their processes.
+// From the launchers' variables.
 int RankOf(const Environment& environment) {
   for (const char* name :
        {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
@@ -50,7 +50,7 @@ void Watcher::Note(const std::string& text) {
   }
 }
 
-// What of a process does not change.
+// Reads the constant properties of a process.
 void Watcher::Meet(pid_t pid, State* state) {
   state->known = true;
   const Result<MapEnvironment> environment = host::EnvironmentOf(tree_, pid);
@@ -78,7 +78,7 @@ void Watcher::LookAtJournal(State* state, ProcessView* view) {
   view->journal_read = state->journal->Poll();
   if (!view->journal_read) return;
   const JournalTail::Counts& counts = state->journal->counts();
-  // At the first look all that there is is old.
+  // At the first sample all existing records are old.
   if (state->journal_known && counts.restarts == state->counted.restarts && !view->first) {
     view->operations_per_s =
         Rate(state->counted.operations(), counts.operations(), view->rate.seconds);
@@ -96,7 +96,7 @@ ProcessView Watcher::LookAt(pid_t pid, State* state) {
   if (!sample.ok() && sample.status().code() != ErrorCode::kNotFound) {
     Note(sample.status().message());
   }
-  // One with the same number that started later is another process.
+  // A process with the same pid that started later is another process.
   if (!sample.ok() || sample.value().state == 'Z' || sample.value().state == 'X' ||
       (met && sample.value().start_ticks != state->last.start_ticks)) {
     state->ended = true;
@@ -125,7 +125,7 @@ ProcessView Watcher::LookAt(pid_t pid, State* state) {
     view.now.threads.clear();
   }
   view.rank = state->rank;
-  // It may be loaded at any time.
+  // The library may be loaded at any time.
   if (!state->names_on && !state->library && !view.ended) {
     state->library = MapsLibrary(tree_, pid);
   }
@@ -157,7 +157,7 @@ void Watcher::LookAtNets(WatchView* view) {
   rdma_ = std::move(ports);
 }
 
-// Who is looked at now. Children come and go: one that has ended is told of once.
+// Updates the list of processes. Children come and go; one that has ended is reported once.
 void Watcher::Gather() {
   std::erase_if(order_, [this](pid_t pid) {
     const bool asked =
@@ -188,7 +188,7 @@ Result<WatchView> Watcher::Look() {
       const bool asked =
           std::find(options_.pids.begin(), options_.pids.end(), pid) != options_.pids.end();
       const bool missing = !there.ok() && there.status().code() == ErrorCode::kNotFound;
-      // A child may have ended since it was found; one that was asked for was never there.
+      // A child may have ended since it was found; a process given by the user never existed.
       if (!there.ok() && (order_.size() == 1 || (asked && missing))) return there.status();
     }
     ProcessView process = LookAt(pid, &state);

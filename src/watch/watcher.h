@@ -13,22 +13,22 @@
 
 namespace diapason::watch {
 
-// From so many looks on the growth of memory is worth showing: a process that has just started, or
-// two looks alone, make anything of it.
+// The number of samples from which the growth of memory is shown: at the start of a process, or
+// with two samples alone, it is not meaningful.
 inline constexpr size_t kLeastGrowthLooks = 5;
 
-// One process as it was between the last two looks.
+// One process between the last two samples.
 struct ProcessView {
   host::ProcessSample now;
   bool ended = false;
-  bool first = true;  // there was one look only: there are no rates yet
+  bool first = true;  // there is one sample only: no rates yet
   ProcessRate rate;
-  int rank = -1;            // as its launcher told it; -1: not told
+  int rank = -1;            // from its launcher's variables; -1: unknown
   bool names_off = false;   // it uses NCCL or RCCL, and was started without NCCL_SET_THREAD_NAME=1
-  double growth = 0;        // bytes of resident memory a minute, over the looks that are kept
-  double growth_since = 0;  // seconds they span; 0: no growth is known yet
-  size_t growth_looks = 0;  // how many they are; see kLeastGrowthLooks
-  // nullptr where it has no journal. `operations_per_s` and the others are since the last look.
+  double growth = 0;        // bytes of resident memory per minute, over the kept samples
+  double growth_since = 0;  // seconds they span; 0: not known yet
+  size_t growth_looks = 0;  // their number; see kLeastGrowthLooks
+  // nullptr if it has no journal. `operations_per_s` and the others are since the last sample.
   std::shared_ptr<JournalTail> journal;
   bool journal_read = false;
   double operations_per_s = 0;
@@ -36,36 +36,36 @@ struct ProcessView {
   double rewards_per_s = 0;
 };
 
-// Everything at one look.
+// The state of all processes at one time.
 struct WatchView {
   double time_s = 0;   // steady clock
-  double seconds = 0;  // since the last look; 0 at the first
+  double seconds = 0;  // since the last sample; 0 at the first
   std::vector<ProcessView> processes;
   struct Net {
-    std::string of;  // "all processes here", or whose namespace it is
+    std::string of;  // "all processes here", or the namespace's process
     std::vector<NetRate> rates;
   };
   std::vector<Net> nets;
   std::vector<NetRate> rdma;
-  std::vector<std::string> notes;  // what could not be looked at, and why; each once
+  std::vector<std::string> notes;  // what could not be read, and why; without duplicates
   size_t alive = 0;
 };
 
-// Looks at processes again and again. Nothing is changed in them.
+// Samples processes repeatedly, without changing them.
 class Watcher {
  public:
   struct Options {
     std::vector<pid_t> pids;
-    bool children = false;              // and all that they started, looked up again each time
-    std::vector<std::string> journals;  // in place of those the processes name, in their order
-    size_t kept_looks = 300;            // for the growth of memory
+    bool children = false;  // include all descendants, looked up at each sample
+    // Replaces the journals that the processes name, in their order.
+    std::vector<std::string> journals;
+    size_t kept_looks = 300;  // for the growth of memory
   };
   Watcher(RootFs tree, Options options) : tree_(std::move(tree)), options_(std::move(options)) {}
 
-  // An error at the first look when one of the processes asked for is not there, or none may be
-  // looked at.
+  // Fails at the first sample if one of the given processes does not exist, or none may be read.
   Result<WatchView> Look();
-  // A quick look between two: only where the named threads and the main one wait.
+  // A quick sample in between: only where the named threads and the main thread wait.
   void Peek();
 
  private:

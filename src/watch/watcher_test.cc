@@ -164,11 +164,11 @@ TEST(Watcher, ChildrenComeAndGo) {
   WatchView view = watcher.Look().value();
   EXPECT_EQ(view.alive, 3u);
   EXPECT_EQ(view.processes.size(), 4u);
-  // Told of once.
+  // Reported once.
   EXPECT_EQ(watcher.Look().value().processes.size(), 3u);
 }
 
-TEST(Watcher, NobodyThere) {
+TEST(Watcher, NoSuchProcess) {
   const host::FakeRoot fake;
   Watcher::Options options;
   options.pids = {42};

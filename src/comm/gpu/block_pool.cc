@@ -17,8 +17,7 @@ Result<BlockPool::Block*> BlockPool::Borrow(size_t bytes) {
     if (best == nullptr || block->bytes < best->bytes) best = block.get();
   }
   if (best == nullptr) {
-    // Powers of two, so that a program whose calls grow does not leave a block behind for each
-    // size.
+    // Powers of two, so that a program with growing calls does not leave a block for each size.
     const size_t size = std::bit_ceil(std::max(bytes, kSmallest));
     const Result<void*> memory =
         kind_ == Kind::kDevice ? runtime_->Allocate(size) : runtime_->AllocatePinned(size);

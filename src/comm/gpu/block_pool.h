@@ -8,8 +8,8 @@
 
 namespace diapason::comm::gpu {
 
-// Memory that calls borrow and give back. Nothing is freed before the end: freeing waits for
-// everything the GPU is doing, and that may be an operation that never ends. One thread at a time.
+// Memory blocks that calls borrow and return. Nothing is freed before the end: freeing waits for
+// all GPU work, which may include an operation that never ends. Not thread-safe.
 class BlockPool {
  public:
   enum class Kind { kDevice, kPinned };
@@ -23,12 +23,12 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // At least so many bytes, aligned for any type.
+  // At least `bytes` bytes, aligned for any type.
   Result<Block*> Borrow(size_t bytes);
   static void Return(Block* block) { block->lent = false; }
 
-  // Frees all blocks, lent or not. Without it they stay for the life of the process: right where
-  // the GPU may still write to them.
+  // Frees all blocks, borrowed or not. Without this call they stay allocated until the process
+  // ends, which is needed if the GPU may still write to them.
   void FreeAll();
 
  private:

@@ -2,10 +2,10 @@
 
 namespace diapason::comm::gpu {
 
-// Both do the same. x = x / 2 + 1 / 2 stays between its start and 1, so that the numbers are
-// ordinary ones however many rounds there are; they are never negative, which only we know: the
-// compiler has to keep the arithmetic for the sake of a store that never happens. Four chains that
-// do not wait for each other fill the pipeline.
+// Both do the same. x = x / 2 + 1 / 2 stays between its start and 1, so that the numbers stay
+// normal for any number of rounds. They are never negative, but the compiler cannot know that: it
+// must keep the arithmetic because of a store that never happens. Four independent chains fill the
+// pipeline.
 const char* ComputePtx() {
   return R"(
 .version 6.0

@@ -5,15 +5,15 @@
 namespace diapason::comm::gpu {
 namespace {
 
-// Nothing newer than the first GPU with tensor cores is needed; newer GPUs take it as well.
+// The first GPU with tensor cores is enough; newer GPUs accept it as well.
 constexpr char kHeader[] = R"(
 .version 6.0
 .target sm_70
 .address_size 64
 )";
 
-// One element a step, from this thread's own index on in steps of the whole grid. %%from and %%to
-// are the addresses of element %%i; what a kernel does with them is put in the middle.
+// One element per step, from this thread's own index on in steps of the whole grid. %%from and %%to
+// are the addresses of element %%i; the kernel's body is inserted in the middle.
 constexpr char kKernel[] = R"(
 .visible .entry %s(.param .u64 out, .param .u64 in, .param .u64 count)
 {
@@ -49,9 +49,9 @@ END:
 }
 )";
 
-// With integers, because only newer GPUs have an instruction for it. To round to nearest even, half
-// of the last kept place less one is added, and one more where that place is odd. NaNs go their own
-// way: the addition could carry one over into infinity.
+// In integers, because only newer GPUs have an instruction for it. To round to nearest even, half a
+// unit of the last kept place less one is added, and one more if that place is odd. NaNs are
+// handled separately: the addition could carry one into infinity.
 constexpr char kNarrowBf16[] = R"(  ld.global.b32 %bits, [%from];
   shr.u32 %kept, %bits, 16;
   and.b32 %sum, %kept, 1;

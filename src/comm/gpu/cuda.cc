@@ -24,7 +24,7 @@ class CudaRuntime : public Runtime {
  public:
   explicit CudaRuntime(const CudaDriver& driver) : driver_(driver) {}
 
-  // cuInit and what devices there are. An error says why none can be used.
+  // cuInit and the list of devices. The error says why none can be used.
   Status Begin();
 
   int DeviceCount() const override { return static_cast<int>(devices_.size()); }
@@ -88,8 +88,8 @@ class CudaRuntime : public Runtime {
 constexpr std::array<const char*, 4> kKernelNames = {"f32_to_bf16", "bf16_to_f32", "f32_to_f16",
                                                      "f16_to_f32"};
 
-// While a program records a graph, on this thread or another, an allocation or even a question
-// about an event spoils the recording, unless this thread says that it knows what it does.
+// While the program captures a graph, on any thread, an allocation or even an event query
+// invalidates the capture, unless this thread has set the relaxed capture mode.
 class RelaxedCapture {
  public:
   explicit RelaxedCapture(const CudaDriver& driver) : driver_(driver) {
@@ -179,8 +179,8 @@ void* CudaRuntime::Current() const {
 CudaDriver::Result CudaRuntime::Attribute(void* value, int attribute, const void* pointer) const {
   const auto result = driver_.PointerGetAttribute(value, attribute, Address(pointer));
   if (result != CudaDriver::kInvalidContext) return result;
-  // This thread has no context. Where the process has none either, it has no device memory; any
-  // active one will do, as all share one address space.
+  // This thread has no context. If the process has none either, it has no device memory; any active
+  // one will do, as all share one address space.
   for (const Device& device : devices_) {
     unsigned flags = 0;
     int active = 0;
@@ -200,7 +200,7 @@ CudaDriver::Result CudaRuntime::Attribute(void* value, int attribute, const void
 
 bool CudaRuntime::IsDevicePointer(const void* pointer) const {
   unsigned type = 0;
-  // Memory that the driver has never heard of is an error here: ordinary host memory.
+  // The driver reports an error for memory it does not know: ordinary host memory.
   if (Attribute(&type, CudaDriver::kAttributeMemoryType, pointer) != CudaDriver::kSuccess) {
     return false;
   }
@@ -381,7 +381,7 @@ Result<Runtime*> Open() {
   if (const std::string missing = driver.Load(library); !missing.empty()) {
     return Unavailable("the NVIDIA driver is too old: libcuda.so.1 has no " + missing);
   }
-  // Never freed: other threads may be inside when the program ends.
+  // Never freed: other threads may use it when the program ends.
   auto* runtime = new CudaRuntime(driver);
   if (Status status = runtime->Begin(); !status.ok()) {
     delete runtime;

@@ -9,8 +9,8 @@
 
 namespace diapason::comm::gpu {
 
-// CUDA's driver interface as far as we use it, declared by ourselves so that building needs no
-// CUDA. The numbers are part of the driver's binary interface and never change.
+// The part of CUDA's driver interface that is used, declared here so that building needs no CUDA.
+// The numbers are part of the driver's binary interface and never change.
 struct CudaDriver {
   using Result = int;
   using Device = int;
@@ -64,7 +64,7 @@ struct CudaDriver {
   Result (*LaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                          unsigned, void*, void**, void**);
 
-  // The name of a function the library does not have, or "".
+  // The name of the first function that the library lacks, or "".
   std::string Load(void* library) {
     Symbols symbols(library);
     symbols.Find("cuInit", &Init);

@@ -15,8 +15,7 @@
 namespace diapason::comm::gpu {
 namespace {
 
-// HIP's runtime interface as far as we use it, declared by ourselves so that building needs no
-// ROCm.
+// The part of HIP's runtime interface that is used, declared here so that building needs no ROCm.
 struct HipApi {
   using Error = int;
 
@@ -27,7 +26,7 @@ struct HipApi {
   static constexpr int kCaptureNone = 0;
   static constexpr int kCaptureModeRelaxed = 2;
   static constexpr int kDeviceMultiprocessors = 63;  // since ROCm 5
-  // ROCm 6 gave the kinds of memory new numbers.
+  // ROCm 6 renumbered the kinds of memory.
   static constexpr int kFirstRenumberedVersion = 60000000;
 
   Error (*Init)(unsigned);
@@ -62,7 +61,7 @@ struct HipApi {
   Error (*ModuleLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                               unsigned, void*, void**, void**);
 
-  // The name of a function the library does not have, or "".
+  // The name of the first function that the library lacks, or "".
   std::string Load(void* library) {
     Symbols symbols(library);
     symbols.Find("hipInit", &Init);
@@ -99,7 +98,7 @@ struct HipApi {
   }
 };
 
-// Larger than any version's, which all begin with the kind of memory.
+// Larger than that of any version; all begin with the kind of memory.
 struct PointerAttributes {
   int kind = 0;
   std::array<char, 124> rest{};
@@ -142,7 +141,8 @@ class HipRuntime : public Runtime {
   bool IsDevicePointer(const void* pointer) const override {
     PointerAttributes attributes;
     if (api_.PointerGetAttributes(&attributes, pointer) != HipApi::kSuccess) {
-      api_.GetLastError();  // ordinary host memory; the program must not find an error of ours
+      // Ordinary host memory; clears the error, so that the program does not see it.
+      api_.GetLastError();
       return false;
     }
     const bool renumbered = version_ >= HipApi::kFirstRenumberedVersion;
@@ -227,7 +227,7 @@ class HipRuntime : public Runtime {
     return static_cast<double>(milliseconds) / 1e3;
   }
 
-  // AMD's driver takes no portable assembly: kernels would have to be built for every kind of GPU.
+  // AMD's driver has no portable assembly: kernels would have to be built for every kind of GPU.
   bool Converts() const override { return false; }
   Status Convert(void* /*out*/, DataType /*out_type*/, const void* /*in*/, DataType /*in_type*/,
                  size_t /*count*/, void* /*stream*/) override {
@@ -250,7 +250,7 @@ class HipRuntime : public Runtime {
     unsigned blocks = 0;
   };
 
-  // As in cuda.cc: what would spoil a graph that is being recorded.
+  // As in cuda.cc: avoids invalidating a graph capture.
   class RelaxedCapture {
    public:
     explicit RelaxedCapture(const HipApi& api) : api_(api) {
@@ -318,7 +318,7 @@ Result<Runtime*> Open() {
   if (const std::string missing = api.Load(library); !missing.empty()) {
     return Unavailable("ROCm is too old: libamdhip64.so has no " + missing);
   }
-  // Never freed: other threads may be inside when the program ends.
+  // Never freed: other threads may use it when the program ends.
   auto* runtime = new HipRuntime(api);
   if (Status status = runtime->Begin(); !status.ok()) {
     delete runtime;

@@ -11,7 +11,7 @@ namespace diapason::comm::gpu {
 namespace {
 
 constexpr int kSuccess = 0;
-// Code and messages beyond these sizes are none.
+// Larger sizes are treated as errors.
 constexpr size_t kMostCode = size_t{64} << 20;
 constexpr size_t kMostLog = size_t{1} << 20;
 constexpr size_t kShownLog = 2000;
@@ -44,7 +44,8 @@ Result<HipRtc> Open() {
   // Before ROCm 7 the runtime itself had the compiler's functions as well.
   for (const char* name : {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so",
                            "libamdhip64.so.6", "libamdhip64.so.5"}) {
-    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);  // kept: code of ours may be in it
+    // Stays loaded: code from it may be in use.
+    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) continue;
     HipRtc rtc{};
     if (rtc.Load(library).empty()) return rtc;
@@ -52,7 +53,7 @@ Result<HipRtc> Open() {
   return Unavailable("ROCm's compiler for run time, libhiprtc.so, cannot be opened");
 }
 
-// What the compiler said, or "".
+// The compiler's messages, or "".
 std::string LogOf(const HipRtc& rtc, void* program) {
   size_t size = 0;
   if (rtc.GetProgramLogSize(program, &size) != kSuccess || size == 0 || size > kMostLog) return "";

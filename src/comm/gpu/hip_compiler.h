@@ -6,9 +6,9 @@
 
 namespace diapason::comm::gpu {
 
-// Compiles HIP source for the device that the calling thread has bound, with ROCm's compiler for
-// run time (libhiprtc, opened with dlopen). The code is what hipModuleLoadData takes. `name` stands
-// in the compiler's messages.
+// Compiles HIP source for the device that the calling thread has bound, with ROCm's run-time
+// compiler (libhiprtc, opened with dlopen). The result is input for hipModuleLoadData. The
+// compiler's messages contain `name`.
 Result<std::string> CompileHip(const char* source, const char* name);
 
 }  // namespace diapason::comm::gpu

@@ -12,8 +12,8 @@ namespace {
 constexpr int kSuccess = 0;
 constexpr unsigned kMostLinks = 18;
 
-// Bytes per second and direction of one link, by the management library's number for the NVLink
-// version: none, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0.
+// Bytes per second and direction of one link, by NVML's number of the NVLink version: none, 1.0,
+// 2.0, 2.2, 3.0, 3.1, 4.0, 5.0.
 constexpr std::array<double, 8> kLinkSpeed = {0, 20e9, 25e9, 25e9, 25e9, 25e9, 25e9, 50e9};
 
 struct NvlinkApi {
@@ -43,7 +43,7 @@ double SumOfLinks(const NvlinkApi& nvml, const std::string& id) {
     unsigned version = 0;
     if (nvml.LinkState(device, link, &up) != kSuccess || up == 0) continue;
     if (nvml.LinkVersion(device, link, &version) != kSuccess) continue;
-    // A version newer than this table is faster; a peak that is too low would say more than 100 %.
+    // A version newer than this table is faster; a peak that is too low would give more than 100 %.
     if (version >= kLinkSpeed.size()) return 0;
     sum += kLinkSpeed[version];
   }

@@ -4,8 +4,8 @@
 
 namespace diapason::comm::gpu {
 
-// What all NVLinks of a GPU that are up can carry together in one direction, in bytes per second; 0
-// where there are none or NVIDIA's management library does not say. `id` is Runtime::DeviceId.
+// The bandwidth of all active NVLinks of a GPU together in one direction, in bytes per second; 0 if
+// there are none or NVML does not report it. `id` is Runtime::DeviceId.
 double NvlinkPeak(const std::string& id);
 
 }  // namespace diapason::comm::gpu

@@ -6,7 +6,7 @@
 
 namespace diapason::comm::gpu {
 
-// Looks functions up in an opened library and remembers the first that is not there.
+// Resolves functions of an opened library and remembers the first missing one.
 class Symbols {
  public:
   explicit Symbols(void* library) : library_(library) {}
@@ -16,7 +16,7 @@ class Symbols {
     *function = reinterpret_cast<Function*>(dlsym(library_, name));
     if (*function == nullptr && missing_.empty()) missing_ = name;
   }
-  // Empty when everything was found.
+  // Empty if everything was found.
   const std::string& missing() const { return missing_; }
 
  private:

@@ -1,4 +1,4 @@
-// The trainer: XGBoost behind one plain function. Opened by trainer.cc when something is trained.
+// The trainer: XGBoost behind one C function. Opened by trainer.cc for training.
 #include <xgboost/c_api.h>
 
 #include <cstdio>
@@ -30,7 +30,7 @@ struct Booster {
 bool SetParameters(BoosterHandle booster, const TreeOptions& options) {
   const std::pair<const char*, std::string> parameters[] = {
       {"verbosity", "0"},
-      // One thread is faster than two on tables of this size, and always in the same order.
+      // One thread is faster than two on tables of this size, and deterministic.
       {"nthread", "1"},
       {"objective", "reg:squarederror"},
       {"base_score", "0"},
@@ -48,7 +48,7 @@ bool SetParameters(BoosterHandle booster, const TreeOptions& options) {
   return true;
 }
 
-// XGBoost's own document: learner, gradient_booster, model, trees, arrays over the nodes.
+// Reads XGBoost's JSON: learner, gradient_booster, model, trees, arrays over the nodes.
 bool HandOver(const nlohmann::json& document, const TrainRequest& request) {
   const auto& trees = document.at("learner").at("gradient_booster").at("model").at("trees");
   for (const auto& tree : trees) {

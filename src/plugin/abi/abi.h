@@ -3,20 +3,20 @@
 #include <cstddef>
 #include <cstdint>
 
-// The tuner plugin interface of NCCL and RCCL, versions 1 to 6, written down from its published
-// layout. Enumerations travel as int. Each tuner_vN.cc exports one of these structures as the data
-// symbol ncclTunerPlugin_vN; nothing else in the house knows that versions exist.
+// The tuner plugin interface of NCCL and RCCL, versions 1 to 6, written from its published layout.
+// Enumerations are passed as int. Each tuner_vN.cc exports one of these structures as the data
+// symbol ncclTunerPlugin_vN; the rest of the plugin does not depend on the version.
 namespace diapason::plugin::abi {
 
 inline constexpr int kSuccess = 0;
-// The one error the plugin ever returns: see docs/internals/agreement.md.
+// The only error code the plugin returns: see docs/internals/agreement.md.
 inline constexpr int kSystemError = 2;
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line,
                         const char* format, ...);
 
 struct NvlDomainInfo;  // passed on to a chained tuner, never read
-struct Constants;      // likewise: the library's cost model is not ours to bend
+struct Constants;      // likewise: diapason never changes the library's cost model
 inline constexpr size_t kConstantsBytes = 1152;  // of Constants, v5 and v6
 
 struct TunerV1 {
@@ -39,7 +39,7 @@ struct TunerV2 {
 struct TunerV3 {
   const char* name;
   int (*init)(size_t ranks, size_t nodes, Logger logger, void** context);
-  // `table` is typed float** and is in truth the address of a flat float[algorithms][protocols].
+  // `table` is declared float** but is the address of a flat float[algorithms][protocols].
   int (*get_coll_info)(void* context, int collective, size_t bytes, int pipe_ops, float** table,
                        int algorithms, int protocols, int* channels);
   int (*destroy)(void* context);
@@ -80,5 +80,6 @@ inline constexpr int kNewestApi = 6;
 
 }  // namespace diapason::plugin::abi
 
-// A namespace-scope const object has internal linkage in C++, and dlsym would not find it.
+// `extern`: a namespace-scope const object has internal linkage in C++, and dlsym would not find
+// it.
 #define DIAPASON_EXPORT extern "C" __attribute__((visibility("default")))

@@ -4,8 +4,8 @@
 
 #include "plugin/abi/abi.h"
 
-// The env plugin interface, versions 1 and 2, written down from its published layout. The library
-// asks it, and nobody else, for every variable it reads.
+// The env plugin interface, versions 1 and 2, written from its published layout. Once it is loaded,
+// the library reads every variable through it.
 namespace diapason::plugin::abi {
 
 struct EnvV1 {

@@ -10,8 +10,8 @@
 namespace diapason::plugin {
 namespace {
 
-// Subsystem bits that NCCL and RCCL agree on. INIT is on by default, so that what matters at start
-// is seen with a plain NCCL_DEBUG=INFO.
+// Subsystem bits that NCCL and RCCL share. INIT is on by default, so that messages at init show
+// with plain NCCL_DEBUG=INFO.
 constexpr unsigned long kSubsystemInit = 0x1;
 constexpr unsigned long kSubsystemTuning = 0x40;
 constexpr unsigned long kSubsystemAll = ~0ul;
@@ -43,15 +43,15 @@ Host DetectHost(abi::Logger logger, const Settings& settings) {
               RTLD_DL_LINKMAP) != 0 &&
       where.dli_fname != nullptr) {
     host.file = where.dli_fname;
-    // The loader's own name for the file; the main program, into which the library may be linked,
-    // has none.
+    // The loader's name for the file; it is empty for the main program, into which the library may
+    // be linked.
     const bool main_program = map == nullptr || map->l_name == nullptr || *map->l_name == '\0';
     library = dlopen(main_program ? nullptr : map->l_name, RTLD_LAZY | RTLD_NOLOAD);
   }
   const std::string_view file = host.file;
   const std::string_view name = file.substr(file.rfind('/') == file.npos ? 0 : file.rfind('/') + 1);
-  // Every RCCL exports mscclLoadAlgo, no NCCL does; it also tells when the library is linked into a
-  // framework and the file has another name.
+  // Every RCCL and no NCCL exports mscclLoadAlgo; this also identifies an RCCL that is linked into
+  // a framework's file.
   if (name.starts_with("librccl") ||
       (library != nullptr && dlsym(library, "mscclLoadAlgo") != nullptr)) {
     host.library = Library::kRccl;

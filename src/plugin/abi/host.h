@@ -8,33 +8,33 @@
 
 namespace diapason::plugin {
 
-// The library that has loaded us.
+// The library that has loaded the plugin.
 struct Host {
   Library library = Library::kNccl;
-  int version = 0;   // as ncclGetVersion has it, 22809 for 2.28.9; 0: unknown
-  std::string file;  // where its code is; empty: unknown
+  int version = 0;   // as ncclGetVersion reports it, 22809 for 2.28.9; 0: unknown
+  std::string file;  // the file that holds its code; empty: unknown
 
-  // From 2.29 on, and where the version is not known: a call can be asked about twice, on some
-  // ranks only; grouped broadcasts ask as allgather, and broadcasts have no events; the answer's
-  // protocol decides between two kinds of kernels.
+  // True from 2.29 on and for an unknown version. Such a library may ask about one call twice, on
+  // some ranks only; it asks about grouped broadcasts as allgather and sends no events for
+  // broadcasts; and the protocol in the answer selects between two kinds of kernels.
   bool has_new_scheduler() const { return version == 0 || version >= 22900; }
 };
 
-// Looks at the file that holds the logger the library handed over: its name, what it exports, its
-// version. Opens nothing that is not already in the process. DIAPASON_LIBRARY decides when set.
+// Identifies the library by the file that contains its logger: the file name, the exported symbols,
+// the version. Loads no further library. DIAPASON_LIBRARY overrides the detection.
 Host DetectHost(abi::Logger logger, const Settings& settings);
 
-// Whether the user has set an environment variable to something.
+// Whether an environment variable is set and not empty.
 bool VariableIsSet(const char* name);
 
-// The library's own log, in its own numbering of levels (RCCL's differs from 2.27 on). A missing
-// logger makes it silent.
+// The library's log, in the library's numbering of levels (RCCL's differs from 2.27 on). Without a
+// logger, messages are dropped.
 class HostLog {
  public:
   HostLog(abi::Logger logger, const Host& host);
   void Info(const std::string& text) const;
   void Warn(const std::string& text) const;
-  // Allocates nothing: for when there is no memory.
+  // Does not allocate: used when memory has run out.
   void WarnSteppingAside(const char* why) const noexcept;
   void WarnCannotGoOn(const char* why) const noexcept;
 

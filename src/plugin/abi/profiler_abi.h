@@ -7,12 +7,12 @@
 
 #include "plugin/abi/abi.h"
 
-// The profiler plugin interface of NCCL and RCCL, versions 1 to 6, written down from its published
-// layout: what this plugin reads by name, the rest as the room it takes. Each profiler_vN.cc
+// The profiler plugin interface of NCCL and RCCL, versions 1 to 6, written from its published
+// layout: members that this plugin reads have names, the others are padding. Each profiler_vN.cc
 // exports one structure as the data symbol ncclProfiler_vN.
 namespace diapason::plugin::abi {
 
-// Types of events; one bit each, so that they are the bits of the mask too.
+// Event types. Each is one bit, and also that bit of the activation mask.
 enum EventType : uint64_t {
   kEventGroup = 1 << 0,
   kEventColl = 1 << 1,
@@ -24,7 +24,7 @@ enum EventType : uint64_t {
   kEventKernelLaunch = 1 << 11,
 };
 
-// The one state that matters here: a channel's kernel has stopped.
+// The only event state that is used: a channel's kernel has stopped.
 inline constexpr int kStateKernelChStop = 22;
 
 struct CollV1 {
@@ -145,7 +145,7 @@ struct ProxyOpV1 {
   int is_send;
 };
 
-// Copy-engine collectives: never read, but they make the descriptor of v6 larger.
+// Copy-engine collectives: never read, but part of the size of the v6 descriptor.
 struct CeCollV6 {
   uint64_t sequence;
   const char* func;
@@ -162,7 +162,7 @@ struct CeCollV6 {
   void* stream;
 };
 
-// v1 to v4 have a narrow type.
+// v1 to v4 have an 8-bit type.
 struct EventV1 {
   uint8_t type;
   void* parent;
@@ -234,7 +234,7 @@ struct EventV6 {
   };
 };
 
-// What comes with a change of state. Only the stamp is read, and only from v4 on.
+// The arguments of a state change. Only the time stamp is read, and only from v4 on.
 union StateV1 {
   struct {
     size_t bytes;

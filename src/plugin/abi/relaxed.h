@@ -4,8 +4,8 @@
 
 namespace diapason::plugin {
 
-// A value that one thread after another changes, because the library takes turns for us, and that
-// others may look at meanwhile. Costs what a plain variable costs.
+// A value with one writer at a time (NCCL serialises the calls that write it) that other threads
+// may read meanwhile. Costs the same as a plain variable.
 template <typename T>
 class Relaxed {
  public:

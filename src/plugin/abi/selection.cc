@@ -52,7 +52,7 @@ TableChoice ChooseFromTable(Library library, const Config& wanted, const Questio
 
 namespace {
 
-// Every available entry becomes kPushedAway. The loop has no branches: it is vectorised.
+// Sets every available entry to kPushedAway. The loop has no branches, so that it is vectorised.
 template <typename Count>
 void PushAllAway(float* cells, Count count) {
   for (int i = 0; i < count; ++i) {
@@ -69,13 +69,13 @@ void ApplyToTable(Library library, int algorithm, int protocol, CostTable* table
   const int chosen = algorithm * table->protocols + protocol;
   float* cells = table->cells;
   if (library == Library::kRccl) {
-    // Another entry that is 0 already would win the tie when it comes first.
+    // An earlier entry that is already 0 would win the tie.
     for (int i = 0; i < count; ++i) cells[i] = cells[i] == 0.0f ? kPushedAway : cells[i];
     cells[chosen] = 0.0f;
     return;
   }
   const float estimate = cells[chosen];
-  // The size every NCCL since 2.23 has, known to the compiler.
+  // The table size of every NCCL since 2.23, as a compile-time constant.
   constexpr int kUsualCount = 7 * 3;
   if (count == kUsualCount) [[likely]] {
     PushAllAway(cells, std::integral_constant<int, kUsualCount>());
@@ -123,7 +123,7 @@ TableChoice ChoosePair(Library library, const Config& wanted, const Question& qu
       known = support.nvls && support.shape.nodes > 1;
       break;
     default:
-      // collnet_direct also needs NVSwitch, and pat a newer library: neither is told here.
+      // collnet_direct also needs NVSwitch, and pat a newer library; this API reports neither.
       known = false;
   }
   choice.reason = known ? Reason::kRow : Reason::kUnknownSupport;

@@ -5,10 +5,10 @@
 
 namespace diapason::plugin {
 
-// How a wanted configuration becomes an answer that the library understands, and when it must not.
-// Pure functions: no allocation, lock or system call.
+// Turns a wanted configuration into the answer that the library understands, or says why it must
+// not. Pure functions: no allocation, lock or system call.
 
-// The library's table of estimated microseconds, row-major; the dimensions are the library's.
+// The library's table of estimated microseconds, row-major, with the library's dimensions.
 struct CostTable {
   float* cells = nullptr;
   int algorithms = 0;
@@ -24,13 +24,13 @@ struct CostTable {
   float At(int algorithm, int protocol) const { return cells[algorithm * protocols + protocol]; }
 };
 
-// Negative entries (not only -1) and not-a-number mean "not available", and so does anything as
-// large as what tuners write to push an entry out of the way.
+// Negative entries (not only -1) and NaN mean "not available", and so does a value this large,
+// which tuners write to exclude an entry.
 inline constexpr float kPushedAway = 1e9f;
 inline bool Available(float cost) { return cost >= 0.0f && cost < kPushedAway; }
 
-// For 8-bit floats on more than 8 ranks NCCL multiplies ring's estimates by 1024, disabled ones
-// (-1) included: that is how it shows that ring is to be avoided.
+// For 8-bit floats on more than 8 ranks NCCL multiplies the estimates of ring by 1024, including
+// those of disabled entries (-1), to discourage it.
 inline bool RingIsGuarded(const CostTable& table) {
   if (table.algorithms <= kRing) return false;
   const float* ring = table.cells + kRing * table.protocols;
@@ -45,7 +45,7 @@ inline bool TreeTooSmall(Library library, int algorithm, uint64_t bytes) {
   return algorithm == kTree && bytes < 64 && library == Library::kRccl;
 }
 
-// Whether a pair can be chosen for a call of this size: kRow, or why not.
+// kRow if the pair can be chosen for a call of this size; otherwise the reason why not.
 inline Reason PairFits(Library library, int algorithm, int protocol, uint64_t bytes,
                        const CostTable& table) {
   if (!table.Has(algorithm, protocol) || !Available(table.At(algorithm, protocol))) {
@@ -64,23 +64,23 @@ struct TableChoice {
   int protocol = kKeep;
 };
 
-// The pair the library would take by itself: the cheapest available one; kKeep without any.
+// The pair the library would choose by itself: the cheapest available one; kKeep if there is none.
 TableChoice CheapestPair(const CostTable& table, const Config& among);
 
-// Whether `wanted` can be had from this table. A row that names only an algorithm or only a
-// protocol stands for the cheapest available pair with it; one that names neither wants a channel
-// count, and the pair is looked up because not every algorithm may be given one.
+// Whether this table offers `wanted`. A row that names only an algorithm or only a protocol stands
+// for the cheapest available pair with it. For a row with only a channel count the pair is looked
+// up too, because some algorithms must not be given one.
 TableChoice ChooseFromTable(Library library, const Config& wanted, const Question& question,
                             const CostTable& table);
 
-// Makes the library take a pair. NCCL: every other available entry is pushed away and the chosen
-// one keeps its estimate, so ncclGroupSimulateEnd stays meaningful. RCCL: the chosen entry becomes
-// exactly 0, or RCCL overrides the protocol. An unavailable entry is never made available.
-// REQUIRES: PairFits
+// Makes the library choose a pair. NCCL: every other available entry is set to kPushedAway and the
+// chosen one keeps its estimate, so that ncclGroupSimulateEnd stays meaningful. RCCL: the chosen
+// entry becomes exactly 0, because RCCL otherwise overrides the protocol. An unavailable entry is
+// never made available. REQUIRES: PairFits
 void ApplyToTable(Library library, int algorithm, int protocol, CostTable* table);
 
-// The same question under tuner API v1 and v2, which have no table: the pair is taken verbatim, so
-// only what is known to work may be answered.
+// The same check for tuner API v1 and v2, which have no table: the library takes the answered pair
+// unchecked, so only pairs known to work may be answered.
 struct PairSupport {
   Shape shape;  // nodes 0: unknown
   bool collnet = false;
@@ -90,8 +90,8 @@ struct PairSupport {
 TableChoice ChoosePair(Library library, const Config& wanted, const Question& question,
                        const PairSupport& support);
 
-// The channel count to ask for, or 0 to leave it: CollNet's and multi-node NVLS's are not checked
-// by the library, RCCL's trees have 64 at most.
+// The channel count to ask for, or 0 to leave it to the library: the library does not check the
+// counts of CollNet and multi-node NVLS, and RCCL's trees have 64 at most.
 int SafeChannels(Library library, int channels, int algorithm, const Shape& shape);
 
 }  // namespace diapason::plugin

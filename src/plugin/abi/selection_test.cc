@@ -36,7 +36,7 @@ class Table {
   CostTable table_;
 };
 
-// What NCCL and RCCL themselves do: the smallest entry that is not negative, the first of equals.
+// The choice of NCCL and RCCL: the smallest non-negative entry, the first of equals.
 std::pair<int, int> LibraryTakes(Table* table) {
   std::pair<int, int> best{kKeep, kKeep};
   float best_cost = 3600000000.0f;

@@ -51,7 +51,8 @@ using AskV2 = int (*)(void*, int, size_t, int, int, int, int*, int*, int*);
 using AskV3 = int (*)(void*, int, size_t, int, float**, int, int, int*);
 using AskV4 = int (*)(void*, int, size_t, int, float**, int, int, int, int*);
 
-// Room for ncclTunerConstants_v5_t and ncclNvlDomainInfo_v5_t, whatever a release adds to them.
+// Space for ncclTunerConstants_v5_t and ncclNvlDomainInfo_v5_t, with a reserve for members that
+// later releases add.
 struct Constants {
   double values[512] = {};
 };
@@ -148,7 +149,7 @@ Result<std::unique_ptr<PluginClient>> PluginClient::Open(const std::string& path
   if (library == nullptr) {
     return NotFound(Format("cannot load the plugin: %s", dlerror()));
   }
-  // Not every tuner has it: this is ours.
+  // Only diapason's own plugin has this function.
   if (void* rehearse = dlsym(library, "diapason_rehearse"); rehearse != nullptr) {
     reinterpret_cast<void (*)(int)>(rehearse)(1);
   }
@@ -183,9 +184,9 @@ VersionFunction VersionIn(const char* library) {
 
 }  // namespace
 
-// A plugin asks the program that holds its logger for the library's version; while we put questions
-// to one, that is us. A real library in this process finds our function before its own, and gets
-// its own answer.
+// A plugin asks the object that contains its logger for the library's version; here that is this
+// program. A real library in this process resolves ncclGetVersion to this function too, and gets
+// its own version from it.
 extern "C" __attribute__((visibility("default"))) int ncclGetVersion(  // NOLINT: its name
     int* version) {
   *version = diapason::client::g_version;

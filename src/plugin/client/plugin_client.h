@@ -9,8 +9,8 @@
 
 namespace diapason::client {
 
-// Speaks to a tuner plugin as a collective library does: dlopen, the data symbol of one API
-// version, its callbacks. It knows the published interface and nothing of the plugin's sources.
+// Calls a tuner plugin as a collective library does: dlopen, the data symbol of one API version,
+// its callbacks. It depends on the published interface only, not on the plugin's sources.
 struct CostTableArgs {
   int algorithms = 7;
   int protocols = 3;
@@ -20,7 +20,7 @@ struct CostTableArgs {
     return static_cast<size_t>(algorithm) * static_cast<size_t>(protocols) +
            static_cast<size_t>(protocol);
   }
-  // What a library would take: the smallest non-negative entry, the first of equals; -1 for none.
+  // The entry a library would choose: the smallest non-negative one, the first of equals; -1: none.
   int Cheapest() const;
 };
 
@@ -31,7 +31,7 @@ struct LogLine {
 
 class PluginClient {
  public:
-  // `api` 1 to 6; 0: the newest the plugin has, as a library would choose.
+  // `api` 1 to 6; 0: the newest version the plugin has, as a library would choose.
   static Result<std::unique_ptr<PluginClient>> Open(const std::string& path, int api);
   virtual ~PluginClient() = default;
 
@@ -48,12 +48,12 @@ class PluginClient {
 
   int api() const { return api_; }
   const std::string& name() const { return name_; }
-  // What the plugin has logged so far.
+  // The lines the plugin has logged so far.
   static const std::vector<LogLine>& Log();
 
-  // What ncclGetVersion shall answer to the plugin; 0: unknown.
+  // Sets the version that ncclGetVersion reports to the plugin; 0: unknown.
   static void PretendVersion(int version);
-  // How the plugin's log levels are to be read.
+  // Sets the library whose log level numbering the plugin uses.
   static void PretendLibrary(Library library);
 
  protected:

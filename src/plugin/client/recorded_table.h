@@ -10,11 +10,11 @@
 
 namespace diapason::client {
 
-// A cost table as a library handed it over for one call.
+// A cost table as the library passed it for one call.
 struct RecordedTable {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;
-  Shape shape;  // of the communicator; zeros where that is not recorded
+  Shape shape;  // of the communicator; zeros if it was not recorded
   CostTableArgs cost;
 };
 
@@ -27,16 +27,16 @@ struct RecordedTable {
 // One line per algorithm; microseconds, -1 where the library does not offer the pair.
 Result<std::vector<RecordedTable>> ReadTables(const std::string& path, Library library);
 
-// The tables of a journal, one for each collective and size: the last one recorded.
+// The tables of a journal, one per collective and size: the last one recorded.
 std::vector<RecordedTable> TablesOf(const journal::JournalContents& journal);
 std::string TablesText(const std::vector<RecordedTable>& tables, Library library);
 
-// The table for a call: the same collective, the nearest size. nullptr without any.
+// The table for a call: same collective, nearest size. nullptr: no table of this collective.
 const RecordedTable* Nearest(const std::vector<RecordedTable>& tables, Collective collective,
                              uint64_t bytes);
 
-// Without a recording: every pair that the collective can run on some machine is on offer, at one
-// price.
+// For use without a recording: every pair that the collective supports on some machine, all at the
+// same cost.
 CostTableArgs EveryPair(Collective collective);
 
 }  // namespace diapason::client

@@ -67,7 +67,7 @@ Result<std::string> FileOfAddress(const void* address) {
                "elsewhere",
                kLongestPluginPath, path.c_str(), path.size()));
   }
-  // A relative path may by now lead to another file. (The main program has no name there.)
+  // A relative path may by now name another file. (The main program has no name here.)
   void* again = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (again != nullptr) dlclose(again);
   if (again == nullptr && *map->l_name != '\0' && *map->l_name != '/') {

@@ -8,23 +8,23 @@
 
 namespace diapason::plugin {
 
-// With NCCL_ENV_PLUGIN alone, the library finds the tuner and the profiler too: both are this file,
-// and this is what answers so.
+// The env plugin: with NCCL_ENV_PLUGIN alone set, the library also loads the tuner and the profiler
+// from this file, because these functions answer its questions for their names.
 
-// The longest path the library keeps whole.
+// The longest path that the library does not truncate.
 inline constexpr size_t kLongestPluginPath = 254;
 
-// Where the file with this address in it lies, as an absolute path; an error says why it cannot be
-// told to the library.
+// The absolute path of the file that contains `address`; the error says why the library cannot be
+// given it.
 Result<std::string> FileOfAddress(const void* address);
 
 // The environment's own value if there is one, even an empty one or "none". Otherwise, for
-// NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN, this file, unless DIAPASON_MODE=off. The text lives
-// as long as the process, or as long as the program leaves the variable alone.
+// NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN, the path of this file, unless DIAPASON_MODE=off. The
+// result is valid until the process ends or the program changes the variable.
 const char* AnswerEnvironment(const char* name) noexcept;
 
-// Finds the file, because a relative path is only good until the program changes its folder, and
-// says at INFO what will be answered. `logger` may be null.
+// Resolves the path at init, because a relative path is valid only until the program changes its
+// working directory, and logs the answers at INFO. `logger` may be null.
 void PrepareAnswers(abi::Logger logger) noexcept;
 
 }  // namespace diapason::plugin

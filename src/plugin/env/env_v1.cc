@@ -10,7 +10,7 @@ int Init(uint8_t, uint8_t, uint8_t, const char*) noexcept {
   return abi::kSuccess;
 }
 
-// What was answered stays valid: the library's threads may still read it.
+// Earlier answers stay valid: the library's threads may still read them.
 int Finalize() noexcept { return abi::kSuccess; }
 
 }  // namespace

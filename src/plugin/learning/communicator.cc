@@ -12,15 +12,15 @@
 namespace diapason::plugin {
 namespace {
 
-// One word per thread. Not thread_local: the first use of one allocates in a library that was
-// loaded late, and where there is no memory glibc ends the process.
+// One 64-bit value per thread. Not thread_local: its first use allocates in a library that was
+// loaded late, and if that fails, glibc ends the process.
 class ThreadWord {
  public:
   ThreadWord() { fine_ = pthread_key_create(&key_, nullptr) == 0; }
   uint64_t Get() const noexcept {
     return fine_ ? reinterpret_cast<uint64_t>(pthread_getspecific(key_)) : 0;
   }
-  // Without memory the word stays as it was.
+  // Keeps the old value if there is no memory.
   void Set(uint64_t value) const noexcept {
     if (fine_) pthread_setspecific(key_, reinterpret_cast<void*>(value));
   }
@@ -30,12 +30,12 @@ class ThreadWord {
   bool fine_ = false;
 };
 
-// The communicator the profiler half has just been told of.
-const ThreadWord g_newborn;
+// The communicator that the profiler half has just initialised.
+const ThreadWord g_new_comm;
 
-CommState* Newborn() noexcept { return reinterpret_cast<CommState*>(g_newborn.Get()); }
-void SetNewborn(CommState* communicator) noexcept {
-  g_newborn.Set(reinterpret_cast<uint64_t>(communicator));
+CommState* NewComm() noexcept { return reinterpret_cast<CommState*>(g_new_comm.Get()); }
+void SetNewComm(CommState* communicator) noexcept {
+  g_new_comm.Set(reinterpret_cast<uint64_t>(communicator));
 }
 
 uint64_t ThisThread() noexcept { return static_cast<uint64_t>(pthread_self()); }
@@ -48,11 +48,11 @@ bool Interested(const Settings& settings) {
 
 CommObserver* AttachCommState(const ProfilerInit& init) noexcept {
   try {
-    SetNewborn(nullptr);
+    SetNewComm(nullptr);
     const Settings settings = Settings::Read(ProcessEnvironment());
     if (!settings.problems().empty() || !Interested(settings)) return nullptr;
     auto* communicator = new CommState(init);
-    SetNewborn(communicator);
+    SetNewComm(communicator);
     return communicator;
   } catch (...) {
     return nullptr;
@@ -61,7 +61,7 @@ CommObserver* AttachCommState(const ProfilerInit& init) noexcept {
 
 void DetachCommState(CommObserver* comm_observer) noexcept {
   auto* communicator = static_cast<CommState*>(comm_observer);
-  if (Newborn() == communicator) SetNewborn(nullptr);
+  if (NewComm() == communicator) SetNewComm(nullptr);
   communicator->Release();
 }
 
@@ -81,17 +81,17 @@ CommState::~CommState() {
   }
 }
 
-CommState* CommState::TakeNewborn(uint64_t comm_id, const Shape& shape) noexcept {
-  CommState* newborn = Newborn();
-  SetNewborn(nullptr);
-  if (newborn == nullptr) return nullptr;
-  const ProfilerInit& init = newborn->init_;
-  // Before API v4 the profiler half is told nothing, before v5 the tuner half is not: then the
-  // thread alone says that it is the same one.
+CommState* CommState::TakeNewComm(uint64_t comm_id, const Shape& shape) noexcept {
+  CommState* new_comm = NewComm();
+  SetNewComm(nullptr);
+  if (new_comm == nullptr) return nullptr;
+  const ProfilerInit& init = new_comm->init_;
+  // The profiler half gets no id before API v4, the tuner half none before v5; then only the thread
+  // identifies the communicator.
   if (comm_id != 0 && init.comm_id != 0 && init.comm_id != comm_id) return nullptr;
   if (init.ranks != 0 && init.ranks != shape.ranks) return nullptr;
-  newborn->references_.fetch_add(1);
-  return newborn;
+  new_comm->references_.fetch_add(1);
+  return new_comm;
 }
 
 void CommState::Release() noexcept {
@@ -115,8 +115,8 @@ Learning* CommState::Learn(std::shared_ptr<Learning> learning) {
   return learning_.get();
 }
 
-// What the group before leaves behind: calls that asked nobody and launched nothing we were told of
-// took a path of their own.
+// Calls left from the previous group that caused no question and no launch event did not go through
+// the tuner.
 void CommState::NewGroup(uint64_t group) noexcept {
   const uint32_t calls = calls_;
   if (journal_ != nullptr && calls > 0 && questions_ == 0 && !launched_ && !ran_) {
@@ -184,8 +184,8 @@ void CommState::Asked(const Question& question, uint32_t call, const Config& ask
   answered.used = false;
 }
 
-// The question a run belongs to: the one about exactly these bytes, or the only one about this
-// collective (several calls in a group can be asked about as one).
+// The question that a run belongs to: the one about exactly these bytes, or the only one about this
+// collective (the library may ask about several calls of a group as one).
 CommState::Answered* CommState::Match(const RunSeen& run) noexcept {
   if (run.replayed || asking_thread_ != ThisThread()) return nullptr;
   const auto count = std::min<uint32_t>(questions_, kQuestions);
@@ -220,7 +220,7 @@ uint64_t CommState::RecordActual(const RunSeen& run) noexcept {
 
   const uint64_t tag = next_tag_.fetch_add(1, std::memory_order_relaxed);
   Run& slot = runs_[tag % kRuns];
-  // A run whose time has never come is written down without it.
+  // A run whose duration never arrived is written without it.
   if (slot.tag.exchange(0, std::memory_order_acq_rel) != 0) WriteRun(slot, nullptr);
   slot.context = context;
   slot.index = context != nullptr ? static_cast<uint64_t>(question->index) : 0;
@@ -268,7 +268,8 @@ void CommState::WriteRun(const Run& run, const GpuSpan* span) noexcept {
   record.channels = static_cast<int16_t>(run.channels);
   record.captured = run.replayed;
   if (span != nullptr) {
-    record.time_ns = WallTimeNs();  // the journal's reader takes it for about when the kernel ended
+    // The journal reader takes it as the approximate end of the kernel.
+    record.time_ns = WallTimeNs();
     record.gpu_start_ns = span->start_ns;
     record.seconds = static_cast<double>(span->stop_ns - span->start_ns) * 1e-9;
   }

@@ -13,30 +13,31 @@
 
 namespace diapason::plugin {
 
-// One communicator as both halves of the plugin know it. The profiler half is told of it first,
-// with its rank, and on the same thread; the tuner half then finds it there. It lives until both
-// have let go.
+// The state of one communicator, shared by the profiler and the tuner half of the plugin. The
+// library initialises the profiler half first, on the same thread, with the rank; the tuner half
+// then finds the object there. It is reference-counted and lives until both halves have released
+// it.
 class CommState final : public CommObserver {
  public:
   explicit CommState(const ProfilerInit& init);
 
-  // The one whose init the profiler half has just seen on this thread; the caller must Release it.
-  // nullptr: the profiler half is not loaded, or nobody wanted to know.
-  static CommState* TakeNewborn(uint64_t comm_id, const Shape& shape) noexcept;
+  // The communicator that the profiler half has just initialised on this thread; the caller must
+  // Release it. nullptr: the profiler half is not loaded, or nothing observes this communicator.
+  static CommState* TakeNewComm(uint64_t comm_id, const Shape& shape) noexcept;
   void Release() noexcept;
 
   int rank() const { return init_.rank; }
   int profiler_api() const { return init_.api; }
   const std::string& name() const { return init_.name; }
 
-  // From the tuner half, before the first question.
+  // Called by the tuner half before the first question.
   void KeepJournal(journal::Journal* journal, uint32_t number, bool with_times);
   Learning* Learn(std::shared_ptr<Learning> learning);
 
-  // A question was answered with this: remembered, so that the run can be told from others.
+  // Remembers the answer to a question, so that the run can be matched with it.
   void Asked(const Question& question, uint32_t call, const Config& asked, LearningContext* context,
              uint64_t index) noexcept;
-  // Whether anybody needs Asked.
+  // Whether Asked must be called.
   bool tracking() const noexcept {
     return journal_ != nullptr || (learning_ != nullptr && learning_->tracking());
   }
@@ -54,8 +55,8 @@ class CommState final : public CommObserver {
   static constexpr size_t kRuns = 1024;
   static constexpr size_t kCalls = 8;
 
-  // Of the group at hand. Written and, for linking, read by one thread; others find another
-  // thread's name in it and keep away.
+  // The answers of the current group. One thread writes them and matches runs with them; other
+  // threads see a different thread's id and do not use them.
   struct Answered {
     Relaxed<uint32_t> call;
     Relaxed<int> collective;
@@ -67,7 +68,7 @@ class CommState final : public CommObserver {
     Relaxed<uint64_t> index;
     Relaxed<bool> used;
   };
-  // A run whose time is still to come.
+  // A run whose duration has not arrived yet.
   struct Run {
     std::atomic<uint64_t> tag{0};
     Relaxed<LearningContext*> context;
@@ -93,7 +94,7 @@ class CommState final : public CommObserver {
   journal::Journal* journal_ = nullptr;
   uint32_t number_ = 0;
   bool with_times_ = false;
-  std::shared_ptr<Learning> learning_;  // the background thread has it, too
+  std::shared_ptr<Learning> learning_;  // shared with the learning thread
 
   Relaxed<uint64_t> group_;
   Relaxed<uint64_t> asking_thread_;

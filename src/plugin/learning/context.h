@@ -19,7 +19,7 @@ namespace diapason::plugin {
 class Reporter;
 class ContextExplorer;
 
-// Pairs of algorithm and protocol as ranks tell each other what they can run: one bit each.
+// The pairs of algorithm and protocol that a rank can run, one bit each; ranks exchange these.
 inline constexpr int kOfferedAlgorithms = 8;
 inline constexpr int kOfferedProtocols = 4;
 inline constexpr size_t kPairs = size_t{kOfferedAlgorithms} * kOfferedProtocols;
@@ -27,7 +27,7 @@ constexpr size_t PairNumber(int algorithm, int protocol) {
   return static_cast<size_t>(algorithm) * kOfferedProtocols + static_cast<size_t>(protocol);
 }
 
-// Where a reward can come from, best first.
+// Sources of rewards, best first.
 enum class RewardSource : uint8_t { kStep, kReport, kFile, kPattern, kGpu };
 inline constexpr int kRewardSources = 5;
 std::string_view RewardSourceName(RewardSource source);
@@ -46,18 +46,18 @@ struct LearningContext {
   const int band;
   const std::string prefix;
 
-  // The asking thread's. `ready` is the answer for the indices from ready.first on.
+  // Used by the thread that asks. `ready` is the answer for calls from index ready.first on.
   struct Ready {
     Config config;
     Reason reason = Reason::kLearned;
-    bool lost = false;  // what the other ranks run cannot be known
+    bool lost = false;  // the choice of the other ranks cannot be known
     bool counts = false;
     uint32_t epoch = 0;
     uint64_t first = 0;
     uint64_t length = 0;
   };
   Ready ready;
-  Ready frozen;  // for calls that never try anything: captured ones, and groups that have no clock
+  Ready frozen;  // for calls that never explore: captured ones, and groups that are not counted
   Relaxed<uint64_t> committed;  // calls that were launched
   Relaxed<uint32_t> pending;    // questions since
   agree::KnownCells known;      // filled by the learning thread
@@ -67,26 +67,26 @@ struct LearningContext {
   bool tracking = false;
   bool timing = false;
 
-  // Between the asking thread and the learning thread.
+  // Shared by the asking thread and the learning thread.
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   std::vector<agree::EpochLog::Epoch> entered;  // guarded by mutex
   bool offer_ready = false;                     // guarded by mutex, as are the next two
   uint64_t offer = 0;
-  std::vector<float> costs;  // the library's table at the first question
+  std::vector<float> costs;  // the library's cost table at the first question
   struct Mark {
     uint64_t calls = 0;  // made before it
     double time = 0;
     RewardSource source = RewardSource::kStep;
   };
   std::deque<Mark> marks;     // guarded by mutex
-  std::deque<Mark> reported;  // guarded by mutex: `time` is what one call took
+  std::deque<Mark> reported;  // guarded by mutex: `time` is the duration of one call
   Relaxed<int>
       ran_channels[kOfferedAlgorithms]
-                  [kOfferedProtocols];  // what the library really used, by algorithm and protocol
+                  [kOfferedProtocols];  // what the library actually used, by algorithm and protocol
   Relaxed<int> default_algorithm{-1};
   Relaxed<int> default_protocol{-1};
 
-  // The learning thread's.
+  // Used by the learning thread only.
   bool offer_posted = false;
   double next_read_ahead = 0;
   double read_ahead_pause = 0;

@@ -14,20 +14,25 @@
 namespace diapason::plugin {
 namespace {
 
-// A new communicator's first calls connect, allocate and warm up: their times mislead.
+// The first calls of a communicator connect, allocate and warm up; their times are not used.
 constexpr uint64_t kWarmUpCalls = 64;
 constexpr uint64_t kWarmUpEpoch = 16;
-constexpr uint64_t kWaitCalls = 64;  // of an epoch while there is nothing to propose
-constexpr size_t kMarksToTrust = 5;  // boundaries with the same number of calls between them
+constexpr uint64_t kWaitCalls = 64;  // calls in an epoch while there is nothing to propose
+// Equal distances between boundaries before a source is trusted.
+constexpr size_t kMarksToTrust = 5;
 constexpr size_t kMarksKept = 64;
 constexpr size_t kIdleMarks = 8;
-constexpr double kResultsPatience = 3.0;  // seconds for the other ranks' results
-constexpr double kTokenPatience = 30.0;   // seconds one context may keep the others from trying
-constexpr double kNearBest = 1.25;        // pairs of which fewer channels are tried, too
+constexpr double kResultsPatience = 3.0;  // seconds to wait for the other ranks' results
+// seconds for which one context may hold the exploration token
+constexpr double kTokenPatience = 30.0;
+// pairs within this factor of the best are tried with fewer channels, too
+constexpr double kNearBest = 1.25;
 constexpr double kFullStore = 0.75;
-constexpr uint64_t kLongWait = uint64_t{1} << 20;  // calls, where the store is nearly full
-// Once settled, epochs are written ahead to last through an outage of the store: so many seconds of
-// calls, and so many epochs at most. A context that has changed is opened again after these.
+// Calls in an epoch when the store is nearly full.
+constexpr uint64_t kLongWait = uint64_t{1} << 20;
+// Once a context is settled, epochs are written ahead so that an outage of the store does no harm:
+// at most this many seconds of calls, and this many epochs. A settled context that changes is
+// reopened after them.
 constexpr double kAheadSeconds = 120;
 constexpr uint32_t kMostAhead = 4;
 constexpr uint64_t kLongRest = 1024;  // calls: shorter epochs are not written ahead
@@ -77,7 +82,7 @@ bool ContextExplorer::GatherOffers(double now) {
     const std::string& text = *cell.value();
     uint64_t offer = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), offer, 16);
-    // What cannot be read offers nothing.
+    // An offer that cannot be parsed offers nothing.
     offered_ &= error == std::errc() && end == text.data() + text.size() ? offer : 0;
     return true;
   });
@@ -110,7 +115,7 @@ void ContextExplorer::TakeMarks() {
 
 void ContextExplorer::Line(double seconds) {
   const uint64_t made = learning_->CallsMade(*context_);
-  // Lines are read from the communicator's first call on.
+  // Lines count from the communicator's first call on.
   const auto range = matcher_.Line(made);
   if (range.has_value() && source_ == RewardSource::kFile) {
     context_->reporter->Credit(range->first, range->end, seconds);
@@ -177,7 +182,7 @@ std::vector<learn::ArmConfig> ContextExplorer::Candidates() const {
       by_default = {a, p, 0};
     }
   }
-  // What really ran by default says more than the table.
+  // The observed default is more reliable than the table.
   if (context_->default_algorithm >= 0) {
     by_default = {context_->default_algorithm, context_->default_protocol, 0};
   }
@@ -185,7 +190,8 @@ std::vector<learn::ArmConfig> ContextExplorer::Candidates() const {
   std::vector<learn::ArmConfig> candidates;
   const auto consider = [&](const Config& config) {
     if (config.IsDefault() || config == by_default || !OfferedByAll(config)) return;
-    // From 2.29 on the answer also decides between two kinds of kernels: LL would switch.
+    // From 2.29 on the answer also selects between two kinds of kernels, and LL would switch the
+    // kind.
     if (options.host.has_new_scheduler() && config.protocol == kLl && config != incumbent) return;
     if (std::any_of(candidates.begin(), candidates.end(),
                     [&](const learn::ArmConfig& one) { return one.config == config; })) {
@@ -217,7 +223,7 @@ std::vector<learn::ArmConfig> ContextExplorer::Candidates() const {
   return candidates;
 }
 
-// The library's channel count is an upper bound that it sets itself; fewer leave more of the GPU to
+// The library's own channel count is an upper bound; fewer channels leave more of the GPU to
 // compute, and are often faster.
 void ContextExplorer::AddFewerChannels() {
   const LearningOptions& options = learning_->options();
@@ -242,7 +248,7 @@ void ContextExplorer::AddFewerChannels() {
     for (int fewer = channels / 2; fewer >= 1; fewer /= 2) {
       if (SafeChannels(options.host.library, fewer, pair.algorithm, options.shape) != fewer)
         continue;
-      // The default's own pair is as fast as the default, as far as anybody knows.
+      // Without a measurement, the default's own pair counts as fast as the default.
       learner_->Add({{pair.algorithm, pair.protocol, fewer}, arm.config.IsDefault() ? 1.0 : 0.0});
     }
   }
@@ -280,7 +286,7 @@ void ContextExplorer::Poll(double now, std::vector<Reporter::Finished> finished)
     const std::optional<RewardSource> source = BestSource();
     if (source.has_value()) {
       const uint64_t unit = UnitOf(*source);
-      // A better source has come up, or iterations have changed.
+      // A better source has appeared, or the iterations have changed.
       if (!source_.has_value() || *source < *source_ ||
           (*source == *source_ && unit != unit_ && unit > 0)) {
         StartLearning(*source, unit);
@@ -325,7 +331,7 @@ bool ContextExplorer::GatherResults(uint32_t epoch, Outstanding* outstanding, do
     learning_->Reached(cell.ok() ? Status() : cell.status(), now);
     if (!cell.ok() || !cell.value().has_value()) return false;
     const auto results = learn::ParseResults(*cell.value(), segments);
-    // What cannot be read counts as "could not measure".
+    // Results that cannot be parsed count as "could not measure".
     outstanding->ranks.push_back(results.ok() ? results.value()
                                               : std::vector<learn::SegmentResult>(segments));
     return true;
@@ -408,8 +414,8 @@ void ContextExplorer::Propose(double now) {
   }
 }
 
-// Whether this context may try something now. Where whole iterations are the reward, one context of
-// the job at a time may.
+// Whether this context may explore now. If the reward covers whole iterations, only one context of
+// the job may explore at a time.
 bool ContextExplorer::MayTry(double now) {
   if (learner_ == nullptr || learning_->frozen() || outstanding_.size() >= kMostOutstanding) {
     return false;
@@ -444,7 +450,7 @@ Schedule ContextExplorer::Chosen(uint32_t epoch, bool turn) {
 
 bool ContextExplorer::BeginWithAnIteration(uint64_t start, Schedule* schedule) const {
   if (unit_ <= 1 || !source_.has_value()) return false;
-  uint64_t boundary = 0;  // where lines of a reward file begin
+  uint64_t boundary = 0;  // the first call after which lines of a reward file count
   if (CoversIterations(*source_)) {
     const auto& marks = marks_[static_cast<size_t>(*source_)];
     if (!marks.empty()) boundary = marks.back().calls;
@@ -456,7 +462,7 @@ bool ContextExplorer::BeginWithAnIteration(uint64_t start, Schedule* schedule) c
   return true;
 }
 
-// False: no further epoch is to be proposed now.
+// False: propose no further epoch now.
 bool ContextExplorer::ProposeNext(double now) {
   const agree::EpochLog::Epoch& newest = context_->newest;
   const uint32_t next = std::max(newest.number, proposed_) + 1;
@@ -469,7 +475,7 @@ bool ContextExplorer::ProposeNext(double now) {
   if (turn) outstanding.padded = BeginWithAnIteration(outstanding.start, &outstanding.schedule);
   const Result<agree::EpochLog::Standing> stands =
       agree::EpochLog::Propose(store, context_->prefix, next, outstanding.schedule);
-  // Asking will find out, too.
+  // The call that asks will find out as well.
   if (!learning_->Reached(stands.ok() ? Status() : stands.status(), now)) {
     if (turn) learner_->Lost(next);
     return false;
@@ -477,7 +483,7 @@ bool ContextExplorer::ProposeNext(double now) {
   proposed_ = next;
   context_->known.Put(next, stands.value().text);
   if (stands.value().held || stands.value().schedule != outstanding.schedule) {
-    // The ranks are ahead: what follows begins where they say.
+    // The ranks are ahead: the next epoch begins at the call they report.
     proposed_end_ = 0;
     if (turn) learner_->Lost(next);
     return false;
@@ -497,7 +503,7 @@ bool ContextExplorer::ProposeNext(double now) {
   return true;
 }
 
-// One line for people whenever what is best has become clear, or has changed.
+// Logs one line when a winner is found, or has changed.
 void ContextExplorer::LogIfSettled() {
   if (learner_ == nullptr || !learner_->settled()) return;
   const Config best = learner_->best();

@@ -17,23 +17,23 @@ namespace diapason::plugin {
 
 class Learning;
 
-// Rank 0's part in a context: which configurations can be tried, which is tried next, what came of
-// it. Runs on the learning thread's thread only. Nothing here is needed for safety: whatever it
-// does or fails to do, all ranks run what the cells say.
+// Rank 0's exploration of one context: which configurations can be tried, which is tried next, and
+// their results. Runs on the learning thread only. Correctness does not depend on it: all ranks run
+// what the cells say, whatever this class proposes or fails to propose.
 class ContextExplorer {
  public:
   ContextExplorer(Learning* learning, LearningContext* context);
 
-  // The last call: others may try something now.
+  // Called last: releases the exploration token for other contexts.
   void Leave(Deadline deadline) { (void)token_.Release(deadline); }
 
   void Poll(double now, std::vector<Reporter::Finished> finished);
-  // A line of the reward file that is about this context.
+  // A line of the reward file for this context.
   void Line(double seconds);
 
   bool exploring() const;
   bool wants_pattern() const;
-  // What is known, for the learned policy. Empty: nothing was compared.
+  // The results for the learned policy. Empty: nothing was compared.
   std::vector<learn::ArmSummary> Summary() const;
   Config best() const;
   bool decided() const { return learner_ != nullptr && learner_->settled(); }
@@ -41,17 +41,17 @@ class ContextExplorer {
  private:
   struct Outstanding {
     Schedule schedule;
-    bool padded = false;  // its first segment is only there to begin with an iteration
+    bool padded = false;  // its first segment only aligns it with an iteration
     uint64_t start = 0;
     double since = 0;
-    bool mine = false;  // rank 0's own results are here
+    bool mine = false;  // rank 0's own results have arrived
     std::vector<std::vector<learn::SegmentResult>> ranks;
     std::vector<int> missing;
   };
 
   bool GatherOffers(double now);
   void TakeMarks();
-  // Calls per sample of a source, once that is known; 0: it cannot be used.
+  // Calls per sample of a source; 0: not known yet, or the source cannot be used.
   uint64_t UnitOf(RewardSource source) const;
   std::optional<RewardSource> BestSource() const;
   void StartLearning(RewardSource source, uint64_t unit);
@@ -61,16 +61,16 @@ class ContextExplorer {
   void TakeResults(double now, std::vector<Reporter::Finished> finished);
   bool GatherResults(uint32_t epoch, Outstanding* outstanding, double now);
   void Conclude(uint32_t epoch, const Outstanding& outstanding);
-  // Proposes what is due: the next epoch, and once settled several, see WantsMore.
+  // Proposes the next epoch if it is due; once settled, several (see WantsMore).
   void Propose(double now);
   bool ProposeNext(double now);
-  // Whether an epoch should be written now that none of the ranks needs yet.
+  // Whether to write an epoch ahead, before any rank needs it.
   bool WantsMore(double now);
   bool MayTry(double now);
   Schedule Chosen(uint32_t epoch, bool turn);
   bool BeginWithAnIteration(uint64_t start, Schedule* schedule) const;
   Schedule Wait() const;
-  // Iterations go by without a call of this context.
+  // Whether iterations pass without a call of this context.
   bool Idle() const;
   void LogIfSettled();
 
@@ -87,10 +87,10 @@ class ContextExplorer {
   uint64_t reports_ = 0;
   agree::Token token_;
   double token_since_ = 0;
-  uint32_t proposed_ = 1;      // the last epoch that was proposed
-  uint64_t proposed_end_ = 0;  // the first call after it; 0: not known before it is entered
-  uint64_t longest_rest_ = 0;  // of epochs since the context was settled
-  uint64_t frozen_calls_ = 0;  // of the last epoch that was proposed while frozen
+  uint32_t proposed_ = 1;      // the last proposed epoch
+  uint64_t proposed_end_ = 0;  // the first call after it; 0: unknown until it is entered
+  uint64_t longest_rest_ = 0;  // in calls, of the epochs since the context was settled
+  uint64_t frozen_calls_ = 0;  // calls in the last epoch proposed while frozen
   uint64_t rate_calls_ = 0;    // calls made at rate_since_
   double rate_since_ = 0;
   double calls_per_second_ = 0;

@@ -6,10 +6,11 @@
 
 namespace diapason::plugin {
 
-// The same functions of both drivers; they differ in what "the GPU of this thread" is.
+// The functions that both drivers have; they differ in how they name the thread's GPU.
 struct GpuEvents::Driver {
   static constexpr int kNotReady = 600;
-  static constexpr int kRelaxed = 2;  // the capture mode that leaves other threads' captures alone
+  // The capture mode that does not affect other threads' captures.
+  static constexpr int kRelaxed = 2;
 
   bool amd = false;
   int (*get_current)(void**) = nullptr;
@@ -23,7 +24,7 @@ struct GpuEvents::Driver {
   int (*query)(void*) = nullptr;
   int (*elapsed)(float*, void*, void*) = nullptr;
 
-  // Device numbers start from 0, and nullptr means "none yet".
+  // Adds 1: device numbers start from 0, and nullptr means "not known yet".
   void* Current() const {
     if (amd) {
       int device = 0;
@@ -43,8 +44,8 @@ struct GpuEvents::Driver {
 
 namespace {
 
-// Looking at an event while another thread captures a graph would end that capture, unless the
-// thread that looks has said that it knows what it does.
+// Querying an event while another thread captures a graph would invalidate that capture, unless the
+// querying thread has set the relaxed capture mode.
 template <class Driver>
 class Unobtrusive {
  public:
@@ -70,7 +71,7 @@ const GpuEvents::Driver* GpuEvents::Find(Library library) {
   const bool amd = library == Library::kRccl;
   void* handle = LoadedDriver(library);
   if (handle == nullptr) return nullptr;
-  // Lives as long as the driver, which nobody unloads.
+  // Never freed: the driver stays loaded until the process ends.
   auto driver = std::make_unique<Driver>();
   driver->amd = amd;
   const bool complete =
@@ -95,7 +96,7 @@ const GpuEvents::Driver* GpuEvents::Find(Library library) {
 }
 
 std::unique_ptr<GpuEvents> GpuEvents::Make(Library library) {
-  // Looked for once per process and library.
+  // Resolved once per process and library.
   static const Driver* const cuda = Find(Library::kNccl);
   static const Driver* const hip = Find(Library::kRccl);
   const Driver* driver = library == Library::kRccl ? hip : cuda;

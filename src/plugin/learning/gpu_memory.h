@@ -7,12 +7,12 @@
 
 namespace diapason::plugin {
 
-// The GPU's driver (CUDA's for NCCL, HIP for RCCL) as it is already in the process; nullptr: it is
-// not. Close it with dlclose, or keep it.
+// A handle of the GPU driver (CUDA for NCCL, HIP for RCCL) if it is already loaded in the process;
+// otherwise nullptr. The caller may dlclose it or keep it.
 void* LoadedDriver(Library library);
 
-// Free memory of the calling thread's current GPU, through the driver that is already in the
-// process; nullopt: there is none to ask. Opens nothing.
+// Free memory of the calling thread's current GPU in bytes, from the driver if it is already
+// loaded; otherwise nullopt. Loads no library.
 std::optional<uint64_t> FreeGpuMemory(Library library);
 
 }  // namespace diapason::plugin

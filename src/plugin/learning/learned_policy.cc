@@ -16,7 +16,7 @@ namespace {
 constexpr int kLockTries = 200;
 constexpr long kLockPauseNs = 5000000;
 
-// Held by whoever reads the file, changes it and writes it back.
+// Held while the file is read, changed and written back.
 class FileLock {
  public:
   explicit FileLock(const std::string& path)

@@ -10,7 +10,7 @@
 
 namespace diapason::plugin {
 
-// What was learned about one context.
+// The result of learning in one context.
 struct LearnedContext {
   Collective collective = Collective::kAllReduce;
   int band = 0;
@@ -18,12 +18,12 @@ struct LearnedContext {
   std::vector<learn::ArmSummary> arms;
 };
 
-// The row for it, with the evidence as its remark.
+// The policy row for it, with the evidence as its remark.
 policy::Rule LearnedRow(const LearnedContext& context, const Shape& shape);
 
-// Puts what was learned into a policy file, beside what it holds for other calls. Readers see the
-// old file or the new one, never a part; writers of other communicators take turns, with a bounded
-// wait. A file that is there and cannot be read is left alone: an error.
+// Merges the learned rows into a policy file and keeps its rows for other calls. The file is
+// replaced atomically; a lock with a bounded wait serialises the writers of several communicators.
+// An existing file that cannot be parsed is left unchanged, and an error is returned.
 Status SaveLearned(const std::string& path, Library library, const Shape& shape,
                    const std::vector<LearnedContext>& contexts);
 

@@ -59,15 +59,15 @@ Learning::~Learning() {
   for (int i = tracking_; i > 0; --i) EventMask::Instance().Unwant(EventMask::Need::kRuns);
   for (int i = has_events() || dropped_events_ ? 0 : timing_; i > 0; --i)
     EventMask::Instance().Unwant(EventMask::Need::kTimes);
-  // The communicator's end did not wait for the learning thread: its GPU context may be gone by
-  // now.
+  // The end of the communicator did not wait for the learning thread: its GPU context may be
+  // destroyed by now.
   if (late_) static_cast<void>(events_.release());
 }
 
 bool Learning::Learns(Collective collective) const {
-  // No events, so no clock.
+  // Broadcasts have no events, so their calls cannot be counted.
   if (collective == Collective::kBroadcast && !groups_tick_) return false;
-  // Data that is only moved arrives the same whichever way it went; sums do not.
+  // Collectives that only move data give the same result with every configuration; sums may not.
   const bool moves = collective == Collective::kBroadcast || collective == Collective::kAllGather;
   return moves || !options_.numerics_pinned;
 }
@@ -78,7 +78,7 @@ void Learning::NewGroup(uint64_t group) noexcept {
     const auto settle = [this, one_call](LearningContext* context) {
       const uint32_t pending = context->pending;
       if (pending == 0) return;
-      // One call counts once, however often the library asked about it.
+      // A call counts once, however often the library asked about it.
       if (launched_) context->committed = context->committed + (one_call ? 1 : pending);
       context->pending = 0;
     };
@@ -102,7 +102,7 @@ void Learning::NewGroup(uint64_t group) noexcept {
 void Learning::SawCapture() noexcept {
   if (saw_capture_) return;
   saw_capture_ = true;
-  // A measured kernel would add a host node to every replay of the graph, for good.
+  // A timed kernel would permanently add a host node to every replay of the graph.
   EventMask::Instance().ForbidTimes();
 }
 
@@ -158,8 +158,8 @@ void Learning::TellEntered(LearningContext* context) {
   const agree::EpochLog::Epoch& newest = context->log.newest();
   if (context->told_epoch == static_cast<int64_t>(newest.number)) return;
   context->told_epoch = newest.number;
-  // Runs are told apart, and measured, only while somebody wants to know. At once: an epoch may be
-  // over before the learning thread looks.
+  // Runs are matched and timed only while the context explores. Decided here and not in Poll: a
+  // short epoch may be over before the learning thread runs.
   const bool tracks = newest.number < 2 || newest.schedule.Explores();
   if (tracks != context->tracking) {
     context->tracking = tracks;
@@ -171,7 +171,7 @@ void Learning::TellEntered(LearningContext* context) {
     context->timing = newest.schedule.timed;
     timing_ = timing_ + (context->timing ? 1 : -1);
     if (has_events()) {
-      // Nothing to ask the library for.
+      // GPU events need nothing from the library.
     } else if (context->timing) {
       EventMask::Instance().Want(EventMask::Need::kTimes);
     } else {
@@ -185,8 +185,8 @@ void Learning::TellEntered(LearningContext* context) {
   if (leads()) LearningThread::Instance().Wake();
 }
 
-// What a call that tries nothing runs: the best known as of the epoch that the context's next call
-// is in, which is the same on every rank at the same place of the program.
+// The answer for a call that does not explore: the best configuration as of the epoch of the
+// context's next call, which is the same on every rank at the same call of the program.
 void Learning::Freeze(LearningContext* context) {
   const uint64_t index = context->committed;
   if (context->frozen.length != 0 && index - context->frozen.first < context->frozen.length) return;
@@ -240,7 +240,7 @@ LearningContext* Learning::MakeContext(Collective collective, int band) {
   agree::EpochLog::Options options;
   options.prefix =
       options_.prefix + Format("%s.%d.", std::string(CollectiveName(collective)).c_str(), band);
-  // Looked up by the band alone: what this rank happens to be asked first must not matter.
+  // Depends on the size band only, because ranks may be asked about different sizes first.
   const policy::DecisionTable::Entry* row = table_.Find({collective, BandLast(band), 1, 0});
   if (row != nullptr) options.incumbent = row->config();
   options.opening_calls = kOpeningCalls;
@@ -254,7 +254,7 @@ LearningContext* Learning::MakeContext(Collective collective, int band) {
   return raw;
 }
 
-// Which pairs this rank could run; only what all ranks offer is tried.
+// The pairs this rank can run; only pairs that all ranks offer are tried.
 void Learning::MakeOffer(LearningContext* context, const CostTable& table) {
   context->offer_made = true;
   const std::optional<uint64_t> free = FreeGpuMemory(options_.host.library);
@@ -282,10 +282,11 @@ void Learning::MakeOffer(LearningContext* context, const CostTable& table) {
 void Learning::RecordActual(LearningContext* context, const Config& asked,
                             const RunSample& run) noexcept {
   if (context == nullptr) return;
-  // Replays of captured calls can advance the library's numbers, at other moments on other ranks.
+  // Replays of captured calls may advance the library's sequence numbers at different times on
+  // different ranks.
   if (!EventMask::Instance().TimesForbidden() &&
       KeepsSample(run.index, run.index - context->ready.first)) {
-    runs_.Push({context, run});  // a full ring loses a sample, no more
+    runs_.Push({context, run});  // a full ring only loses a sample
   }
   const int algorithm = run.algorithm;
   const int protocol = run.protocol;
@@ -301,13 +302,13 @@ void Learning::RecordActual(LearningContext* context, const Config& asked,
 }
 
 void Learning::RecordTime(LearningContext* context, uint64_t index, double seconds) noexcept {
-  samples_.Push({context, index, seconds});  // a full ring loses a sample, no more
+  samples_.Push({context, index, seconds});  // a full ring only loses a sample
 }
 
 void Learning::BeginTiming(void* stream) noexcept {
   timing_pair_ = -1;
   LearningContext* context = last_context_;
-  // Only where it is clear whose time it is: one call, one kernel, and nothing captured.
+  // Only if the time clearly belongs to one call: one call, one kernel, not captured.
   if (events_ == nullptr || captured_ || calls_ != 1 || !asked_ || context == nullptr ||
       !context->timing || !context->ready.counts || timed_group_ == group_) {
     return;

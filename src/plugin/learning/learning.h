@@ -23,18 +23,18 @@
 
 namespace diapason::plugin {
 
-// What all communicators of a job that learns have agreed on, and what they learn with.
+// The inputs of learning that all ranks of a communicator have agreed on.
 struct LearningOptions {
-  agree::CellStore* store = nullptr;        // the background thread's; outlives all learnings
+  agree::CellStore* store = nullptr;        // the learning thread's store; outlives every Learning
   agree::CellStore* calls_store = nullptr;  // the same, for calls
-  std::chrono::milliseconds patience{0};    // of a call that needs the store
+  std::chrono::milliseconds patience{0};    // limit of a call that needs the store
   std::string freeze_file;
-  std::string prefix;  // of this communicator's cells
+  std::string prefix;  // prefix of this communicator's cells
   uint64_t comm_id = 0;
   int rank = 0;
   Shape shape;
   Host host;
-  uint32_t number = 0;  // the communicator's, in the journal
+  uint32_t number = 0;  // the communicator's number in the journal
   learn::LearnOptions learn;
   std::string reward = "auto";
   std::string reward_file;
@@ -45,12 +45,12 @@ struct LearningOptions {
   bool allgather_channels = true;
 };
 
-// Learning in one communicator, on one rank: the clock, the answers, and what its learning thread
-// needs.
+// Learning in one communicator, on one rank: counts the calls, gives the answers, and holds the
+// state that the learning thread works on.
 //
-// Called, Launched and Ask run inside the library's calls, one after another (the library takes
-// turns for us, though on different threads); between the ends of epochs they neither wait nor
-// allocate nor enter the system.
+// Called, Launched and Ask run inside the library's calls. NCCL serialises these calls, on whatever
+// thread they come; between the ends of epochs they neither wait nor allocate nor make system
+// calls.
 class Learning {
  public:
   Learning(LearningOptions options, const policy::Policy& policy, const HostLog& log,
@@ -59,8 +59,8 @@ class Learning {
   Learning(const Learning&) = delete;
   Learning& operator=(const Learning&) = delete;
 
-  // A collective was called, in the group of that number (0: unknown). The first call of a group
-  // settles what was asked before: launched calls count, others never happened.
+  // A collective was called, in group number `group` (0: unknown). The first call of a group
+  // settles the questions before it: launched calls count, the others are dropped.
   void Called(bool captured, uint64_t group) noexcept {
     if (group == 0 || group != group_ || asked_) NewGroup(group);
     calls_ = calls_ + 1;
@@ -68,8 +68,8 @@ class Learning {
     if (captured) SawCapture();
     slow_path_ = captured || lost_ || diverged_ || (calls_ > 1 && !groups_tick_);
   }
-  // A kernel is launched. It confirms the questions of its own group only: a point-to-point call
-  // launches one too, and must not confirm what a simulated group has asked.
+  // A kernel is launched. It confirms only the questions of its own group: a point-to-point call
+  // launches a kernel too, and must not confirm the questions of a simulated group.
   void Launched(uint64_t group, void* stream) noexcept {
     if (group == 0 || group != group_) return;
     launched_ = true;
@@ -79,7 +79,7 @@ class Learning {
     if (timing_pair_ >= 0) EndTiming();
   }
 
-  // The answer to a question; nullptr: nothing is learned about such calls.
+  // The answer to a question; nullptr: calls of this kind are not learned.
   const LearningContext::Ready* Ask(Collective collective, uint64_t bytes,
                                     const CostTable& table) noexcept {
     const int band = SizeBand(bytes);
@@ -98,55 +98,55 @@ class Learning {
     last_index_ = index;
     return &context->ready;
   }
-  // Of the last question: its index, and whether it counts towards the clock.
+  // Of the last question: the index of its call, and whether the call is counted.
   uint64_t last_index() const noexcept { return last_index_; }
   LearningContext* last_context() const noexcept { return last_context_; }
-  // Calls of all contexts; the learning thread's count.
+  // Calls of all contexts, as counted by the learning thread.
   uint64_t calls_of_all() const { return calls_of_all_; }
-  // The calls a context has made, launched ones that are not settled yet included.
+  // The calls of a context so far, including launched ones that are not settled yet.
   uint64_t CallsMade(const LearningContext& context) const noexcept;
   bool captured() const noexcept { return captured_; }
 
-  // Whether the GPU's own events are there to measure with.
+  // Whether GPU events are available for timing.
   bool has_events() const noexcept { return events_ != nullptr; }
-  // What really ran for a question, and what it took on the GPU. RecordActual comes on the thread
-  // that asks.
+  // Records which configuration actually ran for a question, and its GPU time. RecordActual is
+  // called on the thread that asks.
   void RecordActual(LearningContext* context, const Config& asked, const RunSample& run) noexcept;
   void RecordTime(LearningContext* context, uint64_t index, double seconds) noexcept;
 
-  // The learning thread's: whatever there is to do now. Returns whether something is being tried.
+  // Called by the learning thread: does the work that is due. Returns whether a context explores.
   bool Poll(double now);
-  // Remembers the iteration boundary, for rank 0.
+  // Records an iteration boundary, for rank 0.
   void Mark(RewardSource source, double now) noexcept;
   bool Report(Collective collective, uint64_t bytes, double seconds) noexcept;
   bool leads() const { return options_.rank == 0; }
-  // Whether somebody here still looks for iterations in the calls.
+  // Whether this process still searches the order of calls for iterations.
   bool wants_pattern() const noexcept { return wants_pattern_; }
-  // Whether anything is being tried: then runs must be told apart.
+  // Whether a context explores, so that runs must be matched with questions.
   bool tracking() const noexcept { return tracking_ > 0; }
-  // The last thing: what was learned is written down. The communicator must not ask any more.
-  // `forget`: its cells may go.
+  // Called last: saves the results. The communicator must not ask any more. `forget`: its cells may
+  // be removed.
   void Finish(bool forget, Deadline deadline);
 
-  // Nothing is tried any more: an operator wants it so, or ranks were found to count differently.
+  // Whether exploration has stopped, because an operator froze the job or ranks count differently.
   bool frozen() const noexcept { return frozen_; }
-  // A background call to the store has failed: no further one for a moment, since each may take its
-  // whole limit. Returns whether the call was fine.
+  // After a background call to the store has failed, no further one is made for a moment, since
+  // each may take its whole time limit. Returns whether the call succeeded.
   bool Reached(const Status& status, double now) noexcept;
   bool store_away(double now) const noexcept { return now < away_until_; }
 
-  // Between the learning thread, who holds it while it tends this, and the end of the communicator.
-  // Exactly one of the two finishes.
-  pthread_mutex_t tending = PTHREAD_MUTEX_INITIALIZER;
+  // The learning thread holds it during Poll; the end of the communicator takes it too. Exactly one
+  // of the two calls Finish.
+  pthread_mutex_t poll_mutex = PTHREAD_MUTEX_INITIALIZER;
   std::atomic<bool> finish_wanted{false};
-  // Whether Finish(true) was called; guarded by tending.
+  // Whether Finish(true) was called; guarded by `poll_mutex`.
   bool finished() const { return finished_; }
-  // What is measured is measured no more. REQUIRES: tending is held.
+  // Stops timing kernels. REQUIRES: `poll_mutex` is held.
   void DropEvents() noexcept {
     dropped_events_ = dropped_events_ || events_ != nullptr;
     events_.reset();
   }
-  // The communicator is gone, and only the learning thread has this still.
+  // The communicator is gone; only the learning thread still holds this object.
   void BecomeLate() noexcept { late_ = true; }
 
   const LearningOptions& options() const { return options_; }
@@ -207,7 +207,7 @@ class Learning {
   policy::DecisionTable table_;
   const bool groups_tick_;
 
-  // The clock.
+  // Call counting.
   Relaxed<uint64_t> group_;
   Relaxed<uint32_t> calls_;
   Relaxed<bool> launched_;
@@ -216,8 +216,8 @@ class Learning {
   Relaxed<bool> slow_path_;
   Relaxed<bool> lost_;
   Relaxed<bool> saw_capture_;
-  // Ranks were found to run differently: the next question fails. Set by the learning thread, after
-  // stop_text_.
+  // Ranks were found to run different configurations: the next question fails. Set by the learning
+  // thread, after stop_text_.
   std::atomic<bool> diverged_{false};
   uint32_t touched_count_ = 0;
   LearningContext* touched_[kMostTouched] = {};
@@ -236,7 +236,7 @@ class Learning {
   journal::Ring<Run> runs_{1024};
   agree::PatientStore patient_;  // for the asking thread
 
-  // Kernels on their way through the GPU.
+  // Kernels in flight on the GPU.
   std::unique_ptr<GpuEvents> events_;
   int timing_pair_ = -1;  // between the begin and the end of a launch
   void* timing_stream_ = nullptr;
@@ -244,15 +244,15 @@ class Learning {
   Launch timing_launch_{};
   journal::Ring<Launch> launches_{512};
   std::deque<Launch> running_;
-  Relaxed<int> tracking_;  // contexts whose runs are told apart
-  Relaxed<int> timing_;    // contexts whose kernels are measured
+  Relaxed<int> tracking_;  // contexts whose runs are matched with questions
+  Relaxed<int> timing_;    // contexts whose kernels are timed
   std::atomic<bool> wants_pattern_{false};
   std::unique_ptr<RewardFile> reward_lines_;
   double last_saved_ = 0;
   double away_until_ = 0;
   double next_stop_look_ = 0;
   double next_freeze_look_ = 0;
-  std::string stop_wanted_;  // a difference that the other ranks have not been told of yet
+  std::string stop_wanted_;  // a difference that has not been reported to the other ranks yet
   std::string stop_text_;    // what they have
   bool clocks_differ_ = false;
   bool frozen_ = false;

@@ -1,5 +1,5 @@
-// What the learning thread does for one communicator: times in, results out, cells read ahead, and
-// on rank 0 what comes next.
+// The learning thread's work for one communicator: takes in times, posts results, reads cells
+// ahead, and on rank 0 proposes the next epoch.
 #include <algorithm>
 
 #include "base/mutex_lock.h"
@@ -15,18 +15,18 @@ namespace diapason::plugin {
 namespace {
 
 constexpr size_t kMostMarks = 4096;
-constexpr double kPatience = 1.0;      // seconds a last call's time may take to arrive
+constexpr double kPatience = 1.0;      // seconds to wait for the time of a last call
 constexpr double kFilePatience = 5.0;  // the same for a reward file
-constexpr double kLongestRun = 60.0;   // of a kernel whose time is waited for
+constexpr double kLongestRun = 60.0;   // seconds to wait for a kernel's time
 constexpr double kSaveInterval = 60.0;
-constexpr double kAwayPause = 0.25;  // after a call to the store that failed
+constexpr double kAwayPause = 0.25;  // seconds without calls to the store after a failed one
 constexpr uint32_t kMostAhead = 4;   // epochs whose cells are read ahead
-// Seconds between looks at a cell that was empty.
+// Seconds between two reads of a cell that was empty.
 constexpr double kFirstReadAhead = 0.01;
 constexpr double kLongestReadAhead = 1;
-constexpr double kFarReadAhead = 5;  // where the next epoch is known
+constexpr double kFarReadAhead = 5;  // seconds, if the next epoch is already known
 constexpr double kStopInterval = 2.0;
-// Which epochs are checked: the same on every rank.
+// Which epochs are checked; the same on every rank.
 constexpr uint32_t kFirstChecked = 16;
 constexpr uint32_t kCheckedEvery = 8;
 constexpr double kFirstLook = 0.05;  // for rank 0's list
@@ -88,7 +88,7 @@ bool Learning::Reached(const Status& status, double now) noexcept {
 
 bool Learning::Poll(double now) {
   if (has_events()) TakeTimes(now);
-  // Samples are taken before the news of their epochs: these were there first.
+  // Samples are taken before the end of their epochs is processed: they arrived first.
   std::vector<Sample> samples;
   Sample sample;
   while (samples_.Pop(&sample)) samples.push_back(sample);
@@ -197,11 +197,11 @@ void Learning::Save(const std::vector<LearningContext*>& contexts) {
   if (!saved.ok()) log_.Warn("what was learned could not be kept: " + saved.message());
 }
 
-// Cells of the epochs that come next, so that entering them needs no store.
+// Reads the cells of the next epochs, so that entering them needs no call to the store.
 void Learning::ReadAhead(LearningContext* context, double now) {
   if (now < context->next_read_ahead || store_away(now)) return;
   const uint32_t next = std::max(context->newest.number + 1, 2u);
-  // Many ranks look, and an epoch that is not written yet may be far away.
+  // Back off: many ranks poll, and the next epoch may be far away.
   context->read_ahead_pause = std::min(2 * context->read_ahead_pause, kLongestReadAhead);
   context->next_read_ahead =
       now + (context->known.Has(next) ? kFarReadAhead : context->read_ahead_pause);
@@ -218,7 +218,7 @@ void Learning::TakeRuns() {
   while (runs_.Pop(&run)) run.context->runs.Add(run.sample);
 }
 
-// Rank 0 leaves what it ran; the others compare.
+// Rank 0 posts its runs; the other ranks compare theirs.
 void Learning::CheckRuns(LearningContext* context, double now) {
   std::deque<RunSamples::Epoch>& over = context->runs.over();
   while (!over.empty() && !store_away(now) && stop_wanted_.empty()) {
@@ -255,7 +255,8 @@ void Learning::Differs(const LearningContext& context, const RunDifference& diff
   next_stop_look_ = 0;
 }
 
-// Whether a rank of the communicator has found a difference, and what this rank has found itself.
+// Checks whether a rank of the communicator has reported a difference, and reports one found by
+// this rank.
 void Learning::WatchStop(double now) {
   if (!stop_text_.empty() || now < next_stop_look_ || store_away(now)) return;
   next_stop_look_ = now + kStopInterval;
@@ -302,8 +303,9 @@ void Learning::Finish(bool forget, Deadline deadline) {
   if (leads() && !options_.learned.empty()) Save(contexts);
   if (!forget) return;
   finished_ = true;
-  // What only rank 0 reads. Another rank may still have calls to make (a broadcast's root is done
-  // before the others have begun), so what they run must stay until all are done.
+  // Only rank 0 reads these cells, so they can be removed now. The other cells must stay until all
+  // ranks are done, because another rank may still have calls to make (the root of a broadcast is
+  // done before the others have begun).
   for (LearningContext* context : contexts) {
     if (context->explorer == nullptr) continue;
     context->explorer->Leave(deadline);

@@ -13,7 +13,7 @@
 namespace diapason::plugin {
 namespace {
 
-constexpr long kBusyPauseNs = 500000;     // while something is being tried
+constexpr long kBusyPauseNs = 500000;     // while a context explores
 constexpr long kQuietPauseNs = 20000000;  // while all is settled
 constexpr long kIdlePauseNs = 500000000;  // while no communicator learns
 constexpr long kRemovePauseNs = 1000000;
@@ -21,10 +21,10 @@ constexpr double kKeepInterval = 60;
 constexpr double kFreezeInterval = 1;
 constexpr long kExitPauseNs = 1000000;
 constexpr int kExitPauses = 200;
-// A period of one call is no iteration: such a program is better served by the call's own time.
+// A period of one call is not an iteration: the call's own time is the better reward.
 constexpr size_t kShortestIteration = 2;
 
-// Never deleted: calls and the thread may come as late as they like.
+// Never deleted: calls may come, and the thread may run, until the process ends.
 std::atomic<LearningThread*> g_learning_thread{nullptr};
 
 void Pause(long nanoseconds) {
@@ -44,8 +44,8 @@ LearningThread::LearningThread() : owner_(getpid()) {
   pthread_condattr_destroy(&monotonic);
 }
 
-// No lock: a signal that comes while the thread is just about to sleep is lost, and it wakes by
-// itself a little later.
+// Takes no lock: a signal that arrives just before the thread sleeps is lost, and the thread then
+// wakes after its pause.
 void LearningThread::Wake() noexcept {
   wanted_.store(true, std::memory_order_relaxed);
   pthread_cond_signal(&wake_);
@@ -82,7 +82,7 @@ LearningThread& LearningThread::Instance() {
 // REQUIRES: list_ is held.
 void LearningThread::Start() {
   if (running_) return;
-  // The host's signals are not ours to take.
+  // Signals are for the program's own threads.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -117,10 +117,10 @@ void LearningThread::Remove(Learning* learning, Deadline deadline) {
     removed = std::move(*found);
     learnings_.erase(found);
   }
-  // From now on the thread ends what it does for it as soon as it can, and whoever is there first
-  // finishes it.
+  // From now on the thread abandons its work on this learning as soon as it can; the thread or this
+  // function finishes it, whichever gets the lock first.
   removed->finish_wanted = true;
-  while (pthread_mutex_trylock(&removed->tending) != 0) {
+  while (pthread_mutex_trylock(&removed->poll_mutex) != 0) {
     if (std::chrono::steady_clock::now() >= deadline) {
       removed->BecomeLate();
       return;
@@ -128,16 +128,16 @@ void LearningThread::Remove(Learning* learning, Deadline deadline) {
     Pause(kRemovePauseNs);
   }
   if (removed->finish_wanted.exchange(false)) removed->Finish(/*forget=*/true, deadline);
-  // Here, while the communicator's GPU context is still there.
+  // Here, while the communicator's GPU context still exists.
   removed->DropEvents();
-  pthread_mutex_unlock(&removed->tending);
+  pthread_mutex_unlock(&removed->poll_mutex);
 }
 
 bool LearningThread::Frozen(agree::CellStore* store, const std::string& file, double now) {
   if (now - froze_at_ < kFreezeInterval) return frozen_;
   froze_at_ = now;
   if (freeze_log_ == nullptr) freeze_log_ = std::make_unique<agree::FreezeLog>(store);
-  // What cannot be read stays as it was.
+  // On an error the state stays as it was.
   (void)freeze_log_->Look();
   frozen_ = freeze_log_->frozen() || (!file.empty() && access(file.c_str(), F_OK) == 0);
   return frozen_;
@@ -148,8 +148,8 @@ void* LearningThread::RunThread(void* self) {
   return nullptr;
 }
 
-bool LearningThread::TendOne(Learning* learning, double now) noexcept {
-  const MutexLock lock(&learning->tending);
+bool LearningThread::PollOne(Learning* learning, double now) noexcept {
+  const MutexLock lock(&learning->poll_mutex);
   bool busy = false;
   try {
     // It may have been finished since the list was copied.
@@ -159,7 +159,7 @@ bool LearningThread::TendOne(Learning* learning, double now) noexcept {
       learning->Finish(/*forget=*/true, std::chrono::steady_clock::now() + agree::kUsualLimit);
     }
   } catch (...) {
-    // Nothing was proposed, so all ranks hold.
+    // Nothing was proposed, so all ranks hold the current choice.
   }
   return busy;
 }
@@ -167,15 +167,15 @@ bool LearningThread::TendOne(Learning* learning, double now) noexcept {
 void LearningThread::Run() {
   while (!stop_.load(std::memory_order_relaxed)) {
     bool busy = false;
-    // Shared, so that none is destroyed while it is tended; no lock is held meanwhile that a call
-    // or another communicator's creation or end needs.
+    // Shared pointers, so that no learning is destroyed during its Poll. No lock that a call, or
+    // the creation or end of another communicator needs, is held meanwhile.
     std::vector<std::shared_ptr<Learning>> learnings;
     try {
       const MutexLock lock(&list_);
       learnings = learnings_;
     } catch (...) {  // no memory: later
     }
-    for (const auto& learning : learnings) busy = TendOne(learning.get(), SteadySeconds()) || busy;
+    for (const auto& learning : learnings) busy = PollOne(learning.get(), SteadySeconds()) || busy;
     const double now = SteadySeconds();
     agree::CellStore* kept = kept_.load();
     if (kept != nullptr && now - kept_at_ > kKeepInterval) {
@@ -183,7 +183,7 @@ void LearningThread::Run() {
       kept->KeepAlive(std::chrono::steady_clock::now() + agree::kUsualLimit);
     }
     const long pause = busy ? kBusyPauseNs : learnings.empty() ? kIdlePauseNs : kQuietPauseNs;
-    learnings.clear();  // none lives on only because this thread sleeps
+    learnings.clear();  // so that this thread keeps none alive while it sleeps
     Sleep(pause);
   }
   stopped_.store(true, std::memory_order_release);

@@ -15,34 +15,36 @@
 
 namespace diapason::plugin {
 
-// The one thread of the process that does what learning needs beside the calls themselves: takes in
-// times, tells them to rank 0, decides what is tried next. It takes no signals, and the job goes on
-// without it: what is not proposed in time is held.
+// The one thread of the process that does the background work of learning: takes in times, posts
+// them for rank 0, decides on rank 0 what to try next. It blocks all signals. The job does not
+// depend on it: without a proposal in time, ranks hold the current choice.
 class LearningThread {
  public:
-  // The calling process's own; after a fork a new one, without a thread until it is needed.
+  // The instance of the calling process; after a fork the child gets a new one, whose thread starts
+  // when it is needed.
   static LearningThread& Instance();
 
   void Add(std::shared_ptr<Learning> learning);
-  // What was learned is saved and its cells are let go. Where the thread is busy with it for longer
-  // than the deadline (a store that does not answer), the thread does that later.
+  // Saves the results and releases the cells. If the thread is busy with `learning` beyond the
+  // deadline (a store that does not answer), the thread does that later.
   void Remove(Learning* learning, Deadline deadline);
-  // Keeps what the process has in this store from expiring. The store lives as long as the process.
+  // Keeps this process's cells in the store from expiring. The store must live as long as the
+  // process.
   void KeepStore(agree::CellStore* store);
-  // Whether an operator wants nothing to be tried, through the store or by this file; looks at most
-  // once a second. The thread's own.
+  // Whether an operator has frozen exploration, through the store or by this file; looks at most
+  // once a second. Called by the thread only.
   bool Frozen(agree::CellStore* store, const std::string& file, double now);
 
-  // There is something to propose, and the sooner the better.
+  // Wakes the thread because there is something to propose.
   void Wake() noexcept;
   // An iteration of the program has ended (diapason_step).
   void Step() noexcept;
-  // One call took so long (diapason_report); false: nobody learns about such calls.
+  // One call took `seconds` (diapason_report); false: such calls are not learned.
   bool Report(Collective collective, uint64_t bytes, double seconds) noexcept;
-  // A collective is called; finds iterations in the order of the calls.
+  // A collective is called; detects iterations in the order of the calls.
   void CallMade(uint64_t comm_id, int collective, uint64_t bytes) noexcept;
 
-  // The process ends: the thread has a moment to finish.
+  // At process exit: gives the thread a moment to finish.
   static void StopAtExit() noexcept;
 
  private:
@@ -50,8 +52,8 @@ class LearningThread {
   static void* RunThread(void* self);
   void Run();
   void Start();
-  // Whether something is being tried.
-  static bool TendOne(Learning* learning, double now) noexcept;
+  // Returns whether the learning explores.
+  static bool PollOne(Learning* learning, double now) noexcept;
   void Sleep(long nanoseconds) noexcept;
   void MarkAll(RewardSource source, double now) noexcept;
 
@@ -66,7 +68,7 @@ class LearningThread {
   std::atomic<bool> stop_{false};
   std::atomic<bool> stopped_{false};
 
-  // The thread's own.
+  // Used by the thread only.
   double kept_at_ = 0;
   double froze_at_ = 0;
   bool frozen_ = false;

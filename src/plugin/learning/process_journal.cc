@@ -8,11 +8,11 @@
 namespace diapason::plugin {
 namespace {
 
-// Never deleted: engines keep pointers to it, and at exit a hanging disk may leave its thread
-// behind.
+// Never deleted: engines keep pointers to it, and a hanging disk may keep its thread running at
+// exit.
 journal::Journal* g_journal = nullptr;
 
-// Runs when the process ends: the library is linked to stay loaded until then.
+// Runs when the process ends: the plugin is linked with -z nodelete.
 __attribute__((destructor)) void StopAtExit() {
   if (g_journal != nullptr) g_journal->Stop();
 }

@@ -6,9 +6,9 @@
 
 namespace diapason::plugin {
 
-// The journal of this process, opened by the first communicator that finds DIAPASON_JOURNAL set and
-// kept until the process ends; nullptr when it is not set or cannot be opened (the log says why).
-// A forked child gets one of its own.
+// The journal of this process, opened by the first communicator if DIAPASON_JOURNAL is set and kept
+// until the process ends; nullptr if it is not set or cannot be opened (the log says why). A forked
+// child opens its own.
 journal::Journal* ProcessJournal(const Settings& settings, const HostLog& log);
 
 }  // namespace diapason::plugin

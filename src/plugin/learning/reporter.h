@@ -11,14 +11,14 @@
 
 namespace diapason::plugin {
 
-// One rank's part in a context's rewards: what its calls took, by epoch. Where all ranks measure,
-// the others put their results of an epoch that is over into the store, where rank 0 finds them.
+// One rank's rewards in a context: the durations of its calls, by epoch. Where all ranks measure,
+// ranks other than 0 write the results of each finished epoch into the store for rank 0.
 class Reporter {
  public:
   Reporter(agree::CellStore* store, std::string prefix, int rank);
 
   void Entered(const agree::EpochLog::Epoch& epoch, double now);
-  // What calls [first, end) took.
+  // Records the duration of calls [first, end).
   void Credit(uint64_t first, uint64_t end, double seconds);
 
   struct Finished {
@@ -26,12 +26,12 @@ class Reporter {
     bool timed = false;
     std::vector<learn::SegmentResult> results;
   };
-  // Epochs that are over: left behind, and their last call's time is here or will not come.
+  // Epochs that are finished: left, and the time of their last call has arrived or is given up.
   std::vector<Finished> TakeFinished(double now, double patience);
-  // For ranks other than 0. Errors are no matter: rank 0 then has one result less.
+  // For ranks other than 0. Errors are ignored: rank 0 then has one result less.
   void Post(const Finished& finished);
 
-  // Where rank `rank` puts its results.
+  // The cell into which `rank` writes its results.
   static std::string ResultsKey(const std::string& prefix, uint32_t epoch, int rank);
 
  private:
@@ -45,10 +45,11 @@ class Reporter {
   const int rank_;
   learn::SampleBook book_;
   std::map<uint32_t, Open> open_;
-  uint64_t told_ = 0;  // calls before this have their times
+  uint64_t told_ = 0;  // the times of calls before this one have arrived
 };
 
-// Whose GPU times count: all ranks up to 64, else 64 of them, evenly spread, rank 0 among them.
+// Whether GPU times of `rank` count: all ranks up to 64, otherwise 64 of them, evenly spread,
+// including rank 0.
 bool Reports(int rank, int64_t ranks);
 
 }  // namespace diapason::plugin

@@ -42,7 +42,7 @@ void RewardFile::Open(std::string* problem) {
     refused_ = true;
     return Close();
   }
-  // What stood in the file when the job began is an earlier job's.
+  // The initial contents belong to an earlier job.
   offset_ = seen_ ? 0 : info.st_size;
   device_ = info.st_dev;
   inode_ = info.st_ino;
@@ -74,7 +74,7 @@ std::vector<learn::RewardLine> RewardFile::Poll(double now, std::string* problem
   // Rotated: the rest of the old file has just been read.
   const bool there = ::lstat(path_.c_str(), &info) == 0;
   if (!there || info.st_dev != device_ || info.st_ino != inode_) Close();
-  // Said at the first and then at every tenfold.
+  // Reported for the first line and then at every tenfold.
   if (lines_.garbage() > 0 && lines_.garbage() >= 10 * said_garbage_) {
     said_garbage_ = lines_.garbage();
     *problem = Format(

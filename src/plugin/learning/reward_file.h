@@ -10,9 +10,9 @@
 
 namespace diapason::plugin {
 
-// Follows a reward file that a program appends to. What is in it at first is of an earlier job and
-// is skipped. A file that shrinks or is replaced is read from its beginning. It must be a regular
-// file of this user's: the default one lies in /tmp, where anybody can put anything.
+// Follows a reward file to which a program appends. Its initial contents belong to an earlier job
+// and are skipped. A file that shrinks or is replaced is read from its beginning. It must be a
+// regular file owned by this user: the default one lies in /tmp, where every user can create files.
 class RewardFile {
  public:
   explicit RewardFile(std::string path);
@@ -20,8 +20,7 @@ class RewardFile {
   RewardFile(const RewardFile&) = delete;
   RewardFile& operator=(const RewardFile&) = delete;
 
-  // The lines that have been completed since the last time. *problem: something a user should know,
-  // said once.
+  // The lines completed since the last call. *problem: a message for the user, given once.
   std::vector<learn::RewardLine> Poll(double now, std::string* problem);
 
  private:
@@ -30,7 +29,7 @@ class RewardFile {
 
   const std::string path_;
   int fd_ = -1;
-  bool seen_ = false;  // the first look has been taken
+  bool seen_ = false;  // the file has been looked at once
   dev_t device_ = 0;
   ino_t inode_ = 0;
   off_t offset_ = 0;

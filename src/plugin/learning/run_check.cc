@@ -61,14 +61,15 @@ RunDifference CompareRuns(const std::vector<RunSample>& mine,
   for (const RunSample& one : mine) {
     for (const RunSample& other : theirs) {
       const auto number = static_cast<unsigned long long>(one.sequence);
-      // The library's own number says that it is the same call.
+      // The library's sequence number shows that it is the same call.
       if (one.sequence == other.sequence &&
           (one.algorithm != other.algorithm || one.protocol != other.protocol)) {
         return {RunDifference::Kind::kRuns,
                 Format("call %llu ran as %s and on rank 0 as %s", number, Shown(one).c_str(),
                        Shown(other).c_str())};
       }
-      // A count that the library may have lowered on one rank is no proof of a different choice.
+      // The library may have lowered the channel count on one rank: that proves no different
+      // choice.
       const bool counts = one.sequence == other.sequence && one.channels != other.channels;
       const bool clocks = (one.sequence == other.sequence) != (one.index == other.index);
       if (difference.kind != RunDifference::Kind::kNone || (!counts && !clocks)) continue;
@@ -91,7 +92,7 @@ void RunSamples::Entered(const agree::EpochLog::Epoch& epoch) {
   fresh.start = epoch.start;
   fresh.end = epoch.end();
   open_.push_back(std::move(fresh));
-  // The last runs of the epoch before may still be on their way.
+  // The last runs of the previous epoch may still arrive.
   while (open_.size() > 2) {
     if (!open_.front().samples.empty()) over_.push_back(std::move(open_.front()));
     open_.pop_front();

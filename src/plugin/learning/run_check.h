@@ -10,12 +10,12 @@
 
 namespace diapason::plugin {
 
-// The promise that all ranks run the same, checked while the job runs. Of every epoch some calls
-// are kept as the library told them: the number of the call as this plugin counts it, the number
-// that the library itself gave it, and what really ran. Rank 0 leaves its list beside the cells;
-// the others compare theirs with it. Lists may have gaps: only what both have is compared.
+// Checks while the job runs that all ranks run the same configurations. Some calls of every epoch
+// are kept as samples: the call's number as this plugin counts it, the library's sequence number,
+// and the configuration that ran. Rank 0 writes its list into the store; the other ranks compare
+// theirs with it. Lists may have gaps: only calls in both lists are compared.
 //
-// Runs on the background thread only.
+// Used by the learning thread only.
 struct RunSample {
   uint64_t index = 0;     // as learning counts the context's calls
   uint64_t sequence = 0;  // as the library counts the collective's calls
@@ -25,24 +25,23 @@ struct RunSample {
   friend bool operator==(const RunSample&, const RunSample&) = default;
 };
 
-// Whether a call is one of those that are kept; the same on every rank. `offset` counts from the
-// beginning of its segment.
+// Whether a call is sampled; the same on every rank. `offset` is relative to its segment.
 inline bool KeepsSample(uint64_t index, uint64_t offset) { return offset < 2 || index % 16 == 0; }
 
 inline constexpr size_t kMostRunSamples = 32;  // of an epoch
 
 std::string RunSamplesText(const std::vector<RunSample>& samples);
-// What comes back is hostile; nullopt: it cannot be read.
+// Validates the text, which comes from another process; nullopt: it cannot be parsed.
 std::optional<std::vector<RunSample>> ParseRunSamples(std::string_view text);
 
 struct RunDifference {
   enum class Kind {
     kNone,
-    kClocks,  // the ranks count calls differently, but have run the same so far
+    kClocks,  // the ranks count calls differently, but ran the same configurations so far
     kRuns,    // one call ran differently
   };
   Kind kind = Kind::kNone;
-  std::string text;  // for people
+  std::string text;  // for the user
 };
 RunDifference CompareRuns(const std::vector<RunSample>& mine, const std::vector<RunSample>& theirs);
 
@@ -57,14 +56,15 @@ class RunSamples {
     uint64_t start = 0;
     uint64_t end = 0;
     std::vector<RunSample> samples;
-    double next_look = 0;  // when rank 0's list is looked for next
+    double next_look = 0;  // when to look for rank 0's list next
     int looks = 0;
   };
-  // Epochs that are over and have samples, oldest first; the caller removes what it is done with.
+  // Finished epochs with samples, oldest first; the caller removes the ones it has processed.
   std::deque<Epoch>& over() { return over_; }
 
  private:
-  std::deque<Epoch> open_;  // the newest one, and one before whose last runs may still come
+  // The newest epoch, and the previous one while its last runs may still arrive.
+  std::deque<Epoch> open_;
   std::deque<Epoch> over_;
 };
 

@@ -4,22 +4,23 @@
 
 namespace diapason::plugin {
 
-// What the profiler half of the plugin sees of one communicator, told to whoever decides for it.
-// The library calls from whatever thread it likes; so do these. None of them may wait.
+// What the profiler half of the plugin observes of one communicator, passed to the object that
+// decides for it. The library calls from any thread, and so do these functions; none of them may
+// block.
 
 // A collective was called (a CollApi event).
 struct CallSeen {
-  int collective = -1;    // as the tuner counts them; -1: one it is never asked about
+  int collective = -1;    // in the tuner's numbering; -1: the tuner is never asked about it
   uint64_t bytes = 0;     // as the tuner counts them; 0: unknown
   bool captured = false;  // into a graph
-  uint64_t group = 0;     // of API calls; 0: the library did not say
+  uint64_t group = 0;     // number of the API group; 0: the library did not say
 };
 
-// A collective was handed to the GPU (a Coll event): what really runs.
+// A collective was enqueued on the GPU (a Coll event): the configuration that actually runs.
 struct RunSeen {
   int collective = -1;
   uint64_t bytes = 0;
-  int algorithm = -1;  // -1: a name we do not know
+  int algorithm = -1;  // -1: an unknown name
   int protocol = -1;
   int channels = 0;  // 0: the library does not say
   uint64_t sequence = 0;
@@ -35,11 +36,12 @@ struct GpuSpan {
 class CommObserver {
  public:
   virtual void Called(const CallSeen& call) noexcept = 0;
-  // A kernel of this communicator is about to be given to this stream, and was; on one thread.
-  // `group` is that of the calls it runs, collective or point-to-point; 0: the library did not say.
+  // Called before and after a kernel of this communicator is enqueued on this stream, on one
+  // thread. `group` is the group of its calls, collective or point-to-point; 0: the library did not
+  // say.
   virtual void Launched(uint64_t group, void* stream) noexcept = 0;
   virtual void LaunchEnded() noexcept = 0;
-  // The answer is handed back with the time of this run; 0: nobody wants to know it.
+  // The returned tag is passed back with the duration of this run; 0: the duration is not wanted.
   virtual uint64_t RecordActual(const RunSeen& run) noexcept = 0;
   virtual void Timed(uint64_t tag, const GpuSpan& span) noexcept = 0;
 

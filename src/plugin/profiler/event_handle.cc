@@ -31,7 +31,7 @@ uint64_t HandleTag() noexcept {
   uint64_t tag = g_tag.load(std::memory_order_relaxed);
   if (tag != 0) return tag;
   uint64_t drawn = DrawTag();
-  // Whoever is first decides for all threads.
+  // The first thread decides for all.
   return g_tag.compare_exchange_strong(tag, drawn, std::memory_order_relaxed) ? drawn : tag;
 }
 

@@ -4,36 +4,36 @@
 
 namespace diapason::plugin {
 
-// What the library is given as contexts and event handles: a number that it takes for a pointer.
+// The values that the library gets as contexts and event handles: numbers in pointers.
 //
-//   63..48  a tag of this process: values of other processes and real pointers are recognised
+//   63..48  a tag of this process: handles of other processes and real pointers are recognised
 //   47..44  the kind
-//   43..0   what the kind needs
+//   43..0   the payload of the kind
 //
 // Never 0, so never NULL.
 enum class HandleKind : uint8_t {
   kContext = 1,
   kGroup,
   kCall,          // an ordinary CollApi; see CallPayload
-  kCapturedCall,  // a CollApi into a graph: the parent of every replay, for ever
+  kCapturedCall,  // a CollApi into a graph: the parent of all its replays
   kRun,           // a Coll, in the event pool
   kChannel,       // one channel's KernelCh of a run
   kLaunch,        // a KernelLaunch, of the context in it
-  kApiGroup,      // a GroupApi; its number, see Observer::StartGroupApi
+  kApiGroup,      // a GroupApi; its number, see ProfilerObserver::StartGroupApi
 };
 
 inline constexpr int kHandlePayloadBits = 44;
 inline constexpr uint64_t kHandlePayloadMask = (uint64_t{1} << kHandlePayloadBits) - 1;
 
-// The tag is drawn when the first handle is made. No address has one like it: its highest bit is
-// set, as in no address of a program, and it never begins with 0xff, as addresses of the kernel do;
-// its lower byte is never 0, as that of a program's address is when its highest byte is in use.
+// The tag is drawn at random with the first handle. No address has such a tag: its highest bit is
+// set, unlike in user-space addresses; its first byte is not 0xff, unlike in kernel addresses; and
+// its second byte is not 0, unlike in user-space addresses with a tag in the first byte.
 uint64_t HandleTag() noexcept;
 
 void* MakeHandle(HandleKind kind, uint64_t payload) noexcept;
-// False for everything that this process has not made, and for other kinds. NULL is just false.
+// False for values that this process did not make, for other kinds, and for NULL.
 bool ReadHandle(void* handle, HandleKind kind, uint64_t* payload) noexcept;
-// Whether it was made by this process, of whatever kind.
+// Whether this process made it, of any kind.
 bool IsOwnHandle(void* handle) noexcept;
 
 }  // namespace diapason::plugin

@@ -9,7 +9,7 @@
 namespace diapason::plugin {
 namespace {
 
-// Bits of the library's word that this plugin ever asks for.
+// The mask bits that this plugin may ask for.
 constexpr int kGroup = 1 << 0;
 constexpr int kColl = 1 << 1;
 constexpr int kKernelCh = 1 << 6;
@@ -29,7 +29,7 @@ constexpr int64_t kLeastFreeBytes = 128 * kMiB;
 constexpr int64_t kMostRanksOfAHost = 16;
 
 constinit EventMask g_mask;
-// Taken while communicators are created and destroyed; nothing else is locked inside.
+// Taken while communicators are created and destroyed; no other lock is taken while it is held.
 constinit pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((constructor)) void Register() {
@@ -47,7 +47,7 @@ int ValueOf(uint64_t wants, int api) {
   if (Wanted(wants, EventMask::Need::kCalls) && api >= kFirstApiWithCalls) {
     value |= kCollApi | kKernelLaunch;
   }
-  // Before 2.28 the library tells a Coll only inside a Group.
+  // Before 2.28 the library sends a Coll only inside a Group.
   const int runs = api >= kFirstApiWithCalls ? kColl : kGroup | kColl;
   if (Wanted(wants, EventMask::Need::kRuns)) value |= runs;
   if (Wanted(wants, EventMask::Need::kTimes) && api >= kFirstApiWithStamps &&
@@ -77,7 +77,7 @@ void EventMask::Attach(int* word, int api) noexcept {
       }
       if (address == nullptr && place == nullptr) place = &one;
     }
-    if (place == nullptr) {  // more copies of the library than anybody has: this one rests
+    if (place == nullptr) {  // more copies of the library than expected: this one gets no events
       Store(word, 0);
       return;
     }
@@ -129,7 +129,7 @@ int EventMask::Value(int api) const noexcept {
   return ValueOf(wants_.load(std::memory_order_relaxed), api);
 }
 
-// Whoever stores last has seen the newest wants: it looks again after storing.
+// The last thread to store has seen the newest wants, because it looks again after storing.
 void EventMask::Publish() noexcept {
   uint64_t wants = wants_.load();
   for (;;) {

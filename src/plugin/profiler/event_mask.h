@@ -6,37 +6,37 @@
 
 namespace diapason::plugin {
 
-// Which events the library is asked for. There is one word for all communicators of the process;
-// the library reads it at every call. While nobody wants anything it is 0, and the library's only
-// cost is to see that.
+// Which events the library is asked for. All communicators of the process share one mask word,
+// which the library reads at every call. While no events are wanted it is 0, and the library's only
+// cost is to read it.
 //
 // Want and Unwant take no lock and may be called inside a decision or an event.
 class EventMask {
  public:
   enum class Need {
-    kCalls,  // CollApi and KernelLaunch, and with them GroupApi (API v5 and later)
+    kCalls,  // CollApi and KernelLaunch, plus GroupApi (API v5 and later)
     kRuns,   // Coll
-    kTimes,  // KernelCh, with them Coll (API v4 and later: before, they have no stamps)
+    kTimes,  // KernelCh, plus Coll (API v4 and later: earlier versions have no time stamps)
   };
 
   static EventMask& Instance() noexcept;
 
-  // The library's word, once per communicator, with the version the library speaks. Written to as
-  // long as there is a communicator that came with it, then set to 0 and forgotten.
+  // Registers the library's mask word, once per communicator, with the library's API version. It is
+  // written to until the last communicator with this word is detached, and then set to 0.
   void Attach(int* word, int api) noexcept;
   void Detach(int* word) noexcept;
 
-  // Every Want has its Unwant.
+  // Every Want needs a matching Unwant.
   void Want(Need need) noexcept;
   void Unwant(Need need) noexcept;
 
-  // KernelCh stays off from now on, whoever wants it. With it a captured graph keeps a host node
-  // for its whole life. The library reads the word before it tells that a call is captured, so the
-  // first captured call may still have it.
+  // KernelCh stays off from now on, even if it is wanted: it would leave a host node in a captured
+  // graph for the graph's whole life. The library reads the mask before it reports that a call is
+  // captured, so the first captured call may still have the event.
   void ForbidTimes() noexcept;
   bool TimesForbidden() const noexcept;
 
-  // What the word of a library of this version is set to now.
+  // The current mask for a library of this API version.
   int Value(int api) const noexcept;
 
  private:
@@ -47,15 +47,15 @@ class EventMask {
   };
   void Publish() noexcept;
 
-  // Counters of 20 bits, one per need, and the flag that forbids times: one word, so that what is
-  // published is always one moment's state.
+  // One 20-bit counter per need, and the flag that forbids times, in one atomic word, so that the
+  // published mask is always a consistent state.
   std::atomic<uint64_t> wants_{0};
-  // One for every copy of the library in the process: a framework may carry its own.
+  // One per copy of the library in the process: a framework may bundle its own.
   std::array<Word, 4> words_;
 };
 
-// Whether KernelCh can be used. Its first use maps large pools in shared memory, and libraries
-// crash when they do not fit: `ranks` of them may be on this host.
+// Whether KernelCh can be used with `ranks` ranks on this host. Its first use maps large pools in
+// shared memory, and libraries crash if these do not fit.
 bool TimesPossible(int64_t ranks, const char* shared_memory = "/dev/shm") noexcept;
 
 }  // namespace diapason::plugin

@@ -106,7 +106,7 @@ TEST(EventMaskTest, EveryCopyOfTheLibraryHasItsOwnWord) {
   mask.Detach(nullptr);
 }
 
-TEST(EventMaskTest, TheLastStateIsPublishedWhoeverChangesIt) {
+TEST(EventMaskTest, TheLastStateIsPublishedFromAnyThread) {
   EventMask mask;
   int word = 0;
   mask.Attach(&word, 6);
@@ -125,9 +125,9 @@ TEST(EventMaskTest, TheLastStateIsPublishedWhoeverChangesIt) {
   EXPECT_EQ(word, kColl | kKernelCh);
 }
 
-TEST(TimesPossibleTest, SharedMemoryMustHaveRoom) {
+TEST(TimesPossibleTest, SharedMemoryMustHaveSpace) {
   EXPECT_FALSE(TimesPossible(2, "/no/such/place"));
-  // The kernel's own file systems have no room at all.
+  // File systems such as /proc have no free space at all.
   EXPECT_FALSE(TimesPossible(1, "/proc"));
 }
 

@@ -58,8 +58,8 @@ constexpr std::array<Name, 12> kTypes{{
     {"ncclFloat8e5m2", 1},
 }};
 
-// By the library's number: int8, uint8, int32, uint32, int64, uint64, float16, float32, float64,
-// bfloat16, and two of eight bits.
+// By the library's type number: int8, uint8, int32, uint32, int64, uint64, float16, float32,
+// float64, bfloat16, float8e4m3, float8e5m2.
 constexpr std::array<int, 12> kTypeBytes{1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 
 }  // namespace

@@ -30,7 +30,7 @@ EventPool* EventPool::Instance() noexcept {
   auto* made = new (std::nothrow) EventPool;
   if (made == nullptr) return nullptr;
   if (instance.compare_exchange_strong(pool, made, std::memory_order_acq_rel)) return made;
-  delete made;  // another thread was faster
+  delete made;  // another thread created it first
   return pool;
 }
 
@@ -83,7 +83,7 @@ EventPool::Outcome EventPool::StopChannel(uint64_t run, int channel, uint64_t st
   const size_t half = static_cast<size_t>(channel) / 64;
   if ((entry.started[half].load() & bit) == 0) return Outcome::kImpossible;
   if (stamp == 0) entry.odd.store(true, kRelaxed);
-  // The stamp comes before the bit: whoever sees all bits must see all stamps.
+  // The stamp is stored before the bit: a thread that sees all bits must see all stamps.
   if ((entry.stopped[half].load() & bit) == 0) Raise(&entry.stop, stamp);
   const uint64_t before = entry.stopped[half].fetch_or(bit);
   if (Overtaken(&entry, run)) return Outcome::kLate;

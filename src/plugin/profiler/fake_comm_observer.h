@@ -7,7 +7,7 @@
 
 namespace diapason::plugin {
 
-// Writes down what it is told, for tests.
+// Records what it is told, for tests.
 class FakeCommObserver : public CommObserver {
  public:
   struct Time {
@@ -43,7 +43,7 @@ class FakeCommObserver : public CommObserver {
   int ended_launches = 0;
   void* stream_of_launch = nullptr;
   uint64_t group_of_launch = 0;
-  uint64_t next_tag = 1;  // 0: times are of no interest
+  uint64_t next_tag = 1;  // 0: times are not wanted
   std::vector<CallSeen> calls;
   std::vector<RunSeen> runs;
   std::vector<Time> times;
@@ -55,7 +55,7 @@ class FakeCommObserver : public CommObserver {
   }
 };
 
-// Hands out the comm_observers of a test, one communicator after the other.
+// Supplies a test's comm observers, one per communicator.
 class FakeCommObservers {
  public:
   FakeCommObservers() {

@@ -5,7 +5,7 @@ namespace {
 
 constexpr double kRcclNsPerTick = 10;  // 100 MHz
 constexpr double kClearlyDifferent = 0.2;
-// Before this the delays with which stamps are found matter; after this they do not.
+// In shorter intervals the delay with which stamps are found would distort the rate.
 constexpr uint64_t kShortestNs = 100'000'000;
 constexpr uint64_t kLongestNs = 10'000'000'000;
 

@@ -7,23 +7,23 @@
 
 namespace diapason::plugin {
 
-// Turns the stamps of a GPU into nanoseconds. NCCL's are nanoseconds. RCCL's are ticks of the GPU's
-// wall clock, 100 MHz on all GPUs known so far; nobody says so, therefore they are compared with
-// the host's clock, and a rate that is clearly another one is believed.
+// Converts time stamps of a GPU into nanoseconds. NCCL's are nanoseconds. RCCL's are ticks of the
+// GPU's wall clock, 100 MHz on all GPUs known so far. The library does not report the rate, so the
+// stamps are compared with the host's clock, and a clearly different rate is used instead.
 //
 // Any thread may call any function.
 class GpuClock {
  public:
-  // For all libraries: a new communicator.
+  // Called for a new communicator, of any library.
   void Reset(Library library) noexcept;
 
-  // Whether Observe may still learn something; when not, the host's clock need not be read.
+  // Whether Observe can still refine the rate; if not, the host's clock need not be read.
   bool Learning() const noexcept { return learning_.load(std::memory_order_relaxed); }
-  // A stamp that has just been seen, and the host's clock at that moment. The stamp may be late by
-  // as long as the library took to find it.
+  // A stamp that has just arrived, and the host's clock at that moment. The stamp may be older by
+  // the time the library took to find it.
   void Observe(uint64_t stamp, uint64_t host_ns) noexcept;
 
-  // The length of a span.
+  // Converts a duration.
   uint64_t Nanoseconds(uint64_t ticks) const noexcept;
 
  private:

@@ -21,14 +21,14 @@ constexpr int kFirstApiWithCalls = 5;
 constexpr int kFinalizeLimitMs = 1000;
 constexpr uint64_t kLongestRunNs = 60'000'000'000;
 
-// The library keeps the stamps of each channel in a ring of this many pieces of work. When its
-// proxy thread falls behind by more, it reads those of later work, and nothing tells.
+// The library keeps the stamps of each channel in a ring of this many pieces of work. If its proxy
+// thread falls behind by more, it reads the stamps of later work without noticing.
 //
-// So a run is believed at once only if no more than that can have been given to the GPU since. The
-// others are kept in doubt, and a later run that is believed settles it: were a run's stamps those
-// of work 64 or more behind it, they would be later than those of everything in between.
+// So a run is accepted at once only if at most this much work can have been enqueued since. The
+// others stay uncertain until a later run is accepted: if a run's stamps were those of work 64 or
+// more pieces later, they would be later than all stamps in between.
 constexpr uint64_t kRing = 64;
-// Without calls, and for replays, work is only known after the GPU has it.
+// Without call events, and for replays, work is counted only after it was enqueued.
 constexpr uint64_t kRingWithoutCalls = 32;
 constexpr int kDoubtSteps = 1024;
 
@@ -57,7 +57,7 @@ uint64_t GroupFrom(void* parent) noexcept {
   return ReadHandle(parent, HandleKind::kApiGroup, &number) ? number : 0;
 }
 
-// A context that stands for none, so that every path can make a Visit.
+// A context that names no communicator, so that every code path can make a Visit.
 constexpr uint64_t kNoContext = 0;
 
 uint64_t ContextFrom(void* context) noexcept {
@@ -68,8 +68,8 @@ uint64_t ContextFrom(void* context) noexcept {
   return payload;
 }
 
-// The handle of a call says how much work had come before its group, in 32 bits: nobody is that far
-// behind.
+// The handle of a call holds the amount of work before its group, in 32 bits: no event is that
+// late.
 constexpr int kWorkBits = 32;
 uint64_t Widen(uint64_t low, uint64_t now) {
   constexpr uint64_t kMask = (uint64_t{1} << kWorkBits) - 1;
@@ -85,7 +85,7 @@ void Tell(const Visit& communicator, const FinishedRun& run) {
   communicator->comm_observer->Timed(run.tag, {start, start + length});
 }
 
-// A run that is believed settles the doubts about older ones, one after the other.
+// An accepted run settles the uncertain older ones, one after the other.
 void SettleDoubts(const Visit& communicator, uint64_t number, FinishedRun believed) {
   if (!communicator->doubts.exchange(false, std::memory_order_relaxed)) return;
   EventPool* pool = EventPool::Instance();
@@ -159,7 +159,7 @@ void ProfilerObserver::Finalize(void* context) noexcept {
   if (context == nullptr || !ObserverTable::Close(ContextFrom(context), &slot)) return;
   EventMask::Instance().Detach(slot->mask);
   if (!ObserverTable::WaitUntilEmpty(slot, kFinalizeLimitMs)) {
-    return Count(&g_counts.stuck);  // the slot is lost, and the comm_observer lives on
+    return Count(&g_counts.stuck);  // the slot is lost, and the observer stays alive
   }
   g_comm_observers.load()->detach(slot->comm_observer);
   ObserverTable::Free(slot);
@@ -167,7 +167,7 @@ void ProfilerObserver::Finalize(void* context) noexcept {
 
 void* ProfilerObserver::StartGroupApi() noexcept {
   uint64_t number = 0;
-  // 0 stands for no group.
+  // 0 means no group.
   while ((number & kHandlePayloadMask) == 0) {
     number = g_groups.fetch_add(1, std::memory_order_relaxed) + 1;
   }
@@ -184,7 +184,7 @@ void* ProfilerObserver::StartCollApi(void* context, void* parent, CallSeen call,
   communicator->comm_observer->Called(call);
   if (call.captured) return MakeHandle(HandleKind::kCapturedCall, 0);
   uint64_t before = communicator->works.fetch_add(1, std::memory_order_relaxed);
-  // Calls of one group are sorted before they are launched: any of them may be the first.
+  // The library sorts the calls of a group before it launches them: any of them may be the first.
   if (communicator->launched.exchange(false, std::memory_order_relaxed)) {
     communicator->works_before_group.store(before, std::memory_order_relaxed);
   } else {

@@ -8,16 +8,16 @@
 
 namespace diapason::plugin {
 
-// What the library says about a communicator when it hands it to the profiler half.
+// What the library passes at init to the profiler half.
 struct ProfilerInit {
   int api = 0;
-  // v4 and later; before that the library does not say: 0, "", 0, 0 and -1.
+  // v4 and later; earlier versions pass none: 0, "", 0, 0 and -1.
   uint64_t comm_id = 0;
   std::string name;
   int64_t nodes = 0;
   int64_t ranks = 0;
   int rank = -1;
-  int* mask = nullptr;           // the process's one word of wanted events; see event_mask.h
+  int* mask = nullptr;           // the process's mask of wanted events; see event_mask.h
   abi::Logger logger = nullptr;  // v4 and later
 };
 
@@ -26,52 +26,53 @@ struct ProfilerInit {
 struct CommObserverSource {
   // The observer of a new communicator; nullptr: its events are ignored.
   CommObserver* (*attach)(const ProfilerInit& init) noexcept;
-  // No event reaches the observer any more. Not called when a callback was still inside it after a
-  // second of waiting: then it must live on.
+  // Called after the last event has reached the observer. Not called if a callback was still
+  // inside it after a second of waiting: then it must stay alive.
   void (*detach)(CommObserver* comm_observer) noexcept;
 };
 
-// How much data an event is about, in its own words.
+// The amount of data of an event.
 struct Elements {
   uint64_t count = 0;
-  int type_bytes = 0;  // 0: a type that is not known
+  int type_bytes = 0;  // 0: an unknown type
 };
 
-// The profiler contexts of the process: translates the library's events into what a comm_observer
-// is told, whatever the API version.
+// The profiler contexts of the process: translates the library's events of every API version into
+// calls of a CommObserver.
 //
-// Contexts and event handles are numbers that look like pointers, never addresses. The library
-// hands them back late (children after their parent's stop, replays of a graph long after its
-// capture, shared proxy threads after finalize), and with PXN it hands over those of other
-// processes. Everything is looked up and checked; what does not belong here is ignored.
+// Contexts and event handles are numbers in pointers, never addresses. The library passes them back
+// late (children after their parent's stop, replays of a graph long after its capture, shared proxy
+// threads after finalize), and with PXN it passes handles of other processes. Every value is looked
+// up and checked; unknown ones are ignored.
 //
-// Every function may be called by any thread, with any value. None waits but Finalize.
+// Any thread may call any function, with any value. Only Finalize waits.
 class ProfilerObserver {
  public:
-  // nullptr: nobody is interested, or there is no room.
+  // nullptr: there is no observer, or no free slot.
   static void* Create(const ProfilerInit& init) noexcept;
   static void Finalize(void* context) noexcept;
 
-  // Events. What is returned is the event's handle; nullptr: it has none.
+  // Events. The functions return the event's handle; nullptr: it has none.
   //
-  // Numbers the group. Calls and launches name it as their parent, on whatever thread they come.
-  // The library tells a group that spans several communicators to the first of them only, which may
-  // be one that is not observed: so the context does not matter.
+  // Numbers the group. Calls and launches name it as their parent, on any thread. The library
+  // reports a group of several communicators only to the first of them, which may not be observed;
+  // so the context is not used.
   static void* StartGroupApi() noexcept;
-  // `bytes` of calls and runs, and the groups of calls and launches, are found here. `parent` is
-  // what StartGroupApi gave.
+  // Fills in `bytes` of calls and runs, and the groups of calls and launches. `parent` is the
+  // result of StartGroupApi.
   static void* StartCollApi(void* context, void* parent, CallSeen call,
                             const Elements& elements) noexcept;
   static void* StartKernelLaunch(void* context, void* parent, void* stream) noexcept;
-  // Any other event that stops is ignored.
+  // Stops of other events are ignored.
   static void StopKernelLaunch(void* handle) noexcept;
-  // A plan (API v1 to v4). Needs a handle: without one, libraries before 2.28 tell no Coll.
+  // A plan (API v1 to v4). It needs a handle: without one, libraries before 2.28 send no Coll.
   static void* StartGroup(void* context) noexcept;
-  // `parent` is what StartCollApi or StartGroup gave. `run.replayed` is found here.
+  // `parent` is the result of StartCollApi or StartGroup. Fills in `run.replayed`.
   static void* StartColl(void* context, void* parent, RunSeen run,
                          const Elements& elements) noexcept;
   static void StartP2p(void* context) noexcept;
-  // `parent` is what StartColl gave; anything else belongs to a point-to-point call.
+  // `parent` is the result of StartColl; with any other parent the event belongs to a
+  // point-to-point call.
   static void* StartKernelChannel(void* parent, int channel, uint64_t stamp) noexcept;
   static void StopKernelChannel(void* handle, uint64_t stamp) noexcept;
 
@@ -80,14 +81,14 @@ class ProfilerObserver {
   static void UseCommObservers(const CommObserverSource* source) noexcept;
 };
 
-// What was dropped since the process began, and why: for the journal and for tests.
+// Counts of dropped events since the process began, by reason: for the journal and for tests.
 struct ObserverCounts {
-  uint64_t timed = 0;       // runs whose time was told
-  uint64_t late = 0;        // events of a run that was forgotten, or of a finalised communicator
-  uint64_t foreign = 0;     // handles and contexts that are not ours
-  uint64_t bad_stamps = 0;  // runs with times that cannot be
-  uint64_t overrun = 0;     // runs whose times may be those of later ones
-  uint64_t untimeable = 0;  // runs whose number of channels the library does not tell
+  uint64_t timed = 0;       // runs with a reported duration
+  uint64_t late = 0;        // events of an overwritten run, or of a finalised communicator
+  uint64_t foreign = 0;     // handles and contexts that this process did not make
+  uint64_t bad_stamps = 0;  // runs with impossible times
+  uint64_t overrun = 0;     // runs whose times may belong to later runs
+  uint64_t untimeable = 0;  // runs whose number of channels the library does not report
   uint64_t stuck = 0;       // comm_observers that were left alive, see CommObserverSource
 };
 ObserverCounts ReadObserverCounts() noexcept;

@@ -12,11 +12,11 @@ constexpr int kPhaseBits = 2;
 
 constexpr int kSlotBits = 12;
 static_assert(1u << kSlotBits == ObserverTable::kSlots);
-// A context has 44 bits: the slot, and how often it was used.
+// A context has 44 bits: the slot, and its use count.
 constexpr uint64_t kUseMask = (uint64_t{1} << (44 - kSlotBits)) - 1;
 
-// Slots are taken in turn from this many, so that a job that makes and destroys one communicator
-// after the other stays in little memory; from all of them when these are all in use.
+// Slots are taken in turn from this many, so that a job that creates and destroys one communicator
+// after the other uses little memory; from all slots when these are in use.
 constexpr uint32_t kUsualSlots = 256;
 
 constinit std::array<Observed, ObserverTable::kSlots> g_slots;
@@ -67,7 +67,7 @@ bool ObserverTable::Close(uint64_t context, Observed** slot) noexcept {
 }
 
 bool ObserverTable::WaitUntilEmpty(Observed* slot, int limit_ms) noexcept {
-  // Witnesses do not wait, so this is over at once unless the other thread lost its processor.
+  // Observers do not block, so this ends at once unless the other thread was descheduled.
   for (int i = 0; slot->inside.load() != 0; ++i) {
     if (i >= limit_ms) return false;
     const timespec pause{0, 1'000'000};
@@ -82,8 +82,8 @@ void ObserverTable::Free(Observed* slot) noexcept {
   slot->state.store(State(use, kFree));
 }
 
-// The counter first, then the state; Close does it the other way round. So either the visitor sees
-// that the slot is closed, or the closer sees the visitor.
+// A visitor increments the counter and then reads the state; Close changes the state and then reads
+// the counter. So either the visitor sees that the slot is closed, or Close sees the visitor.
 ObserverTable::Visit::Visit(uint64_t context) noexcept : slot_(SlotOf(context)) {
   slot_->inside.fetch_add(1);
   live_ = slot_->state.load() == State(UseOf(context), kLive);

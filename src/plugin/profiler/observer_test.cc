@@ -29,7 +29,7 @@ class ObserverTest : public testing::Test {
     contexts_.push_back(context);
     return context;
   }
-  // A call of its own, up to its Coll, on so many channels. The run's handle.
+  // A call of its own, up to its Coll, on `channels` channels. Returns the run's handle.
   static void* Call(void* context, int channels = 1) {
     void* call = ProfilerObserver::StartCollApi(context, ProfilerObserver::StartGroupApi(),
                                                 {4, 0, false}, {1000, 4});
@@ -89,14 +89,14 @@ TEST_F(ObserverTest, CallsAndLaunchesNameTheirGroup) {
   }
 }
 
-TEST_F(ObserverTest, NobodyInterestedMeansNoContext) {
+TEST_F(ObserverTest, NoObserverMeansNoContext) {
   word_ = 5;
   EXPECT_EQ(Create(nullptr), nullptr);
   EXPECT_EQ(word_, 5) << "left to those who are";
   EXPECT_EQ(Call(nullptr), nullptr);
 }
 
-TEST_F(ObserverTest, NothingIsRememberedWhenNobodyWantsTimes) {
+TEST_F(ObserverTest, NothingIsRememberedWhenNoTimesAreWanted) {
   void* context = Create(&comm_observer_);
   comm_observer_.next_tag = 0;
   EXPECT_EQ(Call(context), nullptr);
@@ -300,7 +300,7 @@ TEST_F(ObserverTest, TheMaskFollowsTheCommunicators) {
 }
 
 // Leaves when it is told to.
-class SlowWitness : public FakeCommObserver {
+class SlowCommObserver : public FakeCommObserver {
  public:
   void LaunchEnded() noexcept override {}
   void Launched(uint64_t, void*) noexcept override {
@@ -318,7 +318,7 @@ class SlowWitness : public FakeCommObserver {
 };
 
 TEST_F(ObserverTest, FinalizeWaitsForWhoIsInside) {
-  SlowWitness slow;
+  SlowCommObserver slow;
   void* context = Create(&slow);
   std::thread inside([&] { ProfilerObserver::StartKernelLaunch(context, nullptr, nullptr); });
   ASSERT_TRUE(slow.WaitUntilEntered());
@@ -332,7 +332,7 @@ TEST_F(ObserverTest, FinalizeWaitsForWhoIsInside) {
 }
 
 TEST_F(ObserverTest, FinalizeDoesNotWaitForEver) {
-  SlowWitness slow;
+  SlowCommObserver slow;
   void* context = Create(&slow);
   std::thread inside([&] { ProfilerObserver::StartKernelLaunch(context, nullptr, nullptr); });
   ASSERT_TRUE(slow.WaitUntilEntered());
@@ -357,7 +357,8 @@ TEST_F(ObserverTest, EventsAndEndsMayMeet) {
     });
   }
   for (int i = 0; i < 300; ++i) {
-    FakeCommObserver comm_observer;  // gone right after Finalize: who still used it would be seen
+    // Destroyed right after Finalize: a later use would be detected.
+    FakeCommObserver comm_observer;
     FakeCommObservers::next = &comm_observer;
     ProfilerInit init;
     init.api = 6;

@@ -4,8 +4,8 @@
 #include "plugin/profiler/event_names.h"
 #include "plugin/profiler/observer.h"
 
-// What several versions of the profiler interface share, each form written once. Every function
-// reports success, whatever it is handed; a handle is always written.
+// The callbacks shared by several versions of the profiler interface. Every function returns
+// success for any argument, and always writes the handle.
 namespace diapason::plugin {
 
 inline int CreateContext(void** context, const ProfilerInit& init) noexcept {
@@ -13,7 +13,7 @@ inline int CreateContext(void** context, const ProfilerInit& init) noexcept {
   return abi::kSuccess;
 }
 
-// v1 to v3: nothing is known of the communicator.
+// v1 to v3: the library passes nothing about the communicator.
 template <int kApi>
 int InitUnknown(void** context, int* mask) noexcept {
   if (context == nullptr) return abi::kSuccess;
@@ -45,7 +45,7 @@ int InitKnown(void** context, int* mask, const char* name, uint64_t comm_id, int
   }
 }
 
-// v5 and later: the same in another order.
+// v5 and later: the same arguments in another order.
 template <int kApi>
 int InitById(void** context, uint64_t comm_id, int* mask, const char* name, int nodes, int ranks,
              int rank, abi::Logger logger) noexcept {
@@ -59,14 +59,14 @@ void* StartCollOf(void* context, const Event& event) noexcept {
   run.algorithm = AlgorithmFromEvent(event.coll.algorithm);
   run.protocol = ProtocolFromEvent(event.coll.protocol);
   run.sequence = event.coll.sequence;
-  // Older versions tell what was allowed, not what is used.
+  // Older versions report the allowed number of channels, not the used one.
   if constexpr (kApi >= 4) run.channels = event.coll.channels;
   return ProfilerObserver::StartColl(context, event.parent, run,
                                      {event.coll.count, TypeBytesFromEvent(event.coll.datatype)});
 }
 
-// Types that were not asked for come too, as parents of those that were; under PXN some come from
-// other processes. Whatever is not named here is left alone: context and parent are not looked at.
+// Event types that were not asked for arrive as parents of those that were; under PXN some come
+// from other processes. Types not named here are ignored: their context and parent are not read.
 template <int kApi, class Event>
 int StartEvent(void* context, void** handle, Event* event) noexcept {
   if (handle == nullptr) return abi::kSuccess;
@@ -109,13 +109,13 @@ int StartEvent(void* context, void** handle, Event* event) noexcept {
   return abi::kSuccess;
 }
 
-// Nothing but a launch ends with its stop: children come later.
+// Only a launch ends with its stop: children of other events come later.
 inline int StopEvent(void* handle) noexcept {
   ProfilerObserver::StopKernelLaunch(handle);
   return abi::kSuccess;
 }
 
-// v1 to v3 have no stamps.
+// v1 to v3 have no time stamps.
 inline int RecordNothing(void*, int, abi::StateV1*) noexcept { return abi::kSuccess; }
 
 // v4 and later. GroupApi's states come without arguments.

@@ -27,7 +27,7 @@ class ProfilerCallbacksTest : public testing::Test {
   template <class Event>
   static Event Blank(uint64_t type) {
     Event event;
-    memset(&event, 0x5a, sizeof(event));  // whatever is not set must not be read
+    memset(&event, 0x5a, sizeof(event));  // unset fields must not be read
     event.type = static_cast<decltype(event.type)>(type);
     return event;
   }

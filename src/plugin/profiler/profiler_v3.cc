@@ -1,4 +1,4 @@
-// Profiler API v3: NCCL 2.26. Kernels are told, but not when they ran.
+// Profiler API v3: NCCL 2.26. Reports kernels, but not when they ran.
 #include "plugin/profiler/profiler_callbacks.h"
 
 using diapason::plugin::abi::EventV3;

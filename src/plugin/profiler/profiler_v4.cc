@@ -1,4 +1,4 @@
-// Profiler API v4: NCCL 2.27, RCCL 2.27. Tells who the communicator is, and when kernels ran.
+// Profiler API v4: NCCL 2.27, RCCL 2.27. Reports the communicator's identity, and when kernels ran.
 #include "plugin/profiler/profiler_callbacks.h"
 
 DIAPASON_EXPORT const diapason::plugin::abi::ProfilerV4 ncclProfiler_v4;

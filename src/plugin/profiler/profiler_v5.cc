@@ -1,4 +1,4 @@
-// Profiler API v5: NCCL 2.28, RCCL 2.28. Tells calls and launches.
+// Profiler API v5: NCCL 2.28, RCCL 2.28. Reports calls and launches.
 #include "plugin/profiler/profiler_callbacks.h"
 
 using diapason::plugin::abi::EventV5;

@@ -1,4 +1,4 @@
-// Profiler API v6: NCCL 2.29 and later. As v5; copy-engine events are left alone.
+// Profiler API v6: NCCL 2.29 and later. As v5; copy-engine events are ignored.
 #include "plugin/profiler/profiler_callbacks.h"
 
 using diapason::plugin::abi::EventV6;

@@ -30,7 +30,7 @@ std::atomic<bool> g_waited_in_vain{false};
 std::atomic<bool> g_on_several_hosts{false};
 std::atomic<bool> g_rehearsal{false};
 
-// Never deleted: learnings keep pointers to them, and calls may come until the very end.
+// Never deleted: Learning objects keep pointers to them, and calls may come until the process ends.
 ProcessStores g_stores;
 
 __attribute__((destructor)) void LeaveAtExit() {
@@ -64,7 +64,8 @@ Result<ProcessStores> OpenProcessStores(const std::string& where, const std::str
   return g_stores;
 }
 
-// A server may be about to start with the job; the other ranks wait for this one as long.
+// Retries, because a server may start together with the job; the other ranks wait as long for this
+// one.
 Result<ProcessStores> OpenPatiently(const std::string& where, const std::string& job,
                                     milliseconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
@@ -90,19 +91,19 @@ OnThisHost RanksOnThisHost(const CommInit& init) {
       // A launcher may have been started once per group of hosts.
       return one_node ? OnThisHost::kAll : OnThisHost::kMaybe;
     case agree::JobSpread::kSeveralHosts:
-      // A rack of one NVLink domain is one node of several hosts.
+      // A rack with one NVLink domain is one node of several hosts.
       return one_node ? OnThisHost::kMaybe : OnThisHost::kNo;
     case agree::JobSpread::kUnknown:
       break;
   }
-  // Ranks of one host can be told to be nodes (NCCL_HOSTID).
+  // Ranks of one host can be configured as several nodes (NCCL_HOSTID).
   return one_node ? OnThisHost::kAll : OnThisHost::kMaybe;
 }
 
-// `acts`: even a rank that observes changes what runs, by a chained tuner or RCCL's rule.
+// `acts`: even a rank in observe mode changes what runs, by a chained tuner or RCCL's rule.
 Purpose PurposeOf(const Settings& settings, const CommInit& init, const OwnPolicy& own, bool acts) {
   const std::string& mode = settings.Text(Setting::kMode);
-  // A communicator of one rank is never asked about anything.
+  // The library never asks about a communicator of one rank.
   if ((mode == "observe" && !acts) || init.shape.ranks < 2) return Purpose::kNone;
   if (mode == "learn") return Purpose::kLearn;
   if (settings.IsSet(Setting::kStore)) return Purpose::kShare;
@@ -111,7 +112,7 @@ Purpose PurposeOf(const Settings& settings, const CommInit& init, const OwnPolic
   return verifiable ? Purpose::kVerify : Purpose::kNone;
 }
 
-// The digest of a policy of this rank's own, for comparing.
+// The digest of this rank's own policy, which ranks compare.
 std::string PolicyWord(const OwnPolicy& own) {
   if (own.policy.has_value()) return policy::DigestText(policy::Digest(*own.policy));
   return own.named ? "refused" : std::string(kNoPolicy);
@@ -122,18 +123,18 @@ agree::JoinRequest Request(const Settings& settings, const CommInit& init, const
   request.comm_id = init.comm_id;
   request.ranks = static_cast<int>(init.shape.ranks);
   request.limit = seconds(settings.Number(Setting::kJoinLimit));
-  // A job has many communicators; a rank that never comes should not cost each of them the limit.
+  // A job has many communicators; a missing rank should not cost each of them the full limit.
   if (g_waited_in_vain.load()) request.limit = std::min(request.limit, kShortLimit);
   request.patience = StorePatience(settings);
   request.say = [log = HostLog(init.logger, host)](const std::string& text) { log.Warn(text); };
   return request;
 }
 
-// The policy that stands for all, from the offer that does.
+// Reads the policy for all ranks from the chosen offer.
 Status TakePolicy(const std::string& offer, const Host& host, Agreement* agreement) {
   if (offer == kNoPolicy) return {};
   Result<policy::Policy> policy = policy::DecodeInline(offer);
-  // The others may be able to read it.
+  // Other ranks may be able to read it.
   if (!policy.ok()) return policy.status().WithContext("the agreed policy");
   if (policy.value().library != host.library) {
     return Unavailable("the agreed policy is for another library");
@@ -161,8 +162,8 @@ Agreement Agree(const Settings& settings, const CommInit& init, const Host& host
     agreement.why = Format("tuner API v%d tells too little to agree or to learn", init.api);
     return agreement;
   }
-  // Ranks of other hosts never come, and go by their own: so does a rank that cannot meet those
-  // here.
+  // Ranks of other hosts never join and use their own settings; so does a rank that cannot meet the
+  // ranks of its own host.
   const bool maybe_alone =
       purpose == Purpose::kVerify && RanksOnThisHost(init) == OnThisHost::kMaybe;
   if (maybe_alone && g_on_several_hosts.load()) return agreement;
@@ -190,7 +191,7 @@ Agreement Agree(const Settings& settings, const CommInit& init, const Host& host
   }
   agree::JoinRequest request = Request(settings, init, host);
   const Result<ProcessStores> stores = OpenPatiently(where, agreement.job, request.limit);
-  // Nothing has been registered, so no other rank can go ahead.
+  // This rank has not registered, so no other rank can go ahead.
   if (!stores.ok()) return failed(stores.status().message());
   agreement.stores = stores.value();
   if (where != "shm") LearningThread::Instance().KeepStore(agreement.stores.background);

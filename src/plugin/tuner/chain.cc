@@ -20,7 +20,7 @@ const Tuner* As(void* symbol) {
   return static_cast<const Tuner*>(symbol);
 }
 
-// The forms NCCL accepts: a file as it is, or a short name.
+// Accepts the forms that NCCL accepts: a file, or a short name.
 void* OpenLibrary(const std::string& name, std::string* error) {
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr) return library;
@@ -58,7 +58,7 @@ Result<std::unique_ptr<Chain>> Chain::Open(const std::string& name, const CommIn
   }
   std::unique_ptr<Chain> chain(new Chain);
   std::string offered;
-  // v1 has no context and v2 no table: neither can stand in for the other.
+  // v1 has no context and v2 no table: neither can replace the other.
   const int oldest = init.api >= 2 ? 2 : 1;
   for (int api = abi::kNewestApi; api >= 1; --api) {
     void* symbol = dlsym(library, Format("ncclTunerPlugin_v%d", api).c_str());
@@ -238,8 +238,8 @@ std::string Chain::Identity() const {
   const std::string path =
       dladdr(symbol_, &where) != 0 && where.dli_fname != nullptr ? where.dli_fname : "";
   const Result<std::string> content = ReadFile(path, kLargestLibrary);
-  // A file that cannot be read is like no other rank's: its path and reason are not the same by
-  // chance where the contents differ.
+  // A file that cannot be read must not compare equal to another one: its path and the error
+  // replace the digest.
   const std::string digest =
       content.ok() ? Format("%016llx", static_cast<unsigned long long>(Fnv1a64(content.value())))
                    : "unreadable:" + path;

@@ -13,7 +13,7 @@
 
 namespace diapason::plugin {
 
-// What the library said when it created a communicator; passed on to a chained tuner as it came.
+// What the library passed at init of a communicator; given to a chained tuner unchanged.
 struct CommInit {
   int api = 0;
   uint64_t comm_id = 0;  // 0 before v5
@@ -23,12 +23,12 @@ struct CommInit {
   abi::Constants* constants = nullptr;
 };
 
-// The library's cost model as it was before a chained tuner's init, which may change it.
+// A copy of the library's cost model from before a chained tuner's init, which may change it.
 class KeptConstants {
  public:
   // nullptr (before API v5): there is nothing to keep.
   void Keep(abi::Constants* constants);
-  // As they were; nothing where none were kept. The library must still be in our init.
+  // Restores the copy, if there is one. Valid only during init.
   void Restore();
 
  private:
@@ -36,15 +36,15 @@ class KeptConstants {
   std::vector<char> before_;
 };
 
-// Another tuner library, asked before us: its answer is what "default" means. It is spoken to in
-// the newest API it has that is no newer than the one the library speaks to us; v2 is adapted to
-// the table-based versions as the library itself would. Its code stays loaded for the life of the
-// process.
+// Another tuner library, asked before diapason: its answer is what "default" means. It is called
+// through the newest API that it has and that is no newer than the library's; v2 is adapted to the
+// table-based versions as the library itself would do. Its code stays loaded until the process
+// ends.
 //
-// A chained tuner that reports an error for a question has that question's outputs restored.
+// If a chained tuner returns an error for a question, that question's outputs are restored.
 class Chain {
  public:
-  // Fails when the library is missing, is ourselves, has no usable API, or its init fails.
+  // Fails if the library is missing, is diapason itself, has no usable API, or its init fails.
   static Result<std::unique_ptr<Chain>> Open(const std::string& name, const CommInit& init);
   ~Chain();
   Chain(const Chain&) = delete;

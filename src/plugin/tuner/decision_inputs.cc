@@ -9,15 +9,16 @@
 namespace diapason::plugin {
 namespace {
 
-// Of what ranks write into the store; ranks of different ones stay off.
+// Version of the cell contents; ranks with different versions stay off.
 constexpr int kProtocol = 2;
 
-// From these versions on (ncclGetVersion's numbers) the library behaves as the comment says.
-constexpr int kClampsChannelsOfPairs = 22000;  // before, a pair's channel count is not checked
+// The versions (in ncclGetVersion's encoding) since which the library behaves as the comment says.
+// earlier versions do not check a pair's channel count
+constexpr int kClampsChannelsOfPairs = 22000;
 constexpr int kRcclHasTreeLlRule = 22803;
 
-// What a user sets to allow or forbid algorithms and protocols. A pair that only some ranks offer
-// is one that only some ranks can be given.
+// Variables by which a user allows or forbids algorithms and protocols. A pair that only some ranks
+// offer can be applied on those ranks only.
 constexpr const char* kTableVariables[] = {"NCCL_ALGO",
                                            "NCCL_PROTO",
                                            "NCCL_NVLS_ENABLE",
@@ -30,7 +31,7 @@ bool VariableIs(const char* name, const char* value) {
   return ProcessEnvironment().Get(name).value_or("") == value;
 }
 
-// Words are separated by blanks, so that no value may hold one.
+// Words are separated by blanks, so a value must not contain one.
 std::string Word(std::string text) {
   for (char& c : text) {
     if (c <= ' ' || c == 0x7f) c = '_';
@@ -43,10 +44,11 @@ std::string Word(int value) { return Word(static_cast<int64_t>(value)); }
 
 bool AllGatherChannelsAreSafe(const Settings& settings, const CommInit& init, const Host& host) {
   const bool fuses = host.has_new_scheduler();
-  // On RCCL the fusion is off unless the user turns it on; on NCCL it is on unless turned off.
+  // On RCCL the fusion is off unless the user enables it; on NCCL it is on unless the user disables
+  // it.
   const bool off = VariableIs("NCCL_ALLGATHERV_ENABLE", "0") ||
                    (host.library == Library::kRccl && !VariableIsSet("NCCL_ALLGATHERV_ENABLE"));
-  // API v4 and earlier belong to libraries that are too old for it.
+  // Libraries with API v4 and earlier do not have the fusion.
   return !fuses || off || init.api < 5 || settings.Flag(Setting::kAllGatherChannels);
 }
 
@@ -87,7 +89,7 @@ DecisionInputs ReadDecisionInputs(const Settings& settings, const CommInit& init
   inputs.ll128_works = settings.Flag(Setting::kLl128Works);
   inputs.single_shape = settings.Flag(Setting::kSingleShape);
   inputs.pair_channels = host.version >= kClampsChannelsOfPairs;
-  // Under v1 and v2 our pair would silently override what the user forces.
+  // Under v1 and v2 diapason's pair would silently override the user's.
   inputs.user_forces_pair =
       init.api <= 2 && (VariableIsSet("NCCL_ALGO") || VariableIsSet("NCCL_PROTO"));
   inputs.tree_ll_rule = host.library == Library::kRccl && host.version >= kRcclHasTreeLlRule &&

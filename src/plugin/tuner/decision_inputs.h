@@ -11,13 +11,12 @@ namespace diapason::plugin {
 
 class CommState;
 
-// Everything that an answer depends on beside the call itself, the policy and what the ranks agree
-// on while the job runs: from the settings, the environment, the library and the machine, as it is
-// effective and not as it was set. Ranks whose inputs differ could answer differently, so these are
-// what ranks compare when a communicator is created. The list is the type: a decision can use only
-// what is named here, and what is named here is compared.
+// All inputs of an answer other than the call itself, the policy and the cells of the job:
+// settings, environment, library and machine, as effective and not as set. Ranks with different
+// inputs could answer differently, so ranks compare them when a communicator is created. A decision
+// can use only the members of this type, and every member is compared.
 //
-//   type, name, word under which ranks compare it and tell the user
+//   type, name, word under which ranks compare it and report it to the user
 #define DIAPASON_DECISION_INPUTS(INPUT)                                                            \
   INPUT(std::string, plugin, "plugin") /* the plugin's version */                                  \
   INPUT(int, protocol, "protocol")     /* of what ranks write into the store */                    \
@@ -48,8 +47,8 @@ struct DecisionInputs {
   std::string Words() const;
 };
 
-// Reads all of them but `policy`. `communicator` is nullptr where the profiler half is not loaded,
-// `chain` where no other tuner was opened.
+// Reads all of them except `policy`. `communicator` is nullptr if the profiler half is not loaded,
+// `chain` if there is no chained tuner.
 DecisionInputs ReadDecisionInputs(const Settings& settings, const CommInit& init, const Host& host,
                                   const CommState* communicator, const Chain* chain);
 

@@ -17,12 +17,12 @@ namespace {
 constexpr uint64_t kTreeLlRuleFirst = 64;
 constexpr uint64_t kTreeLlRuleLast = 262144;
 
-// Of everything that the end of a communicator does.
+// For all work at the end of a communicator.
 constexpr auto kFinalizeLimit = std::chrono::milliseconds(2000);
 
 std::atomic<uint32_t> g_communicators{0};
 
-// Something of this rank's own failed while its communicator was created.
+// This rank failed while its communicator was created.
 int Failed(const CommInit& init, const agree::JoinProgress& progress, const char* why) noexcept {
   const HostLog log(init.logger, Host());
   if (!progress.committed) {
@@ -44,7 +44,7 @@ Engine* Engine::Create(const CommInit& init, int* status) noexcept {
     const HostLog log(init.logger, host);
     for (const std::string& warning : settings.warnings()) log.Warn(warning);
     if (!settings.problems().empty()) {
-      // Which mode was meant cannot be known; "off" is the one that does no harm.
+      // The intended mode is unknown; "off" is the safe one.
       log.Warn(Join(settings.problems(), "; ") + "; stepping aside, the library decides");
       return nullptr;
     }
@@ -108,7 +108,7 @@ Engine::Engine(const CommInit& init, const Settings& settings, const Host& host,
       log_(log),
       observe_(settings.Text(Setting::kMode) == "observe"),
       number_(g_communicators.fetch_add(1) + 1) {
-  communicator_.reset(CommState::TakeNewborn(init.comm_id, init.shape));
+  communicator_.reset(CommState::TakeNewComm(init.comm_id, init.shape));
   OpenChain(settings);
   inputs_ = ReadDecisionInputs(settings, init, host, communicator_.get(), chain_.get());
   if (!ComeTogether(settings, LoadPolicy(settings), progress)) return;
@@ -121,7 +121,7 @@ Engine::Engine(const CommInit& init, const Settings& settings, const Host& host,
   if (agreement_.learn) {
     StartLearning(settings, agreement_.policy.value_or(policy::Policy{host_.library, {}, {}}));
   }
-  agreement_.policy.reset();  // compiled, and copied by who learns
+  agreement_.policy.reset();  // already compiled, and copied by learning
   plain_ = journal_ == nullptr && chain_ == nullptr && !observe_ && !inputs_.tree_ll_rule &&
            !inputs_.numerics_pinned;
 }
@@ -205,7 +205,7 @@ int Engine::DecideSlowPath(int collective, size_t bytes, int pipe_ops, int reg_b
       communicator_->Asked(question, calls_.load(std::memory_order_relaxed) + 1, wanted.config,
                            wanted.context, wanted.index);
     }
-    // Before the chained tuner speaks: what it pushes away is still available.
+    // Before the chained tuner is asked: entries that it excludes are still available here.
     if (wanted.any) choice = ChooseFromTable(host_.library, wanted.config, question, table);
   }
   float estimate = 0;
@@ -263,7 +263,7 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
   Question question;
   question.bytes = bytes;
   question.pipe_ops = pipe_ops;
-  question.reg_buff = policy::kAny;  // not told: rows that depend on it do not match
+  question.reg_buff = policy::kAny;  // not reported: rows that depend on it do not match
   const bool known = collective >= 0 && collective < kAskedCollectiveCount;
   if (known) question.collective = static_cast<Collective>(collective);
   const int channels_before = *channels;
@@ -279,15 +279,15 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
   int safe_channels = 0;
   if (wanted.any) {
     PairSupport support;
-    // v1 does not say which communicator asks, so its shape is as good as unknown.
+    // v1 does not say which communicator asks, so the shape is unknown.
     if (init_.api >= 2) support.shape = init_.shape;
     support.collnet = collnet != 0;
     support.nvls = nvls != 0;
     support.ll128 = inputs_.ll128_works;
     choice = ChoosePair(host_.library, wanted.config, question, support);
     if (choice.applicable) {
-      // Which algorithm a count alone will meet is not told either; CollNet and NVLS would not
-      // check it.
+      // This API does not report which algorithm a count without a pair will meet; CollNet and NVLS
+      // would not check it.
       const bool keeps_pair = wanted.config.algorithm == kKeep;
       if (inputs_.pair_channels && !(keeps_pair && (collnet != 0 || nvls != 0))) {
         safe_channels =
@@ -308,7 +308,7 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
     PinnedChoice::Instance().CountAsked();
     if (applied) PinnedChoice::Instance().CountApplied();
   }
-  // Under API v1 all communicators share one engine, and their threads may ask at once.
+  // Under API v1 all communicators share one engine, and their threads may ask concurrently.
   const uint32_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (journal_ != nullptr) {
     Note(call, question, wanted, choice, applied, safe_channels, by_default, CostTable());

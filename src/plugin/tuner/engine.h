@@ -18,24 +18,24 @@
 
 namespace diapason::plugin {
 
-// What answers for one communicator, behind every API version.
+// Answers the library's questions for one communicator, behind every API version.
 //
-// Create runs when the communicator is made and may read files, allocate and log. The two Decide
-// functions run inside every collective call: they allocate nothing, take no lock, make no system
-// call and write no log. They leave every output untouched unless a row says otherwise.
+// Create runs at init and may read files, allocate and log. The two Decide functions run inside
+// every collective call: they allocate nothing, take no lock, make no system call and write no log.
+// They leave every output untouched unless a row says otherwise.
 //
-// The library asks about one communicator from one thread at a time; different communicators may
-// ask at once.
+// The library asks about one communicator from one thread at a time; it may ask about different
+// communicators concurrently.
 class Engine {
  public:
-  // nullptr: step aside, the library decides alone. Never throws. *status is success, except where
-  // this rank has registered with the others and cannot do what they may have agreed to do.
+  // nullptr: the plugin steps aside and the library decides. Never throws. *status is success,
+  // unless this rank has registered with the others and cannot do what they may have agreed on.
   static Engine* Create(const CommInit& init, int* status) noexcept;
   static void Destroy(Engine* engine) noexcept;
   ~Engine();
 
-  // API v3 and later. Short for the usual cases: a row that names a pair, or a configuration that
-  // all ranks have agreed on, and nobody is listening. Anything but success fails the call.
+  // API v3 and later. The fast path covers a row that names a pair, or a configuration that all
+  // ranks have agreed on, without a journal. Anything but success fails the call.
   int DecideByTable(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
                     int* channels) noexcept {
     if (!plain_ || PinnedChoice::Instance().active() || !table.Valid() || channels == nullptr ||
@@ -66,23 +66,22 @@ class Engine {
       return abi::kSuccess;
     }
     ApplyToTable(host_.library, config.algorithm, config.protocol, &table);
-    // What may not be asked for was taken out of the row when the policy was loaded, and is never
-    // tried.
+    // Unsafe counts were removed from the rows when the policy was loaded, and are never tried.
     if (config.channels > 0) *channels = config.channels;
     return abi::kSuccess;
   }
   // API v1 and v2.
   void DecideByPair(int collective, size_t bytes, int collnet, int nvls, int pipe_ops,
                     int* algorithm, int* protocol, int* channels) noexcept;
-  // API v6. The library's value stands; a chained tuner may change it.
+  // API v6. Leaves the library's value; a chained tuner may change it.
   int ChunkSize(int collective, size_t bytes, int algorithm, int protocol, int channels,
                 size_t* chunk_size) noexcept;
 
-  // API v1 only: another communicator was created. Its context is this one, since v1 has none.
+  // API v1 only: another communicator was created. It shares this engine, since v1 has no context.
   void SharedWith(const Shape& shape) noexcept;
 
  private:
-  // Throws when there is no memory, say; `progress` then tells whether this rank may step aside.
+  // Throws, for example without memory; `progress` then says whether this rank may step aside.
   Engine(const CommInit& init, const Settings& settings, const Host& host, const HostLog& log,
          agree::JoinProgress* progress);
 
@@ -91,24 +90,25 @@ class Engine {
     if (learning_ == nullptr) return nullptr;
     return learning_->Ask(question.collective, question.bytes, table);
   }
-  // `asked` is what learning has answered already, if it was asked.
+  // `asked` is the answer of learning, if it has been asked already.
   int DecideSlowPath(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
                      int* channels, const LearningContext::Ready* asked) noexcept;
   void NoteAsked(const Question& question, const Config& config) noexcept;
   OwnPolicy LoadPolicy(const Settings& settings);
   void UsePolicy(policy::Policy policy);
-  // False: stop, this rank cannot go on.
+  // False: this rank cannot go on.
   bool ComeTogether(const Settings& settings, OwnPolicy own, agree::JoinProgress* progress);
-  // The library alone, as on all ranks: no policy, no chained tuner, no rule of our own.
+  // Leaves everything to the library, as on all ranks: no policy, no chained tuner, no RCCL rule.
   void StayOff();
   void StartLearning(const Settings& settings, const policy::Policy& policy);
   void PrepareChannels(policy::Policy* policy) const;
-  // A chained tuner's count was meant for its own pair; with ours it may not be safe.
+  // A chained tuner's count was meant for its own pair and may not be safe with another one.
   void DropUnsafeCount(int algorithm, const Shape& shape, int before, int* channels) const noexcept;
   int ChannelsFor(const Config& wanted, Collective collective, int algorithm,
                   const Shape& shape) const noexcept;
   void WarnAboutRows() const;
-  // What was learned is saved; the learning is not used any more, by any thread or soon by none.
+  // Saves the results and ends the use of the learning, at the latest when the learning thread is
+  // done with it.
   void StopLearning(Deadline deadline) noexcept;
   void OpenChain(const Settings& settings);
   void OpenJournal(const Settings& settings);
@@ -140,7 +140,7 @@ class Engine {
   const uint32_t number_;  // of the communicator, in this process
   DecisionInputs inputs_;
   policy::DecisionTable table_;
-  bool plain_ = false;  // no journal, no chain, not observing, no rule of the library's to follow
+  bool plain_ = false;  // no journal, no chain, not observing, no RCCL rule to follow
   bool have_policy_ = false;
   std::atomic<bool> shapes_differ_{false};
   std::unique_ptr<Chain> chain_;
@@ -150,13 +150,13 @@ class Engine {
   std::atomic<uint32_t> calls_{0};
   std::string policy_name_;
   std::string policy_digest_;
-  std::vector<int> safe_lines_;  // of rows that may change the last bits of sums; sorted
+  std::vector<int> safe_lines_;  // rows that may change the rounding of sums; sorted
   struct ReleaseCommunicator {
     void operator()(CommState* communicator) const { communicator->Release(); }
   };
-  // Where the profiler half is loaded.
+  // If the profiler half is loaded.
   std::unique_ptr<CommState, ReleaseCommunicator> communicator_;
-  Learning* learning_ = nullptr;  // the communicator's; where all ranks learn
+  Learning* learning_ = nullptr;  // owned by the communicator; set if all ranks learn
   Agreement agreement_;
 };
 

@@ -1,5 +1,4 @@
-// What an engine does once, when its communicator is created: the policy, the other ranks, the
-// journal.
+// The work of an engine at init: the policy, the agreement with the other ranks, the journal.
 #include <algorithm>
 
 #include "base/environment.h"
@@ -45,8 +44,8 @@ OwnPolicy Engine::LoadPolicy(const Settings& settings) {
 
 void Engine::StayOff() {
   policy_name_.clear();
-  // Other ranks may have no chained tuner, or another one; nor may its changes of the library's
-  // cost model stay, which is built when we return.
+  // Other ranks may have no chained tuner, or another one. Its changes of the library's cost model
+  // must go too, which the library builds when init returns.
   chain_.reset();
   constants_.Restore();
   inputs_.tree_ll_rule = false;
@@ -71,7 +70,7 @@ bool Engine::ComeTogether(const Settings& settings, OwnPolicy loaded,
         log_.Warn("this rank's policy is not the one the ranks have agreed on, which is used");
         policy_name_ = "another rank's";
       }
-      // Ranks that only verify may not know their numbers.
+      // Ranks that only verify may not know their rank numbers.
       log_.Info(
           Format("%s: %sagreed with %lld ranks in %s", who.c_str(),
                  communicator_ != nullptr ? Format("rank %d, ", communicator_->rank()).c_str() : "",
@@ -152,7 +151,7 @@ void Engine::PrepareChannels(policy::Policy* policy) const {
   size_t refused = 0;
   for (policy::Rule& rule : policy->rules) {
     const int before = rule.config.channels;
-    // Which algorithm a row without one will meet shows at the call, and is looked at again there.
+    // The algorithm of a row without one is known only at the call, and is checked again there.
     const int algorithm = rule.config.algorithm == kKeep ? kRing : rule.config.algorithm;
     rule.config.channels = ChannelsFor(rule.config, rule.collective, algorithm, init_.shape);
     if (rule.collective == Collective::kAllGather && before > 1 && !inputs_.allgather_channels)

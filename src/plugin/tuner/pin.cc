@@ -10,8 +10,8 @@ constexpr uint64_t kActive = uint64_t{1} << 63;
 constinit PinnedChoice PinnedChoice::instance_;
 
 bool PinnedChoice::Set(int algorithm, int protocol, int channels) {
-  // Wider than today's tables: newer libraries may know more pairs, and what a table does not have
-  // is refused when it is asked for.
+  // Wider than today's tables: newer libraries may have more pairs. A pair that a table does not
+  // have is refused at the call.
   if (algorithm < kKeep || algorithm > 15 || protocol < kKeep || protocol > 7 || channels < 0 ||
       channels > ChannelLimit(Library::kRccl)) {
     return false;

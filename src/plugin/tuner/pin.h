@@ -7,8 +7,8 @@
 
 namespace diapason::plugin {
 
-// The process-wide pin of diapason.h. One word, so that a reader never sees half of one pin and
-// half of another.
+// The process-wide pin of diapason.h, in one atomic word, so that a reader never sees a mix of two
+// pins.
 class PinnedChoice {
  public:
   static PinnedChoice& Instance() noexcept { return instance_; }

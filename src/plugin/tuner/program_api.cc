@@ -1,4 +1,4 @@
-// The calls of diapason.h, for programs that find the plugin in their process.
+// The functions of diapason.h, for programs that look up the plugin in their process.
 #include "base/version.h"
 #include "diapason/diapason.h"
 #include "plugin/abi/abi.h"
@@ -25,7 +25,7 @@ DIAPASON_EXPORT void diapason_pin_counts(unsigned long long* asked, unsigned lon
 DIAPASON_EXPORT void diapason_step(void) {
   try {
     LearningThread::Instance().Step();
-  } catch (...) {  // no memory: an iteration less is known
+  } catch (...) {  // no memory: one iteration is not counted
   }
 }
 

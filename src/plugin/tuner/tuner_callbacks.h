@@ -2,8 +2,8 @@
 
 #include "plugin/tuner/engine.h"
 
-// What several API versions share, each form written once. The context is the engine; nullptr means
-// that the plugin has stepped aside.
+// The callbacks shared by several API versions. The context is the engine; nullptr means that the
+// plugin has stepped aside.
 namespace diapason::plugin {
 
 // v2 to v4: the context comes last, and the communicator has no id.

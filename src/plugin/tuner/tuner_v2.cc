@@ -1,4 +1,4 @@
-// Tuner API v2: NCCL 2.21, RCCL 2.21. No table: the pair is taken as it is answered.
+// Tuner API v2: NCCL 2.21, RCCL 2.21. No table: the library takes the answered pair as it is.
 #include "plugin/tuner/tuner_callbacks.h"
 
 namespace diapason::plugin {

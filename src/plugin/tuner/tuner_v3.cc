@@ -1,4 +1,4 @@
-// Tuner API v3: NCCL 2.22 and 2.23. The first with a cost table; regBuff is not told.
+// Tuner API v3: NCCL 2.22 and 2.23. The first with a cost table; does not report regBuff.
 #include "plugin/tuner/tuner_callbacks.h"
 
 namespace diapason::plugin {

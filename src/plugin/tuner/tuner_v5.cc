@@ -1,4 +1,4 @@
-// Tuner API v5: NCCL 2.28 and 2.29, RCCL 2.28. Tells the communicator's id.
+// Tuner API v5: NCCL 2.28 and 2.29, RCCL 2.28. Passes the communicator's id.
 #include "plugin/tuner/tuner_callbacks.h"
 
 DIAPASON_EXPORT const diapason::plugin::abi::TunerV5 ncclTunerPlugin_v5;

@@ -1,4 +1,5 @@
-// Time and bus bandwidth by size: the library's default, what is tuned, and every configuration tried.
+// Time and bus bandwidth by size: the library's default, the tuned configuration, and every
+// configuration tried.
 const MANY = 9;
 const CROWD = 30;
 
@@ -49,7 +50,7 @@ function curvesSection() {
         if (one.standard && !standards.has(one.bytes)) add('verified-default', { config: 0, kind: 'default', name: 'library default, verification' }, { bytes: one.bytes, time: one.standard, config: 0 });
         standards.add(one.bytes);
         if (!one.kept && one.tuned) add('verified-tried', { config: -1, kind: 'tried', name: 'not kept, verification' }, { bytes: one.bytes, time: one.tuned, config: one.config });
-        // What runs where nothing is changed is the default.
+        // Without a change the default runs.
         const left = one.runs < 0 ? one.config === 0 : one.runs === 0 && !done.has(one.bytes);
         const tuned = one.kept && one.tuned ? one.tuned : left && one.standard;
         if (tuned) done.add(one.bytes);
@@ -101,7 +102,7 @@ function curvesSection() {
     const shown = lines.filter((line) => !view.hidden.has(line.id));
     const series = shown.map((line) => ({
       id: line.id, name: line.name, of: line, line: line.kind !== 'tried', colour: colourOf(line),
-      // The more there are, the fainter: the default and what was chosen stand out.
+      // The more lines there are, the fainter: the default and the chosen configuration stand out.
       width: line.kind === 'config' ? (shown.length > CROWD ? 1 : 1.4) : 2.6,
       opacity: line.kind !== 'config' || shown.length <= MANY ? 1 : shown.length > CROWD ? 0.35 : 0.65,
       dash: dashOf(line),

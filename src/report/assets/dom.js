@@ -1,5 +1,5 @@
-// Elements are made here and nowhere else, and text is only ever text: nothing that comes from the
-// data is parsed as markup.
+// The only place where elements are created. Text is only ever inserted as text: no data are parsed
+// as markup.
 const SVG_SPACE = 'http://www.w3.org/2000/svg';
 
 function fill(node, attributes, children) {
@@ -39,7 +39,7 @@ function onWidth(node, callback) {
       callback(width);
     }
   };
-  // Not inside the callback: what is drawn may change the width again.
+  // Not inside the callback: drawing may change the width again.
   new ResizeObserver(() => requestAnimationFrame(look)).observe(node);
   look();
 }

@@ -1,4 +1,4 @@
-// Figures as people read them. Times come in microseconds.
+// Formats figures. Times are in microseconds.
 function digits(value, count) {
   const text = value.toPrecision(count);
   return text.includes('e') ? String(Math.round(value)) : text;
@@ -48,7 +48,7 @@ function percentText(value) {
   const percent = value * 100;
   return (Math.abs(percent) < 9.95 ? percent.toFixed(1) : percent.toFixed(0)) + ' %';
 }
-// An interval in the unit of its median, which stands before it.
+// An interval in the unit of the median before it.
 function timeInterval(figure) {
   if (figure[0] < 2) return 'one sample';
   const unit = figure[1] < 0.9995 ? 1e3 : figure[1] < 999.5 ? 1 : figure[1] < 999.5e3 ? 1e-3 : 1e-6;
@@ -57,7 +57,7 @@ function timeInterval(figure) {
 function between(figure, text) {
   return figure[0] > 1 ? '[' + text(figure[2]) + ', ' + text(figure[3]) + ']' : 'one sample';
 }
-// Of a path the file's name, where that is enough to tell it from `others`.
+// A path's file name, if that distinguishes it from `others`.
 function fileName(path, others) {
   const base = (text) => text.slice(text.lastIndexOf('/') + 1) || text;
   return (others || []).some((other) => other !== path && base(other) === base(path)) ? path : base(path);

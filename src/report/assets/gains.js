@@ -1,4 +1,4 @@
-// The verification: default and tuned in turns.
+// The verification: default and tuned configuration, measured alternately.
 const VERDICTS = { faster: 'good', slower: 'bad', failed: 'bad', 'too few rounds': 'warn' };
 
 function gainsSection() {
@@ -11,7 +11,7 @@ function gainsSection() {
   }
   contextControls(node);
   const plot = makePlot(node, 'Verified gain by message size');
-  // Where each collective is there once, its name is enough.
+  // If each collective occurs once, its name is enough.
   const named = new Set(groups.map((group) => group.collective)).size === groups.length;
   const columns = [
     named ? { title: 'Collective', value: (row) => row.group.collective } : { title: 'Context', wrap: true, value: (row) => groupText(row.group) },

@@ -1,4 +1,4 @@
-// Whole training steps: what runs beside compute is not what runs best alone.
+// Whole training steps: the best configuration beside compute differs from the best one alone.
 function iterationsSection() {
   const groups = DATA.groups.filter((group) => !isCollective(group) && (group.sizes.length || group.verified.length));
   if (groups.length === 0) return null;

@@ -1,4 +1,4 @@
-// What jobs learned while they ran, and whether their ranks agreed.
+// The results of learning jobs, and whether their ranks agreed.
 function learningSection() {
   if (DATA.journals.length === 0) return null;
   const node = section('learning', 'Learning in jobs', 'From the journals of jobs: the time of each block of calls over the default’s in the same epoch. Below 1 is faster than the default.');

@@ -1,4 +1,4 @@
-// What failed, what should not be trusted, and the machine.
+// Failures, data that should not be trusted, and the machine.
 const SEVERITY = { error: 'bad', warning: 'warn', note: '', ok: 'good' };
 
 function findingList(findings) {

@@ -1,9 +1,9 @@
-// Puts the page together.
+// Builds the page.
 function start() {
   prepareData();
   startTheme();
   const main = document.getElementById('content');
-  // What the headline is about comes first.
+  // The headline's subject comes first.
   const worth = (group) => (group.place === DATA.headline.place ? 2 : 0) + (group.verified.length ? 1 : 0);
   const first = collectiveGroups().reduce((best, group) => (best && worth(best) >= worth(group) ? best : group), null);
   if (first) state.group = DATA.groups.indexOf(first);

@@ -1,4 +1,4 @@
-// Who decides what at which size: a row for every context, coloured by configuration.
+// Decisions by size: a row for every context, coloured by configuration.
 const NARROWEST = 9; // pixels of a decision
 
 function mapSection() {
@@ -62,10 +62,10 @@ function mapSection() {
       const top = at * rowHeight + 24;
       const label = row.group >= 0 ? groupText(DATA.groups[row.group]) : row.label + ' (not measured)';
       picture.append(shape('text', { class: 'row', x: 4, y: top - 6 }, clipText(label, width)));
-      // What is too narrow to see is drawn as wide as a finger's mark, and above its neighbours.
+      // Narrow decisions are drawn at a minimum width, above their neighbours.
       const least = (one) => Number(one.first === one.last || (one.last !== null && x(Math.max(one.last, 1)) - x(Math.max(one.first, 1)) < NARROWEST));
       for (const one of [...row.decisions].sort((a, b) => least(a) - least(b))) {
-        // Figures stand for their neighbourhood, rows for exactly what they say.
+        // A measured size stands for its neighbourhood, a row for exactly its range.
         const from = Math.max(map.name ? Math.max(one.first, 1) : one.first / Math.SQRT2, low);
         const to = Math.min(map.name ? (one.last === null ? high : one.last + 1) : one.last * Math.SQRT2, high);
         if (to <= from) continue;
@@ -73,7 +73,7 @@ function mapSection() {
         const colour = configColour(one.config);
         const wide = Math.max(x(to) - x(from), NARROWEST);
         const left = Math.max(0, Math.min((x(from) + x(to) - wide) / 2, width - wide));
-        // Where the name has no room, its first part may have.
+        // If the name does not fit, its first part may.
         const names = one.config === 0 ? ['default'] : [configName(one.config), configName(one.config).split(',')[0]];
         const text = names.find((name) => wide > name.length * 6.9 + 14);
         const show = () => {

@@ -45,7 +45,7 @@ function ticksOf(scale, axis, room) {
   return ticks;
 }
 
-// Sizes are labelled where they were measured, as many as there is room for.
+// Labels measured sizes, as many as fit.
 function thin(values, room) {
   const step = Math.max(1, Math.ceil(values.length / Math.max(1, room)));
   return values.filter((value, at) => at % step === 0);

@@ -1,4 +1,4 @@
-// Every figure of the page, to sort, filter and take away.
+// All figures of the page, with sorting, filtering and export.
 function rawRows() {
   const rows = [];
   for (const group of DATA.groups) {

@@ -1,4 +1,4 @@
-// How much is lost against the best measured, and how sure that is.
+// The loss against the best measured configuration, and its certainty.
 function regretSection() {
   const groups = collectiveGroups().filter((group) => group.sizes.some((size) => size.lost && size.cells.length > 1));
   if (groups.length === 0) return null;
@@ -14,10 +14,10 @@ function regretSection() {
     if (row.cells[0].config === 0) return tag('default is best', 'good');
     return { clear: tag('clear', 'good'), 'few samples': tag('few samples', 'warn'), tie: tag('tie'), 'no default': tag('no default') }[row.certainty];
   };
-  // Per cent while they are few; all figures that are shown together have one unit.
+  // Per cent for small values; all figures shown together have one unit.
   let far = false;
   const lossText = (value) => (far ? timesText(value + 1) : '+' + percentText(value)).replace('+-', '-');
-  // The best loses nothing, and has no interval of that.
+  // The best has no loss, and no interval.
   const lossColumn = (title, get, config) => {
     const column = figureColumn(title, get, lossText);
     return { ...column, node: (row) => (row.cells[0].config === config(row) ? el('span', { class: 'muted' }, 'nothing') : column.node(row)) };
@@ -45,7 +45,7 @@ function regretSection() {
     });
     const series = [line('default', 'library default', (size) => size.lost, () => 0, configColour(0), -3),
       line('chosen', 'chosen', (size) => size.lostChosen, (size) => size.chosen, css('--accent'), 3)];
-    // Beyond some hundred per cent, times are easier to read.
+    // Beyond some hundred per cent, factors are easier to read.
     far = series.some((one) => one.points.some((point) => point.high > 3));
     if (far) for (const point of series.flatMap((one) => one.points)) [point.y, point.low, point.high] = [point.y + 1, point.low + 1, point.high + 1];
     plot.render({

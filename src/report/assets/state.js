@@ -1,11 +1,11 @@
-// The data, and what the reader has chosen to see. Figures are [samples, median, low, high].
+// The data, and the reader's selections. Figures are [samples, median, low, high].
 const DATA = JSON.parse(document.getElementById('data').textContent);
 const state = { group: 0, listeners: [] };
 
 function prepareData() {
   DATA.configs = DATA.configs.map((one) => ({ text: one[0], algorithm: one[1], protocol: one[2], channels: one[3],
     segment: one[4], environment: one[5], family: one[6], shade: 0.5 }));
-  // Whole paths of policies are on hover only.
+  // Full paths of policies are shown on hover only.
   for (const config of DATA.configs) [config.full, config.text] = [config.text, config.text.replace(/=\/\S*\/(?=[^/\s])/g, '=')];
   // Shades of a family, by channels.
   const families = new Map();
@@ -40,7 +40,7 @@ function placeText(place) {
   return place.simulated && !text.includes('simulated') ? text + ', simulated' : text;
 }
 
-// The group's name beside others of the page: its place only where there are several.
+// The group's name on the page: with its place only if there are several.
 function shapeText(group) {
   return group.shape + (DATA.places.length > 1 ? ' · ' + placeText(DATA.places[group.place]) : '');
 }
@@ -73,7 +73,7 @@ function segments(label, options, value, change) {
   return el('div', { class: 'control' }, label, el('div', { class: 'segments', role: 'group', 'aria-label': label }, buttons));
 }
 
-// Which collective and which shape, the same in every section that shows one context.
+// The selected collective and shape, the same in every section that shows one context.
 function contextControls(host) {
   const groups = collectiveGroups();
   if (groups.length < 2) return;
@@ -101,7 +101,7 @@ function section(id, title, note) {
   return node;
 }
 
-// Draws now, and again when the reader chooses another context or other colours.
+// Draws now, and again when the reader selects another context or theme.
 function live(draw) {
   state.listeners.push(draw);
   onTheme(draw);

@@ -1,4 +1,4 @@
-// What was measured where, and what came of it.
+// What was measured where, and the results.
 const FEW = 6; // samples have no 95 % interval
 
 function intervalText(headline, figure) {
@@ -10,7 +10,7 @@ function worstText(headline) {
   return (gain[0] > 1 && gain[0] < FEW ? `range of ${gain[0]} ${headline.verified ? 'rounds' : 'samples'} ` : '') + between(gain, (value) => value.toFixed(2));
 }
 
-// Of the other libraries: never pooled with the first, a line each.
+// The other libraries: never pooled with the first, a line each.
 function otherLines(headlines, what) {
   if (headlines.length === 0) return '';
   return el('ul', { class: 'others' }, headlines.map((headline) => el('li', {}, el('b', {}, placeText(DATA.places[headline.place])), ': ',
@@ -18,7 +18,7 @@ function otherLines(headlines, what) {
       : headline.leftAlone > 0 ? `${headline.leftText} of ${what} left to the library${headline.onlyDefault === headline.leftAlone ? '; nothing else was measured' : ''}` : `${count(headline.unverified, 'size')} changed, not verified`)));
 }
 
-// What journals tell, the ranks' agreement first.
+// Results of the journals, the ranks' agreement first.
 function journalCards() {
   const cards = el('div', { class: 'cards', id: 'journal-cards' });
   const card = (kind, value, text) => cards.append(el('div', { class: 'card ' + kind }, el('b', {}, value), el('span', {}, text)));
@@ -57,7 +57,7 @@ function headlineCards(headline, what) {
   return cards;
 }
 
-// Of the sizes that were changed, how many came out how.
+// The changed sizes by result.
 function judgedCards(headline, card) {
   card('', String(headline.improved), `of ${headline.sizes} ${headline.byPolicy ? 'changed ' : ''}clearly faster than the library's default`);
   if (headline.tooFew > 0) card('', String(headline.tooFew), `not judged: fewer than six ${headline.verified ? 'rounds' : 'samples'}`);
@@ -65,7 +65,7 @@ function judgedCards(headline, card) {
   if (headline.slower > 0) card('', String(headline.slower), 'clearly slower');
 }
 
-// Only what the policy runs counts; the rest of what was measured is the library's.
+// Only what the policy runs counts; the rest is left to the library.
 function policyCards(headline, what, card, interval) {
   const tried = headline.notKept > 0 ? `; at ${headline.notKept} of them a change was verified and not kept` : '';
   if (headline.sizes === 0 && headline.leftAlone > 0) {

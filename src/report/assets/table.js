@@ -15,7 +15,7 @@ function makeTable(host, columns, label, kind) {
     el('table', { class: 'data ' + (kind || '') }, el('thead', {}, el('tr', {}, heads)), body));
   const frame = el('div', { class: 'scroll-frame' }, scroll);
   host.append(frame, el('p', { class: 'scroll-hint note', 'aria-hidden': 'true' }, 'Scroll the table sideways for more →'), more);
-  // A shadow at the edge behind which there is more.
+  // A shadow at an edge with more content behind it.
   const look = () => {
     frame.classList.toggle('cut', scroll.scrollWidth - scroll.clientWidth - scroll.scrollLeft > 2);
     frame.classList.toggle('wide', scroll.scrollWidth - scroll.clientWidth > 2);
@@ -62,7 +62,7 @@ function makeTable(host, columns, label, kind) {
   };
 }
 
-// A figure: its median, and behind it the interval.
+// A figure: its median, followed by the interval.
 function figureColumn(title, get, text) {
   const interval = text === timeText ? timeInterval : (figure) => between(figure, text);
   return { title: title, number: true, value: (row) => get(row) && get(row)[1],
@@ -73,7 +73,7 @@ function csvCell(value) {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return String(value);
   let text = String(value);
-  // A spreadsheet would run it.
+  // A spreadsheet would evaluate it as a formula.
   if (/^[=+\-@\t\r]/.test(text)) text = "'" + text;
   return /[",\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
 }

@@ -1,5 +1,5 @@
-// Light and dark, and the colours of configurations. A family (algorithm and protocol) has a hue
-// that people with any kind of colour vision can tell from its neighbours; channels shade it.
+// Light and dark theme, and the colours of configurations. A family (algorithm and protocol) has a
+// hue that is distinguishable from its neighbours with any colour vision; channels shade it.
 const HUES = {
   light: ['#0072b2', '#d55e00', '#009e73', '#b8568c', '#c48600', '#3399d6', '#882255', '#6b7300', '#2f8f83', '#6a3d9a', '#9c4a1a', '#3b3bb3'],
   dark: ['#4da3e0', '#f0824a', '#2cc79a', '#e39cc4', '#f2b84b', '#8ccbf2', '#d46a9a', '#c9c94a', '#7ed3c4', '#b08ad9', '#d99a6c', '#9a9aff'],
@@ -31,7 +31,7 @@ function startTheme() {
     chosen = true;
     setTheme(theme() === 'dark' ? 'light' : 'dark');
   });
-  // Paper is white.
+  // Print on white.
   let before = '';
   addEventListener('beforeprint', () => {
     before = theme();
@@ -59,12 +59,13 @@ function configColour(index) {
   const hues = HUES[theme()];
   const round = Math.floor((config.family - 1) / hues.length);
   const hue = mix(hues[(config.family - 1) % hues.length], theme() === 'dark' ? '#ffffff' : '#000000', Math.min(round * 0.35, 0.7));
-  // More channels are lighter in the dark, and darker in the light: away from the page.
+  // More channels are lighter in the dark theme and darker in the light one: away from the
+  // background.
   const away = theme() === 'dark' ? ['#000000', '#ffffff'] : ['#ffffff', '#000000'];
   return mix(hue, away[config.shade > 0.5 ? 1 : 0], Math.abs(config.shade - 0.5) * (config.shade > 0.5 ? 1 : 0.6));
 }
 
-// Black or white, whichever can be read on a colour.
+// Black or white, whichever is readable on a colour.
 function inkOn(colour) {
   const linear = (at) => {
     const value = parseInt(colour.slice(at, at + 2), 16) / 255;

@@ -1,7 +1,7 @@
-// The one tooltip.
+// The tooltip of the page.
 const tip = {
   node: null,
-  still: false, // of something that has the focus: it stays while the page scrolls to it
+  still: false,  // for an element with the focus: it stays while the page scrolls to it
   show(content, x, y, still) {
     this.still = Boolean(still);
     this.node = this.node || document.getElementById('tip');

@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Numbers of the vocabulary.
+// The domain's numbers of Gloo algorithms.
 constexpr int kOptionsRing = 0;
 constexpr int kOptionsBcube = 1;
 constexpr int kPlainRing = 2;
@@ -31,10 +31,10 @@ constexpr int kBcube = 5;
 // Purposes of connections beside the all_reduce algorithms.
 constexpr int kOthers = -1;
 constexpr int kReduceScatters = -2;
-// Our sends and receives among Gloo's own numbers of collectives, which have small first bytes.
+// Slots of sends and receives, apart from those of Gloo's collectives, whose first byte is small.
 constexpr uint64_t kPairSlot = uint64_t{0x40} << 56U;
-// Where every rank first sends a whole part and then receives, blocking sockets stop for ever once
-// the part is larger than what the kernel buffers.
+// If every rank first sends a whole part and then receives, blocking sockets deadlock once the part
+// is larger than the kernel's buffers.
 constexpr size_t kBlockingLimit = size_t{64} << 10U;
 
 milliseconds Left(Deadline deadline) {
@@ -49,7 +49,7 @@ std::function<void(void*, const void*, const void*, size_t)> Reducer(DataType ty
   };
 }
 
-// Gloo's options only want the width of an element.
+// Gloo's options need only the width of an element.
 template <typename Options>
 void SetIn(Options* options, DataType type, const void* in, size_t count) {
   void* data = const_cast<void*>(in);
@@ -82,9 +82,9 @@ int ChosenAlgorithm(const Call& call) {
   return call.config.algorithm == kKeep ? kOptionsRing : call.config.algorithm;
 }
 
-// Gloo ends the process when a message is larger than what is expected under its number. With the
-// size as part of the number, ranks that disagree never meet: the call ends at its limit, and the
-// error says where each of them was.
+// Gloo ends the process if a message is larger than expected for its tag. With the size as part of
+// the tag, ranks that disagree never match: the call reaches its time limit, and the error says
+// what each of them was doing.
 uint32_t Tag(const Call& call) {
   uint64_t hash = 1469598103934665603U;
   for (const uint64_t part : {static_cast<uint64_t>(call.operation),
@@ -124,7 +124,7 @@ Result<std::unique_ptr<Communicator>> GlooCommunicator::Create(
   std::unique_ptr<GlooCommunicator> communicator(new GlooCommunicator(
       rank, std::move(members), std::move(name), store, std::move(device), timeout));
   if (communicator->size() > 1) {
-    // A send concerns two ranks only: it cannot be the moment at which all of them connect.
+    // A send concerns two ranks only, so all ranks connect here and not at the first send.
     const Result<Line*> line = communicator->LineFor({kOthers, GlooWait::kAsync, 0}, deadline);
     if (!line.ok()) return line.status();
   }
@@ -193,7 +193,8 @@ Status GlooCommunicator::CanRun(const Call& call) const {
       std::find(protocols.begin(), protocols.end(), config.protocol) == protocols.end()) {
     return Invalid(Format("Gloo has no protocol number %d", config.protocol));
   }
-  // With other numbers of ranks than powers of two always, with four now and then above 100 KiB.
+  // Gloo's bcube gives wrong results: always if the number of ranks is not a power of two,
+  // sometimes with four ranks above 100 KiB.
   if (config.algorithm == kBcube && size() > 2) {
     return Unavailable("Gloo's bcube computes wrong results with more than two ranks");
   }
@@ -217,7 +218,7 @@ Status GlooCommunicator::CanRun(const Call& call) const {
     return Unavailable("Gloo's older algorithms take at most 2147483647 elements");
   }
   if (config.protocol > 0) {
-    // ring sends everything at once, the others at most half.
+    // ring sends its whole part at once, the others at most half.
     const size_t bytes = part * SizeOf(call.type);
     if (config.algorithm == kPlainRing && bytes > kBlockingLimit) {
       return Unavailable(
@@ -241,7 +242,7 @@ Result<std::unique_ptr<PendingCall>> GlooCommunicator::Start(const Call& call, D
   if (!sends && call.operation != Operation::kRecv) {
     return calls_.Add([this, call, deadline] { return RunNow(call, deadline); });
   }
-  // Handed to Gloo at once; the queue only waits for the end.
+  // Passed to Gloo at once; the queue only waits for the end.
   const Result<Line*> line = LineFor({kOthers, GlooWait::kAsync, 0}, deadline);
   if (!line.ok()) return line.status();
   std::shared_ptr<gloo::transport::UnboundBuffer> buffer;
@@ -300,8 +301,8 @@ Status GlooCommunicator::ReduceScatter(const Call& call, Deadline deadline) {
     if (status.ok()) Finish(call.type, call.reduce, call.out, call.count, size());
     return status;
   }
-  // Gloo's own gives wrong results for some counts then. Every rank gets the parts that are meant
-  // for it and adds them up, in rank order: as many bytes on the way as any algorithm needs.
+  // Gloo's own gives wrong results for some counts then. Every rank receives the parts meant for it
+  // and adds them up in rank order, which moves no more bytes than any other algorithm.
   const size_t part = call.count * SizeOf(call.type);
   std::vector<std::byte> parts(part * static_cast<size_t>(size()));
   Call exchange = AllToAllCall(call.in, parts.data(), call.count, call.type);
@@ -324,8 +325,8 @@ Status GlooCommunicator::AllReduce(const Call& call, Deadline deadline) {
   if (parts == 1) {
     status = AllReducePart(call, 0, deadline);
   } else {
-    // In order, on this thread: if several connected at once, the ranks could wait for each other's
-    // first one in different orders.
+    // In order, on this thread: if several contexts connected concurrently, ranks could wait for
+    // each other in different orders.
     for (size_t part = 0; part < parts; ++part) {
       const Result<Line*> line = AllReduceLine(call, static_cast<int>(part), deadline);
       if (!line.ok()) return line.status();
@@ -371,7 +372,7 @@ Status GlooCommunicator::AllReducePart(const Call& call, int part, Deadline dead
 }
 
 Status GlooCommunicator::ReduceToRoot(const Call& call, Line* line, milliseconds limit) {
-  // Gloo works in the output on every rank; ours is the caller's on the root only.
+  // Gloo uses the output buffer on every rank; the caller provides one on the root only.
   void* out = call.out;
   if (rank_ != call.peer) {
     scratch_.resize(call.count * SizeOf(call.type));
@@ -390,7 +391,7 @@ Status GlooCommunicator::ReduceToRoot(const Call& call, Line* line, milliseconds
   if (status.ok() && rank_ == call.peer) {
     Finish(call.type, call.reduce, call.out, call.count, size());
   }
-  // A large one is not kept: it would stay for the life of the group.
+  // A large buffer is freed: it would otherwise live as long as the group.
   if (scratch_.size() > (size_t{1} << 20U)) std::vector<std::byte>().swap(scratch_);
   return status;
 }

@@ -16,11 +16,11 @@
 
 namespace diapason::comm {
 
-// Gloo over TCP. What can be chosen is the all_reduce: its algorithm, how its sockets wait, and the
-// number of parallel contexts it is cut over.
+// Gloo over TCP. Only the all_reduce has choices: its algorithm, how its sockets wait, and the
+// number of parallel contexts.
 class GlooCommunicator : public Communicator {
  public:
-  // Every rank of `members` (ranks of the whole job, in our order) calls this.
+  // Every rank of `members` (ranks of the whole job, in this communicator's order) calls this.
   static Result<std::unique_ptr<Communicator>> Create(
       int rank, std::vector<int> members, std::string name, rendezvous::RendezvousStore* store,
       std::shared_ptr<gloo::transport::Device> device, std::chrono::milliseconds timeout,
@@ -38,13 +38,13 @@ class GlooCommunicator : public Communicator {
   double LinkPeak() const override;
 
  private:
-  // The connections of one purpose, with the plans that live on them.
+  // The connections for one purpose, and the plans that use them.
   struct Line {
     std::shared_ptr<GlooMesh> mesh;
     GlooPlans plans;
   };
-  // What the connections are for: an all_reduce algorithm, or one of the purposes in the source;
-  // how they wait; which of the parallel ones.
+  // What the connections are for: an all_reduce algorithm or one of the purposes in the source; how
+  // they wait; the index of the parallel context.
   using Purpose = std::tuple<int, GlooWait, int>;
 
   GlooCommunicator(int rank, std::vector<int> members, std::string name,
@@ -71,14 +71,14 @@ class GlooCommunicator : public Communicator {
   const std::shared_ptr<gloo::transport::Device> device_;
   const std::chrono::milliseconds timeout_;
 
-  mutable std::mutex mutex_;  // guards the next three, not what is in the lines
+  mutable std::mutex mutex_;  // guards the next three, not the contents of the lines
   std::map<Purpose, std::unique_ptr<Line>> lines_;
   std::vector<std::shared_ptr<GlooMesh>> connecting_;
   bool closed_ = false;
   std::vector<std::byte> scratch_;
   Lanes lanes_;
   CallQueue calls_;
-  // A send and a receive must not wait for each other.
+  // Separate queues, so that a send and a receive do not wait for each other.
   CallQueue sends_;
   CallQueue receives_;
 };

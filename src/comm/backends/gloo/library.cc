@@ -18,7 +18,7 @@
 namespace diapason::comm {
 namespace {
 
-// Gloo begins its messages with where in its sources they were written.
+// Removes the source location at the start of Gloo's messages.
 std::string WithoutPlace(const std::string& text) {
   const size_t end = text.find("] ");
   return text.starts_with('[') && end != std::string::npos ? text.substr(end + 2) : text;
@@ -26,8 +26,8 @@ std::string WithoutPlace(const std::string& text) {
 
 bool Has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// Gloo writes to connections whose other end may have died, and the signal for that would end a
-// program that knows nothing of it. Gloo's own thread is started inside such a scope and keeps it.
+// Gloo writes to connections whose peer may have died; SIGPIPE would end a program that does not
+// expect it. Gloo's own thread is started inside such a scope and inherits it.
 class PipeSignalBlocked {
  public:
   PipeSignalBlocked() {
@@ -39,9 +39,9 @@ class PipeSignalBlocked {
   PipeSignalBlocked(const PipeSignalBlocked&) = delete;
   PipeSignalBlocked& operator=(const PipeSignalBlocked&) = delete;
 
-  // Takes the signal that a failed write may have left for this thread.
+  // Consumes the signal that a failed write may have left pending for this thread.
   void Discard() const {
-    if (sigismember(&before_, SIGPIPE) == 1) return;  // the program's own business
+    if (sigismember(&before_, SIGPIPE) == 1) return;  // the program has blocked it itself
     const timespec no_time{};
     while (sigtimedwait(&pipe_, nullptr, &no_time) == SIGPIPE) {
     }
@@ -123,7 +123,7 @@ Status GlooMesh::Connect(rendezvous::RendezvousStore* store, const std::string& 
   std::string addresses;
   const Status made = MakePairs(device, timeout, &addresses);
   if (!made.ok()) return made;
-  // Every rank tells every other one the address of the end it keeps for it.
+  // Every rank publishes, for every other rank, the address of its end of the connection.
   const Result<std::vector<std::string>> all = store->Gather(key, members, addresses, deadline);
   if (!all.ok()) return all.status();
   const Status connected = GuardGloo([&] {
@@ -145,8 +145,8 @@ Status GlooMesh::Connect(rendezvous::RendezvousStore* store, const std::string& 
     }
   });
   if (!connected.ok() || wait == GlooWait::kAsync) return connected;
-  // Only once everybody is through: Gloo's thread, which still accepts connections of others, must
-  // not meet a socket that has become blocking under it.
+  // Only after all ranks have connected: Gloo's thread still accepts connections of other ranks,
+  // and must not find a socket that has become blocking.
   const Result<std::vector<std::string>> through =
       store->Gather(key + "/through", members, "", deadline);
   if (!through.ok()) return through.status();
@@ -166,7 +166,7 @@ void GlooMesh::Close() noexcept {
     const std::unique_ptr<gloo::transport::Pair>& pair = transportContext_->getPair(peer);
     if (pair == nullptr) continue;
     const Status closed = GuardGloo([&] { pair->close(); });
-    static_cast<void>(closed);  // it is on its way out either way
+    static_cast<void>(closed);  // it is being closed in any case
   }
 }
 

@@ -16,19 +16,19 @@
 
 namespace diapason::comm {
 
-// What Gloo throws, as a Status: a time-out, a lost peer, or trouble of the system.
+// An exception of Gloo as a Status: a time-out, a lost peer, or a system error.
 Status FromGloo(const std::exception& error);
-// Runs a call into Gloo; nothing it throws gets further.
+// Runs a call into Gloo and converts its exceptions.
 Status GuardGloo(const std::function<void()>& call);
 
-// The socket side of Gloo: the interface of GLOO_SOCKET_IFNAME if that is set, else the one on
-// which this host reaches rank 0.
+// Gloo's socket device: the interface of GLOO_SOCKET_IFNAME if set, else the one on which this host
+// reaches rank 0.
 Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const RankInfo& place);
 
-// How the sockets of a context wait; the numbers of the vocabulary's Gloo protocols.
+// How the sockets of a context wait; numbers as in the domain's Gloo protocols.
 enum class GlooWait : uint8_t { kAsync = 0, kBlocking = 1, kPolling = 2 };
 
-// Connections between all ranks, for one algorithm: Gloo stalls where several share one.
+// Connections between all ranks, for one algorithm: Gloo stalls if several algorithms share them.
 class GlooMesh : public gloo::Context {
  public:
   using gloo::Context::Context;
@@ -38,7 +38,7 @@ class GlooMesh : public gloo::Context {
                  const std::vector<int>& members,
                  const std::shared_ptr<gloo::transport::Device>& device, GlooWait wait,
                  std::chrono::milliseconds timeout, Deadline deadline);
-  // From any thread, also while Connect runs: whoever waits on a connection gets an error.
+  // Thread-safe, also during Connect: threads that wait on a connection get an error.
   void Close() noexcept;
 
  private:

@@ -21,8 +21,8 @@ namespace {
 constexpr size_t kMostPlans = 32;
 constexpr size_t kMostBytes = size_t{256} << 20U;
 
-// Gloo's algorithms only move elements and call the reduction: one instance per width is enough,
-// and the reduction knows what the bytes mean.
+// Gloo's algorithms only move elements and call the reduction: one instance per element width is
+// enough.
 template <typename T, DataType kType, ReduceOp kReduce>
 void ReduceElements(T* into, const T* from, size_t count) {
   Accumulate(kType, kReduce, into, from, count);
@@ -57,7 +57,7 @@ std::unique_ptr<gloo::Algorithm> MakeAs(const std::shared_ptr<gloo::Context>& co
   const int count = static_cast<int>(kind.count);
   if (kind.operation == Operation::kReduceScatter) {
     const std::vector<int> parts(static_cast<size_t>(context->size), count / context->size);
-#ifndef __clang_analyzer__  // Gloo's header divides by what the analyzer thinks may be zero
+#ifndef __clang_analyzer__  // the analyzer reports a division by zero in Gloo's header
     return std::make_unique<gloo::ReduceScatterHalvingDoubling<T>>(context, pointers, count, parts,
                                                                    reduction);
 #endif
@@ -113,8 +113,8 @@ Result<GlooPlans::Plan*> GlooPlans::Find(const std::shared_ptr<gloo::Context>& c
   plan.bytes = kind.count * SizeOf(kind.type);
   plan.buffer = std::make_unique_for_overwrite<std::byte[]>(plan.bytes);
   const Status made = GuardGloo([&] {
-    // Numbers of messages that depend on the size: ranks that disagree must never meet (Tag in
-    // communicator.cc says why).
+    // Slots that depend on the size: messages of ranks that disagree must never match (see Tag in
+    // communicator.cc).
     context->nextSlot(1 + static_cast<int>((kind.count * 2654435761U) % 8191));
     plan.algorithm = Make(context, kind, plan.buffer.get());
   });

@@ -13,14 +13,14 @@
 
 namespace diapason::comm {
 
-// Gloo's older algorithms are objects bound to a buffer for their life, and creating one takes part
-// of every rank's state. A plan is such an object with a buffer of its own, kept for the next call
-// of the same kind. Which plans exist follows from the calls alone, never from where a caller's
-// buffers lie: so all ranks create and forget the same ones at the same time.
+// Gloo's older algorithms are objects bound to one buffer, and creating one changes the state of
+// every rank. A plan is such an object with a buffer of its own, kept for the next call of the same
+// kind. Which plans exist depends on the calls alone, never on the callers' buffers, so that all
+// ranks create and drop the same plans at the same time.
 class GlooPlans {
  public:
-  // `algorithm` is one of the vocabulary's ring, ring_chunked, halving_doubling and bcube, or, for
-  // reduce_scatter, halving_doubling. `count` elements are exchanged in all; for reduce_scatter
+  // `algorithm` is one of the domain's ring, ring_chunked, halving_doubling and bcube, or, for
+  // reduce_scatter, halving_doubling. `count` is the total number of elements; for reduce_scatter
   // every rank gets count / size of them.
   struct Kind {
     Operation operation;

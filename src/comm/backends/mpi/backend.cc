@@ -33,8 +33,8 @@ class MpiBackend : public Backend {
   }
 
   Result<std::unique_ptr<Communicator>> Create(const Start& start) override {
-    // Neither MPI_Init nor what follows can be taken back: where a rank does not come, the message
-    // is all there is to give.
+    // MPI_Init and the following calls cannot be cancelled: if a rank does not join, this can only
+    // log the message and end the process.
     CallWatch watch([&start] {
       start.log(
           Format("diapason: rank %d: creating the group has reached its limit of %g s: not "
@@ -61,7 +61,7 @@ class MpiBackend : public Backend {
           Format("the launcher's variables say rank %d of %d, and MPI says rank %d of %d",
                  start.place.rank, start.place.size, rank, size));
     }
-    // Our own copy: what the program does on MPI_COMM_WORLD never meets our messages.
+    // A duplicate: the program's messages on MPI_COMM_WORLD never match diapason's.
     MPI_Comm copy = MPI_COMM_NULL;
     const int code = MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     if (code != MPI_SUCCESS) return FromMpi(code);

@@ -24,7 +24,7 @@ const void* OwnPart(const void* data, const Call& call, int rank) {
          call.count * SizeOf(call.type) * static_cast<size_t>(rank);
 }
 
-// The buffers as MPI wants them; a result that MPI cannot put into place goes to `scratch`.
+// The buffers as MPI expects them; a result that MPI cannot write in place goes to `scratch`.
 struct MpiBuffers {
   const void* in = nullptr;
   void* out = nullptr;
@@ -45,13 +45,13 @@ void Arrange(const Call& call, int rank, MpiBuffers* buffers) {
       if (call.in == OwnPart(call.out, call, rank)) buffers->in = MPI_IN_PLACE;
       break;
     case Operation::kBroadcast:
-      // MPI has one buffer: on the root it holds the data already.
+      // MPI has one buffer: on the root it must already hold the data.
       if (rank == call.peer && call.in != call.out) {
         std::memcpy(call.out, call.in, call.count * SizeOf(call.type));
       }
       break;
     case Operation::kReduceScatter:
-      // MPI's own "in place" means something else: the whole input in the output buffer.
+      // MPI's "in place" differs: the whole input is in the output buffer.
       if (call.out == OwnPart(call.in, call, rank)) {
         buffers->scratch.resize(call.count * SizeOf(call.type));
         buffers->out = buffers->scratch.data();
@@ -62,7 +62,7 @@ void Arrange(const Call& call, int rank, MpiBuffers* buffers) {
   }
 }
 
-// What is left once MPI has the result.
+// Postprocessing after MPI's call.
 void Complete(const Call& call, int rank, int size, const MpiBuffers& buffers) {
   if (!buffers.scratch.empty())
     std::memcpy(call.out, buffers.scratch.data(), buffers.scratch.size());
@@ -138,7 +138,7 @@ MpiCommunicator::MpiCommunicator(MPI_Comm communicator, std::function<void(const
 MpiCommunicator::~MpiCommunicator() {
   int finalized = 0;
   MPI_Finalized(&finalized);
-  // Freeing is collective: not after a failure, when the others may not come.
+  // Freeing is collective: not after a failure, when other ranks may not call it.
   if (finalized == 0 && !abandoned_) MPI_Comm_free(&communicator_);
 }
 
@@ -229,7 +229,7 @@ Status MpiCommunicator::RunBlocking(const Call& call, MPI_Comm communicator) {
 
 Result<std::unique_ptr<PendingCall>> MpiCommunicator::Start(const Call& call, Deadline deadline) {
   if (!call.config.IsDefault()) {
-    // coll_tuned decides about blocking calls only: the call is done when this returns.
+    // coll_tuned decides on blocking calls only: the call is done when this returns.
     const Status status = Run(call, deadline);
     if (!status.ok()) return status;
     return std::unique_ptr<PendingCall>(std::make_unique<FinishedPending>());

@@ -13,11 +13,11 @@
 
 namespace diapason::comm {
 
-// Open MPI. Blocking calls are MPI's blocking calls, which is where coll_tuned decides; they cannot
-// be called back, so a time-out ends the job, with our message first.
+// Open MPI. Blocking calls use MPI's blocking functions, the only ones on which coll_tuned decides;
+// they cannot be cancelled, so a time-out logs a message and ends the job.
 class MpiCommunicator : public Communicator {
  public:
-  // Takes `communicator` over.
+  // Takes ownership of `communicator`.
   MpiCommunicator(MPI_Comm communicator, std::function<void(const std::string&)> log);
   ~MpiCommunicator() override;
 

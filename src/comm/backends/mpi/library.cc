@@ -57,7 +57,7 @@ const HalfType& Half() {
   return half;
 }
 
-// coll_tuned's word for a collective.
+// coll_tuned's name of a collective.
 const char* TunedWord(Collective collective) {
   switch (collective) {
     case Collective::kBroadcast:
@@ -139,25 +139,25 @@ Status StartMpi(bool choose, const RankInfo& place) {
     return Unavailable("this process has finalized MPI, which cannot be started again");
   MPI_Initialized(&done);
   if (done == 0) {
-    // Open MPI's own components look for its symbols globally; as part of a module they are not.
+    // Open MPI's components look up its symbols globally; loaded as part of a module they are not
+    // global.
     void* global = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
     static_cast<void>(global);  // another MPI has another name, and may not need this
     if (choose) SetDefault("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
     const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
     int64_t local_ranks = place.local_size;
     if (local != nullptr) ParseSigned(local, &local_ranks);
-    // Ranks that share a core must let each other run.
+    // Ranks that share a core must yield to each other.
     if (local_ranks > sysconf(_SC_NPROCESSORS_ONLN)) {
       SetDefault("OMPI_MCA_mpi_yield_when_idle", "1");
     }
-    // Groups are independent of each other: two threads may be inside MPI at once, each with its
-    // own.
+    // Groups are independent: two threads may call MPI concurrently, each with its own group.
     int provided = 0;
     const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
     if (code != MPI_SUCCESS) return FromMpi(code).WithContext("MPI_Init_thread");
     std::atexit(FinalizeAtExit);
   }
-  // Open MPI takes the level named here for that of all of MPI: it must be the one MPI runs with.
+  // Open MPI uses the level given here for all of MPI: it must be the level MPI runs with.
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
   int provided = 0;
@@ -178,7 +178,7 @@ MpiWords::MpiWords()
     HalfType ops{MPI_DATATYPE_NULL, MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
     if (static_cast<DataType>(type) == DataType::kF16) ops = Half<DataType::kF16>();
     if (static_cast<DataType>(type) == DataType::kBf16) ops = Half<DataType::kBf16>();
-    // In the order of ReduceOp; an average is a sum at first.
+    // In the order of ReduceOp; an average is first computed as a sum.
     const MPI_Op row[5] = {ops.sum, ops.prod, ops.min, ops.max, ops.sum};
     std::copy(std::begin(row), std::end(row), reductions[type]);
   }
@@ -224,7 +224,7 @@ Result<MPI_Comm> TunedCopies::For(Collective collective, const Config& config) {
   const Key key{collective, config.algorithm, config.segment_bytes};
   if (const auto found = copies_.find(key); found != copies_.end()) return found->second;
   if (copies_.size() >= kMostCopies) {
-    // All ranks have seen the same calls, so all forget the same copies now.
+    // All ranks have made the same calls, so all free the same copies now.
     for (auto& [old, copy] : copies_) MPI_Comm_free(&copy);
     copies_.clear();
   }
@@ -242,7 +242,7 @@ Result<MPI_Comm> TunedCopies::For(Collective collective, const Config& config) {
   }
   MPI_Comm copy = MPI_COMM_NULL;
   const int code = MPI_Comm_dup(original_, &copy);
-  algorithm.Write(0);  // the library's own choice, for whoever comes next
+  algorithm.Write(0);  // restores the library's own choice for the next communicator
   if (config.segment_bytes > 0) segment.Write(segment_before);
   if (code != MPI_SUCCESS) return FromMpi(code);
   copies_[key] = copy;

@@ -18,17 +18,18 @@ namespace diapason::comm {
 // An MPI error code as a Status.
 Status FromMpi(int code);
 
-// Starts MPI unless the program has; what we start is finalized when the process exits. `choose`
-// makes Open MPI read its dynamic rules. Environment defaults are set only where the user set none.
+// Initialises MPI unless the program has; in that case MPI is finalized at process exit. `choose`
+// makes Open MPI read its dynamic rules. Environment variables that the user has set are not
+// changed.
 Status StartMpi(bool choose, const RankInfo& place);
-// After a failure the other ranks may never come to MPI_Finalize: it is then left out.
+// After a failure other ranks may never call MPI_Finalize: it is then skipped.
 void LeaveMpiUnfinished();
 
-// "4.1.4"; the whole text of another MPI.
+// "4.1.4"; the full version text of another MPI.
 std::string MpiVersion();
 
-// Our types and reductions as MPI has them; f16 and bf16, which it lacks, are made once. After
-// StartMpi only.
+// MPI's handles for the data types and reductions; f16 and bf16, which MPI lacks, are created once.
+// After StartMpi only.
 struct MpiWords {
   MpiWords();
   MPI_Datatype Type(DataType type) const { return types[static_cast<size_t>(type)]; }
@@ -40,9 +41,9 @@ struct MpiWords {
   MPI_Op reductions[8][5];
 };
 
-// Communicators with one configuration of coll_tuned each. Open MPI reads its control variables
-// when a communicator is created: so every configuration has a copy of its own, made at its first
-// call.
+// Duplicates of a communicator, each with one configuration of coll_tuned. Open MPI reads its
+// control variables when a communicator is created, so every configuration has its own duplicate,
+// created at its first call.
 class TunedCopies {
  public:
   explicit TunedCopies(MPI_Comm original) : original_(original) {}
@@ -50,7 +51,7 @@ class TunedCopies {
   TunedCopies(const TunedCopies&) = delete;
   TunedCopies& operator=(const TunedCopies&) = delete;
 
-  // Whether coll_tuned can be told what to do, and knows this configuration.
+  // Whether coll_tuned can be configured, and supports this configuration.
   Status Knows(Collective collective, const Config& config) const;
   // Every rank calls this in the same call.
   Result<MPI_Comm> For(Collective collective, const Config& config);

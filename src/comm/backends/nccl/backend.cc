@@ -23,10 +23,10 @@ std::string HostName() {
   return name.data();
 }
 
-// What the ranks tell each other before they begin.
+// What the ranks exchange at init.
 struct Card {
   int version = 0;
-  std::string device;  // the host's name and what the device is called there
+  std::string device;  // the host's name and the device's id there
 
   std::string Encode() const { return Format("%d %s", version, device.c_str()); }
   static Result<Card> Decode(const std::string& text) {
@@ -62,9 +62,9 @@ bool ShareDevices(const std::vector<Card>& cards) {
   return devices.size() < cards.size();
 }
 
-// The library refuses two ranks of one host on one device. Under different host names they are
-// taken for two hosts, and talk through the network: slow, but everything works, which is what a
-// machine with one GPU is good for.
+// The library refuses two ranks of one host on one device. With different host ids it takes them
+// for two hosts, and they communicate over the network: slow, but it lets a machine with one GPU
+// run several ranks.
 void SeparateRanks(const Start& start, const std::string& title) {
   if (std::getenv("NCCL_HOSTID") != nullptr) return;
   const std::string id = Format("%s-%d", HostName().c_str(), start.place.rank);
@@ -85,7 +85,7 @@ void SeparateRanks(const Start& start, const std::string& title) {
 BackendInfo GpuBackend::Look(const RankInfo& /*place*/) const {
   BackendInfo info;
   info.name = std::string(LibraryName(flavor_.library));
-  // The driver first: where there is none, the library, which is large, need not be opened.
+  // The driver first: without one, the large library need not be opened.
   const Result<gpu::Runtime*> runtime = flavor_.runtime();
   if (!runtime.ok()) {
     info.reason = runtime.status().message();

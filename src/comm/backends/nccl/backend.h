@@ -5,7 +5,7 @@
 
 namespace diapason::comm::nccl {
 
-// NCCL or RCCL as a backend: what differs is in the flavor.
+// NCCL or RCCL as a backend; the flavor holds their differences.
 class GpuBackend : public Backend {
  public:
   explicit GpuBackend(Flavor flavor) : flavor_(std::move(flavor)) {}

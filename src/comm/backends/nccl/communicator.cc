@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// How long the end of a communicator waits for operations nobody has waited for.
+// How long the end of a communicator waits for operations that the caller did not wait for.
 constexpr milliseconds kDrainLimit{5000};
 
 std::string NameOf(const NcclApi& api, const Config& config) {
@@ -63,7 +63,7 @@ NcclCommunicator::~NcclCommunicator() {
   Workspace& workspace = *shared_->workspace;
   const gpu::Bound bound(parts_.runtime, parts_.device);
   shared_->messages.Drop();
-  // The library waits without a limit for operations that are under way: it must not meet any.
+  // The library waits without a limit for operations in flight, so there must be none.
   const auto until = steady_clock::now() + kDrainLimit;
   while (shared_->connection->broken().ok() && !workspace.Idle()) {
     Status status = shared_->connection->Look();
@@ -90,7 +90,8 @@ Result<std::unique_ptr<PendingCall>> NcclCommunicator::Start(const Call& call, D
   if (!bound.status().ok()) return bound.status();
   Workspace& workspace = *shared_->workspace;
   void* stream = call.stream != nullptr ? call.stream : workspace.stream();
-  // Allocations and copies can get stuck behind an operation that never ends, like the library.
+  // Allocations and copies, like the library's calls, can block behind an operation that never
+  // ends.
   const Connection::Inside inside(shared_->connection.get());
   const Result<CallInFlight*> begun = workspace.Begin();
   if (!begun.ok()) return begun.status();
@@ -112,7 +113,7 @@ Result<std::unique_ptr<PendingCall>> NcclCommunicator::Start(const Call& call, D
   }
   if (status.ok() && flight->captured) status = verdict;
   if (!status.ok()) {
-    // Memory that something in the stream may still use is not lent again.
+    // Memory that an operation in the stream may still use is not reused.
     if (flight->blocks.empty()) workspace.LetGo(flight);
     return status;
   }
@@ -125,12 +126,12 @@ Status NcclCommunicator::Enqueue(const Call& call, void* stream, CallInFlight* f
   const Membership& membership = shared_->connection->membership();
   Staging staging(shared_->workspace.get(), flight, call, membership.rank, membership.size(),
                   stream);
-  // Recorded into a graph, events would measure nothing.
+  // In a graph, events would measure nothing.
   if (!flight->captured) {
     if (Status status = runtime->RecordEvent(flight->begin, stream); !status.ok()) return status;
   }
   if (Status status = staging.Before(); !status.ok()) return status;
-  // One rank alone runs no algorithm: whatever was asked for is what runs.
+  // A single rank runs no algorithm: every configuration counts as applied.
   if (call.config.IsDefault() || membership.size() == 1) {
     if (Status status = Launch(call, staging, stream, deadline); !status.ok()) return status;
   } else {
@@ -141,7 +142,7 @@ Status NcclCommunicator::Enqueue(const Call& call, void* stream, CallInFlight* f
   }
   Status status = staging.After();
   if (status.ok() && !flight->captured) status = runtime->RecordEvent(flight->end, stream);
-  // The other ranks have begun: what is in the stream cannot be taken back.
+  // The other ranks have begun: the work in the stream cannot be undone.
   if (!status.ok()) return shared_->Break(status);
   flight->started = !flight->captured;
   return Status();
@@ -149,7 +150,7 @@ Status NcclCommunicator::Enqueue(const Call& call, void* stream, CallInFlight* f
 
 Status NcclCommunicator::Launch(const Call& call, const Staging& staging, void* stream,
                                 Deadline deadline) {
-  // Not Look(): inside, the library may only be asked for the call itself.
+  // Not Look(): between GroupStart and GroupEnd the library accepts only the call itself.
   if (Status status = shared_->connection->Usable(); !status.ok()) return shared_->Break(status);
   Status status = shared_->connection->Settle(Collective(call, staging, stream), deadline);
   if (!status.ok()) return shared_->Break(status);
@@ -177,7 +178,7 @@ NcclResult NcclCommunicator::Collective(const Call& call, const Staging& staging
       return result != kSuccess ? result : ended;
     }
     case Operation::kBroadcast: {
-      // Not read but on the root; some versions want an address all the same.
+      // Read on the root only, but some versions require an address everywhere.
       const void* in = parts[0].in != nullptr ? parts[0].in : parts[0].out;
       return api.Broadcast(in, parts[0].out, parts[0].count, type, call.peer, comm, stream);
     }

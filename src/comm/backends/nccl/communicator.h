@@ -13,21 +13,21 @@
 
 namespace diapason::comm::nccl {
 
-// What a communicator and the calls it has begun share: a call may be asked for its end after the
-// communicator is gone, and gets an error then.
+// State shared by a communicator and the calls it has started: a call may be waited for after the
+// communicator is gone, and then gets an error.
 struct CommShared {
   std::shared_ptr<Workspace> workspace;
   std::unique_ptr<Connection> connection;
   Messages messages;
 
-  // Fails for good: the library's operations are ended, and the program's host memory is not
-  // touched any more.
+  // Fails permanently: aborts the library's operations; the program's host memory is not accessed
+  // any more.
   Status Break(const Status& why, bool wait = true);
-  // Begins the messages that have been collected. REQUIRES: the device is bound.
+  // Begins the collected messages. REQUIRES: the device is bound.
   Status Flush(Deadline deadline);
 };
 
-// NCCL's or RCCL's communicator behind our interface.
+// NCCL's or RCCL's communicator behind the Communicator interface.
 class NcclCommunicator : public Communicator {
  public:
   struct Parts {
@@ -59,13 +59,13 @@ class NcclCommunicator : public Communicator {
  private:
   NcclCommunicator(const Parts& parts, std::shared_ptr<CommShared> shared)
       : parts_(parts), shared_(std::move(shared)) {}
-  // The call in the stream, with its events around it. `verdict` is an error that the caller gets
-  // once the operation has ended: it ran, but not as it was asked to.
+  // Enqueues the call in the stream, between its events. `verdict` is an error for the caller after
+  // the operation has ended: it ran, but with another configuration.
   Status Enqueue(const Call& call, void* stream, CallInFlight* flight, Deadline deadline,
                  Status* verdict);
   Status Launch(const Call& call, const Staging& staging, void* stream, Deadline deadline);
   NcclResult Collective(const Call& call, const Staging& staging, void* stream) const;
-  // Whether the GPU can reach elements at such addresses.
+  // Whether the buffers are aligned for the GPU.
   Status CheckAlignment(const Call& call) const;
 
   Parts parts_;

@@ -80,7 +80,7 @@ TEST_F(NcclCommunicatorTest, MemoryIsLentAgainOnlyAfterTheEnd) {
   auto communicator = Make();
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(communicator->Run(call_, In(seconds(120))).ok());
   const size_t allocated = gpu_.allocated();
-  EXPECT_EQ(allocated, 3U);  // the barrier's word, one block there, one pinned
+  EXPECT_EQ(allocated, 3U);  // the barrier's element, one block on the GPU, one pinned
   gpu_.HoldUp();
   std::vector<float> other(4);
   Call second = call_;
@@ -106,12 +106,12 @@ TEST_F(NcclCommunicatorTest, MessagesThatAreStartedTogetherBeginTogether) {
   EXPECT_EQ(library_.groups, 1);
   EXPECT_EQ(out_, (std::vector<float>{8, 8, 8, 8}));
   EXPECT_TRUE(send.value()->Wait(In(seconds(120))).ok());
-  // Whoever comes after them comes after them.
+  // Later calls come after them.
   send = communicator->Start(SendCall(in_.data(), 4, DataType::kF32, 1), In(seconds(120)));
   EXPECT_EQ(library_.messages, 2);
   EXPECT_TRUE(communicator->Run(call_, In(seconds(120))).ok());
   EXPECT_EQ(library_.messages, 3);
-  // Those nobody waits for are forgotten with their group.
+  // Calls that the program does not wait for are dropped with their group.
   send = communicator->Start(SendCall(in_.data(), 4, DataType::kF32, 1), In(seconds(120)));
   communicator.reset();
   EXPECT_EQ(library_.messages, 3);
@@ -162,7 +162,7 @@ TEST_F(NcclCommunicatorTest, TheLimitAbortsOnceAndIsKept) {
 TEST_F(NcclCommunicatorTest, AfterAnErrorHostMemoryIsLeftAlone) {
   auto communicator = Make();
   gpu_.HoldUp();
-  api_.CommAbort = [](NcclComm) { return kSuccess; };  // the GPU goes on by itself, later
+  api_.CommAbort = [](NcclComm) { return kSuccess; };  // the GPU continues by itself, later
   EXPECT_FALSE(communicator->Run(call_, In(milliseconds(30))).ok());
   gpu_.LetGo();
   EXPECT_EQ(out_, (std::vector<float>{0, 0, 0, 0}));
@@ -220,7 +220,7 @@ TEST_F(NcclCommunicatorTest, CreationIsBounded) {
   const auto made = NcclCommunicator::Make(parts, Members(), In(milliseconds(50)));
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().code(), ErrorCode::kTimeout);
-  // The communicator that comes after all is ended by the thread that was left behind.
+  // The abandoned thread ends the communicator that is created late.
   library_.creation_hangs = false;
   const Deadline until = In(seconds(120));
   while ((library_.aborts == 0 || gpu_.bound != 0) && steady_clock::now() < until) {

@@ -12,10 +12,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Within the 5 s that a rank may take to return after its limit or the death of another.
+// Within the 5 s in which a rank must return after its limit or the death of another rank.
 constexpr milliseconds kAbortLimit{3000};
 constexpr milliseconds kCloseLimit{5000};
-// How long an error of the network may wait for the news which rank has ended.
+// How long a network error waits for the report which rank has ended.
 constexpr milliseconds kNewsLimit{1000};
 constexpr milliseconds kLookInterval{1};
 constexpr milliseconds kStoreLookInterval{10};
@@ -26,7 +26,7 @@ constexpr milliseconds kLookoutInterval{100};
 
 class Connection::Errand {
  public:
-  // Where there can be no further thread, the work is done on this one.
+  // If no thread can be created, the work runs on this one.
   static std::shared_ptr<Errand> Begin(std::function<void()> work) {
     auto errand = std::make_shared<Errand>();
     auto run = [errand, work = std::move(work)] {
@@ -94,9 +94,9 @@ Result<NcclUniqueId> Connection::ExchangeId(Deadline deadline) {
 }
 
 Status Connection::Create(const NcclUniqueId& id, Deadline deadline) {
-  // There is no way to call the library back from here: the communicator it is making is not ours
-  // yet. When the time is over the thread is left behind, and ends the communicator itself should
-  // it ever come to be.
+  // The library cannot be interrupted during init, because the communicator's handle is not known
+  // yet. After the time limit the thread is abandoned, and aborts the communicator itself if init
+  // ever returns.
   struct CommCreation {
     std::mutex mutex;
     bool abandoned = false;
@@ -114,7 +114,7 @@ Status Connection::Create(const NcclUniqueId& id, Deadline deadline) {
       NcclConfig config;
       config.blocking = 1;
       result = api->CommInitRankConfig(&comm, size, id, rank, &config);
-      // The environment may have made it a non-blocking one (NCCL_COMM_BLOCKING=0).
+      // The environment may have made it non-blocking (NCCL_COMM_BLOCKING=0).
       while (result == kInProgress) {
         std::this_thread::sleep_for(kLookInterval);
         const NcclResult asked = api->CommGetAsyncError(comm, &result);
@@ -148,7 +148,7 @@ Status Connection::Create(const NcclUniqueId& id, Deadline deadline) {
     try {
       lookout_ = std::thread([this] { LookAfterCalls(); });
     } catch (const std::system_error&) {
-      // Without it a lost rank is noticed by a stuck call only at the end of its limit.
+      // Without the thread, a stuck call notices a lost rank only at its time limit.
     }
   }
   return Status();
@@ -183,7 +183,7 @@ Status Connection::LostMembers() const {
 Status Connection::Explain(NcclResult result) {
   const std::string text = api_->ErrorText(result);
   if (result != kSystemError && result != kRemoteError) return Internal(text);
-  // A connection broke. Which rank ended is known to the store, perhaps a moment later.
+  // A connection broke. The store knows which rank has ended, perhaps a moment later.
   const auto until = steady_clock::now() + kNewsLimit;
   Status lost = LostMembers();
   while (lost.ok() && !interrupted_.load() && steady_clock::now() < until) {
@@ -232,9 +232,9 @@ Status Connection::Look() {
 
 void Connection::StartAbort() noexcept {
   if (aborted_.exchange(true)) return;
-  // Freed by the library while another thread may still be on its way out of a call: the library
-  // sets its flags first, and then takes far longer to end its own threads than that thread takes
-  // to see them. There is no other way to end a blocking call.
+  // The library frees it while another thread may still be returning from a call: the library sets
+  // its flags first, and takes far longer to end its own threads than that thread takes to see
+  // them. There is no other way to end a blocking call.
   auto errand = Errand::Begin([api = api_, runtime = runtime_, device = device_, comm = comm_] {
     const gpu::Bound bound(runtime, device);
     api->CommAbort(comm);
@@ -244,7 +244,7 @@ void Connection::StartAbort() noexcept {
 }
 
 Status Connection::Break(const Status& why, bool wait) {
-  // Whoever has reached the limit wants to know who did not come, where that is known.
+  // After a time-out, name the ranks that did not make the call, if known.
   Status reason = why;
   if (why.code() == ErrorCode::kTimeout) {
     if (const Status lost = LostMembers(); !lost.ok()) reason = lost;
@@ -276,8 +276,8 @@ void Connection::InterruptWith(const Status& why) noexcept {
     if (interruption_.ok()) interruption_ = why;
   }
   interrupted_.store(true);
-  // A thread that waits sees the flag and ends the communicator itself. One that is inside the
-  // library cannot; one that enters it now looks at the flag first.
+  // A waiting thread sees the flag and aborts the communicator itself. A thread inside the library
+  // cannot; one that enters it now checks the flag first.
   if (inside_.load()) StartAbort();
 }
 
@@ -298,7 +298,7 @@ bool Connection::Close() {
     const std::lock_guard<std::mutex> lock(mutex_);
     end = abort_;
   } else {
-    aborted_.store(true);  // nobody may abort it any more
+    aborted_.store(true);  // no further abort
     end = Errand::Begin([api = api_, runtime = runtime_, device = device_, comm = comm_] {
       const gpu::Bound bound(runtime, device);
       // Both wait for the other ranks of this host, which may be late or gone.

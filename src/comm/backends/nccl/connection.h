@@ -17,7 +17,7 @@
 
 namespace diapason::comm::nccl {
 
-// Who takes part.
+// The members of a communicator.
 struct Membership {
   std::vector<int> job_ranks;  // in the order of the communicator's own ranks
   int rank = 0;
@@ -28,25 +28,25 @@ struct Membership {
   int size() const { return static_cast<int>(job_ranks.size()); }
 };
 
-// One communicator of the library, from its creation to its end, with every wait bounded.
+// One communicator of the library, from init to its end; every wait is bounded.
 //
 // It is a blocking one: a non-blocking one starts a thread for every call. The library then returns
-// from two calls only when the other ranks have come along: from its creation, and from the first
-// call of each kind, where it connects. The creation therefore has a thread of its own, and a call
-// that is stuck is freed by CommAbort from another thread (Interrupt).
+// from two calls only when the other ranks have made them too: from init, and from the first call
+// of each kind, where it connects. So init runs on a thread of its own, and a stuck call is freed
+// by CommAbort from another thread (Interrupt).
 class Connection {
  public:
   static Result<std::unique_ptr<Connection>> Open(const NcclApi* api, gpu::Runtime* runtime,
                                                   int device, Membership membership,
                                                   Deadline deadline);
-  // Ends it, in order if it is not broken; takes a few seconds at most.
+  // Ends it, with CommFinalize if it is not broken; takes a few seconds at most.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   const NcclApi& api() const { return *api_; }
   const Membership& membership() const { return membership_; }
-  // Only inside the scope of an Inside, after its status was fine.
+  // Valid only inside the scope of an Inside whose status was OK.
   NcclComm comm() const { return comm_; }
 
   // The scope of a call into the library, which Interrupt may end from another thread.
@@ -65,42 +65,42 @@ class Connection {
     bool before_ = false;
   };
 
-  // What broke the communicator; fine while nothing has.
+  // The error that broke the communicator; OK while it works.
   Status broken() const;
-  // The same, or the Interrupt that is about to break it: what is looked at before a call.
+  // The same, or the Interrupt that is about to break it; checked before each call.
   Status Usable() const;
-  // What a call that waits has to look at: errors the library has found meanwhile, ranks that are
-  // gone, an Interrupt. Cheap enough for every turn of a waiting loop.
+  // Checked in every iteration of a waiting loop: errors the library has found, lost ranks, an
+  // Interrupt. Cheap.
   Status Look();
-  // Ends the communicator because of `why`, once, and returns what broke it first. The operations
-  // on the GPU end with it. With `wait`, returns when they have, or after a few seconds.
+  // Aborts the communicator because of `why`, once, and returns the first error. The operations on
+  // the GPU end with it. With `wait`, returns when they have ended, or after a few seconds.
   Status Break(const Status& why, bool wait = true);
-  // The error of a call that has returned `result`, with the ranks that are gone where that is
-  // known within a moment.
+  // The error for a call that returned `result`, with the lost ranks if they are known within a
+  // moment.
   Status Explain(NcclResult result);
-  // The same for the result of beginning a call. The environment may have made the communicator a
-  // non-blocking one (NCCL_COMM_BLOCKING=0): then the call has begun when the library says so.
+  // The same for the result of starting a call. The environment may have made the communicator
+  // non-blocking (NCCL_COMM_BLOCKING=0): then this waits until the library reports that the call
+  // has begun.
   Status Settle(NcclResult result, Deadline deadline);
-  // From the watchdog's thread. Returns at once.
+  // Called on the watchdog's thread. Returns at once.
   void Interrupt(const std::string& reason) noexcept;
 
-  // The end of the communicator; later calls do nothing. True when nothing of it is left on the
-  // GPU.
+  // Ends the communicator; later calls do nothing. True if nothing of it is left on the GPU.
   bool Close();
 
  private:
-  // Work on a thread of its own, which is left alone when it does not end in time.
+  // Work on its own thread, which is abandoned if it does not end in time.
   class Errand;
 
   Connection(const NcclApi* api, gpu::Runtime* runtime, int device, Membership membership)
       : api_(api), runtime_(runtime), device_(device), membership_(std::move(membership)) {}
   Result<NcclUniqueId> ExchangeId(Deadline deadline);
   Status Create(const NcclUniqueId& id, Deadline deadline);
-  // The error that names members that are gone; fine when all are there.
+  // An error that names lost members; OK if there are none.
   Status LostMembers() const;
   void StartAbort() noexcept;
   void InterruptWith(const Status& why) noexcept;
-  // The thread that looks after a call that is inside the library, as the caller cannot.
+  // The body of the thread that monitors calls inside the library.
   void LookAfterCalls();
 
   const NcclApi* api_;

@@ -1,4 +1,4 @@
-// A GPU and an NCCL that need neither: for the tests of what stands between them and the program.
+// A simulated GPU and NCCL, for tests of the code above them.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace diapason::comm::nccl {
 
-// Work is done at once, or, while the stream is held up, when it is let go.
+// Work completes at once or, while the stream is blocked, when it is unblocked.
 class FakeGpu : public gpu::Runtime {
  public:
   ~FakeGpu() override {
@@ -116,7 +116,7 @@ class FakeGpu : public gpu::Runtime {
   std::set<void*> pinned_;
 };
 
-// The library as one rank sees it; the other ranks give what this one gives.
+// The library as one rank sees it; the other ranks contribute the same data as this one.
 class FakeNccl {
  public:
   explicit FakeNccl(FakeGpu* gpu) : gpu_(gpu) { current_ = this; }
@@ -124,12 +124,12 @@ class FakeNccl {
   FakeNccl(const FakeNccl&) = delete;
   FakeNccl& operator=(const FakeNccl&) = delete;
 
-  // What goes wrong.
+  // Faults to inject.
   bool operations_hang = false;         // on the GPU, until the communicator is aborted
   std::atomic<bool> calls_hang{false};  // in the library, likewise
   std::atomic<bool> creation_hangs{false};
   std::atomic<int> async_error{0};
-  // What was done.
+  // Counters of what was called.
   std::atomic<int> aborts{0};
   std::atomic<int> destroys{0};
   std::atomic<int> groups{0};
@@ -205,7 +205,7 @@ class FakeStore : public rendezvous::RendezvousStore {
  public:
   Status Set(const std::string& /*key*/, const std::string& /*value*/) override { return {}; }
   Result<std::string> Get(const std::string& /*key*/, Deadline /*deadline*/) override {
-    return TimedOut("nobody sets anything here");
+    return TimedOut("this store has no values");
   }
   Result<std::vector<rendezvous::RankAnswer>> Collect(const std::string& /*key*/,
                                                       const std::vector<int>& /*members*/,

@@ -41,7 +41,7 @@ struct Opened {
 };
 
 Result<Opened> OpenFile(const Flavor& flavor, const std::string& title) {
-  // Two copies of the library in one process would not know of each other's use of the GPU.
+  // Two copies of the library in one process would not coordinate their use of the GPU.
   for (const char* file : flavor.files) {
     if (void* library = dlopen(file, RTLD_NOW | RTLD_NOLOAD)) return Opened{library, file};
   }
@@ -81,7 +81,7 @@ Result<const NcclApi*> Open(const Flavor& flavor) {
     return Unavailable(
         Format("%s %s has no %s", title.c_str(), api.VersionText().c_str(), missing.c_str()));
   }
-  return new NcclApi(api);  // kept for the life of the process, as the library is
+  return new NcclApi(api);  // never freed, as the library stays loaded
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ std::string NcclApi::VersionText() const {
 
 std::string NcclApi::ErrorText(NcclResult result) const {
   std::string text = title + ": " + GetErrorString(result);
-  // The last warning of the whole process: it may be an old one, but most often it is the cause.
+  // The last warning of the whole process: possibly an old one, but usually the cause.
   const char* last = GetLastError(nullptr);
   if (last != nullptr && *last != '\0') text += Format(" (last warning: %s)", last);
   return text;
@@ -103,7 +103,7 @@ Result<const NcclApi*> OpenNccl(const Flavor& flavor) {
   static std::map<Library, const NcclApi*> known;
   const std::lock_guard<std::mutex> lock(mutex);
   if (const auto found = known.find(flavor.library); found != known.end()) return found->second;
-  // A failure is not kept: the program may yet set a path, or load the library itself.
+  // A failure is not cached: the program may later set a path, or load the library itself.
   Result<const NcclApi*> api = Open(flavor);
   if (api.ok()) known[flavor.library] = api.value();
   return api;

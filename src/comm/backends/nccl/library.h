@@ -13,8 +13,8 @@
 
 namespace diapason::comm::nccl {
 
-// NCCL's interface as far as we use it, declared by ourselves so that building needs no NCCL. RCCL
-// has the same entry points, over HIP.
+// The part of NCCL's interface that is used, declared here so that building needs no NCCL. RCCL has
+// the same entry points, over HIP.
 using NcclComm = void*;
 using NcclResult = int;
 inline constexpr NcclResult kSuccess = 0;
@@ -26,8 +26,8 @@ struct NcclUniqueId {
   std::array<char, 128> bytes{};
 };
 
-// The configuration of a communicator as 2.18 has it. Newer libraries read as many bytes as `size`
-// says and ignore, by `version`, what lies in the padding.
+// The configuration of a communicator as of 2.18. Newer libraries read `size` bytes and ignore, by
+// `version`, the padding.
 struct NcclConfig {
   static constexpr int kUndefined = INT_MIN;
   size_t size = sizeof(NcclConfig);
@@ -72,11 +72,11 @@ struct NcclApi {
   std::string ErrorText(NcclResult result) const;
 };
 
-// Older libraries do not know the configuration above; pinning needs their tuner interface.
+// Older libraries do not have the configuration above; pinning needs the tuner interface.
 inline constexpr int kFirstVersion = 21800;
 inline constexpr int kFirstPinningVersion = 21900;
 
-// How NCCL and RCCL differ, seen from here.
+// The differences between NCCL and RCCL.
 struct Flavor {
   Library library;
   Setting file_setting;
@@ -84,8 +84,8 @@ struct Flavor {
   Result<gpu::Runtime*> (*runtime)();
 };
 
-// The library that is in the process already, else the one the setting names, else the loader's.
-// Opened once and kept. The error says what is missing or too old.
+// The library that is already loaded, else the one the setting names, else the loader's. Opened
+// once and kept. The error says what is missing or too old.
 Result<const NcclApi*> OpenNccl(const Flavor& flavor);
 
 }  // namespace diapason::comm::nccl

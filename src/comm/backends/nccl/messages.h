@@ -11,20 +11,20 @@
 
 namespace diapason::comm::nccl {
 
-// Sends and receives that were started and not begun. The library runs a communicator's operations
-// one after the other: a send that waits for its receiver would keep the receive behind it from
-// beginning, and two ranks that send to each other would wait for ever. What is started together is
-// therefore collected, and begun together, in one group of the library: when one of them is waited
-// for or asked for, and before any other call.
+// Sends and receives that were started but not yet passed to the library. The library runs a
+// communicator's operations one after the other: a send that waits for its receiver would block the
+// receive behind it, and two ranks that send to each other would deadlock. So they are collected
+// and begun together in one group of the library: when one of them is waited for or polled, and
+// before any other call.
 class Messages {
  public:
   bool empty() const { return waiting_.empty(); }
   // REQUIRES: call is a send or a recv.
   Status Add(Workspace* workspace, CallInFlight* flight, const Call& call,
              const Membership& membership, void* stream);
-  // Puts all of them into their streams.
+  // Enqueues all of them in their streams.
   Status Begin(Connection* connection, gpu::Runtime* runtime, Deadline deadline);
-  // Forgets them: they never begin.
+  // Drops them: they never begin.
   void Drop();
 
  private:

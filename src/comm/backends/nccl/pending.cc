@@ -10,13 +10,12 @@ using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-// A short operation is waited for without giving the processor away, a longer one by offering it to
-// others, and one that takes milliseconds asleep: for a sixteenth of the time it has taken already,
-// so that its end is seen late by no more than that.
+// Waiting spins for a short operation, yields for a longer one, and sleeps for one that takes
+// milliseconds: for a sixteenth of the time so far, so that its end is noticed at most that late.
 constexpr microseconds kSpin{50};
 constexpr microseconds kYield{1000};
 constexpr microseconds kLongestSleep{1000};
-// For messages that are begun because somebody has asked for one.
+// For messages that are begun because the caller polls one.
 constexpr std::chrono::seconds kBeginLimit{60};
 
 }  // namespace
@@ -39,7 +38,7 @@ void NcclPending::Finish(Status result) {
 
 bool NcclPending::Ask() {
   if (done_) return true;
-  // An operation also ends when its communicator is ended: its result is worth nothing then.
+  // An aborted communicator also ends the operation: its result is then invalid.
   if (Status status = shared_->connection->broken(); !status.ok()) {
     Finish(status);
     return true;
@@ -69,7 +68,7 @@ bool NcclPending::Done() {
     return true;
   }
   if (Ask()) return true;
-  // Who only ever asks has to learn of a lost rank as well.
+  // A caller that only polls must learn of a lost rank as well.
   const Status status = shared_->connection->Look();
   if (status.ok()) return false;
   Finish(shared_->Break(status, false));

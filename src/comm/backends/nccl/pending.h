@@ -18,7 +18,7 @@ class NcclPending : public PendingCall {
   bool Captured() const override { return captured_; }
 
  private:
-  // True at the end of the operation; the answer is then in result_.
+  // True at the end of the operation; its status is then in result_.
   bool Ask();
   void Finish(Status result);
 

@@ -18,7 +18,7 @@ namespace {
 constexpr char kPluginFile[] = "libnccl-tuner-diapason.so";
 constexpr char kPluginVariable[] = "NCCL_TUNER_PLUGIN";
 
-// A tuner is never asked about an all_to_all: NCCL makes it of sends and receives.
+// A tuner is never asked about an all_to_all: NCCL builds it from sends and receives.
 std::optional<Collective> AskedCollective(Operation operation) {
   const std::optional<Collective> collective = CollectiveOf(operation);
   return collective == Collective::kAllToAll ? std::nullopt : collective;
@@ -82,7 +82,7 @@ PluginPin PluginPin::Find(const NcclApi& api) {
 Status PluginPin::CanUse(Operation operation, const Config& config, int ranks) const {
   const std::optional<Collective> collective = AskedCollective(operation);
   if (!collective.has_value()) {
-    return Unavailable(Format("%s lets nobody choose how it runs %s", api_->title.c_str(),
+    return Unavailable(Format("%s does not let a tuner choose how it runs %s", api_->title.c_str(),
                               OperationName(operation)));
   }
   if (config.segment_bytes != 0) {

@@ -12,22 +12,22 @@
 
 namespace diapason::comm::nccl {
 
-// Our tuner plugin in this process, through the calls of diapason/diapason.h. It is the library
-// that has loaded it, if it has; a pin then holds for every communicator of the process, so it is
-// held for one call at a time.
+// The diapason tuner plugin in this process, through the functions of diapason/diapason.h, if the
+// library has loaded it. A pin applies to every communicator of the process, so it is held for one
+// call at a time.
 class PluginPin {
  public:
-  // Has the library load our plugin when it makes its next communicator, where the environment
-  // names no other.
+  // Makes the library load the diapason plugin with its next communicator, unless the environment
+  // names another.
   static void AskForPlugin();
 
-  // Looks for the plugin; the reason why there is none is kept for CanUse.
+  // Looks up the plugin; CanUse reports why there is none.
   static PluginPin Find(const NcclApi& api);
 
-  // Whether a call of that kind can be pinned so on any machine.
+  // Whether such a pin for such a call can work on any machine.
   Status CanUse(Operation operation, const Config& config, int ranks) const;
 
-  // From here to the end of the scope every question of the library is answered with the pin.
+  // While in scope, every question of the library is answered with the pin.
   class Hold {
    public:
     Hold(const PluginPin& pin, const Config& config, Deadline deadline);
@@ -35,7 +35,7 @@ class PluginPin {
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
     const Status& status() const { return status_; }
-    // After the call: fine when every question was answered with the pin.
+    // After the call: OK if every question was answered with the pin.
     Status Applied(const std::string& what) const;
 
    private:
@@ -46,7 +46,7 @@ class PluginPin {
 
  private:
   const NcclApi* api_ = nullptr;
-  std::string reason_;  // why nothing can be pinned; empty when it can
+  std::string reason_;  // why pinning is impossible; empty if it is possible
   int (*pin_)(int, int, int) = nullptr;
   void (*unpin_)() = nullptr;
   void (*counts_)(unsigned long long*, unsigned long long*) = nullptr;

@@ -7,7 +7,7 @@
 namespace diapason::comm::nccl {
 namespace {
 
-// What GPUs like best, and enough for every type.
+// The best alignment for GPUs, and enough for every type.
 constexpr size_t kAlignment = 256;
 
 size_t Reserve(size_t* total, size_t bytes) {
@@ -16,7 +16,7 @@ size_t Reserve(size_t* total, size_t bytes) {
   return offset;
 }
 
-// One buffer serves as input and output: the library allows it, and both have one size.
+// Whether one buffer can be input and output: the library allows it, and both have the same size.
 bool CanBeInPlace(Operation operation) {
   return operation == Operation::kAllReduce || operation == Operation::kBroadcast ||
          operation == Operation::kReduce;
@@ -106,7 +106,7 @@ Status Staging::CopyIn() {
   if (stream_ == workspace_->stream() && workspace_->Idle()) {
     for (const HostGate::Copy& copy : copies) std::memcpy(copy.out, copy.in, copy.bytes);
   } else {
-    // What is in the stream already may be about to write what is to be read here.
+    // Earlier work in the stream may still write the data that is read here.
     Status status = HostGate::Enqueue(workspace_->gate(), runtime, stream_, std::move(copies));
     if (!status.ok()) return status;
   }

@@ -8,12 +8,12 @@
 
 namespace diapason::comm::nccl {
 
-// Brings a call's buffers to where the library can use them and the results back: host memory
-// through pinned memory to the GPU, f32 into the narrower type it travels in. Everything is put
-// into the stream, nothing waits.
+// Moves a call's buffers to memory that the library can use, and the results back: host memory
+// through pinned memory to the GPU, f32 into its narrower wire type. Everything is enqueued in the
+// stream; nothing waits.
 class Staging {
  public:
-  // What the library is to work on, per tensor.
+  // The buffers for the library, per tensor.
   struct Part {
     const void* in = nullptr;
     void* out = nullptr;
@@ -29,17 +29,17 @@ class Staging {
         size_(size),
         stream_(stream) {}
 
-  // Both only enqueue; After goes behind the library's own work.
+  // Both only enqueue; After comes behind the library's work.
   Status Before();
   Status After();
 
   const std::vector<Part>& parts() const { return parts_; }
-  // The type that travels.
+  // The wire type.
   DataType type() const { return call_.wire.value_or(call_.type); }
 
  private:
   static constexpr size_t kNone = SIZE_MAX;
-  // One tensor on its way. Offsets are into the staged memory: the same on the GPU and pinned.
+  // One tensor. Offsets are into the staged memory: the same on the GPU and pinned.
   struct Item {
     const void* in = nullptr;  // the program's
     void* out = nullptr;
@@ -53,7 +53,7 @@ class Staging {
 
   Item Describe(const void* in, void* out, size_t count) const;
   bool IsHost(const void* pointer) const;
-  // Lays the items out; the results are how much is needed of each memory.
+  // Assigns the offsets; returns the bytes needed of each kind of memory.
   void LayOut(size_t* staged_bytes, size_t* device_bytes);
   Status CopyIn();
   Status Narrow();

@@ -4,7 +4,7 @@
 
 namespace diapason::comm::nccl {
 
-// The library's numbers for our types and reductions; -1 for what it does not have.
+// The library's numbers for data types and reductions; -1 if it has none.
 inline int NcclType(DataType type) {
   switch (type) {
     case DataType::kI8:

@@ -10,9 +10,9 @@
 
 namespace diapason::comm::nccl {
 
-// Copies between the program's host memory and ours happen on a thread of the driver, when the
-// stream gets there. After an error the program may free its buffers: the gate is shut then, and
-// what comes later does not touch them.
+// A driver thread copies between the program's host memory and the staging memory when the stream
+// reaches that point. After an error the program may free its buffers: the gate is then shut, and
+// later copies do not touch them.
 class HostGate {
  public:
   struct Copy {
@@ -20,10 +20,10 @@ class HostGate {
     const void* in;
     size_t bytes;
   };
-  // Puts the copies into the stream.
+  // Enqueues the copies in the stream.
   static Status Enqueue(const std::shared_ptr<HostGate>& gate, gpu::Runtime* runtime, void* stream,
                         std::vector<Copy> copies);
-  // Waits for copies that are being made.
+  // Waits for running copies.
   void Shut();
 
  private:
@@ -34,19 +34,19 @@ class HostGate {
   bool shut_ = false;
 };
 
-// What a call on its way occupies.
+// The resources of a call in flight.
 struct CallInFlight {
   void* begin = nullptr;  // events
   void* end = nullptr;
   std::vector<gpu::BlockPool::Block*> blocks;
-  bool held = true;       // somebody still asks for its end
+  bool held = true;       // the caller may still wait for it
   bool deferred = false;  // not in the stream yet: see messages.h
   bool started = false;   // both events are in the stream
-  // Part of a GPU graph, which may be run again at any time: its memory is never given back.
+  // Part of a GPU graph, which may be replayed at any time: its memory is never returned.
   bool captured = false;
 };
 
-// The stream, memory and events of one communicator. One thread at a time.
+// The stream, memory and events of one communicator. Not thread-safe.
 class Workspace {
  public:
   static Result<std::shared_ptr<Workspace>> Make(gpu::Runtime* runtime, int device);
@@ -61,19 +61,19 @@ class Workspace {
 
   // REQUIRES for all below: the device is bound.
   Result<CallInFlight*> Begin();
-  // Memory until the flight ends.
+  // Memory for the duration of the call.
   Result<void*> Device(CallInFlight* flight, size_t bytes) {
     return Borrow(&device_blocks_, flight, bytes);
   }
   Result<void*> Pinned(CallInFlight* flight, size_t bytes) {
     return Borrow(&pinned_blocks_, flight, bytes);
   }
-  // Nobody asks for this one any more; its memory is reused once it has ended.
+  // The caller no longer waits for this one; its memory is reused once it has ended.
   void LetGo(CallInFlight* flight) { flight->held = false; }
-  // True when no flight is under way.
+  // True if no call is in flight.
   bool Idle();
-  // Frees everything. Only once nothing of the communicator is left on the GPU; without it, all
-  // stays where it is for the life of the process.
+  // Frees everything. Only valid once nothing of the communicator is left on the GPU; otherwise the
+  // memory must stay allocated until the process ends.
   void FreeAll();
 
  private:

@@ -11,8 +11,8 @@ namespace diapason::comm {
 namespace sim {
 namespace {
 
-// Thousands of ranks load the same shipped description: it is parsed once while anyone uses it. A
-// file is read anew, since it may have changed.
+// Thousands of ranks load the same shipped description: it is parsed once and shared while in use.
+// A file is read each time, since it may have changed.
 Result<std::shared_ptr<const Cluster>> Load(const std::string& name) {
   static std::mutex mutex;
   static auto* const kLoaded = new std::map<std::string, std::weak_ptr<const Cluster>>;

@@ -15,9 +15,9 @@ namespace diapason::comm::sim {
 // A simulated cluster, as its TOML file describes it (docs/commands/simulate.md lists every key).
 // Bandwidths are in 1e9 bytes per second, times in microseconds, as in the files.
 //
-// There are two descriptions in it, on purpose. `formula` is what the library believes about the
-// machine; it makes the library's own choice. `pairs` is how the machine really behaves. Were they
-// the same, the library would always be right and there would be nothing to tune.
+// It has two descriptions on purpose. `formula` is the library's model of the machine and makes the
+// library's own choice. `pairs` is how the machine behaves. If they were the same, the library
+// would always be right and there would be nothing to tune.
 
 inline constexpr int kAlgorithmCount = kPat + 1;
 inline constexpr int kProtocolCount = kSimple + 1;
@@ -25,7 +25,7 @@ inline constexpr int kMostRanks = 65536;
 
 enum class Generation : uint8_t { kVolta = 0, kAmpere = 1, kHopper = 2, kBlackwell = 3, kCdna = 4 };
 
-// The wires, for what no algorithm is chosen for: sends, receives, alltoall, barriers.
+// The links, for operations without a choice of algorithm: sends, receives, alltoall, barriers.
 struct Links {
   double launch_us = 5;   // every call costs this
   double intra_gbps = 1;  // one GPU to the others of its node, one direction
@@ -34,21 +34,21 @@ struct Links {
   double inter_us = 0;
 };
 
-// How one algorithm with one protocol really behaves.
+// The actual cost of one algorithm with one protocol.
 struct PairCost {
   double base_us = 0;
   double hop_us = 0;        // one step between GPUs of a node
   double net_us = 0;        // one step between nodes
-  double channel_us = 0;    // every channel beyond the first costs this to set going
+  double channel_us = 0;    // start-up cost of every channel beyond the first
   double channel_gbps = 1;  // what one channel moves
-  double gbps = 1;          // what all channels together can move inside a node
+  double gbps = 1;          // the bandwidth of all channels together inside a node
   double net_gbps = 0;      // the same across nodes, with all GPUs of a node taking part
-  // How latency and transfer go together. 1: one after the other. 0.5: the pipeline fills as slowly
-  // as it can. Above 1: they overlap.
+  // How latency and transfer combine. 1: one after the other. 0.5: the pipeline fills as slowly as
+  // possible. Above 1: they overlap.
   double overlap = 1;
 };
 
-// Replaces constants of the library's formula, for libraries and machines that differ.
+// Overrides constants of the library's formula, for libraries and machines that differ.
 struct FormulaPair {
   std::optional<double> base_us;
   std::optional<double> hop_us;
@@ -65,9 +65,9 @@ struct Formula {
   double inter_latency_us = 0;
   bool nvlink = true;    // else PCI
   bool amd_cpu = false;  // else Intel or other
-  // A call uses one channel for every so many bytes of traffic at least.
+  // A call uses at most one channel per this many bytes of traffic.
   double channel_bytes = 32768;
-  // A number of channels that was asked for is used as it is, however small the message.
+  // A requested number of channels is used as it is, however small the message.
   bool exact_channels = false;
   std::array<std::array<FormulaPair, kProtocolCount>, kAlgorithmCount> pairs;
 };
@@ -85,7 +85,7 @@ struct LibraryRule {
 
 struct NoiseModel {
   double sigma = 0;        // of the logarithm of a call's duration, the same for all ranks
-  double rank_sigma = 0;   // what each rank adds to it
+  double rank_sigma = 0;   // added by each rank
   double spike_share = 0;  // calls that take spike_factor times as long
   double spike_factor = 1;
 };
@@ -95,13 +95,13 @@ struct Straggler {
   std::vector<int> ranks;
   double share = 0;
   double factor = 1;
-  double often = 1;  // the share of calls in which they are
+  double often = 1;  // the fraction of calls in which they are slow
 };
 
 struct Compute {
   double multiprocessors = 1;
   double channel_cost = 1;         // multiprocessors that a channel takes from compute
-  double collective_slowdown = 0;  // a collective takes so much longer while the GPU computes
+  double collective_slowdown = 0;  // relative slowdown of a collective while the GPU computes
 };
 
 struct Cluster {
@@ -117,21 +117,21 @@ struct Cluster {
   NoiseModel noise;
   std::vector<LibraryRule> choices;
   std::vector<Straggler> stragglers;
-  // What is on offer; a pair without a value is not.
+  // The available pairs; a pair without a value is not available.
   std::array<std::array<std::optional<PairCost>, kProtocolCount>, kAlgorithmCount> pairs;
-  // Of the file's text: two ranks that mean different clusters have different ones.
+  // Digest of the file's text: ranks with different clusters have different digests.
   uint64_t digest = 0;
 
   int ranks() const { return nodes * gpus_per_node; }
 };
 
-// "8 x A100, one node (simulated)": for people.
+// "8 x A100, one node (simulated)": for the user.
 std::string Describe(const Cluster& cluster);
 
 // Reads a description. `name` is what errors call it; they give line and column.
 Result<Cluster> ParseCluster(std::string_view text, const std::string& name);
 
-// A shipped name ("h100x8"), or the path of a TOML file: whatever holds a '/' or ends in ".toml".
+// A shipped name ("h100x8"), or the path of a TOML file, which contains a '/' or ends in ".toml".
 Result<Cluster> LoadCluster(const std::string& name_or_path);
 
 std::vector<std::string> ClusterNames();

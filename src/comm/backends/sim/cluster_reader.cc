@@ -1,4 +1,5 @@
-// The strict reader of cluster files: every key is known, every number bounded, every error placed.
+// The strict reader of cluster files: unknown keys and numbers out of range are errors with their
+// position.
 #include "base/encoding.h"
 #include "base/text.h"
 #include "base/toml_section.h"

@@ -130,7 +130,7 @@ TEST(LoadCluster, EveryShippedDescriptionIsFine) {
   for (const std::string& name : names) {
     const Result<Cluster> cluster = LoadCluster(name);
     ASSERT_TRUE(cluster.ok()) << cluster.status().message();
-    // What is built in is what lies in the folder.
+    // The compiled-in texts are those in the folder.
     const std::string path = std::string(DIAPASON_SOURCE_DIR) + "/clusters/" + name + ".toml";
     const Result<Cluster> file = LoadCluster(path);
     ASSERT_TRUE(file.ok()) << file.status().message();

@@ -106,7 +106,7 @@ Result<std::unique_ptr<PendingCall>> SimCommunicator::Start(const Call& call, De
 
 Result<std::unique_ptr<PendingCall>> SimCommunicator::StartCollective(const Call& call,
                                                                       Deadline deadline) {
-  // It may read what a receive before it writes.
+  // It may read what an earlier receive writes.
   const Status before = AwaitTransfers(deadline);
   if (!before.ok()) return before;
   RankState::Item item;
@@ -122,7 +122,7 @@ Result<std::unique_ptr<PendingCall>> SimCommunicator::StartCollective(const Call
   item.round = std::move(round).value();
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
-    // Those that nobody waits for must not pile up.
+    // Collectives that the program does not wait for must not pile up.
     if (state_->items.size() >= 64) state_->Settle();
     item.timed = state_->timeline.Start(stream_);
     state_->items.push_back(item);
@@ -143,7 +143,7 @@ Result<std::unique_ptr<PendingCall>> SimCommunicator::StartTransfer(const Call& 
       std::make_unique<PendingTransfer>(state_, world_, rank_, std::move(transfer).value(), time));
 }
 
-// Until all ranks have come to every collective that this one has started here.
+// Waits until all ranks have joined every collective that this rank has started here.
 Status SimCommunicator::AwaitCollectives(Deadline deadline) {
   std::vector<std::shared_ptr<SimRound>> rounds;
   {
@@ -172,7 +172,7 @@ void SimCommunicator::Interrupt(const std::string& reason) noexcept {
   try {
     world_->Break(TimedOut(reason));
   } catch (const std::bad_alloc&) {
-    // Then the others end at their own deadlines.
+    // Then the other ranks reach their own deadlines.
     return;
   }
 }
@@ -223,7 +223,7 @@ Status SimCommunicator::SimulateCompute(double seconds) {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     items = state_->items;
   }
-  // What compute is slowed down by is known only when all ranks have started it.
+  // The slowdown of compute is known only when all ranks have started the collectives.
   for (const RankState::Item& item : items) {
     const Status status = item.world->Await(item.rank, *item.round, deadline);
     if (!status.ok()) return status.WithContext("computing beside a collective");

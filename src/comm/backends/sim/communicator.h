@@ -12,9 +12,9 @@
 
 namespace diapason::comm::sim {
 
-// One rank's GPU: the clock and what runs there, shared by all communicators of the rank.
+// One rank's GPU: the clock and the running collectives, shared by all communicators of the rank.
 struct RankState {
-  // A collective that is on its way.
+  // A collective in flight.
   struct Item {
     std::shared_ptr<World> world;
     std::shared_ptr<SimRound> round;
@@ -28,7 +28,7 @@ struct RankState {
   uint64_t computed = 0;
   int streams = 0;
 
-  // Tells the timeline what has become known, and forgets what is over. REQUIRES: mutex is held.
+  // Passes new results to the timeline, and drops finished items. REQUIRES: mutex is held.
   void Settle();
 };
 

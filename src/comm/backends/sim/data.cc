@@ -18,7 +18,7 @@ void Copy(void* to, const void* from, size_t bytes) {
   if (to != from) std::memmove(to, from, bytes);
 }
 
-// Part `part` of everybody's `in`, combined.
+// Part `part` of every rank's `in`, combined.
 void Combined(const Call& call, const std::vector<RankBuffers>& ranks, size_t part,
               std::vector<char>* sum) {
   const size_t bytes = call.count * SizeOf(call.type);
@@ -57,7 +57,7 @@ void MoveData(const Call& call, const std::vector<RankBuffers>& ranks) {
       }
       break;
     case Operation::kReduceScatter:
-      // In place, a rank's result overwrites only the part that nobody needs any more.
+      // In place, a rank's result overwrites only a part that is no longer needed.
       for (size_t r = 0; r < ranks.size(); ++r) {
         Combined(call, ranks, r, &sum);
         std::memcpy(ranks[r].out, sum.data(), bytes);

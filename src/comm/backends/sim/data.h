@@ -12,8 +12,8 @@ struct RankBuffers {
   void* out = nullptr;
 };
 
-// Moves the data of a collective for all ranks at once: reads every `in`, writes every `out`.
-// Additions are made in the order of the ranks. May throw std::bad_alloc.
+// Moves the data of a collective for all ranks at once: reads every `in`, writes every `out`. Sums
+// are added in rank order. May throw std::bad_alloc.
 void MoveData(const Call& call, const std::vector<RankBuffers>& ranks);
 
 }  // namespace diapason::comm::sim

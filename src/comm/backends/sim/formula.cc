@@ -1,4 +1,4 @@
-// What the library believes: NCCL's analytic cost model, written from its description.
+// The library's model: NCCL's analytic cost model, written from its description.
 //
 //   microseconds = latency + bytes / (1000 * bandwidth), bandwidth in 1e9 bytes per second
 //
@@ -53,7 +53,7 @@ constexpr std::array<std::array<double, 23>, kProtocolCount> kTreeBySize{
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
 
 int Row(const Cluster& cluster) {
-  // The formula knows NVIDIA's generations only; AMD's cards are closest to Hopper there.
+  // The formula has NVIDIA's generations only; AMD's GPUs are closest to Hopper.
   return cluster.generation == Generation::kCdna ? static_cast<int>(Generation::kHopper)
                                                  : static_cast<int>(cluster.generation);
 }
@@ -100,7 +100,7 @@ double NvlsChannel(const Cluster& cluster, const RankLayout& layout, Collective 
   return bandwidth;
 }
 
-// What a ring or a tree keeps of the links' bandwidth.
+// The bandwidth of a ring or a tree, from the links' bandwidth.
 double Corrected(const Cluster& cluster, const RankLayout& layout, Collective collective,
                  int algorithm, int protocol, double bus) {
   const int channels = cluster.formula.channels;

@@ -10,7 +10,7 @@
 namespace diapason::comm::sim {
 namespace {
 
-// Threads of a kernel, and how many bytes each should have, before channels are given up.
+// Threads of a kernel, and the bytes per thread below which channels are dropped.
 struct Threads {
   double most;
   double bytes_each;
@@ -175,7 +175,7 @@ Result<SimCost> Estimate(const Cluster& cluster, const RankLayout& layout, Colle
   if (!wrong.ok()) return wrong;
   SimCost cost;
   if (layout.ranks <= 1) {
-    // The library copies, and looks at no configuration.
+    // A copy; the library ignores the configuration.
     cost.seconds = SendSeconds(cluster, true, bytes);
     return cost;
   }

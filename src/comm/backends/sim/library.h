@@ -11,64 +11,63 @@
 
 namespace diapason::comm::sim {
 
-// The simulated library: what it would choose, and what a call then costs. Everything here takes
-// the same few nanoseconds for 8 ranks and for thousands.
+// The simulated library: its choice, and the cost of a call. Every function takes the same few
+// nanoseconds for 8 ranks and for thousands.
 //
-// Sizes are counted as the library counts them: for allgather, reducescatter and alltoall, what all
-// ranks' parts come to.
+// Sizes are counted as the library counts them: for allgather, reducescatter and alltoall, the
+// total of all ranks' parts.
 
-// Where the ranks of a communicator lie.
+// The placement of a communicator's ranks.
 struct RankLayout {
   int ranks = 1;
   int nodes = 1;
   int per_node = 1;  // ranks on the fullest node
 };
 
-// `ranks` GPUs of the cluster, node after node.
+// `ranks` GPUs of the cluster, filling one node after the other.
 Result<RankLayout> FillNodes(const Cluster& cluster, int ranks);
 
 struct SimCost {
   double seconds = 0;
-  // What really runs. All default where there is nothing to choose: one rank, alltoall.
+  // The configuration that runs. Default if there is no choice: one rank, alltoall.
   Config config;
 };
 
-// What a call costs under a configuration, without noise. The default Config is the library's own
-// choice, half a pair what the library thinks best of the rest. A pair that is not on offer is an
+// The cost of a call with a configuration, without noise. The default Config is the library's own
+// choice; for half a pair the library chooses the other half. A pair that is not available is an
 // error that says why.
 Result<SimCost> Estimate(const Cluster& cluster, const RankLayout& layout, Collective collective,
                          uint64_t bytes, const Config& config);
 Result<SimCost> Estimate(const Cluster& cluster, int ranks, Collective collective, uint64_t bytes,
                          const Config& config);
 
-// The same for operations nobody tunes.
+// The same for operations without a choice.
 double SendSeconds(const Cluster& cluster, bool same_node, uint64_t bytes);
 double AllToAllSeconds(const Cluster& cluster, const RankLayout& layout, uint64_t bytes);
 double BarrierSeconds(const Cluster& cluster, const RankLayout& layout);
 
-// Why a pair cannot run there; empty when it can.
+// Why a pair cannot run there; empty if it can.
 std::string WhyNotOffered(const Cluster& cluster, const RankLayout& layout, Collective collective,
                           int algorithm, int protocol);
-// Every pair on offer, with every sensible number of channels: powers of two, and all there are.
+// Every available pair, with a range of channel counts: powers of two, and the maximum.
 std::vector<Config> Configurations(const Cluster& cluster, const RankLayout& layout,
                                    Collective collective);
 
-// The library's own formula, in microseconds: what it believes a pair costs. Negative when it would
-// not consider the pair.
-// REQUIRES: layout.ranks > 1.
+// The library's formula, in microseconds: its estimate for a pair. Negative if it would not
+// consider the pair. REQUIRES: layout.ranks > 1.
 double FormulaMicros(const Cluster& cluster, const RankLayout& layout, Collective collective,
                      uint64_t bytes, int algorithm, int protocol);
 
-// The channels that really carry a call. `asked` of 0 leaves it to the library.
+// The channels that carry a call. `asked` 0 leaves the number to the library.
 int ChannelsUsed(const Cluster& cluster, const RankLayout& layout, Collective collective,
                  uint64_t bytes, int algorithm, int protocol, int asked);
 
-// How the machine behaves: what a pair really costs, in seconds.
-// REQUIRES: layout.ranks > 1 and the pair is on offer.
+// The machine's actual cost of a pair, in seconds. REQUIRES: layout.ranks > 1 and the pair is
+// available.
 double MachineSeconds(const Cluster& cluster, const RankLayout& layout, Collective collective,
                       uint64_t bytes, int algorithm, int protocol, int channels);
 
-// Bus bandwidth as nccl-tests counts it, in bytes per second: what one link had to carry.
+// Bus bandwidth as nccl-tests defines it, in bytes per second.
 double BusBandwidth(Collective collective, int ranks, uint64_t bytes, double seconds);
 
 }  // namespace diapason::comm::sim

@@ -147,7 +147,7 @@ TEST(Machine, ChannelsSaturate) {
   EXPECT_NEAR(before, (1 << 30) / 10e9, 1e-3);
 }
 
-TEST(Machine, WhatNobodyTunes) {
+TEST(Machine, OperationsWithoutAChoice) {
   const Cluster cluster = ByHand();
   const RankLayout layout = Filled(cluster, 8);
   EXPECT_NEAR(SendSeconds(cluster, true, 100000), 13e-6, 1e-12);

@@ -1,5 +1,5 @@
-// How the simulated machine really behaves: latency of the steps, bandwidth that saturates with the
-// number of channels, and a pipeline that takes its time to fill.
+// The actual behaviour of the simulated machine: latency of the steps, bandwidth that saturates
+// with the number of channels, and a pipeline with fill time.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -9,10 +9,10 @@
 namespace diapason::comm::sim {
 namespace {
 
-// How many sends and receives of an alltoall are on their way at once.
+// How many sends and receives of an alltoall are in flight at once.
 constexpr double kSendsAtOnce = 8;
 
-// The depth of a tree over so many.
+// The depth of a binary tree of `number` ranks.
 double CeilLog2(int number) { return std::bit_width(static_cast<unsigned>(number - 1)); }
 
 struct StepCount {
@@ -20,7 +20,7 @@ struct StepCount {
   double inter = 0;
 };
 
-// The steps one after the other from the first byte's start to its arrival.
+// The sequential steps from the first byte's start to its arrival.
 StepCount CountSteps(const RankLayout& layout, Collective collective, int algorithm) {
   const double there_and_back = collective == Collective::kAllReduce ? 2 : 1;
   const double local = layout.per_node - 1;
@@ -44,12 +44,12 @@ StepCount CountSteps(const RankLayout& layout, Collective collective, int algori
   }
 }
 
-// The share of the message that every link has to carry.
+// The fraction of the message that every link carries.
 double WireShare(Collective collective, int algorithm, int ranks) {
   const double others = static_cast<double>(ranks - 1) / ranks;
   switch (collective) {
     case Collective::kAllReduce:
-      // The switch adds up: every GPU sends its data once, and a part of the result.
+      // The switch reduces: every GPU sends its data once, and a part of the result.
       if (algorithm == kNvls || algorithm == kNvlsTree || algorithm == kCollNetDirect ||
           algorithm == kCollNetChain) {
         return 1 + 1.0 / ranks;
@@ -63,20 +63,20 @@ double WireShare(Collective collective, int algorithm, int ranks) {
   }
 }
 
-// What `channels` move together where `most` is all there is: near the sum while there is room,
+// The bandwidth of several channels with the total `most`: near their sum while that is small,
 // never above `most`.
 double Saturated(double sum, double most) {
   const double ratio = sum / most;
   return sum / std::pow(1 + ratio * ratio * ratio * ratio, 0.25);
 }
 
-// Two durations, one after the other where `overlap` is 1.
+// Two durations combined; their sum if `overlap` is 1.
 double Together(double a, double b, double overlap) {
   if (overlap == 1 || a == 0 || b == 0) return a + b;
   return std::pow(std::pow(a, overlap) + std::pow(b, overlap), 1 / overlap);
 }
 
-// The part of a node's network that the ranks on it can use: every GPU has its own share.
+// The part of a node's network that its ranks can use: every GPU has its own share.
 double NetShare(const Cluster& cluster, const RankLayout& layout) {
   return std::min(1.0, static_cast<double>(layout.per_node) / cluster.gpus_per_node);
 }

@@ -1,4 +1,4 @@
-// How the ranks of a world find each other: by its name, in this process.
+// How the ranks of a world meet: by its name, in this process.
 #include <map>
 #include <numeric>
 
@@ -8,7 +8,7 @@
 namespace diapason::comm::sim {
 namespace {
 
-// Ranks that have come so far.
+// The ranks that have arrived so far.
 struct Meeting {
   int size = 0;
   int first = 0;
@@ -28,12 +28,12 @@ struct Meetings {
 };
 
 Meetings& All() {
-  // Never destroyed: threads may still be meeting while the process ends.
+  // Never destroyed: threads may still be here while the process ends.
   static Meetings* const kMeetings = new Meetings;
   return *kMeetings;
 }
 
-// What this rank says otherwise than the first one; empty when they agree.
+// How this rank's arguments differ from the first one's; empty if they are the same.
 std::string Differs(const Meeting& meeting, int rank, int size, const Cluster& cluster,
                     uint64_t seed) {
   const auto text = [&](const std::string& mine, const std::string& theirs) {

@@ -1,4 +1,4 @@
-// What goes wrong is said on every rank, and soon.
+// Errors are reported on every rank, and soon.
 #include <gtest/gtest.h>
 
 #include "comm/backends/sim/testing.h"
@@ -60,7 +60,7 @@ TEST(Mistakes, TheTimeOutNamesWhoHasNotCome) {
   EXPECT_EQ(later.message(), status.message());
 }
 
-TEST(Mistakes, AReceiveThatNobodyAnswers) {
+TEST(Mistakes, AReceiveWithoutASend) {
   OnRanks({}, 2, [](int rank, Communicator* comm) {
     if (rank == 1) return;
     float one = 1;
@@ -72,7 +72,7 @@ TEST(Mistakes, AReceiveThatNobodyAnswers) {
   });
 }
 
-TEST(Mistakes, WhoeverLeavesIsNamed) {
+TEST(Mistakes, ARankThatLeavesIsNamed) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 3; ++rank) {
     threads.emplace_back([rank] {
@@ -107,12 +107,12 @@ TEST(Meeting, ARankAloneLearnsThatRanksAreThreads) {
   EXPECT_NE(status.message().find("ranks 0, 2 and 3 have not come"), std::string::npos)
       << status.message();
   EXPECT_NE(status.message().find("threads of one process"), std::string::npos);
-  // What has failed is forgotten.
+  // A failed world is forgotten.
   OnRanks({}, 4, [](int, Communicator*) {});
 }
 
 TEST(Meeting, RanksMustAgree) {
-  // The second one differs; both learn it.
+  // The second one differs; both get the error.
   const auto both = [](const Wanted& one, int rank_one, int size_one, const Wanted& two,
                        int rank_two, int size_two) {
     Status first;

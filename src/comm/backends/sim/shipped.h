@@ -5,7 +5,7 @@
 
 namespace diapason::comm::sim {
 
-// The files of the folder clusters/, put into the program when it was built.
+// The files of the folder clusters/, embedded at build time.
 struct Shipped {
   std::string_view name;
   std::string_view text;

@@ -65,7 +65,7 @@ inline void OnRanks(const Wanted& wanted, int size,
       Result<std::unique_ptr<Communicator>> comm = Join(wanted, rank, size);
       ASSERT_TRUE(comm.ok()) << comm.status().message();
       body(rank, comm.value().get());
-      // Nobody leaves before all are through; where the test has broken the world, nobody waits.
+      // All ranks leave together; if the test has broken the world, none waits.
       (void)comm.value()->Run(BarrierCall(), In(kLong));
     });
   }

@@ -70,7 +70,7 @@ void Timeline::Work(double seconds, const Compute& gpu) {
   const double slower = 1 + gpu.collective_slowdown;
   double left = seconds;
   while (left > 0) {
-    // Who runs now, and when does the next one begin?
+    // The running items, and when the next one begins.
     std::vector<Stream*> running;
     double share = 0;
     double step = -1;
@@ -102,7 +102,7 @@ void Timeline::Work(double seconds, const Compute& gpu) {
       }
     }
     left -= step * speed;
-    // What rounding has left over is nothing.
+    // Discards rounding errors.
     if (left < seconds * 1e-14) left = 0;
     now_ = until;
   }

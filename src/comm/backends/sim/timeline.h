@@ -8,24 +8,25 @@
 
 namespace diapason::comm::sim {
 
-// One rank's virtual time: its clock, the collectives on its GPU and what compute does to them.
+// One rank's virtual time: its clock, the collectives on its GPU and their interaction with
+// compute.
 //
 // Collectives of one communicator run one after the other (a communicator is a stream), those of
-// different ones at the same time. While the rank computes, every running collective takes the
-// share of the GPU that its channels occupy, and is itself slowed down. Nothing here depends on
-// real time or on threads: the same calls give the same times.
+// different communicators concurrently. While the rank computes, every running collective takes the
+// share of the GPU that its channels occupy, and is itself slowed down. Nothing depends on real
+// time or on threads: the same calls give the same times.
 //
-// A rank sees the end of a collective as its own GPU reaches it. Ranks meet again at their next
+// A rank sees the end of a collective when its own GPU reaches it. Ranks synchronise at their next
 // call.
 class Timeline {
  public:
-  // A collective that this rank has started. What it needs is known once all ranks have started it.
+  // A collective that this rank has started. Its cost is known once all ranks have started it.
   struct Item {
     int stream = 0;
     double started = 0;
     bool known = false;
-    double ready = 0;    // the last rank has started it
-    double seconds = 0;  // on a GPU that does nothing else
+    double ready = 0;    // when the last rank started it
+    double seconds = 0;  // on an otherwise idle GPU
     int channels = 0;
     bool finished = false;
     double end = 0;
@@ -37,24 +38,24 @@ class Timeline {
   };
   using Handle = std::shared_ptr<Item>;
 
-  // At most this share of a GPU goes to channels: compute always moves on.
+  // Channels take at most this share of a GPU, so that compute always progresses.
   static constexpr double kMostShare = 0.9;
 
   double now() const { return now_; }
   Handle Start(int stream);
-  // What has become known about an item. A second time changes nothing.
+  // Sets the results of an item. A second call changes nothing.
   static void Know(const Handle& item, double ready, double seconds, int channels);
-  // Waits for an item: moves the clock to its end if that lies ahead.
-  // REQUIRES: it and those before it in its stream are known.
+  // Waits for an item: advances the clock to its end if that is later. REQUIRES: it and the items
+  // before it in its stream are known.
   void Finish(const Handle& item);
-  // The clock moves on to `time` if that lies ahead, without compute.
+  // Advances the clock to `time` if that is later, without compute.
   void MoveTo(double time);
-  // Computes for `seconds`, had the rank its GPU to itself. Items that are not known yet do not
-  // count.
+  // Computes for `seconds` as if the rank had its GPU to itself. Items that are not known yet do
+  // not count.
   void Work(double seconds, const Compute& gpu);
-  // The stream's communicator is gone; so are its items.
+  // The stream's communicator is destroyed, with its items.
   void Drop(int stream) { streams_.erase(stream); }
-  // Items that are not finished at this time, as far as that is known.
+  // Items that are not finished at this time, as far as known.
   size_t unfinished();
 
  private:
@@ -63,7 +64,7 @@ class Timeline {
     double end = 0;  // of the last finished item
   };
 
-  // Progress without compute up to `time`.
+  // Progress without compute until `time`.
   static void Idle(Stream* stream, double time);
   static void Begin(Stream* stream);
   static void End(Stream* stream, double time);

@@ -105,7 +105,8 @@ Result<std::shared_ptr<SimRound>> World::Enter(int rank, const Call& call,
     return broken_;
   }
   if (gone_count_ > 0) {
-    // Whoever has gone has not come to this round: rounds it had come to were broken by its going.
+    // A rank that has left has not arrived at this round: its leaving broke the rounds that it had
+    // arrived at.
     BreakLocked(
         PeerLost(Missing(*round) + ": its group was destroyed before " + RoundText(*round)));
     lock.unlock();
@@ -123,13 +124,13 @@ Result<std::shared_ptr<SimRound>> World::Enter(int rank, const Call& call,
 }
 
 void World::Complete(SimRound* round, std::unique_lock<std::mutex> lock) {
-  // Every rank has come to the rounds before this one, so it is the first of the open ones.
+  // Every rank has arrived at the earlier rounds, so this is the first open one.
   const std::shared_ptr<SimRound> keep = open_.front();
   open_.pop_front();
   ++first_open_;
   round->state.store(Event::kMoving, std::memory_order_relaxed);
   ++movers_;
-  // A round may read what the one before it writes.
+  // A round may read what the previous one writes.
   moved_.wait(lock, [this] { return !moving_; });
   moving_ = true;
   lock.unlock();
@@ -220,7 +221,7 @@ Status World::Await(int rank, const Event& event, Deadline deadline) {
     lock.unlock();
     {
       const std::lock_guard<std::mutex> guard(mutex_);
-      // While data moves, the end is near and the buffers are in use.
+      // While data is being moved, the end is near and the buffers are in use.
       if (event.state.load(std::memory_order_relaxed) == Event::kOpen) {
         BreakLocked(TimedOut(Missing(event)));
       }
@@ -232,7 +233,7 @@ Status World::Await(int rank, const Event& event, Deadline deadline) {
   return event.status;
 }
 
-// Who an open event waits for, and in what.
+// The ranks that an open event waits for, and the call they are in.
 std::string World::Missing(const Event& event) const {
   for (const std::shared_ptr<SimRound>& round : open_) {
     if (round.get() != &event) continue;
@@ -284,7 +285,7 @@ void World::BreakLocked(const Status& why) {
 
 void World::Wake() {
   for (Shard& shard : shards_) {
-    // Whoever looks at the state right now holds the lock, and sleeps before we have it.
+    // A thread that is checking the state holds the lock, and sleeps before this thread gets it.
     { const std::lock_guard<std::mutex> lock(shard.mutex); }
     shard.changed.notify_all();
   }

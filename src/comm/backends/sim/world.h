@@ -20,14 +20,14 @@
 
 namespace diapason::comm::sim {
 
-// Something that several ranks do together: open until the last of them has come.
+// An operation of several ranks: open until the last of them has arrived.
 struct Event {
   enum State : int { kOpen, kMoving, kDone, kFailed };
   std::atomic<int> state{kOpen};
-  // What follows is written before the state becomes kDone or kFailed, and never after.
+  // The members below are written before the state becomes kDone or kFailed, and never after.
   Status status;
-  double ready = 0;    // virtual time at which the last rank came
-  double seconds = 0;  // what it takes on every rank, before the rank's own noise
+  double ready = 0;    // virtual time at which the last rank arrived
+  double seconds = 0;  // duration on every rank, before the rank's own noise
   int channels = 0;
 
   bool over() const { return state.load(std::memory_order_acquire) >= kDone; }
@@ -38,13 +38,13 @@ class World;
 // One collective of a world, in the order in which all ranks call them.
 struct SimRound : Event {
   uint64_t number = 0;
-  int first = 0;  // the rank that came first; the others must call the same
+  int first = 0;  // the rank that arrived first; the others must make the same call
   Call call;
   bool split = false;
   int count = 0;
   std::vector<bool> here;
   std::vector<RankBuffers> buffers;
-  // Of a split: who wants to be with whom, and the worlds that come of it.
+  // For a split: each rank's color and key, and the resulting worlds.
   struct Wish {
     const std::vector<int>* members = nullptr;
     std::string name;
@@ -55,26 +55,25 @@ struct SimRound : Event {
 
 // A send and its receive.
 struct Transfer : Event {
-  Call call;  // of the side that came first
+  Call call;  // of the side that arrived first
   double since = 0;
 };
 
-// The ranks of one communicator, all threads of this process, and what they do together.
-// Thread-safe.
+// The ranks of one communicator, all threads of this process, and their operations. Thread-safe.
 //
-// The last rank to come to a collective moves the data for everybody, outside the lock, and works
-// out what the call costs. The first thing that goes wrong breaks the world: everyone who waits,
-// and every later call, gets that error.
+// The last rank to arrive at a collective moves the data for all ranks, outside the lock, and
+// computes the cost of the call. The first error breaks the world: every waiting rank and every
+// later call gets that error.
 class World {
  public:
-  // `members` are places in the cluster: GPU m lies on node m / gpus_per_node.
+  // `members` are GPU numbers in the cluster: GPU m is on node m / gpus_per_node.
   World(std::shared_ptr<const Cluster> cluster, std::vector<int> members, const std::string& name,
         uint64_t seed);
 
   const Cluster& cluster() const { return *cluster_; }
   const RankLayout& layout() const { return layout_; }
   int size() const { return layout_.ranks; }
-  // The rank's place among those of its node.
+  // The rank's index among the ranks of its node.
   int LocalRank(int rank) const;
   // Whether the operation can run, with its configuration; the same on all ranks.
   Status CanRun(const Call& call) const;
@@ -86,24 +85,24 @@ class World {
   // Rank `rank` sends or receives.
   Result<std::shared_ptr<Transfer>> Post(int rank, const Call& call, double time);
 
-  // Until the event is over, at most to the deadline: then the world breaks.
+  // Waits until the event is over, at most until the deadline: then the world breaks.
   Status Await(int rank, const Event& event, Deadline deadline);
 
   void Break(const Status& why);
-  // The rank's communicator is destroyed. Returns when nobody uses its buffers any more.
+  // The rank's communicator is destroyed. Returns when no other rank uses its buffers any more.
   void Leave(int rank);
 
-  // What this rank adds to the seconds of a round: its own noise.
+  // The duration of a round on this rank, including its own noise.
   double RankSeconds(const SimRound& round, int rank) const;
   // How much slower this rank computes, the index-th time.
   double ComputeFactor(int rank, uint64_t index) const;
 
  private:
   struct Queue {
-    bool sends = false;  // what waits here: sends or receives
+    bool sends = false;  // whether the waiting side sends or receives
     std::deque<std::shared_ptr<Transfer>> waiting;
   };
-  // Thousands of ranks that wake up at once would otherwise queue for one lock.
+  // Sharded: thousands of ranks that wake up at once would otherwise queue for one lock.
   struct Shard {
     std::mutex mutex;
     std::condition_variable changed;
@@ -126,16 +125,16 @@ class World {
   const std::shared_ptr<const Cluster> cluster_;
   const std::vector<int> members_;
   const uint64_t seed_;
-  const uint64_t stream_;  // of random numbers: the world's own
+  const uint64_t stream_;  // of random numbers, for this world
   RankLayout layout_;
-  // Ranks that may be slow, and each rank's reasons (empty when nobody is).
+  // Ranks that may be slow, and each rank's reasons (empty if none is).
   std::vector<int> slow_;
   std::vector<std::vector<const Straggler*>> why_slow_;
 
   std::mutex mutex_;
   std::condition_variable moved_;
-  bool moving_ = false;  // somebody moves data
-  int movers_ = 0;       // that one, and those who wait for their turn
+  bool moving_ = false;  // a rank is moving data
+  int movers_ = 0;       // that rank, and the ranks waiting to do so
   Status broken_;
   std::vector<bool> gone_;
   int gone_count_ = 0;
@@ -147,9 +146,9 @@ class World {
   std::array<Shard, kShards> shards_;
 };
 
-// The world that all ranks with the same `key` form, once all have come; every rank calls this.
-// Different sizes, clusters or seeds, and a rank that comes twice, are errors that name the ranks.
-// `name` decides which random numbers the world gets.
+// The world that all ranks with the same `key` form, once all have arrived; every rank calls this.
+// Different sizes, clusters or seeds, and a rank that arrives twice, are errors that name the
+// ranks. `name` determines the world's random numbers.
 Result<std::shared_ptr<World>> Meet(const std::string& key, const std::string& name, int rank,
                                     int size, const std::shared_ptr<const Cluster>& cluster,
                                     uint64_t seed, Deadline deadline);

@@ -1,4 +1,4 @@
-// What the calls of a world cost, and who is slow.
+// The costs of a world's calls, and its slow ranks.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace diapason::comm::sim {
 namespace {
 
-// Streams of random numbers beside the worlds' own.
+// Random number streams besides the worlds' own.
 constexpr uint64_t kWhoIsSlow = 1;
 constexpr uint64_t kSlowNow = 2;
 
@@ -54,7 +54,7 @@ Status World::Price(SimRound* round) const {
         Estimate(*cluster_, layout_, *collective, bytes, round->call.config);
     if (!cost.ok()) return cost.status();
     seconds = cost.value().seconds;
-    // Where no algorithm is chosen, a channel is taken all the same.
+    // An operation without an algorithm uses a channel, too.
     round->channels = std::max(1, cost.value().config.channels);
   } else {
     seconds = BarrierSeconds(*cluster_, layout_);
@@ -111,7 +111,7 @@ double World::ComputeFactor(int rank, uint64_t index) const {
   return slow_.empty() ? 1 : StragglerFactor(rank, index);
 }
 
-// Everybody who is named with others must have named the same.
+// All ranks of a list must have passed the same list.
 Status World::SplitUp(SimRound* round) const {
   round->children.resize(members_.size());
   for (int rank = 0; rank < size(); ++rank) {
@@ -131,7 +131,7 @@ Status World::SplitUp(SimRound* round) const {
         std::find(wish.begin(), wish.end(), rank) == wish.end()) {
       return Invalid(Format("split: rank %d names a rank twice, or not itself", rank));
     }
-    // One rank's name for all of them: whose, must not depend on who came last.
+    // The name that one fixed rank gave, independent of the order of arrival.
     const std::string& name = round->wishes[static_cast<size_t>(wish.front())].name;
     const auto child = std::make_shared<World>(cluster_, places,
                                                Format("%s/%d", name.c_str(), wish.front()), seed_);

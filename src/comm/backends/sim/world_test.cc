@@ -274,7 +274,7 @@ TEST(Scale, AThousandRanks) {
   });
 }
 
-TEST(Asynchronous, OrderIsKeptAndNobodyHasToWait) {
+TEST(Asynchronous, OrderIsKeptWithoutWaiting) {
   OnRanks({}, 4, [](int rank, Communicator* comm) {
     int32_t value = rank;
     int32_t sum = 0;
