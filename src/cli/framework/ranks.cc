@@ -24,7 +24,7 @@ namespace diapason::cli {
 namespace {
 
 constexpr int kMostLocalRanks = 4096;
-// More threads than this are no simulation one would wait for.
+// More threads than this make a simulation too slow to wait for.
 constexpr int kMostThreads = 256;
 constexpr double kUsualLimit = 60;  // seconds
 
@@ -37,7 +37,7 @@ GroupOptions OptionsOf(const RankOptions& options, bool choose) {
   GroupOptions group;
   group.backend = Backend(options);
   group.timeout = std::chrono::milliseconds(std::llround(LimitOf(options) * 1000));
-  group.slow_call = std::chrono::milliseconds(-1);  // whoever measures knows which calls are slow
+  group.slow_call = std::chrono::milliseconds(-1);  // the command itself reports slow calls
   group.choose = choose;
   group.cluster = options.cluster;
   group.seed = options.seed;
@@ -72,7 +72,7 @@ int RunThreads(const GroupOptions& options, int ranks, const RankBody& body) {
   return kExitFine;
 }
 
-// Becomes the launcher of this very command.
+// Replaces this process by the launcher of the same command line.
 int StartAnew(const std::string& backend, int ranks) {
   const Result<std::string> self = OwnProgram();
   if (!self.ok()) return Fail(self.status());
@@ -150,7 +150,7 @@ int RanksHere(const RankOptions& options) {
 
 bool IsLaunched() {
   const Result<comm::LaunchInfo> launch = comm::FindLaunch({}, ProcessEnvironment());
-  // Half a launch is a launch: creating the group says what is wrong with it.
+  // An incomplete launch counts as a launch: creating the group reports what is missing.
   return !launch.ok() || launch.value().source != "no launcher";
 }
 
@@ -168,21 +168,24 @@ void AddRankOptions(CommandLine* command, RankOptions* options, bool all) {
   if (all) backends.emplace_back("all");
   command->Heading("Ranks");
   command
-      ->AddOption("-g,--ranks", options->ranks,
-                  "Ranks to start on this host; not used where a launcher has started this command")
+      ->AddOption(
+          "-g,--ranks", options->ranks,
+          "Number of ranks to start on this host; ignored if a launcher started this command")
       ->Check(Range(1, kMostLocalRanks))
-      ->Default("the GPUs there are, else 2; 4 of --backend sim");
+      ->Default("one per GPU, else 2; 4 with --backend sim");
   command->AddOption("--backend", options->backend, Join(backends, ", "))
       ->TypeName("NAME")
       ->Check(OneOf(backends))
       ->ShowDefault();
-  command->AddOption("--cluster", options->cluster, "The simulated cluster, for --backend sim")
+  command
+      ->AddOption("--cluster", options->cluster, "Simulated cluster to run on, for --backend sim")
       ->TypeName("NAME")
       ->Check(ClusterName());
   Option* limit = command->AddTime("--limit", options->limit,
-                                   "The time after which a wait counts as a hang", 0.1, 604800.0);
+                                   "Time after which a wait counts as a hang", 0.1, 604800.0);
   if (options->limit <= 0) limit->Default("DIAPASON_TIMEOUT, else 60s");
-  command->AddOption("--seed", options->seed, "Of everything random")->ShowDefault();
+  command->AddOption("--seed", options->seed, "Seed for the random number generator")
+      ->ShowDefault();
 }
 
 int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
@@ -192,7 +195,7 @@ int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
     if (launch.ok() && launch.value().rank != 0) ExpectJson(false);
     return RunRank(group, body);
   }
-  // What every rank would say is said once, before any is started.
+  // Reports errors that would be the same on every rank once, before any rank is started.
   const Settings settings = Settings::Read(ProcessEnvironment());
   if (!settings.problems().empty()) return Fail(Invalid(settings.problems().front()));
   const int ranks = RanksHere(options);

@@ -11,38 +11,39 @@ namespace diapason::cli {
 
 class CommandLine;
 
-// How a command that needs several ranks gets them.
+// How a command that needs several ranks starts them.
 struct RankOptions {
   std::string backend = "auto";
-  int ranks = 0;        // -g; 0: as many as there are GPUs, else 2 (4 of a simulated cluster)
-  std::string cluster;  // of the backend sim
-  double limit = 0;     // seconds a wait may take before it counts as a hang; 0: see LimitOf
+  int ranks = 0;        // -g; 0: one per GPU, or 2 without GPUs (4 for a simulated cluster)
+  std::string cluster;  // for the backend sim
+  double limit = 0;     // seconds after which a wait counts as a hang; 0: see LimitOf
   uint64_t seed = 1;
 };
-// -g, --backend, --cluster, --limit, --seed. `all`: --backend takes that word too.
+// Declares -g, --backend, --cluster, --limit and --seed. `all`: --backend also accepts "all".
 void AddRankOptions(CommandLine* command, RankOptions* options, bool all = false);
-// A simulated cluster by its name; files are only looked at when they are read.
+// Accepts the name of a simulated cluster; a file is checked only when it is read.
 ValueRule ClusterName();
 
-// How many ranks that would be on this host; whether a launcher has made this process a rank; and
-// the pieces to start others with.
+// The number of ranks on this host; whether a launcher has started this process as a rank; and the
+// parts of the command line to start other ranks with.
 int RanksHere(const RankOptions& options);
 bool IsLaunched();
 Result<std::string> OwnProgram();
 Result<std::vector<std::string>> OwnArguments();
-// --limit, else DIAPASON_TIMEOUT where it is set, else 60 s; in seconds.
+// --limit, else DIAPASON_TIMEOUT if it is set, else 60; in seconds.
 double LimitOf(const RankOptions& options);
-// The simulated cluster's name: the option's, else the setting's.
+// Name of the simulated cluster: the option's value, else the setting's.
 std::string ClusterOf(const RankOptions& options);
 
-// What a rank does; returns its exit status. Only rank 0 may write to standard output.
+// The function that each rank runs; returns its exit status. Only rank 0 may write to standard
+// output.
 using RankBody = std::function<int(Group* group)>;
 
-// Runs `body` on every rank, and returns this process's exit status.
+// Runs `body` on every rank, and returns the exit status of this process.
 // - Started by a launcher (diapason launch, mpirun, srun, torchrun): this process is one rank.
 // - Else, with the simulated cluster: the ranks are threads of this process.
-// - Else this command line is started anew as so many ranks on this host, under `diapason launch`,
-//   or under mpirun where the backend is mpi; this process is replaced.
+// - Else this process is replaced by `diapason launch`, or by mpirun for the backend mpi, which
+// runs the same command line once per rank on this host.
 // `choose`: calls may name configurations.
 int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body);
 
