@@ -21,16 +21,15 @@
 namespace diapason::cli {
 namespace {
 
-// Before anything is read: a report that cannot be written is not worth the wait.
+// Checked before any input is read, since reading may take long.
 Status CheckOutput(const ReportRequest& request) {
   namespace fs = std::filesystem;
   const std::string shown = "'" + dataset::Printable(request.output) + "'";
-  if (request.output.empty()) return Invalid("no file to write: name it with -o");
+  if (request.output.empty()) return Invalid("no output file: give one with -o");
   std::error_code ignored;
   const fs::path path(request.output);
   if (fs::is_directory(path, ignored)) {
-    return Invalid(shown + " is a folder: name the file, such as " +
-                   (path / "report.html").string());
+    return Invalid(shown + " is a folder: give a file, such as " + (path / "report.html").string());
   }
   const fs::path folder = path.parent_path();
   if (!folder.empty() && !fs::is_directory(folder, ignored)) {
@@ -40,16 +39,16 @@ Status CheckOutput(const ReportRequest& request) {
   for (const std::vector<std::string>* list : {&request.inputs, &request.policies}) {
     for (const std::string& input : *list) {
       if (fs::equivalent(input, path, ignored)) {
-        return Invalid(shown + " is one of the inputs, and would be lost");
+        return Invalid(shown + " is one of the inputs and would be overwritten");
       }
     }
   }
   return {};
 }
 
-// A word that the author of the data cannot have known.
+// A nonce that the author of the data cannot know.
 std::string Nonce() {
-  // Not std::random_device: it would need a newer glibc than we promise to run on.
+  // Not std::random_device: it needs a newer glibc than the oldest supported one.
   unsigned random[4] = {};
   (void)::getentropy(random, sizeof(random));
   std::string word;
@@ -79,7 +78,7 @@ int RunReport(const ReportRequest& request, bool json) {
 
 Result<ReportMade> WriteReport(const ReportRequest& request) {
   if (Status fine = CheckOutput(request); !fine.ok()) return fine;
-  if (request.inputs.empty()) return Invalid("nothing to report: name a store or a journal");
+  if (request.inputs.empty()) return Invalid("nothing to report: give a store or a journal");
   ReportMade made;
   report::PageInput page;
   page.title = request.title;
@@ -106,26 +105,31 @@ void AddReport(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<Asked>();
   ReportRequest& request = asked->request;
   CommandLine* command = parent->AddCommand(
-      "report", "Write what was measured, chosen and learned as one HTML file to look at");
+      "report", "Write measurements, choices and learning results as one HTML file");
   command->Describe(
-      "The file needs no network and no other file. What an input is, its content says: stores "
-      "(`sweep`, `tune`, `data import`), journals of jobs (DIAPASON_JOURNAL), and logs and tables "
-      "that `data import` would take. docs/commands/report.md says what each part of the page "
-      "means.");
-  command->AddOption("STORE|JOURNAL|FILE", request.inputs, "Stores, journals, logs and tables")
+      "The HTML file needs no network and no other file. Each input is recognised by its content: "
+      "stores (`sweep`, `tune`, `data import`), journals of jobs (DIAPASON_JOURNAL), and logs and "
+      "tables that `data import` accepts. docs/commands/report.md describes each part of the "
+      "page.");
+  command
+      ->AddOption("STORE|JOURNAL|FILE", request.inputs,
+                  "Stores, journals, logs and tables to report on")
       ->TypeName("STORE|JOURNAL|FILE")
       ->Required();
-  command->AddOption("--policy", request.policies, "A policy to draw as a map")
+  command->AddOption("--policy", request.policies, "Policy to draw as a map")
       ->TypeName("FILE")
       ->OneEach();
-  command->AddOutput(request.output, "The HTML file to write")->Required();
-  command->AddOption("--title", request.title, "The title (default: what was measured)")
+  command->AddOutput(request.output, "HTML file to write")->Required();
+  command
+      ->AddOption("--title", request.title,
+                  "Title of the report (default: made from the measurements)")
       ->TypeName("TEXT");
-  command->AddFlag("--no-doctor", asked->no_doctor, "Do not look at this machine");
-  command->AddJson(asked->json, "Print as JSON what was written");
-  command->Example("diapason report diapason.db -o report.html", "What a sweep has found");
+  command->AddFlag("--no-doctor", asked->no_doctor,
+                   "Leave out the findings of `doctor` about this machine");
+  command->AddJson(asked->json, "Print a JSON summary of the written file");
+  command->Example("diapason report diapason.db -o report.html", "Report the results of a sweep");
   command->Example("diapason report diapason.db --policy my.conf -o report.html");
-  command->Example("diapason report j.* -o report.html", "What a job has learned");
+  command->Example("diapason report j.* -o report.html", "Report what a job has learned");
   command->Callback([asked, run] {
     asked->request.doctor = !asked->no_doctor;
     *run = [asked] { return RunReport(asked->request, asked->json); };
