@@ -16,7 +16,7 @@ class CommandLine;
 
 // The command line of `diapason sweep`.
 struct SweepOptions {
-  // As written.
+  // Texts from the command line.
   RankOptions ranks;
   std::vector<std::string> collectives = {"all_reduce"};
   std::string sizes = "1K:8M:x2";
@@ -47,26 +47,26 @@ struct SweepOptions {
   bool quiet = false;
   bool launch_each = false;
 
-  // As understood, by Read().
+  // Values parsed by Read().
   Status Read();
   search::SweepPlan plan;
   search::SearchOptions search;
   launch::Launcher launcher;
   std::vector<int> nodes = {1};
   bool adaptive = false;
-  double sample_share = 0;  // of an exhaustive sweep's samples; 0: not said
+  double sample_share = 0;  // share of the samples of an exhaustive sweep; 0: not given
   std::string command_line;
-  // Whether blocks of calls are ours to choose.
+  // Whether this tool chooses the length of the blocks of calls.
   bool Calibrates() const { return runner == "builtin" && replay.empty(); }
 };
 
 void AddSweepOptions(CommandLine* command, SweepOptions* options);
 
-// What will be measured on so many nodes; for replays, what the dataset has.
+// What will be measured on this number of nodes; for replays, what the dataset contains.
 Result<std::unique_ptr<measure::Measurer>> MakeMeasurer(const SweepOptions& options, int nodes);
 Result<std::vector<search::CallCase>> CallCasesFor(const SweepOptions& options,
                                                    const measure::Measurer& measurer);
-// Who would be measured, without starting anything.
+// The library and machine that would be measured, determined without starting ranks.
 Result<measure::Subject> ExpectedSubject(const SweepOptions& options, int nodes);
 
 }  // namespace diapason::cli
