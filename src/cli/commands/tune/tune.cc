@@ -61,7 +61,7 @@ std::string SizesText(const std::vector<search::CallCase>& call_cases) {
 Result<TuneFiles> PrepareFolder(const std::string& output) {
   std::error_code error;
   std::filesystem::create_directories(output, error);
-  if (error) return IoError("cannot make the folder '" + output + "': " + error.message());
+  if (error) return IoError("cannot create the folder '" + output + "': " + error.message());
   const std::filesystem::path folder = std::filesystem::absolute(output, error).lexically_normal();
   TuneFiles files;
   files.folder = folder.string();
@@ -71,8 +71,8 @@ Result<TuneFiles> PrepareFolder(const std::string& output) {
   return files;
 }
 
-// The policy in all forms, and the report. Only the policy is worth failing for. What an earlier
-// run has written is not thrown away.
+// Writes the policy in all formats, and the report. Only a failure to write the policy is an error.
+// Files of an earlier run are kept.
 Status WriteFiles(const tune::TuneOutcome& outcome, TuneFiles* files) {
   const std::filesystem::path folder(files->folder);
   const Result<std::string> before = ReadFile(files->policy, policy::kMostBytes);
@@ -99,7 +99,7 @@ Status WriteFiles(const tune::TuneOutcome& outcome, TuneFiles* files) {
   request.output = files->report;
   const Result<ReportMade> report = WriteReport(request);
   if (!report.ok()) {
-    Warn("no report: " + report.status().message());
+    Warn("the report was not written: " + report.status().message());
     files->report.clear();
   }
   return {};
@@ -112,19 +112,19 @@ TuneFiles OnlySamples(const TuneFiles& files) {
   return only;
 }
 
-// Everything that one process does, whatever the ranks are.
+// The work of one process, independent of the kind of ranks.
 int Lead(const TuneOptions& options, const TuneGround& ground, const tune::MeasurerSource& source,
          bool relaunch) {
   Result<TuneFiles> prepared = PrepareFolder(options.output);
   if (!prepared.ok()) return Fail(prepared.status());
   TuneFiles& files = prepared.value();
-  // Before anything in it changes: two of them would take each other's files for their own.
+  // Locked before any file changes: two processes would overwrite each other's files.
   const Result<std::unique_ptr<OwnerLock>> lock =
       OwnerLock::Take(files.folder + "/tune.lock", "the folder '" + files.folder + "'");
   if (!lock.ok()) {
     return Fail(lock.status().code() == ErrorCode::kUnavailable
                     ? Unavailable(lock.status().message() +
-                                  ": wait for it, or choose another folder with --output")
+                                  ": wait for it to end, or choose another folder with --output")
                     : lock.status());
   }
   Result<std::unique_ptr<dataset::SampleStore>> store =
@@ -188,8 +188,8 @@ int Lead(const TuneOptions& options, const TuneGround& ground, const tune::Measu
   const tune::TuneOutcome& outcome = tuned.value();
   for (const std::string& note : outcome.notes) Warn(note);
   if (outcome.interrupted) {
-    Warn("interrupted: nothing was proven, so no policy was written" +
-         std::string(FileExists(files.policy) ? " (policy.conf is that of an earlier run)" : "") +
+    Warn("interrupted: nothing was verified, so no policy was written" +
+         std::string(FileExists(files.policy) ? " (policy.conf is from an earlier run)" : "") +
          "; the samples are in " + files.store);
     if (options.json) std::fputs(TuneJson(outcome, goal, OnlySamples(files)).c_str(), stdout);
     return kExitInterrupted;
@@ -223,7 +223,7 @@ int RunTune(TuneOptions options) {
     return Fail(Invalid("a policy is tuned for one number of nodes at a time"));
   }
   if (IsLaunched()) {
-    // mpirun, srun or torchrun has made us one rank of many: rank 0 leads.
+    // mpirun, srun or torchrun has started this process as one of several ranks: rank 0 leads.
     return OnEveryRank(options.sweep.ranks, true, [&](Group* group) {
       if (group->rank() != 0) {
         const Status followed = measure::GroupMeasurer::Follow(group);
@@ -256,58 +256,62 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
   command->AddOption("COLLECTIVE", sweep.collectives, Join(TunedCollectives(), ", "))
       ->Words(TunedCollectives())
       ->Check(ReadBy(measure::ParseMeasured))
-      ->Default("those that training uses and the library has choices for");
+      ->Default("the collectives that training uses and for which the library has choices");
   command->AddOption("--sizes", sweep.sizes, std::string("Message sizes: ") + kSizesText)
       ->TypeName("SIZES")
       ->Check(ReadBy(ParseSizes))
       ->Default("1K:64M:x4 on GPUs, 1K:4M:x2 elsewhere");
-  command->AddTime("--budget", options->budget, "How long it may take, all in all, from 1s to 24h",
+  command->AddTime("--budget", options->budget, "Time limit for the whole command, from 1s to 24h",
                    1, 86400);
   command
       ->AddOption("--samples", options->samples,
-                  "At most so many samples of the search, and as many of each later step")
+                  "Maximum number of samples of the search, and of each later step")
       ->TypeName("N")
       ->Check(Range(1, 1000000000))
-      ->Default("as many as the budget allows");
+      ->Default("as many as the time limit allows");
   AddRankOptions(command, &sweep.ranks);
-  command->FindOption("--ranks")->Default("the GPUs there are, 4 on processors");
+  command->FindOption("--ranks")->Default("one per GPU, else 4");
   options->limit_given = command->FindOption("--limit");
-  options->limit_given->Default("a sixth of the budget, from 5s to 20s");
+  options->limit_given->Default("a sixth of --budget, from 5s to 20s");
   command->AddOption("-d,--datatype", sweep.type, Join(DataTypeWords(), ", "))
       ->TypeName("NAME")
       ->Words(DataTypeWords())
       ->Check(ReadBy(ParseDataType))
       ->ShowDefault();
-  command->Heading("What it is tuned for");
+  command->Heading("Objective");
   command
       ->AddOption("--objective", options->objective,
-                  "collective: the calls alone; iteration: a whole step that overlaps them with "
-                  "compute")
+                  "What to optimise. collective: the calls alone; iteration: a whole step that "
+                  "overlaps calls with compute")
       ->Check(OneOf({"collective", "iteration"}))
       ->ShowDefault();
-  command->AddOption("--iteration", options->iteration, "The step: ddp, fsdp, tp or moe")
+  command
+      ->AddOption("--iteration", options->iteration,
+                  "Training step to optimise: ddp, fsdp, tp or moe")
       ->Words(measure::PresetNames())
       ->Check(OneOf(measure::PresetNames()))
       ->Default("ddp");
-  command->AddOption("--bucket-bytes", options->bucket_bytes, "Of every bucket of the step")
+  command->AddOption("--bucket-bytes", options->bucket_bytes, "Size of each bucket of the step")
       ->TypeName("SIZE");
-  command->AddTime("--compute", options->compute, "What the step computes", 1e-6, 60)
+  command->AddTime("--compute", options->compute, "Compute time of the step", 1e-6, 60)
       ->Default("5ms on GPUs, 20ms elsewhere");
   command
       ->AddOption("--workload", options->workload,
-                  "The calls of a recorded job instead of sizes: journals (DIAPASON_JOURNAL), or "
-                  "logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL")
+                  "Files with the calls of a recorded job, to tune for instead of sizes: journals "
+                  "(DIAPASON_JOURNAL), or logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL")
       ->TypeName("FILE");
   command->Heading("Several hosts");
   command->AddOption("--nodes", sweep.node_text, "Number of hosts")->ShowDefault();
-  command->AddOption("--launcher", sweep.launcher_name, "local, mpirun or srun")
+  command
+      ->AddOption("--launcher", sweep.launcher_name,
+                  "Launcher for the ranks: local, mpirun or srun")
       ->Check(OneOf({"local", "mpirun", "srun"}))
       ->ShowDefault();
-  command->AddOption("--hostfile", sweep.host_file, "mpirun's")->TypeName("FILE");
+  command->AddOption("--hostfile", sweep.host_file, "mpirun host file")->TypeName("FILE");
   command->AddOption("--launcher-args", sweep.launcher_arguments,
-                     "More arguments for mpirun or srun, separated by blanks");
+                     "Further arguments for mpirun or srun, separated by blanks");
   command->Heading("Output");
-  command->AddOption("-o,--output", options->output, "The folder that everything is written to")
+  command->AddOption("-o,--output", options->output, "Folder to write all files to")
       ->TypeName("DIR")
       ->ShowDefault();
   command->AddJson(options->json);
@@ -319,33 +323,34 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
 void AddTune(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<TuneOptions>();
   CommandLine* command = parent->AddCommand(
-      "tune", "Measure, plan, verify: a policy for this machine, and what it gains");
+      "tune", "Measure, plan and verify a policy for this machine, and report its gain");
   AddTuneOptions(command, options.get());
   command->Describe(
-      "Measures the configurations of every call with an adaptive search, plans a policy, and runs "
-      "it against the library's own choice on ranks that are started anew. What those runs do not "
-      "confirm is left to the library. The folder then has policy.conf, measurements.db and "
-      "report.html, for Open MPI also rules.conf; the last lines say how a job uses them.");
+      "Measures the configurations of every call with an adaptive search, plans a policy, and "
+      "compares it with the library's own choice on newly started ranks. Choices that this "
+      "verification does not confirm are left to the library. The output folder then contains "
+      "policy.conf, measurements.db and report.html, for Open MPI also rules.conf; the last lines "
+      "of the output show how a job uses them.");
   command->Describe(
       "A configuration that hangs, crashes or computes wrong results is never chosen; the ranks "
-      "are started again and the search goes on. Under mpirun, srun or torchrun, which have "
-      "started the ranks already, it measures with those; --launcher starts them itself and "
-      "survives them. Ctrl-C keeps what was measured.");
-  command->Example("diapason tune", "This machine, two minutes");
+      "are started again and the search continues. Under mpirun, srun or torchrun, which have "
+      "started the ranks already, the command measures with those ranks; with --launcher it starts "
+      "ranks itself and survives their crashes. Ctrl-C keeps the samples.");
+  command->Example("diapason tune", "Tune this machine in two minutes");
   command->Example("diapason tune allreduce -g 4 --backend mpi --budget 30s",
-                   "Open MPI, allreduce only");
+                   "Tune only allreduce of Open MPI");
   command->Example("diapason tune --objective iteration --iteration fsdp",
-                   "For steps that overlap compute");
+                   "Tune for steps that overlap communication with compute");
   command->Example("diapason tune --workload j.0 --launcher srun --nodes 2",
-                   "For the calls of a job, on two hosts");
+                   "Tune for the calls of a recorded job, on two hosts");
   command->ExitStatus(kExitInterrupted,
-                      "Ctrl-C ended it: the samples are kept, no policy is written");
+                      "interrupted by Ctrl-C: the samples are kept, no policy is written");
   command->SeeAlso({"sweep", "plan", "bench", "report", "policy"});
   command->Callback([options, run] {
     options->collectives_given = !options->sweep.collectives.empty();
     options->sizes_given = !options->sweep.sizes.empty();
     if (!options->workload.empty() && (options->collectives_given || options->sizes_given)) {
-      throw UsageError{"--workload", "the recorded job has its collectives and sizes already"};
+      throw UsageError{"--workload", "the recorded job defines the collectives and sizes"};
     }
     if (!options->Iterates() &&
         (options->compute > 0 || !options->bucket_bytes.empty() || !options->iteration.empty())) {
@@ -353,10 +358,10 @@ void AddTune(CommandLine* parent, CommandAction* run) {
     }
     if (options->Iterates() && (options->collectives_given || options->sizes_given)) {
       throw UsageError{"--objective iteration",
-                       "the step has its collectives; --bucket-bytes says how large they are"};
+                       "the step has its collectives; --bucket-bytes sets their size"};
     }
     if (options->iteration.empty()) options->iteration = "ddp";
-    // A hang must not take longer than everything else.
+    // A hang must not take longer than the rest of the run.
     if (!options->limit_given->Given()) {
       options->sweep.ranks.limit = std::clamp(options->budget / 6, 5.0, 20.0);
     }

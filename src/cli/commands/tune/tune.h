@@ -13,13 +13,13 @@ class Option;
 
 // The command line of `diapason tune`.
 struct TuneOptions {
-  SweepOptions sweep;  // ranks, launcher, sizes: what the two have in common
+  SweepOptions sweep;  // the options that tune and sweep have in common: ranks, launcher, sizes
   double budget = 120;
   int64_t samples = 0;  // 0: as many as the budget allows
   std::string objective = "collective";
   std::string iteration;  // "" until the command line is read, then "ddp"
   std::string bucket_bytes;
-  double compute = 0;  // seconds of a step; 0: by the backend
+  double compute = 0;  // seconds of a step; 0: default of the backend
   std::vector<std::string> workload;
   std::string output = "diapason-tuned";
   bool json = false;
@@ -31,42 +31,44 @@ struct TuneOptions {
   bool Iterates() const { return objective == "iteration"; }
 };
 
-// Which backend, how many ranks, and why, where nobody has said so. Fills in what depends on it.
+// The backend and the number of ranks, and the reason if the user did not choose them. Fills in the
+// options that depend on them.
 struct TuneGround {
   std::string backend;
   std::string why;
 };
 Result<TuneGround> FindGround(TuneOptions* options);
 
-// What is to be tuned, once it is known on whom.
+// The calls to tune, once the library and machine are known.
 struct TuneGoal {
   std::vector<search::CallCase> call_cases;
-  tune::Mix mix;                               // of --workload; empty without
-  std::optional<measure::IterationSpec> step;  // of --objective iteration
+  tune::Mix mix;                               // from --workload; empty without
+  std::optional<measure::IterationSpec> step;  // from --objective iteration
   std::vector<std::string> notes;
 };
 Result<TuneGoal> FindGoal(const TuneOptions& options, const measure::Subject& subject);
 
 // The calls of a recorded job: journals of the plugin, or logs of NCCL with NCCL_DEBUG_SUBSYS=COLL.
-// Of several ranks' files, each call counts once.
+// If there are files of several ranks, each call counts once.
 struct RecordedCalls {
   std::vector<tune::MixEntry> entries;
-  std::vector<int64_t> ranks;  // of its communicators, where they are known
-  uint64_t left_out = 0;       // calls that no collective of ours is
+  std::vector<int64_t> ranks;  // sizes of its communicators, if known
+  uint64_t left_out = 0;       // calls that are not a collective we can tune
 };
 Result<RecordedCalls> ReadWorkload(const std::vector<std::string>& files);
 
-// Files that were written, with absolute paths.
+// The written files, with absolute paths.
 struct TuneFiles {
   std::string folder;
   std::string policy;
   std::string rules;  // Open MPI only
   std::string store;
   std::string report;  // "": not written
-  std::string older;   // the policy of an earlier run; "": there was none, or it says the same
+  std::string older;   // the policy of an earlier run; "" if there was none or it is equal
 };
 
-// The table, what was gained and what was left alone; then the lines that put it into a job.
+// The table, the gains, and the calls left to the library; then the commands to use the policy in a
+// job.
 std::string TuneTable(const tune::TuneOutcome& outcome, const TuneGoal& goal);
 std::string TuneSummary(const tune::TuneOutcome& outcome, const TuneGoal& goal, bool relaunched);
 std::string TuneUse(const tune::TuneOutcome& outcome, const TuneFiles& files);

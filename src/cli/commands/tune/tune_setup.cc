@@ -1,4 +1,4 @@
-// What `tune` finds: who can be tuned here, and what for.
+// Determines what `tune` can tune on this host, and for which calls.
 #include <algorithm>
 
 #include "base/settings.h"
@@ -11,13 +11,13 @@ namespace diapason::cli {
 namespace {
 
 constexpr int kHostRanks = 4;
-// Recorded calls of more kinds than this cannot be measured well in minutes.
+// More kinds of recorded calls than this cannot be measured well in minutes.
 constexpr size_t kMostKinds = 24;
 constexpr double kHostCompute = 0.02;
 constexpr double kGpuCompute = 0.005;
 constexpr char kHostSizes[] = "1K:4M:x2";
 constexpr char kGpuSizes[] = "1K:64M:x4";
-// Each is an upper bound: a library that has fewer runs those.
+// Each is an upper bound: a library that has fewer channels runs with those.
 constexpr char kChannels[] = "default,1,2,4,8,16,32";
 
 int GpuCount() {
@@ -29,7 +29,7 @@ int GpuCount() {
 
 bool OnGpu(const std::string& backend) { return backend == "nccl" || backend == "rccl"; }
 
-// The first that is worth tuning: a library for GPUs where there are two of them.
+// The first backend worth tuning: a GPU library if there are two GPUs or more.
 Result<TuneGround> Detect() {
   const std::vector<BackendInfo> backends = Backends();
   const int gpus = GpuCount();
@@ -43,13 +43,13 @@ Result<TuneGround> Detect() {
     if (OnGpu(backend.name) && gpus < 2) continue;
     std::string why = Count(static_cast<size_t>(std::max(gpus, 0)), "GPU");
     if (!OnGpu(backend.name)) {
-      why = gpus == 0 ? "there is no GPU here: tuning collectives of this machine's processors"
+      why = gpus == 0 ? "no GPU found: tuning CPU collectives of this machine"
                       : "one GPU has nobody to talk to: tuning collectives of this machine's "
                         "processors (--backend nccl -g 4 lets four ranks share the GPU)";
     }
     return TuneGround{backend.name, why};
   }
-  return Unavailable("nothing here can be tuned" + reasons +
+  return Unavailable("no backend on this host can be tuned" + reasons +
                      "; --backend sim tunes a simulated cluster");
 }
 
@@ -105,7 +105,7 @@ Result<TuneGround> FindGround(TuneOptions* options) {
   if (!options->sizes_given) sweep.sizes = gpu ? kGpuSizes : kHostSizes;
   if (!options->collectives_given) {
     sweep.collectives = {"all_reduce"};
-    // Gloo has one way to gather and one to scatter: nothing to choose.
+    // Gloo has one algorithm for gather and one for scatter: there is no choice.
     if (ground.backend != "gloo") {
       sweep.collectives.insert(sweep.collectives.end(), {"all_gather", "reduce_scatter"});
     }
@@ -122,19 +122,18 @@ Result<TuneGoal> FindGoal(const TuneOptions& options, const measure::Subject& su
     goal.mix = tune::MakeMix(recorded.value().entries, kMostKinds, subject);
     if (goal.mix.covered < 0.995) {
       goal.notes.push_back(
-          Format("the %zu costliest kinds of calls are tuned, about %.0f %% of "
-                 "the recorded time",
+          Format("tuning the %zu costliest kinds of calls, about %.0f %% of the recorded time",
                  goal.mix.entries.size(), 100 * goal.mix.covered));
     }
     if (recorded.value().left_out > 0) {
       goal.notes.push_back(Count(recorded.value().left_out, "recorded call") +
-                           " that nobody can choose for left out");
+                           " without configurations to choose from left out");
     }
     const std::vector<int64_t>& ranks = recorded.value().ranks;
     if (!ranks.empty() && std::find(ranks.begin(), ranks.end(), subject.ranks) == ranks.end()) {
       goal.notes.push_back(
           Format("the calls were recorded with %lld ranks and are tuned with %d: the policy is for "
-                 "%d; -g, --nodes and --launcher start as many as the job has",
+                 "%d; use -g, --nodes and --launcher to start as many ranks as the job has",
                  static_cast<long long>(ranks.back()), subject.ranks, subject.ranks));
     }
   }
