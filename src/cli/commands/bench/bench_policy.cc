@@ -39,7 +39,7 @@ Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject)
   const std::string& wanted = plan.policy.header.fingerprint;
   if (!wanted.empty() && !subject.simulated && !subject.machine.gpu.empty() &&
       wanted != subject.machine.gpu) {
-    Warn(Format("the policy was made for '%s', this machine is '%s'", wanted.c_str(),
+    Warn(Format("the policy was made for '%s', but this machine is '%s'", wanted.c_str(),
                 subject.machine.gpu.c_str()));
   }
   policy::DecisionTable::Options table_options;
@@ -76,7 +76,7 @@ Status CheckNoPolicyIsSet(const Settings& settings, const Subject& subject) {
   const policy::Source source = policy::FindSource(settings);
   if (source.kind == policy::Source::Kind::kNone) return {};
   return Invalid("the environment selects the policy " + source.name +
-                 ", which would take the place of the library's default; unset DIAPASON_POLICY, "
+                 ", which would replace the library's default; unset DIAPASON_POLICY, "
                  "DIAPASON_POLICY_INLINE, DIAPASON_POLICY_OVERLAP and NCCL_TUNER_CONFIG_FILE");
 }
 
@@ -95,7 +95,7 @@ int CheckPolicyByRunning(const BenchOptions& options, GroupMeasurer* measurer) {
         measure::CheckPolicy(measurer, call.trial, options.effort, &samples);
     if (check.ok() && measurer->broken()) {
       const TimingFigure* const failure = check.value().Failure();
-      broken = PeerLost(failure == nullptr ? "the ranks are gone" : failure->note);
+      broken = PeerLost(failure == nullptr ? "the ranks have ended" : failure->note);
     } else if (!check.ok()) {
       broken = check.status();
     }
@@ -126,9 +126,9 @@ int CheckPolicyByRunning(const BenchOptions& options, GroupMeasurer* measurer) {
 }
 
 void AddPolicyOption(CommandLine* bench, BenchOptions* options) {
-  Option* policy = bench->AddOption(
-      "--policy", options->policy,
-      "Run what this policy decides and the library's own choice in turns, and compare them");
+  Option* policy =
+      bench->AddOption("--policy", options->policy,
+                       "Policy file to compare with the library's own choice, alternating");
   policy->TypeName("FILE");
   for (const char* other : {"--algorithm", "--protocol", "--channels", "--targets", "--csv"}) {
     policy->Excludes(bench->FindOption(other));
