@@ -10,7 +10,7 @@ Result<Library> ParseNcclOrRccl(const std::string& name) {
     return library;
   }
   if (library.ok())
-    return Invalid("the variables of nccl and rccl are known, not those of " + name);
+    return Invalid("only the variables of nccl and rccl are known, not those of " + name);
   return Invalid("there is no library '" + name + "'" + Suggestion(name, {"nccl", "rccl"}));
 }
 
@@ -37,7 +37,7 @@ Status CheckLibraryOptions(const std::string& library, const std::string& versio
 Status CheckLibraryFile(Library wanted, Library found, const std::string& path) {
   if (wanted == found) return Status();
   return Invalid(path + " is " + std::string(LibraryTitle(found)) + "'s, and --library says " +
-                 std::string(LibraryName(wanted)) + "; leave one of them out");
+                 std::string(LibraryName(wanted)) + "; remove one of the two options");
 }
 
 std::string WhyNoVersion(const Library* wanted, size_t of_wanted, size_t files) {

@@ -30,7 +30,7 @@ TEST(KnobsOptions, VersionsHaveThreeNumbers) {
 TEST(KnobsOptions, AFileOfAnotherLibrary) {
   EXPECT_TRUE(CheckLibraryFile(Library::kNccl, Library::kNccl, "a").ok());
   EXPECT_EQ(CheckLibraryFile(Library::kRccl, Library::kNccl, "/l/libnccl.so.2").message(),
-            "/l/libnccl.so.2 is NCCL's, and --library says rccl; leave one of them out");
+            "/l/libnccl.so.2 is NCCL's, and --library says rccl; remove one of the two options");
 }
 
 TEST(KnobsOptions, WhyNoVersionIsKnown) {
