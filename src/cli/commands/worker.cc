@@ -16,7 +16,7 @@ struct WorkerOptions {
   bool no_choice = false;
 };
 
-// Rank 0 reads trials from standard input and answers on standard output, until the input ends.
+// Rank 0 reads trials from standard input and answers on standard output until the input ends.
 int Work(const WorkerOptions& options) {
   return OnEveryRank(options.ranks, !options.no_choice, [&options](Group* group) {
     const auto input = []() -> Result<std::string> {
@@ -39,11 +39,12 @@ int Work(const WorkerOptions& options) {
 
 void AddWorker(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<WorkerOptions>();
-  // For `sweep`, which starts its ranks as workers; nobody else has to know it.
-  CommandLine* command = parent->AddCommand("worker", "A rank that measures what it is told");
+  // Internal command: `sweep` starts its ranks as workers.
+  CommandLine* command =
+      parent->AddCommand("worker", "Run one rank that measures the trials it receives");
   command->Hide();
   AddRankOptions(command, &options->ranks);
-  command->AddFlag("--no-choice", options->no_choice, "Never load our plugin");
+  command->AddFlag("--no-choice", options->no_choice, "Never load the diapason plugin");
   command->Callback([options, run] { *run = [options] { return Work(*options); }; });
 }
 
