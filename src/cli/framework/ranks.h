@@ -43,7 +43,7 @@ using RankBody = std::function<int(Group* group)>;
 // - Started by a launcher (diapason launch, mpirun, srun, torchrun): this process is one rank.
 // - Else, with the simulated cluster: the ranks are threads of this process.
 // - Else this process is replaced by `diapason launch`, or by mpirun for the backend mpi, which
-// runs the same command line once per rank on this host.
+//   runs the same command line once per rank on this host.
 // `choose`: calls may name configurations.
 int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body);
 

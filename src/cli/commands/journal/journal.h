@@ -35,7 +35,7 @@ int RunJournalExport(const JournalExport& asked);
 
 // Reads a journal, and prints warnings about invalid lines and dropped records.
 Result<journal::JournalContents> ReadWithWarnings(const std::string& file);
-// Prints the cost tables of the journals on standard output.
+// Prints the whole content of the journals on standard output.
 int ShowJournalsAsJson(const std::vector<std::string>& files);
 // What was tried in each context, and the result. `all`: every epoch, not only the last ones.
 std::string LearningText(const journal::JournalContents& contents, bool all);

@@ -92,7 +92,7 @@ ordered_json PlaceJson(const model::CallPlace& place, uint64_t first, uint64_t l
           {"max_bytes", last}};
 }
 
-// `text` is the content of the file; `file` is "policy" if nothing was written.
+// `text` is the policy; the document contains it only if it is not written to a file.
 ordered_json PlanJson(const model::PlannedPolicy& plan, const PlanAsked& asked,
                       const std::string& text) {
   const Library library = plan.policy.library;

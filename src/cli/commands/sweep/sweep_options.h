@@ -62,7 +62,8 @@ struct SweepOptions {
 
 void AddSweepOptions(CommandLine* command, SweepOptions* options);
 
-// What will be measured on this number of nodes; for replays, what the dataset contains.
+// The measurer for this number of nodes, and the cases to measure; for replays, both come from the
+// dataset.
 Result<std::unique_ptr<measure::Measurer>> MakeMeasurer(const SweepOptions& options, int nodes);
 Result<std::vector<search::CallCase>> CallCasesFor(const SweepOptions& options,
                                                    const measure::Measurer& measurer);
