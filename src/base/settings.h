@@ -9,9 +9,9 @@
 
 namespace diapason {
 
-// The one registry of settings. Every setting is an environment variable; some answer to a second
-// name that people know from elsewhere. `diapason settings` prints this table,
-// docs/formats/settings.md is generated from it.
+// The registry of settings. Every setting is an environment variable; some also accept a second
+// name that other software uses. `diapason settings` prints this table, docs/formats/settings.md is
+// generated from it.
 enum class Setting {
   kMode,
   kPolicy,
@@ -63,9 +63,9 @@ enum class SettingType { kFlag, kInteger, kBytes, kShare, kChoice, kText };
 struct SettingInfo {
   Setting id;
   const char* name;
-  const char* other_name;  // "" when there is none; the first name wins when both are set
+  const char* other_name;  // "" if there is none; the first name wins when both are set
   SettingType type;
-  const char* default_value;  // as one would write it
+  const char* default_value;  // as written in the environment
   int64_t minimum;            // for kInteger and kBytes
   int64_t maximum;
   const char* choices;  // for kChoice, separated by '|'
@@ -73,28 +73,28 @@ struct SettingInfo {
 };
 
 const std::array<SettingInfo, kSettingCount>& SettingTable();
-// The bounds or the choices of a setting, for people: "64 to 1048576", "off, observe or static".
+// The bounds or the choices of a setting as text: "64 to 1048576", "off, observe or static".
 std::string SettingBounds(const SettingInfo& info);
 
-// The settings at one moment. Read once, never changed: a value cannot move under a reader.
+// The values of all settings, read once from the environment and immutable afterwards.
 class Settings {
  public:
-  // Never fails: a value that cannot be used stays at its default and is named in problems().
+  // Never fails: an invalid value is replaced by the default and reported in problems().
   static Settings Read(const Environment& environment);
 
-  // Of kSecret only that there is one: comm/secret.h reads it.
+  // For kSecret only a marker that it is set: comm/secret.h reads the secret itself.
   const std::string& Text(Setting setting) const { return At(setting).text; }
   bool Flag(Setting setting) const { return At(setting).number != 0; }
   int64_t Number(Setting setting) const { return At(setting).number; }
-  // From 0 to 1, for kShare.
+  // 0 to 1, for kShare.
   double Share(Setting setting) const { return static_cast<double>(At(setting).number) / 1e9; }
   bool IsSet(Setting setting) const { return At(setting).source != "default"; }
   // "default", or the name of the variable the value came from.
   const std::string& Source(Setting setting) const { return At(setting).source; }
 
-  // One sentence for every value that was refused.
+  // One sentence for each invalid value.
   const std::vector<std::string>& problems() const { return problems_; }
-  // One sentence for every DIAPASON_ variable that is no setting: most likely a typo.
+  // One sentence for each DIAPASON_ variable that is not a setting, most likely a typo.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
