@@ -241,7 +241,8 @@ class AskSession {
           (table.shape.nodes == shape_.nodes && table.shape.ranks == shape_.ranks)) {
         continue;
       }
-      Warn(Format("'%s' has tables of %s and %s; asked is for %s and %s", options_.table.c_str(),
+      Warn(Format("'%s' has tables for %s and %s; the questions are for %s and %s",
+                  options_.table.c_str(),
                   Count(static_cast<size_t>(table.shape.nodes), "node").c_str(),
                   Count(static_cast<size_t>(table.shape.ranks), "rank").c_str(),
                   Count(static_cast<size_t>(shape_.nodes), "node").c_str(),
@@ -437,7 +438,8 @@ void AddAsk(CommandLine* parent, CommandAction* run) {
       ->Check(Range(int64_t{1}, int64_t{INT32_MAX}))
       ->Default(Format("%d, or that of --table", static_cast<int>(kRanks)));
   ask->AddOption("--collective", options->collectives,
-                 Join(TunedCollectives(), ", ") + "; separate several by commas")
+                 "Collectives to ask about: " + Join(TunedCollectives(), ", ") +
+                     "; separate several by commas")
       ->Delimiter(',')
       ->TypeName("NAME")
       ->Words(TunedCollectives())

@@ -173,7 +173,7 @@ void AddRankOptions(CommandLine* command, RankOptions* options, bool all) {
           "Number of ranks to start on this host; ignored if a launcher started this command")
       ->Check(Range(1, kMostLocalRanks))
       ->Default("one per GPU, else 2; 4 with --backend sim");
-  command->AddOption("--backend", options->backend, Join(backends, ", "))
+  command->AddOption("--backend", options->backend, "Backend to run on: " + Join(backends, ", "))
       ->TypeName("NAME")
       ->Check(OneOf(backends))
       ->ShowDefault();

@@ -169,7 +169,8 @@ void AddSizeOptions(CommandLine* command, BenchOptions* options) {
       ->Check(ReadBy(ParseReductions))
       ->ShowDefault();
   command
-      ->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", ") + ", a list, or all")
+      ->AddOption("-d,--datatype", options->type,
+                  "Data type: " + Join(DataTypeWords(), ", ") + ", a list, or all")
       ->TypeName("NAME")
       ->Words(DataTypeWords())
       ->Check(ReadBy(ParseTypes))
@@ -250,7 +251,9 @@ void AddBench(CommandLine* parent, CommandAction* run) {
   command->Describe(
       "The time of a collective is that of the slowest rank. `--backend all` compares all backends "
       "that work on this host.");
-  command->AddOption("COLLECTIVE", options->collectives, Join(MeasuredCollectives(), ", "))
+  command
+      ->AddOption("COLLECTIVE", options->collectives,
+                  "Collectives to measure: " + Join(MeasuredCollectives(), ", "))
       ->Words(MeasuredCollectives())
       ->Check(ReadBy(measure::ParseMeasured))
       ->ShowDefault();

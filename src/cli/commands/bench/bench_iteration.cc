@@ -321,7 +321,7 @@ void AddBenchIteration(CommandLine* bench, CommandAction* run) {
       ->ShowDefault();
   command->AddOption("--threads", options->threads, "Number of compute threads, without a GPU")
       ->ShowDefault();
-  command->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", "))
+  command->AddOption("-d,--datatype", options->type, "Data type: " + Join(DataTypeWords(), ", "))
       ->TypeName("NAME")
       ->Words(DataTypeWords())
       ->Check(ReadBy(ParseDataType))

@@ -162,7 +162,8 @@ Result<GatheredVariables> FromFile(const EnvCheckOptions& options, const Checked
   if (!text.ok()) return text.status();
   gathered.from = standard ? "standard input" : options.file;
   if (!LooksLikeText(text.value())) {
-    return Invalid("'" + gathered.from + "' is no text: neither a script nor a list of variables");
+    return Invalid("'" + gathered.from +
+                   "' is not a text file: neither a script nor a list of variables");
   }
   if (options.file.ends_with("nccl.conf") || options.file.ends_with("rccl.conf")) {
     gathered.assignments = knobs::FromConfigText(text.value(), gathered.from, checked_for,

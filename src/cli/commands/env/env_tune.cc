@@ -207,7 +207,7 @@ void AddEnvTune(CommandLine* env, CommandAction* run) {
                    "Tune a number that the command prints");
   command->Example("diapason env tune --bench 'allreduce -g 4 --sizes 1M'",
                    "Tune a measurement of diapason");
-  command->ExitStatus(kExitFailed, "the command fails by itself, or the input is wrong");
+  command->ExitStatus(kExitFailed, "the command fails by itself, or the input is invalid");
   command->ExitStatus(kExitInterrupted,
                       "interrupted by Ctrl-C; with --state, `--resume` continues");
   command->Callback([options, run, command] {

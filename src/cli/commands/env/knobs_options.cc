@@ -41,7 +41,7 @@ Status CheckLibraryFile(Library wanted, Library found, const std::string& path) 
 }
 
 std::string WhyNoVersion(const Library* wanted, size_t of_wanted, size_t files) {
-  const std::string rest = ", so only what holds for every version is said";
+  const std::string rest = ", so only advice for all versions is given";
   if (wanted != nullptr && of_wanted == 0) {
     return "no " + std::string(LibraryTitle(*wanted)) + " was found here" + rest;
   }

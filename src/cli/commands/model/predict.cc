@@ -250,7 +250,9 @@ void AddPredict(CommandLine* parent, CommandAction* run) {
   command->AddOption("--model", asked->model, "Model file that `train` wrote")
       ->TypeName("FILE")
       ->Required();
-  command->AddOption("--collective", asked->collective, Join(TunedCollectives(), ", "))
+  command
+      ->AddOption("--collective", asked->collective,
+                  "Collective to predict: " + Join(TunedCollectives(), ", "))
       ->TypeName("NAME")
       ->Words(TunedCollectives())
       ->Check(ReadBy([](const std::string& name) { return ParseCollective(Library::kGloo, name); }))

@@ -251,7 +251,7 @@ void AddPlanOptions(CommandLine* command, SweepOptions* options) {
           "Environment to measure in addition, such as \"A=1 B=2\"; needs a launch of its own")
       ->TypeName("ASSIGNMENTS")
       ->OneEach();
-  command->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", "))
+  command->AddOption("-d,--datatype", options->type, "Data type: " + Join(DataTypeWords(), ", "))
       ->TypeName("NAME")
       ->Words(DataTypeWords())
       ->Check(ReadBy(ParseDataType))
@@ -328,7 +328,9 @@ void AddSearchOptions(CommandLine* command, SweepOptions* options) {
 }  // namespace
 
 void AddSweepOptions(CommandLine* command, SweepOptions* options) {
-  command->AddOption("COLLECTIVE", options->collectives, Join(MeasuredCollectives(), ", "))
+  command
+      ->AddOption("COLLECTIVE", options->collectives,
+                  "Collectives to measure: " + Join(MeasuredCollectives(), ", "))
       ->Words(MeasuredCollectives())
       ->Check(ReadBy(measure::ParseMeasured))
       ->ShowDefault();

@@ -253,7 +253,9 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
   SweepOptions& sweep = options->sweep;
   sweep.collectives.clear();
   sweep.sizes.clear();
-  command->AddOption("COLLECTIVE", sweep.collectives, Join(TunedCollectives(), ", "))
+  command
+      ->AddOption("COLLECTIVE", sweep.collectives,
+                  "Collectives to tune: " + Join(TunedCollectives(), ", "))
       ->Words(TunedCollectives())
       ->Check(ReadBy(measure::ParseMeasured))
       ->Default("the collectives that training uses and for which the library has choices");
@@ -273,7 +275,7 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
   command->FindOption("--ranks")->Default("one per GPU, else 4");
   options->limit_given = command->FindOption("--limit");
   options->limit_given->Default("a sixth of --budget, from 5s to 20s");
-  command->AddOption("-d,--datatype", sweep.type, Join(DataTypeWords(), ", "))
+  command->AddOption("-d,--datatype", sweep.type, "Data type: " + Join(DataTypeWords(), ", "))
       ->TypeName("NAME")
       ->Words(DataTypeWords())
       ->Check(ReadBy(ParseDataType))
