@@ -56,7 +56,7 @@ std::string EpochsText(const journal::JournalContext& context, Library library, 
   for (size_t i = skipped; i < epochs.size(); ++i) {
     const std::string number = Format("%u", epochs[i]->epoch);
     if (epochs[i]->held > 0) {
-      table.Add({number, "", "held: the ranks did not agree in time", "", "",
+      table.Add({number, "", "held: nothing was agreed in time", "", "",
                  Format("%llu", static_cast<unsigned long long>(epochs[i]->held)), ""});
     }
     for (const journal::LearningEpoch::Block& block : epochs[i]->blocks) {
