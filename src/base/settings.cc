@@ -13,146 +13,147 @@ namespace {
 constexpr std::array<SettingInfo, kSettingCount> kTable{{
     {Setting::kMode, "DIAPASON_MODE", "", SettingType::kChoice, "static", 0, 0,
      "off|observe|static|learn",
-     "static applies the policy; learn tries configurations while the job runs and keeps what "
-     "makes "
-     "it faster; observe journals what the policy would choose and changes nothing; off steps "
-     "aside "
-     "entirely."},
+     "Operating mode. static applies the policy; learn tries configurations while the job runs and "
+     "keeps the fastest; observe records in the journal what the policy would choose and changes "
+     "nothing; off disables the plugin."},
     {Setting::kPolicy, "DIAPASON_POLICY", "NCCL_TUNER_CONFIG_FILE", SettingType::kText, "", 0, 0,
-     "", "The policy file. Without one the library decides as it always did."},
+     "", "Policy file. Without one the library makes its own choices."},
     {Setting::kPolicyInline, "DIAPASON_POLICY_INLINE", "", SettingType::kText, "", 0, 0, "",
-     "A whole policy in one variable, as `diapason policy env` prints it. It wins over every "
-     "policy "
-     "file, so that a launcher can send the same policy to every rank."},
+     "A whole policy in one variable, as `diapason policy env` prints it. It takes precedence over "
+     "every policy file, so that a launcher can send the same policy to every rank."},
     {Setting::kPolicyOverlap, "DIAPASON_POLICY_OVERLAP", "", SettingType::kText, "", 0, 0, "",
-     "The policy file that is used instead when DIAPASON_OVERLAP is on. Without it, "
+     "Policy file that replaces DIAPASON_POLICY when DIAPASON_OVERLAP is on. Empty: "
      "<stem>.overlap.conf beside the policy file."},
     {Setting::kOverlap, "DIAPASON_OVERLAP", "NCCL_WORKLOAD_OVERLAP", SettingType::kFlag, "0", 0, 0,
-     "", "The job overlaps compute with communication: use the overlap policy."},
+     "",
+     "Set it if the job overlaps compute with communication: the plugin then uses the overlap "
+     "policy."},
     {Setting::kChain, "DIAPASON_CHAIN", "", SettingType::kText, "", 0, 0, "",
-     "Another tuner library (a vendor's). It is asked first, and its answer is what 'default' "
-     "means."},
+     "Another tuner library, for example a vendor's. The plugin asks it first, and 'default' then "
+     "means the answer of that tuner."},
     {Setting::kLibrary, "DIAPASON_LIBRARY", "", SettingType::kChoice, "auto", 0, 0,
-     "auto|nccl|rccl", "Which library has loaded the plugin. auto looks at the library itself."},
+     "auto|nccl|rccl", "The library that has loaded the plugin. auto detects it."},
     {Setting::kFingerprint, "DIAPASON_FINGERPRINT", "", SettingType::kText, "", 0, 0, "",
-     "What this machine calls itself when a policy's fingerprint is compared. Empty: its GPUs, as "
-     "the driver lists them."},
+     "Name of this machine that is compared with the fingerprint of a policy. Empty: the GPUs of "
+     "this machine, as the driver lists them."},
     {Setting::kRegBuff, "DIAPASON_REGBUFF", "", SettingType::kFlag, "0", 0, 0, "",
-     "Use policy rows that depend on regBuff. Each rank computes regBuff by itself: where ranks "
-     "register different buffers such rows make them choose differently, and the job hangs."},
+     "Apply policy rows that depend on regBuff. Each rank computes regBuff by itself: if ranks "
+     "register different buffers, such rows make the ranks choose differently, and the job hangs."},
     {Setting::kLl128Works, "DIAPASON_LL128", "", SettingType::kFlag, "0", 0, 0, "",
-     "LL128 works between all ranks of this job. Read only under tuner API v1 and v2, which do not "
-     "say; LL128 on a path that cannot carry it can corrupt data."},
+     "Set it if LL128 works between all ranks of this job. Read only under tuner API v1 and v2, "
+     "which do not report it; LL128 on a path that does not support it can corrupt data."},
     {Setting::kAllGatherChannels, "DIAPASON_ALLGATHER_CHANNELS", "", SettingType::kFlag, "0", 0, 0,
      "",
-     "Apply channel counts above 1 to allgather on library 2.29 and later. There, grouped "
-     "broadcasts ask as allgather, and a count above the communicator's own is not checked. Not "
-     "needed when NCCL_ALLGATHERV_ENABLE=0."},
+     "Apply channel counts above 1 to allgather on library 2.29 and later. In these versions "
+     "grouped broadcasts reach the tuner as allgather, and a count above the communicator's own is "
+     "not checked. Not needed when NCCL_ALLGATHERV_ENABLE=0."},
     {Setting::kSingleShape, "DIAPASON_SINGLE_SHAPE", "", SettingType::kFlag, "0", 0, 0, "",
-     "Every communicator of the job has the same number of nodes and ranks. Read only under tuner "
-     "API v1, which does not say which communicator asks: without it, rows that name nodes or "
-     "ranks "
-     "are skipped there."},
+     "Set it if every communicator of the job has the same number of nodes and ranks. Read only "
+     "under tuner API v1, which does not identify the communicator: if it is off, rows that name "
+     "nodes or ranks are skipped under v1."},
     {Setting::kNumerics, "DIAPASON_NUMERICS", "", SettingType::kChoice, "free", 0, 0, "free|pinned",
-     "pinned: nothing is changed that could change the last bits of a sum (allreduce, reduce, "
-     "reducescatter), except by policy rows marked `# numerics: safe`; the journal says what would "
-     "have been chosen."},
+     "pinned: the plugin makes no change that could affect the last bits of a sum (allreduce, "
+     "reduce, reducescatter), except by policy rows marked `# numerics: safe`; the journal records "
+     "the choice that was suppressed."},
     {Setting::kStore, "DIAPASON_STORE", "", SettingType::kText, "", 0, 0, "",
-     "Where the ranks of a job agree: shm (ranks that share /dev/shm), file:/folder (on a shared "
-     "file system), or redis://[user][:password@]host[:port][/database][?password-file=/path]. "
-     "Learning needs one; empty means shm there. With a store every rank uses rank 0's policy."},
+     "Store through which the ranks of a job agree: shm (ranks that share /dev/shm), file:/folder "
+     "(on a shared file system), or "
+     "redis://[user][:password@]host[:port][/database][?password-file=/path]. Learning needs a "
+     "store and uses shm if this is empty. With a store every rank uses rank 0's policy."},
     {Setting::kJob, "DIAPASON_JOB", "", SettingType::kText, "", 0, 0, "",
-     "The job's name in the store, the same on every rank and different for every job. Empty: what "
-     "Slurm, torchrun or Open MPI say."},
+     "Name of the job in the store, the same on every rank and different for every job. Empty: the "
+     "job id from Slurm, torchrun or Open MPI."},
     {Setting::kJoinLimit, "DIAPASON_JOIN_LIMIT", "", SettingType::kInteger, "10", 1, 3600, "",
-     "Seconds a new communicator waits in the store for all its ranks; then all of them leave the "
-     "choices to the library."},
+     "Time in seconds that a new communicator waits in the store for all its ranks; after that all "
+     "of them leave the choices to the library."},
     {Setting::kStorePatience, "DIAPASON_STORE_PATIENCE", "", SettingType::kInteger, "60", 0, 86400,
      "",
-     "Seconds a call waits for a store that does not answer, when it needs to know what the ranks "
-     "have agreed on. Waiting is safe, since the other ranks wait in the collective; after it the "
-     "call fails."},
+     "Time in seconds that a call waits for a store that does not answer, when it needs to know "
+     "what the ranks have agreed on. Waiting is safe, since the other ranks wait in the "
+     "collective; after this time the call fails."},
     {Setting::kReward, "DIAPASON_REWARD", "", SettingType::kChoice, "auto", 0, 0,
      "auto|step|report|file|pattern|gpu",
-     "What learning goes by: step (diapason_step), report (diapason_report), file (the reward "
-     "file), pattern (iterations found in the order of calls), gpu (the GPU time of each call). "
-     "auto takes the first of these that is there."},
+     "Measure of success for learning: step (diapason_step), report (diapason_report), file (the "
+     "reward file), pattern (iterations found in the order of calls), gpu (the GPU time of each "
+     "call). auto takes the first of these that is available."},
     {Setting::kRewardFile, "DIAPASON_REWARD_FILE", "NCCL_TUNER_REWARD_FILE", SettingType::kText, "",
      0, 0, "",
-     "The file to which the program appends lines `collType,nBytes,nNodes,nRanks,latency_ms`, read "
-     "by rank 0. Empty: /tmp/nccl_tuner_rewards_<commId>.log."},
+     "File to which the program appends lines `collType,nBytes,nNodes,nRanks,latency_ms`; rank 0 "
+     "reads it. Empty: /tmp/nccl_tuner_rewards_<commId>.log."},
     {Setting::kStrategy, "DIAPASON_STRATEGY", "", SettingType::kChoice, "elimination", 0, 0,
      "elimination|epsilon|thompson",
-     "How configurations are tried: elimination compares blocks of calls with blocks of the "
-     "default and drops what is slower; epsilon tries at random with probability DIAPASON_EPSILON; "
-     "thompson draws from what is known."},
+     "Search strategy of learning: elimination compares blocks of calls with blocks of the default "
+     "and drops slower configurations; epsilon tries a random configuration with probability "
+     "DIAPASON_EPSILON; thompson samples from the posterior (Thompson sampling)."},
     {Setting::kEpsilon, "DIAPASON_EPSILON", "NCCL_TUNER_EPS", SettingType::kShare, "0.1", 0, 0, "",
-     "The share of blocks in which the strategy epsilon tries something at random."},
+     "Share of blocks in which the strategy epsilon tries a random configuration."},
     {Setting::kMargin, "DIAPASON_MARGIN", "", SettingType::kShare, "0.02", 0, 0, "",
-     "A change must be faster than the default by at least this share."},
+     "Least gain over the default that a configuration needs to replace it."},
     {Setting::kExploreBudget, "DIAPASON_EXPLORE_BUDGET", "", SettingType::kShare, "0.03", 0, 0, "",
-     "The share of time that may be lost to trying, counted over at least 1000 calls."},
+     "Share of time that may be lost to exploration, counted over at least 1000 calls."},
     {Setting::kArms, "DIAPASON_ARMS", "", SettingType::kChoice, "auto", 0, 0,
      "auto|policy|seed|offered",
-     "What learning tries beside the default: policy (every row that matches, not only the first), "
-     "seed (tree/simple, tree/ll128, ring/simple), offered (every pair the library offers, then "
-     "fewer channels of the best). auto: policy where it has rows, else offered."},
+     "Candidates that learning tries beside the default: policy (every row that matches, not only "
+     "the first), seed (tree/simple, tree/ll128, ring/simple), offered (every pair the library "
+     "offers, then fewer channels of the best). auto: policy if the policy has matching rows, else "
+     "offered."},
     {Setting::kLearned, "DIAPASON_LEARNED", "", SettingType::kText, "", 0, 0, "",
-     "The policy file that rank 0 writes what was learned to, merged with what it holds. Where "
-     "neither DIAPASON_POLICY nor DIAPASON_POLICY_INLINE is set the job also starts from it."},
+     "Policy file to which rank 0 writes the learned choices, merged with the file's rows. If "
+     "neither DIAPASON_POLICY nor DIAPASON_POLICY_INLINE is set, the job also starts from this "
+     "file."},
     {Setting::kLearnMemory, "DIAPASON_LEARN_MEMORY", "", SettingType::kBytes, "1GiB", 0,
      int64_t{1} << 50, "",
-     "GPU memory that must be free before an algorithm is tried that the communicator has not used "
-     "yet: its first use allocates buffers."},
+     "GPU memory that must be free before learning tries an algorithm that the communicator has "
+     "not used yet: its first use allocates buffers."},
     {Setting::kFreezeFile, "DIAPASON_FREEZE_FILE", "", SettingType::kText, "", 0, 0, "",
-     "While this file exists on rank 0's host, learning tries nothing: all ranks run the best "
-     "known "
-     "so far. `diapason freeze` does the same through the store."},
+     "While this file exists on rank 0's host, learning stops exploring: all ranks run the best "
+     "configuration known so far. `diapason freeze` does the same through the store."},
     {Setting::kJournal, "DIAPASON_JOURNAL", "", SettingType::kText, "", 0, 0, "",
-     "Write every decision to this file, one JSON object a line. %h becomes the host, %p the "
-     "process id. A process that finds the file in use adds its process id to the name."},
+     "Journal file: every decision is written to it, one JSON object per line. %h is replaced by "
+     "the host name, %p by the process id. A process that finds the file in use adds its process "
+     "id to the name."},
     {Setting::kJournalRecords, "DIAPASON_JOURNAL_RECORDS", "", SettingType::kInteger, "16384", 64,
      1048576, "",
-     "Decisions the journal holds in memory until its thread has written them; more at once are "
-     "dropped and counted."},
+     "Number of decisions that the journal buffers in memory until its thread has written them; "
+     "when the buffer is full, further decisions are dropped and counted."},
     {Setting::kJournalLimit, "DIAPASON_JOURNAL_LIMIT", "", SettingType::kBytes, "1GiB", 65536,
-     int64_t{1} << 50, "", "The size at which the journal file stops growing."},
+     int64_t{1} << 50, "", "Size at which the journal file stops growing."},
     {Setting::kJournalShared, "DIAPASON_JOURNAL_SHARED", "", SettingType::kFlag, "0", 0, 0, "",
-     "Others may read the journal: its mode is what the umask leaves of 0666. Without it only the "
-     "user who runs the job may (0600)."},
+     "Let other users read the journal: its mode is then 0666 less the umask. If it is off, only "
+     "the user who runs the job can read it (0600)."},
     {Setting::kJournalTables, "DIAPASON_JOURNAL_TABLES", "", SettingType::kFlag, "0", 0, 0, "",
      "Add the library's cost table to every journal record."},
     {Setting::kJournalTimes, "DIAPASON_JOURNAL_TIMES", "", SettingType::kFlag, "0", 0, 0, "",
      "Add the GPU time of every call to the journal (library 2.27 and later, with the profiler "
-     "half). It costs a little; without it only calls that learning measures have one."},
+     "plugin). This costs a little time; if it is off, only calls that learning measures have a "
+     "GPU time."},
     {Setting::kBackend, "DIAPASON_BACKEND", "", SettingType::kChoice, "auto", 0, 0,
      "auto|nccl|rccl|gloo|mpi|sim",
-     "What groups of comm.h run on, where the program itself does not say. auto takes the first of "
-     "nccl, rccl, gloo and mpi that works on every rank."},
+     "Backend of comm.h groups for which the program selects none. auto takes the first of nccl, "
+     "rccl, gloo and mpi that works on every rank."},
     {Setting::kTimeout, "DIAPASON_TIMEOUT", "", SettingType::kInteger, "600", 1, 604800, "",
-     "The limit of every wait of a group in seconds, its creation included."},
+     "Limit in seconds for every wait of a group, including its creation."},
     {Setting::kSecretFile, "DIAPASON_SECRET_FILE", "", SettingType::kText, "", 0, 0, "",
-     "A file with the secret by which the ranks of a group know each other, the same on every "
-     "rank: "
-     "16 to 4096 bytes, readable by its owner alone. `diapason launch` makes one for its ranks. "
+     "File with the shared secret that authenticates the ranks of a group, the same on every rank: "
+     "16 to 4096 bytes, readable only by its owner. `diapason launch` creates one for its ranks. "
      "Empty: DIAPASON_SECRET."},
     {Setting::kSecret, "DIAPASON_SECRET", "", SettingType::kText, "", 0, 0, "",
-     "The secret itself, for ranks that share no file; sweep and tune hand it to those they start "
-     "with mpirun or srun. Empty: any process that reaches MASTER_PORT may join."},
+     "The shared secret itself, for ranks that share no file; sweep and tune pass it to the ranks "
+     "they start with mpirun or srun. Empty: any process that reaches MASTER_PORT may join."},
     {Setting::kSlowCall, "DIAPASON_SLOW_CALL", "", SettingType::kInteger, "10", -1, 604800000, "",
-     "Calls of a group that take longer than so many milliseconds are logged, at most one line a "
-     "second. -1: none are."},
+     "Time in milliseconds above which a call of a group is logged, at most one line per second. "
+     "-1 disables these log lines."},
     {Setting::kCluster, "DIAPASON_CLUSTER", "", SettingType::kText, "h100x8", 0, 0, "",
-     "The simulated cluster of the backend sim: a name that `diapason simulate` lists, or a file."},
+     "Simulated cluster for the backend sim: a name that `diapason simulate` lists, or a file."},
     {Setting::kNcclLibrary, "DIAPASON_NCCL_LIBRARY", "", SettingType::kText, "", 0, 0, "",
-     "The NCCL library file groups use. Empty: the one in the process, else the loader's "
-     "libnccl.so.2."},
+     "NCCL library file that groups use. Empty: the library already loaded in the process, else "
+     "libnccl.so.2 as the loader finds it."},
     {Setting::kRcclLibrary, "DIAPASON_RCCL_LIBRARY", "", SettingType::kText, "", 0, 0, "",
-     "The RCCL library file groups use. Empty: the one in the process, else the loader's "
-     "librccl.so.1."},
+     "RCCL library file that groups use. Empty: the library already loaded in the process, else "
+     "librccl.so.1 as the loader finds it."},
     {Setting::kLibDir, "DIAPASON_LIB_DIR", "", SettingType::kText, "", 0, 0, "",
-     "Where our own libraries are, if they were moved apart: the tuner plugin and the modules for "
-     "Gloo and Open MPI. Empty: beside the program, or in lib/ beside its folder."},
+     "Folder of diapason's own libraries, if they were moved: the tuner plugin and the modules "
+     "for Gloo and Open MPI. Empty: the folder of the program, or lib/ beside it."},
 }};
 
 Result<int64_t> ParseFlag(std::string_view text) {

@@ -65,7 +65,7 @@ struct SettingInfo {
   const char* name;
   const char* other_name;  // "" if there is none; if both are set, the first name counts
   SettingType type;
-  const char* default_value;  // as one would write it
+  const char* default_value;  // as written in the environment
   int64_t minimum;            // for kInteger and kBytes
   int64_t maximum;
   const char* choices;  // for kChoice, separated by '|'

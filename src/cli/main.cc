@@ -15,30 +15,35 @@ namespace {
 
 void DescribeTool(CommandLine* app) {
   app->Describe(
-      "Tells NCCL and RCCL, through their own plugin interfaces, which algorithm, protocol and "
-      "channel count to run for each call, from a policy file that a person can read or from what "
-      "it learns while the job runs. It measures collectives on whatever the machine has, turns "
-      "measurements into policies, and finds what no call can change: variables, threads, "
-      "placement, hardware.");
+      "diapason chooses the algorithm, protocol and channel count of each NCCL and RCCL call "
+      "through the tuner plugin interface of these libraries, from a policy file or from what it "
+      "learns while the job runs. It measures collectives on the hardware at hand, turns "
+      "measurements into policies, and finds problems that no choice per call can solve: "
+      "environment variables, threads, placement, hardware.");
   app->Describe(
-      "Sizes are written 64K, 4M or 4MiB, lists of them 1K,8K or 1K:8M:x2; times 500ms, 90s, 2m or "
-      "plain seconds; shares 5%. Results go to standard output, progress and warnings to standard "
-      "error.");
-  app->Example("diapason doctor", "What is wrong with this machine for collectives");
+      "Sizes are written as 64K, 4M or 4MiB, lists of sizes as 1K,8K or 1K:8M:x2, times as 500ms, "
+      "90s, 2m or plain seconds, shares as 5%. Results are printed on standard output, progress "
+      "and warnings on standard error.");
+  app->Example("diapason doctor", "Find problems of this machine that affect collectives");
   app->Example("diapason bench allreduce -g 4", "Time a collective on four ranks");
   app->Example("diapason sweep allreduce -g 4 --sizes 1K:1M:x8",
-               "Measure every configuration of it");
-  app->ExitStatus(kExitFine, "fine; of commands that judge: nothing worse than notes");
-  app->ExitStatus(kExitFailed, "the input is wrong, something is not there, or a check failed");
-  app->ExitStatus(kExitUsage, "the command line is wrong");
-  app->ExitStatus(kExitWarnings, "warnings were found (doctor, env check, logs, proxy)");
-  app->ExitStatus(kExitErrors, "errors were found (the same)");
-  app->ExitStatus(kExitInterrupted, "ended by Ctrl-C; `launch` returns its job's status");
-  app->Variable("DIAPASON_*", "Settings of the plugin and of this tool: `diapason settings`");
-  app->Variable("NO_COLOR", "Where it is set, nothing is printed in colour");
+               "Measure every configuration of allreduce");
+  app->ExitStatus(kExitFine,
+                  "success; for commands that report findings: nothing worse than notes");
+  app->ExitStatus(
+      kExitFailed,
+      "the input is invalid, a required file or resource is missing, or a check failed");
+  app->ExitStatus(kExitUsage, "the command line is invalid");
+  app->ExitStatus(kExitWarnings, "there are warnings (doctor, env check, logs, proxy)");
+  app->ExitStatus(kExitErrors, "there are errors (doctor, env check, logs, proxy)");
+  app->ExitStatus(kExitInterrupted,
+                  "interrupted by Ctrl-C; `launch` returns the status of its job");
+  app->Variable("DIAPASON_*",
+                "Settings of the plugin and of this tool; `diapason settings` lists them");
+  app->Variable("NO_COLOR", "If set, output is printed without colours");
 }
 
-// --json of this tool, not of a program that is started.
+// Only the tool's own --json counts, not that of a program that it starts.
 bool AsksForJson(int argc, char** argv) {
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
     if (std::strcmp(argv[i], "--json") == 0) return true;
@@ -46,9 +51,9 @@ bool AsksForJson(int argc, char** argv) {
   return false;
 }
 
-// Where standard input, output or error is closed, the next file that is opened would become it,
-// and be written into. What is put there instead cannot be written to, so that nothing is lost
-// unseen.
+// If standard input, output or error is closed, the next file to be opened would get its descriptor
+// and be overwritten. Opens a placeholder that cannot be written to, so that a failed write is
+// reported.
 void HoldStandardStreams() {
   for (int stream = 0; stream <= 2; ++stream) {
     if (::fcntl(stream, F_GETFD) != -1) continue;
@@ -66,45 +71,44 @@ int Main(int argc, char** argv) {
   ExpectJson(AsksForJson(argc, argv));
   CommandAction run;
   const int answered = ReadCommandLine(
-      argc, argv,
-      "A tuning fork for GPU collectives: chooses, measures and mends what NCCL and RCCL run",
+      argc, argv, "Tuner for GPU collectives: measures and chooses what NCCL and RCCL run",
       [&run](CommandLine* app) {
         DescribeTool(app);
-        app->Heading("All in one");
+        app->Heading("Tune in one step");
         AddTune(app, &run);
-        app->Heading("Choose");
+        app->Heading("Policies and decisions");
         AddAsk(app, &run);
         AddPolicy(app, &run);
         AddJournal(app, &run);
         AddFreeze(app, &run);
-        app->Heading("Measure");
+        app->Heading("Measurement");
         AddBackends(app, &run);
         AddBench(app, &run);
         AddSweep(app, &run);
         AddData(app, &run);
         AddLaunch(app, &run);
         AddSimulate(app, &run);
-        app->Heading("Learn and decide");
+        app->Heading("Models and planning");
         AddTrain(app, &run);
         AddPredict(app, &run);
         AddPlan(app, &run);
         AddEvaluate(app, &run);
         AddReport(app, &run);
-        app->Heading("Look and mend");
+        app->Heading("Diagnosis");
         AddDoctor(app, &run);
         AddEnv(app, &run);
         AddKnobs(app, &run);
         AddLogs(app, &run);
         AddWatch(app, &run);
         AddProxy(app, &run);
-        app->Heading("The tool itself");
+        app->Heading("About the tool");
         AddSettings(app, &run);
         AddMan(app, &run);
         AddCompletion(app, &run);
       });
   const int status = answered >= 0 ? answered : run ? run() : kExitUsage;
   FinishJson();
-  // A full disk or a closed pipe must not pass for success.
+  // A full disk or a closed pipe is a failure.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return Fail(IoError("cannot write to standard output"));
   }

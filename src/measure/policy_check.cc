@@ -174,7 +174,7 @@ Status CheckNoPolicyIsSet(const Settings& settings, const Subject& subject) {
   const policy::Source source = policy::FindSource(settings);
   if (source.kind == policy::Source::Kind::kNone) return {};
   return Invalid("the environment selects the policy " + source.name +
-                 ", which would take the place of the library's default; unset DIAPASON_POLICY, "
+                 ", which would replace the library's default; unset DIAPASON_POLICY, "
                  "DIAPASON_POLICY_INLINE, DIAPASON_POLICY_OVERLAP and NCCL_TUNER_CONFIG_FILE");
 }
 

@@ -43,7 +43,7 @@ class InputReader {
     if (!store.ok()) return store.status();
     Result<dataset::StoreContents> read = store.value()->Read();
     if (!read.ok()) return read.status();
-    if (read.value().records.empty()) Tell("'" + path + "' holds no samples");
+    if (read.value().records.empty()) Tell("'" + path + "' contains no samples");
     Take(std::move(read).value(), path);
     return {};
   }
@@ -65,11 +65,11 @@ class InputReader {
     Result<dataset::Import> import = dataset::ImportText(text.value(), path, {});
     if (!import.ok()) return import.status();
     for (std::string message : import.value().messages) {
-      // This command has no such option: a store does.
+      // This command has no such option; `data import` has it.
       constexpr std::string_view kGive = ": give --library";
       if (message.ends_with(kGive)) {
         message.resize(message.size() - kGive.size());
-        message += "; `diapason data import --library` says it";
+        message += "; use `diapason data import --library`";
       }
       Tell(path + ": " + message);
     }
@@ -89,7 +89,7 @@ class InputReader {
     std::vector<size_t> places;
     for (dataset::SampleRun& run : contents.runs) {
       if (!runs_.insert(run.id).second) {
-        Tell("run " + run.id + " of '" + path + "' is in another input too, and counts once");
+        Tell("run " + run.id + " of '" + path + "' is in another input too, and is counted once");
         places.push_back(kTwice);
         continue;
       }
@@ -122,7 +122,7 @@ Result<std::string> StartOf(const std::string& path) {
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return NotFound(shown + ": no such file");
   if (!std::filesystem::is_regular_file(status)) {
-    return Invalid(shown + " is no file: name stores, journals, logs or tables");
+    return Invalid(shown + " is not a file: give stores, journals, logs or tables");
   }
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) return IoError("cannot open " + shown + ": " + ErrnoText(errno));
@@ -147,13 +147,13 @@ Status ReadReportInputs(const std::vector<std::string>& files, PageInput* page,
       std::none_of(page->journals.begin(), page->journals.end(), readable)) {
     const PageInput::Journal& first = page->journals.front();
     return Invalid(Format(
-        "nothing to report: '%s' starts as a journal, and none of its other %s "
-        "can be read; the first, line %d: %s",
+        "nothing to report: '%s' starts like a journal, but none of its other %s can be read; the "
+        "first, line %d: %s",
         dataset::Printable(first.name).c_str(), Count(first.contents.bad_lines, "line").c_str(),
         first.contents.first_bad_line, first.contents.first_bad_why.c_str()));
   }
   if (page->contents.records.empty() && page->journals.empty()) {
-    return Invalid("nothing to report: no input holds a sample or a journal");
+    return Invalid("nothing to report: no input contains a sample or a journal");
   }
   return {};
 }
@@ -173,11 +173,11 @@ Status ReadReportPolicies(const std::vector<std::string>& files, PageInput* page
     if (!text.ok()) return text.status();
     Result<policy::Policy> policy = policy::ParseStrictly(text.value(), file, options);
     if (!policy.ok() && measured && !policy::ParsePolicy(text.value(), options).names_library) {
-      return Invalid(policy.status().message() +
-                     Format(" (the policy names no library, and was read as one for %s, which was "
-                            "measured; '# diapason: version=1 library=NAME' in its first line says "
-                            "another)",
-                            std::string(LibraryTitle(options.library)).c_str()));
+      return Invalid(
+          policy.status().message() +
+          Format(" (the policy names no library and was read as a policy for %s, the measured "
+                 "library; '# diapason: version=1 library=NAME' in its first line selects another)",
+                 std::string(LibraryTitle(options.library)).c_str()));
     }
     if (!policy.ok()) return policy.status();
     page->policies.push_back({file, std::move(policy).value()});

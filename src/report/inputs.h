@@ -8,7 +8,7 @@
 
 namespace diapason::report {
 
-// The first bytes of a file, by which it is recognised; an error where there is none to read.
+// The first bytes of a file, which identify its format; an error if the file cannot be read.
 Result<std::string> StartOf(const std::string& path);
 
 // Reads stores, journals, and files that `data import` would take, each recognised by its content,

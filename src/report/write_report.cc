@@ -18,12 +18,11 @@ namespace {
 Status CheckOutput(const ReportRequest& request) {
   namespace fs = std::filesystem;
   const std::string shown = "'" + dataset::Printable(request.output) + "'";
-  if (request.output.empty()) return Invalid("no file to write: name it with -o");
+  if (request.output.empty()) return Invalid("no output file: give one with -o");
   std::error_code ignored;
   const fs::path path(request.output);
   if (fs::is_directory(path, ignored)) {
-    return Invalid(shown + " is a folder: name the file, such as " +
-                   (path / "report.html").string());
+    return Invalid(shown + " is a folder: give a file, such as " + (path / "report.html").string());
   }
   const fs::path folder = path.parent_path();
   if (!folder.empty() && !fs::is_directory(folder, ignored)) {
@@ -33,7 +32,7 @@ Status CheckOutput(const ReportRequest& request) {
   for (const std::vector<std::string>* list : {&request.inputs, &request.policies}) {
     for (const std::string& input : *list) {
       if (fs::equivalent(input, path, ignored)) {
-        return Invalid(shown + " is one of the inputs, and would be lost");
+        return Invalid(shown + " is one of the inputs and would be overwritten");
       }
     }
   }
@@ -54,7 +53,7 @@ std::string Nonce() {
 
 Result<ReportMade> WriteReport(const ReportRequest& request) {
   if (Status fine = CheckOutput(request); !fine.ok()) return fine;
-  if (request.inputs.empty()) return Invalid("nothing to report: name a store or a journal");
+  if (request.inputs.empty()) return Invalid("nothing to report: give a store or a journal");
   ReportMade made;
   PageInput page;
   page.title = request.title;

@@ -8,27 +8,27 @@
 
 namespace diapason::report {
 
-// What `diapason report` is asked for; `diapason tune` asks the same at its end.
+// Request for a report, from `diapason report` and from the end of `diapason tune`.
 struct ReportRequest {
   // Stores (`sweep --store`, `tune`), journals (DIAPASON_JOURNAL), and files that `data import`
-  // would take, in any order: each is recognised by its content.
+  // accepts, in any order: each is recognised by its content.
   std::vector<std::string> inputs;
   std::vector<std::string> policies;  // for the decision map; may be empty
   std::string output;                 // the HTML file
-  std::string title;                  // "": made from what was measured
-  bool doctor = true;                 // look at this machine and put its findings in
+  std::string title;                  // "": made from the measurements
+  bool doctor = true;                 // include the findings of `doctor` about this machine
 };
 
 struct ReportMade {
-  size_t bytes = 0;    // of the file
-  size_t samples = 0;  // shown in it
+  size_t bytes = 0;    // size of the file
+  size_t samples = 0;  // samples shown in it
   std::vector<std::string> warnings;
 };
 
-// Reads all inputs and writes the file, whole or not at all. An input that cannot be read is an
-// error that names it. Samples of runs whose source is "verify" are the verification: the library's
-// default and what was chosen, in turns, round by round. What the policies of the request do not
-// run is shown as not kept, and is not in the summary's figures.
+// Reads all inputs and writes the file atomically. An input that cannot be read is an error that
+// names it. Samples of runs whose source is "verify" are the verification: the library's default
+// and the chosen configuration, alternating, round by round. Choices that the requested policies do
+// not contain are shown as not kept, and are left out of the figures of the summary.
 Result<ReportMade> WriteReport(const ReportRequest& request);
 
 }  // namespace diapason::report

@@ -34,11 +34,11 @@ Result<std::unique_ptr<Measurer>> MakeReplay(const MeasurerRequest& request, int
            (request.ranks.ranks > 0 && subject.ranks != request.ranks.ranks);
   });
   if (subjects.empty()) {
-    return NotFound(Format("'%s' has nothing measured on %d %s", request.replay.c_str(), nodes,
+    return NotFound(Format("'%s' has no measurements on %d %s", request.replay.c_str(), nodes,
                            nodes == 1 ? "node" : "nodes"));
   }
   if (subjects.size() > 1) {
-    return Invalid(Format("'%s' has several numbers of ranks on %d %s; say -g",
+    return Invalid(Format("'%s' has several numbers of ranks on %d %s; choose one with -g",
                           request.replay.c_str(), nodes, nodes == 1 ? "node" : "nodes"));
   }
   ReplayOptions replay;

@@ -13,7 +13,7 @@ namespace diapason::tune {
 namespace {
 
 constexpr int kHostRanks = 4;
-// Recorded calls of more kinds than this cannot be measured well in minutes.
+// More kinds of recorded calls than this cannot be measured well in minutes.
 constexpr size_t kMostKinds = 24;
 constexpr double kHostCompute = 0.02;
 constexpr double kGpuCompute = 0.005;
@@ -31,7 +31,7 @@ int GpuCount() {
 
 bool OnGpu(const std::string& backend) { return backend == "nccl" || backend == "rccl"; }
 
-// The first that is worth tuning: a library for GPUs where there are two of them.
+// The first backend worth tuning: a GPU library if there are two GPUs or more.
 Result<TuneGround> Detect() {
   const std::vector<BackendInfo> backends = Backends();
   const int gpus = GpuCount();
@@ -45,13 +45,13 @@ Result<TuneGround> Detect() {
     if (OnGpu(backend.name) && gpus < 2) continue;
     std::string why = Count(static_cast<size_t>(std::max(gpus, 0)), "GPU");
     if (!OnGpu(backend.name)) {
-      why = gpus == 0 ? "there is no GPU here: tuning collectives of this machine's processors"
+      why = gpus == 0 ? "no GPU found: tuning CPU collectives of this machine"
                       : "one GPU has no other to talk to: tuning collectives of this machine's "
                         "processors (--backend nccl -g 4 lets four ranks share the GPU)";
     }
     return TuneGround{backend.name, why};
   }
-  return Unavailable("nothing here can be tuned" + reasons +
+  return Unavailable("no backend on this host can be tuned" + reasons +
                      "; --backend sim tunes a simulated cluster");
 }
 
@@ -118,19 +118,18 @@ Result<TuneGoal> FindGoal(const TuningRequest& request, const measure::Subject& 
     goal.mix = MakeMix(recorded.value().entries, kMostKinds, subject);
     if (goal.mix.covered < 0.995) {
       goal.notes.push_back(
-          Format("the %zu costliest kinds of calls are tuned, about %.0f %% of "
-                 "the recorded time",
+          Format("tuning the %zu costliest kinds of calls, about %.0f %% of the recorded time",
                  goal.mix.entries.size(), 100 * goal.mix.covered));
     }
     if (recorded.value().left_out > 0) {
       goal.notes.push_back(Count(recorded.value().left_out, "recorded call") +
-                           " of operations without a choice left out");
+                           " without configurations to choose from left out");
     }
     const std::vector<int64_t>& ranks = recorded.value().ranks;
     if (!ranks.empty() && std::find(ranks.begin(), ranks.end(), subject.ranks) == ranks.end()) {
       goal.notes.push_back(
           Format("the calls were recorded with %lld ranks and are tuned with %d: the policy is for "
-                 "%d; -g, --nodes and --launcher start as many as the job has",
+                 "%d; use -g, --nodes and --launcher to start as many ranks as the job has",
                  static_cast<long long>(ranks.back()), subject.ranks, subject.ranks));
     }
   }

@@ -1,4 +1,4 @@
-// What a recorded job calls.
+// The calls of a recorded job.
 #include <algorithm>
 #include <map>
 
@@ -37,7 +37,7 @@ bool IsJournal(const std::string& path) {
   return start.ok() && start.value().starts_with(dataset::kJournalMark);
 }
 
-// Ranks make the same calls: of several files, the most that one of them has.
+// All ranks make the same calls: for several files, the largest count in one of them.
 void TakeMost(const Kinds& kinds, Kinds* all) {
   for (const auto& [kind, calls] : kinds) {
     uint64_t& most = (*all)[kind];
@@ -112,9 +112,9 @@ Result<RecordedCalls> ReadWorkload(const std::vector<std::string>& files) {
     if (!added.ok()) return added;
   }
   if (all.empty()) {
-    return NotFound("there are no calls of collectives in '" + Join(files, "', '") +
-                    "': a journal has them (DIAPASON_JOURNAL), and a log of NCCL or RCCL with "
-                    "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL");
+    return NotFound("no calls of collectives in '" + Join(files, "', '") +
+                    "': journals (DIAPASON_JOURNAL) and logs of NCCL or RCCL with NCCL_DEBUG=INFO "
+                    "NCCL_DEBUG_SUBSYS=COLL contain them");
   }
   for (const auto& [kind, calls] : all) {
     recorded.entries.push_back({kind.first, kind.second, calls});

@@ -26,7 +26,7 @@ void Warn(const TuningEvents& events, const std::string& text) {
 Result<TuneFiles> PrepareFolder(const std::string& output) {
   std::error_code error;
   std::filesystem::create_directories(output, error);
-  if (error) return IoError("cannot make the folder '" + output + "': " + error.message());
+  if (error) return IoError("cannot create the folder '" + output + "': " + error.message());
   const std::filesystem::path folder = std::filesystem::absolute(output, error).lexically_normal();
   TuneFiles files;
   files.folder = folder.string();
@@ -64,7 +64,7 @@ Status WriteFiles(const TuneOutcome& outcome, const TuningEvents& events, TuneFi
   request.output = files->report;
   const Result<report::ReportMade> report = report::WriteReport(request);
   if (!report.ok()) {
-    Warn(events, "no report: " + report.status().message());
+    Warn(events, "the report was not written: " + report.status().message());
     files->report.clear();
   }
   return {};
@@ -104,7 +104,7 @@ Result<std::unique_ptr<OwnerLock>> LockFolder(const std::string& folder) {
       OwnerLock::Take(folder + "/tune.lock", "the folder '" + folder + "'");
   if (lock.ok() || lock.status().code() != ErrorCode::kUnavailable) return lock;
   return Unavailable(lock.status().message() +
-                     ": wait for it, or choose another folder with --output");
+                     ": wait for it to end, or choose another folder with --output");
 }
 
 // Everything that the leading process does, whatever the ranks are.

@@ -38,8 +38,8 @@ struct AskOptions {
   std::string table;
   std::vector<std::string> collectives{"allreduce"};
   std::string sizes;
-  int64_t nodes = 0;  // 0: the recorded table's, else kNodes
-  int64_t ranks = 0;  // 0: the recorded table's, else kRanks
+  int64_t nodes = 0;  // 0: that of the recorded table, else kNodes
+  int64_t ranks = 0;  // 0: that of the recorded table, else kRanks
   int pipe_ops = 1;
   int reg_buff = 0;
   bool collnet = false;
@@ -48,13 +48,13 @@ struct AskOptions {
   bool verbose = false;
 };
 
-// Everything one question taught us.
+// A question to the plugin and its answer.
 struct AskedAnswer {
   Question question;
   journal::JournalRecord record;
-  bool recorded = false;  // the plugin journalled the question: it was asked and not off
-  Config takes;           // what the library now takes, read from the outputs themselves
-  Config by_default;      // what it would have taken; only with a recorded table
+  bool recorded = false;  // the plugin recorded the question in its journal
+  Config takes;           // what the library will run, read from the plugin's outputs
+  Config by_default;      // what it would have run without the plugin; only with a recorded table
   uint64_t table_bytes = 0;
 };
 
@@ -67,16 +67,16 @@ Result<int> ParseApi(const std::string& text) {
   const std::string_view digits = text.starts_with('v') ? std::string_view(text).substr(1) : text;
   uint64_t api = 0;
   if (!ParseUnsigned(digits, &api) || api < 1 || api > 6) {
-    return Invalid("'" + text + "' is no tuner API version; known are v1 to v6");
+    return Invalid("'" + text + "' is not a tuner API version; the known versions are v1 to v6");
   }
   return static_cast<int>(api);
 }
 
-// Of the libraries only these two have plugins to ask.
+// Only these two libraries load tuner plugins.
 Result<Library> ParsePlayed(const std::string& name) {
   const Result<Library> library = ParseLibrary(name);
   if (library.ok() && library.value() != Library::kNccl && library.value() != Library::kRccl) {
-    return Invalid("it takes nccl or rccl: only these ask a tuner plugin");
+    return Invalid("only nccl and rccl load a tuner plugin");
   }
   return library;
 }
@@ -86,7 +86,8 @@ Config PairAt(const client::CostTableArgs& cost, int cell) {
   return {cell / cost.protocols, cell % cost.protocols, 0};
 }
 
-// The journal says what the plugin meant, the outputs what the library will do: they must agree.
+// The journal records the plugin's intention, the outputs what the library will run: they must
+// agree.
 Status Compare(const AskedAnswer& answer) {
   if (!answer.recorded || !answer.record.applied) return {};
   const bool names_pair = answer.record.algorithm != kKeep && answer.record.protocol != kKeep;
@@ -113,7 +114,7 @@ std::string Why(const AskedAnswer& answer, const policy::Policy* policy) {
   if (answer.record.reason != Reason::kRow) row += " (" + sentence + ")";
   return answer.record.applied || answer.record.reason != Reason::kRow
              ? row
-             : row + " (only observed, not applied)";
+             : row + " (observed only, not applied)";
 }
 
 std::string ChoiceText(const AskedAnswer& answer, Library library) {
@@ -173,7 +174,7 @@ class AskSession {
   Status PrepareEnvironment() {
     if (const Status made = journal_.Create("ask"); !made.ok()) return made;
     plugin_path_ = options_.plugin.empty() ? FindBesideUs(kPluginFile) : options_.plugin;
-    // Nowhere beside us: let the loader look, and say what it says.
+    // Not beside this tool: let the loader search, and report its error.
     if (plugin_path_.empty()) plugin_path_ = kPluginFile;
     if (!options_.library_version.empty()) {
       const Result<int> version = ParseLibraryVersion(options_.library_version);
@@ -184,7 +185,7 @@ class AskSession {
     setenv("DIAPASON_LIBRARY", std::string(LibraryName(library_)).c_str(), 1);
     if (!options_.policy.empty()) {
       setenv("DIAPASON_POLICY", options_.policy.c_str(), 1);
-      // What is named on the command line is what is asked.
+      // The policy of the command line takes precedence over the environment.
       unsetenv("DIAPASON_POLICY_INLINE");
       unsetenv("DIAPASON_OVERLAP");
       unsetenv("NCCL_WORKLOAD_OVERLAP");
@@ -228,7 +229,7 @@ class AskSession {
     return {};
   }
 
-  // As asked for; else as the job had it whose tables these are.
+  // The shape from the command line, else that of the job that recorded the tables.
   void ChooseShape() {
     const Shape recorded = tables_.empty() ? Shape{} : tables_.front().shape;
     shape_.nodes = options_.nodes > 0 ? options_.nodes : recorded.nodes;
@@ -240,7 +241,8 @@ class AskSession {
           (table.shape.nodes == shape_.nodes && table.shape.ranks == shape_.ranks)) {
         continue;
       }
-      Warn(Format("'%s' has tables of %s and %s; asked is for %s and %s", options_.table.c_str(),
+      Warn(Format("'%s' has tables for %s and %s; the questions are for %s and %s",
+                  options_.table.c_str(),
                   Count(static_cast<size_t>(table.shape.nodes), "node").c_str(),
                   Count(static_cast<size_t>(table.shape.ranks), "rank").c_str(),
                   Count(static_cast<size_t>(shape_.nodes), "node").c_str(),
@@ -278,7 +280,7 @@ class AskSession {
   Status ReadReasons() {
     const Result<std::string> text = ReadFile(journal_.path(), size_t{1} << 30);
     if (!text.ok()) return text.status();
-    // A plugin that steps aside opens no journal.
+    // An inactive plugin opens no journal.
     if (!text.value().empty()) {
       Result<journal::JournalContents> contents =
           journal::ParseJournal(text.value(), "the journal");
@@ -297,7 +299,7 @@ class AskSession {
     return {};
   }
 
-  // What the plugin logs, less what it says of the journal that this command gave it.
+  // The plugin's log, without its messages about the journal that this command set up.
   std::vector<client::LogLine> Log() const {
     std::vector<client::LogLine> lines;
     for (const client::LogLine& line : client::PluginClient::Log()) {
@@ -331,8 +333,9 @@ class AskSession {
                 Count(static_cast<size_t>(shape_.ranks), "rank").c_str());
     if (client_->api() >= 3) {
       std::printf("table   %s\n",
-                  tables_.empty() ? "none recorded: every pair the collective can run is on offer"
-                                  : options_.table.c_str());
+                  tables_.empty()
+                      ? "none recorded: every pair that the collective can run is offered"
+                      : options_.table.c_str());
     }
     std::printf("\n");
     std::vector<std::string> titles{"collective", "size", "choice", "why"};
@@ -420,22 +423,23 @@ int RunAsk(const AskOptions& options) {
 void AddAsk(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<AskOptions>();
   CommandLine* ask =
-      parent->AddCommand("ask", "Say what the plugin would choose for these calls, and why");
+      parent->AddCommand("ask", "Show what the plugin would choose for given calls, and why");
   ask->Describe(
-      "Loads the real plugin through the interface that NCCL uses, puts the questions to it, and "
-      "shows the answers with the reasons of the plugin's journal. Neither a GPU nor NCCL is "
+      "Loads the real plugin through the interface that NCCL uses, asks it about each call, and "
+      "prints the answers with the reasons from the plugin's journal. Neither a GPU nor NCCL is "
       "needed.");
-  ask->AddOption("--policy", options->policy, "The policy file")
+  ask->AddOption("--policy", options->policy, "Policy file to apply")
       ->TypeName("FILE")
-      ->Default("what the environment selects");
-  ask->AddOption("--nodes", options->nodes, "Nodes of the communicator")
+      ->Default("the policy that the environment selects");
+  ask->AddOption("--nodes", options->nodes, "Number of nodes of the communicator")
       ->Check(Range(int64_t{1}, int64_t{INT32_MAX}))
-      ->Default(Format("%d, or as in --table", static_cast<int>(kNodes)));
-  ask->AddOption("--ranks", options->ranks, "Ranks of the communicator")
+      ->Default(Format("%d, or that of --table", static_cast<int>(kNodes)));
+  ask->AddOption("--ranks", options->ranks, "Number of ranks of the communicator")
       ->Check(Range(int64_t{1}, int64_t{INT32_MAX}))
-      ->Default(Format("%d, or as in --table", static_cast<int>(kRanks)));
+      ->Default(Format("%d, or that of --table", static_cast<int>(kRanks)));
   ask->AddOption("--collective", options->collectives,
-                 Join(TunedCollectives(), ", ") + "; several with commas")
+                 "Collectives to ask about: " + Join(TunedCollectives(), ", ") +
+                     "; separate several by commas")
       ->Delimiter(',')
       ->TypeName("NAME")
       ->Words(TunedCollectives())
@@ -445,43 +449,46 @@ void AddAsk(CommandLine* parent, CommandAction* run) {
       ->TypeName("SIZES")
       ->Check(ReadBy(ParseSizes))
       ->Default("1K:1G:x4, or the sizes of --table");
-  ask->AddOption("--table", options->table,
-                 "A recorded cost table: a journal with tables, or what `journal show --tables` "
-                 "prints")
+  ask->AddOption(
+         "--table", options->table,
+         "Recorded cost table: a journal with tables, or the output of `journal show --tables`")
       ->TypeName("FILE");
-  ask->Heading("The library that asks");
-  ask->AddOption("--library", options->library, "The library to play: nccl or rccl")
+  ask->Heading("Library that loads the plugin");
+  ask->AddOption("--library", options->library, "Library to act as: nccl or rccl")
       ->TypeName("NAME")
       ->Words(NcclOrRccl())
       ->Check(ReadBy(ParsePlayed))
       ->ShowDefault();
-  ask->AddOption("--library-version", options->library_version, "Its version, such as 2.28.9")
+  ask->AddOption("--library-version", options->library_version,
+                 "Version of the library to act as, such as 2.28.9")
       ->TypeName("VERSION")
       ->Check(ReadBy(ParseLibraryVersion))
       ->Default("unknown");
-  ask->AddOption("--api", options->api, "Tuner API v1 to v6")
+  ask->AddOption("--api", options->api, "Tuner API version to use, v1 to v6")
       ->TypeName("VERSION")
       ->Words({"v1", "v2", "v3", "v4", "v5", "v6"})
       ->Check(ReadBy(ParseApi))
-      ->Default("the plugin's newest");
-  ask->AddOption("--pipe-ops", options->pipe_ops, "numPipeOps of the calls")->ShowDefault();
-  ask->AddOption("--reg-buff", options->reg_buff, "regBuff of the calls")
+      ->Default("the newest version of the plugin");
+  ask->AddOption("--pipe-ops", options->pipe_ops, "Value of numPipeOps in each call")
+      ->ShowDefault();
+  ask->AddOption("--reg-buff", options->reg_buff, "Value of regBuff in each call")
       ->TypeName("0|1")
       ->Check(Range(0, 1))
       ->ShowDefault();
-  ask->AddFlag("--collnet", options->collnet, "API v1 and v2: the library says CollNet works");
-  ask->AddFlag("--nvls", options->nvls, "API v1 and v2: the library says NVLS works");
-  ask->AddOption("--plugin", options->plugin, "The plugin library")
+  ask->AddFlag("--collnet", options->collnet,
+               "Report CollNet as available, under tuner API v1 and v2");
+  ask->AddFlag("--nvls", options->nvls, "Report NVLS as available, under tuner API v1 and v2");
+  ask->AddOption("--plugin", options->plugin, "Plugin library to load")
       ->TypeName("FILE")
-      ->Default("the one beside this tool");
+      ->Default("the plugin beside this tool");
   ask->Heading("Output");
   ask->AddFlag("-v,--verbose", options->verbose,
-               "Print all that the plugin logs, not only warnings");
+               "Print the plugin's whole log, not only its warnings");
   ask->AddJson(options->json);
   ask->Example("diapason ask --policy my.conf --sizes 64K:16M:x4",
-               "What a policy makes of allreduce on one node with 8 ranks");
+               "Show the choices of a policy for allreduce on one node with 8 ranks");
   ask->Example("diapason ask --nodes 2 --ranks 16 --collective allgather",
-               "What the environment's policy makes of allgather");
+               "Show the choices of the environment's policy for allgather");
   ask->SeeAlso({"policy-show", "journal-show"});
   ask->Callback([options, run] { *run = [options] { return RunAsk(*options); }; });
 }

@@ -32,9 +32,10 @@ void PrintTable(const std::vector<BackendInfo>& backends, const std::string& aut
   }
   std::printf("%s\n", table.Text().c_str());
   if (automatic.empty()) {
-    std::printf("auto finds nothing that works here.\n");
+    std::printf("auto finds no backend that works on this host.\n");
   } else {
-    std::printf("auto takes %s here, if it works on every rank of the job.\n", automatic.c_str());
+    std::printf("auto selects %s on this host, if it works on every rank of the job.\n",
+                automatic.c_str());
   }
 }
 
@@ -43,10 +44,10 @@ void PrintTable(const std::vector<BackendInfo>& backends, const std::string& aut
 void AddBackends(CommandLine* parent, CommandAction* run) {
   auto json = std::make_shared<bool>(false);
   CommandLine* command = parent->AddCommand(
-      "backends", "Say what can run collectives here, or the exact reason why it cannot");
+      "backends", "List the backends that can run collectives on this host, and why others cannot");
   command->AddJson(*json);
-  command->Example("diapason backends", "Versions and devices of all five");
-  command->ExitStatus(kExitFailed, "nothing works here but the simulated cluster");
+  command->Example("diapason backends", "Show the version and the devices of each backend");
+  command->ExitStatus(kExitFailed, "only the simulated cluster works on this host");
   command->SeeAlso({"doctor", "bench"});
   command->Callback([json, run] {
     *run = [json] {

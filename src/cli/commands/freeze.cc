@@ -21,7 +21,7 @@ struct FreezeOptions {
   bool json = false;
 };
 
-// A store's own words, and which jobs there are instead.
+// The store's error message, followed by the jobs that the store has.
 Status NoSuchJob(const Status& status, const std::string& where) {
   if (status.code() != ErrorCode::kNotFound) return status;
   const std::vector<std::string> jobs = agree::JobsIn(where);
@@ -51,8 +51,8 @@ int SetFrozen(const FreezeOptions& options, bool frozen) {
     std::printf("job %s is %s already\n", wanted.job.c_str(), state);
   } else {
     std::printf("job %s is %s: %s\n", wanted.job.c_str(), state,
-                frozen ? "from the first epoch on that is not agreed yet, nothing is tried"
-                       : "configurations are tried again");
+                frozen ? "exploration stops with the first epoch that is not agreed yet"
+                       : "exploration continues");
   }
   return kExitFine;
 }
@@ -60,24 +60,28 @@ int SetFrozen(const FreezeOptions& options, bool frozen) {
 void AddOne(CommandLine* parent, CommandAction* run, bool frozen) {
   auto options = std::make_shared<FreezeOptions>();
   CommandLine* command =
-      frozen ? parent->AddCommand("freeze", "End trying in a running job that learns, on all ranks")
-             : parent->AddCommand("thaw", "Let a frozen job try configurations again");
-  command->AddOption("JOB", options->job, "The job's name in the store")
-      ->Default("what DIAPASON_JOB, Slurm, torchrun or Open MPI say here");
-  command->AddOption("--store", options->store, "Where its ranks agree, as DIAPASON_STORE has it")
+      frozen ? parent->AddCommand("freeze",
+                                  "Stop the exploration of a running job that learns, on all ranks")
+             : parent->AddCommand("thaw", "Let a frozen job explore configurations again");
+  command->AddOption("JOB", options->job, "Name of the job in the store")
+      ->Default("the job id from DIAPASON_JOB, Slurm, torchrun or Open MPI");
+  command->AddOption("--store", options->store, "Store of the job, in the syntax of DIAPASON_STORE")
       ->Default("DIAPASON_STORE, else shm");
   command->AddJson(options->json);
   if (frozen) {
     command->Describe(
-        "All ranks go on with the best configuration known so far. What is agreed already still "
-        "runs: an epoch of a context that tries something, up to two minutes of one that is "
-        "settled. The job must run as the same user, and share the store with this machine.");
-    command->Example("diapason freeze 4711", "The job that Slurm calls 4711, in shared memory");
-    command->Example("diapason freeze mine --store redis://head", "A job on many hosts");
+        "All ranks continue with the best configuration known so far. Epochs that the ranks have "
+        "agreed on already still run: one epoch of a context that explores, up to two minutes of a "
+        "context that has settled. The job must run as the same user and share the store with this "
+        "machine.");
+    command->Example("diapason freeze 4711",
+                     "Freeze the Slurm job 4711, whose store is in shared memory");
+    command->Example("diapason freeze mine --store redis://head",
+                     "Freeze a job that spans several hosts");
   } else {
-    command->Example("diapason thaw 4711", "The job that Slurm calls 4711");
+    command->Example("diapason thaw 4711", "Resume the exploration of the Slurm job 4711");
   }
-  command->ExitStatus(kExitFailed, "there is no such job, or its store cannot be reached");
+  command->ExitStatus(kExitFailed, "the job does not exist, or its store cannot be reached");
   command->SeeAlso({frozen ? "thaw" : "freeze", "journal"});
   command->Callback(
       [options, run, frozen] { *run = [options, frozen] { return SetFrozen(*options, frozen); }; });

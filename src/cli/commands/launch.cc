@@ -9,7 +9,7 @@ namespace diapason::cli {
 namespace {
 
 constexpr double kLongestGrace = 86400;
-constexpr double kLongestTimeout = 1e8;  // three years
+constexpr double kLongestTimeout = 1e8;  // about three years
 
 int Launch(const launch::LocalLaunchOptions& options) {
   const Result<int> status = launch::LaunchLocally(options, Warn);
@@ -25,46 +25,49 @@ void AddLaunch(CommandLine* parent, CommandAction* run) {
   command->Describe(
       "Sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT as torchrun does, and "
       "DIAPASON_SECRET_FILE to a file with a secret of this launch: groups of diapason admit only "
-      "processes that know it. When a rank fails, the others are ended and the error names it.");
-  command->AddOption("-n,--ranks", options->ranks, "How many ranks to start")
+      "processes that know it. When a rank fails, the other ranks are terminated and the error "
+      "message names the failed rank.");
+  command->AddOption("-n,--ranks", options->ranks, "Number of ranks to start")
       ->Required()
       ->Check(Range(1, launch::kMostLocalRanks));
   command
       ->AddOption("--port", options->port,
-                  "MASTER_PORT of the job; else the variable's, else a free one")
+                  "MASTER_PORT of the job; otherwise that of the environment, or a free port")
       ->Check(Range(1, 65535));
   command->AddFlag("-p,--prefix", options->prefix,
-                   "Put \"[RANK] \" before every line of the ranks' output");
+                   "Prefix every line of the ranks' output with \"[RANK] \"");
   command
       ->AddOption("--log-dir", options->log_dir,
-                  "Write the ranks' output to DIR/rank-N.out and .err; with --prefix show it too")
+                  "Write the ranks' output to DIR/rank-N.out and .err; with --prefix also print it")
       ->TypeName("DIR");
-  command->AddOption("--env", options->assignments, "Set a variable for all ranks")
+  command->AddOption("--env", options->assignments, "Environment variable to set for all ranks")
       ->TypeName("NAME=VALUE")
       ->OneEach()
       ->Check(
           ValueRule{[](std::string& text) { return launch::CheckAssignment(text).message(); }, ""});
   command->AddTime("--grace", options->grace,
-                   "How long ranks that are asked to end may take before they are killed", 0,
+                   "Time that ranks have to end after SIGTERM before they are killed", 0,
                    kLongestGrace);
-  command->AddTime("--timeout", options->timeout, "End everything after so long; 0: never", 0,
+  command->AddTime("--timeout", options->timeout,
+                   "Time after which the whole job is terminated; 0 means never", 0,
                    kLongestTimeout);
   command->TakeCommand();
   command->Describe(
-      "The exit status is that of the first rank that failed, 128 + signal where one killed it.");
-  command->Example("diapason launch -n 4 -- ./train --epochs 3", "Four ranks of a program");
+      "The exit status is that of the first rank that failed, or 128 + N if signal N killed it.");
+  command->Example("diapason launch -n 4 -- ./train --epochs 3", "Run a program on four ranks");
   command->Example("diapason launch -n 2 -p --env NCCL_DEBUG=INFO -- python3 train.py",
-                   "Every line with its rank before it");
+                   "Print the rank before every line of output");
   command->ExitStatus(kExitFine, "all ranks succeeded");
-  command->ExitStatus(kExitFailed, "the job could not be set up, or its output not be written");
-  command->ExitStatus(124, "--timeout has passed");
+  command->ExitStatus(kExitFailed,
+                      "the job could not be set up, or its output could not be written");
+  command->ExitStatus(124, "the time of --timeout has passed");
   command->ExitStatus(126, "the command is not executable");
   command->ExitStatus(127, "the command was not found");
   command->SeeAlso({"bench"});
   command->Callback([command, options, run] {
     options->command = command->CommandAfterDashes("diapason launch -n 4 --");
     if (options->command.empty()) {
-      throw UsageError{"", "no command; diapason launch -n 4 -- COMMAND ARGUMENTS..."};
+      throw UsageError{"", "no command given; usage: diapason launch -n 4 -- COMMAND ARGUMENTS..."};
     }
     *run = [options] { return Launch(*options); };
   });

@@ -35,7 +35,7 @@ int WriteAll(const ManAsked& asked) {
   return kExitFine;
 }
 
-// In the callback: a command that is not there is a mistake in usage.
+// Checked in the callback: an unknown command is a usage error.
 const CommandInfo* FindPage(const ManAsked& asked) {
   const CommandInfo* command = asked.tool.get();
   for (const std::string& word : asked.words) {
@@ -44,8 +44,9 @@ const CommandInfo* FindPage(const ManAsked& asked) {
     const CommandInfo* next = command->Find(word);
     if (next == nullptr || next->hidden) {
       const std::string of = command == asked.tool.get() ? "" : " of " + command->name();
-      throw UsageError{"", "unknown command '" + word + "'" + of +
-                               (names.empty() ? ", which has none" : Suggestion(word, names))};
+      throw UsageError{
+          "", "unknown command '" + word + "'" + of +
+                  (names.empty() ? ", which has no subcommands" : Suggestion(word, names))};
     }
     command = next;
   }
@@ -63,19 +64,21 @@ void AddMan(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<ManAsked>();
   asked->tool = parent->info();
   CommandLine* command =
-      parent->AddCommand("man", "Print the manual page of the tool or a command");
+      parent->AddCommand("man", "Print the manual page of the tool or of a command");
   command->Describe(
-      "The page is in the macros of man(7) and says what `--help` says. Those who make packages "
-      "write all of them with `--all`.");
-  command->AddOption("COMMAND", asked->words, "The command's words; without any, the tool itself");
-  command->AddOption("--all", asked->folder, "Write the pages of all commands into this folder")
+      "The page is written in man(7) macros and has the same content as `--help`. Packagers write "
+      "all pages with `--all`.");
+  command->AddOption("COMMAND", asked->words,
+                     "Words of the command, such as `env check`; without any, the tool itself");
+  command->AddOption("--all", asked->folder, "Folder to write the pages of all commands to")
       ->TypeName("DIR");
   command->Example("diapason man env check | man -l -", "Read the page of `env check`");
-  command->Example("diapason man --all /usr/local/share/man/man1", "Install all pages");
+  command->Example("diapason man --all /usr/local/share/man/man1", "Install all manual pages");
   command->SeeAlso({"completion"});
   command->Callback([asked, run] {
     if (!asked->folder.empty() && !asked->words.empty()) {
-      throw UsageError{"", "--all writes every page; leave '" + asked->words.front() + "' out"};
+      throw UsageError{"", "--all writes every page; remove '" + asked->words.front() +
+                               "' from the command line"};
     }
     const CommandInfo* const page = FindPage(*asked);
     *run = [asked, page] {
@@ -87,13 +90,15 @@ void AddMan(CommandLine* parent, CommandAction* run) {
 void AddCompletion(CommandLine* parent, CommandAction* run) {
   auto shell = std::make_shared<std::string>();
   CommandLine* command = parent->AddCommand(
-      "completion", "Print a script that completes commands, options and values in a shell");
-  command->AddOption("SHELL", *shell, "bash, zsh or fish")
+      "completion", "Print a completion script for a shell: commands, options and values");
+  command->AddOption("SHELL", *shell, "Shell to complete for: bash, zsh or fish")
       ->Required()
       ->Check(OneOf({"bash", "zsh", "fish"}));
-  command->Example("source <(diapason completion bash)", "In ~/.bashrc");
-  command->Example("source <(diapason completion zsh)", "In ~/.zshrc, after compinit");
-  command->Example("diapason completion fish | source", "In ~/.config/fish/config.fish");
+  command->Example("source <(diapason completion bash)", "Enable completion in ~/.bashrc");
+  command->Example("source <(diapason completion zsh)",
+                   "Enable completion in ~/.zshrc, after compinit");
+  command->Example("diapason completion fish | source",
+                   "Enable completion in ~/.config/fish/config.fish");
   command->SeeAlso({"man"});
   const std::shared_ptr<CommandInfo> tool = parent->info();
   command->Callback([shell, tool, run] {

@@ -27,9 +27,9 @@ using nlohmann::ordered_json;
 struct PolicyOptions {
   std::vector<std::string> files;
   std::string file;
-  std::string library;  // of a file that names none
+  std::string library;  // library of a file that names none
   bool json = false;
-  // show; convert to rules, 0 for any
+  // show; convert to openmpi-rules; 0 means any
   int64_t nodes = 0;
   int64_t ranks = 0;
   int pipe_ops = 1;
@@ -58,8 +58,8 @@ Result<policy::ParseOptions> ParseOptionsOf(const PolicyOptions& options) {
 
 std::string Dump(const ordered_json& value) { return JsonText(value); }
 
-// The policy of a file, or, without one, the policy the settings select, as the plugin would find
-// it. Any library's policy is welcome here; only the plugin insists on its own.
+// The policy of a file or, without one, the policy that the settings select, found as the plugin
+// finds it. Policies of every library are accepted here; only the plugin requires its own.
 Result<policy::Policy> Load(const PolicyOptions& options, std::string* name) {
   const Result<policy::ParseOptions> parse = ParseOptionsOf(options);
   if (!parse.ok()) return parse.status();
@@ -69,7 +69,7 @@ Result<policy::Policy> Load(const PolicyOptions& options, std::string* name) {
     if (!settings.problems().empty()) return Invalid(settings.problems().front());
     source = policy::FindSource(settings);
     if (source.kind == policy::Source::Kind::kNone) {
-      return Invalid("no policy: name a file, or set DIAPASON_POLICY or DIAPASON_POLICY_INLINE");
+      return Invalid("no policy: give a file, or set DIAPASON_POLICY or DIAPASON_POLICY_INLINE");
     }
   }
   *name = source.name;
@@ -117,11 +117,11 @@ int CheckOne(const std::string& file, const policy::ParseOptions& parse, ordered
     std::printf("%s: and %zu more\n", file.c_str(), outcome.errors + outcome.warnings - shown);
   }
   if (outcome.errors > 0) {
-    std::printf("%s: %s; the whole file is refused\n", file.c_str(),
+    std::printf("%s: %s; the whole file is rejected\n", file.c_str(),
                 Count(outcome.errors, "error").c_str());
     return kExitFailed;
   }
-  std::printf("%s: fine, %s for %s%s, %s, %s\n", file.c_str(),
+  std::printf("%s: valid, %s for %s%s, %s, %s\n", file.c_str(),
               Count(outcome.policy.rules.size(), "row").c_str(),
               std::string(LibraryTitle(outcome.policy.library)).c_str(),
               outcome.names_library ? "" : " (the file names no library)",
@@ -223,7 +223,7 @@ int RunShow(const PolicyOptions& options) {
               std::string(LibraryTitle(policy.value().library)).c_str(), digest.c_str(),
               text.Text().c_str());
   if (table.skipped_reg_buff_rows() > 0) {
-    std::printf("\n%s depend on regBuff and are skipped; --reg-buff 0 or 1 shows them\n",
+    std::printf("\n%s depend on regBuff and are skipped; use --reg-buff 0 or 1 to show them\n",
                 Count(table.skipped_reg_buff_rows(), "row").c_str());
   }
   return kExitFine;
@@ -263,8 +263,8 @@ int RunConvert(const PolicyOptions& options) {
         !(in(library.value(), Library::kNccl, Library::kRccl) &&
           in(policy.library, Library::kNccl, Library::kRccl))) {
       return Fail(Invalid(name + ": a policy for " + std::string(LibraryTitle(policy.library)) +
-                          " says nothing about " + std::string(LibraryTitle(library.value())) +
-                          ", whose algorithms are others; only NCCL and RCCL have the same"));
+                          " does not apply to " + std::string(LibraryTitle(library.value())) +
+                          ", which has other algorithms; only NCCL and RCCL have the same"));
     }
     policy.library = library.value();
   }
@@ -273,13 +273,13 @@ int RunConvert(const PolicyOptions& options) {
     policy.header.fingerprint = MachineFingerprint();
     if (policy.header.fingerprint.empty()) {
       return Fail(
-          Unavailable("no driver on this machine tells its GPUs; write the fingerprint out"));
+          Unavailable("no driver on this machine lists its GPUs; give the fingerprint as text"));
     }
   } else if (!options.fingerprint.empty()) {
     policy.header.fingerprint = options.fingerprint;
   }
   const std::string text = policy::PolicyText(policy);
-  // Names and limits of the other library may differ: what is written must be readable.
+  // Names and limits of the other library may differ: check that the result can be read back.
   const Result<policy::Policy> again =
       policy::ParseStrictly(text, options.output.empty() ? "converted policy" : options.output, {});
   if (!again.ok()) {
@@ -289,7 +289,8 @@ int RunConvert(const PolicyOptions& options) {
   if (options.format == kRulesFormat) return WriteRules(options, name, policy);
   if (options.nodes != 0) {
     return Fail(Invalid(
-        Format("--nodes belongs to --format %s: a policy file tells nodes itself", kRulesFormat)));
+        Format("--nodes belongs to --format %s: the rows of a policy file name nodes themselves",
+               kRulesFormat)));
   }
   return WriteOut(options, text);
 }
@@ -301,8 +302,8 @@ int RunEnv(const PolicyOptions& options) {
   const std::string word = policy::EncodeInline(policy.value());
   if (word.size() > policy::kLongestInline) {
     return Fail(
-        Unavailable(Format("the policy takes %zu characters, and one variable holds %zu; "
-                           "use a file that every host can read",
+        Unavailable(Format("the policy has %zu characters, and a variable holds at most %zu; use a "
+                           "file that every host can read",
                            word.size(), policy::kLongestInline)));
   }
   std::printf("%s%s\n", options.value_only ? "" : "export DIAPASON_POLICY_INLINE=", word.c_str());
@@ -310,14 +311,14 @@ int RunEnv(const PolicyOptions& options) {
 }
 
 void AddFile(CommandLine* command, PolicyOptions* options) {
-  command->AddOption("FILE", options->file, "The policy file")
-      ->Default("the one the environment selects");
+  command->AddOption("FILE", options->file, "Policy file to read")
+      ->Default("the policy that the environment selects");
 }
 
 void AddLibrary(CommandLine* command, PolicyOptions* options) {
   command
       ->AddOption("--library", options->library,
-                  "The library of a file that names none: nccl, rccl, gloo or openmpi")
+                  "Library of a file that names none: nccl, rccl, gloo or openmpi")
       ->TypeName("NAME")
       ->Words(LibraryWords())
       ->Check(ReadBy(ParseLibrary))
@@ -325,84 +326,91 @@ void AddLibrary(CommandLine* command, PolicyOptions* options) {
 }
 
 CommandLine* DeclareCheck(CommandLine* policy, PolicyOptions* options) {
-  CommandLine* check =
-      policy->AddCommand("check", "Read policy files strictly; say what is wrong and where");
-  check->AddOption("FILE", options->files, "Policy files")->Required();
+  CommandLine* check = policy->AddCommand(
+      "check", "Check policy files strictly and report each error with its position");
+  check->AddOption("FILE", options->files, "Policy files to check")->Required();
   AddLibrary(check, options);
   check->AddJson(options->json);
-  check->Example("diapason policy check my.conf", "Every mistake with its line and column");
-  check->ExitStatus(kExitFailed, "a file is refused, or cannot be read");
+  check->Example("diapason policy check my.conf", "Report every error with its line and column");
+  check->ExitStatus(kExitFailed, "a file is invalid or cannot be read");
   return check;
 }
 
 CommandLine* DeclareShow(CommandLine* policy, PolicyOptions* options) {
   CommandLine* show = policy->AddCommand(
-      "show", "Show the decision by size range for one communicator shape, gaps included");
+      "show", "Show the choice for each size range of one communicator shape, including gaps");
   AddFile(show, options);
   AddLibrary(show, options);
-  show->AddOption("--nodes", options->nodes, "Nodes of the communicator")
+  show->AddOption("--nodes", options->nodes, "Number of nodes of the communicator")
       ->Required()
       ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
-  show->AddOption("--ranks", options->ranks, "Ranks of the communicator")
+  show->AddOption("--ranks", options->ranks, "Number of ranks of the communicator")
       ->Required()
       ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
-  show->AddOption("--collective", options->collective, "Only this collective")
+  show->AddOption("--collective", options->collective, "Show only this collective")
       ->TypeName("NAME")
       ->Words(TunedCollectives())
       ->Check(
           ReadBy([](const std::string& name) { return ParseCollective(Library::kGloo, name); }));
-  show->AddOption("--pipe-ops", options->pipe_ops, "numPipeOps of the call")->ShowDefault();
+  show->AddOption("--pipe-ops", options->pipe_ops, "Value of numPipeOps of the call")
+      ->ShowDefault();
   show->AddOption("--reg-buff", options->reg_buff,
-                  "regBuff of the call; uses rows that depend on it")
+                  "Value of regBuff of the call; includes rows that depend on it")
       ->TypeName("0|1")
       ->Check(Range(0, 1));
   show->AddJson(options->json);
   show->Example("diapason policy show my.conf --nodes 1 --ranks 8",
-                "What is run at which size on 8 ranks of one node");
+                "Show what runs at each size on 8 ranks of one node");
   return show;
 }
 
 CommandLine* DeclareConvert(CommandLine* policy, PolicyOptions* options) {
   CommandLine* convert = policy->AddCommand(
-      "convert", "Write a policy in its standard form, or as a rules file for Open MPI");
+      "convert", "Write a policy in its canonical form, or as a rules file for Open MPI");
   AddFile(convert, options);
   AddLibrary(convert, options);
-  convert->AddOutput(options->output, "The file to write")->Default("standard output");
+  convert->AddOutput(options->output, "File to write")->Default("standard output");
   convert
-      ->AddOption("--format", options->format,
-                  "csv: the policy file; openmpi-rules: a dynamic rules file, which mpirun reads")
+      ->AddOption(
+          "--format", options->format,
+          "Output format. csv: a policy file; openmpi-rules: a dynamic rules file for mpirun")
       ->TypeName("WORD")
       ->Check(OneOf({"csv", kRulesFormat}))
       ->ShowDefault();
   convert
       ->AddOption("--nodes", options->nodes,
-                  "With openmpi-rules: the nodes of the jobs it is for; rows for others are left "
-                  "out")
+                  "Node count of the jobs that an openmpi-rules file is for; rows for other counts "
+                  "are left out")
       ->Check(Range(int64_t{1}, int64_t{INT32_MAX}));
   convert
-      ->AddOption("--to", options->to,
-                  "The library to write it for: NCCL and RCCL take each other's policies")
+      ->AddOption(
+          "--to", options->to,
+          "Library to write the policy for; NCCL and RCCL policies can be converted to each other")
       ->TypeName("NAME")
       ->Words(LibraryWords())
       ->Check(ReadBy(ParseLibrary));
-  convert->AddOption("--origin", options->origin, "Where the policy comes from, for its header");
-  convert->AddOption("--fingerprint", options->fingerprint,
-                     "The machine it is for: a text, or 'here' for this machine's GPUs");
+  convert->AddOption("--origin", options->origin, "Origin of the policy, written to its header");
+  convert->AddOption(
+      "--fingerprint", options->fingerprint,
+      "Machine that the policy is for: a text, or 'here' for the GPUs of this machine");
   convert->AddFlag("--accept-edits", options->accept_edits,
-                   "Read rows that no longer add up to the file's checksum");
+                   "Accept rows that do not match the checksum of the file");
   convert->Example("diapason policy convert my.conf --accept-edits -o new.conf",
-                   "Take in what somebody has edited");
-  convert->Example("diapason policy convert my.conf --format openmpi-rules", "The same for mpirun");
+                   "Accept a file that was edited by hand");
+  convert->Example("diapason policy convert my.conf --format openmpi-rules",
+                   "Write the same policy as a rules file for mpirun");
   return convert;
 }
 
 CommandLine* DeclareEnv(CommandLine* policy, PolicyOptions* options) {
   CommandLine* env = policy->AddCommand(
-      "env", "Print the whole policy as one variable, which launchers copy to every rank");
+      "env", "Print a whole policy as one environment variable, for launchers to pass to ranks");
   AddFile(env, options);
   AddLibrary(env, options);
-  env->AddFlag("--value", options->value_only, "Print the value alone");
-  env->Example("eval \"$(diapason policy env my.conf)\"", "Give it to the jobs of this shell");
+  env->AddFlag("--value", options->value_only,
+               "Print only the value, without the name of the variable");
+  env->Example("eval \"$(diapason policy env my.conf)\"",
+               "Apply the policy to the jobs of this shell");
   return env;
 }
 
@@ -410,11 +418,12 @@ CommandLine* DeclareEnv(CommandLine* policy, PolicyOptions* options) {
 
 void AddPolicy(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<PolicyOptions>();
-  CommandLine* policy = parent->AddCommand("policy", "Check, show, convert and send policy files");
+  CommandLine* policy =
+      parent->AddCommand("policy", "Check, show, convert and distribute policy files");
   policy->Describe(
-      "A policy is a file of rows: for these calls, run that. docs/formats/policy.md describes "
-      "it.");
-  policy->Example("diapason policy check my.conf", "Is the file right?");
+      "A policy is a file of rows; each row selects a configuration for some calls. "
+      "docs/formats/policy.md describes the format.");
+  policy->Example("diapason policy check my.conf", "Check whether a policy file is valid");
   policy->RequireCommand();
   policy->SeeAlso({"ask", "plan"});
   const auto on = [options, run](CommandLine* command, int (*function)(const PolicyOptions&)) {

@@ -25,21 +25,24 @@ void AddRankOptions(CommandLine* command, RankOptions* options, bool all) {
   if (all) backends.emplace_back("all");
   command->Heading("Ranks");
   command
-      ->AddOption("-g,--ranks", options->ranks,
-                  "Ranks to start on this host; not used where a launcher has started this command")
+      ->AddOption(
+          "-g,--ranks", options->ranks,
+          "Number of ranks to start on this host; ignored if a launcher started this command")
       ->Check(Range(1, launch::kMostLocalRanks))
-      ->Default("the GPUs there are, else 2; 4 of --backend sim");
-  command->AddOption("--backend", options->backend, Join(backends, ", "))
+      ->Default("one per GPU, else 2; 4 with --backend sim");
+  command->AddOption("--backend", options->backend, "Backend to run on: " + Join(backends, ", "))
       ->TypeName("NAME")
       ->Check(OneOf(backends))
       ->ShowDefault();
-  command->AddOption("--cluster", options->cluster, "The simulated cluster, for --backend sim")
+  command
+      ->AddOption("--cluster", options->cluster, "Simulated cluster to run on, for --backend sim")
       ->TypeName("NAME")
       ->Check(ClusterName());
   Option* limit = command->AddTime("--limit", options->limit,
-                                   "The time after which a wait counts as a hang", 0.1, 604800.0);
+                                   "Time after which a wait counts as a hang", 0.1, 604800.0);
   if (options->limit <= 0) limit->Default("DIAPASON_TIMEOUT, else 60s");
-  command->AddOption("--seed", options->seed, "Of everything random")->ShowDefault();
+  command->AddOption("--seed", options->seed, "Seed for the random number generator")
+      ->ShowDefault();
 }
 
 int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {

@@ -27,11 +27,10 @@ std::string Names(const SettingInfo& info) {
 void PrintMarkdown() {
   std::printf(
       "# Settings\n\n"
-      "Every setting is an environment variable. `diapason settings` prints their present values;\n"
-      "this page is printed by `diapason settings --markdown`. A value that cannot be used makes "
-      "the\n"
+      "Every setting is an environment variable. `diapason settings` prints the current values;\n"
+      "`diapason settings --markdown` prints this page. A value that cannot be used makes the\n"
       "plugin step aside, with one line in the library's log.\n\n"
-      "| name | default | values | what it does |\n|---|---|---|---|\n");
+      "| name | default | values | description |\n|---|---|---|---|\n");
   for (const SettingInfo& info : SettingTable()) {
     std::string name = std::string("`") + info.name + "`";
     if (*info.other_name != '\0') name += std::string(", also `") + info.other_name + "`";
@@ -74,14 +73,16 @@ void PrintTable(const Settings& settings) {
 void AddSettings(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<SettingsOptions>();
   CommandLine* command = parent->AddCommand(
-      "settings", "Show every setting: its value, where that came from, default, bounds, meaning");
+      "settings",
+      "Show every setting: its value and where it comes from, default, bounds, meaning");
   Option* json = command->AddJson(options->json);
   command
       ->AddFlag("--markdown", options->markdown,
                 "Print the reference page docs/formats/settings.md")
       ->Excludes(json);
-  command->Example("diapason settings", "What the plugin would read in this environment");
-  command->ExitStatus(kExitFailed, "a variable's value cannot be used");
+  command->Example("diapason settings",
+                   "Show the settings that the plugin would use in this environment");
+  command->ExitStatus(kExitFailed, "a variable has an invalid value");
   command->SeeAlso({"knobs"});
   command->Callback([options, run] {
     *run = [options] {

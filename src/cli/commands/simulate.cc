@@ -37,12 +37,12 @@ struct SimulateOptions {
   bool json = false;
 };
 
-// What there is to say about one size.
+// The results for one size.
 struct SimulatedRow {
   uint64_t bytes = 0;
   SimCost chosen;
   SimCost best;
-  std::vector<SimCost> all;  // what really runs, each once, fastest first
+  std::vector<SimCost> all;  // the configurations that really run, each once, fastest first
 };
 
 struct SimulatedCall {
@@ -52,7 +52,7 @@ struct SimulatedCall {
   std::vector<uint64_t> sizes;
 };
 
-// Times this near to each other are the same.
+// Times closer than this count as equal.
 constexpr double kWorthIt = 1.005;
 
 void Print(const ordered_json& json) { std::printf("%s\n", JsonText(json).c_str()); }
@@ -75,7 +75,7 @@ std::string ConfigName(const SimulatedCall& question, const SimCost& cost) {
 }
 
 int List(bool json) {
-  Table table({"cluster", "nodes", "GPUs", "library", "what it is"});
+  Table table({"cluster", "nodes", "GPUs", "library", "description"});
   table.SetAlign({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight});
   ordered_json list = ordered_json::array();
   for (const std::string& name : comm::sim::ClusterNames()) {
@@ -116,7 +116,8 @@ int Show(const std::string& name) {
   return kExitFine;
 }
 
-// Gloo's words: the simulated cluster has alltoall too, although nobody is asked about it.
+// Collective names of Gloo: the simulated cluster also has alltoall, although no tuner chooses for
+// it.
 Result<Collective> ParseSimulated(const std::string& name) {
   return ParseCollective(Library::kGloo, name);
 }
@@ -161,7 +162,7 @@ Result<SimulatedRow> Answer(const SimulatedCall& question, uint64_t bytes) {
   }
   std::stable_sort(row.all.begin(), row.all.end(),
                    [](const SimCost& a, const SimCost& b) { return a.seconds < b.seconds; });
-  // Of those that are as good as the fastest, the one that leaves most of the GPU alone.
+  // Among configurations as fast as the best, the one that uses the fewest GPU resources.
   row.best = row.all.front();
   for (const SimCost& cost : row.all) {
     if (cost.seconds > row.all.front().seconds * kWorthIt) break;
@@ -207,7 +208,7 @@ Table Whole(const SimulatedCall& question, const std::vector<SimulatedRow>& rows
   return table;
 }
 
-// Figures of a simulation need no more digits than these.
+// More digits would suggest a precision that a simulation does not have.
 double Rounded(double value, double steps) { return std::round(value * steps) / steps; }
 
 ordered_json CostJson(const SimulatedCall& question, const SimulatedRow& row, const SimCost& cost) {
@@ -263,7 +264,7 @@ int RunSimulate(const SimulateOptions& options) {
     return kExitFine;
   }
   const Table table = options.all ? Whole(question, rows) : Brief(question, rows);
-  std::printf("every figure here is simulated, without noise; nothing was measured\n");
+  std::printf("all figures are simulated, without noise; nothing was measured\n");
   std::printf("cluster  %s: %s\n", question.cluster.name.c_str(), question.cluster.title.c_str());
   std::printf("call     %s, %s on %s, %s\n\n%s",
               std::string(CollectiveName(question.collective)).c_str(),
@@ -278,15 +279,18 @@ int RunSimulate(const SimulateOptions& options) {
 void AddSimulate(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<SimulateOptions>();
   CommandLine* command = parent->AddCommand(
-      "simulate", "Say what collectives would cost on a simulated cluster, and the best choice");
-  command->Describe("Without a cluster: those there are. docs/commands/simulate.md has the model.");
+      "simulate", "Estimate the cost of collectives on a simulated cluster, and the best choice");
+  command->Describe(
+      "Without a cluster, lists the available ones. docs/commands/simulate.md describes the "
+      "model.");
   command
       ->AddOption("CLUSTER", options->cluster,
-                  "A shipped name, or the path of a .toml file that describes a cluster")
+                  "Name of a shipped cluster, or path of a .toml file that describes one")
       ->Check(ClusterName());
   command
       ->AddOption("--collective", options->collective,
-                  "allreduce, allgather, reducescatter, broadcast, reduce or alltoall")
+                  "Collective to estimate: allreduce, allgather, reducescatter, broadcast, reduce "
+                  "or alltoall")
       ->TypeName("NAME")
       ->Words({"allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall"})
       ->Check(ReadBy(ParseSimulated))
@@ -294,23 +298,23 @@ void AddSimulate(CommandLine* parent, CommandAction* run) {
   command
       ->AddOption("--sizes", options->sizes,
                   std::string("Message sizes: ") + kSizesText +
-                      "; for allgather, reducescatter and alltoall all ranks' parts together")
+                      "; for allgather, reducescatter and alltoall the total of all ranks")
       ->TypeName("SIZES")
       ->Check(ReadBy(ParseSizes))
       ->Default("1K:1G:x4");
-  command->AddOption("--ranks", options->ranks, "Ranks, node after node")
+  command->AddOption("--ranks", options->ranks, "Number of ranks, filled node by node")
       ->Check(Range(1, comm::sim::kMostRanks))
       ->Default("all GPUs");
-  command->AddFlag("--all", options->all, "Every configuration, fastest first");
-  command->AddFlag("--show", options->show, "Print the cluster's description and stop");
+  command->AddFlag("--all", options->all, "Show every configuration, fastest first");
+  command->AddFlag("--show", options->show, "Print the description of the cluster and exit");
   command->AddJson(options->json);
-  command->Example("diapason simulate", "The clusters there are");
+  command->Example("diapason simulate", "List the available clusters");
   command->Example("diapason simulate h100x8 --sizes 1M --all",
-                   "Every configuration at one size, fastest first");
+                   "Show every configuration at one size, fastest first");
   command->SeeAlso({"bench", "sweep"});
   command->Callback([options, run] {
     if (options->show && options->cluster.empty()) {
-      throw UsageError{"--show", "it needs the name of a cluster"};
+      throw UsageError{"--show", "needs the name of a cluster"};
     }
     *run = [options] { return RunSimulate(*options); };
   });

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kWidest = 120;
 
-// Ranks may be threads of this process.
+// Ranks may be threads of this process, so this is shared between threads.
 std::mutex error_lock;
 std::string first_error;
 bool json_asked = false;

@@ -11,9 +11,9 @@ class CommandLine;
 
 // Exit statuses of every command; docs/formats/exit-status.md and `diapason --help` list them.
 inline constexpr int kExitFine = 0;
-inline constexpr int kExitFailed = 1;  // the input is wrong, or something is not there
-inline constexpr int kExitUsage = 2;   // the command line is wrong
-// Commands that judge (doctor, env check, logs): what is the worst they found.
+inline constexpr int kExitFailed = 1;  // invalid input, or a missing file or resource
+inline constexpr int kExitUsage = 2;   // invalid command line
+// Commands that report findings (doctor, env check, logs): the severity of the worst finding.
 inline constexpr int kExitWarnings = 3;
 inline constexpr int kExitErrors = 4;
 inline constexpr int kExitInterrupted = 130;  // Ctrl-C
@@ -25,19 +25,19 @@ using CommandAction = std::function<int()>;
 int Fail(const Status& status);
 // "diapason: warning: ..." on standard error.
 void Warn(const std::string& text);
-// "diapason: ..." on standard error, for people who wait; not where -q was given.
+// Prints "diapason: ..." on standard error to report progress; prints nothing with -q.
 void Progress(const std::string& text);
-// An error and where to read more, for what is wrong with a command line.
+// Reports a command-line error, and a hint where to read more, on standard error.
 void Complain(const std::string& text, const std::string& hint);
 
-// Who asks for JSON gets a document whatever happens: {"error": "..."} where the command failed
-// before it had printed any. Only one rank of a job may do so.
+// With --json a command always prints one document: FinishJson prints {"error": "..."} if the
+// command failed before it printed any. Only one rank of a job may call ExpectJson(true).
 void ExpectJson(bool expected);
 void FinishJson();
 
-// Whether standard output is a terminal and nobody has set NO_COLOR.
+// Whether standard output is a terminal and NO_COLOR is not set.
 bool ColoursOn();
-// Of the terminal; 80 where standard output is none.
+// Width of the terminal; 80 if standard output is not a terminal.
 int TerminalColumns();
 
 }  // namespace diapason::cli

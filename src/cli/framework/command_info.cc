@@ -45,7 +45,7 @@ std::vector<const CommandInfo*> AllCommands(const CommandInfo& tool) {
 
 std::string WholeText(const OptionInfo& option) {
   std::vector<std::string> more;
-  // "0|1" says it already.
+  // The placeholder "0|1" already shows the bounds.
   if (!option.bounds.empty() && option.value.find('|') == std::string::npos) {
     more.push_back(option.bounds);
   }
@@ -87,7 +87,7 @@ std::vector<OptionInfo> ShownOptions(const CommandInfo& command) {
 std::vector<std::string> ExampleLines(const Example& example, size_t columns) {
   std::vector<std::string> lines(1);
   for (const std::string_view word : Split(example.command, ' ')) {
-    // Two more for the backslash.
+    // Two columns for the blank and the backslash.
     if (!lines.back().empty() && lines.back().size() + word.size() + 3 > columns) {
       lines.back() += " \\";
       lines.emplace_back("   ");
@@ -99,9 +99,10 @@ std::vector<std::string> ExampleLines(const Example& example, size_t columns) {
 
 std::vector<ExitStatus> AllExitStatuses(const CommandInfo& command) {
   std::vector<ExitStatus> all = command.exit_statuses;
-  const ExitStatus common[] = {{0, "fine"},
-                               {1, "the input is wrong, or something is not there"},
-                               {2, "the command line is wrong"}};
+  const ExitStatus common[] = {
+      {0, "fine"},
+      {1, "the input is invalid, or a required file or resource is missing"},
+      {2, "the command line is invalid"}};
   for (const ExitStatus& one : common) {
     const bool there = std::any_of(all.begin(), all.end(),
                                    [&](const ExitStatus& x) { return x.status == one.status; });

@@ -12,7 +12,8 @@
 namespace diapason::cli {
 namespace {
 
-// One name means one thing, and its value has one name, where the command gives no other.
+// Placeholders by option name, used where the command sets none, so that an option looks the same
+// in every command.
 constexpr std::pair<const char*, const char*> kSameEverywhere[] = {
     {"--output", "FILE"},       {"--store", "STORE"},   {"--sizes", "SIZES"},
     {"--size", "SIZE"},         {"--library", "NAME"},  {"--library-version", "VERSION"},
@@ -25,14 +26,14 @@ constexpr std::pair<const char*, const char*> kSameEverywhere[] = {
 
 CLI::Validator Validator(const ValueRule& rule) { return CLI::Validator(rule.wrong, ""); }
 
-// What is written for the value says that it names a file, a store or a folder.
+// Whether the placeholder stands for a file, a store or a folder.
 bool NamesFile(const OptionInfo& option) {
   return option.value.find("FILE") != std::string::npos ||
          option.value.find("STORE") != std::string::npos ||
          option.value.find("DIR") != std::string::npos;
 }
 
-// Types of values are named after an option has been added: this looks when there is a value.
+// The placeholder may be set after the option has been added: check it when there is a value.
 ValueRule NotWithoutName(const std::shared_ptr<CommandInfo>& command) {
   const auto wrong = [command, index = command->options.size()](std::string& text) -> std::string {
     return text.empty() && NamesFile(command->options[index]) ? "the name is empty" : "";
@@ -40,12 +41,12 @@ ValueRule NotWithoutName(const std::shared_ptr<CommandInfo>& command) {
   return {wrong, ""};
 }
 
-// "-" is standard output where that is the default.
+// "-" means standard output where that is the default.
 constexpr char kStandardOutput[] = "standard output";
 ValueRule NoDash(const std::shared_ptr<CommandInfo>& command) {
   const auto wrong = [command, index = command->options.size()](std::string& text) -> std::string {
     if (text != "-" || command->options[index].fallback == kStandardOutput) return "";
-    return "name a file; /dev/stdout is standard output";
+    return "give a file name; /dev/stdout is standard output";
   };
   return {wrong, ""};
 }
@@ -264,7 +265,7 @@ void CommandLine::TakeCommand() {
 }
 
 std::vector<std::string> CommandLine::CommandAfterDashes(const std::string& usage) const {
-  // CLI11 keeps words it has no option for, and the "--" itself.
+  // CLI11 keeps words that match no option, and the "--" itself.
   const std::vector<std::string> rest = app_->remaining();
   const auto mark = std::find(rest.begin(), rest.end(), "--");
   if (mark != rest.begin() && !rest.empty() && rest.front().starts_with('-')) {
@@ -274,7 +275,7 @@ std::vector<std::string> CommandLine::CommandAfterDashes(const std::string& usag
     throw UsageError{"", "put -- before the command: " + usage + " " + program_};
   }
   if (mark != rest.begin() && !rest.empty()) {
-    throw UsageError{"", "'" + rest.front() + "' was not expected before --"};
+    throw UsageError{"", "'" + rest.front() + "' is not allowed before --"};
   }
   if (program_.empty()) return {};
   std::vector<std::string> command = {program_};
@@ -295,9 +296,9 @@ void CommandLine::ExitStatus(int status, const std::string& text) {
   info_->exit_statuses.push_back({status, text});
 }
 void CommandLine::Judges() {
-  ExitStatus(kExitFine, "nothing worse than notes was found");
-  ExitStatus(kExitWarnings, "warnings were found, and no errors");
-  ExitStatus(kExitErrors, "errors were found");
+  ExitStatus(kExitFine, "no finding is worse than a note");
+  ExitStatus(kExitWarnings, "there are warnings, and no errors");
+  ExitStatus(kExitErrors, "there are errors");
 }
 void CommandLine::SeeAlso(const std::vector<std::string>& pages) {
   info_->see_also.insert(info_->see_also.end(), pages.begin(), pages.end());
@@ -308,12 +309,12 @@ void CommandLine::Variable(const std::string& name, const std::string& text) {
 
 void CommandLine::Callback(std::function<void()> function) { app_->callback(std::move(function)); }
 
-// Reads a command line and answers mistakes in our own words.
+// Parses a command line and reports errors in our own wording.
 class Reader {
  public:
   Reader(CLI::App* app, const CommandLine* line) : app_(app), line_(line) {}
 
-  // The words that name commands where one has to be named; false when that is wrong.
+  // Checks the words that name commands where one is required; false if one is wrong.
   bool CheckCommands(int argc, char** argv) {
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     command_ = line_->info().get();
@@ -326,7 +327,7 @@ class Reader {
     return false;
   }
 
-  // Which command the parser was at when it gave up.
+  // The command at which the parser stopped.
   void FindCommand() {
     app_ = Deepest(app_);
     command_ = line_->info().get();
@@ -344,7 +345,7 @@ class Reader {
   std::string Explain(const CLI::ParseError& error) const {
     const std::string text = error.what();
     const std::string first = text.substr(0, text.find_first_of(": "));
-    // The value of an option that nobody knows looks like an argument, and a wrong one.
+    // The value of an unknown option looks like an unexpected argument.
     const std::vector<std::string> rest = app_->remaining(true);
     for (const std::string& word : rest) {
       if (word.starts_with('-') && word != "--") return UnknownWord(*command_, word);
@@ -359,7 +360,7 @@ class Reader {
     if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
       const size_t word = text.find(" excludes ");
       if (word != std::string::npos) {
-        return text.substr(0, word) + " and " + text.substr(word + 10) + " do not go together";
+        return text.substr(0, word) + " and " + text.substr(word + 10) + " cannot be used together";
       }
     }
     if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr) {
@@ -372,7 +373,7 @@ class Reader {
          text.find("option") != std::string::npos)) {
       return OneIsMissing();
     }
-    // Numbers have been checked: only a flag with a value gets here.
+    // Numbers have been checked before: only a flag with a value gets here.
     if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
       const size_t name = text.find("--");
       if (name != std::string::npos) {
@@ -390,7 +391,7 @@ class Reader {
     return app;
   }
 
-  // Of the options below one title one is needed.
+  // One of the options of a group is required.
   std::string OneIsMissing() const {
     for (const CLI::App* group : app_->get_subcommands([](const CLI::App* one) {
            return one->get_name().empty() && one->get_require_option_min() > 0;
@@ -400,9 +401,9 @@ class Reader {
         const std::string& name = option->get_lnames().front();
         if (name != "help") names.push_back("--" + name);
       }
-      return "exactly one of " + Join(names, ", ") + " is needed";
+      return "exactly one of " + Join(names, ", ") + " is required";
     }
-    return "something is missing";
+    return "a required argument is missing";
   }
 
   CLI::App* app_;

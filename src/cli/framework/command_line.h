@@ -16,14 +16,19 @@ class Option;
 
 namespace diapason::cli {
 
-// What a command declares: its options, its text, what it does. This is the only header commands
-// need; the parser behind it (CLI11) is known to command_line.cc alone, because every file that
-// includes it takes seconds longer to compile. What is declared here is all there is: `--help`, the
-// man pages and the completion scripts are written from it (command_info.h).
+// The declarations of a command: its options, its help text, its callback. This is the only header
+// commands need; CLI11 is included by command_line.cc alone, because it adds seconds to the compile
+// time of every file. `--help`, the man pages and the completion scripts are generated from these
+// declarations (command_info.h).
 //
-// One voice: a command's text is one line with a capital letter and without a full stop, an
-// option's as well; the same thing has the same name everywhere (docs/formats/exit-status.md and
-// tests/cli/voice_test.py hold what is common); every command has an example.
+// A CommandLine owns its Option objects and its subcommands; the pointers returned here are valid
+// as long as ReadCommandLine runs. All calls are made on the main thread. A declaration cannot
+// fail; invalid command lines are reported by ReadCommandLine.
+//
+// Style of help texts: a whole phrase in sentence case without a final full stop, for commands and
+// options alike; an option has the same name and meaning in every command
+// (docs/formats/exit-status.md and tests/cli/voice_test.py hold the common rules); every command
+// has an example.
 
 class Option {
  public:
@@ -31,19 +36,19 @@ class Option {
       : option_(option), command_(std::move(command)), index_(index) {}
   Option* Required();
   Option* Check(const ValueRule& rule);
-  // The value it has now is the default that --help names.
+  // Shows the current value of the variable as the default in --help.
   Option* ShowDefault();
-  // The default in words, where the value does not tell it: "all GPUs".
+  // Text shown as the default where the value itself does not tell: "all GPUs".
   Option* Default(const std::string& text);
-  // What stands for the value: FILE, DIR, SIZE, SIZES, TIME, N, NAME. Completion offers files for
-  // what has FILE or STORE in it, and folders for DIR.
+  // Placeholder of the value: FILE, DIR, SIZE, SIZES, TIME, N, NAME. Completion offers files if the
+  // placeholder contains FILE or STORE, and folders for DIR.
   Option* TypeName(const std::string& name);
-  // Values that completion offers; others are not refused.
+  // Values that completion offers; other values are accepted as well.
   Option* Words(std::vector<std::string> words);
   Option* Excludes(Option* other);
   Option* Needs(Option* other);
   Option* Expect(int least, int most);
-  // One value at a time: `--x a --x b`, not `--x a b`.
+  // One value per occurrence: `--x a --x b`, not `--x a b`.
   Option* OneEach();
   Option* Delimiter(char separator);
   bool Given() const;
@@ -64,12 +69,12 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
 
   CommandLine* AddCommand(const std::string& name, const std::string& text);
-  // Options under a title of their own, of which RequireOneOption may ask for one.
+  // A group of options under a heading of its own; RequireOneOption requires one of them.
   CommandLine* AddGroup(const std::string& title, const std::string& text = "");
-  // What is added from here on, options and commands, stands under this title.
+  // Options and commands added after this call are listed under this heading.
   void Heading(const std::string& title);
 
-  // Names as in "-n,--ranks"; without a dash it is an argument by its place.
+  // Names as in "-n,--ranks"; a name without a dash declares a positional argument.
   Option* AddOption(const std::string& names, std::string& value, const std::string& text);
   Option* AddOption(const std::string& names, int& value, const std::string& text);
   Option* AddOption(const std::string& names, int64_t& value, const std::string& text);
@@ -82,7 +87,7 @@ class CommandLine {
   // A time between two bounds, in seconds: "90s", "2m", "500ms", or plain seconds.
   Option* AddTime(const std::string& names, double& seconds, const std::string& text, double least,
                   double most);
-  // A share between two bounds: "5%" or 0.05.
+  // A share (fraction) between two bounds: "5%" or 0.05.
   Option* AddShare(const std::string& names, double& share, const std::string& text, double least,
                    double most);
   Option* AddFlag(const std::string& names, bool& value, const std::string& text);
@@ -90,38 +95,40 @@ class CommandLine {
   void AddInternalFlag(const std::string& name, bool& value);
   // --json, -q,--quiet and -o,--output, which say the same everywhere.
   Option* AddJson(bool& value, const std::string& text = "Print JSON");
-  Option* AddQuiet(bool& value, const std::string& text = "No progress on standard error");
+  Option* AddQuiet(bool& value,
+                   const std::string& text = "Do not print progress on standard error");
   Option* AddOutput(std::string& value, const std::string& text);
-  // One that was added before.
+  // Returns an option that was added before.
   Option* FindOption(const std::string& name);
 
-  // Exactly one of its commands, or options, must be named.
+  // Exactly one of the subcommands, or of the options, is required.
   void RequireCommand();
-  void AllowCommand();  // none, or one
+  void AllowCommand();  // at most one subcommand
   bool CommandGiven() const;
   void RequireOneOption();
-  // It takes another command after "--", verbatim.
+  // The command takes the command line of another program after "--", verbatim.
   void TakeCommand();
-  // In a callback: that command; empty where there is none. Something before "--" that is no option
-  // is a UsageError, which shows `usage` ("diapason launch -n 4 --").
+  // For use in a callback: the command after "--", or an empty list. An argument before "--" that
+  // is not an option is a UsageError, which shows `usage` ("diapason launch -n 4 --").
   std::vector<std::string> CommandAfterDashes(const std::string& usage) const;
-  // Not shown to people.
+  // Leaves the command out of help, man pages and completion.
   void Hide();
 
-  // More about it: a paragraph; a command to type (one line, at most 72 characters), and what it
-  // does; an exit status that means something special; another page ("env-check"); a variable.
+  // Further documentation: a paragraph; an example command (one line, at most 72 characters) and
+  // what it does; an exit status specific to this command; a related page ("env-check"); an
+  // environment variable.
   void Describe(const std::string& paragraph);
   void Example(const std::string& command, const std::string& text = "");
   void ExitStatus(int status, const std::string& text);
-  // 3 and 4, of commands that judge.
+  // Adds the exit statuses 3 and 4 of commands that report findings.
   void Judges();
   void SeeAlso(const std::vector<std::string>& pages);
   void Variable(const std::string& name, const std::string& text);
 
-  // Runs when the command line has been read and names this command.
+  // Called after the command line has been parsed, if it names this command.
   void Callback(std::function<void()> function);
 
-  // All that has been declared so far; it stays when the parser has gone.
+  // Everything declared so far. It outlives the parser.
   const std::shared_ptr<CommandInfo>& info() const { return info_; }
 
  private:
@@ -137,14 +144,14 @@ class CommandLine {
   std::vector<std::unique_ptr<Option>> options_;
 };
 
-// Thrown by a callback when what was asked for does not go together: exit status 2.
+// Thrown by a callback when options contradict each other: exit status 2.
 struct UsageError {
   std::string where;  // the option or command; may be empty
   std::string text;
 };
 
-// Reads a command line. `declare` adds the commands; returns an exit status where --help, --version
-// or a mistake have been answered already, else -1.
+// Parses a command line. `declare` adds the commands. Returns an exit status if --help, --version
+// or an error has been handled already, else -1.
 int ReadCommandLine(int argc, char** argv, const std::string& text,
                     const std::function<void(CommandLine* app)>& declare);
 

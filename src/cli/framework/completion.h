@@ -6,11 +6,11 @@
 
 namespace diapason::cli {
 
-// What follows an option, for the one who completes it.
+// What kind of value follows an option; selects what completion offers.
 enum class ValueKind { kNone, kFile, kFolder, kWords, kOther };
 ValueKind KindOf(const OptionInfo& option);
 
-// The first sentence of a text, for the lists that shells show beside a name.
+// The first sentence of a text, for the descriptions that shells show beside a name.
 std::string ShortText(const std::string& text);
 
 }  // namespace diapason::cli

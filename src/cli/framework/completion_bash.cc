@@ -38,7 +38,7 @@ std::string KindWord(const OptionInfo& option) {
   return "";
 }
 
-// The branches of a `case` that says what follows which option.
+// The branches of a `case` that sets the kind of value for each option.
 std::string KindCases(const CommandInfo& tool) {
   std::map<std::string, std::string> patterns;  // by kind
   for (const CommandInfo* command : AllCommands(tool)) {
@@ -59,7 +59,7 @@ std::string KindCases(const CommandInfo& tool) {
   return text;
 }
 
-// ... what can stand where a command has been named.
+// The branches of a `case` that sets what may follow each command.
 std::string WordCases(const CommandInfo& tool) {
   std::string text;
   for (const CommandInfo* command : AllCommands(tool)) {

@@ -4,7 +4,7 @@
 namespace diapason::cli {
 namespace {
 
-// In single quotes fish knows two escapes.
+// In single quotes fish interprets only two escapes.
 std::string FishQuoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) {
@@ -30,7 +30,7 @@ std::string Value(const OptionInfo& option) {
   return "";
 }
 
-// Commands below the tool itself: the words that __diapason_at compares.
+// The words of a command without the tool's name, which __diapason_at compares.
 std::string Below(const CommandInfo& command) {
   return Join({command.path.begin() + 1, command.path.end()}, " ");
 }

@@ -6,7 +6,7 @@ namespace {
 
 std::string FunctionName(const CommandInfo& command) { return "_" + Join(command.path, "_"); }
 
-// Brackets and colons mean something in the specifications of _arguments.
+// Brackets and colons have a special meaning in _arguments specifications.
 std::string Tame(const std::string& text) {
   std::string tame;
   for (const char c : text) {
@@ -36,7 +36,7 @@ std::string OptionSpec(const OptionInfo& option) {
   if (!option.value.empty()) tail += ":" + Tame(option.value) + ":" + Action(option);
   std::string specs;
   for (const std::string& name : option.names) {
-    // One of the names excludes the others, unless it can be said again.
+    // A name excludes the option's other names, unless the option may be repeated.
     const std::string before = option.several            ? "*"
                                : option.names.size() > 1 ? "(" + Join(option.names, " ") + ")"
                                                          : "";

@@ -7,8 +7,8 @@
 
 namespace diapason::cli {
 
-// Findings as a person reads them, worst first: a word for the severity (in colour on a terminal),
-// the sentence, the evidence below it, then what to do. Those that are fine only with `all`.
+// Findings as text, worst first: the severity (in colour on a terminal), the finding, its evidence,
+// then the recommended action. Findings that are fine are included only with `all`.
 std::string FindingsText(const std::vector<Finding>& findings, bool all);
 
 // Findings as a JSON list, in the order given, indented by two at depth `indent`.
@@ -17,7 +17,7 @@ std::string FindingsJson(const std::vector<Finding>& findings);
 // "2 errors, 1 warning"; "nothing to complain about".
 std::string FindingsSummary(const std::vector<Finding>& findings);
 
-// The exit status of every command that judges: kExitFine, kExitWarnings, kExitErrors.
+// Exit status of commands that report findings: kExitFine, kExitWarnings or kExitErrors.
 int ExitStatusOf(const std::vector<Finding>& findings);
 
 }  // namespace diapason::cli

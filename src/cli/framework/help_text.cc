@@ -9,8 +9,8 @@ namespace {
 constexpr size_t kTextColumn = 30;
 constexpr int kNarrowest = 50;
 
-// `text` as lines of at most `columns`, all but the first indented; a word that is longer stands
-// alone.
+// Wraps `text` into lines of at most `columns`, all but the first indented; a longer word gets a
+// line of its own.
 std::string Wrap(const std::string& text, size_t indent, size_t columns) {
   std::string wrapped;
   size_t at = indent;
@@ -42,7 +42,7 @@ std::string Entry(const std::string& left, const std::string& right, size_t colu
 
 std::string OptionLeft(const OptionInfo& option) {
   if (option.by_place()) return option.value + (option.several ? "..." : "");
-  // Options without a letter stand below the long names of the others.
+  // Options without a short name are aligned with the long names of the others.
   std::string left = option.names.front().starts_with("--") ? "    " : "";
   left += Join(option.names, ", ");
   return option.value.empty() ? left : left + " " + option.value;
@@ -100,7 +100,7 @@ std::string HelpText(const CommandInfo& command, int wanted_columns) {
   std::string lead = "Usage: ";
   for (const std::string& usage : UsageLines(command)) {
     const std::string start = lead + command.Words() + " ";
-    // Not below "[OPTIONS]" when the command's own words are long.
+    // Does not align with "[OPTIONS]" if the command's own words are long.
     const size_t indent = std::min<size_t>(start.size(), columns / 2);
     text += start + Wrap(usage, indent, columns) + "\n";
     lead = "       ";
@@ -133,7 +133,7 @@ std::string HelpText(const CommandInfo& command, int wanted_columns) {
   }
   if (!command.Shown().empty()) {
     text += "\n" +
-            Wrap("`" + command.Words() + " COMMAND --help` tells more about each.", 0, columns) +
+            Wrap("`" + command.Words() + " COMMAND --help` describes each command.", 0, columns) +
             "\n";
   }
   return text;

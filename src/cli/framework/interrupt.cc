@@ -13,7 +13,7 @@ namespace {
 std::atomic<int> interrupts{0};
 
 void Remember(int /*signal*/) {
-  // The second time one means it.
+  // A second signal ends the process at once.
   if (interrupts.fetch_add(1) > 0) ::_exit(kExitInterrupted);
 }
 

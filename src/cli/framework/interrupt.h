@@ -2,8 +2,9 @@
 
 namespace diapason::cli {
 
-// For commands that end in good order when somebody presses Ctrl-C: from here on SIGINT and SIGTERM
-// are only remembered. The second one ends the process at once, with kExitInterrupted.
+// For commands that shut down in an orderly way on Ctrl-C: after this call the first SIGINT or
+// SIGTERM only sets a flag, which Interrupted() returns. The second one ends the process at once
+// with kExitInterrupted.
 void CatchInterrupts();
 bool Interrupted();
 

@@ -6,8 +6,8 @@
 namespace diapason::cli {
 namespace {
 
-// Text that troff takes for nothing but text. Hyphens become minus signs, so that what is copied
-// from a page can be pasted into a shell.
+// Escapes text for troff. Hyphens become minus signs, so that text copied from a page can be pasted
+// into a shell.
 std::string Escape(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -30,7 +30,8 @@ std::string Escape(std::string_view text) {
   return escaped;
 }
 
-// A line of text: `code` in bold, and no dot or quote at its start that would make it a request.
+// A line of text: `code` in bold, and no dot or quote at the start, which troff would read as a
+// request.
 std::string Line(std::string_view text) {
   std::string line;
   bool code = false;
@@ -60,7 +61,7 @@ std::string OptionTag(const OptionInfo& option) {
   return option.value.empty() ? tag : tag + " " + Italic(option.value);
 }
 
-// Capital words of a usage line stand for something, the others are typed.
+// Upper-case words of a usage line are placeholders, the others are typed literally.
 std::string UsageText(const std::string& usage) {
   std::string text;
   for (const std::string_view word : Split(usage, ' ')) {
@@ -140,7 +141,7 @@ std::string Examples(const CommandInfo& command) {
     for (const std::string& line : ExampleLines(example, 68)) text += Escape(line) + "\n";
     text += ".RE\n.fi\n.PP\n";
   }
-  // The last paragraph would be empty.
+  // Without this the last paragraph would be empty.
   text.resize(text.size() - std::string(".PP\n").size());
   return text;
 }
@@ -180,11 +181,11 @@ std::string ManPage(const CommandInfo& tool, const CommandInfo& command, std::st
   std::transform(title.begin(), title.end(), title.begin(), [](char c) {
     return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   });
-  // No date: the same sources make the same page.
+  // No date, so that the build is reproducible.
   std::string page = ".\\\" Written by `diapason man` from the declarations of the command line.\n";
   page += ".TH " + Escape(title) + " 1 \"\" \"diapason " + std::string(version) +
           "\" \"User Commands\"\n";
-  // Words are not hyphenated and lines not stretched: much here is typed as it stands.
+  // No hyphenation and no justification: much of the text is typed literally.
   page += ".nh\n.ad l\n";
   page += Section("NAME") + Escape(name) + " \\- " + Escape(command.text) + "\n";
   page += Synopsis(command);

@@ -5,7 +5,7 @@
 namespace diapason::cli {
 namespace {
 
-// The option that an unknown one was most likely meant to be.
+// The known option closest to an unknown one.
 std::string NearestOption(const CommandInfo& command, const std::string& name) {
   std::vector<std::string> names;
   for (const OptionInfo& option : command.options) {
@@ -13,7 +13,7 @@ std::string NearestOption(const CommandInfo& command, const std::string& name) {
       if (one.starts_with("--")) names.push_back(one);
     }
   }
-  // "--library" of "--library-file": half a name is nearer than a similar one.
+  // "--library" for "--library-file": a prefix is a closer match than a similar name.
   if (name.size() >= 5) {
     for (const std::string& one : names) {
       if (one.starts_with(name)) return one;
@@ -21,7 +21,7 @@ std::string NearestOption(const CommandInfo& command, const std::string& name) {
   }
   const std::string near = ClosestName(name, names);
   if (!near.empty() || name.size() < 6) return near;
-  // Two letters off is near enough here: options are few.
+  // An edit distance of two is close enough: there are few options.
   for (const std::string& one : names) {
     if (name.size() < 64 && EditDistance(name, one) <= 2) return one;
   }

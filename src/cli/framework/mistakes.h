@@ -7,14 +7,14 @@
 
 namespace diapason::cli {
 
-// What to say of a command line that is wrong.
+// Messages for invalid command lines.
 
-// Follows the words from `*command` downwards as long as one below it has to be named, and leaves
-// `*command` where it got to. "" where nothing is wrong with them.
+// Follows the words from `*command` downwards while a subcommand is required, and sets `*command`
+// to the last command it reached. Returns "" if no word is wrong.
 std::string WrongCommand(const std::vector<std::string>& words, const CommandInfo** command);
 
-// A word that the command has no place for: "unknown option '--sise' of sweep; did you mean
-// '--sizes'?".
+// Message for a word that the command does not accept: "unknown option '--sise' of sweep; did you
+// mean '--sizes'?".
 std::string UnknownWord(const CommandInfo& command, const std::string& given);
 
 }  // namespace diapason::cli

@@ -5,22 +5,22 @@
 
 namespace diapason::cli {
 
-// What a long command is doing, on standard error: a bar that is redrawn on a terminal, else a
-// plain line every few seconds. Quiet: nothing.
+// Progress of a long command on standard error: a bar that is redrawn on a terminal, otherwise a
+// plain line every few seconds. Prints nothing if quiet.
 class ProgressLine {
  public:
-  // `command` stands before plain lines: "diapason: sweep: ...".
+  // `command` is the prefix of plain lines: "diapason: sweep: ...".
   ProgressLine(std::string command, bool quiet);
-  // Takes the bar away.
+  // Erases the bar.
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // Whether it is time to say something again: making the text costs more than drawing it.
+  // Whether the next update is due: making the text costs more than drawing it.
   bool Due();
-  // `share` of the whole that is done, 0 to 1.
+  // `share`: completed fraction, 0 to 1.
   void Show(double share, const std::string& text);
-  // Takes the bar away, for whoever has something to print.
+  // Erases the bar, so that the caller can print something else.
   void Clear();
 
  private:

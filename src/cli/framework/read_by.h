@@ -10,9 +10,9 @@
 
 namespace diapason::cli {
 
-// A value that `parse` understands. The command line is checked by the very function that reads the
-// value later, before anything is opened or started; what that says of a wrong one is the mistake
-// in usage that is reported.
+// Accepts the values that `parse` accepts. The command line is checked with the same function that
+// parses the value later, before a file is opened or a process is started; the error message of
+// `parse` is reported as a usage error.
 template <typename Parse>
 ValueRule ReadBy(Parse parse) {
   const auto wrong = [parse = std::move(parse)](std::string& text) -> std::string {
@@ -27,7 +27,7 @@ ValueRule ReadBy(Parse parse) {
   return {wrong, ""};
 }
 
-// A share as ParseShare reads it: "5%" or 0.05. `what` is what it is called.
+// A share as ParseShare reads it: "5%" or 0.05. `what` names it in error messages.
 inline ValueRule ShareOf(const std::string& what) {
   return ReadBy([what](const std::string& text) { return ParseShare(text, what); });
 }

@@ -10,7 +10,7 @@
 namespace diapason::cli {
 namespace {
 
-// Bounds that only keep nonsense out are not worth a place in --help.
+// Bounds that only exclude nonsense are not shown in --help.
 constexpr double kWorthShowing = 1e6;
 
 std::string BoundsText(const std::string& low, const std::string& high, double most) {
@@ -30,7 +30,7 @@ ValueRule Range(int64_t low, int64_t high) {
   const auto wrong = [low, high](std::string& text) -> std::string {
     int64_t value = 0;
     if (ParseSigned(text, &value) && value >= low && value <= high) return "";
-    return Format("'%s' is no whole number from %lld to %lld", text.c_str(),
+    return Format("'%s' is not a whole number from %lld to %lld", text.c_str(),
                   static_cast<long long>(low), static_cast<long long>(high));
   };
   return {wrong,
@@ -41,7 +41,7 @@ ValueRule Range(double low, double high) {
   const auto wrong = [low, high](std::string& text) -> std::string {
     double value = 0;
     if (ReadNumber(text, &value) && value >= low && value <= high) return "";
-    return Format("'%s' is no number from %g to %g", text.c_str(), low, high);
+    return Format("'%s' is not a number from %g to %g", text.c_str(), low, high);
   };
   return {wrong, BoundsText(Format("%g", low), Format("%g", high), high)};
 }
@@ -49,7 +49,7 @@ ValueRule Positive() {
   const auto wrong = [](std::string& text) -> std::string {
     int64_t value = 0;
     if (ParseSigned(text, &value) && value > 0) return "";
-    return "'" + text + "' is no whole number above 0";
+    return "'" + text + "' is not a whole number above 0";
   };
   return {wrong, ""};
 }
@@ -81,21 +81,21 @@ std::string TimeText(double seconds) {
   return Format("%gs", seconds);
 }
 
-// Numbers are checked before the parser converts them: it would say "Could not convert: --seed =
+// Numbers are checked before CLI11 converts them, to avoid its message "Could not convert: --seed =
 // x".
 ValueRule WholeNumber(bool negative_too) {
   const auto wrong = [negative_too](std::string& text) -> std::string {
     int64_t value = 0;
     uint64_t large = 0;
     if (ParseUnsigned(text, &large) || (negative_too && ParseSigned(text, &value))) return "";
-    return "'" + text + "' is no whole number";
+    return "'" + text + "' is not a whole number";
   };
   return {wrong, ""};
 }
 ValueRule AnyNumber() {
   const auto wrong = [](std::string& text) -> std::string {
     double value = 0;
-    return ReadNumber(text, &value) ? "" : "'" + text + "' is no number";
+    return ReadNumber(text, &value) ? "" : "'" + text + "' is not a number";
   };
   return {wrong, ""};
 }
@@ -103,7 +103,7 @@ ValueRule TimeBetween(double least, double most) {
   const auto wrong = [least, most](std::string& text) -> std::string {
     double value = 0;
     if (!ReadTime(text, &value)) {
-      return "'" + text + "' is no time such as 90s, 5m, 1.5h or 500ms";
+      return "'" + text + "' is not a time such as 90s, 5m, 1.5h or 500ms";
     }
     if (value >= least && value <= most) return "";
     return Format("'%s' is not between %s and %s", text.c_str(), TimeText(least).c_str(),
@@ -115,7 +115,7 @@ ValueRule ShareBetween(double least, double most) {
   const auto wrong = [least, most](std::string& text) -> std::string {
     double value = 0;
     if (ReadShare(text, &value) && value >= least && value <= most) return "";
-    return Format("'%s' is no share from %g%% to %g%%", text.c_str(), 100 * least, 100 * most);
+    return Format("'%s' is not a share from %g%% to %g%%", text.c_str(), 100 * least, 100 * most);
   };
   return {wrong, Format("%g%% to %g%%", 100 * least, 100 * most)};
 }

@@ -7,8 +7,8 @@
 
 namespace diapason::cli {
 
-// What a value must be. `wrong` gives the reason, or "" for a good one; `shown` stands in --help,
-// `words` are offered by completion.
+// A check of an option's value. `wrong` returns the reason, or "" for a valid value; `shown` is
+// printed in --help, `words` are offered by completion.
 struct ValueRule {
   std::function<std::string(std::string& text)> wrong;
   std::string shown;
@@ -26,10 +26,10 @@ ValueRule TimeBetween(double least, double most);
 // "5%" or 0.05.
 ValueRule ShareBetween(double least, double most);
 
-// The values themselves; false where the text is none.
+// Parse the value; return false if the text is invalid.
 bool ReadTime(const std::string& text, double* seconds);
 bool ReadShare(const std::string& text, double* share);
-// "90s", "2m": as ReadTime reads it back.
+// "90s", "2m": a text that ReadTime parses to the same value.
 std::string TimeText(double seconds);
 
 }  // namespace diapason::cli

@@ -5,7 +5,7 @@
 
 namespace diapason::cli {
 
-// The names that completion offers, and --help shows, wherever an option takes one.
+// The names that completion offers, and --help shows, for options that take one.
 inline std::vector<std::string> TunedCollectives() {
   return {"allreduce", "allgather", "reducescatter", "broadcast", "reduce"};
 }
@@ -21,7 +21,7 @@ inline std::vector<std::string> DataTypeWords() {
   return {"float", "double", "half", "bfloat16", "int8", "uint8", "int32", "int64"};
 }
 
-// What every option for several sizes takes.
+// Syntax of options that take several sizes.
 inline constexpr char kSizesText[] = "a list 1K,8K,1M or a range 1K:8M, 1K:8M:x4, 1M:8M:+1M";
 
 }  // namespace diapason::cli

@@ -26,7 +26,7 @@ using measure::Trial;
 
 constexpr uint64_t kLinkBytes = uint64_t{16} << 20;
 constexpr int kLinkIterations = 10;
-// More neighbours than this say nothing new about the slowest link.
+// More neighbours than this do not change the estimate of the slowest link.
 constexpr int kMostNeighbours = 16;
 
 bool HasInPlace(Operation operation) {
@@ -133,73 +133,84 @@ int RunBench(const BenchOptions& options) {
 }
 
 void AddSizeOptions(CommandLine* command, BenchOptions* options) {
-  command->Heading("Sizes and calls, with the letters of nccl-tests");
-  command->AddOption("-b,--minbytes", options->from, "The smallest size")
+  command->Heading("Sizes and calls, with the short names of nccl-tests");
+  command->AddOption("-b,--minbytes", options->from, "Smallest message size")
       ->TypeName("SIZE")
       ->Check(ReadBy(ParseBytes))
       ->ShowDefault();
-  command->AddOption("-e,--maxbytes", options->to, "The largest size")
+  command->AddOption("-e,--maxbytes", options->to, "Largest message size")
       ->TypeName("SIZE")
       ->Check(ReadBy(ParseBytes))
       ->Default("128M on GPUs, 8M elsewhere");
-  command->AddOption("-f,--stepfactor", options->factor, "From size to size, a factor")
+  command->AddOption("-f,--stepfactor", options->factor, "Factor from one size to the next")
       ->Check(Range(1.01, 1e6))
       ->ShowDefault();
-  command->AddOption("-i,--stepbytes", options->step, "From size to size, so many bytes more")
+  command
+      ->AddOption("-i,--stepbytes", options->step, "Increment in bytes from one size to the next")
       ->TypeName("SIZE")
       ->Check(ReadBy(ParseBytes));
-  command->AddOption("--sizes", options->sizes, std::string("Instead of these: ") + kSizesText)
+  command
+      ->AddOption("--sizes", options->sizes,
+                  std::string("Message sizes, instead of -b, -e, -f and -i: ") + kSizesText)
       ->TypeName("SIZES")
       ->Check(ReadBy(ParseSizes));
-  command->AddOption("-n,--iters", options->effort.iterations, "Calls of one round, back to back")
+  command
+      ->AddOption("-n,--iters", options->effort.iterations,
+                  "Number of back-to-back calls in one round")
       ->Check(Range(1, 1000000))
       ->ShowDefault();
   command
       ->AddOption("-w,--warmup_iters", options->effort.warmups,
-                  "Calls before the first round, which do not count")
+                  "Number of warm-up calls before the first round")
       ->Check(Range(0, 1000000))
       ->ShowDefault();
-  command->AddOption("--rounds", options->rounds, "So many rounds")
+  command->AddOption("--rounds", options->rounds, "Number of rounds")
       ->Check(Range(1, 100000))
-      ->Default("5 to 15, until the interval is tight");
-  command->AddOption("-c,--check", options->check, "Whether to compare results, element by element")
+      ->Default("5 to 15, until the interval is narrow");
+  command
+      ->AddOption("-c,--check", options->check, "Whether to check the results, element by element")
       ->TypeName("0|1")
       ->Check(Range(0, 1))
       ->ShowDefault();
-  command->AddOption("-o,--op", options->reduce, "sum, prod, min, max, avg, several, or all")
+  command
+      ->AddOption("-o,--op", options->reduce, "Reduction: sum, prod, min, max, avg, a list, or all")
       ->TypeName("NAME")
       ->Words({"sum", "prod", "min", "max", "avg", "all"})
       ->Check(ReadBy(ParseReductions))
       ->ShowDefault();
   command
-      ->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", ") + ", several, or all")
+      ->AddOption("-d,--datatype", options->type,
+                  "Data type: " + Join(DataTypeWords(), ", ") + ", a list, or all")
       ->TypeName("NAME")
       ->Words(DataTypeWords())
       ->Check(ReadBy(ParseTypes))
       ->ShowDefault();
-  command->AddOption("-r,--root", options->root, "The root rank of broadcast and reduce")
+  command->AddOption("-r,--root", options->root, "Root rank of broadcast and reduce")
       ->Check(Range(0, 1000000))
       ->ShowDefault();
 }
 
 void AddOutputOptions(CommandLine* command, BenchOptions* options) {
-  command->Heading("What to run");
-  command->AddOption("--algorithm", options->algorithm, "This algorithm, by the library's name")
+  command->Heading("Configuration");
+  command->AddOption("--algorithm", options->algorithm, "Algorithm to run, by the library's name")
       ->TypeName("NAME");
-  command->AddOption("--protocol", options->protocol, "This protocol")->TypeName("NAME");
-  command->AddOption("--channels", options->channels, "So many channels")->Check(Range(1, 1024));
+  command->AddOption("--protocol", options->protocol, "Protocol to run")->TypeName("NAME");
+  command->AddOption("--channels", options->channels, "Number of channels to use")
+      ->Check(Range(1, 1024));
   command->Heading("Output");
   command
       ->AddOption("--link", options->link,
-                  "What a link carries each way, for the ideal time; else known or measured")
+                  "Bandwidth of a link in each direction, for the ideal time (default: as the "
+                  "backend knows it, or measured)")
       ->TypeName("GB/s")
       ->Check(Range(1e-6, 1e6));
-  command->AddOption("--targets", options->targets, "Compare with stated goals")->TypeName("FILE");
+  command->AddOption("--targets", options->targets, "File with performance targets to compare with")
+      ->TypeName("FILE");
   Option* json = command->AddJson(options->json, "Print JSON, with every round");
   command->AddFlag("--csv", options->csv, "Print CSV")->Excludes(json);
   command->AddInternalFlag("--figures", options->figures);
   AddPolicyOption(command, options);
-  command->AddOption("--store", options->store, "Add every round to this store")->TypeName("STORE");
+  command->AddOption("--store", options->store, "Store to add every round to")->TypeName("STORE");
 }
 
 }  // namespace
@@ -249,10 +260,11 @@ void AddBench(CommandLine* parent, CommandAction* run) {
   CommandLine* command =
       parent->AddCommand("bench", "Time collectives as nccl-tests does, on any backend");
   command->Describe(
-      "A collective's time is that of the slowest rank. `--backend all` compares every backend "
-      "that "
-      "works here.");
-  command->AddOption("COLLECTIVE", options->collectives, Join(MeasuredCollectives(), ", "))
+      "The time of a collective is that of the slowest rank. `--backend all` compares all backends "
+      "that work on this host.");
+  command
+      ->AddOption("COLLECTIVE", options->collectives,
+                  "Collectives to measure: " + Join(MeasuredCollectives(), ", "))
       ->Words(MeasuredCollectives())
       ->Check(ReadBy(measure::ParseMeasured))
       ->ShowDefault();
@@ -263,21 +275,22 @@ void AddBench(CommandLine* parent, CommandAction* run) {
   command->AllowCommand();
   AddBenchIteration(command, run);
   AddBenchPairs(command, run);
-  command->Example("diapason bench allreduce -g 4", "Sizes from 8 bytes on, on four ranks");
+  command->Example("diapason bench allreduce -g 4",
+                   "Measure sizes from 8 bytes upwards on four ranks");
   command->Example("diapason bench allreduce -g 4 --sizes 64K:4M:x4 --policy my.conf",
-                   "A policy against the library's own choice, in turns");
+                   "Compare a policy with the library's own choice, alternating");
   command->Example("diapason bench allgather --backend sim --cluster h100x8 --json",
-                   "The simulated cluster");
+                   "Run on a simulated cluster");
   command->ExitStatus(kExitFailed, "results are wrong, a target is missed, or ranks failed");
   command->SeeAlso({"sweep", "backends"});
   command->Callback([command, options, run] {
     if (command->CommandGiven()) return;
     if (!options->sizes.empty() &&
         (!options->to.empty() || !options->step.empty() || options->from != "8")) {
-      throw UsageError{"--sizes", "it does not go together with -b, -e and -i"};
+      throw UsageError{"--sizes", "cannot be combined with -b, -e and -i"};
     }
     if (!options->policy.empty() && options->ranks.backend == "all") {
-      throw UsageError{"--policy", "it is for one library: name a backend, not all"};
+      throw UsageError{"--policy", "is for one library: name a single backend instead of all"};
     }
     options->effort.check = options->check != 0;
     if (options->rounds > 0) {

@@ -9,11 +9,11 @@
 namespace diapason::cli {
 namespace {
 
-// All sizes of one backend; far more than anybody would wait for.
+// Limit for all sizes of one backend, far longer than a user would wait.
 constexpr std::chrono::hours kLimit{24};
 constexpr size_t kMostOutput = size_t{256} << 20;
 
-// Our own command line with another backend, and JSON for what it prints.
+// The command line of this process with another backend, and JSON output.
 Result<std::vector<std::string>> CommandFor(const std::string& backend) {
   Result<std::vector<std::string>> own = OwnArguments();
   if (!own.ok()) return own.status();
@@ -43,8 +43,8 @@ int BenchAllBackends(const BenchOptions& options) {
   }
   if (!options.targets.empty() || !options.algorithm.empty() || !options.protocol.empty()) {
     return Fail(
-        Invalid("--backend all goes neither with --targets nor with a configuration: "
-                "every library has its own names"));
+        Invalid("--backend all cannot be combined with --targets or with a configuration: every "
+                "library has its own names"));
   }
   std::vector<std::string> results;
   int status = kExitFine;

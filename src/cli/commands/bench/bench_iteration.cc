@@ -62,8 +62,8 @@ Result<IterationSpec> MakeSpec(const BenchIterationOptions& options, bool host) 
   preset.host = host;
   const bool ddp = FoldName(options.preset) == "ddp";
   if (options.buckets != 0 && !ddp)
-    return Invalid("--buckets is for ddp; the others have --layers");
-  if (options.layers != 0 && ddp) return Invalid("--layers is not for ddp; it has --buckets");
+    return Invalid("--buckets is only for ddp; the other presets have --layers");
+  if (options.layers != 0 && ddp) return Invalid("--layers is not for ddp; use --buckets");
   preset.parts = ddp ? options.buckets : options.layers;
   if (!options.bytes.empty()) {
     const Result<uint64_t> bytes = ParseBytes(options.bytes);
@@ -108,7 +108,7 @@ Result<Library> LibraryOf(const Group& group, const BenchIterationOptions& optio
   return ParseLibrary(group.backend());
 }
 
-// Gives the buckets the configuration that was asked for, where they can have one.
+// Applies the requested configuration to the buckets that support it.
 Status Configure(const BenchIterationOptions& options, Library library, IterationSpec* spec) {
   std::optional<Collective> only;
   if (!options.only.empty()) {
@@ -121,7 +121,7 @@ Status Configure(const BenchIterationOptions& options, Library library, Iteratio
   for (Bucket& bucket : spec->buckets) {
     const Collective collective = CollectiveOf(bucket);
     if (only.has_value() && collective != *only) continue;
-    // NCCL and RCCL ask nobody about it.
+    // NCCL and RCCL do not ask the tuner about this collective.
     if (tuner && collective == Collective::kAllToAll && !only.has_value()) continue;
     if (!options.algorithm.empty()) {
       const Result<int> algorithm = ParseAlgorithm(library, collective, options.algorithm);
@@ -138,12 +138,12 @@ Status Configure(const BenchIterationOptions& options, Library library, Iteratio
     if (tuner && config.algorithm != kKeep && config.protocol != kKeep &&
         !PairExists(collective, config.algorithm, config.protocol)) {
       return Invalid(ConfigText(library, collective, config) + " does not exist for " +
-                     NameOf(bucket) + "; --only names the collective that it is for");
+                     NameOf(bucket) + "; use --only to name the collective that it is for");
     }
     ++configured;
   }
   if (configured > 0) return {};
-  return Invalid(spec->preset + " has no bucket that this configuration could be for");
+  return Invalid(spec->preset + " has no bucket to which this configuration applies");
 }
 
 // "4 x allreduce 25MiB, ring/simple"
@@ -172,16 +172,17 @@ void AddRow(const std::string& title, const std::vector<double>& samples, Table*
 void PrintText(const Group& group, const IterationSpec& spec, Library library,
                const IterationTimes& times) {
   if (group.simulated()) {
-    std::printf("every figure here is simulated; nothing was measured\n");
+    std::printf("all figures are simulated; nothing was measured\n");
   }
   std::printf("iteration  %s, %s on %s, %s\n", spec.preset.c_str(),
               Count(static_cast<size_t>(group.size()), "rank").c_str(),
               Count(static_cast<size_t>(group.nodes()), "node").c_str(), group.backend().c_str());
   std::printf("buckets    %s, %s\n", BucketsText(spec, library).c_str(), DataTypeName(spec.type));
-  std::printf("compute    %.6g ms a step, overlap %s\n", spec.compute * 1e3,
+  std::printf("compute    %.6g ms per step, overlap %s\n", spec.compute * 1e3,
               spec.overlap ? "on" : "off");
-  std::printf("measured   %s of each kind after %d to warm up; the slowest rank counts\n\n",
-              Count(times.steps.size(), "step").c_str(), spec.warmups);
+  std::printf(
+      "measured   %s of each kind after %d to warm up; times are those of the slowest rank\n\n",
+      Count(times.steps.size(), "step").c_str(), spec.warmups);
   Table table({"ms", "mean", "p50", "95 % interval", "p95", "p99"});
   using enum Table::Align;
   table.SetAlign({kLeft, kRight, kRight, kRight, kRight, kRight});
@@ -189,13 +190,13 @@ void PrintText(const Group& group, const IterationSpec& spec, Library library,
   AddRow("compute alone", times.compute, &table);
   AddRow("communication alone", times.communication, &table);
   const double exposed = measure::ExposedSeconds(times);
-  std::printf("%s\nexposed communication  %.3f ms a step, %.1f %% of it\n", table.Text().c_str(),
+  std::printf("%s\nexposed communication  %.3f ms per step, %.1f %% of it\n", table.Text().c_str(),
               exposed * 1e3, 100 * exposed / std::max(Median(times.steps), 1e-12));
   std::printf("overlap efficiency     %.1f %% of the communication is hidden behind compute\n",
               100 * measure::OverlapEfficiency(times));
 }
 
-// Picoseconds are enough.
+// A precision of picoseconds is enough.
 double Rounded(double seconds) { return std::round(seconds * 1e12) / 1e12; }
 
 ordered_json SamplesJson(const std::vector<double>& samples) {
@@ -256,7 +257,7 @@ void PrintJson(const Group& group, const IterationSpec& spec, Library library,
 
 int RunRank(const BenchIterationOptions& options, Group* group) {
   const bool first = group->rank() == 0;
-  // What is wrong with the command line is so on every rank: one says it.
+  // An invalid command line is the same on every rank: only one rank reports it.
   const auto fail = [&](const Status& status) {
     return first || status.code() != ErrorCode::kInvalid ? Fail(status) : kExitFailed;
   };
@@ -292,9 +293,7 @@ int RunIteration(const BenchIterationOptions& options) {
     return Fail(spec.status());
   }
   if (!options.only.empty() && !options.Chooses()) {
-    return Fail(
-        Invalid("--only says what --algorithm, --protocol and --channels are for; none of "
-                "them is given"));
+    return Fail(Invalid("--only needs --algorithm, --protocol or --channels"));
   }
   return OnEveryRank(options.ranks, options.Chooses(),
                      [&options](Group* group) { return RunRank(options, group); });
@@ -305,46 +304,52 @@ int RunIteration(const BenchIterationOptions& options) {
 void AddBenchIteration(CommandLine* bench, CommandAction* run) {
   auto options = std::make_shared<BenchIterationOptions>();
   CommandLine* command = bench->AddCommand(
-      "iteration", "Time training steps: compute and collectives overlapped in buckets");
-  command->AddOption("PRESET", options->preset, "ddp, fsdp, tp or moe")
+      "iteration", "Time training steps that overlap compute with collectives in buckets");
+  command->AddOption("PRESET", options->preset, "Kind of training step: ddp, fsdp, tp or moe")
       ->Words({"ddp", "fsdp", "tp", "moe"})
       ->Check(ReadBy([](const std::string& name) { return measure::PresetSpec(name, {}); }))
       ->ShowDefault();
-  command->AddOption("--compute", options->compute, "Compute of a step")
+  command->AddOption("--compute", options->compute, "Compute time of a step")
       ->TypeName("TIME")
       ->Check(ReadBy(ParseSeconds))
       ->Default("5ms; 20ms without a GPU");
-  command->AddOption("--buckets", options->buckets, "ddp: buckets of gradients")->Default("4");
-  command->AddOption("--layers", options->layers, "fsdp, tp, moe: layers")->Default("4");
+  command->AddOption("--buckets", options->buckets, "Number of gradient buckets, for ddp")
+      ->Default("4");
+  command->AddOption("--layers", options->layers, "Number of layers, for fsdp, tp and moe")
+      ->Default("4");
   command
-      ->AddOption("--bucket-bytes", options->bytes,
-                  "Bytes of every bucket; for allgather, reducescatter and alltoall all ranks' "
-                  "parts together")
+      ->AddOption(
+          "--bucket-bytes", options->bytes,
+          "Size of each bucket; for allgather, reducescatter and alltoall the total of all ranks")
       ->TypeName("SIZE")
       ->Check(ReadBy(ParseBytes))
-      ->Default("the preset's, smaller without a GPU");
-  command->AddOption("--overlap", options->overlap, "Whether to compute beside collectives")
+      ->Default("that of the preset, smaller without a GPU");
+  command->AddOption("--overlap", options->overlap, "Whether to overlap compute with collectives")
       ->TypeName("on|off")
       ->Check(OneOf({"on", "off"}))
       ->ShowDefault();
-  command->AddOption("--steps", options->steps, "Steps of each kind that count")->ShowDefault();
-  command->AddOption("--warmup", options->warmups, "Steps of each kind before them")->ShowDefault();
-  command->AddOption("--threads", options->threads, "Threads that compute, without a GPU")
+  command->AddOption("--steps", options->steps, "Number of measured steps of each kind")
       ->ShowDefault();
-  command->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", "))
+  command->AddOption("--warmup", options->warmups, "Number of warm-up steps of each kind")
+      ->ShowDefault();
+  command->AddOption("--threads", options->threads, "Number of compute threads, without a GPU")
+      ->ShowDefault();
+  command->AddOption("-d,--datatype", options->type, "Data type: " + Join(DataTypeWords(), ", "))
       ->TypeName("NAME")
       ->Words(DataTypeWords())
       ->Check(ReadBy(ParseDataType))
       ->ShowDefault();
   AddRankOptions(command, &options->ranks);
-  command->Heading("What to run");
-  command->AddOption("--algorithm", options->algorithm, "Run the buckets with this algorithm")
+  command->Heading("Configuration");
+  command->AddOption("--algorithm", options->algorithm, "Algorithm to run the buckets with")
       ->TypeName("NAME");
-  command->AddOption("--protocol", options->protocol, "Run the buckets with this protocol")
+  command->AddOption("--protocol", options->protocol, "Protocol to run the buckets with")
       ->TypeName("NAME");
-  command->AddOption("--channels", options->channels, "Run the buckets with so many channels")
+  command->AddOption("--channels", options->channels, "Number of channels to run the buckets with")
       ->Check(Range(1, 1024));
-  command->AddOption("--only", options->only, "The collective these three are for")
+  command
+      ->AddOption("--only", options->only,
+                  "Collective that --algorithm, --protocol and --channels apply to")
       ->TypeName("NAME")
       ->Words(TunedCollectives())
       ->Check(
@@ -352,11 +357,11 @@ void AddBenchIteration(CommandLine* bench, CommandAction* run) {
   command->Heading("Output");
   command
       ->AddOption("--reward-file", options->reward_file,
-                  "Append collType,nBytes,nNodes,nRanks,latency_ms, one line a step")
+                  "File to append collType,nBytes,nNodes,nRanks,latency_ms to, one line per step")
       ->TypeName("FILE");
-  command->AddJson(options->json, "Print JSON, with every step's time");
+  command->AddJson(options->json, "Print JSON, with the time of every step");
   command->AddInternalFlag("--figures", options->figures);
-  command->Example("diapason bench iteration ddp -g 4", "Steps as data-parallel training has them");
+  command->Example("diapason bench iteration ddp -g 4", "Time the steps of data-parallel training");
   command->Example("diapason bench iteration fsdp -g 4 --compute 10ms --overlap off");
   command->Callback([options, run] { *run = [options] { return RunIteration(*options); }; });
 }

@@ -17,13 +17,13 @@ class CommandLine;
 struct BenchOptions {
   RankOptions ranks;
   std::vector<std::string> collectives = {"allreduce"};
-  std::string sizes;  // "": by the four below
+  std::string sizes;  // "": defined by the four options below
   std::string from = "8";
   std::string to;  // "": 128M on GPUs, 8M elsewhere
   double factor = 2;
   std::string step;  // "": by factor
   measure::Effort effort;
-  int rounds = 0;  // 0: until the interval is tight
+  int rounds = 0;  // 0: until the interval is narrow
   int check = 1;
   std::string reduce = "sum";
   std::string type = "float";
@@ -36,42 +36,43 @@ struct BenchOptions {
   bool figures = false;  // for `env tune`: a line that it reads
   bool csv = false;
   std::string targets;
-  std::string policy;  // a file to check by running it
+  std::string policy;  // policy file to compare with the library's choice
   std::string store;
 };
 
-// What -d and -o take: names with commas between them, or "all".
+// Parses -d and -o: names separated by commas, or "all".
 Result<std::vector<DataType>> ParseTypes(const std::string& text);
 Result<std::vector<ReduceOp>> ParseReductions(const std::string& text);
 
-// Everything to measure, in order. REQUIRES: `subject` is who will be measured.
+// All trials, in order. REQUIRES: `subject` is the library and machine that will be measured.
 Result<std::vector<measure::Trial>> PlanBench(const BenchOptions& options,
                                               const measure::Subject& subject);
 
-// The bandwidth of a link each way: as given, as the backend knows it, or as measured between
-// neighbours. `*source` says which.
+// The bandwidth of a link in each direction: as given, as the backend knows it, or measured between
+// neighbours. `*source` tells which.
 Result<double> FindLink(const BenchOptions& options, measure::GroupMeasurer* measurer,
                         std::string* source);
 
-// Rank 0's part of `bench --targets`: measures what the targets need, prints the comparison and
-// returns the exit status, 1 when one is missed.
+// The part of rank 0 in `bench --targets`: measures the targets, prints the comparison and returns
+// the exit status, 1 if a target is missed.
 int CompareWithTargets(const BenchOptions& options, measure::GroupMeasurer* measurer);
 
-// Rank 0's part of `bench --policy`: measures what the policy decides for every call and the
-// library's own choice in turns, prints the comparison and returns the exit status, 1 when results
-// are wrong.
+// The part of rank 0 in `bench --policy`: measures the policy's choice and the library's own choice
+// for every call, alternating, prints the comparison and returns the exit status, 1 if results are
+// wrong.
 int CheckPolicyByRunning(const BenchOptions& options, measure::GroupMeasurer* measurer);
-// REQUIRES: the options that --policy does not go with are there.
+// REQUIRES: the options that exclude --policy have been added.
 void AddPolicyOption(CommandLine* bench, BenchOptions* options);
 
-// Adds what was measured to a store, as a run of its own.
+// Adds the measurements to a store as a new run.
 Status KeepSamples(const std::string& path, const measure::Subject& subject,
                    const std::vector<dataset::Sample>& samples);
 
-// `bench --backend all`: this command once for every backend that works here, side by side.
+// `bench --backend all`: runs this command once for every backend that works on this host, and
+// prints the results side by side.
 int BenchAllBackends(const BenchOptions& options);
 
-// Below `bench`.
+// A subcommand of `bench`.
 void AddBenchPairs(CommandLine* bench, std::function<int()>* run);
 
 }  // namespace diapason::cli

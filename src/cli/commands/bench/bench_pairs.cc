@@ -22,7 +22,7 @@ using measure::OddOne;
 using measure::PairFigure;
 using nlohmann::ordered_json;
 
-// A matrix wider than this is a list.
+// A wider matrix is printed as a list.
 constexpr size_t kWidestMatrix = 16;
 
 struct PairsOptions {
@@ -35,7 +35,7 @@ struct PairsOptions {
   bool json = false;
 };
 
-// Who is compared: ranks, or the first rank of every host.
+// The names of the compared items: ranks, or hosts (the first rank of each).
 struct RankOnHost {
   int rank = 0;
   std::string name;
@@ -69,7 +69,7 @@ Result<std::vector<PairFigure>> MeasurePairs(const PairsOptions& options, GroupM
       pairs.push_back(pair);
     }
   }
-  // Round by round over all pairs, so that drift hits all alike.
+  // Measures all pairs in each round, so that drift affects all pairs equally.
   std::vector<std::vector<double>> rounds(pairs.size());
   for (int round = 0; round < options.rounds; ++round) {
     for (size_t i = 0; i < pairs.size(); ++i) {
@@ -170,8 +170,9 @@ int LeadPairs(const PairsOptions& options, GroupMeasurer* measurer) {
   if (bytes.value() == 0) return Fail(Invalid("-b must be at least one byte"));
   const std::vector<RankOnHost> members = Members(options, measurer->hosts());
   if (members.size() < 2) {
-    return Fail(Invalid(options.by_host ? "all ranks are on one host; compare ranks instead"
-                                        : "pairs need at least two ranks"));
+    return Fail(Invalid(options.by_host
+                            ? "all ranks are on one host; omit --by-host to compare ranks"
+                            : "pairs need at least two ranks"));
   }
   const Result<std::vector<PairFigure>> pairs =
       MeasurePairs(options, measurer, members, bytes.value());
@@ -189,13 +190,13 @@ int LeadPairs(const PairsOptions& options, GroupMeasurer* measurer) {
   PrintTable(pairs.value(), members);
   if (odd.empty()) {
     std::printf(
-        "no odd one out: no link is %.0f %% slower than the others of its kind and more than they "
-        "differ anyhow\n",
+        "no outlier: no link is %.0f %% slower than the others of its kind and beyond their normal "
+        "variation\n",
         100 * options.margin);
     return kExitFine;
   }
   for (const OddOne& one : odd) {
-    std::printf("odd: %s\n", OddText(one, pairs.value(), members).c_str());
+    std::printf("outlier: %s\n", OddText(one, pairs.value(), members).c_str());
   }
   return kExitFailed;
 }
@@ -205,26 +206,30 @@ int LeadPairs(const PairsOptions& options, GroupMeasurer* measurer) {
 void AddBenchPairs(CommandLine* bench, CommandAction* run) {
   auto options = std::make_shared<PairsOptions>();
   CommandLine* command = bench->AddCommand(
-      "pairs", "Time every pair of ranks or hosts, and name those that are slower than the others");
-  command->AddOption("-b,--size", options->bytes, "What both send at a time")
+      "pairs",
+      "Time every pair of ranks or hosts, and name the pairs that are slower than the others");
+  command->AddOption("-b,--size", options->bytes, "Bytes that both ranks send at a time")
       ->TypeName("SIZE")
       ->Check(ReadBy(ParseBytes))
       ->Default("64M on GPUs, else 4M");
-  command->AddOption("-n,--iters", options->iterations, "How often, in a round")
+  command->AddOption("-n,--iters", options->iterations, "Number of transfers in a round")
       ->Check(Range(1, 1000000))
       ->ShowDefault();
-  command->AddOption("--rounds", options->rounds, "Rounds over all pairs")
+  command->AddOption("--rounds", options->rounds, "Number of rounds over all pairs")
       ->Check(Range(1, 10000))
       ->ShowDefault();
-  command->AddFlag("--by-host", options->by_host, "One rank of every host instead of every rank");
-  command->AddShare("--margin", options->margin,
-                    "A link is odd when it is slower than usual by more", 0.001, 0.99);
+  command->AddFlag("--by-host", options->by_host,
+                   "Compare hosts, with one rank of each, instead of ranks");
+  command->AddShare(
+      "--margin", options->margin,
+      "Report a link as an outlier if it is slower than usual by more than this share", 0.001,
+      0.99);
   command->AddJson(options->json);
   AddRankOptions(command, &options->ranks);
-  command->Example("diapason bench pairs -g 4", "Which link is slower than the others?");
+  command->Example("diapason bench pairs -g 4", "Find the links that are slower than the others");
   command->Example("srun -N 16 --ntasks-per-node 1 diapason bench pairs --by-host",
-                   "Which host of sixteen?");
-  command->ExitStatus(kExitFailed, "a link is odd, or ranks failed");
+                   "Find the slow hosts among sixteen");
+  command->ExitStatus(kExitFailed, "a link is an outlier, or ranks failed");
   command->Callback([options, run] {
     *run = [options] {
       return OnEveryRank(options->ranks, false, [&options](Group* group) {

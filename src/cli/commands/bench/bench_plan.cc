@@ -119,7 +119,7 @@ Result<std::vector<Trial>> PlanBench(const BenchOptions& options, const Subject&
         trial.reduce = reduces ? reduce : ReduceOp::kSum;
         uint64_t before = UINT64_MAX;
         for (const uint64_t size : sizes.value()) {
-          // Whole elements on every rank: what really travels.
+          // Whole elements on every rank: the bytes that are really sent.
           trial.bytes = size;
           trial.bytes = measure::WholeBytes(trial, subject.ranks);
           if (trial.bytes == 0 || trial.bytes == before) continue;
@@ -129,7 +129,7 @@ Result<std::vector<Trial>> PlanBench(const BenchOptions& options, const Subject&
       }
     }
   }
-  if (plan.empty()) return Invalid("no size has an element for every rank; make -e larger");
+  if (plan.empty()) return Invalid("no size has at least one element per rank; increase -e");
   return plan;
 }
 

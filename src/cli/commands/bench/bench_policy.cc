@@ -39,7 +39,7 @@ Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject)
   const std::string& wanted = plan.policy.header.fingerprint;
   if (!wanted.empty() && !subject.simulated && !subject.machine.gpu.empty() &&
       wanted != subject.machine.gpu) {
-    Warn(Format("the policy was made for '%s', this machine is '%s'", wanted.c_str(),
+    Warn(Format("the policy was made for '%s', but this machine is '%s'", wanted.c_str(),
                 subject.machine.gpu.c_str()));
   }
   policy::DecisionTable::Options table_options;
@@ -85,7 +85,7 @@ int CheckPolicyByRunning(const BenchOptions& options, GroupMeasurer* measurer) {
         measure::CheckPolicy(measurer, call.trial, options.effort, &samples);
     if (check.ok() && measurer->broken()) {
       const TimingFigure* const failure = check.value().Failure();
-      broken = PeerLost(failure == nullptr ? "the ranks are gone" : failure->note);
+      broken = PeerLost(failure == nullptr ? "the ranks have ended" : failure->note);
     } else if (!check.ok()) {
       broken = check.status();
     }
@@ -116,9 +116,9 @@ int CheckPolicyByRunning(const BenchOptions& options, GroupMeasurer* measurer) {
 }
 
 void AddPolicyOption(CommandLine* bench, BenchOptions* options) {
-  Option* policy = bench->AddOption(
-      "--policy", options->policy,
-      "Run what this policy decides and the library's own choice in turns, and compare them");
+  Option* policy =
+      bench->AddOption("--policy", options->policy,
+                       "Policy file to compare with the library's own choice, alternating");
   policy->TypeName("FILE");
   for (const char* other : {"--algorithm", "--protocol", "--channels", "--targets", "--csv"}) {
     policy->Excludes(bench->FindOption(other));

@@ -25,8 +25,7 @@ std::string RedopName(const Trial& trial) {
   return comm::Reduces(trial.operation) ? ReduceOpName(trial.reduce) : "none";
 }
 
-// What was asked for, without its size; the type and the reduction only where they tell calls
-// apart.
+// The call without its size; the type and the reduction only where they distinguish calls.
 std::string KindText(const PolicyPlan& plan, const Trial& trial) {
   std::string text = measure::CollectiveText(trial.operation);
   if (!plan.several_kinds) return text;
@@ -40,7 +39,7 @@ std::string ChoiceText(const Subject& subject, const Trial& trial) {
                     trial.config);
 }
 
-// "faster", or what went wrong: "refused", "default: hang".
+// "faster", or the failure: "refused", "default: hang".
 std::string VerdictText(const PolicyCheck& check) {
   const TimingFigure* const failure = check.Failure();
   if (failure == nullptr) return measure::PolicyVerdictName(check.verdict);
@@ -130,14 +129,16 @@ std::string PolicyLines::Head(const std::string& file) const {
                  std::string(LibraryTitle(plan_.policy.library)).c_str(),
                  policy::DigestText(policy::Digest(plan_.policy)).c_str());
   if (plan_.rows_skipped > 0) {
-    text += "# skipped, as the plugin skips what depends on regBuff: " +
+    text += "# skipped, as the plugin skips rows that depend on regBuff: " +
             Count(plan_.rows_skipped, "row") + "; DIAPASON_REGBUFF=1 uses them\n";
   }
   if (subject_.library == Library::kRccl && !subject_.simulated) {
-    text += "# the default here is RCCL with our plugin loaded, which turns RCCL's own table off\n";
+    text +=
+        "# the default here is RCCL with the diapason plugin loaded, which disables RCCL's own "
+        "table\n";
   }
   text +=
-      "# medians, of the slowest rank; gain: the default's time over the policy's, the median of "
+      "# medians of the slowest rank; gain: the default's time over the policy's, the median over "
       "the rounds\n";
   return text + Line({"collective", "size", "policy", "default us", "policy us", "gain",
                       "95 % interval", "verdict"});
@@ -145,7 +146,7 @@ std::string PolicyLines::Head(const std::string& file) const {
 
 std::string PolicyLines::Row(const PolicyCheck& check) const {
   const bool compared = !check.gains.empty() && check.Failure() == nullptr;
-  // Few rounds have a gain, but no interval.
+  // With few rounds there is a gain, but no interval.
   const bool judged = compared && check.verdict != PolicyVerdict::kTooFewRounds;
   return Line({KindText(plan_, check.trial), FormatBytes(check.trial.bytes),
                ChoiceText(subject_, check.trial), Micros(check.library), Micros(check.policy),
@@ -159,7 +160,7 @@ std::string PolicyTail(const PolicyPlan& plan, const Subject& subject,
   const PolicySummary summary = measure::Summarize(checks);
   std::string text;
   if (summary.compared == 0 && summary.failed == 0) {
-    text = "no row of the policy is for any of these: the library decides\n";
+    text = "no row of the policy applies to these calls: the library makes all choices\n";
   } else {
     if (summary.compared > 0) {
       const PolicyCheck& worst = checks[summary.worst];
@@ -172,7 +173,7 @@ std::string PolicyTail(const PolicyPlan& plan, const Subject& subject,
     text += Format("%zu faster, %zu slower, %zu no difference", summary.faster, summary.slower,
                    summary.no_difference);
     if (summary.too_few_rounds > 0) {
-      text += Format(", %zu not judged: that takes %d rounds", summary.too_few_rounds,
+      text += Format(", %zu not judged: that needs %d rounds", summary.too_few_rounds,
                      measure::kLeastJudgedRounds);
     }
     text += summary.failed > 0 ? Format(", %zu failed\n", summary.failed) : "\n";

@@ -15,17 +15,17 @@ struct DecidedCall {
   int line = 0;
 };
 
-// What the command line and the policy come to.
+// The calls to compare, from the command line and the policy.
 struct PolicyPlan {
   policy::Policy policy;
-  size_t rows_here = 0;  // those that can match these nodes and ranks
+  size_t rows_here = 0;  // rows that can match these nodes and ranks
   size_t rows_skipped = 0;
   std::vector<DecidedCall> calls;
   bool several_kinds = false;  // more than one type or reduction
 };
 
-// The table of `bench --policy`, a row as soon as it is measured: how wide the columns are is known
-// from the plan, which must live longer.
+// The table of `bench --policy`, printed row by row as results arrive: the column widths are known
+// from the plan, which must outlive this object.
 class PolicyLines {
  public:
   PolicyLines(const PolicyPlan& plan, const measure::Subject& subject);
@@ -41,11 +41,11 @@ class PolicyLines {
   int size_ = 0;
   int choice_ = 0;
 };
-// What all rows together say, and why some failed.
+// The summary of all rows, and the reasons of failures.
 std::string PolicyTail(const PolicyPlan& plan, const measure::Subject& subject,
                        const std::vector<measure::PolicyCheck>& checks);
 
-// The same with every round. `checks` are of the plan's first calls.
+// The same as JSON, with every round. `checks` belong to the first calls of the plan.
 std::string PolicyJson(const std::string& file, const PolicyPlan& plan,
                        const measure::Subject& subject,
                        const std::vector<measure::PolicyCheck>& checks);

@@ -20,7 +20,7 @@ std::string RedopName(const measure::Trial& trial) {
 
 int Root(const measure::Trial& trial) { return comm::HasRoot(trial.operation) ? trial.root : -1; }
 
-// As wide as nccl-tests has it: digits are given up before columns move.
+// The column widths of nccl-tests: digits are dropped before columns move.
 std::string Micros(double seconds) {
   const double us = seconds * 1e6;
   if (us < 10000) return Format("%.2f", us);
@@ -107,10 +107,10 @@ std::string BenchHead(const BenchResult& result, const std::string& collective) 
     text += Format("# link: %s GB/s each way, %s; ideal: the bytes one link has to carry over it\n",
                    Gigabytes(result.link).c_str(), result.link_source.c_str());
   } else {
-    text += "# link: not known; --link GB/s says what the ideal time is reckoned with\n";
+    text += "# link: not known; use --link GB/s to set the bandwidth for the ideal time\n";
   }
   text +=
-      "# time is the mean, of the slowest rank; the median has its 95 % interval; algbw and busbw "
+      "# time is the mean of the slowest rank; the median has its 95 % interval; algbw and busbw "
       "are of the mean\n#\n";
   text += Format("# %11s %13s %9s %6s %5s  %-33s  %-33s  %-30s\n", "", "", "", "", "",
                  "          out-of-place", "            in-place", "   out-of-place");
@@ -225,11 +225,11 @@ Result<std::string> SideBySide(const std::vector<std::string>& results) {
   for (const std::string& text : results) {
     ordered_json json = ordered_json::parse(text, nullptr, false);
     if (json.is_discarded() || !json.contains("rows")) {
-      return Internal("a backend's result cannot be read");
+      return Internal("the result of a backend cannot be parsed");
     }
     all.push_back(std::move(json));
   }
-  if (all.empty()) return Unavailable("no backend works here; `diapason backends` says why");
+  if (all.empty()) return Unavailable("no backend works here; `diapason backends` shows why");
   std::vector<std::string> titles = {"collective", "size", "type", "redop"};
   std::vector<report::Table::Align> aligns = {report::Table::Align::kLeft,
                                               report::Table::Align::kRight};
@@ -272,7 +272,7 @@ Result<std::string> SideBySide(const std::vector<std::string>& results) {
         fastest = json["backend"].get<std::string>();
       }
     }
-    // Intervals that overlap do not tell who is faster.
+    // Overlapping intervals do not show which backend is faster.
     const std::string winner = fastest;
     for (const auto& [low, backend] : others) {
       if (backend != winner && low <= best_high) fastest += " or " + backend;

@@ -23,12 +23,12 @@ struct BenchResult {
   std::string link_source;  // "given", "known to the backend", "measured between neighbours"
   std::vector<BenchRow> rows;
 
-  // Over every figure, in and out of place, as nccl-tests averages it; bytes per second.
+  // Mean over all figures, in place and out of place, as nccl-tests computes it; bytes per second.
   double AverageBusBandwidth() const;
   int64_t Wrong() const;
 };
 
-// The lines before the rows and the head of the table, one row, and what comes after.
+// The lines before the table and its head, one row, and the lines after the table.
 std::string BenchHead(const BenchResult& result, const std::string& collective);
 std::string BenchLine(const BenchRow& row, int ranks);
 std::string BenchTail(const BenchResult& result);
@@ -36,7 +36,8 @@ std::string BenchTail(const BenchResult& result);
 std::string BenchJson(const BenchResult& result);
 std::string BenchCsv(const BenchResult& result);
 
-// Several backends' results in one table, sizes down, backends across; from their JSON.
+// The results of several backends in one table, one row per size, one column per backend; from
+// their JSON.
 Result<std::string> SideBySide(const std::vector<std::string>& results);
 
 }  // namespace diapason::cli

@@ -22,11 +22,11 @@ using measure::Trial;
 
 constexpr size_t kLargestFile = size_t{1} << 20;
 
-// What came of one target: a value, or why there is none.
+// The result for one target: a value, or the reason why there is none.
 struct TargetVerdict {
   double value = 0;
-  std::string noise;   // of the value: its interval
-  std::string reason;  // not empty: it could not be measured here
+  std::string noise;   // interval of the value
+  std::string reason;  // if not empty: why it was not measured here
 };
 
 TargetVerdict Skipped(const std::string& reason) { return {0, "", reason}; }
@@ -38,7 +38,7 @@ Result<TimingFigure> MeasureTarget(const BenchOptions& options, GroupMeasurer* m
   trial->only_ranks = only_ranks;
   const measure::Subject& subject = measurer->subject();
   const int ranks = only_ranks > 0 ? only_ranks : subject.ranks;
-  // Whole elements: 100 KB are no whole number of floats on every number of ranks.
+  // Whole elements: 100 KB cannot be divided into floats for every number of ranks.
   trial->bytes = measure::WholeBytes(*trial, ranks);
   if (!target.algorithm.empty()) {
     const Result<int> algorithm = ParseAlgorithm(
@@ -89,7 +89,7 @@ Result<TargetVerdict> JudgeIteration(GroupMeasurer* measurer, const Target& targ
   if (!times.ok()) return times.status();
   TargetVerdict verdict;
   const double compute = Median(times.value().compute);
-  if (!(compute > 0)) return Skipped("the iteration has no compute");
+  if (!(compute > 0)) return Skipped("the iteration has no compute time");
   verdict.value = measure::ExposedSeconds(times.value()) / compute;
   const Interval interval = MedianInterval95(times.value().steps);
   verdict.noise = Noise(target, std::max(0.0, interval.low / compute - 1),
@@ -102,7 +102,7 @@ Result<TargetVerdict> JudgeOne(const BenchOptions& options, GroupMeasurer* measu
   if (target.goal == Target::Goal::kScaling) return JudgeScaling(options, measurer, target);
   if (target.goal == Target::Goal::kExposed) return JudgeIteration(measurer, target);
   if (target.goal == Target::Goal::kLinkShare && !(link > 0)) {
-    return Skipped("the link is not known; say --link GB/s");
+    return Skipped("the link bandwidth is not known; set it with --link GB/s");
   }
   Trial trial;
   const Result<TimingFigure> figure = MeasureTarget(options, measurer, target, 0, &trial);

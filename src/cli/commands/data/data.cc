@@ -17,64 +17,72 @@ namespace diapason::cli {
 namespace {
 
 void AddFilter(CommandLine* command, DataFilter* filter) {
-  command->Heading("Which samples");
-  command->AddOption("--collective", filter->collective, "Only this collective")
+  command->Heading("Sample filter");
+  command->AddOption("--collective", filter->collective, "Use only samples of this collective")
       ->TypeName("NAME")
       ->Words(MeasuredCollectives())
       ->Check(ReadBy(dataset::ParseCollectiveWord));
-  command->AddOption("--ranks", filter->ranks, "Only so many ranks")->Check(Positive());
-  command->AddOption("--nodes", filter->nodes, "Only so many nodes")->Check(Positive());
-  command->AddOption("--size", filter->bytes, "Only this size: 4M, 512K, 1024")
+  command->AddOption("--ranks", filter->ranks, "Use only samples on this number of ranks")
+      ->Check(Positive());
+  command->AddOption("--nodes", filter->nodes, "Use only samples on this number of nodes")
+      ->Check(Positive());
+  command->AddOption("--size", filter->bytes, "Use only samples of this size: 4M, 512K, 1024")
       ->TypeName("SIZE")
       ->Check(ReadBy(ParseBytes));
-  command->AddOption("--library", filter->library, "Only this library: nccl, rccl, gloo, openmpi")
+  command
+      ->AddOption("--library", filter->library,
+                  "Use only samples of this library: nccl, rccl, gloo, openmpi")
       ->TypeName("NAME")
       ->Words(LibraryWords())
       ->Check(ReadBy(ParseLibrary));
-  command->AddOption("--kind", filter->kind, "Only collective, or only iteration")
+  command
+      ->AddOption("--kind", filter->kind, "Use only samples of this kind: collective or iteration")
       ->TypeName("WORD")
       ->Check(OneOf({"collective", "iteration"}));
-  command->AddOption("--run", filter->run, "Only this run")->TypeName("ID");
-  Option* simulated = command->AddFlag("--simulated", filter->simulated, "Only what was simulated");
-  command->AddFlag("--measured", filter->measured, "Only what was really measured")
+  command->AddOption("--run", filter->run, "Use only samples of this run")->TypeName("ID");
+  Option* simulated =
+      command->AddFlag("--simulated", filter->simulated, "Use only simulated samples");
+  command->AddFlag("--measured", filter->measured, "Use only measured samples")
       ->Excludes(simulated);
 }
 
 void AddImportGroup(CommandLine* command, DataImport* asked) {
   dataset::ImportOptions& options = asked->options;
-  CommandLine* what = command->AddGroup("What the files do not say",
-                                        "Where a file does say it, it has to be the same.");
-  what->AddOption("--collective", options.collective, "The collective")
+  CommandLine* what = command->AddGroup("Metadata that the files do not contain",
+                                        "If a file contains the value, it must be the same.");
+  what->AddOption("--collective", options.collective, "Collective that was measured")
       ->TypeName("NAME")
       ->Words(MeasuredCollectives())
       ->Check(ReadBy(dataset::ParseCollectiveWord));
-  what->AddOption("--size", asked->bytes, "The message size, for --iterations")
+  what->AddOption("--size", asked->bytes, "Message size, for --iterations")
       ->TypeName("SIZE")
       ->Check(ReadBy(ParseBytes));
-  what->AddOption("--ranks", options.ranks, "How many ranks")->Check(Positive());
-  what->AddOption("--nodes", options.nodes, "On how many nodes")->Check(Positive());
-  what->AddOption("--datatype", options.type, "The data type")
+  what->AddOption("--ranks", options.ranks, "Number of ranks")->Check(Positive());
+  what->AddOption("--nodes", options.nodes, "Number of nodes")->Check(Positive());
+  what->AddOption("--datatype", options.type, "Data type of the elements")
       ->TypeName("NAME")
       ->Words(DataTypeWords())
       ->Check(ReadBy(dataset::ParseTypeWord))
       ->Default("float");
-  what->AddOption("--algorithm", options.algorithm, "The algorithm that was forced")
-      ->TypeName("NAME");
-  what->AddOption("--protocol", options.protocol, "The protocol that was forced")->TypeName("NAME");
-  what->AddOption("--channels", options.channels, "The number of channels that was forced")
+  what->AddOption("--algorithm", options.algorithm, "Algorithm that was forced")->TypeName("NAME");
+  what->AddOption("--protocol", options.protocol, "Protocol that was forced")->TypeName("NAME");
+  what->AddOption("--channels", options.channels, "Number of channels that was forced")
       ->Check(Range(0, 1024));
-  what->AddOption("--env", options.environment, "A variable that was set")
+  what->AddOption("--env", options.environment, "Environment variable that was set")
       ->TypeName("NAME=VALUE")
       ->OneEach();
-  what->AddOption("--library", options.library, "nccl, rccl, gloo or openmpi")
+  what->AddOption("--library", options.library,
+                  "Library that was measured: nccl, rccl, gloo or openmpi")
       ->TypeName("NAME")
       ->Words(LibraryWords())
       ->Check(ReadBy(ParseLibrary));
-  what->AddOption("--library-version", options.library_version, "Its version, such as 2.28.9")
+  what->AddOption("--library-version", options.library_version,
+                  "Version of the library, such as 2.28.9")
       ->TypeName("VERSION");
-  what->AddOption("--gpu", options.gpu, "The GPUs of a node: \"8x NVIDIA H100 80GB HBM3\"");
-  what->AddOption("--workload", options.workload, "What ran around it, for iterations");
-  what->AddOption("--kind", asked->kind, "Of reward lines: iteration or collective")
+  what->AddOption("--gpu", options.gpu, "GPUs of a node, such as \"8x NVIDIA H100 80GB HBM3\"");
+  what->AddOption("--workload", options.workload, "Workload that the iterations belong to");
+  what->AddOption("--kind", asked->kind,
+                  "Kind of the samples in reward lines: iteration or collective")
       ->TypeName("WORD")
       ->Check(OneOf({"collective", "iteration"}))
       ->Default("iteration");
@@ -83,32 +91,36 @@ void AddImportGroup(CommandLine* command, DataImport* asked) {
 void AddImport(CommandLine* data, CommandAction* run) {
   auto asked = std::make_shared<DataImport>();
   CommandLine* command = data->AddCommand(
-      "import", "Take in logs of nccl-tests, tables of measurements, reward lines and journals");
+      "import", "Import logs of nccl-tests, tables of measurements, reward lines and journals");
   command->Describe(
-      "Takes logs of nccl-tests and rccl-tests, tables of measurements, reward lines, and what "
-      "`data export --format csv` wrote. What a file is, its content says.");
+      "Imports logs of nccl-tests and rccl-tests, tables of measurements, reward lines, and the "
+      "output of `data export --format csv`. Each file is recognised by its content.");
   command->AddOption("FILE", asked->files, "Files to import");
-  command->AddOption("--store", asked->store, "The store; made where there is none")
+  command
+      ->AddOption("--store", asked->store,
+                  "Store to add the samples to; created if it does not exist")
       ->TypeName("STORE")
       ->Required();
   command
       ->AddOption("--iterations", asked->iterations,
-                  "A file with one time of an iteration in ms a line; needs --collective, "
-                  "--size and --ranks")
+                  "File with the time of one iteration in ms per line; needs --collective, --size "
+                  "and --ranks")
       ->TypeName("FILE")
       ->OneEach();
   command
       ->AddOption("--journal", asked->journals,
-                  "Journals of the plugin, those of all ranks of one job together: the calls "
-                  "that were timed, or else what was learned")
+                  "Journals of the plugin from all ranks of one job: imports the timed calls, or "
+                  "else the learning results")
       ->TypeName("FILE");
   AddImportGroup(command, asked.get());
-  command->Example("diapason data import --store my.db nccl-tests.log", "What somebody measured");
-  command->Example("diapason data import --store my.db --journal j.*", "What a job wrote");
+  command->Example("diapason data import --store my.db nccl-tests.log",
+                   "Import a log of nccl-tests");
+  command->Example("diapason data import --store my.db --journal j.*",
+                   "Import the journals of a job");
   command->Callback([asked, run] {
     if (asked->files.empty() && asked->iterations.empty() && asked->journals.empty()) {
       throw UsageError{"",
-                       "nothing to import: name a file, --iterations FILE or --journal FILE..."};
+                       "nothing to import: give a file, --iterations FILE or --journal FILE..."};
     }
     *run = [asked] { return RunDataImport(*asked); };
   });
@@ -117,24 +129,25 @@ void AddImport(CommandLine* data, CommandAction* run) {
 void AddExport(CommandLine* data, CommandAction* run) {
   auto asked = std::make_shared<DataExport>();
   CommandLine* command = data->AddCommand("export", "Write samples as a table or as JSON");
-  command->AddOption("STORE", asked->store, "The store")->Required();
+  command->AddOption("STORE", asked->store, "Store to read")->Required();
   command
       ->AddOption("--format", asked->format,
-                  "csv: every sample, can be imported again; optimized: optimized_metrics.csv, the "
-                  "best configuration of every size; json")
+                  "Output format. csv: every sample, can be imported again; optimized: "
+                  "optimized_metrics.csv with the best configuration of every size; json: every "
+                  "sample as JSON")
       ->TypeName("WORD")
       ->Check(OneOf({"csv", "optimized", "json"}))
       ->Default("csv");
   command
       ->AddOption("--tolerance", asked->tolerance,
-                  "optimized: configurations this near to the best count as good as it, and "
-                  "the one with the fewest channels is taken")
+                  "For --format optimized: configurations within this share of the best count as "
+                  "equal, and the one with the fewest channels is chosen")
       ->TypeName("SHARE")
       ->Check(ShareOf("tolerance"))
       ->Default("5%");
-  command->AddOutput(asked->output, "The file to write")->Default("standard output");
+  command->AddOutput(asked->output, "File to write")->Default("standard output");
   AddFilter(command, &asked->filter);
-  command->Example("diapason data export my.db -o samples.csv", "Every sample");
+  command->Example("diapason data export my.db -o samples.csv", "Export every sample");
   command->Example("diapason data export my.db --format optimized --ranks 8");
   command->Callback([asked, run] { *run = [asked] { return RunDataExport(*asked); }; });
 }
@@ -142,37 +155,39 @@ void AddExport(CommandLine* data, CommandAction* run) {
 void AddShow(CommandLine* data, CommandAction* run) {
   auto asked = std::make_shared<DataShow>();
   CommandLine* command = data->AddCommand(
-      "show", "Show the runs of a store, and for every size how the configurations compare");
-  command->AddOption("STORE", asked->store, "The store")->Required();
-  command->AddFlag("--all", asked->all, "Every configuration, not only the eight best");
-  command->AddFlag("--samples", asked->samples, "Every single sample as well");
+      "show", "Show the runs of a store and compare the configurations of every size");
+  command->AddOption("STORE", asked->store, "Store to read")->Required();
+  command->AddFlag("--all", asked->all, "Show every configuration, not only the eight best");
+  command->AddFlag("--samples", asked->samples, "Also show every single sample");
   command->AddJson(asked->json);
   AddFilter(command, &asked->filter);
-  command->Example("diapason data show diapason.db", "What a sweep has found");
+  command->Example("diapason data show diapason.db", "Show the results of a sweep");
   command->Example("diapason data show diapason.db --collective allreduce --size 64K --all");
   command->Callback([asked, run] { *run = [asked] { return RunDataShow(*asked); }; });
 }
 
 void AddCheck(CommandLine* data, CommandAction* run) {
   auto asked = std::make_shared<DataCheck>();
-  CommandLine* command = data->AddCommand("check", "Find samples that should not be trusted");
-  command->AddOption("STORE", asked->store, "The store")->Required();
+  CommandLine* command = data->AddCommand("check", "Find samples that are not trustworthy");
+  command->AddOption("STORE", asked->store, "Store to check")->Required();
   command->AddJson(asked->json);
   AddFilter(command, &asked->filter);
   command->Example("diapason data check diapason.db");
-  command->ExitStatus(kExitFailed, "something is wrong, or the store cannot be read");
+  command->ExitStatus(kExitFailed, "a sample is not trustworthy, or the store cannot be read");
   command->Callback([asked, run] { *run = [asked] { return RunDataCheck(*asked); }; });
 }
 
 void AddMerge(CommandLine* data, CommandAction* run) {
   auto asked = std::make_shared<DataMerge>();
   CommandLine* command = data->AddCommand(
-      "merge", "Take several stores together; what is there already is not taken twice");
-  command->AddOption("STORE", asked->stores, "The stores; without -o the first takes the others in")
+      "merge", "Merge several stores; samples that exist already are not added twice");
+  command
+      ->AddOption("STORE", asked->stores,
+                  "Stores to merge; without -o the others are merged into the first")
       ->Required();
-  command->AddOption("-o,--output", asked->output, "The store that takes all in")
+  command->AddOption("-o,--output", asked->output, "Store to merge all others into")
       ->TypeName("STORE");
-  command->Example("diapason data merge node*.db -o all.db", "One store of many");
+  command->Example("diapason data merge node*.db -o all.db", "Merge many stores into one");
   command->Callback([asked, run] {
     if (asked->output.empty() && asked->stores.size() < 2) {
       throw UsageError{"", "merging needs two stores, or -o"};
@@ -263,12 +278,12 @@ int RunDataMerge(const DataMerge& asked) {
   if (target.empty()) {
     target = sources.front();
     sources.erase(sources.begin());
-    // Merging into a store that is not there would be a typo that makes a file.
+    // Merging into a store that does not exist is most likely a typo and would create a file.
     const Result<std::unique_ptr<dataset::SampleStore>> there =
         dataset::SampleStore::Open(target, dataset::SampleStore::Access::kRead);
     if (!there.ok()) return Fail(there.status());
   }
-  // All have to be readable before anything is written.
+  // All stores must be readable before anything is written.
   for (const std::string& source : sources) {
     const Result<std::unique_ptr<dataset::SampleStore>> store =
         dataset::SampleStore::Open(source, dataset::SampleStore::Access::kRead);
@@ -281,24 +296,24 @@ int RunDataMerge(const DataMerge& asked) {
     const Result<size_t> came = store.value()->Merge(source);
     if (!came.ok()) return Fail(came.status());
     if (came.value() == 0) {
-      std::printf("%s: everything is there already\n", source.c_str());
+      std::printf("%s: all samples exist already\n", source.c_str());
     } else {
-      std::printf("%s: %s came\n", source.c_str(), Count(came.value(), "sample").c_str());
+      std::printf("%s: %s added\n", source.c_str(), Count(came.value(), "sample").c_str());
     }
   }
   const Result<dataset::StoreContents> all = store.value()->Read();
   if (!all.ok()) return Fail(all.status());
-  std::printf("%s holds %s of %s\n", target.c_str(),
+  std::printf("%s contains %s of %s\n", target.c_str(),
               Count(all.value().records.size(), "sample").c_str(),
               Count(all.value().runs.size(), "run").c_str());
   return kExitFine;
 }
 
 void AddData(CommandLine* parent, CommandAction* run) {
-  CommandLine* data = parent->AddCommand(
-      "data", "Keep what was measured: import, export, merge, show and check samples");
+  CommandLine* data =
+      parent->AddCommand("data", "Import, export, merge, show and check measured samples");
   data->Describe("A store is one SQLite file; docs/formats/dataset.md describes it.");
-  data->Example("diapason data show diapason.db", "What a sweep has found");
+  data->Example("diapason data show diapason.db", "Show the results of a sweep");
   data->RequireCommand();
   data->SeeAlso({"sweep", "bench", "plan"});
   AddImport(data, run);

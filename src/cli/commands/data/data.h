@@ -10,9 +10,9 @@
 
 namespace diapason::cli {
 
-// `diapason data ...`: what each subcommand was asked. Declared in data.cc, done in data_*.cc.
+// Options of the `diapason data` subcommands. Declared in data.cc, implemented in data_*.cc.
 
-// Which samples; empty is all.
+// Filter for samples; empty selects all.
 struct DataFilter {
   std::string run;
   std::string collective;
@@ -24,8 +24,8 @@ struct DataFilter {
   bool simulated = false;
   bool measured = false;
 };
-// Reads what matches. Where something is asked for, runs without a matching sample are left out,
-// and nothing at all is an error that says what there is.
+// Reads the matching samples. With a filter, runs without a matching sample are left out, and no
+// match at all is an error that lists what the store contains.
 Result<dataset::StoreContents> ReadStore(const std::string& path, const DataFilter& filter);
 
 struct DataImport {

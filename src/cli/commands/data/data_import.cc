@@ -23,11 +23,11 @@ struct Totals {
   size_t runs = 0;
   size_t samples = 0;
   bool logs = false;
-  // What came new, for the checks.
+  // The new samples, for the checks.
   dataset::StoreContents contents;
 };
 
-// Names of libraries are written in one way; a bad option is found before any file is opened.
+// Normalises the names of libraries; an invalid option is reported before any file is opened.
 Status Prepare(const DataImport& asked, dataset::ImportOptions* options) {
   *options = asked.options;
   if (!options->library.empty()) {
@@ -53,10 +53,10 @@ Status Prepare(const DataImport& asked, dataset::ImportOptions* options) {
   return dataset::PointFromOptions(*options, collective).status();
 }
 
-// Puts what was read from `file` into the store, and says what became of it.
+// Adds the samples from `file` to the store, and reports the result.
 Status Keep(dataset::Import import, const std::string& file, const std::string& path,
             std::unique_ptr<dataset::SampleStore>* store, Totals* totals) {
-  // Only now: files that cannot be read leave no empty store behind.
+  // Created only now, so that unreadable files leave no empty store behind.
   if (*store == nullptr) {
     Result<std::unique_ptr<dataset::SampleStore>> opened =
         dataset::SampleStore::Open(path, dataset::SampleStore::Access::kWrite);
@@ -79,7 +79,7 @@ Status Keep(dataset::Import import, const std::string& file, const std::string& 
   }
   const std::string shown = dataset::Printable(file);
   if (new_runs == 0) {
-    std::printf("%s: %s; it is in the store already, nothing was added\n", shown.c_str(),
+    std::printf("%s: %s; already in the store, nothing was added\n", shown.c_str(),
                 import.format.c_str());
   } else {
     std::printf("%s: %s, %s, %s\n", shown.c_str(), import.format.c_str(),
@@ -111,9 +111,7 @@ Result<dataset::Import> ReadOne(const std::string& file, bool iterations,
 Result<dataset::Import> ReadJournals(const std::vector<std::string>& files,
                                      const dataset::ImportOptions& options) {
   if (!options.algorithm.empty() || !options.protocol.empty() || options.channels != 0) {
-    return Invalid(
-        "journals say themselves what ran: leave --algorithm, --protocol and "
-        "--channels away");
+    return Invalid("journals record what ran: remove --algorithm, --protocol and --channels");
   }
   dataset::JournalImport journals(options);
   for (const std::string& file : files) {
@@ -131,7 +129,7 @@ void PrintFindings(const dataset::StoreContents& contents, const std::string& st
   for (const dataset::DataFinding& finding : findings) {
     std::printf("%s: %s\n", dataset::SeverityName(finding.severity), finding.what.c_str());
   }
-  std::printf("`diapason data check %s` has the evidence and what to do\n", store.c_str());
+  std::printf("`diapason data check %s` shows the evidence and what to do\n", store.c_str());
 }
 
 }  // namespace
@@ -148,7 +146,7 @@ int RunDataImport(const DataImport& asked) {
                             ? Keep(std::move(read).value(), file, asked.store, &store, &totals)
                             : read.status();
     if (done.ok()) return;
-    // The lines of the files before it come first, wherever both end up.
+    // Flushed so that messages about the previous files come first.
     std::fflush(stdout);
     status = Fail(done);
   };
@@ -166,8 +164,8 @@ int RunDataImport(const DataImport& asked) {
   if (totals.logs && totals.runs > 0 && options.algorithm.empty() && options.protocol.empty() &&
       options.channels == 0 && options.environment.empty()) {
     std::printf(
-        "logs do not show what was forced: taken as the library's own choice; --algorithm, "
-        "--protocol, --channels and --env say otherwise\n");
+        "logs do not record what was forced: the samples count as the library's own choice; use "
+        "--algorithm, --protocol, --channels and --env to change that\n");
   }
   PrintFindings(totals.contents, asked.store);
   return status;

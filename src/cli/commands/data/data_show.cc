@@ -22,7 +22,7 @@ using dataset::Printable;
 using nlohmann::ordered_json;
 using report::Table;
 
-// Configurations that are shown of a size unless all are asked for.
+// Number of configurations shown for a size without --all.
 constexpr size_t kShown = 8;
 
 std::string WhenText(double seconds) {

@@ -49,7 +49,7 @@ std::string DoctorText(const doctor::CheckInputs& facts, const std::vector<Findi
   return text;
 }
 
-// Says which folder is missing: the file that is written first has another name.
+// Names the missing folder: the temporary file that is written first has another name.
 Status WriteReport(const std::string& path, const std::string& json) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code ignored;
@@ -64,13 +64,13 @@ int Examine(const DoctorAsked& asked) {
   if (!tree.live() && !tree.IsFolder("/")) {
     return Fail(NotFound(asked.root + ": no such folder"));
   }
-  // What is set here says nothing about another machine.
+  // The environment here says nothing about another machine.
   const MapEnvironment nothing{std::map<std::string, std::string>{}};
   doctor::CheckInputs facts =
       tree.live() ? doctor::GatherThisMachine() : doctor::GatherFacts(tree, nothing);
   if (tree.live()) {
     if (asked.test || (!asked.no_test && facts.machine.gpus.size() >= 2)) {
-      if (!asked.quiet) Progress("measuring collectives for a moment");
+      if (!asked.quiet) Progress("running a short test of collectives");
       facts.test = RunShortTest(facts.machine);
     }
   }
@@ -99,59 +99,63 @@ void AddDoctor(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<DoctorAsked>();
   CommandLine* command = parent->AddCommand(
       "doctor",
-      "Say what is wrong with this machine for collectives: GPUs, links, network, libraries");
+      "Find problems of this machine that affect collectives: GPUs, links, network, libraries");
   command->Describe(
-      "Nothing needs root, and nothing a GPU. docs/commands/doctor.md explains every finding.");
-  Option* root = command
-                     ->AddOption("--root", asked->root,
-                                 "Look at the files below this folder instead; nothing is executed")
-                     ->TypeName("DIR");
+      "Needs neither root nor a GPU. docs/commands/doctor.md explains every finding.");
+  Option* root =
+      command
+          ->AddOption(
+              "--root", asked->root,
+              "Examine the files below this folder instead of this machine; nothing is executed")
+          ->TypeName("DIR");
   Option* test =
       command->AddFlag("--test", asked->test,
-                       "Run the short test of collectives (by default with two GPUs or more)");
+                       "Run the short test of collectives (by default only with two GPUs or more)");
   test->Excludes(root);
-  command->AddFlag("--no-test", asked->no_test, "Do not run it")->Excludes(test);
-  Option* library =
-      command
-          ->AddOption("--library-file", asked->library_file,
-                      "Only say what this libnccl or librccl is and which plugins it would load")
-          ->TypeName("FILE")
+  command->AddFlag("--no-test", asked->no_test, "Do not run the short test of collectives")
+      ->Excludes(test);
+  Option* library = command
+                        ->AddOption("--library-file", asked->library_file,
+                                    "Only show which library this libnccl or librccl file is and "
+                                    "which plugins it would load")
+                        ->TypeName("FILE")
+                        ->Excludes(test);
+  Option* pid =
+      command->AddOption("--pid", asked->pid, "Examine a running process instead of the machine")
+          ->TypeName("PID")
+          ->Check(Range(1, 4194304))
+          ->Excludes(library)
           ->Excludes(test);
-  Option* pid = command->AddOption("--pid", asked->pid, "Look at a running process instead")
-                    ->TypeName("PID")
-                    ->Check(Range(1, 4194304))
-                    ->Excludes(library)
-                    ->Excludes(test);
   command->Heading("Output");
-  command->AddFlag("--all", asked->all, "Also show what was looked at and is fine");
-  command->AddOutput(asked->output, "Also write the JSON report to this file")
+  command->AddFlag("--all", asked->all, "Also show checks that found nothing");
+  command->AddOutput(asked->output, "File to write the JSON report to, in addition to the output")
       ->Excludes(library)
       ->Excludes(pid);
   command->AddJson(asked->json, "Print JSON: every fact, finding and checklist line");
   command->AddQuiet(asked->quiet);
   command->Heading("");
-  command->Example("diapason doctor", "This machine");
+  command->Example("diapason doctor", "Examine this machine");
   command->Example("srun -N 16 sh -c 'diapason doctor -q -o $(hostname).json'",
-                   "Sixteen hosts, for `doctor compare`");
+                   "Examine sixteen hosts, for `doctor compare`");
   command->Judges();
   command->SeeAlso({"env-check", "backends", "watch"});
   command->Callback([asked, command, run] {
-    // A command below it has already said what to do.
+    // A subcommand has already set the action.
     if (command->CommandGiven()) return;
     *run = [asked] { return RunDoctor(*asked); };
   });
 
   CommandLine* compare = command->AddCommand(
-      "compare", "Compare reports of many hosts, and name the ones that differ from the others");
-  compare->AddOption("FILE", asked->reports, "Reports that `diapason doctor -o FILE` wrote")
+      "compare", "Compare the reports of many hosts and name the hosts that differ");
+  compare->AddOption("FILE", asked->reports, "Reports written by `diapason doctor -o FILE`")
       ->Required();
-  compare->AddFlag("--all", asked->all, "Also show what is the same everywhere");
+  compare->AddFlag("--all", asked->all, "Also show what is the same on all hosts");
   compare->AddJson(asked->json);
-  compare->Example("diapason doctor compare *.json", "The odd one of many");
+  compare->Example("diapason doctor compare *.json", "Find the hosts that differ from the others");
   compare->Judges();
   compare->Callback([asked, run] {
     if (asked->reports.size() < 2) {
-      throw UsageError{"", "there is nothing to compare: name two reports"};
+      throw UsageError{"", "nothing to compare: give at least two reports"};
     }
     *run = [asked] { return CompareReports(asked->reports, asked->json, asked->all); };
   });

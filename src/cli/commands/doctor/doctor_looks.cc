@@ -47,13 +47,13 @@ Result<doctor::ProcessFacts> LookAtProcess(const RootFs& tree, pid_t pid) {
     facts.mapped = std::move(mapped).value();
   } else {
     facts.mapped_known = false;
-    facts.unknown.push_back("which libraries it has loaded cannot be told: " +
+    facts.unknown.push_back("the libraries that the process has loaded cannot be determined: " +
                             mapped.status().message());
   }
   knobs::CheckedFor checked_for;
   checked_for.tree = &tree;
   for (const host::MappedFile& file : facts.mapped) {
-    // A file that was replaced is not what is loaded.
+    // A file that was replaced is not the one that is loaded.
     if (file.deleted || !IsCollectiveLibrary(file.path)) continue;
     Result<LibraryFile> library = host::LookAtLibrary(tree, file.path);
     if (!library.ok()) continue;
@@ -80,12 +80,13 @@ Result<doctor::ProcessFacts> LookAtProcess(const RootFs& tree, pid_t pid) {
   if (!after.ok()) return after.status();
   facts.after = std::move(after).value();
   if (facts.after.start_ticks != facts.before.start_ticks) {
-    return NotFound(Format("process %d ended while it was looked at", static_cast<int>(pid)));
+    return NotFound(Format("process %d ended while it was examined", static_cast<int>(pid)));
   }
   return facts;
 }
 
-// What it has loaded, how its memory moves, and who of its threads used a CPU between the looks.
+// The loaded libraries, the growth of memory, and the threads that used a CPU between the two
+// samples.
 void PrintProcess(const doctor::ProcessFacts& facts) {
   const host::ProcessSample& now = facts.after;
   std::printf("process %d, %s: %s\n", static_cast<int>(now.pid), now.name.c_str(),
@@ -110,7 +111,7 @@ void PrintProcess(const doctor::ProcessFacts& facts) {
   for (const doctor::ThreadUse& use : doctor::UseOfThreads(facts.before, now)) {
     const bool of_library = use.role != host::ThreadRole::kOther;
     named = named || of_library;
-    // The busiest of the program's own, beside all of the library's; the very busiest always.
+    // All threads of the library and the busiest of the program's own; the busiest thread always.
     const bool idle = use.busy < kShownBusy && rows > 0;
     if (!of_library && (others == kMostOtherThreads || idle)) continue;
     others += of_library ? 0 : 1;
@@ -120,7 +121,8 @@ void PrintProcess(const doctor::ProcessFacts& facts) {
   }
   if (rows > 0) std::printf("%s\n", table.Text().c_str());
   if (!facts.libraries.empty() && !named) {
-    std::printf("The library's threads have no names; with NCCL_SET_THREAD_NAME=1 they have.\n\n");
+    std::printf(
+        "The library's threads have no names; NCCL_SET_THREAD_NAME=1 gives them names.\n\n");
   }
 }
 
@@ -128,7 +130,7 @@ void PrintProcess(const doctor::ProcessFacts& facts) {
 
 int ShowLibrary(const std::string& root, const std::string& path, bool json) {
   const RootFs tree(root);
-  // Below another root a path is that machine's own.
+  // Below another root a path belongs to that machine.
   std::error_code ignored;
   const std::string whole = tree.live() ? std::filesystem::absolute(path, ignored).string() : path;
   const Result<LibraryFile> file = host::LookAtLibrary(tree, whole);
@@ -145,14 +147,14 @@ int ShowLibrary(const std::string& root, const std::string& path, bool json) {
               library.version_text.empty() ? doctor::VersionOf(library).c_str()
                                            : library.version_text.c_str(),
               library.toolkit.empty() ? "" : ", built for ", library.toolkit.c_str());
-  report::Table table({"plugin", "interfaces it looks up", "it would use of ours"});
+  report::Table table({"plugin", "interfaces it looks up", "diapason interface it would use"});
   table.Add({"tuner", Versions(library.tuner_apis), Common(library.tuner_apis, plugin.tuner_apis)});
   table.Add({"profiler", Versions(library.profiler_apis),
              Common(library.profiler_apis, plugin.profiler_apis)});
   table.Add({"env", Versions(library.env_apis), Common(library.env_apis, plugin.env_apis)});
   table.Add({"net", Versions(library.net_apis), "-"});
   std::fputs(table.Text().c_str(), stdout);
-  if (plugin.path.empty()) std::printf("(our plugins are not beside this tool)\n");
+  if (plugin.path.empty()) std::printf("(the diapason plugins are not beside this tool)\n");
   return kExitFine;
 }
 
@@ -172,7 +174,7 @@ int ShowProcess(const std::string& root, int pid, bool json, bool all) {
 
 int CompareReports(const std::vector<std::string>& paths, bool json, bool all) {
   if (paths.size() > kMostReports) {
-    return Fail(Invalid(Format("at most %zu reports at a time", kMostReports)));
+    return Fail(Invalid(Format("at most %zu reports can be compared at a time", kMostReports)));
   }
   std::vector<doctor::HostFacts> hosts;
   for (const std::string& path : paths) {

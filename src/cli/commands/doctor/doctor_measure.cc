@@ -19,15 +19,15 @@ using doctor::TestResult;
 constexpr size_t kMostOutput = size_t{4} << 20;
 constexpr std::chrono::seconds kPatienceGpus{120};
 constexpr std::chrono::seconds kPatienceCpus{30};
-constexpr size_t kGoalRanks = 4;  // the goals are stated for four GPUs
+constexpr size_t kGoalRanks = 4;  // the goals are defined for four GPUs
 
-// The child's standard output. Its exit status only tells what the output tells better.
+// Standard output of the child process. Its exit status adds nothing to the output.
 Result<std::string> RunBench(std::vector<std::string> arguments, std::chrono::seconds patience) {
   const Result<std::string> self = OwnProgram();
   if (!self.ok()) return self.status();
   arguments.insert(arguments.begin(), {self.value(), "bench"});
   const auto deadline = std::chrono::steady_clock::now() + patience;
-  // Logs of the library would go to standard output, among the table.
+  // The library's log would be printed on standard output, between the lines of the table.
   const Result<std::unique_ptr<launch::Program>> program =
       launch::Program::Start(arguments, {{"NCCL_DEBUG", ""}});
   if (!program.ok()) return program.status();
@@ -36,7 +36,7 @@ Result<std::string> RunBench(std::vector<std::string> arguments, std::chrono::se
   const Result<int> status = program.value()->Finish(deadline);
   if (!status.ok()) return status.status();
   if (output.value().empty() && status.value() != 0) {
-    // Every rank says the same; the first line will do.
+    // Every rank prints the same error; the first line is enough.
     const std::string errors = program.value()->ErrorTail();
     const std::string first(Trim(errors.substr(0, errors.find('\n'))));
     return Unavailable(first.empty() ? Format("exit status %d", status.value()) : first);

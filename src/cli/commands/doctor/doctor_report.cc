@@ -315,16 +315,17 @@ Result<doctor::HostFacts> ReadDoctorReport(const std::string& path) {
   const nlohmann::json json = nlohmann::json::parse(text.value(), shallow, false);
   if (json.is_discarded() || too_deep || !json.is_object() ||
       TextOf(json, "report") != "diapason doctor") {
-    return Invalid(path + ": not a report of `diapason doctor --json`");
+    return Invalid(path + ": not a report written by `diapason doctor --json`");
   }
   const auto schema = json.find("schema");
   if (schema == json.end() || !schema->is_number_integer() || *schema != kSchema) {
-    return Invalid(Format("%s: a report of another version of this tool (schema %d is known)",
-                          path.c_str(), kSchema));
+    return Invalid(
+        Format("%s: a report of another version of this tool (this version reads schema %d)",
+               path.c_str(), kSchema));
   }
   const auto compare = json.find("compare");
   if (compare == json.end() || !compare->is_object()) {
-    return Invalid(path + ": the report has no part 'compare'");
+    return Invalid(path + ": the report has no section 'compare'");
   }
   if (compare->size() > kMostFacts) {
     return Invalid(Format("%s: more than %zu facts to compare", path.c_str(), kMostFacts));

@@ -7,7 +7,7 @@ namespace diapason::cli {
 void AddEnv(CommandLine* parent, CommandAction* run) {
   CommandLine* env =
       parent->AddCommand("env", "Check, plan and tune the environment variables of a job");
-  env->Example("diapason env check", "What is wrong with those that are set");
+  env->Example("diapason env check", "Find problems with the variables that are set");
   env->RequireCommand();
   env->SeeAlso({"knobs", "doctor"});
   AddEnvCheck(env, run);

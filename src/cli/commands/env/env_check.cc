@@ -37,13 +37,13 @@ struct EnvCheckOptions {
   bool json = false;
 };
 
-// Which library is meant, and how we know.
+// The library to check for, and how it was determined.
 struct Assumed {
   CheckedFor checked_for;
   std::string why;
 };
 
-// The library a process has loaded.
+// The library that a process has loaded.
 bool FromProcess(const RootFs& tree, int pid, Assumed* assumed) {
   const Result<std::vector<host::MappedFile>> files = host::MappedLibraries(tree, pid);
   if (!files.ok()) return false;
@@ -61,7 +61,7 @@ bool FromProcess(const RootFs& tree, int pid, Assumed* assumed) {
   return false;
 }
 
-// The library a program would get here; of `wanted` where that was asked for.
+// The library that a program would load on this host; `wanted` restricts the search.
 void FromMachine(const RootFs& tree, const Environment& environment, bool given, Assumed* assumed) {
   const std::vector<LibraryFile> files = host::FindLibraries(tree, environment);
   size_t of_wanted = 0;
@@ -80,7 +80,7 @@ void FromMachine(const RootFs& tree, const Environment& environment, bool given,
     assumed->checked_for.library = library;
     assumed->checked_for.version = only->version;
     assumed->why =
-        (path.empty() ? "the only one found is " : "the loader would take ") + only->path;
+        (path.empty() ? "the only one found is " : "the loader would load ") + only->path;
     return;
   }
   assumed->why =
@@ -94,7 +94,7 @@ Result<Assumed> Assume(const EnvCheckOptions& options, const RootFs& tree,
     const Result<Library> library = ParseNcclOrRccl(options.library);
     if (!library.ok()) return library.status();
     assumed.checked_for.library = library.value();
-    assumed.why = "as --library says";
+    assumed.why = "from --library";
   }
   if (!options.library_file.empty()) {
     std::error_code ignored;
@@ -108,14 +108,14 @@ Result<Assumed> Assume(const EnvCheckOptions& options, const RootFs& tree,
     }
     assumed.checked_for.library = file.value().library;
     assumed.checked_for.version = file.value().version;
-    assumed.why = "as " + options.library_file + " says of itself";
+    assumed.why = "as " + options.library_file + " identifies itself";
     return assumed;
   }
   if (!options.version.empty()) {
     const Result<int> version = ParseWholeVersion(options.version);
     if (!version.ok()) return version.status();
     assumed.checked_for.version = version.value();
-    assumed.why = "as --library-version says";
+    assumed.why = "from --library-version";
     return assumed;
   }
   if (options.pid != 0 && FromProcess(tree, options.pid, &assumed)) return assumed;
@@ -134,15 +134,15 @@ Result<std::string> ReadStandardInput() {
   return text;
 }
 
-// What is checked, and where it came from.
+// The variables to check, and their source.
 struct GatheredVariables {
   std::vector<Assignment> assignments;
   std::vector<Finding> findings;
   std::string from;
 };
 
-// No byte that only programs write: tabs, ends of lines and escapes of colours are fine, and so are
-// the zeros of /proc/PID/environ, which stand behind variables.
+// Whether the text has no byte of binary files: tabs, line ends and colour escapes are accepted,
+// and so are the zero bytes of /proc/PID/environ after each variable.
 bool LooksLikeText(std::string_view text) {
   const size_t zero = text.find('\0');
   if (zero != std::string_view::npos && text.substr(0, zero).find('=') == std::string_view::npos) {
@@ -162,7 +162,8 @@ Result<GatheredVariables> FromFile(const EnvCheckOptions& options, const Checked
   if (!text.ok()) return text.status();
   gathered.from = standard ? "standard input" : options.file;
   if (!LooksLikeText(text.value())) {
-    return Invalid("'" + gathered.from + "' is no text: neither a script nor a list of variables");
+    return Invalid("'" + gathered.from +
+                   "' is not a text file: neither a script nor a list of variables");
   }
   if (options.file.ends_with("nccl.conf") || options.file.ends_with("rccl.conf")) {
     gathered.assignments = knobs::FromConfigText(text.value(), gathered.from, checked_for,
@@ -191,12 +192,12 @@ std::string LibraryText(const Assumed& assumed) {
   std::string text = title + " " + LibraryVersionText(assumed.checked_for.version);
   const int newest = knobs::Catalogue::NewestKnown(assumed.checked_for.library);
   if (assumed.checked_for.version > newest) {
-    text += ", newer than what is known here (" + LibraryVersionText(newest) + ")";
+    text += ", newer than the versions known here (" + LibraryVersionText(newest) + ")";
   }
   return text;
 }
 
-// Not counting what something else overrides.
+// Without variables that are overridden.
 size_t VariableCount(const GatheredVariables& gathered) {
   size_t count = 0;
   for (const Assignment& one : gathered.assignments) count += one.overridden ? 0 : 1;
@@ -233,7 +234,7 @@ int Check(const EnvCheckOptions& options) {
     if (!read.ok()) return Fail(read.status());
     gathered = std::move(read.value());
   } else {
-    // Paths in a file may be those of another machine; here they are not.
+    // Paths in a file may belong to another machine; check them only for this environment.
     checked_for.tree = &machine;
     const std::string source =
         options.pid == 0 ? "environment" : Format("environment of process %d", options.pid);
@@ -261,33 +262,35 @@ int Check(const EnvCheckOptions& options) {
 void AddEnvCheck(CommandLine* env, CommandAction* run) {
   auto options = std::make_shared<EnvCheckOptions>();
   CommandLine* command = env->AddCommand(
-      "check", "Say what is wrong with the variables that are set: here, in a file, in a process");
+      "check", "Find problems with environment variables: of this shell, a file or a process");
   Option* file =
       command
           ->AddOption("--file", options->file,
-                      "Check a script, an nccl.conf or the output of env; -: standard input")
+                      "Script, nccl.conf or output of env to check; - for standard input")
           ->TypeName("FILE");
-  command->AddOption("--pid", options->pid, "Check the environment a process was started with")
+  command->AddOption("--pid", options->pid, "Process whose initial environment to check")
       ->TypeName("PID")
       ->Check(Positive())
       ->Excludes(file);
-  command->AddOption("--library", options->library, "The library they are for: nccl or rccl")
+  command->AddOption("--library", options->library, "Library to check for: nccl or rccl")
       ->TypeName("NAME")
       ->Words(NcclOrRccl());
-  Option* version =
-      command->AddOption("--library-version", options->version, "Its version, such as 2.28.9")
-          ->TypeName("VERSION");
+  Option* version = command
+                        ->AddOption("--library-version", options->version,
+                                    "Version of the library, such as 2.28.9")
+                        ->TypeName("VERSION");
   command
       ->AddOption("--library-file", options->library_file,
-                  "The library itself, such as /usr/lib/libnccl.so.2")
+                  "Library file to check for, such as /usr/lib/libnccl.so.2")
       ->TypeName("FILE")
       ->Excludes(version);
   command->Heading("Output");
-  command->AddFlag("--all", options->all, "Also show what was looked at and is fine");
+  command->AddFlag("--all", options->all, "Also show variables without problems");
   command->AddJson(options->json);
-  command->Example("diapason env check", "The environment of this shell");
+  command->Example("diapason env check", "Check the environment of this shell");
   command->Example("diapason env check --file job.sh --library-version 2.28.9");
-  command->Example("diapason env check --pid 4711", "A running rank, with the library it loaded");
+  command->Example("diapason env check --pid 4711",
+                   "Check a running rank, for the library that it has loaded");
   command->Judges();
   command->SeeAlso({"knobs", "doctor"});
   command->Callback([options, run] {

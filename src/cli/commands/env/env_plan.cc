@@ -34,8 +34,8 @@ struct EnvPlanOptions {
   bool json = false;
 };
 
-// What is asked for, else what is there: the library the loader would take, else the one that
-// belongs to the GPUs.
+// The requested library, else the one that the loader would load, else the one for the installed
+// GPUs.
 Result<env_plan::PlanRequest> Request(const EnvPlanOptions& options, const RootFs& tree,
                                       const host::Machine& machine) {
   env_plan::PlanRequest request;
@@ -152,39 +152,44 @@ int RunPlan(const EnvPlanOptions& options) {
 void AddEnvPlan(CommandLine* env, CommandAction* run) {
   auto options = std::make_shared<EnvPlanOptions>();
   CommandLine* command =
-      env->AddCommand("plan", "Say what to set for a goal, on this machine and this library");
+      env->AddCommand("plan", "Recommend variables for a goal, for this machine and library");
   command
-      ->AddOption("--goal", options->goal,
-                  "latency, throughput, cpu (little CPU time), balanced, or debug")
+      ->AddOption(
+          "--goal", options->goal,
+          "Goal of the settings: latency, throughput, cpu (little CPU time), balanced, or debug")
       ->TypeName("WORD")
       ->Words({"latency", "throughput", "cpu", "balanced", "debug"})
       ->Check(ReadBy(env_plan::ParseGoal))
       ->Required();
-  command->AddOption("--library", options->library, "nccl or rccl")
+  command->AddOption("--library", options->library, "Library to plan for: nccl or rccl")
       ->TypeName("NAME")
       ->Words(NcclOrRccl())
-      ->Default("the one that belongs to the GPUs here");
-  command->AddOption("--library-version", options->version, "Its version, such as 2.28.9")
-      ->TypeName("VERSION")
-      ->Default("that of the one found here");
-  command->AddOption("--ranks-per-node", options->ranks, "Ranks on one host")
-      ->Check(Range(1, kMostRanks))
-      ->Default("as many as it has GPUs");
+      ->Default("the library for the GPUs of this host");
   command
-      ->AddOption("--root", options->root,
-                  "Look at the files below this folder instead; nothing is executed")
+      ->AddOption("--library-version", options->version, "Version of the library, such as 2.28.9")
+      ->TypeName("VERSION")
+      ->Default("version of the library found on this host");
+  command->AddOption("--ranks-per-node", options->ranks, "Number of ranks on one host")
+      ->Check(Range(1, kMostRanks))
+      ->Default("one per GPU");
+  command
+      ->AddOption(
+          "--root", options->root,
+          "Examine the files below this folder instead of this machine; nothing is executed")
       ->TypeName("DIR");
   command->Heading("Output");
   command
       ->AddOption("--format", options->format,
-                  "text, shell (to be sourced), slurm, docker, or json")
+                  "Output format: text, shell (to be sourced), slurm, docker, or json")
       ->TypeName("WORD")
       ->Words({"text", "shell", "slurm", "docker", "json"})
       ->Check(ReadBy(env_plan::ParsePlanFormat))
       ->ShowDefault();
   command->AddJson(options->json, "The same as --format json");
-  command->Example("diapason env plan --goal latency", "What to set, and why");
-  command->Example("diapason env plan --goal cpu --format shell > job.env", "For `source`");
+  command->Example("diapason env plan --goal latency",
+                   "Show the variables to set for low latency, and why");
+  command->Example("diapason env plan --goal cpu --format shell > job.env",
+                   "Write a file for `source`");
   command->SeeAlso({"knobs"});
   command->Callback([options, run] {
     const Status right = CheckLibraryOptions(options->library, options->version);

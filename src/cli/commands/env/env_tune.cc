@@ -51,9 +51,10 @@ int RunTune(const EnvTuneOptions& options) {
   }
   switch (result.end) {
     case env_tune::TuneEnd::kBroken:
-      return Fail(Unavailable((result.no_figure ? "the command succeeds, but gives no figure: "
-                                                : "the command fails by itself: ") +
-                              result.broken));
+      return Fail(
+          Unavailable((result.no_figure ? "the command succeeds, but its output has no figure: "
+                                        : "the command fails by itself: ") +
+                      result.broken));
     case env_tune::TuneEnd::kInterrupted:
       return kExitInterrupted;
     case env_tune::TuneEnd::kDone:
@@ -64,97 +65,108 @@ int RunTune(const EnvTuneOptions& options) {
 }
 
 void AddMeasureOptions(CommandLine* command, EnvTuneOptions* options) {
-  command->Heading("What is judged");
+  command->Heading("Metric");
   command
       ->AddOption("--metric", options->metric,
-                  "A pattern with one group: the number in the output that is judged")
+                  "Regular expression with one group that extracts the metric from the output of "
+                  "the command")
       ->TypeName("PATTERN")
-      ->Default("the command's time");
-  command->AddOption("--metric-pick", options->pick, "Which match counts: first, last or median")
+      ->Default("the run time of the command");
+  command->AddOption("--metric-pick", options->pick, "Which match to use: first, last or median")
       ->TypeName("WORD")
       ->Words({"first", "last", "median"})
       ->Check(ReadBy(env_tune::ParseMetricPick))
       ->ShowDefault();
-  command->AddFlag("--higher", options->higher, "More of the metric is better");
+  command->AddFlag("--higher", options->higher, "A higher metric is better");
   command
       ->AddOption("--bench", options->bench,
-                  "Run `diapason bench ARGS`, judge the geometric mean of its times")
+                  "Run `diapason bench ARGS`; the metric is the geometric mean of its times")
       ->TypeName("ARGS");
   command
       ->AddOption("--iteration", options->iteration,
-                  "Run `diapason bench iteration ARGS`, judge the median step")
+                  "Run `diapason bench iteration ARGS`; the metric is the median step time")
       ->TypeName("ARGS");
-  command->AddOption("--margin", options->margin, "The least gain that is worth a setting")
+  command->AddOption("--margin", options->margin, "Least gain for which a setting is kept")
       ->TypeName("SHARE")
       ->Check(ShareOf("gain"))
       ->ShowDefault();
   command
       ->AddOption("--alpha", options->alpha,
-                  "The chance of ever keeping what changes nothing, over everything tried")
+                  "Probability of keeping a setting that changes nothing, over all comparisons")
       ->TypeName("SHARE")
       ->Check(ShareOf("chance"))
       ->ShowDefault();
   command
       ->AddOption("--max-cpu", options->max_cpu,
-                  "The most CPU time a setting may cost: +10%, or 30s")
+                  "Maximum CPU time that a setting may cost: +10%, or 30s")
       ->TypeName("LIMIT");
   command
       ->AddOption("--max-memory", options->max_memory,
-                  "The most memory its largest process may take: +5%, or 4GiB")
+                  "Maximum memory of the largest process with a setting: +5%, or 4GiB")
       ->TypeName("LIMIT");
 }
 
 void AddRunOptions(CommandLine* command, EnvTuneOptions* options) {
-  command->Heading("How it is run");
-  command->AddTime("--budget", options->budget, "The time all of it may take", 0.001, 1e8);
-  command->AddTime("--timeout", options->timeout, "The time one run may take", 0.001, 1e8)
-      ->Default("ten times the first one's");
+  command->Heading("Runs");
+  command->AddTime("--budget", options->budget, "Time limit for all runs together", 0.001, 1e8);
+  command->AddTime("--timeout", options->timeout, "Time limit for one run", 0.001, 1e8)
+      ->Default("ten times that of the first run");
   command
-      ->AddOption("--baseline-runs", options->baseline_runs, "Runs of the default at the beginning")
+      ->AddOption("--baseline-runs", options->baseline_runs,
+                  "Number of runs with the default at the beginning")
       ->Check(Range(2, 1000))
       ->ShowDefault();
-  command->AddOption("--blocks", options->blocks, "The most blocks of one comparison")
+  command->AddOption("--blocks", options->blocks, "Maximum number of blocks in one comparison")
       ->Check(Range(4, env_tune::SignFlipTest::kMostBlocks))
       ->ShowDefault();
-  command->AddOption("--validation", options->validation, "Blocks of the validation")
+  command->AddOption("--validation", options->validation, "Number of blocks in the validation")
       ->Check(Range(5, env_tune::SignFlipTest::kMostBlocks))
       ->ShowDefault();
-  command->AddFlag("--abba", options->abba, "Blocks of four, ABBA or BAAB, instead of pairs");
-  command->AddOption("--seed", options->seed, "Of everything random: the order of the runs")
+  command->AddFlag("--abba", options->abba,
+                   "Use blocks of four runs, ABBA or BAAB, instead of pairs");
+  command
+      ->AddOption("--seed", options->seed,
+                  "Seed for the random number generator, which sets the order of the runs")
       ->ShowDefault();
-  command->AddOption("--state", options->state, "Record every run in this file as it ends")
+  command->AddOption("--state", options->state, "File to record every run in as it ends")
       ->TypeName("FILE");
-  command->AddFlag("--resume", options->resume, "Go on with the tuning in --state");
+  command->AddFlag("--resume", options->resume, "Continue the tuning recorded in --state");
 }
 
 void AddOptions(CommandLine* command, EnvTuneOptions* options) {
-  command->Heading("What to try");
-  command->AddOption("--knob", options->knobs, "A variable and what to try")
+  command->Heading("Variables to try");
+  command->AddOption("--knob", options->knobs, "Variable and the values to try")
       ->TypeName("NAME=VALUE,...")
       ->OneEach();
-  command->AddOption("--knobs", options->knob_file, "A TOML file of [[knob]] name, values")
+  command
+      ->AddOption("--knobs", options->knob_file,
+                  "TOML file with [[knob]] entries of name and values")
       ->TypeName("FILE");
-  command->AddOption("--library", options->library, "nccl or rccl, for the built-in list")
+  command
+      ->AddOption("--library", options->library,
+                  "Library whose built-in list of variables to try: nccl or rccl")
       ->TypeName("NAME")
       ->Words(NcclOrRccl());
-  command->AddOption("--library-version", options->version, "Its version, such as 2.28.9")
+  command
+      ->AddOption("--library-version", options->version, "Version of the library, such as 2.28.9")
       ->TypeName("VERSION");
   command
       ->AddOption("--binds", options->binds,
-                  "What binds, where you know: latency, bandwidth or cpu")
+                  "Known bottleneck of the command: latency, bandwidth or cpu")
       ->TypeName("WORD")
       ->Words({"latency", "bandwidth", "cpu"})
       ->Check(ReadBy(env_tune::ParseBinds));
   AddMeasureOptions(command, options);
   AddRunOptions(command, options);
   command->Heading("Output");
-  command->AddOutput(options->output, "Write the report to this file as well");
+  command->AddOutput(options->output, "File to write the report to, in addition to the output");
   command->AddJson(options->json, "Print JSON instead of the report");
   command->AddQuiet(options->quiet);
-  command->AddFlag("-v,--verbose", options->verbose, "Show every run, and what the command prints");
+  command->AddFlag("-v,--verbose", options->verbose,
+                   "Print every run, and the output of the command");
 }
 
-// What does not go together, whatever the machine.
+// Checks for options that exclude each other on any machine.
 void CheckUsage(const EnvTuneOptions& options) {
   const bool own = !options.bench.empty() || !options.iteration.empty();
   if (!options.bench.empty() && !options.iteration.empty()) {
@@ -162,19 +174,19 @@ void CheckUsage(const EnvTuneOptions& options) {
   }
   if (own && (!options.command.empty() || !options.metric.empty())) {
     throw UsageError{"",
-                     "--bench and --iteration are commands of their own: without -- COMMAND and "
-                     "without --metric"};
+                     "--bench and --iteration run commands of their own: use them without -- "
+                     "COMMAND and without --metric"};
   }
   if (!own && options.command.empty()) {
-    throw UsageError{"", "no command; diapason env tune -- COMMAND ARGUMENTS..."};
+    throw UsageError{"", "no command given; usage: diapason env tune -- COMMAND ARGUMENTS..."};
   }
   const Status right = CheckLibraryOptions(options.library, options.version);
   if (!right.ok()) throw UsageError{"", right.message()};
   if (options.higher && options.metric.empty()) {
-    throw UsageError{"--higher", "it goes with --metric: less time is always better"};
+    throw UsageError{"--higher", "needs --metric: for times, less is always better"};
   }
   if (options.resume && options.state.empty()) {
-    throw UsageError{"--resume", "it needs --state FILE"};
+    throw UsageError{"--resume", "needs --state FILE"};
   }
 }
 
@@ -183,19 +195,21 @@ void CheckUsage(const EnvTuneOptions& options) {
 void AddEnvTune(CommandLine* env, CommandAction* run) {
   auto options = std::make_shared<EnvTuneOptions>();
   CommandLine* command = env->AddCommand(
-      "tune", "Find out which settings make your own command faster, or that none does");
+      "tune", "Find the environment variables that make a command faster, or show that none does");
   AddOptions(command, options.get());
   command->TakeCommand();
   command->Describe(
-      "Runs the command again and again, with and without each setting in turns, and keeps what is "
-      "faster beyond doubt. docs/commands/env.md has the method.");
-  command->Example("diapason env tune --budget 20m -- ./train.sh", "By the time it takes");
+      "Runs the command repeatedly, alternating with and without each setting, and keeps the "
+      "settings that are significantly faster. docs/commands/env.md describes the method.");
+  command->Example("diapason env tune --budget 20m -- ./train.sh",
+                   "Tune the run time of a command");
   command->Example("diapason env tune --metric 'loss after ([0-9.]+) s' -- ./train.sh",
-                   "By a number it prints");
+                   "Tune a number that the command prints");
   command->Example("diapason env tune --bench 'allreduce -g 4 --sizes 1M'",
-                   "By our own measurement");
-  command->ExitStatus(kExitFailed, "the command fails by itself, or the input is wrong");
-  command->ExitStatus(kExitInterrupted, "ended by Ctrl-C; with --state, `--resume` goes on");
+                   "Tune a measurement of diapason");
+  command->ExitStatus(kExitFailed, "the command fails by itself, or the input is invalid");
+  command->ExitStatus(kExitInterrupted,
+                      "interrupted by Ctrl-C; with --state, `--resume` continues");
   command->Callback([options, run, command] {
     options->command = command->CommandAfterDashes("diapason env tune --");
     CheckUsage(*options);

@@ -7,7 +7,7 @@
 
 namespace diapason::cli {
 
-// The command line of `diapason env tune`, as it was typed.
+// The command line of `diapason env tune`, unparsed.
 struct EnvTuneOptions {
   std::vector<std::string> knobs;
   std::string knob_file;
@@ -24,7 +24,7 @@ struct EnvTuneOptions {
   std::string max_cpu;
   std::string max_memory;
   double budget = 600;  // seconds
-  double timeout = 0;   // seconds of one run; 0: by the first one
+  double timeout = 0;   // seconds of one run; 0: derived from the first run
   int baseline_runs = 5;
   int blocks = 16;
   int validation = 10;
@@ -39,7 +39,7 @@ struct EnvTuneOptions {
   std::vector<std::string> command;
 };
 
-// What it asks for. Looks for libraries on this machine.
+// Parses the options into a request. Searches for libraries on this machine.
 Result<env_tune::TuneRequest> EnvTuneRequest(const EnvTuneOptions& options);
 
 void PrintEnvTuneJson(const env_tune::TuneRequest& request, const env_tune::TuneResult& result,

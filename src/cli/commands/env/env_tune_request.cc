@@ -17,7 +17,7 @@ using env_tune::TuneRequest;
 
 constexpr size_t kLargestKnobFile = 1 << 20;
 
-// "+10%" is more than the default by so much; anything else is what `parse` makes of it.
+// "+10%" is relative to the default; any other text is parsed by `parse`.
 template <typename Parse>
 Result<CostLimit> ParseLimit(const std::string& text, const char* option, Parse parse) {
   CostLimit limit;
@@ -36,7 +36,7 @@ Result<CostLimit> ParseLimit(const std::string& text, const char* option, Parse 
   return limit;
 }
 
-// Words as a shell would make them: blanks separate, quotes hold together.
+// Splits text into words as a shell does, at blanks outside quotes.
 Result<std::vector<std::string>> Words(const std::string& text) {
   std::vector<std::string> words;
   std::string word;
@@ -66,7 +66,7 @@ Result<std::vector<std::string>> Words(const std::string& text) {
   return words;
 }
 
-// What is run, and what it is judged by.
+// The command to run, and its metric.
 Status FillCommand(const EnvTuneOptions& options, TuneRequest* request) {
   if (options.bench.empty() && options.iteration.empty()) {
     request->command = options.command;
@@ -169,8 +169,8 @@ Status FillCandidates(const EnvTuneOptions& options, TuneRequest* request) {
   }
   if (request->candidates.empty() && !request->library) {
     return Invalid(
-        "no NCCL or RCCL was found here, so there is no list of what to try: name variables with "
-        "--knob NAME=VALUE,VALUE, or the library with --library");
+        "neither NCCL nor RCCL was found on this host, so there is no list of variables to try: "
+        "give variables with --knob NAME=VALUE,VALUE, or the library with --library");
   }
   return {};
 }

@@ -35,7 +35,7 @@ std::string UpperCase(std::string text) {
   return text;
 }
 
-// In the callback: what is wrong with an option is a mistake in usage.
+// Checked in the callback: an invalid option is a usage error.
 KnobView ViewOf(const KnobsOptions& options) {
   KnobView view;
   view.present = options.set;
@@ -63,7 +63,7 @@ bool LooksLikeName(const std::string& word) {
 Status NoSuchName(const std::string& word) {
   const std::string upper = UpperCase(word);
   if (upper.starts_with("DIAPASON_")) {
-    return NotFound(word + " is a setting of ours; see `diapason settings`");
+    return NotFound(word + " is a setting of diapason; see `diapason settings`");
   }
   const std::string nearest = Catalogue::BuiltIn().NearestOfAll(upper);
   return NotFound("no version of NCCL or RCCL is known to read " + word +
@@ -73,7 +73,7 @@ Status NoSuchName(const std::string& word) {
 
 struct KnobFilter {
   std::vector<const Knob*> knobs;
-  bool whole = false;  // every entry is printed whole
+  bool whole = false;  // print every entry in full
 };
 
 Result<KnobFilter> Choose(const KnobsOptions& options) {
@@ -103,8 +103,7 @@ Result<KnobFilter> Choose(const KnobsOptions& options) {
   }
   chosen.knobs = catalogue.Search(options.words);
   if (chosen.knobs.empty()) {
-    return NotFound("nothing in the catalogue has all of these words: " +
-                    Join(options.words, ", "));
+    return NotFound("no catalogue entry contains all of these words: " + Join(options.words, ", "));
   }
   return chosen;
 }
@@ -119,12 +118,13 @@ Status CheckGroup(const std::string& group) {
                  Suggestion(group, std::vector<std::string>(names.begin(), names.end())));
 }
 
-// Values that do not belong to collectives are nobody's business, nor is whether there are any.
+// Variables that do not belong to collectives are private: neither their values nor their existence
+// is shown.
 bool IsSetHere(const Knob& knob) {
   return knobs::IsCollectiveVariable(knob.name) && ProcessEnvironment().Get(knob.name).has_value();
 }
 
-// Names that nobody reads are shown to those who ask for them.
+// Variables that no version reads are shown only on request.
 bool Shown(const Knob& knob, const KnobsOptions& options, const KnobView& view) {
   if (!options.group.empty() && ToLower(knob.group) != ToLower(options.group)) return false;
   if (options.set && !IsSetHere(knob)) return false;
@@ -139,7 +139,7 @@ int Show(const KnobsOptions& options, const KnobView& view) {
   if (!chosen.ok()) return Fail(chosen.status());
   std::vector<const Knob*> knobs;
   for (const Knob* knob : chosen.value().knobs) {
-    // Who names a variable sees it, whoever reads it.
+    // A variable named by the user is shown, whichever library reads it.
     const bool named = chosen.value().whole && (!options.set || IsSetHere(*knob));
     if (named || Shown(*knob, options, view)) knobs.push_back(knob);
   }
@@ -153,7 +153,7 @@ int Show(const KnobsOptions& options, const KnobView& view) {
       std::printf("%s is set\n", all ? "no variable of NCCL or RCCL" : "none of them");
       return kExitFine;
     }
-    return Fail(NotFound("nothing in the catalogue is left by these options"));
+    return Fail(NotFound("no catalogue entry matches these options"));
   }
   if (options.markdown) {
     std::fputs(KnobMarkdown(knobs, view).c_str(), stdout);
@@ -168,7 +168,7 @@ int Show(const KnobsOptions& options, const KnobView& view) {
     return kExitFine;
   }
   std::fputs(KnobTables(knobs, view).c_str(), stdout);
-  std::printf("\n%s; `diapason knobs NAME` says everything about one of them\n",
+  std::printf("\n%s; `diapason knobs NAME` shows all details of a variable\n",
               Count(knobs.size(), "variable").c_str());
   return kExitFine;
 }
@@ -178,29 +178,30 @@ int Show(const KnobsOptions& options, const KnobView& view) {
 void AddKnobs(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<KnobsOptions>();
   CommandLine* command = parent->AddCommand(
-      "knobs", "Show every environment variable of NCCL and RCCL: who reads it, default, advice");
+      "knobs", "Show every environment variable of NCCL and RCCL: readers, default, advice");
   command->AddOption("WORD", options->words,
-                     "Names of variables, or words to search for in names and texts");
+                     "Names of variables, or words to search for in names and descriptions");
   command
       ->AddOption("--library", options->library,
-                  "Only what this library reads, with its default: nccl or rccl")
+                  "Show only variables that this library reads, with its defaults: nccl or rccl")
       ->TypeName("NAME")
       ->Words(NcclOrRccl());
   command
       ->AddOption("--library-version", options->version,
-                  "Only what this version reads, with its default, such as 2.28.9")
+                  "Show only variables that this version reads, with its defaults, such as 2.28.9")
       ->TypeName("VERSION");
-  command->AddOption("--group", options->group, "Only this group, such as proxy")
+  command->AddOption("--group", options->group, "Show only this group, such as proxy")
       ->TypeName("NAME")
       ->Check(ReadBy(CheckGroup));
   command->AddFlag("--set", options->set,
-                   "Only those that are set in this environment, with their values");
+                   "Show only variables that are set in this environment, with their values");
   command->Heading("Output");
   Option* json = command->AddJson(options->json);
   command->AddFlag("--markdown", options->markdown, "Print tables in Markdown")->Excludes(json);
-  command->Example("diapason knobs NCCL_BUFFSIZE", "All about one variable");
-  command->Example("diapason knobs --set", "Those that are set here");
-  command->Example("diapason knobs proxy --library-version 2.28.9", "A search, for one version");
+  command->Example("diapason knobs NCCL_BUFFSIZE", "Show all details of one variable");
+  command->Example("diapason knobs --set", "Show the variables that are set in this environment");
+  command->Example("diapason knobs proxy --library-version 2.28.9",
+                   "Search the variables of one version");
   command->SeeAlso({"env-check", "env-plan"});
   command->Callback([options, run] {
     const KnobView view = ViewOf(*options);

@@ -10,7 +10,7 @@ Result<Library> ParseNcclOrRccl(const std::string& name) {
     return library;
   }
   if (library.ok())
-    return Invalid("the variables of nccl and rccl are known, not those of " + name);
+    return Invalid("only the variables of nccl and rccl are known, not those of " + name);
   return Invalid("there is no library '" + name + "'" + Suggestion(name, {"nccl", "rccl"}));
 }
 
@@ -37,11 +37,11 @@ Status CheckLibraryOptions(const std::string& library, const std::string& versio
 Status CheckLibraryFile(Library wanted, Library found, const std::string& path) {
   if (wanted == found) return Status();
   return Invalid(path + " is " + std::string(LibraryTitle(found)) + "'s, and --library says " +
-                 std::string(LibraryName(wanted)) + "; leave one of them out");
+                 std::string(LibraryName(wanted)) + "; remove one of the two options");
 }
 
 std::string WhyNoVersion(const Library* wanted, size_t of_wanted, size_t files) {
-  const std::string rest = ", so only what holds for every version is said";
+  const std::string rest = ", so only advice for all versions is given";
   if (wanted != nullptr && of_wanted == 0) {
     return "no " + std::string(LibraryTitle(*wanted)) + " was found here" + rest;
   }

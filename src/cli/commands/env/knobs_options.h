@@ -7,21 +7,21 @@
 
 namespace diapason::cli {
 
-// What `knobs` and `env` take for --library and --library-version.
+// Values of --library and --library-version of `knobs` and `env`.
 
-// "nccl" or "rccl", in any case: nobody else's variables are known.
+// Parses "nccl" or "rccl" in any case; the catalogue has no variables of other libraries.
 Result<Library> ParseNcclOrRccl(const std::string& name);
-// All three numbers: what is read may change with the last one.
+// All three numbers are required: the variables may change with a patch release.
 Result<int> ParseWholeVersion(const std::string& text);
 
-// What is wrong with the values of --library and --library-version, with the option's name before
-// it; both may be "".
+// The error in the values of --library and --library-version, prefixed with the option's name; both
+// may be "".
 Status CheckLibraryOptions(const std::string& library, const std::string& version);
 
-// Whether a file is of the library that was asked for.
+// Fails if a file belongs to another library than the requested one.
 Status CheckLibraryFile(Library wanted, Library found, const std::string& path);
-// Why no version is known: none of the files found counts. `wanted` is nullptr where nobody asked
-// for one library; `of_wanted` of the `files` found are of it.
+// Why no version is known. `wanted` is nullptr if no library was requested; `of_wanted` of the
+// `files` that were found belong to it.
 std::string WhyNoVersion(const Library* wanted, size_t of_wanted, size_t files);
 
 }  // namespace diapason::cli

@@ -30,15 +30,15 @@ TEST(KnobsOptions, VersionsHaveThreeNumbers) {
 TEST(KnobsOptions, AFileOfAnotherLibrary) {
   EXPECT_TRUE(CheckLibraryFile(Library::kNccl, Library::kNccl, "a").ok());
   EXPECT_EQ(CheckLibraryFile(Library::kRccl, Library::kNccl, "/l/libnccl.so.2").message(),
-            "/l/libnccl.so.2 is NCCL's, and --library says rccl; leave one of them out");
+            "/l/libnccl.so.2 is NCCL's, and --library says rccl; remove one of the two options");
 }
 
 TEST(KnobsOptions, WhyNoVersionIsKnown) {
   const Library rccl = Library::kRccl;
   EXPECT_EQ(WhyNoVersion(&rccl, 0, 2),
-            "no RCCL was found here, so only what holds for every version is said");
+            "no RCCL was found here, so only advice for all versions is given");
   EXPECT_EQ(WhyNoVersion(nullptr, 0, 0),
-            "no library was found, so only what holds for every version is said");
+            "no library was found, so only advice for all versions is given");
   EXPECT_NE(WhyNoVersion(&rccl, 2, 3).find("several libraries"), std::string::npos);
   EXPECT_NE(WhyNoVersion(nullptr, 0, 3).find("several libraries"), std::string::npos);
 }

@@ -28,7 +28,7 @@ constexpr size_t kIndent = 18;
 std::string Cut(const std::string& text, size_t most) {
   if (text.size() <= most) return text;
   size_t end = most - 3;
-  // Not in the middle of a character.
+  // Does not cut inside a UTF-8 character.
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return text.substr(0, end) + "...";
 }
@@ -40,7 +40,7 @@ std::string FirstSentence(const std::string& text) {
   return sentence;
 }
 
-// "label     text that goes on below itself".
+// "label     text with its continuation lines aligned".
 std::string Row(const std::string& label, const std::string& text) {
   if (text.empty()) return "";
   std::string rows = "  " + label;
@@ -63,7 +63,7 @@ std::string Row(const std::string& label, const std::string& text) {
   return rows + "\n";
 }
 
-// As wide as the terminal; in a file 120.
+// The width of the terminal; 120 in a file.
 size_t TableWidth() {
   winsize size = {};
   if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
@@ -84,7 +84,7 @@ std::string DefaultOf(const Knob& knob, const KnobView& view) {
   return OrNone(nccl) + " (RCCL " + OrNone(rccl) + ")";
 }
 
-// A default that is none of the words one may write: nobody gets it back by setting it.
+// A default that is not one of the accepted words cannot be restored by setting the variable.
 std::string Unwritable(const Knob& knob, const std::string& text) {
   const bool word = knob.type == knobs::KnobType::kWord && !knob.values.empty() && !text.empty();
   const bool written = std::find(knob.values.begin(), knob.values.end(), text) != knob.values.end();
@@ -114,14 +114,14 @@ std::string At(const Knob& knob, const KnobView& view) {
   return version + " reads it; default " + OrNone(text) + Unwritable(knob, text);
 }
 
-// Values that do not belong to collectives are nobody's business.
+// Values of variables that do not belong to collectives are private.
 std::string Present(const Knob& knob) {
   if (!knobs::IsCollectiveVariable(knob.name)) return "";
   const std::optional<std::string> value = ProcessEnvironment().Get(knob.name);
   return value ? "set to '" + Printable(Cut(MaskSecrets(knob.name, *value), 200)) + "'" : "not set";
 }
 
-// Groups in the order of the alphabet, those nobody reads last.
+// Groups in alphabetical order, variables that no version reads last.
 std::map<std::pair<bool, std::string>, std::vector<const Knob*>> Groups(
     const std::vector<const Knob*>& knobs) {
   std::map<std::pair<bool, std::string>, std::vector<const Knob*>> groups;
@@ -243,7 +243,7 @@ std::string KnobTables(const std::vector<const Knob*>& knobs, const KnobView& vi
 }
 
 std::string KnobMarkdown(const std::vector<const Knob*>& knobs, const KnobView& view) {
-  // A '|' would end a cell.
+  // A '|' would end a table cell.
   const auto cell = [](const std::string& raw) {
     std::string safe;
     for (const char c : raw) safe += c == '|' ? std::string("\\|") : std::string(1, c);

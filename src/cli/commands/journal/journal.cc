@@ -30,16 +30,18 @@ namespace {
 void AddShow(CommandLine* journal, CommandAction* run) {
   auto asked = std::make_shared<JournalShow>();
   CommandLine* command = journal->AddCommand(
-      "show", "Show what was asked for, what ran and why, counted by size and choice");
-  command->AddOption("FILE", asked->files, "Journal files")->Required();
-  command->AddFlag("--calls", asked->calls, "Every call on a line of its own");
+      "show", "Show what was requested, what ran and why, counted by size and choice");
+  command->AddOption("FILE", asked->files, "Journal files to read")->Required();
+  command->AddFlag("--calls", asked->calls, "Show every call on a line of its own");
   Option* tables = command->AddFlag("--tables", asked->tables,
-                                    "The library's cost tables, for `diapason ask --table`");
-  command->AddFlag("--learning", asked->learning, "What was tried, how long it took, what came out")
+                                    "Print the library's cost tables, for `diapason ask --table`");
+  command
+      ->AddFlag("--learning", asked->learning,
+                "Show what learning tried, how long it took, and the result")
       ->Excludes(tables);
   command->AddJson(asked->json)->Excludes(tables);
-  command->Example("diapason journal show j.*", "All ranks of a job together");
-  command->Example("diapason journal show --learning j.node7.4711", "What a rank has tried");
+  command->Example("diapason journal show j.*", "Show all ranks of a job together");
+  command->Example("diapason journal show --learning j.node7.4711", "Show what one rank has tried");
   command->Callback([asked, run] { *run = [asked] { return RunJournalShow(*asked); }; });
 }
 
@@ -47,10 +49,11 @@ void AddCheck(CommandLine* journal, CommandAction* run) {
   auto asked = std::make_shared<JournalCheck>();
   CommandLine* command =
       journal->AddCommand("check", "Compare the journals of all ranks of a job, call by call");
-  command->AddOption("FILE", asked->files, "The journals of all ranks")->Required();
+  command->AddOption("FILE", asked->files, "Journals of all ranks of one job")->Required();
   command->AddJson(asked->json);
-  command->Example("diapason journal check j.*", "Did all ranks run the same?");
-  command->ExitStatus(kExitFine, "all ranks ran the same");
+  command->Example("diapason journal check j.*",
+                   "Check whether all ranks ran the same configurations");
+  command->ExitStatus(kExitFine, "all ranks ran the same configurations");
   command->ExitStatus(kExitFailed, "ranks differ, or a journal cannot be read");
   command->Callback([asked, run] { *run = [asked] { return RunJournalCheck(*asked); }; });
 }
@@ -58,30 +61,31 @@ void AddCheck(CommandLine* journal, CommandAction* run) {
 void AddExport(CommandLine* journal, CommandAction* run) {
   auto asked = std::make_shared<JournalExport>();
   CommandLine* command =
-      journal->AddCommand("export", "Write journals in a format of other programs");
-  command->AddOption("FILE", asked->files, "Journal files")->Required();
+      journal->AddCommand("export", "Write journals in the format of another program");
+  command->AddOption("FILE", asked->files, "Journal files to read")->Required();
   command
       ->AddOption("--format", asked->format,
-                  "perfetto: a trace for ui.perfetto.dev and chrome://tracing")
+                  "Output format. perfetto: a trace for ui.perfetto.dev and chrome://tracing")
       ->TypeName("WORD")
       ->Check(OneOf({"perfetto"}))
       ->ShowDefault();
-  command->AddOption("-o,--output", asked->output, "The file to write; -: standard output")
+  command->AddOption("-o,--output", asked->output, "File to write; - for standard output")
       ->TypeName("FILE")
       ->Required();
-  command->Example("diapason journal export j.* -o trace.json", "Then open ui.perfetto.dev");
+  command->Example("diapason journal export j.* -o trace.json",
+                   "Write a trace to open in ui.perfetto.dev");
   command->Callback([asked, run] { *run = [asked] { return RunJournalExport(*asked); }; });
 }
 
 }  // namespace
 
 void AddJournal(CommandLine* parent, CommandAction* run) {
-  CommandLine* journal = parent->AddCommand("journal", "Read the journals that jobs have written");
+  CommandLine* journal =
+      parent->AddCommand("journal", "Show, check and export the journals that jobs have written");
   journal->Describe(
-      "A job with DIAPASON_JOURNAL=j.%h.%p writes every decision of every rank; "
-      "docs/formats/journal.md "
-      "describes the files.");
-  journal->Example("diapason journal show j.*", "What a job has run");
+      "A job with DIAPASON_JOURNAL=j.%h.%p writes every decision of every rank to a journal; "
+      "docs/formats/journal.md describes the files.");
+  journal->Example("diapason journal show j.*", "Show what a job has run");
   journal->RequireCommand();
   journal->SeeAlso({"ask", "watch"});
   AddShow(journal, run);

@@ -8,7 +8,7 @@
 
 namespace diapason::cli {
 
-// `diapason journal ...`: what each subcommand was asked. Declared in journal.cc, done in
+// Options of the `diapason journal` subcommands. Declared in journal.cc, implemented in
 // journal_*.cc.
 
 struct JournalShow {
@@ -33,11 +33,11 @@ struct JournalExport {
 };
 int RunJournalExport(const JournalExport& asked);
 
-// Reads one, and warns about what is wrong with it.
+// Reads a journal, and prints warnings about invalid lines and dropped records.
 Result<journal::JournalContents> ReadWithWarnings(const std::string& file);
-// All that is in them, on standard output.
+// Prints the whole content of the journals on standard output.
 int ShowJournalsAsJson(const std::vector<std::string>& files);
-// What was tried in each context, and what came out. `all`: every epoch, not only the last ones.
+// What was tried in each context, and the result. `all`: every epoch, not only the last ones.
 std::string LearningText(const journal::JournalContents& contents, bool all);
 
 }  // namespace diapason::cli

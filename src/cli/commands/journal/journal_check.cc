@@ -39,8 +39,8 @@ void PrintSpreads(const JournalComparison::Report& report) {
                spread.starts < 0 ? "-" : dataset::TimeText(spread.starts)});
   }
   std::printf(
-      "\nGPU times, medians over the runs: of the slowest rank, and how far the ranks are apart.\n"
-      "Starts are of the GPUs' own clocks, which compare on one host only.\n%s",
+      "\nGPU times, medians over the runs: of the slowest rank, and the difference between the "
+      "ranks.\nStarts are from the GPUs' own clocks, which can be compared on one host only.\n%s",
       table.Text().c_str());
 }
 
@@ -129,7 +129,7 @@ ordered_json ReportJson(const JournalComparison::Report& report) {
 int RunJournalCheck(const JournalCheck& asked) {
   JournalComparison comparison;
   for (const std::string& file : asked.files) {
-    // Bad lines and losses are in the report.
+    // Invalid lines and dropped records are part of the report.
     const Result<journal::JournalContents> read = journal::ReadJournal(file);
     if (!read.ok()) return Fail(read.status());
     comparison.Add(file, read.value());

@@ -12,7 +12,7 @@
 namespace diapason::cli {
 namespace {
 
-// A file that appears under its name only once it is whole; or standard output.
+// A file that gets its name only when it is complete; or standard output.
 class Output {
  public:
   ~Output() {
@@ -55,7 +55,7 @@ class Output {
     return IoError(Format("cannot write '%s': %s", path_.c_str(), ErrnoText(errno).c_str()));
   }
   std::string path_;
-  std::string target_;  // what `partial_` becomes; "": the file is written into
+  std::string target_;  // final name of `partial_`; "": written directly
   std::string partial_;
   std::FILE* file_ = nullptr;
 };
@@ -69,7 +69,7 @@ int RunJournalExport(const JournalExport& asked) {
   for (const std::string& file : asked.files) {
     const Result<journal::JournalContents> read = ReadWithWarnings(file);
     if (!read.ok()) return Fail(read.status());
-    // Only now: files that cannot be read leave nothing behind.
+    // Opened only now, so that unreadable input leaves no file behind.
     if (!open) {
       if (Status opened = output.Open(asked.output); !opened.ok()) return Fail(opened);
       open = true;

@@ -11,7 +11,7 @@ namespace {
 
 using Align = report::Table::Align;
 
-// A job that has settled goes on counting epochs: the last ones are those of interest.
+// A job that has settled keeps counting epochs: the last ones are of interest.
 constexpr size_t kShownEpochs = 12;
 
 std::string Times(double seconds) { return seconds > 0 ? dataset::TimeText(seconds) : "-"; }
@@ -42,7 +42,7 @@ std::string ArmsText(const journal::JournalContext& context, Library library) {
   return table.Text();
 }
 
-// Epochs in which something was measured, or nothing was agreed.
+// Epochs in which a time was measured, or in which the ranks did not agree.
 std::string EpochsText(const journal::JournalContext& context, Library library, bool all) {
   std::vector<const journal::LearningEpoch*> epochs;
   for (const journal::LearningEpoch& epoch : context.epochs) {
@@ -66,7 +66,7 @@ std::string EpochsText(const journal::JournalContext& context, Library library, 
     }
   }
   std::string text = table.Text();
-  if (skipped > 0) text += Format("and %zu epochs before; --calls shows them\n", skipped);
+  if (skipped > 0) text += Format("and %zu earlier epochs; --calls shows them\n", skipped);
   return text;
 }
 

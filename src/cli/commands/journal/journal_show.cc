@@ -29,7 +29,7 @@ std::string NameOf(uint8_t collective) {
   return std::string(CollectiveName(static_cast<Collective>(collective)));
 }
 
-// A call as it is shown: what was wanted, and what became of it.
+// A call as it is shown: the requested configuration and the one that ran.
 struct Shown {
   uint32_t communicator = 0;
   uint32_t call = 0;
@@ -41,7 +41,7 @@ struct Shown {
   std::string why;
   double seconds = 0;
   journal::Obeyed obeyed = journal::Obeyed::kYes;
-  bool replay = false;  // of a call that was shown before
+  bool replay = false;  // replay of a call that was shown before
 };
 
 class Calls {
@@ -67,7 +67,7 @@ class Calls {
         case RecordKind::kBypassed:
           shown.asked = shown.alone = "-";
           shown.ran = "bypassed";
-          shown.why = "the library took a path on which it asks nobody";
+          shown.why = "the library took a path on which it does not ask the tuner";
           break;
         case RecordKind::kRan:
           if (!Alone(i, record, library, detailed, &shown)) continue;
@@ -83,7 +83,7 @@ class Calls {
   static std::string Text(const JournalRecord& record, Library library, const Config& config) {
     return ConfigText(library, static_cast<Collective>(record.collective), config);
   }
-  // -1 is not "the library's own" in what ran: we have no name for it.
+  // -1 in what ran does not mean "the library's own": it has no name.
   static std::string RanText(const JournalRecord& run, Library library) {
     if (run.algorithm == kKeep && run.protocol == kKeep) return "nameless";
     return Text(run, library, journal::ConfigOf(run));
@@ -96,7 +96,7 @@ class Calls {
       shown->why =
           Format("line %d", record.line) + (record.reason == Reason::kRow ? "" : ": " + shown->why);
     }
-    if (record.reason == Reason::kRow && !record.applied) shown->why += " (only observed)";
+    if (record.reason == Reason::kRow && !record.applied) shown->why += " (observed only)";
     if (record.captured) shown->why += ", captured";
     if (detailed && record.learning) {
       shown->why += Format(" (epoch %u, number %llu)", record.epoch,
@@ -115,13 +115,13 @@ class Calls {
     shown->seconds = ran.seconds;
     if (shown->obeyed != journal::Obeyed::kYes) shown->ran += " !";
   }
-  // A run that does not belong to a decision's line: a replay, or one nobody knows more about.
+  // A run without a decision in the journal: a replay, or an unknown call.
   bool Alone(size_t at, const JournalRecord& run, Library library, bool detailed,
              Shown* shown) const {
     shown->ran = RanText(run, library);
     shown->seconds = run.seconds;
     if (partners_[at] == journal::kNobody) {
-      shown->asked = shown->alone = "not known";
+      shown->asked = shown->alone = "unknown";
       shown->why = "its question is not in the journal";
       return true;
     }
@@ -138,7 +138,7 @@ class Calls {
   const std::vector<uint32_t> partners_;
 };
 
-// What the marks in a table mean.
+// Explains the marks in a table.
 struct Marks {
   size_t other_pair = 0;
   size_t other_channels = 0;
@@ -153,25 +153,25 @@ struct Marks {
   }
   void Print(const journal::JournalContents& contents) const {
     if (other_pair > 0) {
-      std::printf("! %s with another algorithm or protocol than was asked for\n",
+      std::printf("! %s with another algorithm or protocol than requested\n",
                   Count(other_pair, "run").c_str());
     }
     if (other_channels > 0) {
       std::printf(
-          "! %s with another number of channels than was asked for: the library takes fewer where "
-          "there is little to send\n",
+          "! %s with another number of channels than requested: the library uses fewer for small "
+          "messages\n",
           Count(other_channels, "run").c_str());
     }
     if (!not_seen) return;
     const std::vector<bool> sees = journal::SeesRuns(contents);
     std::printf("%s: %s\n", kNotSeen,
                 std::find(sees.begin(), sees.end(), true) == sees.end()
-                    ? "the profiler half of the plugin was not loaded, or had nothing to see"
-                    : "the question was asked and did not run, or its run was not recorded");
+                    ? "the profiler plugin was not loaded, or saw no call"
+                    : "the call did not run, or its run was not recorded");
   }
 };
 
-// The columns both tables end with: the time where there is one, and the reason.
+// The last columns of both tables: the time if there is one, and the reason.
 report::Table MakeTable(std::vector<std::string> titles, std::vector<Align> aligns, bool times) {
   if (times) {
     titles.emplace_back("GPU time");
@@ -208,7 +208,7 @@ void PrintCalls(const journal::JournalContents& contents) {
   marks.Print(contents);
 }
 
-// Many calls ask the same: one line each, with how often.
+// Many calls are equal: one line each, with their number.
 void PrintSummary(const journal::JournalContents& contents) {
   struct Key {
     uint32_t communicator;
@@ -258,7 +258,7 @@ void PrintSummary(const journal::JournalContents& contents) {
   marks.Print(contents);
 }
 
-// A journal may say anything.
+// A journal is untrusted input.
 size_t Natural(int64_t number) { return number < 0 ? 0 : static_cast<size_t>(number); }
 
 void PrintHead(const std::string& file, const journal::JournalContents& contents) {
@@ -306,7 +306,7 @@ int RunJournalShow(const JournalShow& asked) {
       const std::vector<client::RecordedTable> tables = client::TablesOf(contents);
       if (tables.empty()) {
         return Fail(Invalid("'" + file +
-                            "' holds no cost tables: write it with DIAPASON_JOURNAL_TABLES=1"));
+                            "' contains no cost tables: record it with DIAPASON_JOURNAL_TABLES=1"));
       }
       std::printf("%s", client::TablesText(tables, contents.communicators.front().library).c_str());
       continue;

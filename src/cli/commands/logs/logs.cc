@@ -43,18 +43,21 @@ int RunLogs(const LogsOptions& options) {
 void AddLogs(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<LogsOptions>();
   CommandLine* command =
-      parent->AddCommand("logs", "Say what the logs of all ranks tell together, and what is wrong");
+      parent->AddCommand("logs", "Analyse the logs of all ranks together and report problems");
   command
       ->AddOption("FILE", options->paths,
-                  "Logs of NCCL, RCCL, nccl-tests, PyTorch; a folder: its files; -: standard input")
+                  "Logs of NCCL, RCCL, nccl-tests or PyTorch; a folder for all its files; - for "
+                  "standard input")
       ->Required();
-  command->AddOption("--section", options->sections, "Only this part: " + Join(LogSections(), ", "))
+  command
+      ->AddOption("--section", options->sections,
+                  "Show only this section: " + Join(LogSections(), ", "))
       ->TypeName("NAME")
       ->Check(OneOf(LogSections()))
       ->OneEach();
   command->AddJson(options->json);
-  command->Example("diapason logs job-logs/", "All files of a folder");
-  command->Example("diapason logs --section findings job.*.log", "Only what is wrong");
+  command->Example("diapason logs job-logs/", "Analyse all files of a folder");
+  command->Example("diapason logs --section findings job.*.log", "Show only the problems");
   command->Judges();
   command->SeeAlso({"watch", "proxy-dump", "env-check"});
   command->Callback([options, run] { *run = [options] { return RunLogs(*options); }; });

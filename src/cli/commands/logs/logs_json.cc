@@ -57,7 +57,7 @@ Json Read(const LogFacts& facts) {
 }
 
 Json Libraries(const LogFacts& facts) {
-  // Names that other lines had cut into are no hosts.
+  // Names that were interrupted by other lines are not hosts.
   std::set<std::string> hosts;
   for (const LoggedProcess& process : facts.processes) hosts.insert(facts.hosts[process.host]);
   return {{"libraries", List(facts.libraries)},
@@ -225,7 +225,7 @@ std::string LogsJson(const std::vector<std::string>& sections, const LogFacts& f
   Json json = Json::object();
   if (wanted("read")) json["read"] = Read(facts);
   if (wanted("libraries")) json["libraries"] = Libraries(facts);
-  // What a rank called last stands with the rank.
+  // The last call of a rank is part of the rank.
   if (wanted("ranks") || wanted("operations")) json["communicators"] = Ranks(facts);
   if (wanted("environment")) json["environment"] = Environment(facts);
   if (wanted("connections")) json["connections"] = Connections(facts);

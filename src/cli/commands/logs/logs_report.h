@@ -8,14 +8,14 @@
 
 namespace diapason::cli {
 
-// The parts of what `diapason logs` shows, in their order.
+// The sections that `diapason logs` prints, in order.
 const std::vector<std::string>& LogSections();
 
-// One part for a person; "" where there is nothing to say.
+// One section as text; "" if it is empty.
 std::string LogSectionText(const std::string& section, const logs::LogFacts& facts,
                            const std::vector<Finding>& findings);
 
-// The parts named, or all for none, as a JSON object.
+// The named sections, or all if none is named, as a JSON object.
 std::string LogsJson(const std::vector<std::string>& sections, const logs::LogFacts& facts,
                      const std::vector<Finding>& findings);
 

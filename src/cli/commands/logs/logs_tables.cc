@@ -69,7 +69,7 @@ std::string LogOperations(const LogFacts& facts) {
   table.SetAlign({kLeft, kLeft, kRight, kRight, kLeft, kRight});
   size_t rows = 0;
   for (const LoggedComm& communicator : facts.communicators) {
-    // Ranks that stopped at the same place share a line.
+    // Ranks that stopped at the same call share a line.
     struct Group {
       std::vector<int64_t> ranks;
       uint64_t fewest = UINT64_MAX;  // calls of one rank

@@ -36,7 +36,7 @@ std::string Read(const LogFacts& facts) {
   for (const auto& [kind, count] : kinds) parts.push_back(Count(count, kind + " file"));
   if (parts.empty()) return "Read\n  no files\n";
   std::string text = "Read\n  " + Join(parts, ", ") + ", " + AboutBytes(facts.bytes);
-  // Where processes cut each other's lines there are more messages than lines.
+  // If processes interrupt each other's lines, there are more messages than lines.
   if (facts.library_lines > 0) {
     text += ", " + Count(facts.library_lines, "message") + " of NCCL or RCCL in " +
             Count(facts.lines, "line");
@@ -48,14 +48,14 @@ std::string Read(const LogFacts& facts) {
     text += "  left out: " + Count(facts.files_left_out, "file") + "\n";
   }
   if (facts.damaged > 0 || facts.long_lines > 0) {
-    text += Format("  %llu lines were cut by others, %llu were longer than 64 KiB\n",
+    text += Format("  %llu lines were interrupted by others, %llu were longer than 64 KiB\n",
                    static_cast<unsigned long long>(facts.damaged),
                    static_cast<unsigned long long>(facts.long_lines));
   }
   if (facts.processes_left_out > 0 || facts.members_left_out > 0 || facts.links_left_out > 0) {
     text += Format(
-        "  more than fits here: only the first %zu processes, %zu ranks and %zu "
-        "connections are looked at\n",
+        "  limits reached: only the first %zu processes, %zu ranks and %zu connections are "
+        "analysed\n",
         facts.processes.size(), facts.members.size(), facts.links.size());
   }
   if (!facts.launchers.empty()) text += "  started by " + Join(facts.launchers, ", ") + "\n";
@@ -73,7 +73,7 @@ std::string Libraries(const LogFacts& facts) {
   }
   for (uint32_t i = 0; i < facts.libraries.size() && i < kMostRows; ++i) {
     text += "  " + facts.libraries[i];
-    if (processes[i] > 0) text += ", said by " + logs::ProcessCount(processes[i]);
+    if (processes[i] > 0) text += ", reported by " + logs::ProcessCount(processes[i]);
     text += "\n";
   }
   std::vector<std::string> drivers;
@@ -99,7 +99,7 @@ std::string Libraries(const LogFacts& facts) {
   return text.empty() ? "" : "Libraries\n" + text;
 }
 
-// The GPUs of some members, by bus number, where all are known.
+// The GPUs of some members by bus number, if all are known.
 std::string Gpus(const LogFacts& facts, const std::vector<uint32_t>& members) {
   std::vector<std::string> names;
   for (const uint32_t index : members) {
@@ -168,7 +168,7 @@ std::string Environment(const LogFacts& facts) {
     }
   }
   if (rows == 0) return "";
-  return "Environment, as the library said\n" + IndentedRows(table.Text()) +
+  return "Environment, as reported by the library\n" + IndentedRows(table.Text()) +
          MoreRows(rows, "value");
 }
 
@@ -285,7 +285,7 @@ std::string LogSectionText(const std::string& section, const LogFacts& facts,
       {"flight", LogFlights},
       {"topology", TopologyText}};
   if (section == "findings") return Judgement(findings);
-  // Words of logs and names of files stand between the tables as well.
+  // Text from logs and file names may also contain escapes between the tables.
   return PrintableLines(kParts.at(section)(facts));
 }
 

@@ -51,7 +51,7 @@ std::string Share(size_t count, size_t of) {
 std::string Text(const model::Evaluation& evaluation, bool parts) {
   using Align = report::Table::Align;
   const bool several = evaluation.parts.size() > 1;
-  std::vector<std::string> titles = {"who chooses", "of the best", "worst"};
+  std::vector<std::string> titles = {"chooser", "of the best", "worst"};
   if (several) titles.emplace_back("worst part");
   for (const char* title : {"of the default", "worst", "improved", "harmed"}) {
     titles.emplace_back(title);
@@ -88,7 +88,8 @@ std::string Text(const model::Evaluation& evaluation, bool parts) {
     }
     each.Add(cells);
   }
-  return text + "\nOf the best by part, geometric mean / worst:\n\n" + each.Text();
+  return text + "\nSpeed as a fraction of the best by part, geometric mean / worst:\n\n" +
+         each.Text();
 }
 
 ordered_json TallyJson(const model::ChoiceScore& tally) {
@@ -139,7 +140,7 @@ Result<model::Evaluation> Judge(const model::Grid& grid, const EvaluateAsked& as
   Result<model::Evaluation> evaluation = model::EvaluatePolicy(grid, rules.value(), &unknown);
   if (evaluation.ok() && unknown > 0) {
     Warn(Count(unknown, "size") +
-         " where the policy asks for what was not measured: counted as the default");
+         " where the policy selects a configuration that was not measured: counted as the default");
   }
   return evaluation;
 }
@@ -177,30 +178,30 @@ int RunEvaluate(const EvaluateAsked& asked) {
   }
   if (asked.policy.empty()) {
     std::printf(
-        "%zu choices in %s; speed as a fraction of the fastest configuration's and of the "
-        "default's\n\n",
+        "%zu choices in %s; speed as a fraction of that of the fastest configuration and of the "
+        "default\n\n",
         first.contexts, Count(evaluation.value().parts.size(), "part").c_str());
   } else {
     std::printf(
-        "%zu choices, nothing hidden; speed as a fraction of the fastest configuration's and "
-        "of the default's\n\n",
+        "%zu choices, nothing hidden; speed as a fraction of that of the fastest configuration and "
+        "of the default\n\n",
         first.contexts);
   }
   std::printf("%s", Text(evaluation.value(), asked.parts).c_str());
   for (const model::Score& score : evaluation.value().scores) {
     if (score.all.unanswered == 0) continue;
-    std::printf("\n%s: nothing to go by in %zu of %zu; the default was taken\n",
+    std::printf("\n%s: no basis for a choice in %zu of %zu; the default was taken\n",
                 model::ChooserName(score.chooser), score.all.unanswered, score.all.contexts);
   }
   for (const model::Score& score : evaluation.value().scores) {
     if (score.chooser != model::ChooserKind::kOurs && score.chooser != model::ChooserKind::kPolicy)
       continue;
     if (score.all.worst < 1) {
-      std::printf("\n%s: furthest from the best: %s", model::ChooserName(score.chooser),
+      std::printf("\n%s: largest loss against the best: %s", model::ChooserName(score.chooser),
                   score.all.worst_at.c_str());
     }
     if (score.all.with_default > 0 && score.all.worst_default < 1) {
-      std::printf("\n%s: furthest behind the default: %s", model::ChooserName(score.chooser),
+      std::printf("\n%s: largest loss against the default: %s", model::ChooserName(score.chooser),
                   score.all.worst_default_at.c_str());
     }
     std::printf("\n");
@@ -212,40 +213,44 @@ int RunEvaluate(const EvaluateAsked& asked) {
 
 void AddEvaluate(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<EvaluateAsked>();
-  CommandLine* command =
-      parent->AddCommand("evaluate", "Judge who chooses well: the default, a policy, a model");
+  CommandLine* command = parent->AddCommand(
+      "evaluate", "Compare the choices of the default, of a policy and of models with the best");
   command->Describe(
-      "Parts of the measurements are hidden, everybody chooses, and what was hidden tells who "
-      "chose "
-      "well.");
+      "Hides parts of the measurements, lets each method choose from the rest, and compares the "
+      "choices with the hidden measurements.");
   AddModelData(command, &asked->data, true);
   Option* const leave_out =
       command
-          ->AddOption("--leave-out", asked->leave_out,
-                      "sizes: every third size; nodes: one node count; configs: all but --known of "
-                      "the configurations; cells: the same, drawn for every size")
+          ->AddOption(
+              "--leave-out", asked->leave_out,
+              "What to hide. sizes: every third size; nodes: one node count; configs: all but "
+              "--known of the configurations; cells: the same, drawn separately for every size")
           ->TypeName("WORD")
           ->Words({"sizes", "nodes", "configs", "cells"})
           ->Check(ReadBy(model::ParseLeaveOut))
           ->Default("sizes");
-  command->AddOption("--draws", asked->options.draws, "How often configs and cells are drawn")
+  command
+      ->AddOption("--draws", asked->options.draws, "Number of random draws for configs and cells")
       ->Check(Range(1, 1000))
       ->ShowDefault();
-  command->AddOption("--known", asked->known, "The share of configs and cells that is not hidden")
+  command->AddOption("--known", asked->known, "Share of configs and cells that is not hidden")
       ->TypeName("SHARE")
       ->Check(ShareOf("share"))
       ->Default("25%");
-  command->AddOption("--policy", asked->policy, "Judge this policy instead; nothing is hidden")
+  command
+      ->AddOption("--policy", asked->policy,
+                  "Evaluate this policy instead of models; nothing is hidden")
       ->TypeName("FILE")
       ->Excludes(leave_out);
   AddChoiceFlags(command, &asked->flags, {});
-  command->AddOption("--seed", asked->options.fit.seed, "Of everything random")->ShowDefault();
+  command->AddOption("--seed", asked->options.fit.seed, "Seed for the random number generator")
+      ->ShowDefault();
   command->Heading("Output");
-  command->AddFlag("--parts", asked->parts, "Every part on its own as well");
+  command->AddFlag("--parts", asked->parts, "Also show each hidden part separately");
   command->AddJson(asked->json);
   command->AddQuiet(asked->quiet);
   command->Example("diapason evaluate --data diapason.db --policy my.conf",
-                   "How near a policy comes to the best configurations");
+                   "Compare a policy with the best measured configurations");
   command->Example("diapason evaluate --data diapason.db --leave-out configs --known 25%");
   command->SeeAlso({"plan", "train", "bench"});
   command->Callback([asked, run] { *run = [asked] { return RunEvaluate(*asked); }; });

@@ -56,7 +56,8 @@ Result<dataset::StoreContents> ReadPlainFile(const std::string& path, const Data
 Result<double> ParseConfidence(const std::string& text) {
   const Result<double> confidence = ParseShare(text, "confidence");
   if (confidence.ok() && confidence.value() < 0.5) {
-    return Invalid("a confidence below 50% would take what is more likely slower");
+    return Invalid(
+        "a confidence below 50% would choose configurations that are more likely slower");
   }
   return confidence;
 }
@@ -65,30 +66,35 @@ Result<double> ParseConfidence(const std::string& text) {
 
 void AddModelData(CommandLine* command, ModelData* data, bool required) {
   command->Heading("Measurements");
-  Option* const files =
-      command
-          ->AddOption("--data", data->files,
-                      "Stores, or files as `data import` takes them: optimized_metrics.csv, grids, "
-                      "logs of nccl-tests")
-          ->TypeName("FILE")
-          ->Expect(1, 4096);
+  Option* const files = command
+                            ->AddOption("--data", data->files,
+                                        "Stores, or files that `data import` accepts: "
+                                        "optimized_metrics.csv, grids, logs of nccl-tests")
+                            ->TypeName("FILE")
+                            ->Expect(1, 4096);
   if (required) files->Required();
   command
-      ->AddOption("--library", data->filter.library,
-                  "The library of data that do not say: nccl, rccl, gloo, openmpi; or only it")
+      ->AddOption(
+          "--library", data->filter.library,
+          "Library of data that name none, and filter for data that do: nccl, rccl, gloo, openmpi")
       ->TypeName("NAME")
       ->Words(LibraryWords())
       ->Check(ReadBy(ParseLibrary));
-  command->AddOption("--collective", data->filter.collective, "Only this collective")
+  command
+      ->AddOption("--collective", data->filter.collective,
+                  "Use only measurements of this collective")
       ->TypeName("NAME")
       ->Words(MeasuredCollectives())
       ->Check(ReadBy(dataset::ParseCollectiveWord));
-  command->AddOption("--nodes", data->filter.nodes, "Only so many nodes")->Check(Positive());
-  command->AddOption("--ranks", data->filter.ranks, "Only so many ranks")->Check(Positive());
-  command->AddOption("--run", data->filter.run, "Only this run")->TypeName("ID");
+  command->AddOption("--nodes", data->filter.nodes, "Use only measurements on this number of nodes")
+      ->Check(Positive());
+  command->AddOption("--ranks", data->filter.ranks, "Use only measurements on this number of ranks")
+      ->Check(Positive());
+  command->AddOption("--run", data->filter.run, "Use only measurements of this run")
+      ->TypeName("ID");
   Option* const simulated =
-      command->AddFlag("--simulated", data->filter.simulated, "Only what was simulated");
-  command->AddFlag("--measured", data->filter.measured, "Only what was really measured")
+      command->AddFlag("--simulated", data->filter.simulated, "Use only simulated data");
+  command->AddFlag("--measured", data->filter.measured, "Use only measured data")
       ->Excludes(simulated);
   command->Heading("");
 }
@@ -100,7 +106,7 @@ Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& op
     if (!library.ok()) return library.status();
     wanted.library = library.value();
   }
-  // A store may hold runs whose library nobody knows; those are taken for the one that is given.
+  // A store may hold runs without a library; they are assigned to the given one.
   ModelData asked = data;
   if (wanted.library.has_value()) asked.filter.library = LibraryName(*wanted.library);
   dataset::StoreContents all;
@@ -119,7 +125,7 @@ Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& op
       const bool twice =
           std::any_of(all.runs.begin(), all.runs.end(),
                       [&](const dataset::SampleRun& one) { return one.id == run.id; });
-      if (twice) Warn("run " + run.id + " is in several of the files, and counts each time");
+      if (twice) Warn("run " + run.id + " is in several files and is counted repeatedly");
       all.runs.push_back(std::move(run));
     }
     for (dataset::StoredSample& record : read.value().records) {
@@ -137,13 +143,13 @@ void AddChoiceFlags(CommandLine* command, ChoiceFlags* flags,
                     const model::ChoiceOptions& defaults) {
   command
       ->AddOption("--margin", flags->margin,
-                  "A change has to be faster than the library's own choice by this")
+                  "Least gain over the library's own choice that justifies a change")
       ->TypeName("SHARE")
       ->Check(ShareOf("margin"))
       ->Default(Format("%g%%", 100 * defaults.margin));
   command
       ->AddOption("--confidence", flags->confidence,
-                  "... and be faster at all with this confidence")
+                  "Least confidence that a change is faster at all")
       ->TypeName("SHARE")
       ->Check(ReadBy(ParseConfidence))
       ->Default(Format("%g%%", 100 * defaults.confidence));

@@ -13,17 +13,17 @@ namespace diapason::cli {
 
 class CommandLine;
 
-// What `train`, `evaluate` and `plan` learn from: stores, and files that `data import` would take.
+// The input of `train`, `evaluate` and `plan`: stores, and files that `data import` accepts.
 struct ModelData {
   std::vector<std::string> files;
   DataFilter filter;
 };
 void AddModelData(CommandLine* command, ModelData* data, bool required);
 
-// Warnings, such as what was left out, are printed.
+// Prints warnings, for example about skipped data. Fails if a file cannot be read.
 Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& options = {});
 
-// What a change has to be worth: --margin, --confidence.
+// The thresholds for a change: --margin, --confidence.
 struct ChoiceFlags {
   std::string margin;
   std::string confidence;
@@ -31,7 +31,7 @@ struct ChoiceFlags {
 void AddChoiceFlags(CommandLine* command, ChoiceFlags* flags, const model::ChoiceOptions& defaults);
 Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options);
 
-// A figure for JSON, with six digits: more are noise, and not the same on every machine.
+// Rounds a figure for JSON to six digits: further digits are noise and differ between machines.
 double Short(double value);
 
 }  // namespace diapason::cli

@@ -45,7 +45,7 @@ std::string Summary(const model::PlannedPolicy& plan) {
                        "least", "known from"});
   table.SetAlign({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
                   Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
-  // The last size of a range, or the first behind it where that is the rounder number.
+  // The last size of a range, or the first size after it if that is the rounder number.
   const auto last = [](uint64_t bytes) {
     const std::string behind = FormatBytes(bytes + 1);
     return behind.ends_with("iB") ? "<" + behind : FormatBytes(bytes);
@@ -92,7 +92,7 @@ ordered_json PlaceJson(const model::CallPlace& place, uint64_t first, uint64_t l
           {"max_bytes", last}};
 }
 
-// `text` is what the file holds, or would hold: "policy" where nothing was written.
+// `text` is the policy; the document contains it only if it is not written to a file.
 ordered_json PlanJson(const model::PlannedPolicy& plan, const PlanAsked& asked,
                       const std::string& text) {
   const Library library = plan.policy.library;
@@ -133,8 +133,8 @@ int RunPlan(const PlanAsked& asked) {
   options.choice.tolerance = tolerance.value();
   if (asked.overlap && !asked.model.empty()) {
     return Fail(
-        Invalid("--overlap plans from times of iterations, which models do not hold: give "
-                "--data without --model"));
+        Invalid("--overlap plans from iteration times, which models do not contain: use --data "
+                "without --model"));
   }
   std::optional<model::Model> model;
   if (!asked.model.empty()) {
@@ -198,47 +198,48 @@ int RunPlan(const PlanAsked& asked) {
 void AddPlan(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<PlanAsked>();
   CommandLine* command = parent->AddCommand(
-      "plan", "Write a policy from measurements: what to run where the data support a change");
-  command->AddOutput(asked->output, "The file to write")->Default("standard output");
+      "plan", "Write a policy from measurements, with rows where the data support a change");
+  command->AddOutput(asked->output, "File to write")->Default("standard output");
   command
       ->AddOption("--format", asked->format,
-                  "csv: a policy, which NVIDIA's and RCCL's own readers take too; openmpi-rules: a "
-                  "rules file for mpirun")
+                  "Output format. csv: a policy, which the readers of NVIDIA and RCCL accept too; "
+                  "openmpi-rules: a rules file for mpirun")
       ->TypeName("WORD")
       ->Check(OneOf({"csv", "openmpi-rules"}))
       ->Default("csv");
-  command->AddOption("--origin", asked->origin, "Where the policy comes from, for its header");
-  command->AddQuiet(asked->quiet, "Do not sum up what the policy does");
+  command->AddOption("--origin", asked->origin, "Origin of the policy, written to its header");
+  command->AddQuiet(asked->quiet, "Do not print a summary of the policy");
   command->AddJson(asked->json,
-                   "Print JSON: every row with what speaks for it, and what is left alone");
+                   "Print JSON: every row with its evidence, and the calls left to the library");
   AddModelData(command, &asked->data, false);
   command
       ->AddOption("--model", asked->model,
-                  "A model, for what was not measured; with --data measurements come first")
+                  "Model file, for configurations that were not measured; with --data, "
+                  "measurements take precedence")
       ->TypeName("FILE");
-  command->Heading("The choice");
+  command->Heading("Selection");
   AddChoiceFlags(command, &asked->flags, model::PlanOptions().choice);
   command
       ->AddOption("--tolerance", asked->tolerance,
-                  "Configurations this near to the best are as good: the one with the fewest "
-                  "channels and rows is taken")
+                  "Configurations within this share of the best count as equal: the one with the "
+                  "fewest channels and rows is chosen")
       ->TypeName("SHARE")
       ->Check(ShareOf("tolerance"))
       ->Default("2%");
   command->AddFlag("--measured-only", asked->measured_only,
-                   "Only configurations that were measured at the very sizes");
+                   "Consider only configurations that were measured at exactly these sizes");
   command
       ->AddOption("--arms", asked->arms,
-                  "Add the best so many of every size band as rows that a job with "
-                  "DIAPASON_MODE=learn tries; they change nothing otherwise")
+                  "Add the N best configurations of every size band as rows that a job with "
+                  "DIAPASON_MODE=learn tries; other jobs ignore these rows")
       ->Check(Range(0, 16));
-  Option* const overlap = command->AddFlag(
-      "--overlap", asked->overlap,
-      "Plan from times of whole iterations: the policy for jobs that overlap compute");
-  command->AddOption("--workload", asked->workload, "Only iterations of this workload")
+  Option* const overlap =
+      command->AddFlag("--overlap", asked->overlap,
+                       "Plan from the times of whole iterations, for jobs that overlap compute");
+  command->AddOption("--workload", asked->workload, "Use only iterations of this workload")
       ->TypeName("NAME")
       ->Needs(overlap);
-  command->Example("diapason plan --data diapason.db -o my.conf", "From a sweep's store");
+  command->Example("diapason plan --data diapason.db -o my.conf", "Plan from the store of a sweep");
   command->Example("diapason plan --data metrics.csv --library rccl --model my.model");
   command->SeeAlso({"sweep", "evaluate", "policy-show", "train"});
   command->Callback([asked, run] {

@@ -34,7 +34,7 @@ struct Predict {
   ChoiceFlags flags;
 };
 
-// One answer with everything that is printed about it.
+// One answer with all values that are printed.
 struct PredictAnswer {
   uint64_t bytes = 0;
   model::Prediction prediction;
@@ -45,7 +45,7 @@ double BusGigabytes(const PredictAnswer& answer, const model::Estimate& estimate
   return model::BusGigabytes(answer.prediction.place, answer.bytes, estimate.log_seconds);
 }
 
-// What will run: the chosen one, or the library's own choice.
+// The configuration that will run: the chosen one, or the library's own choice.
 std::optional<model::Estimate> Running(const PredictAnswer& answer) {
   if (!answer.choice.leave_default) return answer.choice.best->estimate;
   return answer.prediction.library_default;
@@ -100,7 +100,7 @@ void PrintOne(Library library, const Predict& asked, const PredictAnswer& answer
     std::printf("  predicted_busbw: %.1f GB/s\n", BusGigabytes(answer, *running));
   }
   if (choice.leave_default) {
-    std::printf("  leave the default: %s\n", choice.why.c_str());
+    std::printf("  keep the default: %s\n", choice.why.c_str());
     if (choice.best.has_value() && choice.gain.has_value()) {
       std::printf("  best alternative: %s, %s of the default's speed\n",
                   ConfigOf(library, answer, choice.best).c_str(), GainText(*choice.gain).c_str());
@@ -133,7 +133,7 @@ void PrintTable(Library library, const std::vector<PredictAnswer>& answers) {
                choice.gain.has_value() ? GainText(*choice.gain) : "-",
                choice.best.has_value() ? model::BasisName(choice.best->basis) : "-",
                ConfigOf(library, answer, choice.leave_default ? choice.best : choice.runner_up),
-               choice.leave_default ? "leave the default: " + choice.why : choice.why});
+               choice.leave_default ? "keep the default: " + choice.why : choice.why});
   }
   std::printf("%s", table.Text().c_str());
   std::vector<std::string> said;
@@ -208,7 +208,7 @@ int RunPredict(const Predict& asked) {
   const Result<Collective> collective = ParseCollective(library, asked.collective);
   if (!collective.ok()) return Fail(collective.status());
   if (asked.ranks % asked.nodes != 0) {
-    Warn(Format("%d GPUs are not the same number on each of %d nodes", asked.ranks, asked.nodes));
+    Warn(Format("%d GPUs cannot be distributed evenly over %d nodes", asked.ranks, asked.nodes));
   }
   std::vector<PredictAnswer> answers;
   for (const uint64_t bytes : sizes.value()) {
@@ -247,40 +247,45 @@ void AddPredict(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<Predict>();
   CommandLine* command = parent->AddCommand(
       "predict", "Ask a model for the best algorithm, protocol and number of channels");
-  command->AddOption("--model", asked->model, "The model file")->TypeName("FILE")->Required();
-  command->AddOption("--collective", asked->collective, Join(TunedCollectives(), ", "))
+  command->AddOption("--model", asked->model, "Model file that `train` wrote")
+      ->TypeName("FILE")
+      ->Required();
+  command
+      ->AddOption("--collective", asked->collective,
+                  "Collective to predict: " + Join(TunedCollectives(), ", "))
       ->TypeName("NAME")
       ->Words(TunedCollectives())
       ->Check(ReadBy([](const std::string& name) { return ParseCollective(Library::kGloo, name); }))
       ->Required();
-  command->AddOption("--nodes", asked->nodes, "Nodes")->Required()->Check(Positive());
-  command->AddOption("--gpus,--ranks", asked->ranks, "Ranks of all nodes together")
+  command->AddOption("--nodes", asked->nodes, "Number of nodes")->Required()->Check(Positive());
+  command->AddOption("--gpus,--ranks", asked->ranks, "Total number of ranks on all nodes")
       ->Required()
       ->Check(Positive());
-  CommandLine* const size = command->AddGroup("Sizes", "One of the two.");
-  size->AddOption("--size", asked->size, "One message size, with all that is known: 16M")
+  CommandLine* const size = command->AddGroup("Sizes", "Exactly one of the two is required.");
+  size->AddOption("--size", asked->size, "One message size, such as 16M, with all details")
       ->TypeName("SIZE")
       ->Check(ReadBy(ParseBytes));
-  size->AddOption("--sizes", asked->sizes, std::string("Several, as a table: ") + kSizesText)
+  size->AddOption("--sizes", asked->sizes,
+                  std::string("Several message sizes, printed as a table: ") + kSizesText)
       ->TypeName("SIZES")
       ->Check(ReadBy(ParseSizes));
   size->RequireOneOption();
-  command->Heading("The choice");
+  command->Heading("Selection");
   command
       ->AddOption("--search", asked->search,
-                  "exhaustive: every number of channels; coarse: every fourth first, then around "
-                  "the best of them")
+                  "Search over channel counts. exhaustive: every count; coarse: every fourth "
+                  "count, then those around the best")
       ->TypeName("WORD")
       ->Check(OneOf({"exhaustive", "coarse"}))
       ->Default("exhaustive");
   command->AddFlag("--beyond", asked->beyond,
-                   "Also consider numbers of channels outside of those that were measured");
+                   "Also consider channel counts outside the measured range");
   AddChoiceFlags(command, &asked->flags, {});
   command->Heading("");
   command->AddJson(asked->json);
   command->Example(
       "diapason predict --model my.model --collective allreduce --nodes 1 --ranks 8 --size 16M",
-      "One size");
+      "Predict the best configuration for one size");
   command->SeeAlso({"train", "plan"});
   command->Callback([asked, run] { *run = [asked] { return RunPredict(*asked); }; });
 }

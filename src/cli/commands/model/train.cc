@@ -27,7 +27,7 @@ struct Train {
   std::string output;
   std::string test_split = "0.2";
   std::string objective = "time";
-  int trees = 0;  // 0: as the objective has them
+  int trees = 0;  // 0: default of the objective
   int depth = 6;
   double rate = 0.1;
   bool json = false;
@@ -78,7 +78,7 @@ std::string DecisionTable(const model::Score& score) {
   return table.Text();
 }
 
-// What its choices are worth at sizes it has not seen, also for the figures of the model.
+// The quality of its choices at sizes it was not trained on, also used for the model's figures.
 Result<model::Score> CheckDecisions(const model::Grid& grid, const model::FitOptions& fit,
                                     model::ModelInfo* info) {
   model::EvaluateOptions options;
@@ -98,7 +98,7 @@ Result<model::Score> CheckDecisions(const model::Grid& grid, const model::FitOpt
     }
     return std::move(score);
   }
-  return Internal("nobody chose as this model does");
+  return Internal("the evaluation has no result for this model");
 }
 
 void PrintCheck(const model::SplitCheck& split, const Result<model::Score>& score) {
@@ -109,11 +109,11 @@ void PrintCheck(const model::SplitCheck& split, const Result<model::Score>& scor
     std::printf("Model R2 score: %.3f\nModel MAE: %.2f GB/s\n", split.r2, split.mae);
   }
   if (!score.ok()) {
-    std::printf("\nChoices were not checked: %s\n", score.status().message().c_str());
+    std::printf("\nThe model's choices were not checked: %s\n", score.status().message().c_str());
   } else {
     std::printf(
-        "\nIts choices at sizes it was not shown (every third, three times), as a fraction "
-        "of the\nbest configuration's speed and of the default's:\n\n%s",
+        "\nChoices at sizes not used for training (every third, three times), as a fraction of the "
+        "speed\nof the best configuration and of the default:\n\n%s",
         DecisionTable(score.value()).c_str());
   }
   std::printf("\n");
@@ -184,42 +184,46 @@ int RunTrain(const Train& asked) {
 void AddTrain(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<Train>();
   CommandLine* command =
-      parent->AddCommand("train", "Learn from measurements how long every configuration takes");
+      parent->AddCommand("train", "Train a model that predicts the time of every configuration");
   command->Describe(
-      "Writes the model that `predict` and `plan` ask. A first fit is tested on a part of the "
-      "measurements; the model itself learns from all.");
+      "Writes the model file that `predict` and `plan` use. A first fit is tested on a part of the "
+      "measurements; the final model is trained on all of them.");
   AddModelData(command, &asked->data, true);
-  command->AddOutput(asked->output, "The model file to write")->Required();
+  command->AddOutput(asked->output, "Model file to write")->Required();
   command
       ->AddOption("--test-split", asked->test_split,
-                  "Share of the measurements that a first fit is tested on; 0 tests nothing")
+                  "Share of the measurements that a first fit is tested on; 0 disables the test")
       ->TypeName("SHARE")
       ->Check(ShareOf("share"))
       ->Default("0.2");
   command
       ->AddOption("--objective", asked->objective,
-                  "time: relative time on a log scale; busbw: squared error on bus bandwidth, for "
-                  "comparison")
+                  "Training objective. time: relative time on a log scale; busbw: squared error on "
+                  "bus bandwidth, for comparison")
       ->TypeName("WORD")
       ->Words({"time", "busbw"})
       ->Check(ReadBy(model::ParseObjective))
       ->Default("time");
-  command->AddOption("--trees", asked->trees, "Boosted trees of a member")
+  command->AddOption("--trees", asked->trees, "Number of boosted trees of each ensemble member")
       ->Check(Range(1, 5000))
       ->Default("100; 200 with --objective busbw");
-  command->AddOption("--depth", asked->depth, "Their depth")->Check(Range(1, 12))->ShowDefault();
-  command->AddOption("--rate", asked->rate, "Their learning rate")
+  command->AddOption("--depth", asked->depth, "Maximum depth of the trees")
+      ->Check(Range(1, 12))
+      ->ShowDefault();
+  command->AddOption("--rate", asked->rate, "Learning rate of the boosted trees")
       ->Check(Range(0.001, 1.0))
       ->ShowDefault();
   command
       ->AddOption("--members", asked->fit.members,
-                  "Fits, each without another part of the configurations: where they disagree, "
-                  "nobody knows")
+                  "Number of ensemble members, each fitted without a different part of the "
+                  "configurations; their disagreement is the uncertainty")
       ->Check(Range(1, 32))
       ->ShowDefault();
-  command->AddOption("--seed", asked->fit.seed, "Of everything random")->ShowDefault();
+  command->AddOption("--seed", asked->fit.seed, "Seed for the random number generator")
+      ->ShowDefault();
   command->AddJson(asked->json);
-  command->Example("diapason train --data diapason.db -o my.model", "From a sweep's store");
+  command->Example("diapason train --data diapason.db -o my.model",
+                   "Train on the store of a sweep");
   command->SeeAlso({"predict", "plan", "evaluate", "sweep"});
   command->Callback([asked, run] { *run = [asked] { return RunTrain(*asked); }; });
 }

@@ -44,26 +44,31 @@ void AddReport(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<Asked>();
   ReportRequest& request = asked->request;
   CommandLine* command = parent->AddCommand(
-      "report", "Write what was measured, chosen and learned as one HTML file to look at");
+      "report", "Write measurements, choices and learning results as one HTML file");
   command->Describe(
-      "The file needs no network and no other file. What an input is, its content says: stores "
-      "(`sweep`, `tune`, `data import`), journals of jobs (DIAPASON_JOURNAL), and logs and tables "
-      "that `data import` would take. docs/commands/report.md says what each part of the page "
-      "means.");
-  command->AddOption("STORE|JOURNAL|FILE", request.inputs, "Stores, journals, logs and tables")
+      "The HTML file needs no network and no other file. Each input is recognised by its content: "
+      "stores (`sweep`, `tune`, `data import`), journals of jobs (DIAPASON_JOURNAL), and logs and "
+      "tables that `data import` accepts. docs/commands/report.md describes each part of the "
+      "page.");
+  command
+      ->AddOption("STORE|JOURNAL|FILE", request.inputs,
+                  "Stores, journals, logs and tables to report on")
       ->TypeName("STORE|JOURNAL|FILE")
       ->Required();
-  command->AddOption("--policy", request.policies, "A policy to draw as a map")
+  command->AddOption("--policy", request.policies, "Policy to draw as a map")
       ->TypeName("FILE")
       ->OneEach();
-  command->AddOutput(request.output, "The HTML file to write")->Required();
-  command->AddOption("--title", request.title, "The title (default: what was measured)")
+  command->AddOutput(request.output, "HTML file to write")->Required();
+  command
+      ->AddOption("--title", request.title,
+                  "Title of the report (default: made from the measurements)")
       ->TypeName("TEXT");
-  command->AddFlag("--no-doctor", asked->no_doctor, "Do not look at this machine");
-  command->AddJson(asked->json, "Print as JSON what was written");
-  command->Example("diapason report diapason.db -o report.html", "What a sweep has found");
+  command->AddFlag("--no-doctor", asked->no_doctor,
+                   "Leave out the findings of `doctor` about this machine");
+  command->AddJson(asked->json, "Print a JSON summary of the written file");
+  command->Example("diapason report diapason.db -o report.html", "Report the results of a sweep");
   command->Example("diapason report diapason.db --policy my.conf -o report.html");
-  command->Example("diapason report j.* -o report.html", "What a job has learned");
+  command->Example("diapason report j.* -o report.html", "Report what a job has learned");
   command->Callback([asked, run] {
     asked->request.doctor = !asked->no_doctor;
     *run = [asked] { return RunReport(asked->request, asked->json); };

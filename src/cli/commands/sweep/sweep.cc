@@ -27,9 +27,10 @@ using measure::Measurer;
 using measure::Subject;
 using search::CallCase;
 
-// Blocks are about this long: long against the clock and the start line, short against drift.
+// Target length of a block: long compared with the clock resolution and the start barrier, short
+// compared with drift.
 constexpr double kBlockSeconds = 0.003;
-// What starting ranks is reckoned with, in plans.
+// Estimated time to start ranks, used for plans.
 constexpr double kLaunchSeconds = 2;
 
 int64_t SamplesFor(const SweepOptions& options, const std::vector<CallCase>& call_cases) {
@@ -61,7 +62,7 @@ Result<SweepPart> RunPart(const SweepOptions& options, Measurer* measurer,
   }
   search::SearchOptions search = options.search;
   search.samples = SamplesFor(options, part.call_cases);
-  // Going from one environment to another costs a launch: more is measured each time.
+  // Changing the environment costs a launch, so more is measured per launch.
   std::set<std::string> environments;
   for (const CallCase& call_case : part.call_cases) {
     for (const search::Candidate& candidate : call_case.candidates) {
@@ -87,7 +88,7 @@ Result<SweepPart> RunPart(const SweepOptions& options, Measurer* measurer,
     dataset::Sample sample = measure::SampleOf(trial, part.subject, measurement);
     sample.round = static_cast<int>(part.known[call_case][candidate].seconds.size());
     trouble = recorder.Add(std::move(sample));
-    // What is shown is in the store.
+    // Only results that are in the store are shown.
     if (progress.Took(call_case, candidate, measurement)) {
       if (trouble.ok()) trouble = recorder.Flush();
       progress.Show(call_case, candidate);
@@ -139,7 +140,7 @@ int DryRun(const SweepOptions& options) {
     }
     std::printf("%s", PlanText(call_cases.value(), subject.value(), estimate).c_str());
   }
-  std::printf("nothing was measured; times of calls are guessed\n");
+  std::printf("nothing was measured; the times of calls are estimates\n");
   return kExitFine;
 }
 
@@ -147,8 +148,8 @@ int Sweep(const SweepOptions& options) {
   if (options.dry_run) return DryRun(options);
   if (IsLaunched()) {
     return Fail(
-        Invalid("sweep starts the ranks itself, so that it survives them: run it once, without a "
-                "launcher, and say --launcher mpirun or --launcher srun"));
+        Invalid("sweep starts the ranks itself, so that it survives their crashes: run it once, "
+                "without a launcher, and use --launcher mpirun or --launcher srun"));
   }
   std::unique_ptr<dataset::SampleStore> store;
   if (!options.store.empty()) {
@@ -185,7 +186,7 @@ int Sweep(const SweepOptions& options) {
 void AddSweep(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<SweepOptions>();
   CommandLine* command = parent->AddCommand(
-      "sweep", "Measure every configuration of every collective and size, and keep every sample");
+      "sweep", "Measure every configuration of every collective and size, and store every sample");
   AddSweepOptions(command, options.get());
   command->Callback([options, run] {
     const Status read = options->Read();

@@ -64,7 +64,7 @@ Result<std::vector<int>> NodeCounts(const std::string& text) {
       good = good && ParseUnsigned(Trim(word.substr(mark + (dots == mark ? 2 : 1))), &last);
     }
     if (!good || first == 0 || last < first || last > 65536) {
-      return Invalid("--nodes '" + text + "' is no list such as 1,2,4 or 1..4");
+      return Invalid("--nodes '" + text + "' is not a list such as 1,2,4 or 1..4");
     }
     for (uint64_t count = first; count <= last; ++count) counts.push_back(static_cast<int>(count));
   }
@@ -123,7 +123,7 @@ Status SweepOptions::Read() {
     plan.environments.push_back(Join(parts, " "));
   }
 
-  if (retry_failed && !resume) return Invalid("--retry-failed goes with --resume");
+  if (retry_failed && !resume) return Invalid("--retry-failed needs --resume");
   adaptive = search_name == "adaptive";
   search.seed = ranks.seed;
   search.tight = tight;
@@ -137,7 +137,7 @@ Status SweepOptions::Read() {
     } else if (ParseUnsigned(sample_text, &number) && number > 0) {
       search.samples = static_cast<int64_t>(number);
     } else {
-      return Invalid("--samples '" + sample_text + "' is no number such as 1000 or 15%");
+      return Invalid("--samples '" + sample_text + "' is not a number such as 1000 or 15%");
     }
   }
 
@@ -185,38 +185,44 @@ Status SweepOptions::Read() {
 namespace {
 
 void AddPlanOptions(CommandLine* command, SweepOptions* options) {
-  command->Heading("What to measure");
+  command->Heading("Measurement plan");
   command->AddOption("--sizes", options->sizes, std::string("Message sizes: ") + kSizesText)
       ->TypeName("SIZES")
       ->Check(ReadBy(ParseSizes))
       ->ShowDefault();
-  command->AddOption("--algorithms", options->algorithms, "all, or some: ring,tree")
+  command
+      ->AddOption("--algorithms", options->algorithms,
+                  "Algorithms to measure: all, or a list such as ring,tree")
       ->TypeName("NAMES")
       ->ShowDefault();
-  command->AddOption("--protocols", options->protocols, "all, or some: ll,simple")
+  command
+      ->AddOption("--protocols", options->protocols,
+                  "Protocols to measure: all, or a list such as ll,simple")
       ->TypeName("NAMES")
       ->ShowDefault();
   command
       ->AddOption("--channels", options->channels,
-                  "default (the library's own number), numbers, ranges: default,1:16")
+                  "Channel counts to measure: default (the library's own number), numbers and "
+                  "ranges, such as default,1:16")
       ->TypeName("LIST")
       ->ShowDefault();
-  command->AddOption("--segments", options->segments, "Open MPI's segment sizes")
+  command->AddOption("--segments", options->segments, "Segment sizes to measure, for Open MPI")
       ->TypeName("SIZES")
       ->ShowDefault();
   command
-      ->AddOption("--env", options->environments,
-                  "Also measure everything with these set: \"A=1 B=2\"; a launch each")
+      ->AddOption(
+          "--env", options->environments,
+          "Environment to measure in addition, such as \"A=1 B=2\"; needs a launch of its own")
       ->TypeName("ASSIGNMENTS")
       ->OneEach();
-  command->AddOption("-d,--datatype", options->type, Join(DataTypeWords(), ", "))
+  command->AddOption("-d,--datatype", options->type, "Data type: " + Join(DataTypeWords(), ", "))
       ->TypeName("NAME")
       ->Words(DataTypeWords())
       ->Check(ReadBy(ParseDataType))
       ->ShowDefault();
   command
       ->AddOption("-o,--op", options->reduce,
-                  "sum, prod, min, max or avg (the letter is that of nccl-tests)")
+                  "Reduction: sum, prod, min, max or avg (the short name is that of nccl-tests)")
       ->TypeName("NAME")
       ->Words({"sum", "prod", "min", "max", "avg"})
       ->ShowDefault();
@@ -224,61 +230,71 @@ void AddPlanOptions(CommandLine* command, SweepOptions* options) {
 }
 
 void AddLaunchOptions(CommandLine* command, SweepOptions* options) {
-  command->AddOption("--nodes", options->node_text, "Numbers of nodes: 1,2,4 or 1..4")
+  command->AddOption("--nodes", options->node_text, "Numbers of nodes to measure: 1,2,4 or 1..4")
       ->TypeName("LIST")
       ->ShowDefault();
-  command->AddOption("--launcher", options->launcher_name, "local, mpirun or srun")
+  command
+      ->AddOption("--launcher", options->launcher_name,
+                  "Launcher for the ranks: local, mpirun or srun")
       ->TypeName("NAME")
       ->Words({"local", "mpirun", "srun"})
       ->ShowDefault();
-  command->AddOption("--hostfile", options->host_file, "The hosts, for mpirun")->TypeName("FILE");
+  command->AddOption("--hostfile", options->host_file, "mpirun host file")->TypeName("FILE");
   command->AddOption("--launcher-args", options->launcher_arguments,
-                     "More arguments for mpirun or srun, separated by blanks");
+                     "Further arguments for mpirun or srun, separated by blanks");
   command
       ->AddOption("--runner", options->runner,
-                  "builtin, or nccl-tests to drive its binaries, a launch per configuration")
+                  "Measurement program: builtin, or nccl-tests to run its binaries with a launch "
+                  "per configuration")
       ->TypeName("NAME")
       ->Check(OneOf({"builtin", "nccl-tests"}))
       ->ShowDefault();
-  command->AddOption("--bin", options->folder, "The folder of nccl-tests' or rccl-tests' binaries")
+  command->AddOption("--bin", options->folder, "Folder of the nccl-tests or rccl-tests binaries")
       ->TypeName("DIR");
   command->AddFlag("--launch-each", options->launch_each,
-                   "A launch for every change of configuration, as where only the environment can "
-                   "choose");
+                   "Start the ranks again for every change of configuration, as if only the "
+                   "environment could select it");
 }
 
 void AddSearchOptions(CommandLine* command, SweepOptions* options) {
   command->Heading("Search");
   command
       ->AddOption("--search", options->search_name,
-                  "exhaustive: all alike; adaptive: more where it matters")
+                  "Search strategy. exhaustive: the same number of samples for all; adaptive: more "
+                  "samples for the best candidates")
       ->TypeName("NAME")
       ->Check(OneOf({"exhaustive", "adaptive"}))
       ->ShowDefault();
-  command->AddTime("--budget", options->budget, "The time all of it may take", 0, 1e8);
+  command->AddTime("--budget", options->budget, "Time limit for the whole sweep", 0, 1e8);
   command
-      ->AddOption("--samples", options->sample_text,
-                  "At most so many samples, or a share of what an exhaustive sweep takes: 15%")
+      ->AddOption(
+          "--samples", options->sample_text,
+          "Maximum number of samples, or a share of those of an exhaustive sweep, such as 15%")
       ->TypeName("N|SHARE");
   command
       ->AddOption("--least", options->search.least_samples,
-                  "Samples of each configuration before it can be settled")
+                  "Minimum number of samples of each configuration before it can be settled")
       ->Check(Range(1, 100000))
       ->ShowDefault();
   command
-      ->AddOption("--most", options->search.most_samples, "Samples of each configuration at most")
+      ->AddOption("--most", options->search.most_samples,
+                  "Maximum number of samples of each configuration")
       ->Check(Range(1, 100000))
       ->ShowDefault();
-  command->AddShare("--tight", options->tight,
-                    "Settled when half the median's 95 % interval is below this", 0.0001, 1);
-  command->AddOption("--replay", options->replay, "Search in this store instead of measuring")
+  command->AddShare(
+      "--tight", options->tight,
+      "Settle a configuration when half the 95 % interval of its median is below this share",
+      0.0001, 1);
+  command->AddOption("--replay", options->replay, "Store to search in instead of measuring")
       ->TypeName("STORE");
 }
 
 }  // namespace
 
 void AddSweepOptions(CommandLine* command, SweepOptions* options) {
-  command->AddOption("COLLECTIVE", options->collectives, Join(MeasuredCollectives(), ", "))
+  command
+      ->AddOption("COLLECTIVE", options->collectives,
+                  "Collectives to measure: " + Join(MeasuredCollectives(), ", "))
       ->Words(MeasuredCollectives())
       ->Check(ReadBy(measure::ParseMeasured))
       ->ShowDefault();
@@ -288,25 +304,26 @@ void AddSweepOptions(CommandLine* command, SweepOptions* options) {
   AddLaunchOptions(command, options);
   AddSearchOptions(command, options);
   command->Heading("Output");
-  command->AddOption("--store", options->store, "Where every sample goes")
+  command->AddOption("--store", options->store, "Store to write every sample to")
       ->TypeName("STORE")
       ->ShowDefault();
-  command->AddFlag("--resume", options->resume, "Go on with an interrupted sweep of this plan");
+  command->AddFlag("--resume", options->resume, "Continue an interrupted sweep of this plan");
   command->AddFlag("--retry-failed", options->retry_failed,
-                   "With --resume: also try again what hung, crashed, computed wrong results or "
-                   "took the sweep down");
-  command->AddFlag("--dry-run", options->dry_run, "Print the plan and an estimate of its time");
+                   "With --resume: also retry configurations that hung, crashed, computed wrong "
+                   "results or took the sweep down");
+  command->AddFlag("--dry-run", options->dry_run,
+                   "Print the plan and an estimate of its time, without measuring");
   command->AddJson(options->json);
   command->AddQuiet(options->quiet);
   command->Describe(
-      "A configuration that hangs, crashes or computes wrong results is a row that says so; the "
-      "ranks are started again and the sweep goes on. Ctrl-C leaves a usable store.");
+      "A configuration that hangs, crashes or computes wrong results is recorded as failed; the "
+      "ranks are started again and the sweep continues. Ctrl-C leaves a usable store.");
   command->Example("diapason sweep allreduce -g 4 --sizes 1K:1M:x8",
-                   "Every algorithm and protocol, into diapason.db");
+                   "Measure every algorithm and protocol, into diapason.db");
   command->Example("diapason sweep allreduce --search adaptive --budget 5m",
-                   "As much as five minutes allow, where it matters most");
-  command->Example("diapason data show diapason.db", "What came out");
-  command->ExitStatus(kExitInterrupted, "ended by Ctrl-C; `--resume` goes on");
+                   "Measure for five minutes, with most samples where they matter most");
+  command->Example("diapason data show diapason.db", "Show the results");
+  command->ExitStatus(kExitInterrupted, "interrupted by Ctrl-C; `--resume` continues the sweep");
   command->SeeAlso({"bench", "data-show", "plan"});
 }
 

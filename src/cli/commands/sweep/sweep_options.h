@@ -17,7 +17,7 @@ class CommandLine;
 
 // The command line of `diapason sweep`.
 struct SweepOptions {
-  // As written.
+  // Texts from the command line.
   RankOptions ranks;
   std::vector<std::string> collectives = {"all_reduce"};
   std::string sizes = "1K:8M:x2";
@@ -48,14 +48,14 @@ struct SweepOptions {
   bool quiet = false;
   bool launch_each = false;
 
-  // As understood, by Read().
+  // Values parsed by Read().
   Status Read();
   search::SweepPlan plan;
   search::SearchOptions search;
   launch::Launcher launcher;
   std::vector<int> nodes = {1};
   bool adaptive = false;
-  double sample_share = 0;  // of an exhaustive sweep's samples; 0: not said
+  double sample_share = 0;  // share of the samples of an exhaustive sweep; 0: not given
   std::string command_line;
   // What measures.
   search::MeasurerRequest Request() const;

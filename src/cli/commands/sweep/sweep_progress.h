@@ -9,14 +9,14 @@
 
 namespace diapason::cli {
 
-// What a sweep is doing, on standard error.
+// Progress of a sweep on standard error.
 class SweepProgress {
  public:
-  // `expected`: samples, where they can be known beforehand; 0 where only the time is limited.
+  // `expected`: number of samples if it is known beforehand; 0 if only the time is limited.
   SweepProgress(const std::vector<search::CallCase>* call_cases, const measure::Subject* subject,
                 int64_t expected, double seconds, bool quiet);
 
-  // Counts it. True: it is time to show something again.
+  // Counts a sample. Returns true if the next update is due.
   bool Took(size_t call_case, size_t candidate, const measure::Measurement& measurement);
   void Show(size_t call_case, size_t candidate);
   int64_t taken() const { return taken_; }
@@ -33,7 +33,7 @@ class SweepProgress {
   Clock::time_point begin_ = Clock::now();
   int64_t taken_ = 0;
   int64_t failed_ = 0;
-  // By case: the fastest block so far and whose it was, and the default's.
+  // For each case: the fastest block so far with its candidate, and the fastest of the default.
   struct Best {
     double seconds = 0;
     size_t candidate = 0;

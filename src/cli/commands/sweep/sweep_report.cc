@@ -36,7 +36,7 @@ std::string MedianText(const CandidateSamples& evidence) {
          Micros(interval.high) + "]";
 }
 
-// Failures by kind and candidate, each with the sizes it failed at.
+// Failures by kind and candidate, each with the sizes at which it failed.
 std::string FailureText(const SweepPart& part) {
   std::map<std::string, std::vector<std::string>> failures;
   for (size_t i = 0; i < part.call_cases.size(); ++i) {
@@ -82,7 +82,7 @@ std::string SweepTable(const SweepPart& part) {
     const bool changed = verdict.best != 0;
     const double gain = changed && verdict.seconds > 0 ? verdict.against / verdict.seconds : 1;
     gains.push_back(gain > 0 && std::isfinite(gain) ? gain : 1);
-    std::string says = changed ? "change it" : "keep the default";
+    std::string says = changed ? "change" : "keep the default";
     if (!verdict.decided) says = changed ? "likely, not certain" : "tie, keep the default";
     table.Add({measure::CollectiveText(call_case.trial.operation),
                FormatBytes(call_case.trial.bytes), MedianText(part.known[i][0]),
@@ -101,8 +101,8 @@ std::string SweepTable(const SweepPart& part) {
              part.finished ? "" : "; interrupted, --resume goes on");
   if (subject.library == Library::kRccl && !subject.simulated) {
     text +=
-        "# the default here is RCCL with our plugin loaded, which turns RCCL's own table off;\n"
-        "# \"NCCL_TUNER_PLUGIN=none\" is RCCL by itself\n";
+        "# the default here is RCCL with the diapason plugin loaded, which disables RCCL's own "
+        "table;\n# \"NCCL_TUNER_PLUGIN=none\" is RCCL alone\n";
   }
   text += table.Text();
   text += Format("geometric mean of the gains: %.2f x\n", GeometricMean(gains));
@@ -171,7 +171,7 @@ SweepEstimate EstimateSweep(const std::vector<CallCase>& call_cases,
     for (const search::Candidate& candidate : call_case.candidates) {
       environments.insert(candidate.environment);
     }
-    // Each is checked and warmed up once, and every block has a start line.
+    // Each configuration is checked and warmed up once, and every block starts with a barrier.
     estimate.seconds += static_cast<double>(call_case.candidates.size()) *
                         (5 * call + repeats * (std::max(call, block_seconds) + 3e-4));
   }
@@ -201,8 +201,8 @@ std::string PlanText(const std::vector<CallCase>& call_cases, const measure::Sub
   }
   return table.Text() + list +
          Format(
-             "%s, %zu configurations in all, %lld samples, %s, about %s\n",
-             Count(estimate.call_cases, "contest").c_str(), estimate.candidates,
+             "%s, %zu configurations in total, %lld samples, %s, about %s\n",
+             Count(estimate.call_cases, "case").c_str(), estimate.candidates,
              static_cast<long long>(estimate.samples),
              estimate.launches == 1 ? "1 launch" : Format("%d launches", estimate.launches).c_str(),
              DurationText(estimate.seconds).c_str());

@@ -7,7 +7,7 @@
 
 namespace diapason::cli {
 
-// One part of a sweep: everything that ran on one number of nodes.
+// One part of a sweep: all measurements on one number of nodes.
 struct SweepPart {
   measure::Subject subject;
   std::vector<search::CallCase> call_cases;
@@ -18,7 +18,7 @@ struct SweepPart {
   bool finished = true;
 };
 
-// The winners, what they gain, and what failed.
+// The fastest configurations, their gains, and the failures.
 std::string SweepTable(const SweepPart& part);
 std::string SweepJson(const std::vector<SweepPart>& parts);
 

@@ -18,7 +18,7 @@ using measure::Subject;
 using search::CallCase;
 using search::SamplesByCandidate;
 
-// Of how many configurations it is said one by one that they are passed over.
+// Maximum number of skipped configurations that are listed one by one.
 constexpr size_t kMostNamed = 8;
 
 std::string PlanOf(const SweepOptions& options, const Subject& subject) {
@@ -38,7 +38,7 @@ bool Failed(const search::CandidateSamples& evidence) {
   return evidence.outcome != SampleOutcome::kFine && evidence.outcome != SampleOutcome::kRefused;
 }
 
-// Those that failed get another chance. How many there are.
+// Retries the failed configurations. Returns their number.
 size_t RetryFailed(SamplesByCandidate* known) {
   size_t failed = 0;
   for (std::vector<search::CandidateSamples>& call_case : *known) {
@@ -66,7 +66,7 @@ void SayPassedOver(const std::vector<dataset::Sample>& blamed, const SamplesByCa
        " passed over; --retry-failed tries " + (failed == 1 ? "it" : "them") + " again");
 }
 
-// What is known of a run that is gone on with.
+// The results of a run that is continued.
 Result<SweepRun> Resume(const SweepOptions& options, const dataset::SampleRun& run,
                         const Subject& subject, dataset::SampleStore* store,
                         const std::vector<CallCase>& call_cases, SamplesByCandidate* known) {
@@ -86,7 +86,7 @@ Result<SweepRun> Resume(const SweepOptions& options, const dataset::SampleRun& r
       return Invalid("the sweep of this plan is complete, and nothing in it has failed");
     }
   } else if (done) {
-    return Invalid("the sweep of this plan is complete; leave --resume away to measure anew");
+    return Invalid("the sweep of this plan is complete; omit --resume to measure again");
   } else {
     SayPassedOver(blamed.value(), *known);
   }
@@ -109,7 +109,7 @@ Result<SweepRun> BeginOrResume(const SweepOptions& options, const Subject& subje
       if (run->source != "sweep" || run->plan != plan) continue;
       return Resume(options, *run, subject, store, call_cases, known);
     }
-    Warn("there is no sweep of this plan in '" + options.store + "' to resume; beginning anew");
+    Warn("there is no sweep of this plan in '" + options.store + "' to resume; starting a new one");
   }
   dataset::SampleRun run;
   run.id = dataset::NewRunId();
@@ -118,7 +118,7 @@ Result<SweepRun> BeginOrResume(const SweepOptions& options, const Subject& subje
   run.started = static_cast<double>(std::time(nullptr));
   run.plan = plan;
   run.machine = subject.machine;
-  // Before the run is there to be found.
+  // Before the run becomes visible.
   Result<std::unique_ptr<OwnerLock>> lock = LockRun(*store, run.id);
   if (!lock.ok()) return lock.status();
   const Result<bool> begun = store->BeginRun(run);

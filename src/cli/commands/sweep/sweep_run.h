@@ -12,17 +12,17 @@
 
 namespace diapason::cli {
 
-// The run of a store that a sweep writes. While it lives, no other process can go on with that run;
-// others may write runs of their own into the store at the same time.
+// The run in a store that a sweep writes. While the object exists, no other process can continue
+// that run; other processes may write runs of their own into the same store.
 struct SweepRun {
   std::string id;
   std::unique_ptr<OwnerLock> lock;
 };
 
-// The run to go on with, or a new one. Of the former, `known` gets what was measured, and what
-// failed in it is passed over: what hung, crashed, computed wrong results or took the sweep down.
-// With --retry-failed it is tried again. A sweep of this plan that is complete, or that another
-// process is measuring, is an error.
+// The run to continue, or a new one. When continuing, `known` receives the existing samples, and
+// configurations that failed are skipped: those that hung, crashed, computed wrong results or took
+// the sweep down. With --retry-failed they are tried again. Fails if the sweep of this plan is
+// complete or is being measured by another process.
 Result<SweepRun> BeginOrResume(const SweepOptions& options, const measure::Subject& subject,
                                dataset::SampleStore* store,
                                const std::vector<search::CallCase>& call_cases,

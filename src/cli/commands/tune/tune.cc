@@ -93,8 +93,8 @@ void PrintStart(const TuneOptions& options, const tune::TuneGround& ground,
 int PrintResult(const TuneOptions& options, const tune::TuningResult& result) {
   const tune::TuneOutcome& outcome = result.outcome;
   if (outcome.interrupted) {
-    Warn("interrupted: nothing was proven, so no policy was written" +
-         std::string(result.older_policy ? " (policy.conf is that of an earlier run)" : "") +
+    Warn("interrupted: nothing was verified, so no policy was written" +
+         std::string(result.older_policy ? " (policy.conf is from an earlier run)" : "") +
          "; the samples are in " + result.files.store);
   }
   if (options.json) {
@@ -160,61 +160,67 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
   SweepOptions& sweep = options->sweep;
   sweep.collectives.clear();
   sweep.sizes.clear();
-  command->AddOption("COLLECTIVE", sweep.collectives, Join(TunedCollectives(), ", "))
+  command
+      ->AddOption("COLLECTIVE", sweep.collectives,
+                  "Collectives to tune: " + Join(TunedCollectives(), ", "))
       ->Words(TunedCollectives())
       ->Check(ReadBy(measure::ParseMeasured))
-      ->Default("those that training uses and the library has choices for");
+      ->Default("the collectives that training uses and for which the library has choices");
   command->AddOption("--sizes", sweep.sizes, std::string("Message sizes: ") + kSizesText)
       ->TypeName("SIZES")
       ->Check(ReadBy(ParseSizes))
       ->Default("1K:64M:x4 on GPUs, 1K:4M:x2 elsewhere");
-  command->AddTime("--budget", options->budget, "How long it may take, all in all, from 1s to 24h",
+  command->AddTime("--budget", options->budget, "Time limit for the whole command, from 1s to 24h",
                    1, 86400);
   command
       ->AddOption("--samples", options->samples,
-                  "At most so many samples of the search, and as many of each later step")
+                  "Maximum number of samples of the search, and of each later step")
       ->TypeName("N")
       ->Check(Range(1, 1000000000))
-      ->Default("as many as the budget allows");
+      ->Default("as many as the time limit allows");
   AddRankOptions(command, &sweep.ranks);
-  command->FindOption("--ranks")->Default("the GPUs there are, 4 on processors");
+  command->FindOption("--ranks")->Default("one per GPU, else 4");
   options->limit_given = command->FindOption("--limit");
-  options->limit_given->Default("a sixth of the budget, from 5s to 20s");
-  command->AddOption("-d,--datatype", sweep.type, Join(DataTypeWords(), ", "))
+  options->limit_given->Default("a sixth of --budget, from 5s to 20s");
+  command->AddOption("-d,--datatype", sweep.type, "Data type: " + Join(DataTypeWords(), ", "))
       ->TypeName("NAME")
       ->Words(DataTypeWords())
       ->Check(ReadBy(ParseDataType))
       ->ShowDefault();
-  command->Heading("What it is tuned for");
+  command->Heading("Objective");
   command
       ->AddOption("--objective", options->objective,
-                  "collective: the calls alone; iteration: a whole step that overlaps them with "
-                  "compute")
+                  "What to optimise. collective: the calls alone; iteration: a whole step that "
+                  "overlaps calls with compute")
       ->Check(OneOf({"collective", "iteration"}))
       ->ShowDefault();
-  command->AddOption("--iteration", options->iteration, "The step: ddp, fsdp, tp or moe")
+  command
+      ->AddOption("--iteration", options->iteration,
+                  "Training step to optimise: ddp, fsdp, tp or moe")
       ->Words(measure::PresetNames())
       ->Check(OneOf(measure::PresetNames()))
       ->Default("ddp");
-  command->AddOption("--bucket-bytes", options->bucket_bytes, "Of every bucket of the step")
+  command->AddOption("--bucket-bytes", options->bucket_bytes, "Size of each bucket of the step")
       ->TypeName("SIZE");
-  command->AddTime("--compute", options->compute, "What the step computes", 1e-6, 60)
+  command->AddTime("--compute", options->compute, "Compute time of the step", 1e-6, 60)
       ->Default("5ms on GPUs, 20ms elsewhere");
   command
       ->AddOption("--workload", options->workload,
-                  "The calls of a recorded job instead of sizes: journals (DIAPASON_JOURNAL), or "
-                  "logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL")
+                  "Files with the calls of a recorded job, to tune for instead of sizes: journals "
+                  "(DIAPASON_JOURNAL), or logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL")
       ->TypeName("FILE");
   command->Heading("Several hosts");
   command->AddOption("--nodes", sweep.node_text, "Number of hosts")->ShowDefault();
-  command->AddOption("--launcher", sweep.launcher_name, "local, mpirun or srun")
+  command
+      ->AddOption("--launcher", sweep.launcher_name,
+                  "Launcher for the ranks: local, mpirun or srun")
       ->Check(OneOf({"local", "mpirun", "srun"}))
       ->ShowDefault();
-  command->AddOption("--hostfile", sweep.host_file, "mpirun's")->TypeName("FILE");
+  command->AddOption("--hostfile", sweep.host_file, "mpirun host file")->TypeName("FILE");
   command->AddOption("--launcher-args", sweep.launcher_arguments,
-                     "More arguments for mpirun or srun, separated by blanks");
+                     "Further arguments for mpirun or srun, separated by blanks");
   command->Heading("Output");
-  command->AddOption("-o,--output", options->output, "The folder that everything is written to")
+  command->AddOption("-o,--output", options->output, "Folder to write all files to")
       ->TypeName("DIR")
       ->ShowDefault();
   command->AddJson(options->json);
@@ -226,33 +232,34 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
 void AddTune(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<TuneOptions>();
   CommandLine* command = parent->AddCommand(
-      "tune", "Measure, plan, verify: a policy for this machine, and what it gains");
+      "tune", "Measure, plan and verify a policy for this machine, and report its gain");
   AddTuneOptions(command, options.get());
   command->Describe(
-      "Measures the configurations of every call with an adaptive search, plans a policy, and runs "
-      "it against the library's own choice on ranks that are started anew. What those runs do not "
-      "confirm is left to the library. The folder then has policy.conf, measurements.db and "
-      "report.html, for Open MPI also rules.conf; the last lines say how a job uses them.");
+      "Measures the configurations of every call with an adaptive search, plans a policy, and "
+      "compares it with the library's own choice on newly started ranks. Choices that this "
+      "verification does not confirm are left to the library. The output folder then contains "
+      "policy.conf, measurements.db and report.html, for Open MPI also rules.conf; the last lines "
+      "of the output show how a job uses them.");
   command->Describe(
       "A configuration that hangs, crashes or computes wrong results is never chosen; the ranks "
-      "are started again and the search goes on. Under mpirun, srun or torchrun, which have "
-      "started the ranks already, it measures with those; --launcher starts them itself and "
-      "survives them. Ctrl-C keeps what was measured.");
-  command->Example("diapason tune", "This machine, two minutes");
+      "are started again and the search continues. Under mpirun, srun or torchrun, which have "
+      "started the ranks already, the command measures with those ranks; with --launcher it starts "
+      "ranks itself and survives their crashes. Ctrl-C keeps the samples.");
+  command->Example("diapason tune", "Tune this machine in two minutes");
   command->Example("diapason tune allreduce -g 4 --backend mpi --budget 30s",
-                   "Open MPI, allreduce only");
+                   "Tune only allreduce of Open MPI");
   command->Example("diapason tune --objective iteration --iteration fsdp",
-                   "For steps that overlap compute");
+                   "Tune for steps that overlap communication with compute");
   command->Example("diapason tune --workload j.0 --launcher srun --nodes 2",
-                   "For the calls of a job, on two hosts");
+                   "Tune for the calls of a recorded job, on two hosts");
   command->ExitStatus(kExitInterrupted,
-                      "Ctrl-C ended it: the samples are kept, no policy is written");
+                      "interrupted by Ctrl-C: the samples are kept, no policy is written");
   command->SeeAlso({"sweep", "plan", "bench", "report", "policy"});
   command->Callback([options, run] {
     options->collectives_given = !options->sweep.collectives.empty();
     options->sizes_given = !options->sweep.sizes.empty();
     if (!options->workload.empty() && (options->collectives_given || options->sizes_given)) {
-      throw UsageError{"--workload", "the recorded job has its collectives and sizes already"};
+      throw UsageError{"--workload", "the recorded job defines the collectives and sizes"};
     }
     if (!options->Iterates() &&
         (options->compute > 0 || !options->bucket_bytes.empty() || !options->iteration.empty())) {
@@ -260,10 +267,10 @@ void AddTune(CommandLine* parent, CommandAction* run) {
     }
     if (options->Iterates() && (options->collectives_given || options->sizes_given)) {
       throw UsageError{"--objective iteration",
-                       "the step has its collectives; --bucket-bytes says how large they are"};
+                       "the step has its collectives; --bucket-bytes sets their size"};
     }
     if (options->iteration.empty()) options->iteration = "ddp";
-    // A hang must not take longer than everything else.
+    // A hang must not take longer than the rest of the run.
     if (!options->limit_given->Given()) {
       options->sweep.ranks.limit = std::clamp(options->budget / 6, 5.0, 20.0);
     }

@@ -12,13 +12,13 @@ class Option;
 
 // The command line of `diapason tune`.
 struct TuneOptions {
-  SweepOptions sweep;  // ranks, launcher, sizes: what the two have in common
+  SweepOptions sweep;  // the options that tune and sweep have in common: ranks, launcher, sizes
   double budget = 120;
   int64_t samples = 0;  // 0: as many as the budget allows
   std::string objective = "collective";
   std::string iteration;  // "" until the command line is read, then "ddp"
   std::string bucket_bytes;
-  double compute = 0;  // seconds of a step; 0: by the backend
+  double compute = 0;  // seconds of a step; 0: default of the backend
   std::vector<std::string> workload;
   std::string output = "diapason-tuned";
   bool json = false;

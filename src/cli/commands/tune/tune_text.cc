@@ -1,4 +1,4 @@
-// What `tune` prints.
+// The text output of `tune`.
 #include <algorithm>
 #include <cmath>
 
@@ -41,7 +41,7 @@ std::string Millis(const TimingFigure& figure) {
                 figure.interval.high * 1e3);
 }
 
-// The last column: what runs now, or that nothing changed.
+// The last column: the configuration that runs now, or that nothing changed.
 std::string What(const TuneOutcome& outcome, const TunedCall& line) {
   switch (line.ending) {
     case CallOutcome::kTuned:
@@ -59,7 +59,7 @@ std::string What(const TuneOutcome& outcome, const TunedCall& line) {
   return line.no_time ? "library default (not measured)" : "could not be measured";
 }
 
-// Sizes that were left alone for one reason: "4MiB", "1KiB to 8KiB".
+// Sizes left to the library for the same reason: "4MiB", "1KiB to 8KiB".
 std::string LeftAlone(const TuneOutcome& outcome) {
   struct Group {
     Operation operation;
@@ -110,7 +110,7 @@ std::string Rounds(const TuneOutcome& outcome) {
 std::string TuneTable(const TuneOutcome& outcome, const tune::TuneGoal& goal) {
   using Align = report::Table::Align;
   const bool weighted = !goal.mix.entries.empty() && !goal.step.has_value();
-  // Of an iteration the times are those of a whole step.
+  // For an iteration the times are those of a whole step.
   const bool step = goal.step.has_value();
   std::vector<std::string> titles = {
       "collective",
@@ -118,7 +118,7 @@ std::string TuneTable(const TuneOutcome& outcome, const tune::TuneGoal& goal) {
       step ? "step by default us [95 %]" : "library default us [95 %]",
       step ? "step tuned us [95 %]" : "tuned us [95 %]",
       "gain [95 %]",
-      "what runs"};
+      "configuration"};
   std::vector<Align> aligns = {Align::kLeft,  Align::kRight, Align::kRight,
                                Align::kRight, Align::kRight, Align::kLeft};
   if (weighted) {
@@ -146,13 +146,13 @@ std::string TuneSummary(const TuneOutcome& outcome, const tune::TuneGoal& goal, 
   const size_t tuned = outcome.Tuned();
   const size_t all = outcome.lines.size();
   const char* const noun = goal.step.has_value() ? "bucket" : "size";
-  if (outcome.subject.simulated) text += "every figure here is simulated; nothing was measured\n";
+  if (outcome.subject.simulated) text += "all figures are simulated; nothing was measured\n";
   if (outcome.Undecided()) {
-    text += "There was not enough time to find anything out: give it a larger --budget.\n";
+    text += "There was not enough time for a result: use a larger --budget.\n";
   } else if (tuned == 0) {
     text +=
-        "Nothing to gain: no configuration was found that beats the library's own choice in "
-        "runs of their own.\nThe library is left as it is.\n";
+        "Nothing to gain: verification confirmed no configuration that is faster than the "
+        "library's own choice.\nThe library's choices stay unchanged.\n";
   } else {
     text += Format("%zu of %s faster", tuned, Count(all, noun).c_str());
     if (!goal.step.has_value()) {
@@ -171,8 +171,8 @@ std::string TuneSummary(const TuneOutcome& outcome, const tune::TuneGoal& goal, 
     const TuneOutcome::Total total = outcome.Weighted();
     if (total.after > 0) {
       text += Format(
-          "the recorded calls take %.3f ms with the library's choices and %.3f ms with "
-          "these: %.2f x\n",
+          "the recorded calls take %.3f ms with the library's choices and %.3f ms with the tuned "
+          "ones: %.2f x\n",
           total.before * 1e3, total.after * 1e3, total.before / total.after);
     }
   }
@@ -181,10 +181,10 @@ std::string TuneSummary(const TuneOutcome& outcome, const tune::TuneGoal& goal, 
           (goal.step.has_value() ? Count(all, "kind") + " of buckets" : Count(all, "call"));
   if (!rounds.empty()) {
     text += ", then verified on " +
-            std::string(relaunched ? "ranks that were started anew" : "the same ranks") + ": " +
-            rounds + " of each, default and tuned in turns (a gain is the median of the rounds')";
+            std::string(relaunched ? "newly started ranks" : "the same ranks") + ": " + rounds +
+            " each, alternating default and tuned (a gain is the median over the rounds)";
   }
-  text += Format("; %s in all\n", DurationText(outcome.seconds).c_str());
+  text += Format("; %s in total\n", DurationText(outcome.seconds).c_str());
   text += LeftAlone(outcome);
   if (!outcome.failures.empty()) {
     text += "\nfailed, and never chosen\n";
@@ -196,41 +196,38 @@ std::string TuneSummary(const TuneOutcome& outcome, const tune::TuneGoal& goal, 
 std::string TuneUse(const TuneOutcome& outcome, const tune::TuneFiles& files) {
   std::string text = "\nwritten to " + files.folder + "\n";
   text += Format("  policy.conf      %s\n",
-                 outcome.policy.rules.empty() ? "no rows: the library decides everything"
+                 outcome.policy.rules.empty() ? "no rows: the library makes all choices"
                                               : Count(outcome.policy.rules.size(), "row").c_str());
   if (!files.older.empty()) text += "  policy.old.conf  what policy.conf was before\n";
-  if (!files.rules.empty()) text += "  rules.conf       the same for Open MPI itself\n";
-  text += "  measurements.db  every sample; `diapason data show` shows them\n";
-  if (!files.report.empty()) text += "  report.html      open it in a browser\n";
+  if (!files.rules.empty()) text += "  rules.conf       the same policy as rules for Open MPI\n";
+  text += "  measurements.db  all samples; `diapason data show` shows them\n";
+  if (!files.report.empty()) text += "  report.html      report for a web browser\n";
   if (outcome.policy.rules.empty()) return text;
   const Library library = outcome.subject.library;
   if (outcome.subject.simulated) {
-    return text + "\nThis policy is for the simulated cluster: it says nothing about a real one.\n";
+    return text + "\nThis policy is for the simulated cluster and does not apply to a real one.\n";
   }
   switch (library) {
     case Library::kNccl:
     case Library::kRccl:
-      text += "\nput it into your job, on every host:\n  export NCCL_TUNER_PLUGIN=" +
+      text += "\nto use it in a job, on every host:\n  export NCCL_TUNER_PLUGIN=" +
               ShellWord(FindBesideUs("libnccl-tuner-diapason.so")) +
               "\n  export DIAPASON_POLICY=" + ShellWord(files.policy) +
-              "\nwithout a shared file system, the policy itself instead of its name:\n"
-              "  eval \"$(diapason policy env " +
+              "\nwithout a shared file system, pass the policy itself instead of the file name:\n  "
+              "eval \"$(diapason policy env " +
               ShellWord(files.policy) + ")\"\n";
       break;
     case Library::kOpenMpi:
       text +=
-          "\nput it into your job:\n  mpirun --mca coll_tuned_use_dynamic_rules 1 --mca "
+          "\nto use it in a job:\n  mpirun --mca coll_tuned_use_dynamic_rules 1 --mca "
           "coll_tuned_dynamic_rules_filename " +
           ShellWord(files.rules) + " ...\n";
       break;
     case Library::kGloo:
       text +=
-          "\nGloo has no plugin interface, so PyTorch's Gloo cannot be told. A C++ program uses it "
-          "through comm.h:\n"
-          "  #include <diapason/comm.h>\n"
-          "  diapason::GroupOptions options;\n"
-          "  options.backend = \"gloo\";\n"
-          "  options.policy = \"" +
+          "\nGloo has no plugin interface, so PyTorch's Gloo cannot use the policy. A C++ program "
+          "uses it through comm.h:\n  #include <diapason/comm.h>\n  diapason::GroupOptions "
+          "options;\n  options.backend = \"gloo\";\n  options.policy = \"" +
           files.policy +
           "\";\n"
           "  auto group = diapason::Group::Create(options);\n";

@@ -6,10 +6,10 @@
 
 namespace diapason::cli {
 
-// `diapason proxy dump`: what was asked. Declared in proxy.cc, done in proxy_ask.cc.
+// Options of `diapason proxy dump`. Declared in proxy.cc, implemented in proxy_ask.cc.
 struct ProxyAsked {
   int pid = 0;       // 0: only read `from`
-  std::string from;  // the log that the process's standard output ends up in
+  std::string from;  // log that receives the standard output of the process
   double again_s = 0;
   double timeout_s = 5;
   bool fill = false;

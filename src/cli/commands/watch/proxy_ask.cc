@@ -24,11 +24,11 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMostLog = size_t{256} << 20;
 constexpr size_t kShownOps = 200;
 
-// Where the answer can be read; "" where we cannot.
+// The file in which the answer can be read; "" if this process cannot read it.
 std::string FileToRead(const DumpTarget& target, const ProxyAsked& asked) {
   if (!asked.from.empty()) return asked.from;
   if (target.output.kind == OutputPlace::Kind::kFile) {
-    // The descriptor leads to it even where its name is another one here.
+    // The descriptor leads to the file even if it has another name here.
     return Format("/proc/%d/fd/1", static_cast<int>(target.pid));
   }
   if (target.output.readers.size() == 1 && target.output.readers[0].files.size() == 1) {
@@ -42,14 +42,14 @@ std::string Whereto(const OutputPlace& output) {
     case OutputPlace::Kind::kFile:
       return "the file " + output.name;
     case OutputPlace::Kind::kTerminal:
-      return "the terminal " + output.name + ": look there";
+      return "the terminal " + output.name + ": the answer appears there";
     case OutputPlace::Kind::kNowhere:
       return output.name + ": the answer is lost";
     case OutputPlace::Kind::kPipe:
     case OutputPlace::Kind::kOther:
       break;
   }
-  if (output.readers.empty()) return output.name + "; who reads it cannot be seen from here";
+  if (output.readers.empty()) return output.name + "; its reader is not visible from here";
   std::vector<std::string> readers;
   for (const watch::OutputHolder& reader : output.readers) {
     std::string text =
@@ -64,19 +64,19 @@ Finding NoAnswer(const DumpTarget& target, const DumpAnswer& answer, double time
   if (answer.ended) {
     return {"proxy.ended",
             Severity::kError,
-            Format("process %d has ended after it was asked", static_cast<int>(target.pid)),
+            Format("process %d ended after it was asked", static_cast<int>(target.pid)),
             {},
-            "Look at its log: the signal's handler prints, which is not safe at every moment"};
+            "Read its log: the signal handler prints, which is not safe at every moment"};
   }
   return {"proxy.no-answer",
           Severity::kWarning,
           Format("no dump came within %g s (%s sent)", timeout_s,
                  Count(answer.asked, "signal").c_str()),
           {"standard output goes to " + Whereto(target.output),
-           "NCCL prints with printf: for a file or a pipe the text stays in the process until 4096 "
-           "bytes are there or it flushes"},
-          "Ask with --fill, which asks until that buffer runs over; start the next job with "
-          "`stdbuf -oL`, which makes each line appear at once"};
+           "NCCL prints with printf: if the output is a file or a pipe, the text stays in the "
+           "process until 4096 bytes are buffered or the process flushes it"},
+          "Use --fill, which asks until that buffer overflows; start the next job with `stdbuf "
+          "-oL`, which writes each line at once"};
 }
 
 Json DumpJson(const ProxyDump& dump) {
@@ -114,7 +114,7 @@ std::string DumpText(const ProxyDump& dump) {
   return text;
 }
 
-// The last that is whole.
+// The last complete dump.
 ProxyDump LastWhole(const std::string& text) {
   std::vector<ProxyDump> dumps = watch::ParseProxyDumps(text);
   for (size_t i = dumps.size(); i-- > 0;) {
@@ -145,7 +145,7 @@ void AddDiagnosis(const std::vector<ProxyDump>& dumps, std::vector<Finding>* fin
   findings->insert(findings->end(), more.begin(), more.end());
 }
 
-// Sends, where nobody here can read the answer.
+// Sends the signal if the answer cannot be read from here.
 int AskBlindly(const ProxyAsked& asked, const DumpTarget& target, const Json& about) {
   watch::DumpWait wait;
   wait.timeout_s = 0;
@@ -167,7 +167,7 @@ int RunProxyDump(const ProxyAsked& asked) {
     const Result<std::string> text = ReadFile(asked.from, kMostLog);
     if (!text.ok()) return Fail(text.status());
     std::vector<ProxyDump> dumps = watch::ParseProxyDumps(text.value());
-    if (dumps.empty()) return Fail(NotFound("'" + asked.from + "' holds no dump of a proxy"));
+    if (dumps.empty()) return Fail(NotFound("'" + asked.from + "' contains no proxy dump"));
     if (dumps.size() > 2) dumps.erase(dumps.begin(), dumps.end() - 2);
     std::vector<Finding> findings;
     AddDiagnosis(dumps, &findings);
@@ -185,8 +185,8 @@ int RunProxyDump(const ProxyAsked& asked) {
   if (file.empty()) return AskBlindly(asked, target, about);
   if (target.thread == 0) {
     Warn(
-        "the job was not started with NCCL_SET_THREAD_NAME=1: any thread may get the signal, and "
-        "the proxy may change its lists while they are printed");
+        "the job was not started with NCCL_SET_THREAD_NAME=1: any thread may receive the signal, "
+        "and the proxy thread may change its lists while they are printed");
   }
   watch::DumpWait wait;
   wait.timeout_s = asked.timeout_s;

@@ -20,41 +20,44 @@ void AddWatch(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<WatchAsked>();
   CommandLine* command = parent->AddCommand(
       "watch",
-      "Watch running processes: CPU of NCCL's threads, memory, network, operations a second");
-  command->AddOption("PID", asked->pids, "Processes; several are shown on a line each")
+      "Watch running processes: CPU of NCCL's threads, memory, network, operations per second");
+  command->AddOption("PID", asked->pids, "Processes to watch; with several, one line for each")
       ->Required()
       ->Check(Range(1, 4194304));
   command->AddFlag("--children", asked->children,
-                   "And all processes they started (torchrun, mpirun)");
-  command->AddTime("--interval", asked->interval_s, "The time between looks", kShortestInterval,
+                   "Also watch all processes that they started (torchrun, mpirun)");
+  command->AddTime("--interval", asked->interval_s, "Time between samples", kShortestInterval,
                    kLongestInterval);
-  command->AddOption("--count", asked->count, "End after so many looks")
+  command->AddOption("--count", asked->count, "Number of samples after which to stop")
       ->Check(Range(1, 1000000000))
       ->TypeName("N");
-  command->AddOption("--journal", asked->journals, "Journals of the processes, in their order")
+  command->AddOption("--journal", asked->journals, "Journals of the processes, in the same order")
       ->TypeName("FILE")
       ->OneEach()
-      ->Default("their DIAPASON_JOURNAL");
-  command->AddOption("--baseline", asked->baseline, "Compare with what --save-baseline wrote")
+      ->Default("DIAPASON_JOURNAL of each process");
+  command
+      ->AddOption("--baseline", asked->baseline,
+                  "Baseline file to compare with, written by --save-baseline")
       ->TypeName("FILE");
   command
       ->AddOption("--save-baseline", asked->save_baseline,
-                  "At the end write medians and noise of every metric")
+                  "File to write the median and noise of every metric to at the end")
       ->TypeName("FILE");
   command
       ->AddOption("--prometheus", asked->prometheus,
-                  "Metrics for Prometheus: a file, written anew at each look, or a port (on this "
-                  "host; ADDRESS:PORT for others) to serve /metrics at")
+                  "Export metrics for Prometheus: a file that is rewritten with each sample, or a "
+                  "port that serves /metrics (on this host; ADDRESS:PORT for others)")
       ->TypeName("FILE|PORT");
-  command->AddTime("--profile", asked->profile_s,
-                   "Sample the processes with perf for so long, and show where the time went", 0.1,
-                   600);
-  command->AddJson(asked->json, "Print JSON, a line for each look");
-  command->AddQuiet(asked->quiet, "No address of the metrics on standard error");
-  command->Example("diapason watch 4711", "One rank, until Ctrl-C");
+  command->AddTime(
+      "--profile", asked->profile_s,
+      "Time for which to profile the processes with perf, to show where they spend CPU time", 0.1,
+      600);
+  command->AddJson(asked->json, "Print JSON, one line for each sample");
+  command->AddQuiet(asked->quiet, "Do not print the address of the metrics on standard error");
+  command->Example("diapason watch 4711", "Watch one rank until Ctrl-C");
   command->Example("diapason watch --children 4711 --count 10 --interval 2s",
-                   "All that torchrun has started");
-  command->ExitStatus(kExitWarnings, "worse than the baseline");
+                   "Watch all processes that torchrun has started");
+  command->ExitStatus(kExitWarnings, "a metric is worse than the baseline");
   command->SeeAlso({"proxy-dump", "logs", "doctor"});
   command->Callback([asked, run] {
     if (const Status port = watch::MetricsServer::CheckPort(asked->prometheus); !port.ok()) {

@@ -9,7 +9,7 @@
 
 namespace diapason::cli {
 
-// `diapason watch`: what was asked. Declared in watch.cc, done in watch_run.cc.
+// Options of `diapason watch`. Declared in watch.cc, implemented in watch_run.cc.
 struct WatchAsked {
   std::vector<int> pids;
   bool children = false;
@@ -26,14 +26,14 @@ struct WatchAsked {
 int RunWatch(const WatchAsked& asked);
 int RunProfile(const WatchAsked& asked);
 
-// One look, for people: one process in full, several on a line each.
+// One sample as text: one process in full, several processes on a line each.
 std::string WatchText(const watch::WatchView& view);
-// The threads of a process with what they spend their time in.
+// The threads of a process and where they spend their time.
 std::string ProfileText(pid_t pid, const watch::Profile& profile);
-// The same as JSON, on one line without its end.
+// The sample as JSON, on one line without a line feed.
 std::string WatchJson(const watch::WatchView& view, const std::vector<Finding>& findings);
 std::string ProfileJson(pid_t pid, const watch::Profile& profile);
-// How it ended: {"type":"end",...} with what the baseline says.
+// The end of the run: {"type":"end",...} with the comparison with the baseline.
 std::string WatchEndJson(const std::vector<pid_t>& ended, const std::vector<Finding>& findings);
 
 }  // namespace diapason::cli

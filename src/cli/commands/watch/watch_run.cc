@@ -25,7 +25,7 @@ using watch::WatchView;
 constexpr size_t kMostBaselineBytes = size_t{1} << 20;
 constexpr size_t kMostWarnings = 64;
 
-// Waits without anybody to serve.
+// Waits when there is no metrics server.
 void WaitUntil(double deadline_s, const sigset_t* mask) {
   const double left = std::max(0.0, deadline_s - SteadySeconds());
   const timespec limit{static_cast<time_t>(left),
@@ -54,7 +54,7 @@ class WatchSession {
            ++looks) {
         Wait(next, &screen);
         if (WatchScreen::Stopped()) break;
-        // After a long stop not all that was missed is made up for.
+        // After a long stop, missed samples are skipped.
         next = std::max(next + asked_.interval_s, SteadySeconds());
         view = watcher_.Look();
         if (!view.ok()) break;
@@ -94,7 +94,7 @@ class WatchSession {
     return {};
   }
 
-  // To those who collect metrics.
+  // Serves the metrics collectors.
   Status Hand(const WatchView& view) {
     if (asked_.prometheus.empty()) return {};
     exposition_ = watch::ExpositionOf(view);
@@ -118,14 +118,14 @@ class WatchSession {
     }
   }
 
-  // What is worse than the baseline, so far.
+  // The metrics that are worse than the baseline so far.
   std::vector<Finding> Judged() const {
     if (asked_.baseline.empty()) return {};
     return watch::CompareWithBaseline(baseline_, watch::Summarize(samples_));
   }
 
-  // Journals that cannot be read. On a screen that is drawn again and again they stand below the
-  // rest; elsewhere each is a warning, once, and no part of the result.
+  // Journals that cannot be read. On a screen that is redrawn they are listed below the rest;
+  // otherwise each is reported once as a warning, outside the result.
   std::string Problems(const WatchView& view, bool redraw) {
     std::string text;
     for (const watch::ProcessView& process : view.processes) {
@@ -151,7 +151,7 @@ class WatchSession {
       std::fflush(stdout);
       return;
     }
-    // Only words where it is drawn again and again: colours would be cut in the middle.
+    // No colours on a screen that is redrawn: lines are cut, possibly inside an escape sequence.
     std::string text = WatchText(view) + problems;
     for (const Finding& finding : worse) {
       text += std::string(SeverityName(finding.severity)) + ": " + finding.title + "\n";
@@ -189,8 +189,8 @@ class WatchSession {
     });
     if (!enough) {
       return Invalid(
-          Format("no baseline was written: it takes %zu samples at least; watch longer "
-                 "or with a shorter --interval",
+          Format("no baseline was written: it needs at least %zu samples; watch longer or with a "
+                 "shorter --interval",
                  watch::kLeastSamples));
     }
     return WriteFileAtomically(asked_.save_baseline,

@@ -28,7 +28,8 @@ void Handle(int signal) {
   }
 }
 
-// The first `columns` characters of a line; what follows the first byte of one belongs to it.
+// The first `columns` characters of a line; UTF-8 continuation bytes belong to the character
+// before.
 std::string_view Cut(std::string_view line, size_t columns) {
   size_t shown = 0;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -62,7 +63,8 @@ WatchScreen::WatchScreen(bool redraw) : redraw_(redraw) {
     struct sigaction action {};
     action.sa_handler = Handle;
     sigaction(signal, nullptr, &old_[i]);
-    // What is ignored (nohup) stays so; suspending matters only where there is a screen to leave.
+    // Signals that are ignored (nohup) stay ignored; suspending matters only if there is a screen
+    // to restore.
     const bool wanted = old_[i].sa_handler != SIG_IGN && (signal != SIGTSTP || redraw);
     if (wanted) {
       sigaction(signal, &action, nullptr);

@@ -6,11 +6,12 @@
 
 namespace diapason::cli {
 
-// The terminal while something is shown again and again in the same place, and the signals that end
-// that. One object at a time.
+// The terminal while output is redrawn in place, and the signals that end the redrawing. Changes
+// process-wide state: at most one object at a time, used by the main thread.
 class WatchScreen {
  public:
-  // `redraw`: standard output is a terminal that can. The signals are taken in any case.
+  // `redraw`: standard output is a terminal that supports it. Signal handlers are installed in any
+  // case.
   explicit WatchScreen(bool redraw);
   ~WatchScreen();
   WatchScreen(const WatchScreen&) = delete;
@@ -18,16 +19,16 @@ class WatchScreen {
 
   static bool Redraws();  // whether standard output is such a terminal
 
-  // Shows a text in place of the one before, cut to the window.
+  // Shows a text in place of the previous one, cut to the size of the window.
   void Show(const std::string& text);
-  // Back to the screen as it was; what was shown last is printed there.
+  // Restores the screen and prints the last text there.
   void Leave();
 
-  // Signals come while one waits with this mask, and not in between.
+  // Signal mask to wait with: signals are delivered only during that wait.
   const sigset_t* waiting_mask() const { return &before_; }
-  // One that ends us has come.
+  // A signal that ends the process has arrived.
   static bool Stopped();
-  // The window has another size, or we were stopped and go on: draw again.
+  // The window has a new size, or the process continues after a stop: redraw.
   void Refresh();
 
  private:

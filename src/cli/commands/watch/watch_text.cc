@@ -87,7 +87,7 @@ std::string ThreadsText(const ProcessView& process) {
                      Printable(thread.name, 20).c_str(), Percent(thread.cpu()).c_str());
     }
     text +=
-        "NCCL's threads cannot be told apart: the job was not started with "
+        "NCCL's threads cannot be distinguished: the job was not started with "
         "NCCL_SET_THREAD_NAME=1\n";
   }
   return text;
@@ -137,7 +137,7 @@ std::string JournalText(const ProcessView& process) {
     text += Format(", %llu dropped", static_cast<unsigned long long>(counts.dropped));
   }
   if (counts.unknown > 0) {
-    text += Format(", %llu lines not understood", static_cast<unsigned long long>(counts.unknown));
+    text += Format(", %llu lines not parsed", static_cast<unsigned long long>(counts.unknown));
   }
   text += "\n";
   const std::vector<watch::JournalTail::Context> contexts = journal.Contexts();
@@ -195,7 +195,7 @@ std::string OneText(const ProcessView& process) {
              AboutBytes(process.now.resident).c_str(), Growth(process).c_str(),
              AboutBytes(process.now.shared_memory).c_str(), AboutBytes(process.now.locked).c_str(),
              AboutBytes(process.now.pinned).c_str(), AboutBytes(process.now.swapped).c_str());
-  if (process.first) return text + "(rates come with the second look)\n" + JournalText(process);
+  if (process.first) return text + "(rates follow with the second sample)\n" + JournalText(process);
   const ThreadRate& total = process.rate.total;
   text += Format("CPU %s %%, of it %s %% in the kernel", Percent(total.cpu()).c_str(),
                  Percent(total.system).c_str());
@@ -245,7 +245,7 @@ std::string ManyText(const WatchView& view) {
                total.has_wait ? Percent(total.wait) : "-", PerSecond(total.involuntary_per_s),
                AboutBytes(process.now.resident), Growth(process),
                process.journal_read ? PerSecond(process.operations_per_s) : "-",
-               process.first ? "first look" : ""});
+               process.first ? "first sample" : ""});
   }
   table.Add({"sum", "", "", Percent(cpu), progressing ? Percent(progress) : "-", Percent(wait),
              PerSecond(pushed), AboutBytes(resident), growing ? AboutBytes(growth) : "-",
@@ -281,7 +281,7 @@ std::string ProfileText(pid_t pid, const watch::Profile& profile) {
   }
   std::vector<const Thread*> order;
   for (const auto& [tid, thread] : threads) order.push_back(&thread);
-  // NCCL's own first, then the busiest.
+  // NCCL's threads first, then the busiest.
   std::stable_sort(order.begin(), order.end(), [](const Thread* a, const Thread* b) {
     const auto named = [](const Thread* thread) {
       return host::RoleOfThread(thread->lines[0]->thread) != host::ThreadRole::kOther;
@@ -289,7 +289,7 @@ std::string ProfileText(pid_t pid, const watch::Profile& profile) {
     if (named(a) != named(b)) return named(a);
     return a->share > b->share;
   });
-  std::string text = Format("process %d: %llu samples of 99 a second\n", static_cast<int>(pid),
+  std::string text = Format("process %d: %llu samples at 99 per second\n", static_cast<int>(pid),
                             static_cast<unsigned long long>(profile.samples));
   report::Table table({"thread", "tid", "share %", "symbol", "of"});
   table.SetAlign({Align::kLeft, Align::kRight, Align::kRight});
