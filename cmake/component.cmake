@@ -1,18 +1,58 @@
-# diapason_component(folder [OPTIMIZE] [ONE_THREAD] SOURCES file... [TESTS file...])
+# diapason_component(folder [OPTIMIZE] [ONE_THREAD] SOURCES file... [ALONE file...] [TESTS file...])
 #
 # Declares src/<folder> as the static library diapason_<folder>, with '/' as '_'. cmake/components.cmake says
 # which components it uses; the test `layers` compares that list with the #include lines.
 # TESTS are unit tests beside their sources: one program <folder>_test, whose tests are named <folder>.Suite.Test.
 # OPTIMIZE: in a release it is compiled for speed. The others are compiled with -O1, which builds faster.
+# ALONE: sources too, but with a local name that one of SOURCES in the same folder has as well.
 # ONE_THREAD: its tests are not built for the thread sanitizer, which sees the component below those that use it.
 include(${CMAKE_CURRENT_LIST_DIR}/components.cmake)
 
-# Unity batches: how many sources CMake compiles as one. 0: each alone, as `./dev lint` and the preset dev do.
-set(DIAPASON_UNITY_BATCH 0 CACHE STRING "Sources per translation unit; 0: one")
+# Neighbours need the same headers and templates, so that several at once cost half the time. A local name that two of
+# them have is an error that the compiler reports: one is renamed, or its source is listed as ALONE.
+set(DIAPASON_UNITY_BATCH 0 CACHE STRING "How many sources of a folder are compiled at once; 0 or 1: each alone")
 
+# diapason_precompile(target [OPTIMIZE]): with the standard headers, which are compiled once for each set of options.
 function(diapason_precompile target)
-  target_precompile_headers(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/precompiled.h>)
+  set(headers precompiled)
+  if(NOT "OPTIMIZE" IN_LIST ARGN)
+    set(headers precompiled_o1)
+  endif()
+  if(NOT TARGET ${headers})
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${headers}.cc CONTENT "// Only the precompiled header.\n")
+    add_library(${headers} OBJECT ${PROJECT_BINARY_DIR}/${headers}.cc)
+    diapason_library(${headers})
+    diapason_optimize(${headers} ${ARGN})
+    target_precompile_headers(${headers} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${headers})
+endfunction()
+
+# diapason_optimize(target [OPTIMIZE]): without OPTIMIZE, -O1 in a release.
+function(diapason_optimize target)
+  if(NOT "OPTIMIZE" IN_LIST ARGN)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+endfunction()
+
+# diapason_unity(target file...): compiles these sources of it in batches, each of files of one folder. The others of
+# the target are compiled alone.
+function(diapason_unity target)
+  if(NOT DIAPASON_UNITY_BATCH GREATER 1)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # A local type of a source counts as one of a header, for it is not in the file that is compiled.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  foreach(file IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH file NORMALIZE)
+    cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE folder)
+    cmake_path(GET folder PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER ${folder} folder)
+    math(EXPR batch "0${count_${folder}} / ${DIAPASON_UNITY_BATCH}")
+    math(EXPR count_${folder} "0${count_${folder}} + 1")
+    set_source_files_properties(${file} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${folder}_${batch})
+  endforeach()
 endfunction()
 
 # diapason_library(target): what every library of ours has in common.
@@ -58,22 +98,25 @@ function(diapason_unit_tests name prefix library)
 endfunction()
 
 function(diapason_component folder)
-  cmake_parse_arguments(ARG "OPTIMIZE;ONE_THREAD" "" "SOURCES;TESTS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZE;ONE_THREAD" "" "SOURCES;ALONE;TESTS" ${ARGN})
+  set(optimize "")
+  if(ARG_OPTIMIZE)
+    set(optimize OPTIMIZE)
+  endif()
   string(REPLACE "/" "_" name ${folder})
   if(NOT DEFINED DIAPASON_USES_${name})
     message(FATAL_ERROR "component '${folder}' is not in cmake/components.cmake")
   endif()
   set(library diapason_${name})
-  add_library(${library} STATIC ${ARG_SOURCES})
+  add_library(${library} STATIC ${ARG_SOURCES} ${ARG_ALONE})
   diapason_library(${library})
-  if(NOT ARG_OPTIMIZE)
-    target_compile_options(${library} PRIVATE $<$<CONFIG:Release>:-O1>)
-  endif()
+  diapason_optimize(${library} ${optimize})
+  diapason_precompile(${library} ${optimize})
+  diapason_unity(${library} ${ARG_SOURCES})
   foreach(other IN LISTS DIAPASON_USES_${name})
     string(REPLACE "/" "_" other ${other})
     target_link_libraries(${library} PUBLIC diapason_${other})
   endforeach()
-  diapason_precompile(${library})
   if(ARG_TESTS AND NOT (ARG_ONE_THREAD AND DIAPASON_SANITIZE MATCHES thread))
     diapason_unit_tests(${name} ${name} ${library} ${ARG_TESTS})
   endif()

@@ -1,4 +1,4 @@
-// The standard headers that most sources include, compiled once for each component. Sources still
+// The standard headers that most sources include, compiled once. Sources still
 // include what they use: `./dev lint` compiles every header without this one.
 #pragma once
 

@@ -1,6 +1,5 @@
-# Writes OUTPUT, a source file that holds the texts of FOLDER/*.toml.
-file(GLOB files ${FOLDER}/*.toml)
-list(SORT files)
+# Writes OUTPUT, a source file that holds the texts of CLUSTERS, which are paths with | between them.
+string(REPLACE "|" ";" files "${CLUSTERS}")
 set(texts "")
 set(rows "")
 foreach(file IN LISTS files)
