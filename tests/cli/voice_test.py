@@ -250,12 +250,12 @@ class VoiceTest(unittest.TestCase):
 
     def test_completion_keeps_text_behind_a_colon(self) -> None:
         zsh = run("completion", "zsh").stdout
-        self.assertIn("--section[Only this part\\: read, libraries, ranks", zsh)
-        self.assertIn("'tune:Measure, plan, verify: a policy for this machine", zsh)
+        self.assertIn("--section[Show only this section\\: read, libraries, ranks", zsh)
+        self.assertIn("'doctor:Find problems of this machine that affect collectives: GPUs, links", zsh)
         # In brackets, zsh takes a colon that is not escaped for the end of the description.
         for text in re.findall(r"^    '[^\[\n]*\[((?:[^\]\\\n]|\\.)*)\]", zsh, re.M):
             self.assertNotRegex(text, r"(?<!\\):")
-        self.assertIn("'Only this part: read, libraries, ranks", run("completion", "fish").stdout)
+        self.assertIn("'Show only this section: read, libraries, ranks", run("completion", "fish").stdout)
 
     def test_zsh_and_fish(self) -> None:
         for shell, arguments in (("zsh", ["-n"]), ("fish", ["--no-execute"])):
@@ -288,11 +288,11 @@ class VoiceTest(unittest.TestCase):
             (["logs"], "FILE is required", "diapason logs"),
             (["sweep", "--sizes"], "--sizes needs a value", "diapason sweep"),
             (["bench", "--json=x", "--csv"], "--json takes no value", "diapason bench"),
-            (["bench", "--json", "--csv"], "--json and --csv do not go together", "diapason bench"),
-            (["bench", "-g", "none"], "--ranks: 'none' is no whole number", "diapason bench"),
-            (["train", "--seed", "-1", "--data", "x", "-o", "y"], "--seed: '-1' is no whole number", "diapason train"),
+            (["bench", "--json", "--csv"], "--json and --csv cannot be used together", "diapason bench"),
+            (["bench", "-g", "none"], "--ranks: 'none' is not a whole number", "diapason bench"),
+            (["train", "--seed", "-1", "--data", "x", "-o", "y"], "--seed: '-1' is not a whole number", "diapason train"),
             (["sweep", "--search", "adaptiv"], "--search: unknown value 'adaptiv'; did you mean 'adaptive'?", "diapason sweep"),
-            (["sweep", "--budget", "5 apples"], "--budget: '5 apples' is no time such as 90s, 5m, 1.5h or 500ms", "diapason sweep"),
+            (["sweep", "--budget", "5 apples"], "--budget: '5 apples' is not a time such as 90s, 5m, 1.5h or 500ms", "diapason sweep"),
             (["settings", "now"], "'now' was not expected by settings", "diapason settings"),
             (["plan", "--workload", "x", "--data", "y"], "--workload needs --overlap", "diapason plan"),
             (["launch", "-n", "2", "true"], "put -- before the command: diapason launch -n 4 -- true", "diapason launch"),
@@ -328,12 +328,12 @@ class VoiceTest(unittest.TestCase):
             ("ask --collective foo", "--collective: unknown collective 'foo'"),
             ("ask --collective allreduce,foo", "--collective: unknown collective 'foo'"),
             ("ask --library foo", "--library: unknown library 'foo'"),
-            ("ask --library gloo", "--library: it takes nccl or rccl"),
+            ("ask --library gloo", "--library: only nccl and rccl load a tuner plugin"),
             ("ask --sizes x", "--sizes: "),
-            ("ask --api v9", "--api: 'v9' is no tuner API version; known are v1 to v6"),
+            ("ask --api v9", "--api: 'v9' is not a tuner API version; the known versions are v1 to v6"),
             ("simulate h100x8 --collective foo", "--collective: unknown collective 'foo'"),
             ("simulate foo", "CLUSTER: unknown cluster 'foo'"),
-            ("simulate --show", "--show: it needs the name of a cluster"),
+            ("simulate --show", "--show: needs the name of a cluster"),
             ("plan --data x --collective foo", "--collective: unknown collective 'foo'"),
             ("plan --data x --library foo", "--library: unknown library 'foo'"),
             ("plan --data x --margin x", "--margin: "),
@@ -358,7 +358,7 @@ class VoiceTest(unittest.TestCase):
             ("env tune --metric-pick foo -- true", "--metric-pick: "),
             ("knobs --group foo", "--group: there is no group 'foo'"),
             ("man foo", "unknown command 'foo'"),
-            ("doctor compare x", "there is nothing to compare: name two reports"),
+            ("doctor compare x", "nothing to compare: give at least two reports"),
             ("logs --section foo x", "--section: unknown value 'foo'"),
         ]:
             with self.subTest(line):
@@ -394,7 +394,7 @@ class VoiceTest(unittest.TestCase):
     def test_dash_is_standard_output_or_refused(self) -> None:
         for words in (["doctor", "-o", "-"], ["env", "tune", "-o", "-", "--", "true"], ["train", "--data", "x", "-o", "-"]):
             with self.subTest(" ".join(words)):
-                self.assertIn("--output: name a file; /dev/stdout is standard output\n", run(*words, status=2).stderr)
+                self.assertIn("--output: give a file name; /dev/stdout is standard output\n", run(*words, status=2).stderr)
         with tempfile.TemporaryDirectory(prefix="diapason-voice-") as folder:
             policy = Path(folder) / "one.conf"
             policy.write_text("allreduce,0,1024,tree,ll,1,1,8\n")
@@ -409,7 +409,7 @@ class VoiceTest(unittest.TestCase):
         self.assertEqual(done.stderr, "")
         done = run("ask", "--json", "--table", journal, "--ranks", "8")
         self.assertEqual([json.loads(done.stdout)[key] for key in ("nodes", "ranks")], [4, 8])
-        self.assertIn("has tables of 4 nodes and 4 ranks; asked is for 4 nodes and 8 ranks", done.stderr)
+        self.assertIn("has tables for 4 nodes and 4 ranks; the questions are for 4 nodes and 8 ranks", done.stderr)
 
     def test_what_all_ranks_would_say_is_said_once(self) -> None:
         done = run("bench", "-g", "2", status=1, env={**os.environ, "DIAPASON_BACKEND": "foo"})
@@ -420,7 +420,7 @@ class VoiceTest(unittest.TestCase):
             file = Path(folder) / "job.sh"
             for content in (bytes(range(256)) * 16, b"\0" * 4096, b"\x7fELF\x02\x01"):
                 file.write_bytes(content)
-                self.assertIn("is no text", run("env", "check", "--file", str(file), status=1).stderr)
+                self.assertIn("is not a text file", run("env", "check", "--file", str(file), status=1).stderr)
             for content in (b"export NCCL_DEBUG=WARN\r\n\techo \x1b[1m\n", b"NCCL_DEBUG=WARN\0HOME=/root\0"):
                 file.write_bytes(content)
                 self.assertIn("1 variable from", run("env", "check", "--file", str(file), status=None).stdout)

@@ -290,7 +290,8 @@ void AddBench(CommandLine* parent, CommandAction* run) {
       throw UsageError{"--sizes", "cannot be combined with -b, -e and -i"};
     }
     if (!options->policy.empty() && options->ranks.backend == "all") {
-      throw UsageError{"--policy", "is for one library: name a single backend instead of all"};
+      throw UsageError{"--policy",
+                       "a policy is for one library: name a single backend instead of all"};
     }
     options->effort.check = options->check != 0;
     if (options->rounds > 0) {
