@@ -15,6 +15,7 @@
 #include "measure/targets.h"
 #include "measure/tests_measurer.h"
 #include "measure/wire.h"
+#include "measure/worker.h"
 
 namespace diapason::measure {
 namespace {
@@ -346,6 +347,33 @@ TEST(JobTest, RanksThatNeverStartAreAnErrorThatSaysWhy) {
   JobMeasurerOptions options;
   options.launcher.self = "/nonexistent/diapason";
   EXPECT_EQ(JobMeasurer::Create(options).status().code(), ErrorCode::kUnavailable);
+}
+
+TEST(WorkerTest, ArgumentsComeBackAsTheyWere) {
+  WorkerOptions options;
+  options.ranks.backend = "sim";
+  options.ranks.cluster = "h100x8";
+  options.ranks.limit = 0.25;
+  options.ranks.seed = 42;
+  options.ranks.ranks = 8;
+  options.choose = false;
+  const Result<WorkerOptions> read = ParseWorkerArguments(WorkerArguments(options));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read.value().ranks.backend, "sim");
+  EXPECT_EQ(read.value().ranks.cluster, "h100x8");
+  EXPECT_EQ(read.value().ranks.limit, 0.25);
+  EXPECT_EQ(read.value().ranks.seed, 42u);
+  EXPECT_EQ(read.value().ranks.ranks, 8);
+  EXPECT_FALSE(read.value().choose);
+}
+
+TEST(WorkerTest, ArgumentsThatAreWrongAreErrors) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {"--backend"},       {"--limit", "x"},  {"--limit", "20"}, {"--ranks", "-1"},
+      {"--seed", "seven"}, {"--choose", "2"}, {"--speed", "1"}};
+  for (const std::vector<std::string>& arguments : wrong) {
+    EXPECT_FALSE(ParseWorkerArguments(arguments).ok()) << arguments.front();
+  }
 }
 
 TEST(PairsTest, ASlowMemberIsNamedRatherThanItsLinks) {

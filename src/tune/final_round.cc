@@ -49,10 +49,10 @@ std::vector<size_t> Finalists(const CallCase& call_case,
 }
 
 Result<std::vector<Winner>> RunFinalRound(measure::Measurer* measurer,
-                                   const std::vector<CallCase>& call_cases,
-                                   const std::vector<std::vector<size_t>>& finalists,
-                                   const FinalRoundOptions& options,
-                                   const search::MeasurementObserver& observer) {
+                                          const std::vector<CallCase>& call_cases,
+                                          const std::vector<std::vector<size_t>>& finalists,
+                                          const FinalRoundOptions& options,
+                                          const search::MeasurementObserver& observer) {
   const auto begin = std::chrono::steady_clock::now();
   const std::chrono::duration<double> limit(options.seconds);
   std::vector<std::map<size_t, std::vector<double>>> times(call_cases.size());

@@ -40,9 +40,9 @@ struct Winner {
 // `finalists` by case: indices of candidates, the default first. The order within a case
 // turns round after round. A finalist that fails is out.
 Result<std::vector<Winner>> RunFinalRound(measure::Measurer* measurer,
-                                   const std::vector<search::CallCase>& call_cases,
-                                   const std::vector<std::vector<size_t>>& finalists,
-                                   const FinalRoundOptions& options,
-                                   const search::MeasurementObserver& observer);
+                                          const std::vector<search::CallCase>& call_cases,
+                                          const std::vector<std::vector<size_t>>& finalists,
+                                          const FinalRoundOptions& options,
+                                          const search::MeasurementObserver& observer);
 
 }  // namespace diapason::tune

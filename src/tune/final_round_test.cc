@@ -59,7 +59,7 @@ std::vector<Winner> Winners(const FakeRanks::Times& times, const std::vector<siz
   options.most_rounds = 7;
   const Result<std::vector<Winner>> winners =
       RunFinalRound(&ranks, {Six()}, {finalists}, options,
-             [](size_t, size_t, const Measurement&) { return true; });
+                    [](size_t, size_t, const Measurement&) { return true; });
   EXPECT_TRUE(winners.ok());
   return winners.ok() ? winners.value() : std::vector<Winner>(1);
 }

@@ -295,15 +295,15 @@ Status TuneSession::Plan() {
       Rounds(samples_per_round, final_round.least_rounds, final_round.most_rounds);
   const Result<std::vector<Winner>> winners =
       RunFinalRound(marked_.get(), call_cases_, finalists, final_round,
-             [&](size_t call_case, size_t candidate, const Measurement& measurement) {
-               search::CandidateSamples& evidence = known_[call_case][candidate];
-               if (measurement.outcome == dataset::SampleOutcome::kFine) {
-                 evidence.seconds.push_back(measurement.seconds);
-               } else {
-                 evidence.outcome = measurement.outcome;
-               }
-               return Take(call_case, candidate, measurement);
-             });
+                    [&](size_t call_case, size_t candidate, const Measurement& measurement) {
+                      search::CandidateSamples& evidence = known_[call_case][candidate];
+                      if (measurement.outcome == dataset::SampleOutcome::kFine) {
+                        evidence.seconds.push_back(measurement.seconds);
+                      } else {
+                        evidence.outcome = measurement.outcome;
+                      }
+                      return Take(call_case, candidate, measurement);
+                    });
   for (const Status& status : {trouble_, winners.status()}) {
     if (!status.ok()) return status;
   }

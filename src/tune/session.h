@@ -25,8 +25,8 @@ using ProgressCallback = std::function<bool(Stage stage, double share, const std
 
 struct SessionOptions {
   double seconds = 120;  // for everything
-  // At most so many samples of the search, of the final round and of every verification; the last two
-  // take the rounds that a judgement needs in any case. 0: as many as the time allows.
+  // At most so many samples of the search, of the final round and of every verification; the last
+  // two take the rounds that a judgement needs in any case. 0: as many as the time allows.
   int64_t samples = 0;
   uint64_t seed = 1;
   // The calls of every case in somebody's job; empty: all alike.

@@ -226,7 +226,8 @@ Status TuneSession::ProveTogether() {
 }
 
 Status TuneSession::Write() {
-  // With what the final round has added. Rows and their boundaries; what they say is what was proven.
+  // With what the final round has added. Rows and their boundaries; what they say is what was
+  // proven.
   Result<model::Grid> grid = ReadGrid();
   if (!grid.ok()) return grid.status();
   model::PlanOptions options;

@@ -35,7 +35,7 @@ def main() -> int:
         print("the port is still in use", file=sys.stderr)
         return 1
     ranks = subprocess.Popen([plan["tool"], "@worker", "--backend", "sim", "--cluster", "h100x8", "--ranks", "2", "--limit",
-                              "30"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                              "30s"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     print(ranks.stdout.readline(), end="", flush=True)
     for line in sys.stdin:
         words = line.split()
