@@ -89,7 +89,8 @@ void Experiment::FinishValidation() {
   validation_.drift_default = drift(plain);
   validation_.spread_tuned = RobustDeviation(tuned);
   validation_.spread_default = RobustDeviation(plain);
-  // What two medians of n/2 runs differ by anyhow, three times; and what nobody minds.
+  // What two medians of n/2 runs differ by anyhow, three times; and a difference that does not
+  // matter.
   const double noise = std::max(StepDeviation(tuned), StepDeviation(plain));
   const double halves = static_cast<double>(tuned.size()) / 2;
   const double chance = 3 * kMedianFactor * noise * std::sqrt(4 / halves);

@@ -44,7 +44,7 @@ Result<MetricPattern> MetricPattern::Make(const std::string& pattern, MetricPick
   made.compiled_->pick = pick;
   try {
     // Polynomial: by all states at once, never by trying ways one after the other, which takes for
-    // ever on lines that somebody chose, and recurses once a character.
+    // ever on lines that an attacker chose, and recurses once a character.
     made.compiled_->regex.assign(pattern,
                                  std::regex::ECMAScript | std::regex_constants::__polynomial);
   } catch (const std::regex_error& error) {

@@ -92,8 +92,8 @@ std::vector<char*> Pointers(std::vector<std::string>* texts) {
   ::_exit(127);
 }
 
-// Sends a signal to everybody in a session but zombies; how many there were. Programs make process
-// groups of their own (mpirun does), but seldom sessions.
+// Sends a signal to all processes of a session except zombies; how many there were. Programs make
+// process groups of their own (mpirun does), but seldom sessions.
 int SignalSession(pid_t session, int signal) {
   const RootFs tree;
   int count = 0;

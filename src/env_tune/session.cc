@@ -21,7 +21,7 @@ constexpr double kTimeoutFactor = 10;
 constexpr double kLeastTimeout = 60;
 constexpr double kFirstTimeout = 3600;  // of the warm-up, of whose time nothing is known
 
-// Whether the command's NCCL would load our plugin, and nobody journals already.
+// Whether the command's NCCL would load our plugin, and no journal is set already.
 bool PluginIsSet(const Environment& environment) {
   if (environment.Get("DIAPASON_JOURNAL").value_or("") != "") return false;
   for (const char* name : {"NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN"}) {

@@ -195,7 +195,7 @@ void LocalJob::HandleSignal(int signal) {
       (signal == SIGINT || signal == SIGQUIT) && interrupted_ && now - *interrupted_ >= kOneRequest;
   interrupted_ = now;
   if (phase_ == Phase::kOver) {
-    // Nobody is left; whoever should read the rest is not going to.
+    // No process is left, and the reader of the rest has gone.
     ::_exit(ExitStatus());
   }
   if (impatient) {
@@ -235,7 +235,8 @@ void LocalJob::HandleTime() {
     BeginEnding(SIGTERM);
   } else if (phase_ == Phase::kEnding && late) {
     if (options_.grace.count() > 0) {
-      Say(Format("not everybody has ended within %s; killing", Seconds(options_.grace).c_str()));
+      Say(Format("some processes have not ended within %s; killing",
+                 Seconds(options_.grace).c_str()));
     }
     BeginKilling();
   } else if (phase_ == Phase::kKilling && late) {
@@ -347,7 +348,7 @@ void LocalJob::CheckOutput() {
 void LocalJob::BeginEnding(int signal) {
   phase_ = Phase::kEnding;
   phase_end_ = Clock::now() + options_.grace;
-  // Whose parents are about to end come to us, so that nobody stays behind as a zombie.
+  // Orphans become our children, so that none stays behind as a zombie.
   (void)::prctl(PR_SET_CHILD_SUBREAPER, 1);
   SignalAll(signal);
   // Who is stopped could not act on it.

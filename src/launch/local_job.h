@@ -30,12 +30,12 @@ struct LocalJobOptions {
 //
 //   running   until all ranks have ended, one fails, a signal asks for the end, or the time is over
 //   leaving   all ranks have ended, processes they started have not: those get a moment
-//   ending    everybody has been asked to end, and has the grace period to do so
-//   killing   everybody gets SIGKILL, again and again until nobody is left
+//   ending    all processes have been asked to end, and have the grace period to do so
+//   killing   all processes get SIGKILL, again and again until none is left
 //   over      only what has been written is still on its way to the reader
 //
 // Ranks that have ended stay unreaped until the end: so their process ids, by which the sessions
-// are found, cannot become somebody else's.
+// are found, cannot be reused by another process.
 class LocalJob {
  public:
   explicit LocalJob(LocalJobOptions options);

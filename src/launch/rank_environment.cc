@@ -83,7 +83,7 @@ class ProbeSocket {
 };
 
 // Listens on every address of one family. Returns an errno. Only listening tells: a port of
-// connections that are closing can be used again, and one that somebody else listens on can be
+// connections that are closing can be used again, and one that another process listens on can be
 // bound all the same.
 int TryListening(int family, int port) {
   const ProbeSocket socket(family);

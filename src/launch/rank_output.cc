@@ -23,7 +23,7 @@ size_t CutAt(std::string_view line, size_t limit) {
 }
 
 Result<Fd> OpenLog(const std::string& path) {
-  // O_NONBLOCK: a pipe that nobody reads would make us wait for ever.
+  // O_NONBLOCK: a pipe without a reader would block for ever.
   Fd file(::open(path.c_str(),
                  O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
                  0644));
@@ -89,7 +89,7 @@ void LinePrefixer::Finish(std::string* lines) {
 constexpr size_t kRoom = 4096;
 
 Sink::Sink(int fd) : fd_(fd), at_once_(kRoom) {
-  // A pipe or a terminal can be opened a second time, with flags that nobody else sees.
+  // A pipe or a terminal can be opened a second time, with flags of its own.
   struct stat info;
   if (::fstat(fd, &info) != 0) return;
   if (S_ISREG(info.st_mode)) at_once_ = kFull;
@@ -165,7 +165,7 @@ void RankStream::Read() {
 }
 
 void RankStream::ReadRest() {
-  // A bound, because somebody who still has the pipe may write for ever.
+  // Bounded: a process that still holds the pipe may write for ever.
   constexpr int kMost = 32;
   for (int i = 0; i < kMost && pipe_.open(); ++i) {
     pollfd polled{pipe_.get(), POLLIN, 0};

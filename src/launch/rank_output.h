@@ -33,7 +33,7 @@ class LinePrefixer {
 // that pauses never keeps the launcher from watching the ranks.
 class Sink {
  public:
-  // From here on, whoever fills the sink should wait.
+  // From here on, writers to the sink should wait.
   static constexpr size_t kFull = 1024 * 1024;
 
   // `fd` stays open and its flags, which others share, stay as they are.

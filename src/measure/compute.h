@@ -30,8 +30,8 @@ class Computer {
   // Computes for so long. Where that is done by this thread, `progress` is called now and then.
   virtual Status Compute(double seconds, const std::function<void()>& progress) = 0;
 
-  // The stream for a communicator's collectives. Null: there are none, and whoever needs the result
-  // of a collective waits for it.
+  // The stream for a communicator's collectives. Null: there are none, and the caller that needs
+  // the result of a collective waits for it.
   virtual void* Stream(int /*communicator*/) const { return nullptr; }
   // Around the start of a bucket's collective: it begins after the compute so far.
   virtual Status BeforeStart(int /*communicator*/, size_t /*bucket*/) { return {}; }

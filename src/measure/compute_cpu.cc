@@ -165,7 +165,7 @@ class Cpu : public HostComputer {
     }
   }
 
-  // What nobody reads would not be computed.
+  // The compiler would remove a computation whose result is not read.
   void Keep(float value) { sink_.store(value, std::memory_order_relaxed); }
 
   const duration<double> limit_;

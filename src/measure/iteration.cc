@@ -266,7 +266,7 @@ Status Runner::Measure() {
   int turn = 0;
   for (int first = 0; first < total; first += kBlock, ++turn) {
     for (int i = 0; i < kKinds; ++i) {
-      // Another kind begins each time: whoever follows whom evens out.
+      // Each round begins with another kind, so that effects of the order average out.
       const auto kind = static_cast<StepKind>((turn + i) % kKinds);
       for (int step = first; step < std::min(first + kBlock, total); ++step) {
         if (Status status = group_->Barrier(); !status.ok()) return status;

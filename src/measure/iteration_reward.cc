@@ -56,7 +56,7 @@ Status AppendRewards(const std::string& path, const IterationSpec& spec,
       Format(",%llu,%d,%d,", static_cast<unsigned long long>(bucket.bytes), nodes, ranks);
   std::string text;
   for (const double seconds : times.steps) text += front + Format("%.6f\n", seconds * 1e3);
-  // Not blocking: opening a pipe that nobody reads would wait for ever.
+  // Not blocking: opening a pipe without a reader would block for ever.
   const int file =
       open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
   if (file < 0) return IoError(path + ": " + ErrnoText(errno));

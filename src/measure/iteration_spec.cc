@@ -79,7 +79,7 @@ void FillTp(int layers, uint64_t bytes, IterationSpec* spec) {
   }
 }
 
-// A layer is attention, then experts. Tokens travel to the experts and back, and everybody waits;
+// A layer is attention, then experts. Tokens travel to the experts and back, and all ranks wait;
 // on a second communicator the next layer's parameters arrive beside the whole layer, and the
 // layer's gradients are added up from its middle on.
 void FillMoe(int layers, uint64_t bytes, IterationSpec* spec) {

@@ -184,8 +184,8 @@ Result<Measurement> JobMeasurer::Measure(const Trial& trial) {
     }
     const Result<Measurement> measurement = Ask(trial);
     if (!measurement.ok()) {
-      // Ranks that were gone before they were asked (a suspended machine, somebody's kill) are not
-      // this configuration's fault: only ranks that were just started can be lost to it.
+      // Ranks that were gone before they were asked (a suspended machine, a kill by the user) are
+      // not this configuration's fault: only ranks that were just started can be lost to it.
       if (measurement.status().code() == ErrorCode::kPeerLost && !fresh) {
         program_.reset();
         continue;
@@ -210,7 +210,7 @@ Status ServeTrials(Group* group, const std::string& cluster,
   Status status = output(Sealed(std::string(kHello) + EncodeSubject(measurer.value()->subject())));
   while (status.ok()) {
     const Result<std::string> line = input();
-    if (!line.ok()) return {};  // whoever asked is done
+    if (!line.ok()) return {};  // the measurer is done
     const Result<Trial> trial = DecodeTrial(line.value());
     if (!trial.ok()) return trial.status();
     const Result<Measurement> measurement = measurer.value()->Measure(trial.value());

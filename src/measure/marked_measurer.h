@@ -7,7 +7,7 @@ namespace diapason::measure {
 
 // Writes down what is measured before it is measured: every trial begins with everything measured
 // so far, and the name of what comes, in the store. So a process that dies of a configuration has
-// lost nothing, and whoever goes on with its run knows which configuration that was.
+// lost nothing, and the process that continues the run knows which configuration that was.
 //
 // Measurer and recorder stay the caller's and must live longer. One thread at a time. A store
 // that cannot be written is an error of Measure(), and nothing is measured.

@@ -155,7 +155,7 @@ Result<Group*> RankTimer::FirstRanks(int ranks) {
 }
 
 Status RankTimer::Ready(const Status& mine) {
-  // Also the start line: nobody gets past it before everybody is here.
+  // Also the start line: no rank passes it before all ranks have reached it.
   int32_t trouble = mine.ok() ? 0 : 1;
   const Status status = group_->AllReduce(&trouble, &trouble, 1, DataType::kI32, ReduceOp::kMax);
   if (!mine.ok()) return mine;

@@ -8,7 +8,7 @@
 
 namespace diapason::measure {
 
-// A goal somebody has stated. docs/commands/bench.md has the keys of a targets file.
+// A stated goal. docs/commands/bench.md has the keys of a targets file.
 struct Target {
   enum class Goal : uint8_t {
     kTime,          // seconds at most

@@ -6,11 +6,10 @@
 //    what is known of its neighbours.
 // 3. A few samples are repeated, to learn how noisy they are.
 // 4. Then every sample goes to where it is expected to improve a choice most: an unsampled
-// candidate
-//    that may be better than the present best, a rival that is too near to call, or the present
-//    best itself when it may not be what it seems (the knowledge gradient). Where the budget is in
-//    seconds, most per second.
-// Between batches the surrogate (search_surrogate.h) takes in what came.
+//    candidate that may be better than the present best, a rival that is too near to call, or the
+//    present best itself when it may not be what it seems (the knowledge gradient). Where the
+//    budget is in seconds, most per second.
+// Between batches the surrogate (surrogate.h) takes in what came.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -35,7 +34,7 @@ constexpr int64_t kRepeatEvery = 25;
 // Without a limit the search ends when no sample is expected to improve any choice by this share of
 // what counts as tight. A budget is spent: what looks decided to the surrogate may surprise it.
 constexpr double kWorthSampling = 0.001;
-// ... and nobody is left unsampled who is not believed to be slower than the best by this (log:
+// ... and every unsampled candidate is predicted to be slower than the best by at least this (log:
 // half as much again).
 constexpr double kHopeless = 0.4;
 // The surrogate learns anew whenever the samples have grown by this factor.
@@ -296,7 +295,7 @@ class Hunt {
     }
   }
 
-  // Nobody has looked at it, and it is not hopeless.
+  // It has no sample yet, and may still be the best.
   bool Plausible(size_t call_case, size_t candidate, const Standing& standing) const {
     return !Sampled(call_case, candidate) &&
            surrogate_.Mean(call_case, candidate) - standing.chosen_mean < kHopeless;

@@ -59,7 +59,7 @@ double ExpectedGain(const Surrogate& surrogate, size_t call_case, size_t candida
   const double mean = is_chosen ? standing.next_mean : surrogate.Mean(call_case, candidate);
   const double ahead = standing.chosen_mean - mean;
   if (standing.chosen != 0) return WorthKnowing(ahead, spread, 0);
-  // To replace the default, somebody has to be clearly ahead of it afterwards.
+  // To replace the default, a candidate has to be clearly ahead of it afterwards.
   const double other = is_chosen ? standing.next_variance : surrogate.Variance(call_case, 0);
   const double left = std::sqrt(std::max(variance - spread * spread, 0.0) + other);
   return WorthKnowing(ahead, spread, kClearlyAhead * left);

@@ -9,7 +9,7 @@
 
 namespace diapason::search {
 
-// Who would be chosen in a case now, and who comes next.
+// The candidate that would be chosen in a case now, and the runner-up.
 struct Standing {
   size_t chosen = 0;
   double chosen_mean = INFINITY;  // log seconds

@@ -13,7 +13,7 @@
 
 namespace diapason::search {
 
-// The shape of a process, as logarithms, so that steps are factors.
+// The parameters of the kernel, as logarithms, so that steps are factors.
 enum Parameter {
   kSignal,        // configurations differ by this (log seconds)
   kOverSizes,     // ... and keep that difference over so many doublings of the size
@@ -25,7 +25,7 @@ enum Parameter {
   kParameters,
 };
 using KernelParams = std::array<double, kParameters>;
-// What to expect of any cluster, before there are samples.
+// The values that fit most clusters, before there are samples.
 KernelParams UsualShape();
 
 // What candidates of one curve share: algorithm, protocol, segment, whether the number of channels

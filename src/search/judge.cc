@@ -9,12 +9,12 @@
 namespace diapason::search {
 namespace {
 
-// A verdict is called decided when it is wrong at most so often.
+// A verdict counts as decided if its probability of being wrong is at most this.
 constexpr double kDoubt = 0.05;
-// And when both have been seen this often: one sample may be any.
+// And if both have at least this many samples: a single one may be an outlier.
 constexpr size_t kLeastSeen = 2;
 
-// How likely it is that somebody with this lead (in standard deviations) is not ahead at all.
+// The probability that a candidate with this lead (in standard deviations) is not ahead at all.
 double Unlikely(double lead) { return 0.5 * std::erfc(lead / std::numbers::sqrt2); }
 
 CaseVerdict JudgeOne(const Surrogate& surrogate, const std::vector<CandidateSamples>& known,
@@ -33,7 +33,7 @@ CaseVerdict JudgeOne(const Surrogate& surrogate, const std::vector<CandidateSamp
     const double mean = surrogate.Mean(call_case, i);
     const double lead = (against - mean) / std::sqrt(surrogate.DifferenceVariance(call_case, 0, i));
     nearest = std::min(nearest, -lead);
-    // Nobody wins on what others did elsewhere: it takes a sample of its own.
+    // A candidate needs a sample of its own to win; predictions from other cases do not suffice.
     if (known[i].seconds.empty()) continue;
     ++rivals;
     if ((!broken && lead < kClearlyAhead) || mean >= best_mean) continue;

@@ -1,4 +1,4 @@
-// How a process learns its shape, and whom it believes.
+// How the Gaussian process learns its kernel parameters, and which samples it trusts.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -11,19 +11,19 @@
 namespace diapason::search {
 namespace {
 
-// Observations that the learning of the shape looks at.
+// Observations that learning the kernel parameters uses.
 constexpr size_t kMostLearned = 96;
 // Makes a median absolute deviation comparable with a standard deviation.
 constexpr double kNormalMad = 1.4826;
 constexpr double kLeastVariance = 1e-12;
-// A residual of so many standard deviations is a disturbance, until it is confirmed. What disturbs
-// a call makes it slower; for a fast one to be disbelieved takes more.
+// A residual of so many standard deviations counts as a disturbance until another sample confirms
+// it. Disturbances make calls slower; a fast outlier needs a larger residual.
 constexpr double kTooSlow = 3;
 constexpr double kTooFast = 5;
-// A disturbed sample gets so many times the noise that would just explain it.
+// The noise of a disturbed sample is this multiple of the noise that would just explain it.
 constexpr double kDistrust = 3;
-// By what factor the usual shape may be off (its logarithm; one standard deviation), and the steps
-// in which a better one is looked for.
+// The prior of the kernel parameters: one standard deviation of their logarithms around the usual
+// values; and the steps of the search for better ones.
 constexpr KernelParams kUsualWidth = {1.0, 0.7, 0.7, 1.0, 0.8, 0.5, 0.1};
 constexpr KernelParams kStep = {0.5, 0.4, 0.4, 0.7, 0.4, 0.4, 0.07};
 
@@ -46,12 +46,12 @@ void GaussianProcess::Take(const SamplesByCandidate& known) {
     one.cell = i;
     one.value = LowerMedian(logs);
     const auto count = static_cast<double>(logs.size());
-    // A median of many normal samples is that much less certain than their mean_.
+    // The median of many normal samples has a larger variance than their mean, by this factor.
     one.noise = logs.size() < 3 ? 1 / count : 0.5 * std::numbers::pi / count;
     one.confirmed = logs.size() >= 2;
     if (logs.size() >= 2) {
       const double middle = Median(logs);
-      // Residuals around the samples' own_ centre_ are smaller than those around the truth.
+      // Residuals around the samples' own centre are smaller than those around the true one.
       const double small = std::sqrt(count / (count - 1));
       for (const double value : logs) {
         deviations_.emplace_back(std::abs(value - middle) * small, cells_[i].size);
@@ -64,7 +64,7 @@ void GaussianProcess::Take(const SamplesByCandidate& known) {
   for (Observation& one : observed_) one.value -= centre_;
 }
 
-// The logarithm of the probability of the observations under a shape_, and of the shape_ itself.
+// The log likelihood of the observations under kernel parameters, plus the log prior of those.
 double GaussianProcess::Score(const KernelParams& candidate, const std::vector<uint32_t>& subset) {
   SetShape(candidate);
   const KernelParams usual = UsualShape();
@@ -73,13 +73,13 @@ double GaussianProcess::Score(const KernelParams& candidate, const std::vector<u
     const double off = (candidate[i] - usual[i]) / kUsualWidth[i];
     score -= off * off / 2;
   }
-  // Samples of one cell tell what noise is, and nothing else does so well.
+  // Repeated samples of one candidate estimate the noise best.
   if (!deviations_.empty()) {
     std::vector<double> scaled;
     for (const auto& [deviation, size] : deviations_) {
       scaled.push_back(deviation / std::sqrt(noise_table_[size]));
     }
-    // As much as so many squared normal deviations_ would weigh.
+    // Weighed like so many squared normal deviations.
     const double off = std::log(std::max(kNormalMad * Median(scaled), 0.1));
     score -= off * off * std::min<double>(static_cast<double>(scaled.size()), 40) / 4;
   }
@@ -111,7 +111,7 @@ void GaussianProcess::Factor(const std::vector<uint32_t>& subset) {
   }
 }
 
-// Climbs along one parameter after the other: a handful of small factorisations.
+// Coordinate ascent, one parameter after the other: a few small factorisations.
 void GaussianProcess::Learn(int sweeps) {
   std::vector<uint32_t> subset(observed_.size());
   std::iota(subset.begin(), subset.end(), 0);
@@ -141,7 +141,7 @@ void GaussianProcess::Learn(int sweeps) {
   SetShape(best);
 }
 
-// Looks at every observation as the others see it. True when one of them is now trusted less.
+// Leave-one-out residual of every observation. True if one of them is now trusted less.
 bool GaussianProcess::Doubt() {
   const size_t n = observed_.size();
   std::vector<uint32_t> all(n);
@@ -162,7 +162,7 @@ bool GaussianProcess::Doubt() {
       square += column[i] * column[i];
       weight += column[i] * solved_[i];
     }
-    // The residual against the others' prediction, and its variance_.
+    // The residual against the prediction from the other observations, and its variance.
     const double residual = weight / square;
     const double expected = 1 / square - Noise(observed_[j].cell) * observed_[j].noise;
     const double far = residual < 0 ? kTooFast : kTooSlow;
@@ -179,7 +179,7 @@ bool GaussianProcess::Doubt() {
 
 void GaussianProcess::Fit(const SamplesByCandidate& known, bool learn) {
   Take(known);
-  // The first lesson is long, later ones start where it ended.
+  // The first ascent is long; later ones start at its result.
   if (learn) Learn(taught_ ? 2 : 4);
   taught_ = taught_ || learn;
   if (Doubt() && learn) Learn(1);

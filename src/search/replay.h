@@ -14,7 +14,8 @@
 namespace diapason::search {
 
 struct ReplayOptions {
-  // Which samples may be served; empty: all. Those held out stay unseen, for whoever judges.
+  // Which samples may be served; empty: all. Held-out samples are not served, so that they can
+  // score the result.
   std::function<bool(const dataset::Sample&)> allowed;
   // 0: the samples of a point come in the order of their rounds. Else in an order of its own.
   uint64_t shuffle = 0;

@@ -32,20 +32,20 @@ std::string LaunchOf(const Candidate& candidate, const SearchOptions& options) {
 Status CheckContests(const std::vector<CallCase>& call_cases, const SamplesByCandidate& known) {
   if (known.size() != call_cases.size()) {
     return Invalid(
-        Format("knowledge of %zu contests was given for %zu", known.size(), call_cases.size()));
+        Format("samples of %zu cases were given for %zu", known.size(), call_cases.size()));
   }
   for (size_t i = 0; i < call_cases.size(); ++i) {
     if (call_cases[i].candidates.empty()) {
-      return Invalid(Format("contest %zu has no contender, not even the default", i));
+      return Invalid(Format("case %zu has no candidate, not even the default", i));
     }
     if (known[i].size() != call_cases[i].candidates.size()) {
-      return Invalid(Format("contest %zu: knowledge of %zu contenders was given for %zu", i,
+      return Invalid(Format("case %zu: samples of %zu candidates were given for %zu", i,
                             known[i].size(), call_cases[i].candidates.size()));
     }
     for (const CandidateSamples& evidence : known[i]) {
       for (const double seconds : evidence.seconds) {
         if (std::isfinite(seconds) && seconds > 0) continue;
-        return Invalid(Format("contest %zu: a time of %g s is known, which cannot be", i, seconds));
+        return Invalid(Format("case %zu: an impossible time of %g s was given", i, seconds));
       }
     }
   }

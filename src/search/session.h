@@ -12,8 +12,8 @@ namespace diapason::search {
 // it: five to one that it is better.
 inline constexpr double kClearlyAhead = 1.0;
 
-// What every strategy needs: takes one sample after the other within the budget, files what comes
-// of it, and knows whom it makes sense to ask.
+// What every strategy needs: takes samples one by one within the budget, records them, and knows
+// which candidates can still be sampled.
 class SearchSession {
  public:
   SearchSession(measure::Measurer* measurer, const std::vector<CallCase>& call_cases,
@@ -26,7 +26,7 @@ class SearchSession {
         known_(known),
         begin_(measurer->Now()) {}
 
-  // Brings `known` into the shape of the cases, and says what is wrong with either.
+  // Resizes `known` to the cases; an error if the two do not fit.
   Status Prepare();
   // The budget is spent, or the observer wants no more.
   bool Over() const;
@@ -54,7 +54,7 @@ class SearchSession {
   std::vector<std::vector<bool>> dry_;
 };
 
-// The first mistake in cases and knowledge; fine where they belong together.
+// The first mistake in the cases and their samples; fine if they fit.
 Status CheckContests(const std::vector<CallCase>& call_cases, const SamplesByCandidate& known);
 
 }  // namespace diapason::search

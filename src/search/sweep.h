@@ -63,7 +63,7 @@ SamplesByCandidate KnownFrom(const dataset::StoreContents& contents,
                              const std::vector<CallCase>& call_cases,
                              const measure::Subject& subject);
 
-// Seconds a call of this size may take, before anybody has measured it: for plans only.
+// A rough estimate of the seconds of a call that was not measured: for plans only.
 double GuessSeconds(const measure::Trial& trial, const measure::Subject& subject);
 
 }  // namespace diapason::search

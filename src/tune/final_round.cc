@@ -25,7 +25,7 @@ int ChannelsOf(const Config& config) { return config.channels == 0 ? 1 << 20 : c
 
 std::vector<size_t> Finalists(const CallCase& call_case,
                               const std::vector<CandidateSamples>& evidence,
-                              const std::vector<size_t>& hopefuls, size_t most) {
+                              const std::vector<size_t>& promising, size_t most) {
   std::vector<std::pair<double, size_t>> order;
   for (size_t j = 1; j < call_case.candidates.size(); ++j) {
     const bool usable = evidence[j].outcome == dataset::SampleOutcome::kFine &&
@@ -40,7 +40,7 @@ std::vector<size_t> Finalists(const CallCase& call_case,
     const Config& config = call_case.candidates[j].config;
     if (++families[{config.algorithm, config.protocol}] <= kMostOfFamily) finalists.push_back(j);
   }
-  for (const size_t j : hopefuls) {
+  for (const size_t j : promising) {
     if (j > 0 && std::find(finalists.begin(), finalists.end(), j) == finalists.end()) {
       finalists.push_back(j);
     }

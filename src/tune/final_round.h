@@ -13,11 +13,12 @@ namespace diapason::tune {
 // run once more, in turns, and only what they take now counts.
 
 // Who runs again: the default first, then the fastest so far, `most` in all. No more than three of
-// one algorithm and protocol, which differ in channels only and are often alike; nobody who is
-// clearly slower than the fastest. `hopefuls` (candidates nobody has measured) come in as well.
+// one algorithm and protocol, which differ in channels only and are often alike; no candidate that
+// is clearly slower than the fastest. `promising` candidates, which were not measured, come in as
+// well.
 std::vector<size_t> Finalists(const search::CallCase& call_case,
                               const std::vector<search::CandidateSamples>& evidence,
-                              const std::vector<size_t>& hopefuls, size_t most);
+                              const std::vector<size_t>& promising, size_t most);
 
 struct FinalRoundOptions {
   double seconds = 20;  // no round begins later, once there are least_rounds

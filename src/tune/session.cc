@@ -24,7 +24,8 @@ constexpr double kSearchUntil = 0.36;
 constexpr double kFinalRoundUntil = 0.64;
 // Of every case, with the default; a model may send one more.
 constexpr size_t kMostFinalists = 6;
-// What nobody has measured has to be predicted to be this much faster than what was.
+// A configuration that was not measured must be predicted to be this much faster than the measured
+// ones.
 constexpr double kWorthALook = 0.03;
 // Blocks of calls are long against the clock and short against drift; where it counts they are
 // longer, since starting one costs as much as some calls. Of an iteration a few steps.
@@ -96,7 +97,7 @@ void TuneSession::Calibrate(bool proof) {
   marked_ = std::make_unique<measure::MarkedMeasurer>(calibrated_.get(), recorder_.get());
 }
 
-// Ranks that were started once more may fare otherwise: whoever wins has to win with those as well.
+// Freshly started ranks may behave differently: a winner has to win on those as well.
 Status TuneSession::StartAgain() {
   if (!options_.relaunch) return {};
   if (Status flushed = recorder_->Flush(); !flushed.ok()) return flushed;
@@ -203,7 +204,7 @@ Status TuneSession::Search() {
   const Status searched = search::SearchAdaptively(
       marked_.get(), call_cases_, search,
       [&](size_t call_case, size_t candidate, const Measurement& measurement) {
-        // The simulated cluster's clock is not the one that somebody waits by.
+        // The simulated cluster's clock is not the user's: the budget is in real time.
         return Take(call_case, candidate, measurement) && Passed() < until;
       },
       &known_);

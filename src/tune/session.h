@@ -14,9 +14,9 @@
 
 namespace diapason::tune {
 
-// Finds a policy for somebody's calls and proves it: measures (an adaptive search), completes what
-// was measured by a model, plans, and then runs the plan against the library's own choice on ranks
-// that were started anew. What those runs do not confirm is not in the policy.
+// Finds a policy for the calls of a job and verifies it: measures (an adaptive search), completes
+// what was measured by a model, plans, and then runs the plan against the library's own choice on
+// ranks that were started anew. What those runs do not confirm is not in the policy.
 
 enum class Stage { kStarting, kMeasuring, kPlanning, kVerifying };
 // Called often: where it is, the share of the whole that is done (0 to 1), and what is being done.
@@ -29,7 +29,7 @@ struct SessionOptions {
   // two take the rounds that a judgement needs in any case. 0: as many as the time allows.
   int64_t samples = 0;
   uint64_t seed = 1;
-  // The calls of every case in somebody's job; empty: all alike.
+  // How often the job makes the calls of a case; empty: all alike.
   std::function<double(const measure::Trial& trial)> weight;
   bool fit = true;       // a model too, for configurations that were not measured
   bool relaunch = true;  // verify on ranks that are started anew; off: there are no others
@@ -67,9 +67,9 @@ struct TunedCall {
   size_t tried = 0;      // configurations that gave a time here
   size_t failed = 0;     // and those that did not
   std::string why;       // one sentence without a full stop
-  bool no_time = false;  // it is as it is because there was no time for more
+  bool no_time = false;  // undecided: the budget ran out
 
-  // How much faster it is now, as far as anybody knows: 1 where nothing changed.
+  // The measured gain: 1 if nothing changed.
   double Gain() const;
 };
 

@@ -260,7 +260,7 @@ Status TuneSession::Write() {
       if (least == nullptr || line.Gain() < least->Gain()) least = &line;
     }
     if (least == nullptr) {
-      return Internal("a row that nobody verified: " +
+      return Internal("a row that was not verified: " +
                       policy::RuleText(outcome_.policy.library, rule));
     }
     remarks.push_back(Format("verified: %.2f x over %s, at least %.2f x [%.2f, %.2f] in %s",

@@ -21,7 +21,7 @@ using MeasurerSource = std::function<Result<std::shared_ptr<measure::Measurer>>(
 struct VerifyOptions {
   double seconds = 30;  // no round begins later, once there are kLeastJudgedRounds of them
   int most_rounds = 400;
-  // From the first of these rounds on, every so many, somebody looks whether all claims are
+  // From the first of these rounds on, every so many, it is checked whether all claims are
   // settled: their intervals far enough on one side that looking so seldom changes nothing.
   int first_look = 40;
   int look_every = 20;

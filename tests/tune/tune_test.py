@@ -220,7 +220,7 @@ def mistakes(tool, scratch, _data):
     fails(2, "glu", "--backend", "glu")
     fails(2, "all_redduce", "all_redduce", "--backend", "sim")
     fails(2, "is not a size", "--sizes", "4parsecs")
-    fails(1, "nobody to talk to", "--backend", "sim", "-g", "1")
+    fails(1, "no other to talk to", "--backend", "sim", "-g", "1")
     fails(1, "one number of nodes", "--backend", "sim", "--nodes", "1,2")
     fails(1, "no_such_journal", "--backend", "sim", "--workload", f"{scratch}/no_such_journal")
     taken = f"{scratch}/file"
