@@ -12,8 +12,8 @@ TEST(LauncherTest, BuildsWhatEachLauncherWants) {
   launcher.self = "/bin/diapason";
   launcher.ranks = 4;
   EXPECT_EQ(CommandFor(launcher, {"prog", "-x"}, {{"A", "1"}}).words,
-            (std::vector<std::string>{"/bin/diapason", "launch", "-n", "4", "--env", "A=1", "--",
-                                      "prog", "-x"}));
+            (std::vector<std::string>{"/bin/diapason", "@launch", "4", "--env", "A=1", "--", "prog",
+                                      "-x"}));
   launcher.kind = Launcher::Kind::kMpirun;
   launcher.nodes = 2;
   launcher.host_file = "hosts";

@@ -362,6 +362,8 @@ def main() -> int:
     parser.add_argument("--redis", default=shutil.which("redis-server"), help="the program")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
     options.plugin = options.plugin.resolve()
     reason = why_skip(options.plugin)
     if reason:
