@@ -28,10 +28,14 @@ function(diapason_precompile target)
   target_precompile_headers(${target} REUSE_FROM ${headers})
 endfunction()
 
-# diapason_optimize(target [OPTIMIZE]): without OPTIMIZE, -O1 in a release.
+# diapason_optimize(target [OPTIMIZE]): without OPTIMIZE, -O1 in a release, and -O0 with sanitizers.
 function(diapason_optimize target)
-  if(NOT "OPTIMIZE" IN_LIST ARGN)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if("OPTIMIZE" IN_LIST ARGN)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(DIAPASON_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
   endif()
 endfunction()
 
