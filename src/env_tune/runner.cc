@@ -209,8 +209,8 @@ std::string BoundedText::Tail(size_t lines) const {
   for (size_t found = 0; begin > 0; --begin) {
     if (text[begin - 1] == '\n' && ++found == lines) break;
   }
-  constexpr size_t kLongest = 4096;
-  begin = end - begin > kLongest ? end - kLongest : begin;
+  constexpr size_t kLongestTail = 4096;
+  begin = end - begin > kLongestTail ? end - kLongestTail : begin;
   return text.substr(begin, end - begin);
 }
 

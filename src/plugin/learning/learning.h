@@ -251,7 +251,6 @@ class Learning {
   double last_saved_ = 0;
   double away_until_ = 0;
   double next_stop_look_ = 0;
-  double next_freeze_look_ = 0;
   std::string stop_wanted_;  // a difference that has not been reported to the other ranks yet
   std::string stop_text_;    // what they have
   bool clocks_differ_ = false;
