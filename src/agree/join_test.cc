@@ -85,7 +85,7 @@ TEST_F(JoinTest, RanksThatDoNotKnowTheirNumbersTakeSlots) {
   // The id comes again: the slots of the generation before are taken.
   for (int generation = 0; generation < 3; ++generation) {
     for (const JoinOutcome& outcome : JoinAll(requests)) {
-      EXPECT_TRUE(outcome.together) << outcome.why_not;
+      ASSERT_TRUE(outcome.together) << outcome.why_not;
       EXPECT_EQ(outcome.offer, "the same");
       EXPECT_EQ(outcome.prefix, Format("c1f.%d.", generation));
     }
