@@ -1,11 +1,14 @@
 #include "search/make_measurer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/text.h"
 #include "comm/backends/sim/cluster.h"
 #include "dataset/store.h"
 #include "domain/vocabulary.h"
+#include "launch/own_program.h"
 #include "measure/job_measurer.h"
 #include "measure/tests_measurer.h"
 #include "search/replay.h"
@@ -62,6 +65,12 @@ Result<std::unique_ptr<Measurer>> MakeMeasurer(const MeasurerRequest& request, i
   if (!request.replay.empty()) return MakeReplay(request, nodes);
   Launcher launcher = request.launcher;
   launcher.nodes = nodes;
+  if (launcher.self.empty()) {
+    const Result<std::string> self = launch::OwnProgram();
+    if (!self.ok()) return self.status();
+    launcher.self = self.value();
+    launcher.as_root = ::geteuid() == 0;
+  }
   launcher.ranks = RanksOn(request, nodes);
   if (UsesTests(request)) {
     measure::TestsOptions tests;
@@ -81,7 +90,7 @@ Result<std::unique_ptr<Measurer>> MakeMeasurer(const MeasurerRequest& request, i
     job.launcher.kind = Launcher::Kind::kMpirun;
   }
   job.cluster = request.ranks.cluster;
-  job.limit = request.ranks.limit;
+  job.limit = measure::LimitOf(request.ranks);
   job.seed = request.ranks.seed;
   job.launch_each = request.launch_each;
   Result<std::unique_ptr<measure::JobMeasurer>> measurer = measure::JobMeasurer::Create(job);

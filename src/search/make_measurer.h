@@ -17,7 +17,7 @@ namespace diapason::search {
 // replayed.
 struct MeasurerRequest {
   measure::RankOptions ranks;
-  launch::Launcher launcher;          // its ranks and nodes are filled in
+  launch::Launcher launcher;          // ranks, nodes and, if empty, self are filled in
   bool launch_each = false;           // a launch for every configuration
   std::string replay;                 // a dataset to replay; "": none
   std::string tests_folder;           // the binaries of nccl-tests; "": our own ranks

@@ -25,7 +25,7 @@ TEST(SweepPlanTest, TheDefaultComesFirstAndPairsThatNoMachineHasAreLeftOut) {
     EXPECT_NE(candidate.config.algorithm, kPat);  // no allreduce of NCCL's runs PAT
   }
   EXPECT_EQ(reduce.candidates.size(), 1U + 3 * 2);
-  // Nobody is asked about alltoall.
+  // NCCL does not ask the tuner about alltoall.
   EXPECT_EQ(call_cases.value()[1].candidates.size(), 1U);
 }
 

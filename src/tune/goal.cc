@@ -80,6 +80,8 @@ Result<measure::IterationSpec> StepOf(const TuningRequest& request, const measur
 
 Result<TuneGround> FindGround(TuningRequest* request) {
   measure::RankOptions& ranks = request->ranks;
+  // A hang must not use up the budget.
+  if (ranks.limit <= 0) ranks.limit = std::clamp(request->budget / 6, 5.0, 20.0);
   TuneGround ground{measure::BackendOf(ranks), ""};
   if (ground.backend == "auto") {
     Result<TuneGround> found = Detect();

@@ -16,7 +16,7 @@ namespace diapason::tune {
 
 // Finds a policy for the calls of a job and verifies it: measures (an adaptive search), completes
 // what was measured by a model, plans, and then runs the plan against the library's own choice on
-// ranks that were started anew. What those runs do not confirm is not in the policy.
+// freshly started ranks. Rows that those runs do not confirm are not in the policy.
 
 enum class Stage { kStarting, kMeasuring, kPlanning, kVerifying };
 // Called often: where it is, the share of the whole that is done (0 to 1), and what is being done.
@@ -32,7 +32,7 @@ struct SessionOptions {
   // How often the job makes the calls of a case; empty: all alike.
   std::function<double(const measure::Trial& trial)> weight;
   bool fit = true;       // a model too, for configurations that were not measured
-  bool relaunch = true;  // verify on ranks that are started anew; off: there are no others
+  bool relaunch = true;  // verify on freshly started ranks; off: there are no others
   std::string origin = "diapason tune";
   std::string command_line;  // for the store
 };

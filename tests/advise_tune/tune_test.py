@@ -159,7 +159,7 @@ def mpi(case: Case) -> None:
     )  # fmt: skip
     result = json.loads(done.stdout)
     assert result["end"] == "done" and verdicts(result).keys() == {"1"}, done.stdout
-    # On an idle machine it gains much; whoever else uses the CPU can take all of that. What is claimed was measured, in any
+    # On an idle machine it gains much; other load on the CPU can take all of that. What is claimed was measured, in any
     # case; that a gain is found is shown by `planted`.
     if result["gain_claimed"]:
         assert result["settings"] == {"OMPI_MCA_mpi_yield_when_idle": "1"}, done.stdout

@@ -20,7 +20,7 @@ LIMIT = 600  # seconds; only what hangs takes as long
 # Counts end the run: the budget is out of reach on a slow machine as well. A configuration that hangs
 # takes the limit of a wait.
 COUNTED = ("--budget", "1h", "--limit", "20s", "--samples", "60")
-LONG = ("--budget", "1h", "--limit", "20s")  # until somebody ends it
+LONG = ("--budget", "1h", "--limit", "20s")  # until the test ends it
 
 
 class Skip(Exception):

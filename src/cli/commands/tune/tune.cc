@@ -180,8 +180,7 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
       ->Default("as many as the time limit allows");
   AddRankOptions(command, &sweep.ranks);
   command->FindOption("--ranks")->Default("one per GPU, else 4");
-  options->limit_given = command->FindOption("--limit");
-  options->limit_given->Default("a sixth of --budget, from 5s to 20s");
+  command->FindOption("--limit")->Default("a sixth of --budget, from 5s to 20s");
   command->AddOption("-d,--datatype", sweep.type, "Data type: " + Join(DataTypeWords(), ", "))
       ->TypeName("NAME")
       ->Words(DataTypeWords())
@@ -270,10 +269,6 @@ void AddTune(CommandLine* parent, CommandAction* run) {
                        "the step has its collectives; --bucket-bytes sets their size"};
     }
     if (options->iteration.empty()) options->iteration = "ddp";
-    // A hang must not take longer than the rest of the run.
-    if (!options->limit_given->Given()) {
-      options->sweep.ranks.limit = std::clamp(options->budget / 6, 5.0, 20.0);
-    }
     *run = [options] { return RunTune(*options); };
   });
 }

@@ -8,8 +8,6 @@
 
 namespace diapason::cli {
 
-class Option;
-
 // The command line of `diapason tune`.
 struct TuneOptions {
   SweepOptions sweep;  // the options that tune and sweep have in common: ranks, launcher, sizes
@@ -25,7 +23,6 @@ struct TuneOptions {
   bool quiet = false;
   bool collectives_given = false;
   bool sizes_given = false;
-  Option* limit_given = nullptr;
 
   bool Iterates() const { return objective == "iteration"; }
 };
