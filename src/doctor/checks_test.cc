@@ -245,21 +245,12 @@ TEST(Doctor, PluginInterfaces) {
 }
 
 TEST(Doctor, Goals) {
-  std::string headline;
-  const std::vector<GoalResult> goals = ParseGoals(
-      "NCCL version 2.28.9\n"
-      "# nccl 2.28.9, 4 ranks on 1 node\n"
-      "# link: 450.00 GB/s each way, as the backend knows it\n"
-      "target              what                goal          median  95 % interval     verdict\n"
-      "gradients           allreduce 10MB      at most 1 ms  89 us   [88 us, 91 us]    met\n"
-      "scaling to four GPUs  allreduce 100MB 4 ranks  at least 95 %  91 %  [90 %, 92 %]  MISSED\n"
-      "share of the link on ring  allreduce 100MB ring  at least 90 % of the link  -  -  not "
-      "measured: "
-      "the link is not known\n"
-      "1 met, 1 missed, 1 not measured\n",
-      &headline);
-  EXPECT_EQ(headline, "nccl 2.28.9, 4 ranks on 1 node");
-  ASSERT_EQ(goals.size(), 3u);
+  const std::vector<GoalResult> goals = {
+      {"gradients", "allreduce 10MB", "at most 1 ms", "89 us", "[88 us, 91 us]", "met"},
+      {"scaling to four GPUs", "allreduce 100MB 4 ranks", "at least 95 %", "91 %", "[90 %, 92 %]",
+       "MISSED"},
+      {"share of the link on ring", "allreduce 100MB ring", "at least 90 % of the link", "-", "-",
+       "not measured: the link is not known"}};
   CheckInputs facts = FourGpus();
   facts.test.wanted = true;
   facts.test.on_gpus = true;

@@ -27,7 +27,7 @@ PluginFile LookAtPlugin(const RootFs& tree, const std::string& path);
 // The newest interface that both sides support; 0 for none.
 int CommonApi(const std::vector<int>& looked_up, const std::vector<int>& offered);
 
-// One target of the short test, as `diapason bench --targets` judged it.
+// One target of the short test, and what a measurement says of it.
 struct GoalResult {
   std::string name;
   std::string what;   // "allreduce 10MB"

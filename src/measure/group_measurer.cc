@@ -9,20 +9,15 @@
 #include "base/version.h"
 #include "comm/backends/sim/cluster.h"
 #include "domain/fingerprint.h"
-#include "measure/wire.h"
 
 namespace diapason::measure {
 namespace {
 
-// What rank 0 tells the others: one letter and a text. The first block has its length; what does
-// not fit into it follows in a second.
+// What rank 0 tells the others: an order, or nothing at the end. The first block has its length;
+// what does not fit into it follows in a second.
 constexpr size_t kBlockBytes = 256;
 constexpr size_t kInline = kBlockBytes - sizeof(uint32_t);
 constexpr size_t kMostOrder = size_t{1} << 20;
-constexpr char kTrial = 'T';
-constexpr char kPair = 'P';
-constexpr char kIteration = 'I';
-constexpr char kEnd = 'E';
 
 Result<std::string> Exchange(Group* group, const std::string& order) {
   char block[kBlockBytes] = {};
@@ -40,33 +35,6 @@ Result<std::string> Exchange(Group* group, const std::string& order) {
   status = group->Broadcast(text.data(), text.data(), length, DataType::kU8, 0);
   if (!status.ok()) return status;
   return text;
-}
-
-struct Pair {
-  int first = 0;
-  int second = 0;
-  uint64_t bytes = 0;
-  int iterations = 1;
-};
-
-std::string EncodePair(const Pair& pair) {
-  return Format("%d %d %llu %d", pair.first, pair.second,
-                static_cast<unsigned long long>(pair.bytes), pair.iterations);
-}
-
-Result<Pair> DecodePair(std::string_view text) {
-  const std::vector<std::string_view> words = Split(text, ' ');
-  uint64_t numbers[4] = {};
-  bool good = words.size() == 4;
-  for (size_t i = 0; good && i < 4; ++i) good = ParseUnsigned(words[i], &numbers[i]);
-  if (!good) return Invalid("an order that cannot be read came from rank 0");
-  return Pair{static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), numbers[2],
-              static_cast<int>(numbers[3])};
-}
-
-bool Broke(const Measurement& measurement) {
-  return measurement.outcome == dataset::SampleOutcome::kHang ||
-         measurement.outcome == dataset::SampleOutcome::kCrash;
 }
 
 // "gloo 0.5.0, tcp on lo; ..." -> "0.5.0"
@@ -161,7 +129,7 @@ Result<std::unique_ptr<GroupMeasurer>> GroupMeasurer::Lead(Group* group,
 }
 
 GroupMeasurer::~GroupMeasurer() {
-  if (!broken_) (void)Tell(std::string(1, kEnd));
+  if (!broken_) (void)Tell("");
 }
 
 Status GroupMeasurer::Tell(const std::string& order) {
@@ -172,24 +140,24 @@ Status GroupMeasurer::Tell(const std::string& order) {
 }
 
 Result<Measurement> GroupMeasurer::Measure(const Trial& trial) {
-  const Status told = Tell(kTrial + EncodeTrial(trial));
+  const Status told = Tell(EncodeOrder(trial));
   if (!told.ok()) return told;
   Measurement measurement = rank_timer_->Measure(trial);
-  broken_ = Broke(measurement);
+  broken_ = measurement.broke();
   return measurement;
 }
 
 Result<Measurement> GroupMeasurer::MeasurePair(int first, int second, uint64_t bytes,
                                                int iterations) {
-  const Status told = Tell(kPair + EncodePair({first, second, bytes, iterations}));
+  const Status told = Tell(EncodeOrder(RankPair{first, second, bytes, iterations}));
   if (!told.ok()) return told;
   Measurement measurement = rank_timer_->MeasurePair(first, second, bytes, iterations);
-  broken_ = Broke(measurement);
+  broken_ = measurement.broke();
   return measurement;
 }
 
 Result<IterationTimes> GroupMeasurer::Iterate(const IterationSpec& spec) {
-  const Status told = Tell(kIteration + EncodeSpec(spec));
+  const Status told = Tell(EncodeOrder(spec));
   if (!told.ok()) return told;
   Result<IterationTimes> times = RunIterations(rank_timer_->group(), spec);
   if (!times.ok()) broken_ = true;
@@ -202,33 +170,21 @@ Status GroupMeasurer::Follow(Group* group) {
   while (true) {
     const Result<std::string> order = Exchange(group, "");
     if (!order.ok()) return order.status();
-    const std::string_view text = order.value();
+    if (order.value().empty()) return {};
+    const Result<Order> decoded = DecodeOrder(order.value());
+    if (!decoded.ok()) return decoded.status();
     Measurement measurement;
-    switch (text.empty() ? kEnd : text[0]) {
-      case kTrial: {
-        const Result<Trial> trial = DecodeTrial(text.substr(1));
-        if (!trial.ok()) return trial.status();
-        measurement = rank_timer.value()->Measure(trial.value());
-        break;
-      }
-      case kPair: {
-        const Result<Pair> pair = DecodePair(text.substr(1));
-        if (!pair.ok()) return pair.status();
-        measurement = rank_timer.value()->MeasurePair(pair.value().first, pair.value().second,
-                                                      pair.value().bytes, pair.value().iterations);
-        break;
-      }
-      case kIteration: {
-        const Result<IterationSpec> spec = DecodeSpec(text.substr(1));
-        if (!spec.ok()) return spec.status();
-        const Result<IterationTimes> times = RunIterations(group, spec.value());
-        if (!times.ok()) return times.status();
-        break;
-      }
-      default:
-        return {};
+    if (const auto* trial = std::get_if<Trial>(&decoded.value())) {
+      measurement = rank_timer.value()->Measure(*trial);
+    } else if (const auto* pair = std::get_if<RankPair>(&decoded.value())) {
+      measurement =
+          rank_timer.value()->MeasurePair(pair->first, pair->second, pair->bytes, pair->iterations);
+    } else {
+      const Result<IterationTimes> times =
+          RunIterations(group, std::get<IterationSpec>(decoded.value()));
+      if (!times.ok()) return times.status();
     }
-    if (Broke(measurement)) return PeerLost(measurement.note);
+    if (measurement.broke()) return PeerLost(measurement.note);
   }
 }
 

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "base/environment.h"
-#include "measure/iteration.h"
-#include "measure/measurer.h"
+#include "measure/rank_measurer.h"
 #include "measure/rank_timer.h"
+#include "measure/wire.h"
 
 namespace diapason::measure {
 
 // Measures with a group this process is rank 0 of. Rank 0 says what is measured next, the others
 // follow, so that ranks can never disagree about counts or about when to stop.
-class GroupMeasurer : public Measurer {
+class GroupMeasurer : public RankMeasurer {
  public:
   // Every rank calls one of the two, rank 0 this one.
   // `cluster`: the simulated one, where it is.
@@ -28,13 +28,12 @@ class GroupMeasurer : public Measurer {
   GroupMeasurer& operator=(const GroupMeasurer&) = delete;
 
   Result<Measurement> Measure(const Trial& trial) override;
-  Result<Measurement> MeasurePair(int first, int second, uint64_t bytes, int iterations);
-  Result<IterationTimes> Iterate(const IterationSpec& spec);
+  Result<Measurement> MeasurePair(int first, int second, uint64_t bytes, int iterations) override;
+  Result<IterationTimes> Iterate(const IterationSpec& spec) override;
   const Subject& subject() const override { return subject_; }
   double Now() const override { return rank_timer_->group()->Now(); }
   const std::vector<std::string>& hosts() const { return rank_timer_->hosts(); }
-  // A reading was a hang or a crash: no other will come.
-  bool broken() const { return broken_; }
+  bool broken() const override { return broken_; }
 
  private:
   explicit GroupMeasurer(std::unique_ptr<RankTimer> rank_timer)

@@ -7,7 +7,6 @@
 #include "base/encoding.h"
 #include "base/text.h"
 #include "measure/group_measurer.h"
-#include "measure/wire.h"
 #include "measure/worker.h"
 
 namespace diapason::measure {
@@ -21,7 +20,7 @@ using std::chrono::steady_clock;
 // Lines of the protocol among whatever else ranks and launchers write to standard output.
 constexpr std::string_view kMark = "@diapason ";
 constexpr std::string_view kHello = "hello ";
-constexpr std::string_view kReading = "reading ";
+constexpr std::string_view kAnswer = "answer ";
 
 milliseconds Milliseconds(double seconds) {
   return duration_cast<milliseconds>(duration<double>(seconds));
@@ -60,6 +59,25 @@ Result<std::string> Await(launch::Program* program, std::string_view what,
   }
 }
 
+Result<std::string> EncodedMeasurement(const Result<Measurement>& measurement) {
+  if (!measurement.ok()) return measurement.status();
+  return EncodeMeasurement(measurement.value());
+}
+
+// Rank 0's answer to an order, as the other side decodes it.
+Result<std::string> Answer(GroupMeasurer* measurer, const Order& order) {
+  if (const auto* trial = std::get_if<Trial>(&order)) {
+    return EncodedMeasurement(measurer->Measure(*trial));
+  }
+  if (const auto* pair = std::get_if<RankPair>(&order)) {
+    return EncodedMeasurement(
+        measurer->MeasurePair(pair->first, pair->second, pair->bytes, pair->iterations));
+  }
+  const Result<IterationTimes> times = measurer->Iterate(std::get<IterationSpec>(order));
+  if (!times.ok()) return times.status();
+  return EncodeTimes(times.value());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<JobMeasurer>> JobMeasurer::Create(JobMeasurerOptions options) {
@@ -85,6 +103,7 @@ Result<Subject> JobMeasurer::Launch(const std::string& environment) {
   worker.ranks.cluster = options_.cluster;
   worker.ranks.limit = options_.limit;
   worker.ranks.seed = options_.seed;
+  worker.choose = options_.choose;
   // Without our plugin nothing can be chosen: only the library's own choice is measured then.
   for (const auto& [name, value] : assignments.value()) {
     if (name == "NCCL_TUNER_PLUGIN") worker.choose = false;
@@ -156,14 +175,41 @@ Measurement JobMeasurer::Lost(const Status& status) {
   return measurement;
 }
 
-Result<Measurement> JobMeasurer::Ask(const Trial& trial) {
-  const Status asked = program_->WriteLine(EncodeTrial(trial));
+Status JobMeasurer::EnsureRunning() {
+  if (program_ != nullptr && running_.environment.empty()) return {};
+  return LaunchAgain("");
+}
+
+Result<std::string> JobMeasurer::Ask(const Order& order, double seconds) {
+  const Status asked = program_->WriteLine(EncodeOrder(order));
   if (!asked.ok()) return asked;
-  // The ranks bound every wait of theirs by the limit and say so; those of one trial are a handful.
-  const auto deadline = steady_clock::now() + Milliseconds(4 * options_.limit + options_.grace);
-  const Result<std::string> answer = Await(program_.get(), kReading, deadline);
+  return Await(program_.get(), kAnswer, steady_clock::now() + Milliseconds(seconds));
+}
+
+Result<Measurement> JobMeasurer::AskMeasurement(const Order& order) {
+  // The ranks bound every wait of theirs by the limit and say so; those of one order are a handful.
+  const Result<std::string> answer = Ask(order, 4 * options_.limit + options_.grace);
   if (!answer.ok()) return answer.status();
   return DecodeMeasurement(answer.value());
+}
+
+Result<Measurement> JobMeasurer::MeasurePair(int first, int second, uint64_t bytes,
+                                             int iterations) {
+  const Status running = EnsureRunning();
+  if (!running.ok()) return running;
+  const Result<Measurement> measurement =
+      AskMeasurement(RankPair{first, second, bytes, iterations});
+  if (!measurement.ok()) return Lost(measurement.status());
+  if (measurement.value().broke()) program_.reset();
+  return measurement;
+}
+
+Result<IterationTimes> JobMeasurer::Iterate(const IterationSpec& spec) {
+  const Status running = EnsureRunning();
+  if (!running.ok()) return running;
+  const Result<std::string> answer = Ask(spec, 4 * (options_.limit + spec.limit) + options_.grace);
+  if (answer.ok()) return DecodeTimes(answer.value());
+  return Status::Error(answer.status().code(), Lost(answer.status()).note);
 }
 
 Result<Measurement> JobMeasurer::Measure(const Trial& trial) {
@@ -182,7 +228,7 @@ Result<Measurement> JobMeasurer::Measure(const Trial& trial) {
       running_.config = trial.config;
       fresh = true;
     }
-    const Result<Measurement> measurement = Ask(trial);
+    const Result<Measurement> measurement = AskMeasurement(trial);
     if (!measurement.ok()) {
       // Ranks that were gone before they were asked (a suspended machine, a kill by the user) are
       // not this configuration's fault: only ranks that were just started can be lost to it.
@@ -192,16 +238,14 @@ Result<Measurement> JobMeasurer::Measure(const Trial& trial) {
       }
       return Lost(measurement.status());
     }
-    const dataset::SampleOutcome outcome = measurement.value().outcome;
-    if (outcome == dataset::SampleOutcome::kHang || outcome == dataset::SampleOutcome::kCrash)
-      program_.reset();
+    if (measurement.value().broke()) program_.reset();
     simulated_seconds_ += measurement.value().seconds *
                           (measurement.value().iterations + trial.warmups + (trial.check ? 1 : 0));
     return measurement;
   }
 }
 
-Status ServeTrials(Group* group, const std::string& cluster,
+Status ServeOrders(Group* group, const std::string& cluster,
                    const std::function<Result<std::string>()>& input,
                    const std::function<Status(const std::string&)>& output) {
   if (group->rank() != 0) return GroupMeasurer::Follow(group);
@@ -211,12 +255,12 @@ Status ServeTrials(Group* group, const std::string& cluster,
   while (status.ok()) {
     const Result<std::string> line = input();
     if (!line.ok()) return {};  // the measurer is done
-    const Result<Trial> trial = DecodeTrial(line.value());
-    if (!trial.ok()) return trial.status();
-    const Result<Measurement> measurement = measurer.value()->Measure(trial.value());
-    if (!measurement.ok()) return measurement.status();
-    status = output(Sealed(std::string(kReading) + EncodeMeasurement(measurement.value())));
-    if (measurer.value()->broken()) return PeerLost(measurement.value().note);
+    const Result<Order> order = DecodeOrder(line.value());
+    if (!order.ok()) return order.status();
+    const Result<std::string> answer = Answer(measurer.value().get(), order.value());
+    if (!answer.ok()) return answer.status();
+    status = output(Sealed(std::string(kAnswer) + answer.value()));
+    if (measurer.value()->broken()) return PeerLost("the ranks are gone");
   }
   return status;
 }

@@ -8,14 +8,14 @@
 
 #include "launch/launcher.h"
 #include "launch/program.h"
-#include "measure/measurer.h"
+#include "measure/rank_measurer.h"
+#include "measure/wire.h"
 
 namespace diapason::measure {
 
 // A job of ranks that is started for measuring, and started again when a configuration hangs or
-// crashes it: the measuring itself survives every configuration. Its ranks are
-// helper processes (measure/worker.h): rank 0 reads trials and answers with measurements, a line
-// each.
+// crashes it: the measuring itself survives every configuration. Its ranks are helper processes
+// (measure/worker.h): rank 0 reads orders and answers each with a line.
 struct JobMeasurerOptions {
   launch::Launcher launcher;
   std::string backend = "auto";
@@ -24,6 +24,8 @@ struct JobMeasurerOptions {
   double start_limit = 120;  // until the ranks are there
   double grace = 10;         // beyond their own limits, before ranks that say nothing are given up
   uint64_t seed = 1;
+  // Trials may name configurations, which loads our plugin into the ranks.
+  bool choose = true;
   // Ranks that have to be started again and do not come (a host that is slow to answer, a port that
   // is still in use) are tried so often in a row, with a wait between two tries that doubles. With
   // settings of their own, which may be what they fail of: twice.
@@ -33,7 +35,7 @@ struct JobMeasurerOptions {
   bool launch_each = false;
 };
 
-class JobMeasurer : public Measurer {
+class JobMeasurer : public RankMeasurer {
  public:
   // Starts the ranks once, to find out who they are. Ranks that do not come now never will: one
   // try.
@@ -42,6 +44,9 @@ class JobMeasurer : public Measurer {
   // An error: the ranks cannot be started any more, after as many tries as the options say. With a
   // setting of its own that is a crash of the configuration instead.
   Result<Measurement> Measure(const Trial& trial) override;
+  Result<Measurement> MeasurePair(int first, int second, uint64_t bytes, int iterations) override;
+  // An error where the ranks failed; the next call starts them again.
+  Result<IterationTimes> Iterate(const IterationSpec& spec) override;
   const Subject& subject() const override { return subject_; }
   // The ranks' clock: virtual under the simulated cluster.
   double Now() const override;
@@ -58,7 +63,11 @@ class JobMeasurer : public Measurer {
   };
   Result<Subject> Launch(const std::string& environment);
   Status LaunchAgain(const std::string& environment);
-  Result<Measurement> Ask(const Trial& trial);
+  // Ranks with our own environment; those that are running are kept.
+  Status EnsureRunning();
+  // The answer to an order, which takes at most so many seconds.
+  Result<std::string> Ask(const Order& order, double seconds);
+  Result<Measurement> AskMeasurement(const Order& order);
   Measurement Lost(const Status& status);
 
   JobMeasurerOptions options_;
@@ -72,7 +81,7 @@ class JobMeasurer : public Measurer {
 
 // What the ranks of such a job do. `input` gives rank 0 the next line, or an error at the end;
 // `output` takes its answers.
-Status ServeTrials(Group* group, const std::string& cluster,
+Status ServeOrders(Group* group, const std::string& cluster,
                    const std::function<Result<std::string>()>& input,
                    const std::function<Status(const std::string&)>& output);
 

@@ -48,6 +48,11 @@ struct Measurement {
   int iterations = 0;
   int64_t wrong = -1;  // elements, over all ranks; -1: not checked
   std::string note;    // why not kFine
+
+  // The ranks hang or are gone.
+  bool broke() const {
+    return outcome == dataset::SampleOutcome::kHang || outcome == dataset::SampleOutcome::kCrash;
+  }
 };
 
 // Who is being measured.

@@ -276,7 +276,7 @@ class FakeRanks {
     options.size = 1;
     auto group = Group::Create(options);
     std::string hello;
-    const Status served = ServeTrials(
+    const Status served = ServeOrders(
         group.value().get(), "h100x8", []() -> Result<std::string> { return NotFound("end"); },
         [&hello](const std::string& line) {
           hello = line;
@@ -335,7 +335,7 @@ TEST(JobTest, RanksThatDieAreACrashWithTheirLastWords) {
 
 TEST(JobTest, AnAnswerThatWasDamagedIsNoFigure) {
   const FakeRanks ranks(
-      "read line; echo '@diapason reading 0 1e-5 1e-5 1 0 : 0123456789abcdef'; sleep 600\n");
+      "read line; echo '@diapason answer 0 1e-5 1e-5 1 0 : 0123456789abcdef'; sleep 600\n");
   auto measurer = JobMeasurer::Create(ranks.Options());
   ASSERT_TRUE(measurer.ok()) << measurer.status().message();
   const Result<Measurement> measurement = measurer.value()->Measure({});

@@ -17,7 +17,6 @@
 #include "comm/backends/sim/cluster.h"
 #include "comm/gpu/runtime.h"
 #include "comm/launch_info.h"
-#include "launch/launcher.h"
 #include "launch/own_program.h"
 
 namespace diapason::measure {
@@ -70,14 +69,9 @@ Status BecomeLauncher(const std::string& backend, int ranks) {
   if (!self.ok()) return self.status();
   Result<std::vector<std::string>> own = launch::OwnArguments();
   if (!own.ok()) return own.status();
-  launch::Launcher launcher;
-  launcher.kind =
-      backend == "mpi" ? launch::Launcher::Kind::kMpirun : launch::Launcher::Kind::kLocal;
-  launcher.ranks = ranks;
-  launcher.self = self.value();
-  launcher.as_root = ::geteuid() == 0;
   own.value()[0] = self.value();
-  launch::LaunchCommand command = launch::CommandFor(launcher, own.value(), {});
+  launch::LaunchCommand command =
+      launch::CommandFor(LauncherHere(backend, ranks, self.value()), own.value(), {});
   for (const auto& [name, value] : command.environment) {
     (void)::setenv(name.c_str(), value.c_str(), 0);
   }
@@ -116,6 +110,16 @@ int RanksHere(const RankOptions& options) {
     if (runtime.ok()) return std::max(1, runtime.value()->DeviceCount());
   }
   return 2;
+}
+
+launch::Launcher LauncherHere(const std::string& backend, int ranks, const std::string& self) {
+  launch::Launcher launcher;
+  launcher.kind =
+      backend == "mpi" ? launch::Launcher::Kind::kMpirun : launch::Launcher::Kind::kLocal;
+  launcher.ranks = ranks;
+  launcher.self = self;
+  launcher.as_root = ::geteuid() == 0;
+  return launcher;
 }
 
 bool IsLaunched() {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "diapason/comm.h"
+#include "launch/launcher.h"
 
 namespace diapason::measure {
 
@@ -20,6 +21,8 @@ struct RankOptions {
 std::string BackendOf(const RankOptions& options);
 // The number of ranks on this host.
 int RanksHere(const RankOptions& options);
+// How ranks of a backend are started on this host by the program `self`.
+launch::Launcher LauncherHere(const std::string& backend, int ranks, const std::string& self);
 // Whether a launcher (diapason launch, mpirun, srun, torchrun) has made this process a rank.
 bool IsLaunched();
 // The option's limit, else DIAPASON_TIMEOUT where it is set, else 60; in seconds.

@@ -38,6 +38,7 @@ class WireWords {
     if (!text.ok()) good_ = false;
     return good_ ? std::move(text).value() : "";
   }
+  bool good() const { return good_; }
   Status End(const char* what) const {
     if (good_ && at_ == words_.size()) return {};
     return Invalid(std::string("a ") + what + " that cannot be read came from another process");
@@ -60,6 +61,35 @@ std::string Quoted(std::string_view text) { return ":" + EncodeBase64Url(text); 
 std::string Real(double value) { return Format("%.17g", value); }
 
 constexpr int kMostIterations = 1000000000;
+constexpr int kMostSteps = 1000000;
+
+// The first letter of an order.
+constexpr char kTrial = 'T';
+constexpr char kPair = 'P';
+constexpr char kIteration = 'I';
+
+std::string EncodePair(const RankPair& pair) {
+  return Format("%d %d %llu %d", pair.first, pair.second,
+                static_cast<unsigned long long>(pair.bytes), pair.iterations);
+}
+
+Result<RankPair> DecodePair(std::string_view text) {
+  WireWords words(text);
+  RankPair pair;
+  pair.first = static_cast<int>(words.Number(0, INT32_MAX));
+  pair.second = static_cast<int>(words.Number(0, INT32_MAX));
+  pair.bytes = static_cast<uint64_t>(words.Number(0, INT64_MAX));
+  pair.iterations = static_cast<int>(words.Number(1, kMostIterations));
+  const Status status = words.End("pair");
+  if (!status.ok()) return status;
+  return pair;
+}
+
+template <typename T>
+Result<Order> AsOrder(const Result<T>& decoded) {
+  if (!decoded.ok()) return decoded.status();
+  return Order(decoded.value());
+}
 
 }  // namespace
 
@@ -94,6 +124,42 @@ Result<Trial> DecodeTrial(std::string_view text) {
   const Status status = words.End("trial");
   if (!status.ok()) return status;
   return trial;
+}
+
+std::string EncodeOrder(const Order& order) {
+  if (const auto* trial = std::get_if<Trial>(&order)) return kTrial + EncodeTrial(*trial);
+  if (const auto* pair = std::get_if<RankPair>(&order)) return kPair + EncodePair(*pair);
+  return kIteration + EncodeSpec(std::get<IterationSpec>(order));
+}
+
+Result<Order> DecodeOrder(std::string_view text) {
+  const char kind = text.empty() ? '\0' : text[0];
+  if (kind == kTrial) return AsOrder(DecodeTrial(text.substr(1)));
+  if (kind == kPair) return AsOrder(DecodePair(text.substr(1)));
+  if (kind == kIteration) return AsOrder(DecodeSpec(text.substr(1)));
+  return Invalid("an order that cannot be read came from another process");
+}
+
+std::string EncodeTimes(const IterationTimes& times) {
+  std::string text;
+  for (const std::vector<double>* list : {&times.steps, &times.compute, &times.communication}) {
+    text += Format(text.empty() ? "%zu" : " %zu", list->size());
+    for (const double seconds : *list) text += " " + Real(seconds);
+  }
+  return text;
+}
+
+Result<IterationTimes> DecodeTimes(std::string_view text) {
+  WireWords words(text);
+  IterationTimes times;
+  for (std::vector<double>* list : {&times.steps, &times.compute, &times.communication}) {
+    // A count that lies ends at the first word that is missing.
+    const int64_t count = words.Number(0, kMostSteps);
+    for (int64_t i = 0; i < count && words.good(); ++i) list->push_back(words.Real());
+  }
+  const Status status = words.End("list of times");
+  if (!status.ok()) return status;
+  return times;
 }
 
 std::string EncodeMeasurement(const Measurement& measurement) {

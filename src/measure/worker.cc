@@ -18,9 +18,9 @@ int FailWith(const Status& status, int exit_status) {
   return exit_status;
 }
 
-Result<std::string> ReadTrial() {
+Result<std::string> ReadOrder() {
   std::string line;
-  if (!std::getline(std::cin, line)) return NotFound("no more trials");
+  if (!std::getline(std::cin, line)) return NotFound("no more orders");
   return line;
 }
 
@@ -36,7 +36,7 @@ int RunWorker(const std::vector<std::string>& arguments) {
   if (!options.ok()) return FailWith(options.status(), kExitUsage);
   const RankOptions& ranks = options.value().ranks;
   const Result<int> status = RunOnEveryRank(ranks, options.value().choose, [&ranks](Group* group) {
-    const Status served = ServeTrials(group, ClusterOf(ranks), ReadTrial, WriteAnswer);
+    const Status served = ServeOrders(group, ClusterOf(ranks), ReadOrder, WriteAnswer);
     return served.ok() ? 0 : FailWith(served, kExitFailed);
   });
   return status.ok() ? status.value() : FailWith(status.status(), kExitFailed);

@@ -9,8 +9,8 @@
 
 namespace diapason::measure {
 
-// A rank of a JobMeasurer, as a helper process (launch/helper.h): rank 0 reads trials from standard
-// input and answers with measurements on standard output, until the input ends.
+// A rank of a JobMeasurer, as a helper process (launch/helper.h): rank 0 reads orders from standard
+// input and answers on standard output, until the input ends.
 struct WorkerOptions {
   RankOptions ranks;
   bool choose = true;  // calls may name configurations, which loads our plugin

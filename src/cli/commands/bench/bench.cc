@@ -14,6 +14,7 @@
 #include "comm/check.h"
 #include "dataset/store.h"
 #include "env_tune/bench_figures.h"
+#include "measure/judge_targets.h"
 #include "policy/policy.h"
 
 namespace diapason::cli {
@@ -24,21 +25,11 @@ using measure::Subject;
 using measure::TimingFigure;
 using measure::Trial;
 
-constexpr uint64_t kLinkBytes = uint64_t{16} << 20;
-constexpr int kLinkIterations = 10;
-// More neighbours than this do not change the estimate of the slowest link.
-constexpr int kMostNeighbours = 16;
-
 bool HasInPlace(Operation operation) {
   return operation != Operation::kAllToAll && operation != Operation::kSend;
 }
 
-bool Chooses(const BenchOptions& options) {
-  return !options.algorithm.empty() || !options.protocol.empty() || options.channels != 0 ||
-         !options.targets.empty() || !options.policy.empty();
-}
-
-Result<BenchRow> MeasureRow(const BenchOptions& options, GroupMeasurer* measurer,
+Result<BenchRow> MeasureRow(const BenchOptions& options, measure::RankMeasurer* measurer,
                             const Trial& trial, double link,
                             std::vector<dataset::Sample>* samples) {
   BenchRow row;
@@ -68,46 +59,29 @@ void PrintFigures(const BenchResult& result) {
 }
 
 int LeadBench(const BenchOptions& options, GroupMeasurer* measurer) {
-  const Subject& subject = measurer->subject();
-  const Result<std::vector<Trial>> plan = PlanBench(options, subject);
-  if (!plan.ok()) return Fail(plan.status());
-  BenchResult result;
-  result.subject = subject;
-  const Result<double> link = FindLink(options, measurer, &result.link_source);
-  if (!link.ok()) return Fail(link.status());
-  result.link = link.value();
-
   const bool table = !options.json && !options.csv && !options.figures;
   std::string heading;
+  BenchResult result;
   std::vector<dataset::Sample> samples;
-  Status broken;
-  for (const Trial& trial : plan.value()) {
-    Result<BenchRow> row = MeasureRow(options, measurer, trial, result.link, &samples);
-    if (!row.ok()) {
-      broken = row.status().WithContext(measure::CollectiveText(trial.operation) + " of " +
-                                        FormatBytes(trial.bytes));
-      break;
-    }
-    const std::string name = measure::CollectiveText(trial.operation);
-    if (table && name != heading) {
+  const auto print_row = [&](const BenchRow& row) {
+    if (!table) return;
+    const std::string name = measure::CollectiveText(row.trial.operation);
+    if (name != heading) {
       std::printf("%s%s", heading.empty() ? "" : "\n", BenchHead(result, name).c_str());
       heading = name;
     }
-    if (table) {
-      std::fputs(BenchLine(row.value(), subject.ranks).c_str(), stdout);
-      std::fflush(stdout);
-    }
-    result.rows.push_back(std::move(row).value());
-  }
+    std::fputs(BenchLine(row, result.subject.ranks).c_str(), stdout);
+    std::fflush(stdout);
+  };
+  const Status measured = MeasureBench(options, measurer, print_row, &result, &samples);
+  if (!measured.ok() && result.link_source.empty() && result.rows.empty()) return Fail(measured);
   if (options.json) std::fputs(BenchJson(result).c_str(), stdout);
   if (options.csv) std::fputs(BenchCsv(result).c_str(), stdout);
   if (options.figures) PrintFigures(result);
   if (table) std::fputs(BenchTail(result).c_str(), stdout);
-  if (!options.store.empty()) {
-    const Status kept = KeepSamples(options.store, subject, samples);
-    if (!kept.ok()) return Fail(kept);
-  }
-  if (!broken.ok()) return Fail(broken);
+  const Status kept = KeepSamples(options.store, result.subject, samples);
+  if (!kept.ok()) return Fail(kept);
+  if (!measured.ok()) return Fail(measured);
   return result.Wrong() == 0 ? kExitFine : kExitFailed;
 }
 
@@ -215,33 +189,36 @@ void AddOutputOptions(CommandLine* command, BenchOptions* options) {
 
 }  // namespace
 
-Result<double> FindLink(const BenchOptions& options, GroupMeasurer* measurer, std::string* source) {
-  const Subject& subject = measurer->subject();
-  if (options.link > 0) {
-    *source = "as given";
-    return options.link * 1e9;
-  }
-  if (subject.link_peak > 0) {
-    *source = subject.simulated ? "of the simulated cluster" : "as the backend knows it";
-    return subject.link_peak;
-  }
-  if (subject.ranks < 2) return 0.0;
-  *source = "measured between neighbours";
-  double slowest = 0;
-  for (int first = 0; first + 1 < std::min(subject.ranks, kMostNeighbours); ++first) {
-    const Result<measure::Measurement> measurement =
-        measurer->MeasurePair(first, first + 1, kLinkBytes, kLinkIterations);
-    if (!measurement.ok()) return measurement.status();
-    if (measurement.value().outcome != dataset::SampleOutcome::kFine) {
-      return PeerLost("measuring the link: " + measurement.value().note);
+bool Chooses(const BenchOptions& options) {
+  return !options.algorithm.empty() || !options.protocol.empty() || options.channels != 0 ||
+         !options.targets.empty() || !options.policy.empty();
+}
+
+Status MeasureBench(const BenchOptions& options, measure::RankMeasurer* measurer,
+                    const std::function<void(const BenchRow&)>& on_row, BenchResult* result,
+                    std::vector<dataset::Sample>* samples) {
+  result->subject = measurer->subject();
+  const Result<std::vector<Trial>> plan = PlanBench(options, result->subject);
+  if (!plan.ok()) return plan.status();
+  const Result<measure::LinkBandwidth> link = measure::FindLink(measurer, options.link * 1e9);
+  if (!link.ok()) return link.status();
+  result->link = link.value().bytes_per_second;
+  result->link_source = link.value().source;
+  for (const Trial& trial : plan.value()) {
+    Result<BenchRow> row = MeasureRow(options, measurer, trial, result->link, samples);
+    if (!row.ok()) {
+      return row.status().WithContext(measure::CollectiveText(trial.operation) + " of " +
+                                      FormatBytes(trial.bytes));
     }
-    slowest = std::max(slowest, measurement.value().seconds);
+    on_row(row.value());
+    result->rows.push_back(std::move(row).value());
   }
-  return slowest > 0 ? static_cast<double>(kLinkBytes) / slowest : 0.0;
+  return {};
 }
 
 Status KeepSamples(const std::string& path, const Subject& subject,
                    const std::vector<dataset::Sample>& samples) {
+  if (path.empty()) return {};
   Result<std::unique_ptr<dataset::SampleStore>> store =
       dataset::SampleStore::Open(path, dataset::SampleStore::Access::kWrite);
   if (!store.ok()) return store.status();

@@ -1,38 +1,35 @@
-#include <chrono>
 #include <cstdio>
 
 #include "base/text.h"
 #include "cli/commands/bench/bench_options.h"
 #include "cli/framework/command.h"
-#include "launch/program.h"
+#include "measure/job_measurer.h"
 
 namespace diapason::cli {
 namespace {
 
-// Limit for all sizes of one backend, far longer than a user would wait.
-constexpr std::chrono::hours kLimit{24};
-constexpr size_t kMostOutput = size_t{256} << 20;
-
-// The command line of this process with another backend, and JSON output.
-Result<std::vector<std::string>> CommandFor(const std::string& backend) {
-  Result<std::vector<std::string>> own = OwnArguments();
-  if (!own.ok()) return own.status();
+// Starts ranks of one backend and measures with them. On an error `*result` has what was measured
+// before.
+Status MeasureBackend(const BenchOptions& options, const std::string& backend,
+                      BenchResult* result) {
+  RankOptions ranks = options.ranks;
+  ranks.backend = backend;
   const Result<std::string> self = OwnProgram();
   if (!self.ok()) return self.status();
-  std::vector<std::string> command = {self.value()};
-  for (size_t i = 1; i < own.value().size(); ++i) {
-    const std::string& word = own.value()[i];
-    if (word == "--backend") {
-      command.insert(command.end(), {word, backend});
-      ++i;
-    } else if (word.starts_with("--backend=")) {
-      command.push_back("--backend=" + backend);
-    } else if (word != "--json" && word != "--csv") {
-      command.push_back(word);
-    }
-  }
-  command.emplace_back("--json");
-  return command;
+  measure::JobMeasurerOptions job;
+  job.backend = backend;
+  job.launcher = measure::LauncherHere(backend, RanksHere(ranks), self.value());
+  job.limit = LimitOf(ranks);
+  job.seed = ranks.seed;
+  job.choose = Chooses(options);
+  const Result<std::unique_ptr<measure::JobMeasurer>> measurer =
+      measure::JobMeasurer::Create(std::move(job));
+  if (!measurer.ok()) return measurer.status();
+  std::vector<dataset::Sample> samples;
+  const Status measured = MeasureBench(
+      options, measurer.value().get(), [](const BenchRow&) {}, result, &samples);
+  const Status kept = KeepSamples(options.store, result->subject, samples);
+  return measured.ok() ? kept : measured;
 }
 
 }  // namespace
@@ -46,7 +43,7 @@ int BenchAllBackends(const BenchOptions& options) {
         Invalid("--backend all cannot be combined with --targets or with a configuration: every "
                 "library has its own names"));
   }
-  std::vector<std::string> results;
+  std::vector<BenchResult> results;
   int status = kExitFine;
   for (const BackendInfo& backend : Backends()) {
     if (backend.name == "sim") continue;
@@ -54,28 +51,29 @@ int BenchAllBackends(const BenchOptions& options) {
       std::fprintf(stderr, "diapason: %s: %s\n", backend.name.c_str(), backend.reason.c_str());
       continue;
     }
-    const Result<std::vector<std::string>> command = CommandFor(backend.name);
-    if (!command.ok()) return Fail(command.status());
-    const auto deadline = std::chrono::steady_clock::now() + kLimit;
-    const Result<std::unique_ptr<launch::Program>> program =
-        launch::Program::Start(command.value());
-    if (!program.ok()) return Fail(program.status());
-    const Result<std::string> output = program.value()->ReadAll(kMostOutput, deadline);
-    const Result<int> ended = program.value()->Finish(deadline);
-    if (!output.ok() || !ended.ok() || ended.value() != 0) {
-      status = kExitFailed;
-      Warn(backend.name + " failed:\n" + program.value()->ErrorTail());
-      if (!output.ok() || output.value().find("\"rows\"") == std::string::npos) continue;
-    }
-    results.push_back(output.value());
+    BenchResult result;
+    const Status measured = MeasureBackend(options, backend.name, &result);
+    if (!measured.ok()) Warn(backend.name + " failed: " + measured.message());
+    if (!measured.ok() || result.Wrong() != 0) status = kExitFailed;
+    if (!result.rows.empty()) results.push_back(std::move(result));
   }
   if (options.json) {
-    std::printf("[\n%s]\n", Join(results, ",\n").c_str());
+    std::vector<std::string> texts;
+    for (const BenchResult& result : results) texts.push_back(BenchJson(result));
+    std::printf("[\n%s]\n", Join(texts, ",\n").c_str());
     return status;
   }
-  const Result<std::string> text = SideBySide(results);
-  if (!text.ok()) return Fail(text.status());
-  std::fputs(text.value().c_str(), stdout);
+  if (options.csv) {
+    for (size_t i = 0; i < results.size(); ++i) {
+      const std::string text = BenchCsv(results[i]);
+      std::fputs(text.c_str() + (i == 0 ? 0 : text.find('\n') + 1), stdout);
+    }
+    return status;
+  }
+  if (results.empty()) {
+    return Fail(Unavailable("no backend works here; `diapason backends` shows why"));
+  }
+  std::fputs(SideBySide(results).c_str(), stdout);
   return status;
 }
 

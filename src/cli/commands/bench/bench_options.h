@@ -48,14 +48,18 @@ Result<std::vector<ReduceOp>> ParseReductions(const std::string& text);
 Result<std::vector<measure::Trial>> PlanBench(const BenchOptions& options,
                                               const measure::Subject& subject);
 
-// The bandwidth of a link in each direction: as given, as the backend knows it, or measured between
-// neighbours. `*source` tells which.
-Result<double> FindLink(const BenchOptions& options, measure::GroupMeasurer* measurer,
-                        std::string* source);
+// Whether a call of the benchmark may name a configuration, which loads our plugin.
+bool Chooses(const BenchOptions& options);
+
+// Measures all trials, and gives every row to `on_row` as soon as it is there. On an error
+// `*result` has the rows before it. `*samples` gets every round.
+Status MeasureBench(const BenchOptions& options, measure::RankMeasurer* measurer,
+                    const std::function<void(const BenchRow&)>& on_row, BenchResult* result,
+                    std::vector<dataset::Sample>* samples);
 
 // The part of rank 0 in `bench --targets`: measures the targets, prints the comparison and returns
 // the exit status, 1 if a target is missed.
-int CompareWithTargets(const BenchOptions& options, measure::GroupMeasurer* measurer);
+int CompareWithTargets(const BenchOptions& options, measure::RankMeasurer* measurer);
 
 // The part of rank 0 in `bench --policy`: measures the policy's choice and the library's own choice
 // for every call, alternating, prints the comparison and returns the exit status, 1 if results are
@@ -64,7 +68,7 @@ int CheckPolicyByRunning(const BenchOptions& options, measure::GroupMeasurer* me
 // REQUIRES: the options that exclude --policy have been added.
 void AddPolicyOption(CommandLine* bench, BenchOptions* options);
 
-// Adds the measurements to a store as a new run.
+// Adds the measurements to a store as a new run; no store for an empty path.
 Status KeepSamples(const std::string& path, const measure::Subject& subject,
                    const std::vector<dataset::Sample>& samples);
 

@@ -72,6 +72,46 @@ ordered_json FigureJson(const measure::Trial& trial, const TimingFigure& figure,
 
 std::string Dump(const ordered_json& json) { return JsonText(json) + "\n"; }
 
+// The cells of one backend in a table of several.
+void AddFigureCells(const BenchResult& result, size_t row, std::vector<std::string>* cells) {
+  if (row >= result.rows.size()) {
+    cells->insert(cells->end(), {"-", "-", "-"});
+    return;
+  }
+  const BenchRow& one = result.rows[row];
+  const TimingFigure& figure = one.out_of_place;
+  if (!figure.fine()) {
+    cells->insert(cells->end(), {dataset::OutcomeName(figure.outcome), "-", "-"});
+    return;
+  }
+  cells->push_back(Micros(figure.median));
+  cells->push_back("[" + Micros(figure.interval.low) + ", " + Micros(figure.interval.high) + "]");
+  cells->push_back(Gigabytes(measure::BusBandwidth(one.trial, result.subject.ranks, figure.mean)));
+}
+
+// The backend with the lowest median in a row, and those whose interval overlaps with its own: they
+// do not differ.
+std::string Fastest(const std::vector<BenchResult>& results, size_t row) {
+  const auto figure = [row](const BenchResult& result) -> const TimingFigure* {
+    if (row >= result.rows.size() || !result.rows[row].out_of_place.fine()) return nullptr;
+    return &result.rows[row].out_of_place;
+  };
+  const BenchResult* best = nullptr;
+  for (const BenchResult& result : results) {
+    if (figure(result) == nullptr) continue;
+    if (best == nullptr || figure(result)->median < figure(*best)->median) best = &result;
+  }
+  if (best == nullptr) return "-";
+  std::string names = best->subject.backend;
+  for (const BenchResult& result : results) {
+    if (&result == best || figure(result) == nullptr) continue;
+    if (figure(result)->interval.low <= figure(*best)->interval.high) {
+      names += " or " + result.subject.backend;
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 double BenchResult::AverageBusBandwidth() const {
@@ -220,71 +260,32 @@ std::string BenchCsv(const BenchResult& result) {
   return text;
 }
 
-Result<std::string> SideBySide(const std::vector<std::string>& results) {
-  std::vector<ordered_json> all;
-  for (const std::string& text : results) {
-    ordered_json json = ordered_json::parse(text, nullptr, false);
-    if (json.is_discarded() || !json.contains("rows")) {
-      return Internal("the result of a backend cannot be parsed");
-    }
-    all.push_back(std::move(json));
-  }
-  if (all.empty()) return Unavailable("no backend works here; `diapason backends` shows why");
+std::string SideBySide(const std::vector<BenchResult>& results) {
+  using Align = report::Table::Align;
   std::vector<std::string> titles = {"collective", "size", "type", "redop"};
-  std::vector<report::Table::Align> aligns = {report::Table::Align::kLeft,
-                                              report::Table::Align::kRight};
-  for (const ordered_json& json : all) {
-    titles.push_back(json["backend"].get<std::string>() + " us");
-    titles.emplace_back("95 % interval");
-    titles.emplace_back("busbw GB/s");
+  std::vector<Align> aligns = {Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft};
+  std::string text;
+  const BenchResult* longest = results.data();
+  for (const BenchResult& result : results) {
+    const measure::Subject& subject = result.subject;
+    text += Format("# %s: %s%s\n", subject.backend.c_str(), subject.description.c_str(),
+                   subject.simulated ? " (simulated)" : "");
+    titles.insert(titles.end(), {subject.backend + " us", "95 % interval", "busbw GB/s"});
+    aligns.insert(aligns.end(), 3, Align::kRight);
+    if (result.rows.size() > longest->rows.size()) longest = &result;
   }
   titles.emplace_back("fastest");
-  aligns.resize(titles.size(), report::Table::Align::kRight);
-  aligns[2] = aligns[3] = aligns.back() = report::Table::Align::kLeft;
+  aligns.push_back(Align::kLeft);
   report::Table table(titles);
   table.SetAlign(aligns);
-  for (size_t i = 0; i < all[0]["rows"].size(); ++i) {
-    const ordered_json& first = all[0]["rows"][i];
-    std::vector<std::string> cells = {
-        first["collective"].get<std::string>(), FormatBytes(first["bytes"].get<uint64_t>()),
-        first["type"].get<std::string>(), first["redop"].get<std::string>()};
-    double best = 0;
-    double best_high = 0;
-    std::string fastest = "-";
-    std::vector<std::pair<double, std::string>> others;
-    for (const ordered_json& json : all) {
-      const ordered_json figure =
-          i < json["rows"].size() ? json["rows"][i]["out_of_place"] : ordered_json::object();
-      if (!figure.contains("median_us")) {
-        cells.insert(cells.end(), {figure.value("outcome", "-"), "-", "-"});
-        continue;
-      }
-      const double median = figure["median_us"].get<double>();
-      const double low = figure["low_us"].get<double>();
-      const double high = figure["high_us"].get<double>();
-      cells.push_back(Micros(median * 1e-6));
-      cells.push_back("[" + Micros(low * 1e-6) + ", " + Micros(high * 1e-6) + "]");
-      cells.push_back(Format("%.2f", figure["busbw_gb_per_s"].get<double>()));
-      others.emplace_back(low, json["backend"].get<std::string>());
-      if (best == 0 || median < best) {
-        best = median;
-        best_high = high;
-        fastest = json["backend"].get<std::string>();
-      }
-    }
-    // Overlapping intervals do not show which backend is faster.
-    const std::string winner = fastest;
-    for (const auto& [low, backend] : others) {
-      if (backend != winner && low <= best_high) fastest += " or " + backend;
-    }
-    cells.push_back(fastest);
+  for (size_t i = 0; i < longest->rows.size(); ++i) {
+    const measure::Trial& trial = longest->rows[i].trial;
+    std::vector<std::string> cells = {measure::CollectiveText(trial.operation),
+                                      FormatBytes(trial.bytes), measure::TestsTypeName(trial.type),
+                                      RedopName(trial)};
+    for (const BenchResult& result : results) AddFigureCells(result, i, &cells);
+    cells.push_back(Fastest(results, i));
     table.Add(std::move(cells));
-  }
-  std::string text;
-  for (const ordered_json& json : all) {
-    text += Format("# %s: %s%s\n", json["backend"].get<std::string>().c_str(),
-                   json["description"].get<std::string>().c_str(),
-                   json["simulated"].get<bool>() ? " (simulated)" : "");
   }
   return text + "#\n" + table.Text();
 }

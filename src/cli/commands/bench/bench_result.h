@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "measure/bench.h"
 
 namespace diapason::cli {
@@ -36,8 +35,8 @@ std::string BenchTail(const BenchResult& result);
 std::string BenchJson(const BenchResult& result);
 std::string BenchCsv(const BenchResult& result);
 
-// The results of several backends in one table, one row per size, one column per backend; from
-// their JSON.
-Result<std::string> SideBySide(const std::vector<std::string>& results);
+// The results of several backends in one table: one row per size, three columns per backend.
+// REQUIRES: every result is of the same plan; one that ended early has fewer rows. Not empty.
+std::string SideBySide(const std::vector<BenchResult>& results);
 
 }  // namespace diapason::cli

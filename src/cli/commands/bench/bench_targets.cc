@@ -2,195 +2,113 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "base/stats.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "cli/commands/bench/bench_options.h"
 #include "cli/framework/command.h"
 #include "cli/framework/json_text.h"
-#include "comm/check.h"
-#include "measure/targets.h"
+#include "measure/judge_targets.h"
 #include "report/table.h"
 
 namespace diapason::cli {
 namespace {
 
-using measure::GroupMeasurer;
 using measure::Target;
-using measure::TimingFigure;
-using measure::Trial;
+using measure::TargetVerdict;
+using nlohmann::ordered_json;
 
 constexpr size_t kLargestFile = size_t{1} << 20;
 
-// The result for one target: a value, or the reason why there is none.
-struct TargetVerdict {
-  double value = 0;
-  std::string noise;   // interval of the value
-  std::string reason;  // if not empty: why it was not measured here
+// The result of `bench --targets`.
+struct TargetsResult {
+  measure::Subject subject;
+  measure::LinkBandwidth link;
+  std::vector<std::pair<Target, TargetVerdict>> verdicts;
+
+  size_t Met() const {
+    return CountIf([](const TargetVerdict& one) { return one.met; });
+  }
+  size_t NotMeasured() const {
+    return CountIf([](const TargetVerdict& one) { return !one.not_measured.empty(); });
+  }
+  size_t Missed() const { return verdicts.size() - Met() - NotMeasured(); }
+
+ private:
+  template <typename Rule>
+  size_t CountIf(const Rule& rule) const {
+    size_t count = 0;
+    for (const auto& [target, verdict] : verdicts) count += rule(verdict) ? 1 : 0;
+    return count;
+  }
 };
 
-TargetVerdict Skipped(const std::string& reason) { return {0, "", reason}; }
-
-Result<TimingFigure> MeasureTarget(const BenchOptions& options, GroupMeasurer* measurer,
-                                   const Target& target, int only_ranks, Trial* trial) {
-  trial->operation = target.operation;
-  trial->bytes = target.bytes;
-  trial->only_ranks = only_ranks;
-  const measure::Subject& subject = measurer->subject();
-  const int ranks = only_ranks > 0 ? only_ranks : subject.ranks;
-  // Whole elements: 100 KB cannot be divided into floats for every number of ranks.
-  trial->bytes = measure::WholeBytes(*trial, ranks);
-  if (!target.algorithm.empty()) {
-    const Result<int> algorithm = ParseAlgorithm(
-        subject.library, comm::CollectiveOf(target.operation).value_or(Collective::kAllReduce),
-        target.algorithm);
-    if (!algorithm.ok()) return algorithm.status();
-    trial->config.algorithm = algorithm.value();
+std::string TargetsText(const TargetsResult& result) {
+  const measure::Subject& subject = result.subject;
+  std::string text = Format("# %s, %s on %s%s\n", subject.description.c_str(),
+                            Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
+                            Count(static_cast<size_t>(subject.nodes), "node").c_str(),
+                            subject.simulated ? "; every figure is simulated" : "");
+  if (result.link.bytes_per_second > 0) {
+    text += Format("# link: %.2f GB/s each way, %s\n", result.link.bytes_per_second * 1e-9,
+                   result.link.source.c_str());
   }
-  return measure::MeasureFigure(measurer, *trial, options.effort);
-}
-
-std::string Noise(const Target& target, double low, double high) {
-  return "[" + measure::ValueText(target, low) + ", " + measure::ValueText(target, high) + "]";
-}
-
-Result<TargetVerdict> JudgeScaling(const BenchOptions& options, GroupMeasurer* measurer,
-                                   const Target& target) {
-  if (measurer->subject().ranks < target.ranks) {
-    return Skipped(Format("needs %d ranks, there are %d", target.ranks, measurer->subject().ranks));
+  report::Table table({"target", "what", "goal", "median", "95 % interval", "verdict"});
+  for (const auto& [target, verdict] : result.verdicts) {
+    table.Add({target.name, measure::WhatText(target), measure::GoalText(target),
+               measure::ValueText(target, verdict), measure::IntervalText(target, verdict),
+               measure::VerdictText(verdict)});
   }
-  Trial two;
-  Trial all;
-  const Result<TimingFigure> of_two = MeasureTarget(options, measurer, target, 2, &two);
-  if (!of_two.ok()) return of_two.status();
-  const Result<TimingFigure> of_all = MeasureTarget(options, measurer, target, target.ranks, &all);
-  if (!of_all.ok()) return of_all.status();
-  for (const TimingFigure& figure : {of_two.value(), of_all.value()}) {
-    if (!figure.fine()) return Skipped(figure.note);
+  return text + table.Text();
+}
+
+std::string TargetsJson(const TargetsResult& result) {
+  ordered_json list = ordered_json::array();
+  for (const auto& [target, verdict] : result.verdicts) {
+    const bool measured = verdict.not_measured.empty();
+    list.push_back({{"target", target.name},
+                    {"what", measure::WhatText(target)},
+                    {"goal", measure::GoalText(target)},
+                    {"median", measured ? ordered_json(verdict.value) : nullptr},
+                    {"interval", measured ? measure::IntervalText(target, verdict) : ""},
+                    {"met", measured ? ordered_json(verdict.met) : nullptr},
+                    {"not_measured", verdict.not_measured}});
   }
-  const double before = measure::BusBandwidth(two, 2, of_two.value().median);
-  TargetVerdict verdict;
-  const auto share = [&](double seconds) {
-    return measure::BusBandwidth(all, target.ranks, seconds) / before;
-  };
-  verdict.value = share(of_all.value().median);
-  verdict.noise =
-      Noise(target, share(of_all.value().interval.high), share(of_all.value().interval.low));
-  return verdict;
-}
-
-Result<TargetVerdict> JudgeIteration(GroupMeasurer* measurer, const Target& target) {
-  const std::string& backend = measurer->subject().backend;
-  measure::PresetOptions preset;
-  preset.host = backend == "gloo" || backend == "mpi";
-  const Result<measure::IterationSpec> spec = measure::PresetSpec(target.preset, preset);
-  if (!spec.ok()) return spec.status();
-  const Result<measure::IterationTimes> times = measurer->Iterate(spec.value());
-  if (!times.ok()) return times.status();
-  TargetVerdict verdict;
-  const double compute = Median(times.value().compute);
-  if (!(compute > 0)) return Skipped("the iteration has no compute time");
-  verdict.value = measure::ExposedSeconds(times.value()) / compute;
-  const Interval interval = MedianInterval95(times.value().steps);
-  verdict.noise = Noise(target, std::max(0.0, interval.low / compute - 1),
-                        std::max(0.0, interval.high / compute - 1));
-  return verdict;
-}
-
-Result<TargetVerdict> JudgeOne(const BenchOptions& options, GroupMeasurer* measurer,
-                               const Target& target, double link) {
-  if (target.goal == Target::Goal::kScaling) return JudgeScaling(options, measurer, target);
-  if (target.goal == Target::Goal::kExposed) return JudgeIteration(measurer, target);
-  if (target.goal == Target::Goal::kLinkShare && !(link > 0)) {
-    return Skipped("the link bandwidth is not known; set it with --link GB/s");
-  }
-  Trial trial;
-  const Result<TimingFigure> figure = MeasureTarget(options, measurer, target, 0, &trial);
-  if (!figure.ok()) {
-    if (figure.status().code() == ErrorCode::kInvalid) return Skipped(figure.status().message());
-    return figure.status();
-  }
-  if (!figure.value().fine()) return Skipped(figure.value().note);
-  const int ranks = measurer->subject().ranks;
-  const auto value = [&](double seconds) {
-    if (target.goal == Target::Goal::kTime) return seconds;
-    const double bandwidth = measure::BusBandwidth(trial, ranks, seconds);
-    return target.goal == Target::Goal::kLinkShare ? bandwidth / link : bandwidth;
-  };
-  const double one = value(figure.value().interval.low);
-  const double other = value(figure.value().interval.high);
-  return TargetVerdict{value(figure.value().median),
-                       Noise(target, std::min(one, other), std::max(one, other)), ""};
-}
-
-std::string WhatText(const Target& target) {
-  if (target.goal == Target::Goal::kExposed) return "iteration " + target.preset;
-  return measure::CollectiveText(target.operation) + " " + FormatBytes(target.bytes) +
-         (target.algorithm.empty() ? "" : " " + target.algorithm) +
-         (target.ranks > 0 ? Format(" %d ranks", target.ranks) : "");
-}
-
-void PrintHead(const measure::Subject& subject, double link, const std::string& source) {
-  std::printf("# %s, %s on %s%s\n", subject.description.c_str(),
-              Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
-              Count(static_cast<size_t>(subject.nodes), "node").c_str(),
-              subject.simulated ? "; every figure is simulated" : "");
-  if (link > 0) std::printf("# link: %.2f GB/s each way, %s\n", link * 1e-9, source.c_str());
+  return JsonText(ordered_json{{"subject", result.subject.description},
+                               {"ranks", result.subject.ranks},
+                               {"nodes", result.subject.nodes},
+                               {"simulated", result.subject.simulated},
+                               {"link_bytes_per_second", result.link.bytes_per_second},
+                               {"targets", list}});
 }
 
 }  // namespace
 
-int CompareWithTargets(const BenchOptions& options, GroupMeasurer* measurer) {
+int CompareWithTargets(const BenchOptions& options, measure::RankMeasurer* measurer) {
   const Result<std::string> text = ReadFile(options.targets, kLargestFile);
   if (!text.ok()) return Fail(text.status());
   const Result<std::vector<Target>> targets = measure::ParseTargets(text.value(), options.targets);
   if (!targets.ok()) return Fail(targets.status());
-  std::string source;
-  const Result<double> link = FindLink(options, measurer, &source);
+  const Result<measure::LinkBandwidth> link = measure::FindLink(measurer, options.link * 1e9);
   if (!link.ok()) return Fail(link.status());
 
-  const measure::Subject& subject = measurer->subject();
-  if (!options.json) PrintHead(subject, link.value(), source);
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  report::Table table({"target", "what", "goal", "median", "95 % interval", "verdict"});
-  int missed = 0;
-  int skipped = 0;
+  TargetsResult result{measurer->subject(), link.value(), {}};
+  Status broken;
   for (const Target& target : targets.value()) {
-    const Result<TargetVerdict> verdict = JudgeOne(options, measurer, target, link.value());
+    const Result<TargetVerdict> verdict =
+        measure::JudgeTarget(measurer, target, options.effort, link.value().bytes_per_second);
     if (!verdict.ok()) {
-      if (!options.json) std::fputs(table.Text().c_str(), stdout);
-      return Fail(verdict.status().WithContext("target '" + target.name + "'"));
+      broken = verdict.status().WithContext("target '" + target.name + "'");
+      break;
     }
-    const TargetVerdict& one = verdict.value();
-    const bool met = one.reason.empty() && measure::Meets(target, one.value);
-    if (!one.reason.empty()) ++skipped;
-    if (one.reason.empty() && !met) ++missed;
-    table.Add({target.name, WhatText(target), measure::GoalText(target),
-               one.reason.empty() ? measure::ValueText(target, one.value) : "-",
-               one.reason.empty() ? one.noise : "-",
-               !one.reason.empty() ? "not measured: " + one.reason : (met ? "met" : "MISSED")});
-    list.push_back({{"target", target.name},
-                    {"what", WhatText(target)},
-                    {"goal", measure::GoalText(target)},
-                    {"median", one.reason.empty() ? nlohmann::ordered_json(one.value) : nullptr},
-                    {"interval", one.noise},
-                    {"met", one.reason.empty() ? nlohmann::ordered_json(met) : nullptr},
-                    {"not_measured", one.reason}});
+    result.verdicts.emplace_back(target, verdict.value());
   }
-  if (options.json) {
-    const nlohmann::ordered_json whole{{"subject", subject.description},
-                                       {"ranks", subject.ranks},
-                                       {"nodes", subject.nodes},
-                                       {"simulated", subject.simulated},
-                                       {"link_bytes_per_second", link.value()},
-                                       {"targets", list}};
-    std::printf("%s\n", JsonText(whole).c_str());
-    return missed == 0 ? kExitFine : kExitFailed;
+  std::printf("%s%s", (options.json ? TargetsJson(result) : TargetsText(result)).c_str(),
+              options.json ? "\n" : "");
+  if (!broken.ok()) return Fail(broken);
+  if (!options.json) {
+    std::printf("%zu met, %zu missed, %zu not measured\n", result.Met(), result.Missed(),
+                result.NotMeasured());
   }
-  std::fputs(table.Text().c_str(), stdout);
-  const size_t met = targets.value().size() - static_cast<size_t>(missed + skipped);
-  std::printf("%zu met, %d missed, %d not measured\n", met, missed, skipped);
-  return missed == 0 ? kExitFine : kExitFailed;
+  return result.Missed() == 0 ? kExitFine : kExitFailed;
 }
 
 }  // namespace diapason::cli
