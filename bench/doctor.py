@@ -30,7 +30,7 @@ def main() -> int:
     times = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     measure("this machine", [tool, "doctor", "--no-test"], times)
     with tempfile.TemporaryDirectory() as folder:
-        unpack = [sys.executable, ROOT / "tests/advise/unpack_tree.py", ROOT / "tests/data/advise/hosts/dgx-h100.tree", folder]
+        unpack = [sys.executable, ROOT / "tests/doctor/unpack_tree.py", ROOT / "tests/data/hosts/dgx-h100.tree", folder]
         subprocess.run(unpack, check=True, timeout=60)
         measure("files of a machine with eight GPUs", [tool, "doctor", "--root", folder], times)
     return 0

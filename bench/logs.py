@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 RANKS = 512
-FIXTURE = Path(__file__).resolve().parent.parent / "tests/data/advise/logs/h100_ring.log"
+FIXTURE = Path(__file__).resolve().parent.parent / "tests/data/logs/h100_ring.log"
 
 
 def prefix(rank: int) -> str:

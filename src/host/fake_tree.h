@@ -4,7 +4,7 @@
 
 namespace diapason::host {
 
-// For tests: a folder that looks like a machine, created from a text of tests/data/advise/hosts
+// For tests: a folder that looks like a machine, created from a text of tests/data/hosts
 // (its README.md has the format); the destructor removes it.
 class FakeTree {
  public:

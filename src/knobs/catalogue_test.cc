@@ -258,7 +258,7 @@ TEST(BuiltInTables, NoVersionBeyondTheNewestKnown) {
 // looking into the sources.
 TEST(BuiltInTables, AgreeWithTheSources) {
   const Result<std::string> text = ReadFile(
-      std::string(DIAPASON_SOURCE_DIR) + "/tests/data/advise/knobs/seed_variables.txt", 1 << 20);
+      std::string(DIAPASON_SOURCE_DIR) + "/tests/data/knobs/seed_variables.txt", 1 << 20);
   ASSERT_TRUE(text.ok()) << text.status().message();
   size_t count = 0;
   for (const std::string_view line : Split(text.value(), '\n')) {

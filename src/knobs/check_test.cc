@@ -251,7 +251,7 @@ TEST(CheckAssignments, OnlyWhatCounts) {
 
 std::vector<Assignment> Fixture(const char* name) {
   const Result<std::string> text =
-      ReadFile(std::string(DIAPASON_SOURCE_DIR) + "/tests/data/advise/knobs/" + name, 1 << 20);
+      ReadFile(std::string(DIAPASON_SOURCE_DIR) + "/tests/data/knobs/" + name, 1 << 20);
   EXPECT_TRUE(text.ok()) << text.status().message();
   std::vector<Finding> findings;
   std::vector<Assignment> assignments = FromText(text.value(), name, &findings);

@@ -71,7 +71,9 @@ class Tests:
         return name
 
     def logs(self) -> None:
-        sources = [path for path in sorted((self.data / "advise").rglob("*")) if path.is_file() and path.stat().st_size < 400000
+        folders = ("hosts", "knobs", "logs-lab", "logs", "env-plan", "watch")
+        paths = [path for folder in folders for path in sorted((self.data / folder).rglob("*"))]
+        sources = [path for path in paths if path.is_file() and path.stat().st_size < 400000
                    and path.suffix in (".log", ".txt", ".out", ".err", ".json", ".xml", "")]
         for seed, source in enumerate(sources[:: max(1, len(sources) // 25)]):
             self.show("logs", self.spoiled(source, f"log{seed}{source.suffix}", seed))

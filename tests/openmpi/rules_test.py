@@ -198,7 +198,7 @@ class Obeyed(Files):
         for name, value in parameters.items():
             command += ["--mca", name, str(value)]
         # Whoever runs the tests may have a choice of components of their own.
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("OMPI_MCA_")}
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("OMPI_MCA_") or k == "OMPI_MCA_orte_tmpdir_base"}
         output = self.path("output")
         done = subprocess.run(command + ["-x", f"LD_PRELOAD={WATCH}", CALLS, listed, output], env=environment,
                               capture_output=True, text=True, timeout=LIMIT, check=False)

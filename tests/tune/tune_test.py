@@ -143,7 +143,7 @@ def workload(tool, scratch, data):
     assert sum(call["weight"] for call in outcome["calls"]) <= outcome["workload"]["calls"]
     # With 64 KiB instead of 64 MiB, which take seconds, and at which some of Gloo's configurations hang.
     logs = f"{scratch}/steady"
-    shutil.copytree(f"{data}/advise/lab/steady", logs)
+    shutil.copytree(f"{data}/logs-lab/steady", logs)
     for name in os.listdir(logs):
         path = f"{logs}/{name}"
         if not os.path.isfile(path):

@@ -1,6 +1,6 @@
 // A process that looks like a rank of a job from outside: threads with NCCL's names, a contended
 // lock, memory that grows, a journal, and NCCL's dump of the proxy on a signal. Ends when its
-// standard input does, or after a minute.
+// standard input does, or after ten minutes.
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,6 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::atomic<bool> g_stop{false};
+std::latch g_named{4};  // counted down by Spin, Serve, and Contend twice
 std::mutex g_lock;
 const char* g_proxy = "stuck";
 volatile sig_atomic_t g_dumps = 0;
@@ -32,6 +34,7 @@ volatile sig_atomic_t g_dumps = 0;
 void SetName(const char* name) {
   const char* on = std::getenv("NCCL_SET_THREAD_NAME");
   if (on != nullptr && std::strcmp(on, "1") == 0) pthread_setname_np(pthread_self(), name);
+  g_named.count_down();
 }
 
 // Character for character what NCCL prints, with printf and from the handler, as it does.
@@ -143,7 +146,8 @@ int main(int argc, char** argv) {
     threads.emplace_back(WriteJournal, path);
   }
   std::vector<std::unique_ptr<char[]>> grown;
-  const uint64_t until = diapason::SteadyNs() + 60ull * 1000000000;
+  const uint64_t until = diapason::SteadyNs() + 600ull * 1000000000;
+  g_named.wait();
   std::fprintf(stderr, "ready\n");
   while (diapason::SteadyNs() < until) {
     pollfd in{STDIN_FILENO, POLLIN, 0};

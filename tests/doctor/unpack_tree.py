@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a folder that looks like a machine from a text of a few lines (tests/data/advise/hosts).
+"""Makes a folder that looks like a machine from a text of a few lines (tests/data/hosts).
 
     unpack_tree.py FILE FOLDER
 """

@@ -17,7 +17,7 @@ TOOL = None
 NVML = None
 LIMIT = 600  # seconds
 HERE = Path(__file__).resolve().parent
-HOSTS = HERE.parent / "data/advise/hosts"
+HOSTS = HERE.parent / "data/hosts"
 
 
 def run(*arguments, nvml=None, expect=None, **variables):
