@@ -1,7 +1,7 @@
 // ./dev bench decide: what one decision costs, side by side in one run.
 //
 // Each case answers the same questions (log-uniform sizes, in random order) through the callback of
-// tuner API v5; the table is filled anew before every question, as the library does, for the empty
+// tuner API v5; the table is filled again before every question, as the library does, for the empty
 // callback too. Rounds of all cases are interleaved, so that drift hits all alike. Instruction
 // counts come from valgrind and do not depend on load.
 #include <dlfcn.h>

@@ -131,7 +131,7 @@ Status Walk(const Options& options, uint64_t rank, Shared* shared) {
   double* within = SamplesOf(shared, options, rank, true);
   for (uint64_t epoch = 0; epoch < options.epochs + kWarmUp; ++epoch) {
     pthread_barrier_wait(&shared->barrier);
-    // Nobody goes on without the others, so that they end together.
+    // No rank continues without the others, so that they end together.
     if (shared->failed != 0) return Unavailable("another rank has failed");
     // Where the newest epoch ends, the next one is entered; a hold may be longer than asked for.
     uint64_t index = log.newest().end();

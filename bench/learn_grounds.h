@@ -41,7 +41,7 @@ Result<DataSet> HeldOutGrounds();
 // A table of measurements with repeats: a call takes the median of its arm times what some sample
 // of the context (of any arm) was off its own arm's median. `own`: it takes one of its own arm's
 // samples, and their mean is the truth. One hiccup among the few samples of an arm then makes the
-// arm slow for good, which nobody who looks at lower quartiles can see.
+// arm slow for good, which lower quartiles do not show.
 Result<DataSet> RecordedGrounds(const std::string& path, const std::string& name, bool own);
 // Default and best as a table of the laboratory has them, beside wrong choices of 2 to 7 times.
 Result<DataSet> TableGrounds(const std::string& path);

@@ -1,4 +1,4 @@
-// What somebody would write by hand to time an all_reduce: a barrier, calls back to back, the
+// What a user would write by hand to time an all_reduce: a barrier, calls back to back, the
 // slowest rank's time. Nothing of diapason is in it; bench/loop.py compares `diapason bench` with
 // it.
 //

@@ -15,7 +15,7 @@ struct Ground {
   dataset::StoreContents contents;
   Subject subject;
   std::vector<search::CallCase> call_cases;
-  // Seconds without noise, where somebody knows them; else empty.
+  // Seconds without noise, where they are known; else empty.
   std::map<dataset::Point, double> truth;
 };
 

@@ -5,9 +5,9 @@
             [--budget 2m] [--rounds 16] [--json FILE]
 
 Tunes, prints its table, and then looks again with other eyes, on ranks of its own: exhaustive sweeps, each on ranks that
-are started anew, measure every configuration of every size in interleaved rounds. What was tuned is compared with the
+are started again, measure every configuration of every size in interleaved rounds. What was tuned is compared with the
 default and with the best of all there. The best is picked in one half of the sweeps and timed in the other, and the other
-way round, so that nobody wins by luck. Medians; a size's figures are those of its own rounds.
+way round, so that neither side wins by luck. Medians; a size's figures are those of its own rounds.
 """
 
 import argparse

@@ -106,8 +106,8 @@ def report(collective: str, nbytes: int, milliseconds: float) -> bool:
     """One call of a collective took this long, by the program's own clock.
 
     For programs that time their calls: report each before the next of its kind, on rank 0. `nbytes` is
-    counted as the library does (for allgather and reducescatter those of all ranks). True if somebody
-    learns from it, False if nobody does or the plugin is not there. With the plugin and without, an unknown
+    counted as the library does (for allgather and reducescatter those of all ranks). True if a learner
+    takes it, False if none does or the plugin is not there. With the plugin and without, an unknown
     collective or an impossible time is a ValueError, and what is no name or no number a TypeError.
     """
     call = _call_of(collective, nbytes, milliseconds)

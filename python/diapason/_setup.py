@@ -283,7 +283,7 @@ def init(policy: PathLike | None = None, mode: str | None = None, learned: PathL
 def _undo(setup: Setup, environment: Any) -> None:
     for name, value in setup.before.items():
         if environment.get(name) != setup.environment[name]:
-            continue  # somebody else has set it since
+            continue  # another has set it since
         if value is None:
             del environment[name]
         else:
@@ -293,7 +293,7 @@ def _undo(setup: Setup, environment: Any) -> None:
 def cleanup() -> None:
     """Takes back what init() has set. May be called any number of times.
 
-    Variables that somebody has changed since stay. A plugin that is already in the process stays there:
+    Variables that were changed since stay. A plugin that is already in the process stays there:
     it closes its journal and writes what it has learned when the communicators are destroyed
     (destroy_process_group()) and when the process ends.
     """

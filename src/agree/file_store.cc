@@ -5,7 +5,7 @@
 // under the name stands.
 //
 // A user may empty the folder while ranks use it, and `rm -r` removes one file after the other. A
-// rank that misses a cell which another rank has used would take it for empty and propose anew. So
+// rank that misses a cell which another rank has used would take it for empty and propose again. So
 // every cell exists twice, in the folders 1 and 2, and both hold the store's nonce. `rm -r` and
 // similar tools finish one folder before they begin another: if a cell is gone from both, one of
 // the nonces is gone too. So a value counts once it is in both folders and both nonces are found to

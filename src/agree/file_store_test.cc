@@ -71,7 +71,7 @@ TEST_F(FileStoreTest, AnEmptiedStoreIsAnError) {
   EXPECT_EQ(store->Read("a").status().code(), ErrorCode::kUnavailable);
   EXPECT_EQ(store->Read("b").status().code(), ErrorCode::kUnavailable);
   EXPECT_EQ(store->Propose("c", "1").status().code(), ErrorCode::kUnavailable);
-  // Also if another process has created it anew.
+  // Also if another process has created it again.
   const auto other = Open();
   EXPECT_FALSE(store->Read("a").ok());
   EXPECT_FALSE(store->Propose("c", "1").ok());

@@ -173,7 +173,7 @@ class Opening {
   Result<std::unique_ptr<CellStore>> Run() {
     const auto deadline = steady_clock::now() + options_.limit;
     while (true) {
-      // Opened anew each time: the folder itself may have been removed.
+      // Opened again each time: the folder itself may have been removed.
       Result<Descriptor> folder = OpenFolder();
       if (!folder.ok()) return folder.status();
       folder_ = std::move(folder).value();

@@ -131,7 +131,7 @@ Status JournalImport::Add(std::string_view text, const std::string& name) {
       }
       Timed timed{place.group,  record.collective, record.captured, record.sequence, place.member,
                   record.bytes, record.time_ns,    record.seconds,  ConfigOf(record)};
-      if (partners[i] != journal::kNobody) {
+      if (partners[i] != journal::kNoPartner) {
         const journal::JournalRecord& decision = contents.records[partners[i]];
         const Config asked = AskedOf(decision);
         timed.known = true;

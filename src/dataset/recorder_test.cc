@@ -68,7 +68,7 @@ TEST_F(RecorderTest, WritesWhenHalfASecondHasPassed) {
   ASSERT_TRUE(recorder.Add(SampleOf(3)).ok());
   EXPECT_EQ(Stored(), 3u);
   ASSERT_TRUE(recorder.Add(SampleOf(4)).ok());
-  EXPECT_EQ(Stored(), 3u) << "the half second begins anew";
+  EXPECT_EQ(Stored(), 3u) << "the half second begins again";
 }
 
 TEST_F(RecorderTest, WritesABatchThatIsFull) {

@@ -182,7 +182,7 @@ void CheckPlugin(const CheckInputs& facts, std::vector<Finding>* findings) {
   if (plugin.path.empty()) return;
   if (!plugin.trouble.empty()) {
     AddFinding(findings, "plugin.broken", Severity::kError, "the tuner plugin does not load",
-               {plugin.trouble}, "install diapason anew");
+               {plugin.trouble}, "install diapason again");
     return;
   }
   if (file == nullptr) {

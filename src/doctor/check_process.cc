@@ -29,7 +29,7 @@ void CheckLoaded(const ProcessFacts& facts, std::vector<Finding>* findings) {
       AddFinding(findings, "process.library-replaced", Severity::kWarning,
                  "the file of the loaded library has been replaced since: what the disk says of it "
                  "does not hold for this process",
-                 {copies.back()}, "start the job anew to get the new one");
+                 {copies.back()}, "start the job again to get the new one");
     }
   }
   if (copies.size() > 1) {

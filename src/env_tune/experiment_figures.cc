@@ -12,7 +12,7 @@ namespace {
 constexpr double kMadToDeviation = 1.4826;
 constexpr double kPower80 = 0.8416;       // the normal quantile of four of five
 constexpr double kMedianFactor = 1.2533;  // a median's standard error over a mean's
-constexpr double kNobodyMinds = 0.02;
+constexpr double kNegligible = 0.02;
 
 // Quantiles of the normal distribution, good to 0.0005 for 0 < p < 0.5 (Abramowitz and Stegun
 // 26.2.23): used for texts only.
@@ -95,9 +95,9 @@ void Experiment::FinishValidation() {
   const double halves = static_cast<double>(tuned.size()) / 2;
   const double chance = 3 * kMedianFactor * noise * std::sqrt(4 / halves);
   const double change = validation_.drift_tuned - validation_.drift_default;
-  validation_.drifts = std::fabs(change) > std::max(kNobodyMinds, chance);
+  validation_.drifts = std::fabs(change) > std::max(kNegligible, chance);
   validation_.spread_worse =
-      validation_.spread_tuned > std::max(kNobodyMinds, 2 * validation_.spread_default);
+      validation_.spread_tuned > std::max(kNegligible, 2 * validation_.spread_default);
 }
 
 }  // namespace diapason::env_tune

@@ -53,8 +53,8 @@ void JournalComparison::Add(const std::string& name, const JournalContents& cont
     }
     bool& later =
         later_ran[{record.communicator, record.collective, record.captured, record.bytes}];
-    if (partners[i] != kNobody) later = true;
-    only_asked[i] = later && partners[i] == kNobody;
+    if (partners[i] != kNoPartner) later = true;
+    only_asked[i] = later && partners[i] == kNoPartner;
   }
 
   std::map<Kind, uint64_t> questions;
@@ -83,12 +83,12 @@ void JournalComparison::Add(const std::string& name, const JournalContents& cont
     } else {
       config = AskedOf(record);
       report_.unavailable += record.reason == Reason::kUnavailable ? 1 : 0;
-      if (partners[i] != kNobody) {
+      if (partners[i] != kNoPartner) {
         const Obeyed obeyed = CompareRun(record, contents.records[partners[i]]);
         report_.other_pair += obeyed == Obeyed::kOtherPair ? 1 : 0;
         report_.other_channels += obeyed == Obeyed::kOtherChannels ? 1 : 0;
       }
-      entry.ran = partners[i] != kNobody || !sees_runs[at];
+      entry.ran = partners[i] != kNoPartner || !sees_runs[at];
       if (only_asked[i]) {
         ++report_.only_asked;
         continue;

@@ -80,7 +80,8 @@ TEST(JoinedTest, RunsFindTheirDecisionAndTheFirstRunIsTheDecisionsOwn) {
   const JournalContents contents =
       Journal(0, {Ran(2, 8, 1, kRing, kLl), Decision(1, 8, kRing, kLl), Decision(2, 8, kRing, kLl),
                   Ran(2, 8, 2, kRing, kLl), Ran(0, 8, 3, kRing, kLl), Ran(9, 8, 4, kRing, kLl)});
-  EXPECT_EQ(JoinRuns(contents), (std::vector<uint32_t>{2, kNobody, 0, 2, kNobody, kNobody}));
+  EXPECT_EQ(JoinRuns(contents),
+            (std::vector<uint32_t>{2, kNoPartner, 0, 2, kNoPartner, kNoPartner}));
   EXPECT_TRUE(SeesRuns(contents)[0]);
 }
 

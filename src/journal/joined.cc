@@ -33,7 +33,7 @@ Obeyed CompareRun(const JournalRecord& decision, const JournalRecord& run) {
 }
 
 std::vector<uint32_t> JoinRuns(const JournalContents& contents) {
-  std::vector<uint32_t> partners(contents.records.size(), kNobody);
+  std::vector<uint32_t> partners(contents.records.size(), kNoPartner);
   std::unordered_map<uint64_t, uint32_t> decisions;
   for (size_t i = 0; i < contents.records.size(); ++i) {
     const JournalRecord& record = contents.records[i];
@@ -47,7 +47,7 @@ std::vector<uint32_t> JoinRuns(const JournalContents& contents) {
     const auto found = decisions.find(CallKey(record));
     if (found == decisions.end()) continue;
     partners[i] = found->second;
-    if (partners[found->second] == kNobody) partners[found->second] = static_cast<uint32_t>(i);
+    if (partners[found->second] == kNoPartner) partners[found->second] = static_cast<uint32_t>(i);
   }
   return partners;
 }

@@ -22,8 +22,8 @@ enum class Obeyed {
 Obeyed CompareRun(const JournalRecord& decision, const JournalRecord& run);
 
 // For every record of a journal the index of its partner: of a run its decision, of a decision its
-// first run (a captured call runs with every replay of its graph). kNobody if there is none.
-inline constexpr uint32_t kNobody = UINT32_MAX;
+// first run (a captured call runs with every replay of its graph). kNoPartner if there is none.
+inline constexpr uint32_t kNoPartner = UINT32_MAX;
 std::vector<uint32_t> JoinRuns(const JournalContents& contents);
 
 // For every communicator whether its runs name their decisions, so that a decision without a run

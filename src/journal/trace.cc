@@ -168,7 +168,7 @@ class TraceWriter::Journal {
         Format("\"call\":%u,\"sequence\":%llu,\"bytes\":%llu,\"captured\":%s", record.call,
                static_cast<unsigned long long>(record.sequence),
                static_cast<unsigned long long>(record.bytes), record.captured ? "true" : "false");
-    if (decision != kNobody) {
+    if (decision != kNoPartner) {
       const JournalRecord& asked = contents_.records[decision];
       args += ",\"asked\":" + Quoted(Configured(asked, AskedOf(asked)));
       if (CompareRun(asked, record) != Obeyed::kYes) args += ",\"otherwise\":true";

@@ -257,8 +257,8 @@ TEST(BuiltInTables, NoVersionBeyondTheNewestKnown) {
 // Lines "NAME<TAB>nccl 2.30.7: read|absent<TAB>rccl 2.28.3: read|absent<TAB>verdict", found by
 // looking into the sources.
 TEST(BuiltInTables, AgreeWithTheSources) {
-  const Result<std::string> text = ReadFile(
-      std::string(DIAPASON_SOURCE_DIR) + "/tests/data/knobs/seed_variables.txt", 1 << 20);
+  const Result<std::string> text =
+      ReadFile(std::string(DIAPASON_SOURCE_DIR) + "/tests/data/knobs/seed_variables.txt", 1 << 20);
   ASSERT_TRUE(text.ok()) << text.status().message();
   size_t count = 0;
   for (const std::string_view line : Split(text.value(), '\n')) {

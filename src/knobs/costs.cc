@@ -116,15 +116,16 @@ void CheckFiles(CheckContext* context) {
     const char* name;
     const char* what;
   };
-  for (const Named& one : {Named{"NCCL_TUNER_PLUGIN", "the job runs without a tuner"},
-                           Named{"NCCL_NET_PLUGIN", "the job runs on the built-in networks"},
-                           Named{"NCCL_PROFILER_PLUGIN", "the job runs without a profiler"},
-                           Named{"NCCL_ENV_PLUGIN", "the job runs without it"},
-                           Named{"NCCL_TOPO_FILE", "the topology is found anew, or the job fails"},
-                           Named{"NCCL_GRAPH_FILE", "the job fails, or searches anew"},
-                           Named{"NCCL_TUNER_CONFIG_FILE", "the tuner has no rules"},
-                           Named{"DIAPASON_POLICY", "the plugin has no rules"},
-                           Named{"DIAPASON_CHAIN", "the job runs without it"}}) {
+  for (const Named& one :
+       {Named{"NCCL_TUNER_PLUGIN", "the job runs without a tuner"},
+        Named{"NCCL_NET_PLUGIN", "the job runs on the built-in networks"},
+        Named{"NCCL_PROFILER_PLUGIN", "the job runs without a profiler"},
+        Named{"NCCL_ENV_PLUGIN", "the job runs without it"},
+        Named{"NCCL_TOPO_FILE", "the topology is detected again, or the job fails"},
+        Named{"NCCL_GRAPH_FILE", "the job fails, or searches again"},
+        Named{"NCCL_TUNER_CONFIG_FILE", "the tuner has no rules"},
+        Named{"DIAPASON_POLICY", "the plugin has no rules"},
+        Named{"DIAPASON_CHAIN", "the job runs without it"}}) {
     const std::string value = context->Value(one.name);
     if (value.empty() || value[0] != '/' || value.find(',') != std::string::npos) continue;
     if (tree->Exists(value)) continue;

@@ -357,7 +357,7 @@ TEST(Elimination, DriftGivesDroppedArmsAnotherChance) {
   job.RunFor(100000);
   EXPECT_EQ(job.learner->best(), Truth::ConfigOf(2));
 
-  // A machine that changes with every probe is tried anew once in ten probes at most.
+  // A machine that changes with every probe is tried again once in ten probes at most.
   int probes = 0;
   int reopened = 0;
   for (int i = 0; i < 400; ++i) {

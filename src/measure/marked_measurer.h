@@ -28,7 +28,7 @@ class MarkedMeasurer : public Measurer {
 
 // Decides about what runs were measuring when their processes ended: a configuration that has never
 // given a time in them, or with which a process has ended twice in a row, gets a sample in its run
-// that says so (a crash), and is thereby passed over like any other that failed. The others, which
+// that says so (a crash), and is thereby skipped like any other that failed. The others, which
 // may just have been running when the process was killed, get another chance.
 //
 // `contents` are all samples of these runs; the new ones are added to them and returned.

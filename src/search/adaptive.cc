@@ -37,7 +37,7 @@ constexpr double kWorthSampling = 0.001;
 // ... and every unsampled candidate is predicted to be slower than the best by at least this (log:
 // half as much again).
 constexpr double kHopeless = 0.4;
-// The surrogate learns anew whenever the samples have grown by this factor.
+// The surrogate is fitted again whenever the samples have grown by this factor.
 constexpr double kLearnAgain = 1.2;
 
 struct Pick {

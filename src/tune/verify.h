@@ -25,7 +25,8 @@ struct VerifyOptions {
   // settled: their intervals far enough on one side that looking so seldom changes nothing.
   int first_look = 40;
   int look_every = 20;
-  int launches = 3;  // over which the rounds are spread: ranks that start anew may fare otherwise
+  int launches =
+      3;  // over which the rounds are spread: ranks that start again may behave differently
   double block_seconds = 0.003;
   int most_iterations = 50;
 };

@@ -78,7 +78,7 @@ static void prove(const char* what, int api, int rounds, long bytes_allowed) {
         late.threads);
 }
 
-/* The library may close the plugin with the last communicator and open it anew with the next. */
+/* The library may close the plugin with the last communicator and open it again with the next. */
 static void reload(const char* plugin, int rounds) {
   case_begin("closed and opened again");
   use_policy(many_rows());

@@ -153,7 +153,7 @@ def with_failing_memory(scene, first, count, fail_call=-1, mode='static', calls=
 
 
 @case()
-def memory_at_birth(scene):
+def memory_at_init(scene):
     """one allocation of one rank fails while a communicator is created"""
     for mode in ('static', 'learn') if scene.store == 'shm' else [scene.random.choice(('static', 'learn'))]:
         most = with_failing_memory(scene, 1 << 40, 1, mode=mode)

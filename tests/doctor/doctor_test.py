@@ -164,7 +164,7 @@ class DoctorTest(unittest.TestCase):
             self.assertIn("node3: driver 550.54.15 where 3 others have 580.95.05", done.stdout)
             self.assertIn("node3: PCIe lanes of GPUs 7 x x16 + 1 x x8", done.stdout)
             done = run("compare", *paths[:3], expect=0)
-            self.assertIn("nothing to complain about", done.stdout)
+            self.assertIn("no problems found", done.stdout)
 
     def test_compare_refuses_what_is_no_report(self):
         with tempfile.TemporaryDirectory() as folder:

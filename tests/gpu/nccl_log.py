@@ -52,7 +52,7 @@ _WARNING = re.compile(r"NCCL WARN (?P<text>.*\S)")
 
 
 def parse(text: str, into: NcclLog | None = None) -> NcclLog:
-    """Adds the lines of one log file; lines of no interest are passed over."""
+    """Adds the lines of one log file; lines of no interest are skipped."""
     log = into if into is not None else NcclLog()
     for line in text.splitlines():
         if found := _RAN.search(line):

@@ -77,7 +77,7 @@ def expected(rows: list[Row], collective: str, nbytes: int, nodes: int, ranks: i
 
 
 def read_decisions(path: Path) -> list[dict]:
-    """The decision records of one journal; other records are passed over, a broken line is an error."""
+    """The decision records of one journal; other records are skipped, a broken line is an error."""
     decisions = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         if not line.strip():

@@ -1,7 +1,7 @@
 """Part B: interleaved timing of all groups, no log and no journal.
 
 All groups are alive at the same time, and in each round each of them runs one block per size, in an
-order shuffled anew for every size: what drifts over seconds (clocks, temperature, other load) meets all
+order shuffled again for every size: what drifts over seconds (clocks, temperature, other load) meets all
 groups alike, and a round's ratio compares blocks taken side by side.
 """
 

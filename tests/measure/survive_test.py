@@ -87,7 +87,7 @@ class Tests:
         self.kept()
         for number in range(1, 4):
             _, err = self.run("--resume", "--quiet", status=-signal.SIGKILL if number < 3 else 0)
-            check(err.count("is passed over: the sweep ended while it was measured") == 1, err)
+            check(err.count("is skipped: the sweep ended while it was measured") == 1, err)
             check(f"{number} configuration" in err and "--retry-failed" in err, err)
             self.kept()
             crashed = self.query("select note from sample where outcome=3")
@@ -98,7 +98,7 @@ class Tests:
         # They work again: the same run gets what it lacks.
         self.play({})
         result, err = self.run("--resume", "--retry-failed", "--quiet", status=0)
-        check("passed over" not in err, err)
+        check("skipped" not in err, err)
         check(self.outcomes(result) == ["fine"] * CONTENDERS, result)
         check(self.samples() == 3 * CONTENDERS, self.samples())
         _, err = self.run("--resume", "--retry-failed", "--quiet", status=1)
@@ -110,10 +110,10 @@ class Tests:
         self.run("--quiet", status=-signal.SIGKILL)
         self.kept()
         _, err = self.run("--resume", "--quiet", status=-signal.SIGKILL)
-        check("passed over" not in err, err)
+        check("skipped" not in err, err)
         self.kept()
         result, err = self.run("--resume", "--quiet", status=0)
-        check("is passed over: the sweep ended while it was measured" in err, err)
+        check("is skipped: the sweep ended while it was measured" in err, err)
         self.kept()
         outcomes = self.outcomes(result)
         check(sorted(outcomes) == ["crash"] + ["fine"] * (CONTENDERS - 1), outcomes)
@@ -124,7 +124,7 @@ class Tests:
         self.run("--quiet", status=-signal.SIGKILL)
         self.play({})
         result, err = self.run("--resume", "--quiet", status=0)
-        check(self.outcomes(result) == ["fine"] * CONTENDERS and "passed over" not in err, err)
+        check(self.outcomes(result) == ["fine"] * CONTENDERS and "skipped" not in err, err)
         check(self.samples() == 3 * CONTENDERS, self.samples())
 
     def hang(self) -> None:
@@ -143,7 +143,7 @@ class Tests:
         process.kill()
         _, err = process.communicate(timeout=LIMIT)
         result, err = self.run("--resume", "--quiet", status=0)
-        check(self.outcomes(result).count("crash") == 1 and "is passed over" in err, err)
+        check(self.outcomes(result).count("crash") == 1 and "is skipped" in err, err)
         check(not list(self.folder.glob("*.lock")), "a lock is left behind")
 
     def restart(self) -> None:

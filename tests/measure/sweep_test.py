@@ -160,7 +160,7 @@ class Tests:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=LIMIT)
         check(process.returncode == 130, f"exit status {process.returncode}\n{out}\n{err}")
-        check("interrupted, --resume goes on" in out, out)
+        check("interrupted; --resume continues it" in out, out)
         self.whole(store)
 
     def without_a_rank(self, folder: Path, limit: int, stop: signal.Signals) -> dict:

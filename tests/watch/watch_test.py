@@ -156,7 +156,7 @@ class WatchTest(unittest.TestCase):
         base = self.folder / "base.json"
 
         def saved() -> dict | None:
-            """On a busy machine most looks may find no operation: then it is saved anew."""
+            """On a busy machine most looks may find no operation: then it is saved again."""
             self.tool("watch", process.pid, "--count", 10, "--interval", "100ms", "--save-baseline", base, "--json")
             content = json.loads(base.read_text())
             self.assertEqual(content["metrics"]["operations_per_s"]["samples"], 10)

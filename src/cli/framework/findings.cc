@@ -56,7 +56,7 @@ std::string FindingsSummary(const std::vector<Finding>& findings) {
   if (counts[3] > 0) parts.push_back(Count(counts[3], "error"));
   if (counts[2] > 0) parts.push_back(Count(counts[2], "warning"));
   if (counts[1] > 0) parts.push_back(Count(counts[1], "note"));
-  return parts.empty() ? "nothing to complain about" : Join(parts, ", ");
+  return parts.empty() ? "no problems found" : Join(parts, ", ");
 }
 
 int ExitStatusOf(const std::vector<Finding>& findings) {

@@ -14,7 +14,7 @@ std::string FindingsText(const std::vector<Finding>& findings, bool all);
 // Findings as a JSON list, in the order given, indented by two at depth `indent`.
 std::string FindingsJson(const std::vector<Finding>& findings);
 
-// "2 errors, 1 warning"; "nothing to complain about".
+// "2 errors, 1 warning"; "no problems found".
 std::string FindingsSummary(const std::vector<Finding>& findings);
 
 // Exit status of commands that report findings: kExitFine, kExitWarnings or kExitErrors.

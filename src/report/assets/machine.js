@@ -65,7 +65,7 @@ function machineSection() {
     const bad = doctor.findings.filter((one) => one.severity !== 'ok');
     node.append(el('h3', {}, 'The doctor on ' + doctor.host), el('p', { class: 'note' }, `\`diapason doctor\` looked at the machine that wrote this report, ${dateText(DATA.made)}.`),
       el('pre', { class: 'note' }, doctor.machine.join('\n')));
-    node.append(bad.length ? findingList(bad) : el('p', {}, tag('ok', 'good'), ' Nothing to complain about.'));
+    node.append(bad.length ? findingList(bad) : el('p', {}, tag('ok', 'good'), ' No problems found.'));
     const fine = doctor.findings.filter((one) => one.severity === 'ok');
     if (fine.length) node.append(el('details', {}, el('summary', {}, `${count(fine.length, 'thing')} looked at and fine`), findingList(fine)));
     if (doctor.checklist.length) {

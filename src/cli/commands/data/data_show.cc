@@ -130,8 +130,8 @@ void PrintSamples(const dataset::StoreContents& contents, const ConfigGroup& gro
   std::printf("\n%s", table.Text().c_str());
 }
 
-void PrintContest(const dataset::StoreContents& contents, const ConfigGroup& group,
-                  const DataShow& asked) {
+void PrintConfigGroup(const dataset::StoreContents& contents, const ConfigGroup& group,
+                      const DataShow& asked) {
   std::printf("\n%s%s, %s%s\n", group.simulated ? "SIMULATED: " : "",
               Printable(dataset::ContextText(group.context), 400).c_str(),
               dataset::SizeText(group.context.bytes).c_str(),
@@ -157,7 +157,7 @@ void PrintContest(const dataset::StoreContents& contents, const ConfigGroup& gro
   if (asked.samples) PrintSamples(contents, group);
 }
 
-ordered_json ContestJson(const ConfigGroup& group) {
+ordered_json ConfigGroupJson(const ConfigGroup& group) {
   const dataset::Point& context = group.context;
   ordered_json list = ordered_json::array();
   for (size_t i = 0; i < group.entries.size(); ++i) {
@@ -219,7 +219,7 @@ int PrintJson(const dataset::StoreContents& contents, const std::vector<ConfigGr
                     {"simulated", run.machine.simulated}});
   }
   ordered_json list = ordered_json::array();
-  for (const ConfigGroup& group : groups) list.push_back(ContestJson(group));
+  for (const ConfigGroup& group : groups) list.push_back(ConfigGroupJson(group));
   const ordered_json json = {{"runs", runs}, {"contexts", list}};
   std::printf("%s\n", JsonText(json).c_str());
   return kExitFine;
@@ -234,7 +234,7 @@ int RunDataShow(const DataShow& asked) {
   const std::vector<ConfigGroup> groups = dataset::Summarise(contents);
   if (asked.json) return PrintJson(contents, groups);
   PrintRuns(contents, asked.store);
-  for (const ConfigGroup& group : groups) PrintContest(contents, group, asked);
+  for (const ConfigGroup& group : groups) PrintConfigGroup(contents, group, asked);
   return kExitFine;
 }
 

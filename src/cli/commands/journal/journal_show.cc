@@ -104,7 +104,7 @@ class Calls {
     }
   }
   void Partner(uint32_t run, Library library, Shown* shown) const {
-    if (run == journal::kNobody) {
+    if (run == journal::kNoPartner) {
       shown->ran = kNotSeen;
       return;
     }
@@ -120,7 +120,7 @@ class Calls {
              Shown* shown) const {
     shown->ran = RanText(run, library);
     shown->seconds = run.seconds;
-    if (partners_[at] == journal::kNobody) {
+    if (partners_[at] == journal::kNoPartner) {
       shown->asked = shown->alone = "unknown";
       shown->why = "its question is not in the journal";
       return true;

@@ -7,7 +7,7 @@
 
 namespace diapason::cli {
 
-std::string ContenderText(const search::CallCase& call_case, size_t candidate,
+std::string CandidateText(const search::CallCase& call_case, size_t candidate,
                           const measure::Subject& subject) {
   measure::Trial trial = call_case.trial;
   trial.config = call_case.candidates[candidate].config;
@@ -63,10 +63,10 @@ void SweepProgress::Show(size_t call_case, size_t candidate) {
                                             static_cast<long long>(std::max(expected_, taken_)))
                                    : Format("%lld samples", static_cast<long long>(taken_));
   text += Left() + "; " + measure::CollectiveText(at.trial.operation) + " " +
-          FormatBytes(at.trial.bytes) + " " + ContenderText(at, candidate, *subject_);
+          FormatBytes(at.trial.bytes) + " " + CandidateText(at, candidate, *subject_);
   if (best.seconds > 0) {
     text += Format("; best so far %.1f us", best.seconds * 1e6);
-    if (best.candidate != 0) text += " " + ContenderText(at, best.candidate, *subject_);
+    if (best.candidate != 0) text += " " + CandidateText(at, best.candidate, *subject_);
     if (best.library > 0) text += Format(", default %.1f us", best.library * 1e6);
   }
   if (failed_ > 0) text += Format("; %lld failed", static_cast<long long>(failed_));

@@ -43,6 +43,6 @@ class SweepProgress {
 };
 
 // "allreduce 64KiB ring/simple, 4 channels"
-std::string ContenderText(const search::CallCase& call_case, size_t candidate,
+std::string CandidateText(const search::CallCase& call_case, size_t candidate,
                           const measure::Subject& subject);
 }  // namespace diapason::cli

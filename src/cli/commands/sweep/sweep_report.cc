@@ -46,7 +46,7 @@ std::string FailureText(const SweepPart& part) {
       if (evidence.outcome == SampleOutcome::kFine) continue;
       failures[std::string(dataset::OutcomeName(evidence.outcome)) + ": " +
                measure::CollectiveText(call_case.trial.operation) + " " +
-               ContenderText(call_case, j, part.subject)]
+               CandidateText(call_case, j, part.subject)]
           .push_back(FormatBytes(call_case.trial.bytes));
     }
   }
@@ -86,7 +86,7 @@ std::string SweepTable(const SweepPart& part) {
     if (!verdict.decided) says = changed ? "likely, not certain" : "tie, keep the default";
     table.Add({measure::CollectiveText(call_case.trial.operation),
                FormatBytes(call_case.trial.bytes), MedianText(part.known[i][0]),
-               changed ? ContenderText(call_case, verdict.best, part.subject) : "library default",
+               changed ? CandidateText(call_case, verdict.best, part.subject) : "library default",
                MedianText(part.known[i][verdict.best]), changed ? Format("%.2f x", gain) : "-",
                says});
   }
@@ -98,7 +98,7 @@ std::string SweepTable(const SweepPart& part) {
              subject.simulated ? "; every figure is simulated" : "",
              static_cast<long long>(part.samples), DurationText(part.seconds).c_str(),
              part.launches == 1 ? "1 launch" : Format("%d launches", part.launches).c_str(),
-             part.finished ? "" : "; interrupted, --resume goes on");
+             part.finished ? "" : "; interrupted; --resume continues it");
   if (subject.library == Library::kRccl && !subject.simulated) {
     text +=
         "# the default here is RCCL with the diapason plugin loaded, which disables RCCL's own "
@@ -130,7 +130,7 @@ std::string SweepJson(const std::vector<SweepPart>& parts) {
       ordered_json one;
       one["collective"] = measure::CollectiveText(call_case.trial.operation);
       one["bytes"] = call_case.trial.bytes;
-      one["best"] = ContenderText(call_case, verdicts[i].best, part.subject);
+      one["best"] = CandidateText(call_case, verdicts[i].best, part.subject);
       one["is_default"] = verdicts[i].best == 0;
       one["decided"] = verdicts[i].decided;
       one["best_us"] = verdicts[i].seconds * 1e6;
@@ -139,7 +139,7 @@ std::string SweepJson(const std::vector<SweepPart>& parts) {
       for (size_t j = 0; j < call_case.candidates.size(); ++j) {
         const CandidateSamples& evidence = part.known[i][j];
         ordered_json candidate;
-        candidate["configuration"] = ContenderText(call_case, j, part.subject);
+        candidate["configuration"] = CandidateText(call_case, j, part.subject);
         candidate["outcome"] = dataset::OutcomeName(evidence.outcome);
         candidate["samples"] = evidence.seconds.size();
         if (!evidence.seconds.empty()) {
@@ -196,7 +196,7 @@ std::string PlanText(const std::vector<CallCase>& call_cases, const measure::Sub
     table.Add({name, Join(sizes, " "), std::to_string(some.front()->candidates.size())});
     list += name + ":\n";
     for (size_t i = 0; i < some.front()->candidates.size(); ++i) {
-      list += "  " + ContenderText(*some.front(), i, subject) + "\n";
+      list += "  " + CandidateText(*some.front(), i, subject) + "\n";
     }
   }
   return table.Text() + list +

@@ -55,7 +55,7 @@ void SayPassedOver(const std::vector<dataset::Sample>& blamed, const SamplesByCa
   for (size_t i = 0; i < blamed.size() && i < kMostNamed; ++i) {
     const dataset::Point& point = blamed[i].point;
     Warn(point.collective + " " + FormatBytes(point.bytes) + " " + point.ConfigText() +
-         " is passed over: the sweep ended while it was measured");
+         " is skipped: the sweep ended while it was measured");
   }
   size_t failed = 0;
   for (const std::vector<search::CandidateSamples>& call_case : known) {
@@ -63,7 +63,7 @@ void SayPassedOver(const std::vector<dataset::Sample>& blamed, const SamplesByCa
   }
   if (failed == 0) return;
   Warn(Count(failed, "configuration") + " that failed before " + (failed == 1 ? "is" : "are") +
-       " passed over; --retry-failed tries " + (failed == 1 ? "it" : "them") + " again");
+       " skipped; --retry-failed tries " + (failed == 1 ? "it" : "them") + " again");
 }
 
 // The results of a run that is continued.
