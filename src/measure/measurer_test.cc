@@ -242,6 +242,35 @@ TEST(WireTest, DamagedTextIsAnError) {
   EXPECT_FALSE(DecodeSubject(": 0 1 1 0 0").ok());
 }
 
+TEST(WireTest, OrdersAndIterationTimesComeBackAsTheyWere) {
+  Trial trial;
+  trial.bytes = 4096;
+  trial.only_ranks = 2;
+  const Result<Order> same_trial = DecodeOrder(EncodeOrder(trial));
+  ASSERT_TRUE(same_trial.ok()) << same_trial.status().message();
+  EXPECT_EQ(std::get<Trial>(same_trial.value()), trial);
+  const Result<Order> pair = DecodeOrder(EncodeOrder(RankPair{3, 5, uint64_t{1} << 40, 7}));
+  ASSERT_TRUE(pair.ok()) << pair.status().message();
+  EXPECT_EQ(std::get<RankPair>(pair.value()).second, 5);
+  EXPECT_EQ(std::get<RankPair>(pair.value()).bytes, uint64_t{1} << 40);
+  const Result<IterationSpec> spec = PresetSpec("ddp", {});
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  const Result<Order> same_spec = DecodeOrder(EncodeOrder(spec.value()));
+  ASSERT_TRUE(same_spec.ok()) << same_spec.status().message();
+  EXPECT_EQ(std::get<IterationSpec>(same_spec.value()), spec.value());
+  const Result<IterationTimes> times = DecodeTimes(EncodeTimes({{0.1, 0.2}, {}, {1e-9}}));
+  ASSERT_TRUE(times.ok()) << times.status().message();
+  EXPECT_EQ(times.value().steps, (std::vector<double>{0.1, 0.2}));
+  EXPECT_TRUE(times.value().compute.empty());
+  EXPECT_EQ(times.value().communication, std::vector<double>{1e-9});
+  for (const char* wrong : {"", "X1 2 3", "P1 2", "P1 2 3 0", "T", "Inothing"}) {
+    EXPECT_FALSE(DecodeOrder(wrong).ok()) << wrong;
+  }
+  for (const char* wrong : {"", "1", "1000000 0.1 0 0", "0 0", "0 0 0 0", "1 nan 0 0", "-1 0 0"}) {
+    EXPECT_FALSE(DecodeTimes(wrong).ok()) << wrong;
+  }
+}
+
 TEST(PointTest, ATrialAndItsPointAreTheSameThing) {
   Subject subject;
   subject.library = Library::kNccl;
@@ -341,6 +370,21 @@ TEST(JobTest, AnAnswerThatWasDamagedIsNoFigure) {
   const Result<Measurement> measurement = measurer.value()->Measure({});
   ASSERT_TRUE(measurement.ok()) << measurement.status().message();
   EXPECT_EQ(measurement.value().outcome, SampleOutcome::kCrash);
+}
+
+TEST(JobTest, RanksThatDieInAPairOrAnIterationAreStartedAgain) {
+  const FakeRanks ranks("read line; echo 'cuda says no' >&2; exit 3\n");
+  auto measurer = JobMeasurer::Create(ranks.Options());
+  ASSERT_TRUE(measurer.ok()) << measurer.status().message();
+  const Result<Measurement> pair = measurer.value()->MeasurePair(0, 1, 1024, 1);
+  ASSERT_TRUE(pair.ok()) << pair.status().message();
+  EXPECT_EQ(pair.value().outcome, SampleOutcome::kCrash);
+  const Result<IterationSpec> spec = PresetSpec("ddp", {});
+  const Result<IterationTimes> times = measurer.value()->Iterate(spec.value());
+  ASSERT_FALSE(times.ok());
+  EXPECT_NE(times.status().message().find("cuda says no"), std::string::npos)
+      << times.status().message();
+  EXPECT_EQ(measurer.value()->launches(), 2);
 }
 
 TEST(JobTest, RanksThatNeverStartAreAnErrorThatSaysWhy) {
