@@ -31,7 +31,7 @@ kept = []
 def say(bytes_):
     while True:
         try:
-            client = socket.create_connection(("127.0.0.1", port), timeout=60)
+            client = socket.create_connection(("127.0.0.1", port), timeout=600)
             break
         except OSError:
             if time.monotonic() > end:

@@ -116,7 +116,7 @@ class Process:
             done = [s["step"] for s in self.steps]
             raise Failure(f"still running after {seconds:.0f} s; steps done: {done}; "
                           f"stderr: {self.stderr()}") from None
-        self.reader.join(60)
+        self.reader.join(600)
         return self.process.returncode
 
     def kill(self):

@@ -157,7 +157,7 @@ def disturb(port, kept):
     """What a port scanner or a lost program sends; half of them stay connected and say nothing."""
     for garbage in GARBAGE * 3:
         try:
-            client = socket.create_connection(("127.0.0.1", port), timeout=60)
+            client = socket.create_connection(("127.0.0.1", port), timeout=600)
             client.sendall(garbage)
             if len(kept) % 2 == 0:
                 kept.append(client)
@@ -219,7 +219,7 @@ def strangers_on_every_port():
         for port in listening - {job.port}:
             for garbage in GARBAGE:
                 try:
-                    client = socket.create_connection(("127.0.0.1", port), timeout=60)
+                    client = socket.create_connection(("127.0.0.1", port), timeout=600)
                     client.sendall(garbage)
                     kept.append(client)
                 except OSError:

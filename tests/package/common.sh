@@ -7,7 +7,7 @@ skip() { say "skipped: $*"; exit 77; }
 # expect TEXT COMMAND...: the command succeeds within its time and says TEXT somewhere. (A function bounds its
 # own time: `timeout` cannot call it.)
 expect() {
-  local text=$1 output status=0 limit=(timeout 120)
+  local text=$1 output status=0 limit=(timeout 1200)
   shift
   declare -F "$1" >/dev/null && limit=()
   output=$("${limit[@]}" "$@" 2>&1) || status=$?

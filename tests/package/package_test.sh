@@ -22,8 +22,8 @@ mkdir -p "$work"
 # (Somebody may be editing the rest meanwhile.)
 ours() { (cd "$source" && ls && find packaging cmake python | LC_ALL=C sort); }
 before=$(ours)
-timeout 300 "$source/packaging/debian/build.sh" --build "$build" "$work/debian" >"$work/sums"
-timeout 300 "$source/packaging/debian/build.sh" --build "$build" "$work/again" >"$work/sums.again"
+timeout 1200 "$source/packaging/debian/build.sh" --build "$build" "$work/debian" >"$work/sums"
+timeout 1200 "$source/packaging/debian/build.sh" --build "$build" "$work/again" >"$work/sums.again"
 if ! cmp -s "$work/sums" "$work/sums.again"; then
   for folder in debian again; do
     for deb in "$work/$folder"/*.deb; do dpkg-deb -I "$deb" md5sums; done >"$work/$folder.md5"
@@ -34,7 +34,7 @@ rm -r "$work/again"
 [ "$before" = "$(ours)" ] || fail "making the packages has changed the source tree"
 
 if command -v lintian >/dev/null; then
-  timeout 300 lintian --fail-on error,warning --allow-root "$work"/debian/*.changes >&2 || fail "lintian is not content"
+  timeout 1200 lintian --fail-on error,warning --allow-root "$work"/debian/*.changes >&2 || fail "lintian is not content"
 else
   say "lintian is not here: not run"
 fi
@@ -126,7 +126,7 @@ if [ -e "$library/diapason/libdiapason-comm-gloo.so" ]; then
 fi
 # (lintian renders them all.)
 for page in "$root"/usr/share/man/man1/diapason{,-bench}.1.gz; do
-  LC_ALL=C.UTF-8 MANWIDTH=100 timeout 60 man --warnings -l "$page" 2>"$work/man" >"$work/page" || fail "$page"
+  LC_ALL=C.UTF-8 MANWIDTH=100 timeout 1200 man --warnings -l "$page" 2>"$work/man" >"$work/page" || fail "$page"
   [ ! -s "$work/man" ] || fail "$page: $(cat "$work/man")"
   grep -q NAME "$work/page" || fail "$page has no NAME"
 done
@@ -138,9 +138,9 @@ expect "$version" env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$root/usr/lib/python
 
 # Programs of others, by find_package and by pkg-config, as the manual says.
 examples=$root/usr/share/doc/diapason/examples/installed
-timeout 120 cmake -S "$examples" -B "$work/program" -DCMAKE_PREFIX_PATH="$root/usr" -DCMAKE_BUILD_TYPE=Debug >"$work/cmake.log" 2>&1 ||
+timeout 1200 cmake -S "$examples" -B "$work/program" -DCMAKE_PREFIX_PATH="$root/usr" -DCMAKE_BUILD_TYPE=Debug >"$work/cmake.log" 2>&1 ||
   fail "$(cat "$work/cmake.log")"
-timeout 300 cmake --build "$work/program" >>"$work/cmake.log" 2>&1 || fail "$(cat "$work/cmake.log")"
+timeout 1200 cmake --build "$work/program" >>"$work/cmake.log" 2>&1 || fail "$(cat "$work/cmake.log")"
 expect "2 ranks: 3" "$tool" launch -n 2 -- "$work/program/sum"
 expect "no plugin in this process" "$work/program/steps"
 expect "3 steps, plugin $version" "$work/program/steps" "$library/libnccl-env-diapason.so"
@@ -148,8 +148,8 @@ export PKG_CONFIG_PATH=$library/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 [ "$(pkg-config --modversion diapason)" = "$version" ] || fail "pkg-config knows another version"
 [ -e "$root/$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=plugin diapason)" ] || fail "pkg-config knows another plugin"
 # shellcheck disable=SC2046
-timeout 300 g++ -std=c++20 -Wall -Wextra -Wpedantic -Werror "$examples/sum.cc" -o "$work/sum" $(pkg-config --cflags --libs diapason)
+timeout 1200 g++ -std=c++20 -Wall -Wextra -Wpedantic -Werror "$examples/sum.cc" -o "$work/sum" $(pkg-config --cflags --libs diapason)
 expect "2 ranks: 3" env LD_LIBRARY_PATH="$library" "$tool" launch -n 2 -- "$work/sum"
 
-timeout 120 python3 "$here/recipes_test.py" "$source" "$tool"
+timeout 1200 python3 "$here/recipes_test.py" "$source" "$tool"
 say "fine: $(wc -l <"$work/list") files, $(du -ch "$work"/debian/*.deb | tail -n 1 | cut -f1) of packages in $work/debian"

@@ -23,7 +23,7 @@ from pathlib import Path
 
 TOOL = ""
 BUSY = ""
-LIMIT = 300  # seconds for anything, on a slow machine as well
+LIMIT = 600  # seconds for anything, on a slow machine as well
 PATIENCE = ("--timeout", "120s")  # with a dump that comes
 
 
