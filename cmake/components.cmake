@@ -4,6 +4,7 @@
 
 # Foundations
 set(DIAPASON_USES_base            "")           # errors, text, files, clocks, statistics, settings
+set(DIAPASON_USES_process         base)         # programs that are started: spawn, output, sessions, /proc
 set(DIAPASON_USES_domain          base)         # collectives, algorithms, protocols, configurations, findings
 set(DIAPASON_USES_policy          base domain)  # the policy file: read, check, compile into a table
 set(DIAPASON_USES_journal         base domain)  # the record of decisions: write, read, compare
@@ -21,7 +22,7 @@ set(DIAPASON_USES_plugin_client   base domain journal)  # loads the plugin as a 
 # Running and measuring collectives
 set(DIAPASON_USES_rendezvous      base)  # ranks find each other: a store on rank 0, with a shared secret
 set(DIAPASON_USES_comm            base domain policy rendezvous)
-set(DIAPASON_USES_launch          base rendezvous)  # starts ranks: local, mpirun, srun
+set(DIAPASON_USES_launch          base process rendezvous)  # starts ranks: local, mpirun, srun
 set(DIAPASON_USES_dataset         base domain journal)
 set(DIAPASON_USES_measure         base domain policy comm launch dataset)
 set(DIAPASON_USES_search          base domain comm launch dataset measure)
@@ -29,12 +30,12 @@ set(DIAPASON_USES_model           base domain policy dataset)
 
 # Advice: what no call can change
 set(DIAPASON_USES_knobs           base domain)  # the catalogue of environment variables
-set(DIAPASON_USES_host            base domain)  # what a machine and its processes are
+set(DIAPASON_USES_host            base process domain)  # what a machine and its processes are
 set(DIAPASON_USES_doctor          base domain plugin/client comm knobs host)
-set(DIAPASON_USES_watch           base domain journal host)
+set(DIAPASON_USES_watch           base process domain journal host)
 set(DIAPASON_USES_logs            base domain knobs watch)
 set(DIAPASON_USES_env_plan        base domain knobs host)
-set(DIAPASON_USES_env_tune        base domain journal knobs host env_plan)
+set(DIAPASON_USES_env_tune        base process domain journal knobs host env_plan)
 
 # The tool
 set(DIAPASON_USES_report          base domain policy journal dataset doctor)

@@ -304,13 +304,7 @@ class FileStore : public CellStore {
                                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file.get() < 0) return failed("create");
     if (::fchmod(file.get(), 0600) != 0) return failed("create");
-    const std::string text = CellText(value);
-    for (size_t done = 0; done < text.size();) {
-      const ssize_t written = ::write(file.get(), text.data() + done, text.size() - done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return failed("write");
-      done += static_cast<size_t>(written);
-    }
+    if (WriteAll(file.get(), CellText(value)) != 0) return failed("write");
     if (::fsync(file.get()) != 0) return failed("flush");
     const int error = Link(First(), temporary, First(), name);
     ::unlinkat(First(), temporary.c_str(), 0);

@@ -2,9 +2,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <string>
+
+#include "base/descriptor.h"
 
 namespace diapason::agree {
 
@@ -12,13 +13,10 @@ namespace diapason::agree {
 // folder makes an NFS client revalidate it.
 template <typename Visitor>
 void ForEachName(int folder, int most, const Visitor& visit) {
-  const int again = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (again < 0) return;
-  DIR* listing = ::fdopendir(again);
-  if (listing == nullptr) {
-    ::close(again);
-    return;
-  }
+  Descriptor again(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* listing = ::fdopendir(again.get());
+  if (listing == nullptr) return;
+  (void)again.Release();  // the listing closes it
   for (int i = 0; i < most;) {
     const dirent* entry = ::readdir(listing);
     if (entry == nullptr) break;

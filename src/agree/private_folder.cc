@@ -76,11 +76,6 @@ Result<Descriptor> Checked(Descriptor folder, const std::string& shown) {
 
 }  // namespace
 
-void Descriptor::Reset(int fd) {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = fd;
-}
-
 Result<Descriptor> OpenPrivateFolder(int parent, const std::string& name,
                                      const std::string& shown) {
   Descriptor folder;

@@ -6,30 +6,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include "base/descriptor.h"
 #include "base/status.h"
 
 namespace diapason::agree {
-
-// A file descriptor that its owner closes.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    if (this != &other) Reset(std::exchange(other.fd_, -1));
-    return *this;
-  }
-  ~Descriptor() { Reset(-1); }
-  int get() const { return fd_; }
-
- private:
-  void Reset(int fd);
-
-  int fd_ = -1;
-};
 
 // Opens the folder `name` in the folder `parent`, and creates it if it does not exist. Fails unless
 // it is a real directory of this user without access for others: a user who can write to it can

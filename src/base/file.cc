@@ -9,37 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/descriptor.h"
 #include "base/text.h"
 
 namespace diapason {
-namespace {
-
-class OpenFile {
- public:
-  explicit OpenFile(int fd) : fd_(fd) {}
-  ~OpenFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-Status WriteAll(int fd, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return IoError(ErrnoText(errno));
-    content.remove_prefix(static_cast<size_t>(written));
-  }
-  return {};
-}
-
-}  // namespace
-
 std::string ErrnoText(int error) {
   char buffer[128] = "";
   // GNU's strerror_r returns the text, not necessarily in the buffer.
@@ -53,7 +26,7 @@ bool FileExists(const std::string& path) {
 
 Result<std::string> ReadFile(const std::string& path, size_t limit) {
   // O_NONBLOCK: opening a pipe without a writer would wait for ever.
-  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     const std::string message =
         Format("cannot open '%s': %s", path.c_str(), ErrnoText(errno).c_str());
@@ -96,11 +69,11 @@ Status WriteInto(const std::string& path, std::string_view content) {
     return IoError(Format("cannot %s '%s': %s", what, path.c_str(), ErrnoText(errno).c_str()));
   };
   // O_NONBLOCK: opening a pipe without a reader would wait for ever. Writing may wait.
-  const OpenFile file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (file.get() < 0) return failed("open");
   const int flags = ::fcntl(file.get(), F_GETFL);
   if (flags >= 0) (void)::fcntl(file.get(), F_SETFL, flags & ~O_NONBLOCK);
-  if (!WriteAll(file.get(), content).ok()) return failed("write");
+  if (WriteAll(file.get(), content) != 0) return failed("write");
   return {};
 }
 
@@ -111,13 +84,11 @@ Status Replace(const std::string& path, std::string_view content) {
     ::unlink(temporary.c_str());
     return IoError(Format("cannot %s '%s': %s", what, path.c_str(), ErrnoText(error).c_str()));
   };
-  const OpenFile file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (file.get() < 0) {
     return IoError(Format("cannot create '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
   }
-  if (const Status written = WriteAll(file.get(), content); !written.ok()) {
-    return failed("write", errno);
-  }
+  if (const int error = WriteAll(file.get(), content); error != 0) return failed("write", error);
   if (::fsync(file.get()) != 0) return failed("flush", errno);
   if (::rename(temporary.c_str(), path.c_str()) != 0) return failed("replace", errno);
   return {};
@@ -143,8 +114,8 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
   if (::stat(path.c_str(), &there) == 0 && ::fstat(STDOUT_FILENO, &printed) == 0 &&
       there.st_dev == printed.st_dev && there.st_ino == printed.st_ino) {
     std::fflush(stdout);
-    const Status written = WriteAll(STDOUT_FILENO, content);
-    return written.ok() ? written : written.WithContext("cannot write '" + path + "'");
+    const int error = WriteAll(STDOUT_FILENO, content);
+    return error == 0 ? Status() : IoError("cannot write '" + path + "': " + ErrnoText(error));
   }
   const std::string target = WhatToReplace(path);
   return target.empty() ? WriteInto(path, content) : Replace(target, content);

@@ -8,6 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/descriptor.h"
+#include "base/host_name.h"
+
 namespace diapason {
 namespace {
 
@@ -66,6 +69,29 @@ TEST_F(FileTest, EveryKindOfNonFileIsAnErrorThatSaysWhat) {
   EXPECT_NE(ReadFile(folder_ + "/large", 100).status().message().find("larger"), std::string::npos);
   EXPECT_TRUE(ReadFile(folder_ + "/large", 101).ok());
   EXPECT_FALSE(WriteFileAtomically(folder_ + "/no/such/folder", "x").ok());
+}
+
+TEST(Descriptor, IsClosedByItsLastOwnerAndByExec) {
+  Result<Pipe> made = MakePipe(O_NONBLOCK);
+  ASSERT_TRUE(made.ok());
+  Pipe pipe = std::move(made).value();
+  const int read = pipe.read.get();
+  EXPECT_EQ(::fcntl(read, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+  EXPECT_EQ(::fcntl(read, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+  Descriptor moved(std::move(pipe.read));
+  EXPECT_FALSE(pipe.read.open());
+  EXPECT_EQ(moved.get(), read);
+  moved = Descriptor();
+  EXPECT_EQ(::fcntl(read, F_GETFD), -1);
+  const int write = pipe.write.Release();
+  pipe.write.Close();
+  EXPECT_EQ(::close(write), 0);
+}
+
+TEST(HostName, IsTheKernels) {
+  char name[256] = "";
+  ASSERT_EQ(::gethostname(name, sizeof(name) - 1), 0);
+  EXPECT_EQ(HostName(), name);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/file.h"
+#include "base/host_name.h"
 #include "base/printable.h"
 #include "base/text.h"
 
@@ -20,14 +21,12 @@ constexpr int kTries = 100;
 constexpr size_t kMostText = 512;
 
 std::string Owner() {
-  char host[256] = "";
-  gethostname(host, sizeof(host) - 1);
   const time_t now = time(nullptr);
   tm parts{};
   localtime_r(&now, &parts);
   char since[64] = "";
   strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S %z", &parts);
-  return Format("process %d on %s since %s", static_cast<int>(getpid()), host, since);
+  return Format("process %d on %s since %s", static_cast<int>(getpid()), HostName().c_str(), since);
 }
 
 // The owner, as written in the file.

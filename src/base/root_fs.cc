@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <climits>
 
+#include "base/descriptor.h"
 #include "base/text.h"
 
 namespace diapason {
@@ -55,20 +56,19 @@ bool AsPeopleCount(const std::string& a, const std::string& b) {
 
 // Opens a path below the root. Symbolic links resolve within that root, as on the machine they come
 // from, and never lead out of it.
-int OpenBelow(const std::string& root, const std::string& path, int flags) {
-  if (root.empty()) return open(path.c_str(), flags | O_CLOEXEC);
-  const int top = open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (top < 0) return -1;
+Descriptor OpenBelow(const std::string& root, const std::string& path, int flags) {
+  if (root.empty()) return Descriptor(open(path.c_str(), flags | O_CLOEXEC));
+  const Descriptor top(open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!top.open()) return Descriptor();
   open_how how{};
   how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT;
-  long fd = syscall(SYS_openat2, top, path.c_str(), &how, sizeof how);
+  long fd = syscall(SYS_openat2, top.get(), path.c_str(), &how, sizeof how);
   // Kernels before 5.6, and sandboxes that block the call.
   if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
     fd = open((root + path).c_str(), flags | O_CLOEXEC);
   }
-  close(top);
-  return static_cast<int>(fd);
+  return Descriptor(static_cast<int>(fd));
 }
 
 }  // namespace
@@ -80,30 +80,24 @@ RootFs::RootFs(std::string root) : root_(std::move(root)) {
 std::string RootFs::Place(const std::string& path) const { return root_ + path; }
 
 std::optional<std::string> RootFs::Read(const std::string& path, size_t limit) const {
-  const int fd = OpenBelow(root_, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) return std::nullopt;
+  const Descriptor file = OpenBelow(root_, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   struct stat about {};
-  std::optional<std::string> content;
   // Files of /proc and /sys are regular ones, whatever size they report.
-  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
-    std::string text;
-    char block[16384];
-    ssize_t got = 0;
-    while (text.size() <= limit) {
-      got = read(fd, block, sizeof block);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) break;
-      text.append(block, static_cast<size_t>(got));
-    }
-    if (got >= 0 && text.size() <= limit) content = std::move(text);
+  if (fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) return std::nullopt;
+  std::string text;
+  char block[16384];
+  ssize_t got = 0;
+  while (text.size() <= limit) {
+    got = read(file.get(), block, sizeof block);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    text.append(block, static_cast<size_t>(got));
   }
-  close(fd);
-  if (content) {
-    while (!content->empty() && std::isspace(static_cast<unsigned char>(content->back())) != 0) {
-      content->pop_back();
-    }
+  if (got < 0 || text.size() > limit) return std::nullopt;
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) {
+    text.pop_back();
   }
-  return content;
+  return text;
 }
 
 std::optional<int64_t> RootFs::ReadNumber(const std::string& path) const {
@@ -115,13 +109,10 @@ std::optional<int64_t> RootFs::ReadNumber(const std::string& path) const {
 
 std::vector<std::string> RootFs::List(const std::string& path) const {
   std::vector<std::string> names;
-  const int fd = OpenBelow(root_, path, O_RDONLY | O_DIRECTORY);
-  if (fd < 0) return names;
-  DIR* folder = fdopendir(fd);
-  if (folder == nullptr) {
-    close(fd);
-    return names;
-  }
+  Descriptor file = OpenBelow(root_, path, O_RDONLY | O_DIRECTORY);
+  DIR* folder = fdopendir(file.get());
+  if (folder == nullptr) return names;
+  (void)file.Release();  // the listing closes it
   while (names.size() < kMostNames) {
     const dirent* entry = readdir(folder);
     if (entry == nullptr) break;
@@ -140,16 +131,10 @@ std::optional<std::string> RootFs::Link(const std::string& path) const {
   return std::string(target, static_cast<size_t>(size));
 }
 
-bool RootFs::Exists(const std::string& path) const {
-  const int fd = OpenBelow(root_, path, O_PATH);
-  if (fd >= 0) close(fd);
-  return fd >= 0;
-}
+bool RootFs::Exists(const std::string& path) const { return OpenBelow(root_, path, O_PATH).open(); }
 
 bool RootFs::IsFolder(const std::string& path) const {
-  const int fd = OpenBelow(root_, path, O_PATH | O_DIRECTORY);
-  if (fd >= 0) close(fd);
-  return fd >= 0;
+  return OpenBelow(root_, path, O_PATH | O_DIRECTORY).open();
 }
 
 std::vector<int> ParseCpuList(const std::string& text) {

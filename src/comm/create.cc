@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/host_name.h"
 #include "base/settings.h"
 #include "base/text.h"
 #include "comm/chooser.h"
@@ -203,7 +204,7 @@ Result<Found> LookTogether(const ResolvedOptions& resolved, Deadline deadline, G
     parts->store = std::move(store).value();
   }
   const Result<std::vector<std::string>> hosts =
-      parts->store->Gather("hosts", parts->members, rendezvous::HostName(), deadline);
+      parts->store->Gather("hosts", parts->members, HostName(), deadline);
   if (!hosts.ok()) return hosts.status();
   FillPlace(hosts.value(), &place);
   const Result<std::vector<std::string>> texts = parts->store->Gather(

@@ -6,25 +6,9 @@
 
 #include "base/status.h"
 #include "env_tune/experiment.h"
+#include "process/child.h"
 
 namespace diapason::env_tune {
-
-// What is kept of a program's output: its beginning and its end, at most a few MiB together.
-class BoundedText {
- public:
-  explicit BoundedText(size_t half = size_t{2} << 20) : half_(half) {}
-  void Add(const char* text, size_t size);
-  // With a line "..." where something is missing.
-  std::string Text() const;
-  // The last lines, for errors.
-  std::string Tail(size_t lines) const;
-
- private:
-  size_t half_;
-  std::string head_;
-  std::string tail_;  // the last `half_` bytes, or up to twice as many
-  bool cut_ = false;
-};
 
 // One run of a command.
 struct CommandRun {
@@ -34,8 +18,8 @@ struct CommandRun {
   double wall_s = 0;
   double cpu_s = 0;   // of it and all descendants that were waited for
   double memory = 0;  // bytes, of the largest of them
-  BoundedText out;
-  BoundedText err;
+  process::BoundedText out;
+  process::BoundedText err;
 };
 
 struct CommandOptions {

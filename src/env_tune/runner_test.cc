@@ -74,19 +74,6 @@ TEST(Runner, DoesNotWaitForABackgroundProcessThatKeepsThePipe) {
   ::kill(static_cast<pid_t>(std::atoi(run.out.Text().c_str())), SIGKILL);
 }
 
-TEST(Runner, KeepsBeginningAndEndOfALongOutput) {
-  BoundedText text(100);
-  for (int i = 0; i < 1000; ++i) {
-    const std::string line = "line " + std::to_string(i) + "\n";
-    text.Add(line.data(), line.size());
-  }
-  const std::string kept = text.Text();
-  EXPECT_LT(kept.size(), 400u);
-  EXPECT_EQ(kept.substr(0, 7), "line 0\n");
-  EXPECT_NE(kept.find("\n...\n"), std::string::npos);
-  EXPECT_EQ(text.Tail(2), "line 998\nline 999");
-}
-
 TEST(Metric, PicksFirstLastOrMedian) {
   const std::string output = "time: 3 ms\nother\ntime: 1 ms time: 9 ms\n";
   const auto find = [&output](MetricPick pick) {

@@ -141,7 +141,7 @@ Status EnvTuneSession::WarmUp(StateHead* head, std::string* broken, bool* no_fig
     *broken = measured.value().why;
     *no_figure = Succeeded(run);
     if (*no_figure && request_.measure == Measure::kPattern) return {};  // has its last line
-    for (const BoundedText* text : {&run.err, &run.out}) {
+    for (const process::BoundedText* text : {&run.err, &run.out}) {
       const std::string tail = text->Tail(kTailLines);
       if (!tail.empty() && broken->find(tail) == std::string::npos) *broken += "\n" + tail;
     }

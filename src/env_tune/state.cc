@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "base/descriptor.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -159,15 +160,13 @@ Result<StateWriter> StateWriter::Create(const std::string& path, const StateHead
 }
 
 Result<StateWriter> StateWriter::Continue(const std::string& path, const TuneState& state) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return IoError("cannot open the state '" + path + "': " + ErrnoText(errno));
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.open()) return IoError("cannot open the state '" + path + "': " + ErrnoText(errno));
   const auto end = static_cast<off_t>(state.good_bytes);
-  if (::ftruncate(fd, end) != 0 || ::lseek(fd, end, SEEK_SET) != end) {
-    const int error = errno;
-    ::close(fd);
-    return IoError("cannot go on in the state '" + path + "': " + ErrnoText(error));
+  if (::ftruncate(file.get(), end) != 0 || ::lseek(file.get(), end, SEEK_SET) != end) {
+    return IoError("cannot go on in the state '" + path + "': " + ErrnoText(errno));
   }
-  return StateWriter(::fdopen(fd, "w"), path);
+  return StateWriter(::fdopen(file.Release(), "w"), path);
 }
 
 Status StateWriter::Write(const std::string& line) {

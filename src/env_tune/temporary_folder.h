@@ -1,9 +1,8 @@
 #pragma once
 
-#include <dirent.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,21 +18,18 @@ class TemporaryFolder {
     if (::mkdtemp(path.data()) != nullptr) path_ = path;
   }
   ~TemporaryFolder() {
-    for (const std::string& file : Files()) ::unlink(file.c_str());
-    if (!path_.empty()) ::rmdir(path_.c_str());
+    std::error_code error;
+    if (!path_.empty()) std::filesystem::remove_all(path_, error);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   const std::string& path() const { return path_; }
   std::vector<std::string> Files() const {
     std::vector<std::string> files;
-    DIR* folder = path_.empty() ? nullptr : ::opendir(path_.c_str());
-    if (folder == nullptr) return files;
-    while (const dirent* entry = ::readdir(folder)) {
-      const std::string name = entry->d_name;
-      if (name != "." && name != "..") files.push_back(path_ + "/" + name);
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(path_, error)) {
+      files.push_back(entry.path());
     }
-    ::closedir(folder);
     return files;
   }
 

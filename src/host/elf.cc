@@ -36,16 +36,6 @@ std::vector<Entry> EntriesOf(const std::string& bytes) {
 
 }  // namespace
 
-ElfFile::ElfFile(ElfFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      size_(other.size_),
-      sections_(std::move(other.sections_)),
-      constant_segments_(std::move(other.constant_segments_)) {}
-
-ElfFile::~ElfFile() {
-  if (fd_ >= 0) close(fd_);
-}
-
 Result<ElfFile> ElfFile::Open(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
@@ -66,8 +56,8 @@ std::string ElfFile::Bytes(uint64_t offset, uint64_t size) const {
   std::string bytes(size, '\0');
   size_t have = 0;
   while (have < bytes.size()) {
-    const ssize_t got =
-        pread(fd_, bytes.data() + have, bytes.size() - have, static_cast<off_t>(offset + have));
+    const ssize_t got = pread(fd_.get(), bytes.data() + have, bytes.size() - have,
+                              static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     have += static_cast<size_t>(got);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/status.h"
 
 namespace diapason::host {
@@ -16,10 +17,6 @@ class ElfFile {
  public:
   // Fails if it cannot be opened, or is not a shared library or program.
   static Result<ElfFile> Open(const std::string& path);
-  ElfFile(ElfFile&& other) noexcept;
-  ElfFile& operator=(ElfFile&&) = delete;
-  ElfFile(const ElfFile&) = delete;
-  ~ElfFile();
 
   // The read-only data that contains string literals: .rodata, or the read-only segments of a file
   // without section names. At most 64 MiB.
@@ -46,7 +43,7 @@ class ElfFile {
   std::string Bytes(uint64_t offset, uint64_t size) const;
   const Part* Section(std::string_view name) const;
 
-  int fd_;
+  Descriptor fd_;
   uint64_t size_;
   std::vector<Part> sections_;
   std::vector<Part> constant_segments_;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "process/sessions.h"
 
 namespace diapason::host {
 namespace {
@@ -26,28 +27,8 @@ std::vector<std::string_view> Words(std::string_view text) {
   return words;
 }
 
-// The content of /proc/PID/stat. A name may contain blanks and parentheses: the last one ends it.
-struct Stat {
-  std::string name;
-  std::vector<std::string_view> fields;  // [0] is field 3, the state
-
-  uint64_t Number(size_t field) const {  // as proc(5) counts, from 3 on
-    uint64_t value = 0;
-    const size_t at = field - 3;
-    return at < fields.size() && ParseUnsigned(fields[at], &value) ? value : 0;
-  }
-  char state() const { return fields.empty() || fields[0].empty() ? '?' : fields[0][0]; }
-};
-
-bool ReadStat(std::string_view text, Stat* stat) {
-  const size_t open = text.find('(');
-  const size_t close = text.rfind(')');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
-    return false;
-  }
-  stat->name = std::string(text.substr(open + 1, close - open - 1));
-  stat->fields = Words(text.substr(close + 1));
-  return stat->fields.size() >= 22;
+std::optional<process::ProcessStat> ReadStat(const RootFs& tree, const std::string& folder) {
+  return process::ParseStat(tree.Read(folder + "/stat").value_or(""));
 }
 
 // The lines "Key:  value" of a status file.
@@ -125,16 +106,15 @@ std::string WaitsIn(const RootFs& tree, const std::string& folder, char state) {
 
 // False: the thread has ended meanwhile.
 bool SampleThread(const RootFs& tree, const std::string& folder, ThreadSample* thread) {
-  const std::optional<std::string> stat_text = tree.Read(folder + "/stat");
-  Stat stat;
-  if (!stat_text || !ReadStat(*stat_text, &stat)) return false;
-  thread->name = stat.name;
-  thread->role = RoleOfThread(stat.name);
-  thread->state = stat.state();
-  thread->user_s = Seconds(stat.Number(14));
-  thread->system_s = Seconds(stat.Number(15));
-  thread->start_ticks = stat.Number(22);
-  thread->last_cpu = stat.fields.size() > 36 ? static_cast<int>(stat.Number(39)) : -1;
+  const std::optional<process::ProcessStat> stat = ReadStat(tree, folder);
+  if (!stat) return false;
+  thread->name = stat->name;
+  thread->role = RoleOfThread(stat->name);
+  thread->state = stat->state;
+  thread->user_s = Seconds(stat->Number(14));
+  thread->system_s = Seconds(stat->Number(15));
+  thread->start_ticks = stat->Number(22);
+  thread->last_cpu = stat->numbers.size() > 35 ? static_cast<int>(stat->Number(39)) : -1;
   if (const std::optional<std::string> sched = tree.Read(folder + "/schedstat", 256); sched) {
     const std::vector<std::string_view> words = Words(*sched);
     uint64_t waited = 0;
@@ -245,23 +225,21 @@ bool WaitsInFutex(const ThreadSample& thread) {
 Result<ProcessSample> SampleProcess(const RootFs& tree, pid_t pid) {
   const std::string folder = Folder(pid);
   const std::optional<std::string> stat_text = tree.Read(folder + "/stat");
-  Stat stat;
   if (!stat_text) {
     if (!tree.IsFolder(folder)) return Gone(pid);
     return Unavailable(Format("%s/stat cannot be read", tree.Place(folder).c_str()));
   }
-  if (!ReadStat(*stat_text, &stat)) {
-    return Unavailable(Format("%s/stat is not understood", tree.Place(folder).c_str()));
-  }
+  const std::optional<process::ProcessStat> stat = process::ParseStat(*stat_text);
+  if (!stat) return Unavailable(Format("%s/stat is not understood", tree.Place(folder).c_str()));
   ProcessSample sample;
   sample.pid = pid;
   sample.time_s = SteadySeconds();
-  sample.name = stat.name;
-  sample.state = stat.state();
-  sample.parent = static_cast<pid_t>(stat.Number(4));
-  sample.start_ticks = stat.Number(22);
-  sample.major_faults = stat.Number(12);
-  sample.virtual_size = stat.Number(23);
+  sample.name = stat->name;
+  sample.state = stat->state;
+  sample.parent = static_cast<pid_t>(stat->Number(4));
+  sample.start_ticks = stat->Number(22);
+  sample.major_faults = stat->Number(12);
+  sample.virtual_size = stat->Number(23);
   if (const std::optional<std::string> text = tree.Read(folder + "/status"); text) {
     const auto values = ReadStatus(*text);
     sample.resident = BytesOf(values, "VmRSS");
@@ -286,10 +264,9 @@ Result<ProcessSample> SampleProcess(const RootFs& tree, pid_t pid) {
 
 bool PeekThread(const RootFs& tree, pid_t pid, ThreadSample* thread) {
   const std::string folder = Folder(pid) + Format("/task/%d", static_cast<int>(thread->tid));
-  const std::optional<std::string> text = tree.Read(folder + "/stat");
-  Stat stat;
-  if (!text || !ReadStat(*text, &stat)) return false;
-  thread->state = stat.state();
+  const std::optional<process::ProcessStat> stat = ReadStat(tree, folder);
+  if (!stat) return false;
+  thread->state = stat->state;
   thread->waits_in = WaitsIn(tree, folder, thread->state);
   return true;
 }
@@ -339,10 +316,8 @@ std::vector<pid_t> WithDescendants(const RootFs& tree, const std::vector<pid_t>&
   for (const std::string& name : tree.List("/proc")) {
     uint64_t pid = 0;
     if (!ParseUnsigned(name, &pid) || pid > INT32_MAX) continue;
-    const std::optional<std::string> text = tree.Read("/proc/" + name + "/stat");
-    Stat stat;
-    if (!text || !ReadStat(*text, &stat)) continue;
-    children.emplace(static_cast<pid_t>(stat.Number(4)), static_cast<pid_t>(pid));
+    const std::optional<process::ProcessStat> stat = ReadStat(tree, "/proc/" + name);
+    if (stat) children.emplace(static_cast<pid_t>(stat->Number(4)), static_cast<pid_t>(pid));
   }
   std::vector<pid_t> all;
   std::set<pid_t> seen;

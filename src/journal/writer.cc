@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "base/host_name.h"
 #include "base/mutex_lock.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -31,31 +32,6 @@ timespec Later(std::chrono::milliseconds delay) {
   return time;
 }
 
-std::string HostName() {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
-std::string Expand(const std::string& pattern) {
-  std::string path;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    if (next == 'h') {
-      path += HostName();
-    } else if (next == 'p') {
-      path += Format("%d", static_cast<int>(getpid()));
-    } else if (next == '%') {
-      path += '%';
-    } else {
-      path += pattern[i];
-      continue;
-    }
-    ++i;
-  }
-  return path;
-}
-
 // Why an existing file cannot become the journal; "" if it can.
 std::string WhyNot(const struct stat& info, bool shared) {
   if (!S_ISREG(info.st_mode)) return "it is not a regular file";
@@ -64,63 +40,56 @@ std::string WhyNot(const struct stat& info, bool shared) {
   return "";
 }
 
-// Closes a file that cannot be used. Returns -1 with the reason.
-int GiveUp(int fd, const std::string& reason, std::string* why) {
-  *why = reason;
-  ::close(fd);
-  return -1;
-}
-
 constexpr char kInUse[] = "another process is writing it";
 
-// Opens the file for this process alone. Returns -1 with the reason; kInUse: another process has
+// Opens the file for this process alone. An error says only the reason; kInUse: another process has
 // it.
-int OpenAlone(const std::string& path, bool shared, std::string* why) {
+Result<Descriptor> OpenAlone(const std::string& path, bool shared) {
   // Not O_TRUNC: a file that another process is writing must not be truncated before the lock is
   // taken.
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-                        shared ? 0666 : 0600);
-  if (fd < 0) {
-    *why = errno == ELOOP ? "it is a symbolic link" : ErrnoText(errno);
-    return -1;
-  }
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                         shared ? 0666 : 0600));
+  if (!file.open()) return IoError(errno == ELOOP ? "it is a symbolic link" : ErrnoText(errno));
   struct stat info;
-  if (::fstat(fd, &info) != 0) return GiveUp(fd, ErrnoText(errno), why);
-  if (const std::string reason = WhyNot(info, shared); !reason.empty()) {
-    return GiveUp(fd, reason, why);
-  }
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    return GiveUp(fd, errno == EWOULDBLOCK ? kInUse : ErrnoText(errno), why);
+  if (::fstat(file.get(), &info) != 0) return IoError(ErrnoText(errno));
+  if (const std::string reason = WhyNot(info, shared); !reason.empty()) return IoError(reason);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    return IoError(errno == EWOULDBLOCK ? kInUse : ErrnoText(errno));
   }
   // Before the first line: the file may be an old one.
   const bool open_to_others = (info.st_mode & 077) != 0;
-  if (!shared && open_to_others && ::fchmod(fd, 0600) != 0) {
-    return GiveUp(fd, "it cannot be closed to others: " + ErrnoText(errno), why);
+  if (!shared && open_to_others && ::fchmod(file.get(), 0600) != 0) {
+    return IoError("it cannot be closed to others: " + ErrnoText(errno));
   }
-  if (::ftruncate(fd, 0) != 0) return GiveUp(fd, ErrnoText(errno), why);
-  return fd;
+  if (::ftruncate(file.get(), 0) != 0) return IoError(ErrnoText(errno));
+  return file;
 }
 
 }  // namespace
 
+std::string ExpandPath(const std::string& pattern, const std::string& pid) {
+  std::string path;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (next != 'h' && next != 'p' && next != '%') {
+      path += pattern[i];
+      continue;
+    }
+    path += next == 'h' ? HostName() : next == 'p' ? pid : "%";
+    ++i;
+  }
+  return path;
+}
+
 Result<std::unique_ptr<Journal>> Journal::Open(const Options& options) {
-  std::string path = Expand(options.path);
-  std::string why;
-  int fd = OpenAlone(path, options.shared, &why);
-  if (fd < 0 && why == kInUse) {
+  std::string path = ExpandPath(options.path, std::to_string(getpid()));
+  Result<Descriptor> file = OpenAlone(path, options.shared);
+  if (!file.ok() && file.status().message() == kInUse) {
     path += Format(".%d", static_cast<int>(getpid()));
-    fd = OpenAlone(path, options.shared, &why);
+    file = OpenAlone(path, options.shared);
   }
-  if (fd < 0) {
-    return IoError(Format("cannot write the journal '%s': %s", path.c_str(), why.c_str()));
-  }
-  std::unique_ptr<Journal> journal;
-  try {
-    journal.reset(new Journal(fd, path, options));
-  } catch (...) {
-    ::close(fd);
-    throw;
-  }
+  if (!file.ok()) return file.status().WithContext("cannot write the journal '" + path + "'");
+  std::unique_ptr<Journal> journal(new Journal(std::move(file).value(), path, options));
   // Signals are for the program's own threads.
   sigset_t all;
   sigset_t before;
@@ -133,11 +102,11 @@ Result<std::unique_ptr<Journal>> Journal::Open(const Options& options) {
   return journal;
 }
 
-Journal::Journal(int fd, std::string path, const Options& options)
+Journal::Journal(Descriptor file, std::string path, const Options& options)
     : path_(std::move(path)),
       limit_(options.limit),
       owner_(getpid()),
-      fd_(fd),
+      file_(std::move(file)),
       ring_(options.records) {
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
@@ -158,7 +127,6 @@ Journal::Journal(int fd, std::string path, const Options& options)
 Journal::~Journal() {
   Stop();
   if (!Mine()) return;
-  ::close(fd_);
   pthread_cond_destroy(&wake_);
   pthread_cond_destroy(&drained_cond_);
 }
@@ -314,7 +282,7 @@ void Journal::Append(const std::string& line) {
 void Journal::WriteBuffer() {
   std::string_view rest = buffer_;
   while (!rest.empty()) {
-    const ssize_t written = ::write(fd_, rest.data(), rest.size());
+    const ssize_t written = ::write(file_.get(), rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       full_ = true;

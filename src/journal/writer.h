@@ -9,11 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/status.h"
 #include "journal/record.h"
 #include "journal/ring.h"
 
 namespace diapason::journal {
+
+// The file that the process `pid` writes: %h is replaced by this host's name, %p by the process id
+// and %% by a percent sign.
+std::string ExpandPath(const std::string& pattern, const std::string& pid);
 
 // The journal of one process: a bounded ring that the decision path fills without waiting, and a
 // thread that writes the records as lines of a file. A record that is lost is counted, and the
@@ -60,7 +65,7 @@ class Journal {
   bool Mine() const;
 
  private:
-  Journal(int fd, std::string path, const Options& options);
+  Journal(Descriptor file, std::string path, const Options& options);
   static void* RunThread(void* self);
   void Run();
   // Moves the ring's records to the file; called by the thread only.
@@ -73,7 +78,7 @@ class Journal {
   const std::string path_;
   const uint64_t limit_;
   const pid_t owner_;
-  int fd_;
+  Descriptor file_;
   Ring<JournalRecord> ring_;
   std::atomic<uint64_t> dropped_{0};
   pthread_t thread_{};

@@ -35,9 +35,10 @@ Status LaunchSecret::MakeIn(const std::string& place, const std::string& secret)
   }
   folder_ = folder;
   path_ = folder + "/secret";
-  lock_ = Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  lock_ = Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (lock_.open()) (void)::flock(lock_.get(), LOCK_SH | LOCK_NB);
-  const Fd file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const Descriptor file(
+      ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   const auto length = static_cast<ssize_t>(secret.size());
   // Some folders give their files a mode of their own.
   if (!file.open() || ::fchmod(file.get(), 0600) != 0 ||

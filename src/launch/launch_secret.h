@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "base/descriptor.h"
 #include "base/status.h"
-#include "launch/processes.h"
 
 namespace diapason::launch {
 
@@ -31,7 +31,7 @@ class LaunchSecret {
 
   std::string folder_;
   std::string path_;
-  Fd lock_;  // on the folder: programs that clean /tmp leave alone what is locked
+  Descriptor lock_;  // on the folder: programs that clean /tmp leave alone what is locked
 };
 
 }  // namespace diapason::launch

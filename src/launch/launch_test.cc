@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -126,34 +125,6 @@ TEST(CheckAssignment, WantsANameThatIsNotOurs) {
   for (const char* text : {"", "A", "=", "=A", "RANK=0", "MASTER_PORT=1"}) {
     EXPECT_FALSE(CheckAssignment(text).ok()) << text;
   }
-}
-
-TEST(MembersOf, FindsEveryGroupOfASession) {
-  Result<Pipe> made = MakePipe();
-  ASSERT_TRUE(made.ok());
-  Pipe ready = std::move(made).value();
-  const pid_t leader = ::fork();
-  if (leader == 0) {
-    ::setsid();
-    ::alarm(60);
-    if (::fork() == 0) {
-      ::setpgid(0, 0);
-      ::alarm(60);
-    }
-    (void)!::write(ready.write.get(), "x", 1);
-    while (true) ::pause();
-  }
-  ASSERT_GT(leader, 0);
-  char bytes[2];
-  for (char& byte : bytes) ASSERT_EQ(::read(ready.read.get(), &byte, 1), 1);
-
-  const std::vector<SessionProcess> members = MembersOf({leader});
-  ASSERT_EQ(members.size(), 2U);
-  EXPECT_NE(members[0].group, members[1].group);
-  EXPECT_EQ(SignalSessions({leader}, SIGKILL), 2U);
-  int status = 0;
-  ASSERT_EQ(::waitpid(leader, &status, 0), leader);
-  EXPECT_TRUE(WIFSIGNALED(status));
 }
 
 TEST(SignalName, NamesSignals) {

@@ -1,6 +1,5 @@
 #include "launch/local_job.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -13,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "process/sessions.h"
 
 namespace diapason::launch {
 namespace {
@@ -47,8 +47,7 @@ std::string Seconds(milliseconds time) {
 
 LocalJob::LocalJob(LocalJobOptions options)
     : options_(std::move(options)),
-      starter_(options_.command, static_cast<int>(options_.environments.size()), &signals_,
-               options_.secret),
+      starter_(static_cast<int>(options_.environments.size()), &signals_, options_.secret),
       out_(STDOUT_FILENO),
       separate_err_(SameFile(STDOUT_FILENO, STDERR_FILENO) ? nullptr
                                                            : std::make_unique<Sink>(STDERR_FILENO)),
@@ -59,7 +58,7 @@ LocalJob::LocalJob(LocalJobOptions options)
 int LocalJob::Run() {
   if (const Status started = Start(); !started.ok()) {
     Say("error: " + started.message());
-    status_ = kExitFailed;
+    if (!status_) status_ = kExitFailed;
     if (phase_ == Phase::kRunning) BeginEnding(SIGTERM);
   }
   while (phase_ != Phase::kOver || out_.pending() || err_->pending()) Wait();
@@ -73,7 +72,6 @@ Status LocalJob::Start() {
   for (size_t i = 0; i < ranks_.size(); ++i) {
     if (Status started = StartRank(static_cast<int>(i)); !started.ok()) return started;
     // A job of thousands is started in seconds: long enough to fail, or to be called off.
-    HandleStartFailures();
     HandleSignals();
     if (phase_ != Phase::kRunning) break;
   }
@@ -82,29 +80,37 @@ Status LocalJob::Start() {
 
 Status LocalJob::StartRank(int number) {
   Rank& rank = ranks_[static_cast<size_t>(number)];
-  RankStart start;
-  start.rank = number;
+  process::SpawnOptions start;
+  start.command = options_.command;
   start.environment = options_.environments[static_cast<size_t>(number)];
   // Without a terminal of its own a rank could not be stopped for reading this one, but it would
   // take from the shell what a person types.
   const bool takes_input = number == 0 && ::isatty(STDIN_FILENO) == 0;
-  const Fd null(takes_input ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  start.in = null.get();
-  Fd theirs[2];
+  start.streams[0] = takes_input ? process::kInherited : process::kNowhere;
+  Descriptor theirs[2];
   for (int which = 0; which < 2; ++which) {
     const std::string log =
         options_.log_dir.empty()
             ? ""
             : Format("%s/rank-%d.%s", options_.log_dir.c_str(), number, which == 0 ? "out" : "err");
     Sink* shown = which == 0 ? &out_ : err_;
-    Result<Fd> opened = rank.streams[which].Open(number, options_.prefix ? shown : nullptr, log);
+    Result<Descriptor> opened =
+        rank.streams[which].Open(number, options_.prefix ? shown : nullptr, log);
     if (!opened.ok()) return opened.status();
     theirs[which] = std::move(opened).value();
+    start.streams[which + 1] = theirs[which].get();
   }
-  start.out = theirs[0].get();
-  start.err = theirs[1].get();
-  const Result<pid_t> pid = starter_.Start(start);
-  if (!pid.ok()) return pid.status();
+  int exec_error = 0;
+  const Result<pid_t> pid = starter_.Start(number, std::move(start), &exec_error);
+  if (!pid.ok()) {
+    // What a shell returns for a program that is not there, or cannot be executed.
+    const bool missing = exec_error == ENOENT || exec_error == ENOTDIR;
+    if (exec_error != 0) status_ = missing ? 127 : 126;
+    const bool path = options_.command[0].find('/') != std::string::npos;
+    const char* hint =
+        exec_error == ENOENT && path ? " (the file, or the interpreter it names)" : "";
+    return Status::Error(pid.status().code(), pid.status().message() + hint);
+  }
   rank.pid = pid.value();
   sessions_.insert(std::upper_bound(sessions_.begin(), sessions_.end(), rank.pid), rank.pid);
   return {};
@@ -126,7 +132,7 @@ int LocalJob::MillisecondsToWait() const {
 }
 
 void LocalJob::Wait() {
-  std::vector<pollfd> polled = {{signals_.fd(), POLLIN, 0}, {starter_.failure_fd(), POLLIN, 0}};
+  std::vector<pollfd> polled = {{signals_.fd(), POLLIN, 0}};
   std::vector<Sink*> sinks;
   for (Sink* sink : {&out_, separate_err_.get()}) {
     if (sink == nullptr || !sink->pending()) continue;
@@ -144,14 +150,13 @@ void LocalJob::Wait() {
   if (::poll(polled.data(), polled.size(), MillisecondsToWait()) < 0) {
     for (pollfd& one : polled) one.revents = 0;
   }
-  const pollfd* next = &polled[2];
+  const pollfd* next = &polled[1];
   for (Sink* sink : sinks) {
     if ((next++)->revents != 0) sink->Flush();
   }
   for (RankStream* stream : streams) {
     if ((next++)->revents != 0) stream->Read();
   }
-  if (polled[1].revents != 0) HandleStartFailures();
   if (polled[0].revents != 0) HandleSignals();
   CheckOutput();
   HandleTime();
@@ -223,7 +228,7 @@ void LocalJob::HandleTime() {
   const bool late = phase_end_ && now >= *phase_end_;
   if (Running() > 0 && !late) return;
 
-  const std::vector<SessionProcess> left = MembersOf(sessions_);
+  const std::vector<process::SessionProcess> left = process::MembersOf(sessions_);
   if (Running() == 0 && left.empty()) {
     phase_ = Phase::kOver;
   } else if (phase_ == Phase::kRunning) {
@@ -265,21 +270,6 @@ void LocalJob::HandleTime() {
   }
 }
 
-void LocalJob::HandleStartFailures() {
-  StartFailure failure{};
-  while (starter_.TakeFailure(&failure)) {
-    // The others fail in the same way.
-    if (phase_ != Phase::kRunning) continue;
-    std::string reason = ErrnoText(failure.error);
-    if (failure.error == ENOENT && options_.command[0].find('/') != std::string::npos) {
-      reason += " (the file, or the interpreter it names)";
-    }
-    Say(Format("error: cannot start '%s': %s", options_.command[0].c_str(), reason.c_str()));
-    status_ = StatusOfStartError(failure.error);
-    BeginEnding(SIGTERM);
-  }
-}
-
 void LocalJob::CheckRanks(pid_t first) {
   // Several ends may have been reported as one: the one that is named was the first.
   bool is_rank = false;
@@ -304,7 +294,6 @@ void LocalJob::CheckRank(size_t number) {
   rank.ended = true;
   // Its last words come before ours about it.
   for (RankStream& stream : rank.streams) stream.ReadRest();
-  HandleStartFailures();
   const bool exited = info.si_code == CLD_EXITED;
   if (exited && info.si_status == 0) return;
   const int status = exited ? info.si_status : kSignalled + info.si_status;
@@ -361,15 +350,7 @@ void LocalJob::BeginKilling() {
   SignalAll(SIGKILL);
 }
 
-void LocalJob::SignalAll(int signal) {
-  (void)SignalSessions(sessions_, signal);
-  // A rank that has only just been forked has no session yet.
-  for (const Rank& rank : ranks_) {
-    if (rank.pid > 0 && !rank.ended && ::getsid(rank.pid) != rank.pid) {
-      (void)::kill(rank.pid, signal);
-    }
-  }
-}
+void LocalJob::SignalAll(int signal) { (void)process::SignalSessions(sessions_, signal); }
 
 void LocalJob::Say(const std::string& text) {
   err_->Add("diapason: " + text + "\n");

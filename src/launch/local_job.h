@@ -60,7 +60,6 @@ class LocalJob {
   void HandleSignals();
   void HandleSignal(int signal);
   void HandleTime();
-  void HandleStartFailures();
   void CheckRank(size_t number);
   void CheckRanks(pid_t first);
 

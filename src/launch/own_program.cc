@@ -1,6 +1,5 @@
 #include "launch/own_program.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,22 +17,14 @@ Result<std::string> OwnProgram() {
 }
 
 Result<std::vector<std::string>> OwnArguments() {
-  const int fd = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return IoError("cannot read /proc/self/cmdline: " + ErrnoText(errno));
-  std::string text;
-  char block[4096];
-  ssize_t got = 0;
-  while ((got = ::read(fd, block, sizeof(block))) > 0) text.append(block, static_cast<size_t>(got));
-  ::close(fd);
-  std::vector<std::string> arguments;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = text.find('\0', at);
-    arguments.push_back(text.substr(at, end - at));
-    if (end == std::string::npos) break;
-    at = end + 1;
-  }
-  if (arguments.empty()) return Internal("this process has no command line");
-  return arguments;
+  constexpr size_t kMost = size_t{64} << 20;
+  Result<std::string> text = ReadFile("/proc/self/cmdline", kMost);
+  if (!text.ok()) return text.status();
+  if (text.value().empty()) return Internal("this process has no command line");
+  // Each argument ends with a NUL.
+  if (text.value().back() == '\0') text.value().pop_back();
+  const std::vector<std::string_view> arguments = Split(text.value(), '\0');
+  return std::vector<std::string>(arguments.begin(), arguments.end());
 }
 
 }  // namespace diapason::launch

@@ -2,13 +2,13 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <map>
 
+#include "base/descriptor.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -68,25 +68,11 @@ bool HoldsPrefix(const List& list, const std::string& name) {
                      [&](const char* prefix) { return name.rfind(prefix, 0) == 0; });
 }
 
-class ProbeSocket {
- public:
-  explicit ProbeSocket(int family) : fd_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
-  ~ProbeSocket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  ProbeSocket(const ProbeSocket&) = delete;
-  ProbeSocket& operator=(const ProbeSocket&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 // Listens on every address of one family. Returns an errno. Only listening tells: a port of
 // connections that are closing can be used again, and one that another process listens on can be
 // bound all the same.
 int TryListening(int family, int port) {
-  const ProbeSocket socket(family);
+  const Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (socket.get() < 0) return errno;
   const int yes = 1;
   (void)::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));

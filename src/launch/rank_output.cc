@@ -22,11 +22,11 @@ size_t CutAt(std::string_view line, size_t limit) {
   return cut > limit - 4 ? cut : limit;
 }
 
-Result<Fd> OpenLog(const std::string& path) {
+Result<Descriptor> OpenLog(const std::string& path) {
   // O_NONBLOCK: a pipe without a reader would block for ever.
-  Fd file(::open(path.c_str(),
-                 O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-                 0644));
+  Descriptor file(
+      ::open(path.c_str(),
+             O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
   if (!file.open()) {
     return IoError(Format("cannot write '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
   }
@@ -36,17 +36,6 @@ Result<Fd> OpenLog(const std::string& path) {
   }
   (void)::fcntl(file.get(), F_SETFL, O_APPEND);
   return file;
-}
-
-// Returns an errno.
-int WriteWhole(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return 0;
 }
 
 }  // namespace
@@ -95,15 +84,10 @@ Sink::Sink(int fd) : fd_(fd), at_once_(kRoom) {
   if (S_ISREG(info.st_mode)) at_once_ = kFull;
   if ((!S_ISFIFO(info.st_mode) && ::isatty(fd) == 0)) return;
   const std::string path = Format("/proc/self/fd/%d", fd);
-  const int again = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  if (again < 0) return;
-  fd_ = again;
-  own_ = true;
+  own_ = Descriptor(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!own_.open()) return;
+  fd_ = own_.get();
   at_once_ = kFull;
-}
-
-Sink::~Sink() {
-  if (own_) ::close(fd_);
 }
 
 void Sink::Add(std::string_view text) {
@@ -134,13 +118,13 @@ void Sink::Flush() {
   }
 }
 
-Result<Fd> RankStream::Open(int rank, Sink* sink, const std::string& log) {
+Result<Descriptor> RankStream::Open(int rank, Sink* sink, const std::string& log) {
   if (!log.empty()) {
-    Result<Fd> file = OpenLog(log);
+    Result<Descriptor> file = OpenLog(log);
     if (!file.ok() || sink == nullptr) return file;
     log_ = std::move(file).value();
   }
-  if (sink == nullptr) return Fd();
+  if (sink == nullptr) return Descriptor();
   Result<Pipe> pipe = MakePipe();
   if (!pipe.ok()) return pipe.status();
   (void)::fcntl(pipe.value().read.get(), F_SETFL, O_NONBLOCK);
@@ -160,7 +144,7 @@ void RankStream::Read() {
   lines_->Add(bytes, &lines);
   sink_->Add(lines);
   if (!log_.open()) return;
-  log_error_ = WriteWhole(log_.get(), bytes);
+  log_error_ = WriteAll(log_.get(), bytes);
   if (log_error_ != 0) log_.Close();
 }
 

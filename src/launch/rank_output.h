@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.h"
 #include "base/status.h"
-#include "launch/processes.h"
 
 namespace diapason::launch {
 
@@ -38,10 +38,6 @@ class Sink {
 
   // `fd` stays open and its flags, which others share, stay as they are.
   explicit Sink(int fd);
-  ~Sink();
-  Sink(const Sink&) = delete;
-  Sink& operator=(const Sink&) = delete;
-
   int fd() const { return fd_; }
   bool pending() const { return at_ < text_.size(); }
   bool full() const { return text_.size() - at_ >= kFull; }
@@ -54,7 +50,7 @@ class Sink {
 
  private:
   int fd_;
-  bool own_ = false;
+  Descriptor own_;  // the same file with flags of its own
   size_t at_once_;
   std::string text_;
   size_t at_ = 0;
@@ -67,7 +63,7 @@ class RankStream {
   // Returns the descriptor for the rank; -1 when it is to use the launcher's own. With a `sink`
   // (kept, not owned) the launcher reads and shows what the rank writes, and copies it to the file
   // `log`; without one the rank writes there itself. "" is no file.
-  Result<Fd> Open(int rank, Sink* sink, const std::string& log);
+  Result<Descriptor> Open(int rank, Sink* sink, const std::string& log);
 
   int fd() const { return pipe_.get(); }
   const Sink* sink() const { return sink_; }
@@ -82,8 +78,8 @@ class RankStream {
   int TakeLogError();
 
  private:
-  Fd pipe_;
-  Fd log_;
+  Descriptor pipe_;
+  Descriptor log_;
   int log_error_ = 0;
   std::unique_ptr<LinePrefixer> lines_;
   Sink* sink_ = nullptr;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "comm/check.h"
@@ -57,12 +58,10 @@ Status AppendRewards(const std::string& path, const IterationSpec& spec,
   std::string text;
   for (const double seconds : times.steps) text += front + Format("%.6f\n", seconds * 1e3);
   // Not blocking: opening a pipe without a reader would block for ever.
-  const int file =
-      open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
-  if (file < 0) return IoError(path + ": " + ErrnoText(errno));
-  const Status status = Append(file, path, std::move(text));
-  close(file);
-  return status;
+  const Descriptor file(
+      open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
+  if (!file.open()) return IoError(path + ": " + ErrnoText(errno));
+  return Append(file.get(), path, std::move(text));
 }
 
 }  // namespace diapason::measure

@@ -46,8 +46,7 @@ Result<std::optional<std::string>> Opened(const std::string& line) {
 }
 
 // The next line of the protocol that begins with `what`.
-Result<std::string> Await(launch::Program* program, std::string_view what,
-                          launch::Program::Deadline deadline) {
+Result<std::string> Await(launch::Program* program, std::string_view what, Deadline deadline) {
   while (true) {
     const Result<std::string> line = program->ReadLine(deadline);
     if (!line.ok()) return line.status();

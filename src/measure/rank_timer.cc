@@ -1,7 +1,5 @@
 #include "measure/rank_timer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,6 +7,7 @@
 #include <set>
 
 #include "base/environment.h"
+#include "base/host_name.h"
 #include "base/stats.h"
 #include "base/text.h"
 #include "comm/check.h"
@@ -127,8 +126,7 @@ Result<std::vector<std::string>> RankTimer::Gather(const std::string& mine) {
 }
 
 Status RankTimer::FindHosts() {
-  char name[kHostName] = {};
-  (void)::gethostname(name, sizeof(name) - 1);
+  const std::string name = HostName();
   Result<std::vector<std::string>> hosts = Gather(name);
   if (!hosts.ok()) return hosts.status();
   hosts_ = std::move(hosts).value();

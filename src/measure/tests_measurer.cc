@@ -206,7 +206,6 @@ Result<Measurement> TestsMeasurer::Launch(const Trial& trial) {
   const Result<int> ended = started.value()->Finish(deadline);
   if (!output.ok() || !ended.ok()) {
     const Status& status = output.ok() ? ended.status() : output.status();
-    started.value()->Stop();
     return Failed(SampleOutcome::kHang, status.message());
   }
   const std::vector<LogTest> tests = dataset::ParseTestLog(output.value());

@@ -40,8 +40,9 @@ bool Ask(const Socket& socket, SocketQuery* question) {
   sockaddr_storage there{};
   socklen_t here_size = sizeof(here);
   socklen_t there_size = sizeof(there);
-  if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&here), &here_size) != 0) return false;
-  if (getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&there), &there_size) != 0) return false;
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&here), &here_size) != 0) return false;
+  if (getpeername(socket.get(), reinterpret_cast<sockaddr*>(&there), &there_size) != 0)
+    return false;
   question->header.nlmsg_len = sizeof(*question);
   question->header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
   question->header.nlmsg_flags = NLM_F_REQUEST;
@@ -63,10 +64,10 @@ std::optional<uid_t> PeerUser(const Socket& socket) {
   const Socket kernel(
       ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
   if (!kernel.open()) return {};
-  if (::send(kernel.fd(), &question, sizeof(question), 0) != sizeof(question)) return {};
+  if (::send(kernel.get(), &question, sizeof(question), 0) != sizeof(question)) return {};
   // The kernel replies to a query about one socket synchronously.
   alignas(nlmsghdr) char answer[4096];
-  const ssize_t size = ::recv(kernel.fd(), answer, sizeof(answer), 0);
+  const ssize_t size = ::recv(kernel.get(), answer, sizeof(answer), 0);
   if (size < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(inet_diag_msg)))) return {};
   nlmsghdr header;
   inet_diag_msg message;

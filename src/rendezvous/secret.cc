@@ -31,14 +31,14 @@ Result<std::string> ReadSecretFile(const std::string& path) {
   // Non-blocking: a pipe without a writer is refused, not waited for.
   const Socket file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status {};
-  if (!file.open() || ::fstat(file.fd(), &status) != 0) {
+  if (!file.open() || ::fstat(file.get(), &status) != 0) {
     return IoError("cannot be read: " + ErrnoText(errno));
   }
   if (const Status fit = CheckSecretFile(status); !fit.ok()) return fit;
   std::string text(kLongestSecret + 1, '\0');
   size_t length = 0;
   while (length < text.size()) {
-    const ssize_t got = ::read(file.fd(), text.data() + length, text.size() - length);
+    const ssize_t got = ::read(file.get(), text.data() + length, text.size() - length);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return IoError("cannot be read: " + ErrnoText(errno));
     if (got == 0) break;

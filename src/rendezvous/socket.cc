@@ -66,9 +66,9 @@ int Listen(const Address& one, Socket* listener) {
   Socket socket(::socket(one.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.open()) return errno;
   const int on = 1;
-  setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (bind(socket.fd(), one.get(), one.size) != 0) return errno;
-  if (listen(socket.fd(), 1024) != 0) return errno;
+  setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (bind(socket.get(), one.get(), one.size) != 0) return errno;
+  if (listen(socket.get(), 1024) != 0) return errno;
   *listener = std::move(socket);
   return 0;
 }
@@ -84,7 +84,7 @@ std::string Numeric(const sockaddr_storage& address, socklen_t size, const char*
 
 Status WaitFor(const Socket& socket, int16_t events, Deadline deadline) {
   for (;;) {
-    pollfd entry{socket.fd(), events, 0};
+    pollfd entry{socket.get(), events, 0};
     const int ready = poll(&entry, 1, MillisecondsTo(deadline));
     if (ready > 0) return {};
     if (ready == 0) return TimedOut("no answer in time");
@@ -106,27 +106,6 @@ void SetOptions(int fd) {
 }
 
 }  // namespace
-
-Socket& Socket::operator=(Socket&& other) noexcept {
-  if (this != &other) {
-    Close();
-    fd_ = other.fd_;
-    other.fd_ = -1;
-  }
-  return *this;
-}
-
-void Socket::Close() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
-
-int MillisecondsTo(Deadline deadline) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-                        deadline - std::chrono::steady_clock::now())
-                        .count();
-  return static_cast<int>(std::clamp<int64_t>(left, 0, 1000000));
-}
 
 Result<Socket> ListenOn(const std::string& address, int port) {
   const Result<std::vector<Address>> addresses = Resolve(address, port);
@@ -155,13 +134,13 @@ Result<Socket> ConnectTo(const std::string& address, int port, Deadline deadline
       problem = ErrnoText(errno);
       continue;
     }
-    SetOptions(socket.fd());
-    int error = connect(socket.fd(), one.get(), one.size) == 0 ? 0 : errno;
+    SetOptions(socket.get());
+    int error = connect(socket.get(), one.get(), one.size) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
       const Status ready = WaitFor(socket, POLLOUT, deadline);
       if (!ready.ok()) return ready;
       socklen_t size = sizeof(error);
-      getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
+      getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     }
     // A connection to a free port of this host can connect to itself.
     sockaddr_storage here{};
@@ -169,8 +148,8 @@ Result<Socket> ConnectTo(const std::string& address, int port, Deadline deadline
     socklen_t here_size = sizeof(here);
     socklen_t there_size = sizeof(there);
     if (error == 0 &&
-        getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&here), &here_size) == 0 &&
-        getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&there), &there_size) == 0 &&
+        getsockname(socket.get(), reinterpret_cast<sockaddr*>(&here), &here_size) == 0 &&
+        getpeername(socket.get(), reinterpret_cast<sockaddr*>(&there), &there_size) == 0 &&
         here_size == there_size &&
         std::equal(reinterpret_cast<char*>(&here), reinterpret_cast<char*>(&here) + here_size,
                    reinterpret_cast<char*>(&there))) {
@@ -186,7 +165,7 @@ Status SendAll(const Socket& socket, const std::string& bytes, Deadline deadline
   size_t sent = 0;
   while (sent < bytes.size()) {
     const ssize_t count =
-        ::send(socket.fd(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+        ::send(socket.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (count > 0) {
       sent += static_cast<size_t>(count);
       continue;
@@ -202,7 +181,7 @@ Status SendAll(const Socket& socket, const std::string& bytes, Deadline deadline
 Status ReceiveSome(const Socket& socket, std::string* buffer, Deadline deadline) {
   char bytes[16384];
   for (;;) {
-    const ssize_t count = ::recv(socket.fd(), bytes, sizeof(bytes), 0);
+    const ssize_t count = ::recv(socket.get(), bytes, sizeof(bytes), 0);
     if (count > 0) {
       buffer->append(bytes, static_cast<size_t>(count));
       return {};
@@ -218,21 +197,15 @@ Status ReceiveSome(const Socket& socket, std::string* buffer, Deadline deadline)
 std::string LocalAddress(const Socket& socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
-  if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) != 0) size = 0;
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) size = 0;
   return Numeric(address, size, "127.0.0.1");
 }
 
 std::string PeerAddress(const Socket& socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
-  if (getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) != 0) size = 0;
+  if (getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) size = 0;
   return Numeric(address, size, "?");
-}
-
-std::string HostName() {
-  char name[256] = "";
-  if (gethostname(name, sizeof(name) - 1) != 0) return "?";
-  return name;
 }
 
 }  // namespace diapason::rendezvous

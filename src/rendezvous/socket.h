@@ -3,25 +3,12 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/status.h"
 
 namespace diapason::rendezvous {
 
-// A file descriptor that closes itself.
-class Socket {
- public:
-  Socket() = default;
-  explicit Socket(int fd) : fd_(fd) {}
-  ~Socket() { Close(); }
-  Socket(Socket&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  Socket& operator=(Socket&& other) noexcept;
-  void Close();
-  int fd() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
+using Socket = Descriptor;
 
 // Non-blocking TCP, IPv4 and IPv6; every wait has a deadline. Descriptors are close-on-exec.
 
@@ -38,10 +25,5 @@ Status ReceiveSome(const Socket& socket, std::string* buffer, Deadline deadline)
 std::string LocalAddress(const Socket& socket);
 // And of the peer; "?" if it is gone.
 std::string PeerAddress(const Socket& socket);
-// This machine's name.
-std::string HostName();
-
-// Milliseconds until the deadline, for poll(); 0 if it has passed.
-int MillisecondsTo(Deadline deadline);
 
 }  // namespace diapason::rendezvous

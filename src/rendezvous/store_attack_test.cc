@@ -231,7 +231,7 @@ class FakeStore {
  private:
   void Serve(const std::function<std::string(const Hello&)>& answer, bool wants) {
     while (!stop_) {
-      const Socket client(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      const Socket client(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!client.open()) {
         std::this_thread::sleep_for(milliseconds(1));
         continue;

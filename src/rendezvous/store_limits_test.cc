@@ -206,7 +206,7 @@ TEST(PeerUser, IsTheUserOfTheOtherEnd) {
     ASSERT_TRUE(client.ok()) << client.status().message();
     Socket accepted;
     while (!accepted.open()) {
-      accepted = Socket(accept4(listener.value().fd(), nullptr, nullptr, SOCK_CLOEXEC));
+      accepted = Socket(accept4(listener.value().get(), nullptr, nullptr, SOCK_CLOEXEC));
     }
     const std::optional<uid_t> user = PeerUser(accepted);
     if (!user.has_value()) GTEST_SKIP() << "this kernel does not tell";

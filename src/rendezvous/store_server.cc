@@ -31,17 +31,13 @@ StoreServer::StoreServer(Socket listener, StoreServerOptions options)
       size_(options_.size),
       ranks_(static_cast<size_t>(options_.size)),
       turned_away_(options_.log) {
-  int ends[2] = {-1, -1};
-  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
-    wake_read_ = Socket(ends[0]);
-    wake_write_ = Socket(ends[1]);
-  }
+  if (Result<Pipe> wake = MakePipe(O_NONBLOCK); wake.ok()) wake_ = std::move(wake).value();
   thread_ = std::thread([this] { Serve(); });
 }
 
 StoreServer::~StoreServer() {
   stop_.store(true);
-  const ssize_t written = ::write(wake_write_.fd(), "x", 1);
+  const ssize_t written = ::write(wake_.write.get(), "x", 1);
   static_cast<void>(written);  // without it the thread checks within a second
   thread_.join();
 }
@@ -52,8 +48,8 @@ Deadline StoreServer::Prepare(std::vector<pollfd>* entries) {
   const bool pause = now < accept_after_;
   if (pause) next = std::min(next, accept_after_);
   entries->clear();
-  entries->push_back({wake_read_.fd(), POLLIN, 0});
-  entries->push_back({pause ? -1 : listener_.fd(), POLLIN, 0});
+  entries->push_back({wake_.read.get(), POLLIN, 0});
+  entries->push_back({pause ? -1 : listener_.get(), POLLIN, 0});
   for (const auto& [fd, connection] : connections_) {
     int events = connection->pending() > kMostUnread ? 0 : POLLIN;
     if (connection->pending() > 0) events |= POLLOUT;
@@ -112,7 +108,7 @@ void StoreServer::SayGoodbye() {
 
 void StoreServer::Accept() {
   for (int i = 0; i < kAcceptsInARow; ++i) {
-    Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    Socket socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket.open()) {
       Welcome(std::move(socket));
       continue;
@@ -136,7 +132,7 @@ void StoreServer::Welcome(Socket socket) {
   auto connection = std::make_unique<Connection>();
   connection->opened = steady_clock::now();
   connection->nonce = std::move(nonce).value();
-  const int fd = socket.fd();
+  const int fd = socket.get();
   connection->socket = std::move(socket);
   Connection* const kept = (connections_[fd] = std::move(connection)).get();
   // Identifies the store to every peer at once.
@@ -205,8 +201,9 @@ void StoreServer::Send(Connection* connection, const std::string& frame) {
 
 void StoreServer::Flush(Connection* connection) {
   while (connection->socket.open() && connection->pending() > 0) {
-    const ssize_t count = ::send(connection->socket.fd(), connection->out.data() + connection->sent,
-                                 connection->pending(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t count =
+        ::send(connection->socket.get(), connection->out.data() + connection->sent,
+               connection->pending(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count > 0) {
       connection->sent += static_cast<size_t>(count);
     } else if (count >= 0 || errno != EINTR) {

@@ -124,8 +124,7 @@ class StoreServer {
   void Tell(const std::string& frame);
 
   Socket listener_;
-  Socket wake_read_;
-  Socket wake_write_;
+  Pipe wake_;
   const StoreServerOptions options_;
   const int size_;
   std::map<int, std::unique_ptr<Connection>> connections_;  // by descriptor

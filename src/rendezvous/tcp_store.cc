@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/host_name.h"
 #include "base/text.h"
 #include "base/version.h"
 

@@ -1,13 +1,12 @@
 #include "report/inputs.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <set>
 
 #include "base/file.h"
+#include "base/host_name.h"
 #include "base/text.h"
 #include "dataset/import.h"
 #include "dataset/import_journal.h"
@@ -108,11 +107,6 @@ class InputReader {
   std::vector<std::string>* warnings_;
   std::set<std::string> runs_;
 };
-
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0' ? name : "this machine";
-}
 
 }  // namespace
 

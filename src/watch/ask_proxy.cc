@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "host/process.h"
@@ -90,14 +91,11 @@ bool Caught(const RootFs& tree, pid_t pid, int signal) {
 // Text appended to a file since a position.
 class Tail {
  public:
-  ~Tail() {
-    if (fd_ >= 0) close(fd_);
-  }
   Status Open(const std::string& path) {
-    fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    fd_ = Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat about {};
-    if (fd_ < 0) return IoError("cannot read '" + path + "': " + ErrnoText(errno));
-    if (fstat(fd_, &about) != 0 || !S_ISREG(about.st_mode)) {
+    if (!fd_.open()) return IoError("cannot read '" + path + "': " + ErrnoText(errno));
+    if (fstat(fd_.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
       return Invalid("'" + path + "' is not a regular file");
     }
     at_ = about.st_size;
@@ -106,7 +104,7 @@ class Tail {
   void ReadOn(std::string* text) {
     char block[65536];
     while (text->size() < kMostText) {
-      const ssize_t got = pread(fd_, block, sizeof block, at_);
+      const ssize_t got = pread(fd_.get(), block, sizeof block, at_);
       if (got <= 0) return;
       at_ += got;
       text->append(block, static_cast<size_t>(got));
@@ -114,7 +112,7 @@ class Tail {
   }
 
  private:
-  int fd_ = -1;
+  Descriptor fd_;
   off_t at_ = 0;
 };
 

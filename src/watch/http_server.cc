@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -107,12 +106,14 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::Listen(const std::string& 
     return Invalid("'" + place.address + "' is no address; write it in numbers, as 0.0.0.0");
   }
   std::unique_ptr<MetricsServer> server(new MetricsServer());
-  server->fd_ = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  server->fd_ =
+      Descriptor(socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int fd = server->fd_.get();
   const int on = 1;
-  if (server->fd_ < 0 || setsockopt(server->fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      bind(server->fd_, reinterpret_cast<sockaddr*>(&storage), size) != 0 ||
-      listen(server->fd_, 2 * kMostClients) != 0 ||
-      getsockname(server->fd_, reinterpret_cast<sockaddr*>(&storage), &size) != 0) {
+  if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      bind(fd, reinterpret_cast<sockaddr*>(&storage), size) != 0 ||
+      listen(fd, 2 * kMostClients) != 0 ||
+      getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) {
     return IoError(Format("cannot serve metrics at %s port %d: %s", place.address.c_str(),
                           static_cast<int>(place.port), ErrnoText(errno).c_str()));
   }
@@ -123,17 +124,11 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::Listen(const std::string& 
   return server;
 }
 
-MetricsServer::~MetricsServer() {
-  for (const Client& client : clients_) close(client.fd);
-  if (fd_ >= 0) close(fd_);
-}
-
 void MetricsServer::Accept() {
   while (clients_.size() < kMostClients) {
-    const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return;
     Client client;
-    client.fd = fd;
+    client.fd = Descriptor(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!client.fd.open()) return;
     client.deadline_s = SteadySeconds() + kClientSeconds;
     clients_.push_back(std::move(client));
   }
@@ -142,7 +137,7 @@ void MetricsServer::Accept() {
 bool MetricsServer::Talk(Client* client, short events, const std::string& content) {
   if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) {
     char block[2048];
-    const ssize_t got = recv(client->fd, block, sizeof block, 0);
+    const ssize_t got = recv(client->fd.get(), block, sizeof block, 0);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return false;
     if (got > 0 && client->out.empty()) {
       client->in.append(block, static_cast<size_t>(got));
@@ -155,7 +150,7 @@ bool MetricsServer::Talk(Client* client, short events, const std::string& conten
     }
   }
   while (client->sent < client->out.size()) {
-    const ssize_t sent = send(client->fd, client->out.data() + client->sent,
+    const ssize_t sent = send(client->fd.get(), client->out.data() + client->sent,
                               client->out.size() - client->sent, MSG_NOSIGNAL);
     if (sent < 0) return errno == EAGAIN || errno == EINTR;
     client->sent += static_cast<size_t>(sent);
@@ -163,7 +158,7 @@ bool MetricsServer::Talk(Client* client, short events, const std::string& conten
   if (!client->out.empty() && !client->closing) {
     // Closing at once could lose the response if the client has sent more than was read.
     client->closing = true;
-    shutdown(client->fd, SHUT_WR);
+    shutdown(client->fd.get(), SHUT_WR);
   }
   return true;
 }
@@ -173,18 +168,15 @@ void MetricsServer::ServeUntil(double deadline_s, const std::string& content,
   while (true) {
     const double now = SteadySeconds();
     double until = deadline_s;
-    std::erase_if(clients_, [&](const Client& client) {
-      if (now < client.deadline_s) return false;
-      close(client.fd);
-      return true;
-    });
+    std::erase_if(clients_, [&](const Client& client) { return now >= client.deadline_s; });
     std::vector<pollfd> polled;
     // With all slots in use new connections wait in the queue, for two seconds at most.
-    if (clients_.size() < kMostClients) polled.push_back({fd_, POLLIN, 0});
+    if (clients_.size() < kMostClients) polled.push_back({fd_.get(), POLLIN, 0});
     const size_t first = polled.size();
     for (const Client& client : clients_) {
       const bool writes = client.sent < client.out.size();
-      polled.push_back({client.fd, static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});
+      polled.push_back(
+          {client.fd.get(), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});
       until = std::min(until, client.deadline_s);
     }
     const double left = std::max(0.0, until - now);
@@ -197,7 +189,6 @@ void MetricsServer::ServeUntil(double deadline_s, const std::string& content,
       if (polled[i].revents == 0) continue;
       Client& client = clients_[i - first];
       if (Talk(&client, polled[i].revents, content)) continue;
-      close(client.fd);
       clients_.erase(clients_.begin() + static_cast<ptrdiff_t>(i - first));
     }
     if (first == 1 && polled[0].revents != 0) Accept();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/status.h"
 
 namespace diapason::watch {
@@ -22,7 +23,6 @@ class MetricsServer {
   static bool IsPlace(std::string_view text);
   // Fails for such a place with an invalid port: more than 65535.
   static Status CheckPort(std::string_view text);
-  ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
@@ -34,7 +34,7 @@ class MetricsServer {
 
  private:
   struct Client {
-    int fd = -1;
+    Descriptor fd;
     double deadline_s = 0;
     std::string in;
     std::string out;
@@ -47,7 +47,7 @@ class MetricsServer {
   // False: the connection is finished.
   static bool Talk(Client* client, short events, const std::string& content);
 
-  int fd_ = -1;
+  Descriptor fd_;
   int port_ = 0;
   std::string url_;
   std::vector<Client> clients_;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "domain/schedule.h"
 #include "journal/joined.h"
+#include "journal/writer.h"
 
 namespace diapason::watch {
 namespace {
@@ -26,12 +27,6 @@ constexpr size_t kMostCommunicators = 4096;
 constexpr size_t kMostContexts = 4096;
 constexpr size_t kMostRewards = 4096;
 
-std::string HostName() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 // The pid in its own namespace, which the plugin sees.
 std::string InnerPid(const RootFs& tree, pid_t pid) {
   const std::string outer = Format("%d", static_cast<int>(pid));
@@ -43,21 +38,6 @@ std::string InnerPid(const RootFs& tree, pid_t pid) {
     return std::string(Trim(line.substr(last)));
   }
   return outer;
-}
-
-// As journal/writer.cc does in the process itself.
-std::string Expand(const std::string& pattern, const std::string& pid) {
-  std::string path;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    if (next != 'h' && next != 'p' && next != '%') {
-      path += pattern[i];
-      continue;
-    }
-    path += next == 'h' ? HostName() : next == 'p' ? pid : "%";
-    ++i;
-  }
-  return path;
 }
 
 bool StartsWithType(std::string_view line, std::string_view type) {
@@ -82,7 +62,7 @@ std::string JournalOf(const RootFs& tree, pid_t pid, const Environment& environm
   const std::optional<std::string> pattern = environment.Get("DIAPASON_JOURNAL");
   if (!pattern || pattern->empty()) return "";
   const std::string inner = InnerPid(tree, pid);
-  std::string path = Expand(*pattern, inner);
+  std::string path = journal::ExpandPath(*pattern, inner);
   const std::string folder = Format("/proc/%d", static_cast<int>(pid));
   if (path[0] != '/') path = tree.Link(folder + "/cwd").value_or("") + "/" + path;
   const std::string own = path + "." + inner;
@@ -95,10 +75,6 @@ std::string JournalOf(const RootFs& tree, pid_t pid, const Environment& environm
     }
   }
   return tree.Place(tree.Exists(own) ? own : path);
-}
-
-JournalTail::~JournalTail() {
-  if (fd_ >= 0) close(fd_);
 }
 
 void JournalTail::Forget() {
@@ -120,21 +96,17 @@ void JournalTail::Forget() {
 }
 
 bool JournalTail::Reopen() {
-  if (fd_ >= 0) {
-    close(fd_);
-    ++counts_.restarts;
-  }
+  if (fd_.open()) ++counts_.restarts;
   Forget();
-  fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  fd_ = Descriptor(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat about {};
-  if (fd_ < 0) {
+  if (!fd_.open()) {
     problem_ = "cannot open '" + path_ + "': " + ErrnoText(errno);
     return false;
   }
-  if (fstat(fd_, &about) != 0 || !S_ISREG(about.st_mode)) {
+  if (fstat(fd_.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
     problem_ = "'" + path_ + "' is not a regular file";
-    close(fd_);
-    fd_ = -1;
+    fd_.Close();
     return false;
   }
   device_ = about.st_dev;
@@ -145,17 +117,17 @@ bool JournalTail::Reopen() {
 bool JournalTail::Poll() {
   struct stat about {};
   const bool there = stat(path_.c_str(), &about) == 0;
-  const bool same = fd_ >= 0 && there && about.st_dev == device_ && about.st_ino == inode_ &&
+  const bool same = fd_.open() && there && about.st_dev == device_ && about.st_ino == inode_ &&
                     static_cast<uint64_t>(about.st_size) >= offset_;
   // A removed file that is still open counts.
-  if (!same && (fd_ < 0 || there) && !Reopen()) return false;
-  if (fstat(fd_, &about) != 0) return false;
+  if (!same && (!fd_.open() || there) && !Reopen()) return false;
+  if (fstat(fd_.get(), &about) != 0) return false;
   problem_.clear();
   const uint64_t size = std::min(static_cast<uint64_t>(about.st_size), offset_ + kMostRead);
   const uint64_t in_full_from = size - std::min(size - std::min(size, offset_), kInFull);
   std::string block(kBlock, '\0');
   while (offset_ < size) {
-    const ssize_t got = pread(fd_, block.data(), std::min<uint64_t>(kBlock, size - offset_),
+    const ssize_t got = pread(fd_.get(), block.data(), std::min<uint64_t>(kBlock, size - offset_),
                               static_cast<off_t>(offset_));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/environment.h"
 #include "base/root_fs.h"
 #include "journal/learning.h"
@@ -27,7 +28,6 @@ std::string JournalOf(const RootFs& tree, pid_t pid, const Environment& environm
 class JournalTail {
  public:
   explicit JournalTail(std::string path) : path_(std::move(path)) {}
-  ~JournalTail();
   JournalTail(const JournalTail&) = delete;
   JournalTail& operator=(const JournalTail&) = delete;
 
@@ -86,7 +86,7 @@ class JournalTail {
   void TakeRecord(const journal::JournalRecord& record, Library library);
 
   const std::string path_;
-  int fd_ = -1;
+  Descriptor fd_;
   uint64_t device_ = 0;
   uint64_t inode_ = 0;
   uint64_t offset_ = 0;

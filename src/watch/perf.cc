@@ -1,27 +1,20 @@
 #include "watch/perf.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <cmath>
 #include <cstdlib>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
-
-extern char** environ;
+#include "process/child.h"
 
 namespace diapason::watch {
 namespace {
 
-constexpr size_t kMostOutput = size_t{8} << 20;
+constexpr size_t kMostOutput = size_t{4} << 20;  // of its beginning, and of its end
 constexpr size_t kMostLines = 20000;
 constexpr double kReportSeconds = 60;  // reading symbols of large libraries takes time
 
@@ -33,18 +26,6 @@ std::string FindProgram(const Environment& environment, const std::string& name)
     if (access(file.c_str(), X_OK) == 0) return file;
   }
   return "";
-}
-
-// Reads available data; closes at the end.
-void ReadSome(int* fd, std::string* text) {
-  char block[16384];
-  const ssize_t got = read(*fd, block, sizeof block);
-  if (got > 0) {
-    if (text->size() < kMostOutput) text->append(block, static_cast<size_t>(got));
-  } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-    close(*fd);
-    *fd = -1;
-  }
 }
 
 // A share such as "26.21% ".
@@ -77,67 +58,23 @@ Status NotPermitted(const RootFs& tree, pid_t pid, const std::string& said) {
 }  // namespace
 
 Result<ProgramOutput> RunProgram(const std::vector<std::string>& command, double limit_s) {
-  int out[2];
-  int err[2];
-  if (pipe2(out, O_CLOEXEC) != 0) return IoError("cannot make a pipe: " + ErrnoText(errno));
-  if (pipe2(err, O_CLOEXEC) != 0) {
-    close(out[0]);
-    close(out[1]);
-    return IoError("cannot make a pipe: " + ErrnoText(errno));
+  process::BoundedText out(kMostOutput);
+  process::BoundedText err(kMostOutput);
+  process::ChildOptions options;
+  options.command = command;
+  options.out = [&out](std::string_view text) { out.Add(text); };
+  options.err = [&err](std::string_view text) { err.Add(text); };
+  const Deadline deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(std::llround(limit_s * 1e3));
+  const Result<std::unique_ptr<process::Child>> child = process::Child::Start(std::move(options));
+  if (!child.ok()) return child.status();
+  process::Child& program = *child.value();
+  while (!program.ended() || program.out_open() || program.err_open()) {
+    if (program.Poll(deadline)) continue;
+    program.Stop(std::chrono::milliseconds(0));
+    return TimedOut(Format("%s took longer than %.0f s", command[0].c_str(), limit_s));
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-  posix_spawn_file_actions_adddup2(&actions, err[1], 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  const int error =
-      posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  close(out[1]);
-  close(err[1]);
-  if (error != 0) {
-    close(out[0]);
-    close(err[0]);
-    return IoError("cannot start " + command[0] + ": " + ErrnoText(error));
-  }
-  ProgramOutput output;
-  const double deadline = SteadySeconds() + limit_s;
-  bool late = false;
-  while (out[0] >= 0 || err[0] >= 0) {
-    pollfd polled[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
-    const double left = deadline - SteadySeconds();
-    if (left <= 0) {
-      late = true;
-      break;
-    }
-    (void)poll(polled, 2, static_cast<int>(std::min(left, 1.0) * 1000) + 1);
-    if (out[0] >= 0 && polled[0].revents != 0) ReadSome(&out[0], &output.out);
-    if (err[0] >= 0 && polled[1].revents != 0) ReadSome(&err[0], &output.err);
-  }
-  if (late) kill(-child, SIGKILL);
-  if (out[0] >= 0) close(out[0]);
-  if (err[0] >= 0) close(err[0]);
-  int status = 0;
-  // A program that has closed its output and does not exit gets no more time.
-  while (waitpid(child, &status, WNOHANG) == 0) {
-    if (SteadySeconds() > deadline) kill(-child, SIGKILL);
-    (void)poll(nullptr, 0, 5);
-  }
-  if (late) return TimedOut(Format("%s took longer than %.0f s", command[0].c_str(), limit_s));
-  output.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return output;
+  return ProgramOutput{program.status(), out.Text(), err.Text()};
 }
 
 Profile ParsePerfReport(std::string_view text) {

@@ -35,8 +35,8 @@ Profile ParsePerfReport(std::string_view text);
 Result<Profile> ProfileProcess(const RootFs& tree, const Environment& environment, pid_t pid,
                                double seconds);
 
-// Runs a program for at most `limit_s` seconds and keeps up to 8 MiB of its output. Returns its
-// exit status, or an error if it cannot be started or is too slow.
+// Runs a program for at most `limit_s` seconds and keeps the first and the last few MiB of its
+// output. Returns its exit status, or an error if it cannot be started or is too slow.
 struct ProgramOutput {
   int status = 0;
   std::string out;

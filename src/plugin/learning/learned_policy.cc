@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "policy/merge.h"
@@ -21,8 +21,8 @@ class FileLock {
  public:
   explicit FileLock(const std::string& path)
       : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
-    for (int i = 0; fd_ >= 0 && i < kLockTries; ++i) {
-      if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) {
+    for (int i = 0; fd_.open() && i < kLockTries; ++i) {
+      if (::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0) {
         held_ = true;
         return;
       }
@@ -30,15 +30,10 @@ class FileLock {
       nanosleep(&pause, nullptr);
     }
   }
-  ~FileLock() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
   bool held() const { return held_; }
 
  private:
-  int fd_;
+  Descriptor fd_;
   bool held_ = false;
 };
 

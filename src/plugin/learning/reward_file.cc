@@ -16,19 +16,12 @@ constexpr size_t kMostPerPoll = 1 << 20;
 
 RewardFile::RewardFile(std::string path) : path_(std::move(path)) {}
 
-RewardFile::~RewardFile() { Close(); }
-
-void RewardFile::Close() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
-
 void RewardFile::Open(std::string* problem) {
-  fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  fd_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info;
-  if (fd_ < 0 || ::fstat(fd_, &info) != 0) {
+  if (!fd_.open() || ::fstat(fd_.get(), &info) != 0) {
     const bool link = errno == ELOOP;
-    Close();
+    fd_.Close();
     if (link && !refused_) {
       refused_ = true;
       *problem = "the reward file " + path_ + " is a symbolic link and is not read";
@@ -40,7 +33,7 @@ void RewardFile::Open(std::string* problem) {
       *problem = "the reward file " + path_ + " is not a regular file of this user and is not read";
     }
     refused_ = true;
-    return Close();
+    return fd_.Close();
   }
   // The initial contents belong to an earlier job.
   offset_ = seen_ ? 0 : info.st_size;
@@ -52,10 +45,10 @@ void RewardFile::Open(std::string* problem) {
 std::vector<learn::RewardLine> RewardFile::Poll(double now, std::string* problem) {
   if (now < next_look_) return {};
   next_look_ = now + kLookInterval;
-  if (fd_ < 0) Open(problem);
+  if (!fd_.open()) Open(problem);
   seen_ = true;
   struct stat info;
-  if (fd_ < 0 || ::fstat(fd_, &info) != 0) return {};
+  if (!fd_.open() || ::fstat(fd_.get(), &info) != 0) return {};
   if (info.st_size < offset_) {
     offset_ = 0;
     lines_.Restart();
@@ -63,7 +56,7 @@ std::vector<learn::RewardLine> RewardFile::Poll(double now, std::string* problem
   std::vector<learn::RewardLine> lines;
   char buffer[65536];
   for (size_t taken = 0; taken < kMostPerPoll;) {
-    const ssize_t got = ::pread(fd_, buffer, sizeof(buffer), offset_);
+    const ssize_t got = ::pread(fd_.get(), buffer, sizeof(buffer), offset_);
     if (got <= 0) break;
     offset_ += got;
     taken += static_cast<size_t>(got);
@@ -73,7 +66,7 @@ std::vector<learn::RewardLine> RewardFile::Poll(double now, std::string* problem
   }
   // Rotated: the rest of the old file has just been read.
   const bool there = ::lstat(path_.c_str(), &info) == 0;
-  if (!there || info.st_dev != device_ || info.st_ino != inode_) Close();
+  if (!there || info.st_dev != device_ || info.st_ino != inode_) fd_.Close();
   // Reported for the first line and then at every tenfold.
   if (lines_.garbage() > 0 && lines_.garbage() >= 10 * said_garbage_) {
     said_garbage_ = lines_.garbage();

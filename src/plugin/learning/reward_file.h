@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "learn/rewards.h"
 
 namespace diapason::plugin {
@@ -16,19 +17,15 @@ namespace diapason::plugin {
 class RewardFile {
  public:
   explicit RewardFile(std::string path);
-  ~RewardFile();
-  RewardFile(const RewardFile&) = delete;
-  RewardFile& operator=(const RewardFile&) = delete;
 
   // The lines completed since the last call. *problem: a message for the user, given once.
   std::vector<learn::RewardLine> Poll(double now, std::string* problem);
 
  private:
   void Open(std::string* problem);
-  void Close();
 
   const std::string path_;
-  int fd_ = -1;
+  Descriptor fd_;
   bool seen_ = false;  // the file has been looked at once
   dev_t device_ = 0;
   ino_t inode_ = 0;

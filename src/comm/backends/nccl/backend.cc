@@ -1,11 +1,9 @@
 #include "comm/backends/nccl/backend.h"
 
-#include <unistd.h>
-
-#include <array>
 #include <cstdlib>
 #include <set>
 
+#include "base/host_name.h"
 #include "base/text.h"
 #include "comm/backends/nccl/communicator.h"
 #include "comm/backends/nccl/connection.h"
@@ -16,12 +14,6 @@ namespace diapason::comm::nccl {
 namespace {
 
 using std::chrono::steady_clock;
-
-std::string HostName() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "host";
-  return name.data();
-}
 
 // What the ranks exchange at init.
 struct Card {
