@@ -1,8 +1,8 @@
 #include "comm/chooser.h"
 
 #include "comm/backends/sim/cluster.h"
-#include "comm/check.h"
 #include "comm/tally.h"
+#include "domain/collectives.h"
 #include "policy/source.h"
 
 namespace diapason::comm {

@@ -17,7 +17,7 @@
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
 #include "comm/backends/sim/cluster.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 #include "domain/decision.h"
 #include "env_tune/bench_figures.h"
 #include "measure/iteration.h"
@@ -90,9 +90,7 @@ Result<IterationSpec> MakeSpec(const BenchIterationOptions& options, bool host) 
   return made;
 }
 
-Collective CollectiveOf(const Bucket& bucket) {
-  return comm::CollectiveOf(bucket.operation).value_or(Collective::kAllReduce);
-}
+Collective CollectiveOf(const Bucket& bucket) { return NamesOf(bucket.operation); }
 
 std::string NameOf(const Bucket& bucket) {
   return std::string(CollectiveName(CollectiveOf(bucket)));
@@ -116,13 +114,13 @@ Status Configure(const BenchIterationOptions& options, Library library, Iteratio
     if (!collective.ok()) return collective.status().WithContext("--only");
     only = collective.value();
   }
-  const bool tuner = library == Library::kNccl || library == Library::kRccl;
+  const bool tuner = AsksTuner(library);
   int configured = 0;
   for (Bucket& bucket : spec->buckets) {
     const Collective collective = CollectiveOf(bucket);
     if (only.has_value() && collective != *only) continue;
-    // NCCL and RCCL do not ask the tuner about this collective.
-    if (tuner && collective == Collective::kAllToAll && !only.has_value()) continue;
+    // The library does not ask its tuner about this collective.
+    if (tuner && !CanChoose(library, collective) && !only.has_value()) continue;
     if (!options.algorithm.empty()) {
       const Result<int> algorithm = ParseAlgorithm(library, collective, options.algorithm);
       if (!algorithm.ok()) return algorithm.status().WithContext("--algorithm");
