@@ -7,6 +7,7 @@
 #include "base/encoding.h"
 #include "base/stats.h"
 #include "base/text.h"
+#include "comm/backend_facts.h"
 #include "domain/collectives.h"
 #include "measure/compute.h"
 
@@ -62,7 +63,10 @@ std::vector<Moment> Plan(const IterationSpec& spec) {
 class Runner {
  public:
   Runner(Group* group, const IterationSpec& spec)
-      : group_(group), spec_(spec), plan_(Plan(spec)), polls_(group->backend() == "mpi") {}
+      : group_(group),
+        spec_(spec),
+        plan_(Plan(spec)),
+        polls_(comm::FactsOfBackend(group->backend()).polls) {}
 
   // Communicators; a collective call.
   Status Gather();

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "comm/backend_facts.h"
 #include "domain/collectives.h"
 #include "measure/wire.h"
 
@@ -171,7 +172,7 @@ SamplesByCandidate KnownFrom(const dataset::StoreContents& contents,
 }
 
 double GuessSeconds(const measure::Trial& trial, const measure::Subject& subject) {
-  const bool gpu = subject.backend == "nccl" || subject.backend == "rccl";
+  const bool gpu = comm::FactsOfBackend(subject.backend).gpus != nullptr;
   const double latency = gpu ? 50e-6 : 200e-6;
   const double bandwidth = gpu && subject.nodes == 1 ? 50e9 : 1e9;
   return latency + static_cast<double>(trial.bytes) / bandwidth;

@@ -22,9 +22,6 @@ inline std::vector<std::string> TunedCollectives() {
   }
   return names;
 }
-inline std::vector<std::string> BackendWords() {
-  return {"auto", "nccl", "rccl", "gloo", "mpi", "sim"};
-}
 inline std::vector<std::string> LibraryWords() {
   std::vector<std::string> names;
   for (int i = 0; i < kLibraryCount; ++i) names.emplace_back(LibraryName(Library(i)));

@@ -16,7 +16,7 @@
 #include "cli/framework/json_text.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
-#include "comm/backends/sim/cluster.h"
+#include "comm/backend_facts.h"
 #include "domain/collectives.h"
 #include "domain/decision.h"
 #include "env_tune/bench_figures.h"
@@ -94,16 +94,6 @@ Collective CollectiveOf(const Bucket& bucket) { return NamesOf(bucket.operation)
 
 std::string NameOf(const Bucket& bucket) {
   return std::string(CollectiveName(CollectiveOf(bucket)));
-}
-
-Result<Library> LibraryOf(const Group& group, const BenchIterationOptions& options) {
-  if (group.simulated()) {
-    const Result<comm::sim::Cluster> cluster = comm::sim::LoadCluster(ClusterOf(options.ranks));
-    if (!cluster.ok()) return cluster.status();
-    return cluster.value().library;
-  }
-  if (group.backend() == "mpi") return Library::kOpenMpi;
-  return ParseLibrary(group.backend());
 }
 
 // Applies the requested configuration to the buckets that support it.
@@ -259,11 +249,10 @@ int RunRank(const BenchIterationOptions& options, Group* group) {
   const auto fail = [&](const Status& status) {
     return first || status.code() != ErrorCode::kInvalid ? Fail(status) : kExitFailed;
   };
-  const bool gpu = group->simulated() || group->backend() == "nccl" || group->backend() == "rccl";
-  Result<IterationSpec> spec = MakeSpec(options, !gpu);
-  if (!spec.ok()) return fail(spec.status());
-  const Result<Library> library = LibraryOf(*group, options);
+  const Result<Library> library = comm::LibraryOf(group->backend(), ClusterOf(options.ranks));
   if (!library.ok()) return fail(library.status());
+  Result<IterationSpec> spec = MakeSpec(options, !AsksTuner(library.value()));
+  if (!spec.ok()) return fail(spec.status());
   if (options.Chooses()) {
     const Status status = Configure(options, library.value(), &spec.value());
     if (!status.ok()) return fail(status);
