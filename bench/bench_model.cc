@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "dataset/import.h"
-#include "domain/bandwidth.h"
+#include "domain/collectives.h"
 #include "model/choose.h"
 #include "model/evaluate.h"
 #include "model/model_file.h"

@@ -59,7 +59,7 @@ bool RunThreads(double* meet_seconds, double* call_seconds, double* virtual_seco
       begin.place.size = kRanks;
       begin.timeout = std::chrono::minutes(5);
       begin.options = &options;
-      auto comm = SimBackend()->Create(begin);
+      auto comm = FindBackend("sim").value()->Create(begin);
       if (!comm.ok()) return;
       met[static_cast<size_t>(rank)] = steady_clock::now();
       const Deadline deadline = steady_clock::now() + begin.timeout;

@@ -26,8 +26,7 @@ struct RankInfo {
 // Everything a backend needs to create its communicator.
 struct Start {
   RankInfo place;
-  rendezvous::RendezvousStore* store =
-      nullptr;  // null under a backend that brings its own (mpi, sim)
+  rendezvous::RendezvousStore* store = nullptr;  // null: BackendFacts::own_store
   std::string name = "world";
   std::chrono::milliseconds timeout{600000};
   const GroupOptions* options = nullptr;
@@ -45,11 +44,6 @@ class Backend {
 
 // The backend of that name, opened if it is a module; the error says why it is not available.
 Result<Backend*> FindBackend(const std::string& name);
-
-// The built-in backends.
-Backend* NcclBackend();
-Backend* RcclBackend();
-Backend* SimBackend();
 
 // The entry point of a module (libdiapason-comm-gloo.so, libdiapason-comm-mpi.so): its backend if
 // `version` is the version it was built for, otherwise null, because the interface may differ.

@@ -12,54 +12,37 @@ Status Wrong(const Call& call, const std::string& what) {
   return Invalid(std::string(OperationName(call.operation)) + ": " + what);
 }
 
+bool Overlap(const char* a, size_t a_size, const char* b, size_t b_size) {
+  return a < b + b_size && b < a + a_size;
+}
+
 Status CheckBuffers(const Call& call, int rank, int ranks) {
-  const bool has_root = HasRoot(call.operation);
-  const bool reads = call.operation != Operation::kRecv &&
-                     (call.operation != Operation::kBroadcast || rank == call.peer);
-  const bool writes = call.operation != Operation::kSend &&
-                      (call.operation != Operation::kReduce || rank == call.peer);
-  if (reads && call.in == nullptr) {
-    return Wrong(call, has_root ? "the root has no input buffer" : "there is no input buffer");
+  const OperationFacts& facts = FactsOf(call.operation);
+  const size_t width = SizeOf(call.type);
+  const size_t in_size = InCount(call, rank, ranks) * width;
+  const size_t out_size = OutCount(call, rank, ranks) * width;
+  if (in_size > 0 && call.in == nullptr) {
+    return Wrong(call, HasRoot(call.operation) ? "the root has no input buffer"
+                                               : "there is no input buffer");
   }
-  if (writes && call.out == nullptr) return Wrong(call, "there is no output buffer");
-  const size_t part = call.count * SizeOf(call.type);
+  if (out_size > 0 && call.out == nullptr) return Wrong(call, "there is no output buffer");
+  if (in_size == 0 || out_size == 0) return {};
   const auto* in = static_cast<const char*>(call.in);
   const auto* out = static_cast<const char*>(call.out);
-  const auto n = static_cast<size_t>(ranks);
-  const auto overlap = [](const char* a, size_t a_size, const char* b, size_t b_size) {
-    return a < b + b_size && b < a + a_size;
-  };
-  switch (call.operation) {
-    case Operation::kAllToAll:
-      if (overlap(in, part * n, out, part * n)) {
-        return Wrong(call, "input and output overlap: it cannot run in place");
-      }
-      break;
-    case Operation::kAllGather:
-      if (in != out + part * static_cast<size_t>(rank) && overlap(in, part, out, part * n)) {
-        return Wrong(call, "the input overlaps the output, and is not its own part of it");
-      }
-      break;
-    case Operation::kReduceScatter:
-      if (out != in + part * static_cast<size_t>(rank) && overlap(out, part, in, part * n)) {
-        return Wrong(call, "the output overlaps the input, and is not its own part of it");
-      }
-      break;
-    case Operation::kAllReduce:
-      if (in != out && overlap(in, part, out, part)) {
-        return Wrong(call, "input and output overlap in part");
-      }
-      break;
-    case Operation::kBroadcast:
-    case Operation::kReduce:
-      if (rank == call.peer && in != out && overlap(in, part, out, part)) {
-        return Wrong(call, "input and output overlap in part");
-      }
-      break;
-    default:
-      break;
+  if (!Overlap(in, in_size, out, out_size)) return {};
+  if (!HasInPlace(call.operation)) {
+    return Wrong(call, "input and output overlap: it cannot run in place");
   }
-  return {};
+  const size_t own = call.count * width * static_cast<size_t>(rank);
+  if (facts.out == Extent::kAllRanks) {
+    if (in == out + own) return {};
+    return Wrong(call, "the input overlaps the output, and is not its own part of it");
+  }
+  if (facts.in == Extent::kAllRanks) {
+    if (out == in + own) return {};
+    return Wrong(call, "the output overlaps the input, and is not its own part of it");
+  }
+  return in == out ? Status() : Wrong(call, "input and output overlap in part");
 }
 
 Status CheckTensors(const Call& call) {
@@ -84,6 +67,18 @@ Status CheckTensors(const Call& call) {
 }
 
 }  // namespace
+
+size_t InCount(const Call& call, int rank, int ranks) {
+  const OperationFacts& facts = FactsOf(call.operation);
+  if (facts.peer == Peer::kFrom && rank != call.peer) return 0;
+  return Elements(facts.in, call.count, ranks);
+}
+
+size_t OutCount(const Call& call, int rank, int ranks) {
+  const OperationFacts& facts = FactsOf(call.operation);
+  if (facts.peer == Peer::kTo && rank != call.peer) return 0;
+  return Elements(facts.out, call.count, ranks);
+}
 
 Status CheckCall(const Call& call, int rank, int ranks) {
   if (static_cast<int>(call.operation) >= kOperationCount) return Invalid("unknown operation");

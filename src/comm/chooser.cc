@@ -1,8 +1,8 @@
 #include "comm/chooser.h"
 
-#include "comm/backends/sim/cluster.h"
-#include "comm/check.h"
+#include "comm/backend_facts.h"
 #include "comm/tally.h"
+#include "domain/collectives.h"
 #include "policy/source.h"
 
 namespace diapason::comm {
@@ -27,15 +27,9 @@ Result<std::shared_ptr<const policy::Policy>> LoadChoices(const std::string& fil
                                                           const std::string& cluster) {
   policy::ParseOptions parse;
   parse.check_rows = false;
-  if (backend == "sim") {
-    const Result<sim::Cluster> loaded = sim::LoadCluster(cluster);
-    if (!loaded.ok()) return loaded.status();
-    parse.library = loaded.value().library;
-  } else {
-    const Result<Library> library = ParseLibrary(backend == "mpi" ? "openmpi" : backend);
-    if (!library.ok()) return library.status();
-    parse.library = library.value();
-  }
+  const Result<Library> library = LibraryOf(backend, cluster);
+  if (!library.ok()) return library.status();
+  parse.library = library.value();
   Result<policy::Policy> loaded =
       policy::LoadPolicy({policy::Source::Kind::kFile, file, ""}, parse);
   if (!loaded.ok()) return loaded.status();

@@ -4,6 +4,7 @@
 #include "base/host_name.h"
 #include "base/settings.h"
 #include "base/text.h"
+#include "comm/backend_facts.h"
 #include "comm/chooser.h"
 #include "comm/group_state.h"
 #include "comm/launch_info.h"
@@ -60,8 +61,8 @@ Result<ResolvedOptions> ReadWishes(const GroupOptions& options) {
   if (filled.backend.empty() || filled.backend == "auto") {
     filled.backend = settings.Text(Setting::kBackend);
   }
-  std::vector<std::string> names = PreferredBackends();
-  names.insert(names.end(), {"sim", "auto"});
+  std::vector<std::string> names = BackendNames();
+  names.emplace_back("auto");
   if (std::find(names.begin(), names.end(), filled.backend) == names.end()) {
     return Invalid("unknown backend '" + filled.backend + "'" + Suggestion(filled.backend, names));
   }
@@ -243,9 +244,9 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
   parts.log = resolved.options.log;
 
   const std::string& wanted = resolved.options.backend;
-  const bool alone = wanted == "sim" || wanted == "mpi";
-  const Result<Found> found =
-      alone ? LookAlone(wanted, parts.place) : LookTogether(resolved, deadline, &parts);
+  const Result<Found> found = FactsOfBackend(wanted).own_store
+                                  ? LookAlone(wanted, parts.place)
+                                  : LookTogether(resolved, deadline, &parts);
   if (!found.ok()) return found.status();
   parts.backend = found.value().name;
   parts.description = found.value().description;

@@ -1,7 +1,7 @@
 #include <array>
 
 #include "base/text.h"
-#include "diapason/comm.h"
+#include "domain/collectives.h"
 
 namespace diapason {
 namespace {
@@ -11,9 +11,13 @@ constexpr std::array<const char*, 8> kTypes{"f32", "f64", "f16", "bf16", "i8", "
 constexpr std::array<const char*, 8> kOtherTypes{"float", "double", "half",  "bfloat16",
                                                  "int8",  "uint8",  "int32", "int64"};
 constexpr std::array<const char*, 5> kReductions{"sum", "prod", "min", "max", "avg"};
-constexpr std::array<const char*, kOperationCount> kOperations{
-    "all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter",
-    "all_to_all", "send",      "recv",   "barrier"};
+constexpr auto kOperationNames = [] {
+  std::array<const char*, kOperationCount> names{};
+  for (const OperationFacts& facts : kOperations) {
+    names.at(static_cast<size_t>(facts.operation)) = facts.name;
+  }
+  return names;
+}();
 
 template <typename Enum, typename Table>
 Result<Enum> Parse(const char* what, const std::string& name, const Table& table) {
@@ -29,7 +33,7 @@ Result<Enum> Parse(const char* what, const std::string& name, const Table& table
 const char* DataTypeName(DataType type) { return kTypes[static_cast<size_t>(type)]; }
 const char* ReduceOpName(ReduceOp reduce) { return kReductions[static_cast<size_t>(reduce)]; }
 const char* OperationName(Operation operation) {
-  return kOperations[static_cast<size_t>(operation)];
+  return kOperationNames[static_cast<size_t>(operation)];
 }
 
 Result<DataType> ParseDataType(const std::string& name) {
@@ -42,7 +46,7 @@ Result<ReduceOp> ParseReduceOp(const std::string& name) {
   return Parse<ReduceOp>("reduction", name, kReductions);
 }
 Result<Operation> ParseOperation(const std::string& name) {
-  return Parse<Operation>("operation", name, kOperations);
+  return Parse<Operation>("operation", name, kOperationNames);
 }
 
 }  // namespace diapason

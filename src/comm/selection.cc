@@ -8,28 +8,19 @@
 #include "base/own_files.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "comm/backend_facts.h"
 #include "rendezvous/frame.h"
 
 namespace diapason::comm {
 namespace {
 
-struct ModuleName {
-  const char* backend;
-  const char* file;
-  const char* package;
-};
-constexpr ModuleName kModules[] = {
-    {"gloo", "libdiapason-comm-gloo.so", "libgloo-dev"},
-    {"mpi", "libdiapason-comm-mpi.so", "libopenmpi-dev"},
-};
-
-Result<Backend*> OpenModule(const ModuleName& module) {
+Result<Backend*> OpenModule(const BackendFacts& facts) {
   std::string why_not;
-  const std::string path = FindBesideUs(module.file, &why_not);
+  const std::string file = Format("libdiapason-comm-%s.so", facts.name);
+  const std::string path = FindBesideUs(file, &why_not);
   if (path.empty()) {
     if (!why_not.empty()) return Unavailable(why_not);
-    return Unavailable(
-        Format("%s is not there: diapason was built without %s", module.file, module.package));
+    return Unavailable(file + " is not there: diapason was built without " + facts.package);
   }
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
@@ -51,36 +42,30 @@ std::string Titled(const BackendInfo& info) {
 
 }  // namespace
 
-const std::vector<std::string>& PreferredBackends() {
-  static const std::vector<std::string> names{"nccl", "rccl", "gloo", "mpi"};
-  return names;
-}
-
 Result<Backend*> FindBackend(const std::string& name) {
-  if (name == "nccl") return NcclBackend();
-  if (name == "rccl") return RcclBackend();
-  if (name == "sim") return SimBackend();
+  const BackendFacts& facts = FactsOfBackend(name);
+  if (*facts.name == '\0') {
+    return Invalid("unknown backend '" + name + "'" + Suggestion(name, BackendNames()));
+  }
+  if (facts.built_in != nullptr) return facts.built_in();
   // A module stays open: the libraries behind it do not survive being closed.
   static std::mutex mutex;
   static auto* const opened = new std::map<std::string, Backend*>;
   const std::lock_guard lock(mutex);
-  for (const ModuleName& module : kModules) {
-    if (name != module.backend) continue;
-    if (const auto found = opened->find(name); found != opened->end()) return found->second;
-    const Result<Backend*> backend = OpenModule(module);
-    if (backend.ok()) (*opened)[name] = backend.value();
-    return backend;
-  }
-  std::vector<std::string> names = PreferredBackends();
-  names.emplace_back("sim");
-  return Invalid("unknown backend '" + name + "'" + Suggestion(name, names));
+  if (const auto found = opened->find(name); found != opened->end()) return found->second;
+  const Result<Backend*> backend = OpenModule(facts);
+  if (backend.ok()) (*opened)[name] = backend.value();
+  return backend;
 }
 
 Findings LookAround(const std::string& wanted, const RankInfo& place) {
   Findings findings;
   findings.wanted = wanted;
-  const std::vector<std::string> names =
-      wanted == "auto" ? PreferredBackends() : std::vector<std::string>{wanted};
+  std::vector<std::string> names{wanted};
+  if (wanted == "auto") {
+    names = BackendNames();
+    std::erase_if(names, [](const auto& name) { return FactsOfBackend(name).simulated; });
+  }
   for (const std::string& name : names) {
     const Result<Backend*> backend = FindBackend(name);
     if (backend.ok()) {
@@ -170,9 +155,7 @@ namespace diapason {
 
 std::vector<BackendInfo> Backends() {
   std::vector<BackendInfo> all;
-  std::vector<std::string> names = comm::PreferredBackends();
-  names.emplace_back("sim");
-  for (const std::string& name : names) {
+  for (const std::string& name : comm::BackendNames()) {
     all.push_back(comm::LookAround(name, comm::RankInfo{}).backends[0]);
   }
   return all;

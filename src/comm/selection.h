@@ -9,9 +9,6 @@
 
 namespace diapason::comm {
 
-// In order of preference. The simulated cluster is used only if it is named.
-const std::vector<std::string>& PreferredBackends();
-
 // The backends that one rank has found, for the other ranks.
 struct Findings {
   std::string host;

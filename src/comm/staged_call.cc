@@ -3,47 +3,10 @@
 #include <cstring>
 #include <thread>
 
+#include "comm/check.h"
 #include "comm/reduce.h"
 
 namespace diapason::comm {
-namespace {
-
-// How many elements of `in` and `out` a call touches on this rank.
-void Extents(const Call& call, int rank, int ranks, size_t* in, size_t* out) {
-  const auto n = static_cast<size_t>(ranks);
-  *in = *out = call.count;
-  switch (call.operation) {
-    case Operation::kAllGather:
-      *out = call.count * n;
-      break;
-    case Operation::kReduceScatter:
-      *in = call.count * n;
-      break;
-    case Operation::kAllToAll:
-      *in = *out = call.count * n;
-      break;
-    case Operation::kBroadcast:
-      if (rank != call.peer) *in = 0;
-      break;
-    case Operation::kReduce:
-      if (rank != call.peer) *out = 0;
-      break;
-    case Operation::kSend:
-      *out = 0;
-      break;
-    case Operation::kRecv:
-      *in = 0;
-      break;
-    case Operation::kBarrier:
-      *in = *out = 0;
-      break;
-    case Operation::kAllReduce:
-      break;
-  }
-}
-
-}  // namespace
-
 Result<std::unique_ptr<StagedCall>> StagedCall::Make(const Call& call, int rank, int ranks,
                                                      gpu::Runtime* runtime, int device,
                                                      Deadline deadline) {
@@ -93,7 +56,8 @@ Status StagedCall::Move(void* out, const void* in, size_t bytes) {
 Status StagedCall::CopyIn(int rank, int ranks) {
   std::span<const Tensor> parts = original_.tensors;
   if (parts.empty()) {
-    Extents(original_, rank, ranks, &count_in_, &count_out_);
+    count_in_ = InCount(original_, rank, ranks);
+    count_out_ = OutCount(original_, rank, ranks);
   } else {
     for (const Tensor& part : parts) count_in_ += part.count;
     count_out_ = count_in_;

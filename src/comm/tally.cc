@@ -2,8 +2,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "comm/check.h"
-#include "domain/bandwidth.h"
+#include "domain/collectives.h"
 
 namespace diapason::comm {
 namespace {
@@ -21,22 +20,9 @@ std::string Described(Operation operation, uint64_t number, uint64_t bytes, Data
 uint64_t CallBytes(const Call& call, int ranks) {
   size_t count = call.count;
   for (const Tensor& tensor : call.tensors) count += tensor.count;
-  const uint64_t bytes = count * SizeOf(call.type);
-  switch (call.operation) {
-    case Operation::kAllGather:
-    case Operation::kReduceScatter:
-    case Operation::kAllToAll:
-      return bytes * static_cast<uint64_t>(ranks);
-    case Operation::kBarrier:
-      return 0;
-    default:
-      return bytes;
-  }
-}
-
-double BusFactor(Operation operation, int ranks) {
-  const std::optional<Collective> collective = CollectiveOf(operation);
-  return collective.has_value() ? diapason::BusFactor(*collective, ranks) : 1;
+  const OperationFacts& facts = FactsOf(call.operation);
+  return std::max(Elements(facts.in, count, ranks), Elements(facts.out, count, ranks)) *
+         SizeOf(call.type);
 }
 
 std::string CallText(const Call& call, uint64_t number, int ranks) {

@@ -10,8 +10,6 @@ namespace diapason::comm {
 
 // The bytes of a call as nccl-tests counts them: the larger of one rank's input and output.
 uint64_t CallBytes(const Call& call, int ranks);
-// The fraction of the bytes that one link carries: busbw = algbw * factor.
-double BusFactor(Operation operation, int ranks);
 // "all_reduce number 12, 4MiB f32"
 std::string CallText(const Call& call, uint64_t number, int ranks);
 

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "domain/collectives.h"
 
 namespace diapason::dataset {
 
@@ -66,11 +67,8 @@ std::string NewRunId() {
 }
 
 double BusFactorOf(const std::string& collective, int ranks) {
-  const double n = ranks;
-  if (collective == "allreduce") return 2 * (n - 1) / n;
-  for (const char* name :
-       {"allgather", "reducescatter", "alltoall", "alltoallv", "gather", "scatter", "hypercube"}) {
-    if (collective == name) return (n - 1) / n;
+  for (const TestedCollective& known : TestedCollectives()) {
+    if (collective == known.name) return BusFactor(known.passes, ranks);
   }
   return 1;
 }

@@ -7,7 +7,7 @@
 
 #include "base/printable.h"
 #include "base/text.h"
-#include "domain/vocabulary.h"
+#include "domain/collectives.h"
 
 namespace diapason::dataset {
 namespace {
@@ -16,16 +16,6 @@ struct NameEntry {
   const char* name;
   const char* table;
 };
-// The collectives that nccl-tests and rccl-tests have programs for.
-constexpr NameEntry kCollectives[] = {
-    {"allreduce", "all_reduce"}, {"reducescatter", "reduce_scatter"},
-    {"allgather", "all_gather"}, {"broadcast", "broadcast"},
-    {"reduce", "reduce"},        {"alltoallv", "alltoallv"},
-    {"alltoall", "alltoall"},    {"sendrecv", "sendrecv"},
-    {"gather", "gather"},        {"scatter", "scatter"},
-    {"hypercube", "hypercube"},
-};
-
 constexpr NameEntry kTypes[] = {
     {"f32", "float"},   {"f64", "double"},       {"f16", "half"},        {"bf16", "bfloat16"},
     {"i8", "int8"},     {"u8", "uint8"},         {"i32", "int32"},       {"i64", "int64"},
@@ -46,9 +36,9 @@ Result<std::string> ParseCollectiveWord(std::string_view name) {
   if (folded.size() > 4 && folded.ends_with("perf")) folded.resize(folded.size() - 4);
   if (folded == "bcast") folded = "broadcast";
   std::vector<std::string> names;
-  for (const NameEntry& word : kCollectives) {
-    if (folded == word.name) return std::string(word.name);
-    names.emplace_back(word.name);
+  for (const TestedCollective& known : TestedCollectives()) {
+    names.emplace_back(known.name);
+    if (folded == known.name) return names.back();
   }
   return Invalid(Format("unknown collective '%s'", Printable(name, 64).c_str()) +
                  Suggestion(name.substr(0, 64), names));
@@ -58,20 +48,20 @@ std::string CollectiveInName(std::string_view path) {
   const size_t slash = path.rfind('/');
   std::string name = FoldName(slash == std::string_view::npos ? path : path.substr(slash + 1));
   std::string found;
-  // Longer names come before those they contain: "allreduce" before "reduce".
-  for (const NameEntry& word : kCollectives) {
-    const size_t at = name.find(word.name);
+  // "allreduce" comes before "reduce".
+  for (const TestedCollective& known : TestedCollectives()) {
+    const size_t at = name.find(known.name);
     if (at == std::string::npos) continue;
     if (!found.empty()) return "";
-    found = word.name;
+    found = known.name;
     name.erase(at, found.size());
   }
   return found;
 }
 
 std::string CollectiveTableWord(const std::string& collective) {
-  for (const NameEntry& word : kCollectives) {
-    if (collective == word.name) return word.table;
+  for (const TestedCollective& known : TestedCollectives()) {
+    if (collective == known.name) return std::string(known.program);
   }
   return collective;
 }
@@ -92,7 +82,8 @@ Result<std::string> ParseTypeWord(std::string_view name) {
 }
 
 bool Reduces(const std::string& collective) {
-  return collective == "allreduce" || collective == "reduce" || collective == "reducescatter";
+  const OperationFacts* const facts = FindMeasured(collective);
+  return facts != nullptr && facts->reduces;
 }
 
 Status SetConfig(const std::string& library, std::string_view algorithm, std::string_view protocol,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "comm/backend_facts.h"
 #include "doctor/checks.h"
 
 namespace diapason::doctor {
@@ -161,7 +162,8 @@ ChecklistItem FallbackItem(const CheckInputs& facts) {
   const char* text = "a fallback without GPUs works (Gloo)";
   if (!facts.live) return Item("fallback", text, State::kCannotTell, "another machine's files");
   const auto& usable = facts.usable_backends;
-  const bool gloo = std::find(usable.begin(), usable.end(), "gloo") != usable.end();
+  const bool gloo =
+      std::find(usable.begin(), usable.end(), comm::BackendOf(Library::kGloo)) != usable.end();
   return Item("fallback", text, gloo ? State::kOk : State::kNotOk,
               gloo ? "diapason backends: gloo is usable" : "diapason backends: gloo is not usable");
 }

@@ -1,8 +1,10 @@
 #include "domain/vocabulary.h"
 
-#include <initializer_list>
+#include <array>
+#include <span>
 
 #include "base/text.h"
+#include "domain/collectives.h"
 
 namespace diapason {
 namespace {
@@ -13,22 +15,20 @@ struct NameEntry {
   // Other spellings, beyond case, '_' and '-': separated by blanks.
   std::string_view aliases = "";
 };
-using NameTable = std::initializer_list<NameEntry>;
+using NameTable = std::span<const NameEntry>;
 
-const NameTable kLibraries{
-    {static_cast<int>(Library::kNccl), "nccl"},
-    {static_cast<int>(Library::kRccl), "rccl"},
-    {static_cast<int>(Library::kGloo), "gloo"},
-    {static_cast<int>(Library::kOpenMpi), "openmpi", "ompi mpi"},
-};
-
-const NameTable kCollectives{
-    {0, "broadcast", "bcast"}, {1, "reduce"},    {2, "allgather"},
-    {3, "reducescatter"},      {4, "allreduce"}, {5, "alltoall"},
-};
+constexpr auto kCollectives = [] {
+  std::array<NameEntry, kCollectiveCount> names{};
+  for (const OperationFacts& facts : kOperations) {
+    if (!facts.collective) continue;
+    const int number = static_cast<int>(*facts.collective);
+    names.at(static_cast<size_t>(number)) = {number, facts.measured, facts.aliases};
+  }
+  return names;
+}();
 
 // NCCL's and RCCL's.
-const NameTable kNcclAlgorithms{
+constexpr NameEntry kNcclAlgorithms[] = {
     {kTree, "tree"},
     {kRing, "ring"},
     {kCollNetDirect, "collnet_direct"},
@@ -37,18 +37,19 @@ const NameTable kNcclAlgorithms{
     {kNvlsTree, "nvls_tree"},
     {kPat, "pat"},
 };
-// Known by name, but not selectable.
-const NameTable kRcclMeasuredOnly{{kRcclDirect, "direct"}};
-const NameTable kNcclProtocols{{kLl, "ll"}, {kLl128, "ll128"}, {kSimple, "simple"}};
+// RCCL's path that is known by name, but not selectable.
+constexpr char kDirect[] = "direct";
+constexpr NameEntry kNcclProtocols[] = {{kLl, "ll"}, {kLl128, "ll128"}, {kSimple, "simple"}};
 
-const NameTable kGlooAlgorithms{
+constexpr NameEntry kGlooAlgorithms[] = {
     {0, "options_ring", "default"}, {1, "options_bcube"}, {2, "ring"}, {3, "ring_chunked"},
     {4, "halving_doubling"},        {5, "bcube"},
 };
-const NameTable kGlooProtocols{{0, "async", "default"}, {1, "blocking", "sync"}, {2, "polling"}};
+constexpr NameEntry kGlooProtocols[] = {
+    {0, "async", "default"}, {1, "blocking", "sync"}, {2, "polling"}};
 
 // Numbers and names as Open MPI 4.1's coll_tuned prints them.
-const NameTable kOpenMpiBroadcast{
+constexpr NameEntry kOpenMpiBroadcast[] = {
     {1, "basic_linear", "linear"},
     {2, "chain"},
     {3, "pipeline"},
@@ -59,11 +60,11 @@ const NameTable kOpenMpiBroadcast{
     {8, "scatter_allgather"},
     {9, "scatter_allgather_ring"},
 };
-const NameTable kOpenMpiReduce{
+constexpr NameEntry kOpenMpiReduce[] = {
     {1, "linear"},   {2, "chain"},           {3, "pipeline"},     {4, "binary"},
     {5, "binomial"}, {6, "in_order_binary"}, {7, "rabenseifner"},
 };
-const NameTable kOpenMpiAllGather{
+constexpr NameEntry kOpenMpiAllGather[] = {
     {1, "linear", "basic_linear"},
     {2, "bruck"},
     {3, "recursive_doubling"},
@@ -71,58 +72,46 @@ const NameTable kOpenMpiAllGather{
     {5, "neighbor"},
     {6, "two_proc"},
 };
-const NameTable kOpenMpiReduceScatter{
+constexpr NameEntry kOpenMpiReduceScatter[] = {
     {1, "non_overlapping"}, {2, "recursive_halving"}, {3, "ring"}, {4, "butterfly"}};
-const NameTable kOpenMpiAllReduce{
+constexpr NameEntry kOpenMpiAllReduce[] = {
     {1, "basic_linear", "linear"}, {2, "nonoverlapping"}, {3, "recursive_doubling"}, {4, "ring"},
     {5, "segmented_ring"},         {6, "rabenseifner"},
 };
-const NameTable kOpenMpiAllToAll{
+constexpr NameEntry kOpenMpiAllToAll[] = {
     {1, "linear", "basic_linear"},
     {2, "pairwise"},
     {3, "modified_bruck"},
     {4, "linear_sync"},
     {5, "two_proc"},
 };
-const NameTable kNoWords{};
+// In the order of Collective.
+constexpr NameTable kOpenMpiAlgorithms[kCollectiveCount] = {
+    kOpenMpiBroadcast,     kOpenMpiReduce,    kOpenMpiAllGather,
+    kOpenMpiReduceScatter, kOpenMpiAllReduce, kOpenMpiAllToAll,
+};
 
-const NameTable& AlgorithmWords(Library library, Collective collective) {
-  switch (library) {
-    case Library::kNccl:
-    case Library::kRccl:
-      return kNcclAlgorithms;
-    case Library::kGloo:
-      return kGlooAlgorithms;
-    case Library::kOpenMpi:
-      switch (collective) {
-        case Collective::kBroadcast:
-          return kOpenMpiBroadcast;
-        case Collective::kReduce:
-          return kOpenMpiReduce;
-        case Collective::kAllGather:
-          return kOpenMpiAllGather;
-        case Collective::kReduceScatter:
-          return kOpenMpiReduceScatter;
-        case Collective::kAllReduce:
-          return kOpenMpiAllReduce;
-        case Collective::kAllToAll:
-          return kOpenMpiAllToAll;
-      }
-  }
-  return kNoWords;
-}
+struct LibraryFacts {
+  NameEntry name;
+  std::string_view title;
+  NameTable algorithms;  // empty: they depend on the collective
+  NameTable protocols;
+  int channels;
+};
+// In the order of Library.
+constexpr LibraryFacts kLibraries[kLibraryCount] = {
+    {{static_cast<int>(Library::kNccl), "nccl"}, "NCCL", kNcclAlgorithms, kNcclProtocols, 64},
+    {{static_cast<int>(Library::kRccl), "rccl"}, "RCCL", kNcclAlgorithms, kNcclProtocols, 127},
+    {{static_cast<int>(Library::kGloo), "gloo"}, "Gloo", kGlooAlgorithms, kGlooProtocols, 64},
+    {{static_cast<int>(Library::kOpenMpi), "openmpi", "ompi mpi"}, "Open MPI", {}, {}, 0},
+};
 
-const NameTable& ProtocolWords(Library library) {
-  switch (library) {
-    case Library::kNccl:
-    case Library::kRccl:
-      return kNcclProtocols;
-    case Library::kGloo:
-      return kGlooProtocols;
-    case Library::kOpenMpi:
-      break;
-  }
-  return kNoWords;
+const LibraryFacts& FactsOf(Library library) { return kLibraries[static_cast<size_t>(library)]; }
+
+NameTable AlgorithmWords(Library library, Collective collective) {
+  const NameTable algorithms = FactsOf(library).algorithms;
+  if (!algorithms.empty() || static_cast<size_t>(collective) >= kCollectiveCount) return algorithms;
+  return kOpenMpiAlgorithms[static_cast<size_t>(collective)];
 }
 
 // Whether the folded word equals `folded`. Compared in place: a policy of thousands of rows calls
@@ -147,7 +136,7 @@ bool Matches(const NameEntry& word, const std::string& folded) {
 }
 
 // Suggests the first `offered` words only.
-Result<int> Find(const NameTable& words, const char* kind, std::string_view name,
+Result<int> Find(NameTable words, const char* kind, std::string_view name,
                  size_t offered = SIZE_MAX) {
   const std::string folded = FoldName(name);
   for (const NameEntry& word : words) {
@@ -162,7 +151,7 @@ Result<int> Find(const NameTable& words, const char* kind, std::string_view name
   return Invalid(Format("unknown %s '%s'", kind, shown.c_str()) + Suggestion(name, known));
 }
 
-std::string_view NameOf(const NameTable& words, int value) {
+std::string_view NameOf(NameTable words, int value) {
   if (value == kKeep) return "-1";
   for (const NameEntry& word : words) {
     if (word.value == value) return word.name;
@@ -170,7 +159,7 @@ std::string_view NameOf(const NameTable& words, int value) {
   return "?";
 }
 
-std::vector<int> Values(const NameTable& words) {
+std::vector<int> Values(NameTable words) {
   std::vector<int> values;
   for (const NameEntry& word : words) values.push_back(word.value);
   return values;
@@ -179,38 +168,30 @@ std::vector<int> Values(const NameTable& words) {
 }  // namespace
 
 Result<Library> ParseLibrary(std::string_view name) {
-  const Result<int> found = Find(kLibraries, "library", name);
+  std::array<NameEntry, kLibraryCount> names{};
+  std::transform(std::begin(kLibraries), std::end(kLibraries), names.begin(),
+                 [](const LibraryFacts& facts) { return facts.name; });
+  const Result<int> found = Find(names, "library", name);
   if (!found.ok()) return found.status();
   return static_cast<Library>(found.value());
 }
 
-std::string_view LibraryName(Library library) {
-  return NameOf(kLibraries, static_cast<int>(library));
-}
+std::string_view LibraryName(Library library) { return FactsOf(library).name.name; }
+std::string_view LibraryTitle(Library library) { return FactsOf(library).title; }
 
-std::string_view LibraryTitle(Library library) {
-  switch (library) {
-    case Library::kNccl:
-      return "NCCL";
-    case Library::kRccl:
-      return "RCCL";
-    case Library::kGloo:
-      return "Gloo";
-    case Library::kOpenMpi:
-      return "Open MPI";
-  }
-  return "?";
+bool CanChoose(Library library, Collective collective) {
+  // Gloo has one way to run each of the others.
+  if (library == Library::kGloo) return collective == Collective::kAllReduce;
+  return !AsksTuner(library) || static_cast<int>(collective) < kAskedCollectiveCount;
 }
 
 Result<Collective> ParseCollective(Library library, std::string_view name) {
-  const bool asks_tuner = library == Library::kNccl || library == Library::kRccl;
-  const int offered = asks_tuner ? kAskedCollectiveCount : kCollectiveCount;
+  const int offered = AsksTuner(library) ? kAskedCollectiveCount : kCollectiveCount;
   const Result<int> found = Find(kCollectives, "collective", name, static_cast<size_t>(offered));
   if (!found.ok()) return found.status();
   if (found.value() >= offered) {
-    return Invalid(
-        "collective 'alltoall' is made of sends and receives, about which the library "
-        "asks no tuner");
+    return Invalid("collective '" + std::string(CollectiveName(Collective(found.value()))) +
+                   "' is made of sends and receives, about which the library asks no tuner");
   }
   return static_cast<Collective>(found.value());
 }
@@ -220,7 +201,7 @@ std::string_view CollectiveName(Collective collective) {
 }
 
 Result<int> ParseAlgorithm(Library library, Collective collective, std::string_view name) {
-  if (library == Library::kRccl && FoldName(name) == "direct") {
+  if (library == Library::kRccl && FoldName(name) == kDirect) {
     return Invalid(
         "algorithm 'direct' is a path RCCL takes by itself: it can be measured, not "
         "chosen");
@@ -229,43 +210,29 @@ Result<int> ParseAlgorithm(Library library, Collective collective, std::string_v
 }
 
 Result<int> ParseProtocol(Library library, std::string_view name) {
-  const NameTable& words = ProtocolWords(library);
-  if (words.size() == 0) {
+  const NameTable words = FactsOf(library).protocols;
+  if (words.empty()) {
     return Invalid(std::string(LibraryTitle(library)) + " has no protocols; write -1");
   }
   return Find(words, "protocol", name);
 }
 
 std::string_view AlgorithmName(Library library, Collective collective, int algorithm) {
-  if (library == Library::kRccl && algorithm == kRcclDirect) {
-    return NameOf(kRcclMeasuredOnly, algorithm);
-  }
+  if (library == Library::kRccl && algorithm == kRcclDirect) return kDirect;
   return NameOf(AlgorithmWords(library, collective), algorithm);
 }
 
 std::string_view ProtocolName(Library library, int protocol) {
-  return NameOf(ProtocolWords(library), protocol);
+  return NameOf(FactsOf(library).protocols, protocol);
 }
 
 std::vector<int> Algorithms(Library library, Collective collective) {
   return Values(AlgorithmWords(library, collective));
 }
 
-std::vector<int> Protocols(Library library) { return Values(ProtocolWords(library)); }
+std::vector<int> Protocols(Library library) { return Values(FactsOf(library).protocols); }
 
-int ChannelLimit(Library library) {
-  switch (library) {
-    case Library::kNccl:
-      return 64;
-    case Library::kRccl:
-      return 127;
-    case Library::kGloo:
-      return 64;
-    case Library::kOpenMpi:
-      break;
-  }
-  return 0;
-}
+int ChannelLimit(Library library) { return FactsOf(library).channels; }
 
 bool PairExists(Collective collective, int algorithm, int protocol) {
   const bool simple_only = algorithm != kTree && algorithm != kRing;
@@ -280,10 +247,9 @@ bool PairExists(Collective collective, int algorithm, int protocol) {
              algorithm == kPat;
     case Collective::kAllReduce:
       return algorithm != kPat;
-    case Collective::kAllToAll:
-      break;
+    default:
+      return false;
   }
-  return false;
 }
 
 }  // namespace diapason

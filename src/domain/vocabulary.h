@@ -17,6 +17,7 @@ namespace diapason {
 // Parsing ignores case, '_' and '-': "All_Gather", "allgather" and "ALLGATHER" are one name.
 // Printing uses one form. An unknown name is an error with a suggestion, never a guess.
 enum class Library : uint8_t { kNccl = 0, kRccl = 1, kGloo = 2, kOpenMpi = 3 };
+inline constexpr int kLibraryCount = 4;
 
 enum class Collective : uint8_t {
   kBroadcast = 0,
@@ -48,6 +49,15 @@ Result<Library> ParseLibrary(std::string_view name);
 std::string_view LibraryName(Library library);
 // The name in prose: "NCCL", "Open MPI".
 std::string_view LibraryTitle(Library library);
+// Whether it loads tuner plugins. Such a library runs on GPUs, and its configurations are pairs of
+// an algorithm and a protocol.
+inline bool AsksTuner(Library library) {
+  return library == Library::kNccl || library == Library::kRccl;
+}
+// Whether a segment size can be chosen.
+inline bool HasSegments(Library library) { return library == Library::kOpenMpi; }
+// Whether anything can be chosen for a collective.
+bool CanChoose(Library library, Collective collective);
 
 Result<Collective> ParseCollective(Library library, std::string_view name);
 std::string_view CollectiveName(Collective collective);

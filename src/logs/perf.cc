@@ -3,27 +3,15 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "domain/collectives.h"
 #include "logs/cursor.h"
 
 namespace diapason::logs {
 
 std::string CollectiveIn(std::string_view text) {
-  // Longer names first: "reduce" is part of most of them.
-  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"reducescatter", "reduce_scatter"},
-      {"allreduce", "all_reduce"},
-      {"allgather", "all_gather"},
-      {"alltoallv", "alltoallv"},
-      {"alltoall", "alltoall"},
-      {"sendrecv", "sendrecv"},
-      {"broadcast", "broadcast"},
-      {"hypercube", "hypercube"},
-      {"scatter", "scatter"},
-      {"gather", "gather"},
-      {"reduce", "reduce"}};
   const std::string folded = FoldName(text);
-  for (const auto& [folded_name, name] : kNames) {
-    if (folded.find(folded_name) != std::string::npos) return std::string(name);
+  for (const TestedCollective& known : TestedCollectives()) {
+    if (folded.find(known.name) != std::string::npos) return std::string(known.program);
   }
   return "";
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "domain/collectives.h"
+
 namespace diapason::measure {
 namespace {
 
@@ -59,14 +61,12 @@ double AlgBandwidth(const Trial& trial, double seconds) {
 }
 
 double BusBandwidth(const Trial& trial, int ranks, double seconds) {
-  return AlgBandwidth(trial, seconds) *
-         dataset::BusFactorOf(CollectiveText(trial.operation), ranks);
+  return AlgBandwidth(trial, seconds) * BusFactor(trial.operation, ranks);
 }
 
 double IdealSeconds(const Trial& trial, int ranks, double link) {
   if (!(link > 0)) return 0;
-  return static_cast<double>(trial.bytes) *
-         dataset::BusFactorOf(CollectiveText(trial.operation), ranks) / link;
+  return static_cast<double>(trial.bytes) * BusFactor(trial.operation, ranks) / link;
 }
 
 }  // namespace diapason::measure

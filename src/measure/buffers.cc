@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "comm/backend_facts.h"
 
 namespace diapason::measure {
 namespace {
@@ -18,11 +19,9 @@ constexpr std::chrono::seconds kCopyLimit{60};
 }  // namespace
 
 Result<std::unique_ptr<MeasureBuffers>> MeasureBuffers::For(const Group& group) {
-  if (group.backend() != "nccl" && group.backend() != "rccl") {
-    return std::make_unique<MeasureBuffers>(nullptr, 0);
-  }
-  const Result<comm::gpu::Runtime*> runtime =
-      group.backend() == "nccl" ? comm::gpu::Cuda() : comm::gpu::Hip();
+  const auto gpus = comm::FactsOfBackend(group.backend()).gpus;
+  if (gpus == nullptr) return std::make_unique<MeasureBuffers>(nullptr, 0);
+  const Result<comm::gpu::Runtime*> runtime = gpus();
   if (!runtime.ok()) return runtime.status();
   // The device the backend has taken: see backends/nccl/backend.cc.
   const int device = group.local_rank() % runtime.value()->DeviceCount();

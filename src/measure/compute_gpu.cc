@@ -6,6 +6,7 @@
 
 #include "base/stats.h"
 #include "base/text.h"
+#include "comm/backend_facts.h"
 #include "measure/compute.h"
 
 namespace diapason::measure {
@@ -219,9 +220,9 @@ Result<std::unique_ptr<Computer>> GpuComputer(Runtime* runtime, int device,
 
 Result<std::unique_ptr<Computer>> MakeComputer(Group* group, const ComputerOptions& options) {
   if (group->simulated()) return SimulatedComputer(group);
-  if (group->backend() != "nccl" && group->backend() != "rccl") return CpuComputer(options);
-  const Result<comm::gpu::Runtime*> runtime =
-      group->backend() == "nccl" ? comm::gpu::Cuda() : comm::gpu::Hip();
+  const auto gpus = comm::FactsOfBackend(group->backend()).gpus;
+  if (gpus == nullptr) return CpuComputer(options);
+  const Result<comm::gpu::Runtime*> runtime = gpus();
   if (!runtime.ok()) return runtime.status();
   // The device the backend has taken.
   return GpuComputer(runtime.value(), group->local_rank() % runtime.value()->DeviceCount(),

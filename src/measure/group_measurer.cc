@@ -7,7 +7,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "comm/backends/sim/cluster.h"
+#include "comm/backend_facts.h"
 #include "domain/fingerprint.h"
 
 namespace diapason::measure {
@@ -66,18 +66,14 @@ Result<Subject> Describe(const RankTimer& rank_timer, const std::string& cluster
   subject.link_peak = group.statistics().link_peak;
   subject.description = group.description();
   dataset::MachineInfo& machine = subject.machine;
+  const Result<Library> library = comm::LibraryOf(group.backend(), cluster);
+  if (!library.ok()) return library.status();
+  subject.library = library.value();
   if (group.simulated()) {
-    const Result<comm::sim::Cluster> simulated = comm::sim::LoadCluster(cluster);
-    if (!simulated.ok()) return simulated.status();
-    subject.library = simulated.value().library;
     machine.library_version = "simulated";
     machine.gpu = "simulated " + cluster;
     machine.simulated = true;
   } else {
-    const Result<Library> library =
-        ParseLibrary(group.backend() == "mpi" ? "openmpi" : group.backend());
-    if (!library.ok()) return library.status();
-    subject.library = library.value();
     machine.library_version = VersionIn(group.description());
     machine.gpu = MachineFingerprint();
     machine.driver = DriverVersion();

@@ -7,6 +7,8 @@
 #include "base/encoding.h"
 #include "base/stats.h"
 #include "base/text.h"
+#include "comm/backend_facts.h"
+#include "domain/collectives.h"
 #include "measure/compute.h"
 
 namespace diapason::measure {
@@ -25,7 +27,7 @@ constexpr double kMostCorrection = 10;
 // Elements of a call: where every rank has its part, parts of whole 16 bytes, which libraries like.
 size_t CountOf(const Bucket& bucket, DataType type, int ranks) {
   const uint64_t elements = bucket.bytes / SizeOf(type);
-  if (bucket.operation == Operation::kAllReduce) return elements;
+  if (!CountsAllRanks(bucket.operation)) return elements;
   const uint64_t part = elements / static_cast<uint64_t>(ranks);
   const uint64_t whole = 16 / SizeOf(type);
   return part >= whole ? part / whole * whole : std::max<uint64_t>(1, part);
@@ -61,7 +63,10 @@ std::vector<Moment> Plan(const IterationSpec& spec) {
 class Runner {
  public:
   Runner(Group* group, const IterationSpec& spec)
-      : group_(group), spec_(spec), plan_(Plan(spec)), polls_(group->backend() == "mpi") {}
+      : group_(group),
+        spec_(spec),
+        plan_(Plan(spec)),
+        polls_(comm::FactsOfBackend(group->backend()).polls) {}
 
   // Communicators; a collective call.
   Status Gather();
@@ -131,8 +136,8 @@ Status Runner::Prepare() {
   std::vector<size_t> room(shared.size(), 0);
   for (const Bucket& bucket : spec_.buckets) {
     const size_t count = CountOf(bucket, spec_.type, group_->size());
-    const size_t bytes = count * width * (bucket.operation == Operation::kAllReduce ? 1 : ranks);
-    const size_t both = bucket.operation == Operation::kAllToAll ? 2 * bytes : bytes;
+    const size_t bytes = count * width * (CountsAllRanks(bucket.operation) ? ranks : 1);
+    const size_t both = HasInPlace(bucket.operation) ? bytes : 2 * bytes;
     size_t& most = room[static_cast<size_t>(bucket.communicator)];
     most = std::max(most, both);
   }
@@ -145,23 +150,29 @@ Status Runner::Prepare() {
     call.memory = computer_->memory();
     call.stream = computer_->Stream(bucket.communicator);
     const size_t part = call.count * width;
-    const size_t bytes = bucket.operation == Operation::kAllReduce ? part : part * ranks;
-    const bool out_of_place = bucket.operation == Operation::kAllToAll;
+    const size_t bytes = CountsAllRanks(bucket.operation) ? part * ranks : part;
+    const bool in_place = HasInPlace(bucket.operation);
     void*& common = shared[static_cast<size_t>(bucket.communicator)];
     void* memory = group_->simulated() ? common : nullptr;
     if (memory == nullptr) {
       const Result<void*> fresh =
           computer_->Allocate(group_->simulated() ? room[static_cast<size_t>(bucket.communicator)]
-                                                  : bytes * (out_of_place ? 2 : 1));
+                                                  : bytes * (in_place ? 1 : 2));
       if (!fresh.ok()) return fresh.status().WithContext("buckets");
       memory = fresh.value();
       common = memory;
     }
     auto* const base = static_cast<char*>(memory);
+    const OperationFacts& facts = FactsOf(bucket.operation);
     call.in = base;
-    call.out = out_of_place ? base + bytes : base;
-    if (bucket.operation == Operation::kAllGather) call.in = base + rank * part;
-    if (bucket.operation == Operation::kReduceScatter) call.out = base + rank * part;
+    call.out = base;
+    if (!in_place) {
+      call.out = base + bytes;
+    } else if (facts.out == Extent::kAllRanks) {
+      call.in = base + rank * part;
+    } else if (facts.in == Extent::kAllRanks) {
+      call.out = base + rank * part;
+    }
     calls_.push_back(call);
   }
   started_.resize(calls_.size());

@@ -10,7 +10,7 @@
 #include "base/descriptor.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 #include "measure/iteration.h"
 
 namespace diapason::measure {
@@ -45,12 +45,12 @@ Status AppendRewards(const std::string& path, const IterationSpec& spec,
   if (spec.buckets.empty()) return Invalid("an iteration without buckets has no rewards");
   // Nobody chooses how an all_to_all runs: where there is anything else, the reward is for that.
   const auto weight = [](const Bucket& bucket) {
-    return std::pair(bucket.operation != Operation::kAllToAll, bucket.bytes);
+    return std::pair(CanChoose(Library::kNccl, NamesOf(bucket.operation)), bucket.bytes);
   };
   const Bucket& bucket =
       *std::max_element(spec.buckets.begin(), spec.buckets.end(),
                         [&](const Bucket& a, const Bucket& b) { return weight(a) < weight(b); });
-  const std::optional<Collective> collective = comm::CollectiveOf(bucket.operation);
+  const std::optional<Collective> collective = CollectiveOf(bucket.operation);
   if (!collective.has_value()) return Invalid("a bucket without a collective has no rewards");
   const std::string front =
       std::string(CollectiveName(*collective)) +

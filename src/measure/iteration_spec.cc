@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 #include "measure/iteration.h"
 
 namespace diapason::measure {
@@ -110,7 +110,7 @@ bool IsName(std::string_view name) {
 }
 
 Status CheckBucket(const IterationSpec& spec, const Bucket& bucket) {
-  if (!comm::CollectiveOf(bucket.operation).has_value() || comm::HasRoot(bucket.operation)) {
+  if (!CollectiveOf(bucket.operation).has_value() || HasRoot(bucket.operation)) {
     return Invalid(
         Format("%s is no bucket: all_reduce, all_gather, reduce_scatter and all_to_all "
                "are",

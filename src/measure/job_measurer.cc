@@ -6,6 +6,7 @@
 
 #include "base/encoding.h"
 #include "base/text.h"
+#include "comm/backend_facts.h"
 #include "measure/group_measurer.h"
 #include "measure/worker.h"
 
@@ -107,7 +108,7 @@ Result<Subject> JobMeasurer::Launch(const std::string& environment) {
   for (const auto& [name, value] : assignments.value()) {
     if (name == "NCCL_TUNER_PLUGIN") worker.choose = false;
   }
-  const bool simulated = options_.backend == "sim";
+  const bool simulated = comm::FactsOfBackend(options_.backend).simulated;
   if (simulated) worker.ranks.ranks = options_.launcher.ranks;
   std::vector<std::string> words = WorkerArguments(worker);
   words.insert(words.begin(), {options_.launcher.self, kWorker.name});

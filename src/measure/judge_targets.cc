@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 
 namespace diapason::measure {
 namespace {
@@ -38,9 +38,8 @@ Result<TimingFigure> MeasureTarget(RankMeasurer* measurer, const Target& target,
   // Whole elements: 100 KB cannot be divided into floats for every number of ranks.
   trial->bytes = WholeBytes(*trial, ranks);
   if (!target.algorithm.empty()) {
-    const Result<int> algorithm = ParseAlgorithm(
-        subject.library, comm::CollectiveOf(target.operation).value_or(Collective::kAllReduce),
-        target.algorithm);
+    const Result<int> algorithm =
+        ParseAlgorithm(subject.library, NamesOf(target.operation), target.algorithm);
     if (!algorithm.ok()) return algorithm.status();
     trial->config.algorithm = algorithm.value();
   }
@@ -72,9 +71,8 @@ Result<TargetVerdict> JudgeScaling(RankMeasurer* measurer, const Target& target,
 }
 
 Result<TargetVerdict> JudgeIteration(RankMeasurer* measurer, const Target& target) {
-  const std::string& backend = measurer->subject().backend;
   PresetOptions preset;
-  preset.host = backend == "gloo" || backend == "mpi";
+  preset.host = !AsksTuner(measurer->subject().library);
   const Result<IterationSpec> spec = PresetSpec(target.preset, preset);
   if (!spec.ok()) return spec.status();
   const Result<IterationTimes> times = measurer->Iterate(spec.value());

@@ -5,44 +5,35 @@
 
 #include "base/secrets.h"
 #include "base/text.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 #include "measure/iteration.h"
 
 namespace diapason::measure {
 
-std::string CollectiveText(Operation operation) {
-  const std::optional<Collective> collective = comm::CollectiveOf(operation);
-  return collective.has_value() ? std::string(CollectiveName(*collective)) : "sendrecv";
-}
+std::string CollectiveText(Operation operation) { return FactsOf(operation).measured; }
 
 Result<Operation> ParseMeasured(std::string_view name) {
-  const std::string folded = FoldName(name);
-  constexpr Operation kMeasured[] = {
-      Operation::kAllReduce,     Operation::kBroadcast, Operation::kReduce, Operation::kAllGather,
-      Operation::kReduceScatter, Operation::kAllToAll,  Operation::kSend};
+  if (const OperationFacts* facts = FindMeasured(FoldName(name))) return facts->operation;
   std::vector<std::string> names;
-  for (const Operation operation : kMeasured) {
-    names.push_back(CollectiveText(operation));
-    if (names.back() == folded) return operation;
+  for (const OperationFacts& facts : kOperations) {
+    if (*facts.measured != '\0') names.emplace_back(facts.measured);
   }
   return Invalid("unknown collective '" + std::string(name) + "'" + Suggestion(name, names));
 }
 
 dataset::Point PointOf(const Trial& trial, const Subject& subject) {
   dataset::Point point;
-  const std::optional<Collective> collective = comm::CollectiveOf(trial.operation);
   point.collective = CollectiveText(trial.operation);
   point.bytes = trial.bytes;
   point.ranks = trial.only_ranks > 0 ? trial.only_ranks : subject.ranks;
   point.nodes = std::min(subject.nodes, point.ranks);
   point.type = DataTypeName(trial.type);
-  point.reduce = comm::Reduces(trial.operation) ? ReduceOpName(trial.reduce) : "";
-  point.root = comm::HasRoot(trial.operation) ? trial.root : -1;
+  point.reduce = Reduces(trial.operation) ? ReduceOpName(trial.reduce) : "";
+  point.root = HasRoot(trial.operation) ? trial.root : -1;
   point.in_place = trial.in_place;
   const Config& config = trial.config;
   if (config.algorithm != kKeep) {
-    point.algorithm = AlgorithmName(subject.library, collective.value_or(Collective::kAllReduce),
-                                    config.algorithm);
+    point.algorithm = AlgorithmName(subject.library, NamesOf(trial.operation), config.algorithm);
   }
   if (config.protocol != kKeep) point.protocol = ProtocolName(subject.library, config.protocol);
   point.channels = config.channels;
@@ -72,10 +63,9 @@ Result<Trial> TrialOf(const dataset::Point& point, Library library) {
   }
   trial.root = std::max(0, point.root);
   trial.in_place = point.in_place;
-  const Collective collective =
-      comm::CollectiveOf(trial.operation).value_or(Collective::kAllReduce);
   if (!point.algorithm.empty()) {
-    const Result<int> algorithm = ParseAlgorithm(library, collective, point.algorithm);
+    const Result<int> algorithm =
+        ParseAlgorithm(library, NamesOf(trial.operation), point.algorithm);
     if (!algorithm.ok()) return algorithm.status();
     trial.config.algorithm = algorithm.value();
   }
@@ -90,24 +80,14 @@ Result<Trial> TrialOf(const dataset::Point& point, Library library) {
   return trial;
 }
 
-namespace {
-
-// Whether the bytes of a trial are those of all ranks together.
-bool OfAllRanks(Operation operation) {
-  return operation == Operation::kAllGather || operation == Operation::kReduceScatter ||
-         operation == Operation::kAllToAll;
-}
-
-}  // namespace
-
 size_t CountOf(const Trial& trial, int ranks) {
   const uint64_t elements = trial.bytes / SizeOf(trial.type);
-  return OfAllRanks(trial.operation) ? elements / static_cast<uint64_t>(ranks) : elements;
+  return CountsAllRanks(trial.operation) ? elements / static_cast<uint64_t>(ranks) : elements;
 }
 
 uint64_t WholeBytes(const Trial& trial, int ranks) {
   const uint64_t bytes = CountOf(trial, ranks) * SizeOf(trial.type);
-  return OfAllRanks(trial.operation) ? bytes * static_cast<uint64_t>(ranks) : bytes;
+  return CountsAllRanks(trial.operation) ? bytes * static_cast<uint64_t>(ranks) : bytes;
 }
 
 const char* TestsTypeName(DataType type) {

@@ -169,8 +169,7 @@ PolicySummary Summarize(const std::vector<PolicyCheck>& checks) {
 }
 
 Status CheckNoPolicyIsSet(const Settings& settings, const Subject& subject) {
-  const bool plugin = subject.library == Library::kNccl || subject.library == Library::kRccl;
-  if (!plugin || subject.simulated) return {};
+  if (!AsksTuner(subject.library) || subject.simulated) return {};
   const policy::Source source = policy::FindSource(settings);
   if (source.kind == policy::Source::Kind::kNone) return {};
   return Invalid("the environment selects the policy " + source.name +

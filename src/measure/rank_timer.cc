@@ -10,7 +10,7 @@
 #include "base/host_name.h"
 #include "base/stats.h"
 #include "base/text.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 #include "measure/pattern.h"
 
 namespace diapason::measure {
@@ -48,30 +48,22 @@ struct BufferLayout {
 };
 
 BufferLayout LayoutOf(const Trial& trial, size_t count, int ranks) {
-  const size_t all = count * static_cast<size_t>(ranks);
-  switch (trial.operation) {
-    case Operation::kAllGather:
-      return {count, all};
-    case Operation::kReduceScatter:
-      return {all, count};
-    case Operation::kAllToAll:
-      return {all, all};
-    default:
-      return {count, count};
-  }
+  const OperationFacts& facts = FactsOf(trial.operation);
+  // A send comes with a receive, whose output is as large.
+  const Extent out = facts.out == Extent::kNothing ? facts.in : facts.out;
+  return {Elements(facts.in, count, ranks), Elements(out, count, ranks)};
 }
 
 Status CanMeasure(const Trial& trial, size_t count, int ranks) {
   if (count == 0) return Invalid("less than one element a rank");
-  if (trial.operation == Operation::kBarrier || trial.operation == Operation::kRecv) {
+  if (*FactsOf(trial.operation).measured == '\0') {
     return Invalid(std::string(OperationName(trial.operation)) + " is not measured");
   }
   if (trial.root < 0 || trial.root >= ranks) {
     return Invalid(Format("root %d of %d ranks does not exist", trial.root, ranks));
   }
   if (trial.operation == Operation::kSend && ranks < 2) return Invalid("sendrecv needs two ranks");
-  if (trial.in_place &&
-      (trial.operation == Operation::kAllToAll || trial.operation == Operation::kSend)) {
+  if (trial.in_place && !HasInPlace(trial.operation)) {
     return Invalid(CollectiveText(trial.operation) + " has no in-place form");
   }
   return {};
@@ -87,12 +79,13 @@ Call CallOf(const Trial& trial, size_t count, const MeasureBuffers& buffers, int
   call.reduce = trial.reduce;
   call.config = trial.config;
   call.memory = buffers.memory();
-  if (comm::HasRoot(trial.operation)) call.peer = trial.root;
+  if (HasRoot(trial.operation)) call.peer = trial.root;
   if (!trial.in_place) return call;
   const size_t part = static_cast<size_t>(rank) * count * SizeOf(trial.type);
-  if (trial.operation == Operation::kAllGather) {
+  const OperationFacts& facts = FactsOf(trial.operation);
+  if (facts.out == Extent::kAllRanks) {
     call.in = buffers.out() + part;
-  } else if (trial.operation == Operation::kReduceScatter) {
+  } else if (facts.in == Extent::kAllRanks) {
     call.out = buffers.in() + part;
   } else {
     call.in = buffers.out();
@@ -204,7 +197,7 @@ Result<int64_t> RankTimer::Check(Group* group, const Call& call, const Trial& tr
   const size_t count = call.count;
   const size_t size = SizeOf(trial.type);
   const BufferLayout layout = LayoutOf(trial, count, ranks);
-  const ReduceOp reduce = comm::Reduces(trial.operation) ? trial.reduce : ReduceOp::kSum;
+  const ReduceOp reduce = Reduces(trial.operation) ? trial.reduce : ReduceOp::kSum;
   std::vector<char> host(std::max(layout.in_count, layout.out_count) * size);
   if (!trial.in_place) {
     std::fill(host.begin(), host.end(), kPoison);
@@ -221,34 +214,21 @@ Result<int64_t> RankTimer::Check(Group* group, const Call& call, const Trial& tr
 
   const Status read = buffers_->Download(host.data(), call.out, layout.out_count * size);
   if (!read.ok()) return read;
-  const auto part = [&](int of) { return host.data() + static_cast<size_t>(of) * count * size; };
-  int64_t wrong = 0;
-  switch (trial.operation) {
-    case Operation::kReduce:
-      if (rank != trial.root) return 0;
-      [[fallthrough]];
-    case Operation::kAllReduce:
-      return CountWrongReduced(host.data(), count, 0, trial.type, reduce, ranks);
-    case Operation::kReduceScatter:
-      return CountWrongReduced(host.data(), count, static_cast<size_t>(rank) * count, trial.type,
-                               reduce, ranks);
-    case Operation::kBroadcast:
-      return CountWrongCopied(host.data(), count, 0, trial.type, reduce, trial.root, ranks);
-    case Operation::kAllGather:
-      for (int from = 0; from < ranks; ++from) {
-        wrong += CountWrongCopied(part(from), count, 0, trial.type, reduce, from, ranks);
-      }
-      return wrong;
-    case Operation::kAllToAll:
-      for (int from = 0; from < ranks; ++from) {
-        wrong += CountWrongCopied(part(from), count, static_cast<size_t>(rank) * count, trial.type,
-                                  reduce, from, ranks);
-      }
-      return wrong;
-    default:
-      return CountWrongCopied(host.data(), count, 0, trial.type, reduce, (rank + ranks - 1) % ranks,
-                              ranks);
+  const OperationFacts& facts = FactsOf(trial.operation);
+  if (HasRoot(trial.operation) && facts.peer == Peer::kTo && rank != trial.root) return 0;
+  // Which part of every rank's input comes here.
+  const size_t first = facts.in == Extent::kAllRanks ? static_cast<size_t>(rank) * count : 0;
+  if (facts.reduces) return CountWrongReduced(host.data(), count, first, trial.type, reduce, ranks);
+  if (facts.out != Extent::kAllRanks) {
+    const int from = HasRoot(trial.operation) ? trial.root : (rank + ranks - 1) % ranks;
+    return CountWrongCopied(host.data(), count, first, trial.type, reduce, from, ranks);
   }
+  int64_t wrong = 0;
+  for (int from = 0; from < ranks; ++from) {
+    const char* part = host.data() + static_cast<size_t>(from) * count * size;
+    wrong += CountWrongCopied(part, count, first, trial.type, reduce, from, ranks);
+  }
+  return wrong;
 }
 
 Measurement RankTimer::Combine(const Status& status, double seconds, int64_t wrong, bool took_part,

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/settings.h"
 #include "base/text.h"
+#include "comm/backend_facts.h"
 #include "comm/backends/sim/cluster.h"
 #include "comm/gpu/runtime.h"
 #include "comm/launch_info.h"
@@ -103,9 +104,8 @@ std::string ClusterOf(const RankOptions& options) {
 
 int RanksHere(const RankOptions& options) {
   if (options.ranks > 0) return options.ranks;
-  const std::string backend = BackendOf(options);
-  if (backend == "sim") return 4;
-  if (backend == "gloo" || backend == "mpi") return 2;
+  const int usual = comm::FactsOfBackend(BackendOf(options)).ranks;
+  if (usual > 0) return usual;
   for (const auto& runtime : {comm::gpu::Cuda(), comm::gpu::Hip()}) {
     if (runtime.ok()) return std::max(1, runtime.value()->DeviceCount());
   }
@@ -114,8 +114,8 @@ int RanksHere(const RankOptions& options) {
 
 launch::Launcher LauncherHere(const std::string& backend, int ranks, const std::string& self) {
   launch::Launcher launcher;
-  launcher.kind =
-      backend == "mpi" ? launch::Launcher::Kind::kMpirun : launch::Launcher::Kind::kLocal;
+  launcher.kind = comm::FactsOfBackend(backend).mpirun ? launch::Launcher::Kind::kMpirun
+                                                       : launch::Launcher::Kind::kLocal;
   launcher.ranks = ranks;
   launcher.self = self;
   launcher.as_root = ::geteuid() == 0;
@@ -135,7 +135,7 @@ Result<int> RunOnEveryRank(const RankOptions& options, bool choose, const RankBo
   const Settings settings = Settings::Read(ProcessEnvironment());
   if (!settings.problems().empty()) return Invalid(settings.problems().front());
   const int ranks = RanksHere(options);
-  if (group.backend == "sim") {
+  if (comm::FactsOfBackend(group.backend).simulated) {
     if (ranks > kMostThreads) {
       return Invalid(
           Format("%d simulated ranks are too many here: at most %d; `diapason "

@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "comm/check.h"
 #include "dataset/nccl_tests.h"
+#include "domain/collectives.h"
 #include "domain/fingerprint.h"
 #include "launch/program.h"
 #include "measure/group_measurer.h"
@@ -74,22 +74,7 @@ uint64_t StepFactor(const std::vector<uint64_t>& sizes) {
 }  // namespace
 
 std::string TestsProgram(Operation operation) {
-  switch (operation) {
-    case Operation::kAllReduce:
-      return "all_reduce_perf";
-    case Operation::kAllGather:
-      return "all_gather_perf";
-    case Operation::kReduceScatter:
-      return "reduce_scatter_perf";
-    case Operation::kBroadcast:
-      return "broadcast_perf";
-    case Operation::kReduce:
-      return "reduce_perf";
-    case Operation::kAllToAll:
-      return "alltoall_perf";
-    default:
-      return "sendrecv_perf";
-  }
+  return std::string(FactsOf(operation).tests) + "_perf";
 }
 
 std::vector<std::pair<std::string, std::string>> TestsEnvironment(const Trial& trial) {
@@ -177,7 +162,7 @@ Result<Measurement> TestsMeasurer::Launch(const Trial& trial) {
                                       std::to_string(trial.root),
                                       "-c",
                                       "1"};
-  if (comm::Reduces(trial.operation)) {
+  if (Reduces(trial.operation)) {
     program.insert(program.end(), {"-o", ReduceOpName(trial.reduce)});
   }
   Result<std::vector<std::pair<std::string, std::string>>> environment =

@@ -207,7 +207,7 @@ Result<Subject> DecodeSubject(std::string_view text) {
   Subject subject;
   dataset::MachineInfo& machine = subject.machine;
   subject.backend = words.Text();
-  subject.library = static_cast<Library>(words.Number(0, static_cast<int>(Library::kOpenMpi)));
+  subject.library = static_cast<Library>(words.Number(0, kLibraryCount - 1));
   subject.ranks = static_cast<int>(words.Number(1, INT32_MAX));
   subject.nodes = static_cast<int>(words.Number(1, INT32_MAX));
   subject.simulated = words.Number(0, 1) != 0;

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "domain/bandwidth.h"
+#include "domain/collectives.h"
 
 namespace diapason::model {
 namespace {
@@ -72,9 +72,8 @@ double Log2(double value) { return std::log2(std::max(1.0, value)); }
 double Steps(Library library, const CallPlace& place, const Config& config) {
   const double around = place.ranks - 1;
   const double deep = Log2(place.ranks);
-  const double passes = place.collective == Collective::kAllReduce ? 2 : 1;
-  const bool collective_library = library == Library::kNccl || library == Library::kRccl;
-  if (!collective_library || config.algorithm == kRing) return passes * around;
+  const double passes = std::max(1, FactsOf(place.collective).passes);
+  if (!AsksTuner(library) || config.algorithm == kRing) return passes * around;
   return passes * deep;
 }
 

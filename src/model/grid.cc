@@ -10,7 +10,7 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "dataset/summary.h"
-#include "domain/bandwidth.h"
+#include "domain/collectives.h"
 
 namespace diapason::model {
 namespace {

@@ -161,7 +161,7 @@ struct Habit {
 };
 
 Habit HabitOf(Library library, int protocol) {
-  if (library != Library::kNccl && library != Library::kRccl) return {0.25, 1};
+  if (!AsksTuner(library)) return {0.25, 1};
   switch (protocol) {
     case kLl:
       return {-0.05, 0.5};

@@ -8,7 +8,7 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "domain/bandwidth.h"
+#include "domain/collectives.h"
 
 namespace diapason::model {
 namespace {
@@ -207,9 +207,10 @@ std::vector<ConfigFamily> Predictor::FamiliesElsewhere(Collective collective) co
       if (same != (scene.place.collective == collective)) continue;
       for (const auto& table : scene.families) {
         if (table.lowest == 0) continue;
-        const bool pairs = library_ == Library::kNccl || library_ == Library::kRccl;
-        if (pairs && !PairExists(collective, table.family.algorithm, table.family.protocol))
+        if (AsksTuner(library_) &&
+            !PairExists(collective, table.family.algorithm, table.family.protocol)) {
           continue;
+        }
         found.insert(table.family);
       }
     }

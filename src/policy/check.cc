@@ -122,9 +122,7 @@ void CheckPairs(const Policy& policy, std::vector<Diagnostic>* warnings) {
 std::vector<Diagnostic> CheckRules(const Policy& policy) {
   std::vector<Diagnostic> warnings;
   CheckShadows(policy, &warnings);
-  if (policy.library == Library::kNccl || policy.library == Library::kRccl) {
-    CheckPairs(policy, &warnings);
-  }
+  if (AsksTuner(policy.library)) CheckPairs(policy, &warnings);
   return warnings;
 }
 

@@ -137,7 +137,7 @@ Result<Policy> DecodeInline(std::string_view text) {
   Policy policy;
   uint64_t library = 0;
   uint64_t count = 0;
-  if (!TakeVarint(&bytes, &library) || library > static_cast<uint64_t>(Library::kOpenMpi) ||
+  if (!TakeVarint(&bytes, &library) || library >= kLibraryCount ||
       !TakeText(&bytes, &policy.header.origin) || !TakeText(&bytes, &policy.header.fingerprint) ||
       !TakeVarint(&bytes, &count) || count > kMostRules) {
     return malformed;

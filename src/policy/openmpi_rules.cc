@@ -8,25 +8,22 @@
 #include <utility>
 
 #include "base/text.h"
+#include "domain/collectives.h"
 #include "policy/table.h"
 
 namespace diapason::policy {
 namespace {
 
-// coll_tuned's names of collectives in a rules file, the same from 4.0 to 5.0.
-struct Tuned {
-  Collective collective;
-  int id;
-  const char* function;
-};
-constexpr Tuned kTuned[] = {
-    {Collective::kAllGather, 0, "MPI_Allgather"},
-    {Collective::kAllReduce, 2, "MPI_Allreduce"},
-    {Collective::kAllToAll, 3, "MPI_Alltoall"},
-    {Collective::kBroadcast, 7, "MPI_Bcast"},
-    {Collective::kReduce, 11, "MPI_Reduce"},
-    {Collective::kReduceScatter, 12, "MPI_Reduce_scatter"},
-};
+// The collectives that coll_tuned chooses for, in the order of their numbers there.
+std::vector<OperationFacts> TunedCollectives() {
+  std::vector<OperationFacts> tuned;
+  for (const OperationFacts& facts : kOperations) {
+    if (facts.openmpi >= 0) tuned.push_back(facts);
+  }
+  std::sort(tuned.begin(), tuned.end(),
+            [](const auto& a, const auto& b) { return a.openmpi < b.openmpi; });
+  return tuned;
+}
 
 // The fan-out of chains that coll_tuned uses for a forced algorithm, and so the measured one. In a
 // rules file 0 would make one chain of all ranks.
@@ -138,9 +135,9 @@ class Exporter {
     if (Status status = Sort(); !status.ok()) return status;
     std::string body;
     size_t collectives = 0;
-    for (const Tuned& tuned : kTuned) {
-      if (Status status = CheckNodes(tuned.collective); !status.ok()) return status;
-      const std::vector<SizeRules> sizes = Compile(tuned.collective);
+    for (const OperationFacts& tuned : TunedCollectives()) {
+      if (Status status = CheckNodes(*tuned.collective); !status.ok()) return status;
+      const std::vector<SizeRules> sizes = Compile(*tuned.collective);
       if (sizes.empty()) continue;
       ++collectives;
       Print(tuned, sizes, &body);
@@ -318,9 +315,10 @@ class Exporter {
     rule->line = row.line;
   }
 
-  static void Print(const Tuned& tuned, const std::vector<SizeRules>& sizes, std::string* text) {
+  static void Print(const OperationFacts& tuned, const std::vector<SizeRules>& sizes,
+                    std::string* text) {
     *text +=
-        Format("\n%d  # %s\n%zu  # communicator sizes\n", tuned.id, tuned.function, sizes.size());
+        Format("\n%d  # %s\n%zu  # communicator sizes\n", tuned.openmpi, tuned.mpi, sizes.size());
     for (const SizeRules& size : sizes) {
       *text += Format("%lld  # ranks and more\n%zu  # message sizes\n",
                       static_cast<long long>(size.ranks), size.messages.size());
@@ -329,7 +327,7 @@ class Exporter {
                         rule.algorithm, rule.fan, static_cast<long long>(rule.segment));
         *text += rule.algorithm == 0
                      ? "  # Open MPI's own decision\n"
-                     : Format("  # %s, line %d\n", Name(tuned.collective, rule.algorithm).c_str(),
+                     : Format("  # %s, line %d\n", Name(*tuned.collective, rule.algorithm).c_str(),
                               rule.line);
       }
     }

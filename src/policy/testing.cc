@@ -14,7 +14,7 @@ T PickFrom(std::mt19937_64* random, const std::vector<T>& values) {
 }
 
 Rule RandomRule(Library library, std::mt19937_64* random) {
-  const bool asks = library == Library::kNccl || library == Library::kRccl;
+  const bool asks = AsksTuner(library);
   Rule rule;
   rule.collective =
       static_cast<Collective>(Pick(random, asks ? kAskedCollectiveCount : kCollectiveCount));

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "comm/backends/sim/cluster.h"
+#include "comm/backend_facts.h"
 #include "dataset/store.h"
 #include "domain/vocabulary.h"
 #include "launch/own_program.h"
@@ -54,12 +54,18 @@ Result<std::unique_ptr<Measurer>> MakeReplay(const MeasurerRequest& request, int
 
 bool UsesTests(const MeasurerRequest& request) { return !request.tests_folder.empty(); }
 
+// There are nccl-tests and rccl-tests.
+Library TestsLibrary(const std::string& backend) {
+  const bool rccl = comm::FactsOfBackend(backend).library == Library::kRccl;
+  return rccl ? Library::kRccl : Library::kNccl;
+}
+
 }  // namespace
 
 // -g is per node where there are several, as GPUs are.
 int RanksOn(const MeasurerRequest& request, int nodes) {
   const int here = measure::RanksHere(request.ranks);
-  return BackendOf(request.ranks) == "sim" ? here : here * nodes;
+  return comm::FactsOfBackend(BackendOf(request.ranks)).simulated ? here : here * nodes;
 }
 Result<std::unique_ptr<Measurer>> MakeMeasurer(const MeasurerRequest& request, int nodes) {
   if (!request.replay.empty()) return MakeReplay(request, nodes);
@@ -76,7 +82,7 @@ Result<std::unique_ptr<Measurer>> MakeMeasurer(const MeasurerRequest& request, i
     measure::TestsOptions tests;
     tests.launcher = launcher;
     tests.folder = request.tests_folder;
-    tests.library = request.ranks.backend == "rccl" ? Library::kRccl : Library::kNccl;
+    tests.library = TestsLibrary(request.ranks.backend);
     tests.sizes = request.sizes;
     Result<std::unique_ptr<measure::TestsMeasurer>> measurer =
         measure::TestsMeasurer::Create(tests, request.operations);
@@ -86,7 +92,7 @@ Result<std::unique_ptr<Measurer>> MakeMeasurer(const MeasurerRequest& request, i
   measure::JobMeasurerOptions job;
   job.launcher = launcher;
   job.backend = BackendOf(request.ranks);
-  if (job.backend == "mpi" && launcher.kind == Launcher::Kind::kLocal) {
+  if (comm::FactsOfBackend(job.backend).mpirun && launcher.kind == Launcher::Kind::kLocal) {
     job.launcher.kind = Launcher::Kind::kMpirun;
   }
   job.cluster = request.ranks.cluster;
@@ -111,14 +117,6 @@ Result<Subject> ExpectedSubject(const MeasurerRequest& request, int nodes) {
   subject.nodes = nodes;
   subject.backend = BackendOf(request.ranks);
   subject.ranks = RanksOn(request, nodes);
-  if (subject.backend == "sim") {
-    const Result<comm::sim::Cluster> cluster =
-        comm::sim::LoadCluster(measure::ClusterOf(request.ranks));
-    if (!cluster.ok()) return cluster.status();
-    subject.library = cluster.value().library;
-    subject.simulated = true;
-    return subject;
-  }
   if (subject.backend == "auto") {
     for (const BackendInfo& backend : Backends()) {
       if (!backend.usable) continue;
@@ -126,9 +124,12 @@ Result<Subject> ExpectedSubject(const MeasurerRequest& request, int nodes) {
       break;
     }
   }
-  if (UsesTests(request) && subject.backend != "rccl") subject.backend = "nccl";
+  subject.simulated = comm::FactsOfBackend(subject.backend).simulated;
+  if (UsesTests(request) && !subject.simulated) {
+    subject.backend = comm::BackendOf(TestsLibrary(subject.backend));
+  }
   const Result<Library> library =
-      ParseLibrary(subject.backend == "mpi" ? "openmpi" : subject.backend);
+      comm::LibraryOf(subject.backend, measure::ClusterOf(request.ranks));
   if (!library.ok()) return library.status();
   subject.library = library.value();
   return subject;

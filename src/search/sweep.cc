@@ -5,7 +5,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "comm/check.h"
+#include "comm/backend_facts.h"
+#include "domain/collectives.h"
 #include "measure/wire.h"
 
 namespace diapason::search {
@@ -27,7 +28,7 @@ Result<std::vector<int>> AlgorithmsOf(const SweepPlan& plan, Library library,
 }
 
 Result<std::vector<int>> ProtocolsOf(const SweepPlan& plan, Library library) {
-  if (library == Library::kOpenMpi) return std::vector<int>{kKeep};
+  if (Protocols(library).empty()) return std::vector<int>{kKeep};
   if (plan.protocols.empty()) return Protocols(library);
   std::vector<int> protocols;
   for (const std::string& name : plan.protocols) {
@@ -38,20 +39,6 @@ Result<std::vector<int>> ProtocolsOf(const SweepPlan& plan, Library library) {
   return protocols;
 }
 
-// Whether anything can be chosen for the collective at all.
-bool CanChoose(Library library, Operation operation) {
-  const std::optional<Collective> collective = comm::CollectiveOf(operation);
-  if (!collective.has_value()) return false;
-  switch (library) {
-    case Library::kGloo:
-      return *collective == Collective::kAllReduce;
-    case Library::kOpenMpi:
-      return true;
-    default:
-      return static_cast<int>(*collective) < kAskedCollectiveCount;
-  }
-}
-
 Result<std::vector<Candidate>> MakeContenders(const SweepPlan& plan,
                                               const measure::Subject& subject,
                                               Operation operation) {
@@ -60,19 +47,18 @@ Result<std::vector<Candidate>> MakeContenders(const SweepPlan& plan,
   if (library == Library::kRccl && !subject.simulated) candidates.push_back({{}, kWithoutPlugin});
   for (const std::string& environment : plan.environments) {
     if (!environment.empty()) candidates.push_back({{}, environment});
-    if (!CanChoose(library, operation)) continue;
-    const Collective collective = *comm::CollectiveOf(operation);
-    const Result<std::vector<int>> algorithms = AlgorithmsOf(plan, library, collective);
+    const std::optional<Collective> collective = CollectiveOf(operation);
+    if (!collective || !CanChoose(library, *collective)) continue;
+    const Result<std::vector<int>> algorithms = AlgorithmsOf(plan, library, *collective);
     if (!algorithms.ok()) return algorithms.status();
     const Result<std::vector<int>> protocols = ProtocolsOf(plan, library);
     if (!protocols.ok()) return protocols.status();
-    const bool pairs = library == Library::kNccl || library == Library::kRccl;
     for (const int algorithm : algorithms.value()) {
       for (const int protocol : protocols.value()) {
-        if (pairs && !PairExists(collective, algorithm, protocol)) continue;
+        if (AsksTuner(library) && !PairExists(*collective, algorithm, protocol)) continue;
         for (const int channels : plan.channels) {
           for (const int64_t segment : plan.segments) {
-            if (segment != 0 && library != Library::kOpenMpi) continue;
+            if (segment != 0 && !HasSegments(library)) continue;
             candidates.push_back({{algorithm, protocol, channels, segment}, environment});
           }
         }
@@ -119,7 +105,7 @@ Result<std::vector<CallCase>> MakeCallCases(const SweepPlan& plan,
       call_case.trial.operation = operation;
       call_case.trial.bytes = size;
       call_case.trial.type = plan.type;
-      call_case.trial.reduce = comm::Reduces(operation) ? plan.reduce : ReduceOp::kSum;
+      call_case.trial.reduce = Reduces(operation) ? plan.reduce : ReduceOp::kSum;
       call_case.trial.in_place = plan.in_place;
       if (measure::CountOf(call_case.trial, subject.ranks) == 0) continue;
       call_case.candidates = candidates.value();
@@ -186,7 +172,7 @@ SamplesByCandidate KnownFrom(const dataset::StoreContents& contents,
 }
 
 double GuessSeconds(const measure::Trial& trial, const measure::Subject& subject) {
-  const bool gpu = subject.backend == "nccl" || subject.backend == "rccl";
+  const bool gpu = comm::FactsOfBackend(subject.backend).gpus != nullptr;
   const double latency = gpu ? 50e-6 : 200e-6;
   const double bandwidth = gpu && subject.nodes == 1 ? 50e9 : 1e9;
   return latency + static_cast<double>(trial.bytes) / bandwidth;

@@ -4,9 +4,9 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "comm/backend.h"
+#include "comm/backend_facts.h"
 #include "comm/gpu/runtime.h"
-#include "domain/vocabulary.h"
+#include "domain/collectives.h"
 #include "tune/tuning.h"
 
 namespace diapason::tune {
@@ -29,7 +29,7 @@ int GpuCount() {
   return 0;
 }
 
-bool OnGpu(const std::string& backend) { return backend == "nccl" || backend == "rccl"; }
+bool OnGpu(const std::string& backend) { return comm::FactsOfBackend(backend).gpus != nullptr; }
 
 // The first backend worth tuning: a GPU library if there are two GPUs or more.
 Result<TuneGround> Detect() {
@@ -37,7 +37,7 @@ Result<TuneGround> Detect() {
   const int gpus = GpuCount();
   std::string reasons;
   for (const BackendInfo& backend : backends) {
-    if (backend.name == "sim") continue;
+    if (comm::FactsOfBackend(backend.name).simulated) continue;
     if (!backend.usable) {
       reasons += "; " + backend.name + ": " + backend.reason;
       continue;
@@ -89,8 +89,9 @@ Result<TuneGround> FindGround(TuningRequest* request) {
     ground = std::move(found).value();
   }
   ranks.backend = ground.backend;
-  const bool on_gpu = OnGpu(ground.backend);
-  const bool gpu = on_gpu || ground.backend == "sim";
+  const comm::BackendFacts& facts = comm::FactsOfBackend(ground.backend);
+  const bool on_gpu = facts.gpus != nullptr;
+  const bool gpu = on_gpu || facts.simulated;
   if (ranks.ranks == 0 && !gpu) ranks.ranks = kHostRanks;
   if (!measure::IsLaunched() && request->launcher.kind == launch::Launcher::Kind::kLocal &&
       measure::RanksHere(ranks) < 2) {
@@ -101,11 +102,11 @@ Result<TuneGround> FindGround(TuningRequest* request) {
   search::SweepPlan& plan = request->plan;
   if (plan.sizes.empty()) plan.sizes = ParseSizes(gpu ? kGpuSizes : kHostSizes).value();
   if (plan.operations.empty()) {
-    plan.operations = {Operation::kAllReduce};
-    // Gloo has one algorithm to gather and one to scatter: there is no choice.
-    if (ground.backend != "gloo") {
-      plan.operations.insert(plan.operations.end(),
-                             {Operation::kAllGather, Operation::kReduceScatter});
+    // Every library of a simulated cluster offers what NCCL offers.
+    const Library library = facts.library.value_or(Library::kNccl);
+    for (const Operation operation :
+         {Operation::kAllReduce, Operation::kAllGather, Operation::kReduceScatter}) {
+      if (CanChoose(library, NamesOf(operation))) plan.operations.push_back(operation);
     }
   }
   if (gpu) plan.channels = kChannels;

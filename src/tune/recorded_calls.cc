@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "dataset/import_journal.h"
+#include "domain/collectives.h"
 #include "journal/reader.h"
 #include "logs/reader.h"
 #include "measure/group_measurer.h"
@@ -14,23 +15,6 @@ namespace diapason::tune {
 namespace {
 
 using Kinds = std::map<std::pair<Operation, uint64_t>, uint64_t>;
-
-std::optional<Operation> OperationOf(Collective collective) {
-  switch (collective) {
-    case Collective::kAllReduce:
-      return Operation::kAllReduce;
-    case Collective::kBroadcast:
-      return Operation::kBroadcast;
-    case Collective::kReduce:
-      return Operation::kReduce;
-    case Collective::kAllGather:
-      return Operation::kAllGather;
-    case Collective::kReduceScatter:
-      return Operation::kReduceScatter;
-    default:
-      return std::nullopt;
-  }
-}
 
 bool IsJournal(const std::string& path) {
   const Result<std::string> start = report::StartOf(path);
@@ -53,15 +37,12 @@ Status AddJournalCalls(const std::string& path, Kinds* all, RecordedCalls* recor
   for (const journal::JournalRecord& record : contents.value().records) {
     const bool decision = record.kind == journal::RecordKind::kDecision;
     if (!decision && record.kind != journal::RecordKind::kRan) continue;
-    const std::optional<Operation> operation =
-        record.collective < kCollectiveCount
-            ? OperationOf(static_cast<Collective>(record.collective))
-            : std::nullopt;
-    if (!operation.has_value()) {
+    if (record.collective >= kAskedCollectiveCount) {
       ++recorded->left_out;
       continue;
     }
-    if (record.bytes > 0) ++(decision ? asked : ran)[{*operation, record.bytes}];
+    const Operation operation = OperationOf(static_cast<Collective>(record.collective));
+    if (record.bytes > 0) ++(decision ? asked : ran)[{operation, record.bytes}];
   }
   TakeMost(asked.empty() ? ran : asked, all);
   for (const journal::JournalComm& communicator : contents.value().communicators) {

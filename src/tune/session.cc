@@ -7,7 +7,7 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 #include "domain/decision.h"
 #include "tune/session_state.h"
 
@@ -39,9 +39,7 @@ double Since(std::chrono::steady_clock::time_point begin) {
 
 }  // namespace
 
-Collective CollectiveOf(const Trial& trial) {
-  return comm::CollectiveOf(trial.operation).value_or(Collective::kAllReduce);
-}
+Collective CollectiveOf(const Trial& trial) { return NamesOf(trial.operation); }
 
 std::string CallText(const Trial& trial) {
   return measure::CollectiveText(trial.operation) + " " + FormatBytes(trial.bytes);

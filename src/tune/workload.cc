@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "comm/check.h"
+#include "domain/collectives.h"
 
 namespace diapason::tune {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMostBuckets = 64;
 
 bool CanBeBucket(Operation operation) {
-  return comm::CollectiveOf(operation).has_value() && !comm::HasRoot(operation);
+  return CollectiveOf(operation).has_value() && !HasRoot(operation);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ Result<int> ParseApi(const std::string& text) {
 // Only these two libraries load tuner plugins.
 Result<Library> ParsePlayed(const std::string& name) {
   const Result<Library> library = ParseLibrary(name);
-  if (library.ok() && library.value() != Library::kNccl && library.value() != Library::kRccl) {
+  if (library.ok() && !AsksTuner(library.value())) {
     return Invalid("only nccl and rccl load a tuner plugin");
   }
   return library;

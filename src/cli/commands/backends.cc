@@ -5,6 +5,7 @@
 #include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
+#include "comm/backend_facts.h"
 #include "diapason/comm.h"
 #include "report/table.h"
 
@@ -54,7 +55,8 @@ void AddBackends(CommandLine* parent, CommandAction* run) {
       const std::vector<BackendInfo> backends = Backends();
       std::string automatic;
       for (const BackendInfo& info : backends) {
-        if (automatic.empty() && info.usable && info.name != "sim") automatic = info.name;
+        const bool real = !comm::FactsOfBackend(info.name).simulated;
+        if (automatic.empty() && info.usable && real) automatic = info.name;
       }
       if (*json) {
         PrintJson(backends, automatic);

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
-#include "cli/framework/words.h"
+#include "comm/backend_facts.h"
 #include "comm/backends/sim/cluster.h"
 #include "comm/launch_info.h"
 #include "launch/local_launch.h"
@@ -21,7 +21,8 @@ ValueRule ClusterName() {
 }
 
 void AddRankOptions(CommandLine* command, RankOptions* options, bool all) {
-  std::vector<std::string> backends = BackendWords();
+  std::vector<std::string> backends = comm::BackendNames();
+  backends.insert(backends.begin(), "auto");
   if (all) backends.emplace_back("all");
   command->Heading("Ranks");
   command

@@ -3,20 +3,37 @@
 #include <string>
 #include <vector>
 
+#include "domain/collectives.h"
+
 namespace diapason::cli {
 
 // The names that completion offers, and --help shows, for options that take one.
-inline std::vector<std::string> TunedCollectives() {
-  return {"allreduce", "allgather", "reducescatter", "broadcast", "reduce"};
-}
 inline std::vector<std::string> MeasuredCollectives() {
-  return {"allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall", "sendrecv"};
+  std::vector<std::string> names;
+  for (const OperationFacts& facts : kOperations) {
+    if (*facts.measured != '\0') names.emplace_back(facts.measured);
+  }
+  return names;
 }
-inline std::vector<std::string> BackendWords() {
-  return {"auto", "nccl", "rccl", "gloo", "mpi", "sim"};
+inline std::vector<std::string> TunedCollectives() {
+  std::vector<std::string> names;
+  for (const OperationFacts& facts : kOperations) {
+    if (*facts.nccl != '\0') names.emplace_back(facts.measured);
+  }
+  return names;
 }
-inline std::vector<std::string> LibraryWords() { return {"nccl", "rccl", "gloo", "openmpi"}; }
-inline std::vector<std::string> NcclOrRccl() { return {"nccl", "rccl"}; }
+inline std::vector<std::string> LibraryWords() {
+  std::vector<std::string> names;
+  for (int i = 0; i < kLibraryCount; ++i) names.emplace_back(LibraryName(Library(i)));
+  return names;
+}
+inline std::vector<std::string> NcclOrRccl() {
+  std::vector<std::string> names;
+  for (int i = 0; i < kLibraryCount; ++i) {
+    if (AsksTuner(Library(i))) names.emplace_back(LibraryName(Library(i)));
+  }
+  return names;
+}
 inline std::vector<std::string> DataTypeWords() {
   return {"float", "double", "half", "bfloat16", "int8", "uint8", "int32", "int64"};
 }

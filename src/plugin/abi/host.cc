@@ -60,9 +60,8 @@ Host DetectHost(abi::Logger logger, const Settings& settings) {
     host.version = VersionOf(library);
     dlclose(library);
   }
-  const std::string& forced = settings.Text(Setting::kLibrary);
-  if (forced == "nccl") host.library = Library::kNccl;
-  if (forced == "rccl") host.library = Library::kRccl;
+  const Result<Library> forced = ParseLibrary(settings.Text(Setting::kLibrary));
+  if (forced.ok()) host.library = forced.value();
   return host;
 }
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <string_view>
 
-#include "domain/vocabulary.h"
+#include "domain/collectives.h"
 
 namespace diapason::plugin {
 namespace {
@@ -23,13 +23,15 @@ int Find(const std::array<Name, kSize>& names, const char* text, int otherwise) 
   return otherwise;
 }
 
-constexpr std::array<Name, 5> kCollectives{{
-    {"AllReduce", static_cast<int>(Collective::kAllReduce)},
-    {"AllGather", static_cast<int>(Collective::kAllGather)},
-    {"ReduceScatter", static_cast<int>(Collective::kReduceScatter)},
-    {"Broadcast", static_cast<int>(Collective::kBroadcast)},
-    {"Reduce", static_cast<int>(Collective::kReduce)},
-}};
+constexpr auto kCollectives = [] {
+  std::array<Name, kAskedCollectiveCount> names{};
+  for (const OperationFacts& facts : kOperations) {
+    if (*facts.nccl == '\0') continue;
+    const int number = static_cast<int>(*facts.collective);
+    names.at(static_cast<size_t>(number)) = {facts.nccl, number};
+  }
+  return names;
+}();
 
 constexpr std::array<Name, 7> kAlgorithms{{
     {"RING", kRing},
@@ -79,13 +81,10 @@ int TypeBytesFromEvent(uint8_t number) noexcept {
 }
 
 uint64_t BytesAsAsked(int collective, uint64_t count, int type_bytes, int64_t ranks) noexcept {
-  if (collective < 0 || type_bytes <= 0) return 0;
+  if (collective < 0 || collective >= kAskedCollectiveCount || type_bytes <= 0) return 0;
   uint64_t bytes = 0;
   if (__builtin_mul_overflow(count, static_cast<uint64_t>(type_bytes), &bytes)) return 0;
-  if (collective != static_cast<int>(Collective::kAllGather) &&
-      collective != static_cast<int>(Collective::kReduceScatter)) {
-    return bytes;
-  }
+  if (!CountsAllRanks(OperationOf(static_cast<Collective>(collective)))) return bytes;
   if (ranks <= 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(ranks), &bytes)) return 0;
   return bytes;
 }

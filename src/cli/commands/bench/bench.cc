@@ -11,8 +11,8 @@
 #include "cli/framework/command_line.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
-#include "comm/check.h"
 #include "dataset/store.h"
+#include "domain/collectives.h"
 #include "env_tune/bench_figures.h"
 #include "measure/judge_targets.h"
 #include "policy/policy.h"
@@ -24,10 +24,6 @@ using measure::GroupMeasurer;
 using measure::Subject;
 using measure::TimingFigure;
 using measure::Trial;
-
-bool HasInPlace(Operation operation) {
-  return operation != Operation::kAllToAll && operation != Operation::kSend;
-}
 
 Result<BenchRow> MeasureRow(const BenchOptions& options, measure::RankMeasurer* measurer,
                             const Trial& trial, double link,

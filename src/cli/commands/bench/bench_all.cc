@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/commands/bench/bench_options.h"
 #include "cli/framework/command.h"
+#include "comm/backend_facts.h"
 #include "measure/job_measurer.h"
 
 namespace diapason::cli {
@@ -46,7 +47,7 @@ int BenchAllBackends(const BenchOptions& options) {
   std::vector<BenchResult> results;
   int status = kExitFine;
   for (const BackendInfo& backend : Backends()) {
-    if (backend.name == "sim") continue;
+    if (comm::FactsOfBackend(backend.name).simulated) continue;
     if (!backend.usable) {
       std::fprintf(stderr, "diapason: %s: %s\n", backend.name.c_str(), backend.reason.c_str());
       continue;

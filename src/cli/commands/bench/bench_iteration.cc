@@ -16,8 +16,8 @@
 #include "cli/framework/json_text.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
-#include "comm/backends/sim/cluster.h"
-#include "comm/check.h"
+#include "comm/backend_facts.h"
+#include "domain/collectives.h"
 #include "domain/decision.h"
 #include "env_tune/bench_figures.h"
 #include "measure/iteration.h"
@@ -90,22 +90,10 @@ Result<IterationSpec> MakeSpec(const BenchIterationOptions& options, bool host) 
   return made;
 }
 
-Collective CollectiveOf(const Bucket& bucket) {
-  return comm::CollectiveOf(bucket.operation).value_or(Collective::kAllReduce);
-}
+Collective CollectiveOf(const Bucket& bucket) { return NamesOf(bucket.operation); }
 
 std::string NameOf(const Bucket& bucket) {
   return std::string(CollectiveName(CollectiveOf(bucket)));
-}
-
-Result<Library> LibraryOf(const Group& group, const BenchIterationOptions& options) {
-  if (group.simulated()) {
-    const Result<comm::sim::Cluster> cluster = comm::sim::LoadCluster(ClusterOf(options.ranks));
-    if (!cluster.ok()) return cluster.status();
-    return cluster.value().library;
-  }
-  if (group.backend() == "mpi") return Library::kOpenMpi;
-  return ParseLibrary(group.backend());
 }
 
 // Applies the requested configuration to the buckets that support it.
@@ -116,13 +104,13 @@ Status Configure(const BenchIterationOptions& options, Library library, Iteratio
     if (!collective.ok()) return collective.status().WithContext("--only");
     only = collective.value();
   }
-  const bool tuner = library == Library::kNccl || library == Library::kRccl;
+  const bool tuner = AsksTuner(library);
   int configured = 0;
   for (Bucket& bucket : spec->buckets) {
     const Collective collective = CollectiveOf(bucket);
     if (only.has_value() && collective != *only) continue;
-    // NCCL and RCCL do not ask the tuner about this collective.
-    if (tuner && collective == Collective::kAllToAll && !only.has_value()) continue;
+    // The library does not ask its tuner about this collective.
+    if (tuner && !CanChoose(library, collective) && !only.has_value()) continue;
     if (!options.algorithm.empty()) {
       const Result<int> algorithm = ParseAlgorithm(library, collective, options.algorithm);
       if (!algorithm.ok()) return algorithm.status().WithContext("--algorithm");
@@ -261,11 +249,10 @@ int RunRank(const BenchIterationOptions& options, Group* group) {
   const auto fail = [&](const Status& status) {
     return first || status.code() != ErrorCode::kInvalid ? Fail(status) : kExitFailed;
   };
-  const bool gpu = group->simulated() || group->backend() == "nccl" || group->backend() == "rccl";
-  Result<IterationSpec> spec = MakeSpec(options, !gpu);
-  if (!spec.ok()) return fail(spec.status());
-  const Result<Library> library = LibraryOf(*group, options);
+  const Result<Library> library = comm::LibraryOf(group->backend(), ClusterOf(options.ranks));
   if (!library.ok()) return fail(library.status());
+  Result<IterationSpec> spec = MakeSpec(options, !AsksTuner(library.value()));
+  if (!spec.ok()) return fail(spec.status());
   if (options.Chooses()) {
     const Status status = Configure(options, library.value(), &spec.value());
     if (!status.ok()) return fail(status);

@@ -163,7 +163,7 @@ void PrintJson(const measure::Subject& subject, const std::vector<PairFigure>& p
 
 int LeadPairs(const PairsOptions& options, GroupMeasurer* measurer) {
   const measure::Subject& subject = measurer->subject();
-  const bool gpu = subject.backend == "nccl" || subject.backend == "rccl" || subject.simulated;
+  const bool gpu = AsksTuner(subject.library);
   const std::string text = options.bytes.empty() ? (gpu ? "64M" : "4M") : options.bytes;
   const Result<uint64_t> bytes = ParseBytes(text);
   if (!bytes.ok()) return Fail(bytes.status().WithContext("-b"));

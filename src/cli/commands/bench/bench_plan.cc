@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/bench/bench_options.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 
 namespace diapason::cli {
 namespace {
@@ -15,7 +15,7 @@ constexpr size_t kMostSizes = 4096;
 
 Result<std::vector<uint64_t>> Sizes(const BenchOptions& options, const Subject& subject) {
   if (!options.sizes.empty()) return ParseSizes(options.sizes);
-  const bool gpu = subject.backend == "nccl" || subject.backend == "rccl" || subject.simulated;
+  const bool gpu = AsksTuner(subject.library);
   const Result<uint64_t> from = ParseBytes(options.from);
   if (!from.ok()) return from.status().WithContext("-b");
   const Result<uint64_t> to = ParseBytes(options.to.empty() ? (gpu ? "128M" : "8M") : options.to);
@@ -43,9 +43,9 @@ Result<std::vector<uint64_t>> Sizes(const BenchOptions& options, const Subject& 
 
 Status ReadConfig(const BenchOptions& options, const Subject& subject, Operation operation,
                   Config* config) {
-  const Collective collective = comm::CollectiveOf(operation).value_or(Collective::kAllReduce);
   if (!options.algorithm.empty()) {
-    const Result<int> algorithm = ParseAlgorithm(subject.library, collective, options.algorithm);
+    const Result<int> algorithm =
+        ParseAlgorithm(subject.library, NamesOf(operation), options.algorithm);
     if (!algorithm.ok()) return algorithm.status();
     config->algorithm = algorithm.value();
   }
@@ -111,7 +111,7 @@ Result<std::vector<Trial>> PlanBench(const BenchOptions& options, const Subject&
     trial.root = options.root;
     const Status configured = ReadConfig(options, subject, trial.operation, &trial.config);
     if (!configured.ok()) return configured;
-    const bool reduces = comm::Reduces(trial.operation);
+    const bool reduces = Reduces(trial.operation);
     for (const DataType type : types.value()) {
       for (const ReduceOp reduce : reductions.value()) {
         if (!reduces && reduce != reductions.value().front()) continue;

@@ -8,7 +8,7 @@
 #include "cli/commands/bench/bench_policy_report.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 #include "measure/policy_check.h"
 #include "policy/source.h"
 #include "policy/table.h"
@@ -50,7 +50,7 @@ Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject)
   plan.rows_skipped = table.skipped_reg_buff_rows();
   for (Trial& trial : trials.value()) {
     DecidedCall decided{trial, 0};
-    const std::optional<Collective> collective = comm::CollectiveOf(trial.operation);
+    const std::optional<Collective> collective = CollectiveOf(trial.operation);
     if (collective.has_value()) {
       Question question;
       question.collective = *collective;
@@ -62,7 +62,7 @@ Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject)
     }
     const Trial& first = trials.value().front();
     plan.several_kinds = plan.several_kinds || trial.type != first.type ||
-                         (comm::Reduces(trial.operation) && trial.reduce != first.reduce);
+                         (Reduces(trial.operation) && trial.reduce != first.reduce);
     plan.calls.push_back(std::move(decided));
   }
   return plan;

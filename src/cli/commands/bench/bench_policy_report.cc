@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/framework/json_text.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 #include "domain/decision.h"
 
 namespace diapason::cli {
@@ -22,7 +22,7 @@ using measure::Trial;
 using nlohmann::ordered_json;
 
 std::string RedopName(const Trial& trial) {
-  return comm::Reduces(trial.operation) ? ReduceOpName(trial.reduce) : "none";
+  return Reduces(trial.operation) ? ReduceOpName(trial.reduce) : "none";
 }
 
 // The call without its size; the type and the reduction only where they distinguish calls.
@@ -30,13 +30,11 @@ std::string KindText(const PolicyPlan& plan, const Trial& trial) {
   std::string text = measure::CollectiveText(trial.operation);
   if (!plan.several_kinds) return text;
   text += std::string(" ") + measure::TestsTypeName(trial.type);
-  return comm::Reduces(trial.operation) ? text + " " + RedopName(trial) : text;
+  return Reduces(trial.operation) ? text + " " + RedopName(trial) : text;
 }
 
 std::string ChoiceText(const Subject& subject, const Trial& trial) {
-  return ConfigText(subject.library,
-                    comm::CollectiveOf(trial.operation).value_or(Collective::kAllReduce),
-                    trial.config);
+  return ConfigText(subject.library, NamesOf(trial.operation), trial.config);
 }
 
 // "faster", or the failure: "refused", "default: hang".
@@ -78,7 +76,7 @@ ordered_json RowJson(const Subject& subject, const DecidedCall& call, const Poli
   row["count"] = measure::CountOf(trial, subject.ranks);
   row["type"] = measure::TestsTypeName(trial.type);
   row["redop"] = RedopName(trial);
-  row["root"] = comm::HasRoot(trial.operation) ? trial.root : -1;
+  row["root"] = HasRoot(trial.operation) ? trial.root : -1;
   row["policy_says"] = ChoiceText(subject, trial);
   if (call.line > 0) row["line"] = call.line;
   row["default"] = FigureJson(check.library);

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/framework/json_text.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 #include "report/table.h"
 
 namespace diapason::cli {
@@ -15,10 +15,10 @@ using measure::TimingFigure;
 using nlohmann::ordered_json;
 
 std::string RedopName(const measure::Trial& trial) {
-  return comm::Reduces(trial.operation) ? ReduceOpName(trial.reduce) : "none";
+  return Reduces(trial.operation) ? ReduceOpName(trial.reduce) : "none";
 }
 
-int Root(const measure::Trial& trial) { return comm::HasRoot(trial.operation) ? trial.root : -1; }
+int Root(const measure::Trial& trial) { return HasRoot(trial.operation) ? trial.root : -1; }
 
 // The column widths of nccl-tests: digits are dropped before columns move.
 std::string Micros(double seconds) {

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/commands/doctor/doctor_report.h"
 #include "cli/commands/ranks.h"
+#include "comm/backend_facts.h"
 #include "doctor/goals.h"
 #include "measure/job_measurer.h"
 #include "measure/judge_targets.h"
@@ -47,11 +48,12 @@ Status JudgeGoals(measure::JobMeasurer* measurer, TestResult* test) {
 }
 
 void MeasureGpus(const host::Machine& machine, TestResult* test) {
-  const bool amd = machine.gpus[0].vendor == host::Vendor::kAmd;
+  const Library library =
+      machine.gpus[0].vendor == host::Vendor::kAmd ? Library::kRccl : Library::kNccl;
   test->shared = machine.gpus.size() == 1;
   const size_t ranks = test->shared ? 2 : std::min(machine.gpus.size(), kGoalRanks);
   const Result<std::unique_ptr<measure::JobMeasurer>> measurer =
-      StartRanks(amd ? "rccl" : "nccl", static_cast<int>(ranks), 30, true);
+      StartRanks(comm::BackendOf(library), static_cast<int>(ranks), 30, true);
   if (!measurer.ok()) {
     test->trouble = measurer.status().message();
     return;
@@ -64,7 +66,8 @@ void MeasureGpus(const host::Machine& machine, TestResult* test) {
 }
 
 Result<measure::TimingFigure> TimeAllReduce(std::string* description) {
-  const Result<std::unique_ptr<measure::JobMeasurer>> measurer = StartRanks("gloo", 2, 10, false);
+  const Result<std::unique_ptr<measure::JobMeasurer>> measurer =
+      StartRanks(comm::BackendOf(Library::kGloo), 2, 10, false);
   if (!measurer.ok()) return measurer.status();
   *description = measurer.value()->subject().description;
   measure::Trial trial;

@@ -1,17 +1,16 @@
 #include "cli/commands/env/knobs_options.h"
 
 #include "base/text.h"
+#include "cli/framework/words.h"
 
 namespace diapason::cli {
 
 Result<Library> ParseNcclOrRccl(const std::string& name) {
   const Result<Library> library = ParseLibrary(name);
-  if (library.ok() && (library.value() == Library::kNccl || library.value() == Library::kRccl)) {
-    return library;
-  }
+  if (library.ok() && AsksTuner(library.value())) return library;
   if (library.ok())
     return Invalid("only the variables of nccl and rccl are known, not those of " + name);
-  return Invalid("there is no library '" + name + "'" + Suggestion(name, {"nccl", "rccl"}));
+  return Invalid("there is no library '" + name + "'" + Suggestion(name, NcclOrRccl()));
 }
 
 Result<int> ParseWholeVersion(const std::string& text) {

@@ -13,6 +13,7 @@
 #include "cli/framework/command_line.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
+#include "comm/backend_facts.h"
 
 namespace diapason::cli {
 namespace {
@@ -156,7 +157,8 @@ Status SweepOptions::Read() {
   if (!counts.ok()) return counts.status();
   nodes = counts.value();
   if (launcher.kind == Launcher::Kind::kLocal && replay.empty() &&
-      measure::BackendOf(ranks) != "sim" && (nodes.size() > 1 || nodes[0] > 1)) {
+      !comm::FactsOfBackend(measure::BackendOf(ranks)).simulated &&
+      (nodes.size() > 1 || nodes[0] > 1)) {
     return Invalid("several nodes need --launcher mpirun or srun");
   }
   if (!host_file.empty()) {

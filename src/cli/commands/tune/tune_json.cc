@@ -3,7 +3,7 @@
 #include "cli/commands/model/model_data.h"
 #include "cli/commands/tune/tune.h"
 #include "cli/framework/json_text.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 #include "domain/decision.h"
 
 namespace diapason::cli {
@@ -63,8 +63,7 @@ std::string TuneJson(const tune::TuneOutcome& outcome, const tune::TuneGoal& goa
   }
   json["calls"] = ordered_json::array();
   for (const tune::TunedCall& line : outcome.lines) {
-    const Collective collective =
-        comm::CollectiveOf(line.trial.operation).value_or(Collective::kAllReduce);
+    const Collective collective = NamesOf(line.trial.operation);
     ordered_json one;
     one["collective"] = measure::CollectiveText(line.trial.operation);
     one["bytes"] = line.trial.bytes;

@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "cli/commands/tune/tune.h"
 #include "cli/framework/progress_line.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 #include "domain/decision.h"
 #include "report/table.h"
 
@@ -20,9 +20,7 @@ using tune::TunedCall;
 using tune::TuneOutcome;
 
 std::string Choice(const TuneOutcome& outcome, const TunedCall& line, const Config& config) {
-  return ConfigText(outcome.subject.library,
-                    comm::CollectiveOf(line.trial.operation).value_or(Collective::kAllReduce),
-                    config);
+  return ConfigText(outcome.subject.library, NamesOf(line.trial.operation), config);
 }
 
 std::string Micros(const TimingFigure& figure) {

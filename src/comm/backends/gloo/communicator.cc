@@ -231,17 +231,17 @@ Status GlooCommunicator::CanRun(const Call& call) const {
 }
 
 Status GlooCommunicator::Run(const Call& call, Deadline deadline) {
-  if (calls_.Idle() || call.operation == Operation::kSend || call.operation == Operation::kRecv) {
+  if (calls_.Idle() || HasPeer(call.operation)) {
     return RunNow(call, deadline);
   }
   return calls_.Add([this, call, deadline] { return RunNow(call, deadline); })->Wait(deadline);
 }
 
 Result<std::unique_ptr<PendingCall>> GlooCommunicator::Start(const Call& call, Deadline deadline) {
-  const bool sends = call.operation == Operation::kSend;
-  if (!sends && call.operation != Operation::kRecv) {
+  if (!HasPeer(call.operation)) {
     return calls_.Add([this, call, deadline] { return RunNow(call, deadline); });
   }
+  const bool sends = call.operation == Operation::kSend;
   // Passed to Gloo at once; the queue only waits for the end.
   const Result<Line*> line = LineFor({kOthers, GlooWait::kAsync, 0}, deadline);
   if (!line.ok()) return line.status();
@@ -443,11 +443,15 @@ Status GlooCommunicator::OtherCollective(const Call& call, Line* line, milliseco
         if (!buffer->waitRecv(limit)) throw std::runtime_error("aborted");
         return;
       }
-      default: {
+      case Operation::kBarrier: {
         gloo::BarrierOptions options(mesh);
         options.setTimeout(limit);
         return gloo::barrier(options);
       }
+      case Operation::kAllReduce:
+      case Operation::kReduce:
+      case Operation::kReduceScatter:
+        throw std::logic_error("has a function of its own");
     }
   });
 }

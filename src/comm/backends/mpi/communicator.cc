@@ -66,10 +66,8 @@ void Arrange(const Call& call, int rank, MpiBuffers* buffers) {
 void Complete(const Call& call, int rank, int size, const MpiBuffers& buffers) {
   if (!buffers.scratch.empty())
     std::memcpy(call.out, buffers.scratch.data(), buffers.scratch.size());
-  const bool reduces = call.operation == Operation::kAllReduce ||
-                       call.operation == Operation::kReduceScatter ||
-                       (call.operation == Operation::kReduce && rank == call.peer);
-  if (reduces) Finish(call.type, call.reduce, call.out, call.count, size);
+  if (!Reduces(call.operation) || OutCount(call, rank, size) == 0) return;
+  Finish(call.type, call.reduce, call.out, call.count, size);
 }
 
 class MpiPending : public PendingCall {
@@ -218,7 +216,7 @@ Status MpiCommunicator::RunBlocking(const Call& call, MPI_Comm communicator) {
     case Operation::kRecv:
       code = MPI_Recv(call.out, count, type, call.peer, kPairTag, communicator, MPI_STATUS_IGNORE);
       break;
-    default:
+    case Operation::kBarrier:
       code = MPI_Barrier(communicator);
       break;
   }

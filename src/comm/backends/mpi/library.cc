@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "comm/reduce.h"
+#include "domain/collectives.h"
 
 namespace diapason::comm {
 namespace {
@@ -55,25 +56,6 @@ const HalfType& Half() {
     return made;
   }();
   return half;
-}
-
-// coll_tuned's name of a collective.
-const char* TunedWord(Collective collective) {
-  switch (collective) {
-    case Collective::kBroadcast:
-      return "bcast";
-    case Collective::kReduce:
-      return "reduce";
-    case Collective::kAllGather:
-      return "allgather";
-    case Collective::kReduceScatter:
-      return "reduce_scatter";
-    case Collective::kAllReduce:
-      return "allreduce";
-    case Collective::kAllToAll:
-      return "alltoall";
-  }
-  return "";
 }
 
 // One of Open MPI's control variables, through MPI's tool interface.
@@ -228,7 +210,9 @@ Result<MPI_Comm> TunedCopies::For(Collective collective, const Config& config) {
     for (auto& [old, copy] : copies_) MPI_Comm_free(&copy);
     copies_.clear();
   }
-  const std::string name = Format("coll_tuned_%s_algorithm", TunedWord(collective));
+  // "MPI_Bcast" is "bcast" there.
+  const std::string function = ToLower(FactsOf(collective).mpi);
+  const std::string name = "coll_tuned_" + function.substr(4) + "_algorithm";
   ControlVariable algorithm(name);
   ControlVariable segment(name + "_segmentsize");
   const int segment_before = segment.Read();

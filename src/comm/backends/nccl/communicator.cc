@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "comm/backends/nccl/pending.h"
 #include "comm/backends/nccl/types.h"
+#include "domain/collectives.h"
 #include "domain/decision.h"
 
 namespace diapason::comm::nccl {
@@ -103,7 +104,7 @@ Result<std::unique_ptr<PendingCall>> NcclCommunicator::Start(const Call& call, D
     status = parts_.runtime->FollowDefault(stream, flight->end);
     if (!status.ok()) return shared_->Break(status);
   }
-  const bool message = call.operation == Operation::kSend || call.operation == Operation::kRecv;
+  const bool message = HasPeer(call.operation);
   if (message && !flight->captured) {
     status =
         shared_->messages.Add(&workspace, flight, call, shared_->connection->membership(), stream);

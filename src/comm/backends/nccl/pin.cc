@@ -8,8 +8,8 @@
 
 #include "base/own_files.h"
 #include "base/text.h"
-#include "comm/check.h"
 #include "comm/gpu/symbols.h"
+#include "domain/collectives.h"
 #include "domain/decision.h"
 
 namespace diapason::comm::nccl {
@@ -17,12 +17,6 @@ namespace {
 
 constexpr char kPluginFile[] = "libnccl-tuner-diapason.so";
 constexpr char kPluginVariable[] = "NCCL_TUNER_PLUGIN";
-
-// A tuner is never asked about an all_to_all: NCCL builds it from sends and receives.
-std::optional<Collective> AskedCollective(Operation operation) {
-  const std::optional<Collective> collective = CollectiveOf(operation);
-  return collective == Collective::kAllToAll ? std::nullopt : collective;
-}
 
 // One pin at a time in the process; see diapason.h.
 std::timed_mutex& OnePin() {
@@ -80,8 +74,8 @@ PluginPin PluginPin::Find(const NcclApi& api) {
 }
 
 Status PluginPin::CanUse(Operation operation, const Config& config, int ranks) const {
-  const std::optional<Collective> collective = AskedCollective(operation);
-  if (!collective.has_value()) {
+  const std::optional<Collective> collective = CollectiveOf(operation);
+  if (!collective.has_value() || !CanChoose(api_->library, *collective)) {
     return Unavailable(Format("%s does not let a tuner choose how it runs %s", api_->title.c_str(),
                               OperationName(operation)));
   }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "comm/check.h"
 
 namespace diapason::comm::nccl {
 namespace {
@@ -14,12 +15,6 @@ size_t Reserve(size_t* total, size_t bytes) {
   const size_t offset = *total;
   *total += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   return offset;
-}
-
-// Whether one buffer can be input and output: the library allows it, and both have the same size.
-bool CanBeInPlace(Operation operation) {
-  return operation == Operation::kAllReduce || operation == Operation::kBroadcast ||
-         operation == Operation::kReduce;
 }
 
 }  // namespace
@@ -41,41 +36,10 @@ Staging::Item Staging::Describe(const void* in, void* out, size_t count) const {
   item.in = in;
   item.out = out;
   item.count = count;
-  const size_t one = count * SizeOf(call_.type);
-  const size_t all = one * static_cast<size_t>(size_);
-  const bool root = rank_ == call_.peer;
-  switch (call_.operation) {
-    case Operation::kAllReduce:
-      item.in_bytes = item.out_bytes = one;
-      break;
-    case Operation::kBroadcast:
-      item.in_bytes = root ? one : 0;
-      item.out_bytes = one;
-      break;
-    case Operation::kReduce:
-      item.in_bytes = one;
-      item.out_bytes = root ? one : 0;
-      break;
-    case Operation::kAllGather:
-      item.in_bytes = one;
-      item.out_bytes = all;
-      break;
-    case Operation::kReduceScatter:
-      item.in_bytes = all;
-      item.out_bytes = one;
-      break;
-    case Operation::kAllToAll:
-      item.in_bytes = item.out_bytes = all;
-      break;
-    case Operation::kSend:
-      item.in_bytes = one;
-      break;
-    case Operation::kRecv:
-      item.out_bytes = one;
-      break;
-    case Operation::kBarrier:
-      break;
-  }
+  Call call = call_;
+  call.count = count;
+  item.in_bytes = InCount(call, rank_, size_) * SizeOf(call_.type);
+  item.out_bytes = OutCount(call, rank_, size_) * SizeOf(call_.type);
   return item;
 }
 
@@ -84,7 +48,7 @@ void Staging::LayOut(size_t* staged_bytes, size_t* device_bytes) {
   for (Item& item : items_) {
     if (item.in_bytes > 0 && IsHost(item.in)) item.in_staged = Reserve(staged_bytes, item.in_bytes);
     if (item.out_bytes > 0 && IsHost(item.out)) {
-      item.out_staged = item.in_staged != kNone && CanBeInPlace(call_.operation)
+      item.out_staged = item.in_staged != kNone && !CountsAllRanks(call_.operation)
                             ? item.in_staged
                             : Reserve(staged_bytes, item.out_bytes);
     }

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "comm/backends/sim/world.h"
+#include "domain/collectives.h"
 #include "domain/decision.h"
 
 namespace diapason::comm::sim {
@@ -21,22 +22,11 @@ std::string CallText(const Call& call) {
   std::string text = OperationName(call.operation);
   if (call.operation == Operation::kBarrier) return text;
   text += " of " + FormatBytes(call.count * SizeOf(call.type)) + " " + DataTypeName(call.type);
-  switch (call.operation) {
-    case Operation::kBroadcast:
-    case Operation::kRecv:
-      text += Format(" from rank %d", call.peer);
-      break;
-    case Operation::kReduce:
-    case Operation::kSend:
-      text += Format(" to rank %d", call.peer);
-      break;
-    default:
-      break;
+  const OperationFacts& facts = FactsOf(call.operation);
+  if (facts.peer != Peer::kNone) {
+    text += Format(facts.peer == Peer::kFrom ? " from rank %d" : " to rank %d", call.peer);
   }
-  const bool reduces = call.operation == Operation::kAllReduce ||
-                       call.operation == Operation::kReduce ||
-                       call.operation == Operation::kReduceScatter;
-  if (reduces) text += std::string(" (") + ReduceOpName(call.reduce) + ")";
+  if (facts.reduces) text += std::string(" (") + ReduceOpName(call.reduce) + ")";
   if (!call.config.IsDefault()) {
     text += " with " + ConfigText(Library::kNccl, Collective::kAllReduce, call.config);
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "domain/collectives.h"
 
 namespace diapason::comm::sim {
 namespace {
@@ -100,8 +101,7 @@ Status SimCommunicator::Run(const Call& call, Deadline deadline) {
 }
 
 Result<std::unique_ptr<PendingCall>> SimCommunicator::Start(const Call& call, Deadline deadline) {
-  const bool transfer = call.operation == Operation::kSend || call.operation == Operation::kRecv;
-  return transfer ? StartTransfer(call, deadline) : StartCollective(call, deadline);
+  return HasPeer(call.operation) ? StartTransfer(call, deadline) : StartCollective(call, deadline);
 }
 
 Result<std::unique_ptr<PendingCall>> SimCommunicator::StartCollective(const Call& call,

@@ -8,6 +8,7 @@
 #include <bit>
 
 #include "comm/backends/sim/library.h"
+#include "domain/collectives.h"
 
 namespace diapason::comm::sim {
 namespace {
@@ -69,15 +70,8 @@ bool IsGather(Collective collective) {
 }
 
 double Steps(Collective collective, int ranks) {
-  switch (collective) {
-    case Collective::kAllReduce:
-      return 2.0 * (ranks - 1);
-    case Collective::kAllGather:
-    case Collective::kReduceScatter:
-      return ranks - 1;
-    default:
-      return ranks;
-  }
+  const int passes = FactsOf(collective).passes;
+  return passes == 0 ? ranks : static_cast<double>(passes) * (ranks - 1);
 }
 
 // Bandwidth of one NVLS channel.

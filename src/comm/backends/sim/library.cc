@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "domain/bandwidth.h"
+#include "domain/collectives.h"
 #include "domain/decision.h"
 
 namespace diapason::comm::sim {
@@ -37,9 +37,9 @@ std::string PairName(const Cluster& cluster, Collective collective, int algorith
 Status CheckConfig(const Cluster& cluster, Collective collective, const Config& config) {
   if (config.IsDefault()) return {};
   const std::string library(LibraryTitle(cluster.library));
-  if (collective == Collective::kAllToAll) {
-    return Invalid("alltoall is made of sends and receives: " + library +
-                   " has nothing to choose there");
+  if (!CanChoose(cluster.library, collective)) {
+    return Invalid(std::string(CollectiveName(collective)) +
+                   " is made of sends and receives: " + library + " has nothing to choose there");
   }
   if (config.segment_bytes != 0) return Invalid(library + " has no segment size");
   const int limit = ChannelLimit(cluster.library);
@@ -179,7 +179,7 @@ Result<SimCost> Estimate(const Cluster& cluster, const RankLayout& layout, Colle
     cost.seconds = SendSeconds(cluster, true, bytes);
     return cost;
   }
-  if (collective == Collective::kAllToAll) {
+  if (!CanChoose(cluster.library, collective)) {
     cost.seconds = AllToAllSeconds(cluster, layout, bytes);
     return cost;
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "comm/backends/sim/library.h"
+#include "domain/collectives.h"
 
 namespace diapason::comm::sim {
 namespace {
@@ -46,21 +47,11 @@ StepCount CountSteps(const RankLayout& layout, Collective collective, int algori
 
 // The fraction of the message that every link carries.
 double WireShare(Collective collective, int algorithm, int ranks) {
-  const double others = static_cast<double>(ranks - 1) / ranks;
-  switch (collective) {
-    case Collective::kAllReduce:
-      // The switch reduces: every GPU sends its data once, and a part of the result.
-      if (algorithm == kNvls || algorithm == kNvlsTree || algorithm == kCollNetDirect ||
-          algorithm == kCollNetChain) {
-        return 1 + 1.0 / ranks;
-      }
-      return 2 * others;
-    case Collective::kAllGather:
-    case Collective::kReduceScatter:
-      return others;
-    default:
-      return 1;
-  }
+  // The switch reduces: every GPU sends its data once, and a part of the result.
+  const bool switched = algorithm == kNvls || algorithm == kNvlsTree ||
+                        algorithm == kCollNetDirect || algorithm == kCollNetChain;
+  if (collective == Collective::kAllReduce && switched) return 1 + 1.0 / ranks;
+  return BusFactor(collective, ranks);
 }
 
 // The bandwidth of several channels with the total `most`: near their sum while that is small,

@@ -53,7 +53,7 @@ inline Result<std::unique_ptr<Communicator>> Join(const Wanted& wanted, int rank
   start.name = wanted.name;
   start.timeout = wanted.timeout;
   start.options = &options;
-  return SimBackend()->Create(start);
+  return FindBackend("sim").value()->Create(start);
 }
 
 // Runs `body` on `size` threads, each with its communicator.

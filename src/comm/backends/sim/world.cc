@@ -7,7 +7,7 @@
 #include "base/encoding.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 
 namespace diapason::comm::sim {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "comm/backends/sim/world.h"
-#include "comm/check.h"
+#include "domain/collectives.h"
 
 namespace diapason::comm::sim {
 namespace {
@@ -21,10 +21,8 @@ bool TotalBytes(const Call& call, int ranks, uint64_t* bytes) {
   if (__builtin_mul_overflow(static_cast<uint64_t>(call.count), SizeOf(call.type), bytes)) {
     return false;
   }
-  const bool parts = call.operation == Operation::kAllGather ||
-                     call.operation == Operation::kReduceScatter ||
-                     call.operation == Operation::kAllToAll;
-  return !parts || !__builtin_mul_overflow(*bytes, static_cast<uint64_t>(ranks), bytes);
+  return !CountsAllRanks(call.operation) ||
+         !__builtin_mul_overflow(*bytes, static_cast<uint64_t>(ranks), bytes);
 }
 
 }  // namespace

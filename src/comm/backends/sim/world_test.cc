@@ -32,7 +32,7 @@ class ClusterFile {
 };
 
 TEST(SimBackend, SaysThatItIsSimulated) {
-  const BackendInfo info = SimBackend()->Look({});
+  const BackendInfo info = FindBackend("sim").value()->Look({});
   EXPECT_TRUE(info.usable);
   EXPECT_EQ(info.name, "sim");
   EXPECT_NE(info.devices.find("simulated"), std::string::npos);
