@@ -13,8 +13,6 @@ namespace {
 
 // Observations that learning the kernel parameters uses.
 constexpr size_t kMostLearned = 96;
-// Makes a median absolute deviation comparable with a standard deviation.
-constexpr double kNormalMad = 1.4826;
 constexpr double kLeastVariance = 1e-12;
 // A residual of so many standard deviations counts as a disturbance until another sample confirms
 // it. Disturbances make calls slower; a fast outlier needs a larger residual.
@@ -80,7 +78,7 @@ double GaussianProcess::Score(const KernelParams& candidate, const std::vector<u
       scaled.push_back(deviation / std::sqrt(noise_table_[size]));
     }
     // Weighed like so many squared normal deviations.
-    const double off = std::log(std::max(kNormalMad * Median(scaled), 0.1));
+    const double off = std::log(std::max(kMadToDeviation * Median(scaled), 0.1));
     score -= off * off * std::min<double>(static_cast<double>(scaled.size()), 40) / 4;
   }
   Factor(subset);
