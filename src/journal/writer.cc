@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/mutex_lock.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "base/version.h"
 
@@ -151,7 +152,7 @@ Journal::Journal(int fd, std::string path, const Options& options)
   headlines_.push_back(
       Format("{\"type\":\"journal\",\"version\":%d,\"diapason\":\"%s\",\"host\":%s,\"pid\":%d,"
              "\"time_ns\":%lld}",
-             kFormatVersion, kVersion, JsonText(HostName()).c_str(), static_cast<int>(owner_),
+             kFormatVersion, kVersion, JsonBytes(HostName()).c_str(), static_cast<int>(owner_),
              static_cast<long long>(now.tv_sec) * 1000000000 + now.tv_nsec));
 }
 
