@@ -13,36 +13,16 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "agree/redis_link.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 
 namespace diapason::agree {
-
-// A temporary folder that the destructor removes.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(const std::string& in = "/tmp") {
-    std::string name = in + "/diapason-test-XXXXXX";
-    if (::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // A private redis-server on a free port of this host; ended by the destructor.
 class RedisServer {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "base/encoding.h"
 #include "base/stats.h"
 #include "base/status.h"
@@ -177,6 +178,11 @@ TEST(Text, QuotesForTheShell) {
   EXPECT_EQ(ShellWord("=mlx5_0"), "'=mlx5_0'");
   EXPECT_EQ(ShellWord(""), "''");
   EXPECT_EQ(ShellWord("a b;$(rm)'x"), "'a b;$(rm)'\\''x'");
+}
+
+TEST(ClockTest, TimesInUtc) {
+  EXPECT_EQ(UtcText(0, "%Y-%m-%dT%H:%M:%SZ"), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(UtcText(1700000000, "%Y%m%d-%H%M%S"), "20231114-221320");
 }
 
 }  // namespace

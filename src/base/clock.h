@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace diapason {
 
@@ -24,5 +25,14 @@ inline uint64_t SteadyNs() noexcept {
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 inline double SteadySeconds() noexcept { return static_cast<double>(SteadyNs()) * 1e-9; }
+
+// A time as strftime formats it, in UTC; at most 63 characters.
+inline std::string UtcText(time_t when, const char* format) {
+  tm parts{};
+  gmtime_r(&when, &parts);
+  char text[64] = "";
+  strftime(text, sizeof(text), format, &parts);
+  return text;
+}
 
 }  // namespace diapason

@@ -10,19 +10,15 @@
 
 #include "base/descriptor.h"
 #include "base/host_name.h"
+#include "base/temporary_file.h"
 
 namespace diapason {
 namespace {
 
 class FileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/diapason_file_test_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 TEST_F(FileTest, WritesAndReadsBack) {

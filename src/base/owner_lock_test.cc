@@ -5,9 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "base/file.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 
 namespace diapason {
@@ -15,13 +14,6 @@ namespace {
 
 class OwnerLockTest : public testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/diapason-lock-XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    folder_ = name;
-    path_ = folder_ + "/lock";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   // A child that takes the lock, says so, and lives until it is killed.
   pid_t StartOwner() {
     int ready[2];
@@ -39,8 +31,9 @@ class OwnerLockTest : public testing::Test {
     close(ready[1]);
     return child;
   }
-  std::string folder_;
-  std::string path_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
+  const std::string path_ = folder_ + "/lock";
 };
 
 TEST_F(OwnerLockTest, TheSecondIsToldWhoHasItAndDeathReleasesIt) {

@@ -34,44 +34,72 @@ bool TurnsText(uint32_t c) {
   return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029;
 }
 
-std::string Escaped(std::string_view text, bool lines) {
+// `text` with each character replaced by escape(character, valid), or as it is if that is "". An
+// invalid byte is passed as the character.
+template <typename Escape>
+std::string Escaped(std::string_view text, const Escape& escape) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    uint32_t c = 0;
+    uint32_t c = static_cast<unsigned char>(text[0]);
     const size_t size = CharacterAt(text, &c);
-    if (size == 0) {
-      out += Format("\\x%02x", static_cast<unsigned char>(text[0]));
-    } else if (IsControl(c) && !(lines && c == '\n')) {
-      out += Format("\\x%02x", c);
-    } else if (TurnsText(c)) {
-      out += Format("\\u%04x", c);
-    } else {
-      out += text.substr(0, size);
-    }
-    text.remove_prefix(size == 0 ? 1 : size);
+    const std::string_view whole = text.substr(0, std::max<size_t>(1, size));
+    const std::string other = escape(c, size > 0);
+    out += other.empty() ? whole : other;
+    text.remove_prefix(whole.size());
   }
   return out;
 }
 
+std::string ForTerminal(std::string_view text, bool lines) {
+  return Escaped(text, [lines](uint32_t c, bool valid) {
+    if (!valid || (IsControl(c) && !(lines && c == '\n'))) return Format("\\x%02x", c);
+    return TurnsText(c) ? Format("\\u%04x", c) : "";
+  });
+}
+
+constexpr const char* kReplacement = "\xef\xbf\xbd";
+
 }  // namespace
 
-std::string Printable(std::string_view text) { return Escaped(text, false); }
+std::string Printable(std::string_view text) { return ForTerminal(text, false); }
 
-std::string PrintableLines(std::string_view text) { return Escaped(text, true); }
+std::string PrintableLines(std::string_view text) { return ForTerminal(text, true); }
+
+std::string JsonString(std::string_view text) {
+  const auto escape = [](uint32_t c, bool valid) -> std::string {
+    if (!valid) return kReplacement;
+    if (c == '"' || c == '\\') return {'\\', static_cast<char>(c)};
+    const bool markup = c == '<' || c == '>' || c == '&' || c == '\'';
+    return markup || IsControl(c) || TurnsText(c) ? Format("\\u%04x", c) : "";
+  };
+  return '"' + Escaped(text, escape) + '"';
+}
+
+std::string JsonBytes(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') out += '\\';
+    out += byte < ' ' || byte > 126 ? Format("\\u%04x", byte) : std::string(1, c);
+  }
+  return out + '"';
+}
+
+std::string HtmlText(std::string_view text) {
+  return Escaped(text, [](uint32_t c, bool valid) -> std::string {
+    if (!valid) return kReplacement;
+    if (c == '<' || c == '>' || c == '&' || c == '"' || c == '\'') return Format("&#%u;", c);
+    if (IsControl(c) && c != '\n' && c != '\t') return Format("\\x%02x", c);
+    return TurnsText(c) ? Format("\\u%04x", c) : "";
+  });
+}
 
 std::string PrintableJson(std::string_view json) {
-  std::string out;
-  out.reserve(json.size());
-  while (!json.empty()) {
-    uint32_t c = 0;
-    const size_t size = std::max<size_t>(1, CharacterAt(json, &c));
+  return Escaped(json, [](uint32_t c, bool valid) {
     // Whitespace between values stays; strings contain no ASCII control characters.
-    const bool escape = (c >= 0x7f && c < 0xa0) || TurnsText(c);
-    out += escape ? Format("\\u%04x", c) : std::string(json.substr(0, size));
-    json.remove_prefix(size);
-  }
-  return out;
+    return valid && c >= 0x7f && (IsControl(c) || TurnsText(c)) ? Format("\\u%04x", c) : "";
+  });
 }
 
 }  // namespace diapason

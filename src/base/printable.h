@@ -15,6 +15,15 @@ std::string Printable(std::string_view text);
 // Several lines: line feeds stay.
 std::string PrintableLines(std::string_view text);
 
+// A JSON string, with its quotes, that is also safe in an HTML page: it cannot end the element
+// around it. Invalid UTF-8 becomes U+FFFD.
+std::string JsonString(std::string_view text);
+// A JSON string in ASCII with one character for each byte of `text`: for paths, which may have any.
+std::string JsonBytes(std::string_view text);
+// Text of HTML elements and quoted attributes; line feeds and tabs stay. Invalid UTF-8 becomes
+// U+FFFD.
+std::string HtmlText(std::string_view text);
+
 // Equivalent JSON with \u escapes for DEL, non-ASCII control characters and bidirectional controls,
 // which JSON allows unescaped. `json` must be valid JSON in UTF-8.
 std::string PrintableJson(std::string_view json);

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temporary_file.h"
+
 namespace diapason {
 namespace {
 
@@ -14,17 +16,12 @@ namespace fs = std::filesystem;
 
 class TreeTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/diapason-tree-XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    root_ = name;
-    fs::create_directories(root_ + "/sys/cpu");
-  }
-  void TearDown() override { fs::remove_all(root_); }
+  void SetUp() override { fs::create_directories(root_ + "/sys/cpu"); }
   void Write(const std::string& path, const std::string& text) {
     std::ofstream(root_ + path) << text;
   }
-  std::string root_;
+  const TemporaryFolder temporary_;
+  const std::string root_ = temporary_.path();
 };
 
 TEST_F(TreeTest, ReadsBelowItsRootOnly) {

@@ -30,6 +30,27 @@ double Mean(const std::vector<double>& samples) {
   return sum / static_cast<double>(samples.size());
 }
 
+double GeometricMean(const std::vector<double>& samples) {
+  double sum = 0;
+  for (const double sample : samples) sum += std::log(sample);
+  return samples.empty() ? 1 : std::exp(sum / static_cast<double>(samples.size()));
+}
+
+double RobustDeviation(std::vector<double> samples) {
+  if (samples.size() < 2) return 0;
+  const double middle = Median(samples);
+  for (double& sample : samples) sample = std::fabs(sample - middle);
+  return kMadToDeviation * Median(std::move(samples));
+}
+
+double StandardDeviation(const std::vector<double>& samples) {
+  assert(samples.size() >= 2);
+  const double mean = Mean(samples);
+  double sum = 0;
+  for (const double sample : samples) sum += (sample - mean) * (sample - mean);
+  return std::sqrt(sum / static_cast<double>(samples.size() - 1));
+}
+
 Interval MedianInterval95(std::vector<double> samples) {
   assert(!samples.empty());
   std::sort(samples.begin(), samples.end());

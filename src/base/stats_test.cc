@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace diapason {
 namespace {
 
@@ -34,6 +36,23 @@ TEST(StatsTest, MedianIntervalNarrowsWithSamples) {
   EXPECT_NEAR(narrow.low, 468, 2);
   EXPECT_NEAR(narrow.high, 531, 2);
   EXPECT_LT(narrow.high - narrow.low, wide.high - wide.low);
+}
+
+TEST(StatsTest, Means) {
+  EXPECT_EQ(Mean({1, 2, 6}), 3);
+  EXPECT_DOUBLE_EQ(GeometricMean({1, 4, 16}), 4);
+  EXPECT_EQ(GeometricMean({}), 1);
+}
+
+TEST(StatsTest, TheRobustDeviationIgnoresOutliers) {
+  EXPECT_DOUBLE_EQ(RobustDeviation({1, 2, 3, 4, 5}), kMadToDeviation);
+  EXPECT_DOUBLE_EQ(RobustDeviation({1, 2, 3, 4, 1e9}), kMadToDeviation);
+  EXPECT_EQ(RobustDeviation({7}), 0);
+  EXPECT_EQ(RobustDeviation({}), 0);
+}
+
+TEST(StatsTest, TheStandardDeviationIsThatOfASample) {
+  EXPECT_DOUBLE_EQ(StandardDeviation({2, 4, 4, 4, 5, 5, 7, 9}), std::sqrt(32.0 / 7));
 }
 
 }  // namespace

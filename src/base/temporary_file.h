@@ -24,4 +24,20 @@ class TemporaryFile {
   std::string path_;
 };
 
+// A folder with a unique name; the destructor removes it with everything in it.
+class TemporaryFolder {
+ public:
+  // In `place`; without it in TMPDIR or /tmp.
+  explicit TemporaryFolder(std::string place = {});
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  // "" if it could not be created.
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 }  // namespace diapason

@@ -37,13 +37,13 @@ class Gathering {
     if (++count_ <= kMostEvidence) evidence_.push_back(evidence);
   }
   size_t count() const { return count_; }
-  void Close(DataSeverity severity, const char* kind, std::string what, std::string advice,
-             std::vector<DataFinding>* findings) {
+  void Close(Severity severity, const char* kind, std::string what, std::string advice,
+             std::vector<Finding>* findings) {
     if (count_ == 0) return;
     if (count_ > kMostEvidence) {
       evidence_.push_back(Format("and %zu more", count_ - kMostEvidence));
     }
-    findings->push_back({severity, kind, std::move(what), std::move(evidence_), std::move(advice)});
+    findings->push_back({kind, severity, std::move(what), std::move(evidence_), std::move(advice)});
   }
 
  private:
@@ -66,7 +66,7 @@ std::string CellText(const ConfigGroup& group) {
 
 std::string Cells(size_t count) { return Count(count, "cell"); }
 
-void CheckRuns(const StoreContents& contents, std::vector<DataFinding>* findings) {
+void CheckRuns(const StoreContents& contents, std::vector<Finding>* findings) {
   std::vector<size_t> samples(contents.runs.size());
   for (const StoredSample& record : contents.records) ++samples[record.run];
   Gathering independent;
@@ -84,7 +84,7 @@ void CheckRuns(const StoreContents& contents, std::vector<DataFinding>* findings
                       Printable(run.plan, 120));
     }
   }
-  independent.Close(DataSeverity::kError, "independent-runs",
+  independent.Close(Severity::kError, "independent-runs",
                     "programs that ran alone pose as one run of several GPUs",
                     "Do not use these figures: nothing was communicated. The launcher started "
                     "programs that were built without MPI; build nccl-tests with MPI=1, or start "
@@ -92,11 +92,11 @@ void CheckRuns(const StoreContents& contents, std::vector<DataFinding>* findings
                     findings);
   const size_t count = interrupted.count();
   interrupted.Close(
-      DataSeverity::kWarning, "interrupted", Count(count, "run") + " did not come to an end",
+      Severity::kWarning, "interrupted", Count(count, "run") + " did not come to an end",
       "What was measured before is kept. Repeat the run, or find out why it failed.", findings);
 }
 
-void CheckSamples(const StoreContents& contents, std::vector<DataFinding>* findings) {
+void CheckSamples(const StoreContents& contents, std::vector<Finding>* findings) {
   Gathering alone;
   Gathering too_fast;
   Gathering memory;
@@ -141,22 +141,22 @@ void CheckSamples(const StoreContents& contents, std::vector<DataFinding>* findi
   for (const auto& [run, count] : alone_in) {
     alone.Add(RunText(contents.runs[run]) + ": " + Count(count, "sample"));
   }
-  alone.Close(DataSeverity::kError, "one-rank",
+  alone.Close(Severity::kError, "one-rank",
               "collectives of a single rank: their bus bandwidth is 0",
               "They say nothing about communication. Run with several ranks.", findings);
   const size_t fast = too_fast.count();
   too_fast.Close(
-      DataSeverity::kError, "too-fast", Count(fast, "sample") + " faster than the hardware can be",
+      Severity::kError, "too-fast", Count(fast, "sample") + " faster than the hardware can be",
       "The time or the number of ranks is wrong: look at how it was measured.", findings);
   const size_t above = memory.count();
-  memory.Close(DataSeverity::kError, "above-memory",
+  memory.Close(Severity::kError, "above-memory",
                Count(above, "sample") + " above the memory's bandwidth",
                "Nothing was moved: with one rank, in place, there is nothing to do.", findings);
   const size_t bad = wrong.count();
-  wrong.Close(DataSeverity::kError, "wrong-results", Count(bad, "sample") + " with wrong results",
+  wrong.Close(Severity::kError, "wrong-results", Count(bad, "sample") + " with wrong results",
               "Never choose these configurations; report them to the library's makers.", findings);
   const size_t lost = failed.count();
-  failed.Close(DataSeverity::kNote, "failures", Count(lost, "measurement") + " failed",
+  failed.Close(Severity::kNote, "failures", Count(lost, "measurement") + " failed",
                "They are kept so that these configurations are not tried again.", findings);
 }
 
@@ -167,7 +167,7 @@ double SpreadOf(const ConfigSummary& entry) {
 
 // Typical spread by number of repeats: it grows with the number.
 void CheckSpread(const std::vector<ConfigGroup>& groups, const StoreContents& contents,
-                 std::vector<DataFinding>* findings) {
+                 std::vector<Finding>* findings) {
   std::map<std::pair<size_t, size_t>, std::vector<double>> spreads;
   for (const ConfigGroup& group : groups) {
     for (const ConfigSummary& entry : group.entries) {
@@ -192,7 +192,7 @@ void CheckSpread(const std::vector<ConfigGroup>& groups, const StoreContents& co
     }
   }
   const size_t count = apart.count();
-  apart.Close(DataSeverity::kWarning, "repeats-disagree",
+  apart.Close(Severity::kWarning, "repeats-disagree",
               Cells(count) + " whose repeats disagree far more than is typical of their run",
               "Something disturbed them. Measure these cells again.", findings);
 }
@@ -215,7 +215,7 @@ void CheckDigits(const ConfigGroup& group, Gathering* coarse) {
                      alike == 1 ? "another" : Format("%zu others", alike).c_str(), digits * 100));
 }
 
-void CheckContests(const std::vector<ConfigGroup>& groups, std::vector<DataFinding>* findings) {
+void CheckContests(const std::vector<ConfigGroup>& groups, std::vector<Finding>* findings) {
   size_t cells = 0;
   Gathering single;
   Gathering coarse;
@@ -228,12 +228,12 @@ void CheckContests(const std::vector<ConfigGroup>& groups, std::vector<DataFindi
     CheckDigits(group, &coarse);
   }
   const size_t ones = single.count();
-  single.Close(DataSeverity::kNote, "single-samples",
+  single.Close(Severity::kNote, "single-samples",
                Format("%zu of %s have one sample", ones, Cells(cells).c_str()),
                "One sample does not say how much the next would differ. Repeat the measurement.",
                findings);
   const size_t same = coarse.count();
-  coarse.Close(DataSeverity::kWarning, "too-coarse",
+  coarse.Close(Severity::kWarning, "too-coarse",
                "in " + Count(same, "context") +
                    " the printed digits do not tell the best configuration from others",
                "Treat them as equal, or measure with times that have more digits.", findings);
@@ -258,7 +258,7 @@ struct Mixture {
 };
 
 // Checks the properties that must be equal within a context for figures to be comparable.
-void CheckMixtures(const StoreContents& contents, std::vector<DataFinding>* findings) {
+void CheckMixtures(const StoreContents& contents, std::vector<Finding>* findings) {
   struct Kinds {
     std::set<std::string> software;
     std::set<std::string> gpus;
@@ -309,45 +309,30 @@ void CheckMixtures(const StoreContents& contents, std::vector<DataFinding>* find
   const std::string advice =
       "Compare inside one of them only: keep them in stores of their own, or filter.";
   const size_t mixed = simulated.count();
-  simulated.Close(DataSeverity::kError, "simulated-mixed",
+  simulated.Close(Severity::kError, "simulated-mixed",
                   in(mixed) + "simulated samples stand beside measured ones", advice, findings);
   const size_t versions = software.count();
-  software.Close(DataSeverity::kWarning, "libraries-mixed",
+  software.Close(Severity::kWarning, "libraries-mixed",
                  in(versions) + "several libraries or versions were measured", advice, findings);
   const size_t machines = gpus.count();
-  gpus.Close(DataSeverity::kWarning, "machines-mixed",
+  gpus.Close(Severity::kWarning, "machines-mixed",
              in(machines) + "several kinds of machine were measured", advice, findings);
   const size_t names = hosts.count();
-  hosts.Close(DataSeverity::kNote, "hosts-mixed",
-              in(names) + "several hosts of one kind were measured",
+  hosts.Close(Severity::kNote, "hosts-mixed", in(names) + "several hosts of one kind were measured",
               "Fine if the hosts are alike; a slow host hides in the median.", findings);
 }
 
 }  // namespace
 
-const char* SeverityName(DataSeverity severity) {
-  switch (severity) {
-    case DataSeverity::kNote:
-      return "note";
-    case DataSeverity::kWarning:
-      return "warning";
-    case DataSeverity::kError:
-      return "error";
-  }
-  return "?";
-}
-
-std::vector<DataFinding> Check(const StoreContents& contents) {
-  std::vector<DataFinding> findings;
+std::vector<Finding> Check(const StoreContents& contents) {
+  std::vector<Finding> findings;
   const std::vector<ConfigGroup> groups = Summarise(contents);
   CheckRuns(contents, &findings);
   CheckSamples(contents, &findings);
   CheckMixtures(contents, &findings);
   CheckSpread(groups, contents, &findings);
   CheckContests(groups, &findings);
-  std::stable_sort(
-      findings.begin(), findings.end(),
-      [](const DataFinding& a, const DataFinding& b) { return a.severity > b.severity; });
+  SortBySeverity(&findings);
   return findings;
 }
 

@@ -14,21 +14,14 @@ namespace {
 
 StoreContents Load(const std::string& fixture, const ImportOptions& options = {}) {
   const std::string path = DIAPASON_SOURCE_DIR "/tests/data/" + fixture;
-  const Result<Import> import = ImportText(ReadFile(path, 1 << 24).value(), path, options);
+  Result<Import> import = ImportText(ReadFile(path, 1 << 24).value(), path, options);
   EXPECT_TRUE(import.ok()) << import.status().message();
-  StoreContents contents;
-  for (const WholeRun& whole : import.value().runs) {
-    contents.runs.push_back(whole.run);
-    for (const Sample& sample : whole.samples) {
-      contents.records.push_back({contents.runs.size() - 1, sample});
-    }
-  }
-  return contents;
+  return ContentsOf(std::move(import).value());
 }
 
-const DataFinding* Find(const std::vector<DataFinding>& findings, const std::string& kind) {
+const Finding* Find(const std::vector<Finding>& findings, const std::string& kind) {
   const auto found = std::find_if(findings.begin(), findings.end(),
-                                  [&](const DataFinding& finding) { return finding.kind == kind; });
+                                  [&](const Finding& finding) { return finding.id == kind; });
   return found == findings.end() ? nullptr : &*found;
 }
 
@@ -65,32 +58,31 @@ TEST(CheckTest, GoodDataHaveNoFindings) {
 }
 
 TEST(CheckTest, ProgramsThatRanAlone) {
-  const std::vector<DataFinding> findings =
-      Check(Load("nccl-tests/eight_independent_1gpu_runs.out"));
+  const std::vector<Finding> findings = Check(Load("nccl-tests/eight_independent_1gpu_runs.out"));
   ASSERT_FALSE(findings.empty());
-  EXPECT_EQ(findings[0].severity, DataSeverity::kError);
+  EXPECT_EQ(findings[0].severity, Severity::kError);
   for (const char* kind : {"independent-runs", "one-rank", "above-memory"}) {
-    const DataFinding* finding = Find(findings, kind);
+    const Finding* finding = Find(findings, kind);
     ASSERT_NE(finding, nullptr) << kind;
-    EXPECT_EQ(finding->severity, DataSeverity::kError);
+    EXPECT_EQ(finding->severity, Severity::kError);
     ASSERT_FALSE(finding->evidence.empty());
     EXPECT_NE(finding->evidence[0].find("eight_independent"), std::string::npos);
-    EXPECT_FALSE(finding->advice.empty());
+    EXPECT_FALSE(finding->action.empty());
   }
 }
 
 TEST(CheckTest, RealLogsAreNotAccused) {
   for (const char* log : {"a100_8gpu_allreduce.txt", "mi355x_8gpu_allreduce.log",
                           "h100_pair_001_006.log", "l40s_4gpu_ring.txt"}) {
-    for (const DataFinding& finding : Check(Load(std::string("nccl-tests/") + log))) {
-      EXPECT_EQ(finding.severity, DataSeverity::kNote) << log << ": " << finding.what;
+    for (const Finding& finding : Check(Load(std::string("nccl-tests/") + log))) {
+      EXPECT_EQ(finding.severity, Severity::kNote) << log << ": " << finding.title;
     }
   }
 }
 
 TEST(CheckTest, ATestThatDidNotEnd) {
-  const std::vector<DataFinding> findings = Check(Load("nccl-tests/h100_pair_002_008.log"));
-  const DataFinding* finding = Find(findings, "interrupted");
+  const std::vector<Finding> findings = Check(Load("nccl-tests/h100_pair_002_008.log"));
+  const Finding* finding = Find(findings, "interrupted");
   ASSERT_NE(finding, nullptr);
   EXPECT_NE(finding->evidence[0].find("sendrecv"), std::string::npos);
 }
@@ -98,9 +90,9 @@ TEST(CheckTest, ATestThatDidNotEnd) {
 TEST(CheckTest, FasterThanTheLinks) {
   StoreContents contents = Good();
   contents.records[0].sample.seconds = 1e-7;
-  const std::vector<DataFinding> findings = Check(contents);
+  const std::vector<Finding> findings = Check(contents);
   ASSERT_NE(Find(findings, "too-fast"), nullptr);
-  EXPECT_EQ(Find(findings, "too-fast")->severity, DataSeverity::kError);
+  EXPECT_EQ(Find(findings, "too-fast")->severity, Severity::kError);
   contents.runs[0].machine.simulated = true;  // a model may have any links
   EXPECT_EQ(Find(Check(contents), "too-fast"), nullptr);
 }
@@ -108,7 +100,7 @@ TEST(CheckTest, FasterThanTheLinks) {
 TEST(CheckTest, RepeatsThatDisagree) {
   StoreContents contents = Good();
   contents.records[4].sample.seconds *= 3;
-  const std::vector<DataFinding> findings = Check(contents);
+  const std::vector<Finding> findings = Check(contents);
   ASSERT_NE(Find(findings, "repeats-disagree"), nullptr);
   EXPECT_EQ(Find(findings, "repeats-disagree")->evidence.size(), 1u);
 }
@@ -119,7 +111,7 @@ TEST(CheckTest, WrongResultsAndFailures) {
   contents.records[0].sample.wrong = 12;
   contents.records[1].sample.outcome = SampleOutcome::kHang;
   contents.records[1].sample.note = "60 s";
-  const std::vector<DataFinding> findings = Check(contents);
+  const std::vector<Finding> findings = Check(contents);
   ASSERT_NE(Find(findings, "wrong-results"), nullptr);
   EXPECT_NE(Find(findings, "wrong-results")->evidence[0].find("12 elements"), std::string::npos);
   ASSERT_NE(Find(findings, "failures"), nullptr);
@@ -130,7 +122,7 @@ TEST(CheckTest, OneSampleAndCoarseDigits) {
   std::erase_if(contents.records, [](const StoredSample& record) {
     return record.sample.point.bytes == 1 << 16 && record.sample.round > 0;
   });
-  EXPECT_EQ(Find(Check(contents), "single-samples")->what, "2 of 18 cells have one sample");
+  EXPECT_EQ(Find(Check(contents), "single-samples")->title, "2 of 18 cells have one sample");
   EXPECT_EQ(Find(Check(contents), "too-coarse"), nullptr);
   for (StoredSample& record : contents.records) record.sample.coarse = 0.2;
   ASSERT_NE(Find(Check(contents), "too-coarse"), nullptr);
@@ -139,9 +131,9 @@ TEST(CheckTest, OneSampleAndCoarseDigits) {
 TEST(CheckTest, TheGridsHundredths) {
   ImportOptions options;
   options.library = "rccl";
-  const std::vector<DataFinding> findings =
+  const std::vector<Finding> findings =
       Check(Load("measurements/mi355x_allreduce_1n_2n.csv", options));
-  const DataFinding* coarse = Find(findings, "too-coarse");
+  const Finding* coarse = Find(findings, "too-coarse");
   ASSERT_NE(coarse, nullptr);
   EXPECT_NE(coarse->evidence[0].find("4KiB"), std::string::npos);
   EXPECT_NE(Find(findings, "repeats-disagree"), nullptr);

@@ -51,6 +51,17 @@ bool IsTable(std::string_view line) {
 
 }  // namespace
 
+StoreContents ContentsOf(Import import) {
+  StoreContents contents;
+  for (WholeRun& whole : import.runs) {
+    for (Sample& sample : whole.samples) {
+      contents.records.push_back({contents.runs.size(), std::move(sample)});
+    }
+    contents.runs.push_back(std::move(whole.run));
+  }
+  return contents;
+}
+
 std::string OptionsText(const ImportOptions& options) {
   std::string text = Format(
       "%s,%s,%d,%d,%llu,%s,%s,%d,%s,%s,%s,%s,%d", options.collective.c_str(), options.type.c_str(),

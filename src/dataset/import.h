@@ -37,6 +37,9 @@ struct Import {
   size_t rows = 0;  // lines that hold measurements
 };
 
+// Its runs and samples, as a store would give them.
+StoreContents ContentsOf(Import import);
+
 // Detects the format of a file by its content, and reads it: logs of nccl-tests and rccl-tests,
 // tables with a column per property (rccl-sweep's grids, optimized_metrics.csv), reward lines, and
 // the output of `diapason data export --format csv`. `name` is the file's. A run's id is derived

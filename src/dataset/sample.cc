@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <ctime>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -58,12 +58,9 @@ std::string NewRunId() {
     // distinguish runs well enough there.
     random = MixBits(static_cast<uint64_t>(now.count()) ^ MixBits(static_cast<uint64_t>(getpid())));
   }
-  const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char date[32];
-  std::strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &utc);
-  return Format("%s-%016llx", date, static_cast<unsigned long long>(random));
+  const time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  return Format("%s-%016llx", UtcText(seconds, "%Y%m%d-%H%M%S").c_str(),
+                static_cast<unsigned long long>(random));
 }
 
 double BusFactorOf(const std::string& collective, int ranks) {

@@ -9,20 +9,14 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "base/temporary_file.h"
 
 namespace diapason::dataset {
 namespace {
 
 class StoreTest : public testing::Test {
  protected:
-  StoreTest() {
-    char path[] = "/tmp/diapason-store-XXXXXX";
-    folder_ = mkdtemp(path);
-  }
-  ~StoreTest() override {
-    ::chmod(folder_.c_str(), 0700);
-    std::filesystem::remove_all(folder_);
-  }
+  ~StoreTest() override { ::chmod(folder_.c_str(), 0700); }
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
   std::unique_ptr<SampleStore> Write(const std::string& name) {
     Result<std::unique_ptr<SampleStore>> store =
@@ -41,7 +35,8 @@ class StoreTest : public testing::Test {
     sqlite3_close(database);
   }
 
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 SampleRun MakeRun(const std::string& id) {

@@ -1,27 +1,23 @@
 #include "domain/fingerprint.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "base/temporary_file.h"
 
 namespace diapason {
 namespace {
 
 class FingerprintTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/diapason_fingerprint_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern), nullptr);
-    root_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
   void Write(const std::string& path, const std::string& text) {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text;
   }
-  std::string root_;
+  const TemporaryFolder temporary_;
+  const std::string root_ = temporary_.path();
 };
 
 TEST_F(FingerprintTest, NvidiaGpusByModel) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "env_tune/sign_flip.h"
+#include "base/sign_flip.h"
 
 namespace diapason::env_tune {
 
@@ -80,7 +80,7 @@ struct KnobComparison {
   double alpha = 0;           // its share
   std::vector<double> gains;  // log gains of its blocks
   double p = 1;               // of this many blocks, for themselves
-  Shift shift;                // of the log gains; zeros without blocks
+  ShiftEstimate shift;        // of the log gains; zeros without blocks
   std::string why;            // of kFailed and kTooCostly
   EnvVars against;            // what it was compared with
 };
@@ -92,7 +92,7 @@ struct Validation {
   std::string failed;      // why a run of the set failed; "" for none did
   std::vector<double> gains;
   double p = 1;
-  Shift shift;
+  ShiftEstimate shift;
   // Stability: medians of the second half of the runs over those of the first, as log ratios, and
   // the robust spread (share of the median) of each side.
   double drift_tuned = 0;

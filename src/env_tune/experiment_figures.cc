@@ -3,31 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/normal.h"
 #include "base/stats.h"
 #include "env_tune/experiment.h"
 
 namespace diapason::env_tune {
 namespace {
 
-constexpr double kMadToDeviation = 1.4826;
 constexpr double kPower80 = 0.8416;       // the normal quantile of four of five
 constexpr double kMedianFactor = 1.2533;  // a median's standard error over a mean's
 constexpr double kNegligible = 0.02;
-
-// Quantiles of the normal distribution, good to 0.0005 for 0 < p < 0.5 (Abramowitz and Stegun
-// 26.2.23): used for texts only.
-double NormalQuantileAbove(double p) {
-  const double t = std::sqrt(-2 * std::log(p));
-  return t - (2.515517 + t * (0.802853 + t * 0.010328)) /
-                 (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-}
-
-double RobustDeviation(std::vector<double> values) {
-  if (values.size() < 2) return 0;
-  const double middle = Median(values);
-  for (double& value : values) value = std::fabs(value - middle);
-  return kMadToDeviation * Median(values);
-}
 
 // From one run to the next: a slow drift hardly adds to it.
 double StepDeviation(const std::vector<double>& values) {
@@ -59,7 +44,7 @@ double Experiment::Detectable(double noise) const {
   const double share =
       options_.alpha / static_cast<double>(std::max<size_t>(1, candidates_.size()));
   const double of_block = noise * std::sqrt(4.0 / RunsOfBlock());
-  const double needed = (NormalQuantileAbove(share) + kPower80) * of_block /
+  const double needed = (NormalTailQuantile(share) + kPower80) * of_block /
                         std::sqrt(static_cast<double>(options_.most_blocks));
   return std::max(std::expm1(needed), options_.min_gain);
 }

@@ -28,7 +28,7 @@ std::string DurationText(double seconds) {
 // Fewer than six results have no interval of 95 %: their range is shown, and looks different.
 constexpr size_t kBlocksForInterval = 6;
 
-std::string IntervalText(const Shift& shift, size_t blocks) {
+std::string IntervalText(const ShiftEstimate& shift, size_t blocks) {
   const std::string ends =
       GainText(shift.low) + (blocks < kBlocksForInterval ? " to " : ", ") + GainText(shift.high);
   return GainText(shift.estimate) +

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/file.h"
 #include "base/stats.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "env_tune/bench_figures.h"
 #include "env_tune/knob_list.h"
 #include "env_tune/report.h"
-#include "env_tune/temporary_folder.h"
 
 namespace diapason::env_tune {
 namespace {
@@ -157,8 +159,10 @@ Status EnvTuneSession::WarmUp(StateHead* head, std::string* broken, bool* no_fig
   if (machine_.cpu_quota > 0 && machine_.cpu_quota < facts.cpus) {
     facts.cpus = std::max(1, static_cast<int>(std::ceil(machine_.cpu_quota)));
   }
-  for (const std::string& file : folder.Files()) {
-    const Result<journal::JournalContents> contents = journal::ReadJournal(file);
+  std::error_code error;
+  for (std::filesystem::directory_iterator file(folder.path(), error), end; !error && file != end;
+       file.increment(error)) {
+    const Result<journal::JournalContents> contents = journal::ReadJournal(file->path().string());
     if (contents.ok()) AddJournalSizes(contents.value(), &facts);
   }
   if (!bench_.sizes.empty()) {

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "base/temporary_file.h"
 #include "env_tune/report.h"
-#include "env_tune/temporary_folder.h"
 
 namespace diapason::env_tune {
 namespace {

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <stdlib.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "base/root_fs.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 
 // Fake processes, for the tests of this component and of others that read processes.
@@ -16,14 +15,6 @@ namespace diapason::host {
 // A folder that looks like a machine's root; the destructor removes it.
 class FakeRoot {
  public:
-  FakeRoot() {
-    char name[] = "/tmp/diapason-fake-XXXXXX";
-    root_ = mkdtemp(name) == nullptr ? "/nonexistent" : name;
-  }
-  ~FakeRoot() { std::filesystem::remove_all(root_); }
-  FakeRoot(const FakeRoot&) = delete;
-  FakeRoot& operator=(const FakeRoot&) = delete;
-
   void Write(const std::string& path, const std::string& text) const {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::ofstream(root_ + path, std::ios::binary) << text;
@@ -38,7 +29,8 @@ class FakeRoot {
   const std::string& root() const { return root_; }
 
  private:
-  std::string root_;
+  const TemporaryFolder folder_;
+  const std::string& root_ = folder_.path();
 };
 
 // A line of /proc/PID/stat.

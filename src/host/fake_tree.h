@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "base/temporary_file.h"
+
 namespace diapason::host {
 
 // For tests: a folder that looks like a machine, created from a text of tests/data/hosts
@@ -10,7 +12,6 @@ class FakeTree {
  public:
   // `name`: "dgx-h100.tree", or a full path.
   explicit FakeTree(const std::string& name);
-  ~FakeTree();
   FakeTree(const FakeTree&) = delete;
   FakeTree& operator=(const FakeTree&) = delete;
 
@@ -21,7 +22,8 @@ class FakeTree {
   void Add(const std::string& line);
 
  private:
-  std::string root_;
+  const TemporaryFolder folder_;
+  const std::string& root_ = folder_.path();
   std::string trouble_;
 };
 

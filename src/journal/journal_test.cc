@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "journal/reader.h"
 #include "journal/writer.h"
@@ -45,13 +46,6 @@ JournalRecord NumberedRecord(uint32_t communicator, uint32_t call) {
 
 class JournalTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/diapason_journal_test_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::unique_ptr<Journal> Open(const std::string& name, size_t records = 16384,
                                 uint64_t limit = uint64_t{1} << 30) {
     Journal::Options options;
@@ -69,7 +63,8 @@ class JournalTest : public ::testing::Test {
     const Result<std::unique_ptr<Journal>> journal = Journal::Open(options);
     return journal.ok() ? "opened" : journal.status().message();
   }
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 // The mode that a journal gets under the loosest umask.

@@ -20,6 +20,11 @@ struct LearningArm {
   // none.
   double ratio = 0;
   double skew = 0;  // the median; 0: not known
+
+  // "in use", "being tried", "".
+  const char* StateText() const {
+    return state == State::kInUse ? "in use" : state == State::kTried ? "being tried" : "";
+  }
 };
 
 struct LearningEpoch {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace diapason::journal {
@@ -12,27 +13,6 @@ std::string Quoted(std::string_view name) { return '"' + std::string(name) + '"'
 
 // JSON has no NaN and no infinity.
 std::string Number(float value) { return std::isfinite(value) ? Format("%.9g", value) : "null"; }
-
-}  // namespace
-
-std::string JsonText(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < ' ' || byte > 126) {
-      // Paths may contain any byte; each becomes one character, so that the line stays valid JSON.
-      out += Format("\\u%04x", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
-namespace {
 
 // The fields common to all kinds.
 std::string Head(const char* type, const JournalRecord& record) {
@@ -143,14 +123,14 @@ std::string CommunicatorLine(const JournalComm& communicator) {
       communicator.number, static_cast<unsigned long long>(communicator.id), communicator.api,
       Quoted(LibraryName(communicator.library)).c_str(), communicator.library_version,
       static_cast<long long>(communicator.shape.nodes),
-      static_cast<long long>(communicator.shape.ranks), JsonText(communicator.mode).c_str(),
-      JsonText(communicator.policy).c_str(), JsonText(communicator.digest).c_str(),
-      communicator.rows, JsonText(communicator.chain).c_str());
+      static_cast<long long>(communicator.shape.ranks), JsonBytes(communicator.mode).c_str(),
+      JsonBytes(communicator.policy).c_str(), JsonBytes(communicator.digest).c_str(),
+      communicator.rows, JsonBytes(communicator.chain).c_str());
   if (communicator.rank >= 0) line += Format(",\"rank\":%d", communicator.rank);
   for (const auto& [key, text] :
        {std::pair{"name", &communicator.name}, std::pair{"store", &communicator.store},
         std::pair{"agreed", &communicator.agreed}}) {
-    if (!text->empty()) line += Format(",\"%s\":%s", key, JsonText(*text).c_str());
+    if (!text->empty()) line += Format(",\"%s\":%s", key, JsonBytes(*text).c_str());
   }
   return line + "}";
 }

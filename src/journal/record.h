@@ -96,7 +96,4 @@ inline constexpr int kFormatVersion = 1;
 std::string RecordLine(const JournalRecord& record, Library library);
 std::string CommunicatorLine(const JournalComm& communicator);
 
-// Text as a JSON string, with quotes.
-std::string JsonText(const std::string& text);
-
 }  // namespace diapason::journal

@@ -11,16 +11,7 @@
 namespace diapason::journal {
 namespace {
 
-TEST(JsonTextTest, EveryTextIsValidJson) {
-  EXPECT_EQ(JsonText(""), "\"\"");
-  EXPECT_EQ(JsonText("plain /path.conf"), "\"plain /path.conf\"");
-  EXPECT_EQ(JsonText("a\"b\\c"), "\"a\\\"b\\\\c\"");
-  EXPECT_EQ(JsonText("\n\t\x01\x7f"), "\"\\u000a\\u0009\\u0001\\u007f\"");
-  EXPECT_EQ(JsonText(std::string(1, '\0')), "\"\\u0000\"");
-  EXPECT_EQ(JsonText("\xff\x80"), "\"\\u00ff\\u0080\"") << "a byte that is no UTF-8";
-}
-
-TEST(JsonTextTest, EveryByteGoesThroughAJournalAndStaysOneCharacter) {
+TEST(RecordTest, EveryByteGoesThroughAJournalAndStaysOneCharacter) {
   for (int byte = 0; byte < 256; ++byte) {
     JournalComm communicator = RcclCommunicator(3);
     communicator.policy = std::string(1, static_cast<char>(byte));

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "domain/schedule.h"
@@ -15,8 +16,6 @@ namespace {
 
 constexpr size_t kBufferBytes = 1 << 16;
 constexpr uint64_t kDayNs = uint64_t{86400} * 1000000000;
-
-std::string Quoted(const std::string& text) { return JsonText(text); }
 
 std::string Call(const JournalRecord& record) {
   return std::string(CollectiveName(static_cast<Collective>(record.collective))) + " " +
@@ -68,7 +67,7 @@ class TraceWriter::Journal {
   Status Write(const std::string& name) {
     int rank = -1;
     const std::string title = ProcessName(name, contents_, &rank);
-    Status status = Meta("process_name", 0, "\"name\":" + Quoted(title));
+    Status status = Meta("process_name", 0, "\"name\":" + JsonBytes(title));
     if (status.ok() && rank >= 0) {
       status = Meta("process_sort_index", 0, Format("\"sort_index\":%d", rank));
     }
@@ -107,13 +106,13 @@ class TraceWriter::Journal {
   std::string Common(const char* phase, uint64_t thread, const std::string& name) const {
     return Format("{\"ph\":\"%s\",\"pid\":%llu,\"tid\":%llu,\"name\":%s", phase,
                   static_cast<unsigned long long>(writer_.journals_),
-                  static_cast<unsigned long long>(thread), Quoted(name).c_str());
+                  static_cast<unsigned long long>(thread), JsonBytes(name).c_str());
   }
   Status Meta(const char* what, uint64_t thread, const std::string& args) {
     return writer_.Event(Common("M", thread, what) + ",\"args\":{" + args + "}}");
   }
   Status Thread(uint64_t thread, const std::string& name) {
-    const Status named = Meta("thread_name", thread, "\"name\":" + Quoted(name));
+    const Status named = Meta("thread_name", thread, "\"name\":" + JsonBytes(name));
     if (!named.ok()) return named;
     return Meta("thread_sort_index", thread,
                 Format("\"sort_index\":%llu", static_cast<unsigned long long>(thread)));
@@ -131,11 +130,11 @@ class TraceWriter::Journal {
   Status Decision(const JournalRecord& record) {
     std::string args = Format("\"call\":%u,\"bytes\":%llu,\"asked\":%s,\"why\":%s", record.call,
                               static_cast<unsigned long long>(record.bytes),
-                              Quoted(Configured(record, AskedOf(record))).c_str(),
-                              Quoted(std::string(ReasonSentence(record.reason))).c_str());
+                              JsonBytes(Configured(record, AskedOf(record))).c_str(),
+                              JsonBytes(ReasonSentence(record.reason)).c_str());
     if (record.default_algorithm != kKeep) {
       const Config alone{record.default_algorithm, record.default_protocol, 0};
-      args += ",\"alone\":" + Quoted(Configured(record, alone));
+      args += ",\"alone\":" + JsonBytes(Configured(record, alone));
     }
     if (record.line > 0) args += Format(",\"line\":%d", record.line);
     if (record.learning) {
@@ -170,7 +169,7 @@ class TraceWriter::Journal {
                static_cast<unsigned long long>(record.bytes), record.captured ? "true" : "false");
     if (decision != kNoPartner) {
       const JournalRecord& asked = contents_.records[decision];
-      args += ",\"asked\":" + Quoted(Configured(asked, AskedOf(asked)));
+      args += ",\"asked\":" + JsonBytes(Configured(asked, AskedOf(asked)));
       if (CompareRun(asked, record) != Obeyed::kYes) args += ",\"otherwise\":true";
     }
     if (record.seconds <= 0) return Instant(record, "ran " + name, "run", args);
@@ -191,8 +190,9 @@ class TraceWriter::Journal {
     return writer_.Event(
         Common("C", Host(record.communicator), Format("%s, us", ContextText(record).c_str())) +
         Format(",\"id\":%s,\"ts\":%s,\"args\":{%s:%.3f}}",
-               Quoted(Format("communicator %u", record.communicator)).c_str(),
-               writer_.Time(record.time_ns).c_str(), Quoted(config).c_str(), record.seconds * 1e6));
+               JsonBytes(Format("communicator %u", record.communicator)).c_str(),
+               writer_.Time(record.time_ns).c_str(), JsonBytes(config).c_str(),
+               record.seconds * 1e6));
   }
 
   TraceWriter& writer_;

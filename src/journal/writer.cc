@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/host_name.h"
 #include "base/mutex_lock.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "base/version.h"
 
@@ -120,7 +121,7 @@ Journal::Journal(Descriptor file, std::string path, const Options& options)
   headlines_.push_back(
       Format("{\"type\":\"journal\",\"version\":%d,\"diapason\":\"%s\",\"host\":%s,\"pid\":%d,"
              "\"time_ns\":%lld}",
-             kFormatVersion, kVersion, JsonText(HostName()).c_str(), static_cast<int>(owner_),
+             kFormatVersion, kVersion, JsonBytes(HostName()).c_str(), static_cast<int>(owner_),
              static_cast<long long>(now.tv_sec) * 1000000000 + now.tv_nsec));
 }
 

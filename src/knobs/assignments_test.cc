@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "knobs/check.h"
 
@@ -145,13 +146,9 @@ TEST(FromText, EndsOnHostileInput) {
 class ConfigFiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "knobs_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    root_ = name;
     std::filesystem::create_directories(root_ + "/etc");
     std::filesystem::create_directories(root_ + "/home/u");
   }
-  void TearDown() override { std::filesystem::remove_all(root_); }
   void Write(const std::string& path, const std::string& text) const {
     std::ofstream(root_ + path) << text;
   }
@@ -162,7 +159,8 @@ class ConfigFiles : public ::testing::Test {
     findings_.clear();
     return Text(FromConfigFiles(RootFs(root_), MapEnvironment(all), &findings_, checked_for));
   }
-  std::string root_;
+  const TemporaryFolder temporary_;
+  const std::string root_ = temporary_.path();
   std::vector<Finding> findings_;
 };
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 
 #include "base/file.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 
 namespace diapason::knobs {
@@ -186,17 +186,15 @@ TEST(CheckTuner, FightsWithIt) {
 }
 
 TEST(CheckCosts, FilesThatAreNotThere) {
-  std::string name = (std::filesystem::temp_directory_path() / "knobs_XXXXXX").string();
-  ASSERT_NE(mkdtemp(name.data()), nullptr);
-  std::ofstream(name + "/here.so") << "x";
-  const RootFs tree(name);
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/here.so") << "x";
+  const RootFs tree(folder.path());
   const CheckedFor looked = {Library::kNccl, 22809, &tree};
   EXPECT_TRUE(Finds("NCCL_TUNER_PLUGIN=/opt/no.so", "env.bad-value", "is not here", looked));
   EXPECT_EQ(Ids("NCCL_TUNER_PLUGIN=/here.so", looked), "");
   // The loader finds a bare name, and without a tree files are not checked.
   EXPECT_EQ(Ids("NCCL_TUNER_PLUGIN=libno.so", looked), "");
   EXPECT_EQ(Ids("NCCL_TUNER_PLUGIN=/opt/no.so"), "");
-  std::filesystem::remove_all(name);
 }
 
 TEST(CheckCosts, MemoryAndLogs) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/normal.h"
 #include "base/stats.h"
 
 namespace diapason::learn {

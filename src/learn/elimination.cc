@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/normal.h"
 #include "learn/arms.h"
 
 namespace diapason::learn {

@@ -125,15 +125,4 @@ double Comparisons::Error(size_t arm, size_t other) const {
   return std::sqrt(std::max(variance, 0.0));
 }
 
-double StudentQuantile(double share, double freedom) {
-  // The normal quantile (Hastings), then the first terms of Cornish and Fisher.
-  const double tail = std::max(1 - share, 1e-12);
-  const double t = std::sqrt(-2 * std::log(tail));
-  const double z = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
-                           (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-  const double z3 = z * z * z;
-  return z + (z3 + z) / (4 * freedom) +
-         (5 * z3 * z * z + 16 * z3 + 3 * z) / (96 * freedom * freedom);
-}
-
 }  // namespace diapason::learn

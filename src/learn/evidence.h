@@ -54,7 +54,4 @@ class Comparisons {
   std::vector<std::vector<double>> variance_;
 };
 
-// The quantile of Student's t distribution; `share` in (0.5, 1).
-double StudentQuantile(double share, double freedom);
-
 }  // namespace diapason::learn

@@ -1,6 +1,5 @@
 // Tables of nccl-tests and rccl-tests: wrong results, empty or unfinished tables, outliers.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "base/stats.h"
@@ -29,11 +28,8 @@ void Outliers(const LogFacts& facts, const std::vector<const PerfTest*>& tests,
   values.reserve(tests.size());
   for (const PerfTest* test : tests) values.push_back(test->average);
   const double median = Median(values);
-  std::vector<double> distances;
-  distances.reserve(values.size());
-  for (const double value : values) distances.push_back(std::fabs(value - median));
   // Five times the typical spread, and at least a tenth: beyond noise.
-  const double limit = median - std::max(5 * 1.4826 * Median(distances), 0.1 * median);
+  const double limit = median - std::max(5 * RobustDeviation(values), 0.1 * median);
   std::vector<const PerfTest*> slow;
   std::map<std::string, std::pair<size_t, size_t>> hosts;  // slow, all
   for (const PerfTest* test : tests) {

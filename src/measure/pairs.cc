@@ -1,7 +1,6 @@
 #include "measure/pairs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -11,9 +10,7 @@ namespace diapason::measure {
 namespace {
 
 constexpr size_t kFewest = 3;
-// A normal distribution's standard deviation is this many times its median absolute deviation.
-constexpr double kSigma = 1.4826;
-// So many of them are no accident among thousands of links.
+// So many standard deviations are no accident among thousands of links.
 constexpr double kBeyond = 4;
 
 struct LinkGroup {
@@ -29,8 +26,7 @@ LinkGroup Look(const std::vector<PairFigure>& pairs, bool same_host, double leas
   }
   if (values.size() < kFewest) return kind;
   kind.usual = Median(values);
-  for (double& value : values) value = std::abs(value - kind.usual);
-  const double scale = kSigma * Median(values);
+  const double scale = RobustDeviation(values);
   for (size_t i = 0; i < pairs.size(); ++i) {
     if (pairs[i].same_host != same_host) continue;
     const double missing = kind.usual - pairs[i].bandwidth;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/normal.h"
 #include "base/text.h"
 
 namespace diapason::model {
@@ -160,17 +161,6 @@ Prediction Coarse(const Prediction& prediction, double caution) {
 }
 
 }  // namespace
-
-double NormalQuantile(double probability) {
-  // Bisection on the distribution function: exact enough for a few calls per command.
-  double low = -10;
-  double high = 10;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < probability ? low : high) = middle;
-  }
-  return (low + high) / 2;
-}
 
 ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options) {
   ModelChoice choice;

@@ -55,7 +55,4 @@ struct ChannelSearchOptions {
 ModelChoice FindOptimalConfig(const Predictor& predictor, const Predictor::Request& request,
                               const ChannelSearchOptions& options);
 
-// The quantile of the standard normal distribution.
-double NormalQuantile(double probability);
-
 }  // namespace diapason::model

@@ -157,13 +157,5 @@ TEST(Choose, TheLuckiestOfManyIsNoGain) {
   EXPECT_FALSE(Choose(prediction, options).leave_default);
 }
 
-TEST(Choose, NormalQuantiles) {
-  EXPECT_NEAR(NormalQuantile(0.5), 0, 1e-9);
-  EXPECT_NEAR(NormalQuantile(0.975), 1.959964, 1e-5);
-  EXPECT_NEAR(NormalQuantile(0.025), -1.959964, 1e-5);
-  EXPECT_TRUE(std::isfinite(NormalQuantile(0)));
-  EXPECT_TRUE(std::isfinite(NormalQuantile(1)));
-}
-
 }  // namespace
 }  // namespace diapason::model

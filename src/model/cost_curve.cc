@@ -1,5 +1,6 @@
 #include "model/cost_curve.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 
@@ -12,8 +13,13 @@ constexpr double kPaceBlend = 3;
 constexpr double kStartBlend = 1.5;
 constexpr int kMostSteps = 40;
 
-using Vector = std::array<double, kCount>;
-using Matrix = std::array<Vector, kCount>;
+using Vector = Eigen::Matrix<double, kCount, 1>;
+using Matrix = Eigen::Matrix<double, kCount, kCount>;
+using Factor = Eigen::LLT<Matrix>;
+
+Eigen::Map<const Vector> Of(const std::array<double, kCount>& values) {
+  return Eigen::Map<const Vector>(values.data());
+}
 
 // log |e^a, e^b| and the weight of a in it.
 double Blend(double a, double b, double sharpness, double* share) {
@@ -44,43 +50,31 @@ double Evaluate(const CostCurve& curve, double log_bytes, double log_channels, V
 
 struct Quadratic {
   double value = 0;
-  Vector gradient{};
-  Matrix curvature{};
+  Vector gradient;
+  Matrix curvature;
 };
 
 // Sum of squares, and its Gauss-Newton expansion.
 Quadratic Expand(const CostCurve& curve, std::span<const CurvePoint> points,
                  const CurvePrior& prior, double noise) {
-  Quadratic sum;
-  for (int i = 0; i < kCount; ++i) {
-    const double off = (curve.at[i] - prior.centre.at[i]) / prior.width[i];
-    sum.value += off * off;
-    sum.gradient[i] += off / prior.width[i];
-    sum.curvature[i][i] += 1 / (prior.width[i] * prior.width[i]);
-  }
-  Vector slope{};
+  const Vector width = Of(prior.width);
+  const Vector from_prior = (Of(curve.at) - Of(prior.centre.at)).cwiseQuotient(width);
+  Quadratic sum{from_prior.squaredNorm(), from_prior.cwiseQuotient(width),
+                width.cwiseAbs2().cwiseInverse().asDiagonal()};
+  Vector slope;
   for (const CurvePoint& point : points) {
     const double off =
         (Evaluate(curve, point.log_bytes, point.log_channels, &slope) - point.log_seconds) / noise;
     sum.value += off * off;
-    for (int i = 0; i < kCount; ++i) {
-      sum.gradient[i] += off * slope[i] / noise;
-      for (int j = 0; j < kCount; ++j) {
-        sum.curvature[i][j] += slope[i] * slope[j] / (noise * noise);
-      }
-    }
+    sum.gradient += off / noise * slope;
+    sum.curvature += slope * slope.transpose() / (noise * noise);
   }
   return sum;
 }
 
-std::vector<double> Flat(const Matrix& matrix, double damping) {
-  std::vector<double> flat;
-  for (int i = 0; i < kCount; ++i) {
-    for (int j = 0; j < kCount; ++j) {
-      flat.push_back(matrix[i][j] * (i == j ? 1 + damping : 1));
-    }
-  }
-  return flat;
+// LLT does not report NaN.
+bool Positive(const Factor& factor) {
+  return factor.info() == Eigen::Success && factor.matrixLLT().allFinite();
 }
 
 }  // namespace
@@ -90,13 +84,10 @@ double CostCurve::LogSeconds(double log_bytes, double log_channels) const {
 }
 
 double FittedCurve::Doubt(double log_bytes, double log_channels) const {
-  Vector slope{};
+  Vector slope;
   Evaluate(curve, log_bytes, log_channels, &slope);
-  double sum = 0;
-  for (int i = 0; i < kCount; ++i) {
-    for (int j = 0; j < kCount; ++j) sum += slope[i] * covariance[i][j] * slope[j];
-  }
-  return std::sqrt(std::max(0.0, sum));
+  const Eigen::Map<const Matrix> matrix(covariance[0].data());
+  return std::sqrt(std::max(0.0, slope.dot(matrix * slope)));
 }
 
 FittedCurve FitCurve(std::span<const CurvePoint> points, const CurvePrior& prior, double noise) {
@@ -106,84 +97,27 @@ FittedCurve FitCurve(std::span<const CurvePoint> points, const CurvePrior& prior
   double damping = 1e-2;
   // Levenberg and Marquardt.
   for (int step = 0; step < kMostSteps && damping < 1e8; ++step) {
-    std::vector<double> factor = Flat(here.curvature, damping);
-    if (!FactorInPlace(&factor, kCount)) break;
-    Vector move = here.gradient;
-    SolveLower(factor, kCount, move.data());
-    SolveUpper(factor, kCount, move.data());
+    Matrix damped = here.curvature;
+    damped.diagonal() *= 1 + damping;
+    const Factor factor(damped);
+    if (!Positive(factor)) break;
+    const Vector move = factor.solve(here.gradient);
     CostCurve next = fitted.curve;
-    double length = 0;
-    for (int i = 0; i < kCount; ++i) {
-      next.at[i] -= move[i];
-      length = std::max(length, std::fabs(move[i]));
-    }
+    Eigen::Map<Vector>(next.at.data()) -= move;
     const Quadratic there = Expand(next, points, prior, noise);
     if (there.value < here.value) {
       fitted.curve = next;
       here = there;
       damping /= 3;
-      if (length < 1e-5) break;
+      if (move.lpNorm<Eigen::Infinity>() < 1e-5) break;
     } else {
       damping *= 4;
     }
   }
-  std::vector<double> factor = Flat(here.curvature, 0);
-  if (!FactorInPlace(&factor, kCount)) return fitted;
-  for (int i = 0; i < kCount; ++i) {
-    Vector unit{};
-    unit[i] = 1;
-    SolveLower(factor, kCount, unit.data());
-    SolveUpper(factor, kCount, unit.data());
-    for (int j = 0; j < kCount; ++j) fitted.covariance[j][i] = unit[j];
-  }
+  const Factor factor(here.curvature);
+  if (!Positive(factor)) return fitted;
+  Eigen::Map<Matrix>(fitted.covariance[0].data()) = factor.solve(Matrix::Identity());
   return fitted;
-}
-
-bool FactorInPlace(std::vector<double>* matrix, size_t n) {
-  std::vector<double>& m = *matrix;
-  for (size_t j = 0; j < n; ++j) {
-    double* const row = &m[j * n];
-    for (size_t k = 0; k < j; ++k) {
-      const double* const other = &m[k * n];
-      double sum = row[k];
-      for (size_t i = 0; i < k; ++i) sum -= row[i] * other[i];
-      row[k] = sum / other[k];
-    }
-    double sum = row[j];
-    for (size_t i = 0; i < j; ++i) sum -= row[i] * row[i];
-    if (!(sum > 0)) return false;
-    row[j] = std::sqrt(sum);
-    std::fill(row + j + 1, row + n, 0.0);
-  }
-  return true;
-}
-
-void SolveLower(const std::vector<double>& factor, size_t n, double* x) {
-  for (size_t i = 0; i < n; ++i) {
-    double sum = x[i];
-    for (size_t k = 0; k < i; ++k) sum -= factor[i * n + k] * x[k];
-    x[i] = sum / factor[i * n + i];
-  }
-}
-
-void SolveLowerMany(const std::vector<double>& factor, size_t n, double* x, size_t m) {
-  for (size_t i = 0; i < n; ++i) {
-    double* const row = x + i * m;
-    for (size_t k = 0; k < i; ++k) {
-      const double share = factor[i * n + k];
-      const double* const other = x + k * m;
-      for (size_t j = 0; j < m; ++j) row[j] -= share * other[j];
-    }
-    for (size_t j = 0; j < m; ++j) row[j] /= factor[i * n + i];
-  }
-}
-
-void SolveUpper(const std::vector<double>& factor, size_t n, double* x) {
-  for (size_t i = n; i-- > 0;) {
-    double sum = x[i];
-    for (size_t k = i + 1; k < n; ++k) sum -= factor[k * n + i] * x[k];
-    x[i] = sum / factor[i * n + i];
-  }
 }
 
 }  // namespace diapason::model

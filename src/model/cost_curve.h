@@ -2,7 +2,6 @@
 
 #include <array>
 #include <span>
-#include <vector>
 
 namespace diapason::model {
 
@@ -43,14 +42,5 @@ struct CurvePrior {
 // The maximum a posteriori curve for the points, each with standard deviation `noise`. Without
 // points, the prior. Deterministic.
 FittedCurve FitCurve(std::span<const CurvePoint> points, const CurvePrior& prior, double noise);
-
-// Small symmetric systems. Replaces a matrix (row-major, n x n) by its lower Cholesky factor; false
-// if it is not positive definite.
-bool FactorInPlace(std::vector<double>* matrix, size_t n);
-// In place: x = L^-1 x, and x = L^-T x.
-void SolveLower(const std::vector<double>& factor, size_t n, double* x);
-// X = L^-1 X for the columns of X (row-major, n x m).
-void SolveLowerMany(const std::vector<double>& factor, size_t n, double* x, size_t m);
-void SolveUpper(const std::vector<double>& factor, size_t n, double* x);
 
 }  // namespace diapason::model

@@ -98,19 +98,11 @@ TEST(CostCurve, DoubtFallsWithPoints) {
   EXPECT_LT(before, 0.05);
 }
 
-TEST(CostCurve, CholeskySolvesAndRefuses) {
-  std::vector<double> matrix = {4, 2, 2, 3};
-  const double x[] = {1.5, -2};
-  double b[] = {4 * x[0] + 2 * x[1], 2 * x[0] + 3 * x[1]};
-  ASSERT_TRUE(FactorInPlace(&matrix, 2));
-  SolveLower(matrix, 2, b);
-  SolveUpper(matrix, 2, b);
-  EXPECT_NEAR(b[0], x[0], 1e-12);
-  EXPECT_NEAR(b[1], x[1], 1e-12);
-  std::vector<double> indefinite = {1, 2, 2, 1};
-  EXPECT_FALSE(FactorInPlace(&indefinite, 2));
-  std::vector<double> nan = {NAN};
-  EXPECT_FALSE(FactorInPlace(&nan, 1));
+TEST(CostCurve, APointThatIsNoNumberLeavesThePrior) {
+  const std::vector<CurvePoint> points = {{std::log(1e6), 0, NAN}, {NAN, 0, std::log(1e-3)}};
+  const FittedCurve fitted = FitCurve(points, Vague(), 0.05);
+  EXPECT_EQ(fitted.curve.at, Vague().centre.at);
+  EXPECT_EQ(fitted.Doubt(std::log(1e6), 0), 0);
 }
 
 // A family whose times depend on the bytes per channel alone, with a bump no curve has.

@@ -43,10 +43,7 @@ double Spread(std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   std::vector<double> logs;
   for (const double value : seconds) logs.push_back(std::log(value));
-  const double mean = Mean(logs);
-  double sum = 0;
-  for (const double value : logs) sum += (value - mean) * (value - mean);
-  return std::sqrt(sum / static_cast<double>(logs.size() - 1));
+  return StandardDeviation(logs);
 }
 
 struct Raw {

@@ -1,5 +1,6 @@
 #include "model/local_model.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -41,6 +42,10 @@ inline double Covariance(double size_a, double channels_a, double size_b, double
 
 double Log2(double log) { return log / std::numbers::ln2; }
 
+Eigen::Map<const Eigen::MatrixXd> LowerOf(const std::vector<double>& factor, Eigen::Index size) {
+  return {factor.data(), size, size};
+}
+
 }  // namespace
 
 FamilyModel::FamilyModel(const FittedCurve& curve, std::vector<Observation> observations)
@@ -60,11 +65,12 @@ FamilyModel::FamilyModel(const FittedCurve& curve, std::vector<Observation> obse
     log2_bytes_.push_back(Log2(one.log_bytes));
     log2_channels_.push_back(std::log2(one.channels));
   }
+  if (n == 0) return;
   factor_.assign(n * n, 0);
   weights_.resize(n);
   for (size_t i = 0; i < n; ++i) {
     for (size_t j = 0; j <= i; ++j) {
-      factor_[i * n + j] =
+      factor_[j * n + i] =
           Covariance(log2_bytes_[i], log2_channels_[i], log2_bytes_[j], log2_channels_[j]);
     }
     factor_[i * n + i] += kOwn * kOwn + observations_[i].noise * observations_[i].noise;
@@ -72,10 +78,13 @@ FamilyModel::FamilyModel(const FittedCurve& curve, std::vector<Observation> obse
         observations_[i].log_seconds -
         curve_.curve.LogSeconds(observations_[i].log_bytes, std::log(observations_[i].channels));
   }
-  // Noise on the diagonal makes it positive definite.
-  if (!FactorInPlace(&factor_, n)) weights_.assign(n, 0);
-  SolveLower(factor_, n, weights_.data());
-  SolveUpper(factor_, n, weights_.data());
+  const auto size = static_cast<Eigen::Index>(n);
+  Eigen::Map<Eigen::MatrixXd> covariance(factor_.data(), size, size);
+  // In place. Noise on the diagonal makes it positive definite.
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factor(covariance);
+  Eigen::Map<Eigen::VectorXd> weights(weights_.data(), size);
+  factor.solveInPlace(weights);
+  if (factor.info() != Eigen::Success) weights.setZero();
 }
 
 std::vector<Estimate> FamilyModel::At(double log_bytes, const std::vector<int>& channels) const {
@@ -85,24 +94,27 @@ std::vector<Estimate> FamilyModel::At(double log_bytes, const std::vector<int>& 
   std::vector<double> lanes(m);
   for (size_t j = 0; j < m; ++j) lanes[j] = std::log2(channels[j]);
   // A row for every observation, a column for every member: all columns are solved at once.
-  std::vector<double> covariance(n * m);
-  std::vector<Estimate> estimates(m);
+  const auto rows = static_cast<Eigen::Index>(n);
+  Eigen::MatrixXd near(rows, static_cast<Eigen::Index>(m));
   for (size_t j = 0; j < m; ++j) {
-    estimates[j].log_seconds = curve_.curve.LogSeconds(log_bytes, std::log(channels[j]));
-  }
-  for (size_t i = 0; i < n; ++i) {
-    for (size_t j = 0; j < m; ++j) {
-      const double near = Covariance(size, lanes[j], log2_bytes_[i], log2_channels_[i]);
-      covariance[i * m + j] = near;
-      estimates[j].log_seconds += near * weights_[i];
+    for (size_t i = 0; i < n; ++i) {
+      near(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+          Covariance(size, lanes[j], log2_bytes_[i], log2_channels_[i]);
     }
   }
-  SolveLowerMany(factor_, n, covariance.data(), m);
+  const Eigen::VectorXd deviations =
+      near.transpose() * Eigen::Map<const Eigen::VectorXd>(weights_.data(), rows);
+  if (n > 0) LowerOf(factor_, rows).triangularView<Eigen::Lower>().solveInPlace(near);
+  std::vector<Estimate> estimates(m);
   for (size_t j = 0; j < m; ++j) {
-    double variance = kByLane * kByLane + kBySize * kBySize + kOwn * kOwn;
-    for (size_t i = 0; i < n; ++i) variance -= covariance[i * m + j] * covariance[i * m + j];
+    const auto column = static_cast<Eigen::Index>(j);
+    const double log_channels = std::log(channels[j]);
+    estimates[j].log_seconds =
+        curve_.curve.LogSeconds(log_bytes, log_channels) + deviations[column];
+    const double variance =
+        kByLane * kByLane + kBySize * kBySize + kOwn * kOwn - near.col(column).squaredNorm();
     double doubt = std::sqrt(std::max(variance, 1e-6));
-    if (empty()) doubt = Together(doubt, curve_.Doubt(log_bytes, std::log(channels[j])));
+    if (empty()) doubt = Together(doubt, curve_.Doubt(log_bytes, log_channels));
     estimates[j].doubt = scale_ * doubt;
   }
   return estimates;
@@ -115,38 +127,21 @@ FamilyModel::Check FamilyModel::LeaveMembersOut() const {
   for (size_t i = 0; i < n; ++i) members[observations_[i].channels].push_back(i);
   if (members.size() < 2) return check;
   // The inverse, from which the leave-one-out predictions follow.
-  std::vector<double> lower(n * n, 0);
-  for (size_t i = 0; i < n; ++i) lower[i * n + i] = 1;
-  SolveLowerMany(factor_, n, lower.data(), n);
-  std::vector<double> inverse(n * n, 0);
-  for (size_t k = 0; k < n; ++k) {
-    const double* const row = &lower[k * n];
-    for (size_t i = 0; i <= k; ++i) {
-      double* const into = &inverse[i * n];
-      for (size_t j = 0; j <= k; ++j) into[j] += row[i] * row[j];
-    }
-  }
+  const auto size = static_cast<Eigen::Index>(n);
+  Eigen::MatrixXd lower = Eigen::MatrixXd::Identity(size, size);
+  LowerOf(factor_, size).triangularView<Eigen::Lower>().solveInPlace(lower);
+  const Eigen::MatrixXd inverse = lower.transpose() * lower;
+  const Eigen::Map<const Eigen::VectorXd> weights(weights_.data(), size);
   for (const auto& [channels, block] : members) {
-    const size_t m = block.size();
-    std::vector<double> part(m * m);
-    std::vector<double> off(m);
-    for (size_t i = 0; i < m; ++i) {
-      off[i] = weights_[block[i]];
-      for (size_t j = 0; j < m; ++j) part[i * m + j] = inverse[block[i] * n + block[j]];
-    }
-    if (!FactorInPlace(&part, m)) continue;
-    SolveLower(part, m, off.data());
-    SolveUpper(part, m, off.data());
-    for (size_t i = 0; i < m; ++i) {
-      std::vector<double> unit(m, 0);
-      unit[i] = 1;
-      SolveLower(part, m, unit.data());
-      double variance = 0;
-      for (const double value : unit) variance += value * value;
-      check.squares += off[i] * off[i] / variance;
-      check.square_errors += off[i] * off[i];
-      ++check.count;
-    }
+    const Eigen::LLT<Eigen::MatrixXd> part(inverse(block, block));
+    if (part.info() != Eigen::Success) continue;
+    const Eigen::VectorXd off = part.solve(weights(block));
+    const auto m = static_cast<Eigen::Index>(block.size());
+    const Eigen::MatrixXd units = part.matrixL().solve(Eigen::MatrixXd::Identity(m, m));
+    check.squares +=
+        (off.array().square() / units.colwise().squaredNorm().transpose().array()).sum();
+    check.square_errors += off.squaredNorm();
+    check.count += block.size();
   }
   return check;
 }

@@ -57,7 +57,7 @@ class FamilyModel {
   std::vector<Observation> observations_;
   std::vector<double> log2_bytes_;  // of the observations
   std::vector<double> log2_channels_;
-  std::vector<double> factor_;  // Cholesky, of their covariance
+  std::vector<double> factor_;  // Cholesky, of their covariance, by columns
   std::vector<double> weights_;
   double scale_ = 1;
   bool thinned_ = false;

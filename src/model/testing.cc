@@ -126,16 +126,9 @@ const Grid& RealGrid() {
     if (!text.ok()) return Grid{};
     dataset::ImportOptions options;
     options.library = "rccl";
-    const Result<dataset::Import> import = dataset::ImportText(text.value(), path, options);
+    Result<dataset::Import> import = dataset::ImportText(text.value(), path, options);
     if (!import.ok()) return Grid{};
-    dataset::StoreContents contents;
-    for (const dataset::WholeRun& run : import.value().runs) {
-      for (const dataset::Sample& sample : run.samples) {
-        contents.records.push_back({contents.runs.size(), sample});
-      }
-      contents.runs.push_back(run.run);
-    }
-    Result<Grid> made = MakeGrid(contents, {});
+    Result<Grid> made = MakeGrid(dataset::ContentsOf(std::move(import).value()), {});
     return made.ok() ? std::move(made).value() : Grid{};
   }();
   return grid;

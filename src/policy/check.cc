@@ -58,7 +58,7 @@ std::vector<Condition> WiderConditions(const Rule& rule) {
 }
 
 Diagnostic Warning(const Rule& rule, std::string message) {
-  return {Diagnostic::Severity::kWarning, rule.line, 0, std::move(message)};
+  return {Severity::kWarning, rule.line, 0, std::move(message)};
 }
 
 void CheckShadows(const Policy& policy, std::vector<Diagnostic>* warnings) {

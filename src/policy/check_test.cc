@@ -21,7 +21,7 @@ ParseOutcome Parse(std::string_view text, Library library = Library::kNccl) {
 std::vector<int> LinesWarned(const std::vector<Diagnostic>& diagnostics, const std::string& words) {
   std::vector<int> lines;
   for (const Diagnostic& diagnostic : diagnostics) {
-    EXPECT_EQ(diagnostic.severity, Diagnostic::Severity::kWarning);
+    EXPECT_EQ(diagnostic.severity, Severity::kWarning);
     if (diagnostic.message.find(words) != std::string::npos) lines.push_back(diagnostic.line);
   }
   return lines;

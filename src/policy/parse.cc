@@ -78,14 +78,14 @@ class Parser {
   }
 
   void Add(Diagnostic diagnostic) {
-    const bool error = diagnostic.severity == Diagnostic::Severity::kError;
+    const bool error = diagnostic.severity == Severity::kError;
     ++(error ? outcome_.errors : outcome_.warnings);
     if (outcome_.diagnostics.size() < kMostDiagnostics) {
       outcome_.diagnostics.push_back(std::move(diagnostic));
     }
   }
   void Error(int column, std::string message) {
-    Add({Diagnostic::Severity::kError, line_number_, column, std::move(message)});
+    Add({Severity::kError, line_number_, column, std::move(message)});
   }
 
   void ReadHeaderLine(std::string_view line) {
@@ -288,7 +288,7 @@ std::string DiagnosticText(const std::string& file, const Diagnostic& diagnostic
   std::string place = file;
   if (diagnostic.line > 0) place += Format(":%d", diagnostic.line);
   if (diagnostic.column > 0) place += Format(":%d", diagnostic.column);
-  const bool error = diagnostic.severity == Diagnostic::Severity::kError;
+  const bool error = diagnostic.severity == Severity::kError;
   return place + (error ? ": error: " : ": warning: ") + diagnostic.message;
 }
 
@@ -303,7 +303,7 @@ Result<Policy> ParseStrictly(std::string_view text, const std::string& file,
   ParseOutcome outcome = ParsePolicy(text, errors_only);
   if (outcome.errors == 0) return std::move(outcome.policy);
   for (const Diagnostic& diagnostic : outcome.diagnostics) {
-    if (diagnostic.severity != Diagnostic::Severity::kError) continue;
+    if (diagnostic.severity != Severity::kError) continue;
     std::string message = DiagnosticText(file, diagnostic);
     if (outcome.errors > 1) {
       message += Format(" (and %s)", Count(outcome.errors - 1, "more error").c_str());

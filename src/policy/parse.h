@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "base/status.h"
+#include "domain/finding.h"
 #include "policy/policy.h"
 
 namespace diapason::policy {
 
 // A message about a position in a policy file.
 struct Diagnostic {
-  enum class Severity { kError, kWarning };
-  Severity severity = Severity::kError;
-  int line = 0;    // from 1; 0: the file as a whole
-  int column = 0;  // from 1, in bytes; 0: the line as a whole
+  Severity severity = Severity::kError;  // or kWarning
+  int line = 0;                          // from 1; 0: the file as a whole
+  int column = 0;                        // from 1, in bytes; 0: the line as a whole
   std::string message;
 };
 

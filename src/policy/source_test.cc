@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "base/file.h"
+#include "base/temporary_file.h"
 #include "policy/inline.h"
 
 namespace diapason::policy {
@@ -79,13 +79,6 @@ TEST(SourceTest, TheOverlapSiblingStandsBesideTheFile) {
 
 class LoadPolicyTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/diapason_source_test_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   Source File(const std::string& text) {
     const std::string path = folder_ + "/p.conf";
     EXPECT_TRUE(WriteFileAtomically(path, text).ok());
@@ -96,7 +89,8 @@ class LoadPolicyTest : public ::testing::Test {
     options.library = library;
     return LoadPolicy(source, options);
   }
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 TEST_F(LoadPolicyTest, NoSourceIsAnEmptyPolicyOfTheReadersLibrary) {
@@ -163,8 +157,8 @@ TEST_F(LoadPolicyTest, AFileBeyondTheLimitIsRefused) {
 }
 
 TEST(FindSourceTest, WhatWasLearnedIsUsedOnceItIsThereAndApartUnderOverlap) {
-  char pattern[] = "/tmp/diapason_source_XXXXXX";
-  const std::string folder = mkdtemp(pattern);
+  const TemporaryFolder temporary;
+  const std::string& folder = temporary.path();
   const std::string learned = folder + "/learned.conf";
   const auto with = [&learned](std::map<std::string, std::string> more) {
     more["DIAPASON_LEARNED"] = learned;
@@ -179,7 +173,6 @@ TEST(FindSourceTest, WhatWasLearnedIsUsedOnceItIsThereAndApartUnderOverlap) {
   EXPECT_EQ(FindSource(with({{"DIAPASON_OVERLAP", "1"}})).name, folder + "/learned.overlap.conf");
   const std::map<std::string, std::string> overlap = {{"DIAPASON_OVERLAP", "1"}};
   EXPECT_EQ(LearnedFile(Settings::Read(MapEnvironment(overlap))), "");
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -5,8 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <map>
+
+#include "base/temporary_file.h"
 
 namespace diapason::rendezvous {
 namespace {
@@ -21,13 +22,6 @@ Result<std::string> ReadWith(const std::map<std::string, std::string>& variables
 // A temporary folder that is removed afterwards.
 class SecretTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "secret_test.XXXXXX";
-    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
-    path_ = folder_ + "/secret";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void Write(const std::string& content, mode_t mode = 0600) {
     FILE* const file = std::fopen(path_.c_str(), "w");
     ASSERT_NE(file, nullptr);
@@ -44,8 +38,9 @@ class SecretTest : public testing::Test {
     EXPECT_EQ(read.status().message().find(kSecretText), std::string::npos);
   }
 
-  std::string folder_;
-  std::string path_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
+  const std::string path_ = folder_ + "/secret";
 };
 
 TEST_F(SecretTest, IsWhatTheFileHolds) {

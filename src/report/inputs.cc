@@ -72,14 +72,7 @@ class InputReader {
       }
       Tell(path + ": " + message);
     }
-    dataset::StoreContents contents;
-    for (dataset::WholeRun& whole : import.value().runs) {
-      for (dataset::Sample& sample : whole.samples) {
-        contents.records.push_back({contents.runs.size(), std::move(sample)});
-      }
-      contents.runs.push_back(std::move(whole.run));
-    }
-    Take(std::move(contents), path);
+    Take(dataset::ContentsOf(std::move(import).value()), path);
     return {};
   }
 

@@ -43,7 +43,4 @@ class JsonWriter {
   bool first_ = true;  // no element precedes in this object or list
 };
 
-// Text escaped for HTML, in elements and in quoted attributes.
-std::string HtmlText(std::string_view text);
-
 }  // namespace diapason::report

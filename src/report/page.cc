@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "report/json_writer.h"
 

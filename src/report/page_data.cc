@@ -40,12 +40,11 @@ void SortFailures(PageData* data) {
   for (const PageFailure& failure : data->failures) {
     if (real(failure) && !is(failure, dataset::SampleOutcome::kWrong)) lost += failure.count;
   }
-  std::erase_if(data->trust, [&](const dataset::DataFinding& finding) {
-    return finding.kind == "failures" && lost == 0;
-  });
-  for (dataset::DataFinding& finding : data->trust) {
-    if (finding.kind != "failures") continue;
-    finding.what = Count(lost, "measurement") + " hung or crashed";
+  std::erase_if(data->trust,
+                [&](const Finding& finding) { return finding.id == "failures" && lost == 0; });
+  for (Finding& finding : data->trust) {
+    if (finding.id != "failures") continue;
+    finding.title = Count(lost, "measurement") + " hung or crashed";
     finding.evidence = {"the part about failures names them"};
   }
 }

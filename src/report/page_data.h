@@ -281,7 +281,7 @@ struct PageData {
   std::vector<PageLearning> learning;
   std::vector<PageJournal> journals;
   journal::JournalComparison::Report agreement;
-  std::vector<dataset::DataFinding> trust;  // data that should not be trusted
+  std::vector<Finding> trust;  // data that should not be trusted
   std::vector<PageVariable> variables;
   PageDoctor doctor;
 };

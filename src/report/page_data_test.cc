@@ -382,7 +382,7 @@ TEST(PageDataTest, RefusalsAreNoReasonForDoubt) {
   PageInput again = samples.input;
   const auto doubts = [](const PageData& data) {
     size_t found = 0;
-    for (const dataset::DataFinding& one : data.trust) found += one.kind == "failures" ? 1 : 0;
+    for (const Finding& one : data.trust) found += one.id == "failures" ? 1 : 0;
     return found;
   };
   EXPECT_EQ(doubts(samples.Make()), 0u);

@@ -289,12 +289,13 @@ void WriteJournals(JsonWriter* json, const PageData& data) {
 }
 
 void WriteMachine(JsonWriter* json, const PageData& data) {
-  WriteList(json, "trust", data.trust, [&](const dataset::DataFinding& finding) {
-    json->Text("severity", dataset::SeverityName(finding.severity));
-    json->Text("title", finding.what);
+  const auto write_finding = [&](const Finding& finding) {
+    json->Text("severity", SeverityName(finding.severity));
+    json->Text("title", finding.title);
     json->Texts("evidence", finding.evidence);
-    json->Text("action", finding.advice);
-  });
+    json->Text("action", finding.action);
+  };
+  WriteList(json, "trust", data.trust, write_finding);
   WriteList(json, "variables", data.variables, [&](const PageVariable& variable) {
     json->Text("name", variable.name);
     json->Text("value", variable.value);
@@ -305,12 +306,7 @@ void WriteMachine(JsonWriter* json, const PageData& data) {
   json->BeginObject();
   json->Text("host", data.doctor.host);
   json->Texts("machine", data.doctor.machine);
-  WriteList(json, "findings", data.doctor.findings, [&](const Finding& finding) {
-    json->Text("severity", SeverityName(finding.severity));
-    json->Text("title", finding.title);
-    json->Texts("evidence", finding.evidence);
-    json->Text("action", finding.action);
-  });
+  WriteList(json, "findings", data.doctor.findings, write_finding);
   WriteList(json, "checklist", data.doctor.checklist, [&](const PageDoctor::Item& item) {
     json->Text("state", item.state);
     json->Text("text", item.text);

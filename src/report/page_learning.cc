@@ -9,11 +9,6 @@
 namespace diapason::report {
 namespace {
 
-std::string StateText(journal::LearningArm::State state) {
-  if (state == journal::LearningArm::State::kInUse) return "in use";
-  return state == journal::LearningArm::State::kTried ? "being tried" : "";
-}
-
 std::string CommunicatorText(const journal::JournalComm& communicator) {
   std::string text = communicator.name.empty() ? Format("communicator %u", communicator.number)
                                                : communicator.name;
@@ -38,7 +33,7 @@ PageLearning LearningOf(const journal::JournalContext& context,
   for (const journal::LearningArm& arm : context.arms) {
     learning.arms.push_back(
         {configs->NumberOf(communicator.library, context.collective, arm.config),
-         StateText(arm.state),
+         arm.StateText(),
          arm.blocks,
          arm.samples,
          arm.seconds,

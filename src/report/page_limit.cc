@@ -77,11 +77,12 @@ void CutTexts(size_t limit, PageData* data) {
     Cut(limit, &variable.name);
     Cut(limit, &variable.value);
   }
-  for (dataset::DataFinding& finding : data->trust) Cut(limit, &finding.evidence);
-  for (Finding& finding : data->doctor.findings) {
-    Cut(limit, &finding.title);
-    Cut(limit, &finding.evidence);
-    Cut(limit, &finding.action);
+  for (std::vector<Finding>* const findings : {&data->trust, &data->doctor.findings}) {
+    for (Finding& finding : *findings) {
+      Cut(limit, &finding.title);
+      Cut(limit, &finding.evidence);
+      Cut(limit, &finding.action);
+    }
   }
   Cut(limit, &data->agreement.problems);
   Cut(limit, &data->agreement.notes);

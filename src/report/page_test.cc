@@ -9,30 +9,6 @@
 namespace diapason::report {
 namespace {
 
-std::string Written(std::string_view text) {
-  JsonWriter json;
-  json.Text(text);
-  return json.text();
-}
-
-TEST(JsonWriterTest, NothingLeavesItsElement) {
-  EXPECT_EQ(Written("</script><!--&'"), "\"\\u003c/script\\u003e\\u003c!--\\u0026\\u0027\"");
-  EXPECT_EQ(Written("a\"b\\c"), "\"a\\\"b\\\\c\"");
-  EXPECT_EQ(Written(std::string_view("\0\n\x7f", 3)), "\"\\u0000\\u000a\\u007f\"");
-  EXPECT_EQ(Written("\xe2\x80\xa8|\xe2\x80\xa9"), "\"\\u2028|\\u2029\"");
-}
-
-TEST(JsonWriterTest, WhatIsNoUtf8IsReplaced) {
-  EXPECT_EQ(Written("\xc3\xa4"), "\"\xc3\xa4\"");
-  EXPECT_EQ(Written("\xf0\x9f\x8e\xb5"), "\"\xf0\x9f\x8e\xb5\"");
-  // Cut short, alone, too long a form, half of a pair, beyond the end.
-  EXPECT_EQ(Written("\xc3"), "\"\xef\xbf\xbd\"");
-  EXPECT_EQ(Written("\xff<"), "\"\xef\xbf\xbd\\u003c\"");
-  EXPECT_EQ(Written("\xc0\xbc"), "\"\xef\xbf\xbd\xef\xbf\xbd\"");
-  EXPECT_EQ(Written("\xed\xa0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
-  EXPECT_EQ(Written("\xf4\x90\x80\x80").find('\xf4'), std::string::npos);
-}
-
 TEST(JsonWriterTest, ListsObjectsAndNumbers) {
   JsonWriter json;
   json.BeginObject();
@@ -51,12 +27,6 @@ TEST(JsonWriterTest, ListsObjectsAndNumbers) {
   EXPECT_EQ(json.text(),
             "{\"a\":12.346,\"b\":null,\"c\":true,\"d\":[18446744073709551615,-3,[]],\"e\":[\"x\","
             "\"y\"]}");
-}
-
-TEST(HtmlTextTest, MarkupIsText) {
-  EXPECT_EQ(HtmlText("<b a=\"1\">'&"), "&#60;b a=&#34;1&#34;&#62;&#39;&#38;");
-  EXPECT_EQ(HtmlText(std::string_view("a\0b\xff", 4)), "a\\x00b\xef\xbf\xbd");
-  EXPECT_EQ(HtmlText("\x1b[31m\xc2\x9b\t\n"), "\\x1b[31m\\x9b\t\n");
 }
 
 PageData Hostile() {

@@ -1,8 +1,8 @@
 #include "search/gain.h"
 
 #include <algorithm>
-#include <numbers>
 
+#include "base/normal.h"
 #include "search/session.h"
 
 namespace diapason::search {
@@ -13,9 +13,7 @@ namespace {
 double WorthKnowing(double lead, double spread, double least) {
   if (spread <= 0) return lead >= least ? lead : 0;
   const double z = (lead - least) / spread;
-  const double likely = 0.5 * std::erfc(-z / std::numbers::sqrt2);
-  const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
-  return std::max(lead * likely + spread * density, 0.0);
+  return std::max(lead * NormalCdf(z) + spread * NormalDensity(z), 0.0);
 }
 
 }  // namespace

@@ -92,7 +92,8 @@ class GaussianProcess {
   void Take(const SamplesByCandidate& known);
   void Learn(int sweeps);
   double Score(const KernelParams& candidate, const std::vector<uint32_t>& subset);
-  void Factor(const std::vector<uint32_t>& subset);
+  // False if their covariance is not positive definite.
+  bool Factor(const std::vector<uint32_t>& subset);
   bool Doubt();
   void Condition();
 
@@ -115,15 +116,16 @@ class GaussianProcess {
   double own_ = 0;
   std::vector<double> noise_table_;  // by size
 
-  // The posterior. Row r of `rows_` is row r of L^-1 K(observed, all), where L is the Cholesky
-  // factor of the observations' covariance: appending an observation appends a row.
-  std::vector<std::vector<double>> rows_;
+  // The posterior. `rows_` is L^-1 K(observed, all), row by row, where L is the Cholesky factor of
+  // the observations' covariance: appending an observation appends a row.
+  std::vector<double> rows_;
   std::vector<uint32_t> row_cells_;
   std::vector<double> pivots_;       // the diagonal of L
   std::vector<double> innovations_;  // L^-1 y; shorter than rows_ while values are missing
   std::vector<double> mean_, variance_;
 
-  // The Cholesky factor of the covariance of some observations, and their values divided by it.
+  // The Cholesky factor of the covariance of some observations, by columns, and their values
+  // divided by it.
   std::vector<double> lower_, solved_;
 };
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
+#include "base/normal.h"
 #include "search/search.h"
 #include "search/session.h"
 #include "search/surrogate.h"
@@ -15,7 +15,7 @@ constexpr double kDoubt = 0.05;
 constexpr size_t kLeastSeen = 2;
 
 // The probability that a candidate with this lead (in standard deviations) is not ahead at all.
-double Unlikely(double lead) { return 0.5 * std::erfc(lead / std::numbers::sqrt2); }
+double Unlikely(double lead) { return NormalCdf(-lead); }
 
 CaseVerdict JudgeOne(const Surrogate& surrogate, const std::vector<CandidateSamples>& known,
                      size_t call_case) {

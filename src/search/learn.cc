@@ -1,4 +1,5 @@
 // How the Gaussian process learns its kernel parameters, and which samples it trusts.
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -13,9 +14,6 @@ namespace {
 
 // Observations that learning the kernel parameters uses.
 constexpr size_t kMostLearned = 96;
-// Makes a median absolute deviation comparable with a standard deviation.
-constexpr double kNormalMad = 1.4826;
-constexpr double kLeastVariance = 1e-12;
 // A residual of so many standard deviations counts as a disturbance until another sample confirms
 // it. Disturbances make calls slower; a fast outlier needs a larger residual.
 constexpr double kTooSlow = 3;
@@ -80,10 +78,10 @@ double GaussianProcess::Score(const KernelParams& candidate, const std::vector<u
       scaled.push_back(deviation / std::sqrt(noise_table_[size]));
     }
     // Weighed like so many squared normal deviations.
-    const double off = std::log(std::max(kNormalMad * Median(scaled), 0.1));
+    const double off = std::log(std::max(kMadToDeviation * Median(scaled), 0.1));
     score -= off * off * std::min<double>(static_cast<double>(scaled.size()), 40) / 4;
   }
-  Factor(subset);
+  if (!Factor(subset)) return -INFINITY;
   const size_t n = subset.size();
   for (size_t i = 0; i < n; ++i) {
     score -= solved_[i] * solved_[i] / 2 + std::log(lower_[i * n + i]);
@@ -91,24 +89,24 @@ double GaussianProcess::Score(const KernelParams& candidate, const std::vector<u
   return score;
 }
 
-void GaussianProcess::Factor(const std::vector<uint32_t>& subset) {
+bool GaussianProcess::Factor(const std::vector<uint32_t>& subset) {
   const size_t n = subset.size();
   lower_.resize(n * n);
   solved_.resize(n);
-  for (size_t i = 0; i < n; ++i) {
-    const Observation& one = observed_[subset[i]];
-    double* row = &lower_[i * n];
-    for (size_t j = 0; j <= i; ++j) {
-      const double* above = &lower_[j * n];
-      double sum = Kernel(one.cell, observed_[subset[j]].cell);
-      if (i == j) sum += Noise(one.cell) * one.noise;
-      for (size_t k = 0; k < j; ++k) sum -= row[k] * above[k];
-      row[j] = i == j ? std::sqrt(std::max(sum, kLeastVariance)) : sum / above[j];
+  for (size_t j = 0; j < n; ++j) {
+    const Observation& one = observed_[subset[j]];
+    for (size_t i = j; i < n; ++i) {
+      lower_[j * n + i] = Kernel(observed_[subset[i]].cell, one.cell);
     }
-    double value = one.value;
-    for (size_t k = 0; k < i; ++k) value -= row[k] * solved_[k];
-    solved_[i] = value / row[i];
+    lower_[j * n + j] += Noise(one.cell) * one.noise;
+    solved_[j] = one.value;
   }
+  const auto size = static_cast<Eigen::Index>(n);
+  Eigen::Map<Eigen::MatrixXd> lower(lower_.data(), size, size);
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factor(lower);
+  Eigen::Map<Eigen::VectorXd> solved(solved_.data(), size);
+  factor.matrixL().solveInPlace(solved);
+  return factor.info() == Eigen::Success;
 }
 
 // Coordinate ascent, one parameter after the other: a few small factorisations.
@@ -146,24 +144,21 @@ bool GaussianProcess::Doubt() {
   const size_t n = observed_.size();
   std::vector<uint32_t> all(n);
   std::iota(all.begin(), all.end(), 0);
-  Factor(all);
+  if (!Factor(all)) return false;
   // The columns of L^-1: their squared lengths are the diagonal of the inverse covariance.
-  std::vector<double> column(n);
+  const auto size = static_cast<Eigen::Index>(n);
+  Eigen::MatrixXd inverse = Eigen::MatrixXd::Identity(size, size);
+  Eigen::Map<const Eigen::MatrixXd>(lower_.data(), size, size)
+      .triangularView<Eigen::Lower>()
+      .solveInPlace(inverse);
+  const Eigen::Map<const Eigen::VectorXd> solved(solved_.data(), size);
   bool any = false;
   for (size_t j = 0; j < n; ++j) {
     if (observed_[j].confirmed) continue;
-    double square = 0;
-    double weight = 0;
-    for (size_t i = j; i < n; ++i) {
-      const double* row = &lower_[i * n];
-      double sum = i == j ? 1 : 0;
-      for (size_t k = j; k < i; ++k) sum -= row[k] * column[k];
-      column[i] = sum / row[i];
-      square += column[i] * column[i];
-      weight += column[i] * solved_[i];
-    }
+    const auto column = inverse.col(static_cast<Eigen::Index>(j));
+    const double square = column.squaredNorm();
     // The residual against the prediction from the other observations, and its variance.
-    const double residual = weight / square;
+    const double residual = column.dot(solved) / square;
     const double expected = 1 / square - Noise(observed_[j].cell) * observed_[j].noise;
     const double far = residual < 0 ? kTooFast : kTooSlow;
     if (residual * residual * square <= far * far) continue;

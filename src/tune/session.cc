@@ -407,14 +407,11 @@ bool TuneOutcome::Undecided() const {
 }
 
 double TuneOutcome::MeanGain() const {
-  double sum = 0;
-  size_t count = 0;
+  std::vector<double> gains;
   for (const TunedCall& line : lines) {
-    if (line.ending == CallOutcome::kNoDefault) continue;
-    sum += std::log(line.Gain());
-    ++count;
+    if (line.ending != CallOutcome::kNoDefault) gains.push_back(line.Gain());
   }
-  return count == 0 ? 1 : std::exp(sum / static_cast<double>(count));
+  return GeometricMean(gains);
 }
 
 TuneOutcome::Total TuneOutcome::Weighted() const {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/stats.h"
 #include "base/text.h"
 #include "measure/iteration.h"
 #include "policy/parse.h"
@@ -247,27 +248,24 @@ Status TuneSession::Write() {
   outcome_.policy.header.fingerprint = grid.value().machine;
   std::vector<std::string> remarks;
   for (const policy::Rule& rule : outcome_.policy.rules) {
-    double sum = 0;
+    std::vector<double> gains;
     const TunedCall* least = nullptr;
-    size_t sizes = 0;
     for (const TunedCall& line : outcome_.lines) {
       if (line.ending != CallOutcome::kTuned || CollectiveOf(line.trial) != rule.collective ||
           line.trial.bytes < rule.min_bytes || line.trial.bytes > rule.max_bytes) {
         continue;
       }
-      ++sizes;
-      sum += std::log(line.Gain());
+      gains.push_back(line.Gain());
       if (least == nullptr || line.Gain() < least->Gain()) least = &line;
     }
     if (least == nullptr) {
       return Internal("a row that was not verified: " +
                       policy::RuleText(outcome_.policy.library, rule));
     }
-    remarks.push_back(Format("verified: %.2f x over %s, at least %.2f x [%.2f, %.2f] in %s",
-                             std::exp(sum / static_cast<double>(sizes)),
-                             Count(sizes, "size").c_str(), least->check->gain,
-                             least->check->interval.low, least->check->interval.high,
-                             Count(least->check->gains.size(), "round").c_str()));
+    remarks.push_back(
+        Format("verified: %.2f x over %s, at least %.2f x [%.2f, %.2f] in %s", GeometricMean(gains),
+               Count(gains.size(), "size").c_str(), least->check->gain, least->check->interval.low,
+               least->check->interval.high, Count(least->check->gains.size(), "round").c_str()));
   }
   for (const TunedCall& line : outcome_.lines) {
     if (Decided(outcome_.policy, line.trial) == line.config) continue;

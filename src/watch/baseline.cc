@@ -122,9 +122,7 @@ Baseline Summarize(const MetricSamples& samples) {
     const Interval interval = MedianInterval95(values);
     summary.low = interval.low;
     summary.high = interval.high;
-    std::vector<double> distances;
-    for (const double value : values) distances.push_back(std::abs(value - summary.median));
-    summary.noise = 1.4826 * Median(std::move(distances));
+    summary.noise = RobustDeviation(values);
     baseline[name] = summary;
   }
   return baseline;

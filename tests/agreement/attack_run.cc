@@ -271,7 +271,7 @@ class StoreGround : public Ground {
 
   const std::string store_;
   const Mutant mutant_;
-  agree::TemporaryFolder folder_{"/dev/shm"};
+  TemporaryFolder folder_{"/dev/shm"};
   std::unique_ptr<agree::RedisServer> server_;
   Board* board_ = nullptr;
 };

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "base/temporary_file.h"
+
 namespace diapason::agree {
 namespace {
 
@@ -13,22 +15,19 @@ namespace fs = std::filesystem;
 class EmptiedStoreTest : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/diapason_emptied_XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    folder_ = name;
     options_.where = "file:" + folder_;
     options_.job = "job";
     Result<std::unique_ptr<CellStore>> store = OpenStore(options_);
     ASSERT_TRUE(store.ok()) << store.status().message();
     store_ = std::move(store).value();
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   std::string Half(const std::string& name) const {
     return folder_ + "/diapason-" + std::to_string(::geteuid()) + "/job/" + name;
   }
 
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   StoreOptions options_;
   std::unique_ptr<CellStore> store_;
 };

@@ -9,15 +9,9 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace diapason;         // NOLINT
   using namespace diapason::model;  // NOLINT
-  const Result<dataset::Import> read = dataset::ImportText(fuzz::Text(data, size), "fuzz.csv", {});
+  Result<dataset::Import> read = dataset::ImportText(fuzz::Text(data, size), "fuzz.csv", {});
   if (!read.ok()) return 0;
-  dataset::StoreContents contents;
-  for (const dataset::WholeRun& whole : read.value().runs) {
-    contents.runs.push_back(whole.run);
-    for (const dataset::Sample& sample : whole.samples) {
-      contents.records.push_back({contents.runs.size() - 1, sample});
-    }
-  }
+  const dataset::StoreContents contents = dataset::ContentsOf(std::move(read).value());
   const Result<Grid> grid = MakeGrid(contents, {});
   if (!grid.ok()) {
     fuzz::Promise(!grid.status().message().empty(), "an error says why");

@@ -5,8 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <filesystem>
 #include <thread>
+
+#include "base/temporary_file.h"
 
 namespace diapason::dataset {
 namespace {
@@ -14,19 +15,12 @@ namespace {
 class RecorderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/diapason_recorder_XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    folder_ = name;
     Result<std::unique_ptr<SampleStore>> store =
         SampleStore::Open(folder_ + "/store.db", SampleStore::Access::kWrite);
     ASSERT_TRUE(store.ok()) << store.status().message();
     store_ = std::move(store).value();
     run_.id = "run";
     run_.source = "sweep";
-  }
-  void TearDown() override {
-    store_.reset();
-    std::filesystem::remove_all(folder_);
   }
 
   static Sample Measured(int round) {
@@ -42,7 +36,8 @@ class RecorderTest : public ::testing::Test {
     return contents.ok() ? contents.value().records.size() : 0;
   }
 
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   std::unique_ptr<SampleStore> store_;
   dataset::SampleRun run_;
 };

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
+#include "cli/framework/json_text.h"
 
 namespace diapason::cli {
 namespace {
@@ -45,8 +46,7 @@ int SetFrozen(const FreezeOptions& options, bool frozen) {
   if (options.json) {
     const nlohmann::ordered_json whole{
         {"job", wanted.job}, {"state", state}, {"changed", changed.value()}};
-    std::printf("%s\n",
-                whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", JsonText(whole).c_str());
   } else if (!changed.value()) {
     std::printf("job %s is %s already\n", wanted.job.c_str(), state);
   } else {

@@ -93,7 +93,7 @@ int CheckOne(const std::string& file, const policy::ParseOptions& parse, ordered
   if (list != nullptr) {
     ordered_json diagnostics = ordered_json::array();
     for (const policy::Diagnostic& diagnostic : outcome.diagnostics) {
-      const bool error = diagnostic.severity == policy::Diagnostic::Severity::kError;
+      const bool error = diagnostic.severity == Severity::kError;
       diagnostics.push_back({{"severity", error ? "error" : "warning"},
                              {"line", diagnostic.line},
                              {"column", diagnostic.column},

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temporary_file.h"
 #include "plugin/learning/learned_policy.h"
 #include "policy/parse.h"
 
@@ -14,21 +15,15 @@ namespace {
 
 class RewardFileTest : public testing::Test {
  protected:
-  RewardFileTest() {
-    char pattern[] = "/tmp/diapason_reward_XXXXXX";
-    folder_ = mkdtemp(pattern);
-    path_ = folder_ + "/rewards.log";
-  }
-  ~RewardFileTest() override { std::filesystem::remove_all(folder_); }
-
   void Append(const std::string& text) { std::ofstream(path_, std::ios::app) << text; }
   std::vector<learn::RewardLine> Poll(RewardFile* file) {
     problem_.clear();
     return file->Poll(now_ += 1, &problem_);
   }
 
-  std::string folder_;
-  std::string path_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
+  const std::string path_ = folder_ + "/rewards.log";
   std::string problem_;
   double now_ = 0;
 };

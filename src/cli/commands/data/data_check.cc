@@ -12,32 +12,33 @@ namespace {
 
 using nlohmann::ordered_json;
 
-void PrintText(const std::vector<dataset::DataFinding>& findings, const std::string& store,
+void PrintText(const std::vector<Finding>& findings, const std::string& store,
                const dataset::StoreContents& contents) {
-  size_t counts[3] = {};
-  for (const dataset::DataFinding& finding : findings) {
+  size_t counts[4] = {};
+  for (const Finding& finding : findings) {
     ++counts[static_cast<size_t>(finding.severity)];
-    std::printf("%s: %s\n", dataset::SeverityName(finding.severity), finding.what.c_str());
+    std::printf("%s: %s\n", std::string(SeverityName(finding.severity)).c_str(),
+                finding.title.c_str());
     for (const std::string& line : finding.evidence) {
       std::printf("    %s\n", dataset::Printable(line, 600).c_str());
     }
-    std::printf("  %s\n\n", finding.advice.c_str());
+    std::printf("  %s\n\n", finding.action.c_str());
   }
   std::printf("%s: %s of %s checked; %s, %s, %s\n", store.c_str(),
               Count(contents.records.size(), "sample").c_str(),
-              Count(contents.runs.size(), "run").c_str(), Count(counts[2], "error").c_str(),
-              Count(counts[1], "warning").c_str(), Count(counts[0], "note").c_str());
+              Count(contents.runs.size(), "run").c_str(), Count(counts[3], "error").c_str(),
+              Count(counts[2], "warning").c_str(), Count(counts[1], "note").c_str());
 }
 
-void PrintJson(const std::vector<dataset::DataFinding>& findings, const std::string& store,
+void PrintJson(const std::vector<Finding>& findings, const std::string& store,
                const dataset::StoreContents& contents) {
   ordered_json list = ordered_json::array();
-  for (const dataset::DataFinding& finding : findings) {
-    list.push_back({{"severity", dataset::SeverityName(finding.severity)},
-                    {"kind", finding.kind},
-                    {"what", finding.what},
+  for (const Finding& finding : findings) {
+    list.push_back({{"severity", SeverityName(finding.severity)},
+                    {"kind", finding.id},
+                    {"what", finding.title},
                     {"evidence", finding.evidence},
-                    {"advice", finding.advice}});
+                    {"advice", finding.action}});
   }
   const ordered_json json = {{"store", store},
                              {"runs", contents.runs.size()},
@@ -57,15 +58,13 @@ int RunDataCheck(const DataCheck& asked) {
   }
   const Result<dataset::StoreContents> contents = ReadStore(asked.store, asked.filter);
   if (!contents.ok()) return Fail(contents.status());
-  const std::vector<dataset::DataFinding> findings = dataset::Check(contents.value());
+  const std::vector<Finding> findings = dataset::Check(contents.value());
   if (asked.json) {
     PrintJson(findings, asked.store, contents.value());
   } else {
     PrintText(findings, asked.store, contents.value());
   }
-  const bool wrong =
-      !findings.empty() && findings.front().severity == dataset::DataSeverity::kError;
-  return wrong ? kExitFailed : kExitFine;
+  return Worst(findings) == Severity::kError ? kExitFailed : kExitFine;
 }
 
 }  // namespace diapason::cli

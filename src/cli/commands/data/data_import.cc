@@ -123,11 +123,12 @@ Result<dataset::Import> ReadJournals(const std::vector<std::string>& files,
 }
 
 void PrintFindings(const dataset::StoreContents& contents, const std::string& store) {
-  const std::vector<dataset::DataFinding> findings = dataset::Check(contents);
+  const std::vector<Finding> findings = dataset::Check(contents);
   if (findings.empty()) return;
   std::printf("\n");
-  for (const dataset::DataFinding& finding : findings) {
-    std::printf("%s: %s\n", dataset::SeverityName(finding.severity), finding.what.c_str());
+  for (const Finding& finding : findings) {
+    std::printf("%s: %s\n", std::string(SeverityName(finding.severity)).c_str(),
+                finding.title.c_str());
   }
   std::printf("`diapason data check %s` shows the evidence and what to do\n", store.c_str());
 }

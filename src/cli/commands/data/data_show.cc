@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/commands/data/data.h"
 #include "cli/framework/command.h"
@@ -27,12 +27,7 @@ constexpr size_t kShown = 8;
 
 std::string WhenText(double seconds) {
   if (seconds <= 0 || seconds > 1e11) return "-";
-  const auto whole = static_cast<std::time_t>(seconds);
-  std::tm utc{};
-  gmtime_r(&whole, &utc);
-  char text[32];
-  std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &utc);
-  return text;
+  return UtcText(static_cast<time_t>(seconds), "%Y-%m-%d %H:%M");
 }
 
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : Printable(text); }

@@ -1,8 +1,8 @@
 #include "cli/commands/doctor/doctor_report.h"
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -25,14 +25,7 @@ constexpr int kDeepest = 16;
 
 std::string Dump(const ordered_json& json) { return JsonText(json) + "\n"; }
 
-std::string TimeText() {
-  const time_t now = time(nullptr);
-  tm parts{};
-  char text[32] = {};
-  gmtime_r(&now, &parts);
-  strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
+std::string TimeText() { return UtcText(time(nullptr), "%Y-%m-%dT%H:%M:%SZ"); }
 
 template <typename Value>
 ordered_json Maybe(const std::optional<Value>& value) {

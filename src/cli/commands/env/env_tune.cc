@@ -117,10 +117,10 @@ void AddRunOptions(CommandLine* command, EnvTuneOptions* options) {
       ->Check(Range(2, 1000))
       ->ShowDefault();
   command->AddOption("--blocks", options->blocks, "Maximum number of blocks in one comparison")
-      ->Check(Range(4, env_tune::SignFlipTest::kMostBlocks))
+      ->Check(Range(4, SignFlipTest::kMostBlocks))
       ->ShowDefault();
   command->AddOption("--validation", options->validation, "Number of blocks in the validation")
-      ->Check(Range(5, env_tune::SignFlipTest::kMostBlocks))
+      ->Check(Range(5, SignFlipTest::kMostBlocks))
       ->ShowDefault();
   command->AddFlag("--abba", options->abba,
                    "Use blocks of four runs, ABBA or BAAB, instead of pairs");

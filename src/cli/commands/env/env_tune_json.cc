@@ -13,7 +13,7 @@ using nlohmann::ordered_json;
 
 double Share(double log_gain) { return std::expm1(log_gain); }
 
-ordered_json GainJson(const env_tune::Shift& shift) {
+ordered_json GainJson(const ShiftEstimate& shift) {
   return {
       {"estimate", Share(shift.estimate)}, {"low", Share(shift.low)}, {"high", Share(shift.high)}};
 }

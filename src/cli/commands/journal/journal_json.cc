@@ -29,9 +29,7 @@ ordered_json LearningJson(const journal::JournalContents& contents) {
            {"us", arm.seconds * 1e6},
            {"ratio", arm.ratio},
            {"skew", arm.skew},
-           {"state", arm.state == journal::LearningArm::State::kInUse   ? "in use"
-                     : arm.state == journal::LearningArm::State::kTried ? "being tried"
-                                                                        : "left"}});
+           {"state", arm.state == journal::LearningArm::State::kLeft ? "left" : arm.StateText()}});
     }
     list.push_back({{"comm", context.communicator},
                     {"collective", CollectiveName(context.collective)},

@@ -18,18 +18,6 @@ std::string Times(double seconds) { return seconds > 0 ? dataset::TimeText(secon
 
 std::string Factor(double value) { return value > 0 ? Format("%.2f x", value) : "-"; }
 
-const char* StateText(journal::LearningArm::State state) {
-  switch (state) {
-    case journal::LearningArm::State::kInUse:
-      return "in use";
-    case journal::LearningArm::State::kTried:
-      return "being tried";
-    case journal::LearningArm::State::kLeft:
-      break;
-  }
-  return "";
-}
-
 std::string ArmsText(const journal::JournalContext& context, Library library) {
   report::Table table({"configuration", "blocks", "samples", "median", "to default", "skew", ""});
   table.SetAlign(
@@ -37,7 +25,7 @@ std::string ArmsText(const journal::JournalContext& context, Library library) {
   for (const journal::LearningArm& arm : context.arms) {
     table.Add({ConfigText(library, context.collective, arm.config), Format("%zu", arm.blocks),
                Format("%llu", static_cast<unsigned long long>(arm.samples)), Times(arm.seconds),
-               Factor(arm.ratio), Factor(arm.skew), StateText(arm.state)});
+               Factor(arm.ratio), Factor(arm.skew), arm.StateText()});
   }
   return table.Text();
 }

@@ -35,21 +35,15 @@ Result<dataset::StoreContents> ReadPlainFile(const std::string& path, const Data
   options.library = filter.library;
   Result<dataset::Import> import = dataset::ImportText(text.value(), path, options);
   if (!import.ok()) return import.status();
-  dataset::StoreContents contents;
-  for (dataset::WholeRun& whole : import.value().runs) {
-    for (dataset::Sample& sample : whole.samples) {
-      const dataset::Point& point = sample.point;
-      if ((filter.nodes > 0 && point.nodes != filter.nodes) ||
-          (filter.ranks > 0 && point.ranks != filter.ranks) ||
-          (!filter.run.empty() && whole.run.id != filter.run) ||
-          (!filter.collective.empty() &&
-           FoldName(point.collective) != FoldName(filter.collective))) {
-        continue;
-      }
-      contents.records.push_back({contents.runs.size(), std::move(sample)});
-    }
-    contents.runs.push_back(std::move(whole.run));
-  }
+  dataset::StoreContents contents = dataset::ContentsOf(std::move(import).value());
+  std::erase_if(contents.records, [&](const dataset::StoredSample& record) {
+    const dataset::Point& point = record.sample.point;
+    return (filter.nodes > 0 && point.nodes != filter.nodes) ||
+           (filter.ranks > 0 && point.ranks != filter.ranks) ||
+           (!filter.run.empty() && contents.runs[record.run].id != filter.run) ||
+           (!filter.collective.empty() &&
+            FoldName(point.collective) != FoldName(filter.collective));
+  });
   return contents;
 }
 

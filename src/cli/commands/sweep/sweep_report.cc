@@ -61,12 +61,6 @@ std::string FailureText(const SweepPart& part) {
   return text;
 }
 
-double GeometricMean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += std::log(value);
-  return values.empty() ? 1 : std::exp(sum / static_cast<double>(values.size()));
-}
-
 }  // namespace
 
 std::string SweepTable(const SweepPart& part) {

@@ -43,11 +43,9 @@ Json LearningJson(const watch::JournalTail& journal) {
     const Library library = journal.LibraryOf(context.communicator);
     Json arms = Json::array();
     for (const journal::LearningArm& arm : context.arms) {
-      const char* state = arm.state == journal::LearningArm::State::kInUse   ? "in use"
-                          : arm.state == journal::LearningArm::State::kTried ? "being tried"
-                                                                             : "left";
+      const bool left = arm.state == journal::LearningArm::State::kLeft;
       arms.push_back({{"configuration", ConfigText(library, context.collective, arm.config)},
-                      {"state", state},
+                      {"state", left ? "left" : arm.StateText()},
                       {"blocks", arm.blocks},
                       {"samples", arm.samples},
                       {"seconds", arm.seconds},

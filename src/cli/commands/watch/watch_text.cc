@@ -106,16 +106,13 @@ std::string LearningRows(const watch::JournalTail& journal) {
       ++arms;
       if (shown == kShownArms) continue;
       ++shown;
-      const char* state = arm.state == journal::LearningArm::State::kInUse   ? "in use"
-                          : arm.state == journal::LearningArm::State::kTried ? "being tried"
-                                                                             : "";
       table.Add({Format("%u %s", context.communicator,
                         std::string(CollectiveName(context.collective)).c_str()),
                  FormatBytes(BandLast(context.band)),
                  context.epochs.empty() ? "" : Format("%u", context.epochs.back().epoch),
                  ConfigText(library, context.collective, arm.config), Format("%zu", arm.blocks),
                  arm.seconds > 0 ? dataset::TimeText(arm.seconds) : "-",
-                 arm.ratio > 0 ? Format("%.2f x", arm.ratio) : "-", state});
+                 arm.ratio > 0 ? Format("%.2f x", arm.ratio) : "-", arm.StateText()});
     }
   }
   if (shown == 0) return "";

@@ -1,4 +1,4 @@
-#include "env_tune/sign_flip.h"
+#include "base/sign_flip.h"
 
 #include <algorithm>
 #include <cassert>
@@ -7,7 +7,7 @@
 
 #include "base/stats.h"
 
-namespace diapason::env_tune {
+namespace diapason {
 namespace {
 
 constexpr double kMostWeight = 1.5;  // of one block, in medians
@@ -118,7 +118,7 @@ bool SignFlipTest::Add(double log_gain) {
   return rejects;
 }
 
-Shift EstimateShift(const std::vector<double>& results) {
+ShiftEstimate EstimateShift(const std::vector<double>& results) {
   assert(!results.empty());
   std::vector<double> averages;
   const size_t n = results.size();
@@ -144,4 +144,4 @@ Shift EstimateShift(const std::vector<double>& results) {
   return {Median(averages), averages[index], averages[averages.size() - 1 - index]};
 }
 
-}  // namespace diapason::env_tune
+}  // namespace diapason

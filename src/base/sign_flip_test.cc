@@ -1,4 +1,4 @@
-#include "env_tune/sign_flip.h"
+#include "base/sign_flip.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace diapason::env_tune {
+namespace diapason {
 namespace {
 
 TEST(SignFlip, CountsSignVectorsExactly) {
@@ -69,12 +69,12 @@ TEST(SignFlip, SpendsItsAlphaAndNoMore) {
 }
 
 TEST(SignFlip, EstimatesTheShift) {
-  const Shift shift = EstimateShift({1, 2, 3, 4, 5, 6, 7, 8, 9, 1000});
+  const ShiftEstimate shift = EstimateShift({1, 2, 3, 4, 5, 6, 7, 8, 9, 1000});
   EXPECT_NEAR(shift.estimate, 5.75, 0.5);  // the outlier pulls it by little
   EXPECT_GT(shift.low, 1.5);
   EXPECT_LT(shift.low, 4);
   EXPECT_GT(shift.high, 7);
-  const Shift one = EstimateShift({0.25});
+  const ShiftEstimate one = EstimateShift({0.25});
   EXPECT_DOUBLE_EQ(one.estimate, 0.25);
   EXPECT_DOUBLE_EQ(one.low, 0.25);
   EXPECT_DOUBLE_EQ(one.high, 0.25);
@@ -87,7 +87,7 @@ TEST(SignFlip, TheIntervalCoversTheTruth) {
     const CounterRandom random(11, t);
     std::vector<double> values;
     for (uint64_t i = 0; i < 10; ++i) values.push_back(0.03 + 0.02 * random.Normal(i));
-    const Shift shift = EstimateShift(values);
+    const ShiftEstimate shift = EstimateShift(values);
     covered += shift.low <= 0.03 && 0.03 <= shift.high ? 1 : 0;
   }
   // At least 95 % in truth; 400 times leave room for 2 %.
@@ -96,4 +96,4 @@ TEST(SignFlip, TheIntervalCoversTheTruth) {
 }
 
 }  // namespace
-}  // namespace diapason::env_tune
+}  // namespace diapason

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace diapason::env_tune {
+namespace diapason {
 
 // A randomisation test of "the setting changes nothing" on blocks whose order was drawn by lot.
 //
@@ -55,12 +55,12 @@ double SignFlipP(const std::vector<double>& log_gains);
 
 // How large: the median of all averages of two results (Hodges and Lehmann), with an interval of at
 // least 95 % where there are six results or more, else all of their range.
-struct Shift {
+struct ShiftEstimate {
   double estimate = 0;
   double low = 0;
   double high = 0;
 };
 // REQUIRES: not empty.
-Shift EstimateShift(const std::vector<double>& results);
+ShiftEstimate EstimateShift(const std::vector<double>& results);
 
-}  // namespace diapason::env_tune
+}  // namespace diapason

@@ -1,0 +1,21 @@
+#pragma once
+
+namespace diapason {
+
+// The standard normal distribution, and Student's.
+
+double NormalDensity(double x);
+// The probability of a value up to x.
+double NormalCdf(double x);
+// The inverse of NormalCdf, exact to rounding; within 10 for probabilities of 0 and 1.
+double NormalQuantile(double probability);
+
+// The value that is exceeded with the probability `tail`, 0 < tail < 0.5, to within 0.0005
+// (Abramowitz and Stegun 26.2.23): a logarithm and a root, for the learner and for figures that
+// are rounded anyway.
+double NormalTailQuantile(double tail);
+// The quantile of Student's t distribution; `share` in (0.5, 1). From NormalTailQuantile and the
+// first terms of Cornish and Fisher.
+double StudentQuantile(double share, double freedom);
+
+}  // namespace diapason

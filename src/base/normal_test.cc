@@ -1,0 +1,40 @@
+#include "base/normal.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace diapason {
+namespace {
+
+TEST(NormalTest, DensityAndDistribution) {
+  EXPECT_NEAR(NormalDensity(0), 0.3989423, 1e-7);
+  EXPECT_NEAR(NormalDensity(-1), 0.2419707, 1e-7);
+  EXPECT_DOUBLE_EQ(NormalCdf(0), 0.5);
+  EXPECT_NEAR(NormalCdf(1.959964), 0.975, 1e-7);
+  EXPECT_NEAR(NormalCdf(-3), 0.0013499, 1e-7);
+}
+
+TEST(NormalTest, QuantilesInvertTheDistribution) {
+  EXPECT_NEAR(NormalQuantile(0.5), 0, 1e-9);
+  EXPECT_NEAR(NormalQuantile(0.975), 1.959964, 1e-5);
+  EXPECT_NEAR(NormalQuantile(0.025), -1.959964, 1e-5);
+  EXPECT_TRUE(std::isfinite(NormalQuantile(0)));
+  EXPECT_TRUE(std::isfinite(NormalQuantile(1)));
+}
+
+TEST(NormalTest, TheTailQuantileIsCloseEverywhere) {
+  for (double tail = 1e-9; tail < 0.5; tail *= 1.5) {
+    EXPECT_NEAR(NormalTailQuantile(tail), -NormalQuantile(tail), 0.0005) << tail;
+  }
+}
+
+TEST(NormalTest, StudentsTailsAreHeavierThanNormalOnes) {
+  EXPECT_NEAR(StudentQuantile(0.975, 10), 2.2281, 0.005);
+  EXPECT_NEAR(StudentQuantile(0.95, 30), 1.6973, 0.002);
+  EXPECT_NEAR(StudentQuantile(0.975, 1e9), 1.959964, 0.0005);
+  EXPECT_TRUE(std::isfinite(StudentQuantile(1, 6)));
+}
+
+}  // namespace
+}  // namespace diapason
