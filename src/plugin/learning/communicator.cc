@@ -248,7 +248,7 @@ void CommState::Timed(uint64_t tag, const GpuSpan& span) noexcept {
   WriteRun(slot, &span);
   LearningContext* context = slot.context;
   if (context != nullptr && learning_ != nullptr && !learning_->has_events()) {
-    learning_->RecordTime(context, slot.index,
+    learning_->RecordTime(*context, slot.index,
                           static_cast<double>(span.stop_ns - span.start_ns) * 1e-9);
   }
 }

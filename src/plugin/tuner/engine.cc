@@ -92,7 +92,7 @@ void Engine::Destroy(Engine* engine) noexcept {
 void Engine::StopLearning(Deadline deadline) noexcept {
   if (learning_ == nullptr) return;
   try {
-    LearningThread::Instance().Remove(learning_, deadline);
+    LearningThread::Instance().Remove(learning_->handover(), deadline);
   } catch (...) {
   }
   learning_ = nullptr;
