@@ -24,12 +24,11 @@
 
 // The hand-over between the two threads of learning, and nothing else that both may touch:
 //
-//   the library's calls                                           the background
-//   CommState ─owns─▶ Learning ─contains─▶ LearningHandover ◀─shares─ LearningWorker ◀─owns─
-//   LearningThread
-//                        │ owns                   │ lists                  │ owns
-//                        ▼                        ▼                        ▼
-//                  LearningContext ───is a─▶ ContextHandover ◀─uses─ Reporter, ContextExplorer
+//        the library's calls                                       the background
+//   CommState ─owns▶ Learning ─contains▶ LearningHandover ◀shares─ LearningWorker ◀owns─ thread
+//                       │ owns                 │ lists                 │ owns
+//                       ▼                      ▼                       ▼
+//                 LearningContext ─is a▶ ContextHandover ◀uses─ Reporter, ContextExplorer
 //
 // Learning owns the hand-over, so that a call reaches it without a pointer; the worker's share
 // keeps both alive until the worker is done. No object here knows Learning or LearningWorker.
@@ -97,7 +96,7 @@ struct ContextHandover {
   const int band;
   const std::string prefix;  // of its cells
   uint32_t number = 0;       // its place in the list; constant once it is there
-  std::string Name() const;  // "allreduce up to 1 MiB"
+  std::string Name() const;  // "allreduce up to 1MiB"
 
   // Counters, relaxed: the background may see one without the other. They place a reward to within
   // the calls being made, never a decision.
@@ -110,7 +109,8 @@ struct ContextHandover {
 
   agree::KnownCells known;  // filled by the background, taken by the calls; has its own lock
 
-  // Guarded by `mutex`, which a call takes only when it enters an epoch or first sees the costs.
+  // Guarded by `mutex`, which a call takes only when it enters an epoch, first sees the costs, or
+  // is found to begin an iteration.
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   std::vector<agree::EpochLog::Epoch> entered;
   bool offer_ready = false;

@@ -5,7 +5,6 @@
 
 #include "base/mutex_lock.h"
 #include "base/text.h"
-#include "plugin/learning/gpu_memory.h"
 #include "plugin/profiler/event_mask.h"
 
 namespace diapason::plugin {

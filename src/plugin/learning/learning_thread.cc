@@ -25,11 +25,6 @@ constexpr size_t kShortestIteration = 2;
 // Never deleted: calls may come, and the thread may run, until the process ends.
 std::atomic<LearningThread*> g_learning_thread{nullptr};
 
-void Pause(long nanoseconds) {
-  const timespec pause{0, nanoseconds};
-  nanosleep(&pause, nullptr);
-}
-
 __attribute__((destructor)) void LibraryEnds() { LearningThread::StopAtExit(); }
 
 }  // namespace
@@ -55,7 +50,11 @@ void LearningThread::Start() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  running_ = pthread_create(&thread, nullptr, RunThread, this) == 0;
+  const auto run = [](void* self) -> void* {
+    static_cast<LearningThread*>(self)->Run();
+    return nullptr;
+  };
+  running_ = pthread_create(&thread, nullptr, run, this) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (running_) pthread_detach(thread);
 }
@@ -87,11 +86,6 @@ void LearningThread::Remove(const LearningHandover* handover, Deadline deadline)
     workers_.erase(found);
   }
   removed->End(deadline);
-}
-
-void* LearningThread::RunThread(void* self) {
-  static_cast<LearningThread*>(self)->Run();
-  return nullptr;
 }
 
 void LearningThread::Run() {
@@ -126,7 +120,8 @@ void LearningThread::StopAtExit() noexcept {
   if (!learning_thread->running_) return;
   for (int i = 0; i < kExitPauses && !learning_thread->stopped_.load(std::memory_order_acquire);
        ++i) {
-    Pause(kExitPauseNs);
+    const timespec pause{0, kExitPauseNs};
+    nanosleep(&pause, nullptr);
   }
   if (!learning_thread->stopped_.load(std::memory_order_acquire)) return;
   // Programs often end without destroying their communicators.

@@ -43,7 +43,6 @@ class LearningThread {
 
  private:
   LearningThread() : owner_(getpid()) {}
-  static void* RunThread(void* self);
   void Run();
   void Start();
   void MarkAll(RewardSource source, double now) noexcept;

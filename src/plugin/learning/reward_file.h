@@ -26,6 +26,7 @@ class RewardFile {
  private:
   void Open(std::string* problem);
   void Close();
+  void Refuse(const char* what, std::string* problem);
 
   const std::string path_;
   int fd_ = -1;
