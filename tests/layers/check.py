@@ -6,8 +6,10 @@ check.py [ROOT]: prints one line for each violation; the exit status is 1 where 
 - An entry of the list that no #include needs. (Unit tests do not count.)
 - A component that uses one which is listed after it: so the list has no cycles.
 - A folder with more than 25 sources, or a folder of sources that belongs to no component.
+- Headers that include each other, directly or not.
 """
 
+import graphlib
 import pathlib
 import re
 import sys
@@ -15,6 +17,7 @@ import sys
 MOST_SOURCES = 25
 ENTRY = re.compile(r"set\(DIAPASON_USES_(\w+)\s+([^)]*)\)")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z_]+(?:/[a-z_]+)*)/[^"/]+"', re.MULTILINE)
+HEADER = re.compile(r'^\s*#\s*include\s+"([^"]+\.h)"', re.MULTILINE)
 FOR_TESTS = re.compile(r"_test\.cc$|/(testing|fake_\w+|\w+_visitor)\.(cc|h)$")
 
 
@@ -37,6 +40,18 @@ def component_of(folder, components):
     while folder and folder not in components:
         folder = folder.rpartition("/")[0]
     return folder or None
+
+
+def check_headers(root):
+    source = root / "src"
+    headers = {file.relative_to(source).as_posix(): file for file in source.rglob("*.h")}
+    includes = {name: [other for other in HEADER.findall(file.read_text()) if other in headers]
+                for name, file in headers.items()}
+    try:
+        graphlib.TopologicalSorter(includes).prepare()
+    except graphlib.CycleError as error:
+        return ["headers include each other: " + ", ".join(sorted(set(error.args[1])))]
+    return []
 
 
 def check(root):
@@ -76,7 +91,7 @@ def check(root):
         problems += [f"{name} does not need {other}" for other in uses if other not in used[name]]
     problems += [f"src/{folder} has {count} sources; at most {MOST_SOURCES}"
                  for folder, count in sources.items() if count > MOST_SOURCES]
-    return problems
+    return problems + check_headers(root)
 
 
 def main():

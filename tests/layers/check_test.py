@@ -54,6 +54,8 @@ def main():
            "src/plugin/profiler/observer.cc includes a header of plugin/tuner, which plugin/profiler may not use")
     expect(root, replace("cmake/components.cmake", "DIAPASON_USES_report ", "DIAPASON_USES_report learn "),
            "report does not need learn")
+    expect(root, append("src/plugin/learning/handover.h", '#include "plugin/learning/learning.h"\n'),
+           "headers include each other: plugin/learning/handover.h, plugin/learning/learning.h")
     expect(root, many_sources, "src/cli/commands/many has 26 sources; at most 25")
     print("the list of components is true")
 

@@ -14,9 +14,8 @@ int Init(uint8_t, uint8_t, uint8_t, const char*) noexcept {
 int Finalize() noexcept { return abi::kSuccess; }
 
 }  // namespace
-}  // namespace diapason::plugin
 
-DIAPASON_EXPORT const diapason::plugin::abi::EnvV1 ncclEnvPlugin_v1;
-const diapason::plugin::abi::EnvV1 ncclEnvPlugin_v1 = {"diapason", diapason::plugin::Init,
-                                                       diapason::plugin::Finalize,
-                                                       diapason::plugin::AnswerEnvironment};
+DIAPASON_EXPORT const abi::EnvV1 ncclEnvPlugin_v1;
+const abi::EnvV1 ncclEnvPlugin_v1 = {"diapason", Init, Finalize, AnswerEnvironment};
+
+}  // namespace diapason::plugin

@@ -14,9 +14,8 @@ int Init(uint8_t, uint8_t, uint8_t, const char*, abi::Logger logger) noexcept {
 int Finalize() noexcept { return abi::kSuccess; }
 
 }  // namespace
-}  // namespace diapason::plugin
 
-DIAPASON_EXPORT const diapason::plugin::abi::EnvV2 ncclEnvPlugin_v2;
-const diapason::plugin::abi::EnvV2 ncclEnvPlugin_v2 = {"diapason", diapason::plugin::Init,
-                                                       diapason::plugin::Finalize,
-                                                       diapason::plugin::AnswerEnvironment};
+DIAPASON_EXPORT const abi::EnvV2 ncclEnvPlugin_v2;
+const abi::EnvV2 ncclEnvPlugin_v2 = {"diapason", Init, Finalize, AnswerEnvironment};
+
+}  // namespace diapason::plugin

@@ -12,30 +12,20 @@
 namespace diapason::plugin {
 namespace {
 
-// One 64-bit value per thread. Not thread_local: its first use allocates in a library that was
-// loaded late, and if that fails, glibc ends the process.
-class ThreadWord {
- public:
-  ThreadWord() { fine_ = pthread_key_create(&key_, nullptr) == 0; }
-  uint64_t Get() const noexcept {
-    return fine_ ? reinterpret_cast<uint64_t>(pthread_getspecific(key_)) : 0;
-  }
-  // Keeps the old value if there is no memory.
-  void Set(uint64_t value) const noexcept {
-    if (fine_) pthread_setspecific(key_, reinterpret_cast<void*>(value));
-  }
-
- private:
-  pthread_key_t key_{};
-  bool fine_ = false;
+// The communicator that the profiler half has just initialised on a thread. Not thread_local: its
+// first use allocates in a library that was loaded late, and if that fails, glibc ends the process.
+struct ThreadKey {
+  pthread_key_t key{};
+  bool fine = pthread_key_create(&key, nullptr) == 0;
 };
+const ThreadKey g_new_comm;
 
-// The communicator that the profiler half has just initialised.
-const ThreadWord g_new_comm;
-
-CommState* NewComm() noexcept { return reinterpret_cast<CommState*>(g_new_comm.Get()); }
+CommState* NewComm() noexcept {
+  return g_new_comm.fine ? static_cast<CommState*>(pthread_getspecific(g_new_comm.key)) : nullptr;
+}
+// Keeps the old value if there is no memory.
 void SetNewComm(CommState* communicator) noexcept {
-  g_new_comm.Set(reinterpret_cast<uint64_t>(communicator));
+  if (g_new_comm.fine) pthread_setspecific(g_new_comm.key, communicator);
 }
 
 uint64_t ThisThread() noexcept { return static_cast<uint64_t>(pthread_self()); }
@@ -248,7 +238,7 @@ void CommState::Timed(uint64_t tag, const GpuSpan& span) noexcept {
   WriteRun(slot, &span);
   LearningContext* context = slot.context;
   if (context != nullptr && learning_ != nullptr && !learning_->has_events()) {
-    learning_->RecordTime(context, slot.index,
+    learning_->RecordTime(*context, slot.index,
                           static_cast<double>(span.stop_ns - span.start_ns) * 1e-9);
   }
 }

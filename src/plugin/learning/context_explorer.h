@@ -1,42 +1,47 @@
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "agree/token.h"
 #include "learn/learner.h"
-#include "learn/rewards.h"
-#include "plugin/learning/context.h"
+#include "plugin/learning/background_store.h"
+#include "plugin/learning/candidates.h"
+#include "plugin/learning/handover.h"
 #include "plugin/learning/reporter.h"
+#include "plugin/learning/reward_sources.h"
 
 namespace diapason::plugin {
 
-class Learning;
-
-// Rank 0's exploration of one context: which configurations can be tried, which is tried next, and
-// their results. Runs on the learning thread only. Correctness does not depend on it: all ranks run
-// what the cells say, whatever this class proposes or fails to propose.
+// Rank 0's exploration of one context: which configuration is tried next, and the results. Runs on
+// the learning thread only; the arguments of its constructor outlive it. Correctness does not
+// depend on it: all ranks run what the cells say, whatever this class proposes or fails to propose.
 class ContextExplorer {
  public:
-  ContextExplorer(Learning* learning, LearningContext* context);
+  ContextExplorer(const LearningHandover* learning, ContextHandover* context, Reporter* reporter,
+                  BackgroundStore* store);
 
   // Called last: releases the exploration token for other contexts.
   void Leave(Deadline deadline) { (void)token_.Release(deadline); }
 
-  void Poll(double now, std::vector<Reporter::Finished> finished);
+  // The state of the communicator at a poll.
+  struct Moment {
+    double now = 0;
+    bool frozen = false;        // nothing may be tried
+    uint64_t calls_of_all = 0;  // of all contexts
+  };
+  void Poll(const Moment& moment, std::vector<Reporter::Finished> finished);
   // A line of the reward file for this context.
-  void Line(double seconds);
+  void Line(double seconds) { rewards_.Line(seconds); }
 
-  bool exploring() const;
-  bool wants_pattern() const;
-  // The results for the learned policy. Empty: nothing was compared.
-  std::vector<learn::ArmSummary> Summary() const;
-  Config best() const;
+  bool exploring() const { return learner_ != nullptr && !learner_->settled(); }
   bool decided() const { return learner_ != nullptr && learner_->settled(); }
+  bool wants_pattern() const { return !decided() && rewards_.wants_pattern(); }
+  // The results for the learned policy. REQUIRES: decided().
+  std::vector<learn::ArmSummary> Summary() const { return learner_->Summary(); }
+  Config best() const { return learner_->best(); }
 
  private:
   struct Outstanding {
@@ -49,42 +54,30 @@ class ContextExplorer {
     std::vector<int> missing;
   };
 
-  bool GatherOffers(double now);
-  void TakeMarks();
-  // Calls per sample of a source; 0: not known yet, or the source cannot be used.
-  uint64_t UnitOf(RewardSource source) const;
-  std::optional<RewardSource> BestSource() const;
-  void StartLearning(RewardSource source, uint64_t unit);
-  std::vector<learn::ArmConfig> Candidates() const;
-  void AddFewerChannels();
-  bool OfferedByAll(const Config& config) const;
+  void StartLearning();
   void TakeResults(double now, std::vector<Reporter::Finished> finished);
   bool GatherResults(uint32_t epoch, Outstanding* outstanding, double now);
   void Conclude(uint32_t epoch, const Outstanding& outstanding);
+  void WriteRewards(uint32_t epoch, const Outstanding& outstanding,
+                    const std::vector<learn::SegmentResult>& results) const;
   // Proposes the next epoch if it is due; once settled, several (see WantsMore).
-  void Propose(double now);
-  bool ProposeNext(double now);
+  void Propose(const Moment& moment);
+  bool ProposeNext(const Moment& moment);
   // Whether to write an epoch ahead, before any rank needs it.
-  bool WantsMore(double now);
-  bool MayTry(double now);
-  Schedule Chosen(uint32_t epoch, bool turn);
-  bool BeginWithAnIteration(uint64_t start, Schedule* schedule) const;
+  bool WantsMore(const Moment& moment);
+  bool MayTry(const Moment& moment);
+  Schedule Chosen(uint32_t epoch, bool turn, bool frozen);
   Schedule Wait() const;
-  // Whether iterations pass without a call of this context.
-  bool Idle() const;
   void LogIfSettled();
 
-  Learning* const learning_;
-  LearningContext* const context_;
-  std::vector<int> offers_missing_;
-  uint64_t offered_ = ~uint64_t{0};
+  const LearningHandover* const learning_;
+  ContextHandover* const context_;
+  Reporter* const reporter_;
+  BackgroundStore* const store_;
+  RewardSources rewards_;
+  Candidates candidates_;
   bool offers_known_ = false;
   std::unique_ptr<learn::Learner> learner_;
-  std::optional<RewardSource> source_;
-  uint64_t unit_ = 1;
-  std::deque<LearningContext::Mark> marks_[kRewardSources];
-  learn::LineMatcher matcher_;
-  uint64_t reports_ = 0;
   agree::Token token_;
   double token_since_ = 0;
   uint32_t proposed_ = 1;      // the last proposed epoch
@@ -95,7 +88,6 @@ class ContextExplorer {
   double rate_since_ = 0;
   double calls_per_second_ = 0;
   std::map<uint32_t, Outstanding> outstanding_;
-  std::vector<Config> channels_added_for_;
   bool said_settled_ = false;
   Config said_best_;
 };

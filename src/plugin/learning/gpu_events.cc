@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include "plugin/learning/gpu_memory.h"
-
 namespace diapason::plugin {
 
 // The functions that both drivers have; they differ in how they name the thread's GPU.
@@ -59,13 +57,31 @@ class Unobtrusive {
   int mode_ = Driver::kRelaxed;
 };
 
-template <typename Function>
-bool Load(void* library, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(dlsym(library, name));
-  return *function != nullptr;
+// The caller may close the handle or keep it.
+void* LoadedDriver(Library library) {
+  if (library != Library::kRccl) return dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  for (const char* name : {"libamdhip64.so", "libamdhip64.so.6", "libamdhip64.so.7"}) {
+    if (void* driver = dlopen(name, RTLD_NOW | RTLD_NOLOAD); driver != nullptr) return driver;
+  }
+  return nullptr;
 }
 
 }  // namespace
+
+std::optional<uint64_t> FreeGpuMemory(Library library) {
+  using MemGetInfo = int (*)(size_t*, size_t*);
+  const bool amd = library == Library::kRccl;
+  void* driver = LoadedDriver(library);
+  if (driver == nullptr) return std::nullopt;
+  const auto ask =
+      reinterpret_cast<MemGetInfo>(dlsym(driver, amd ? "hipMemGetInfo" : "cuMemGetInfo_v2"));
+  size_t free = 0;
+  size_t total = 0;
+  const bool fine = ask != nullptr && ask(&free, &total) == 0;
+  dlclose(driver);
+  if (!fine) return std::nullopt;
+  return free;
+}
 
 const GpuEvents::Driver* GpuEvents::Find(Library library) {
   const bool amd = library == Library::kRccl;
@@ -74,23 +90,22 @@ const GpuEvents::Driver* GpuEvents::Find(Library library) {
   // Never freed: the driver stays loaded until the process ends.
   auto driver = std::make_unique<Driver>();
   driver->amd = amd;
-  const bool complete =
-      amd ? Load(handle, "hipGetDevice", &driver->get_device) &&
-                Load(handle, "hipSetDevice", &driver->set_device) &&
-                Load(handle, "hipThreadExchangeStreamCaptureMode", &driver->exchange_mode) &&
-                Load(handle, "hipEventCreateWithFlags", &driver->create) &&
-                Load(handle, "hipEventDestroy", &driver->destroy) &&
-                Load(handle, "hipEventRecord", &driver->record) &&
-                Load(handle, "hipEventQuery", &driver->query) &&
-                Load(handle, "hipEventElapsedTime", &driver->elapsed)
-          : Load(handle, "cuCtxGetCurrent", &driver->get_current) &&
-                Load(handle, "cuCtxSetCurrent", &driver->set_current) &&
-                Load(handle, "cuThreadExchangeStreamCaptureMode", &driver->exchange_mode) &&
-                Load(handle, "cuEventCreate", &driver->create) &&
-                Load(handle, "cuEventDestroy_v2", &driver->destroy) &&
-                Load(handle, "cuEventRecord", &driver->record) &&
-                Load(handle, "cuEventQuery", &driver->query) &&
-                Load(handle, "cuEventElapsedTime", &driver->elapsed);
+  const auto load = [&](const char* cuda, const char* hip, auto* function) {
+    *function = reinterpret_cast<std::remove_pointer_t<decltype(function)>>(
+        dlsym(handle, amd ? hip : cuda));
+    return *function != nullptr;
+  };
+  const bool complete = (amd ? load("", "hipGetDevice", &driver->get_device) &&
+                                   load("", "hipSetDevice", &driver->set_device)
+                             : load("cuCtxGetCurrent", "", &driver->get_current) &&
+                                   load("cuCtxSetCurrent", "", &driver->set_current)) &&
+                        load("cuThreadExchangeStreamCaptureMode",
+                             "hipThreadExchangeStreamCaptureMode", &driver->exchange_mode) &&
+                        load("cuEventCreate", "hipEventCreateWithFlags", &driver->create) &&
+                        load("cuEventDestroy_v2", "hipEventDestroy", &driver->destroy) &&
+                        load("cuEventRecord", "hipEventRecord", &driver->record) &&
+                        load("cuEventQuery", "hipEventQuery", &driver->query) &&
+                        load("cuEventElapsedTime", "hipEventElapsedTime", &driver->elapsed);
   if (!complete) return nullptr;
   return driver.release();
 }

@@ -3,10 +3,15 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "domain/vocabulary.h"
 
 namespace diapason::plugin {
+
+// Free memory of the calling thread's current GPU in bytes, from the driver (CUDA for NCCL, HIP for
+// RCCL) if it is already loaded in the process; otherwise nullopt. Loads no library.
+std::optional<uint64_t> FreeGpuMemory(Library library);
 
 // Times kernels with the events of the GPU driver (CUDA or HIP) that is already loaded in the
 // process; loads no library itself. One object per communicator, because events belong to one GPU.

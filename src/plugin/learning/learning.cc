@@ -5,11 +5,6 @@
 
 #include "base/mutex_lock.h"
 #include "base/text.h"
-#include "plugin/learning/context_explorer.h"
-#include "plugin/learning/gpu_memory.h"
-#include "plugin/learning/learned_policy.h"
-#include "plugin/learning/learning_thread.h"
-#include "plugin/learning/reporter.h"
 #include "plugin/profiler/event_mask.h"
 
 namespace diapason::plugin {
@@ -18,50 +13,36 @@ namespace {
 constexpr uint64_t kOpeningCalls = 8;
 constexpr uint64_t kHoldCalls = 32;
 
-int CheapestAlgorithm(const CostTable& table) { return CheapestPair(table, {}).algorithm; }
+void SetWanted(EventMask::Need need, bool wanted) {
+  wanted ? EventMask::Instance().Want(need) : EventMask::Instance().Unwant(need);
+}
 
 }  // namespace
 
-std::string_view RewardSourceName(RewardSource source) {
-  constexpr std::string_view kNames[kRewardSources] = {"step", "report", "file", "pattern", "gpu"};
-  return kNames[static_cast<size_t>(source)];
-}
-
 LearningContext::LearningContext(Collective asked, int size_band, agree::CellStore* store,
                                  agree::EpochLog::Options options)
-    : collective(asked),
-      band(size_band),
-      prefix(options.prefix),
+    : ContextHandover(asked, size_band, options.prefix),
       log(store, (options.known = &known, std::move(options))) {}
-
-LearningContext::~LearningContext() = default;
 
 Learning::Learning(LearningOptions options, const policy::Policy& policy, const HostLog& log,
                    journal::Journal* journal)
-    : options_(std::move(options)),
-      policy_(policy),
-      log_(log),
-      journal_(journal),
-      groups_tick_(!options_.host.has_new_scheduler()),
-      patient_(options_.calls_store, options_.patience,
-               [this](const std::string& text) { log_.Warn(text); }),
-      events_(GpuEvents::Make(options_.host.library)) {
+    : handover_(std::move(options), policy, log, journal),
+      timed_by_library_(!has_events()),
+      groups_tick_(!handover_.options.host.has_new_scheduler()),
+      patient_(handover_.options.calls_store, handover_.options.patience,
+               [this](const std::string& text) { handover_.log.Warn(text); }) {
   policy::DecisionTable::Options table_options;
-  table_options.shape = options_.shape;
-  table_ = policy::DecisionTable(policy_, table_options);
+  table_options.shape = handover_.options.shape;
+  table_ = policy::DecisionTable(handover_.policy, table_options);
   lost_answer_.lost = true;
-  wants_pattern_ = leads() && (options_.reward == "auto" || options_.reward == "pattern");
   EventMask::Instance().Want(EventMask::Need::kCalls);
 }
 
 Learning::~Learning() {
   EventMask::Instance().Unwant(EventMask::Need::kCalls);
   for (int i = tracking_; i > 0; --i) EventMask::Instance().Unwant(EventMask::Need::kRuns);
-  for (int i = has_events() || dropped_events_ ? 0 : timing_; i > 0; --i)
+  for (int i = timed_by_library_ ? timing_ : 0; i > 0; --i)
     EventMask::Instance().Unwant(EventMask::Need::kTimes);
-  // The end of the communicator did not wait for the learning thread: its GPU context may be
-  // destroyed by now.
-  if (late_) static_cast<void>(events_.release());
 }
 
 bool Learning::Learns(Collective collective) const {
@@ -69,33 +50,33 @@ bool Learning::Learns(Collective collective) const {
   if (collective == Collective::kBroadcast && !groups_tick_) return false;
   // Collectives that only move data give the same result with every configuration; sums may not.
   const bool moves = collective == Collective::kBroadcast || collective == Collective::kAllGather;
-  return moves || !options_.numerics_pinned;
+  return moves || !handover_.options.numerics_pinned;
 }
 
 void Learning::NewGroup(uint64_t group) noexcept {
   if (touched_count_ > 0) {
-    const bool one_call = calls_ == 1;
+    const bool one_call = handover_.calls == 1;
     const auto settle = [this, one_call](LearningContext* context) {
       const uint32_t pending = context->pending;
       if (pending == 0) return;
       // A call counts once, however often the library asked about it.
-      if (launched_) context->committed = context->committed + (one_call ? 1 : pending);
+      if (handover_.launched) context->committed = context->committed + (one_call ? 1 : pending);
       context->pending = 0;
     };
     if (touched_count_ <= kMostTouched) {
       for (uint32_t i = 0; i < touched_count_; ++i) settle(touched_[i]);
     } else {
       for (auto& bands : contexts_) {
-        for (LearningContext* context : bands) {
-          if (context != nullptr) settle(context);
+        for (const auto& context : bands) {
+          if (context != nullptr) settle(context.get());
         }
       }
     }
     touched_count_ = 0;
   }
-  launched_ = false;
+  handover_.launched = false;
   asked_ = false;
-  calls_ = 0;
+  handover_.calls = 0;
   group_ = group;
 }
 
@@ -106,18 +87,12 @@ void Learning::SawCapture() noexcept {
   EventMask::Instance().ForbidTimes();
 }
 
-uint64_t Learning::CallsMade(const LearningContext& context) const noexcept {
-  const uint32_t pending = context.pending;
-  if (!launched_ || pending == 0) return context.committed;
-  return context.committed + (calls_ == 1 ? 1 : pending);
-}
-
 bool Learning::Lose(const std::string& why) noexcept {
   if (!lost_) {
     lost_ = true;
     slow_path_ = true;
     try {
-      log_.Warn(
+      handover_.log.Warn(
           "what the other ranks run can no longer be known (" + why +
           "). Going on could mix two algorithms in one call, which hangs or gives wrong results: "
           "this call fails instead");
@@ -158,31 +133,25 @@ void Learning::TellEntered(LearningContext* context) {
   const agree::EpochLog::Epoch& newest = context->log.newest();
   if (context->told_epoch == static_cast<int64_t>(newest.number)) return;
   context->told_epoch = newest.number;
-  // Runs are matched and timed only while the context explores. Decided here and not in Poll: a
-  // short epoch may be over before the learning thread runs.
+  // Runs are matched and timed only while the context explores. Decided here and not in the
+  // background: a short epoch may be over before the learning thread runs.
   const bool tracks = newest.number < 2 || newest.schedule.Explores();
   if (tracks != context->tracking) {
     context->tracking = tracks;
     tracking_ = tracking_ + (tracks ? 1 : -1);
-    tracks ? EventMask::Instance().Want(EventMask::Need::kRuns)
-           : EventMask::Instance().Unwant(EventMask::Need::kRuns);
+    SetWanted(EventMask::Need::kRuns, tracks);
   }
-  if (newest.schedule.timed != context->timing) {
-    context->timing = newest.schedule.timed;
-    timing_ = timing_ + (context->timing ? 1 : -1);
-    if (has_events()) {
-      // GPU events need nothing from the library.
-    } else if (context->timing) {
-      EventMask::Instance().Want(EventMask::Need::kTimes);
-    } else {
-      EventMask::Instance().Unwant(EventMask::Need::kTimes);
-    }
+  const bool times = newest.schedule.timed;
+  if (times != context->timing) {
+    context->timing = times;
+    timing_ = timing_ + (times ? 1 : -1);
+    if (timed_by_library_) SetWanted(EventMask::Need::kTimes, times);
   }
   {
     const MutexLock lock(&context->mutex);
     context->entered.push_back(newest);
   }
-  if (leads()) LearningThread::Instance().Wake();
+  if (handover_.leads()) handover_.options.waker->Wake();
 }
 
 // The answer for a call that does not explore: the best configuration as of the epoch of the
@@ -207,27 +176,17 @@ void Learning::Freeze(LearningContext* context) {
 const LearningContext::Ready* Learning::AskSlowPath(Collective collective, int band,
                                                     const CostTable& table) noexcept {
   try {
-    if (diverged_.load(std::memory_order_acquire)) Lose(stop_text_);
+    if (handover_.diverged.load(std::memory_order_acquire)) Lose(handover_.stop_text);
     if (lost_) return &lost_answer_;
     if (!Learns(collective)) return nullptr;
-    LearningContext*& context = contexts_[static_cast<size_t>(collective)][band];
-    if (context == nullptr) context = MakeContext(collective, band);
+    const std::unique_ptr<LearningContext>& context =
+        contexts_[static_cast<size_t>(collective)][band];
+    if (context == nullptr) MakeContext(collective, band);
     last_context_ = nullptr;
-    if (slow_path_ || calls_ == 0) {
-      Freeze(context);
-      last_index_ = context->committed;
-      return lost_ ? &lost_answer_ : &context->frozen;
-    }
-    const uint64_t index = context->committed + (calls_ > 1 ? context->pending : 0u);
-    if (index - context->ready.first >= context->ready.length && !Advance(context, index, table)) {
-      return &lost_answer_;
-    }
-    if (context->pending == 0) Touch(context);
-    context->pending = context->pending + 1;
-    asked_ = true;
-    last_context_ = context;
-    last_index_ = index;
-    return &context->ready;
+    if (!slow_path_ && handover_.calls > 0) return Count(context.get(), table);
+    Freeze(context.get());
+    last_index_ = context->committed;
+    return lost_ ? &lost_answer_ : &context->frozen;
   } catch (const std::exception& error) {
     Lose(error.what());
   } catch (...) {
@@ -236,33 +195,31 @@ const LearningContext::Ready* Learning::AskSlowPath(Collective collective, int b
   return &lost_answer_;
 }
 
-LearningContext* Learning::MakeContext(Collective collective, int band) {
+void Learning::MakeContext(Collective collective, int band) {
   agree::EpochLog::Options options;
-  options.prefix =
-      options_.prefix + Format("%s.%d.", std::string(CollectiveName(collective)).c_str(), band);
+  options.prefix = handover_.options.prefix +
+                   Format("%s.%d.", std::string(CollectiveName(collective)).c_str(), band);
   // Depends on the size band only, because ranks may be asked about different sizes first.
   const policy::DecisionTable::Entry* row = table_.Find({collective, BandLast(band), 1, 0});
   if (row != nullptr) options.incumbent = row->config();
   options.opening_calls = kOpeningCalls;
   options.hold_calls = kHoldCalls;
   auto context = std::make_unique<LearningContext>(collective, band, &patient_, options);
-  context->reporter = std::make_unique<Reporter>(options_.store, options.prefix, options_.rank);
-  if (leads()) context->explorer = std::make_unique<ContextExplorer>(this, context.get());
-  LearningContext* raw = context.get();
-  const MutexLock lock(&list_mutex_);
-  list_.push_back(std::move(context));
-  return raw;
+  handover_.Add(context.get());
+  contexts_[static_cast<size_t>(collective)][band] = std::move(context);
 }
 
 // The pairs this rank can run; only pairs that all ranks offer are tried.
 void Learning::MakeOffer(LearningContext* context, const CostTable& table) {
   context->offer_made = true;
-  const std::optional<uint64_t> free = FreeGpuMemory(options_.host.library);
-  const bool scarce = free.has_value() && *free < options_.memory;
-  const int in_use = CheapestAlgorithm(table);
+  const std::optional<uint64_t> free = FreeGpuMemory(handover_.options.host.library);
+  const bool scarce = free.has_value() && *free < handover_.options.memory;
+  const int in_use = CheapestPair(table, {}).algorithm;
   uint64_t offer = 0;
+  std::vector<float> costs(kPairs, -1.0f);
   for (int a = 0; a < std::min(table.algorithms, kOfferedAlgorithms); ++a) {
     for (int p = 0; p < std::min(table.protocols, kOfferedProtocols); ++p) {
+      costs[PairNumber(a, p)] = table.At(a, p);
       if (!Available(table.At(a, p)) || !PairExists(context->collective, a, p)) continue;
       if (scarce && a != in_use) continue;
       offer |= uint64_t{1} << PairNumber(a, p);
@@ -270,12 +227,7 @@ void Learning::MakeOffer(LearningContext* context, const CostTable& table) {
   }
   const MutexLock lock(&context->mutex);
   context->offer = offer;
-  context->costs.assign(kPairs, -1.0f);
-  for (int a = 0; a < std::min(table.algorithms, kOfferedAlgorithms); ++a) {
-    for (int p = 0; p < std::min(table.protocols, kOfferedProtocols); ++p) {
-      context->costs[PairNumber(a, p)] = table.At(a, p);
-    }
-  }
+  context->costs = std::move(costs);
   context->offer_ready = true;
 }
 
@@ -286,43 +238,37 @@ void Learning::RecordActual(LearningContext* context, const Config& asked,
   // different ranks.
   if (!EventMask::Instance().TimesForbidden() &&
       KeepsSample(run.index, run.index - context->ready.first)) {
-    runs_.Push({context, run});  // a full ring only loses a sample
+    handover_.runs.Push({context->number, run});
   }
-  const int algorithm = run.algorithm;
-  const int protocol = run.protocol;
-  const int channels = run.channels;
-  if (algorithm < 0 || algorithm >= kOfferedAlgorithms || protocol < 0 ||
-      protocol >= kOfferedProtocols)
-    return;
-  if (asked.channels == 0 && channels > 0) context->ran_channels[algorithm][protocol] = channels;
+  if (!CanBeOffered(run.algorithm, run.protocol)) return;
+  if (asked.channels == 0 && run.channels > 0) {
+    context->ran_channels[run.algorithm][run.protocol] = run.channels;
+  }
   if (asked.IsDefault()) {
-    context->default_algorithm = algorithm;
-    context->default_protocol = protocol;
+    context->default_algorithm = run.algorithm;
+    context->default_protocol = run.protocol;
   }
-}
-
-void Learning::RecordTime(LearningContext* context, uint64_t index, double seconds) noexcept {
-  samples_.Push({context, index, seconds});  // a full ring only loses a sample
 }
 
 void Learning::BeginTiming(void* stream) noexcept {
-  timing_pair_ = -1;
-  LearningContext* context = last_context_;
+  timing_launch_.pair = -1;
+  const LearningContext* context = last_context_;
   // Only if the time clearly belongs to one call: one call, one kernel, not captured.
-  if (events_ == nullptr || captured_ || calls_ != 1 || !asked_ || context == nullptr ||
+  if (!has_events() || captured_ || handover_.calls != 1 || !asked_ || context == nullptr ||
       !context->timing || !context->ready.counts || timed_group_ == group_) {
     return;
   }
   timed_group_ = group_;
-  timing_launch_ = {context, last_index_, events_->Begin(stream), 0};
-  timing_pair_ = timing_launch_.pair;
+  timing_launch_ = {context->number, last_index_, handover_.events->Begin(stream), 0};
   timing_stream_ = stream;
 }
 
 void Learning::EndTiming() noexcept {
-  const int pair = timing_pair_;
-  timing_pair_ = -1;
-  if (events_->End(pair, timing_stream_) && !launches_.Push(timing_launch_)) events_->Discard(pair);
+  const LearningHandover::Launch launch = timing_launch_;
+  timing_launch_.pair = -1;
+  if (handover_.events->End(launch.pair, timing_stream_) && !handover_.launches.Push(launch)) {
+    handover_.events->Discard(launch.pair);
+  }
 }
 
 }  // namespace diapason::plugin

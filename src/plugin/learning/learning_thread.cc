@@ -16,9 +16,7 @@ namespace {
 constexpr long kBusyPauseNs = 500000;     // while a context explores
 constexpr long kQuietPauseNs = 20000000;  // while all is settled
 constexpr long kIdlePauseNs = 500000000;  // while no communicator learns
-constexpr long kRemovePauseNs = 1000000;
 constexpr double kKeepInterval = 60;
-constexpr double kFreezeInterval = 1;
 constexpr long kExitPauseNs = 1000000;
 constexpr int kExitPauses = 200;
 // A period of one call is not an iteration: the call's own time is the better reward.
@@ -27,45 +25,9 @@ constexpr size_t kShortestIteration = 2;
 // Never deleted: calls may come, and the thread may run, until the process ends.
 std::atomic<LearningThread*> g_learning_thread{nullptr};
 
-void Pause(long nanoseconds) {
-  const timespec pause{0, nanoseconds};
-  nanosleep(&pause, nullptr);
-}
-
 __attribute__((destructor)) void LibraryEnds() { LearningThread::StopAtExit(); }
 
 }  // namespace
-
-LearningThread::LearningThread() : owner_(getpid()) {
-  pthread_condattr_t monotonic;
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&wake_, &monotonic);
-  pthread_condattr_destroy(&monotonic);
-}
-
-// Takes no lock: a signal that arrives just before the thread sleeps is lost, and the thread then
-// wakes after its pause.
-void LearningThread::Wake() noexcept {
-  wanted_.store(true, std::memory_order_relaxed);
-  pthread_cond_signal(&wake_);
-}
-
-void LearningThread::Sleep(long nanoseconds) noexcept {
-  if (wanted_.exchange(false, std::memory_order_relaxed)) return;
-  timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += nanoseconds;
-  if (until.tv_nsec >= 1000000000) {
-    until.tv_nsec -= 1000000000;
-    ++until.tv_sec;
-  }
-  const MutexLock lock(&sleeping_);
-  if (!wanted_.exchange(false, std::memory_order_relaxed)) {
-    pthread_cond_timedwait(&wake_, &sleeping_, &until);
-    wanted_.store(false, std::memory_order_relaxed);
-  }
-}
 
 LearningThread& LearningThread::Instance() {
   LearningThread* learning_thread = g_learning_thread.load(std::memory_order_acquire);
@@ -88,16 +50,21 @@ void LearningThread::Start() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  running_ = pthread_create(&thread, nullptr, RunThread, this) == 0;
+  const auto run = [](void* self) -> void* {
+    static_cast<LearningThread*>(self)->Run();
+    return nullptr;
+  };
+  running_ = pthread_create(&thread, nullptr, run, this) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (running_) pthread_detach(thread);
 }
 
-void LearningThread::Add(std::shared_ptr<Learning> learning) {
+void LearningThread::Add(std::shared_ptr<LearningHandover> handover) {
+  auto worker = std::make_shared<LearningWorker>(std::move(handover));
   const MutexLock lock(&list_);
-  learnings_.push_back(std::move(learning));
+  workers_.push_back(std::move(worker));
   Start();
-  Wake();
+  waker_.Wake();
 }
 
 void LearningThread::KeepStore(agree::CellStore* store) {
@@ -106,85 +73,42 @@ void LearningThread::KeepStore(agree::CellStore* store) {
   Start();
 }
 
-void LearningThread::Remove(Learning* learning, Deadline deadline) {
+void LearningThread::Remove(const LearningHandover* handover, Deadline deadline) {
   if (owner_ != getpid()) return;
-  std::shared_ptr<Learning> removed;
+  std::shared_ptr<LearningWorker> removed;
   {
     const MutexLock lock(&list_);
-    const auto found = std::find_if(learnings_.begin(), learnings_.end(),
-                                    [learning](const auto& one) { return one.get() == learning; });
-    if (found == learnings_.end()) return;
+    const auto found = std::find_if(workers_.begin(), workers_.end(), [handover](const auto& one) {
+      return &one->handover() == handover;
+    });
+    if (found == workers_.end()) return;
     removed = std::move(*found);
-    learnings_.erase(found);
+    workers_.erase(found);
   }
-  // From now on the thread abandons its work on this learning as soon as it can; the thread or this
-  // function finishes it, whichever gets the lock first.
-  removed->finish_wanted = true;
-  while (pthread_mutex_trylock(&removed->poll_mutex) != 0) {
-    if (std::chrono::steady_clock::now() >= deadline) {
-      removed->BecomeLate();
-      return;
-    }
-    Pause(kRemovePauseNs);
-  }
-  if (removed->finish_wanted.exchange(false)) removed->Finish(/*forget=*/true, deadline);
-  // Here, while the communicator's GPU context still exists.
-  removed->DropEvents();
-  pthread_mutex_unlock(&removed->poll_mutex);
-}
-
-bool LearningThread::Frozen(agree::CellStore* store, const std::string& file, double now) {
-  if (now - froze_at_ < kFreezeInterval) return frozen_;
-  froze_at_ = now;
-  if (freeze_log_ == nullptr) freeze_log_ = std::make_unique<agree::FreezeLog>(store);
-  // On an error the state stays as it was.
-  (void)freeze_log_->Look();
-  frozen_ = freeze_log_->frozen() || (!file.empty() && access(file.c_str(), F_OK) == 0);
-  return frozen_;
-}
-
-void* LearningThread::RunThread(void* self) {
-  static_cast<LearningThread*>(self)->Run();
-  return nullptr;
-}
-
-bool LearningThread::PollOne(Learning* learning, double now) noexcept {
-  const MutexLock lock(&learning->poll_mutex);
-  bool busy = false;
-  try {
-    // It may have been finished since the list was copied.
-    if (learning->finished()) return false;
-    if (!learning->finish_wanted) busy = learning->Poll(now);
-    if (learning->finish_wanted.exchange(false)) {
-      learning->Finish(/*forget=*/true, std::chrono::steady_clock::now() + agree::kUsualLimit);
-    }
-  } catch (...) {
-    // Nothing was proposed, so all ranks hold the current choice.
-  }
-  return busy;
+  removed->End(deadline);
 }
 
 void LearningThread::Run() {
   while (!stop_.load(std::memory_order_relaxed)) {
     bool busy = false;
-    // Shared pointers, so that no learning is destroyed during its Poll. No lock that a call, or
-    // the creation or end of another communicator needs, is held meanwhile.
-    std::vector<std::shared_ptr<Learning>> learnings;
+    // Shared pointers, so that no worker is destroyed during its Poll. No lock that a call, or the
+    // creation or end of another communicator needs, is held meanwhile.
+    std::vector<std::shared_ptr<LearningWorker>> workers;
     try {
       const MutexLock lock(&list_);
-      learnings = learnings_;
+      workers = workers_;
     } catch (...) {  // no memory: later
     }
-    for (const auto& learning : learnings) busy = PollOne(learning.get(), SteadySeconds()) || busy;
+    for (const auto& worker : workers) busy = worker->Poll(SteadySeconds(), &freeze_) || busy;
     const double now = SteadySeconds();
     agree::CellStore* kept = kept_.load();
     if (kept != nullptr && now - kept_at_ > kKeepInterval) {
       kept_at_ = now;
       kept->KeepAlive(std::chrono::steady_clock::now() + agree::kUsualLimit);
     }
-    const long pause = busy ? kBusyPauseNs : learnings.empty() ? kIdlePauseNs : kQuietPauseNs;
-    learnings.clear();  // so that this thread keeps none alive while it sleeps
-    Sleep(pause);
+    const long pause = busy ? kBusyPauseNs : workers.empty() ? kIdlePauseNs : kQuietPauseNs;
+    workers.clear();  // so that this thread keeps none alive while it sleeps
+    waker_.Sleep(pause);
   }
   stopped_.store(true, std::memory_order_release);
 }
@@ -196,13 +120,14 @@ void LearningThread::StopAtExit() noexcept {
   if (!learning_thread->running_) return;
   for (int i = 0; i < kExitPauses && !learning_thread->stopped_.load(std::memory_order_acquire);
        ++i) {
-    Pause(kExitPauseNs);
+    const timespec pause{0, kExitPauseNs};
+    nanosleep(&pause, nullptr);
   }
   if (!learning_thread->stopped_.load(std::memory_order_acquire)) return;
   // Programs often end without destroying their communicators.
-  for (const auto& learning : learning_thread->learnings_) {
+  for (const auto& worker : learning_thread->workers_) {
     try {
-      learning->Finish(/*forget=*/false, std::chrono::steady_clock::now());
+      worker->Save();
     } catch (...) {
     }
   }
@@ -210,7 +135,7 @@ void LearningThread::StopAtExit() noexcept {
 
 void LearningThread::MarkAll(RewardSource source, double now) noexcept {
   const MutexLock lock(&list_);
-  for (const auto& learning : learnings_) learning->Mark(source, now);
+  for (const auto& worker : workers_) worker->handover().Mark(source, now);
 }
 
 void LearningThread::Step() noexcept { MarkAll(RewardSource::kStep, SteadySeconds()); }
@@ -218,8 +143,8 @@ void LearningThread::Step() noexcept { MarkAll(RewardSource::kStep, SteadySecond
 bool LearningThread::Report(Collective collective, uint64_t bytes, double seconds) noexcept {
   const MutexLock lock(&list_);
   bool taken = false;
-  for (const auto& learning : learnings_) {
-    taken = learning->Report(collective, bytes, seconds) || taken;
+  for (const auto& worker : workers_) {
+    taken = worker->handover().Report(collective, bytes, seconds) || taken;
   }
   return taken;
 }

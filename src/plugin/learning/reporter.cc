@@ -27,6 +27,7 @@ void Reporter::Entered(const agree::EpochLog::Epoch& epoch, double now) {
   for (auto& [number, open] : open_) {
     if (open.left == 0) open.left = now;
   }
+  newest_ = epoch;
   book_.Open(epoch.number, epoch.start, epoch.schedule);
   open_[epoch.number] = {epoch.end(), 0, epoch.schedule.timed};
   const std::vector<uint32_t> kept = book_.open();

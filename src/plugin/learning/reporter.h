@@ -18,6 +18,8 @@ class Reporter {
   Reporter(agree::CellStore* store, std::string prefix, int rank);
 
   void Entered(const agree::EpochLog::Epoch& epoch, double now);
+  // The newest epoch that was entered; number 0 and no calls at first.
+  const agree::EpochLog::Epoch& newest() const { return newest_; }
   // Records the duration of calls [first, end).
   void Credit(uint64_t first, uint64_t end, double seconds);
 
@@ -43,6 +45,7 @@ class Reporter {
   agree::CellStore* store_;
   const std::string prefix_;
   const int rank_;
+  agree::EpochLog::Epoch newest_;
   learn::SampleBook book_;
   std::map<uint32_t, Open> open_;
   uint64_t told_ = 0;  // the times of calls before this one have arrived

@@ -16,23 +16,20 @@ constexpr size_t kMostPerPoll = 1 << 20;
 
 RewardFile::RewardFile(std::string path) : path_(std::move(path)) {}
 
+void RewardFile::Refuse(const char* what, std::string* problem) {
+  if (!refused_) *problem = "the reward file " + path_ + " is " + what + " and is not read";
+  refused_ = true;
+}
+
 void RewardFile::Open(std::string* problem) {
   fd_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info;
   if (!fd_.open() || ::fstat(fd_.get(), &info) != 0) {
-    const bool link = errno == ELOOP;
-    fd_.Close();
-    if (link && !refused_) {
-      refused_ = true;
-      *problem = "the reward file " + path_ + " is a symbolic link and is not read";
-    }
-    return;
+    if (errno == ELOOP) Refuse("a symbolic link", problem);
+    return fd_.Close();
   }
   if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid()) {
-    if (!refused_) {
-      *problem = "the reward file " + path_ + " is not a regular file of this user and is not read";
-    }
-    refused_ = true;
+    Refuse("not a regular file of this user", problem);
     return fd_.Close();
   }
   // The initial contents belong to an earlier job.

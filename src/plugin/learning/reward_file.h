@@ -23,6 +23,7 @@ class RewardFile {
 
  private:
   void Open(std::string* problem);
+  void Refuse(const char* what, std::string* problem);
 
   const std::string path_;
   Descriptor fd_;

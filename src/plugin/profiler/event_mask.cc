@@ -5,16 +5,10 @@
 #include <algorithm>
 
 #include "base/mutex_lock.h"
+#include "plugin/abi/profiler_abi.h"
 
 namespace diapason::plugin {
 namespace {
-
-// The mask bits that this plugin may ask for.
-constexpr int kGroup = 1 << 0;
-constexpr int kColl = 1 << 1;
-constexpr int kKernelCh = 1 << 6;
-constexpr int kCollApi = 1 << 9;
-constexpr int kKernelLaunch = 1 << 11;
 
 constexpr int kFirstApiWithStamps = 4;
 constexpr int kFirstApiWithCalls = 5;
@@ -45,14 +39,15 @@ bool Wanted(uint64_t wants, EventMask::Need need) {
 int ValueOf(uint64_t wants, int api) {
   int value = 0;
   if (Wanted(wants, EventMask::Need::kCalls) && api >= kFirstApiWithCalls) {
-    value |= kCollApi | kKernelLaunch;
+    value |= abi::kEventCollApi | abi::kEventKernelLaunch;
   }
   // Before 2.28 the library sends a Coll only inside a Group.
-  const int runs = api >= kFirstApiWithCalls ? kColl : kGroup | kColl;
+  int runs = abi::kEventColl;
+  if (api < kFirstApiWithCalls) runs |= abi::kEventGroup;
   if (Wanted(wants, EventMask::Need::kRuns)) value |= runs;
   if (Wanted(wants, EventMask::Need::kTimes) && api >= kFirstApiWithStamps &&
       (wants & kTimesForbidden) == 0) {
-    value |= runs | kKernelCh;
+    value |= runs | abi::kEventKernelCh;
   }
   return value;
 }

@@ -32,16 +32,7 @@ constexpr uint64_t kRing = 64;
 constexpr uint64_t kRingWithoutCalls = 32;
 constexpr int kDoubtSteps = 1024;
 
-struct Counters {
-  std::atomic<uint64_t> timed{0};
-  std::atomic<uint64_t> late{0};
-  std::atomic<uint64_t> foreign{0};
-  std::atomic<uint64_t> bad_stamps{0};
-  std::atomic<uint64_t> overrun{0};
-  std::atomic<uint64_t> untimeable{0};
-  std::atomic<uint64_t> stuck{0};
-};
-constinit Counters g_counts;
+constinit ObserverCountsOf<std::atomic<uint64_t>> g_counts;
 void Count(std::atomic<uint64_t>* counter) { counter->fetch_add(1, std::memory_order_relaxed); }
 
 constexpr CommObserverSource kNoObservers{
@@ -307,12 +298,8 @@ void ProfilerObserver::UseCommObservers(const CommObserverSource* source) noexce
 }
 
 ObserverCounts ReadObserverCounts() noexcept {
-  const auto read = [](const std::atomic<uint64_t>& counter) {
-    return counter.load(std::memory_order_relaxed);
-  };
-  return {read(g_counts.timed),      read(g_counts.late),    read(g_counts.foreign),
-          read(g_counts.bad_stamps), read(g_counts.overrun), read(g_counts.untimeable),
-          read(g_counts.stuck)};
+  return {g_counts.timed,   g_counts.late,       g_counts.foreign, g_counts.bad_stamps,
+          g_counts.overrun, g_counts.untimeable, g_counts.stuck};
 }
 
 }  // namespace diapason::plugin

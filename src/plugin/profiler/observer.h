@@ -82,15 +82,17 @@ class ProfilerObserver {
 };
 
 // Counts of dropped events since the process began, by reason: for the journal and for tests.
-struct ObserverCounts {
-  uint64_t timed = 0;       // runs with a reported duration
-  uint64_t late = 0;        // events of an overwritten run, or of a finalised communicator
-  uint64_t foreign = 0;     // handles and contexts that this process did not make
-  uint64_t bad_stamps = 0;  // runs with impossible times
-  uint64_t overrun = 0;     // runs whose times may belong to later runs
-  uint64_t untimeable = 0;  // runs whose number of channels the library does not report
-  uint64_t stuck = 0;       // comm_observers that were left alive, see CommObserverSource
+template <typename Number>
+struct ObserverCountsOf {
+  Number timed = 0;       // runs with a reported duration
+  Number late = 0;        // events of an overwritten run, or of a finalised communicator
+  Number foreign = 0;     // handles and contexts that this process did not make
+  Number bad_stamps = 0;  // runs with impossible times
+  Number overrun = 0;     // runs whose times may belong to later runs
+  Number untimeable = 0;  // runs whose number of channels the library does not report
+  Number stuck = 0;       // comm_observers that were left alive, see CommObserverSource
 };
+using ObserverCounts = ObserverCountsOf<uint64_t>;
 ObserverCounts ReadObserverCounts() noexcept;
 
 }  // namespace diapason::plugin

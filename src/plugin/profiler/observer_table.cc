@@ -56,8 +56,6 @@ uint64_t ObserverTable::GoLive(Observed* slot) noexcept {
   return ContextOf(slot, use);
 }
 
-void ObserverTable::GiveUp(Observed* slot) noexcept { Free(slot); }
-
 bool ObserverTable::Close(uint64_t context, Observed** slot) noexcept {
   Observed* found = SlotOf(context);
   uint64_t live = State(UseOf(context), kLive);

@@ -42,8 +42,6 @@ class ObserverTable {
   static Observed* Claim() noexcept;
   // Enables events for the slot. Returns the context: a payload for MakeHandle.
   static uint64_t GoLive(Observed* slot) noexcept;
-  // Returns a claimed slot that is not needed after all.
-  static void GiveUp(Observed* slot) noexcept;
 
   // Disables events. False: not a live context. Exactly one caller receives the slot.
   static bool Close(uint64_t context, Observed** slot) noexcept;

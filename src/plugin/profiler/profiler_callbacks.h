@@ -8,21 +8,6 @@
 // success for any argument, and always writes the handle.
 namespace diapason::plugin {
 
-inline int CreateContext(void** context, const ProfilerInit& init) noexcept {
-  *context = ProfilerObserver::Create(init);
-  return abi::kSuccess;
-}
-
-// v1 to v3: the library passes nothing about the communicator.
-template <int kApi>
-int InitUnknown(void** context, int* mask) noexcept {
-  if (context == nullptr) return abi::kSuccess;
-  ProfilerInit init;
-  init.api = kApi;
-  init.mask = mask;
-  return CreateContext(context, init);
-}
-
 // v4 and later.
 template <int kApi>
 int InitKnown(void** context, int* mask, const char* name, uint64_t comm_id, int nodes, int ranks,
@@ -30,19 +15,17 @@ int InitKnown(void** context, int* mask, const char* name, uint64_t comm_id, int
   if (context == nullptr) return abi::kSuccess;
   *context = nullptr;
   try {
-    ProfilerInit init;
-    init.api = kApi;
-    init.comm_id = comm_id;
-    if (name != nullptr) init.name = name;
-    init.nodes = nodes;
-    init.ranks = ranks;
-    init.rank = rank;
-    init.mask = mask;
-    init.logger = logger;
-    return CreateContext(context, init);
+    *context = ProfilerObserver::Create(
+        {kApi, comm_id, name != nullptr ? name : "", nodes, ranks, rank, mask, logger});
   } catch (...) {  // no memory: nothing is observed
-    return abi::kSuccess;
   }
+  return abi::kSuccess;
+}
+
+// v1 to v3: the library passes nothing about the communicator.
+template <int kApi>
+int InitUnknown(void** context, int* mask) noexcept {
+  return InitKnown<kApi>(context, mask, nullptr, 0, 0, 0, -1, nullptr);
 }
 
 // v5 and later: the same arguments in another order.

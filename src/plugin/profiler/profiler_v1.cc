@@ -1,14 +1,11 @@
 // Profiler API v1: NCCL 2.23. Names are numbers; nothing is timed.
 #include "plugin/profiler/profiler_callbacks.h"
 
-using diapason::plugin::abi::EventV1;
+namespace diapason::plugin {
 
-DIAPASON_EXPORT const diapason::plugin::abi::ProfilerV1<EventV1, diapason::plugin::abi::StateV1>
-    ncclProfiler_v1;
-const diapason::plugin::abi::ProfilerV1<EventV1, diapason::plugin::abi::StateV1> ncclProfiler_v1 = {
-    "diapason",
-    diapason::plugin::InitUnknown<1>,
-    diapason::plugin::StartEvent<1, EventV1>,
-    diapason::plugin::StopEvent,
-    diapason::plugin::RecordNothing,
-    diapason::plugin::EndObserving};
+DIAPASON_EXPORT const abi::ProfilerV1<abi::EventV1, abi::StateV1> ncclProfiler_v1;
+const abi::ProfilerV1<abi::EventV1, abi::StateV1> ncclProfiler_v1 = {
+    "diapason", InitUnknown<1>, StartEvent<1, abi::EventV1>,
+    StopEvent,  RecordNothing,  EndObserving};
+
+}  // namespace diapason::plugin

@@ -1,13 +1,10 @@
 // Profiler API v5: NCCL 2.28, RCCL 2.28. Reports calls and launches.
 #include "plugin/profiler/profiler_callbacks.h"
 
-using diapason::plugin::abi::EventV5;
+namespace diapason::plugin {
 
-DIAPASON_EXPORT const diapason::plugin::abi::ProfilerV5<EventV5> ncclProfiler_v5;
-const diapason::plugin::abi::ProfilerV5<EventV5> ncclProfiler_v5 = {
-    "diapason",
-    diapason::plugin::InitById<5>,
-    diapason::plugin::StartEvent<5, EventV5>,
-    diapason::plugin::StopEvent,
-    diapason::plugin::RecordState,
-    diapason::plugin::EndObserving};
+DIAPASON_EXPORT const abi::ProfilerV5<abi::EventV5> ncclProfiler_v5;
+const abi::ProfilerV5<abi::EventV5> ncclProfiler_v5 = {
+    "diapason", InitById<5>, StartEvent<5, abi::EventV5>, StopEvent, RecordState, EndObserving};
+
+}  // namespace diapason::plugin

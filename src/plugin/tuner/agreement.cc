@@ -143,6 +143,39 @@ Status TakePolicy(const std::string& offer, const Host& host, Agreement* agreeme
   return {};
 }
 
+// What follows from the outcome of joining.
+Agreement Concluded(const Result<agree::JoinOutcome>& joined, Purpose purpose, const Host& host,
+                    Agreement agreement) {
+  if (!joined.ok()) {
+    agreement.kind = Agreement::Kind::kLost;
+    agreement.why = joined.status().message();
+    return agreement;
+  }
+  if (joined.value().alone) {
+    g_on_several_hosts.store(true);
+    return Agreement();
+  }
+  if (!joined.value().together) {
+    g_waited_in_vain.store(true);
+    agreement.why = joined.value().why_not;
+    if (purpose == Purpose::kVerify) {
+      agreement.why +=
+          " (the ranks of one host verify in shared memory that they apply the same policy; "
+          "DIAPASON_STORE names another place)";
+    }
+    return agreement;
+  }
+  if (const Status taken = TakePolicy(joined.value().offer, host, &agreement); !taken.ok()) {
+    agreement.kind = Agreement::Kind::kLost;
+    agreement.why = taken.message();
+    return agreement;
+  }
+  agreement.kind = Agreement::Kind::kTogether;
+  agreement.learn = purpose == Purpose::kLearn;
+  agreement.prefix = joined.value().prefix;
+  return agreement;
+}
+
 }  // namespace
 
 void SetRehearsal(bool on) noexcept { g_rehearsal.store(on); }
@@ -211,35 +244,8 @@ Agreement Agree(const Settings& settings, const CommInit& init, const Host& host
   request.alike = inputs.Words();
   request.offer =
       own.policy.has_value() ? policy::EncodeInline(*own.policy) : std::string(kNoPolicy);
-  const Result<agree::JoinOutcome> joined = agree::Join(agreement.stores.calls, request, progress);
-  if (!joined.ok()) {
-    agreement.kind = Agreement::Kind::kLost;
-    agreement.why = joined.status().message();
-    return agreement;
-  }
-  if (joined.value().alone) {
-    g_on_several_hosts.store(true);
-    return Agreement();
-  }
-  if (!joined.value().together) {
-    g_waited_in_vain.store(true);
-    agreement.why = joined.value().why_not;
-    if (purpose == Purpose::kVerify) {
-      agreement.why +=
-          " (the ranks of one host verify in shared memory that they apply the same policy; "
-          "DIAPASON_STORE names another place)";
-    }
-    return agreement;
-  }
-  if (const Status taken = TakePolicy(joined.value().offer, host, &agreement); !taken.ok()) {
-    agreement.kind = Agreement::Kind::kLost;
-    agreement.why = taken.message();
-    return agreement;
-  }
-  agreement.kind = Agreement::Kind::kTogether;
-  agreement.learn = purpose == Purpose::kLearn;
-  agreement.prefix = joined.value().prefix;
-  return agreement;
+  return Concluded(agree::Join(agreement.stores.calls, request, progress), purpose, host,
+                   std::move(agreement));
 }
 
 }  // namespace diapason::plugin

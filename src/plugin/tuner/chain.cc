@@ -15,6 +15,8 @@ namespace {
 constexpr int kMostCells = 256;
 constexpr size_t kLargestLibrary = size_t{256} << 20;
 
+// The structures of all versions begin with a name and three callbacks. `init` has the same form in
+// v2 to v4 and from v5 on, the last callback from v2 on, and `get_coll_info` from v4 on.
 template <typename Tuner>
 const Tuner* As(void* symbol) {
   return static_cast<const Tuner*>(symbol);
@@ -88,41 +90,15 @@ Result<std::unique_ptr<Chain>> Chain::Open(const std::string& name, const CommIn
 Status Chain::Init(const CommInit& init) {
   const auto ranks = static_cast<size_t>(init.shape.ranks);
   const auto nodes = static_cast<size_t>(init.shape.nodes);
-  int result = abi::kSuccess;
-  bool complete = true;
-  const auto run = [&](const auto* tuner, auto destroy, auto call) {
-    complete = tuner->init != nullptr && tuner->get_coll_info != nullptr && destroy != nullptr;
-    if (complete) result = call(tuner);
-  };
-  const auto old_form = [&](const auto* tuner) {
-    return tuner->init(ranks, nodes, init.logger, &context_);
-  };
-  const auto new_form = [&](const auto* tuner) {
-    return tuner->init(&context_, init.comm_id, ranks, nodes, init.logger, init.domain,
-                       init.constants);
-  };
-  switch (api_) {
-    case 1: {
-      const auto* tuner = As<abi::TunerV1>(symbol_);
-      run(tuner, tuner->destroy, [&](const auto* t) { return t->init(ranks, nodes, init.logger); });
-      break;
-    }
-    case 2:
-      run(As<abi::TunerV2>(symbol_), As<abi::TunerV2>(symbol_)->destroy, old_form);
-      break;
-    case 3:
-      run(As<abi::TunerV3>(symbol_), As<abi::TunerV3>(symbol_)->destroy, old_form);
-      break;
-    case 4:
-      run(As<abi::TunerV4>(symbol_), As<abi::TunerV4>(symbol_)->destroy, old_form);
-      break;
-    case 5:
-      run(As<abi::TunerV5>(symbol_), As<abi::TunerV5>(symbol_)->finalize, new_form);
-      break;
-    default:
-      run(As<abi::TunerV6>(symbol_), As<abi::TunerV6>(symbol_)->finalize, new_form);
+  const auto* tuner = As<abi::TunerV6>(symbol_);
+  if (tuner->init == nullptr || tuner->get_coll_info == nullptr || tuner->finalize == nullptr) {
+    return Unavailable("leaves out a callback");
   }
-  if (!complete) return Unavailable("leaves out a callback");
+  const int result = api_ == 1 ? As<abi::TunerV1>(symbol_)->init(ranks, nodes, init.logger)
+                     : api_ <= 4
+                         ? As<abi::TunerV4>(symbol_)->init(ranks, nodes, init.logger, &context_)
+                         : tuner->init(&context_, init.comm_id, ranks, nodes, init.logger,
+                                       init.domain, init.constants);
   if (result != abi::kSuccess) return Unavailable(Format("failed to start (result %d)", result));
   initialised_ = true;
   return {};
@@ -130,24 +106,10 @@ Status Chain::Init(const CommInit& init) {
 
 Chain::~Chain() {
   if (!initialised_) return;
-  switch (api_) {
-    case 1:
-      As<abi::TunerV1>(symbol_)->destroy();
-      break;
-    case 2:
-      As<abi::TunerV2>(symbol_)->destroy(context_);
-      break;
-    case 3:
-      As<abi::TunerV3>(symbol_)->destroy(context_);
-      break;
-    case 4:
-      As<abi::TunerV4>(symbol_)->destroy(context_);
-      break;
-    case 5:
-      As<abi::TunerV5>(symbol_)->finalize(context_);
-      break;
-    default:
-      As<abi::TunerV6>(symbol_)->finalize(context_);
+  if (api_ == 1) {
+    As<abi::TunerV1>(symbol_)->destroy();
+  } else {
+    As<abi::TunerV6>(symbol_)->finalize(context_);
   }
 }
 
@@ -180,16 +142,6 @@ void Chain::AskTable(const Question& question, int collective, CostTable* table,
       result = As<abi::TunerV3>(symbol_)->get_coll_info(context_, collective, question.bytes,
                                                         question.pipe_ops, cells, table->algorithms,
                                                         table->protocols, channels);
-      break;
-    case 4:
-      result = As<abi::TunerV4>(symbol_)->get_coll_info(
-          context_, collective, question.bytes, question.pipe_ops, cells, table->algorithms,
-          table->protocols, question.reg_buff, channels);
-      break;
-    case 5:
-      result = As<abi::TunerV5>(symbol_)->get_coll_info(
-          context_, collective, question.bytes, question.pipe_ops, cells, table->algorithms,
-          table->protocols, question.reg_buff, channels);
       break;
     default:
       result = As<abi::TunerV6>(symbol_)->get_coll_info(

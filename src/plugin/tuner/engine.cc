@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "domain/fingerprint.h"
 #include "plugin/learning/learning_thread.h"
-#include "plugin/tuner/pin.h"
 
 namespace diapason::plugin {
 namespace {
@@ -93,7 +92,7 @@ void Engine::Destroy(Engine* engine) noexcept {
 void Engine::StopLearning(Deadline deadline) noexcept {
   if (learning_ == nullptr) return;
   try {
-    LearningThread::Instance().Remove(learning_, deadline);
+    LearningThread::Instance().Remove(learning_->handover(), deadline);
   } catch (...) {
   }
   learning_ = nullptr;
@@ -139,43 +138,41 @@ void Engine::DropUnsafeCount(int algorithm, const Shape& shape, int before,
   if (SafeChannels(host_.library, *channels, algorithm, shape) != *channels) *channels = before;
 }
 
-Engine::Wanted Engine::Want(const Question& question,
-                            const LearningContext::Ready* ready) const noexcept {
+Engine::Wanted Engine::Want(const Question& question, const Choice& choice) const noexcept {
   Wanted wanted;
-  if (PinnedChoice::Instance().Get(&wanted.config)) [[unlikely]] {
+  wanted.any = true;
+  if (choice.pin != PinnedChoice::kNone) {
+    wanted.config = PinnedChoice::Unpack(choice.pin);
     wanted.reason = Reason::kPinned;
-    wanted.any = true;
     return wanted;
   }
-  if (ready != nullptr) {
-    wanted.config = ready->config;
-    wanted.reason = ready->reason;
-    wanted.any = !ready->config.IsDefault();
+  if (choice.agreed != nullptr) {
+    wanted.config = choice.agreed->config;
+    wanted.reason = choice.agreed->reason;
+    wanted.any = !wanted.config.IsDefault();
     wanted.learning = true;
-    wanted.epoch = ready->epoch;
+    wanted.epoch = choice.agreed->epoch;
     wanted.index = learning_->last_index();
     wanted.context = learning_->last_context();
     return wanted;
   }
-  if (const policy::DecisionTable::Entry* entry = table_.Find(question); entry != nullptr) {
-    wanted.config = entry->config();
+  if (choice.row != nullptr) {
+    wanted.config = choice.row->config();
     wanted.reason = Reason::kRow;
-    wanted.line = entry->line;
-    wanted.any = true;
+    wanted.line = choice.row->line;
     if (inputs_.numerics_pinned && question.collective != Collective::kAllGather &&
         question.collective != Collective::kBroadcast &&
-        !std::binary_search(safe_lines_.begin(), safe_lines_.end(), entry->line)) {
+        !std::binary_search(safe_lines_.begin(), safe_lines_.end(), wanted.line)) {
       wanted.reason = Reason::kNumerics;
     }
     return wanted;
   }
-  wanted.reason = have_policy_ ? Reason::kNoRow : Reason::kNoPolicy;
-  if (inputs_.tree_ll_rule && question.collective == Collective::kAllReduce &&
-      question.bytes >= kTreeLlRuleFirst && question.bytes <= kTreeLlRuleLast) {
-    wanted.config = {kTree, kLl, 0};
-    wanted.reason = Reason::kLibraryRule;
-    wanted.any = true;
-  }
+  wanted.any = inputs_.tree_ll_rule && question.collective == Collective::kAllReduce &&
+               question.bytes >= kTreeLlRuleFirst && question.bytes <= kTreeLlRuleLast;
+  if (wanted.any) wanted.config = {kTree, kLl, 0};
+  wanted.reason = wanted.any     ? Reason::kLibraryRule
+                  : have_policy_ ? Reason::kNoRow
+                                 : Reason::kNoPolicy;
   return wanted;
 }
 
@@ -184,37 +181,35 @@ void Engine::NoteAsked(const Question& question, const Config& config) noexcept 
 }
 
 int Engine::DecideSlowPath(int collective, size_t bytes, int pipe_ops, int reg_buff,
-                           CostTable table, int* channels,
-                           const LearningContext::Ready* asked) noexcept {
+                           CostTable table, int* channels) noexcept {
   if (!table.Valid() || channels == nullptr) return abi::kSuccess;
-  Question question;
-  question.bytes = bytes;
-  question.pipe_ops = pipe_ops;
-  question.reg_buff = reg_buff;
-  const bool known = collective >= 0 && collective < kAskedCollectiveCount;
-  if (known) question.collective = static_cast<Collective>(collective);
-
-  Wanted wanted;
-  TableChoice choice;
-  if (known) {
-    const bool already = asked != nullptr;
-    if (!already && !PinnedChoice::Instance().active()) asked = AskLearning(question, table);
-    if (asked != nullptr && asked->lost) return abi::kSystemError;
-    wanted = Want(question, asked);
-    if (communicator_ != nullptr && !already && communicator_->tracking()) {
-      communicator_->Asked(question, calls_.load(std::memory_order_relaxed) + 1, wanted.config,
-                           wanted.context, wanted.index);
-    }
-    // Before the chained tuner is asked: entries that it excludes are still available here.
-    if (wanted.any) choice = ChooseFromTable(host_.library, wanted.config, question, table);
+  Question question{Collective::kAllReduce, bytes, pipe_ops, reg_buff};
+  if (collective < 0 || collective >= kAskedCollectiveCount) {
+    if (chain_ != nullptr) chain_->AskTable(question, collective, &table, channels);
+    return abi::kSuccess;
   }
+  question.collective = static_cast<Collective>(collective);
+  const Choice choice = ChooseFor(question, table);
+  if (choice.agreed != nullptr && choice.agreed->lost) return abi::kSystemError;
+  return Apply(question, choice, table, channels);
+}
+
+int Engine::Apply(const Question& question, Choice chosen, CostTable table,
+                  int* channels) noexcept {
+  const Wanted wanted = Want(question, chosen);
+  if (communicator_ != nullptr && communicator_->tracking()) {
+    communicator_->Asked(question, calls_.load(std::memory_order_relaxed) + 1, wanted.config,
+                         wanted.context, wanted.index);
+  }
+  // Before the chained tuner is asked: entries that it excludes are still available here.
+  TableChoice choice;
+  if (wanted.any) choice = ChooseFromTable(host_.library, wanted.config, question, table);
   float estimate = 0;
   const int channels_before = *channels;
   if (chain_ != nullptr) [[unlikely]] {
     if (choice.applicable) estimate = table.At(choice.algorithm, choice.protocol);
-    chain_->AskTable(question, collective, &table, channels);
+    chain_->AskTable(question, static_cast<int>(question.collective), &table, channels);
   }
-  if (!known) return abi::kSuccess;
 
   TableChoice by_default;
   CostTable recorded;
@@ -246,14 +241,7 @@ int Engine::DecideSlowPath(int collective, size_t bytes, int pipe_ops, int reg_b
       applied = true;
     }
   }
-  if (wanted.reason == Reason::kPinned) [[unlikely]] {
-    PinnedChoice::Instance().CountAsked();
-    if (applied) PinnedChoice::Instance().CountApplied();
-  }
-  const uint32_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (journal_ != nullptr) [[unlikely]] {
-    Note(call, question, wanted, choice, applied, safe_channels, by_default, recorded);
-  }
+  Note(question, wanted, choice, applied, safe_channels, by_default, recorded);
   return abi::kSuccess;
 }
 
@@ -273,7 +261,7 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
   if (!known || inputs_.user_forces_pair || shapes_differ_.load(std::memory_order_relaxed)) return;
 
   const TableChoice by_default{Reason::kNoRow, false, *algorithm, *protocol};
-  const Wanted wanted = Want(question, nullptr);
+  const Wanted wanted = Want(question, ChooseFor(question, CostTable()));
   TableChoice choice;
   bool applied = false;
   int safe_channels = 0;
@@ -304,15 +292,7 @@ void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, i
       }
     }
   }
-  if (wanted.reason == Reason::kPinned) {
-    PinnedChoice::Instance().CountAsked();
-    if (applied) PinnedChoice::Instance().CountApplied();
-  }
-  // Under API v1 all communicators share one engine, and their threads may ask concurrently.
-  const uint32_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (journal_ != nullptr) {
-    Note(call, question, wanted, choice, applied, safe_channels, by_default, CostTable());
-  }
+  Note(question, wanted, choice, applied, safe_channels, by_default, CostTable());
 }
 
 int Engine::ChunkSize(int collective, size_t bytes, int algorithm, int protocol, int channels,
@@ -336,9 +316,16 @@ void Engine::SharedWith(const Shape& shape) noexcept {
   }
 }
 
-void Engine::Note(uint32_t call, const Question& question, const Wanted& wanted,
-                  const TableChoice& choice, bool applied, int channels,
-                  const TableChoice& by_default, const CostTable& table) noexcept {
+void Engine::Note(const Question& question, const Wanted& wanted, const TableChoice& choice,
+                  bool applied, int channels, const TableChoice& by_default,
+                  const CostTable& table) noexcept {
+  if (wanted.reason == Reason::kPinned) [[unlikely]] {
+    PinnedChoice::Instance().CountAsked();
+    if (applied) PinnedChoice::Instance().CountApplied();
+  }
+  // Under API v1 all communicators share one engine, and their threads may ask concurrently.
+  const uint32_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (journal_ == nullptr) return;
   journal::JournalRecord record;
   record.time_ns = WallTimeNs();
   record.bytes = question.bytes;

@@ -12,7 +12,7 @@
 #include "plugin/learning/communicator.h"
 #include "plugin/tuner/agreement.h"
 #include "plugin/tuner/chain.h"
-#include "plugin/tuner/pin.h"
+#include "plugin/tuner/precedence.h"
 #include "policy/policy.h"
 #include "policy/table.h"
 
@@ -38,29 +38,27 @@ class Engine {
   // ranks have agreed on, without a journal. Anything but success fails the call.
   int DecideByTable(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
                     int* channels) noexcept {
-    if (!plain_ || PinnedChoice::Instance().active() || !table.Valid() || channels == nullptr ||
+    if (!plain_ || !table.Valid() || channels == nullptr ||
         static_cast<unsigned>(collective) >= kAskedCollectiveCount) [[unlikely]] {
-      return DecideSlowPath(collective, bytes, pipe_ops, reg_buff, table, channels, nullptr);
+      return DecideSlowPath(collective, bytes, pipe_ops, reg_buff, table, channels);
     }
     const Question question{static_cast<Collective>(collective), bytes, pipe_ops, reg_buff};
+    const Choice choice = ChooseFor(question, table);
     Config config;
-    if (const LearningContext::Ready* ready = AskLearning(question, table); ready != nullptr) {
-      if (ready->lost) [[unlikely]]
+    if (choice.agreed != nullptr) {
+      if (choice.agreed->lost) [[unlikely]]
         return abi::kSystemError;
-      config = ready->config;
+      config = choice.agreed->config;
+      const bool names_pair = config.algorithm != kKeep && config.protocol != kKeep;
+      if (!names_pair && !config.IsDefault()) return Apply(question, choice, table, channels);
       if (learning_->tracking()) [[unlikely]]
         NoteAsked(question, config);
-      if (config.algorithm == kKeep || config.protocol == kKeep) {
-        if (config.IsDefault()) return abi::kSuccess;
-        return DecideSlowPath(collective, bytes, pipe_ops, reg_buff, table, channels, ready);
-      }
+      if (!names_pair) return abi::kSuccess;
+    } else if (choice.row != nullptr && choice.row->names_pair()) {
+      config = choice.row->config();
     } else {
-      const policy::DecisionTable::Entry* row = table_.Find(question);
-      if (row == nullptr) return abi::kSuccess;
-      if (!row->names_pair()) [[unlikely]] {
-        return DecideSlowPath(collective, bytes, pipe_ops, reg_buff, table, channels, nullptr);
-      }
-      config = row->config();
+      if (choice.row == nullptr && choice.pin == PinnedChoice::kNone) return abi::kSuccess;
+      return Apply(question, choice, table, channels);
     }
     if (PairFits(host_.library, config.algorithm, config.protocol, bytes, table) != Reason::kRow) {
       return abi::kSuccess;
@@ -85,14 +83,17 @@ class Engine {
   Engine(const CommInit& init, const Settings& settings, const Host& host, const HostLog& log,
          agree::JoinProgress* progress);
 
-  const LearningContext::Ready* AskLearning(const Question& question,
-                                            const CostTable& table) noexcept {
-    if (learning_ == nullptr) return nullptr;
-    return learning_->Ask(question.collective, question.bytes, table);
+  Choice ChooseFor(const Question& question, const CostTable& table) const noexcept {
+    const auto ask = [&]() noexcept -> const LearningContext::Ready* {
+      if (learning_ == nullptr) return nullptr;
+      return learning_->Ask(question.collective, question.bytes, table);
+    };
+    return Choose(PinnedChoice::Instance(), ask, table_, question);
   }
-  // `asked` is the answer of learning, if it has been asked already.
   int DecideSlowPath(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
-                     int* channels, const LearningContext::Ready* asked) noexcept;
+                     int* channels) noexcept;
+  // Applies any choice, in any mode.
+  int Apply(const Question& question, Choice chosen, CostTable table, int* channels) noexcept;
   void NoteAsked(const Question& question, const Config& config) noexcept;
   OwnPolicy LoadPolicy(const Settings& settings);
   void UsePolicy(policy::Policy policy);
@@ -113,7 +114,7 @@ class Engine {
   void OpenChain(const Settings& settings);
   void OpenJournal(const Settings& settings);
 
-  // What the policy, the pin or the library's own rule wants for a question.
+  // What is wanted for a question, by a choice or by the library's own rule.
   struct Wanted {
     Config config;
     Reason reason = Reason::kNoRow;
@@ -124,14 +125,14 @@ class Engine {
     uint64_t index = 0;
     LearningContext* context = nullptr;
   };
-  Wanted Want(const Question& question, const LearningContext::Ready* ready) const noexcept;
+  Wanted Want(const Question& question, const Choice& choice) const noexcept;
   bool Applies(const Wanted& wanted) const noexcept {
     if (wanted.reason == Reason::kNumerics) return false;
     return !observe_ || wanted.reason == Reason::kPinned || wanted.reason == Reason::kLibraryRule;
   }
-  void Note(uint32_t call, const Question& question, const Wanted& wanted,
-            const TableChoice& choice, bool applied, int channels, const TableChoice& by_default,
-            const CostTable& table) noexcept;
+  // Counts a decision, and writes it to the journal.
+  void Note(const Question& question, const Wanted& wanted, const TableChoice& choice, bool applied,
+            int channels, const TableChoice& by_default, const CostTable& table) noexcept;
 
   const CommInit init_;
   const Host host_;

@@ -120,6 +120,7 @@ void Engine::StartLearning(const Settings& settings, const policy::Policy& polic
   LearningOptions options;
   options.store = agreement_.stores.background;
   options.calls_store = agreement_.stores.calls;
+  options.waker = LearningThread::Instance().waker();
   options.prefix = agreement_.prefix;
   options.comm_id = init_.comm_id;
   options.rank = communicator_->rank();
@@ -144,7 +145,7 @@ void Engine::StartLearning(const Settings& settings, const policy::Policy& polic
   PrepareChannels(&prepared);
   const auto learning = std::make_shared<Learning>(std::move(options), prepared, log_, journal_);
   learning_ = communicator_->Learn(learning);
-  LearningThread::Instance().Add(learning);
+  LearningThread::Instance().Add({learning, learning->handover()});
 }
 
 void Engine::PrepareChannels(policy::Policy* policy) const {

@@ -24,13 +24,4 @@ bool PinnedChoice::Set(int algorithm, int protocol, int channels) {
   return true;
 }
 
-bool PinnedChoice::Get(Config* config) const noexcept {
-  const uint64_t word = word_.load(std::memory_order_relaxed);
-  if (word == 0) return false;
-  config->algorithm = static_cast<int>(word >> 16 & 255) - 1;
-  config->protocol = static_cast<int>(word >> 8 & 255) - 1;
-  config->channels = static_cast<int>(word & 255);
-  return true;
-}
-
 }  // namespace diapason::plugin

@@ -15,11 +15,17 @@ class PinnedChoice {
 
   // False when a number is out of range.
   bool Set(int algorithm, int protocol, int channels);
-  void Clear() { word_.store(0, std::memory_order_relaxed); }
+  void Clear() { word_.store(kNone, std::memory_order_relaxed); }
 
-  bool active() const noexcept { return word_.load(std::memory_order_relaxed) != 0; }
-  // False when nothing is pinned.
-  bool Get(Config* config) const noexcept;
+  // The pin in one word; kNone: nothing is pinned.
+  using Word = uint64_t;
+  static constexpr Word kNone = 0;
+  Word Get() const noexcept { return word_.load(std::memory_order_relaxed); }
+  // REQUIRES: not kNone.
+  static Config Unpack(Word word) noexcept {
+    return {static_cast<int>(word >> 16 & 255) - 1, static_cast<int>(word >> 8 & 255) - 1,
+            static_cast<int>(word & 255)};
+  }
 
   void CountAsked() noexcept { asked_.fetch_add(1, std::memory_order_relaxed); }
   void CountApplied() noexcept { applied_.fetch_add(1, std::memory_order_relaxed); }
@@ -28,7 +34,7 @@ class PinnedChoice {
 
  private:
   static PinnedChoice instance_;
-  std::atomic<uint64_t> word_{0};
+  std::atomic<Word> word_{kNone};
   std::atomic<uint64_t> asked_{0};
   std::atomic<uint64_t> applied_{0};
 };

@@ -10,10 +10,7 @@ namespace {
 
 TEST(PinTest, NothingIsPinnedAtFirst) {
   const PinnedChoice pin;
-  Config config{kRing, kLl, 3};
-  EXPECT_FALSE(pin.active());
-  EXPECT_FALSE(pin.Get(&config));
-  EXPECT_EQ(config, (Config{kRing, kLl, 3})) << "left as it was";
+  EXPECT_EQ(pin.Get(), PinnedChoice::kNone);
 }
 
 TEST(PinTest, EveryPinInRangeIsReadBack) {
@@ -22,10 +19,8 @@ TEST(PinTest, EveryPinInRangeIsReadBack) {
     for (int protocol = kKeep; protocol <= 7; ++protocol) {
       for (const int channels : {0, 1, 64, 127}) {
         ASSERT_TRUE(pin.Set(algorithm, protocol, channels));
-        Config config;
-        ASSERT_TRUE(pin.active());
-        ASSERT_TRUE(pin.Get(&config));
-        ASSERT_EQ(config, (Config{algorithm, protocol, channels}));
+        ASSERT_NE(pin.Get(), PinnedChoice::kNone);
+        ASSERT_EQ(PinnedChoice::Unpack(pin.Get()), (Config{algorithm, protocol, channels}));
       }
     }
   }
@@ -34,10 +29,8 @@ TEST(PinTest, EveryPinInRangeIsReadBack) {
 TEST(PinTest, TheLibrarysOwnChoiceCanBePinnedToo) {
   PinnedChoice pin;
   ASSERT_TRUE(pin.Set(kKeep, kKeep, 0));
-  EXPECT_TRUE(pin.active());
-  Config config{kRing, kLl, 3};
-  EXPECT_TRUE(pin.Get(&config));
-  EXPECT_TRUE(config.IsDefault());
+  EXPECT_NE(pin.Get(), PinnedChoice::kNone);
+  EXPECT_TRUE(PinnedChoice::Unpack(pin.Get()).IsDefault());
 }
 
 TEST(PinTest, ANumberOutOfRangeIsRefusedAndThePinStays) {
@@ -51,20 +44,16 @@ TEST(PinTest, ANumberOutOfRangeIsRefusedAndThePinStays) {
   EXPECT_FALSE(pin.Set(kTree, kLl, -1));
   EXPECT_FALSE(pin.Set(kTree, kLl, 128));
   EXPECT_FALSE(pin.Set(INT32_MIN, INT32_MAX, INT32_MAX));
-  Config config;
-  ASSERT_TRUE(pin.Get(&config));
-  EXPECT_EQ(config, (Config{kTree, kLl, 2}));
+  EXPECT_EQ(PinnedChoice::Unpack(pin.Get()), (Config{kTree, kLl, 2}));
   EXPECT_EQ(pin.asked(), 1u);
 }
 
 TEST(PinTest, ClearUnpinsAndMayBeRepeated) {
   PinnedChoice pin;
-  Config config;
   ASSERT_TRUE(pin.Set(kTree, kLl, 2));
   pin.Clear();
   pin.Clear();
-  EXPECT_FALSE(pin.active());
-  EXPECT_FALSE(pin.Get(&config));
+  EXPECT_EQ(pin.Get(), PinnedChoice::kNone);
 }
 
 TEST(PinTest, CountsAreThoseOfTheLastPin) {
@@ -91,9 +80,8 @@ TEST(PinTest, AReaderSeesOnePinOrTheOtherNeverHalfOfEach) {
   });
   bool whole = true;
   while (!done.load()) {
-    Config config;
-    whole = pin.Get(&config) && config.algorithm == config.protocol &&
-            config.channels == config.algorithm + 1 && whole;
+    const Config config = PinnedChoice::Unpack(pin.Get());
+    whole = config.algorithm == config.protocol && config.channels == config.algorithm + 1 && whole;
   }
   writer.join();
   EXPECT_TRUE(whole);

@@ -6,34 +6,21 @@
 // plugin has stepped aside.
 namespace diapason::plugin {
 
-// v2 to v4: the context comes last, and the communicator has no id.
-template <int kApi>
-int InitWithoutId(size_t ranks, size_t nodes, abi::Logger logger, void** context) noexcept {
-  if (context == nullptr) return abi::kSuccess;
-  CommInit init;
-  init.api = kApi;
-  init.shape = {static_cast<int64_t>(nodes), static_cast<int64_t>(ranks)};
-  init.logger = logger;
-  int status = abi::kSuccess;
-  *context = Engine::Create(init, &status);
-  return status;
-}
-
 // v5 and later.
 template <int kApi>
 int InitWithId(void** context, uint64_t comm_id, size_t ranks, size_t nodes, abi::Logger logger,
                abi::NvlDomainInfo* domain, abi::Constants* constants) noexcept {
   if (context == nullptr) return abi::kSuccess;
-  CommInit init;
-  init.api = kApi;
-  init.comm_id = comm_id;
-  init.shape = {static_cast<int64_t>(nodes), static_cast<int64_t>(ranks)};
-  init.logger = logger;
-  init.domain = domain;
-  init.constants = constants;
+  const Shape shape{static_cast<int64_t>(nodes), static_cast<int64_t>(ranks)};
   int status = abi::kSuccess;
-  *context = Engine::Create(init, &status);
+  *context = Engine::Create({kApi, comm_id, shape, logger, domain, constants}, &status);
   return status;
+}
+
+// v2 to v4: the context comes last, and the communicator has no id.
+template <int kApi>
+int InitWithoutId(size_t ranks, size_t nodes, abi::Logger logger, void** context) noexcept {
+  return InitWithId<kApi>(context, 0, ranks, nodes, logger, nullptr, nullptr);
 }
 
 // v4 and later.

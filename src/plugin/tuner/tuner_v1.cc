@@ -48,8 +48,8 @@ int Destroy() noexcept {
 }
 
 }  // namespace
-}  // namespace diapason::plugin
 
-DIAPASON_EXPORT const diapason::plugin::abi::TunerV1 ncclTunerPlugin_v1;
-const diapason::plugin::abi::TunerV1 ncclTunerPlugin_v1 = {
-    "diapason", diapason::plugin::Init, diapason::plugin::GetCollInfo, diapason::plugin::Destroy};
+DIAPASON_EXPORT const abi::TunerV1 ncclTunerPlugin_v1;
+const abi::TunerV1 ncclTunerPlugin_v1 = {"diapason", Init, GetCollInfo, Destroy};
+
+}  // namespace diapason::plugin

@@ -14,9 +14,8 @@ int GetCollInfo(void* context, int collective, size_t bytes, int collnet, int nv
 }
 
 }  // namespace
-}  // namespace diapason::plugin
 
-DIAPASON_EXPORT const diapason::plugin::abi::TunerV2 ncclTunerPlugin_v2;
-const diapason::plugin::abi::TunerV2 ncclTunerPlugin_v2 = {
-    "diapason", diapason::plugin::InitWithoutId<2>, diapason::plugin::GetCollInfo,
-    diapason::plugin::End};
+DIAPASON_EXPORT const abi::TunerV2 ncclTunerPlugin_v2;
+const abi::TunerV2 ncclTunerPlugin_v2 = {"diapason", InitWithoutId<2>, GetCollInfo, End};
+
+}  // namespace diapason::plugin

@@ -11,9 +11,8 @@ int GetCollInfo(void* context, int collective, size_t bytes, int pipe_ops, float
 }
 
 }  // namespace
-}  // namespace diapason::plugin
 
-DIAPASON_EXPORT const diapason::plugin::abi::TunerV3 ncclTunerPlugin_v3;
-const diapason::plugin::abi::TunerV3 ncclTunerPlugin_v3 = {
-    "diapason", diapason::plugin::InitWithoutId<3>, diapason::plugin::GetCollInfo,
-    diapason::plugin::End};
+DIAPASON_EXPORT const abi::TunerV3 ncclTunerPlugin_v3;
+const abi::TunerV3 ncclTunerPlugin_v3 = {"diapason", InitWithoutId<3>, GetCollInfo, End};
+
+}  // namespace diapason::plugin

@@ -12,9 +12,8 @@ int GetChunkSize(void* context, int collective, size_t bytes, int algorithm, int
 }
 
 }  // namespace
-}  // namespace diapason::plugin
 
-DIAPASON_EXPORT const diapason::plugin::abi::TunerV6 ncclTunerPlugin_v6;
-const diapason::plugin::abi::TunerV6 ncclTunerPlugin_v6 = {
-    "diapason", diapason::plugin::InitWithId<6>, diapason::plugin::AskByTable,
-    diapason::plugin::End, diapason::plugin::GetChunkSize};
+DIAPASON_EXPORT const abi::TunerV6 ncclTunerPlugin_v6;
+const abi::TunerV6 ncclTunerPlugin_v6 = {"diapason", InitWithId<6>, AskByTable, End, GetChunkSize};
+
+}  // namespace diapason::plugin

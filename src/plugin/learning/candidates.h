@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "learn/learner.h"
+#include "plugin/learning/background_store.h"
+#include "plugin/learning/handover.h"
+
+namespace diapason::plugin {
+
+// Which configurations rank 0 may try in one context: those that all ranks offer. Runs on the
+// learning thread only; the arguments outlive it.
+class Candidates {
+ public:
+  Candidates(const LearningHandover* learning, ContextHandover* context, BackgroundStore* store);
+
+  // Reads the offers of the ranks. False: some are missing.
+  bool GatherOffers(double now);
+  // The candidates to begin with, beside the library's default.
+  std::vector<learn::ArmConfig> Initial(const Config& incumbent);
+  // Adds the best pairs with fewer channels, each once. REQUIRES: the learner is settled.
+  void AddFewerChannels(learn::Learner* learner);
+
+ private:
+  bool OfferedByAll(const Config& config) const;
+
+  const LearningHandover* const learning_;
+  ContextHandover* const context_;
+  BackgroundStore* const store_;
+  std::vector<int> missing_;  // ranks whose offers are not known yet
+  uint64_t offered_ = ~uint64_t{0};
+  std::vector<Config> channels_added_for_;
+};
+
+}  // namespace diapason::plugin

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agree/freeze.h"
+#include "plugin/learning/background_store.h"
+#include "plugin/learning/context_explorer.h"
+#include "plugin/learning/handover.h"
+#include "plugin/learning/reporter.h"
+#include "plugin/learning/reward_file.h"
+
+namespace diapason::plugin {
+
+// Whether an operator has frozen exploration in this job, through the store or by a file. Used by
+// the learning thread only, which has one for all communicators.
+class FreezeWatch {
+ public:
+  // Looks at most once a second.
+  bool Frozen(agree::CellStore* store, const std::string& file, double now);
+
+ private:
+  double looked_at_ = 0;
+  bool frozen_ = false;
+  std::unique_ptr<agree::FreezeLog> log_;
+};
+
+// Learning in the background, for one communicator on one rank: takes in times, posts results,
+// reads cells ahead, compares runs, and on rank 0 proposes the next epochs (handover.h has the
+// picture). LearningThread owns it and calls Poll; it calls nothing above it.
+class LearningWorker {
+ public:
+  explicit LearningWorker(std::shared_ptr<LearningHandover> handover);
+
+  LearningHandover& handover() const { return *handover_; }
+
+  // Does the work that is due, Finish included where it is wanted. Returns whether a context
+  // explores. Never throws: after a failure nothing was proposed, so all ranks hold their choice.
+  bool Poll(double now, FreezeWatch* freeze) noexcept;
+  // The communicator ends and asks no more: saves the results and releases the cells. If Poll runs
+  // beyond the deadline, it does so later. Called once, by the thread that ends the communicator.
+  void End(Deadline deadline) noexcept;
+  // Saves the results; at process exit, after the last Poll.
+  void Save();
+
+ private:
+  // A context as the background uses it; in the order of their numbers.
+  struct Context {
+    Context(LearningHandover* learning, ContextHandover* context, BackgroundStore* store);
+
+    ContextHandover* const shared;
+    bool offer_posted = false;
+    double next_read_ahead = 0;
+    double read_ahead_pause = 0;
+    RunSamples runs;
+    Reporter reporter;
+    std::unique_ptr<ContextExplorer> explorer;  // on rank 0, until the end
+  };
+
+  bool PollAll(double now, FreezeWatch* freeze);
+  void Finish(Deadline deadline);
+  void TakeContexts();
+  void TakeTimes(double now);
+  void TakeRuns();
+  void TakeEntered(Context* context, double now);
+  void TakeFinished(Context* context, double now);
+  void ReadAhead(Context* context, double now);
+  void CheckRuns(Context* context, double now);
+  void Differs(const Context& context, const RunDifference& difference);
+  void WatchStop(double now);
+  void TakeStop(const std::string& text);
+  void WatchFreeze(double now, FreezeWatch* freeze);
+  void ReadRewardFile(double now);
+
+  const std::shared_ptr<LearningHandover> handover_;
+  const LearningOptions& options_;  // of handover_
+
+  // Held by Poll and by the end of the communicator; exactly one of the two calls Finish.
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  std::atomic<bool> finish_wanted_{false};
+
+  // Guarded by mutex_.
+  bool finished_ = false;
+  BackgroundStore store_;
+  std::vector<std::unique_ptr<Context>> contexts_;
+  uint64_t calls_of_all_ = 0;
+  std::deque<LearningHandover::Launch> running_;
+  std::unique_ptr<RewardFile> reward_lines_;
+  double last_saved_ = 0;
+  double next_stop_look_ = 0;
+  std::string stop_wanted_;  // a difference that has not been reported to the other ranks yet
+  bool stopped_ = false;     // a difference was reported to them
+  bool clocks_differ_ = false;
+  bool frozen_ = false;  // an operator froze the job, or ranks count differently
+};
+
+}  // namespace diapason::plugin

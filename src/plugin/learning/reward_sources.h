@@ -1,0 +1,54 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "learn/rewards.h"
+#include "plugin/learning/handover.h"
+#include "plugin/learning/reporter.h"
+
+namespace diapason::plugin {
+
+// Where rank 0 gets the rewards of one context from: finds the best source that works, and credits
+// the reporter with its times. Runs on the learning thread only; the arguments outlive it.
+class RewardSources {
+ public:
+  RewardSources(const LearningHandover* learning, ContextHandover* context, Reporter* reporter)
+      : learning_(learning), context_(context), reporter_(reporter) {}
+
+  // Takes the marks and reports that were handed over.
+  void Take();
+  // A line of the reward file for this context.
+  void Line(double seconds);
+  // Uses the best source there is. True: a better one has appeared, or the iterations have changed.
+  bool Choose();
+
+  // The source in use, and its calls per sample.
+  std::optional<RewardSource> source() const { return source_; }
+  uint64_t unit() const { return unit_; }
+  bool covers_iterations() const { return source_.has_value() && CoversIterations(*source_); }
+  // Whether iterations found in the order of calls could be a better source.
+  bool wants_pattern() const;
+  // Whether iterations pass without a call of this context.
+  bool Idle() const;
+  // The calls from `start` on that belong to an iteration begun before it.
+  uint64_t CallsToBoundary(uint64_t start) const;
+
+ private:
+  // Calls per sample of a source; 0: not known yet, or the source cannot be used.
+  uint64_t UnitOf(RewardSource source) const;
+  const std::deque<RewardMark>& marks(RewardSource source) const {
+    return marks_[static_cast<size_t>(source)];
+  }
+
+  const LearningHandover* const learning_;
+  ContextHandover* const context_;
+  Reporter* const reporter_;
+  std::optional<RewardSource> source_;
+  uint64_t unit_ = 1;
+  std::deque<RewardMark> marks_[kRewardSources];
+  learn::LineMatcher matcher_;
+  uint64_t reports_ = 0;
+};
+
+}  // namespace diapason::plugin
