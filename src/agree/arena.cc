@@ -177,100 +177,86 @@ Result<uint32_t> Arena::CheckedControl(const std::string& value) const {
 // Where the control words of a region are. The region's name is stored as a common cell; no other
 // cell can have this key, because keys of this form belong to the region itself.
 Result<std::optional<uint32_t>> Arena::FindControl(std::string_view region) const {
-  const Result<std::optional<std::string>> name = ReadIn(Common(), region);
-  if (!name.ok()) return name.status();
-  if (!name.value()) return std::optional<uint32_t>();
-  const Result<uint32_t> control = CheckedControl(*name.value());
-  if (!control.ok()) return control.status();
-  return std::optional<uint32_t>(control.value());
+  ASSIGN_OR_RETURN(const std::optional<std::string> name, ReadIn(Common(), region));
+  if (!name) return std::optional<uint32_t>();
+  ASSIGN_OR_RETURN(const uint32_t control, CheckedControl(*name));
+  return std::optional<uint32_t>(control);
 }
 
 Result<uint32_t> Arena::MakeControl(std::string_view region) {
-  const Result<std::optional<uint32_t>> found = FindControl(region);
-  if (!found.ok()) return found.status();
-  if (found.value()) return *found.value();
-  const Result<Room> room = Take(Common(), sizeof(Control));
-  if (!room.ok()) return room.status();
-  const uint32_t ours = room.value().offset;
+  ASSIGN_OR_RETURN(const std::optional<uint32_t> found, FindControl(region));
+  if (found) return *found;
+  ASSIGN_OR_RETURN(const Room room, Take(Common(), sizeof(Control)));
+  const uint32_t ours = room.offset;
   Clear(ours, sizeof(Control) / sizeof(uint64_t));
   const std::string value(reinterpret_cast<const char*>(&ours), sizeof(ours));
   const Result<std::string> stands = ProposeIn(Common(), region, value);
-  if (!stands.ok() || stands.value() != value) GiveBack(room.value());
+  if (!stands.ok() || stands.value() != value) GiveBack(room);
   if (!stands.ok()) return stands.status();
   return CheckedControl(stands.value());
 }
 
 Result<std::optional<Arena::Table>> Arena::TableOf(uint32_t control) const {
-  const Result<uint32_t> block = Load(control + kTableAt);
-  if (!block.ok()) return block.status();
-  if (block.value() == 0) return std::optional<Table>();
-  if (block.value() == kEnded) {
+  ASSIGN_OR_RETURN(const uint32_t block, Load(control + kTableAt));
+  if (block == 0) return std::optional<Table>();
+  if (block == kEnded) {
     return Unavailable("a cell is asked for of a communicator that all its members have ended");
   }
-  if (!GoodBlock(block.value(), 1)) return Damaged("a region's first block");
-  const auto heads = static_cast<uint32_t>(block.value() + sizeof(BlockHeader));
-  return std::optional<Table>(Table{heads, kRegionBuckets, control, block.value()});
+  if (!GoodBlock(block, 1)) return Damaged("a region's first block");
+  const auto heads = static_cast<uint32_t>(block + sizeof(BlockHeader));
+  return std::optional<Table>(Table{heads, kRegionBuckets, control, block});
 }
 
 Result<std::optional<Arena::Table>> Arena::FindTable(std::string_view key) const {
   const std::string_view region = RegionOf(key);
   if (region.empty()) return std::optional<Table>(Common());
-  const Result<std::optional<uint32_t>> control = FindControl(region);
-  if (!control.ok()) return control.status();
-  if (!control.value()) return std::optional<Table>();
-  return TableOf(*control.value());
+  ASSIGN_OR_RETURN(const std::optional<uint32_t> control, FindControl(region));
+  if (!control) return std::optional<Table>();
+  return TableOf(*control);
 }
 
 Result<Arena::Table> Arena::MakeTable(std::string_view key) {
   const std::string_view region = RegionOf(key);
   if (region.empty()) return Common();
-  const Result<uint32_t> control = MakeControl(region);
-  if (!control.ok()) return control.status();
+  ASSIGN_OR_RETURN(const uint32_t control, MakeControl(region));
   while (true) {
-    const Result<std::optional<Table>> table = TableOf(control.value());
-    if (!table.ok()) return table.status();
-    if (table.value()) return *table.value();
-    const Result<uint32_t> block = TakeBlocks(1);
-    if (!block.ok()) return block.status();
-    Clear(block.value() + static_cast<uint32_t>(sizeof(BlockHeader)), kRegionBuckets);
+    ASSIGN_OR_RETURN(const std::optional<Table> table, TableOf(control));
+    if (table) return *table;
+    ASSIGN_OR_RETURN(const uint32_t block, TakeBlocks(1));
+    Clear(block + static_cast<uint32_t>(sizeof(BlockHeader)), kRegionBuckets);
     const auto used =
         static_cast<uint32_t>(sizeof(BlockHeader) + kRegionBuckets * sizeof(uint64_t));
-    if (!LinkBlock({control.value() + kTableAt, 0, 0}, block.value(), 1, used)) {
-      FreeBlocks(block.value(), 1);
+    if (!LinkBlock({control + kTableAt, 0, 0}, block, 1, used)) {
+      FreeBlocks(block, 1);
     }
   }
 }
 
 Result<std::optional<std::string>> Arena::ReadIn(const Table& table, std::string_view key) const {
-  const Result<uint32_t> head = Load(table.HeadOf(key));
-  if (!head.ok()) return head.status();
-  return Find(head.value(), 0, key);
+  ASSIGN_OR_RETURN(const uint32_t head, Load(table.HeadOf(key)));
+  return Find(head, 0, key);
 }
 
 Result<std::optional<std::string>> Arena::Read(std::string_view key) const {
-  const Result<std::optional<Table>> table = FindTable(key);
-  if (!table.ok()) return table.status();
-  if (!table.value()) return std::optional<std::string>();
-  return ReadIn(*table.value(), key);
+  ASSIGN_OR_RETURN(const std::optional<Table> table, FindTable(key));
+  if (!table) return std::optional<std::string>();
+  return ReadIn(*table, key);
 }
 
 Result<std::string> Arena::Propose(std::string_view key, std::string_view value) {
-  const Result<Table> table = MakeTable(key);
-  if (!table.ok()) return table.status();
-  return ProposeIn(table.value(), key, value);
+  ASSIGN_OR_RETURN(const Table table, MakeTable(key));
+  return ProposeIn(table, key, value);
 }
 
 Result<std::string> Arena::ProposeIn(const Table& table, std::string_view key,
                                      std::string_view value) {
-  const Result<uint32_t> head = Load(table.HeadOf(key));
-  if (!head.ok()) return head.status();
-  Result<std::optional<std::string>> standing = Find(head.value(), 0, key);
-  if (!standing.ok()) return standing.status();
-  if (standing.value()) return *std::move(standing).value();
-  const Result<Room> room = Take(table, (sizeof(Entry) + key.size() + value.size() + 7) / 8 * 8);
-  if (!room.ok()) return room.status();
+  ASSIGN_OR_RETURN(const uint32_t head, Load(table.HeadOf(key)));
+  ASSIGN_OR_RETURN(std::optional<std::string> standing, Find(head, 0, key));
+  if (standing) return *std::move(standing);
+  ASSIGN_OR_RETURN(const Room room,
+                   Take(table, (sizeof(Entry) + key.size() + value.size() + 7) / 8 * 8));
   if (between_) between_();
-  return Publish(table, key, value, room.value(), head.value());
+  return Publish(table, key, value, room, head);
 }
 
 Result<std::string> Arena::Publish(const Table& table, std::string_view key, std::string_view value,
@@ -291,32 +277,28 @@ Result<std::string> Arena::Publish(const Table& table, std::string_view key, std
       return std::string(value);
     }
     // Another process was faster, with this key or another one of the chain.
-    const Result<uint32_t> now = Load(table.HeadOf(key));
-    if (!now.ok()) return now.status();
-    Result<std::optional<std::string>> standing = Find(now.value(), head, key);
-    if (!standing.ok()) return standing.status();
-    if (standing.value()) {
+    ASSIGN_OR_RETURN(const uint32_t now, Load(table.HeadOf(key)));
+    ASSIGN_OR_RETURN(std::optional<std::string> standing, Find(now, head, key));
+    if (standing) {
       // Joining ranks race with values that can be large: a losing proposal must not fill the
       // arena.
       GiveBack(room);
-      return *std::move(standing).value();
+      return *std::move(standing);
     }
-    head = now.value();
+    head = now;
   }
 }
 
 Status Arena::Done(std::string_view prefix, uint32_t members) {
   if (prefix.empty() || RegionOf(prefix) != prefix) return {};
-  const Result<uint32_t> control = MakeControl(prefix);
-  if (!control.ok()) return control.status();
+  ASSIGN_OR_RETURN(const uint32_t control, MakeControl(prefix));
   uint32_t done = 0;
   do {
-    const Result<uint32_t> before = Load(control.value() + kDoneAt);
-    if (!before.ok()) return before.status();
-    done = before.value() + 1;
-  } while (!Swap(control.value() + kDoneAt, done - 1, done));
+    ASSIGN_OR_RETURN(const uint32_t before, Load(control + kDoneAt));
+    done = before + 1;
+  } while (!Swap(control + kDoneAt, done - 1, done));
   if (done != members) return {};
-  return End(control.value());
+  return End(control);
 }
 
 // First clears the words that point to the region's blocks, and then frees the blocks.

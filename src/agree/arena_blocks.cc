@@ -112,9 +112,8 @@ void Arena::FreeBlocks(uint32_t block, uint32_t span) {
 Result<uint32_t> Arena::TakeBlocks(uint32_t span) {
   uint32_t block = 0;
   if (span == 1) {
-    const Result<uint32_t> free = PopFree();
-    if (!free.ok()) return free;
-    block = free.value();
+    ASSIGN_OR_RETURN(const uint32_t free, PopFree());
+    block = free;
   }
   const uint64_t bytes = span * kBlock;
   if (block == 0) {
@@ -192,28 +191,25 @@ Result<std::optional<Arena::Room>> Arena::TakeIn(uint32_t block, uint32_t bytes)
 Result<Arena::Room> Arena::Take(const Table& table, uint64_t bytes) {
   const auto place = static_cast<uint32_t>(table.control + offsetof(Control, newest));
   while (true) {
-    const Result<uint32_t> newest = Load(place);
-    if (!newest.ok()) return newest.status();
-    const uint32_t block = newest.value() != 0 ? newest.value() : table.first_block;
+    ASSIGN_OR_RETURN(const uint32_t newest, Load(place));
+    const uint32_t block = newest != 0 ? newest : table.first_block;
     if (block != 0 && bytes <= kBlock) {
-      const Result<std::optional<Room>> room = TakeIn(block, static_cast<uint32_t>(bytes));
-      if (!room.ok()) return room.status();
-      if (room.value()) return *room.value();
+      ASSIGN_OR_RETURN(const std::optional<Room> room, TakeIn(block, static_cast<uint32_t>(bytes)));
+      if (room) return *room;
     }
     Room alone;
     // An entry that would waste much of a block gets blocks of its own, and the current block stays
     // in use.
     alone.span = static_cast<uint32_t>((bytes + sizeof(BlockHeader) + kBlock - 1) / kBlock);
-    const Result<uint32_t> fresh = TakeBlocks(alone.span);
-    if (!fresh.ok()) return fresh.status();
+    ASSIGN_OR_RETURN(const uint32_t fresh, TakeBlocks(alone.span));
     if (bytes > kBlock / 2) {
-      alone.block = fresh.value();
+      alone.block = fresh;
       alone.offset = alone.block + static_cast<uint32_t>(sizeof(BlockHeader));
       alone.bytes = static_cast<uint32_t>(bytes);
       return alone;
     }
-    if (!LinkBlock({place, newest.value(), block}, fresh.value(), 1, sizeof(BlockHeader))) {
-      FreeBlocks(fresh.value(), 1);
+    if (!LinkBlock({place, newest, block}, fresh, 1, sizeof(BlockHeader))) {
+      FreeBlocks(fresh, 1);
     }
   }
 }

@@ -57,18 +57,16 @@ Result<EpochLog::Epoch> EpochLog::EnterAfter(const Epoch& last) {
     epoch.schedule = OnlyIncumbent(incumbent, options_.opening_calls);
     return epoch;
   }
-  const Result<std::string> stands = Cell(epoch.number);
-  if (!stands.ok()) return stands.status();
-  if (stands.value() == kHold) {
+  ASSIGN_OR_RETURN(const std::string stands, Cell(epoch.number));
+  if (stands == kHold) {
     epoch.held = true;
     epoch.holds = last.holds + 1;
     epoch.schedule =
         OnlyIncumbent(incumbent, options_.hold_calls << std::min(last.holds, kMostDoublings));
     return epoch;
   }
-  Result<Schedule> schedule = ParseCell(CellKey(options_.prefix, epoch.number), stands.value());
-  if (!schedule.ok()) return schedule.status();
-  epoch.schedule = std::move(schedule).value();
+  ASSIGN_OR_RETURN(Schedule schedule, ParseCell(CellKey(options_.prefix, epoch.number), stands));
+  epoch.schedule = std::move(schedule);
   return epoch;
 }
 
@@ -80,9 +78,8 @@ Result<EpochLog::Span> EpochLog::At(uint64_t index) {
                              static_cast<unsigned long long>(index), last.number,
                              static_cast<unsigned long long>(last.end())));
     }
-    Result<Epoch> next = EnterAfter(last);
-    if (!next.ok()) return next.status();
-    epochs_.push_back(std::move(next).value());
+    ASSIGN_OR_RETURN(Epoch next, EnterAfter(last));
+    epochs_.push_back(std::move(next));
   }
   if (index < epochs_.front().start) {
     return Internal(Format("call %llu was asked for again after it was forgotten",
@@ -118,15 +115,13 @@ Result<EpochLog::Standing> EpochLog::Propose(CellStore* store, const std::string
   if (epoch < 2) return Internal(Format("epoch %u has no cell", epoch));
   if (const Result<Schedule> back = ParseSchedule(text); !back.ok()) return back.status();
   const std::string key = CellKey(prefix, epoch);
-  Result<std::string> stands = store->Propose(key, text);
-  if (!stands.ok()) return stands.status();
+  ASSIGN_OR_RETURN(std::string stands, store->Propose(key, text));
   Standing standing;
-  standing.text = std::move(stands).value();
+  standing.text = std::move(stands);
   standing.held = standing.text == kHold;
   if (standing.held) return standing;
-  Result<Schedule> parsed = ParseCell(key, standing.text);
-  if (!parsed.ok()) return parsed.status();
-  standing.schedule = std::move(parsed).value();
+  ASSIGN_OR_RETURN(Schedule parsed, ParseCell(key, standing.text));
+  standing.schedule = std::move(parsed);
   return standing;
 }
 

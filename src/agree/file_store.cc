@@ -136,10 +136,9 @@ class FileStore : public CellStore {
     for (size_t i = 0; i < folders_.size(); ++i) {
       const std::string name = Format("%zu", i + 1);
       const std::string shown = path_ + "/" + name;
-      Result<Descriptor> folder = guest_ ? OpenExistingFolder(job_->get(), name, shown)
-                                         : OpenPrivateFolder(job_->get(), name, shown);
-      if (!folder.ok()) return folder.status();
-      folders_[i] = std::move(folder).value();
+      ASSIGN_OR_RETURN(Descriptor folder, guest_ ? OpenExistingFolder(job_->get(), name, shown)
+                                                 : OpenPrivateFolder(job_->get(), name, shown));
+      folders_[i] = std::move(folder);
     }
     if (!guest_) Sweep();
     const std::string mine = RandomName();
@@ -147,7 +146,7 @@ class FileStore : public CellStore {
     Result<CellValue> nonce = Standing(kNonce);
     if (nonce.ok() && !nonce.value()) {
       if (guest_) return NotFound(Format("no rank agrees in '%s'", path_.c_str()));
-      if (Status status = Publish(kNonce, mine); !status.ok()) return status;
+      RETURN_IF_ERROR(Publish(kNonce, mine));
       nonce = Standing(kNonce);
     }
     if (!nonce.ok()) return nonce.status();
@@ -280,14 +279,12 @@ class FileStore : public CellStore {
   }
 
   Result<CellValue> Look(const std::string& name) const {
-    Result<CellValue> cell = Standing(name);
-    if (!cell.ok()) return cell;
+    ASSIGN_OR_RETURN(CellValue cell, Standing(name));
     // After the cell: see the top of this file.
     for (const Descriptor& folder : folders_) {
-      const Result<CellValue> nonce = ReadCopy(folder.get(), kNonce);
-      if (!nonce.ok()) return nonce.status();
-      if (!nonce.value()) return BeingEmptied("its nonce is gone");
-      if (*nonce.value() != nonce_) return BeingEmptied("its nonce is another one");
+      ASSIGN_OR_RETURN(const CellValue nonce, ReadCopy(folder.get(), kNonce));
+      if (!nonce) return BeingEmptied("its nonce is gone");
+      if (*nonce != nonce_) return BeingEmptied("its nonce is another one");
     }
     return cell;
   }
@@ -342,17 +339,16 @@ Result<std::unique_ptr<CellStore>> OpenFileStore(const StoreOptions& options,
   }
   const std::string mine = Format("diapason-%u", static_cast<unsigned>(::geteuid()));
   const std::string ours = folder + "/" + mine;
-  Result<Descriptor> parent = options.existing_only ? OpenExistingFolder(root.get(), mine, ours)
-                                                    : OpenPrivateFolder(root.get(), mine, ours);
-  if (!parent.ok()) return parent.status();
+  ASSIGN_OR_RETURN(Descriptor parent, options.existing_only
+                                          ? OpenExistingFolder(root.get(), mine, ours)
+                                          : OpenPrivateFolder(root.get(), mine, ours));
   const std::string path = ours + "/" + options.job;
-  Result<std::unique_ptr<JobFolder>> job =
-      options.existing_only
-          ? JobFolder::Visit(std::move(parent).value(), options.job, path)
-          : JobFolder::Enter(std::move(parent).value(), options.job, path, options.limit);
-  if (!job.ok()) return job.status();
-  auto store = std::make_unique<FileStore>(options, path, std::move(job).value());
-  if (const Status opened = store->Open(); !opened.ok()) return opened;
+  ASSIGN_OR_RETURN(std::unique_ptr<JobFolder> job,
+                   options.existing_only
+                       ? JobFolder::Visit(std::move(parent), options.job, path)
+                       : JobFolder::Enter(std::move(parent), options.job, path, options.limit));
+  auto store = std::make_unique<FileStore>(options, path, std::move(job));
+  RETURN_IF_ERROR(store->Open());
   return std::unique_ptr<CellStore>(std::move(store));
 }
 

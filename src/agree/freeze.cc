@@ -18,23 +18,21 @@ std::string Key(uint64_t number) {
 
 Status FreezeLog::Look() {
   for (; next_ < kMostWords; ++next_) {
-    const Result<std::optional<std::string>> word = store_->Read(Key(next_));
-    if (!word.ok()) return word.status();
-    if (!word.value()) return {};
-    frozen_ = *word.value() == kFreeze;
+    ASSIGN_OR_RETURN(const std::optional<std::string> word, store_->Read(Key(next_)));
+    if (!word) return {};
+    frozen_ = *word == kFreeze;
   }
   return {};
 }
 
 Result<bool> FreezeLog::Set(bool frozen) {
   while (true) {
-    if (const Status looked = Look(); !looked.ok()) return looked;
+    RETURN_IF_ERROR(Look());
     if (frozen_ == frozen) return false;
     if (next_ == kMostWords) return Unavailable("the job was frozen and thawed too often");
-    const Result<std::string> word = store_->Propose(Key(next_), frozen ? kFreeze : kThaw);
-    if (!word.ok()) return word.status();
+    ASSIGN_OR_RETURN(const std::string word, store_->Propose(Key(next_), frozen ? kFreeze : kThaw));
     ++next_;
-    frozen_ = word.value() == kFreeze;
+    frozen_ = word == kFreeze;
     if (frozen_ == frozen) return true;
   }
 }

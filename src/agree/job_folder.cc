@@ -134,11 +134,9 @@ Result<std::unique_ptr<JobFolder>> JobFolder::Enter(Descriptor parent, const std
                                                     std::chrono::milliseconds limit,
                                                     const std::function<void()>& between) {
   for (int attempt = 0; attempt < kMostEntries; ++attempt) {
-    Result<Descriptor> folder = OpenPrivateFolder(parent.get(), name, shown);
-    if (!folder.ok()) return folder.status();
+    ASSIGN_OR_RETURN(Descriptor folder, OpenPrivateFolder(parent.get(), name, shown));
     Descriptor again(::fcntl(parent.get(), F_DUPFD_CLOEXEC, 0));
-    std::unique_ptr<JobFolder> job(
-        new JobFolder(std::move(again), name, std::move(folder).value(), limit));
+    std::unique_ptr<JobFolder> job(new JobFolder(std::move(again), name, std::move(folder), limit));
     if (between) between();
     const int error = job->MakePresence();
     if (error == ENOENT || error == ESTALE) continue;  // removed before this process was present
@@ -157,10 +155,9 @@ Result<std::unique_ptr<JobFolder>> JobFolder::Enter(Descriptor parent, const std
 
 Result<std::unique_ptr<JobFolder>> JobFolder::Visit(Descriptor parent, const std::string& name,
                                                     const std::string& shown) {
-  Result<Descriptor> folder = OpenExistingFolder(parent.get(), name, shown);
-  if (!folder.ok()) return folder.status();
-  return std::unique_ptr<JobFolder>(new JobFolder(
-      std::move(parent), name, std::move(folder).value(), std::chrono::milliseconds(0)));
+  ASSIGN_OR_RETURN(Descriptor folder, OpenExistingFolder(parent.get(), name, shown));
+  return std::unique_ptr<JobFolder>(
+      new JobFolder(std::move(parent), name, std::move(folder), std::chrono::milliseconds(0)));
 }
 
 void JobFolder::KeepAlive(Deadline deadline) {

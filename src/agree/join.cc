@@ -117,8 +117,7 @@ class Joining {
     if (store_->Fullness() > kFullStore) {
       return Unavailable(Format("%s is nearly full", store_->Describe().c_str()));
     }
-    const Result<std::string> alike = store_->Propose("a" + digest_, alike_);
-    if (!alike.ok()) return alike.status();
+    RETURN_IF_ERROR(store_->Propose("a" + digest_, alike_));
     if (request_.rank > 0) return {};  // only rank 0's offer can be chosen
     const Result<std::string> offer = store_->Propose("p" + Digest(request_.offer), request_.offer);
     return offer.ok() ? Status() : offer.status();
@@ -135,36 +134,32 @@ class Joining {
       SetCommitted(false);
       seen_ = 1;
       difference_.clear();
-      Result<std::optional<Mode>> before = ReadMode();
-      if (!before.ok()) return before.status();
-      const bool came_late = before.value().has_value();
-      Result<Mode> mode = came_late ? Result<Mode>(*before.value()) : Meet();
-      if (!mode.ok()) return mode.status();
-      if (mode.value().kind == Mode::Kind::kNext) {
+      ASSIGN_OR_RETURN(std::optional<Mode> before, ReadMode());
+      const bool came_late = before.has_value();
+      ASSIGN_OR_RETURN(Mode mode, came_late ? Result<Mode>(*before) : Meet());
+      if (mode.kind == Mode::Kind::kNext) {
         given_up += came_late ? 0 : 1;
-        if (given_up > kMostGivenUp) return Absent(mode.value().text);
+        if (given_up > kMostGivenUp) return Absent(mode.text);
         continue;
       }
       if (!registered_) {
         // Decided without this rank: by an earlier communicator with this id, if the slot is taken.
         // A rank without a number cannot tell, and waits in the next generation.
         if (rank_ == kUnknownRank) continue;
-        const Result<std::optional<std::string>> slot = store_->Read(SlotKey(rank_));
-        if (!slot.ok()) return slot.status();
-        if (slot.value()) continue;
-        if (mode.value().kind == Mode::Kind::kGo) {
+        ASSIGN_OR_RETURN(const std::optional<std::string> slot, store_->Read(SlotKey(rank_)));
+        if (slot) continue;
+        if (mode.kind == Mode::Kind::kGo) {
           SetCommitted(true);  // the others have gone ahead with a rank of this number
           return Unavailable(Format("%s: rank %d is said to have registered, and has not",
                                     store_->Describe().c_str(), rank_));
         }
         // Taking the slot makes the next communicator with this id skip the generation.
-        const Result<std::string> taken = store_->Propose(SlotKey(rank_), "late");
-        if (!taken.ok()) return taken.status();
+        RETURN_IF_ERROR(store_->Propose(SlotKey(rank_), "late"));
       }
-      if (mode.value().kind == Mode::Kind::kGo) return Together(mode.value().text);
+      if (mode.kind == Mode::Kind::kGo) return Together(mode.text);
       SetCommitted(false);
-      JoinOutcome apart = Apart(mode.value().text);
-      apart.alone = mode.value().kind == Mode::Kind::kAlone;
+      JoinOutcome apart = Apart(mode.text);
+      apart.alone = mode.kind == Mode::Kind::kAlone;
       return apart;
     }
     return Absent("there were too many communicators with this id in this store");
@@ -178,14 +173,13 @@ class Joining {
 
   Result<JoinOutcome> Together(const std::string& digest) {
     if (!CheckKey("p" + digest).ok()) return Unavailable("the agreed offer has no digest");
-    Result<std::optional<std::string>> offer = store_->Read("p" + digest);
-    if (!offer.ok()) return offer.status();
-    if (!offer.value() || Digest(*offer.value()) != digest) {
+    ASSIGN_OR_RETURN(std::optional<std::string> offer, store_->Read("p" + digest));
+    if (!offer || Digest(*offer) != digest) {
       return Unavailable("the agreed offer is not in " + store_->Describe());
     }
     JoinOutcome outcome;
     outcome.together = true;
-    outcome.offer = *std::move(offer).value();
+    outcome.offer = *std::move(offer);
     outcome.prefix = "c" + id_;
     return outcome;
   }
@@ -204,18 +198,15 @@ class Joining {
   }
 
   Result<std::optional<Mode>> ReadMode() {
-    const Result<std::optional<std::string>> value = store_->Read(ModeKey());
-    if (!value.ok()) return value.status();
-    if (!value.value()) return std::optional<Mode>();
-    Result<Mode> mode = ParseMode(*value.value());
-    if (!mode.ok()) return mode.status();
-    return std::optional<Mode>(std::move(mode).value());
+    ASSIGN_OR_RETURN(const std::optional<std::string> value, store_->Read(ModeKey()));
+    if (!value) return std::optional<Mode>();
+    ASSIGN_OR_RETURN(Mode mode, ParseMode(*value));
+    return std::optional<Mode>(std::move(mode));
   }
 
   Result<Mode> ProposeMode(const std::string& value) {
-    const Result<std::string> stands = store_->Propose(ModeKey(), value);
-    if (!stands.ok()) return stands.status();
-    return ParseMode(stands.value());
+    ASSIGN_OR_RETURN(const std::string stands, store_->Propose(ModeKey(), value));
+    return ParseMode(stands);
   }
 
   Result<Mode> GiveUp(int rank) {
@@ -230,24 +221,20 @@ class Joining {
     microseconds pause(200);
     while (true) {
       if (!registered_) {
-        const Result<bool> mine = Register();
-        if (!mine.ok()) return mine.status();
-        if (!mine.value()) return GiveUp(std::max(rank_, 0));
+        ASSIGN_OR_RETURN(const bool mine, Register());
+        if (!mine) return GiveUp(std::max(rank_, 0));
       }
       if (registered_ && rank_ == 0) {
-        const Result<std::optional<Mode>> mode = LookAround();
-        if (!mode.ok()) return mode.status();
-        if (mode.value()) return *mode.value();
+        ASSIGN_OR_RETURN(const std::optional<Mode> mode, LookAround());
+        if (mode) return *mode;
       }
-      const Result<std::optional<Mode>> mode = ReadMode();
-      if (!mode.ok()) return mode.status();
-      if (mode.value()) return *mode.value();
+      ASSIGN_OR_RETURN(const std::optional<Mode> mode, ReadMode());
+      if (mode) return *mode;
       const auto left = deadline_ - steady_clock::now();
       if (left <= left.zero()) {
-        const Result<std::string> missing = Missing();
-        if (!missing.ok()) return missing.status();
+        ASSIGN_OR_RETURN(const std::string missing, Missing());
         const bool off = request_.missing == JoinRequest::Missing::kStayOff;
-        return ProposeMode((off ? "off:" : "alone:") + missing.value());
+        return ProposeMode((off ? "off:" : "alone:") + missing);
       }
       std::this_thread::sleep_for(std::min<steady_clock::duration>(pause, left));
       pause = std::min(pause * 3 / 2, most_pause_);
@@ -270,10 +257,9 @@ class Joining {
   Result<bool> TakeSlot(int rank) {
     std::string words = word_ + " ";
     if (rank != 0) {
-      const Result<std::optional<std::string>> first = store_->Read(SlotKey(0));
-      if (!first.ok()) return first.status();
-      if (!first.value()) return true;
-      words = first.value()->substr(0, first.value()->find(' ')) + " " + words;
+      ASSIGN_OR_RETURN(const std::optional<std::string> first, store_->Read(SlotKey(0)));
+      if (!first) return true;
+      words = first->substr(0, first->find(' ')) + " " + words;
     }
     const std::string registration = words + digest_;
     SetCommitted(true);
@@ -292,37 +278,32 @@ class Joining {
   // grow with the square of the ranks.) nullopt: no decision yet.
   Result<std::optional<Mode>> LookAround() {
     for (; seen_ < request_.ranks; ++seen_) {
-      const Result<std::optional<std::string>> slot = store_->Read(SlotKey(seen_));
-      if (!slot.ok()) return slot.status();
-      if (!slot.value()) return std::optional<Mode>();
+      ASSIGN_OR_RETURN(const std::optional<std::string> slot, store_->Read(SlotKey(seen_)));
+      if (!slot) return std::optional<Mode>();
       const std::string answer = word_ + " ";
-      const size_t alike = slot.value()->find(' ', answer.size());
-      if (slot.value()->compare(0, answer.size(), answer) != 0 || alike == std::string::npos) {
-        Result<Mode> next = GiveUp(seen_);
-        if (!next.ok()) return next.status();
-        return std::optional<Mode>(std::move(next).value());
+      const size_t alike = slot->find(' ', answer.size());
+      if (slot->compare(0, answer.size(), answer) != 0 || alike == std::string::npos) {
+        ASSIGN_OR_RETURN(Mode next, GiveUp(seen_));
+        return std::optional<Mode>(std::move(next));
       }
-      const std::string theirs = slot.value()->substr(alike + 1);
+      const std::string theirs = slot->substr(alike + 1);
       if (theirs != digest_) {
-        const Result<std::string> text = AlikeText(theirs);
-        if (!text.ok()) return text.status();
-        difference_ = Difference(alike_, 0, text.value(), seen_);
+        ASSIGN_OR_RETURN(const std::string text, AlikeText(theirs));
+        difference_ = Difference(alike_, 0, text, seen_);
         // A rank without a number that joins after "off" takes it for another communicator's.
         if (request_.rank != kUnknownRank) break;
       }
     }
-    Result<Mode> mode =
-        ProposeMode(difference_.empty() ? "go:" + Digest(request_.offer) : "off:" + difference_);
-    if (!mode.ok()) return mode.status();
-    return std::optional<Mode>(std::move(mode).value());
+    ASSIGN_OR_RETURN(Mode mode, ProposeMode(difference_.empty() ? "go:" + Digest(request_.offer)
+                                                                : "off:" + difference_));
+    return std::optional<Mode>(std::move(mode));
   }
 
   // The `alike` text with this digest; "" if it cannot be found.
   Result<std::string> AlikeText(const std::string& digest) {
     if (!CheckKey("a" + digest).ok()) return std::string();
-    const Result<std::optional<std::string>> text = store_->Read("a" + digest);
-    if (!text.ok()) return text.status();
-    return text.value().value_or("");
+    ASSIGN_OR_RETURN(const std::optional<std::string> text, store_->Read("a" + digest));
+    return text.value_or("");
   }
 
   Result<std::string> Missing() {
@@ -331,9 +312,8 @@ class Joining {
     // The other ranks register only after rank 0.
     const int last = registered_ ? std::min(request_.ranks, seen_ + kMostLookedFor) : 1;
     for (int rank = registered_ ? seen_ : 0; rank < last; ++rank) {
-      const Result<std::optional<std::string>> slot = store_->Read(SlotKey(rank));
-      if (!slot.ok()) return slot.status();
-      if (slot.value()) continue;
+      ASSIGN_OR_RETURN(const std::optional<std::string> slot, store_->Read(SlotKey(rank)));
+      if (slot) continue;
       if (missing.size() < kMostNamed) {
         missing.push_back(Format("%d", rank));
       } else {

@@ -135,7 +135,7 @@ Status RedisLink::Resolve() {
 
 Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
   Close();
-  if (Status open = OpenSocket(address, deadline); !open.ok()) return open;
+  RETURN_IF_ERROR(OpenSocket(address, deadline));
   reader_ = redisReaderCreate();
   if (reader_ == nullptr) return Lost("no memory left");
   // Never shrink the buffer: hiredis aborts if it cannot allocate the smaller one.
@@ -144,12 +144,11 @@ Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
     std::vector<std::string_view> words = {"AUTH"};
     if (!address_.user.empty()) words.emplace_back(address_.user);
     words.emplace_back(address_.password);
-    const Result<RedisReply> reply = Ask(words, deadline);
-    if (!reply.ok()) return reply.status();
+    ASSIGN_OR_RETURN(const RedisReply reply, Ask(words, deadline));
     // The server's text could repeat the password.
-    if (reply.value().kind == RedisReply::Kind::kError) {
+    if (reply.kind == RedisReply::Kind::kError) {
       Close();
-      if (Passes(reply.value().text)) {
+      if (Passes(reply.text)) {
         return IoError(Format("the Redis server at %s cannot be used right now", name_.c_str()));
       }
       return Unavailable(
@@ -200,7 +199,7 @@ Status RedisLink::OpenSocket(const std::string& address, Deadline deadline) {
   const int on = 1;  // a request is one message, and the caller waits for its reply
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   if (result == 0) return {};
-  if (Status ready = WaitFor(POLLOUT, deadline); !ready.ok()) return ready;
+  RETURN_IF_ERROR(WaitFor(POLLOUT, deadline));
   int refused = 0;
   socklen_t size = sizeof(refused);
   if (::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &refused, &size) != 0) refused = errno;
@@ -224,7 +223,7 @@ Status RedisLink::Send(const std::string& request, Deadline deadline) {
     if (some >= 0) {
       sent += static_cast<size_t>(some);
     } else if (errno == EAGAIN) {
-      if (Status ready = WaitFor(POLLOUT, deadline); !ready.ok()) return ready;
+      RETURN_IF_ERROR(WaitFor(POLLOUT, deadline));
     } else if (errno != EINTR) {
       return Lost(ErrnoText(errno));
     }
@@ -243,7 +242,7 @@ Status RedisLink::Receive(Deadline deadline) {
     }
     if (some == 0) return Lost("it has closed the connection");
     if (errno == EAGAIN) {
-      if (Status ready = WaitFor(POLLIN, deadline); !ready.ok()) return ready;
+      RETURN_IF_ERROR(WaitFor(POLLIN, deadline));
     } else if (errno != EINTR) {
       return Lost(ErrnoText(errno));
     }
@@ -253,13 +252,13 @@ Status RedisLink::Receive(Deadline deadline) {
 Result<RedisReply> RedisLink::Ask(const std::vector<std::string_view>& words, Deadline deadline) {
   if (reader_ == nullptr) return Lost("there is no connection");
   if (Remaining(deadline).count() == 0) return Lost("it did not answer in time");
-  if (Status sent = Send(Request(words), deadline); !sent.ok()) return sent;
+  RETURN_IF_ERROR(Send(Request(words), deadline));
   while (true) {
     void* raw = nullptr;
     if (redisReaderGetReply(reader_, &raw) != REDIS_OK) return Lost(reader_->errstr);
     const std::unique_ptr<void, void (*)(void*)> owner(raw, freeReplyObject);
     if (raw != nullptr) return Copy(*static_cast<redisReply*>(raw), kDeepestReply);
-    if (Status received = Receive(deadline); !received.ok()) return received;
+    RETURN_IF_ERROR(Receive(deadline));
   }
 }
 

@@ -48,9 +48,8 @@ Result<bool> Durable(RedisLink* link, Deadline deadline) {
   InfoSection persistence(link, "persistence", deadline);
   if (!persistence.status().ok()) return persistence.status();
   if (persistence.Value("aof_enabled") != "1") return false;
-  const Result<RedisReply> reply = link->Ask({"CONFIG", "GET", "appendfsync"}, deadline);
-  if (!reply.ok()) return reply.status();
-  return reply.value().list.size() == 2 && reply.value().list[1].text == "always";
+  ASSIGN_OR_RETURN(const RedisReply reply, link->Ask({"CONFIG", "GET", "appendfsync"}, deadline));
+  return reply.list.size() == 2 && reply.list[1].text == "always";
 }
 
 }  // namespace
@@ -74,9 +73,8 @@ Result<RedisServerFacts> AskServer(RedisLink* link, Deadline deadline) {
   const std::string policy = memory.Value("maxmemory_policy");
   if (memory.Value("maxmemory") != "0" && policy != "noeviction") facts.evicts = policy;
   if (!memory.status().ok()) return memory.status();
-  const Result<bool> durable = Durable(link, deadline);
-  if (!durable.ok()) return durable.status();
-  facts.durable = durable.value();
+  ASSIGN_OR_RETURN(const bool durable, Durable(link, deadline));
+  facts.durable = durable;
   return facts;
 }
 

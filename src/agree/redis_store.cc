@@ -79,7 +79,7 @@ class RedisStore : public CellStore {
   Status Open() {
     const Deadline deadline = Usual();
     const Turn::Holder turn(&turn_, deadline);
-    if (Status found = link_.Resolve(); !found.ok()) return found;
+    RETURN_IF_ERROR(link_.Resolve());
     // The server may be starting together with the job.
     return Patiently(deadline, [&] { return Meet(deadline); });
   }
@@ -91,9 +91,8 @@ class RedisStore : public CellStore {
   Result<std::string> Propose(std::string_view key, std::string_view value,
                               Deadline deadline) override {
     if (Status fine = CheckValue(value); !fine.ok()) return fine.WithContext(Describe());
-    Result<CellValue> stands = Run(key, &value, deadline);
-    if (!stands.ok()) return stands.status();
-    if (stands.value()) return *std::move(stands).value();
+    ASSIGN_OR_RETURN(CellValue stands, Run(key, &value, deadline));
+    if (stands) return *std::move(stands);
     return Unavailable(Describe() + " gave an answer that makes no sense");
   }
 
@@ -196,26 +195,25 @@ class RedisStore : public CellStore {
 
   // Identifies the server, checks whether it can be trusted, and gets the job's nonce.
   Status Meet(Deadline deadline) {
-    if (Status connected = link_.Connect(deadline); !connected.ok()) return connected;
-    const Result<RedisServerFacts> facts = AskServer(&link_, deadline);
-    if (!facts.ok()) return facts.status();
-    if (Status usable = Usable(facts.value()); !usable.ok()) return usable;
+    RETURN_IF_ERROR(link_.Connect(deadline));
+    ASSIGN_OR_RETURN(const RedisServerFacts facts, AskServer(&link_, deadline));
+    RETURN_IF_ERROR(Usable(facts));
     const std::string mine = RandomName();
-    const Result<RedisReply> nonce = guest_ ? link_.Command({"HGET", key_, kNonceField}, deadline)
-                                            : Script(kNonceScript, {mine, kDay}, deadline);
-    if (!nonce.ok()) return nonce.status();
-    if (guest_ && nonce.value().kind == RedisReply::Kind::kNothing) {
+    ASSIGN_OR_RETURN(const RedisReply nonce,
+                     guest_ ? link_.Command({"HGET", key_, kNonceField}, deadline)
+                            : Script(kNonceScript, {mine, kDay}, deadline));
+    if (guest_ && nonce.kind == RedisReply::Kind::kNothing) {
       return NotFound(Format("%s: no rank agrees there", Describe().c_str()));
     }
-    if (nonce.value().kind != RedisReply::Kind::kText || !CheckKey(nonce.value().text).ok()) {
+    if (nonce.kind != RedisReply::Kind::kText || !CheckKey(nonce.text).ok()) {
       return Unavailable(
           Format("%s holds no nonce that a rank has written; remove the key", Describe().c_str()));
     }
-    nonce_ = nonce.value().text;
-    server_ = facts.value();
-    const Result<RedisReply> loaded = link_.Command({"SCRIPT", "LOAD", kCellScript}, deadline);
-    if (!loaded.ok()) return loaded.status();
-    script_ = loaded.value().text;
+    nonce_ = nonce.text;
+    server_ = facts;
+    ASSIGN_OR_RETURN(const RedisReply loaded,
+                     link_.Command({"SCRIPT", "LOAD", kCellScript}, deadline));
+    script_ = loaded.text;
     return {};
   }
 
@@ -235,14 +233,11 @@ class RedisStore : public CellStore {
     if (server_.replicas || now.replicas)
       return Lost("it has replicas, one of which may be this one");
     if (!server_.NeverTookOver() || !now.NeverTookOver()) return Lost("it was a replica once");
-    const Result<RedisReply> nonce = link_.Command({"HGET", key_, kNonceField}, deadline);
-    if (!nonce.ok()) return nonce.status();
-    if (nonce.value().text != nonce_) return Lost("the job's nonce is gone or another one");
+    ASSIGN_OR_RETURN(const RedisReply nonce, link_.Command({"HGET", key_, kNonceField}, deadline));
+    if (nonce.text != nonce_) return Lost("the job's nonce is gone or another one");
     if (last_.key.empty()) return {};
-    const Result<RedisReply> cell = link_.Command({"HGET", key_, last_.key}, deadline);
-    if (!cell.ok()) return cell.status();
-    if (cell.value().kind != RedisReply::Kind::kText ||
-        Fnv1a64(cell.value().text) != last_.digest) {
+    ASSIGN_OR_RETURN(const RedisReply cell, link_.Command({"HGET", key_, last_.key}, deadline));
+    if (cell.kind != RedisReply::Kind::kText || Fnv1a64(cell.text) != last_.digest) {
       return Lost(Format("cell '%s' is gone or another one", last_.key.c_str()));
     }
     return {};
@@ -250,26 +245,25 @@ class RedisStore : public CellStore {
 
   // OK: the agreed cells are still there.
   Status Recognise(Deadline deadline) {
-    const Result<RedisServerFacts> now = AskServer(&link_, deadline);
-    if (!now.ok()) return now.status();
-    if (!now.value().master) return Lost("a replica is in its place");
-    if (Status usable = Usable(now.value()); !usable.ok()) return usable;
-    if (now.value().run_id == server_.run_id) {
+    ASSIGN_OR_RETURN(const RedisServerFacts now, AskServer(&link_, deadline));
+    if (!now.master) return Lost("a replica is in its place");
+    RETURN_IF_ERROR(Usable(now));
+    if (now.run_id == server_.run_id) {
       // A server that was a replica in between may have lost the last writes.
-      const bool same = now.value().second_id == server_.second_id &&
-                        now.value().second_offset == server_.second_offset;
-      if (same || now.value().NeverTookOver()) return {};
+      const bool same =
+          now.second_id == server_.second_id && now.second_offset == server_.second_offset;
+      if (same || now.NeverTookOver()) return {};
       return Lost("another server has taken its place in between");
     }
-    if (Status survived = Survived(now.value(), deadline); !survived.ok()) return survived;
-    server_ = now.value();
+    RETURN_IF_ERROR(Survived(now, deadline));
+    server_ = now;
     return {};
   }
 
   Status Connected(Deadline deadline) {
     if (!lost_.ok()) return lost_;
     if (link_.connected()) return {};
-    if (Status connected = link_.Connect(deadline); !connected.ok()) return connected;
+    RETURN_IF_ERROR(link_.Connect(deadline));
     Status known = Recognise(deadline);
     // No request may be sent to a server that was not recognised.
     if (!known.ok()) link_.Close();
@@ -302,12 +296,10 @@ class RedisStore : public CellStore {
     // It does not matter whether a proposal arrived before the connection was lost: if it did, it
     // stands, and is the result.
     const Status done = Patiently(deadline, [&]() -> Status {
-      if (Status back = Connected(deadline); !back.ok()) return back;
-      const Result<RedisReply> reply = Eval(key, value, deadline);
-      if (!reply.ok()) return reply.status();
-      Result<CellValue> understood = Understand(reply.value());
-      if (!understood.ok()) return understood.status();
-      cell = std::move(understood).value();
+      RETURN_IF_ERROR(Connected(deadline));
+      ASSIGN_OR_RETURN(const RedisReply reply, Eval(key, value, deadline));
+      ASSIGN_OR_RETURN(CellValue understood, Understand(reply));
+      cell = std::move(understood);
       return {};
     });
     if (!done.ok()) return done;
@@ -353,11 +345,10 @@ std::string RedisJobKey(const std::string& job) { return "diapason:{" + job + "}
 
 Result<std::unique_ptr<CellStore>> OpenRedisStore(const StoreOptions& options,
                                                   const std::string& url) {
-  Result<RedisAddress> address = ParseRedisAddress(url);
-  if (!address.ok()) return address.status();
-  if (Status read = ReadPasswordFile(&address.value()); !read.ok()) return read;
-  auto store = std::make_unique<RedisStore>(std::move(address).value(), options);
-  if (const Status opened = store->Open(); !opened.ok()) return opened;
+  ASSIGN_OR_RETURN(RedisAddress address, ParseRedisAddress(url));
+  RETURN_IF_ERROR(ReadPasswordFile(&address));
+  auto store = std::make_unique<RedisStore>(std::move(address), options);
+  RETURN_IF_ERROR(store->Open());
   return std::unique_ptr<CellStore>(std::move(store));
 }
 

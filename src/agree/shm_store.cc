@@ -174,9 +174,8 @@ class Opening {
     const auto deadline = steady_clock::now() + options_.limit;
     while (true) {
       // Opened again each time: the folder itself may have been removed.
-      Result<Descriptor> folder = OpenFolder();
-      if (!folder.ok()) return folder.status();
-      folder_ = std::move(folder).value();
+      ASSIGN_OR_RETURN(Descriptor folder, OpenFolder());
+      folder_ = std::move(folder);
       Result<std::unique_ptr<CellStore>> store = Try();
       if (!store.ok() || store.value() != nullptr) return store;
       if (steady_clock::now() >= deadline) {
@@ -290,7 +289,7 @@ class Opening {
     }
     // The process's umask may have removed this user's own permissions.
     if (::fchmod(fd, 0600) != 0) return IoError(ErrnoText(errno));
-    if (Status reserved = Reserve(fd, shm_.bytes); !reserved.ok()) return reserved;
+    RETURN_IF_ERROR(Reserve(fd, shm_.bytes));
     const Mapping mapping(fd, shm_.bytes);
     if (mapping.memory == MAP_FAILED) return IoError(ErrnoText(errno));
     Arena::Prepare(mapping.memory, shm_.bytes, RandomWord());

@@ -18,7 +18,7 @@ bool Retryable(const Status& status) {
 bool NoRoom(const Status& status) { return !status.ok() && status.code() == ErrorCode::kNoRoom; }
 
 Result<std::unique_ptr<CellStore>> OpenStore(const StoreOptions& options) {
-  if (const Status job = CheckJob(options.job); !job.ok()) return job;
+  RETURN_IF_ERROR(CheckJob(options.job));
   const std::string& where = options.where;
   const auto begins = [&where](std::string_view start) {
     return where.compare(0, start.size(), start) == 0;

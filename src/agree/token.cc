@@ -18,15 +18,13 @@ Token::Token(CellStore* store, std::string me) : store_(store), me_(std::move(me
 Result<bool> Token::TryTake() {
   if (held_) return true;
   for (int i = 0; i < kMostTurns; ++i) {
-    const Result<std::string> holder = store_->Propose(TurnKey(turn_), me_);
-    if (!holder.ok()) return holder.status();
-    if (holder.value() == me_) {
+    ASSIGN_OR_RETURN(const std::string holder, store_->Propose(TurnKey(turn_), me_));
+    if (holder == me_) {
       held_ = true;
       return true;
     }
-    const Result<std::optional<std::string>> end = store_->Read(TurnKey(turn_) + ".end");
-    if (!end.ok()) return end.status();
-    if (!end.value()) return false;
+    ASSIGN_OR_RETURN(const std::optional<std::string> end, store_->Read(TurnKey(turn_) + ".end"));
+    if (!end) return false;
     ++turn_;
   }
   return false;
@@ -34,8 +32,7 @@ Result<bool> Token::TryTake() {
 
 Status Token::Release(Deadline deadline) {
   if (!held_) return {};
-  const Result<std::string> ended = store_->Propose(TurnKey(turn_) + ".end", me_, deadline);
-  if (!ended.ok()) return ended.status();
+  RETURN_IF_ERROR(store_->Propose(TurnKey(turn_) + ".end", me_, deadline));
   held_ = false;
   ++turn_;
   return {};

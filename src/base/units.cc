@@ -103,11 +103,9 @@ Result<std::vector<uint64_t>> ParseRange(std::string_view text) {
                           static_cast<int>(text.size()), text.data(), why));
   };
   if (parts.size() > 3) return bad("has too many parts");
-  const Result<uint64_t> first = ParseBytes(parts[0]);
-  if (!first.ok()) return first.status();
-  const Result<uint64_t> last = ParseBytes(parts[1]);
-  if (!last.ok()) return last.status();
-  if (first.value() > last.value()) return bad("is reversed");
+  ASSIGN_OR_RETURN(const uint64_t first, ParseBytes(parts[0]));
+  ASSIGN_OR_RETURN(const uint64_t last, ParseBytes(parts[1]));
+  if (first > last) return bad("is reversed");
   uint64_t factor = 2;
   uint64_t step = 0;
   if (parts.size() == 3) {
@@ -121,8 +119,8 @@ Result<std::vector<uint64_t>> ParseRange(std::string_view text) {
     }
   }
   std::vector<uint64_t> sizes;
-  uint64_t size = first.value();
-  while (size <= last.value()) {
+  uint64_t size = first;
+  while (size <= last) {
     sizes.push_back(size);
     if (sizes.size() > kMostSizes) return bad("holds more than 4096 sizes");
     const bool overflow = step > 0 ? __builtin_add_overflow(size, step, &size)
@@ -138,13 +136,11 @@ Result<std::vector<uint64_t>> ParseSizes(std::string_view text) {
   std::vector<uint64_t> sizes;
   for (const std::string_view part : Split(text, ',')) {
     if (part.find(':') == std::string_view::npos) {
-      const Result<uint64_t> size = ParseBytes(part);
-      if (!size.ok()) return size.status();
-      sizes.push_back(size.value());
+      ASSIGN_OR_RETURN(const uint64_t size, ParseBytes(part));
+      sizes.push_back(size);
     } else {
-      const Result<std::vector<uint64_t>> range = ParseRange(part);
-      if (!range.ok()) return range.status();
-      sizes.insert(sizes.end(), range.value().begin(), range.value().end());
+      ASSIGN_OR_RETURN(const std::vector<uint64_t> range, ParseRange(part));
+      sizes.insert(sizes.end(), range.begin(), range.end());
     }
     if (sizes.size() > kMostSizes) return Invalid("more than 4096 sizes");
   }

@@ -57,9 +57,8 @@ Result<Library> LibraryOf(const std::string& backend, const std::string& cluster
   if (!facts.simulated) {
     return Invalid("unknown backend '" + backend + "'" + Suggestion(backend, BackendNames()));
   }
-  const Result<sim::Cluster> loaded = sim::LoadCluster(cluster);
-  if (!loaded.ok()) return loaded.status();
-  return loaded.value().library;
+  ASSIGN_OR_RETURN(const sim::Cluster loaded, sim::LoadCluster(cluster));
+  return loaded.library;
 }
 
 }  // namespace diapason::comm

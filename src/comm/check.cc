@@ -60,8 +60,7 @@ Status CheckTensors(const Call& call) {
     one.out = tensor.out;
     one.count = tensor.count;
     if (tensor.count == 0) continue;
-    const Status status = CheckBuffers(one, 0, 1);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckBuffers(one, 0, 1));
   }
   return {};
 }

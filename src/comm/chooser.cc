@@ -27,13 +27,11 @@ Result<std::shared_ptr<const policy::Policy>> LoadChoices(const std::string& fil
                                                           const std::string& cluster) {
   policy::ParseOptions parse;
   parse.check_rows = false;
-  const Result<Library> library = LibraryOf(backend, cluster);
-  if (!library.ok()) return library.status();
-  parse.library = library.value();
-  Result<policy::Policy> loaded =
-      policy::LoadPolicy({policy::Source::Kind::kFile, file, ""}, parse);
-  if (!loaded.ok()) return loaded.status();
-  return std::make_shared<const policy::Policy>(std::move(loaded).value());
+  ASSIGN_OR_RETURN(const Library library, LibraryOf(backend, cluster));
+  parse.library = library;
+  ASSIGN_OR_RETURN(policy::Policy loaded,
+                   policy::LoadPolicy({policy::Source::Kind::kFile, file, ""}, parse));
+  return std::make_shared<const policy::Policy>(std::move(loaded));
 }
 
 }  // namespace diapason::comm

@@ -76,9 +76,8 @@ Result<ResolvedOptions> ReadWishes(const GroupOptions& options) {
   resolved.slow_seconds = static_cast<double>(filled.slow_call.count()) * 1e-3;
   if (filled.cluster.empty()) filled.cluster = settings.Text(Setting::kCluster);
   if (!filled.log) filled.log = LogToStderr;
-  Result<LaunchInfo> launch = FindLaunch(options, ProcessEnvironment());
-  if (!launch.ok()) return launch.status();
-  resolved.launch = std::move(launch).value();
+  ASSIGN_OR_RETURN(LaunchInfo launch, FindLaunch(options, ProcessEnvironment()));
+  resolved.launch = std::move(launch);
   return resolved;
 }
 
@@ -179,11 +178,9 @@ struct Found {
 
 // For backends with their own bootstrap that the user named: nothing is agreed on before.
 Result<Found> LookAlone(const std::string& name, const RankInfo& place) {
-  const Result<SelectedBackend> chosen = Choose({LookAround(name, place)});
-  if (!chosen.ok()) return chosen.status();
-  const Result<Backend*> backend = FindBackend(name);
-  if (!backend.ok()) return backend.status();
-  return Found{backend.value(), name, chosen.value().description};
+  ASSIGN_OR_RETURN(const SelectedBackend chosen, Choose({LookAround(name, place)}));
+  ASSIGN_OR_RETURN(Backend* const backend, FindBackend(name));
+  return Found{backend, name, chosen.description};
 }
 
 // Joins the store, and agrees with the other ranks on places and on the backend.
@@ -194,40 +191,34 @@ Result<Found> LookTogether(const ResolvedOptions& resolved, Deadline deadline, G
     parts->store = std::make_shared<SingleRankStore>();
   } else {
     rendezvous::StoreAddress address = launch.address;
-    Result<std::string> secret = rendezvous::ReadSecret(ProcessEnvironment());
-    if (!secret.ok()) return secret.status();
-    address.secret = std::move(secret).value();
+    ASSIGN_OR_RETURN(std::string secret, rendezvous::ReadSecret(ProcessEnvironment()));
+    address.secret = std::move(secret);
     address.log = parts->log;
-    Result<std::unique_ptr<rendezvous::TcpStore>> store =
-        rendezvous::TcpStore::Join(address, launch.rank, launch.size, deadline);
-    if (!store.ok()) return store.status();
-    place.address = store.value()->local_address();
-    parts->store = std::move(store).value();
+    ASSIGN_OR_RETURN(std::unique_ptr<rendezvous::TcpStore> store,
+                     rendezvous::TcpStore::Join(address, launch.rank, launch.size, deadline));
+    place.address = store->local_address();
+    parts->store = std::move(store);
   }
-  const Result<std::vector<std::string>> hosts =
-      parts->store->Gather("hosts", parts->members, HostName(), deadline);
-  if (!hosts.ok()) return hosts.status();
-  FillPlace(hosts.value(), &place);
-  const Result<std::vector<std::string>> texts = parts->store->Gather(
-      "findings", parts->members, LookAround(resolved.options.backend, place).Encode(), deadline);
-  if (!texts.ok()) return texts.status();
+  ASSIGN_OR_RETURN(const std::vector<std::string> hosts,
+                   parts->store->Gather("hosts", parts->members, HostName(), deadline));
+  FillPlace(hosts, &place);
+  ASSIGN_OR_RETURN(
+      const std::vector<std::string> texts,
+      parts->store->Gather("findings", parts->members,
+                           LookAround(resolved.options.backend, place).Encode(), deadline));
   std::vector<Findings> findings;
-  for (const std::string& text : texts.value()) {
-    Result<Findings> one = Findings::Decode(text);
-    if (!one.ok()) return one.status();
-    findings.push_back(std::move(one).value());
+  for (const std::string& text : texts) {
+    ASSIGN_OR_RETURN(Findings one, Findings::Decode(text));
+    findings.push_back(std::move(one));
   }
-  const Result<SelectedBackend> chosen = Choose(findings);
-  if (!chosen.ok()) return chosen.status();
-  const Result<Backend*> backend = FindBackend(chosen.value().backend);
-  if (!backend.ok()) return backend.status();
-  return Found{backend.value(), chosen.value().backend, chosen.value().description};
+  ASSIGN_OR_RETURN(const SelectedBackend chosen, Choose(findings));
+  ASSIGN_OR_RETURN(Backend* const backend, FindBackend(chosen.backend));
+  return Found{backend, chosen.backend, chosen.description};
 }
 
 Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
-  const Result<ResolvedOptions> read = ReadWishes(options);
-  if (!read.ok()) return read.status();
-  ResolvedOptions resolved = read.value();
+  ASSIGN_OR_RETURN(const ResolvedOptions read, ReadWishes(options));
+  ResolvedOptions resolved = read;
   // A policy needs configurations per call.
   resolved.options.choose = resolved.options.choose || !resolved.options.policy.empty();
   const LaunchInfo& launch = resolved.launch;
@@ -244,12 +235,11 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
   parts.log = resolved.options.log;
 
   const std::string& wanted = resolved.options.backend;
-  const Result<Found> found = FactsOfBackend(wanted).own_store
-                                  ? LookAlone(wanted, parts.place)
-                                  : LookTogether(resolved, deadline, &parts);
-  if (!found.ok()) return found.status();
-  parts.backend = found.value().name;
-  parts.description = found.value().description;
+  ASSIGN_OR_RETURN(const Found found, FactsOfBackend(wanted).own_store
+                                          ? LookAlone(wanted, parts.place)
+                                          : LookTogether(resolved, deadline, &parts));
+  parts.backend = found.name;
+  parts.description = found.description;
 
   Start start;
   start.place = parts.place;
@@ -259,7 +249,7 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
       milliseconds(1), std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now()));
   start.options = &resolved.options;
   start.log = parts.log;
-  Result<std::unique_ptr<Communicator>> communicator = found.value().backend->Create(start);
+  Result<std::unique_ptr<Communicator>> communicator = found.backend->Create(start);
   const Status created =
       Agree(parts.store.get(), "created", parts.members, communicator.status(), deadline);
   if (!created.ok()) return created.WithContext("backend " + parts.backend);
@@ -285,9 +275,8 @@ Result<std::shared_ptr<GroupState>> CreateState(const GroupOptions& options) {
   rendezvous::RendezvousStore* const store = parts.store.get();
   const std::vector<int> members = parts.members;
   auto state = std::make_shared<GroupState>(std::move(parts));
-  const Status verified =
-      Agree(store, "verified", members, Verify(state.get(), known, policy_read), deadline);
-  if (!verified.ok()) return verified;
+  RETURN_IF_ERROR(
+      Agree(store, "verified", members, Verify(state.get(), known, policy_read), deadline));
   state->Open(resolved.slow_seconds);
   return state;
 }

@@ -33,10 +33,9 @@ Status Group::Run(const Call& call) { return state_->Run(call); }
 Work Group::Start(const Call& call) { return Work(state_->Start(call, state_)); }
 
 Result<std::unique_ptr<Group>> Group::Split(int color, int key) {
-  Result<std::shared_ptr<comm::GroupState>> state = state_->Split(color, key);
-  if (!state.ok()) return state.status();
-  if (state.value() == nullptr) return std::unique_ptr<Group>();
-  return std::unique_ptr<Group>(new Group(std::move(state).value()));
+  ASSIGN_OR_RETURN(std::shared_ptr<comm::GroupState> state, state_->Split(color, key));
+  if (state == nullptr) return std::unique_ptr<Group>();
+  return std::unique_ptr<Group>(new Group(std::move(state)));
 }
 
 Statistics Group::statistics() const { return state_->statistics(); }

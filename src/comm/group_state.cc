@@ -71,8 +71,7 @@ double GroupState::Now() const {
 
 Status GroupState::Check(const Call& call) {
   if (!broken_.ok()) return broken_;
-  const Status sensible = CheckCall(call, parts_.place.rank, parts_.place.size);
-  if (!sensible.ok()) return sensible;
+  RETURN_IF_ERROR(CheckCall(call, parts_.place.rank, parts_.place.size));
   if (!parts_.choose && !call.config.IsDefault()) {
     return Invalid("the call names a configuration, which needs GroupOptions::choose");
   }

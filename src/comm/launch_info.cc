@@ -51,21 +51,18 @@ Status ReadWords(const LauncherVariables& words, const Environment& environment,
                  LaunchInfo* launch) {
   const std::optional<std::string> rank_text = Value(environment, words.rank);
   const std::optional<std::string> size_text = Value(environment, words.size);
-  const Result<int> size = Number(words.size, *size_text, 1, kMostRanks);
-  if (!size.ok()) return size.status();
-  const Result<int> rank = Number(words.rank, *rank_text, 0, kMostRanks);
-  if (!rank.ok()) return rank.status();
-  if (rank.value() >= size.value()) {
+  ASSIGN_OR_RETURN(const int size, Number(words.size, *size_text, 1, kMostRanks));
+  ASSIGN_OR_RETURN(const int rank, Number(words.rank, *rank_text, 0, kMostRanks));
+  if (rank >= size) {
     return Invalid(Format("%s=%d, but there are only %s=%d ranks, numbered from 0", words.rank,
-                          rank.value(), words.size, size.value()));
+                          rank, words.size, size));
   }
-  launch->rank = rank.value();
-  launch->size = size.value();
+  launch->rank = rank;
+  launch->size = size;
   launch->source = words.source;
   if (const std::optional<std::string> local = Value(environment, words.local_rank)) {
-    const Result<int> local_rank = Number(words.local_rank, *local, 0, kMostRanks);
-    if (!local_rank.ok()) return local_rank.status();
-    launch->local_rank = local_rank.value();
+    ASSIGN_OR_RETURN(const int local_rank, Number(words.local_rank, *local, 0, kMostRanks));
+    launch->local_rank = local_rank;
   }
   return {};
 }
@@ -158,8 +155,7 @@ std::string FirstSlurmHost(const std::string& list) {
 
 Result<LaunchInfo> FindLaunch(const GroupOptions& options, const Environment& environment) {
   LaunchInfo launch;
-  const Status found = FindRank(options, environment, &launch);
-  if (!found.ok()) return found;
+  RETURN_IF_ERROR(FindRank(options, environment, &launch));
   if (options.local_rank >= 0) launch.local_rank = options.local_rank;
 
   launch.address.host = options.master_addr;
@@ -167,18 +163,16 @@ Result<LaunchInfo> FindLaunch(const GroupOptions& options, const Environment& en
     launch.address.host = Value(environment, "MASTER_ADDR").value_or("");
   }
   if (launch.address.host.empty()) {
-    const Result<std::string> host = FindHost(environment, launch);
-    if (!host.ok()) return host.status();
-    launch.address.host = host.value();
+    ASSIGN_OR_RETURN(const std::string host, FindHost(environment, launch));
+    launch.address.host = host;
   }
 
   launch.address.port = options.master_port;
   if (launch.address.port == 0) {
     launch.address.port = DefaultPort(launch, environment);
     if (const std::optional<std::string> text = Value(environment, "MASTER_PORT")) {
-      const Result<int> port = Number("MASTER_PORT", *text, 1, 65535);
-      if (!port.ok()) return port.status();
-      launch.address.port = port.value();
+      ASSIGN_OR_RETURN(const int port, Number("MASTER_PORT", *text, 1, 65535));
+      launch.address.port = port;
       if (Value(environment, "TORCHELASTIC_USE_AGENT_STORE").value_or("") == "True") {
         ++launch.address.port;
         launch.address.ports = kTorchrunPorts;

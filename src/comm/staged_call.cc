@@ -20,8 +20,7 @@ Result<std::unique_ptr<StagedCall>> StagedCall::Make(const Call& call, int rank,
   if (prepared->on_device_ && runtime == nullptr) {
     return Unavailable("the buffers are said to be on a GPU, and this process uses none");
   }
-  const Status copied = prepared->CopyIn(rank, ranks);
-  if (!copied.ok()) return copied;
+  RETURN_IF_ERROR(prepared->CopyIn(rank, ranks));
   return prepared;
 }
 
@@ -33,12 +32,11 @@ Status StagedCall::Move(void* out, const void* in, size_t bytes) {
   }
   const gpu::Bound bound(runtime_, device_);
   if (!bound.status().ok()) return bound.status();
-  const Result<void*> event = runtime_->CreateEvent();
-  if (!event.ok()) return event.status();
+  ASSIGN_OR_RETURN(void* const event, runtime_->CreateEvent());
   Status status = runtime_->Copy(out, in, bytes, original_.stream);
-  if (status.ok()) status = runtime_->RecordEvent(event.value(), original_.stream);
+  if (status.ok()) status = runtime_->RecordEvent(event, original_.stream);
   while (status.ok()) {
-    const Result<bool> done = runtime_->EventDone(event.value());
+    const Result<bool> done = runtime_->EventDone(event);
     if (!done.ok()) {
       status = done.status();
     } else if (done.value()) {
@@ -49,7 +47,7 @@ Status StagedCall::Move(void* out, const void* in, size_t bytes) {
       std::this_thread::yield();
     }
   }
-  runtime_->DestroyEvent(event.value());
+  runtime_->DestroyEvent(event);
   return status;
 }
 
@@ -72,13 +70,11 @@ Status StagedCall::CopyIn(int rank, int ranks) {
   std::vector<std::byte>& gathered = narrow ? wide : in_;
   gathered.resize(count_in_ * width);
   if (parts.empty()) {
-    const Status moved = Move(gathered.data(), original_.in, gathered.size());
-    if (!moved.ok()) return moved;
+    RETURN_IF_ERROR(Move(gathered.data(), original_.in, gathered.size()));
   } else {
     size_t at = 0;
     for (const Tensor& part : parts) {
-      const Status moved = Move(gathered.data() + at, part.in, part.count * width);
-      if (!moved.ok()) return moved;
+      RETURN_IF_ERROR(Move(gathered.data() + at, part.in, part.count * width));
       at += part.count * width;
     }
   }
@@ -113,8 +109,7 @@ Status StagedCall::Finish() {
   if (original_.tensors.empty()) return Move(original_.out, result->data(), count_out_ * width);
   size_t at = 0;
   for (const Tensor& part : original_.tensors) {
-    const Status moved = Move(part.out, result->data() + at, part.count * width);
-    if (!moved.ok()) return moved;
+    RETURN_IF_ERROR(Move(part.out, result->data() + at, part.count * width));
     at += part.count * width;
   }
   return {};

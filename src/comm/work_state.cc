@@ -41,9 +41,9 @@ std::unique_ptr<WorkState> GroupState::Start(const Call& asked, std::shared_ptr<
     return work;
   }
   work->status_ = Watched(work->call_, number, parts_.timeout, [&]() -> Status {
-    Result<std::unique_ptr<PendingCall>> pending = parts_.communicator->Start(*actual, deadline);
-    if (!pending.ok()) return pending.status();
-    work->pending_ = std::move(pending).value();
+    ASSIGN_OR_RETURN(std::unique_ptr<PendingCall> pending,
+                     parts_.communicator->Start(*actual, deadline));
+    work->pending_ = std::move(pending);
     return {};
   });
   if (!work->status_.ok()) {

@@ -87,18 +87,15 @@ Result<Point> PointFromOptions(const ImportOptions& options, const std::string& 
   Point point;
   point.collective = collective;
   if (!options.type.empty()) {
-    const Result<std::string> type = ParseTypeWord(options.type);
-    if (!type.ok()) return type.status();
-    point.type = type.value();
+    ASSIGN_OR_RETURN(const std::string type, ParseTypeWord(options.type));
+    point.type = type;
   }
   if (!Reduces(collective)) point.reduce.clear();
   if (collective == "broadcast" || collective == "reduce") point.root = 0;
-  const Status set =
-      SetConfig(options.library, options.algorithm, options.protocol, options.channels, &point);
-  if (!set.ok()) return set;
-  const Result<std::string> environment = SortEnvironment(options.environment);
-  if (!environment.ok()) return environment.status();
-  point.environment = environment.value();
+  RETURN_IF_ERROR(
+      SetConfig(options.library, options.algorithm, options.protocol, options.channels, &point));
+  ASSIGN_OR_RETURN(const std::string environment, SortEnvironment(options.environment));
+  point.environment = environment;
   return point;
 }
 
@@ -107,10 +104,9 @@ Status AgreesWith(const ImportOptions& options, const Point& point) {
     return Invalid(Format("the file says %s, %s says %s", said.c_str(), option, given.c_str()));
   };
   if (!options.collective.empty()) {
-    const Result<std::string> given = ParseCollectiveWord(options.collective);
-    if (!given.ok()) return given.status();
-    if (given.value() != point.collective) {
-      return differs(point.collective, "--collective", given.value());
+    ASSIGN_OR_RETURN(const std::string given, ParseCollectiveWord(options.collective));
+    if (given != point.collective) {
+      return differs(point.collective, "--collective", given);
     }
   }
   if (options.ranks > 0 && options.ranks != point.ranks) {
@@ -188,15 +184,13 @@ Result<Import> ImportIterations(std::string_view text, const std::string& name,
   }
   Import import;
   import.format = "iteration times";
-  const Result<std::string> collective = ParseCollectiveWord(options.collective);
-  if (!collective.ok()) return collective.status();
-  Result<Point> point = PointFromOptions(options, collective.value());
-  if (!point.ok()) return point.status();
-  point.value().kind = Point::Kind::kIteration;
-  point.value().bytes = options.bytes;
-  point.value().ranks = options.ranks;
-  point.value().nodes = std::max(options.nodes, 1);
-  point.value().workload = options.workload;
+  ASSIGN_OR_RETURN(const std::string collective, ParseCollectiveWord(options.collective));
+  ASSIGN_OR_RETURN(Point point, PointFromOptions(options, collective));
+  point.kind = Point::Kind::kIteration;
+  point.bytes = options.bytes;
+  point.ranks = options.ranks;
+  point.nodes = std::max(options.nodes, 1);
+  point.workload = options.workload;
   WholeRun imported;
   int number = 0;
   std::string_view rest = text;
@@ -207,7 +201,7 @@ Result<Import> ImportIterations(std::string_view text, const std::string& name,
     ++number;
     if (line.empty() || line[0] == '#') continue;
     Sample sample;
-    sample.point = point.value();
+    sample.point = point;
     double half = 0;
     if (!ParseDecimal(line, &sample.seconds, &half) || sample.seconds <= 0 ||
         sample.seconds > 1e9) {
@@ -240,9 +234,8 @@ Result<Import> ImportRewards(std::string_view text, const std::string& name,
   int number = 0;
   std::string_view rest = text;
   while (!rest.empty()) {
-    const Result<std::vector<std::string>> cells = TakeCsvRow(&rest, &number);
-    if (!cells.ok()) return cells.status();
-    const std::vector<std::string>& row = cells.value();
+    ASSIGN_OR_RETURN(const std::vector<std::string> cells, TakeCsvRow(&rest, &number));
+    const std::vector<std::string>& row = cells;
     if (row.size() == 1 && Trim(row[0]).empty()) continue;
     if (ToLower(Trim(row[0])) == "colltype" || row[0].starts_with('#')) continue;
     const auto wrong = [&](const std::string& why) {
@@ -251,29 +244,28 @@ Result<Import> ImportRewards(std::string_view text, const std::string& name,
     if (row.size() != 5) return wrong("a reward line has 5 values");
     const Result<std::string> collective = ParseCollectiveWord(Trim(row[0]));
     if (!collective.ok()) return wrong(collective.status().message());
-    Result<Point> point = PointFromOptions(options, collective.value());
-    if (!point.ok()) return point.status();
+    ASSIGN_OR_RETURN(Point point, PointFromOptions(options, collective.value()));
     uint64_t nodes = 0;
     uint64_t ranks = 0;
     Sample sample;
     double half = 0;
-    if (!ParseUnsigned(Trim(row[1]), &point.value().bytes) ||
-        point.value().bytes > uint64_t{1} << 50 || !ParseUnsigned(Trim(row[2]), &nodes) ||
-        !ParseUnsigned(Trim(row[3]), &ranks) || nodes < 1 || ranks < nodes || ranks > 10'000'000) {
+    if (!ParseUnsigned(Trim(row[1]), &point.bytes) || point.bytes > uint64_t{1} << 50 ||
+        !ParseUnsigned(Trim(row[2]), &nodes) || !ParseUnsigned(Trim(row[3]), &ranks) || nodes < 1 ||
+        ranks < nodes || ranks > 10'000'000) {
       return wrong("bytes, nodes or ranks are out of range");
     }
     if (!ParseDecimal(Trim(row[4]), &sample.seconds, &half) || sample.seconds <= 0 ||
         sample.seconds > 1e9) {
       return wrong("'" + Printable(row[4], 40) + "' is no time in milliseconds");
     }
-    point.value().nodes = static_cast<int>(nodes);
-    point.value().ranks = static_cast<int>(ranks);
-    point.value().kind = kind;
-    point.value().workload = options.workload;
+    point.nodes = static_cast<int>(nodes);
+    point.ranks = static_cast<int>(ranks);
+    point.kind = kind;
+    point.workload = options.workload;
     sample.coarse = half / sample.seconds;
     sample.seconds *= 1e-3;
-    if (Status same = AgreesWith(options, point.value()); !same.ok()) return wrong(same.message());
-    sample.point = std::move(point).value();
+    if (Status same = AgreesWith(options, point); !same.ok()) return wrong(same.message());
+    sample.point = std::move(point);
     sample.round = rounds[sample.point]++;
     imported.samples.push_back(std::move(sample));
   }

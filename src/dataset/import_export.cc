@@ -129,9 +129,8 @@ Result<Import> ImportExport(std::string_view text, const std::string& name) {
   int line = 0;
   bool first = true;
   while (!text.empty()) {
-    Result<Cells> row = TakeCsvRow(&text, &line);
-    if (!row.ok()) return row.status();
-    const Cells& cells = row.value();
+    ASSIGN_OR_RETURN(Cells row, TakeCsvRow(&text, &line));
+    const Cells& cells = row;
     if (cells.size() == 1 && Trim(cells[0]).empty()) continue;
     if (first) {
       first = false;

@@ -95,9 +95,8 @@ JournalImport::JournalImport(ImportOptions options) : state_(std::make_unique<St
 JournalImport::~JournalImport() = default;
 
 Status JournalImport::Add(std::string_view text, const std::string& name) {
-  Result<journal::JournalContents> read = journal::ParseJournal(text, Printable(name));
-  if (!read.ok()) return read.status();
-  const journal::JournalContents& contents = read.value();
+  ASSIGN_OR_RETURN(journal::JournalContents read, journal::ParseJournal(text, Printable(name)));
+  const journal::JournalContents& contents = read;
   State& state = *state_;
   const uint64_t digest = Fnv1a64(text);
   if (std::find(state.digests.begin(), state.digests.end(), digest) != state.digests.end()) {
@@ -158,13 +157,12 @@ Result<Import> JournalImport::Finish() {
   for (size_t group = 0; group < state.matcher.groups().size(); ++group) {
     const auto last = std::find_if(first, state.timed.cend(),
                                    [&](const Timed& timed) { return timed.group != group; });
-    Result<WholeRun> run = state.ImportGroup(group, first, last);
-    if (!run.ok()) return run.status();
+    ASSIGN_OR_RETURN(WholeRun run, state.ImportGroup(group, first, last));
     first = last;
-    if (run.value().samples.empty()) continue;
-    import.rows += run.value().samples.size();
-    state.Thin(&run.value().samples);
-    import.runs.push_back(std::move(run).value());
+    if (run.samples.empty()) continue;
+    import.rows += run.samples.size();
+    state.Thin(&run.samples);
+    import.runs.push_back(std::move(run));
   }
   if (import.runs.empty()) {
     return Invalid(
@@ -180,9 +178,8 @@ Result<Import> JournalImport::Finish() {
 Result<Point> JournalImport::State::PointOf(const Matcher::Group& group, uint8_t collective,
                                             uint64_t bytes, const Config& config) const {
   const auto number = static_cast<Collective>(collective);
-  Result<Point> made = PointFromOptions(options, std::string(CollectiveName(number)));
-  if (!made.ok()) return made;
-  Point& point = made.value();
+  ASSIGN_OR_RETURN(Point made, PointFromOptions(options, std::string(CollectiveName(number))));
+  Point& point = made;
   point.bytes = bytes;
   point.nodes = static_cast<int>(group.shape.nodes);
   point.ranks = static_cast<int>(group.shape.ranks);
@@ -191,7 +188,7 @@ Result<Point> JournalImport::State::PointOf(const Matcher::Group& group, uint8_t
   }
   if (config.protocol != kKeep) point.protocol = ProtocolName(group.library, config.protocol);
   point.channels = std::max(config.channels, 0);
-  if (Status same = AgreesWith(options, point); !same.ok()) return same;
+  RETURN_IF_ERROR(AgreesWith(options, point));
   return made;
 }
 
@@ -282,10 +279,9 @@ Result<WholeRun> JournalImport::State::ImportGroup(size_t index,
       if (decided->known && decided->standard) config = {};
       // A channel count chosen by the library differs from the same count set explicitly.
       if (decided->known && !decided->narrowed) config.channels = 0;
-      Result<Point> point = PointOf(group, one.collective, one.bytes, config);
-      if (!point.ok()) return point.status();
+      ASSIGN_OR_RETURN(Point point, PointOf(group, one.collective, one.bytes, config));
       Sample sample;
-      sample.point = std::move(point).value();
+      sample.point = std::move(point);
       sample.seconds = slowest->seconds;
       sample.round = rounds[sample.point]++;
       sample.at = static_cast<double>(slowest->time_ns) * 1e-9;
@@ -293,7 +289,7 @@ Result<WholeRun> JournalImport::State::ImportGroup(size_t index,
       measured.insert({index, one.collective, SizeBand(one.bytes)});
     }
   }
-  if (Status rewards = AddRewards(index, measured, &run); !rewards.ok()) return rewards;
+  RETURN_IF_ERROR(AddRewards(index, measured, &run));
   return run;
 }
 
@@ -315,15 +311,14 @@ Status JournalImport::State::AddRewards(size_t index, const std::set<ContextKey>
     std::map<Point, int> rounds;
     for (const Block& block : list) {
       if (block.member != teller) continue;
-      Result<Point> point =
-          PointOf(group, std::get<1>(context), *asked.begin(), ConfigOf(block.record));
-      if (!point.ok()) return point.status();
+      ASSIGN_OR_RETURN(Point point, PointOf(group, std::get<1>(context), *asked.begin(),
+                                            ConfigOf(block.record)));
       if (block.record.iteration) {
-        point.value().kind = Point::Kind::kIteration;
-        point.value().workload = options.workload;
+        point.kind = Point::Kind::kIteration;
+        point.workload = options.workload;
       }
       Sample sample;
-      sample.point = std::move(point).value();
+      sample.point = std::move(point);
       sample.seconds = block.record.seconds;
       sample.iterations = std::max<int64_t>(block.record.samples, 1);
       sample.round = rounds[sample.point]++;

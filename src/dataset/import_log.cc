@@ -134,15 +134,12 @@ class LogImporter {
 Result<std::string> LogImporter::CollectiveOf(const LogTest& test) {
   std::string given;
   if (!options_.collective.empty()) {
-    Result<std::string> parsed = ParseCollectiveWord(options_.collective);
-    if (!parsed.ok()) return parsed;
-    given = parsed.value();
+    ASSIGN_OR_RETURN(std::string parsed, ParseCollectiveWord(options_.collective));
+    given = parsed;
   }
   if (!test.program.empty()) {
-    Result<std::string> said = ParseCollectiveWord(test.program);
-    if (!said.ok()) return said;
-    if (const Status same = Complete("collective", "--collective", given, &said.value());
-        !same.ok()) {
+    ASSIGN_OR_RETURN(std::string said, ParseCollectiveWord(test.program));
+    if (const Status same = Complete("collective", "--collective", given, &said); !same.ok()) {
       return same;
     }
     return said;
@@ -240,8 +237,7 @@ void LogImporter::Report(const LogTest& test, const Cast& cast, const LogSums& s
 Status LogImporter::Add(const LogTest& test, size_t part) {
   Cast cast = CastOf(test);
   MachineInfo& machine = cast.machine;
-  Result<std::string> collective = CollectiveOf(test);
-  if (!collective.ok()) return collective.status();
+  ASSIGN_OR_RETURN(std::string collective, CollectiveOf(test));
   Status fits = Complete("library", "--library", options_.library, &machine.library);
   if (fits.ok()) fits = Complete("ranks", "--ranks", options_.ranks, &cast.ranks);
   if (fits.ok()) fits = Complete("nodes", "--nodes", options_.nodes, &cast.nodes);
@@ -256,15 +252,13 @@ Status LogImporter::Add(const LogTest& test, size_t part) {
   }
   ImportOptions options = options_;
   options.library = machine.library;
-  Result<Point> point = PointFromOptions(options, collective.value());
-  if (!point.ok()) return point.status();
-  point.value().ranks = std::max(cast.ranks, 1);
-  point.value().nodes = std::max(cast.nodes, 1);
+  ASSIGN_OR_RETURN(Point point, PointFromOptions(options, collective));
+  point.ranks = std::max(cast.ranks, 1);
+  point.nodes = std::max(cast.nodes, 1);
 
   WholeRun imported;
-  const Status added = AddSamples(test, point.value(), &imported);
-  if (!added.ok()) return added;
-  options.collective = collective.value();
+  RETURN_IF_ERROR(AddSamples(test, point, &imported));
+  options.collective = collective;
   imported.run.id = ImportId(text_, "log," + OptionsText(options), part);
   imported.run.source = "import";
   imported.run.origin = name_;
@@ -272,7 +266,7 @@ Status LogImporter::Add(const LogTest& test, size_t part) {
   const bool ended = test.ends >= std::max(cast.independent, 1);
   imported.run.state =
       ended ? dataset::SampleRun::State::kDone : dataset::SampleRun::State::kInterrupted;
-  imported.run.plan = Format("collective=%s ranks=%d", collective.value().c_str(), cast.ranks);
+  imported.run.plan = Format("collective=%s ranks=%d", collective.c_str(), cast.ranks);
   if (cast.independent > 1) imported.run.plan += Format(" independent=%d", cast.independent);
   if (!test.parameters.empty()) imported.run.plan += " " + test.parameters;
   if (!test.failure.empty()) imported.run.plan += "; " + test.failure;

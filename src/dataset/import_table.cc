@@ -138,12 +138,11 @@ Status TableReader::Titles(const Cells& titles) {
 Status TableReader::Load(std::string_view text) {
   int line = 0;
   while (!text.empty()) {
-    Result<Cells> cells = TakeCsvRow(&text, &line);
-    if (!cells.ok()) return cells.status();
-    Cells& row = cells.value();
+    ASSIGN_OR_RETURN(Cells cells, TakeCsvRow(&text, &line));
+    Cells& row = cells;
     if (row.size() == 1 && (Trim(row[0]).empty() || row[0].starts_with('#'))) continue;
     if (width_ == 0) {
-      if (Status fine = Titles(row); !fine.ok()) return fine;
+      RETURN_IF_ERROR(Titles(row));
       continue;
     }
     if (row.size() != width_) {
@@ -166,16 +165,14 @@ Status TableReader::Load(std::string_view text) {
 Result<Point> TableReader::PointOf(const Cells& row) {
   const std::string_view word =
       at_[kCollective] == kNone ? std::string_view(options_.collective) : Cell(row, kCollective);
-  const Result<std::string> collective = ParseCollectiveWord(word);
-  if (!collective.ok()) return collective.status();
+  ASSIGN_OR_RETURN(const std::string collective, ParseCollectiveWord(word));
   ImportOptions options = options_;
   options.algorithm.clear();
   options.protocol.clear();
   options.channels = 0;
   if (at_[kType] != kNone) options.type = Cell(row, kType);
-  Result<Point> made = PointFromOptions(options, collective.value());
-  if (!made.ok()) return made;
-  Point& point = made.value();
+  ASSIGN_OR_RETURN(Point made, PointFromOptions(options, collective));
+  Point& point = made;
   const auto number = [&](Column column, int given, int* value) {
     uint64_t parsed = static_cast<uint64_t>(given);
     if (at_[column] != kNone && !ParseUnsigned(Cell(row, column), &parsed)) return false;
@@ -196,10 +193,9 @@ Result<Point> TableReader::PointOf(const Cells& row) {
   if (!ParseSigned(Cell(row, kChannels), &channels)) {
     return Invalid("'" + Printable(Cell(row, kChannels), 20) + "' is no number of channels");
   }
-  const Status set =
-      SetConfig(options_.library, Cell(row, kAlgorithm), Cell(row, kProtocol), channels, &point);
-  if (!set.ok()) return set;
-  if (Status same = AgreesWith(options_, point); !same.ok()) return same;
+  RETURN_IF_ERROR(
+      SetConfig(options_.library, Cell(row, kAlgorithm), Cell(row, kProtocol), channels, &point));
+  RETURN_IF_ERROR(AgreesWith(options_, point));
   return made;
 }
 
@@ -256,8 +252,7 @@ Result<WholeRun*> TableReader::RunFor(std::string_view source) {
 
 Status TableReader::Row(const Cells& row, int line) {
   line_ = line;
-  Result<Point> point = PointOf(row);
-  if (!point.ok()) return point.status();
+  ASSIGN_OR_RETURN(Point point, PointOf(row));
   // Simulated and real samples of one source are two runs: a run has one machine.
   const std::string_view simulated = Cell(row, kSimulated);
   if (!simulated.empty() && simulated != "0" && simulated != "1") {
@@ -265,9 +260,8 @@ Status TableReader::Row(const Cells& row, int line) {
   }
   std::string source(Cell(row, kSource));
   if (simulated == "1") source += source.empty() ? "simulated" : " (simulated)";
-  Result<WholeRun*> whole = RunFor(source);
-  if (!whole.ok()) return whole.status();
-  whole.value()->run.machine.simulated = simulated == "1";
+  ASSIGN_OR_RETURN(WholeRun * whole, RunFor(source));
+  whole->run.machine.simulated = simulated == "1";
   uint64_t repeat = 0;
   if (at_[kRepeat] != kNone &&
       (!ParseUnsigned(Cell(row, kRepeat), &repeat) || repeat > 1'000'000'000)) {
@@ -277,21 +271,21 @@ Status TableReader::Row(const Cells& row, int line) {
   std::string why = "it has no time and no bandwidth";
   for (const bool in_place : {false, true}) {
     Sample sample;
-    sample.point = point.value();
+    sample.point = point;
     sample.point.in_place = in_place;
     if (!Timing(row, in_place, &sample, &why)) continue;
     used = true;
-    int& next = rounds_[static_cast<size_t>(whole.value() - import_.runs.data())][sample.point];
+    int& next = rounds_[static_cast<size_t>(whole - import_.runs.data())][sample.point];
     sample.round = at_[kRepeat] != kNone ? static_cast<int>(repeat) : next;
     ++next;
-    whole.value()->samples.push_back(std::move(sample));
+    whole->samples.push_back(std::move(sample));
   }
   if (!used && unusable_++ == 0) first_unusable_ = Format("line %d: %s", line, why.c_str());
   return {};
 }
 
 Result<Import> TableReader::Read(std::string_view text) {
-  if (Status loaded = Load(text); !loaded.ok()) return loaded;
+  RETURN_IF_ERROR(Load(text));
   import_.format = at_[kRepeat] == kNone && at_[kSource] == kNone ? "table of metrics" : "grid";
   for (const auto& [line, row] : rows_) {
     if (Status read = Row(row, line); !read.ok()) {

@@ -26,11 +26,9 @@ constexpr int kBusyMilliseconds = 10'000;
 constexpr int kLongestValue = 1 << 24;
 
 Result<int64_t> Number(sqlite3* database, const std::string& path, const char* sql) {
-  Result<Statement> statement = Statement::Prepare(database, path, sql);
-  if (!statement.ok()) return statement.status();
-  const Result<bool> row = statement.value().Step();
-  if (!row.ok()) return row.status();
-  return row.value() ? statement.value().Integer(0) : int64_t{0};
+  ASSIGN_OR_RETURN(Statement statement, Statement::Prepare(database, path, sql));
+  ASSIGN_OR_RETURN(const bool row, statement.Step());
+  return row ? statement.Integer(0) : int64_t{0};
 }
 
 // Checks that are possible before SQLite opens it.
@@ -62,7 +60,7 @@ Status CheckFile(const std::string& path, SampleStore::Access access) {
 
 Status CreateSchema(sqlite3* database, const std::string& path) {
   for (const SchemaObject& object : kSchema) {
-    if (Status made = Execute(database, path, object.sql); !made.ok()) return made;
+    RETURN_IF_ERROR(Execute(database, path, object.sql));
   }
   const std::string sql = Format(
       "INSERT INTO meta VALUES('created_by', 'diapason %s'), ('created', '%lld');"
@@ -73,9 +71,11 @@ Status CreateSchema(sqlite3* database, const std::string& path) {
 
 // The tables are exactly diapason's, and no trigger or view is attached to them.
 Status CheckSchema(sqlite3* database, const std::string& path) {
-  Result<Statement> found = Statement::Prepare(
-      database, path, "SELECT sql FROM sqlite_master WHERE name = ?1 AND type IN('table','index')");
-  if (!found.ok()) return found.status();
+  ASSIGN_OR_RETURN(
+      Statement found,
+      Statement::Prepare(
+          database, path,
+          "SELECT sql FROM sqlite_master WHERE name = ?1 AND type IN('table','index')"));
   const auto other = [&](const SchemaObject& object) {
     return Invalid(
         Format("store '%s' is damaged or was changed by another program: its table "
@@ -83,18 +83,16 @@ Status CheckSchema(sqlite3* database, const std::string& path) {
                path.c_str(), object.name));
   };
   for (const SchemaObject& object : kSchema) {
-    const Result<bool> row = found.value().Bind(std::string(object.name)).Step();
-    if (!row.ok()) return row.status();
-    if (!row.value() || found.value().Text(0) != object.sql) return other(object);
-    found.value().Reset();
+    ASSIGN_OR_RETURN(const bool row, found.Bind(std::string(object.name)).Step());
+    if (!row || found.Text(0) != object.sql) return other(object);
+    found.Reset();
   }
-  const Result<bool> row = found.value().Bind(std::string(kTrying.name)).Step();
-  if (!row.ok()) return row.status();
-  if (row.value() && found.value().Text(0) != kTrying.sql) return other(kTrying);
-  const Result<int64_t> triggers =
-      Number(database, path, "SELECT count(*) FROM sqlite_master WHERE type = 'trigger'");
-  if (!triggers.ok()) return triggers.status();
-  if (triggers.value() != 0) {
+  ASSIGN_OR_RETURN(const bool row, found.Bind(std::string(kTrying.name)).Step());
+  if (row && found.Text(0) != kTrying.sql) return other(kTrying);
+  ASSIGN_OR_RETURN(
+      const int64_t triggers,
+      Number(database, path, "SELECT count(*) FROM sqlite_master WHERE type = 'trigger'"));
+  if (triggers != 0) {
     return Invalid("store '" + path + "' was changed by another program: it has triggers");
   }
   return {};
@@ -102,26 +100,23 @@ Status CheckSchema(sqlite3* database, const std::string& path) {
 
 enum class FileKind { kNew, kOurs };
 Result<FileKind> Recognise(sqlite3* database, const std::string& path) {
-  const Result<int64_t> application = Number(database, path, "PRAGMA application_id");
-  if (!application.ok()) return application.status();
-  const Result<int64_t> version = Number(database, path, "PRAGMA user_version");
-  if (!version.ok()) return version.status();
-  const Result<int64_t> objects = Number(database, path, "SELECT count(*) FROM sqlite_master");
-  if (!objects.ok()) return objects.status();
-  if (application.value() == 0 && version.value() == 0 && objects.value() == 0)
-    return FileKind::kNew;
-  if (application.value() != kApplicationId) {
+  ASSIGN_OR_RETURN(const int64_t application, Number(database, path, "PRAGMA application_id"));
+  ASSIGN_OR_RETURN(const int64_t version, Number(database, path, "PRAGMA user_version"));
+  ASSIGN_OR_RETURN(const int64_t objects,
+                   Number(database, path, "SELECT count(*) FROM sqlite_master"));
+  if (application == 0 && version == 0 && objects == 0) return FileKind::kNew;
+  if (application != kApplicationId) {
     return Invalid("'" + path +
                    "' is an SQLite file of another program, not a store of diapason; nothing was "
                    "changed");
   }
-  if (version.value() > kSchemaVersion) {
+  if (version > kSchemaVersion) {
     return Invalid(
         Format("store '%s' was written by a newer diapason (format %lld; this one knows "
                "%d): use that one",
-               path.c_str(), static_cast<long long>(version.value()), kSchemaVersion));
+               path.c_str(), static_cast<long long>(version), kSchemaVersion));
   }
-  if (Status same = CheckSchema(database, path); !same.ok()) return same;
+  RETURN_IF_ERROR(CheckSchema(database, path));
   return FileKind::kOurs;
 }
 
@@ -183,7 +178,7 @@ std::map<std::string, std::string> ParseEnvironmentText(const std::string& text)
 
 Status SampleStore::CheckSamples(std::span<const Sample> samples) {
   for (const Sample& sample : samples) {
-    if (Status fine = CheckSample(sample); !fine.ok()) return fine;
+    RETURN_IF_ERROR(CheckSample(sample));
   }
   return {};
 }
@@ -198,7 +193,7 @@ SampleStore::~SampleStore() {
 
 Result<std::unique_ptr<SampleStore>> SampleStore::Open(const std::string& path, Access access) {
   if (path.empty()) return Invalid("the store's path is empty");
-  if (Status fine = CheckFile(path, access); !fine.ok()) return fine;
+  RETURN_IF_ERROR(CheckFile(path, access));
   // Readers open for writing too: they must roll back what a killed writer left half-way. SQLite
   // falls back to reading if the file cannot be written.
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
@@ -210,7 +205,7 @@ Result<std::unique_ptr<SampleStore>> SampleStore::Open(const std::string& path, 
   if (database == nullptr) return Internal("out of memory");
   std::unique_ptr<SampleStore> store(new SampleStore(database, path));
   if (opened != SQLITE_OK) return DatabaseError(database, path);
-  if (Status started = store->Start(access); !started.ok()) return started;
+  RETURN_IF_ERROR(store->Start(access));
   return store;
 }
 
@@ -224,7 +219,7 @@ Status SampleStore::Start(Access access) {
   sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
   // In one transaction: another process may be creating the store concurrently.
-  if (Status begun = Execute(database_, path_, "BEGIN"); !begun.ok()) return begun;
+  RETURN_IF_ERROR(Execute(database_, path_, "BEGIN"));
   Result<FileKind> kind = Recognise(database_, path_);
   const Status ended = Execute(database_, path_, "ROLLBACK");
   if (!kind.ok()) return kind.status();
@@ -240,14 +235,14 @@ Status SampleStore::Start(Access access) {
   }
   if (kind.value() == FileKind::kNew) {
     Transaction transaction(database_, path_);
-    if (Status begun = transaction.Begin(); !begun.ok()) return begun;
+    RETURN_IF_ERROR(transaction.Begin());
     // Another process may have been first.
     kind = Recognise(database_, path_);
     if (!kind.ok()) return kind.status();
     if (kind.value() == FileKind::kNew) {
-      if (Status made = CreateSchema(database_, path_); !made.ok()) return made;
+      RETURN_IF_ERROR(CreateSchema(database_, path_));
     }
-    if (Status done = transaction.Commit(); !done.ok()) return done;
+    RETURN_IF_ERROR(transaction.Commit());
   }
   return PrepareStatements();
 }
@@ -255,9 +250,8 @@ Status SampleStore::Start(Access access) {
 Status SampleStore::PrepareStatements() {
   statements_ = std::make_unique<Statements>();
   const auto prepare = [&](Statement* statement, const char* sql) -> Status {
-    Result<Statement> made = Statement::Prepare(database_, path_, sql);
-    if (!made.ok()) return made.status();
-    *statement = std::move(made).value();
+    ASSIGN_OR_RETURN(Statement made, Statement::Prepare(database_, path_, sql));
+    *statement = std::move(made);
     return {};
   };
   struct Text {
@@ -291,7 +285,7 @@ Status SampleStore::PrepareStatements() {
                 "INSERT INTO sample(run,point,round,seconds,coarse,iterations,wrong,outcome,note,"
                 "at) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"},
        }) {
-    if (Status prepared = prepare(text.statement, text.sql); !prepared.ok()) return prepared;
+    RETURN_IF_ERROR(prepare(text.statement, text.sql));
   }
   return {};
 }
@@ -301,35 +295,31 @@ Result<bool> SampleStore::BeginRun(const SampleRun& run) { return AddRun(run, {}
 Result<bool> SampleStore::AddRun(const SampleRun& run, std::span<const Sample> samples) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
   Transaction transaction(database_, path_);
-  if (Status begun = transaction.Begin(); !begun.ok()) return begun;
-  Result<bool> added = AddRunInside(run, samples);
-  if (!added.ok()) return added;
-  if (Status done = transaction.Commit(); !done.ok()) return done;
+  RETURN_IF_ERROR(transaction.Begin());
+  ASSIGN_OR_RETURN(bool added, AddRunInside(run, samples));
+  RETURN_IF_ERROR(transaction.Commit());
   return added;
 }
 
 Result<std::vector<bool>> SampleStore::AddRuns(std::span<const WholeRun> runs) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
   Transaction transaction(database_, path_);
-  if (Status begun = transaction.Begin(); !begun.ok()) return begun;
+  RETURN_IF_ERROR(transaction.Begin());
   std::vector<bool> added;
   for (const WholeRun& whole : runs) {
-    const Result<bool> one = AddRunInside(whole.run, whole.samples);
-    if (!one.ok()) return one.status();
-    added.push_back(one.value());
+    ASSIGN_OR_RETURN(const bool one, AddRunInside(whole.run, whole.samples));
+    added.push_back(one);
   }
-  if (Status done = transaction.Commit(); !done.ok()) return done;
+  RETURN_IF_ERROR(transaction.Commit());
   return added;
 }
 
 Result<bool> SampleStore::AddRunInside(const SampleRun& run, std::span<const Sample> samples) {
-  if (Status fine = CheckSamples(samples); !fine.ok()) return fine;
-  const Result<int64_t> known = RunKey(run.id);
-  if (!known.ok()) return known.status();
-  if (known.value() != 0) return false;
-  const Result<int64_t> key = InsertRun(run);
-  if (!key.ok()) return key.status();
-  if (Status added = InsertSamples(key.value(), samples); !added.ok()) return added;
+  RETURN_IF_ERROR(CheckSamples(samples));
+  ASSIGN_OR_RETURN(const int64_t known, RunKey(run.id));
+  if (known != 0) return false;
+  ASSIGN_OR_RETURN(const int64_t key, InsertRun(run));
+  RETURN_IF_ERROR(InsertSamples(key, samples));
   return true;
 }
 
@@ -343,25 +333,21 @@ Result<int64_t> SampleStore::KnownRun(const std::string& id) {
 
 Status SampleStore::Add(const std::string& run, std::span<const Sample> samples) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
-  if (Status fine = CheckSamples(samples); !fine.ok()) return fine;
+  RETURN_IF_ERROR(CheckSamples(samples));
   Transaction transaction(database_, path_);
-  if (Status begun = transaction.Begin(); !begun.ok()) return begun;
-  const Result<int64_t> key = KnownRun(run);
-  if (!key.ok()) return key.status();
-  if (Status added = InsertSamples(key.value(), samples); !added.ok()) return added;
+  RETURN_IF_ERROR(transaction.Begin());
+  ASSIGN_OR_RETURN(const int64_t key, KnownRun(run));
+  RETURN_IF_ERROR(InsertSamples(key, samples));
   return transaction.Commit();
 }
 
 Status SampleStore::EndRun(const std::string& run, SampleRun::State state) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
   Transaction transaction(database_, path_);
-  if (Status begun = transaction.Begin(); !begun.ok()) return begun;
-  const Result<int64_t> key = KnownRun(run);
-  if (!key.ok()) return key.status();
+  RETURN_IF_ERROR(transaction.Begin());
+  ASSIGN_OR_RETURN(const int64_t key, KnownRun(run));
   Statement& end = statements_->end_run;
-  if (Status ended = end.Bind(static_cast<int>(state)).Bind(key.value()).Run(); !ended.ok()) {
-    return ended;
-  }
+  RETURN_IF_ERROR(end.Bind(static_cast<int>(state)).Bind(key).Run());
   return transaction.Commit();
 }
 

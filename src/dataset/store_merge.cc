@@ -33,10 +33,9 @@ std::vector<WholeRun> ByRun(StoreContents contents) {
 
 Status SampleStore::MergeRun(const WholeRun& theirs, const WholeRun* mine, size_t* came) {
   if (mine == nullptr) {
-    const Result<int64_t> key = InsertRun(theirs.run);
-    if (!key.ok()) return key.status();
+    ASSIGN_OR_RETURN(const int64_t key, InsertRun(theirs.run));
     *came += theirs.samples.size();
-    return InsertSamples(key.value(), theirs.samples);
+    return InsertSamples(key, theirs.samples);
   }
   // Already here: one may be a copy made while the run was in progress.
   std::multiset<decltype(KeyOf(Sample{}))> keys;
@@ -51,55 +50,48 @@ Status SampleStore::MergeRun(const WholeRun& theirs, const WholeRun* mine, size_
     }
   }
   *came += missing.size();
-  const Result<int64_t> key = RunKey(theirs.run.id);
-  if (!key.ok()) return key.status();
-  if (Status added = InsertSamples(key.value(), missing); !added.ok()) return added;
+  ASSIGN_OR_RETURN(const int64_t key, RunKey(theirs.run.id));
+  RETURN_IF_ERROR(InsertSamples(key, missing));
   if (mine->run.state == SampleRun::State::kDone || theirs.run.state == SampleRun::State::kRunning)
     return {};
-  return statements_->end_run.Bind(static_cast<int>(theirs.run.state)).Bind(key.value()).Run();
+  return statements_->end_run.Bind(static_cast<int>(theirs.run.state)).Bind(key).Run();
 }
 
 Result<size_t> SampleStore::Merge(const std::string& path) {
   if (statements_ == nullptr) return Internal("the store was opened for reading");
-  Result<std::unique_ptr<SampleStore>> other = Open(path, Access::kRead);
-  if (!other.ok()) return other.status();
-  Result<StoreContents> theirs = other.value()->Read();
-  if (!theirs.ok()) return theirs.status();
-  other.value().reset();
+  ASSIGN_OR_RETURN(std::unique_ptr<SampleStore> other, Open(path, Access::kRead));
+  ASSIGN_OR_RETURN(StoreContents theirs, other->Read());
+  other.reset();
   Transaction transaction(database_, path_);
-  if (Status begun = transaction.Begin(); !begun.ok()) return begun;
-  Result<StoreContents> mine = ReadRows({});
-  if (!mine.ok()) return mine.status();
-  const std::vector<WholeRun> here = ByRun(std::move(mine).value());
+  RETURN_IF_ERROR(transaction.Begin());
+  ASSIGN_OR_RETURN(StoreContents mine, ReadRows({}));
+  const std::vector<WholeRun> here = ByRun(std::move(mine));
   std::map<std::string, const WholeRun*> known;
   for (const WholeRun& whole : here) known[whole.run.id] = &whole;
   size_t came = 0;
-  for (const WholeRun& whole : ByRun(std::move(theirs).value())) {
+  for (const WholeRun& whole : ByRun(std::move(theirs))) {
     const auto found = known.find(whole.run.id);
-    const Status merged = MergeRun(whole, found == known.end() ? nullptr : found->second, &came);
-    if (!merged.ok()) return merged;
+    RETURN_IF_ERROR(MergeRun(whole, found == known.end() ? nullptr : found->second, &came));
   }
-  if (Status done = transaction.Commit(); !done.ok()) return done;
+  RETURN_IF_ERROR(transaction.Commit());
   return came;
 }
 
 Status SampleStore::CheckIntegrity() {
-  Result<Statement> check = Statement::Prepare(database_, path_, "PRAGMA integrity_check(3)");
-  if (!check.ok()) return check.status();
+  ASSIGN_OR_RETURN(Statement check,
+                   Statement::Prepare(database_, path_, "PRAGMA integrity_check(3)"));
   std::string found;
   while (true) {
-    const Result<bool> row = check.value().Step();
-    if (!row.ok()) return row.status();
-    if (!row.value()) break;
-    const std::string line = check.value().Text(0);
+    ASSIGN_OR_RETURN(const bool row, check.Step());
+    if (!row) break;
+    const std::string line = check.Text(0);
     if (line == "ok") continue;
     found += (found.empty() ? "" : "; ") + line;
   }
-  Result<Statement> edges = Statement::Prepare(database_, path_, "PRAGMA foreign_key_check");
-  if (!edges.ok()) return edges.status();
-  const Result<bool> lost = edges.value().Step();
-  if (!lost.ok()) return lost.status();
-  if (lost.value()) found += "rows that refer to rows which are not there";
+  ASSIGN_OR_RETURN(Statement edges,
+                   Statement::Prepare(database_, path_, "PRAGMA foreign_key_check"));
+  ASSIGN_OR_RETURN(const bool lost, edges.Step());
+  if (lost) found += "rows that refer to rows which are not there";
   if (found.empty()) return {};
   return Invalid("store '" + path_ + "' is damaged (" + found +
                  "): take a copy of it from before; `sqlite3 " + path_ +

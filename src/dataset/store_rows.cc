@@ -20,13 +20,12 @@ namespace {
 template <typename Bind>
 Result<int64_t> FindOrAdd(sqlite3* database, Statement* find, Statement* add, const Bind& bind) {
   bind(find);
-  const Result<bool> row = find->Step();
-  if (!row.ok()) return row.status();
-  const int64_t id = row.value() ? find->Integer(0) : 0;
+  ASSIGN_OR_RETURN(const bool row, find->Step());
+  const int64_t id = row ? find->Integer(0) : 0;
   find->Reset();
   if (id != 0) return id;
   bind(add);
-  if (Status added = add->Run(); !added.ok()) return added;
+  RETURN_IF_ERROR(add->Run());
   return sqlite3_last_insert_rowid(database);
 }
 
@@ -130,26 +129,23 @@ Result<int64_t> SampleStore::PointId(const Point& point) {
 
 Result<int64_t> SampleStore::RunKey(const std::string& id) {
   Statement& find = statements_->find_run;
-  const Result<bool> row = find.Bind(id).Step();
-  if (!row.ok()) return row.status();
-  const int64_t key = row.value() ? find.Integer(0) : 0;
+  ASSIGN_OR_RETURN(const bool row, find.Bind(id).Step());
+  const int64_t key = row ? find.Integer(0) : 0;
   find.Reset();
   return key;
 }
 
 Result<int64_t> SampleStore::InsertRun(const SampleRun& run) {
   if (run.id.empty()) return Internal("a run has no id");
-  const Result<int64_t> machine = MachineId(run.machine);
-  if (!machine.ok()) return machine.status();
-  const Status added = statements_->add_run.Bind(run.id)
-                           .Bind(run.source)
-                           .Bind(MaskSecretsIn(run.origin))
-                           .Bind(std::isfinite(run.started) ? run.started : 0.0)
-                           .Bind(static_cast<int>(run.state))
-                           .Bind(MaskSecretsIn(run.plan))
-                           .Bind(machine.value())
-                           .Run();
-  if (!added.ok()) return added;
+  ASSIGN_OR_RETURN(const int64_t machine, MachineId(run.machine));
+  RETURN_IF_ERROR(statements_->add_run.Bind(run.id)
+                      .Bind(run.source)
+                      .Bind(MaskSecretsIn(run.origin))
+                      .Bind(std::isfinite(run.started) ? run.started : 0.0)
+                      .Bind(static_cast<int>(run.state))
+                      .Bind(MaskSecretsIn(run.plan))
+                      .Bind(machine)
+                      .Run());
   return sqlite3_last_insert_rowid(database_);
 }
 
@@ -159,23 +155,21 @@ Status SampleStore::InsertSamples(int64_t run, std::span<const Sample> samples) 
   int64_t point = 0;
   for (const Sample& sample : samples) {
     if (last == nullptr || sample.point != *last) {
-      const Result<int64_t> id = PointId(sample.point);
-      if (!id.ok()) return id.status();
-      point = id.value();
+      ASSIGN_OR_RETURN(const int64_t id, PointId(sample.point));
+      point = id;
       last = &sample.point;
     }
-    const Status added = statements_->add_sample.Bind(run)
-                             .Bind(point)
-                             .Bind(sample.round)
-                             .Bind(sample.seconds)
-                             .Bind(sample.coarse)
-                             .Bind(sample.iterations)
-                             .Bind(sample.wrong)
-                             .Bind(static_cast<int>(sample.outcome))
-                             .Bind(MaskSecretsIn(sample.note))
-                             .Bind(std::isfinite(sample.at) ? sample.at : 0.0)
-                             .Run();
-    if (!added.ok()) return added;
+    RETURN_IF_ERROR(statements_->add_sample.Bind(run)
+                        .Bind(point)
+                        .Bind(sample.round)
+                        .Bind(sample.seconds)
+                        .Bind(sample.coarse)
+                        .Bind(sample.iterations)
+                        .Bind(sample.wrong)
+                        .Bind(static_cast<int>(sample.outcome))
+                        .Bind(MaskSecretsIn(sample.note))
+                        .Bind(std::isfinite(sample.at) ? sample.at : 0.0)
+                        .Run());
   }
   return {};
 }
@@ -183,13 +177,13 @@ Status SampleStore::InsertSamples(int64_t run, std::span<const Sample> samples) 
 Result<std::vector<SampleRun>> SampleStore::Runs() {
   std::vector<SampleRun> runs;
   std::map<int64_t, size_t> keys;
-  if (Status read = ReadRuns({}, &runs, &keys); !read.ok()) return read;
+  RETURN_IF_ERROR(ReadRuns({}, &runs, &keys));
   return runs;
 }
 
 Result<StoreContents> SampleStore::Read(const Filter& filter) {
   // One snapshot: a run that another process adds meanwhile is read completely or not at all.
-  if (Status begun = Execute(database_, path_, "BEGIN"); !begun.ok()) return begun;
+  RETURN_IF_ERROR(Execute(database_, path_, "BEGIN"));
   Result<StoreContents> contents = ReadRows(filter);
   if (Status ended = Execute(database_, path_, "COMMIT"); contents.ok() && !ended.ok()) {
     return ended;
@@ -199,17 +193,18 @@ Result<StoreContents> SampleStore::Read(const Filter& filter) {
 
 Status SampleStore::ReadRuns(const Filter& filter, std::vector<SampleRun>* list,
                              std::map<int64_t, size_t>* keys) {
-  Result<Statement> runs = Statement::Prepare(
-      database_, path_,
-      "SELECT run.id,name,source,origin,started,state,plan,library,library_version,gpu,driver,"
-      "topology,hosts,tool,simulated,environment FROM run JOIN machine ON machine.id=run.machine "
-      "ORDER BY run.id");
-  if (!runs.ok()) return runs.status();
+  ASSIGN_OR_RETURN(
+      Statement runs,
+      Statement::Prepare(
+          database_, path_,
+          "SELECT run.id,name,source,origin,started,state,plan,library,library_version,gpu,driver,"
+          "topology,hosts,tool,simulated,environment FROM run JOIN machine ON "
+          "machine.id=run.machine "
+          "ORDER BY run.id"));
   while (true) {
-    const Statement& row = runs.value();
-    const Result<bool> more = runs.value().Step();
-    if (!more.ok()) return more.status();
-    if (!more.value()) return {};
+    const Statement& row = runs;
+    ASSIGN_OR_RETURN(const bool more, runs.Step());
+    if (!more) return {};
     SampleRun run;
     run.id = row.Text(1);
     run.source = row.Text(2);
@@ -232,21 +227,20 @@ Status SampleStore::ReadRuns(const Filter& filter, std::vector<SampleRun>* list,
 }
 
 Result<std::vector<Unfinished>> SampleStore::ReadUnfinished(int64_t run) {
-  Result<Statement> rows = Statement::Prepare(
-      database_, path_,
-      "SELECT point.*,deaths FROM trying JOIN point ON point.id=trying.point WHERE run=?1 AND "
-      "deaths>0 ORDER BY point.id");
-  if (!rows.ok()) return rows.status();
-  rows.value().Bind(run);
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      Statement::Prepare(
+          database_, path_,
+          "SELECT point.*,deaths FROM trying JOIN point ON point.id=trying.point WHERE run=?1 AND "
+          "deaths>0 ORDER BY point.id"));
+  rows.Bind(run);
   std::vector<Unfinished> unfinished;
   while (true) {
-    const Result<bool> more = rows.value().Step();
-    if (!more.ok()) return more.status();
-    if (!more.value()) return unfinished;
+    ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) return unfinished;
     Unfinished one;
-    if (!ReadPoint(rows.value(), &one.point) ||
-        !Fits(rows.value().Integer(16), 1, kIntMax, &one.deaths)) {
-      return Damaged(path_, "trying", rows.value().Integer(0));
+    if (!ReadPoint(rows, &one.point) || !Fits(rows.Integer(16), 1, kIntMax, &one.deaths)) {
+      return Damaged(path_, "trying", rows.Integer(0));
     }
     unfinished.push_back(std::move(one));
   }
@@ -255,7 +249,7 @@ Result<std::vector<Unfinished>> SampleStore::ReadUnfinished(int64_t run) {
 Result<StoreContents> SampleStore::ReadRows(const Filter& filter) {
   StoreContents contents;
   std::map<int64_t, size_t> run_at;
-  if (Status read = ReadRuns(filter, &contents.runs, &run_at); !read.ok()) return read;
+  RETURN_IF_ERROR(ReadRuns(filter, &contents.runs, &run_at));
 
   std::string sql = "SELECT * FROM point WHERE 1";
   if (!filter.collective.empty()) sql += " AND collective=?1";
@@ -266,33 +260,33 @@ Result<StoreContents> SampleStore::ReadRows(const Filter& filter) {
                   static_cast<long long>(std::min<uint64_t>(*filter.bytes, INT64_MAX)));
   }
   if (filter.kind) sql += Format(" AND kind=%d", static_cast<int>(*filter.kind));
-  Result<Statement> points = Statement::Prepare(database_, path_, sql.c_str());
-  if (!points.ok()) return points.status();
-  if (!filter.collective.empty()) points.value().Bind(filter.collective);
+  ASSIGN_OR_RETURN(Statement points, Statement::Prepare(database_, path_, sql.c_str()));
+  if (!filter.collective.empty()) points.Bind(filter.collective);
   std::map<int64_t, Point> point_at;
   while (true) {
-    const Result<bool> more = points.value().Step();
-    if (!more.ok()) return more.status();
-    if (!more.value()) break;
-    const int64_t id = points.value().Integer(0);
-    if (!ReadPoint(points.value(), &point_at[id])) return Damaged(path_, "point", id);
+    ASSIGN_OR_RETURN(const bool more, points.Step());
+    if (!more) break;
+    const int64_t id = points.Integer(0);
+    if (!ReadPoint(points, &point_at[id])) return Damaged(path_, "point", id);
   }
   if (point_at.empty() || run_at.empty()) return contents;
 
-  Result<Statement> samples = Statement::Prepare(
-      database_, path_,
-      filter.run.empty()
-          ? "SELECT run,point,round,seconds,coarse,iterations,wrong,outcome,note,at,id FROM sample "
-            "ORDER BY id"
-          : "SELECT run,point,round,seconds,coarse,iterations,wrong,outcome,note,at,id FROM sample "
-            "WHERE run=?1 ORDER BY id");
-  if (!samples.ok()) return samples.status();
-  if (!filter.run.empty()) samples.value().Bind(run_at.begin()->first);
+  ASSIGN_OR_RETURN(
+      Statement samples,
+      Statement::Prepare(
+          database_, path_,
+          filter.run.empty()
+              ? "SELECT run,point,round,seconds,coarse,iterations,wrong,outcome,note,at,id FROM "
+                "sample "
+                "ORDER BY id"
+              : "SELECT run,point,round,seconds,coarse,iterations,wrong,outcome,note,at,id FROM "
+                "sample "
+                "WHERE run=?1 ORDER BY id"));
+  if (!filter.run.empty()) samples.Bind(run_at.begin()->first);
   while (true) {
-    const Result<bool> more = samples.value().Step();
-    if (!more.ok()) return more.status();
-    if (!more.value()) break;
-    const Statement& row = samples.value();
+    ASSIGN_OR_RETURN(const bool more, samples.Step());
+    if (!more) break;
+    const Statement& row = samples;
     const auto run = run_at.find(row.Integer(0));
     const auto point = point_at.find(row.Integer(1));
     if (run == run_at.end() || point == point_at.end()) continue;

@@ -90,9 +90,8 @@ Status SetConfig(const std::string& library, std::string_view algorithm, std::st
                  int64_t channels, Point* point) {
   Library words = Library::kRccl;  // NCCL's names and one more
   if (!library.empty()) {
-    const Result<Library> parsed = ParseLibrary(library);
-    if (!parsed.ok()) return parsed.status();
-    words = parsed.value();
+    ASSIGN_OR_RETURN(const Library parsed, ParseLibrary(library));
+    words = parsed;
   }
   Collective collective = Collective::kAllReduce;
   if (const Result<Collective> known = ParseCollective(Library::kGloo, point->collective);
@@ -102,14 +101,12 @@ Status SetConfig(const std::string& library, std::string_view algorithm, std::st
   point->algorithm.clear();
   point->protocol.clear();
   if (!Keeps(algorithm)) {
-    const Result<int> number = ParseAlgorithm(words, collective, algorithm);
-    if (!number.ok()) return number.status();
-    point->algorithm = AlgorithmName(words, collective, number.value());
+    ASSIGN_OR_RETURN(const int number, ParseAlgorithm(words, collective, algorithm));
+    point->algorithm = AlgorithmName(words, collective, number);
   }
   if (!Keeps(protocol)) {
-    const Result<int> number = ParseProtocol(words, protocol);
-    if (!number.ok()) return number.status();
-    point->protocol = ProtocolName(words, number.value());
+    ASSIGN_OR_RETURN(const int number, ParseProtocol(words, protocol));
+    point->protocol = ProtocolName(words, number);
   }
   if (channels < -1 || channels > 1024) {
     return Invalid(Format("%lld channels are out of range; -1 leaves them to the library",

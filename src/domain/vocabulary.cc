@@ -171,9 +171,8 @@ Result<Library> ParseLibrary(std::string_view name) {
   std::array<NameEntry, kLibraryCount> names{};
   std::transform(std::begin(kLibraries), std::end(kLibraries), names.begin(),
                  [](const LibraryFacts& facts) { return facts.name; });
-  const Result<int> found = Find(names, "library", name);
-  if (!found.ok()) return found.status();
-  return static_cast<Library>(found.value());
+  ASSIGN_OR_RETURN(const int found, Find(names, "library", name));
+  return static_cast<Library>(found);
 }
 
 std::string_view LibraryName(Library library) { return FactsOf(library).name.name; }
@@ -187,13 +186,13 @@ bool CanChoose(Library library, Collective collective) {
 
 Result<Collective> ParseCollective(Library library, std::string_view name) {
   const int offered = AsksTuner(library) ? kAskedCollectiveCount : kCollectiveCount;
-  const Result<int> found = Find(kCollectives, "collective", name, static_cast<size_t>(offered));
-  if (!found.ok()) return found.status();
-  if (found.value() >= offered) {
-    return Invalid("collective '" + std::string(CollectiveName(Collective(found.value()))) +
+  ASSIGN_OR_RETURN(const int found,
+                   Find(kCollectives, "collective", name, static_cast<size_t>(offered)));
+  if (found >= offered) {
+    return Invalid("collective '" + std::string(CollectiveName(Collective(found))) +
                    "' is made of sends and receives, about which the library asks no tuner");
   }
-  return static_cast<Collective>(found.value());
+  return static_cast<Collective>(found);
 }
 
 std::string_view CollectiveName(Collective collective) {

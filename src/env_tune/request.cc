@@ -63,7 +63,7 @@ std::string TuneFingerprint(const TuneRequest& request) {
 
 Status CheckOutputs(const TuneRequest& request, const std::string& report) {
   if (!report.empty()) {
-    if (Status status = CheckWritable(report, false, "--output"); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckWritable(report, false, "--output"));
   }
   if (request.state.empty()) return {};
   return CheckWritable(request.state, request.resume, "--state");

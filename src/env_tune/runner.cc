@@ -32,9 +32,9 @@ Result<CommandRun> RunCommand(const std::vector<std::string>& command, const Env
   how.out = keep_in(&run.out);
   how.err = keep_in(&run.err);
   const double started = SteadySeconds();
-  const Result<std::unique_ptr<process::Child>> child = process::Child::Start(std::move(how));
-  if (!child.ok()) return child.status();
-  process::Child& program = *child.value();
+  ASSIGN_OR_RETURN(const std::unique_ptr<process::Child> child,
+                   process::Child::Start(std::move(how)));
+  process::Child& program = *child;
   while (!program.ended()) {
     (void)program.Poll(std::chrono::steady_clock::now() + kPoll);
     const bool late = options.timeout_s > 0 && SteadySeconds() - started > options.timeout_s;

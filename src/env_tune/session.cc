@@ -81,9 +81,8 @@ Result<double> EnvTuneSession::ValueOf(const CommandRun& run) {
     }
     case Measure::kBench:
     case Measure::kIteration: {
-      Result<BenchFigures> figures = FindFigures(run.out.Text());
-      if (!figures.ok()) return figures.status();
-      bench_ = std::move(figures).value();
+      ASSIGN_OR_RETURN(BenchFigures figures, FindFigures(run.out.Text()));
+      bench_ = std::move(figures);
       return bench_.seconds;
     }
   }
@@ -103,9 +102,8 @@ Result<RunFigure> EnvTuneSession::Measure(const EnvVars& settings, CommandRun* r
   options.timeout_s = timeout_s_;
   options.show = request_.verbose;
   options.stop = stop_;
-  Result<CommandRun> done = RunCommand(request_.command, settings, options);
-  if (!done.ok()) return done.status();
-  *run = std::move(done).value();
+  ASSIGN_OR_RETURN(CommandRun done, RunCommand(request_.command, settings, options));
+  *run = std::move(done);
   RunFigure figure;
   figure.cpu_s = run->cpu_s;
   figure.memory = run->memory;
@@ -136,11 +134,10 @@ Status EnvTuneSession::WarmUp(StateHead* head, std::string* broken, bool* no_fig
   if (journal) settings["DIAPASON_JOURNAL"] = folder.path() + "/%h.%p.jsonl";
   timeout_s_ = request_.timeout_s > 0 ? request_.timeout_s : kFirstTimeout;
   CommandRun run;
-  Result<RunFigure> measured = Measure(settings, &run);
-  if (!measured.ok()) return measured.status();
+  ASSIGN_OR_RETURN(RunFigure measured, Measure(settings, &run));
   if (run.interrupted) return {};
-  if (!measured.value().fine) {
-    *broken = measured.value().why;
+  if (!measured.fine) {
+    *broken = measured.why;
     *no_figure = Succeeded(run);
     if (*no_figure && request_.measure == Measure::kPattern) return {};  // has its last line
     for (const process::BoundedText* text : {&run.err, &run.out}) {
@@ -248,23 +245,21 @@ Status EnvTuneSession::Follow(TuneResult* result, std::optional<StateWriter>* wr
       say_("validation: what was kept against the default, on fresh runs");
     }
     CommandRun run;
-    const Result<RunFigure> figure = Measure(step->settings, &run);
-    if (!figure.ok()) return figure.status();
+    ASSIGN_OR_RETURN(const RunFigure figure, Measure(step->settings, &run));
     if (run.interrupted || Stopped()) {
       result->end = TuneEnd::kInterrupted;
       return {};
     }
     mean = (mean * counted + run.wall_s) / (counted + 1);
     ++counted;
-    if (step->settings.empty() && figure.value().fine) {
+    if (step->settings.empty() && figure.fine) {
       walls_.push_back(run.wall_s);
       if (run.wall_s > 0) busy_.push_back(run.cpu_s / run.wall_s);
     }
-    experiment.Tell(figure.value());
-    SayRun(*step, figure.value(), experiment);
+    experiment.Tell(figure);
+    SayRun(*step, figure, experiment);
     if (writer->has_value()) {
-      Status status = (*writer)->Add({*step, figure.value()});
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR((*writer)->Add({*step, figure}));
     }
     if (!experiment.broken().empty()) {
       result->end = TuneEnd::kBroken;
@@ -283,22 +278,20 @@ Status EnvTuneSession::Follow(TuneResult* result, std::optional<StateWriter>* wr
 
 Result<TuneResult> EnvTuneSession::Run() {
   if (request_.measure == Measure::kPattern) {
-    Result<MetricPattern> pattern = MetricPattern::Make(request_.pattern, request_.pick);
-    if (!pattern.ok()) return pattern.status();
-    pattern_.emplace(std::move(pattern).value());
+    ASSIGN_OR_RETURN(MetricPattern pattern, MetricPattern::Make(request_.pattern, request_.pick));
+    pattern_.emplace(std::move(pattern));
   }
   StateHead head;
   head.fingerprint = TuneFingerprint(request_);
   head.command = request_.command;
   std::optional<TuneState> before;
   if (request_.resume) {
-    Result<TuneState> read = ReadState(request_.state);
-    if (!read.ok()) return read.status();
-    if (read.value().head.fingerprint != head.fingerprint) {
-      return Invalid("the state '" + request_.state + "' is of another command or other options: " +
-                     Join(read.value().head.command, " "));
+    ASSIGN_OR_RETURN(TuneState read, ReadState(request_.state));
+    if (read.head.fingerprint != head.fingerprint) {
+      return Invalid("the state '" + request_.state +
+                     "' is of another command or other options: " + Join(read.head.command, " "));
     }
-    before = std::move(read).value();
+    before = std::move(read);
     head = before->head;
   } else if (!request_.state.empty() && FileExists(request_.state)) {
     return Invalid("the state '" + request_.state +
@@ -307,9 +300,7 @@ Result<TuneResult> EnvTuneSession::Run() {
   say_("warm-up: one run that does not count");
   std::string broken;
   bool no_figure = false;
-  if (Status status = WarmUp(before ? nullptr : &head, &broken, &no_figure); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(WarmUp(before ? nullptr : &head, &broken, &no_figure));
   ExperimentOptions design = request_.design;
   design.warm_ups = 0;
   if (!before && broken.empty()) {
@@ -336,18 +327,16 @@ Result<TuneResult> EnvTuneSession::Run() {
   say_("what binds: " + BindingText(head.binding));
   std::optional<StateWriter> writer;
   if (before) {
-    if (Status status = Replay(*before, &result.experiment); !status.ok()) return status;
+    RETURN_IF_ERROR(Replay(*before, &result.experiment));
     result.resumed_runs = static_cast<int>(before->runs.size());
     say_(Format("%d runs taken over from the state", result.resumed_runs));
-    Result<StateWriter> made = StateWriter::Continue(request_.state, *before);
-    if (!made.ok()) return made.status();
-    writer.emplace(std::move(made).value());
+    ASSIGN_OR_RETURN(StateWriter made, StateWriter::Continue(request_.state, *before));
+    writer.emplace(std::move(made));
   } else if (!request_.state.empty()) {
-    Result<StateWriter> made = StateWriter::Create(request_.state, head);
-    if (!made.ok()) return made.status();
-    writer.emplace(std::move(made).value());
+    ASSIGN_OR_RETURN(StateWriter made, StateWriter::Create(request_.state, head));
+    writer.emplace(std::move(made));
   }
-  if (Status status = Follow(&result, &writer); !status.ok()) return status;
+  RETURN_IF_ERROR(Follow(&result, &writer));
   result.elapsed_s = SteadySeconds() - started_;
   if (!walls_.empty()) result.run_s = Median(walls_);
   if (!busy_.empty()) result.cpus_busy = Median(busy_);

@@ -104,9 +104,8 @@ bool ReadRun(const json& line, StateRun* run) {
 
 Result<TuneState> ReadState(const std::string& path) {
   if (!FileExists(path)) return NotFound("there is no state '" + path + "'");
-  const Result<std::string> text = ReadFile(path, kLargest);
-  if (!text.ok()) return text.status();
-  return ParseState(text.value(), path);
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLargest));
+  return ParseState(text, path);
 }
 
 Result<TuneState> ParseState(std::string_view text, const std::string& name) {
@@ -155,7 +154,7 @@ Result<StateWriter> StateWriter::Create(const std::string& path, const StateHead
     line["candidates"].push_back(
         {{"name", candidate.name}, {"value", candidate.value}, {"why", candidate.why}});
   }
-  if (Status status = writer.Write(Dump(line)); !status.ok()) return status;
+  RETURN_IF_ERROR(writer.Write(Dump(line)));
   return writer;
 }
 

@@ -46,7 +46,7 @@ Result<ElfFile> ElfFile::Open(const std::string& path) {
   const bool regular = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
   ElfFile file(fd, regular ? static_cast<uint64_t>(about.st_size) : 0);
   if (!regular) return Invalid(path + ": not a regular file");
-  if (const Status status = file.ReadTables(path); !status.ok()) return status;
+  RETURN_IF_ERROR(file.ReadTables(path));
   return file;
 }
 

@@ -102,17 +102,16 @@ Result<LibraryFile> LookAtLibrary(const RootFs& tree, const std::string& path) {
   LibraryFile file;
   file.path = path;
   file.real_path = RealPath(tree, path);
-  const Result<ElfFile> elf = ElfFile::Open(tree.Place(file.real_path));
-  if (!elf.ok()) return elf.status();
-  const std::string symbols = elf.value().SymbolNames();
+  ASSIGN_OR_RETURN(const ElfFile elf, ElfFile::Open(tree.Place(file.real_path)));
+  const std::string symbols = elf.SymbolNames();
   if (symbols.find("ncclGetVersion") == std::string::npos) {
     return Invalid(path +
                    ": a shared library, but neither NCCL nor RCCL: it has no ncclGetVersion");
   }
-  const std::string data = elf.value().ReadOnlyData();
+  const std::string data = elf.ReadOnlyData();
   const std::string rccl = VersionBehind(data, "RCCL version");
   const std::string nccl = VersionBehind(data, "NCCL version");
-  const std::string soname = elf.value().ReadDynamic().soname;
+  const std::string soname = elf.ReadDynamic().soname;
   if (rccl.empty() && nccl.empty() && !soname.starts_with("libnccl.so") &&
       !soname.starts_with("librccl.so")) {
     return Invalid(path + ": exports ncclGetVersion, but does not say that it is NCCL or RCCL");

@@ -298,10 +298,9 @@ Result<std::vector<MappedFile>> MappedLibraries(const RootFs& tree, pid_t pid) {
 }
 
 Result<MapEnvironment> EnvironmentOf(const RootFs& tree, pid_t pid) {
-  const Result<std::string> text = ReadPrivate(tree, pid, "environ", kMostEnvironment);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const std::string text, ReadPrivate(tree, pid, "environ", kMostEnvironment));
   std::map<std::string, std::string> variables;
-  for (const std::string_view entry : Split(text.value(), '\0')) {
+  for (const std::string_view entry : Split(text, '\0')) {
     const size_t equals = entry.find('=');
     if (equals == std::string_view::npos || equals == 0) continue;
     // For a duplicate name getenv returns the first.

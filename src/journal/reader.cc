@@ -127,10 +127,9 @@ Status ReadHead(const Json& object, const JournalContents& contents, JournalReco
     record->collective = kNamelessCollective;
     return {};
   }
-  const Result<Collective> parsed =
-      ParseCollective(asked ? *library : Library::kOpenMpi, collective);
-  if (!parsed.ok()) return parsed.status();
-  record->collective = static_cast<uint8_t>(parsed.value());
+  ASSIGN_OR_RETURN(const Collective parsed,
+                   ParseCollective(asked ? *library : Library::kOpenMpi, collective));
+  record->collective = static_cast<uint8_t>(parsed);
   return {};
 }
 
@@ -166,10 +165,9 @@ Status ReadDecision(const Json& object, Library library, JournalRecord* record) 
     return Invalid(kMalformed);
   }
   record->learning = object.contains("index");
-  const Result<Reason> parsed = ParseReason(reason.substr(0, 40));
-  if (!parsed.ok()) return parsed.status();
-  record->reason = parsed.value();
-  if (Status config = ReadConfig(object, library, record); !config.ok()) return config;
+  ASSIGN_OR_RETURN(const Reason parsed, ParseReason(reason.substr(0, 40)));
+  record->reason = parsed;
+  RETURN_IF_ERROR(ReadConfig(object, library, record));
   if (object.contains("default_algorithm") &&
       !ReadPair(object, library, static_cast<Collective>(record->collective), "default_algorithm",
                 "default_protocol", &record->default_algorithm, &record->default_protocol)) {
@@ -236,9 +234,8 @@ Status ReadCommunicator(const Json& object, JournalContents* contents) {
       !GetIfThere(object, "agreed", &communicator.agreed) || communicator.rank < -1) {
     return Invalid("a communicator lacks a field or has one of another type");
   }
-  const Result<Library> parsed = ParseLibrary(library);
-  if (!parsed.ok()) return parsed.status();
-  communicator.library = parsed.value();
+  ASSIGN_OR_RETURN(const Library parsed, ParseLibrary(library));
+  communicator.library = parsed;
   const std::string_view digits = id.starts_with("0x") ? std::string_view(id).substr(2) : "";
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), communicator.id, 16);
@@ -331,9 +328,8 @@ Result<JournalContents> ParseJournal(std::string_view text, const std::string& n
 }
 
 Result<JournalContents> ReadJournal(const std::string& path) {
-  const Result<std::string> text = ReadFile(path, kMostBytes);
-  if (!text.ok()) return text.status();
-  return ParseJournal(text.value(), path);
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostBytes));
+  return ParseJournal(text, path);
 }
 
 }  // namespace diapason::journal

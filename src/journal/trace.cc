@@ -112,8 +112,7 @@ class TraceWriter::Journal {
     return writer_.Event(Common("M", thread, what) + ",\"args\":{" + args + "}}");
   }
   Status Thread(uint64_t thread, const std::string& name) {
-    const Status named = Meta("thread_name", thread, "\"name\":" + JsonBytes(name));
-    if (!named.ok()) return named;
+    RETURN_IF_ERROR(Meta("thread_name", thread, "\"name\":" + JsonBytes(name)));
     return Meta("thread_sort_index", thread,
                 Format("\"sort_index\":%llu", static_cast<unsigned long long>(thread)));
   }
@@ -140,8 +139,7 @@ class TraceWriter::Journal {
     if (record.learning) {
       args += Format(",\"epoch\":%u,\"index\":%llu", record.epoch,
                      static_cast<unsigned long long>(record.index));
-      const Status epoch = Epoch(record);
-      if (!epoch.ok()) return epoch;
+      RETURN_IF_ERROR(Epoch(record));
     }
     if (record.captured) args += ",\"captured\":true";
     return Instant(record, Call(record) + ": " + Configured(record, AskedOf(record)), "decision",
@@ -181,12 +179,11 @@ class TraceWriter::Journal {
 
   Status Reward(const JournalRecord& record) {
     const std::string config = Configured(record, ConfigOf(record));
-    const Status said = Instant(
+    RETURN_IF_ERROR(Instant(
         record, Format("reward: %s, %s", ContextText(record).c_str(), config.c_str()), "reward",
         Format("\"epoch\":%u,\"index\":%llu,\"us\":%.3f,\"samples\":%u,\"skew\":%.6g", record.epoch,
                static_cast<unsigned long long>(record.index), record.seconds * 1e6, record.samples,
-               static_cast<double>(record.skew)));
-    if (!said.ok()) return said;
+               static_cast<double>(record.skew))));
     return writer_.Event(
         Common("C", Host(record.communicator), Format("%s, us", ContextText(record).c_str())) +
         Format(",\"id\":%s,\"ts\":%s,\"args\":{%s:%.3f}}",

@@ -15,13 +15,12 @@
 namespace diapason::launch {
 
 Status LaunchSecret::Make() {
-  const Result<std::string> secret = rendezvous::DrawSecret();
-  if (!secret.ok()) return secret.status();
+  ASSIGN_OR_RETURN(const std::string secret, rendezvous::DrawSecret());
   const std::string wanted = ProcessEnvironment().Get("TMPDIR").value_or("");
   Status made;
   for (const std::string& place : {wanted, std::string("/tmp"), std::string("/dev/shm")}) {
     if (!place.starts_with('/')) continue;
-    made = MakeIn(place, secret.value());
+    made = MakeIn(place, secret);
     if (made.ok()) return made;
     Remove();
   }

@@ -104,10 +104,9 @@ Result<std::vector<std::pair<std::string, std::string>>> ParseAssignments(const 
 }
 
 Result<std::vector<std::string>> ReadHostFile(const std::string& path) {
-  const Result<std::string> text = ReadFile(path, kLargestFile);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLargestFile));
   std::vector<std::string> hosts;
-  for (std::string_view line : Split(text.value(), '\n')) {
+  for (std::string_view line : Split(text, '\n')) {
     line = Trim(line.substr(0, line.find('#')));
     if (line.empty()) continue;
     const std::string host(line.substr(0, line.find_first_of(" \t:")));

@@ -66,11 +66,11 @@ int LocalJob::Run() {
 }
 
 Status LocalJob::Start() {
-  if (Status taken = signals_.Take(); !taken.ok()) return taken;
-  if (Status prepared = starter_.Prepare(); !prepared.ok()) return prepared;
+  RETURN_IF_ERROR(signals_.Take());
+  RETURN_IF_ERROR(starter_.Prepare());
   if (options_.timeout.count() > 0) time_limit_ = Clock::now() + options_.timeout;
   for (size_t i = 0; i < ranks_.size(); ++i) {
-    if (Status started = StartRank(static_cast<int>(i)); !started.ok()) return started;
+    RETURN_IF_ERROR(StartRank(static_cast<int>(i)));
     // A job of thousands is started in seconds: long enough to fail, or to be called off.
     HandleSignals();
     if (phase_ != Phase::kRunning) break;
@@ -94,10 +94,9 @@ Status LocalJob::StartRank(int number) {
             ? ""
             : Format("%s/rank-%d.%s", options_.log_dir.c_str(), number, which == 0 ? "out" : "err");
     Sink* shown = which == 0 ? &out_ : err_;
-    Result<Descriptor> opened =
-        rank.streams[which].Open(number, options_.prefix ? shown : nullptr, log);
-    if (!opened.ok()) return opened.status();
-    theirs[which] = std::move(opened).value();
+    ASSIGN_OR_RETURN(Descriptor opened,
+                     rank.streams[which].Open(number, options_.prefix ? shown : nullptr, log));
+    theirs[which] = std::move(opened);
     start.streams[which + 1] = theirs[which].get();
   }
   int exec_error = 0;

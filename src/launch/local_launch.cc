@@ -57,7 +57,7 @@ Result<LocalLaunchOptions> Parse(const std::vector<std::string>& arguments) {
   }
   options.ranks = static_cast<int>(ranks);
   for (; at + 1 < arguments.size() && arguments[at] == "--env"; at += 2) {
-    if (Status fine = CheckAssignment(arguments[at + 1]); !fine.ok()) return fine;
+    RETURN_IF_ERROR(CheckAssignment(arguments[at + 1]));
     options.assignments.push_back(arguments[at + 1]);
   }
   if (at + 1 >= arguments.size() || arguments[at] != "--") return Invalid("no command");
@@ -98,8 +98,7 @@ Result<int> LaunchLocally(const LocalLaunchOptions& options,
                           const std::function<void(const std::string&)>& warn) {
   DiscardOutputOfRanks();
   std::string warning;
-  const Result<int> port = ChoosePort(options.port, ProcessEnvironment(), &warning);
-  if (!port.ok()) return port.status();
+  ASSIGN_OR_RETURN(const int port, ChoosePort(options.port, ProcessEnvironment(), &warning));
   if (!warning.empty()) warn(warning);
   if (!options.log_dir.empty()) {
     std::error_code error;
@@ -116,9 +115,9 @@ Result<int> LaunchLocally(const LocalLaunchOptions& options,
   job.grace = Milliseconds(options.grace);
   job.timeout = Milliseconds(options.timeout);
   const auto secret = std::make_shared<LaunchSecret>();
-  if (const Status made = secret->Make(); !made.ok()) return made;
+  RETURN_IF_ERROR(secret->Make());
   job.secret = secret;
-  const LocalJobInfo info{options.ranks, port.value(), CoresPerRank(options.ranks), secret->path()};
+  const LocalJobInfo info{options.ranks, port, CoresPerRank(options.ranks), secret->path()};
   for (int rank = 0; rank < options.ranks; ++rank) {
     job.environments.push_back(
         RankEnvironment(ProcessEnvironment(), info, rank, options.assignments));

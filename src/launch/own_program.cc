@@ -18,12 +18,11 @@ Result<std::string> OwnProgram() {
 
 Result<std::vector<std::string>> OwnArguments() {
   constexpr size_t kMost = size_t{64} << 20;
-  Result<std::string> text = ReadFile("/proc/self/cmdline", kMost);
-  if (!text.ok()) return text.status();
-  if (text.value().empty()) return Internal("this process has no command line");
+  ASSIGN_OR_RETURN(std::string text, ReadFile("/proc/self/cmdline", kMost));
+  if (text.empty()) return Internal("this process has no command line");
   // Each argument ends with a NUL.
-  if (text.value().back() == '\0') text.value().pop_back();
-  const std::vector<std::string_view> arguments = Split(text.value(), '\0');
+  if (text.back() == '\0') text.pop_back();
+  const std::vector<std::string_view> arguments = Split(text, '\0');
   return std::vector<std::string>(arguments.begin(), arguments.end());
 }
 

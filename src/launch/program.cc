@@ -20,9 +20,9 @@ Result<std::unique_ptr<Program>> Program::Start(
   options.input = true;
   options.out = [to = &program->text_](std::string_view text) { to->append(text); };
   options.err = [to = &program->errors_](std::string_view text) { to->Add(text); };
-  Result<std::unique_ptr<process::Child>> child = process::Child::Start(std::move(options));
-  if (!child.ok()) return child.status();
-  program->child_ = std::move(child).value();
+  ASSIGN_OR_RETURN(std::unique_ptr<process::Child> child,
+                   process::Child::Start(std::move(options)));
+  program->child_ = std::move(child);
   return program;
 }
 

@@ -125,13 +125,12 @@ Result<Descriptor> RankStream::Open(int rank, Sink* sink, const std::string& log
     log_ = std::move(file).value();
   }
   if (sink == nullptr) return Descriptor();
-  Result<Pipe> pipe = MakePipe();
-  if (!pipe.ok()) return pipe.status();
-  (void)::fcntl(pipe.value().read.get(), F_SETFL, O_NONBLOCK);
-  pipe_ = std::move(pipe.value().read);
+  ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
+  (void)::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  pipe_ = std::move(pipe.read);
   lines_ = std::make_unique<LinePrefixer>(Format("[%d] ", rank));
   sink_ = sink;
-  return std::move(pipe.value().write);
+  return std::move(pipe.write);
 }
 
 void RankStream::Read() {

@@ -79,8 +79,7 @@ class Blocks {
 
   // The first bytes; Next() returns them again.
   Result<std::string_view> Peek() {
-    const Status status = Fill();
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Fill());
     return std::string_view(buffer_.get(), filled_);
   }
   uint64_t bytes() const { return bytes_; }
@@ -89,8 +88,7 @@ class Blocks {
   Status ForEach(const OnLines& lines, const OnLong& long_line) {
     bool inside = false;  // a line whose start has been passed on already
     for (;;) {
-      const Status status = Fill();
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(Fill());
       if (filled_ == 0) return {};
       const auto* last = static_cast<const char*>(memrchr(buffer_.get(), '\n', filled_));
       size_t used = 0;
@@ -166,9 +164,8 @@ class LogReader {
   // Reads `memory` if `fd` is negative.
   Status Read(int fd, std::string_view memory, const std::string& name) {
     Blocks blocks(fd, memory);
-    Result<std::string_view> start = fd < 0 ? memory : blocks.Peek();
-    if (!start.ok()) return start.status();
-    const Result<SourceKind> kind = KindOf(start.value());
+    ASSIGN_OR_RETURN(std::string_view start, fd < 0 ? memory : blocks.Peek());
+    const Result<SourceKind> kind = KindOf(start);
     if (!kind.ok()) {
       no_log_ = true;
       return kind.status();
@@ -186,7 +183,7 @@ class LogReader {
       int64_t rank = RankInName(name);
       if (rank < 0) rank = static_cast<int64_t>(facts_->flight.files);
       const uint64_t known = facts_->flight.files;
-      status = ReadFlight(fd, start.value(), file, rank, &facts_->flight);
+      status = ReadFlight(fd, start, file, rank, &facts_->flight);
       if (!status.ok() && warnings_ != nullptr && facts_->flight.files > known) {
         // Jobs are killed while they write.
         warnings_->push_back("'" + name + "': " + status.message() +
@@ -196,7 +193,7 @@ class LogReader {
       struct stat about = {};
       facts_->files[file].bytes = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode)
                                       ? static_cast<uint64_t>(about.st_size)
-                                      : start.value().size();
+                                      : start.size();
     } else if (kind.value() == SourceKind::kLog) {
       collector_.BeginFile(file, name);
       status = blocks.ForEach([&](std::string_view lines) { collector_.Lines(lines); },

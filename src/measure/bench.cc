@@ -29,20 +29,19 @@ Result<TimingFigure> MeasureFigure(Measurer* measurer, Trial trial, const Effort
     trial.warmups = round == 0 ? effort.warmups : 0;
     trial.iterations = std::max(1, effort.iterations);
     trial.check = effort.check && round == 0;
-    const Result<Measurement> measurement = measurer->Measure(trial);
-    if (!measurement.ok()) return measurement.status();
+    ASSIGN_OR_RETURN(const Measurement measurement, measurer->Measure(trial));
     if (samples != nullptr) {
-      samples->push_back(SampleOf(trial, measurer->subject(), measurement.value()));
+      samples->push_back(SampleOf(trial, measurer->subject(), measurement));
       samples->back().round = round;
     }
-    if (measurement.value().wrong >= 0) figure.wrong = measurement.value().wrong;
-    if (measurement.value().outcome != dataset::SampleOutcome::kFine) {
-      figure.outcome = measurement.value().outcome;
-      figure.note = measurement.value().note;
+    if (measurement.wrong >= 0) figure.wrong = measurement.wrong;
+    if (measurement.outcome != dataset::SampleOutcome::kFine) {
+      figure.outcome = measurement.outcome;
+      figure.note = measurement.note;
       return figure;
     }
-    figure.rounds.push_back(measurement.value().seconds);
-    fastest.push_back(measurement.value().fastest);
+    figure.rounds.push_back(measurement.seconds);
+    fastest.push_back(measurement.fastest);
   }
   figure.Conclude(fastest);
   return figure;

@@ -21,11 +21,10 @@ constexpr std::chrono::seconds kCopyLimit{60};
 Result<std::unique_ptr<MeasureBuffers>> MeasureBuffers::For(const Group& group) {
   const auto gpus = comm::FactsOfBackend(group.backend()).gpus;
   if (gpus == nullptr) return std::make_unique<MeasureBuffers>(nullptr, 0);
-  const Result<comm::gpu::Runtime*> runtime = gpus();
-  if (!runtime.ok()) return runtime.status();
+  ASSIGN_OR_RETURN(comm::gpu::Runtime* const runtime, gpus());
   // The device the backend has taken: see backends/nccl/backend.cc.
-  const int device = group.local_rank() % runtime.value()->DeviceCount();
-  return std::make_unique<MeasureBuffers>(runtime.value(), device);
+  const int device = group.local_rank() % runtime->DeviceCount();
+  return std::make_unique<MeasureBuffers>(runtime, device);
 }
 
 MeasureBuffers::~MeasureBuffers() {
@@ -72,12 +71,10 @@ Status MeasureBuffers::Reserve(size_t bytes) {
   const comm::gpu::Bound bound(runtime_, device_);
   if (!bound.status().ok()) return bound.status();
   if (stream_ == nullptr) {
-    const Result<void*> stream = runtime_->CreateStream();
-    if (!stream.ok()) return stream.status();
-    stream_ = stream.value();
-    const Result<void*> event = runtime_->CreateEvent();
-    if (!event.ok()) return event.status();
-    event_ = event.value();
+    ASSIGN_OR_RETURN(void* const stream, runtime_->CreateStream());
+    stream_ = stream;
+    ASSIGN_OR_RETURN(void* const event, runtime_->CreateEvent());
+    event_ = event;
   }
   Release();
   for (char** buffer : {&in_, &out_}) {
@@ -104,9 +101,8 @@ Status MeasureBuffers::CopyAndWait(void* to, const void* from, size_t bytes) {
   if (!status.ok()) return status;
   const auto deadline = std::chrono::steady_clock::now() + kCopyLimit;
   while (true) {
-    const Result<bool> done = runtime_->EventDone(event_);
-    if (!done.ok()) return done.status();
-    if (done.value()) return {};
+    ASSIGN_OR_RETURN(const bool done, runtime_->EventDone(event_));
+    if (done) return {};
     if (std::chrono::steady_clock::now() > deadline) {
       return TimedOut("a copy of " + FormatBytes(bytes) + " to or from the GPU has not ended");
     }

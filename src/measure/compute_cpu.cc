@@ -92,13 +92,13 @@ class Cpu : public HostComputer {
     uint64_t rounds = kFirstRounds;
     double seconds = 0;
     while (rounds < kMostRounds) {
-      if (Status status = Time(rounds, &seconds); !status.ok()) return status;
+      RETURN_IF_ERROR(Time(rounds, &seconds));
       if (seconds >= kCalibrationSeconds) break;
       rounds *= 2;
     }
     std::vector<double> taken(kCalibrations);
     for (double& one : taken) {
-      if (Status status = Time(rounds, &one); !status.ok()) return status;
+      RETURN_IF_ERROR(Time(rounds, &one));
     }
     rounds_per_second_ = static_cast<double>(rounds) / std::max(Median(taken), 1e-9);
     return {};

@@ -89,17 +89,15 @@ GpuCompute::~GpuCompute() {
 }
 
 Status GpuCompute::MakeStream(void** stream) {
-  const Result<void*> made = runtime_->CreateStream();
-  if (!made.ok()) return made.status();
-  *stream = made.value();
+  ASSIGN_OR_RETURN(void* const made, runtime_->CreateStream());
+  *stream = made;
   return {};
 }
 
 Status GpuCompute::MakeEvents(size_t count, std::vector<void*>* events) {
   for (size_t i = 0; i < count; ++i) {
-    const Result<void*> event = runtime_->CreateEvent();
-    if (!event.ok()) return event.status();
-    events->push_back(event.value());
+    ASSIGN_OR_RETURN(void* const event, runtime_->CreateEvent());
+    events->push_back(event);
   }
   return {};
 }
@@ -127,7 +125,7 @@ Result<void*> GpuCompute::Allocate(size_t bytes) {
 
 Status GpuCompute::Order(void* stream, void* other, void* event) {
   idle_ = false;
-  if (Status status = runtime_->RecordEvent(event, other); !status.ok()) return status;
+  RETURN_IF_ERROR(runtime_->RecordEvent(event, other));
   return runtime_->WaitForEvent(stream, event);
 }
 
@@ -148,23 +146,21 @@ Status GpuCompute::Compute(double seconds, const std::function<void()>& /*progre
   const double rounds = std::clamp(std::round(seconds / kernels * rounds_per_second_), 1.0,
                                    static_cast<double>(kMostRounds));
   for (int i = 0; i < static_cast<int>(kernels); ++i) {
-    Status status = runtime_->Compute(static_cast<uint32_t>(rounds), compute_);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(runtime_->Compute(static_cast<uint32_t>(rounds), compute_));
   }
   return {};
 }
 
 Status GpuCompute::Finish(const std::function<Status()>& look) {
   for (size_t i = 0; i < streams_.size(); ++i) {
-    if (Status status = Order(compute_, streams_[i], drained_[i]); !status.ok()) return status;
+    RETURN_IF_ERROR(Order(compute_, streams_[i], drained_[i]));
   }
-  if (Status status = runtime_->RecordEvent(finished_[0], compute_); !status.ok()) return status;
+  RETURN_IF_ERROR(runtime_->RecordEvent(finished_[0], compute_));
   const auto begin = steady_clock::now();
   auto next_look = begin + kLookInterval;
   while (true) {
-    const Result<bool> done = runtime_->EventDone(finished_[0]);
-    if (!done.ok()) return done.status();
-    if (done.value()) break;
+    ASSIGN_OR_RETURN(const bool done, runtime_->EventDone(finished_[0]));
+    if (done) break;
     const auto now = steady_clock::now();
     if (now - begin >= options_.limit) {
       return TimedOut(
@@ -172,7 +168,7 @@ Status GpuCompute::Finish(const std::function<Status()>& look) {
     }
     if (now >= next_look) {
       next_look = now + kLookInterval;
-      if (Status status = look(); !status.ok()) return status;
+      RETURN_IF_ERROR(look());
     }
     std::this_thread::yield();
   }
@@ -192,16 +188,16 @@ Status GpuCompute::Time(uint32_t rounds, double* seconds) {
 Status GpuCompute::Calibrate() {
   // The first launch compiles the kernel.
   double seconds = 0;
-  if (Status status = Time(1, &seconds); !status.ok()) return status;
+  RETURN_IF_ERROR(Time(1, &seconds));
   uint32_t rounds = kFirstRounds;
   while (true) {
-    if (Status status = Time(rounds, &seconds); !status.ok()) return status;
+    RETURN_IF_ERROR(Time(rounds, &seconds));
     if (seconds >= kCalibrationSeconds || rounds >= kMostRounds / 2) break;
     rounds *= 2;
   }
   std::vector<double> taken(kCalibrations);
   for (double& one : taken) {
-    if (Status status = Time(rounds, &one); !status.ok()) return status;
+    RETURN_IF_ERROR(Time(rounds, &one));
   }
   rounds_per_second_ = rounds / std::max(Median(taken), 1e-9);
   return {};
@@ -222,11 +218,9 @@ Result<std::unique_ptr<Computer>> MakeComputer(Group* group, const ComputerOptio
   if (group->simulated()) return SimulatedComputer(group);
   const auto gpus = comm::FactsOfBackend(group->backend()).gpus;
   if (gpus == nullptr) return CpuComputer(options);
-  const Result<comm::gpu::Runtime*> runtime = gpus();
-  if (!runtime.ok()) return runtime.status();
+  ASSIGN_OR_RETURN(comm::gpu::Runtime* const runtime, gpus());
   // The device the backend has taken.
-  return GpuComputer(runtime.value(), group->local_rank() % runtime.value()->DeviceCount(),
-                     options);
+  return GpuComputer(runtime, group->local_rank() % runtime->DeviceCount(), options);
 }
 
 }  // namespace diapason::measure

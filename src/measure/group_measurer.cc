@@ -24,16 +24,14 @@ Result<std::string> Exchange(Group* group, const std::string& order) {
   auto length = static_cast<uint32_t>(order.size());
   std::memcpy(block, &length, sizeof(length));
   std::copy_n(order.data(), std::min(order.size(), kInline), block + sizeof(length));
-  Status status = group->Broadcast(block, block, sizeof(block), DataType::kU8, 0);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(group->Broadcast(block, block, sizeof(block), DataType::kU8, 0));
   std::memcpy(&length, block, sizeof(length));
   if (length > kMostOrder) return Internal("an order to the ranks is too long");
   std::string text(block + sizeof(length), std::min<size_t>(length, kInline));
   if (length <= kInline) return text;
   text = order;
   text.resize(length);
-  status = group->Broadcast(text.data(), text.data(), length, DataType::kU8, 0);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(group->Broadcast(text.data(), text.data(), length, DataType::kU8, 0));
   return text;
 }
 
@@ -66,9 +64,8 @@ Result<Subject> Describe(const RankTimer& rank_timer, const std::string& cluster
   subject.link_peak = group.statistics().link_peak;
   subject.description = group.description();
   dataset::MachineInfo& machine = subject.machine;
-  const Result<Library> library = comm::LibraryOf(group.backend(), cluster);
-  if (!library.ok()) return library.status();
-  subject.library = library.value();
+  ASSIGN_OR_RETURN(const Library library, comm::LibraryOf(group.backend(), cluster));
+  subject.library = library;
   if (group.simulated()) {
     machine.library_version = "simulated";
     machine.gpu = "simulated " + cluster;
@@ -115,12 +112,10 @@ std::map<std::string, std::string> EnvironmentThatMatters(const Environment& env
 
 Result<std::unique_ptr<GroupMeasurer>> GroupMeasurer::Lead(Group* group,
                                                            const std::string& cluster) {
-  Result<std::unique_ptr<RankTimer>> rank_timer = RankTimer::Create(group);
-  if (!rank_timer.ok()) return rank_timer.status();
-  std::unique_ptr<GroupMeasurer> measurer(new GroupMeasurer(std::move(rank_timer).value()));
-  Result<Subject> subject = Describe(*measurer->rank_timer_, cluster);
-  if (!subject.ok()) return subject.status();
-  measurer->subject_ = std::move(subject).value();
+  ASSIGN_OR_RETURN(std::unique_ptr<RankTimer> rank_timer, RankTimer::Create(group));
+  std::unique_ptr<GroupMeasurer> measurer(new GroupMeasurer(std::move(rank_timer)));
+  ASSIGN_OR_RETURN(Subject subject, Describe(*measurer->rank_timer_, cluster));
+  measurer->subject_ = std::move(subject);
   return measurer;
 }
 
@@ -136,8 +131,7 @@ Status GroupMeasurer::Tell(const std::string& order) {
 }
 
 Result<Measurement> GroupMeasurer::Measure(const Trial& trial) {
-  const Status told = Tell(EncodeOrder(trial));
-  if (!told.ok()) return told;
+  RETURN_IF_ERROR(Tell(EncodeOrder(trial)));
   Measurement measurement = rank_timer_->Measure(trial);
   broken_ = measurement.broke();
   return measurement;
@@ -145,40 +139,33 @@ Result<Measurement> GroupMeasurer::Measure(const Trial& trial) {
 
 Result<Measurement> GroupMeasurer::MeasurePair(int first, int second, uint64_t bytes,
                                                int iterations) {
-  const Status told = Tell(EncodeOrder(RankPair{first, second, bytes, iterations}));
-  if (!told.ok()) return told;
+  RETURN_IF_ERROR(Tell(EncodeOrder(RankPair{first, second, bytes, iterations})));
   Measurement measurement = rank_timer_->MeasurePair(first, second, bytes, iterations);
   broken_ = measurement.broke();
   return measurement;
 }
 
 Result<IterationTimes> GroupMeasurer::Iterate(const IterationSpec& spec) {
-  const Status told = Tell(EncodeOrder(spec));
-  if (!told.ok()) return told;
+  RETURN_IF_ERROR(Tell(EncodeOrder(spec)));
   Result<IterationTimes> times = RunIterations(rank_timer_->group(), spec);
   if (!times.ok()) broken_ = true;
   return times;
 }
 
 Status GroupMeasurer::Follow(Group* group) {
-  const Result<std::unique_ptr<RankTimer>> rank_timer = RankTimer::Create(group);
-  if (!rank_timer.ok()) return rank_timer.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<RankTimer> rank_timer, RankTimer::Create(group));
   while (true) {
-    const Result<std::string> order = Exchange(group, "");
-    if (!order.ok()) return order.status();
-    if (order.value().empty()) return {};
-    const Result<Order> decoded = DecodeOrder(order.value());
-    if (!decoded.ok()) return decoded.status();
+    ASSIGN_OR_RETURN(const std::string order, Exchange(group, ""));
+    if (order.empty()) return {};
+    ASSIGN_OR_RETURN(const Order decoded, DecodeOrder(order));
     Measurement measurement;
-    if (const auto* trial = std::get_if<Trial>(&decoded.value())) {
-      measurement = rank_timer.value()->Measure(*trial);
-    } else if (const auto* pair = std::get_if<RankPair>(&decoded.value())) {
+    if (const auto* trial = std::get_if<Trial>(&decoded)) {
+      measurement = rank_timer->Measure(*trial);
+    } else if (const auto* pair = std::get_if<RankPair>(&decoded)) {
       measurement =
-          rank_timer.value()->MeasurePair(pair->first, pair->second, pair->bytes, pair->iterations);
+          rank_timer->MeasurePair(pair->first, pair->second, pair->bytes, pair->iterations);
     } else {
-      const Result<IterationTimes> times =
-          RunIterations(group, std::get<IterationSpec>(decoded.value()));
-      if (!times.ok()) return times.status();
+      RETURN_IF_ERROR(RunIterations(group, std::get<IterationSpec>(decoded)));
     }
     if (measurement.broke()) return PeerLost(measurement.note);
   }

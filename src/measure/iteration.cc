@@ -124,9 +124,8 @@ Status Runner::Prepare() {
   options.buckets = spec_.buckets.size();
   options.threads = spec_.threads;
   options.limit = std::chrono::duration<double>(spec_.limit);
-  Result<std::unique_ptr<Computer>> computer = MakeComputer(group_, options);
-  if (!computer.ok()) return computer.status();
-  computer_ = std::move(computer).value();
+  ASSIGN_OR_RETURN(std::unique_ptr<Computer> computer, MakeComputer(group_, options));
+  computer_ = std::move(computer);
 
   const auto ranks = static_cast<size_t>(group_->size());
   const auto rank = static_cast<size_t>(group_->rank());
@@ -210,7 +209,7 @@ Status Runner::Correct() {
 
 Status Runner::Start(size_t bucket) {
   const int communicator = spec_.buckets[bucket].communicator;
-  if (Status status = computer_->BeforeStart(communicator, bucket); !status.ok()) return status;
+  RETURN_IF_ERROR(computer_->BeforeStart(communicator, bucket));
   started_[bucket] = works_.size();
   works_.push_back(groups_[static_cast<size_t>(communicator)]->Start(calls_[bucket]));
   return computer_->AfterStart(communicator, bucket);
@@ -225,7 +224,7 @@ Status Runner::Join(size_t bucket) {
 Status Runner::Look() {
   for (Work& work : works_) {
     if (!work.Done()) continue;
-    if (Status status = work.Wait(); !status.ok()) return status;
+    RETURN_IF_ERROR(work.Wait());
   }
   return {};
 }
@@ -254,7 +253,7 @@ Status Runner::RunPlan(StepKind kind) {
   }
   if (Status status = computer_->Finish([this] { return Look(); }); !status.ok()) return status;
   for (Work& work : works_) {
-    if (Status status = work.Wait(); !status.ok()) return status;
+    RETURN_IF_ERROR(work.Wait());
   }
   return {};
 }
@@ -280,7 +279,7 @@ Status Runner::Measure() {
       // Each round begins with another kind, so that effects of the order average out.
       const auto kind = static_cast<StepKind>((turn + i) % kKinds);
       for (int step = first; step < std::min(first + kBlock, total); ++step) {
-        if (Status status = group_->Barrier(); !status.ok()) return status;
+        RETURN_IF_ERROR(group_->Barrier());
         double seconds = 0;
         if (Status status = Step(kind, &seconds); !status.ok()) {
           return status.WithContext(Format("step %d", step + 1));
@@ -297,9 +296,9 @@ Result<std::vector<double>> Runner::Whole(const std::vector<Config>& configs, in
   for (size_t i = 0; i < calls_.size(); ++i) calls_[i].config = configs[i];
   std::vector<double> mine;
   for (int step = -warmups; step < steps; ++step) {
-    if (Status status = group_->Barrier(); !status.ok()) return status;
+    RETURN_IF_ERROR(group_->Barrier());
     double seconds = 0;
-    if (Status status = Step(StepKind::kWhole, &seconds); !status.ok()) return status;
+    RETURN_IF_ERROR(Step(StepKind::kWhole, &seconds));
     if (step >= 0) mine.push_back(seconds);
   }
   return SlowestOf(mine);
@@ -320,9 +319,8 @@ Result<std::vector<double>> Runner::SlowestOf(const std::vector<double>& mine) {
 Result<IterationTimes> Runner::Slowest() {
   std::vector<double> mine;
   for (const auto& times : times_) mine.insert(mine.end(), times.begin(), times.end());
-  const Result<std::vector<double>> gathered = SlowestOf(mine);
-  if (!gathered.ok()) return gathered.status();
-  const std::vector<double>& slowest = gathered.value();
+  ASSIGN_OR_RETURN(const std::vector<double> gathered, SlowestOf(mine));
+  const std::vector<double>& slowest = gathered;
   const auto part = [&](StepKind kind) {
     const auto begin =
         slowest.begin() + static_cast<ptrdiff_t>(kind) * static_cast<ptrdiff_t>(spec_.steps);
@@ -391,11 +389,9 @@ PreparedIteration::~PreparedIteration() = default;
 Result<std::unique_ptr<PreparedIteration>> PreparedIteration::Create(Group* group,
                                                                      const IterationSpec& spec) {
   const std::string text = EncodeSpec(spec);
-  Status status = Agree(group, CheckSpec(spec), text);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Agree(group, CheckSpec(spec), text));
   auto parts = std::make_unique<Parts>(group, spec);
-  status = GetReady(group, text, &parts->runner);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(GetReady(group, text, &parts->runner));
   return std::unique_ptr<PreparedIteration>(new PreparedIteration(std::move(parts)));
 }
 

@@ -173,9 +173,8 @@ Result<Bucket> ReadBucket(std::string_view text) {
       !ReadInteger(fields[8], &bucket.config.segment_bytes)) {
     return Invalid("nine fields, OPERATION and eight numbers, expected");
   }
-  const Result<Operation> operation = ParseOperation(std::string(fields[0]));
-  if (!operation.ok()) return operation.status();
-  bucket.operation = operation.value();
+  ASSIGN_OR_RETURN(const Operation operation, ParseOperation(std::string(fields[0])));
+  bucket.operation = operation;
   return bucket;
 }
 
@@ -216,9 +215,8 @@ Result<IterationSpec> Read(std::string_view text) {
   spec.overlap = overlap == 1;
   if (status.ok()) status = TakeField(&text, "type", &value);
   if (!status.ok()) return status;
-  const Result<DataType> type = ParseDataType(std::string(value));
-  if (!type.ok()) return type.status();
-  spec.type = type.value();
+  ASSIGN_OR_RETURN(const DataType type, ParseDataType(std::string(value)));
+  spec.type = type;
   if (status = TakeField(&text, "buckets", &value); !status.ok()) return status;
   if (!text.empty()) return Invalid("there is more after the buckets");
   if (std::count(value.begin(), value.end(), ',') >= static_cast<ptrdiff_t>(kMostBuckets)) {
@@ -252,9 +250,7 @@ Result<IterationSpec> PresetSpec(std::string_view name, const PresetOptions& opt
   }
   const int parts = options.parts != 0 ? options.parts : preset->parts;
   const bool ddp = preset->name == std::string_view("ddp");
-  if (Status status = CheckRange(ddp ? "buckets" : "layers", parts, 1, kMostParts); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckRange(ddp ? "buckets" : "layers", parts, 1, kMostParts));
   uint64_t bytes = options.host ? preset->host_bytes : preset->gpu_bytes;
   if (options.bytes != 0) bytes = options.bytes;
   IterationSpec spec;
@@ -263,7 +259,7 @@ Result<IterationSpec> PresetSpec(std::string_view name, const PresetOptions& opt
   if (spec.preset == "fsdp") FillFsdp(parts, bytes, &spec);
   if (spec.preset == "tp") FillTp(parts, bytes, &spec);
   if (spec.preset == "moe") FillMoe(parts, bytes, &spec);
-  if (Status status = CheckSpec(spec); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckSpec(spec));
   return spec;
 }
 

@@ -49,12 +49,10 @@ Result<std::optional<std::string>> Opened(const std::string& line) {
 // The next line of the protocol that begins with `what`.
 Result<std::string> Await(launch::Program* program, std::string_view what, Deadline deadline) {
   while (true) {
-    const Result<std::string> line = program->ReadLine(deadline);
-    if (!line.ok()) return line.status();
-    const Result<std::optional<std::string>> text = Opened(line.value());
-    if (!text.ok()) return text.status();
-    if (!text.value().has_value()) continue;
-    if (text.value()->starts_with(what)) return text.value()->substr(what.size());
+    ASSIGN_OR_RETURN(const std::string line, program->ReadLine(deadline));
+    ASSIGN_OR_RETURN(const std::optional<std::string> text, Opened(line));
+    if (!text.has_value()) continue;
+    if (text->starts_with(what)) return text->substr(what.size());
     return Invalid("the ranks answered something else than was asked");
   }
 }
@@ -73,18 +71,16 @@ Result<std::string> Answer(GroupMeasurer* measurer, const Order& order) {
     return EncodedMeasurement(
         measurer->MeasurePair(pair->first, pair->second, pair->bytes, pair->iterations));
   }
-  const Result<IterationTimes> times = measurer->Iterate(std::get<IterationSpec>(order));
-  if (!times.ok()) return times.status();
-  return EncodeTimes(times.value());
+  ASSIGN_OR_RETURN(const IterationTimes times, measurer->Iterate(std::get<IterationSpec>(order)));
+  return EncodeTimes(times);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<JobMeasurer>> JobMeasurer::Create(JobMeasurerOptions options) {
   std::unique_ptr<JobMeasurer> measurer(new JobMeasurer(std::move(options)));
-  Result<Subject> subject = measurer->Launch("");
-  if (!subject.ok()) return subject.status();
-  measurer->subject_ = std::move(subject).value();
+  ASSIGN_OR_RETURN(Subject subject, measurer->Launch(""));
+  measurer->subject_ = std::move(subject);
   return measurer;
 }
 
@@ -120,10 +116,9 @@ Result<Subject> JobMeasurer::Launch(const std::string& environment) {
     command = launch::CommandFor(options_.launcher, words, assignments.value());
   }
   ++launches_;
-  Result<std::unique_ptr<launch::Program>> program =
-      launch::Program::Start(command.words, command.environment);
-  if (!program.ok()) return program.status();
-  program_ = std::move(program).value();
+  ASSIGN_OR_RETURN(std::unique_ptr<launch::Program> program,
+                   launch::Program::Start(command.words, command.environment));
+  program_ = std::move(program);
   const Result<std::string> hello =
       Await(program_.get(), kHello, steady_clock::now() + Milliseconds(options_.start_limit));
   if (!hello.ok()) {
@@ -181,22 +176,19 @@ Status JobMeasurer::EnsureRunning() {
 }
 
 Result<std::string> JobMeasurer::Ask(const Order& order, double seconds) {
-  const Status asked = program_->WriteLine(EncodeOrder(order));
-  if (!asked.ok()) return asked;
+  RETURN_IF_ERROR(program_->WriteLine(EncodeOrder(order)));
   return Await(program_.get(), kAnswer, steady_clock::now() + Milliseconds(seconds));
 }
 
 Result<Measurement> JobMeasurer::AskMeasurement(const Order& order) {
   // The ranks bound every wait of theirs by the limit and say so; those of one order are a handful.
-  const Result<std::string> answer = Ask(order, 4 * options_.limit + options_.grace);
-  if (!answer.ok()) return answer.status();
-  return DecodeMeasurement(answer.value());
+  ASSIGN_OR_RETURN(const std::string answer, Ask(order, 4 * options_.limit + options_.grace));
+  return DecodeMeasurement(answer);
 }
 
 Result<Measurement> JobMeasurer::MeasurePair(int first, int second, uint64_t bytes,
                                              int iterations) {
-  const Status running = EnsureRunning();
-  if (!running.ok()) return running;
+  RETURN_IF_ERROR(EnsureRunning());
   const Result<Measurement> measurement =
       AskMeasurement(RankPair{first, second, bytes, iterations});
   if (!measurement.ok()) return Lost(measurement.status());
@@ -205,8 +197,7 @@ Result<Measurement> JobMeasurer::MeasurePair(int first, int second, uint64_t byt
 }
 
 Result<IterationTimes> JobMeasurer::Iterate(const IterationSpec& spec) {
-  const Status running = EnsureRunning();
-  if (!running.ok()) return running;
+  RETURN_IF_ERROR(EnsureRunning());
   const Result<std::string> answer = Ask(spec, 4 * (options_.limit + spec.limit) + options_.grace);
   if (answer.ok()) return DecodeTimes(answer.value());
   return Status::Error(answer.status().code(), Lost(answer.status()).note);
@@ -249,18 +240,16 @@ Status ServeOrders(Group* group, const std::string& cluster,
                    const std::function<Result<std::string>()>& input,
                    const std::function<Status(const std::string&)>& output) {
   if (group->rank() != 0) return GroupMeasurer::Follow(group);
-  const Result<std::unique_ptr<GroupMeasurer>> measurer = GroupMeasurer::Lead(group, cluster);
-  if (!measurer.ok()) return measurer.status();
-  Status status = output(Sealed(std::string(kHello) + EncodeSubject(measurer.value()->subject())));
+  ASSIGN_OR_RETURN(const std::unique_ptr<GroupMeasurer> measurer,
+                   GroupMeasurer::Lead(group, cluster));
+  Status status = output(Sealed(std::string(kHello) + EncodeSubject(measurer->subject())));
   while (status.ok()) {
     const Result<std::string> line = input();
     if (!line.ok()) return {};  // the measurer is done
-    const Result<Order> order = DecodeOrder(line.value());
-    if (!order.ok()) return order.status();
-    const Result<std::string> answer = Answer(measurer.value().get(), order.value());
-    if (!answer.ok()) return answer.status();
-    status = output(Sealed(std::string(kAnswer) + answer.value()));
-    if (measurer.value()->broken()) return PeerLost("the ranks are gone");
+    ASSIGN_OR_RETURN(const Order order, DecodeOrder(line.value()));
+    ASSIGN_OR_RETURN(const std::string answer, Answer(measurer.get(), order));
+    status = output(Sealed(std::string(kAnswer) + answer));
+    if (measurer->broken()) return PeerLost("the ranks are gone");
   }
   return status;
 }

@@ -38,10 +38,9 @@ Result<TimingFigure> MeasureTarget(RankMeasurer* measurer, const Target& target,
   // Whole elements: 100 KB cannot be divided into floats for every number of ranks.
   trial->bytes = WholeBytes(*trial, ranks);
   if (!target.algorithm.empty()) {
-    const Result<int> algorithm =
-        ParseAlgorithm(subject.library, NamesOf(target.operation), target.algorithm);
-    if (!algorithm.ok()) return algorithm.status();
-    trial->config.algorithm = algorithm.value();
+    ASSIGN_OR_RETURN(const int algorithm,
+                     ParseAlgorithm(subject.library, NamesOf(target.operation), target.algorithm));
+    trial->config.algorithm = algorithm;
   }
   return MeasureFigure(measurer, *trial, effort);
 }
@@ -54,18 +53,17 @@ Result<TargetVerdict> JudgeScaling(RankMeasurer* measurer, const Target& target,
   }
   Trial two;
   Trial all;
-  const Result<TimingFigure> of_two = MeasureTarget(measurer, target, effort, 2, &two);
-  if (!of_two.ok()) return of_two.status();
-  const Result<TimingFigure> of_all = MeasureTarget(measurer, target, effort, target.ranks, &all);
-  if (!of_all.ok()) return of_all.status();
-  for (const TimingFigure& figure : {of_two.value(), of_all.value()}) {
+  ASSIGN_OR_RETURN(const TimingFigure of_two, MeasureTarget(measurer, target, effort, 2, &two));
+  ASSIGN_OR_RETURN(const TimingFigure of_all,
+                   MeasureTarget(measurer, target, effort, target.ranks, &all));
+  for (const TimingFigure& figure : {of_two, of_all}) {
     if (!figure.fine()) return NotMeasured(figure.note);
   }
-  const double before = BusBandwidth(two, 2, of_two.value().median);
+  const double before = BusBandwidth(two, 2, of_two.median);
   const auto share = [&](double seconds) {
     return BusBandwidth(all, target.ranks, seconds) / before;
   };
-  const TimingFigure& figure = of_all.value();
+  const TimingFigure& figure = of_all;
   return Judged(target, share(figure.median), share(figure.interval.high),
                 share(figure.interval.low));
 }
@@ -73,15 +71,12 @@ Result<TargetVerdict> JudgeScaling(RankMeasurer* measurer, const Target& target,
 Result<TargetVerdict> JudgeIteration(RankMeasurer* measurer, const Target& target) {
   PresetOptions preset;
   preset.host = !AsksTuner(measurer->subject().library);
-  const Result<IterationSpec> spec = PresetSpec(target.preset, preset);
-  if (!spec.ok()) return spec.status();
-  const Result<IterationTimes> times = measurer->Iterate(spec.value());
-  if (!times.ok()) return times.status();
-  const double compute = Median(times.value().compute);
+  ASSIGN_OR_RETURN(const IterationSpec spec, PresetSpec(target.preset, preset));
+  ASSIGN_OR_RETURN(const IterationTimes times, measurer->Iterate(spec));
+  const double compute = Median(times.compute);
   if (!(compute > 0)) return NotMeasured("the iteration has no compute time");
-  const Interval interval = MedianInterval95(times.value().steps);
-  return Judged(target, ExposedSeconds(times.value()) / compute,
-                std::max(0.0, interval.low / compute - 1),
+  const Interval interval = MedianInterval95(times.steps);
+  return Judged(target, ExposedSeconds(times) / compute, std::max(0.0, interval.low / compute - 1),
                 std::max(0.0, interval.high / compute - 1));
 }
 
@@ -118,13 +113,12 @@ Result<LinkBandwidth> FindLink(RankMeasurer* measurer, double given) {
   if (subject.ranks < 2) return LinkBandwidth{};
   double slowest = 0;
   for (int first = 0; first + 1 < std::min(subject.ranks, kMostNeighbours); ++first) {
-    const Result<Measurement> measurement =
-        measurer->MeasurePair(first, first + 1, kLinkBytes, kLinkIterations);
-    if (!measurement.ok()) return measurement.status();
-    if (measurement.value().outcome != dataset::SampleOutcome::kFine) {
-      return PeerLost("measuring the link: " + measurement.value().note);
+    ASSIGN_OR_RETURN(const Measurement measurement,
+                     measurer->MeasurePair(first, first + 1, kLinkBytes, kLinkIterations));
+    if (measurement.outcome != dataset::SampleOutcome::kFine) {
+      return PeerLost("measuring the link: " + measurement.note);
     }
-    slowest = std::max(slowest, measurement.value().seconds);
+    slowest = std::max(slowest, measurement.seconds);
   }
   return LinkBandwidth{slowest > 0 ? static_cast<double>(kLinkBytes) / slowest : 0.0,
                        "measured between neighbours"};

@@ -51,9 +51,8 @@ Result<std::vector<dataset::Sample>> SettleUnfinished(dataset::SampleStore* stor
   std::vector<std::pair<std::string, dataset::Unfinished>> found;
   std::map<dataset::Point, int> deaths;
   for (const std::string& run : runs) {
-    const Result<std::vector<dataset::Unfinished>> unfinished = store->TakeUnfinished(run);
-    if (!unfinished.ok()) return unfinished.status();
-    for (const dataset::Unfinished& one : unfinished.value()) {
+    ASSIGN_OR_RETURN(const std::vector<dataset::Unfinished> unfinished, store->TakeUnfinished(run));
+    for (const dataset::Unfinished& one : unfinished) {
       found.emplace_back(run, one);
       deaths[one.point] += one.deaths;
     }
@@ -64,7 +63,7 @@ Result<std::vector<dataset::Sample>> SettleUnfinished(dataset::SampleStore* stor
     one.deaths = deaths[one.point];
     if (works.contains(one.point) && one.deaths < kMostDeaths) continue;
     const dataset::Sample sample = Blame(one);
-    if (Status settled = store->Settle(run, {&sample, 1}); !settled.ok()) return settled;
+    RETURN_IF_ERROR(store->Settle(run, {&sample, 1}));
     const auto of_run = std::find_if(contents->runs.begin(), contents->runs.end(),
                                      [&run = run](const auto& known) { return known.id == run; });
     if (of_run != contents->runs.end()) {

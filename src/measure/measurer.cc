@@ -49,30 +49,25 @@ dataset::Point PointOf(const Trial& trial, const Subject& subject) {
 
 Result<Trial> TrialOf(const dataset::Point& point, Library library) {
   Trial trial;
-  const Result<Operation> operation = ParseMeasured(point.collective);
-  if (!operation.ok()) return operation.status();
-  trial.operation = operation.value();
+  ASSIGN_OR_RETURN(const Operation operation, ParseMeasured(point.collective));
+  trial.operation = operation;
   trial.bytes = point.bytes;
-  const Result<DataType> type = ParseDataType(point.type);
-  if (!type.ok()) return type.status();
-  trial.type = type.value();
+  ASSIGN_OR_RETURN(const DataType type, ParseDataType(point.type));
+  trial.type = type;
   if (!point.reduce.empty()) {
-    const Result<ReduceOp> reduce = ParseReduceOp(point.reduce);
-    if (!reduce.ok()) return reduce.status();
-    trial.reduce = reduce.value();
+    ASSIGN_OR_RETURN(const ReduceOp reduce, ParseReduceOp(point.reduce));
+    trial.reduce = reduce;
   }
   trial.root = std::max(0, point.root);
   trial.in_place = point.in_place;
   if (!point.algorithm.empty()) {
-    const Result<int> algorithm =
-        ParseAlgorithm(library, NamesOf(trial.operation), point.algorithm);
-    if (!algorithm.ok()) return algorithm.status();
-    trial.config.algorithm = algorithm.value();
+    ASSIGN_OR_RETURN(const int algorithm,
+                     ParseAlgorithm(library, NamesOf(trial.operation), point.algorithm));
+    trial.config.algorithm = algorithm;
   }
   if (!point.protocol.empty()) {
-    const Result<int> protocol = ParseProtocol(library, point.protocol);
-    if (!protocol.ok()) return protocol.status();
-    trial.config.protocol = protocol.value();
+    ASSIGN_OR_RETURN(const int protocol, ParseProtocol(library, point.protocol));
+    trial.config.protocol = protocol;
   }
   trial.config.channels = point.channels;
   trial.config.segment_bytes = point.segment_bytes;

@@ -29,9 +29,8 @@ struct CheckedSide {
     trial.warmups = round == 0 ? effort.warmups : std::min(1, effort.warmups);
     trial.iterations = std::max(1, effort.iterations);
     trial.check = effort.check && round == 0;
-    const Result<Measurement> measured = measurer->Measure(trial);
-    if (!measured.ok()) return measured.status();
-    const Measurement& measurement = measured.value();
+    ASSIGN_OR_RETURN(const Measurement measured, measurer->Measure(trial));
+    const Measurement& measurement = measured;
     if (samples != nullptr) {
       samples->push_back(SampleOf(trial, measurer->subject(), measurement));
       samples->back().round = round;
@@ -58,9 +57,8 @@ Result<PolicyCheck> MeasureOnce(Measurer* measurer, const Trial& trial, const Ef
                                 std::vector<dataset::Sample>* samples) {
   PolicyCheck check;
   check.trial = trial;
-  Result<TimingFigure> figure = MeasureFigure(measurer, trial, effort, samples);
-  if (!figure.ok()) return figure.status();
-  check.library = std::move(figure).value();
+  ASSIGN_OR_RETURN(TimingFigure figure, MeasureFigure(measurer, trial, effort, samples));
+  check.library = std::move(figure);
   if (!check.library.fine()) check.verdict = PolicyVerdict::kFailed;
   return check;
 }
@@ -118,8 +116,7 @@ Result<PolicyCheck> CheckPolicy(Measurer* measurer, const Trial& trial, const Ef
     CheckedSide* const first = round % 2 == 0 ? &library : &policy;
     CheckedSide* const second = round % 2 == 0 ? &policy : &library;
     for (CheckedSide* side : {first, second}) {
-      const Status measured = side->Measure(measurer, effort, round, samples);
-      if (!measured.ok()) return measured;
+      RETURN_IF_ERROR(side->Measure(measurer, effort, round, samples));
       if (!side->figure->fine()) break;
     }
     if (check.Failure() == nullptr) {

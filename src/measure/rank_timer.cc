@@ -96,11 +96,9 @@ Call CallOf(const Trial& trial, size_t count, const MeasureBuffers& buffers, int
 }  // namespace
 
 Result<std::unique_ptr<RankTimer>> RankTimer::Create(Group* group) {
-  Result<std::unique_ptr<MeasureBuffers>> buffers = MeasureBuffers::For(*group);
-  if (!buffers.ok()) return buffers.status();
-  std::unique_ptr<RankTimer> rank_timer(new RankTimer(group, std::move(buffers).value()));
-  const Status found = rank_timer->FindHosts();
-  if (!found.ok()) return found;
+  ASSIGN_OR_RETURN(std::unique_ptr<MeasureBuffers> buffers, MeasureBuffers::For(*group));
+  std::unique_ptr<RankTimer> rank_timer(new RankTimer(group, std::move(buffers)));
+  RETURN_IF_ERROR(rank_timer->FindHosts());
   return rank_timer;
 }
 
@@ -108,8 +106,7 @@ Result<std::vector<std::string>> RankTimer::Gather(const std::string& mine) {
   char block[kHostName] = {};
   std::copy_n(mine.data(), std::min(mine.size(), sizeof(block)), block);
   std::vector<char> all(kHostName * static_cast<size_t>(group_->size()));
-  const Status status = group_->AllGather(block, all.data(), kHostName, DataType::kU8);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(group_->AllGather(block, all.data(), kHostName, DataType::kU8));
   std::vector<std::string> texts;
   for (int rank = 0; rank < group_->size(); ++rank) {
     const char* text = all.data() + kHostName * static_cast<size_t>(rank);
@@ -120,16 +117,13 @@ Result<std::vector<std::string>> RankTimer::Gather(const std::string& mine) {
 
 Status RankTimer::FindHosts() {
   const std::string name = HostName();
-  Result<std::vector<std::string>> hosts = Gather(name);
-  if (!hosts.ok()) return hosts.status();
-  hosts_ = std::move(hosts).value();
+  ASSIGN_OR_RETURN(std::vector<std::string> hosts, Gather(name));
+  hosts_ = std::move(hosts);
   nodes_ = group_->nodes();
   if (!buffers_->on_device()) return {};
   const std::optional<std::string> own = ProcessEnvironment().Get("NCCL_HOSTID");
-  const Result<std::vector<std::string>> identities = Gather(own.value_or(name));
-  if (!identities.ok()) return identities.status();
-  nodes_ = static_cast<int>(
-      std::set<std::string>(identities.value().begin(), identities.value().end()).size());
+  ASSIGN_OR_RETURN(const std::vector<std::string> identities, Gather(own.value_or(name)));
+  nodes_ = static_cast<int>(std::set<std::string>(identities.begin(), identities.end()).size());
   return {};
 }
 
@@ -138,9 +132,8 @@ Result<Group*> RankTimer::FirstRanks(int ranks) {
   auto found = parts_.find(ranks);
   if (found == parts_.end()) {
     const bool inside = group_->rank() < ranks;
-    Result<std::unique_ptr<Group>> part = group_->Split(inside ? 0 : -1, group_->rank());
-    if (!part.ok()) return part.status();
-    found = parts_.emplace(ranks, std::move(part).value()).first;
+    ASSIGN_OR_RETURN(std::unique_ptr<Group> part, group_->Split(inside ? 0 : -1, group_->rank()));
+    found = parts_.emplace(ranks, std::move(part)).first;
   }
   return found->second.get();
 }
@@ -174,8 +167,7 @@ Status RankTimer::RunBlock(Group* group, const Call& call, const Trial& trial, i
   }
   if (!buffers_->on_device()) {
     for (int i = 0; i < iterations; ++i) {
-      const Status status = group->Run(call);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(group->Run(call));
     }
     return {};
   }
@@ -201,19 +193,15 @@ Result<int64_t> RankTimer::Check(Group* group, const Call& call, const Trial& tr
   std::vector<char> host(std::max(layout.in_count, layout.out_count) * size);
   if (!trial.in_place) {
     std::fill(host.begin(), host.end(), kPoison);
-    const Status poisoned = buffers_->Upload(call.out, host.data(), layout.out_count * size);
-    if (!poisoned.ok()) return poisoned;
+    RETURN_IF_ERROR(buffers_->Upload(call.out, host.data(), layout.out_count * size));
   }
   FillInput(host.data(), layout.in_count, 0, trial.type, reduce, rank, ranks);
-  const Status filled =
-      buffers_->Upload(const_cast<void*>(call.in), host.data(), layout.in_count * size);
-  if (!filled.ok()) return filled;
+  RETURN_IF_ERROR(
+      buffers_->Upload(const_cast<void*>(call.in), host.data(), layout.in_count * size));
 
-  const Status ran = RunBlock(group, call, trial, 1);
-  if (!ran.ok()) return ran;
+  RETURN_IF_ERROR(RunBlock(group, call, trial, 1));
 
-  const Status read = buffers_->Download(host.data(), call.out, layout.out_count * size);
-  if (!read.ok()) return read;
+  RETURN_IF_ERROR(buffers_->Download(host.data(), call.out, layout.out_count * size));
   const OperationFacts& facts = FactsOf(trial.operation);
   if (HasRoot(trial.operation) && facts.peer == Peer::kTo && rank != trial.root) return 0;
   // Which part of every rank's input comes here.

@@ -40,9 +40,8 @@ GroupOptions GroupOptionsOf(const RankOptions& options, bool choose) {
 }
 
 Result<int> RunRank(const GroupOptions& options, const RankBody& body) {
-  const Result<std::unique_ptr<Group>> group = Group::Create(options);
-  if (!group.ok()) return group.status();
-  return body(group.value().get());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Group> group, Group::Create(options));
+  return body(group.get());
 }
 
 Result<int> RunThreads(const GroupOptions& options, int ranks, const RankBody& body) {
@@ -66,13 +65,10 @@ Result<int> RunThreads(const GroupOptions& options, int ranks, const RankBody& b
 // Replaces this process by the launcher of the same program with the same arguments. Returns only
 // where that fails.
 Status BecomeLauncher(const std::string& backend, int ranks) {
-  const Result<std::string> self = launch::OwnProgram();
-  if (!self.ok()) return self.status();
-  Result<std::vector<std::string>> own = launch::OwnArguments();
-  if (!own.ok()) return own.status();
-  own.value()[0] = self.value();
-  launch::LaunchCommand command =
-      launch::CommandFor(LauncherHere(backend, ranks, self.value()), own.value(), {});
+  ASSIGN_OR_RETURN(const std::string self, launch::OwnProgram());
+  ASSIGN_OR_RETURN(std::vector<std::string> own, launch::OwnArguments());
+  own[0] = self;
+  launch::LaunchCommand command = launch::CommandFor(LauncherHere(backend, ranks, self), own, {});
   for (const auto& [name, value] : command.environment) {
     (void)::setenv(name.c_str(), value.c_str(), 0);
   }
@@ -143,8 +139,7 @@ Result<int> RunOnEveryRank(const RankOptions& options, bool choose, const RankBo
                  ranks, kMostThreads));
     }
     if (const std::string cluster = ClusterOf(options); !cluster.empty()) {
-      const Status there = comm::sim::LoadCluster(cluster).status();
-      if (!there.ok()) return there;
+      RETURN_IF_ERROR(comm::sim::LoadCluster(cluster).status());
     }
     return RunThreads(group, ranks, body);
   }

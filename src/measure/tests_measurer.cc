@@ -184,11 +184,10 @@ Result<Measurement> TestsMeasurer::Launch(const Trial& trial) {
   ++launches_;
   const auto deadline = steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
                                                   duration<double>(options_.limit));
-  const Result<std::unique_ptr<launch::Program>> started =
-      launch::Program::Start(command.words, command.environment);
-  if (!started.ok()) return started.status();
-  const Result<std::string> output = started.value()->ReadAll(kMostOutput, deadline);
-  const Result<int> ended = started.value()->Finish(deadline);
+  ASSIGN_OR_RETURN(const std::unique_ptr<launch::Program> started,
+                   launch::Program::Start(command.words, command.environment));
+  const Result<std::string> output = started->ReadAll(kMostOutput, deadline);
+  const Result<int> ended = started->Finish(deadline);
   if (!output.ok() || !ended.ok()) {
     const Status& status = output.ok() ? ended.status() : output.status();
     return Failed(SampleOutcome::kHang, status.message());
@@ -216,7 +215,7 @@ Result<Measurement> TestsMeasurer::Launch(const Trial& trial) {
     }
   }
   if (rows == 0 || (ended.value() != 0 && waiting_[Key(trial)].empty())) {
-    std::string why = started.value()->ErrorTail();
+    std::string why = started->ErrorTail();
     if (why.empty() && !tests.empty()) why = tests.back().failure;
     if (why.empty()) {
       const size_t begin = output.value().size() - std::min<size_t>(output.value().size(), 500);

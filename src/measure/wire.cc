@@ -80,8 +80,7 @@ Result<RankPair> DecodePair(std::string_view text) {
   pair.second = static_cast<int>(words.Number(0, INT32_MAX));
   pair.bytes = static_cast<uint64_t>(words.Number(0, INT64_MAX));
   pair.iterations = static_cast<int>(words.Number(1, kMostIterations));
-  const Status status = words.End("pair");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(words.End("pair"));
   return pair;
 }
 
@@ -121,8 +120,7 @@ Result<Trial> DecodeTrial(std::string_view text) {
   trial.iterations = static_cast<int>(words.Number(1, kMostIterations));
   trial.check = words.Number(0, 1) != 0;
   trial.workload = words.Text();
-  const Status status = words.End("trial");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(words.End("trial"));
   return trial;
 }
 
@@ -157,8 +155,7 @@ Result<IterationTimes> DecodeTimes(std::string_view text) {
     const int64_t count = words.Number(0, kMostSteps);
     for (int64_t i = 0; i < count && words.good(); ++i) list->push_back(words.Real());
   }
-  const Status status = words.End("list of times");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(words.End("list of times"));
   return times;
 }
 
@@ -179,8 +176,7 @@ Result<Measurement> DecodeMeasurement(std::string_view text) {
   measurement.iterations = static_cast<int>(words.Number(0, kMostIterations));
   measurement.wrong = words.Number(-1, INT64_MAX);
   measurement.note = words.Text();
-  const Status status = words.End("reading");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(words.End("reading"));
   return measurement;
 }
 
@@ -223,8 +219,7 @@ Result<Subject> DecodeSubject(std::string_view text) {
     const std::string name = words.Text();
     machine.environment[name] = words.Text();
   }
-  const Status status = words.End("description");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(words.End("description"));
   return subject;
 }
 

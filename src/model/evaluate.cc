@@ -102,13 +102,11 @@ Status Run(const Grid& grid, const EvaluateOptions& options, const Part& part,
   std::optional<Predictor> ours;
   std::optional<Predictor> original;
   if (learn) {
-    Result<Predictor> fitted = Predictor::Fit(part.known, fit);
-    if (!fitted.ok()) return fitted.status();
-    ours = std::move(fitted).value();
+    ASSIGN_OR_RETURN(Predictor fitted, Predictor::Fit(part.known, fit));
+    ours = std::move(fitted);
     fit.objective = Objective::kBusBandwidth;
-    Result<Predictor> other = Predictor::Fit(part.known, fit);
-    if (!other.ok()) return other.status();
-    original = std::move(other).value();
+    ASSIGN_OR_RETURN(Predictor other, Predictor::Fit(part.known, fit));
+    original = std::move(other);
   }
   for (Score& score : *scores) {
     ChoiceScore tally;
@@ -308,7 +306,7 @@ Result<Evaluation> Evaluate(const Grid& grid, const EvaluateOptions& options) {
   for (size_t i = 0; i < parts.size(); ++i) {
     if (options.progress) options.progress(i, parts.size());
     evaluation.parts.push_back(parts[i].name);
-    if (Status fine = Run(grid, options, parts[i], &evaluation.scores); !fine.ok()) return fine;
+    RETURN_IF_ERROR(Run(grid, options, parts[i], &evaluation.scores));
   }
   return evaluation;
 }

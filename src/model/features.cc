@@ -127,9 +127,8 @@ Status Features::Add(const std::string& name) {
   if (plain != nullptr) {
     column.kind = plain->kind;
   } else if (const std::string word = behind(kCollectivePrefix); !word.empty()) {
-    const Result<Collective> parsed = ParseCollective(library_, word);
-    if (!parsed.ok()) return parsed.status();
-    column = {kIsCollective, static_cast<int>(parsed.value())};
+    ASSIGN_OR_RETURN(const Collective parsed, ParseCollective(library_, word));
+    column = {kIsCollective, static_cast<int>(parsed)};
   } else if (const std::string algorithm = behind(kAlgorithmPrefix); !algorithm.empty()) {
     column = {kIsAlgorithm, number(algorithm, 256)};
   } else if (const std::string protocol = behind(kProtocolPrefix); !protocol.empty()) {
@@ -147,7 +146,7 @@ Result<Features> Features::Named(Library library, const std::vector<std::string>
   Features features;
   features.library_ = library;
   for (const std::string& name : names) {
-    if (Status fine = features.Add(name); !fine.ok()) return fine;
+    RETURN_IF_ERROR(features.Add(name));
   }
   return features;
 }

@@ -60,9 +60,9 @@ class Fitter {
       made_.forests_.push_back(std::move(forest).value());
       return std::move(made_);
     }
-    if (Status fine = TrainMembers(); !fine.ok()) return fine;
+    RETURN_IF_ERROR(TrainMembers());
     if (options_.check_transfer) {
-      if (Status fine = CheckTransfer(); !fine.ok()) return fine;
+      RETURN_IF_ERROR(CheckTransfer());
     }
     Complete();
     return std::move(made_);

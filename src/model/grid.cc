@@ -164,9 +164,8 @@ Status FindLibrary(const std::vector<dataset::ConfigGroup>& groups, const GridOp
         "the data do not say which library they are of: taken for NCCL; --library tells");
     return {};
   }
-  const Result<Library> library = ParseLibrary(*names.begin());
-  if (!library.ok()) return library.status();
-  grid->library = library.value();
+  ASSIGN_OR_RETURN(const Library library, ParseLibrary(*names.begin()));
+  grid->library = library;
   return {};
 }
 
@@ -343,7 +342,7 @@ Result<Grid> MakeGrid(const dataset::StoreContents& contents, const GridOptions&
                         : "there are no measurements of collectives in the data");
   }
   Grid grid;
-  if (Status fine = FindLibrary(groups, options, &grid); !fine.ok()) return fine;
+  RETURN_IF_ERROR(FindLibrary(groups, options, &grid));
   grid.machine = MachineText(contents, &grid.messages);
 
   std::map<CallPlace, Variants> places;

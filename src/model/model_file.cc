@@ -272,18 +272,16 @@ std::string ModelFile::Write(const Model& model) {
 }
 
 Result<Model> ModelFile::Read(std::string_view bytes) {
-  if (Status fine = CheckFirstLine(&bytes); !fine.ok()) return fine;
+  RETURN_IF_ERROR(CheckFirstLine(&bytes));
   const Status broken = Invalid("the model makes no sense, although its checksum fits");
   Lines lines;
   if (!TakeLines(&bytes, &lines)) return broken;
   Model model;
   Predictor& predictor = model.predictor;
-  const Result<Objective> objective = ParseObjective(lines.Of("objective"));
-  if (!objective.ok()) return objective.status();
-  predictor.objective_ = objective.value();
-  const Result<Library> library = ParseLibrary(lines.Of("library"));
-  if (!library.ok()) return library.status();
-  predictor.library_ = library.value();
+  ASSIGN_OR_RETURN(const Objective objective, ParseObjective(lines.Of("objective")));
+  predictor.objective_ = objective;
+  ASSIGN_OR_RETURN(const Library library, ParseLibrary(lines.Of("library")));
+  predictor.library_ = library;
   std::vector<std::string> names;
   for (const auto& [key, value] : lines.all) {
     if (key == "feature") names.push_back(value);
@@ -292,9 +290,8 @@ Result<Model> ModelFile::Read(std::string_view bytes) {
     if (blank == std::string::npos) return broken;
     model.info.figures.emplace_back(value.substr(0, blank), value.substr(blank + 1));
   }
-  Result<Features> features = Features::Named(predictor.library_, names);
-  if (!features.ok()) return features.status();
-  predictor.features_ = std::move(features).value();
+  ASSIGN_OR_RETURN(Features features, Features::Named(predictor.library_, names));
+  predictor.features_ = std::move(features);
   model.info.machine = lines.Of("machine");
   model.info.simulated = lines.Of("origin") == "simulated";
   model.info.samples = NumberOf(lines, "samples");
@@ -310,9 +307,8 @@ Result<Model> ModelFile::Read(std::string_view bytes) {
   predictor.transfer_error_ = body.GetFinite<double>();
   const size_t forests = body.GetCount(8);
   for (size_t i = 0; i < forests && body.fine(); ++i) {
-    Result<Forest> forest = Forest::FromBytes(body.GetBlock(), names.size());
-    if (!forest.ok()) return forest.status();
-    predictor.forests_.push_back(std::move(forest).value());
+    ASSIGN_OR_RETURN(Forest forest, Forest::FromBytes(body.GetBlock(), names.size()));
+    predictor.forests_.push_back(std::move(forest));
   }
   const size_t scenes = body.GetCount(33);
   for (size_t i = 0; i < scenes && body.fine(); ++i) {
@@ -329,9 +325,8 @@ Status ModelFile::Save(const Model& model, const std::string& path) {
 }
 
 Result<Model> ModelFile::Load(const std::string& path) {
-  const Result<std::string> bytes = ReadFile(path, kLargest);
-  if (!bytes.ok()) return bytes.status();
-  Result<Model> model = Read(bytes.value());
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kLargest));
+  Result<Model> model = Read(bytes);
   if (!model.ok()) return Invalid(path + ": " + model.status().message());
   return model;
 }

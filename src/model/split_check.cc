@@ -49,13 +49,12 @@ Result<SplitCheck> CheckSplit(const Grid& grid, double share, const FitOptions& 
   if (hidden.empty()) return check;
   FitOptions fit = options;
   fit.check_transfer = false;
-  const Result<Predictor> predictor = Predictor::Fit(shown, fit);
-  if (!predictor.ok()) return predictor.status();
+  ASSIGN_OR_RETURN(const Predictor predictor, Predictor::Fit(shown, fit));
   std::vector<double> truth;
   std::vector<double> errors;
   for (const Hidden& one : hidden) {
     const Prediction prediction =
-        predictor.value().Look({one.place, one.bytes, true, {FamilyOf(one.cell.config)}});
+        predictor.Look({one.place, one.bytes, true, {FamilyOf(one.cell.config)}});
     for (const PredictedConfig& candidate : prediction.candidates) {
       if (!(candidate.config == one.cell.config)) continue;
       truth.push_back(BusGigabytes(one.place, one.bytes, one.cell.log_seconds));

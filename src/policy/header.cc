@@ -46,7 +46,7 @@ Status HeaderReader::Read(std::string_view line) {
       rest = rest.substr(value.size());
     }
     rest = Trim(rest);
-    if (const Status status = Set(key, value); !status.ok()) return status;
+    RETURN_IF_ERROR(Set(key, value));
   }
   return {};
 }
@@ -63,9 +63,8 @@ Status HeaderReader::Set(std::string_view key, std::string_view value) {
     }
     header.version = static_cast<int>(version);
   } else if (key == "library") {
-    const Result<Library> parsed = ParseLibrary(value);
-    if (!parsed.ok()) return parsed.status();
-    library = parsed.value();
+    ASSIGN_OR_RETURN(const Library parsed, ParseLibrary(value));
+    library = parsed;
   } else if (key == "origin") {
     header.origin = value;
   } else if (key == "fingerprint") {

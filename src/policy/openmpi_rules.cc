@@ -132,11 +132,11 @@ class Exporter {
   Exporter(const Policy& policy, int64_t nodes) : policy_(policy), nodes_(nodes) {}
 
   Result<std::string> Write() {
-    if (Status status = Sort(); !status.ok()) return status;
+    RETURN_IF_ERROR(Sort());
     std::string body;
     size_t collectives = 0;
     for (const OperationFacts& tuned : TunedCollectives()) {
-      if (Status status = CheckNodes(*tuned.collective); !status.ok()) return status;
+      RETURN_IF_ERROR(CheckNodes(*tuned.collective));
       const std::vector<SizeRules> sizes = Compile(*tuned.collective);
       if (sizes.empty()) continue;
       ++collectives;
@@ -202,12 +202,12 @@ class Exporter {
     const Rows& rows = rows_[static_cast<size_t>(collective)];
     const Rule* of_any = nullptr;
     for (const size_t i : rows.any_ranks) {
-      if (Status status = SameNodes(policy_.rules[i], &of_any); !status.ok()) return status;
+      RETURN_IF_ERROR(SameNodes(policy_.rules[i], &of_any));
     }
     for (const auto& [ranks, own] : rows.by_ranks) {
       const Rule* of_size = of_any;
       for (const size_t i : own) {
-        if (Status status = SameNodes(policy_.rules[i], &of_size); !status.ok()) return status;
+        RETURN_IF_ERROR(SameNodes(policy_.rules[i], &of_size));
       }
     }
     return {};

@@ -61,9 +61,8 @@ Result<Policy> LoadPolicy(const Source& source, const ParseOptions& options) {
     policy = DecodeInline(source.text);
     if (!policy.ok()) return policy.status().WithContext(source.name);
   } else {
-    const Result<std::string> text = ReadFile(source.name, kMostBytes);
-    if (!text.ok()) return text.status();
-    policy = ParseStrictly(text.value(), source.name, options);
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(source.name, kMostBytes));
+    policy = ParseStrictly(text, source.name, options);
     if (!policy.ok()) return policy.status();
   }
   if (policy.value().library != options.library) {

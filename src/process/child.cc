@@ -43,20 +43,18 @@ Result<std::unique_ptr<Child>> Child::Start(ChildOptions options) {
   spawn.command = child->options_.command;
   spawn.environment = ChangedEnvironment(child->options_.environment);
   for (int i = child->options_.input ? 0 : 1; i < 3; ++i) {
-    Result<Pipe> pipe = MakePipe();
-    if (!pipe.ok()) return pipe.status();
-    pipes[i] = std::move(pipe).value();
+    ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
+    pipes[i] = std::move(pipe);
     spawn.streams[i] = (i == 0 ? pipes[i].read : pipes[i].write).get();
     if (i > 0) (void)::fcntl(pipes[i].read.get(), F_SETFL, O_NONBLOCK);
   }
-  const Result<pid_t> pid = Spawn(spawn);
-  if (!pid.ok()) return pid.status();
-  child->pid_ = pid.value();
+  ASSIGN_OR_RETURN(const pid_t pid, Spawn(spawn));
+  child->pid_ = pid;
   child->ended_ = false;
   child->in_ = std::move(pipes[0].write);
   child->out_ = std::move(pipes[1].read);
   child->err_ = std::move(pipes[2].read);
-  child->exit_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid.value(), 0)));
+  child->exit_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   return child;
 }
 

@@ -65,21 +65,20 @@ void ResetSignals() {
 Result<pid_t> Spawn(const SpawnOptions& options, int* exec_error) {
   if (exec_error != nullptr) *exec_error = 0;
   if (options.command.empty()) return Invalid("no command to start");
-  Result<Pipe> failure = MakePipe();
-  if (!failure.ok()) return failure.status();
+  ASSIGN_OR_RETURN(Pipe failure, MakePipe());
   const std::vector<char*> arguments = Pointers(options.command);
   std::vector<char*> environment = Pointers(options.environment);
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return IoError("cannot start a process: " + ErrnoText(errno));
   if (pid == 0) {
-    Become(options, arguments.data(), environment.data(), failure.value().write.get(), parent);
+    Become(options, arguments.data(), environment.data(), failure.write.get(), parent);
   }
   // The end of the pipe comes with exec, which closes it.
-  failure.value().write.Close();
+  failure.write.Close();
   int error = 0;
   ssize_t got = 0;
-  while ((got = ::read(failure.value().read.get(), &error, sizeof(error))) < 0 && errno == EINTR) {
+  while ((got = ::read(failure.read.get(), &error, sizeof(error))) < 0 && errno == EINTR) {
   }
   if (got != sizeof(error)) return pid;
   (void)::waitpid(pid, nullptr, 0);

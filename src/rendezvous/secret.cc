@@ -34,7 +34,7 @@ Result<std::string> ReadSecretFile(const std::string& path) {
   if (!file.open() || ::fstat(file.get(), &status) != 0) {
     return IoError("cannot be read: " + ErrnoText(errno));
   }
-  if (const Status fit = CheckSecretFile(status); !fit.ok()) return fit;
+  RETURN_IF_ERROR(CheckSecretFile(status));
   std::string text(kLongestSecret + 1, '\0');
   size_t length = 0;
   while (length < text.size()) {
@@ -59,9 +59,8 @@ Result<std::string> CheckSecret(std::string_view text) {
 }  // namespace
 
 Result<std::string> DrawSecret() {
-  const Result<std::string> bytes = DrawNonce();
-  if (!bytes.ok()) return bytes.status();
-  return EncodeBase64Url(bytes.value());
+  ASSIGN_OR_RETURN(const std::string bytes, DrawNonce());
+  return EncodeBase64Url(bytes);
 }
 
 Result<std::string> ReadSecret(const Environment& environment) {

@@ -108,9 +108,8 @@ void SetOptions(int fd) {
 }  // namespace
 
 Result<Socket> ListenOn(const std::string& address, int port) {
-  const Result<std::vector<Address>> addresses = Resolve(address, port);
-  if (!addresses.ok()) return addresses.status();
-  std::vector<Address> places = addresses.value();
+  ASSIGN_OR_RETURN(const std::vector<Address> addresses, Resolve(address, port));
+  std::vector<Address> places = addresses;
   const size_t own = places.size();
   for (size_t i = 0; i < own; ++i) places.push_back(Anywhere(places[i]));
   int last_error = EADDRNOTAVAIL;
@@ -125,10 +124,9 @@ Result<Socket> ListenOn(const std::string& address, int port) {
 }
 
 Result<Socket> ConnectTo(const std::string& address, int port, Deadline deadline) {
-  const Result<std::vector<Address>> addresses = Resolve(address, port);
-  if (!addresses.ok()) return addresses.status();
+  ASSIGN_OR_RETURN(const std::vector<Address> addresses, Resolve(address, port));
   std::string problem = "no address";
-  for (const Address& one : addresses.value()) {
+  for (const Address& one : addresses) {
     Socket socket(::socket(one.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!socket.open()) {
       problem = ErrnoText(errno);
@@ -137,8 +135,7 @@ Result<Socket> ConnectTo(const std::string& address, int port, Deadline deadline
     SetOptions(socket.get());
     int error = connect(socket.get(), one.get(), one.size) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
-      const Status ready = WaitFor(socket, POLLOUT, deadline);
-      if (!ready.ok()) return ready;
+      RETURN_IF_ERROR(WaitFor(socket, POLLOUT, deadline));
       socklen_t size = sizeof(error);
       getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     }
@@ -172,8 +169,7 @@ Status SendAll(const Socket& socket, const std::string& bytes, Deadline deadline
     }
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return PeerLost(ErrnoText(errno));
-    const Status ready = WaitFor(socket, POLLOUT, deadline);
-    if (!ready.ok()) return ready;
+    RETURN_IF_ERROR(WaitFor(socket, POLLOUT, deadline));
   }
   return {};
 }
@@ -189,8 +185,7 @@ Status ReceiveSome(const Socket& socket, std::string* buffer, Deadline deadline)
     if (count == 0) return PeerLost("the connection was closed");
     if (errno == EINTR) continue;
     if (errno != EAGAIN && errno != EWOULDBLOCK) return PeerLost(ErrnoText(errno));
-    const Status ready = WaitFor(socket, POLLIN, deadline);
-    if (!ready.ok()) return ready;
+    RETURN_IF_ERROR(WaitFor(socket, POLLIN, deadline));
   }
 }
 

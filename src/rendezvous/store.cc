@@ -42,11 +42,11 @@ Result<std::vector<std::string>> RendezvousStore::Gather(const std::string& key,
                                                          const std::vector<int>& members,
                                                          const std::string& value,
                                                          Deadline deadline) {
-  const Result<std::vector<RankAnswer>> answers = Collect(key, members, value, true, deadline);
-  if (!answers.ok()) return answers.status();
-  const std::string missing = Missing(answers.value());
+  ASSIGN_OR_RETURN(const std::vector<RankAnswer> answers,
+                   Collect(key, members, value, true, deadline));
+  const std::string missing = Missing(answers);
   if (!missing.empty()) {
-    for (const RankAnswer& answer : answers.value()) {
+    for (const RankAnswer& answer : answers) {
       if (answer.state == RankAnswer::State::kLost || answer.state == RankAnswer::State::kLeft) {
         return PeerLost(missing);
       }
@@ -54,8 +54,8 @@ Result<std::vector<std::string>> RendezvousStore::Gather(const std::string& key,
     return TimedOut(missing);
   }
   std::vector<std::string> values;
-  values.reserve(answers.value().size());
-  for (const RankAnswer& answer : answers.value()) values.push_back(answer.value);
+  values.reserve(answers.size());
+  for (const RankAnswer& answer : answers) values.push_back(answer.value);
   return values;
 }
 

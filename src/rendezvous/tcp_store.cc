@@ -53,7 +53,7 @@ Result<std::unique_ptr<TcpStore>> TcpStore::Join(const StoreAddress& address, in
   int first = address.port;
   int last = address.port + address.ports - 1;
   if (rank == 0) {
-    if (const Status serving = store->Serve(address, &first); !serving.ok()) return serving;
+    RETURN_IF_ERROR(store->Serve(address, &first));
     last = first;
   }
   Status status = TimedOut("no answer in time");
@@ -82,15 +82,14 @@ Result<std::unique_ptr<TcpStore>> TcpStore::Join(const StoreAddress& address, in
 }
 
 Status TcpStore::Serve(const StoreAddress& address, int* port) {
-  Result<Socket> listener = ListenOnOneOf(address, port);
-  if (!listener.ok()) return listener.status();
+  ASSIGN_OR_RETURN(Socket listener, ListenOnOneOf(address, port));
   StoreServerOptions options;
   options.size = size_;
   options.token = address.token;
   options.secret = address.secret;
   options.address = StoreName(address.host, *port);
   options.log = address.log;
-  server_ = std::make_unique<StoreServer>(std::move(listener).value(), std::move(options));
+  server_ = std::make_unique<StoreServer>(std::move(listener), std::move(options));
   return {};
 }
 
@@ -106,14 +105,12 @@ Status TcpStore::ReadGreeting(HandshakeInputs* shared, Deadline deadline) {
     }
   }
   in_.Skip(kFrameMagic.size());
-  const Result<Reply> challenge = ReadAnswer(deadline);
-  if (!challenge.ok()) return challenge.status();
+  ASSIGN_OR_RETURN(const Reply challenge, ReadAnswer(deadline));
   bool wants_proof = false;
-  if (challenge.value().kind != FrameKind::kChallenge) {
+  if (challenge.kind != FrameKind::kChallenge) {
     return Unavailable("another program listens there");
   }
-  const Status read = ReadChallenge(challenge.value().body, &shared->nonce, &wants_proof);
-  if (!read.ok()) return read;
+  RETURN_IF_ERROR(ReadChallenge(challenge.body, &shared->nonce, &wants_proof));
   if (wants_proof && shared->secret.empty()) {
     return Unavailable(
         "the store there wants to see that this rank knows the job's secret, and this rank has "
@@ -139,20 +136,18 @@ Status TcpStore::Greet(const StoreAddress& address, int port, Deadline deadline,
   in_.Clear();
   limit_ = kUnauthenticatedLimit;
   HandshakeInputs shared{address.secret, StoreName(address.host, port), ""};
-  if (const Status greeted = ReadGreeting(&shared, deadline); !greeted.ok()) return greeted;
-  Result<std::string> nonce = DrawNonce();
-  if (!nonce.ok()) return nonce.status();
+  RETURN_IF_ERROR(ReadGreeting(&shared, deadline));
+  ASSIGN_OR_RETURN(std::string nonce, DrawNonce());
   const Hello hello{kVersion,
                     address.token,
                     static_cast<uint64_t>(rank_),
                     static_cast<uint64_t>(size_),
                     HostName(),
                     static_cast<uint64_t>(getpid()),
-                    std::move(nonce).value(),
+                    std::move(nonce),
                     ""};
-  const Status sent =
-      SendAll(socket_, std::string(kFrameMagic) + EncodeHello(hello, shared), deadline);
-  if (!sent.ok()) return sent;
+  RETURN_IF_ERROR(
+      SendAll(socket_, std::string(kFrameMagic) + EncodeHello(hello, shared), deadline));
   const Result<Reply> reply = ReadAnswer(deadline);
   if (!reply.ok()) {
     return reply.status().code() == ErrorCode::kPeerLost && !address.secret.empty()
@@ -216,8 +211,7 @@ Result<TcpStore::Reply> TcpStore::ReadAnswer(Deadline deadline) {
       if (!NoteNotice(reply.kind, reply.body)) return reply;
     }
     if (damaged) return Internal("rank 0's store sent something that cannot be read");
-    const Status got = ReceiveSome(socket_, in_.Tail(), deadline);
-    if (!got.ok()) return got;
+    RETURN_IF_ERROR(ReceiveSome(socket_, in_.Tail(), deadline));
   }
 }
 
@@ -248,12 +242,13 @@ Result<std::string> TcpStore::Get(const std::string& key, Deadline deadline) {
     const milliseconds turn(std::min<int64_t>(kTurn.count(), MillisecondsTo(deadline)));
     {
       const std::lock_guard lock(mutex_);
-      const Result<Reply> reply = Ask(
-          FrameWriter(FrameKind::kGet).Text(key).Number(static_cast<uint64_t>(turn.count())).Take(),
-          AnswerBy(turn, deadline));
-      if (!reply.ok()) return reply.status();
-      if (reply.value().kind == FrameKind::kFine) {
-        return std::string(FrameReader(reply.value().body).Text());
+      ASSIGN_OR_RETURN(const Reply reply, Ask(FrameWriter(FrameKind::kGet)
+                                                  .Text(key)
+                                                  .Number(static_cast<uint64_t>(turn.count()))
+                                                  .Take(),
+                                              AnswerBy(turn, deadline)));
+      if (reply.kind == FrameKind::kFine) {
+        return std::string(FrameReader(reply.body).Text());
       }
     }
     if (steady_clock::now() >= deadline) return TimedOut("no rank has set '" + key + "'");

@@ -28,42 +28,36 @@ class InputReader {
       : page_(page), warnings_(warnings) {}
 
   Status Read(const std::string& path) {
-    const Result<std::string> start = StartOf(path);
-    if (!start.ok()) return start.status();
-    if (start.value().starts_with(kStoreStart)) return ReadStoreFile(path);
-    if (start.value().starts_with(dataset::kJournalMark)) return ReadJournalFile(path);
+    ASSIGN_OR_RETURN(const std::string start, StartOf(path));
+    if (start.starts_with(kStoreStart)) return ReadStoreFile(path);
+    if (start.starts_with(dataset::kJournalMark)) return ReadJournalFile(path);
     return ReadPlainFile(path);
   }
 
  private:
   Status ReadStoreFile(const std::string& path) {
-    Result<std::unique_ptr<dataset::SampleStore>> store =
-        dataset::SampleStore::Open(path, dataset::SampleStore::Access::kRead);
-    if (!store.ok()) return store.status();
-    Result<dataset::StoreContents> read = store.value()->Read();
-    if (!read.ok()) return read.status();
-    if (read.value().records.empty()) Tell("'" + path + "' contains no samples");
-    Take(std::move(read).value(), path);
+    ASSIGN_OR_RETURN(std::unique_ptr<dataset::SampleStore> store,
+                     dataset::SampleStore::Open(path, dataset::SampleStore::Access::kRead));
+    ASSIGN_OR_RETURN(dataset::StoreContents read, store->Read());
+    if (read.records.empty()) Tell("'" + path + "' contains no samples");
+    Take(std::move(read), path);
     return {};
   }
 
   Status ReadJournalFile(const std::string& path) {
-    Result<journal::JournalContents> read = journal::ReadJournal(path);
-    if (!read.ok()) return read.status();
-    if (read.value().bad_lines > 0) {
+    ASSIGN_OR_RETURN(journal::JournalContents read, journal::ReadJournal(path));
+    if (read.bad_lines > 0) {
       Tell(Format("'%s': %s could not be read, the first is line %d", path.c_str(),
-                  Count(read.value().bad_lines, "line").c_str(), read.value().first_bad_line));
+                  Count(read.bad_lines, "line").c_str(), read.first_bad_line));
     }
-    page_->journals.push_back({path, std::move(read).value()});
+    page_->journals.push_back({path, std::move(read)});
     return {};
   }
 
   Status ReadPlainFile(const std::string& path) {
-    const Result<std::string> text = ReadFile(path, kLargestFile);
-    if (!text.ok()) return text.status();
-    Result<dataset::Import> import = dataset::ImportText(text.value(), path, {});
-    if (!import.ok()) return import.status();
-    for (std::string message : import.value().messages) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLargestFile));
+    ASSIGN_OR_RETURN(dataset::Import import, dataset::ImportText(text, path, {}));
+    for (std::string message : import.messages) {
       // This command has no such option; `data import` has it.
       constexpr std::string_view kGive = ": give --library";
       if (message.ends_with(kGive)) {
@@ -72,7 +66,7 @@ class InputReader {
       }
       Tell(path + ": " + message);
     }
-    Take(dataset::ContentsOf(std::move(import).value()), path);
+    Take(dataset::ContentsOf(std::move(import)), path);
     return {};
   }
 
@@ -123,7 +117,7 @@ Status ReadReportInputs(const std::vector<std::string>& files, PageInput* page,
                         std::vector<std::string>* warnings) {
   InputReader reader(page, warnings);
   for (const std::string& file : files) {
-    if (Status read = reader.Read(file); !read.ok()) return read;
+    RETURN_IF_ERROR(reader.Read(file));
   }
   // A journal of which only the first line could be read is none.
   const auto readable = [](const PageInput::Journal& journal) {
@@ -156,10 +150,9 @@ Status ReadReportPolicies(const std::vector<std::string>& files, PageInput* page
     break;
   }
   for (const std::string& file : files) {
-    const Result<std::string> text = ReadFile(file, policy::kMostBytes);
-    if (!text.ok()) return text.status();
-    Result<policy::Policy> policy = policy::ParseStrictly(text.value(), file, options);
-    if (!policy.ok() && measured && !policy::ParsePolicy(text.value(), options).names_library) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(file, policy::kMostBytes));
+    Result<policy::Policy> policy = policy::ParseStrictly(text, file, options);
+    if (!policy.ok() && measured && !policy::ParsePolicy(text, options).names_library) {
       return Invalid(
           policy.status().message() +
           Format(" (the policy names no library and was read as a policy for %s, the measured "

@@ -52,7 +52,7 @@ std::string Nonce() {
 }  // namespace
 
 Result<ReportMade> WriteReport(const ReportRequest& request) {
-  if (Status fine = CheckOutput(request); !fine.ok()) return fine;
+  RETURN_IF_ERROR(CheckOutput(request));
   if (request.inputs.empty()) return Invalid("nothing to report: give a store or a journal");
   ReportMade made;
   PageInput page;

@@ -79,9 +79,9 @@ class Hunt {
 
   Status Run() {
     surrogate_.Fit(*known_, false);
-    if (Status status = SampleDefaults(); !status.ok()) return status;
-    if (Status status = SampleDesign(); !status.ok()) return status;
-    if (Status status = SampleRepeats(); !status.ok()) return status;
+    RETURN_IF_ERROR(SampleDefaults());
+    RETURN_IF_ERROR(SampleDesign());
+    RETURN_IF_ERROR(SampleRepeats());
     return Chase();
   }
 
@@ -125,9 +125,7 @@ class Hunt {
       const bool alive = session_->Available(pick.call_case, pick.candidate);
       if (!session_->Over() && alive) {
         const double begin = session_->Now();
-        if (Status status = session_->Take(pick.call_case, pick.candidate); !status.ok()) {
-          return status;
-        }
+        RETURN_IF_ERROR(session_->Take(pick.call_case, pick.candidate));
         spent_[pick.call_case] += session_->Now() - begin;
       }
       const uint32_t kind = kinds_[pick.call_case][pick.candidate];
@@ -197,7 +195,7 @@ class Hunt {
         if (widest > 0) Expect(best, &batch);
       }
       if (batch.empty()) break;
-      if (Status status = Measure(batch); !status.ok()) return status;
+      RETURN_IF_ERROR(Measure(batch));
       ++design_rounds_;
       if (limited_ ? session_->SpentShare() >= kDesignShare : design_rounds_ >= 3) break;
     }
@@ -258,7 +256,7 @@ class Hunt {
         Expect(best, &batch);
       }
       if (batch.empty()) break;
-      if (Status status = Measure(batch); !status.ok()) return status;
+      RETURN_IF_ERROR(Measure(batch));
       if (static_cast<double>(since_learning_) >=
           (kLearnAgain - 1) * static_cast<double>(learned_)) {
         Learn();
@@ -325,7 +323,7 @@ Status SearchAdaptively(measure::Measurer* measurer, const std::vector<CallCase>
                         const SearchOptions& options, const MeasurementObserver& observer,
                         SamplesByCandidate* known) {
   SearchSession session(measurer, call_cases, options, observer, known);
-  if (Status status = session.Prepare(); !status.ok()) return status;
+  RETURN_IF_ERROR(session.Prepare());
   if (call_cases.empty()) return {};
   return Hunt(call_cases, options, &session, known).Run();
 }

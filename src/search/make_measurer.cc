@@ -22,16 +22,14 @@ using measure::Measurer;
 using measure::Subject;
 
 Result<dataset::StoreContents> ReadReplay(const MeasurerRequest& request) {
-  const Result<std::unique_ptr<dataset::SampleStore>> store =
-      dataset::SampleStore::Open(request.replay, dataset::SampleStore::Access::kRead);
-  if (!store.ok()) return store.status();
-  return store.value()->Read();
+  ASSIGN_OR_RETURN(const std::unique_ptr<dataset::SampleStore> store,
+                   dataset::SampleStore::Open(request.replay, dataset::SampleStore::Access::kRead));
+  return store->Read();
 }
 
 Result<std::unique_ptr<Measurer>> MakeReplay(const MeasurerRequest& request, int nodes) {
-  const Result<dataset::StoreContents> contents = ReadReplay(request);
-  if (!contents.ok()) return contents.status();
-  std::vector<Subject> subjects = SubjectsIn(contents.value());
+  ASSIGN_OR_RETURN(const dataset::StoreContents contents, ReadReplay(request));
+  std::vector<Subject> subjects = SubjectsIn(contents);
   std::erase_if(subjects, [&](const Subject& subject) {
     return subject.nodes != nodes ||
            (request.ranks.ranks > 0 && subject.ranks != request.ranks.ranks);
@@ -46,10 +44,9 @@ Result<std::unique_ptr<Measurer>> MakeReplay(const MeasurerRequest& request, int
   }
   ReplayOptions replay;
   replay.shuffle = request.ranks.seed;
-  Result<std::unique_ptr<ReplayMeasurer>> measurer =
-      ReplayMeasurer::Create(contents.value(), subjects.front(), replay);
-  if (!measurer.ok()) return measurer.status();
-  return std::unique_ptr<Measurer>(std::move(measurer).value());
+  ASSIGN_OR_RETURN(std::unique_ptr<ReplayMeasurer> measurer,
+                   ReplayMeasurer::Create(contents, subjects.front(), replay));
+  return std::unique_ptr<Measurer>(std::move(measurer));
 }
 
 bool UsesTests(const MeasurerRequest& request) { return !request.tests_folder.empty(); }
@@ -72,9 +69,8 @@ Result<std::unique_ptr<Measurer>> MakeMeasurer(const MeasurerRequest& request, i
   Launcher launcher = request.launcher;
   launcher.nodes = nodes;
   if (launcher.self.empty()) {
-    const Result<std::string> self = launch::OwnProgram();
-    if (!self.ok()) return self.status();
-    launcher.self = self.value();
+    ASSIGN_OR_RETURN(const std::string self, launch::OwnProgram());
+    launcher.self = self;
     launcher.as_root = ::geteuid() == 0;
   }
   launcher.ranks = RanksOn(request, nodes);
@@ -84,10 +80,9 @@ Result<std::unique_ptr<Measurer>> MakeMeasurer(const MeasurerRequest& request, i
     tests.folder = request.tests_folder;
     tests.library = TestsLibrary(request.ranks.backend);
     tests.sizes = request.sizes;
-    Result<std::unique_ptr<measure::TestsMeasurer>> measurer =
-        measure::TestsMeasurer::Create(tests, request.operations);
-    if (!measurer.ok()) return measurer.status();
-    return std::unique_ptr<Measurer>(std::move(measurer).value());
+    ASSIGN_OR_RETURN(std::unique_ptr<measure::TestsMeasurer> measurer,
+                     measure::TestsMeasurer::Create(tests, request.operations));
+    return std::unique_ptr<Measurer>(std::move(measurer));
   }
   measure::JobMeasurerOptions job;
   job.launcher = launcher;
@@ -99,18 +94,16 @@ Result<std::unique_ptr<Measurer>> MakeMeasurer(const MeasurerRequest& request, i
   job.limit = measure::LimitOf(request.ranks);
   job.seed = request.ranks.seed;
   job.launch_each = request.launch_each;
-  Result<std::unique_ptr<measure::JobMeasurer>> measurer = measure::JobMeasurer::Create(job);
-  if (!measurer.ok()) return measurer.status();
-  return std::unique_ptr<Measurer>(std::move(measurer).value());
+  ASSIGN_OR_RETURN(std::unique_ptr<measure::JobMeasurer> measurer,
+                   measure::JobMeasurer::Create(job));
+  return std::unique_ptr<Measurer>(std::move(measurer));
 }
 Result<std::vector<CallCase>> CallCasesFor(const MeasurerRequest& request, const SweepPlan& plan,
                                            const Measurer& measurer) {
   if (request.replay.empty()) return MakeCallCases(plan, measurer.subject());
-  const Result<dataset::StoreContents> contents = ReadReplay(request);
-  if (!contents.ok()) return contents.status();
-  const Result<CallCasesFound> found = CallCasesIn(contents.value(), measurer.subject());
-  if (!found.ok()) return found.status();
-  return found.value().call_cases;
+  ASSIGN_OR_RETURN(const dataset::StoreContents contents, ReadReplay(request));
+  ASSIGN_OR_RETURN(const CallCasesFound found, CallCasesIn(contents, measurer.subject()));
+  return found.call_cases;
 }
 Result<Subject> ExpectedSubject(const MeasurerRequest& request, int nodes) {
   Subject subject;
@@ -128,10 +121,9 @@ Result<Subject> ExpectedSubject(const MeasurerRequest& request, int nodes) {
   if (UsesTests(request) && !subject.simulated) {
     subject.backend = comm::BackendOf(TestsLibrary(subject.backend));
   }
-  const Result<Library> library =
-      comm::LibraryOf(subject.backend, measure::ClusterOf(request.ranks));
-  if (!library.ok()) return library.status();
-  subject.library = library.value();
+  ASSIGN_OR_RETURN(const Library library,
+                   comm::LibraryOf(subject.backend, measure::ClusterOf(request.ranks)));
+  subject.library = library;
   return subject;
 }
 

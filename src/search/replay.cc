@@ -72,10 +72,9 @@ Result<std::unique_ptr<ReplayMeasurer>> ReplayMeasurer::Create(
                             sample.round, sample.seconds));
     }
     if (options.allowed && !options.allowed(sample)) continue;
-    const Result<measure::Trial> trial = TrialOfSample(sample, subject.library);
-    if (!trial.ok()) return trial.status();
+    ASSIGN_OR_RETURN(const measure::Trial trial, TrialOfSample(sample, subject.library));
     // In the words that a trial is going to be looked up with.
-    replay->shelves_[measure::PointOf(trial.value(), replay->subject_)].samples.push_back(sample);
+    replay->shelves_[measure::PointOf(trial, replay->subject_)].samples.push_back(sample);
     ++replay->held_;
   }
   uint64_t stream = 0;
@@ -160,11 +159,10 @@ Result<CallCasesFound> CallCasesIn(const dataset::StoreContents& contents,
   std::map<Key, CallCase> contexts;
   for (const StoredSample& record : contents.records) {
     if (!IsOf(contents, record, subject)) continue;
-    const Result<measure::Trial> trial = TrialOfSample(record.sample, subject.library);
-    if (!trial.ok()) return trial.status();
-    CallCase& call_case = contexts[ContextKey(trial.value())];
-    const Candidate candidate = {trial.value().config, trial.value().environment};
-    call_case.trial = trial.value();
+    ASSIGN_OR_RETURN(const measure::Trial trial, TrialOfSample(record.sample, subject.library));
+    CallCase& call_case = contexts[ContextKey(trial)];
+    const Candidate candidate = {trial.config, trial.environment};
+    call_case.trial = trial;
     call_case.trial.config = {};
     call_case.trial.environment.clear();
     call_case.candidates.push_back(candidate);

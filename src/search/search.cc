@@ -116,7 +116,7 @@ Status SearchExhaustively(measure::Measurer* measurer, const std::vector<CallCas
                           const SearchOptions& options, const MeasurementObserver& observer,
                           SamplesByCandidate* known) {
   SearchSession session(measurer, call_cases, options, observer, known);
-  if (Status status = session.Prepare(); !status.ok()) return status;
+  RETURN_IF_ERROR(session.Prepare());
   const auto wanted = [&](size_t call_case, size_t candidate) {
     return session.Available(call_case, candidate) &&
            !Tight((*known)[call_case][candidate], options);
@@ -142,7 +142,7 @@ Status SearchExhaustively(measure::Measurer* measurer, const std::vector<CallCas
         for (const auto& [place, call_case, candidate] : order) {
           if (session.Over()) return {};
           if (!wanted(call_case, candidate)) continue;
-          if (Status status = session.Take(call_case, candidate); !status.ok()) return status;
+          RETURN_IF_ERROR(session.Take(call_case, candidate));
         }
       }
     }

@@ -20,9 +20,8 @@ Result<std::vector<int>> AlgorithmsOf(const SweepPlan& plan, Library library,
   if (plan.algorithms.empty()) return Algorithms(library, collective);
   std::vector<int> algorithms;
   for (const std::string& name : plan.algorithms) {
-    const Result<int> algorithm = ParseAlgorithm(library, collective, name);
-    if (!algorithm.ok()) return algorithm.status();
-    algorithms.push_back(algorithm.value());
+    ASSIGN_OR_RETURN(const int algorithm, ParseAlgorithm(library, collective, name));
+    algorithms.push_back(algorithm);
   }
   return algorithms;
 }
@@ -32,9 +31,8 @@ Result<std::vector<int>> ProtocolsOf(const SweepPlan& plan, Library library) {
   if (plan.protocols.empty()) return Protocols(library);
   std::vector<int> protocols;
   for (const std::string& name : plan.protocols) {
-    const Result<int> protocol = ParseProtocol(library, name);
-    if (!protocol.ok()) return protocol.status();
-    protocols.push_back(protocol.value());
+    ASSIGN_OR_RETURN(const int protocol, ParseProtocol(library, name));
+    protocols.push_back(protocol);
   }
   return protocols;
 }
@@ -49,12 +47,10 @@ Result<std::vector<Candidate>> MakeContenders(const SweepPlan& plan,
     if (!environment.empty()) candidates.push_back({{}, environment});
     const std::optional<Collective> collective = CollectiveOf(operation);
     if (!collective || !CanChoose(library, *collective)) continue;
-    const Result<std::vector<int>> algorithms = AlgorithmsOf(plan, library, *collective);
-    if (!algorithms.ok()) return algorithms.status();
-    const Result<std::vector<int>> protocols = ProtocolsOf(plan, library);
-    if (!protocols.ok()) return protocols.status();
-    for (const int algorithm : algorithms.value()) {
-      for (const int protocol : protocols.value()) {
+    ASSIGN_OR_RETURN(const std::vector<int> algorithms, AlgorithmsOf(plan, library, *collective));
+    ASSIGN_OR_RETURN(const std::vector<int> protocols, ProtocolsOf(plan, library));
+    for (const int algorithm : algorithms) {
+      for (const int protocol : protocols) {
         if (AsksTuner(library) && !PairExists(*collective, algorithm, protocol)) continue;
         for (const int channels : plan.channels) {
           for (const int64_t segment : plan.segments) {
@@ -98,8 +94,8 @@ Result<std::vector<CallCase>> MakeCallCases(const SweepPlan& plan,
                                             const measure::Subject& subject) {
   std::vector<CallCase> call_cases;
   for (const Operation operation : plan.operations) {
-    const Result<std::vector<Candidate>> candidates = MakeContenders(plan, subject, operation);
-    if (!candidates.ok()) return candidates.status();
+    ASSIGN_OR_RETURN(const std::vector<Candidate> candidates,
+                     MakeContenders(plan, subject, operation));
     for (const uint64_t size : plan.sizes) {
       CallCase call_case;
       call_case.trial.operation = operation;
@@ -108,7 +104,7 @@ Result<std::vector<CallCase>> MakeCallCases(const SweepPlan& plan,
       call_case.trial.reduce = Reduces(operation) ? plan.reduce : ReduceOp::kSum;
       call_case.trial.in_place = plan.in_place;
       if (measure::CountOf(call_case.trial, subject.ranks) == 0) continue;
-      call_case.candidates = candidates.value();
+      call_case.candidates = candidates;
       call_cases.push_back(std::move(call_case));
     }
   }

@@ -72,14 +72,13 @@ Result<std::vector<Winner>> RunFinalRound(measure::Measurer* measurer,
         if (failed[i][j]) continue;
         measure::Trial trial = call_cases[i].trial;
         trial.config = call_cases[i].candidates[j].config;
-        const Result<Measurement> measurement = measurer->Measure(trial);
-        if (!measurement.ok()) return measurement.status();
-        if (measurement.value().outcome == dataset::SampleOutcome::kFine) {
-          times[i][j].push_back(std::max(measurement.value().seconds, 1e-12));
+        ASSIGN_OR_RETURN(const Measurement measurement, measurer->Measure(trial));
+        if (measurement.outcome == dataset::SampleOutcome::kFine) {
+          times[i][j].push_back(std::max(measurement.seconds, 1e-12));
         } else {
           failed[i][j] = true;
         }
-        stopped = !observer(i, j, measurement.value());
+        stopped = !observer(i, j, measurement);
       }
     }
   }

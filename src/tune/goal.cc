@@ -72,7 +72,7 @@ Result<measure::IterationSpec> StepOf(const TuningRequest& request, const measur
   spec.compute = request.compute > 0 ? request.compute : (gpu ? kGpuCompute : kHostCompute);
   spec.type = request.plan.type;
   spec.limit = std::max(request.ranks.limit, 2 * spec.compute);
-  if (Status status = measure::CheckSpec(spec); !status.ok()) return status;
+  RETURN_IF_ERROR(measure::CheckSpec(spec));
   return made;
 }
 
@@ -84,9 +84,8 @@ Result<TuneGround> FindGround(TuningRequest* request) {
   if (ranks.limit <= 0) ranks.limit = std::clamp(request->budget / 6, 5.0, 20.0);
   TuneGround ground{measure::BackendOf(ranks), ""};
   if (ground.backend == "auto") {
-    Result<TuneGround> found = Detect();
-    if (!found.ok()) return found;
-    ground = std::move(found).value();
+    ASSIGN_OR_RETURN(TuneGround found, Detect());
+    ground = std::move(found);
   }
   ranks.backend = ground.backend;
   const comm::BackendFacts& facts = comm::FactsOfBackend(ground.backend);
@@ -116,19 +115,18 @@ Result<TuneGround> FindGround(TuningRequest* request) {
 Result<TuneGoal> FindGoal(const TuningRequest& request, const measure::Subject& subject) {
   TuneGoal goal;
   if (!request.workload.empty()) {
-    const Result<RecordedCalls> recorded = ReadWorkload(request.workload);
-    if (!recorded.ok()) return recorded.status();
-    goal.mix = MakeMix(recorded.value().entries, kMostKinds, subject);
+    ASSIGN_OR_RETURN(const RecordedCalls recorded, ReadWorkload(request.workload));
+    goal.mix = MakeMix(recorded.entries, kMostKinds, subject);
     if (goal.mix.covered < 0.995) {
       goal.notes.push_back(
           Format("tuning the %zu costliest kinds of calls, about %.0f %% of the recorded time",
                  goal.mix.entries.size(), 100 * goal.mix.covered));
     }
-    if (recorded.value().left_out > 0) {
-      goal.notes.push_back(Count(recorded.value().left_out, "recorded call") +
+    if (recorded.left_out > 0) {
+      goal.notes.push_back(Count(recorded.left_out, "recorded call") +
                            " without configurations to choose from left out");
     }
-    const std::vector<int64_t>& ranks = recorded.value().ranks;
+    const std::vector<int64_t>& ranks = recorded.ranks;
     if (!ranks.empty() && std::find(ranks.begin(), ranks.end(), subject.ranks) == ranks.end()) {
       goal.notes.push_back(
           Format("the calls were recorded with %lld ranks and are tuned with %d: the policy is for "
@@ -138,9 +136,8 @@ Result<TuneGoal> FindGoal(const TuningRequest& request, const measure::Subject& 
   }
   Result<std::vector<search::CallCase>> call_cases = Invalid("nothing to measure");
   if (request.iterate) {
-    Result<measure::IterationSpec> step = StepOf(request, subject, goal.mix);
-    if (!step.ok()) return step.status();
-    goal.step = std::move(step).value();
+    ASSIGN_OR_RETURN(measure::IterationSpec step, StepOf(request, subject, goal.mix));
+    goal.step = std::move(step);
     call_cases = IterationCallCases(*goal.step, request.plan, subject);
   } else if (!goal.mix.entries.empty()) {
     call_cases = MixCallCases(goal.mix, request.plan, subject);

@@ -30,11 +30,10 @@ void TakeMost(const Kinds& kinds, Kinds* all) {
 }
 
 Status AddJournalCalls(const std::string& path, Kinds* all, RecordedCalls* recorded) {
-  const Result<journal::JournalContents> contents = journal::ReadJournal(path);
-  if (!contents.ok()) return contents.status();
+  ASSIGN_OR_RETURN(const journal::JournalContents contents, journal::ReadJournal(path));
   Kinds asked;
   Kinds ran;
-  for (const journal::JournalRecord& record : contents.value().records) {
+  for (const journal::JournalRecord& record : contents.records) {
     const bool decision = record.kind == journal::RecordKind::kDecision;
     if (!decision && record.kind != journal::RecordKind::kRan) continue;
     if (record.collective >= kAskedCollectiveCount) {
@@ -45,7 +44,7 @@ Status AddJournalCalls(const std::string& path, Kinds* all, RecordedCalls* recor
     if (record.bytes > 0) ++(decision ? asked : ran)[{operation, record.bytes}];
   }
   TakeMost(asked.empty() ? ran : asked, all);
-  for (const journal::JournalComm& communicator : contents.value().communicators) {
+  for (const journal::JournalComm& communicator : contents.communicators) {
     recorded->ranks.push_back(communicator.shape.ranks);
   }
   return {};
@@ -54,8 +53,7 @@ Status AddJournalCalls(const std::string& path, Kinds* all, RecordedCalls* recor
 Status AddLogCalls(const std::vector<std::string>& paths, Kinds* all, RecordedCalls* recorded) {
   logs::LogFacts facts;
   std::vector<std::string> warnings;
-  const Status read = logs::ReadLogs(paths, &facts, &warnings);
-  if (!read.ok()) return read;
+  RETURN_IF_ERROR(logs::ReadLogs(paths, &facts, &warnings));
   const uint64_t processes = std::max<uint64_t>(1, facts.processes.size());
   Kinds kinds;
   for (const logs::CallKind& kind : facts.call_kinds) {
@@ -85,12 +83,10 @@ Result<RecordedCalls> ReadWorkload(const std::vector<std::string>& files) {
       logs.push_back(file);
       continue;
     }
-    const Status added = AddJournalCalls(file, &all, &recorded);
-    if (!added.ok()) return added;
+    RETURN_IF_ERROR(AddJournalCalls(file, &all, &recorded));
   }
   if (!logs.empty()) {
-    const Status added = AddLogCalls(logs, &all, &recorded);
-    if (!added.ok()) return added;
+    RETURN_IF_ERROR(AddLogCalls(logs, &all, &recorded));
   }
   if (all.empty()) {
     return NotFound("no calls of collectives in '" + Join(files, "', '") +

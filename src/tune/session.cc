@@ -98,14 +98,13 @@ void TuneSession::Calibrate(bool proof) {
 // Freshly started ranks may behave differently: a winner has to win on those as well.
 Status TuneSession::StartAgain() {
   if (!options_.relaunch) return {};
-  if (Status flushed = recorder_->Flush(); !flushed.ok()) return flushed;
+  RETURN_IF_ERROR(recorder_->Flush());
   outcome_.launches += std::max(1, measurer_->launches());
   marked_.reset();
   calibrated_.reset();
   measurer_.reset();  // the old ranks end before new ones begin
-  Result<std::shared_ptr<Measurer>> measurer = Launch();
-  if (!measurer.ok()) return measurer.status();
-  measurer_ = std::move(measurer).value();
+  ASSIGN_OR_RETURN(std::shared_ptr<Measurer> measurer, Launch());
+  measurer_ = std::move(measurer);
   return {};
 }
 
@@ -114,27 +113,22 @@ model::CallPlace TuneSession::PlaceOf(const Trial& trial) const {
 }
 
 Result<dataset::StoreContents> TuneSession::ReadEarlier() {
-  Result<dataset::StoreContents> contents = work_.store->Read();
-  if (!contents.ok()) return contents;
+  ASSIGN_OR_RETURN(dataset::StoreContents contents, work_.store->Read());
   std::vector<std::string> runs;
-  for (const dataset::SampleRun& run : contents.value().runs) {
+  for (const dataset::SampleRun& run : contents.runs) {
     if (run.source == "tune" || run.source == "verify") runs.push_back(run.id);
   }
-  const Result<std::vector<dataset::Sample>> blamed =
-      measure::SettleUnfinished(work_.store, runs, &contents.value());
-  if (!blamed.ok()) return blamed.status();
+  RETURN_IF_ERROR(measure::SettleUnfinished(work_.store, runs, &contents));
   return contents;
 }
 
 Status TuneSession::Start() {
   (void)Show(Stage::kStarting, "starting ranks");
-  Result<std::shared_ptr<Measurer>> measurer = Launch();
-  if (!measurer.ok()) return measurer.status();
-  measurer_ = std::move(measurer).value();
+  ASSIGN_OR_RETURN(std::shared_ptr<Measurer> measurer, Launch());
+  measurer_ = std::move(measurer);
   outcome_.subject = measurer_->subject();
-  Result<std::vector<CallCase>> call_cases = work_.call_cases(outcome_.subject);
-  if (!call_cases.ok()) return call_cases.status();
-  call_cases_ = std::move(call_cases).value();
+  ASSIGN_OR_RETURN(std::vector<CallCase> call_cases, work_.call_cases(outcome_.subject));
+  call_cases_ = std::move(call_cases);
   if (call_cases_.empty()) return Invalid("there is nothing to measure");
   std::stable_sort(call_cases_.begin(), call_cases_.end(),
                    [](const CallCase& a, const CallCase& b) {
@@ -142,9 +136,8 @@ Status TuneSession::Start() {
                             std::pair(b.trial.operation, b.trial.bytes);
                    });
   // Whatever hung or crashed before would do so again.
-  const Result<dataset::StoreContents> before = ReadEarlier();
-  if (!before.ok()) return before.status();
-  known_ = search::KnownFrom(before.value(), call_cases_, outcome_.subject);
+  ASSIGN_OR_RETURN(const dataset::StoreContents before, ReadEarlier());
+  known_ = search::KnownFrom(before, call_cases_, outcome_.subject);
   size_t skipped = 0;
   for (std::vector<search::CandidateSamples>& of_case : known_) {
     for (search::CandidateSamples& evidence : of_case) {
@@ -168,8 +161,7 @@ Result<std::string> TuneSession::BeginRun(const char* source, const std::string&
   run.started = static_cast<double>(std::time(nullptr));
   run.plan = plan;
   run.machine = outcome_.subject.machine;
-  const Result<bool> begun = work_.store->BeginRun(run);
-  if (!begun.ok()) return begun.status();
+  RETURN_IF_ERROR(work_.store->BeginRun(run));
   return run.id;
 }
 
@@ -238,28 +230,26 @@ std::vector<size_t> TuneSession::PromisingCandidates(size_t call_case) const {
 Result<model::Grid> TuneSession::ReadGrid() const {
   dataset::Filter filter;
   filter.run = run_;
-  const Result<dataset::StoreContents> contents = work_.store->Read(filter);
-  if (!contents.ok()) return contents.status();
+  ASSIGN_OR_RETURN(const dataset::StoreContents contents, work_.store->Read(filter));
   model::GridOptions options;
   options.library = outcome_.subject.library;
   if (Iterations()) {
     options.kind = dataset::Point::Kind::kIteration;
     options.workload = measure::PointOf(call_cases_.front().trial, outcome_.subject).workload;
   }
-  return model::MakeGrid(contents.value(), options);
+  return model::MakeGrid(contents, options);
 }
 
 Status TuneSession::Learn() {
   (void)Show(Stage::kPlanning, "fitting a model");
-  if (Status flushed = recorder_->Flush(); !flushed.ok()) return flushed;
-  const Result<model::Grid> grid = ReadGrid();
-  if (!grid.ok()) return grid.status();
+  RETURN_IF_ERROR(recorder_->Flush());
+  ASSIGN_OR_RETURN(const model::Grid grid, ReadGrid());
   // A model of whole steps would have nothing to go by but their few sizes.
   if (!options_.fit || Iterations()) return {};
   model::FitOptions fit;
   fit.seed = static_cast<uint32_t>(options_.seed);
   fit.check_transfer = false;
-  Result<model::Predictor> predictor = model::Predictor::Fit(grid.value(), fit);
+  Result<model::Predictor> predictor = model::Predictor::Fit(grid, fit);
   if (predictor.ok()) {
     predictor_ = std::move(predictor).value();
   } else {
@@ -286,7 +276,7 @@ Status TuneSession::Plan() {
         Finalists(call_cases_[i], known_[i], PromisingCandidates(i), kMostFinalists));
     samples_per_round += finalists.back().size();
   }
-  if (Status started = StartAgain(); !started.ok()) return started;
+  RETURN_IF_ERROR(StartAgain());
   Calibrate(true);
   FinalRoundOptions final_round;
   final_round.seconds = std::max(0.1, options_.seconds * kFinalRoundUntil - Passed());
@@ -307,7 +297,7 @@ Status TuneSession::Plan() {
     if (!status.ok()) return status;
   }
   if (stopped_) return {};
-  if (Status ended = EndSearch(true); !ended.ok()) return ended;
+  RETURN_IF_ERROR(EndSearch(true));
   NoteFailures();
   for (size_t i = 0; i < call_cases_.size(); ++i) AddLine(i, winners.value()[i]);
   return {};

@@ -48,9 +48,8 @@ Config TuneSession::Decided(const policy::Policy& policy, const Trial& trial) co
 Result<std::vector<PolicyCheck>> TuneSession::Check(const std::vector<Claim>& claims,
                                                     double seconds,
                                                     const std::string& environment) {
-  const Result<std::string> run = BeginRun("verify", Format("%zu claims", claims.size()));
-  if (!run.ok()) return run.status();
-  dataset::Recorder recorder(work_.store, run.value());
+  ASSIGN_OR_RETURN(const std::string run, BeginRun("verify", Format("%zu claims", claims.size())));
+  dataset::Recorder recorder(work_.store, run);
   Status trouble;
   VerifyOptions verify;
   verify.seconds = seconds;
@@ -69,10 +68,9 @@ Result<std::vector<PolicyCheck>> TuneSession::Check(const std::vector<Claim>& cl
   const MeasurerSource source = [&]() -> Result<std::shared_ptr<Measurer>> {
     ++outcome_.launches;
     // Starting ranks can take long.
-    if (Status flushed = recorder.Flush(); !flushed.ok()) return flushed;
-    Result<std::shared_ptr<Measurer>> started = same != nullptr ? same : Launch();
-    if (!started.ok()) return started;
-    const std::shared_ptr<Measurer> ranks = std::move(started).value();
+    RETURN_IF_ERROR(recorder.Flush());
+    ASSIGN_OR_RETURN(std::shared_ptr<Measurer> started, same != nullptr ? same : Launch());
+    const std::shared_ptr<Measurer> ranks = std::move(started);
     return std::shared_ptr<Measurer>(new measure::MarkedMeasurer(ranks.get(), &recorder),
                                      [ranks](Measurer* marked) { delete marked; });
   };
@@ -87,9 +85,9 @@ Result<std::vector<PolicyCheck>> TuneSession::Check(const std::vector<Claim>& cl
              });
   if (same != nullptr) measurer_ = same;
   const Status flushed = recorder.Flush();
-  const Status ended = work_.store->EndRun(
-      run.value(), checks.ok() && !stopped_ ? dataset::SampleRun::State::kDone
-                                            : dataset::SampleRun::State::kInterrupted);
+  const Status ended =
+      work_.store->EndRun(run, checks.ok() && !stopped_ ? dataset::SampleRun::State::kDone
+                                                        : dataset::SampleRun::State::kInterrupted);
   for (const Status& status : {trouble, flushed, ended}) {
     if (!status.ok()) return status;
   }
@@ -177,10 +175,9 @@ Status TuneSession::VerifyWinners() {
   if (claims.empty()) return {};
   const bool twice = Iterations() && claims.size() > 1;  // then all of them together
   if (twice) left /= 2;
-  Result<std::vector<PolicyCheck>> checks = Check(claims, left, "");
-  if (!checks.ok()) return checks.status();
-  for (size_t i = 0; i < checks.value().size(); ++i) {
-    Judge(of_case[i], std::move(checks.value()[i]));
+  ASSIGN_OR_RETURN(std::vector<PolicyCheck> checks, Check(claims, left, ""));
+  for (size_t i = 0; i < checks.size(); ++i) {
+    Judge(of_case[i], std::move(checks[i]));
   }
   return {};
 }
@@ -203,21 +200,20 @@ Status TuneSession::ProveTogether() {
     return {};
   }
   Claim claim{call_cases_.front().trial, call_cases_.front().trial};
-  Result<measure::IterationSpec> spec = measure::DecodeSpec(claim.tuned.workload);
-  if (!spec.ok()) return spec.status();
-  for (measure::Bucket& bucket : spec.value().buckets) {
+  ASSIGN_OR_RETURN(measure::IterationSpec spec, measure::DecodeSpec(claim.tuned.workload));
+  for (measure::Bucket& bucket : spec.buckets) {
     for (const TunedCall& line : outcome_.lines) {
       if (line.trial.operation == bucket.operation && line.trial.bytes == bucket.bytes) {
         bucket.config = line.config;
       }
     }
   }
-  claim.tuned.workload = measure::EncodeSpec(spec.value());
+  claim.tuned.workload = measure::EncodeSpec(spec);
   const double left =
       std::max(options_.seconds - Passed(), options_.seconds * kLeastProofShare / 2);
-  Result<std::vector<PolicyCheck>> checks = Check({claim}, left, "DIAPASON_POLICY=policy.conf");
-  if (!checks.ok()) return checks.status();
-  outcome_.whole = std::move(checks.value().front());
+  ASSIGN_OR_RETURN(std::vector<PolicyCheck> checks,
+                   Check({claim}, left, "DIAPASON_POLICY=policy.conf"));
+  outcome_.whole = std::move(checks.front());
   if (outcome_.whole->verdict != PolicyVerdict::kFaster) {
     DropAll(Format("faster by itself, but all changes together are not: %.2f x [%.2f, %.2f]",
                    outcome_.whole->gain, outcome_.whole->interval.low,
@@ -229,8 +225,7 @@ Status TuneSession::ProveTogether() {
 Status TuneSession::Write() {
   // With what the final round has added. Rows and their boundaries; what they say is what was
   // proven.
-  Result<model::Grid> grid = ReadGrid();
-  if (!grid.ok()) return grid.status();
+  ASSIGN_OR_RETURN(model::Grid grid, ReadGrid());
   model::PlanOptions options;
   options.origin = options_.origin;
   options.reach = kReach;
@@ -242,10 +237,9 @@ Status TuneSession::Write() {
     }
     return {};
   };
-  Result<model::PlannedPolicy> plan = model::MakePlan(&grid.value(), nullptr, options);
-  if (!plan.ok()) return plan.status();
-  outcome_.policy = std::move(plan.value().policy);
-  outcome_.policy.header.fingerprint = grid.value().machine;
+  ASSIGN_OR_RETURN(model::PlannedPolicy plan, model::MakePlan(&grid, nullptr, options));
+  outcome_.policy = std::move(plan.policy);
+  outcome_.policy.header.fingerprint = grid.machine;
   std::vector<std::string> remarks;
   for (const policy::Rule& rule : outcome_.policy.rules) {
     std::vector<double> gains;
@@ -273,9 +267,9 @@ Status TuneSession::Write() {
   }
   outcome_.policy_text = policy::PolicyText(outcome_.policy, remarks);
   // As a reader finds it: rows have the lines of the file then.
-  Result<policy::Policy> read = policy::ParseStrictly(outcome_.policy_text, "policy.conf", {});
-  if (!read.ok()) return read.status();
-  outcome_.policy = std::move(read).value();
+  ASSIGN_OR_RETURN(policy::Policy read,
+                   policy::ParseStrictly(outcome_.policy_text, "policy.conf", {}));
+  outcome_.policy = std::move(read);
   return {};
 }
 

@@ -43,20 +43,17 @@ Status WriteFiles(const TuneOutcome& outcome, const TuningEvents& events, TuneFi
   const Result<std::string> before = ReadFile(files->policy, policy::kMostBytes);
   if (before.ok() && before.value() != outcome.policy_text) {
     files->older = (folder / "policy.old.conf").string();
-    if (Status kept = WriteFileAtomically(files->older, before.value()); !kept.ok()) return kept;
+    RETURN_IF_ERROR(WriteFileAtomically(files->older, before.value()));
   }
   std::error_code ignored;
   std::filesystem::remove(folder / "rules.conf", ignored);
-  if (Status saved = WriteFileAtomically(files->policy, outcome.policy_text); !saved.ok()) {
-    return saved;
-  }
+  RETURN_IF_ERROR(WriteFileAtomically(files->policy, outcome.policy_text));
   if (outcome.subject.library == Library::kOpenMpi) {
     std::vector<std::string> notes;
-    const Result<std::string> rules = policy::OpenMpiRulesText(outcome.policy, &notes);
-    if (!rules.ok()) return rules.status();
+    ASSIGN_OR_RETURN(const std::string rules, policy::OpenMpiRulesText(outcome.policy, &notes));
     for (const std::string& note : notes) Warn(events, note);
     files->rules = (folder / "rules.conf").string();
-    if (Status saved = WriteFileAtomically(files->rules, rules.value()); !saved.ok()) return saved;
+    RETURN_IF_ERROR(WriteFileAtomically(files->rules, rules));
   }
   report::ReportRequest request;
   request.inputs = {files->store};
@@ -112,25 +109,20 @@ Result<TuningResult> Lead(const TuningRequest& request, const TuneGround& ground
                           const MeasurerSource& source, bool relaunch, const TuningEvents& events) {
   TuningResult result;
   result.relaunched = relaunch;
-  Result<TuneFiles> prepared = PrepareFolder(request.output);
-  if (!prepared.ok()) return prepared.status();
-  TuneFiles& files = prepared.value();
+  ASSIGN_OR_RETURN(TuneFiles prepared, PrepareFolder(request.output));
+  TuneFiles& files = prepared;
   // Before anything in it changes: two tunings would take each other's files for their own.
-  const Result<std::unique_ptr<OwnerLock>> lock = LockFolder(files.folder);
-  if (!lock.ok()) return lock.status();
-  Result<std::unique_ptr<dataset::SampleStore>> store =
-      dataset::SampleStore::Open(files.store, dataset::SampleStore::Access::kWrite);
-  if (!store.ok()) return store.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<OwnerLock> lock, LockFolder(files.folder));
+  ASSIGN_OR_RETURN(std::unique_ptr<dataset::SampleStore> store,
+                   dataset::SampleStore::Open(files.store, dataset::SampleStore::Access::kWrite));
 
   TuneInputs inputs;
-  inputs.store = store.value().get();
+  inputs.store = store.get();
   inputs.source = source;
   inputs.call_cases = [&](const Subject& subject) -> Result<std::vector<search::CallCase>> {
-    const Status free = measure::CheckNoPolicyIsSet(Settings::Read(ProcessEnvironment()), subject);
-    if (!free.ok()) return free;
-    Result<TuneGoal> found = FindGoal(request, subject);
-    if (!found.ok()) return found.status();
-    result.goal = std::move(found).value();
+    RETURN_IF_ERROR(measure::CheckNoPolicyIsSet(Settings::Read(ProcessEnvironment()), subject));
+    ASSIGN_OR_RETURN(TuneGoal found, FindGoal(request, subject));
+    result.goal = std::move(found);
     for (const std::string& note : result.goal.notes) Warn(events, note);
     if (events.started) events.started(ground, subject, result.goal);
     return result.goal.call_cases;
@@ -143,16 +135,15 @@ Result<TuningResult> Lead(const TuningRequest& request, const TuneGround& ground
   }
   const ProgressCallback progress =
       events.progress ? events.progress : [](Stage, double, const std::string&) { return true; };
-  Result<TuneOutcome> tuned = Tune(inputs, session, progress);
-  if (!tuned.ok()) return tuned.status();
-  result.outcome = std::move(tuned).value();
+  ASSIGN_OR_RETURN(TuneOutcome tuned, Tune(inputs, session, progress));
+  result.outcome = std::move(tuned);
   for (const std::string& note : result.outcome.notes) Warn(events, note);
   if (!result.Decided()) {
     result.older_policy = FileExists(files.policy);
     result.files = OnlySamples(files);
     return result;
   }
-  if (Status written = WriteFiles(result.outcome, events, &files); !written.ok()) return written;
+  RETURN_IF_ERROR(WriteFiles(result.outcome, events, &files));
   result.files = files;
   return result;
 }
@@ -160,25 +151,22 @@ Result<TuningResult> Lead(const TuningRequest& request, const TuneGround& ground
 }  // namespace
 
 Result<TuningResult> RunTuning(TuningRequest request, const TuningEvents& events) {
-  const Result<TuneGround> ground = FindGround(&request);
-  if (!ground.ok()) return ground.status();
+  ASSIGN_OR_RETURN(const TuneGround ground, FindGround(&request));
   search::MeasurerRequest measurer;
   measurer.ranks = request.ranks;
   measurer.launcher = request.launcher;
   const auto source = [&]() -> Result<std::shared_ptr<Measurer>> {
-    Result<std::unique_ptr<Measurer>> made = search::MakeMeasurer(measurer, request.nodes);
-    if (!made.ok()) return made.status();
-    return std::shared_ptr<Measurer>(std::move(made).value());
+    ASSIGN_OR_RETURN(std::unique_ptr<Measurer> made, search::MakeMeasurer(measurer, request.nodes));
+    return std::shared_ptr<Measurer>(std::move(made));
   };
-  return Lead(request, ground.value(), source, true, events);
+  return Lead(request, ground, source, true, events);
 }
 
 Result<TuningResult> RunTuningOn(Group* group, const TuningRequest& request,
                                  const TuneGround& ground, const TuningEvents& events) {
-  Result<std::unique_ptr<measure::GroupMeasurer>> leading =
-      measure::GroupMeasurer::Lead(group, measure::ClusterOf(request.ranks));
-  if (!leading.ok()) return leading.status();
-  const std::shared_ptr<Measurer> measurer = std::move(leading).value();
+  ASSIGN_OR_RETURN(std::unique_ptr<measure::GroupMeasurer> leading,
+                   measure::GroupMeasurer::Lead(group, measure::ClusterOf(request.ranks)));
+  const std::shared_ptr<Measurer> measurer = std::move(leading);
   return Lead(
       request, ground, [&] { return Result<std::shared_ptr<Measurer>>(measurer); }, false, events);
 }

@@ -48,7 +48,7 @@ class Verification {
 
   Result<std::vector<PolicyCheck>> Run() {
     begin_ = std::chrono::steady_clock::now();
-    if (Status started = Start(); !started.ok()) return started;
+    RETURN_IF_ERROR(Start());
     for (int round = 0; round < options_.most_rounds && !stopped_; ++round) {
       if (round >= measure::kLeastJudgedRounds && Share() >= 1) break;
       if (round >= options_.first_look &&
@@ -61,9 +61,9 @@ class Verification {
                        (Share() * options_.launches >= launches_ ||
                         round * options_.launches >= launches_ * options_.first_look);
       if (round > 0 && due) {
-        if (Status started = Start(); !started.ok()) return started;
+        RETURN_IF_ERROR(Start());
       }
-      if (Status measured = Round(round); !measured.ok()) return measured;
+      RETURN_IF_ERROR(Round(round));
     }
     for (size_t i = 0; i < checks_.size(); ++i) Finish(i);
     return std::move(checks_);
@@ -77,9 +77,8 @@ class Verification {
 
   Status Start() {
     measurer_.reset();  // the old ranks end before new ones begin
-    Result<std::shared_ptr<Measurer>> measurer = source_();
-    if (!measurer.ok()) return measurer.status();
-    measurer_ = std::move(measurer).value();
+    ASSIGN_OR_RETURN(std::shared_ptr<Measurer> measurer, source_());
+    measurer_ = std::move(measurer);
     ++launches_;
     fresh_.clear();
     return {};
@@ -101,13 +100,13 @@ class Verification {
       // Every change of the environment is a launch: one of each a round.
       for (const size_t side : {first, 1 - first}) {
         for (size_t i = 0; i < checks_.size() && !stopped_; ++i) {
-          if (Status measured = Measure(i, side, round); !measured.ok()) return measured;
+          RETURN_IF_ERROR(Measure(i, side, round));
         }
       }
     } else {
       for (size_t i = 0; i < checks_.size() && !stopped_; ++i) {
         for (const size_t side : {first, 1 - first}) {
-          if (Status measured = Measure(i, side, round); !measured.ok()) return measured;
+          RETURN_IF_ERROR(Measure(i, side, round));
         }
       }
     }
@@ -130,19 +129,17 @@ class Verification {
     trial.warmups = fresh ? kFirstWarmups : 1;
     if (side.iterations == 0) {
       trial.iterations = 1;
-      const Result<Measurement> first = measurer_->Measure(trial);
-      if (!first.ok()) return first.status();
-      if (!Take(claim, &side, trial, first.value(), round, false)) return {};
-      const double fit = options_.block_seconds / std::max(first.value().seconds, 1e-9);
+      ASSIGN_OR_RETURN(const Measurement first, measurer_->Measure(trial));
+      if (!Take(claim, &side, trial, first, round, false)) return {};
+      const double fit = options_.block_seconds / std::max(first.seconds, 1e-9);
       side.iterations =
           static_cast<int>(std::clamp(std::round(fit), 1.0, double(options_.most_iterations)));
       trial.check = false;
       trial.warmups = 1;
     }
     trial.iterations = side.iterations;
-    const Result<Measurement> measurement = measurer_->Measure(trial);
-    if (!measurement.ok()) return measurement.status();
-    (void)Take(claim, &side, trial, measurement.value(), round, true);
+    ASSIGN_OR_RETURN(const Measurement measurement, measurer_->Measure(trial));
+    (void)Take(claim, &side, trial, measurement, round, true);
     return {};
   }
 

@@ -56,9 +56,8 @@ Result<std::vector<search::CallCase>> MixCallCases(const Mix& mix, const search:
     search::SweepPlan part = plan;
     part.operations = {operation};
     part.sizes.assign(of_it.begin(), of_it.end());
-    Result<std::vector<search::CallCase>> made = search::MakeCallCases(part, subject);
-    if (!made.ok()) return made.status();
-    for (search::CallCase& call_case : made.value()) call_cases.push_back(std::move(call_case));
+    ASSIGN_OR_RETURN(std::vector<search::CallCase> made, search::MakeCallCases(part, subject));
+    for (search::CallCase& call_case : made) call_cases.push_back(std::move(call_case));
   }
   if (call_cases.empty()) return Invalid("the recorded calls have none that can be measured");
   return call_cases;
@@ -107,7 +106,7 @@ Result<measure::IterationSpec> MixIteration(const Mix& mix) {
     const int after = static_cast<int>(i) + 1;
     spec.buckets.push_back({entry.operation, entry.bytes, 0, after, spec.chunks, {}});
   }
-  if (Status status = measure::CheckSpec(spec); !status.ok()) return status;
+  RETURN_IF_ERROR(measure::CheckSpec(spec));
   return spec;
 }
 
@@ -127,9 +126,8 @@ Result<std::vector<search::CallCase>> IterationCallCases(const measure::Iteratio
     part.operations = {operation};
     part.sizes = {bytes};
     part.type = spec.type;
-    Result<std::vector<search::CallCase>> made = search::MakeCallCases(part, subject);
-    if (!made.ok()) return made.status();
-    for (search::CallCase& call_case : made.value()) {
+    ASSIGN_OR_RETURN(std::vector<search::CallCase> made, search::MakeCallCases(part, subject));
+    for (search::CallCase& call_case : made) {
       // Nothing to choose (all-to-all): it is part of every step anyway.
       if (call_case.candidates.size() < 2) continue;
       call_case.trial.workload = workload;

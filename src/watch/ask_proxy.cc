@@ -117,9 +117,8 @@ class Tail {
 };
 
 Status Send(const RootFs& tree, const DumpTarget& target) {
-  const Result<host::ProcessSample> now = host::SampleProcess(tree, target.pid);
-  if (!now.ok()) return now.status();
-  if (now.value().start_ticks != target.start_ticks) {
+  ASSIGN_OR_RETURN(const host::ProcessSample now, host::SampleProcess(tree, target.pid));
+  if (now.start_ticks != target.start_ticks) {
     return NotFound(Format("process %d has ended, and another one has its number",
                            static_cast<int>(target.pid)));
   }
@@ -177,12 +176,10 @@ OutputPlace OutputOf(const RootFs& tree, pid_t pid) {
 }
 
 Result<DumpTarget> FindDumpTarget(const RootFs& tree, pid_t pid) {
-  const Result<host::ProcessSample> sample = host::SampleProcess(tree, pid);
-  if (!sample.ok()) return sample.status();
-  const Result<MapEnvironment> environment = host::EnvironmentOf(tree, pid);
-  if (!environment.ok()) return environment.status();
+  ASSIGN_OR_RETURN(const host::ProcessSample sample, host::SampleProcess(tree, pid));
+  ASSIGN_OR_RETURN(const MapEnvironment environment, host::EnvironmentOf(tree, pid));
   const int id = static_cast<int>(pid);
-  const std::optional<std::string> value = environment.value().Get(kVariable);
+  const std::optional<std::string> value = environment.Get(kVariable);
   if (!value) {
     return Unavailable(Format(
         "process %d was not started with %s, so that NCCL does not listen; start the job with "
@@ -191,7 +188,7 @@ Result<DumpTarget> FindDumpTarget(const RootFs& tree, pid_t pid) {
   }
   DumpTarget target;
   target.pid = pid;
-  target.start_ticks = sample.value().start_ticks;
+  target.start_ticks = sample.start_ticks;
   if (!ParseSignal(*value, &target.signal)) {
     return Invalid(
         Format("process %d has %s=%s, which is no number of a signal, and NCCL reads "
@@ -206,7 +203,7 @@ Result<DumpTarget> FindDumpTarget(const RootFs& tree, pid_t pid) {
         id, target.signal));
   }
   const host::ThreadSample* last = nullptr;
-  for (const host::ThreadSample& thread : sample.value().threads) {
+  for (const host::ThreadSample& thread : sample.threads) {
     // Other threads with that role have lists of their own, which are not printed.
     if (!thread.name.starts_with("NCCL Progress")) continue;
     if (last == nullptr || thread.start_ticks >= last->start_ticks) last = &thread;
@@ -214,7 +211,7 @@ Result<DumpTarget> FindDumpTarget(const RootFs& tree, pid_t pid) {
   if (last != nullptr) {
     target.thread = last->tid;
     target.thread_name = last->name;
-  } else if (environment.value().Get("NCCL_SET_THREAD_NAME").value_or("") == "1") {
+  } else if (environment.Get("NCCL_SET_THREAD_NAME").value_or("") == "1") {
     return Unavailable(
         Format("process %d names its threads and has no progress thread: the "
                "handler of signal %d is the program's own, and was not called",
@@ -229,11 +226,11 @@ Result<DumpAnswer> AskForDump(const RootFs& tree, const DumpTarget& target, cons
   DumpAnswer answer;
   Tail tail;
   if (file.empty()) {
-    if (Status sent = Send(tree, target); !sent.ok()) return sent;
+    RETURN_IF_ERROR(Send(tree, target));
     answer.asked = 1;
     return answer;
   }
-  if (Status opened = tail.Open(file); !opened.ok()) return opened;
+  RETURN_IF_ERROR(tail.Open(file));
   const double deadline = SteadySeconds() + wait.timeout_s;
   size_t parsed = 0;
   do {

@@ -66,9 +66,9 @@ Result<ProgramOutput> RunProgram(const std::vector<std::string>& command, double
   options.err = [&err](std::string_view text) { err.Add(text); };
   const Deadline deadline =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(std::llround(limit_s * 1e3));
-  const Result<std::unique_ptr<process::Child>> child = process::Child::Start(std::move(options));
-  if (!child.ok()) return child.status();
-  process::Child& program = *child.value();
+  ASSIGN_OR_RETURN(const std::unique_ptr<process::Child> child,
+                   process::Child::Start(std::move(options)));
+  process::Child& program = *child;
   while (!program.ended() || program.out_open() || program.err_open()) {
     if (program.Poll(deadline)) continue;
     program.Stop(std::chrono::milliseconds(0));
@@ -131,7 +131,7 @@ Result<Profile> ProfileProcess(const RootFs& tree, const Environment& environmen
         "linux-tools-$(uname -r), perf)");
   }
   TemporaryFile file;
-  if (Status created = file.Create("perf"); !created.ok()) return created;
+  RETURN_IF_ERROR(file.Create("perf"));
   const Result<ProgramOutput> recorded =
       RunProgram({perf, "record", "-q", "-F", "99", "-g", "-o", file.path(), "-p",
                   std::to_string(pid), "--", "sleep", Format("%.3f", seconds)},
@@ -139,15 +139,14 @@ Result<Profile> ProfileProcess(const RootFs& tree, const Environment& environmen
   unlink((file.path() + ".old").c_str());  // perf keeps an earlier file under this name
   if (!recorded.ok()) return recorded.status();
   if (recorded.value().status != 0) return NotPermitted(tree, pid, recorded.value().err);
-  const Result<ProgramOutput> report =
-      RunProgram({perf, "report", "--stdio", "-i", file.path(), "--no-children", "-g", "none", "-s",
-                  "pid,dso,symbol", "-t", "\t"},
-                 kReportSeconds);
-  if (!report.ok()) return report.status();
-  if (report.value().status != 0) {
-    return Unavailable("perf report failed: " + FirstLine(report.value().err));
+  ASSIGN_OR_RETURN(const ProgramOutput report,
+                   RunProgram({perf, "report", "--stdio", "-i", file.path(), "--no-children", "-g",
+                               "none", "-s", "pid,dso,symbol", "-t", "\t"},
+                              kReportSeconds));
+  if (report.status != 0) {
+    return Unavailable("perf report failed: " + FirstLine(report.err));
   }
-  return ParsePerfReport(report.value().out);
+  return ParsePerfReport(report.out);
 }
 
 }  // namespace diapason::watch

@@ -132,19 +132,16 @@ class AskSession {
   explicit AskSession(const AskOptions& options) : options_(options) {}
 
   Status Run() {
-    const Result<Library> library = ParsePlayed(options_.library);
-    if (!library.ok()) return library.status();
-    library_ = library.value();
-    if (const Status prepared = PrepareEnvironment(); !prepared.ok()) return prepared;
-    if (const Status read = ReadQuestions(); !read.ok()) return read;
+    ASSIGN_OR_RETURN(const Library library, ParsePlayed(options_.library));
+    library_ = library;
+    RETURN_IF_ERROR(PrepareEnvironment());
+    RETURN_IF_ERROR(ReadQuestions());
     LoadPolicyForPrinting();
 
-    const Result<int> api = ParseApi(options_.api);
-    if (!api.ok()) return api.status();
-    Result<std::unique_ptr<client::PluginClient>> client =
-        client::PluginClient::Open(plugin_path_, api.value());
-    if (!client.ok()) return client.status();
-    client_ = std::move(client).value();
+    ASSIGN_OR_RETURN(const int api, ParseApi(options_.api));
+    ASSIGN_OR_RETURN(std::unique_ptr<client::PluginClient> client,
+                     client::PluginClient::Open(plugin_path_, api));
+    client_ = std::move(client);
     const uint64_t comm_id = 0xd1a9a500;
     Status status = client_->Start(shape_, comm_id);
     for (size_t i = 0; status.ok() && i < answers_.size(); ++i) status = AskOne(&answers_[i]);
@@ -172,14 +169,13 @@ class AskSession {
 
  private:
   Status PrepareEnvironment() {
-    if (const Status made = journal_.Create("ask"); !made.ok()) return made;
+    RETURN_IF_ERROR(journal_.Create("ask"));
     plugin_path_ = options_.plugin.empty() ? FindBesideUs(kPluginFile) : options_.plugin;
     // Not beside this tool: let the loader search, and report its error.
     if (plugin_path_.empty()) plugin_path_ = kPluginFile;
     if (!options_.library_version.empty()) {
-      const Result<int> version = ParseLibraryVersion(options_.library_version);
-      if (!version.ok()) return version.status();
-      client::PluginClient::PretendVersion(version.value());
+      ASSIGN_OR_RETURN(const int version, ParseLibraryVersion(options_.library_version));
+      client::PluginClient::PretendVersion(version);
     }
     client::PluginClient::PretendLibrary(library_);
     setenv("DIAPASON_LIBRARY", std::string(LibraryName(library_)).c_str(), 1);
@@ -198,30 +194,27 @@ class AskSession {
 
   Status ReadQuestions() {
     if (!options_.table.empty()) {
-      Result<std::vector<client::RecordedTable>> tables =
-          client::ReadTables(options_.table, library_);
-      if (!tables.ok()) return tables.status();
-      tables_ = std::move(tables).value();
+      ASSIGN_OR_RETURN(std::vector<client::RecordedTable> tables,
+                       client::ReadTables(options_.table, library_));
+      tables_ = std::move(tables);
     }
     ChooseShape();
     for (const std::string& name : options_.collectives) {
-      const Result<Collective> collective = ParseCollective(library_, name);
-      if (!collective.ok()) return collective.status();
+      ASSIGN_OR_RETURN(const Collective collective, ParseCollective(library_, name));
       std::vector<uint64_t> sizes;
       if (!options_.sizes.empty() || tables_.empty()) {
-        Result<std::vector<uint64_t>> parsed =
-            ParseSizes(options_.sizes.empty() ? "1K:1G:x4" : options_.sizes);
-        if (!parsed.ok()) return parsed.status();
-        sizes = std::move(parsed).value();
+        ASSIGN_OR_RETURN(std::vector<uint64_t> parsed,
+                         ParseSizes(options_.sizes.empty() ? "1K:1G:x4" : options_.sizes));
+        sizes = std::move(parsed);
       } else {
         for (const client::RecordedTable& table : tables_) {
-          if (table.collective == collective.value()) sizes.push_back(table.bytes);
+          if (table.collective == collective) sizes.push_back(table.bytes);
         }
         if (sizes.empty()) return Invalid("'" + options_.table + "' has no table for " + name);
       }
       for (const uint64_t size : sizes) {
         AskedAnswer answer;
-        answer.question = {collective.value(), size, options_.pipe_ops, options_.reg_buff};
+        answer.question = {collective, size, options_.pipe_ops, options_.reg_buff};
         answers_.push_back(answer);
       }
     }
@@ -269,23 +262,21 @@ class AskSession {
       answer->table_bytes = recorded->bytes;
     }
     Config pair;
-    const Result<int> channels =
-        client_->Ask(answer->question, {options_.collnet, options_.nvls}, &cost, &pair);
-    if (!channels.ok()) return channels.status();
+    ASSIGN_OR_RETURN(
+        const int channels,
+        client_->Ask(answer->question, {options_.collnet, options_.nvls}, &cost, &pair));
     answer->takes = client_->api() <= 2 ? pair : PairAt(cost, cost.Cheapest());
-    answer->takes.channels = channels.value();
+    answer->takes.channels = channels;
     return {};
   }
 
   Status ReadReasons() {
-    const Result<std::string> text = ReadFile(journal_.path(), size_t{1} << 30);
-    if (!text.ok()) return text.status();
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(journal_.path(), size_t{1} << 30));
     // An inactive plugin opens no journal.
-    if (!text.value().empty()) {
-      Result<journal::JournalContents> contents =
-          journal::ParseJournal(text.value(), "the journal");
-      if (!contents.ok()) return contents.status();
-      contents_ = std::move(contents).value();
+    if (!text.empty()) {
+      ASSIGN_OR_RETURN(journal::JournalContents contents,
+                       journal::ParseJournal(text, "the journal"));
+      contents_ = std::move(contents);
       if (contents_.records.size() == answers_.size()) {
         for (size_t i = 0; i < answers_.size(); ++i) {
           answers_[i].record = contents_.records[i];
@@ -294,7 +285,7 @@ class AskSession {
       }
     }
     for (const AskedAnswer& answer : answers_) {
-      if (const Status status = Compare(answer); !status.ok()) return status;
+      RETURN_IF_ERROR(Compare(answer));
     }
     return {};
   }
@@ -410,10 +401,9 @@ class AskSession {
   journal::JournalContents contents_;
 };
 
-int RunAsk(const AskOptions& options) {
+Result<int> RunAsk(const AskOptions& options) {
   AskSession session(options);
-  const Status status = session.Run();
-  if (!status.ok()) return Fail(status);
+  RETURN_IF_ERROR(session.Run());
   session.Print();
   return session.PolicyRefused() ? kExitFailed : kExitFine;
 }

@@ -30,7 +30,7 @@ Status NoSuchJob(const Status& status, const std::string& where) {
   return Status::Error(status.code(), status.message() + "; there are: " + Join(jobs, ", "));
 }
 
-int SetFrozen(const FreezeOptions& options, bool frozen) {
+Result<int> SetFrozen(const FreezeOptions& options, bool frozen) {
   const Settings settings = Settings::Read(ProcessEnvironment());
   agree::StoreOptions wanted;
   wanted.where = !options.store.empty()            ? options.store
@@ -39,15 +39,13 @@ int SetFrozen(const FreezeOptions& options, bool frozen) {
   wanted.job = options.job.empty() ? agree::JobIdentity(ProcessEnvironment()) : options.job;
   wanted.existing_only = true;
   const Result<std::unique_ptr<agree::CellStore>> store = agree::OpenStore(wanted);
-  if (!store.ok()) return Fail(NoSuchJob(store.status(), wanted.where));
-  const Result<bool> changed = agree::FreezeLog(store.value().get()).Set(frozen);
-  if (!changed.ok()) return Fail(changed.status());
+  if (!store.ok()) return NoSuchJob(store.status(), wanted.where);
+  ASSIGN_OR_RETURN(const bool changed, agree::FreezeLog(store.value().get()).Set(frozen));
   const char* state = frozen ? "frozen" : "thawed";
   if (options.json) {
-    const nlohmann::ordered_json whole{
-        {"job", wanted.job}, {"state", state}, {"changed", changed.value()}};
+    const nlohmann::ordered_json whole{{"job", wanted.job}, {"state", state}, {"changed", changed}};
     std::printf("%s\n", JsonText(whole).c_str());
-  } else if (!changed.value()) {
+  } else if (!changed) {
     std::printf("job %s is %s already\n", wanted.job.c_str(), state);
   } else {
     std::printf("job %s is %s: %s\n", wanted.job.c_str(), state,

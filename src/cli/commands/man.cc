@@ -17,18 +17,17 @@ struct ManAsked {
   std::shared_ptr<CommandInfo> tool;
 };
 
-int WriteAll(const ManAsked& asked) {
+Result<int> WriteAll(const ManAsked& asked) {
   std::error_code error;
   std::filesystem::create_directories(asked.folder, error);
   if (error) {
-    return Fail(IoError("cannot create the folder '" + asked.folder + "': " + error.message()));
+    return IoError("cannot create the folder '" + asked.folder + "': " + error.message());
   }
   size_t count = 0;
   for (const CommandInfo* command : AllCommands(*asked.tool)) {
     const std::string path =
         (std::filesystem::path(asked.folder) / (ManPageName(*command) + ".1")).string();
-    const Status written = WriteFileAtomically(path, ManPage(*asked.tool, *command, kVersion));
-    if (!written.ok()) return Fail(written);
+    RETURN_IF_ERROR(WriteFileAtomically(path, ManPage(*asked.tool, *command, kVersion)));
     ++count;
   }
   std::printf("%s in %s\n", Count(count, "page").c_str(), asked.folder.c_str());

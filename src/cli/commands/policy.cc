@@ -50,9 +50,8 @@ Result<policy::ParseOptions> ParseOptionsOf(const PolicyOptions& options) {
   policy::ParseOptions parse;
   parse.ignore_checksum = options.accept_edits;
   if (options.library.empty()) return parse;
-  const Result<Library> library = ParseLibrary(options.library);
-  if (!library.ok()) return library.status();
-  parse.library = library.value();
+  ASSIGN_OR_RETURN(const Library library, ParseLibrary(options.library));
+  parse.library = library;
   return parse;
 }
 
@@ -61,8 +60,7 @@ std::string Dump(const ordered_json& value) { return JsonText(value); }
 // The policy of a file or, without one, the policy that the settings select, found as the plugin
 // finds it. Policies of every library are accepted here; only the plugin requires its own.
 Result<policy::Policy> Load(const PolicyOptions& options, std::string* name) {
-  const Result<policy::ParseOptions> parse = ParseOptionsOf(options);
-  if (!parse.ok()) return parse.status();
+  ASSIGN_OR_RETURN(const policy::ParseOptions parse, ParseOptionsOf(options));
   policy::Source source{policy::Source::Kind::kFile, options.file, ""};
   if (options.file.empty()) {
     const Settings settings = Settings::Read(ProcessEnvironment());
@@ -74,9 +72,8 @@ Result<policy::Policy> Load(const PolicyOptions& options, std::string* name) {
   }
   *name = source.name;
   if (source.kind == policy::Source::Kind::kInline) return policy::DecodeInline(source.text);
-  const Result<std::string> text = ReadFile(source.name, policy::kMostBytes);
-  if (!text.ok()) return text.status();
-  return policy::ParseStrictly(text.value(), source.name, parse.value());
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(source.name, policy::kMostBytes));
+  return policy::ParseStrictly(text, source.name, parse);
 }
 
 int CheckOne(const std::string& file, const policy::ParseOptions& parse, ordered_json* list) {
@@ -130,13 +127,12 @@ int CheckOne(const std::string& file, const policy::ParseOptions& parse, ordered
   return kExitFine;
 }
 
-int RunCheck(const PolicyOptions& options) {
-  const Result<policy::ParseOptions> parse = ParseOptionsOf(options);
-  if (!parse.ok()) return Fail(parse.status());
+Result<int> RunCheck(const PolicyOptions& options) {
+  ASSIGN_OR_RETURN(const policy::ParseOptions parse, ParseOptionsOf(options));
   ordered_json list = ordered_json::array();
   int status = kExitFine;
   for (const std::string& file : options.files) {
-    status = std::max(status, CheckOne(file, parse.value(), options.json ? &list : nullptr));
+    status = std::max(status, CheckOne(file, parse, options.json ? &list : nullptr));
   }
   if (options.json) std::printf("%s\n", Dump(list).c_str());
   return status;
@@ -164,10 +160,10 @@ ordered_json RangeJson(const policy::Policy& policy, Collective collective,
   return row;
 }
 
-int RunShow(const PolicyOptions& options) {
+Result<int> RunShow(const PolicyOptions& options) {
   std::string name;
   const Result<policy::Policy> policy = Load(options, &name);
-  if (!policy.ok()) return Fail(policy.status());
+  if (!policy.ok()) return policy.status();
   policy::DecisionTable::Options table_options;
   table_options.shape = {options.nodes, options.ranks};
   table_options.use_reg_buff_rows = options.reg_buff >= 0;
@@ -175,9 +171,9 @@ int RunShow(const PolicyOptions& options) {
 
   std::vector<Collective> collectives;
   if (!options.collective.empty()) {
-    const Result<Collective> one = ParseCollective(policy.value().library, options.collective);
-    if (!one.ok()) return Fail(one.status());
-    collectives.push_back(one.value());
+    ASSIGN_OR_RETURN(const Collective one,
+                     ParseCollective(policy.value().library, options.collective));
+    collectives.push_back(one);
   } else {
     for (int c = 0; c < kCollectiveCount; ++c) {
       const auto collective = static_cast<Collective>(c);
@@ -240,40 +236,36 @@ int WriteOut(const PolicyOptions& options, const std::string& text) {
   return written.ok() ? kExitFine : Fail(written);
 }
 
-int WriteRules(const PolicyOptions& options, const std::string& name,
-               const policy::Policy& policy) {
+Result<int> WriteRules(const PolicyOptions& options, const std::string& name,
+                       const policy::Policy& policy) {
   std::vector<std::string> notes;
   const Result<std::string> rules =
       policy::OpenMpiRulesText(policy, &notes, options.nodes == 0 ? policy::kAny : options.nodes);
-  if (!rules.ok()) return Fail(rules.status().WithContext(name));
+  if (!rules.ok()) return rules.status().WithContext(name);
   for (const std::string& note : notes) Warn(name + ": " + note);
   return WriteOut(options, rules.value());
 }
 
-int RunConvert(const PolicyOptions& options) {
+Result<int> RunConvert(const PolicyOptions& options) {
   std::string name;
-  Result<policy::Policy> loaded = Load(options, &name);
-  if (!loaded.ok()) return Fail(loaded.status());
-  policy::Policy policy = std::move(loaded).value();
+  ASSIGN_OR_RETURN(policy::Policy loaded, Load(options, &name));
+  policy::Policy policy = std::move(loaded);
   if (!options.to.empty()) {
-    const Result<Library> library = ParseLibrary(options.to);
-    if (!library.ok()) return Fail(library.status());
+    ASSIGN_OR_RETURN(const Library library, ParseLibrary(options.to));
     const auto in = [](Library one, Library a, Library b) { return one == a || one == b; };
-    if (library.value() != policy.library &&
-        !(in(library.value(), Library::kNccl, Library::kRccl) &&
-          in(policy.library, Library::kNccl, Library::kRccl))) {
-      return Fail(Invalid(name + ": a policy for " + std::string(LibraryTitle(policy.library)) +
-                          " does not apply to " + std::string(LibraryTitle(library.value())) +
-                          ", which has other algorithms; only NCCL and RCCL have the same"));
+    if (library != policy.library && !(in(library, Library::kNccl, Library::kRccl) &&
+                                       in(policy.library, Library::kNccl, Library::kRccl))) {
+      return Invalid(name + ": a policy for " + std::string(LibraryTitle(policy.library)) +
+                     " does not apply to " + std::string(LibraryTitle(library)) +
+                     ", which has other algorithms; only NCCL and RCCL have the same");
     }
-    policy.library = library.value();
+    policy.library = library;
   }
   if (!options.origin.empty()) policy.header.origin = options.origin;
   if (options.fingerprint == "here") {
     policy.header.fingerprint = MachineFingerprint();
     if (policy.header.fingerprint.empty()) {
-      return Fail(
-          Unavailable("no driver on this machine lists its GPUs; give the fingerprint as text"));
+      return Unavailable("no driver on this machine lists its GPUs; give the fingerprint as text");
     }
   } else if (!options.fingerprint.empty()) {
     policy.header.fingerprint = options.fingerprint;
@@ -283,28 +275,28 @@ int RunConvert(const PolicyOptions& options) {
   const Result<policy::Policy> again =
       policy::ParseStrictly(text, options.output.empty() ? "converted policy" : options.output, {});
   if (!again.ok()) {
-    return Fail(again.status().WithContext("the policy cannot be written for " +
-                                           std::string(LibraryTitle(policy.library))));
+    return again.status().WithContext("the policy cannot be written for " +
+                                      std::string(LibraryTitle(policy.library)));
   }
   if (options.format == kRulesFormat) return WriteRules(options, name, policy);
   if (options.nodes != 0) {
-    return Fail(Invalid(
+    return Invalid(
         Format("--nodes belongs to --format %s: the rows of a policy file name nodes themselves",
-               kRulesFormat)));
+               kRulesFormat));
   }
   return WriteOut(options, text);
 }
 
-int RunEnv(const PolicyOptions& options) {
+Result<int> RunEnv(const PolicyOptions& options) {
   std::string name;
   const Result<policy::Policy> policy = Load(options, &name);
-  if (!policy.ok()) return Fail(policy.status());
+  if (!policy.ok()) return policy.status();
   const std::string word = policy::EncodeInline(policy.value());
   if (word.size() > policy::kLongestInline) {
-    return Fail(
-        Unavailable(Format("the policy has %zu characters, and a variable holds at most %zu; use a "
-                           "file that every host can read",
-                           word.size(), policy::kLongestInline)));
+    return Unavailable(
+        Format("the policy has %zu characters, and a variable holds at most %zu; use a "
+               "file that every host can read",
+               word.size(), policy::kLongestInline));
   }
   std::printf("%s%s\n", options.value_only ? "" : "export DIAPASON_POLICY_INLINE=", word.c_str());
   return kExitFine;

@@ -74,14 +74,13 @@ std::string ConfigName(const SimulatedCall& question, const SimCost& cost) {
   return ConfigText(question.cluster.library, question.collective, cost.config);
 }
 
-int List(bool json) {
+Result<int> List(bool json) {
   Table table({"cluster", "nodes", "GPUs", "library", "description"});
   table.SetAlign({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight});
   ordered_json list = ordered_json::array();
   for (const std::string& name : comm::sim::ClusterNames()) {
-    const Result<Cluster> loaded = comm::sim::LoadCluster(name);
-    if (!loaded.ok()) return Fail(loaded.status());
-    const Cluster& cluster = loaded.value();
+    ASSIGN_OR_RETURN(const Cluster loaded, comm::sim::LoadCluster(name));
+    const Cluster& cluster = loaded;
     const std::string library(LibraryName(cluster.library));
     table.Add(
         {name, Format("%d", cluster.nodes), Format("%d", cluster.ranks()), library, cluster.title});
@@ -102,17 +101,15 @@ int List(bool json) {
   return kExitFine;
 }
 
-int Show(const std::string& name) {
-  const Result<Cluster> cluster = comm::sim::LoadCluster(name);
-  if (!cluster.ok()) return Fail(cluster.status());
+Result<int> Show(const std::string& name) {
+  RETURN_IF_ERROR(comm::sim::LoadCluster(name));
   const Result<std::string_view> shipped = comm::sim::ShippedText(name);
   if (shipped.ok()) {
     std::printf("%.*s", static_cast<int>(shipped.value().size()), shipped.value().data());
     return kExitFine;
   }
-  const Result<std::string> text = ReadFile(name, size_t{1} << 20);
-  if (!text.ok()) return Fail(text.status());
-  std::printf("%s", text.value().c_str());
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(name, size_t{1} << 20));
+  std::printf("%s", text.c_str());
   return kExitFine;
 }
 
@@ -124,19 +121,15 @@ Result<Collective> ParseSimulated(const std::string& name) {
 
 Result<SimulatedCall> Understand(const SimulateOptions& options) {
   SimulatedCall question;
-  Result<Cluster> cluster = comm::sim::LoadCluster(options.cluster);
-  if (!cluster.ok()) return cluster.status();
-  question.cluster = std::move(cluster).value();
-  const Result<Collective> collective = ParseSimulated(options.collective);
-  if (!collective.ok()) return collective.status();
-  question.collective = collective.value();
-  const Result<std::vector<uint64_t>> sizes = ParseSizes(options.sizes);
-  if (!sizes.ok()) return sizes.status();
-  question.sizes = sizes.value();
+  ASSIGN_OR_RETURN(Cluster cluster, comm::sim::LoadCluster(options.cluster));
+  question.cluster = std::move(cluster);
+  ASSIGN_OR_RETURN(const Collective collective, ParseSimulated(options.collective));
+  question.collective = collective;
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> sizes, ParseSizes(options.sizes));
+  question.sizes = sizes;
   const int ranks = options.ranks == 0 ? question.cluster.ranks() : options.ranks;
-  const Result<RankLayout> layout = comm::sim::FillNodes(question.cluster, ranks);
-  if (!layout.ok()) return layout.status();
-  question.layout = layout.value();
+  ASSIGN_OR_RETURN(const RankLayout layout, comm::sim::FillNodes(question.cluster, ranks));
+  question.layout = layout;
   return question;
 }
 
@@ -147,18 +140,16 @@ Result<SimulatedRow> Answer(const SimulatedCall& question, uint64_t bytes) {
     return comm::sim::Estimate(question.cluster, question.layout, question.collective, bytes,
                                config);
   };
-  const Result<SimCost> chosen = estimate({});
-  if (!chosen.ok()) return chosen.status();
-  row.chosen = chosen.value();
+  ASSIGN_OR_RETURN(const SimCost chosen, estimate({}));
+  row.chosen = chosen;
   row.all.push_back(row.chosen);
   for (const Config& config :
        comm::sim::Configurations(question.cluster, question.layout, question.collective)) {
-    const Result<SimCost> cost = estimate(config);
-    if (!cost.ok()) return cost.status();
+    ASSIGN_OR_RETURN(const SimCost cost, estimate(config));
     const bool known = std::any_of(row.all.begin(), row.all.end(), [&](const SimCost& other) {
-      return other.config == cost.value().config;
+      return other.config == cost.config;
     });
-    if (!known) row.all.push_back(cost.value());
+    if (!known) row.all.push_back(cost);
   }
   std::stable_sort(row.all.begin(), row.all.end(),
                    [](const SimCost& a, const SimCost& b) { return a.seconds < b.seconds; });
@@ -245,19 +236,17 @@ void PrintJson(const SimulatedCall& question, const std::vector<SimulatedRow>& r
          {"sizes", list}});
 }
 
-int RunSimulate(const SimulateOptions& options) {
+Result<int> RunSimulate(const SimulateOptions& options) {
   if (options.cluster.empty()) {
     return List(options.json);
   }
   if (options.show) return Show(options.cluster);
-  const Result<SimulatedCall> understood = Understand(options);
-  if (!understood.ok()) return Fail(understood.status());
-  const SimulatedCall& question = understood.value();
+  ASSIGN_OR_RETURN(const SimulatedCall understood, Understand(options));
+  const SimulatedCall& question = understood;
   std::vector<SimulatedRow> rows;
   for (const uint64_t bytes : question.sizes) {
-    Result<SimulatedRow> row = Answer(question, bytes);
-    if (!row.ok()) return Fail(row.status());
-    rows.push_back(std::move(row).value());
+    ASSIGN_OR_RETURN(SimulatedRow row, Answer(question, bytes));
+    rows.push_back(std::move(row));
   }
   if (options.json) {
     PrintJson(question, rows, options.all);

@@ -19,10 +19,9 @@ Result<BlockPool::Block*> BlockPool::Borrow(size_t bytes) {
   if (best == nullptr) {
     // Powers of two, so that a program with growing calls does not leave a block for each size.
     const size_t size = std::bit_ceil(std::max(bytes, kSmallest));
-    const Result<void*> memory =
-        kind_ == Kind::kDevice ? runtime_->Allocate(size) : runtime_->AllocatePinned(size);
-    if (!memory.ok()) return memory.status();
-    blocks_.push_back(std::make_unique<Block>(Block{memory.value(), size}));
+    ASSIGN_OR_RETURN(void* const memory, kind_ == Kind::kDevice ? runtime_->Allocate(size)
+                                                                : runtime_->AllocatePinned(size));
+    blocks_.push_back(std::make_unique<Block>(Block{memory, size}));
     best = blocks_.back().get();
   }
   best->lent = true;

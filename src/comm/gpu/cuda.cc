@@ -113,17 +113,13 @@ Status CudaRuntime::Check(CudaDriver::Result result, const char* call) const {
 }
 
 Status CudaRuntime::Begin() {
-  if (Status status = Check(driver_.Init(0), "cuInit"); !status.ok()) return status;
+  RETURN_IF_ERROR(Check(driver_.Init(0), "cuInit"));
   int count = 0;
-  if (Status status = Check(driver_.DeviceGetCount(&count), "cuDeviceGetCount"); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(Check(driver_.DeviceGetCount(&count), "cuDeviceGetCount"));
   if (count == 0) return Unavailable("the NVIDIA driver shows no GPU");
   for (int i = 0; i < count; ++i) {
     Device device;
-    if (Status status = Check(driver_.DeviceGet(&device.handle, i), "cuDeviceGet"); !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(Check(driver_.DeviceGet(&device.handle, i), "cuDeviceGet"));
     devices_.push_back(device);
   }
   return Status();
@@ -154,9 +150,8 @@ Result<void*> CudaRuntime::ContextOf(int device) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Device& one = devices_[static_cast<size_t>(device)];
   if (one.context == nullptr) {
-    Status status =
-        Check(driver_.DevicePrimaryCtxRetain(&one.context, one.handle), "cuDevicePrimaryCtxRetain");
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Check(driver_.DevicePrimaryCtxRetain(&one.context, one.handle),
+                          "cuDevicePrimaryCtxRetain"));
   }
   return one.context;
 }
@@ -165,9 +160,8 @@ Status CudaRuntime::Bind(int device) {
   if (device < 0 || device >= DeviceCount()) {
     return Invalid(Format("there is no GPU %d; there are %d", device, DeviceCount()));
   }
-  const Result<void*> context = ContextOf(device);
-  if (!context.ok()) return context.status();
-  return Check(driver_.CtxSetCurrent(context.value()), "cuCtxSetCurrent");
+  ASSIGN_OR_RETURN(void* const context, ContextOf(device));
+  return Check(driver_.CtxSetCurrent(context), "cuCtxSetCurrent");
 }
 
 void* CudaRuntime::Current() const {
@@ -238,15 +232,13 @@ void CudaRuntime::FreePinned(void* pointer) {
 
 Result<void*> CudaRuntime::CreateStream() {
   void* stream = nullptr;
-  Status status =
-      Check(driver_.StreamCreate(&stream, CudaDriver::kNonBlockingStream), "cuStreamCreate");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(
+      Check(driver_.StreamCreate(&stream, CudaDriver::kNonBlockingStream), "cuStreamCreate"));
   return stream;
 }
 
 Status CudaRuntime::FollowDefault(void* stream, void* event) {
-  Status status = Check(driver_.EventRecord(event, nullptr), "cuEventRecord");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Check(driver_.EventRecord(event, nullptr), "cuEventRecord"));
   return Check(driver_.StreamWaitEvent(stream, event, 0), "cuStreamWaitEvent");
 }
 
@@ -270,8 +262,7 @@ Status CudaRuntime::CallHost(void (*function)(void*), void* argument, void* stre
 
 Result<void*> CudaRuntime::CreateEvent() {
   void* event = nullptr;
-  Status status = Check(driver_.EventCreate(&event, 0), "cuEventCreate");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Check(driver_.EventCreate(&event, 0), "cuEventCreate"));
   return event;
 }
 
@@ -283,15 +274,13 @@ Result<bool> CudaRuntime::EventDone(void* event) {
   const RelaxedCapture relaxed(driver_);
   const auto result = driver_.EventQuery(event);
   if (result == CudaDriver::kNotReady) return false;
-  Status status = Check(result, "cuEventQuery");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Check(result, "cuEventQuery"));
   return true;
 }
 
 Result<double> CudaRuntime::Elapsed(void* from, void* to) {
   float milliseconds = 0;
-  Status status = Check(driver_.EventElapsedTime(&milliseconds, from, to), "cuEventElapsedTime");
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Check(driver_.EventElapsedTime(&milliseconds, from, to), "cuEventElapsedTime"));
   return static_cast<double>(milliseconds) / 1e3;
 }
 
@@ -323,15 +312,14 @@ Status CudaRuntime::Convert(void* out, DataType out_type, const void* in, DataTy
   if (kernel == kKernelNames.size()) return Invalid("only f32 is converted, to bf16 or f16");
   if (count == 0) return Status();
 
-  const Result<Kernels> kernels = KernelsOf(Current());
-  if (!kernels.ok()) return kernels.status();
+  ASSIGN_OR_RETURN(const Kernels kernels, KernelsOf(Current()));
   uint64_t elements = count;
   void* arguments[] = {&out, &in, &elements};
   const size_t blocks = (count + kThreadsPerBlock - 1) / kThreadsPerBlock;
-  return Check(driver_.LaunchKernel(kernels.value()[kernel],
-                                    static_cast<unsigned>(std::min(blocks, kMostBlocks)), 1, 1,
-                                    kThreadsPerBlock, 1, 1, 0, stream, arguments, nullptr),
-               "cuLaunchKernel");
+  return Check(
+      driver_.LaunchKernel(kernels[kernel], static_cast<unsigned>(std::min(blocks, kMostBlocks)), 1,
+                           1, kThreadsPerBlock, 1, 1, 0, stream, arguments, nullptr),
+      "cuLaunchKernel");
 }
 
 Result<CudaRuntime::ComputeKernel> CudaRuntime::ComputeKernelOf(void* context) {
@@ -364,11 +352,10 @@ Result<CudaRuntime::ComputeKernel> CudaRuntime::ComputeKernelOf(void* context) {
 }
 
 Status CudaRuntime::Compute(uint32_t rounds, void* stream) {
-  const Result<ComputeKernel> kernel = ComputeKernelOf(Current());
-  if (!kernel.ok()) return kernel.status();
+  ASSIGN_OR_RETURN(const ComputeKernel kernel, ComputeKernelOf(Current()));
   void* arguments[] = {&rounds};
-  return Check(driver_.LaunchKernel(kernel.value().function, kernel.value().blocks, 1, 1,
-                                    kComputeThreads, 1, 1, 0, stream, arguments, nullptr),
+  return Check(driver_.LaunchKernel(kernel.function, kernel.blocks, 1, 1, kComputeThreads, 1, 1, 0,
+                                    stream, arguments, nullptr),
                "cuLaunchKernel");
 }
 

@@ -109,10 +109,8 @@ class HipRuntime : public Runtime {
   explicit HipRuntime(const HipApi& api) : api_(api) {}
 
   Status Begin() {
-    if (Status status = Check(api_.Init(0), "hipInit"); !status.ok()) return status;
-    if (Status status = Check(api_.GetDeviceCount(&devices_), "hipGetDeviceCount"); !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(Check(api_.Init(0), "hipInit"));
+    RETURN_IF_ERROR(Check(api_.GetDeviceCount(&devices_), "hipGetDeviceCount"));
     if (devices_ == 0) return Unavailable("the AMD driver shows no GPU");
     return Check(api_.RuntimeGetVersion(&version_), "hipRuntimeGetVersion");
   }
@@ -175,15 +173,13 @@ class HipRuntime : public Runtime {
 
   Result<void*> CreateStream() override {
     void* stream = nullptr;
-    Status status = Check(api_.StreamCreateWithFlags(&stream, HipApi::kNonBlockingStream),
-                          "hipStreamCreateWithFlags");
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Check(api_.StreamCreateWithFlags(&stream, HipApi::kNonBlockingStream),
+                          "hipStreamCreateWithFlags"));
     return stream;
   }
   void DestroyStream(void* stream) override { api_.StreamDestroy(stream); }
   Status FollowDefault(void* stream, void* event) override {
-    Status status = Check(api_.EventRecord(event, nullptr), "hipEventRecord");
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Check(api_.EventRecord(event, nullptr), "hipEventRecord"));
     return Check(api_.StreamWaitEvent(stream, event, 0), "hipStreamWaitEvent");
   }
   Status WaitForEvent(void* stream, void* event) override {
@@ -204,8 +200,7 @@ class HipRuntime : public Runtime {
 
   Result<void*> CreateEvent() override {
     void* event = nullptr;
-    Status status = Check(api_.EventCreate(&event), "hipEventCreate");
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Check(api_.EventCreate(&event), "hipEventCreate"));
     return event;
   }
   void DestroyEvent(void* event) override { api_.EventDestroy(event); }
@@ -216,14 +211,12 @@ class HipRuntime : public Runtime {
     const RelaxedCapture relaxed(api_);
     const auto error = api_.EventQuery(event);
     if (error == HipApi::kNotReady) return false;
-    Status status = Check(error, "hipEventQuery");
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Check(error, "hipEventQuery"));
     return true;
   }
   Result<double> Elapsed(void* from, void* to) override {
     float milliseconds = 0;
-    Status status = Check(api_.EventElapsedTime(&milliseconds, from, to), "hipEventElapsedTime");
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Check(api_.EventElapsedTime(&milliseconds, from, to), "hipEventElapsedTime"));
     return static_cast<double>(milliseconds) / 1e3;
   }
 
@@ -235,11 +228,10 @@ class HipRuntime : public Runtime {
   }
 
   Status Compute(uint32_t rounds, void* stream) override {
-    const Result<ComputeKernel> kernel = ComputeKernelOfDevice();
-    if (!kernel.ok()) return kernel.status();
+    ASSIGN_OR_RETURN(const ComputeKernel kernel, ComputeKernelOfDevice());
     void* arguments[] = {&rounds};
-    return Check(api_.ModuleLaunchKernel(kernel.value().function, kernel.value().blocks, 1, 1,
-                                         kComputeThreads, 1, 1, 0, stream, arguments, nullptr),
+    return Check(api_.ModuleLaunchKernel(kernel.function, kernel.blocks, 1, 1, kComputeThreads, 1,
+                                         1, 0, stream, arguments, nullptr),
                  "hipModuleLaunchKernel");
   }
 

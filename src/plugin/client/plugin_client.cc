@@ -111,7 +111,7 @@ class Client : public PluginClient {
                                                    question.pipe_ops, table, cost->algorithms,
                                                    cost->protocols, question.reg_buff, &channels);
     }
-    if (const Status status = Check(result, "getCollInfo"); !status.ok()) return status;
+    RETURN_IF_ERROR(Check(result, "getCollInfo"));
     return channels;
   }
 

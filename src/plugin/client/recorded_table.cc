@@ -102,12 +102,10 @@ std::string TablesText(const std::vector<RecordedTable>& tables, Library library
 }
 
 Result<std::vector<RecordedTable>> ReadTables(const std::string& path, Library library) {
-  const Result<std::string> text = ReadFile(path, kMostBytes);
-  if (!text.ok()) return text.status();
-  if (!Trim(text.value()).starts_with('{')) return ParseText(text.value(), path, library);
-  const Result<journal::JournalContents> contents = journal::ParseJournal(text.value(), path);
-  if (!contents.ok()) return contents.status();
-  std::vector<RecordedTable> tables = TablesOf(contents.value());
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostBytes));
+  if (!Trim(text).starts_with('{')) return ParseText(text, path, library);
+  ASSIGN_OR_RETURN(const journal::JournalContents contents, journal::ParseJournal(text, path));
+  std::vector<RecordedTable> tables = TablesOf(contents);
   if (tables.empty()) {
     return Invalid("'" + path + "' holds no cost tables: write it with DIAPASON_JOURNAL_TABLES=1");
   }

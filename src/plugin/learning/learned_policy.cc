@@ -82,16 +82,14 @@ Status SaveLearned(const std::string& path, Library library, const Shape& shape,
   policy.library = library;
   policy.header.origin = "learned in jobs";
   if (FileExists(path)) {
-    const Result<std::string> text = ReadFile(path, policy::kMostBytes);
-    if (!text.ok()) return text.status();
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(path, policy::kMostBytes));
     policy::ParseOptions options;
     options.library = library;
-    Result<policy::Policy> read = policy::ParseStrictly(text.value(), path, options);
-    if (!read.ok()) return read.status();
-    if (read.value().library != library) {
+    ASSIGN_OR_RETURN(policy::Policy read, policy::ParseStrictly(text, path, options));
+    if (read.library != library) {
       return Invalid("'" + path + "' is a policy for another library");
     }
-    policy = std::move(read).value();
+    policy = std::move(read);
   }
   std::vector<policy::Rule> rows;
   for (const LearnedContext& context : contexts) rows.push_back(LearnedRow(context, shape));

@@ -46,19 +46,17 @@ Result<ProcessStores> OpenProcessStores(const std::string& where, const std::str
   agree::StoreOptions options;
   options.where = where;
   options.job = job;
-  Result<std::unique_ptr<agree::CellStore>> background = agree::OpenStore(options);
-  if (!background.ok()) return background.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<agree::CellStore> background, agree::OpenStore(options));
   ProcessStores stores;
-  stores.background = background.value().get();
+  stores.background = background.get();
   stores.calls = stores.background;
   std::unique_ptr<agree::CellStore> second;
   if (where.compare(0, 6, "redis:") == 0) {
-    Result<std::unique_ptr<agree::CellStore>> calls = agree::OpenStore(options);
-    if (!calls.ok()) return calls.status();
-    second = std::move(calls).value();
+    ASSIGN_OR_RETURN(std::unique_ptr<agree::CellStore> calls, agree::OpenStore(options));
+    second = std::move(calls);
     stores.calls = second.get();
   }
-  static_cast<void>(background.value().release());
+  static_cast<void>(background.release());
   static_cast<void>(second.release());
   g_stores = stores;
   return g_stores;

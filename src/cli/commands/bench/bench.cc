@@ -54,7 +54,7 @@ void PrintFigures(const BenchResult& result) {
   std::printf("%s\n", env_tune::EncodeFigures(env_tune::FiguresOf(std::move(sizes))).c_str());
 }
 
-int LeadBench(const BenchOptions& options, GroupMeasurer* measurer) {
+Result<int> LeadBench(const BenchOptions& options, GroupMeasurer* measurer) {
   const bool table = !options.json && !options.csv && !options.figures;
   std::string heading;
   BenchResult result;
@@ -70,35 +70,32 @@ int LeadBench(const BenchOptions& options, GroupMeasurer* measurer) {
     std::fflush(stdout);
   };
   const Status measured = MeasureBench(options, measurer, print_row, &result, &samples);
-  if (!measured.ok() && result.link_source.empty() && result.rows.empty()) return Fail(measured);
+  if (!measured.ok() && result.link_source.empty() && result.rows.empty()) return measured;
   if (options.json) std::fputs(BenchJson(result).c_str(), stdout);
   if (options.csv) std::fputs(BenchCsv(result).c_str(), stdout);
   if (options.figures) PrintFigures(result);
   if (table) std::fputs(BenchTail(result).c_str(), stdout);
-  const Status kept = KeepSamples(options.store, result.subject, samples);
-  if (!kept.ok()) return Fail(kept);
-  if (!measured.ok()) return Fail(measured);
+  RETURN_IF_ERROR(KeepSamples(options.store, result.subject, samples));
+  if (!measured.ok()) return measured;
   return result.Wrong() == 0 ? kExitFine : kExitFailed;
 }
 
-int RunBench(const BenchOptions& options) {
+Result<int> RunBench(const BenchOptions& options) {
   if (options.ranks.backend == "all") return BenchAllBackends(options);
   if (!options.policy.empty() && !IsLaunched()) {
     // Before any rank is started.
-    const Result<std::string> text = ReadFile(options.policy, policy::kMostBytes);
-    if (!text.ok()) return Fail(text.status());
+    RETURN_IF_ERROR(ReadFile(options.policy, policy::kMostBytes));
   }
   return OnEveryRank(options.ranks, Chooses(options), [&options](Group* group) {
     if (group->rank() != 0) {
       const Status followed = GroupMeasurer::Follow(group);
       return followed.ok() ? kExitFine : Fail(followed);
     }
-    const Result<std::unique_ptr<GroupMeasurer>> measurer =
-        GroupMeasurer::Lead(group, ClusterOf(options.ranks));
-    if (!measurer.ok()) return Fail(measurer.status());
-    if (!options.policy.empty()) return CheckPolicyByRunning(options, measurer.value().get());
-    return options.targets.empty() ? LeadBench(options, measurer.value().get())
-                                   : CompareWithTargets(options, measurer.value().get());
+    ASSIGN_OR_RETURN(const std::unique_ptr<GroupMeasurer> measurer,
+                     GroupMeasurer::Lead(group, ClusterOf(options.ranks)));
+    if (!options.policy.empty()) return CheckPolicyByRunning(options, measurer.get());
+    return options.targets.empty() ? LeadBench(options, measurer.get())
+                                   : CompareWithTargets(options, measurer.get());
   });
 }
 
@@ -194,13 +191,12 @@ Status MeasureBench(const BenchOptions& options, measure::RankMeasurer* measurer
                     const std::function<void(const BenchRow&)>& on_row, BenchResult* result,
                     std::vector<dataset::Sample>* samples) {
   result->subject = measurer->subject();
-  const Result<std::vector<Trial>> plan = PlanBench(options, result->subject);
-  if (!plan.ok()) return plan.status();
-  const Result<measure::LinkBandwidth> link = measure::FindLink(measurer, options.link * 1e9);
-  if (!link.ok()) return link.status();
-  result->link = link.value().bytes_per_second;
-  result->link_source = link.value().source;
-  for (const Trial& trial : plan.value()) {
+  ASSIGN_OR_RETURN(const std::vector<Trial> plan, PlanBench(options, result->subject));
+  ASSIGN_OR_RETURN(const measure::LinkBandwidth link,
+                   measure::FindLink(measurer, options.link * 1e9));
+  result->link = link.bytes_per_second;
+  result->link_source = link.source;
+  for (const Trial& trial : plan) {
     Result<BenchRow> row = MeasureRow(options, measurer, trial, result->link, samples);
     if (!row.ok()) {
       return row.status().WithContext(measure::CollectiveText(trial.operation) + " of " +
@@ -215,9 +211,8 @@ Status MeasureBench(const BenchOptions& options, measure::RankMeasurer* measurer
 Status KeepSamples(const std::string& path, const Subject& subject,
                    const std::vector<dataset::Sample>& samples) {
   if (path.empty()) return {};
-  Result<std::unique_ptr<dataset::SampleStore>> store =
-      dataset::SampleStore::Open(path, dataset::SampleStore::Access::kWrite);
-  if (!store.ok()) return store.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<dataset::SampleStore> store,
+                   dataset::SampleStore::Open(path, dataset::SampleStore::Access::kWrite));
   dataset::SampleRun run;
   run.id = dataset::NewRunId();
   run.source = "bench";
@@ -225,7 +220,7 @@ Status KeepSamples(const std::string& path, const Subject& subject,
   run.started = samples.empty() ? 0 : samples.front().at;
   run.state = dataset::SampleRun::State::kDone;
   run.machine = subject.machine;
-  return store.value()->AddRun(run, samples).status();
+  return store->AddRun(run, samples).status();
 }
 
 void AddBench(CommandLine* parent, CommandAction* run) {

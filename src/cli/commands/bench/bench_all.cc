@@ -15,34 +15,32 @@ Status MeasureBackend(const BenchOptions& options, const std::string& backend,
                       BenchResult* result) {
   RankOptions ranks = options.ranks;
   ranks.backend = backend;
-  const Result<std::string> self = OwnProgram();
-  if (!self.ok()) return self.status();
+  ASSIGN_OR_RETURN(const std::string self, OwnProgram());
   measure::JobMeasurerOptions job;
   job.backend = backend;
-  job.launcher = measure::LauncherHere(backend, RanksHere(ranks), self.value());
+  job.launcher = measure::LauncherHere(backend, RanksHere(ranks), self);
   job.limit = LimitOf(ranks);
   job.seed = ranks.seed;
   job.choose = Chooses(options);
-  const Result<std::unique_ptr<measure::JobMeasurer>> measurer =
-      measure::JobMeasurer::Create(std::move(job));
-  if (!measurer.ok()) return measurer.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<measure::JobMeasurer> measurer,
+                   measure::JobMeasurer::Create(std::move(job)));
   std::vector<dataset::Sample> samples;
   const Status measured = MeasureBench(
-      options, measurer.value().get(), [](const BenchRow&) {}, result, &samples);
+      options, measurer.get(), [](const BenchRow&) {}, result, &samples);
   const Status kept = KeepSamples(options.store, result->subject, samples);
   return measured.ok() ? kept : measured;
 }
 
 }  // namespace
 
-int BenchAllBackends(const BenchOptions& options) {
+Result<int> BenchAllBackends(const BenchOptions& options) {
   if (IsLaunched()) {
-    return Fail(Invalid("--backend all starts the ranks itself; run it without a launcher"));
+    return Invalid("--backend all starts the ranks itself; run it without a launcher");
   }
   if (!options.targets.empty() || !options.algorithm.empty() || !options.protocol.empty()) {
-    return Fail(
-        Invalid("--backend all cannot be combined with --targets or with a configuration: every "
-                "library has its own names"));
+    return Invalid(
+        "--backend all cannot be combined with --targets or with a configuration: every "
+        "library has its own names");
   }
   std::vector<BenchResult> results;
   int status = kExitFine;
@@ -72,7 +70,7 @@ int BenchAllBackends(const BenchOptions& options) {
     return status;
   }
   if (results.empty()) {
-    return Fail(Unavailable("no backend works here; `diapason backends` shows why"));
+    return Unavailable("no backend works here; `diapason backends` shows why");
   }
   std::fputs(SideBySide(results).c_str(), stdout);
   return status;

@@ -71,9 +71,8 @@ Result<IterationSpec> MakeSpec(const BenchIterationOptions& options, bool host) 
     if (bytes.value() == 0) return Invalid("--bucket-bytes must be at least one element");
     preset.bytes = bytes.value();
   }
-  Result<IterationSpec> made = measure::PresetSpec(options.preset, preset);
-  if (!made.ok()) return made;
-  IterationSpec& spec = made.value();
+  ASSIGN_OR_RETURN(IterationSpec made, measure::PresetSpec(options.preset, preset));
+  IterationSpec& spec = made;
   const Result<double> compute =
       ParseSeconds(options.compute.empty() ? (host ? "20ms" : "5ms") : options.compute);
   if (!compute.ok()) return compute.status().WithContext("--compute");
@@ -86,7 +85,7 @@ Result<IterationSpec> MakeSpec(const BenchIterationOptions& options, bool host) 
   spec.warmups = options.warmups;
   spec.threads = options.threads;
   spec.limit = std::min(LimitOf(options.ranks), kLongestLimit);
-  if (Status status = measure::CheckSpec(spec); !status.ok()) return status;
+  RETURN_IF_ERROR(measure::CheckSpec(spec));
   return made;
 }
 
@@ -274,13 +273,13 @@ int RunRank(const BenchIterationOptions& options, Group* group) {
   return written.ok() ? kExitFine : Fail(written.WithContext("--reward-file"));
 }
 
-int RunIteration(const BenchIterationOptions& options) {
+Result<int> RunIteration(const BenchIterationOptions& options) {
   // Before any rank is started.
   if (const Result<IterationSpec> spec = MakeSpec(options, false); !spec.ok()) {
-    return Fail(spec.status());
+    return spec.status();
   }
   if (!options.only.empty() && !options.Chooses()) {
-    return Fail(Invalid("--only needs --algorithm, --protocol or --channels"));
+    return Invalid("--only needs --algorithm, --protocol or --channels");
   }
   return OnEveryRank(options.ranks, options.Chooses(),
                      [&options](Group* group) { return RunRank(options, group); });

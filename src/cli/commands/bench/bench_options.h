@@ -59,12 +59,12 @@ Status MeasureBench(const BenchOptions& options, measure::RankMeasurer* measurer
 
 // The part of rank 0 in `bench --targets`: measures the targets, prints the comparison and returns
 // the exit status, 1 if a target is missed.
-int CompareWithTargets(const BenchOptions& options, measure::RankMeasurer* measurer);
+Result<int> CompareWithTargets(const BenchOptions& options, measure::RankMeasurer* measurer);
 
 // The part of rank 0 in `bench --policy`: measures the policy's choice and the library's own choice
 // for every call, alternating, prints the comparison and returns the exit status, 1 if results are
 // wrong.
-int CheckPolicyByRunning(const BenchOptions& options, measure::GroupMeasurer* measurer);
+Result<int> CheckPolicyByRunning(const BenchOptions& options, measure::GroupMeasurer* measurer);
 // REQUIRES: the options that exclude --policy have been added.
 void AddPolicyOption(CommandLine* bench, BenchOptions* options);
 
@@ -74,7 +74,7 @@ Status KeepSamples(const std::string& path, const measure::Subject& subject,
 
 // `bench --backend all`: runs this command once for every backend that works on this host, and
 // prints the results side by side.
-int BenchAllBackends(const BenchOptions& options);
+Result<int> BenchAllBackends(const BenchOptions& options);
 
 // A subcommand of `bench`.
 void AddBenchPairs(CommandLine* bench, std::function<int()>* run);

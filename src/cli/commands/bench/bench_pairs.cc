@@ -75,14 +75,12 @@ Result<std::vector<PairFigure>> MeasurePairs(const PairsOptions& options, GroupM
     for (size_t i = 0; i < pairs.size(); ++i) {
       const int first = members[static_cast<size_t>(pairs[i].first)].rank;
       const int second = members[static_cast<size_t>(pairs[i].second)].rank;
-      const Result<measure::Measurement> measurement =
-          measurer->MeasurePair(first, second, bytes, options.iterations);
-      if (!measurement.ok()) return measurement.status();
-      if (measurement.value().outcome != dataset::SampleOutcome::kFine) {
-        return PeerLost(Format("between rank %d and rank %d: ", first, second) +
-                        measurement.value().note);
+      ASSIGN_OR_RETURN(const measure::Measurement measurement,
+                       measurer->MeasurePair(first, second, bytes, options.iterations));
+      if (measurement.outcome != dataset::SampleOutcome::kFine) {
+        return PeerLost(Format("between rank %d and rank %d: ", first, second) + measurement.note);
       }
-      rounds[i].push_back(static_cast<double>(bytes) / measurement.value().seconds);
+      rounds[i].push_back(static_cast<double>(bytes) / measurement.seconds);
     }
   }
   for (size_t i = 0; i < pairs.size(); ++i) {
@@ -161,33 +159,31 @@ void PrintJson(const measure::Subject& subject, const std::vector<PairFigure>& p
   std::printf("%s\n", JsonText(json).c_str());
 }
 
-int LeadPairs(const PairsOptions& options, GroupMeasurer* measurer) {
+Result<int> LeadPairs(const PairsOptions& options, GroupMeasurer* measurer) {
   const measure::Subject& subject = measurer->subject();
   const bool gpu = AsksTuner(subject.library);
   const std::string text = options.bytes.empty() ? (gpu ? "64M" : "4M") : options.bytes;
   const Result<uint64_t> bytes = ParseBytes(text);
-  if (!bytes.ok()) return Fail(bytes.status().WithContext("-b"));
-  if (bytes.value() == 0) return Fail(Invalid("-b must be at least one byte"));
+  if (!bytes.ok()) return bytes.status().WithContext("-b");
+  if (bytes.value() == 0) return Invalid("-b must be at least one byte");
   const std::vector<RankOnHost> members = Members(options, measurer->hosts());
   if (members.size() < 2) {
-    return Fail(Invalid(options.by_host
-                            ? "all ranks are on one host; omit --by-host to compare ranks"
-                            : "pairs need at least two ranks"));
+    return Invalid(options.by_host ? "all ranks are on one host; omit --by-host to compare ranks"
+                                   : "pairs need at least two ranks");
   }
-  const Result<std::vector<PairFigure>> pairs =
-      MeasurePairs(options, measurer, members, bytes.value());
-  if (!pairs.ok()) return Fail(pairs.status());
-  const std::vector<OddOne> odd = measure::FindOddOnes(pairs.value(), options.margin);
+  ASSIGN_OR_RETURN(const std::vector<PairFigure> pairs,
+                   MeasurePairs(options, measurer, members, bytes.value()));
+  const std::vector<OddOne> odd = measure::FindOddOnes(pairs, options.margin);
   if (options.json) {
-    PrintJson(subject, pairs.value(), members, odd, bytes.value());
+    PrintJson(subject, pairs, members, odd, bytes.value());
     return odd.empty() ? kExitFine : kExitFailed;
   }
   std::printf("# %s, %s%s; %s at a time both ways, %s of %d\n", subject.description.c_str(),
-              Count(pairs.value().size(), "pair").c_str(),
+              Count(pairs.size(), "pair").c_str(),
               subject.simulated ? "; every figure is simulated" : "",
               FormatBytes(bytes.value()).c_str(),
               Count(static_cast<size_t>(options.rounds), "round").c_str(), options.iterations);
-  PrintTable(pairs.value(), members);
+  PrintTable(pairs, members);
   if (odd.empty()) {
     std::printf(
         "no outlier: no link is %.0f %% slower than the others of its kind and beyond their normal "
@@ -196,7 +192,7 @@ int LeadPairs(const PairsOptions& options, GroupMeasurer* measurer) {
     return kExitFine;
   }
   for (const OddOne& one : odd) {
-    std::printf("outlier: %s\n", OddText(one, pairs.value(), members).c_str());
+    std::printf("outlier: %s\n", OddText(one, pairs, members).c_str());
   }
   return kExitFailed;
 }
@@ -237,10 +233,9 @@ void AddBenchPairs(CommandLine* bench, CommandAction* run) {
           const Status followed = GroupMeasurer::Follow(group);
           return followed.ok() ? kExitFine : Fail(followed);
         }
-        const Result<std::unique_ptr<GroupMeasurer>> measurer =
-            GroupMeasurer::Lead(group, ClusterOf(options->ranks));
-        if (!measurer.ok()) return Fail(measurer.status());
-        return LeadPairs(*options, measurer.value().get());
+        ASSIGN_OR_RETURN(const std::unique_ptr<GroupMeasurer> measurer,
+                         GroupMeasurer::Lead(group, ClusterOf(options->ranks)));
+        return LeadPairs(*options, measurer.get());
       });
     };
   });

@@ -44,15 +44,13 @@ Result<std::vector<uint64_t>> Sizes(const BenchOptions& options, const Subject& 
 Status ReadConfig(const BenchOptions& options, const Subject& subject, Operation operation,
                   Config* config) {
   if (!options.algorithm.empty()) {
-    const Result<int> algorithm =
-        ParseAlgorithm(subject.library, NamesOf(operation), options.algorithm);
-    if (!algorithm.ok()) return algorithm.status();
-    config->algorithm = algorithm.value();
+    ASSIGN_OR_RETURN(const int algorithm,
+                     ParseAlgorithm(subject.library, NamesOf(operation), options.algorithm));
+    config->algorithm = algorithm;
   }
   if (!options.protocol.empty()) {
-    const Result<int> protocol = ParseProtocol(subject.library, options.protocol);
-    if (!protocol.ok()) return protocol.status();
-    config->protocol = protocol.value();
+    ASSIGN_OR_RETURN(const int protocol, ParseProtocol(subject.library, options.protocol));
+    config->protocol = protocol;
   }
   config->channels = options.channels;
   return {};
@@ -69,9 +67,8 @@ Result<std::vector<DataType>> ParseTypes(const std::string& text) {
     return types;
   }
   for (const std::string_view word : Split(text, ',')) {
-    const Result<DataType> type = ParseDataType(std::string(word));
-    if (!type.ok()) return type.status();
-    types.push_back(type.value());
+    ASSIGN_OR_RETURN(const DataType type, ParseDataType(std::string(word)));
+    types.push_back(type);
   }
   return types;
 }
@@ -85,40 +82,34 @@ Result<std::vector<ReduceOp>> ParseReductions(const std::string& text) {
     return reductions;
   }
   for (const std::string_view word : Split(text, ',')) {
-    const Result<ReduceOp> reduce = ParseReduceOp(std::string(word));
-    if (!reduce.ok()) return reduce.status();
-    reductions.push_back(reduce.value());
+    ASSIGN_OR_RETURN(const ReduceOp reduce, ParseReduceOp(std::string(word)));
+    reductions.push_back(reduce);
   }
   return reductions;
 }
 
 Result<std::vector<Trial>> PlanBench(const BenchOptions& options, const Subject& subject) {
-  const Result<std::vector<uint64_t>> sizes = Sizes(options, subject);
-  if (!sizes.ok()) return sizes.status();
-  const Result<std::vector<DataType>> types = ParseTypes(options.type);
-  if (!types.ok()) return types.status();
-  const Result<std::vector<ReduceOp>> reductions = ParseReductions(options.reduce);
-  if (!reductions.ok()) return reductions.status();
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> sizes, Sizes(options, subject));
+  ASSIGN_OR_RETURN(const std::vector<DataType> types, ParseTypes(options.type));
+  ASSIGN_OR_RETURN(const std::vector<ReduceOp> reductions, ParseReductions(options.reduce));
   if (options.root >= subject.ranks) {
     return Invalid(Format("-r %d: there are only %d ranks", options.root, subject.ranks));
   }
   std::vector<Trial> plan;
   for (const std::string& name : options.collectives) {
-    const Result<Operation> operation = measure::ParseMeasured(name);
-    if (!operation.ok()) return operation.status();
+    ASSIGN_OR_RETURN(const Operation operation, measure::ParseMeasured(name));
     Trial trial;
-    trial.operation = operation.value();
+    trial.operation = operation;
     trial.root = options.root;
-    const Status configured = ReadConfig(options, subject, trial.operation, &trial.config);
-    if (!configured.ok()) return configured;
+    RETURN_IF_ERROR(ReadConfig(options, subject, trial.operation, &trial.config));
     const bool reduces = Reduces(trial.operation);
-    for (const DataType type : types.value()) {
-      for (const ReduceOp reduce : reductions.value()) {
-        if (!reduces && reduce != reductions.value().front()) continue;
+    for (const DataType type : types) {
+      for (const ReduceOp reduce : reductions) {
+        if (!reduces && reduce != reductions.front()) continue;
         trial.type = type;
         trial.reduce = reduces ? reduce : ReduceOp::kSum;
         uint64_t before = UINT64_MAX;
-        for (const uint64_t size : sizes.value()) {
+        for (const uint64_t size : sizes) {
           // Whole elements on every rank: the bytes that are really sent.
           trial.bytes = size;
           trial.bytes = measure::WholeBytes(trial, subject.ranks);

@@ -23,19 +23,16 @@ using measure::TimingFigure;
 using measure::Trial;
 
 Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject) {
-  Result<std::vector<Trial>> trials = PlanBench(options, subject);
-  if (!trials.ok()) return trials.status();
+  ASSIGN_OR_RETURN(std::vector<Trial> trials, PlanBench(options, subject));
   const Settings settings = Settings::Read(ProcessEnvironment());
-  const Status usable = measure::CheckNoPolicyIsSet(settings, subject);
-  if (!usable.ok()) return usable;
+  RETURN_IF_ERROR(measure::CheckNoPolicyIsSet(settings, subject));
   PolicyPlan plan;
   policy::ParseOptions parse;
   parse.library = subject.library;
   parse.check_rows = false;
-  Result<policy::Policy> loaded =
-      policy::LoadPolicy({policy::Source::Kind::kFile, options.policy, ""}, parse);
-  if (!loaded.ok()) return loaded.status();
-  plan.policy = std::move(loaded).value();
+  ASSIGN_OR_RETURN(policy::Policy loaded,
+                   policy::LoadPolicy({policy::Source::Kind::kFile, options.policy, ""}, parse));
+  plan.policy = std::move(loaded);
   const std::string& wanted = plan.policy.header.fingerprint;
   if (!wanted.empty() && !subject.simulated && !subject.machine.gpu.empty() &&
       wanted != subject.machine.gpu) {
@@ -48,7 +45,7 @@ Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject)
   const policy::DecisionTable table(plan.policy, table_options);
   plan.rows_here = table.row_count();
   plan.rows_skipped = table.skipped_reg_buff_rows();
-  for (Trial& trial : trials.value()) {
+  for (Trial& trial : trials) {
     DecidedCall decided{trial, 0};
     const std::optional<Collective> collective = CollectiveOf(trial.operation);
     if (collective.has_value()) {
@@ -60,7 +57,7 @@ Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject)
         decided.line = entry->line;
       }
     }
-    const Trial& first = trials.value().front();
+    const Trial& first = trials.front();
     plan.several_kinds = plan.several_kinds || trial.type != first.type ||
                          (Reduces(trial.operation) && trial.reduce != first.reduce);
     plan.calls.push_back(std::move(decided));
@@ -70,11 +67,10 @@ Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject)
 
 }  // namespace
 
-int CheckPolicyByRunning(const BenchOptions& options, GroupMeasurer* measurer) {
+Result<int> CheckPolicyByRunning(const BenchOptions& options, GroupMeasurer* measurer) {
   const Subject& subject = measurer->subject();
-  const Result<PolicyPlan> made = MakePlan(options, subject);
-  if (!made.ok()) return Fail(made.status());
-  const PolicyPlan& plan = made.value();
+  ASSIGN_OR_RETURN(const PolicyPlan made, MakePlan(options, subject));
+  const PolicyPlan& plan = made;
   const PolicyLines lines(plan, subject);
   if (!options.json) std::fputs(lines.Head(options.policy).c_str(), stdout);
   std::vector<PolicyCheck> checks;
@@ -108,10 +104,9 @@ int CheckPolicyByRunning(const BenchOptions& options, GroupMeasurer* measurer) {
     std::fputs(PolicyTail(plan, subject, checks).c_str(), stdout);
   }
   if (!options.store.empty()) {
-    const Status kept = KeepSamples(options.store, subject, samples);
-    if (!kept.ok()) return Fail(kept);
+    RETURN_IF_ERROR(KeepSamples(options.store, subject, samples));
   }
-  if (!broken.ok()) return Fail(broken);
+  if (!broken.ok()) return broken;
   return measure::Summarize(checks).wrong ? kExitFailed : kExitFine;
 }
 

@@ -82,19 +82,17 @@ std::string TargetsJson(const TargetsResult& result) {
 
 }  // namespace
 
-int CompareWithTargets(const BenchOptions& options, measure::RankMeasurer* measurer) {
-  const Result<std::string> text = ReadFile(options.targets, kLargestFile);
-  if (!text.ok()) return Fail(text.status());
-  const Result<std::vector<Target>> targets = measure::ParseTargets(text.value(), options.targets);
-  if (!targets.ok()) return Fail(targets.status());
-  const Result<measure::LinkBandwidth> link = measure::FindLink(measurer, options.link * 1e9);
-  if (!link.ok()) return Fail(link.status());
+Result<int> CompareWithTargets(const BenchOptions& options, measure::RankMeasurer* measurer) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(options.targets, kLargestFile));
+  ASSIGN_OR_RETURN(const std::vector<Target> targets, measure::ParseTargets(text, options.targets));
+  ASSIGN_OR_RETURN(const measure::LinkBandwidth link,
+                   measure::FindLink(measurer, options.link * 1e9));
 
-  TargetsResult result{measurer->subject(), link.value(), {}};
+  TargetsResult result{measurer->subject(), link, {}};
   Status broken;
-  for (const Target& target : targets.value()) {
+  for (const Target& target : targets) {
     const Result<TargetVerdict> verdict =
-        measure::JudgeTarget(measurer, target, options.effort, link.value().bytes_per_second);
+        measure::JudgeTarget(measurer, target, options.effort, link.bytes_per_second);
     if (!verdict.ok()) {
       broken = verdict.status().WithContext("target '" + target.name + "'");
       break;
@@ -103,7 +101,7 @@ int CompareWithTargets(const BenchOptions& options, measure::RankMeasurer* measu
   }
   std::printf("%s%s", (options.json ? TargetsJson(result) : TargetsText(result)).c_str(),
               options.json ? "\n" : "");
-  if (!broken.ok()) return Fail(broken);
+  if (!broken.ok()) return broken;
   if (!options.json) {
     std::printf("%zu met, %zu missed, %zu not measured\n", result.Met(), result.Missed(),
                 result.NotMeasured());

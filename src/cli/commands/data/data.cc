@@ -199,21 +199,18 @@ void AddMerge(CommandLine* data, CommandAction* run) {
 Status ToStoreFilter(const DataFilter& asked, dataset::Filter* filter) {
   filter->run = asked.run;
   if (!asked.collective.empty()) {
-    const Result<std::string> name = dataset::ParseCollectiveWord(asked.collective);
-    if (!name.ok()) return name.status();
-    filter->collective = name.value();
+    ASSIGN_OR_RETURN(const std::string name, dataset::ParseCollectiveWord(asked.collective));
+    filter->collective = name;
   }
   if (!asked.library.empty()) {
-    const Result<Library> library = ParseLibrary(asked.library);
-    if (!library.ok()) return library.status();
-    filter->library = LibraryName(library.value());
+    ASSIGN_OR_RETURN(const Library library, ParseLibrary(asked.library));
+    filter->library = LibraryName(library);
   }
   if (asked.ranks > 0) filter->ranks = asked.ranks;
   if (asked.nodes > 0) filter->nodes = asked.nodes;
   if (!asked.bytes.empty()) {
-    const Result<uint64_t> bytes = ParseBytes(asked.bytes);
-    if (!bytes.ok()) return bytes.status();
-    filter->bytes = bytes.value();
+    ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(asked.bytes));
+    filter->bytes = bytes;
   }
   if (!asked.kind.empty()) {
     filter->kind = asked.kind == "iteration" ? dataset::Point::Kind::kIteration
@@ -241,13 +238,11 @@ std::string WhatThereIs(const dataset::StoreContents& contents) {
 
 Result<dataset::StoreContents> ReadStore(const std::string& path, const DataFilter& asked) {
   dataset::Filter filter;
-  if (Status fine = ToStoreFilter(asked, &filter); !fine.ok()) return fine;
-  Result<std::unique_ptr<dataset::SampleStore>> store =
-      dataset::SampleStore::Open(path, dataset::SampleStore::Access::kRead);
-  if (!store.ok()) return store.status();
-  Result<dataset::StoreContents> read = store.value()->Read(filter);
-  if (!read.ok()) return read;
-  dataset::StoreContents& all = read.value();
+  RETURN_IF_ERROR(ToStoreFilter(asked, &filter));
+  ASSIGN_OR_RETURN(std::unique_ptr<dataset::SampleStore> store,
+                   dataset::SampleStore::Open(path, dataset::SampleStore::Access::kRead));
+  ASSIGN_OR_RETURN(dataset::StoreContents read, store->Read(filter));
+  dataset::StoreContents& all = read;
   const bool selects = !asked.run.empty() || !asked.collective.empty() || !asked.library.empty() ||
                        !asked.bytes.empty() || !asked.kind.empty() || asked.ranks > 0 ||
                        asked.nodes > 0 || asked.simulated || asked.measured;
@@ -265,47 +260,38 @@ Result<dataset::StoreContents> ReadStore(const std::string& path, const DataFilt
     kept.records.push_back({place[record.run], std::move(record.sample)});
   }
   if (kept.records.empty()) {
-    const Result<dataset::StoreContents> everything = store.value()->Read();
-    if (!everything.ok()) return everything;
-    return NotFound("nothing in store '" + path + "' matches; " + WhatThereIs(everything.value()));
+    ASSIGN_OR_RETURN(const dataset::StoreContents everything, store->Read());
+    return NotFound("nothing in store '" + path + "' matches; " + WhatThereIs(everything));
   }
   return kept;
 }
 
-int RunDataMerge(const DataMerge& asked) {
+Result<int> RunDataMerge(const DataMerge& asked) {
   std::vector<std::string> sources = asked.stores;
   std::string target = asked.output;
   if (target.empty()) {
     target = sources.front();
     sources.erase(sources.begin());
     // Merging into a store that does not exist is most likely a typo and would create a file.
-    const Result<std::unique_ptr<dataset::SampleStore>> there =
-        dataset::SampleStore::Open(target, dataset::SampleStore::Access::kRead);
-    if (!there.ok()) return Fail(there.status());
+    RETURN_IF_ERROR(dataset::SampleStore::Open(target, dataset::SampleStore::Access::kRead));
   }
   // All stores must be readable before anything is written.
   for (const std::string& source : sources) {
-    const Result<std::unique_ptr<dataset::SampleStore>> store =
-        dataset::SampleStore::Open(source, dataset::SampleStore::Access::kRead);
-    if (!store.ok()) return Fail(store.status());
+    RETURN_IF_ERROR(dataset::SampleStore::Open(source, dataset::SampleStore::Access::kRead));
   }
-  Result<std::unique_ptr<dataset::SampleStore>> store =
-      dataset::SampleStore::Open(target, dataset::SampleStore::Access::kWrite);
-  if (!store.ok()) return Fail(store.status());
+  ASSIGN_OR_RETURN(std::unique_ptr<dataset::SampleStore> store,
+                   dataset::SampleStore::Open(target, dataset::SampleStore::Access::kWrite));
   for (const std::string& source : sources) {
-    const Result<size_t> came = store.value()->Merge(source);
-    if (!came.ok()) return Fail(came.status());
-    if (came.value() == 0) {
+    ASSIGN_OR_RETURN(const size_t came, store->Merge(source));
+    if (came == 0) {
       std::printf("%s: all samples exist already\n", source.c_str());
     } else {
-      std::printf("%s: %s added\n", source.c_str(), Count(came.value(), "sample").c_str());
+      std::printf("%s: %s added\n", source.c_str(), Count(came, "sample").c_str());
     }
   }
-  const Result<dataset::StoreContents> all = store.value()->Read();
-  if (!all.ok()) return Fail(all.status());
-  std::printf("%s contains %s of %s\n", target.c_str(),
-              Count(all.value().records.size(), "sample").c_str(),
-              Count(all.value().runs.size(), "run").c_str());
+  ASSIGN_OR_RETURN(const dataset::StoreContents all, store->Read());
+  std::printf("%s contains %s of %s\n", target.c_str(), Count(all.records.size(), "sample").c_str(),
+              Count(all.runs.size(), "run").c_str());
   return kExitFine;
 }
 

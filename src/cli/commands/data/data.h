@@ -37,7 +37,7 @@ struct DataImport {
   std::string kind;
   dataset::ImportOptions options;
 };
-int RunDataImport(const DataImport& asked);
+Result<int> RunDataImport(const DataImport& asked);
 
 struct DataExport {
   std::string store;
@@ -46,7 +46,7 @@ struct DataExport {
   std::string output;
   DataFilter filter;
 };
-int RunDataExport(const DataExport& asked);
+Result<int> RunDataExport(const DataExport& asked);
 
 struct DataShow {
   std::string store;
@@ -55,19 +55,19 @@ struct DataShow {
   bool samples = false;
   bool all = false;
 };
-int RunDataShow(const DataShow& asked);
+Result<int> RunDataShow(const DataShow& asked);
 
 struct DataCheck {
   std::string store;
   DataFilter filter;
   bool json = false;
 };
-int RunDataCheck(const DataCheck& asked);
+Result<int> RunDataCheck(const DataCheck& asked);
 
 struct DataMerge {
   std::vector<std::string> stores;
   std::string output;
 };
-int RunDataMerge(const DataMerge& asked);
+Result<int> RunDataMerge(const DataMerge& asked);
 
 }  // namespace diapason::cli

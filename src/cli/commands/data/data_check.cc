@@ -49,20 +49,18 @@ void PrintJson(const std::vector<Finding>& findings, const std::string& store,
 
 }  // namespace
 
-int RunDataCheck(const DataCheck& asked) {
+Result<int> RunDataCheck(const DataCheck& asked) {
   {
-    Result<std::unique_ptr<dataset::SampleStore>> store =
-        dataset::SampleStore::Open(asked.store, dataset::SampleStore::Access::kRead);
-    if (!store.ok()) return Fail(store.status());
-    if (Status whole = store.value()->CheckIntegrity(); !whole.ok()) return Fail(whole);
+    ASSIGN_OR_RETURN(std::unique_ptr<dataset::SampleStore> store,
+                     dataset::SampleStore::Open(asked.store, dataset::SampleStore::Access::kRead));
+    RETURN_IF_ERROR(store->CheckIntegrity());
   }
-  const Result<dataset::StoreContents> contents = ReadStore(asked.store, asked.filter);
-  if (!contents.ok()) return Fail(contents.status());
-  const std::vector<Finding> findings = dataset::Check(contents.value());
+  ASSIGN_OR_RETURN(const dataset::StoreContents contents, ReadStore(asked.store, asked.filter));
+  const std::vector<Finding> findings = dataset::Check(contents);
   if (asked.json) {
-    PrintJson(findings, asked.store, contents.value());
+    PrintJson(findings, asked.store, contents);
   } else {
-    PrintText(findings, asked.store, contents.value());
+    PrintText(findings, asked.store, contents);
   }
   return Worst(findings) == Severity::kError ? kExitFailed : kExitFine;
 }

@@ -80,27 +80,24 @@ std::string Json(const dataset::StoreContents& contents) {
 
 }  // namespace
 
-int RunDataExport(const DataExport& asked) {
-  const Result<double> tolerance = ParseShare(asked.tolerance, "tolerance");
-  if (!tolerance.ok()) return Fail(tolerance.status());
-  const Result<dataset::StoreContents> contents = ReadStore(asked.store, asked.filter);
-  if (!contents.ok()) return Fail(contents.status());
+Result<int> RunDataExport(const DataExport& asked) {
+  ASSIGN_OR_RETURN(const double tolerance, ParseShare(asked.tolerance, "tolerance"));
+  ASSIGN_OR_RETURN(const dataset::StoreContents contents, ReadStore(asked.store, asked.filter));
   std::string text;
   if (asked.format == "optimized") {
     std::vector<std::string> notes;
-    const Result<std::string> table =
-        dataset::ExportOptimized(contents.value(), tolerance.value(), &notes);
-    if (!table.ok()) return Fail(table.status());
+    ASSIGN_OR_RETURN(const std::string table,
+                     dataset::ExportOptimized(contents, tolerance, &notes));
     for (const std::string& note : notes) Warn(note);
-    text = table.value();
+    text = table;
   } else {
-    text = asked.format == "csv" ? dataset::ExportCsv(contents.value()) : Json(contents.value());
+    text = asked.format == "csv" ? dataset::ExportCsv(contents) : Json(contents);
   }
   if (asked.output.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return kExitFine;
   }
-  if (Status written = WriteFileAtomically(asked.output, text); !written.ok()) return Fail(written);
+  RETURN_IF_ERROR(WriteFileAtomically(asked.output, text));
   return kExitFine;
 }
 

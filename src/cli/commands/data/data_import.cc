@@ -31,14 +31,12 @@ struct Totals {
 Status Prepare(const DataImport& asked, dataset::ImportOptions* options) {
   *options = asked.options;
   if (!options->library.empty()) {
-    const Result<Library> library = ParseLibrary(options->library);
-    if (!library.ok()) return library.status();
-    options->library = LibraryName(library.value());
+    ASSIGN_OR_RETURN(const Library library, ParseLibrary(options->library));
+    options->library = LibraryName(library);
   }
   if (!asked.bytes.empty()) {
-    const Result<uint64_t> bytes = ParseBytes(asked.bytes);
-    if (!bytes.ok()) return bytes.status();
-    options->bytes = bytes.value();
+    ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(asked.bytes));
+    options->bytes = bytes;
   }
   if (!asked.kind.empty()) {
     options->kind = asked.kind == "iteration" ? dataset::Point::Kind::kIteration
@@ -46,9 +44,8 @@ Status Prepare(const DataImport& asked, dataset::ImportOptions* options) {
   }
   std::string collective = "allreduce";
   if (!options->collective.empty()) {
-    const Result<std::string> name = dataset::ParseCollectiveWord(options->collective);
-    if (!name.ok()) return name.status();
-    collective = options->collective = name.value();
+    ASSIGN_OR_RETURN(const std::string name, dataset::ParseCollectiveWord(options->collective));
+    collective = options->collective = name;
   }
   return dataset::PointFromOptions(*options, collective).status();
 }
@@ -58,17 +55,15 @@ Status Keep(dataset::Import import, const std::string& file, const std::string& 
             std::unique_ptr<dataset::SampleStore>* store, Totals* totals) {
   // Created only now, so that unreadable files leave no empty store behind.
   if (*store == nullptr) {
-    Result<std::unique_ptr<dataset::SampleStore>> opened =
-        dataset::SampleStore::Open(path, dataset::SampleStore::Access::kWrite);
-    if (!opened.ok()) return opened.status();
-    *store = std::move(opened).value();
+    ASSIGN_OR_RETURN(std::unique_ptr<dataset::SampleStore> opened,
+                     dataset::SampleStore::Open(path, dataset::SampleStore::Access::kWrite));
+    *store = std::move(opened);
   }
-  const Result<std::vector<bool>> added = (*store)->AddRuns(import.runs);
-  if (!added.ok()) return added.status();
+  ASSIGN_OR_RETURN(const std::vector<bool> added, (*store)->AddRuns(import.runs));
   size_t new_runs = 0;
   size_t new_samples = 0;
   for (size_t i = 0; i < import.runs.size(); ++i) {
-    if (!added.value()[i]) continue;
+    if (!added[i]) continue;
     ++new_runs;
     new_samples += import.runs[i].samples.size();
     const size_t run = totals->contents.runs.size();
@@ -102,10 +97,9 @@ Status Keep(dataset::Import import, const std::string& file, const std::string& 
 
 Result<dataset::Import> ReadOne(const std::string& file, bool iterations,
                                 const dataset::ImportOptions& options) {
-  const Result<std::string> text = ReadFile(file, kLargestFile);
-  if (!text.ok()) return text.status();
-  return iterations ? dataset::ImportIterations(text.value(), file, options)
-                    : dataset::ImportText(text.value(), file, options);
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(file, kLargestFile));
+  return iterations ? dataset::ImportIterations(text, file, options)
+                    : dataset::ImportText(text, file, options);
 }
 
 Result<dataset::Import> ReadJournals(const std::vector<std::string>& files,
@@ -115,9 +109,8 @@ Result<dataset::Import> ReadJournals(const std::vector<std::string>& files,
   }
   dataset::JournalImport journals(options);
   for (const std::string& file : files) {
-    const Result<std::string> text = ReadFile(file, kLargestJournal);
-    if (!text.ok()) return text.status();
-    if (Status added = journals.Add(text.value(), file); !added.ok()) return added;
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(file, kLargestJournal));
+    RETURN_IF_ERROR(journals.Add(text, file));
   }
   return journals.Finish();
 }
@@ -135,9 +128,9 @@ void PrintFindings(const dataset::StoreContents& contents, const std::string& st
 
 }  // namespace
 
-int RunDataImport(const DataImport& asked) {
+Result<int> RunDataImport(const DataImport& asked) {
   dataset::ImportOptions options;
-  if (Status prepared = Prepare(asked, &options); !prepared.ok()) return Fail(prepared);
+  RETURN_IF_ERROR(Prepare(asked, &options));
   std::unique_ptr<dataset::SampleStore> store;
   const auto start = std::chrono::steady_clock::now();
   Totals totals;

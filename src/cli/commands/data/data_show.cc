@@ -222,10 +222,9 @@ int PrintJson(const dataset::StoreContents& contents, const std::vector<ConfigGr
 
 }  // namespace
 
-int RunDataShow(const DataShow& asked) {
-  const Result<dataset::StoreContents> read = ReadStore(asked.store, asked.filter);
-  if (!read.ok()) return Fail(read.status());
-  const dataset::StoreContents& contents = read.value();
+Result<int> RunDataShow(const DataShow& asked) {
+  ASSIGN_OR_RETURN(const dataset::StoreContents read, ReadStore(asked.store, asked.filter));
+  const dataset::StoreContents& contents = read;
   const std::vector<ConfigGroup> groups = dataset::Summarise(contents);
   if (asked.json) return PrintJson(contents, groups);
   PrintRuns(contents, asked.store);

@@ -59,10 +59,10 @@ Status WriteReport(const std::string& path, const std::string& json) {
   return WriteFileAtomically(path, json).WithContext("writing the report '" + path + "'");
 }
 
-int Examine(const DoctorAsked& asked) {
+Result<int> Examine(const DoctorAsked& asked) {
   const RootFs tree(asked.root);
   if (!tree.live() && !tree.IsFolder("/")) {
-    return Fail(NotFound(asked.root + ": no such folder"));
+    return NotFound(asked.root + ": no such folder");
   }
   // The environment here says nothing about another machine.
   const MapEnvironment nothing{std::map<std::string, std::string>{}};
@@ -81,13 +81,12 @@ int Examine(const DoctorAsked& asked) {
   const std::string text = asked.json ? json : DoctorText(facts, findings, checklist, asked.all);
   std::fputs(text.c_str(), stdout);
   if (!asked.output.empty()) {
-    const Status written = WriteReport(asked.output, json);
-    if (!written.ok()) return Fail(written);
+    RETURN_IF_ERROR(WriteReport(asked.output, json));
   }
   return ExitStatusOf(findings);
 }
 
-int RunDoctor(const DoctorAsked& asked) {
+Result<int> RunDoctor(const DoctorAsked& asked) {
   if (!asked.library_file.empty()) return ShowLibrary(asked.root, asked.library_file, asked.json);
   if (asked.pid > 0) return ShowProcess(asked.root, asked.pid, asked.json, asked.all);
   return Examine(asked);

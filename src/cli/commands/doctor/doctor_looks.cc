@@ -39,9 +39,8 @@ bool IsCollectiveLibrary(const std::string& path) {
 
 Result<doctor::ProcessFacts> LookAtProcess(const RootFs& tree, pid_t pid) {
   doctor::ProcessFacts facts;
-  Result<host::ProcessSample> before = host::SampleProcess(tree, pid);
-  if (!before.ok()) return before.status();
-  facts.before = std::move(before).value();
+  ASSIGN_OR_RETURN(host::ProcessSample before, host::SampleProcess(tree, pid));
+  facts.before = std::move(before);
   Result<std::vector<host::MappedFile>> mapped = host::MappedLibraries(tree, pid);
   if (mapped.ok()) {
     facts.mapped = std::move(mapped).value();
@@ -76,9 +75,8 @@ Result<doctor::ProcessFacts> LookAtProcess(const RootFs& tree, pid_t pid) {
   }
   facts.limits = tree.Read(Format("/proc/%d/limits", static_cast<int>(pid))).value_or("");
   std::this_thread::sleep_for(kBetweenLooks);
-  Result<host::ProcessSample> after = host::SampleProcess(tree, pid);
-  if (!after.ok()) return after.status();
-  facts.after = std::move(after).value();
+  ASSIGN_OR_RETURN(host::ProcessSample after, host::SampleProcess(tree, pid));
+  facts.after = std::move(after);
   if (facts.after.start_ticks != facts.before.start_ticks) {
     return NotFound(Format("process %d ended while it was examined", static_cast<int>(pid)));
   }
@@ -128,19 +126,18 @@ void PrintProcess(const doctor::ProcessFacts& facts) {
 
 }  // namespace
 
-int ShowLibrary(const std::string& root, const std::string& path, bool json) {
+Result<int> ShowLibrary(const std::string& root, const std::string& path, bool json) {
   const RootFs tree(root);
   // Below another root a path belongs to that machine.
   std::error_code ignored;
   const std::string whole = tree.live() ? std::filesystem::absolute(path, ignored).string() : path;
-  const Result<LibraryFile> file = host::LookAtLibrary(tree, whole);
-  if (!file.ok()) return Fail(file.status());
+  ASSIGN_OR_RETURN(const LibraryFile file, host::LookAtLibrary(tree, whole));
   const doctor::PluginFile plugin = doctor::FindOwnPlugin();
   if (json) {
-    std::fputs(LibraryJson(file.value(), plugin).c_str(), stdout);
+    std::fputs(LibraryJson(file, plugin).c_str(), stdout);
     return kExitFine;
   }
-  const LibraryFile& library = file.value();
+  const LibraryFile& library = file;
   std::printf("%s\n", library.path.c_str());
   if (library.real_path != library.path) std::printf("  is %s\n", library.real_path.c_str());
   std::printf("  %s %s%s%s\n", std::string(LibraryTitle(library.library)).c_str(),
@@ -158,29 +155,27 @@ int ShowLibrary(const std::string& root, const std::string& path, bool json) {
   return kExitFine;
 }
 
-int ShowProcess(const std::string& root, int pid, bool json, bool all) {
-  const Result<doctor::ProcessFacts> facts = LookAtProcess(RootFs(root), pid);
-  if (!facts.ok()) return Fail(facts.status());
-  const std::vector<Finding> findings = doctor::CheckProcess(facts.value());
+Result<int> ShowProcess(const std::string& root, int pid, bool json, bool all) {
+  ASSIGN_OR_RETURN(const doctor::ProcessFacts facts, LookAtProcess(RootFs(root), pid));
+  const std::vector<Finding> findings = doctor::CheckProcess(facts);
   if (json) {
-    std::fputs(ProcessJson(facts.value(), findings).c_str(), stdout);
+    std::fputs(ProcessJson(facts, findings).c_str(), stdout);
     return ExitStatusOf(findings);
   }
-  PrintProcess(facts.value());
+  PrintProcess(facts);
   std::fputs(FindingsText(findings, all).c_str(), stdout);
   std::printf("%s\n", FindingsSummary(findings).c_str());
   return ExitStatusOf(findings);
 }
 
-int CompareReports(const std::vector<std::string>& paths, bool json, bool all) {
+Result<int> CompareReports(const std::vector<std::string>& paths, bool json, bool all) {
   if (paths.size() > kMostReports) {
-    return Fail(Invalid(Format("at most %zu reports can be compared at a time", kMostReports)));
+    return Invalid(Format("at most %zu reports can be compared at a time", kMostReports));
   }
   std::vector<doctor::HostFacts> hosts;
   for (const std::string& path : paths) {
-    Result<doctor::HostFacts> host = ReadDoctorReport(path);
-    if (!host.ok()) return Fail(host.status());
-    hosts.push_back(std::move(host).value());
+    ASSIGN_OR_RETURN(doctor::HostFacts host, ReadDoctorReport(path));
+    hosts.push_back(std::move(host));
   }
   const std::vector<Finding> findings = doctor::CompareHosts(hosts);
   if (json) {

@@ -19,11 +19,10 @@ constexpr size_t kGoalRanks = 4;    // the goals are defined for four GPUs
 
 Result<std::unique_ptr<measure::JobMeasurer>> StartRanks(const std::string& backend, int ranks,
                                                          double limit, bool choose) {
-  const Result<std::string> self = OwnProgram();
-  if (!self.ok()) return self.status();
+  ASSIGN_OR_RETURN(const std::string self, OwnProgram());
   measure::JobMeasurerOptions job;
   job.backend = backend;
-  job.launcher = measure::LauncherHere(backend, ranks, self.value());
+  job.launcher = measure::LauncherHere(backend, ranks, self);
   job.limit = limit;
   job.start_limit = kStartLimit;
   job.choose = choose;
@@ -31,13 +30,12 @@ Result<std::unique_ptr<measure::JobMeasurer>> StartRanks(const std::string& back
 }
 
 Status JudgeGoals(measure::JobMeasurer* measurer, TestResult* test) {
-  const Result<std::vector<measure::Target>> goals = measure::ParseTargets(doctor::kGoals, "goals");
-  if (!goals.ok()) return goals.status();
-  const Result<measure::LinkBandwidth> link = measure::FindLink(measurer, 0);
-  if (!link.ok()) return link.status();
-  for (const measure::Target& goal : goals.value()) {
+  ASSIGN_OR_RETURN(const std::vector<measure::Target> goals,
+                   measure::ParseTargets(doctor::kGoals, "goals"));
+  ASSIGN_OR_RETURN(const measure::LinkBandwidth link, measure::FindLink(measurer, 0));
+  for (const measure::Target& goal : goals) {
     const Result<measure::TargetVerdict> verdict =
-        measure::JudgeTarget(measurer, goal, measure::Effort(), link.value().bytes_per_second);
+        measure::JudgeTarget(measurer, goal, measure::Effort(), link.bytes_per_second);
     if (!verdict.ok()) return verdict.status().WithContext("goal '" + goal.name + "'");
     const auto& one = verdict.value();
     test->goals.push_back({goal.name, measure::WhatText(goal), measure::GoalText(goal),
@@ -66,10 +64,9 @@ void MeasureGpus(const host::Machine& machine, TestResult* test) {
 }
 
 Result<measure::TimingFigure> TimeAllReduce(std::string* description) {
-  const Result<std::unique_ptr<measure::JobMeasurer>> measurer =
-      StartRanks(comm::BackendOf(Library::kGloo), 2, 10, false);
-  if (!measurer.ok()) return measurer.status();
-  *description = measurer.value()->subject().description;
+  ASSIGN_OR_RETURN(const std::unique_ptr<measure::JobMeasurer> measurer,
+                   StartRanks(comm::BackendOf(Library::kGloo), 2, 10, false));
+  *description = measurer->subject().description;
   measure::Trial trial;
   trial.bytes = 10'000'000;
   measure::Effort effort;
@@ -77,7 +74,7 @@ Result<measure::TimingFigure> TimeAllReduce(std::string* description) {
   effort.warmups = 2;
   effort.least_rounds = 3;
   effort.most_rounds = 3;
-  return measure::MeasureFigure(measurer.value().get(), trial, effort);
+  return measure::MeasureFigure(measurer.get(), trial, effort);
 }
 
 void MeasureCpus(TestResult* test) {

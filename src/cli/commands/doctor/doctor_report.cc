@@ -298,14 +298,13 @@ std::string LibraryJson(const LibraryFile& file, const doctor::PluginFile& plugi
 }
 
 Result<doctor::HostFacts> ReadDoctorReport(const std::string& path) {
-  const Result<std::string> text = ReadFile(path, kLargestReport);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLargestReport));
   bool too_deep = false;
   const auto shallow = [&too_deep](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
     if (depth > kDeepest) too_deep = true;
     return !too_deep;
   };
-  const nlohmann::json json = nlohmann::json::parse(text.value(), shallow, false);
+  const nlohmann::json json = nlohmann::json::parse(text, shallow, false);
   if (json.is_discarded() || too_deep || !json.is_object() ||
       TextOf(json, "report") != "diapason doctor") {
     return Invalid(path + ": not a report written by `diapason doctor --json`");

@@ -27,8 +27,8 @@ Result<doctor::HostFacts> ReadDoctorReport(const std::string& path);
 doctor::TestResult RunShortTest(const host::Machine& machine);
 
 // `diapason doctor` with --library, with --pid, and `doctor compare`.
-int ShowLibrary(const std::string& root, const std::string& path, bool json);
-int ShowProcess(const std::string& root, int pid, bool json, bool all);
-int CompareReports(const std::vector<std::string>& paths, bool json, bool all);
+Result<int> ShowLibrary(const std::string& root, const std::string& path, bool json);
+Result<int> ShowProcess(const std::string& root, int pid, bool json, bool all);
+Result<int> CompareReports(const std::vector<std::string>& paths, bool json, bool all);
 
 }  // namespace diapason::cli

@@ -91,30 +91,26 @@ Result<Assumed> Assume(const EnvCheckOptions& options, const RootFs& tree,
                        const Environment& environment) {
   Assumed assumed;
   if (!options.library.empty()) {
-    const Result<Library> library = ParseNcclOrRccl(options.library);
-    if (!library.ok()) return library.status();
-    assumed.checked_for.library = library.value();
+    ASSIGN_OR_RETURN(const Library library, ParseNcclOrRccl(options.library));
+    assumed.checked_for.library = library;
     assumed.why = "from --library";
   }
   if (!options.library_file.empty()) {
     std::error_code ignored;
     const std::string path = std::filesystem::absolute(options.library_file, ignored).string();
-    const Result<LibraryFile> file = host::LookAtLibrary(tree, path);
-    if (!file.ok()) return file.status();
+    ASSIGN_OR_RETURN(const LibraryFile file, host::LookAtLibrary(tree, path));
     if (!options.library.empty()) {
-      const Status same =
-          CheckLibraryFile(assumed.checked_for.library, file.value().library, options.library_file);
-      if (!same.ok()) return same;
+      RETURN_IF_ERROR(
+          CheckLibraryFile(assumed.checked_for.library, file.library, options.library_file));
     }
-    assumed.checked_for.library = file.value().library;
-    assumed.checked_for.version = file.value().version;
+    assumed.checked_for.library = file.library;
+    assumed.checked_for.version = file.version;
     assumed.why = "as " + options.library_file + " identifies itself";
     return assumed;
   }
   if (!options.version.empty()) {
-    const Result<int> version = ParseWholeVersion(options.version);
-    if (!version.ok()) return version.status();
-    assumed.checked_for.version = version.value();
+    ASSIGN_OR_RETURN(const int version, ParseWholeVersion(options.version));
+    assumed.checked_for.version = version;
     assumed.why = "from --library-version";
     return assumed;
   }
@@ -157,19 +153,18 @@ bool LooksLikeText(std::string_view text) {
 Result<GatheredVariables> FromFile(const EnvCheckOptions& options, const CheckedFor& checked_for) {
   GatheredVariables gathered;
   const bool standard = options.file == "-";
-  const Result<std::string> text =
-      standard ? ReadStandardInput() : ReadFile(options.file, kLargestFile);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const std::string text,
+                   standard ? ReadStandardInput() : ReadFile(options.file, kLargestFile));
   gathered.from = standard ? "standard input" : options.file;
-  if (!LooksLikeText(text.value())) {
+  if (!LooksLikeText(text)) {
     return Invalid("'" + gathered.from +
                    "' is not a text file: neither a script nor a list of variables");
   }
   if (options.file.ends_with("nccl.conf") || options.file.ends_with("rccl.conf")) {
-    gathered.assignments = knobs::FromConfigText(text.value(), gathered.from, checked_for,
+    gathered.assignments = knobs::FromConfigText(text, gathered.from, checked_for,
                                                  MapEnvironment({}), &gathered.findings);
   } else {
-    gathered.assignments = knobs::FromText(text.value(), gathered.from, &gathered.findings);
+    gathered.assignments = knobs::FromText(text, gathered.from, &gathered.findings);
   }
   return gathered;
 }
@@ -215,24 +210,21 @@ void PrintJson(const Assumed& assumed, const GatheredVariables& gathered) {
   std::printf("%s\n", JsonText(whole).c_str());
 }
 
-int Check(const EnvCheckOptions& options) {
+Result<int> Check(const EnvCheckOptions& options) {
   const RootFs machine;
   MapEnvironment of_process({});
   const Environment* environment = &ProcessEnvironment();
   if (options.pid != 0) {
-    Result<MapEnvironment> read = host::EnvironmentOf(machine, options.pid);
-    if (!read.ok()) return Fail(read.status());
-    of_process = std::move(read.value());
+    ASSIGN_OR_RETURN(MapEnvironment read, host::EnvironmentOf(machine, options.pid));
+    of_process = std::move(read);
     environment = &of_process;
   }
-  Result<Assumed> assumed = Assume(options, machine, *environment);
-  if (!assumed.ok()) return Fail(assumed.status());
-  CheckedFor checked_for = assumed.value().checked_for;
+  ASSIGN_OR_RETURN(Assumed assumed, Assume(options, machine, *environment));
+  CheckedFor checked_for = assumed.checked_for;
   GatheredVariables gathered;
   if (!options.file.empty()) {
-    Result<GatheredVariables> read = FromFile(options, checked_for);
-    if (!read.ok()) return Fail(read.status());
-    gathered = std::move(read.value());
+    ASSIGN_OR_RETURN(GatheredVariables read, FromFile(options, checked_for));
+    gathered = std::move(read);
   } else {
     // Paths in a file may belong to another machine; check them only for this environment.
     checked_for.tree = &machine;
@@ -245,12 +237,11 @@ int Check(const EnvCheckOptions& options) {
   gathered.findings.insert(gathered.findings.end(), checked.begin(), checked.end());
   SortBySeverity(&gathered.findings);
   if (options.json) {
-    PrintJson(assumed.value(), gathered);
+    PrintJson(assumed, gathered);
     return ExitStatusOf(gathered.findings);
   }
-  std::printf("%s (%s)\n%s from %s\n\n", LibraryText(assumed.value()).c_str(),
-              assumed.value().why.c_str(), Count(VariableCount(gathered), "variable").c_str(),
-              gathered.from.c_str());
+  std::printf("%s (%s)\n%s from %s\n\n", LibraryText(assumed).c_str(), assumed.why.c_str(),
+              Count(VariableCount(gathered), "variable").c_str(), gathered.from.c_str());
   const std::string text = FindingsText(gathered.findings, options.all);
   std::printf("%s%s%s\n", text.c_str(), text.empty() ? "" : "\n",
               FindingsSummary(gathered.findings).c_str());

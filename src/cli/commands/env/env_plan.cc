@@ -39,15 +39,13 @@ struct EnvPlanOptions {
 Result<env_plan::PlanRequest> Request(const EnvPlanOptions& options, const RootFs& tree,
                                       const host::Machine& machine) {
   env_plan::PlanRequest request;
-  const Result<env_plan::PlanGoal> goal = env_plan::ParseGoal(options.goal);
-  if (!goal.ok()) return goal.status();
-  request.goal = goal.value();
+  ASSIGN_OR_RETURN(const env_plan::PlanGoal goal, env_plan::ParseGoal(options.goal));
+  request.goal = goal;
   request.ranks = options.ranks;
   const std::vector<host::LibraryFile> files = host::FindLibraries(tree, ProcessEnvironment());
   if (!options.library.empty()) {
-    const Result<Library> library = ParseNcclOrRccl(options.library);
-    if (!library.ok()) return library.status();
-    request.library = library.value();
+    ASSIGN_OR_RETURN(const Library library, ParseNcclOrRccl(options.library));
+    request.library = library;
   } else if (!machine.gpus.empty()) {
     const bool amd = machine.gpus.front().vendor == host::Vendor::kAmd;
     request.library = amd ? Library::kRccl : Library::kNccl;
@@ -55,9 +53,8 @@ Result<env_plan::PlanRequest> Request(const EnvPlanOptions& options, const RootF
     request.library = files.front().library;
   }
   if (!options.version.empty()) {
-    const Result<int> version = ParseWholeVersion(options.version);
-    if (!version.ok()) return version.status();
-    request.version = version.value();
+    ASSIGN_OR_RETURN(const int version, ParseWholeVersion(options.version));
+    request.version = version;
     return request;
   }
   const std::string loaded = WouldLoad(files, request.library, tree, ProcessEnvironment());
@@ -110,24 +107,22 @@ void PrintJson(const EnvPlan& plan) {
   std::printf("%s\n", JsonText(json).c_str());
 }
 
-int RunPlan(const EnvPlanOptions& options) {
-  const Result<PlanFormat> format =
-      env_plan::ParsePlanFormat(options.json ? "json" : options.format);
-  if (!format.ok()) return Fail(format.status());
+Result<int> RunPlan(const EnvPlanOptions& options) {
+  ASSIGN_OR_RETURN(const PlanFormat format,
+                   env_plan::ParsePlanFormat(options.json ? "json" : options.format));
   const RootFs tree(options.root);
   if (!tree.IsFolder("/")) {
-    return Fail(NotFound("--root '" + options.root + "' is not a folder"));
+    return NotFound("--root '" + options.root + "' is not a folder");
   }
   const host::Machine machine = host::LookAtMachine(tree, ProcessEnvironment());
-  const Result<env_plan::PlanRequest> request = Request(options, tree, machine);
-  if (!request.ok()) return Fail(request.status());
+  ASSIGN_OR_RETURN(const env_plan::PlanRequest request, Request(options, tree, machine));
   std::vector<int> cpus = machine.allowed_cpus;
   for (const host::NumaNode& node : machine.numa) {
     for (const int cpu : ParseCpuList(node.cpus)) cpus.push_back(cpu);
   }
-  const EnvPlan plan = env_plan::MakePlan(request.value(), machine, env_plan::ReadCores(tree, cpus),
+  const EnvPlan plan = env_plan::MakePlan(request, machine, env_plan::ReadCores(tree, cpus),
                                           knobs::Catalogue::BuiltIn());
-  switch (format.value()) {
+  switch (format) {
     case PlanFormat::kText:
       std::printf("%s", env_plan::PlanText(plan).c_str());
       break;

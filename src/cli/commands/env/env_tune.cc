@@ -21,40 +21,37 @@ namespace {
 std::atomic<bool> stop_asked{false};
 void AskToStop(int /*signal*/) { stop_asked.store(true); }
 
-int RunTune(const EnvTuneOptions& options) {
-  const Result<env_tune::TuneRequest> request = EnvTuneRequest(options);
-  if (!request.ok()) return Fail(request.status());
-  const Status writable = env_tune::CheckOutputs(request.value(), options.output);
-  if (!writable.ok()) return Fail(writable);
+Result<int> RunTune(const EnvTuneOptions& options) {
+  ASSIGN_OR_RETURN(const env_tune::TuneRequest request, EnvTuneRequest(options));
+  RETURN_IF_ERROR(env_tune::CheckOutputs(request, options.output));
   const host::Machine machine = host::LookAtMachine(RootFs(), ProcessEnvironment());
   struct sigaction action {};
   action.sa_handler = AskToStop;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   const Result<env_tune::TuneResult> done = env_tune::RunTuning(
-      request.value(), machine,
+      request, machine,
       [&options](const std::string& line) {
         if (!options.quiet) Progress(line);
       },
       &stop_asked);
-  if (!done.ok()) return Fail(done.status());
+  if (!done.ok()) return done.status();
   const env_tune::TuneResult& result = done.value();
-  const std::string report = env_tune::TuneReport(request.value(), result, machine);
+  const std::string report = env_tune::TuneReport(request, result, machine);
   if (!options.output.empty()) {
     const Status written = WriteFileAtomically(options.output, report);
     if (!written.ok()) Warn(written.message());
   }
   if (options.json) {
-    PrintEnvTuneJson(request.value(), result, machine);
+    PrintEnvTuneJson(request, result, machine);
   } else {
     std::printf("%s", report.c_str());
   }
   switch (result.end) {
     case env_tune::TuneEnd::kBroken:
-      return Fail(
-          Unavailable((result.no_figure ? "the command succeeds, but its output has no figure: "
-                                        : "the command fails by itself: ") +
-                      result.broken));
+      return Unavailable((result.no_figure ? "the command succeeds, but its output has no figure: "
+                                           : "the command fails by itself: ") +
+                         result.broken);
     case env_tune::TuneEnd::kInterrupted:
       return kExitInterrupted;
     case env_tune::TuneEnd::kDone:

@@ -23,10 +23,10 @@ Result<CostLimit> ParseLimit(const std::string& text, const char* option, Parse 
   CostLimit limit;
   if (text.empty()) return limit;
   if (text[0] == '+' || text.back() == '%') {
-    const Result<double> share = ParseShare(text[0] == '+' ? text.substr(1) : text, option);
-    if (!share.ok()) return share.status();
+    ASSIGN_OR_RETURN(const double share,
+                     ParseShare(text[0] == '+' ? text.substr(1) : text, option));
     limit.kind = CostLimit::Kind::kRelative;
-    limit.value = share.value();
+    limit.value = share;
     return limit;
   }
   const auto value = parse(text);
@@ -81,33 +81,29 @@ Status FillCommand(const EnvTuneOptions& options, TuneRequest* request) {
   }
   const bool bench = !options.bench.empty();
   request->measure = bench ? Measure::kBench : Measure::kIteration;
-  const Result<std::string> self = OwnProgram();
-  if (!self.ok()) return self.status();
-  const Result<std::vector<std::string>> words = Words(bench ? options.bench : options.iteration);
-  if (!words.ok()) return words.status();
-  request->command = {self.value(), "bench"};
+  ASSIGN_OR_RETURN(const std::string self, OwnProgram());
+  ASSIGN_OR_RETURN(const std::vector<std::string> words,
+                   Words(bench ? options.bench : options.iteration));
+  request->command = {self, "bench"};
   if (!bench) request->command.emplace_back("iteration");
-  request->command.insert(request->command.end(), words.value().begin(), words.value().end());
+  request->command.insert(request->command.end(), words.begin(), words.end());
   request->command.emplace_back("--figures");
   return {};
 }
 
 Status FillDesign(const EnvTuneOptions& options, TuneRequest* request) {
   env_tune::ExperimentOptions& design = request->design;
-  const Result<double> gain = ParseShare(options.margin, "--margin");
-  if (!gain.ok()) return gain.status();
-  const Result<double> alpha = ParseShare(options.alpha, "--alpha");
-  if (!alpha.ok()) return alpha.status();
-  if (alpha.value() < 0.0001 || alpha.value() > 0.5) return Invalid("--alpha is 0.01% to 50%");
-  const Result<CostLimit> cpu = ParseLimit(options.max_cpu, "--max-cpu", ParseSeconds);
-  if (!cpu.ok()) return cpu.status();
-  const Result<CostLimit> memory = ParseLimit(options.max_memory, "--max-memory", ParseBytes);
-  if (!memory.ok()) return memory.status();
+  ASSIGN_OR_RETURN(const double gain, ParseShare(options.margin, "--margin"));
+  ASSIGN_OR_RETURN(const double alpha, ParseShare(options.alpha, "--alpha"));
+  if (alpha < 0.0001 || alpha > 0.5) return Invalid("--alpha is 0.01% to 50%");
+  ASSIGN_OR_RETURN(const CostLimit cpu, ParseLimit(options.max_cpu, "--max-cpu", ParseSeconds));
+  ASSIGN_OR_RETURN(const CostLimit memory,
+                   ParseLimit(options.max_memory, "--max-memory", ParseBytes));
   if (options.timeout > 0) request->timeout_s = options.timeout;
-  design.min_gain = gain.value();
-  design.alpha = alpha.value();
-  design.max_cpu = cpu.value();
-  design.max_memory = memory.value();
+  design.min_gain = gain;
+  design.alpha = alpha;
+  design.max_cpu = cpu;
+  design.max_memory = memory;
   design.higher = options.higher;
   design.baseline_runs = options.baseline_runs;
   design.most_blocks = options.blocks;
@@ -122,17 +118,15 @@ Status FillLibrary(const EnvTuneOptions& options, TuneRequest* request) {
   const RootFs tree;
   const std::vector<host::LibraryFile> files = host::FindLibraries(tree, ProcessEnvironment());
   if (!options.library.empty()) {
-    const Result<Library> library = ParseNcclOrRccl(options.library);
-    if (!library.ok()) return library.status();
-    request->library = library.value();
+    ASSIGN_OR_RETURN(const Library library, ParseNcclOrRccl(options.library));
+    request->library = library;
   } else if (!files.empty()) {
     request->library = files.front().library;
   }
   if (!options.version.empty()) {
     if (!request->library) request->library = Library::kNccl;
-    const Result<int> version = ParseWholeVersion(options.version);
-    if (!version.ok()) return version.status();
-    request->version = version.value();
+    ASSIGN_OR_RETURN(const int version, ParseWholeVersion(options.version));
+    request->version = version;
     return {};
   }
   if (!request->library) return {};
@@ -182,10 +176,10 @@ Result<TuneRequest> EnvTuneRequest(const EnvTuneOptions& options) {
   request.state = options.state;
   request.resume = options.resume;
   request.verbose = options.verbose;
-  if (Status status = FillCommand(options, &request); !status.ok()) return status;
-  if (Status status = FillDesign(options, &request); !status.ok()) return status;
-  if (Status status = FillLibrary(options, &request); !status.ok()) return status;
-  if (Status status = FillCandidates(options, &request); !status.ok()) return status;
+  RETURN_IF_ERROR(FillCommand(options, &request));
+  RETURN_IF_ERROR(FillDesign(options, &request));
+  RETURN_IF_ERROR(FillLibrary(options, &request));
+  RETURN_IF_ERROR(FillCandidates(options, &request));
   return request;
 }
 

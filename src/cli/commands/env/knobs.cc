@@ -134,13 +134,12 @@ bool Shown(const Knob& knob, const KnobsOptions& options, const KnobView& view) 
   return view.version == 0 ? reading.Ever() : reading.Reads(view.version);
 }
 
-int Show(const KnobsOptions& options, const KnobView& view) {
-  Result<KnobFilter> chosen = Choose(options);
-  if (!chosen.ok()) return Fail(chosen.status());
+Result<int> Show(const KnobsOptions& options, const KnobView& view) {
+  ASSIGN_OR_RETURN(KnobFilter chosen, Choose(options));
   std::vector<const Knob*> knobs;
-  for (const Knob* knob : chosen.value().knobs) {
+  for (const Knob* knob : chosen.knobs) {
     // A variable named by the user is shown, whichever library reads it.
-    const bool named = chosen.value().whole && (!options.set || IsSetHere(*knob));
+    const bool named = chosen.whole && (!options.set || IsSetHere(*knob));
     if (named || Shown(*knob, options, view)) knobs.push_back(knob);
   }
   if (options.json) {
@@ -153,13 +152,13 @@ int Show(const KnobsOptions& options, const KnobView& view) {
       std::printf("%s is set\n", all ? "no variable of NCCL or RCCL" : "none of them");
       return kExitFine;
     }
-    return Fail(NotFound("no catalogue entry matches these options"));
+    return NotFound("no catalogue entry matches these options");
   }
   if (options.markdown) {
     std::fputs(KnobMarkdown(knobs, view).c_str(), stdout);
     return kExitFine;
   }
-  if (chosen.value().whole || (knobs.size() == 1 && !options.set)) {
+  if (chosen.whole || (knobs.size() == 1 && !options.set)) {
     bool first = true;
     for (const Knob* knob : knobs) {
       std::printf("%s%s", first ? "" : "\n", KnobEntry(*knob, view).c_str());

@@ -10,9 +10,8 @@
 namespace diapason::cli {
 
 Result<journal::JournalContents> ReadWithWarnings(const std::string& file) {
-  Result<journal::JournalContents> read = journal::ReadJournal(file);
-  if (!read.ok()) return read;
-  const journal::JournalContents& contents = read.value();
+  ASSIGN_OR_RETURN(journal::JournalContents read, journal::ReadJournal(file));
+  const journal::JournalContents& contents = read;
   if (contents.bad_lines > 0) {
     Warn(Format("%s: %s left out, the first is line %d: %s", file.c_str(),
                 Count(contents.bad_lines, "line").c_str(), contents.first_bad_line,

@@ -18,25 +18,25 @@ struct JournalShow {
   bool learning = false;
   bool json = false;
 };
-int RunJournalShow(const JournalShow& asked);
+Result<int> RunJournalShow(const JournalShow& asked);
 
 struct JournalCheck {
   std::vector<std::string> files;
   bool json = false;
 };
-int RunJournalCheck(const JournalCheck& asked);
+Result<int> RunJournalCheck(const JournalCheck& asked);
 
 struct JournalExport {
   std::vector<std::string> files;
   std::string format = "perfetto";
   std::string output;
 };
-int RunJournalExport(const JournalExport& asked);
+Result<int> RunJournalExport(const JournalExport& asked);
 
 // Reads a journal, and prints warnings about invalid lines and dropped records.
 Result<journal::JournalContents> ReadWithWarnings(const std::string& file);
 // Prints the whole content of the journals on standard output.
-int ShowJournalsAsJson(const std::vector<std::string>& files);
+Result<int> ShowJournalsAsJson(const std::vector<std::string>& files);
 // What was tried in each context, and the result. `all`: every epoch, not only the last ones.
 std::string LearningText(const journal::JournalContents& contents, bool all);
 

@@ -126,13 +126,12 @@ ordered_json ReportJson(const JournalComparison::Report& report) {
 
 }  // namespace
 
-int RunJournalCheck(const JournalCheck& asked) {
+Result<int> RunJournalCheck(const JournalCheck& asked) {
   JournalComparison comparison;
   for (const std::string& file : asked.files) {
     // Invalid lines and dropped records are part of the report.
-    const Result<journal::JournalContents> read = journal::ReadJournal(file);
-    if (!read.ok()) return Fail(read.status());
-    comparison.Add(file, read.value());
+    ASSIGN_OR_RETURN(const journal::JournalContents read, journal::ReadJournal(file));
+    comparison.Add(file, read);
   }
   const JournalComparison::Report report = comparison.Finish(kShown);
   if (asked.json) {

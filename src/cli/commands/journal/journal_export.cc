@@ -62,22 +62,21 @@ class Output {
 
 }  // namespace
 
-int RunJournalExport(const JournalExport& asked) {
+Result<int> RunJournalExport(const JournalExport& asked) {
   Output output;
   bool open = false;
   journal::TraceWriter trace([&](std::string_view text) { return output.Write(text); });
   for (const std::string& file : asked.files) {
-    const Result<journal::JournalContents> read = ReadWithWarnings(file);
-    if (!read.ok()) return Fail(read.status());
+    ASSIGN_OR_RETURN(const journal::JournalContents read, ReadWithWarnings(file));
     // Opened only now, so that unreadable input leaves no file behind.
     if (!open) {
-      if (Status opened = output.Open(asked.output); !opened.ok()) return Fail(opened);
+      RETURN_IF_ERROR(output.Open(asked.output));
       open = true;
     }
-    if (Status added = trace.Add(file, read.value()); !added.ok()) return Fail(added);
+    RETURN_IF_ERROR(trace.Add(file, read));
   }
-  if (Status finished = trace.Finish(); !finished.ok()) return Fail(finished);
-  if (Status closed = output.Close(); !closed.ok()) return Fail(closed);
+  RETURN_IF_ERROR(trace.Finish());
+  RETURN_IF_ERROR(output.Close());
   if (asked.output != "-") {
     std::printf("%s: %s of %s\n", asked.output.c_str(), Count(trace.events(), "event").c_str(),
                 Count(asked.files.size(), "journal").c_str());

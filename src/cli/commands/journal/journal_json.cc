@@ -71,12 +71,11 @@ ordered_json ContentsJson(const std::string& file, const journal::JournalContent
 
 }  // namespace
 
-int ShowJournalsAsJson(const std::vector<std::string>& files) {
+Result<int> ShowJournalsAsJson(const std::vector<std::string>& files) {
   ordered_json list = ordered_json::array();
   for (const std::string& file : files) {
-    const Result<journal::JournalContents> read = ReadWithWarnings(file);
-    if (!read.ok()) return Fail(read.status());
-    list.push_back(ContentsJson(file, read.value()));
+    ASSIGN_OR_RETURN(const journal::JournalContents read, ReadWithWarnings(file));
+    list.push_back(ContentsJson(file, read));
   }
   std::printf("%s\n", JsonText(list).c_str());
   return kExitFine;

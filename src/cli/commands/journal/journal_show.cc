@@ -296,17 +296,16 @@ void PrintHead(const std::string& file, const journal::JournalContents& contents
 
 }  // namespace
 
-int RunJournalShow(const JournalShow& asked) {
+Result<int> RunJournalShow(const JournalShow& asked) {
   if (asked.json) return ShowJournalsAsJson(asked.files);
   for (const std::string& file : asked.files) {
-    const Result<journal::JournalContents> read = ReadWithWarnings(file);
-    if (!read.ok()) return Fail(read.status());
-    const journal::JournalContents& contents = read.value();
+    ASSIGN_OR_RETURN(const journal::JournalContents read, ReadWithWarnings(file));
+    const journal::JournalContents& contents = read;
     if (asked.tables) {
       const std::vector<client::RecordedTable> tables = client::TablesOf(contents);
       if (tables.empty()) {
-        return Fail(Invalid("'" + file +
-                            "' contains no cost tables: record it with DIAPASON_JOURNAL_TABLES=1"));
+        return Invalid("'" + file +
+                       "' contains no cost tables: record it with DIAPASON_JOURNAL_TABLES=1");
       }
       std::printf("%s", client::TablesText(tables, contents.communicators.front().library).c_str());
       continue;

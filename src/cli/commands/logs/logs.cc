@@ -17,12 +17,12 @@ struct LogsOptions {
   bool json = false;
 };
 
-int RunLogs(const LogsOptions& options) {
+Result<int> RunLogs(const LogsOptions& options) {
   logs::LogFacts facts;
   std::vector<std::string> warnings;
   const Status status = logs::ReadLogs(options.paths, &facts, &warnings);
   for (const std::string& warning : warnings) Warn(warning);
-  if (!status.ok()) return Fail(status);
+  if (!status.ok()) return status;
   const std::vector<Finding> findings = logs::Diagnose(facts);
   if (options.json) {
     std::printf("%s\n", LogsJson(options.sections, facts, findings).c_str());

@@ -130,14 +130,12 @@ ordered_json Json(const model::Evaluation& evaluation) {
 Result<model::Evaluation> Judge(const model::Grid& grid, const EvaluateAsked& asked,
                                 const model::EvaluateOptions& options) {
   if (asked.policy.empty()) return model::Evaluate(grid, options);
-  const Result<std::string> text = ReadFile(asked.policy, policy::kMostBytes);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(asked.policy, policy::kMostBytes));
   policy::ParseOptions parse;
   parse.library = grid.library;
-  const Result<policy::Policy> rules = policy::ParseStrictly(text.value(), asked.policy, parse);
-  if (!rules.ok()) return rules.status();
+  ASSIGN_OR_RETURN(const policy::Policy rules, policy::ParseStrictly(text, asked.policy, parse));
   size_t unknown = 0;
-  Result<model::Evaluation> evaluation = model::EvaluatePolicy(grid, rules.value(), &unknown);
+  Result<model::Evaluation> evaluation = model::EvaluatePolicy(grid, rules, &unknown);
   if (evaluation.ok() && unknown > 0) {
     Warn(Count(unknown, "size") +
          " where the policy selects a configuration that was not measured: counted as the default");
@@ -145,17 +143,14 @@ Result<model::Evaluation> Judge(const model::Grid& grid, const EvaluateAsked& as
   return evaluation;
 }
 
-int RunEvaluate(const EvaluateAsked& asked) {
+Result<int> RunEvaluate(const EvaluateAsked& asked) {
   model::EvaluateOptions options = asked.options;
-  const Result<model::LeaveOut> leave_out = model::ParseLeaveOut(asked.leave_out);
-  if (!leave_out.ok()) return Fail(leave_out.status());
-  options.leave_out = leave_out.value();
-  const Result<double> known = ParseShare(asked.known, "share for --known");
-  if (!known.ok()) return Fail(known.status());
-  options.known = known.value();
-  if (Status fine = ReadChoiceFlags(asked.flags, &options.choice); !fine.ok()) return Fail(fine);
-  const Result<model::Grid> grid = ReadGrid(asked.data);
-  if (!grid.ok()) return Fail(grid.status());
+  ASSIGN_OR_RETURN(const model::LeaveOut leave_out, model::ParseLeaveOut(asked.leave_out));
+  options.leave_out = leave_out;
+  ASSIGN_OR_RETURN(const double known, ParseShare(asked.known, "share for --known"));
+  options.known = known;
+  RETURN_IF_ERROR(ReadChoiceFlags(asked.flags, &options.choice));
+  ASSIGN_OR_RETURN(const model::Grid grid, ReadGrid(asked.data));
   const bool show = !asked.quiet && isatty(STDERR_FILENO) != 0;
   if (show) {
     options.progress = [](size_t part, size_t of) {
@@ -163,15 +158,15 @@ int RunEvaluate(const EvaluateAsked& asked) {
       std::fflush(stderr);
     };
   }
-  const Result<model::Evaluation> evaluation = Judge(grid.value(), asked, options);
+  const Result<model::Evaluation> evaluation = Judge(grid, asked, options);
   if (show && asked.policy.empty()) std::fprintf(stderr, "\r%20s\r", "");
-  if (!evaluation.ok()) return Fail(evaluation.status());
+  if (!evaluation.ok()) return evaluation.status();
   const model::ChoiceScore& first = evaluation.value().scores.front().all;
   if (asked.json) {
     const ordered_json json = {{"leave_out", asked.policy.empty() ? asked.leave_out : "nothing"},
                                {"draws", evaluation.value().parts.size()},
-                               {"library", std::string(LibraryName(grid.value().library))},
-                               {"simulated", grid.value().simulated},
+                               {"library", std::string(LibraryName(grid.library))},
+                               {"simulated", grid.simulated},
                                {"choosers", Json(evaluation.value())}};
     std::printf("%s\n", JsonText(json).c_str());
     return kExitFine;

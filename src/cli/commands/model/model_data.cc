@@ -29,13 +29,11 @@ bool IsStore(const std::string& path) {
 }
 
 Result<dataset::StoreContents> ReadPlainFile(const std::string& path, const DataFilter& filter) {
-  const Result<std::string> text = ReadFile(path, kLargestFile);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLargestFile));
   dataset::ImportOptions options;
   options.library = filter.library;
-  Result<dataset::Import> import = dataset::ImportText(text.value(), path, options);
-  if (!import.ok()) return import.status();
-  dataset::StoreContents contents = dataset::ContentsOf(std::move(import).value());
+  ASSIGN_OR_RETURN(dataset::Import import, dataset::ImportText(text, path, options));
+  dataset::StoreContents contents = dataset::ContentsOf(std::move(import));
   std::erase_if(contents.records, [&](const dataset::StoredSample& record) {
     const dataset::Point& point = record.sample.point;
     return (filter.nodes > 0 && point.nodes != filter.nodes) ||
@@ -96,9 +94,8 @@ void AddModelData(CommandLine* command, ModelData* data, bool required) {
 Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& options) {
   model::GridOptions wanted = options;
   if (!data.filter.library.empty()) {
-    const Result<Library> library = ParseLibrary(data.filter.library);
-    if (!library.ok()) return library.status();
-    wanted.library = library.value();
+    ASSIGN_OR_RETURN(const Library library, ParseLibrary(data.filter.library));
+    wanted.library = library;
   }
   // A store may hold runs without a library; they are assigned to the given one.
   ModelData asked = data;
@@ -126,10 +123,9 @@ Result<model::Grid> ReadGrid(const ModelData& data, const model::GridOptions& op
       all.records.push_back({first + record.run, std::move(record.sample)});
     }
   }
-  Result<model::Grid> grid = model::MakeGrid(all, wanted);
-  if (!grid.ok()) return grid;
-  for (const std::string& message : grid.value().messages) Warn(message);
-  if (grid.value().simulated) Warn("the data are simulated");
+  ASSIGN_OR_RETURN(model::Grid grid, model::MakeGrid(all, wanted));
+  for (const std::string& message : grid.messages) Warn(message);
+  if (grid.simulated) Warn("the data are simulated");
   return grid;
 }
 
@@ -151,16 +147,14 @@ void AddChoiceFlags(CommandLine* command, ChoiceFlags* flags,
 
 Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options) {
   if (!flags.margin.empty()) {
-    const Result<double> margin = ParseShare(flags.margin, "margin");
-    if (!margin.ok()) return margin.status();
-    options->margin = margin.value();
-    options->margin_unmeasured = std::max(options->margin_unmeasured, margin.value());
+    ASSIGN_OR_RETURN(const double margin, ParseShare(flags.margin, "margin"));
+    options->margin = margin;
+    options->margin_unmeasured = std::max(options->margin_unmeasured, margin);
   }
   if (!flags.confidence.empty()) {
-    const Result<double> confidence = ParseConfidence(flags.confidence);
-    if (!confidence.ok()) return confidence.status();
-    options->confidence = confidence.value();
-    options->confidence_unmeasured = std::max(options->confidence_unmeasured, confidence.value());
+    ASSIGN_OR_RETURN(const double confidence, ParseConfidence(flags.confidence));
+    options->confidence = confidence;
+    options->confidence_unmeasured = std::max(options->confidence_unmeasured, confidence);
   }
   return {};
 }

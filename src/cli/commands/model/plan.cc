@@ -123,24 +123,22 @@ ordered_json PlanJson(const model::PlannedPolicy& plan, const PlanAsked& asked,
   return json;
 }
 
-int RunPlan(const PlanAsked& asked) {
+Result<int> RunPlan(const PlanAsked& asked) {
   model::PlanOptions options;
   options.measured_only = asked.measured_only;
   options.arms = asked.arms;
-  if (Status fine = ReadChoiceFlags(asked.flags, &options.choice); !fine.ok()) return Fail(fine);
-  const Result<double> tolerance = ParseShare(asked.tolerance, "tolerance");
-  if (!tolerance.ok()) return Fail(tolerance.status());
-  options.choice.tolerance = tolerance.value();
+  RETURN_IF_ERROR(ReadChoiceFlags(asked.flags, &options.choice));
+  ASSIGN_OR_RETURN(const double tolerance, ParseShare(asked.tolerance, "tolerance"));
+  options.choice.tolerance = tolerance;
   if (asked.overlap && !asked.model.empty()) {
-    return Fail(
-        Invalid("--overlap plans from iteration times, which models do not contain: use --data "
-                "without --model"));
+    return Invalid(
+        "--overlap plans from iteration times, which models do not contain: use --data "
+        "without --model");
   }
   std::optional<model::Model> model;
   if (!asked.model.empty()) {
-    Result<model::Model> loaded = model::ModelFile::Load(asked.model);
-    if (!loaded.ok()) return Fail(loaded.status());
-    model = std::move(loaded).value();
+    ASSIGN_OR_RETURN(model::Model loaded, model::ModelFile::Load(asked.model));
+    model = std::move(loaded);
     if (model->info.simulated) Warn("the model was trained on simulated data");
   }
   std::optional<model::Grid> grid;
@@ -148,9 +146,8 @@ int RunPlan(const PlanAsked& asked) {
     model::GridOptions grid_options;
     grid_options.workload = asked.workload;
     if (asked.overlap) grid_options.kind = dataset::Point::Kind::kIteration;
-    Result<model::Grid> read = ReadGrid(asked.data, grid_options);
-    if (!read.ok()) return Fail(read.status());
-    grid = std::move(read).value();
+    ASSIGN_OR_RETURN(model::Grid read, ReadGrid(asked.data, grid_options));
+    grid = std::move(read);
   }
   options.origin = asked.origin;
   if (options.origin.empty()) {
@@ -159,11 +156,10 @@ int RunPlan(const PlanAsked& asked) {
     options.origin = std::string("diapason plan, ") + (simulated ? "simulated " : "") +
                      (asked.overlap ? "iterations" : "collectives");
   }
-  Result<model::PlannedPolicy> made =
-      model::MakePlan(grid.has_value() ? &*grid : nullptr,
-                      model.has_value() ? &model->predictor : nullptr, options);
-  if (!made.ok()) return Fail(made.status());
-  model::PlannedPolicy& plan = made.value();
+  ASSIGN_OR_RETURN(model::PlannedPolicy made,
+                   model::MakePlan(grid.has_value() ? &*grid : nullptr,
+                                   model.has_value() ? &model->predictor : nullptr, options));
+  model::PlannedPolicy& plan = made;
   plan.policy.header.fingerprint = grid.has_value() ? grid->machine : model->info.machine;
   for (const std::string& message : plan.messages) Warn(message);
   for (const policy::Diagnostic& found : policy::CheckRules(plan.policy)) Warn(found.message);
@@ -171,13 +167,12 @@ int RunPlan(const PlanAsked& asked) {
   std::string text = plan.Text();
   if (asked.format == "openmpi-rules") {
     std::vector<std::string> notes;
-    const Result<std::string> rules = policy::OpenMpiRulesText(plan.policy, &notes);
-    if (!rules.ok()) return Fail(rules.status());
+    ASSIGN_OR_RETURN(const std::string rules, policy::OpenMpiRulesText(plan.policy, &notes));
     for (const std::string& note : notes) Warn(note);
-    text = rules.value();
+    text = rules;
   }
   if (!asked.output.empty()) {
-    if (Status saved = WriteFileAtomically(asked.output, text); !saved.ok()) return Fail(saved);
+    RETURN_IF_ERROR(WriteFileAtomically(asked.output, text));
   }
   if (asked.json) {
     std::printf("%s\n", JsonText(PlanJson(plan, asked, text)).c_str());

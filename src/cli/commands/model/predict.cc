@@ -190,38 +190,35 @@ ordered_json AnswerJson(Library library, const PredictAnswer& answer) {
 
 Result<std::vector<uint64_t>> SizesOf(const Predict& asked) {
   if (!asked.sizes.empty()) return ParseSizes(asked.sizes);
-  const Result<uint64_t> bytes = ParseBytes(asked.size);
-  if (!bytes.ok()) return bytes.status();
-  return std::vector<uint64_t>{bytes.value()};
+  ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(asked.size));
+  return std::vector<uint64_t>{bytes};
 }
 
-int RunPredict(const Predict& asked) {
+Result<int> RunPredict(const Predict& asked) {
   model::ChannelSearchOptions options;
   options.coarse = asked.search == "coarse";
-  if (Status fine = ReadChoiceFlags(asked.flags, &options.choice); !fine.ok()) return Fail(fine);
-  const Result<std::vector<uint64_t>> sizes = SizesOf(asked);
-  if (!sizes.ok()) return Fail(sizes.status());
+  RETURN_IF_ERROR(ReadChoiceFlags(asked.flags, &options.choice));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> sizes, SizesOf(asked));
   const Result<model::Model> model = model::ModelFile::Load(asked.model);
-  if (!model.ok()) return Fail(model.status());
+  if (!model.ok()) return model.status();
   const model::Predictor& predictor = model.value().predictor;
   const Library library = predictor.library();
-  const Result<Collective> collective = ParseCollective(library, asked.collective);
-  if (!collective.ok()) return Fail(collective.status());
+  ASSIGN_OR_RETURN(const Collective collective, ParseCollective(library, asked.collective));
   if (asked.ranks % asked.nodes != 0) {
     Warn(Format("%d GPUs cannot be distributed evenly over %d nodes", asked.ranks, asked.nodes));
   }
   std::vector<PredictAnswer> answers;
-  for (const uint64_t bytes : sizes.value()) {
+  for (const uint64_t bytes : sizes) {
     PredictAnswer answer;
     answer.bytes = bytes;
     const model::Predictor::Request request{
-        {collective.value(), asked.nodes, asked.ranks}, bytes, asked.beyond, {}};
+        {collective, asked.nodes, asked.ranks}, bytes, asked.beyond, {}};
     answer.choice = model::FindOptimalConfig(predictor, request, options);
     answer.prediction = predictor.Look(request);
     answers.push_back(std::move(answer));
   }
   if (asked.json) {
-    ordered_json json = {{"collective", std::string(CollectiveName(collective.value()))},
+    ordered_json json = {{"collective", std::string(CollectiveName(collective))},
                          {"nodes", asked.nodes},
                          {"gpus", asked.ranks},
                          {"library", std::string(LibraryName(library))},

@@ -83,12 +83,11 @@ Result<model::Score> CheckDecisions(const model::Grid& grid, const model::FitOpt
                                     model::ModelInfo* info) {
   model::EvaluateOptions options;
   options.fit = fit;
-  Result<model::Evaluation> evaluation = model::Evaluate(grid, options);
-  if (!evaluation.ok()) return evaluation.status();
+  ASSIGN_OR_RETURN(model::Evaluation evaluation, model::Evaluate(grid, options));
   const model::ChooserKind wanted = fit.objective == model::Objective::kTime
                                         ? model::ChooserKind::kOurs
                                         : model::ChooserKind::kOriginal;
-  for (model::Score& score : evaluation.value().scores) {
+  for (model::Score& score : evaluation.scores) {
     if (score.chooser != wanted) continue;
     info->figures.emplace_back("of-the-best", Format("%.4f", score.all.Mean()));
     info->figures.emplace_back("of-the-best-worst", Format("%.4f", score.all.worst));
@@ -133,43 +132,38 @@ void PrintTrainJson(const model::ModelInfo& info, const std::string& output) {
   std::printf("%s\n", JsonText(json).c_str());
 }
 
-int RunTrain(const Train& asked) {
-  const Result<double> share = ParseShare(asked.test_split, "share for --test-split");
-  if (!share.ok()) return Fail(share.status());
+Result<int> RunTrain(const Train& asked) {
+  ASSIGN_OR_RETURN(const double share, ParseShare(asked.test_split, "share for --test-split"));
   model::FitOptions fit = asked.fit;
-  const Result<model::Objective> objective = model::ParseObjective(asked.objective);
-  if (!objective.ok()) return Fail(objective.status());
-  fit.objective = objective.value();
+  ASSIGN_OR_RETURN(const model::Objective objective, model::ParseObjective(asked.objective));
+  fit.objective = objective;
   for (model::TreeOptions* const trees : {&fit.trees, &fit.original}) {
     if (asked.trees > 0) trees->trees = asked.trees;
     trees->depth = asked.depth;
     trees->rate = asked.rate;
   }
-  const Result<model::Grid> grid = ReadGrid(asked.data);
-  if (!grid.ok()) return Fail(grid.status());
+  ASSIGN_OR_RETURN(const model::Grid grid, ReadGrid(asked.data));
 
-  Result<model::Predictor> predictor = model::Predictor::Fit(grid.value(), fit);
-  if (!predictor.ok()) return Fail(predictor.status());
+  ASSIGN_OR_RETURN(model::Predictor predictor, model::Predictor::Fit(grid, fit));
   model::Model made;
-  made.predictor = std::move(predictor).value();
+  made.predictor = std::move(predictor);
   model::ModelInfo& info = made.info;
-  info.simulated = grid.value().simulated;
-  info.machine = grid.value().machine;
-  info.fingerprint = grid.value().Fingerprint();
-  info.samples = grid.value().samples;
-  info.cells = grid.value().CellCount();
+  info.simulated = grid.simulated;
+  info.machine = grid.machine;
+  info.fingerprint = grid.Fingerprint();
+  info.samples = grid.samples;
+  info.cells = grid.CellCount();
   info.seed = fit.seed;
-  if (share.value() > 0) {
-    const Result<model::SplitCheck> check = model::CheckSplit(grid.value(), share.value(), fit);
-    if (!check.ok()) return Fail(check.status());
-    if (check.value().tested_cells > 0) {
-      info.figures.emplace_back("r2", Format("%.4f", check.value().r2));
-      info.figures.emplace_back("mae", Format("%.3f", check.value().mae));
+  if (share > 0) {
+    ASSIGN_OR_RETURN(const model::SplitCheck check, model::CheckSplit(grid, share, fit));
+    if (check.tested_cells > 0) {
+      info.figures.emplace_back("r2", Format("%.4f", check.r2));
+      info.figures.emplace_back("mae", Format("%.3f", check.mae));
     }
-    const Result<model::Score> score = CheckDecisions(grid.value(), fit, &info);
-    if (!asked.json) PrintCheck(check.value(), score);
+    const Result<model::Score> score = CheckDecisions(grid, fit, &info);
+    if (!asked.json) PrintCheck(check, score);
   }
-  if (Status saved = model::ModelFile::Save(made, asked.output); !saved.ok()) return Fail(saved);
+  RETURN_IF_ERROR(model::ModelFile::Save(made, asked.output));
   if (asked.json) {
     PrintTrainJson(info, asked.output);
     return kExitFine;

@@ -15,10 +15,9 @@ namespace {
 using report::ReportMade;
 using report::ReportRequest;
 
-int RunReport(const ReportRequest& request, bool json) {
-  const Result<ReportMade> made = report::WriteReport(request);
-  if (!made.ok()) return Fail(made.status());
-  const ReportMade& written = made.value();
+Result<int> RunReport(const ReportRequest& request, bool json) {
+  ASSIGN_OR_RETURN(const ReportMade made, report::WriteReport(request));
+  const ReportMade& written = made;
   if (json) {
     const nlohmann::ordered_json shown = {{"report", request.output},
                                           {"bytes", written.bytes},

@@ -45,20 +45,18 @@ Result<SweepPart> RunPart(const SweepOptions& options, Measurer* measurer,
                           dataset::SampleStore* store) {
   SweepPart part;
   part.subject = measurer->subject();
-  Result<std::vector<CallCase>> call_cases =
-      search::CallCasesFor(options.Request(), options.plan, *measurer);
-  if (!call_cases.ok()) return call_cases.status();
-  part.call_cases = std::move(call_cases).value();
+  ASSIGN_OR_RETURN(std::vector<CallCase> call_cases,
+                   search::CallCasesFor(options.Request(), options.plan, *measurer));
+  part.call_cases = std::move(call_cases);
   part.known.resize(part.call_cases.size());
   for (size_t i = 0; i < part.call_cases.size(); ++i) {
     part.known[i].resize(part.call_cases[i].candidates.size());
   }
   SweepRun run;
   if (store != nullptr) {
-    Result<SweepRun> begun =
-        BeginOrResume(options, part.subject, store, part.call_cases, &part.known);
-    if (!begun.ok()) return begun.status();
-    run = std::move(begun).value();
+    ASSIGN_OR_RETURN(SweepRun begun,
+                     BeginOrResume(options, part.subject, store, part.call_cases, &part.known));
+    run = std::move(begun);
   }
   search::SearchOptions search = options.search;
   search.samples = SamplesFor(options, part.call_cases);
@@ -121,56 +119,52 @@ Result<SweepPart> RunPart(const SweepOptions& options, Measurer* measurer,
   return part;
 }
 
-int DryRun(const SweepOptions& options) {
+Result<int> DryRun(const SweepOptions& options) {
   for (const int nodes : options.nodes) {
-    const Result<Subject> subject = search::ExpectedSubject(options.Request(), nodes);
-    if (!subject.ok()) return Fail(subject.status());
-    const Result<std::vector<CallCase>> call_cases =
-        search::MakeCallCases(options.plan, subject.value());
-    if (!call_cases.ok()) return Fail(call_cases.status());
+    ASSIGN_OR_RETURN(const Subject subject, search::ExpectedSubject(options.Request(), nodes));
+    ASSIGN_OR_RETURN(const std::vector<CallCase> call_cases,
+                     search::MakeCallCases(options.plan, subject));
     const int repeats =
         options.adaptive ? options.search.least_samples : options.search.most_samples;
-    SweepEstimate estimate = EstimateSweep(call_cases.value(), subject.value(), repeats,
-                                           kBlockSeconds, kLaunchSeconds, options.launch_each);
-    std::printf("%s on %s%s\n", Count(static_cast<size_t>(subject.value().ranks), "rank").c_str(),
+    SweepEstimate estimate = EstimateSweep(call_cases, subject, repeats, kBlockSeconds,
+                                           kLaunchSeconds, options.launch_each);
+    std::printf("%s on %s%s\n", Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
                 Count(static_cast<size_t>(nodes), "node").c_str(),
-                subject.value().simulated ? ", simulated" : "");
+                subject.simulated ? ", simulated" : "");
     if (options.search.seconds > 0) {
       estimate.seconds = std::min(estimate.seconds, options.search.seconds);
     }
-    std::printf("%s", PlanText(call_cases.value(), subject.value(), estimate).c_str());
+    std::printf("%s", PlanText(call_cases, subject, estimate).c_str());
   }
   std::printf("nothing was measured; the times of calls are estimates\n");
   return kExitFine;
 }
 
-int Sweep(const SweepOptions& options) {
+Result<int> Sweep(const SweepOptions& options) {
   if (options.dry_run) return DryRun(options);
   if (IsLaunched()) {
-    return Fail(
-        Invalid("sweep starts the ranks itself, so that it survives their crashes: run it once, "
-                "without a launcher, and use --launcher mpirun or --launcher srun"));
+    return Invalid(
+        "sweep starts the ranks itself, so that it survives their crashes: run it once, "
+        "without a launcher, and use --launcher mpirun or --launcher srun");
   }
   std::unique_ptr<dataset::SampleStore> store;
   if (!options.store.empty()) {
-    Result<std::unique_ptr<dataset::SampleStore>> opened =
-        dataset::SampleStore::Open(options.store, dataset::SampleStore::Access::kWrite);
-    if (!opened.ok()) return Fail(opened.status());
-    store = std::move(opened).value();
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<dataset::SampleStore> opened,
+        dataset::SampleStore::Open(options.store, dataset::SampleStore::Access::kWrite));
+    store = std::move(opened);
   }
   CatchInterrupts();
   std::vector<SweepPart> parts;
   for (const int nodes : options.nodes) {
-    const Result<std::unique_ptr<Measurer>> measurer =
-        search::MakeMeasurer(options.Request(), nodes);
-    if (!measurer.ok()) return Fail(measurer.status());
-    Result<SweepPart> part = RunPart(options, measurer.value().get(), store.get());
-    if (!part.ok()) return Fail(part.status());
-    part.value().launches = measurer.value()->launches();
-    if (!options.json) std::fputs(SweepTable(part.value()).c_str(), stdout);
+    ASSIGN_OR_RETURN(const std::unique_ptr<Measurer> measurer,
+                     search::MakeMeasurer(options.Request(), nodes));
+    ASSIGN_OR_RETURN(SweepPart part, RunPart(options, measurer.get(), store.get()));
+    part.launches = measurer->launches();
+    if (!options.json) std::fputs(SweepTable(part).c_str(), stdout);
     std::fflush(stdout);
-    const bool finished = part.value().finished;
-    parts.push_back(std::move(part).value());
+    const bool finished = part.finished;
+    parts.push_back(std::move(part));
     if (!finished) break;
   }
   if (options.json) std::fputs(SweepJson(parts).c_str(), stdout);

@@ -88,29 +88,25 @@ search::MeasurerRequest SweepOptions::Request() const {
 
 Status SweepOptions::Read() {
   for (const std::string& name : collectives) {
-    const Result<Operation> operation = measure::ParseMeasured(name);
-    if (!operation.ok()) return operation.status();
-    plan.operations.push_back(operation.value());
+    ASSIGN_OR_RETURN(const Operation operation, measure::ParseMeasured(name));
+    plan.operations.push_back(operation);
   }
   const Result<std::vector<uint64_t>> parsed_sizes = ParseSizes(sizes);
   if (!parsed_sizes.ok()) return parsed_sizes.status().WithContext("--sizes");
   plan.sizes = parsed_sizes.value();
-  const Result<DataType> data_type = ParseDataType(type);
-  if (!data_type.ok()) return data_type.status();
-  plan.type = data_type.value();
-  const Result<ReduceOp> reduction = ParseReduceOp(reduce);
-  if (!reduction.ok()) return reduction.status();
-  plan.reduce = reduction.value();
+  ASSIGN_OR_RETURN(const DataType data_type, ParseDataType(type));
+  plan.type = data_type;
+  ASSIGN_OR_RETURN(const ReduceOp reduction, ParseReduceOp(reduce));
+  plan.reduce = reduction;
   plan.in_place = in_place;
   plan.algorithms = Words(algorithms);
   plan.protocols = Words(protocols);
-  const Result<std::vector<int64_t>> channel_numbers = Numbers(channels, "--channels", 1024);
-  if (!channel_numbers.ok()) return channel_numbers.status();
-  plan.channels.assign(channel_numbers.value().begin(), channel_numbers.value().end());
-  const Result<std::vector<int64_t>> segment_numbers =
-      Numbers(segments, "--segments", int64_t{1} << 30);
-  if (!segment_numbers.ok()) return segment_numbers.status();
-  plan.segments = segment_numbers.value();
+  ASSIGN_OR_RETURN(const std::vector<int64_t> channel_numbers,
+                   Numbers(channels, "--channels", 1024));
+  plan.channels.assign(channel_numbers.begin(), channel_numbers.end());
+  ASSIGN_OR_RETURN(const std::vector<int64_t> segment_numbers,
+                   Numbers(segments, "--segments", int64_t{1} << 30));
+  plan.segments = segment_numbers;
   for (const std::string& environment : environments) {
     const Result<std::vector<std::pair<std::string, std::string>>> assignments =
         launch::ParseAssignments(environment);
@@ -142,33 +138,29 @@ Status SweepOptions::Read() {
     }
   }
 
-  const Result<Launcher::Kind> kind = launch::ParseLauncher(launcher_name);
-  if (!kind.ok()) return kind.status();
-  launcher.kind = kind.value();
+  ASSIGN_OR_RETURN(const Launcher::Kind kind, launch::ParseLauncher(launcher_name));
+  launcher.kind = kind;
   launcher.host_file = host_file;
   launcher.as_root = ::geteuid() == 0;
   for (const std::string_view word : Split(launcher_arguments, ' ')) {
     if (!word.empty()) launcher.extra.emplace_back(word);
   }
-  const Result<std::string> self = OwnProgram();
-  if (!self.ok()) return self.status();
-  launcher.self = self.value();
-  const Result<std::vector<int>> counts = NodeCounts(node_text);
-  if (!counts.ok()) return counts.status();
-  nodes = counts.value();
+  ASSIGN_OR_RETURN(const std::string self, OwnProgram());
+  launcher.self = self;
+  ASSIGN_OR_RETURN(const std::vector<int> counts, NodeCounts(node_text));
+  nodes = counts;
   if (launcher.kind == Launcher::Kind::kLocal && replay.empty() &&
       !comm::FactsOfBackend(measure::BackendOf(ranks)).simulated &&
       (nodes.size() > 1 || nodes[0] > 1)) {
     return Invalid("several nodes need --launcher mpirun or srun");
   }
   if (!host_file.empty()) {
-    const Result<std::vector<std::string>> hosts = launch::ReadHostFile(host_file);
-    if (!hosts.ok()) return hosts.status();
-    launcher.first_host = hosts.value().front();
+    ASSIGN_OR_RETURN(const std::vector<std::string> hosts, launch::ReadHostFile(host_file));
+    launcher.first_host = hosts.front();
     const int most = *std::max_element(nodes.begin(), nodes.end());
-    if (static_cast<int>(hosts.value().size()) < most) {
-      return Invalid(Format("--nodes asks for %d, '%s' has %zu hosts", most, host_file.c_str(),
-                            hosts.value().size()));
+    if (static_cast<int>(hosts.size()) < most) {
+      return Invalid(
+          Format("--nodes asks for %d, '%s' has %zu hosts", most, host_file.c_str(), hosts.size()));
     }
   }
   if (runner == "nccl-tests" && folder.empty()) {

@@ -70,16 +70,13 @@ void SayPassedOver(const std::vector<dataset::Sample>& blamed, const SamplesByCa
 Result<SweepRun> Resume(const SweepOptions& options, const dataset::SampleRun& run,
                         const Subject& subject, dataset::SampleStore* store,
                         const std::vector<CallCase>& call_cases, SamplesByCandidate* known) {
-  Result<std::unique_ptr<OwnerLock>> lock = LockRun(*store, run.id);
-  if (!lock.ok()) return lock.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<OwnerLock> lock, LockRun(*store, run.id));
   dataset::Filter filter;
   filter.run = run.id;
-  Result<dataset::StoreContents> contents = store->Read(filter);
-  if (!contents.ok()) return contents.status();
-  const Result<std::vector<dataset::Sample>> blamed =
-      measure::SettleUnfinished(store, {run.id}, &contents.value());
-  if (!blamed.ok()) return blamed.status();
-  *known = search::KnownFrom(contents.value(), call_cases, subject);
+  ASSIGN_OR_RETURN(dataset::StoreContents contents, store->Read(filter));
+  ASSIGN_OR_RETURN(const std::vector<dataset::Sample> blamed,
+                   measure::SettleUnfinished(store, {run.id}, &contents));
+  *known = search::KnownFrom(contents, call_cases, subject);
   const bool done = run.state == dataset::SampleRun::State::kDone;
   if (options.retry_failed) {
     if (RetryFailed(known) == 0 && done) {
@@ -88,12 +85,10 @@ Result<SweepRun> Resume(const SweepOptions& options, const dataset::SampleRun& r
   } else if (done) {
     return Invalid("the sweep of this plan is complete; omit --resume to measure again");
   } else {
-    SayPassedOver(blamed.value(), *known);
+    SayPassedOver(blamed, *known);
   }
-  if (Status going = store->EndRun(run.id, dataset::SampleRun::State::kRunning); !going.ok()) {
-    return going;
-  }
-  return SweepRun{run.id, std::move(lock).value()};
+  RETURN_IF_ERROR(store->EndRun(run.id, dataset::SampleRun::State::kRunning));
+  return SweepRun{run.id, std::move(lock)};
 }
 
 }  // namespace
@@ -103,9 +98,8 @@ Result<SweepRun> BeginOrResume(const SweepOptions& options, const Subject& subje
                                SamplesByCandidate* known) {
   const std::string plan = PlanOf(options, subject);
   if (options.resume) {
-    const Result<std::vector<dataset::SampleRun>> runs = store->Runs();
-    if (!runs.ok()) return runs.status();
-    for (auto run = runs.value().rbegin(); run != runs.value().rend(); ++run) {
+    ASSIGN_OR_RETURN(const std::vector<dataset::SampleRun> runs, store->Runs());
+    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
       if (run->source != "sweep" || run->plan != plan) continue;
       return Resume(options, *run, subject, store, call_cases, known);
     }
@@ -119,11 +113,9 @@ Result<SweepRun> BeginOrResume(const SweepOptions& options, const Subject& subje
   run.plan = plan;
   run.machine = subject.machine;
   // Before the run becomes visible.
-  Result<std::unique_ptr<OwnerLock>> lock = LockRun(*store, run.id);
-  if (!lock.ok()) return lock.status();
-  const Result<bool> begun = store->BeginRun(run);
-  if (!begun.ok()) return begun.status();
-  return SweepRun{run.id, std::move(lock).value()};
+  ASSIGN_OR_RETURN(std::unique_ptr<OwnerLock> lock, LockRun(*store, run.id));
+  RETURN_IF_ERROR(store->BeginRun(run));
+  return SweepRun{run.id, std::move(lock)};
 }
 
 }  // namespace diapason::cli

@@ -53,7 +53,7 @@ Result<tune::TuningRequest> RequestOf(TuneOptions* options) {
   SweepOptions& sweep = options->sweep;
   // The library fills in what the command line does not name.
   if (!options->sizes_given) sweep.sizes = "1K";
-  if (const Status read = sweep.Read(); !read.ok()) return read;
+  RETURN_IF_ERROR(sweep.Read());
   if (!options->sizes_given) sweep.plan.sizes.clear();
   if (sweep.nodes.size() != 1) {
     return Invalid("a policy is tuned for one number of nodes at a time");
@@ -90,7 +90,7 @@ void PrintStart(const TuneOptions& options, const tune::TuneGround& ground,
   std::fflush(stdout);
 }
 
-int PrintResult(const TuneOptions& options, const tune::TuningResult& result) {
+Result<int> PrintResult(const TuneOptions& options, const tune::TuningResult& result) {
   const tune::TuneOutcome& outcome = result.outcome;
   if (outcome.interrupted) {
     Warn("interrupted: nothing was verified, so no policy was written" +
@@ -106,13 +106,13 @@ int PrintResult(const TuneOptions& options, const tune::TuningResult& result) {
   }
   if (outcome.interrupted) return kExitInterrupted;
   if (result.Decided()) return kExitFine;
-  return Fail(Unavailable("there was not enough time: no policy was written; the samples are in " +
-                          result.files.store));
+  return Unavailable("there was not enough time: no policy was written; the samples are in " +
+                     result.files.store);
 }
 
 // `run` is one of the ways to tune, with these events.
 template <typename Run>
-int Tune(const TuneOptions& options, const Run& run) {
+Result<int> Tune(const TuneOptions& options, const Run& run) {
   CatchInterrupts();
   ProgressLine line("tune", options.quiet);
   tune::TuningEvents events;
@@ -134,24 +134,21 @@ int Tune(const TuneOptions& options, const Run& run) {
   return result.ok() ? PrintResult(options, result.value()) : Fail(result.status());
 }
 
-int RunTune(TuneOptions options) {
-  Result<tune::TuningRequest> request = RequestOf(&options);
-  if (!request.ok()) return Fail(request.status());
+Result<int> RunTune(TuneOptions options) {
+  ASSIGN_OR_RETURN(tune::TuningRequest request, RequestOf(&options));
   if (!IsLaunched()) {
-    return Tune(options, [&](const tune::TuningEvents& events) {
-      return tune::RunTuning(request.value(), events);
-    });
+    return Tune(options,
+                [&](const tune::TuningEvents& events) { return tune::RunTuning(request, events); });
   }
   // mpirun, srun or torchrun has made this process one rank of many: rank 0 leads.
-  const Result<tune::TuneGround> ground = tune::FindGround(&request.value());
-  if (!ground.ok()) return Fail(ground.status());
-  return OnEveryRank(request.value().ranks, true, [&](Group* group) {
+  ASSIGN_OR_RETURN(const tune::TuneGround ground, tune::FindGround(&request));
+  return OnEveryRank(request.ranks, true, [&](Group* group) {
     if (group->rank() != 0) {
       const Status followed = measure::GroupMeasurer::Follow(group);
       return followed.ok() ? kExitFine : Fail(followed);
     }
     return Tune(options, [&](const tune::TuningEvents& events) {
-      return tune::RunTuningOn(group, request.value(), ground.value(), events);
+      return tune::RunTuningOn(group, request, ground, events);
     });
   });
 }

@@ -15,6 +15,6 @@ struct ProxyAsked {
   bool fill = false;
   bool json = false;
 };
-int RunProxyDump(const ProxyAsked& asked);
+Result<int> RunProxyDump(const ProxyAsked& asked);
 
 }  // namespace diapason::cli

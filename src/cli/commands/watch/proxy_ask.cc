@@ -146,11 +146,10 @@ void AddDiagnosis(const std::vector<ProxyDump>& dumps, std::vector<Finding>* fin
 }
 
 // Sends the signal if the answer cannot be read from here.
-int AskBlindly(const ProxyAsked& asked, const DumpTarget& target, const Json& about) {
+Result<int> AskBlindly(const ProxyAsked& asked, const DumpTarget& target, const Json& about) {
   watch::DumpWait wait;
   wait.timeout_s = 0;
-  const Result<DumpAnswer> answer = watch::AskForDump(RootFs(), target, "", wait);
-  if (!answer.ok()) return Fail(answer.status());
+  ASSIGN_OR_RETURN(const DumpAnswer answer, watch::AskForDump(RootFs(), target, "", wait));
   const Finding finding = {"proxy.elsewhere",
                            Severity::kNote,
                            "the process was asked; its answer goes to " + Whereto(target.output),
@@ -162,21 +161,19 @@ int AskBlindly(const ProxyAsked& asked, const DumpTarget& target, const Json& ab
 
 }  // namespace
 
-int RunProxyDump(const ProxyAsked& asked) {
+Result<int> RunProxyDump(const ProxyAsked& asked) {
   if (asked.pid == 0) {
-    const Result<std::string> text = ReadFile(asked.from, kMostLog);
-    if (!text.ok()) return Fail(text.status());
-    std::vector<ProxyDump> dumps = watch::ParseProxyDumps(text.value());
-    if (dumps.empty()) return Fail(NotFound("'" + asked.from + "' contains no proxy dump"));
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(asked.from, kMostLog));
+    std::vector<ProxyDump> dumps = watch::ParseProxyDumps(text);
+    if (dumps.empty()) return NotFound("'" + asked.from + "' contains no proxy dump");
     if (dumps.size() > 2) dumps.erase(dumps.begin(), dumps.end() - 2);
     std::vector<Finding> findings;
     AddDiagnosis(dumps, &findings);
     return Print(asked, {{"from", asked.from}}, dumps, findings);
   }
   const RootFs tree;
-  const Result<DumpTarget> found = watch::FindDumpTarget(tree, asked.pid);
-  if (!found.ok()) return Fail(found.status());
-  const DumpTarget& target = found.value();
+  ASSIGN_OR_RETURN(const DumpTarget found, watch::FindDumpTarget(tree, asked.pid));
+  const DumpTarget& target = found;
   const Json about = {{"pid", target.pid},
                       {"signal", target.signal},
                       {"thread", target.thread_name},
@@ -196,13 +193,12 @@ int RunProxyDump(const ProxyAsked& asked) {
   const int rounds = asked.again_s > 0 ? 2 : 1;
   for (int round = 0; round < rounds; ++round) {
     if (round > 0) watch::Pause(asked.again_s);
-    const Result<DumpAnswer> answer = watch::AskForDump(tree, target, file, wait);
-    if (!answer.ok()) return Fail(answer.status());
-    if (!answer.value().complete) {
-      findings.push_back(NoAnswer(target, answer.value(), asked.timeout_s));
+    ASSIGN_OR_RETURN(const DumpAnswer answer, watch::AskForDump(tree, target, file, wait));
+    if (!answer.complete) {
+      findings.push_back(NoAnswer(target, answer, asked.timeout_s));
       break;
     }
-    dumps.push_back(LastWhole(answer.value().text));
+    dumps.push_back(LastWhole(answer.text));
   }
   AddDiagnosis(dumps, &findings);
   return Print(asked, about, dumps, findings);

@@ -24,7 +24,7 @@ struct WatchAsked {
   bool quiet = false;
 };
 int RunWatch(const WatchAsked& asked);
-int RunProfile(const WatchAsked& asked);
+Result<int> RunProfile(const WatchAsked& asked);
 
 // One sample as text: one process in full, several processes on a line each.
 std::string WatchText(const watch::WatchView& view);

@@ -39,7 +39,7 @@ class WatchSession {
       : asked_(asked), watcher_(RootFs(), OptionsOf(asked)) {}
 
   int Run() {
-    if (Status ready = Prepare(); !ready.ok()) return Fail(ready);
+    RETURN_IF_ERROR(Prepare());
     Result<WatchView> view = watcher_.Look();
     if (!view.ok()) return Fail(view.status());
     Status written = Hand(view.value());
@@ -79,11 +79,9 @@ class WatchSession {
 
   Status Prepare() {
     if (!asked_.baseline.empty()) {
-      const Result<std::string> text = ReadFile(asked_.baseline, kMostBaselineBytes);
-      if (!text.ok()) return text.status();
-      Result<watch::Baseline> read = watch::ParseBaseline(text.value(), asked_.baseline);
-      if (!read.ok()) return read.status();
-      baseline_ = std::move(read).value();
+      ASSIGN_OR_RETURN(const std::string text, ReadFile(asked_.baseline, kMostBaselineBytes));
+      ASSIGN_OR_RETURN(watch::Baseline read, watch::ParseBaseline(text, asked_.baseline));
+      baseline_ = std::move(read);
     }
     if (!asked_.prometheus.empty() && watch::MetricsServer::IsPlace(asked_.prometheus)) {
       auto server = watch::MetricsServer::Listen(asked_.prometheus);
@@ -177,7 +175,7 @@ class WatchSession {
       }
     }
     if (!asked_.save_baseline.empty()) {
-      if (Status saved = Save(); !saved.ok()) return Fail(saved);
+      RETURN_IF_ERROR(Save());
     }
     return ExitStatusOf(findings);
   }
@@ -210,19 +208,16 @@ class WatchSession {
 
 int RunWatch(const WatchAsked& asked) { return WatchSession(asked).Run(); }
 
-int RunProfile(const WatchAsked& asked) {
+Result<int> RunProfile(const WatchAsked& asked) {
   const RootFs tree;
   for (const int pid : asked.pids) {
-    const Result<host::ProcessSample> there = host::SampleProcess(tree, pid);
-    if (!there.ok()) return Fail(there.status());
+    RETURN_IF_ERROR(host::SampleProcess(tree, pid));
   }
   for (const int pid : asked.pids) {
-    const Result<watch::Profile> profile =
-        watch::ProfileProcess(tree, ProcessEnvironment(), pid, asked.profile_s);
-    if (!profile.ok()) return Fail(profile.status());
+    ASSIGN_OR_RETURN(const watch::Profile profile,
+                     watch::ProfileProcess(tree, ProcessEnvironment(), pid, asked.profile_s));
     std::printf("%s%s",
-                (asked.json ? ProfileJson(pid, profile.value()) : ProfileText(pid, profile.value()))
-                    .c_str(),
+                (asked.json ? ProfileJson(pid, profile) : ProfileText(pid, profile)).c_str(),
                 asked.json ? "\n" : "");
   }
   return kExitFine;

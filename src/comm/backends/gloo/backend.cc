@@ -30,9 +30,9 @@ class GlooBackend : public Backend {
   Result<std::unique_ptr<Communicator>> Create(const Start& start) override {
     std::shared_ptr<gloo::transport::Device> opened;
     if (start.place.size > 1) {
-      Result<std::shared_ptr<gloo::transport::Device>> device = OpenGlooDevice(start.place);
-      if (!device.ok()) return device.status();
-      opened = std::move(device).value();
+      ASSIGN_OR_RETURN(std::shared_ptr<gloo::transport::Device> device,
+                       OpenGlooDevice(start.place));
+      opened = std::move(device);
     }
     std::vector<int> members;
     for (int rank = 0; rank < start.place.size; ++rank) members.push_back(rank);

@@ -125,8 +125,7 @@ Result<std::unique_ptr<Communicator>> GlooCommunicator::Create(
       rank, std::move(members), std::move(name), store, std::move(device), timeout));
   if (communicator->size() > 1) {
     // A send concerns two ranks only, so all ranks connect here and not at the first send.
-    const Result<Line*> line = communicator->LineFor({kOthers, GlooWait::kAsync, 0}, deadline);
-    if (!line.ok()) return line.status();
+    RETURN_IF_ERROR(communicator->LineFor({kOthers, GlooWait::kAsync, 0}, deadline));
   }
   return std::unique_ptr<Communicator>(std::move(communicator));
 }
@@ -243,13 +242,11 @@ Result<std::unique_ptr<PendingCall>> GlooCommunicator::Start(const Call& call, D
   }
   const bool sends = call.operation == Operation::kSend;
   // Passed to Gloo at once; the queue only waits for the end.
-  const Result<Line*> line = LineFor({kOthers, GlooWait::kAsync, 0}, deadline);
-  if (!line.ok()) return line.status();
+  ASSIGN_OR_RETURN(Line* const line, LineFor({kOthers, GlooWait::kAsync, 0}, deadline));
   std::shared_ptr<gloo::transport::UnboundBuffer> buffer;
   const size_t bytes = call.count * SizeOf(call.type);
   const Status begun = GuardGloo([&] {
-    buffer = line.value()->mesh->createUnboundBuffer(sends ? const_cast<void*>(call.in) : call.out,
-                                                     bytes);
+    buffer = line->mesh->createUnboundBuffer(sends ? const_cast<void*>(call.in) : call.out, bytes);
     if (sends) {
       buffer->send(call.peer, PairSlot(call), 0, bytes);
     } else {
@@ -282,22 +279,19 @@ Status GlooCommunicator::RunNow(const Call& call, Deadline deadline) {
     default:
       break;
   }
-  const Result<Line*> line = LineFor({kOthers, GlooWait::kAsync, 0}, deadline);
-  if (!line.ok()) return line.status();
+  ASSIGN_OR_RETURN(Line* const line, LineFor({kOthers, GlooWait::kAsync, 0}, deadline));
   if (call.operation == Operation::kReduce) {
-    return ReduceToRoot(call, line.value(), Left(deadline));
+    return ReduceToRoot(call, line, Left(deadline));
   }
-  return OtherCollective(call, line.value(), Left(deadline));
+  return OtherCollective(call, line, Left(deadline));
 }
 
 Status GlooCommunicator::ReduceScatter(const Call& call, Deadline deadline) {
   if (PowerOfTwo()) {
-    const Result<Line*> line = LineFor({kReduceScatters, GlooWait::kAsync, 0}, deadline);
-    if (!line.ok()) return line.status();
+    ASSIGN_OR_RETURN(Line* const line, LineFor({kReduceScatters, GlooWait::kAsync, 0}, deadline));
     const GlooPlans::Kind kind{call.operation, kHalvingDoubling, call.type, call.reduce,
                                call.count * static_cast<size_t>(size())};
-    const Status status =
-        line.value()->plans.Run(line.value()->mesh, kind, call.in, call.out, call.count);
+    const Status status = line->plans.Run(line->mesh, kind, call.in, call.out, call.count);
     if (status.ok()) Finish(call.type, call.reduce, call.out, call.count, size());
     return status;
   }
@@ -306,10 +300,8 @@ Status GlooCommunicator::ReduceScatter(const Call& call, Deadline deadline) {
   const size_t part = call.count * SizeOf(call.type);
   std::vector<std::byte> parts(part * static_cast<size_t>(size()));
   Call exchange = AllToAllCall(call.in, parts.data(), call.count, call.type);
-  const Result<Line*> line = LineFor({kOthers, GlooWait::kAsync, 0}, deadline);
-  if (!line.ok()) return line.status();
-  const Status status = OtherCollective(exchange, line.value(), Left(deadline));
-  if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(Line* const line, LineFor({kOthers, GlooWait::kAsync, 0}, deadline));
+  RETURN_IF_ERROR(OtherCollective(exchange, line, Left(deadline)));
   std::memcpy(call.out, parts.data(), part);
   for (int rank = 1; rank < size(); ++rank) {
     Accumulate(call.type, call.reduce, call.out, parts.data() + part * static_cast<size_t>(rank),
@@ -328,8 +320,7 @@ Status GlooCommunicator::AllReduce(const Call& call, Deadline deadline) {
     // In order, on this thread: if several contexts connected concurrently, ranks could wait for
     // each other in different orders.
     for (size_t part = 0; part < parts; ++part) {
-      const Result<Line*> line = AllReduceLine(call, static_cast<int>(part), deadline);
-      if (!line.ok()) return line.status();
+      RETURN_IF_ERROR(AllReduceLine(call, static_cast<int>(part), deadline));
     }
     status = lanes_.Run(parts, [&](size_t part) {
       Call piece = call;
@@ -352,14 +343,13 @@ Result<GlooCommunicator::Line*> GlooCommunicator::AllReduceLine(const Call& call
 
 Status GlooCommunicator::AllReducePart(const Call& call, int part, Deadline deadline) {
   const int algorithm = ChosenAlgorithm(call);
-  const Result<Line*> line = AllReduceLine(call, part, deadline);
-  if (!line.ok()) return line.status();
+  ASSIGN_OR_RETURN(Line* const line, AllReduceLine(call, part, deadline));
   if (algorithm != kOptionsRing && algorithm != kOptionsBcube) {
     const GlooPlans::Kind kind{call.operation, algorithm, call.type, call.reduce, call.count};
-    return line.value()->plans.Run(line.value()->mesh, kind, call.in, call.out, call.count);
+    return line->plans.Run(line->mesh, kind, call.in, call.out, call.count);
   }
   return GuardGloo([&] {
-    gloo::AllreduceOptions options(line.value()->mesh);
+    gloo::AllreduceOptions options(line->mesh);
     options.setAlgorithm(algorithm == kOptionsRing ? gloo::AllreduceOptions::Algorithm::RING
                                                    : gloo::AllreduceOptions::Algorithm::BCUBE);
     if (call.in != call.out) SetIn(&options, call.type, call.in, call.count);

@@ -121,15 +121,14 @@ Status GlooMesh::Connect(rendezvous::RendezvousStore* store, const std::string& 
                          const std::shared_ptr<gloo::transport::Device>& device, GlooWait wait,
                          std::chrono::milliseconds timeout, Deadline deadline) {
   std::string addresses;
-  const Status made = MakePairs(device, timeout, &addresses);
-  if (!made.ok()) return made;
+  RETURN_IF_ERROR(MakePairs(device, timeout, &addresses));
   // Every rank publishes, for every other rank, the address of its end of the connection.
-  const Result<std::vector<std::string>> all = store->Gather(key, members, addresses, deadline);
-  if (!all.ok()) return all.status();
+  ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                   store->Gather(key, members, addresses, deadline));
   const Status connected = GuardGloo([&] {
     for (int peer = 0; peer < size; ++peer) {
       if (peer == rank) continue;
-      const std::string& theirs = all.value()[static_cast<size_t>(peer)];
+      const std::string& theirs = all[static_cast<size_t>(peer)];
       size_t at = 0;
       uint32_t length = 0;
       for (int i = 0; i <= rank; ++i) {
@@ -147,9 +146,7 @@ Status GlooMesh::Connect(rendezvous::RendezvousStore* store, const std::string& 
   if (!connected.ok() || wait == GlooWait::kAsync) return connected;
   // Only after all ranks have connected: Gloo's thread still accepts connections of other ranks,
   // and must not find a socket that has become blocking.
-  const Result<std::vector<std::string>> through =
-      store->Gather(key + "/through", members, "", deadline);
-  if (!through.ok()) return through.status();
+  RETURN_IF_ERROR(store->Gather(key + "/through", members, "", deadline));
   return GuardGloo([&] {
     for (int peer = 0; peer < size; ++peer) {
       if (peer != rank) getPair(peer)->setSync(true, wait == GlooWait::kPolling);

@@ -130,11 +130,10 @@ Result<GlooPlans::Plan*> GlooPlans::Find(const std::shared_ptr<gloo::Context>& c
 
 Status GlooPlans::Run(const std::shared_ptr<gloo::Context>& context, const Kind& kind,
                       const void* in, void* out, size_t out_count) {
-  const Result<Plan*> plan = Find(context, kind);
-  if (!plan.ok()) return plan.status();
-  std::byte* buffer = plan.value()->buffer.get();
-  std::memcpy(buffer, in, plan.value()->bytes);
-  const Status run = GuardGloo([&] { plan.value()->algorithm->run(); });
+  ASSIGN_OR_RETURN(Plan* const plan, Find(context, kind));
+  std::byte* buffer = plan->buffer.get();
+  std::memcpy(buffer, in, plan->bytes);
+  const Status run = GuardGloo([&] { plan->algorithm->run(); });
   if (!run.ok()) return run;
   std::memcpy(out, buffer, out_count * SizeOf(kind.type));
   return {};

@@ -50,8 +50,7 @@ class MpiBackend : public Backend {
 
  private:
   static Result<std::unique_ptr<Communicator>> Connect(const Start& start) {
-    const Status started = StartMpi(start.options->choose, start.place);
-    if (!started.ok()) return started;
+    RETURN_IF_ERROR(StartMpi(start.options->choose, start.place));
     int rank = 0;
     int size = 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

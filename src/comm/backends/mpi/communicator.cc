@@ -167,9 +167,8 @@ Status MpiCommunicator::Run(const Call& call, Deadline /*deadline*/) {
   if (call.config.IsDefault()) return RunBlocking(call, communicator_);
   const std::optional<Collective> collective = CollectiveOf(call.operation);
   if (!collective.has_value()) return Internal("not a tuned collective");
-  const Result<MPI_Comm> copy = copies_.For(*collective, call.config);
-  if (!copy.ok()) return copy.status();
-  return RunBlocking(call, copy.value());
+  ASSIGN_OR_RETURN(const MPI_Comm copy, copies_.For(*collective, call.config));
+  return RunBlocking(call, copy);
 }
 
 Status MpiCommunicator::RunPlain(const void* in, void* out, size_t count, DataType type,
@@ -228,8 +227,7 @@ Status MpiCommunicator::RunBlocking(const Call& call, MPI_Comm communicator) {
 Result<std::unique_ptr<PendingCall>> MpiCommunicator::Start(const Call& call, Deadline deadline) {
   if (!call.config.IsDefault()) {
     // coll_tuned decides on blocking calls only: the call is done when this returns.
-    const Status status = Run(call, deadline);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(Run(call, deadline));
     return std::unique_ptr<PendingCall>(std::make_unique<FinishedPending>());
   }
   auto pending = std::make_unique<MpiPending>(call, rank_, size_);

@@ -36,14 +36,13 @@ struct Card {
 
 Result<std::vector<Card>> Introduce(const Start& start, const Card& mine,
                                     const std::vector<int>& members, Deadline deadline) {
-  const Result<std::vector<std::string>> texts =
-      start.store->Gather("nccl/" + start.name + "/card", members, mine.Encode(), deadline);
-  if (!texts.ok()) return texts.status();
+  ASSIGN_OR_RETURN(
+      const std::vector<std::string> texts,
+      start.store->Gather("nccl/" + start.name + "/card", members, mine.Encode(), deadline));
   std::vector<Card> cards;
-  for (const std::string& text : texts.value()) {
-    Result<Card> card = Card::Decode(text);
-    if (!card.ok()) return card.status();
-    cards.push_back(std::move(card).value());
+  for (const std::string& text : texts) {
+    ASSIGN_OR_RETURN(Card card, Card::Decode(text));
+    cards.push_back(std::move(card));
   }
   return cards;
 }
@@ -96,17 +95,15 @@ BackendInfo GpuBackend::Look(const RankInfo& /*place*/) const {
 
 Result<std::unique_ptr<Communicator>> GpuBackend::Create(const Start& start) {
   const Deadline deadline = steady_clock::now() + start.timeout;
-  const Result<gpu::Runtime*> runtime = flavor_.runtime();
-  if (!runtime.ok()) return runtime.status();
-  const Result<const NcclApi*> api = OpenNccl(flavor_);
-  if (!api.ok()) return api.status();
+  ASSIGN_OR_RETURN(gpu::Runtime* const runtime, flavor_.runtime());
+  ASSIGN_OR_RETURN(const NcclApi* const api, OpenNccl(flavor_));
 
   NcclCommunicator::Parts parts;
-  parts.api = api.value();
-  parts.runtime = runtime.value();
-  parts.device = start.place.local_rank % runtime.value()->DeviceCount();
+  parts.api = api;
+  parts.runtime = runtime;
+  parts.device = start.place.local_rank % runtime->DeviceCount();
   parts.choose = start.options != nullptr && start.options->choose;
-  const std::string device_id = runtime.value()->DeviceId(parts.device);
+  const std::string device_id = runtime->DeviceId(parts.device);
 
   Membership membership;
   membership.rank = start.place.rank;
@@ -116,16 +113,16 @@ Result<std::unique_ptr<Communicator>> GpuBackend::Create(const Start& start) {
   for (int rank = 0; rank < start.place.size; ++rank) membership.job_ranks.push_back(rank);
 
   const Card mine{parts.api->version, HostName() + "/" + device_id};
-  const Result<std::vector<Card>> cards = Introduce(start, mine, membership.job_ranks, deadline);
-  if (!cards.ok()) return cards.status();
-  for (size_t rank = 0; rank < cards.value().size(); ++rank) {
-    const int version = cards.value()[rank].version;
-    if (version != cards.value()[0].version) {
+  ASSIGN_OR_RETURN(const std::vector<Card> cards,
+                   Introduce(start, mine, membership.job_ranks, deadline));
+  for (size_t rank = 0; rank < cards.size(); ++rank) {
+    const int version = cards[rank].version;
+    if (version != cards[0].version) {
       return Unavailable(Format("rank 0 has %s %d and rank %zu has %d: all need the same version",
-                                parts.api->title.c_str(), cards.value()[0].version, rank, version));
+                                parts.api->title.c_str(), cards[0].version, rank, version));
     }
   }
-  const bool shared = ShareDevices(cards.value());
+  const bool shared = ShareDevices(cards);
   if (shared) SeparateRanks(start, parts.api->title);
   if (parts.choose) PluginPin::AskForPlugin();
   if (!shared && start.place.nodes == 1 && start.place.size > 1 &&

@@ -43,16 +43,16 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::Make(const Parts& parts,
                                                              Deadline deadline) {
   const gpu::Bound bound(parts.runtime, parts.device);
   if (!bound.status().ok()) return bound.status();
-  Result<std::shared_ptr<Workspace>> workspace = Workspace::Make(parts.runtime, parts.device);
-  if (!workspace.ok()) return workspace.status();
+  ASSIGN_OR_RETURN(std::shared_ptr<Workspace> workspace,
+                   Workspace::Make(parts.runtime, parts.device));
   Result<std::unique_ptr<Connection>> connection =
       Connection::Open(parts.api, parts.runtime, parts.device, std::move(membership), deadline);
   if (!connection.ok()) {
-    workspace.value()->FreeAll();
+    workspace->FreeAll();
     return connection.status();
   }
   auto shared = std::make_shared<CommShared>();
-  shared->workspace = std::move(workspace).value();
+  shared->workspace = std::move(workspace);
   shared->connection = std::move(connection).value();
   std::unique_ptr<NcclCommunicator> communicator(new NcclCommunicator(parts, std::move(shared)));
   // Only now: the library loads the plugin with its first communicator.
@@ -80,13 +80,12 @@ NcclCommunicator::~NcclCommunicator() {
 }
 
 Status NcclCommunicator::Run(const Call& call, Deadline deadline) {
-  const Result<std::unique_ptr<PendingCall>> pending = Start(call, deadline);
-  if (!pending.ok()) return pending.status();
-  return pending.value()->Wait(deadline);
+  ASSIGN_OR_RETURN(const std::unique_ptr<PendingCall> pending, Start(call, deadline));
+  return pending->Wait(deadline);
 }
 
 Result<std::unique_ptr<PendingCall>> NcclCommunicator::Start(const Call& call, Deadline deadline) {
-  if (Status status = shared_->connection->broken(); !status.ok()) return status;
+  RETURN_IF_ERROR(shared_->connection->broken());
   const gpu::Bound bound(parts_.runtime, parts_.device);
   if (!bound.status().ok()) return bound.status();
   Workspace& workspace = *shared_->workspace;
@@ -94,9 +93,8 @@ Result<std::unique_ptr<PendingCall>> NcclCommunicator::Start(const Call& call, D
   // Allocations and copies, like the library's calls, can block behind an operation that never
   // ends.
   const Connection::Inside inside(shared_->connection.get());
-  const Result<CallInFlight*> begun = workspace.Begin();
-  if (!begun.ok()) return begun.status();
-  CallInFlight* flight = begun.value();
+  ASSIGN_OR_RETURN(CallInFlight* const begun, workspace.Begin());
+  CallInFlight* flight = begun;
   flight->captured = call.stream != nullptr && parts_.runtime->IsCapturing(stream);
   Status verdict;
   Status status;
@@ -129,16 +127,16 @@ Status NcclCommunicator::Enqueue(const Call& call, void* stream, CallInFlight* f
                   stream);
   // In a graph, events would measure nothing.
   if (!flight->captured) {
-    if (Status status = runtime->RecordEvent(flight->begin, stream); !status.ok()) return status;
+    RETURN_IF_ERROR(runtime->RecordEvent(flight->begin, stream));
   }
-  if (Status status = staging.Before(); !status.ok()) return status;
+  RETURN_IF_ERROR(staging.Before());
   // A single rank runs no algorithm: every configuration counts as applied.
   if (call.config.IsDefault() || membership.size() == 1) {
-    if (Status status = Launch(call, staging, stream, deadline); !status.ok()) return status;
+    RETURN_IF_ERROR(Launch(call, staging, stream, deadline));
   } else {
     const PluginPin::Hold hold(pin_, call.config, deadline);
     if (!hold.status().ok()) return hold.status();
-    if (Status status = Launch(call, staging, stream, deadline); !status.ok()) return status;
+    RETURN_IF_ERROR(Launch(call, staging, stream, deadline));
     *verdict = hold.Applied(NameOf(*parts_.api, call.config));
   }
   Status status = staging.After();
@@ -235,7 +233,7 @@ Status NcclCommunicator::CanRun(const Call& call) const {
   if (call.wire.has_value() && !parts_.runtime->Converts()) {
     return Unavailable("types are not converted on this kind of GPU");
   }
-  if (Status status = CheckAlignment(call); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckAlignment(call));
   if (call.config.IsDefault()) return Status();
   if (!parts_.choose) {
     return Invalid("a call names a configuration, but the group was created without 'choose'");

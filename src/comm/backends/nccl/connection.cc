@@ -61,7 +61,7 @@ Result<std::unique_ptr<Connection>> Connection::Open(const NcclApi* api, gpu::Ru
       new Connection(api, runtime, device, std::move(membership)));
   const Result<NcclUniqueId> id = connection->ExchangeId(deadline);
   if (!id.ok()) return id.status().WithContext("the communicator's id");
-  if (Status status = connection->Create(id.value(), deadline); !status.ok()) return status;
+  RETURN_IF_ERROR(connection->Create(id.value(), deadline));
   return connection;
 }
 
@@ -71,9 +71,8 @@ Result<NcclUniqueId> Connection::ExchangeId(Deadline deadline) {
   if (membership_.rank == 0) {
     const NcclResult result = api_->GetUniqueId(&id);
     if (result != kSuccess) return Unavailable(api_->ErrorText(result));
-    Status status = membership_.store->Set(
-        key, EncodeBase64Url(std::string_view(id.bytes.data(), id.bytes.size())));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(membership_.store->Set(
+        key, EncodeBase64Url(std::string_view(id.bytes.data(), id.bytes.size()))));
     return id;
   }
   for (;;) {
@@ -89,7 +88,7 @@ Result<NcclUniqueId> Connection::ExchangeId(Deadline deadline) {
       return id;
     }
     if (text.status().code() != ErrorCode::kTimeout || now >= deadline) return text.status();
-    if (Status lost = LostMembers(); !lost.ok()) return lost;
+    RETURN_IF_ERROR(LostMembers());
   }
 }
 
@@ -196,7 +195,7 @@ Status Connection::Explain(NcclResult result) {
 
 Status Connection::Settle(NcclResult result, Deadline deadline) {
   while (result == kInProgress) {
-    if (Status status = Look(); !status.ok()) return status;
+    RETURN_IF_ERROR(Look());
     if (steady_clock::now() >= deadline) return TimedOut("the call could not be begun");
     std::this_thread::sleep_for(std::chrono::microseconds(50));
     const NcclResult asked = api_->CommGetAsyncError(comm_, &result);

@@ -61,14 +61,13 @@ Result<Opened> OpenFile(const Flavor& flavor, const std::string& title) {
 
 Result<const NcclApi*> Open(const Flavor& flavor) {
   const std::string title(LibraryTitle(flavor.library));
-  const Result<Opened> opened = OpenFile(flavor, title);
-  if (!opened.ok()) return opened.status();
-  const std::string& name = opened.value().name;
+  ASSIGN_OR_RETURN(const Opened opened, OpenFile(flavor, title));
+  const std::string& name = opened.name;
 
   NcclApi api{};
   api.title = title;
   api.library = flavor.library;
-  gpu::Symbols symbols(opened.value().library);
+  gpu::Symbols symbols(opened.library);
   symbols.Find("ncclGetVersion", &api.GetVersion);
   if (!symbols.missing().empty() || api.GetVersion(&api.version) != kSuccess) {
     return Unavailable(Format("%s is not %s: it tells no version", name.c_str(), title.c_str()));
@@ -77,7 +76,7 @@ Result<const NcclApi*> Open(const Flavor& flavor) {
     return Unavailable(Format("%s %s is too old: 2.18 or later is needed", title.c_str(),
                               api.VersionText().c_str()));
   }
-  if (const std::string missing = Load(opened.value().library, &api); !missing.empty()) {
+  if (const std::string missing = Load(opened.library, &api); !missing.empty()) {
     return Unavailable(
         Format("%s %s has no %s", title.c_str(), api.VersionText().c_str(), missing.c_str()));
   }

@@ -26,7 +26,7 @@ Status Messages::Begin(Connection* connection, gpu::Runtime* runtime, Deadline d
   const std::vector<std::unique_ptr<Message>> messages = std::move(waiting_);
   waiting_.clear();
   for (const auto& message : messages) message->flight->deferred = false;
-  if (Status status = connection->Usable(); !status.ok()) return status;
+  RETURN_IF_ERROR(connection->Usable());
   const NcclApi& api = connection->api();
   NcclResult result = api.GroupStart();
   for (const auto& message : messages) {

@@ -71,14 +71,12 @@ Status Staging::CopyIn() {
     for (const HostGate::Copy& copy : copies) std::memcpy(copy.out, copy.in, copy.bytes);
   } else {
     // Earlier work in the stream may still write the data that is read here.
-    Status status = HostGate::Enqueue(workspace_->gate(), runtime, stream_, std::move(copies));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(HostGate::Enqueue(workspace_->gate(), runtime, stream_, std::move(copies)));
   }
   for (const Item& item : items_) {
     if (item.in_staged == kNone) continue;
-    Status status =
-        runtime->Copy(OnDevice(item.in_staged), Pinned(item.in_staged), item.in_bytes, stream_);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(
+        runtime->Copy(OnDevice(item.in_staged), Pinned(item.in_staged), item.in_bytes, stream_));
   }
   return Status();
 }
@@ -87,9 +85,8 @@ Status Staging::Narrow() {
   for (size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
     if (item.wire == kNone) continue;
-    Status status = workspace_->runtime()->Convert(OnDevice(item.wire), *call_.wire, parts_[i].in,
-                                                   call_.type, item.count, stream_);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(workspace_->runtime()->Convert(OnDevice(item.wire), *call_.wire, parts_[i].in,
+                                                   call_.type, item.count, stream_));
     parts_[i].in = parts_[i].out = OnDevice(item.wire);
   }
   return Status();
@@ -110,14 +107,12 @@ Status Staging::Before() {
     return Unavailable("host memory cannot be part of a GPU graph: use GPU memory in the capture");
   }
   if (staged_bytes > 0) {
-    const Result<void*> pinned = workspace_->Pinned(flight_, staged_bytes);
-    if (!pinned.ok()) return pinned.status();
-    pinned_ = pinned.value();
+    ASSIGN_OR_RETURN(void* const pinned, workspace_->Pinned(flight_, staged_bytes));
+    pinned_ = pinned;
   }
   if (device_bytes > 0) {
-    const Result<void*> device = workspace_->Device(flight_, device_bytes);
-    if (!device.ok()) return device.status();
-    device_ = device.value();
+    ASSIGN_OR_RETURN(void* const device, workspace_->Device(flight_, device_bytes));
+    device_ = device;
   }
   for (const Item& item : items_) {
     Part part;
@@ -128,7 +123,7 @@ Status Staging::Before() {
     }
     parts_.push_back(part);
   }
-  if (Status status = CopyIn(); !status.ok()) return status;
+  RETURN_IF_ERROR(CopyIn());
   return Narrow();
 }
 
@@ -140,14 +135,12 @@ Status Staging::After() {
     const bool staged = item.out_staged != kNone;
     if (item.wire != kNone) {
       void* wide = staged ? OnDevice(item.out_staged) : item.out;
-      Status status =
-          runtime->Convert(wide, call_.type, OnDevice(item.wire), *call_.wire, item.count, stream_);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(runtime->Convert(wide, call_.type, OnDevice(item.wire), *call_.wire,
+                                       item.count, stream_));
     }
     if (!staged) continue;
-    Status status =
-        runtime->Copy(Pinned(item.out_staged), OnDevice(item.out_staged), item.out_bytes, stream_);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(
+        runtime->Copy(Pinned(item.out_staged), OnDevice(item.out_staged), item.out_bytes, stream_));
     copies.push_back({item.out, Pinned(item.out_staged), item.out_bytes});
   }
   if (copies.empty()) return Status();

@@ -32,12 +32,11 @@ void HostGate::Shut() {
 
 Result<std::shared_ptr<Workspace>> Workspace::Make(gpu::Runtime* runtime, int device) {
   std::shared_ptr<Workspace> workspace(new Workspace(runtime, device));
-  const Result<void*> stream = runtime->CreateStream();
-  if (!stream.ok()) return stream.status();
-  workspace->stream_ = stream.value();
-  const Result<gpu::BlockPool::Block*> word = workspace->device_blocks_.Borrow(sizeof(int32_t));
-  if (!word.ok()) return word.status();
-  workspace->barrier_word_ = word.value()->memory;
+  ASSIGN_OR_RETURN(void* const stream, runtime->CreateStream());
+  workspace->stream_ = stream;
+  ASSIGN_OR_RETURN(gpu::BlockPool::Block* const word,
+                   workspace->device_blocks_.Borrow(sizeof(int32_t)));
+  workspace->barrier_word_ = word->memory;
   return workspace;
 }
 
@@ -59,9 +58,8 @@ Result<CallInFlight*> Workspace::Begin() {
     return flight.get();
   }
   auto flight = std::make_unique<CallInFlight>();
-  const Result<void*> begin = runtime_->CreateEvent();
-  if (!begin.ok()) return begin.status();
-  flight->begin = begin.value();
+  ASSIGN_OR_RETURN(void* const begin, runtime_->CreateEvent());
+  flight->begin = begin;
   const Result<void*> end = runtime_->CreateEvent();
   if (!end.ok()) {
     runtime_->DestroyEvent(flight->begin);
@@ -73,10 +71,9 @@ Result<CallInFlight*> Workspace::Begin() {
 }
 
 Result<void*> Workspace::Borrow(gpu::BlockPool* pool, CallInFlight* flight, size_t bytes) {
-  const Result<gpu::BlockPool::Block*> block = pool->Borrow(bytes);
-  if (!block.ok()) return block.status();
-  flight->blocks.push_back(block.value());
-  return block.value()->memory;
+  ASSIGN_OR_RETURN(gpu::BlockPool::Block* const block, pool->Borrow(bytes));
+  flight->blocks.push_back(block);
+  return block->memory;
 }
 
 bool Workspace::Idle() {

@@ -20,9 +20,8 @@ Result<std::shared_ptr<const Cluster>> Load(const std::string& name) {
   if (const auto found = kLoaded->find(name); found != kLoaded->end()) {
     if (std::shared_ptr<const Cluster> cluster = found->second.lock()) return cluster;
   }
-  Result<Cluster> loaded = LoadCluster(name);
-  if (!loaded.ok()) return loaded.status();
-  auto cluster = std::make_shared<const Cluster>(std::move(loaded).value());
+  ASSIGN_OR_RETURN(Cluster loaded, LoadCluster(name));
+  auto cluster = std::make_shared<const Cluster>(std::move(loaded));
   if (ShippedText(name).ok()) (*kLoaded)[name] = cluster;
   return std::shared_ptr<const Cluster>(cluster);
 }

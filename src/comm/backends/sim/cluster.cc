@@ -43,9 +43,8 @@ Result<Cluster> LoadCluster(const std::string& name_or_path) {
     if (!text.ok()) return text.status().WithContext("reading a cluster");
     return ParseCluster(text.value(), name_or_path);
   }
-  const Result<std::string_view> text = ShippedText(name_or_path);
-  if (!text.ok()) return text.status();
-  return ParseCluster(text.value(), name_or_path);
+  ASSIGN_OR_RETURN(const std::string_view text, ShippedText(name_or_path));
+  return ParseCluster(text, name_or_path);
 }
 
 }  // namespace diapason::comm::sim

@@ -16,8 +16,7 @@ class PendingRound : public PendingCall {
       : state_(std::move(state)), item_(std::move(item)) {}
 
   Status Wait(Deadline deadline) override {
-    const Status status = item_.world->Await(item_.rank, *item_.round, deadline);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(item_.world->Await(item_.rank, *item_.round, deadline));
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->Settle();
     state_->timeline.Finish(item_.timed);
@@ -46,8 +45,7 @@ class PendingTransfer : public PendingCall {
         started_(started) {}
 
   Status Wait(Deadline deadline) override {
-    const Status status = world_->Await(rank_, *transfer_, deadline);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(world_->Await(rank_, *transfer_, deadline));
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->timeline.MoveTo(transfer_->ready + transfer_->seconds);
     return {};
@@ -95,9 +93,8 @@ SimCommunicator::~SimCommunicator() {
 }
 
 Status SimCommunicator::Run(const Call& call, Deadline deadline) {
-  const Result<std::unique_ptr<PendingCall>> pending = Start(call, deadline);
-  if (!pending.ok()) return pending.status();
-  return pending.value()->Wait(deadline);
+  ASSIGN_OR_RETURN(const std::unique_ptr<PendingCall> pending, Start(call, deadline));
+  return pending->Wait(deadline);
 }
 
 Result<std::unique_ptr<PendingCall>> SimCommunicator::Start(const Call& call, Deadline deadline) {
@@ -107,8 +104,7 @@ Result<std::unique_ptr<PendingCall>> SimCommunicator::Start(const Call& call, De
 Result<std::unique_ptr<PendingCall>> SimCommunicator::StartCollective(const Call& call,
                                                                       Deadline deadline) {
   // It may read what an earlier receive writes.
-  const Status before = AwaitTransfers(deadline);
-  if (!before.ok()) return before;
+  RETURN_IF_ERROR(AwaitTransfers(deadline));
   RankState::Item item;
   item.world = world_;
   item.rank = rank_;
@@ -117,9 +113,8 @@ Result<std::unique_ptr<PendingCall>> SimCommunicator::StartCollective(const Call
     const std::lock_guard<std::mutex> lock(state_->mutex);
     time = state_->timeline.now();
   }
-  Result<std::shared_ptr<SimRound>> round = world_->Arrive(rank_, call, time);
-  if (!round.ok()) return round.status();
-  item.round = std::move(round).value();
+  ASSIGN_OR_RETURN(std::shared_ptr<SimRound> round, world_->Arrive(rank_, call, time));
+  item.round = std::move(round);
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     // Collectives that the program does not wait for must not pile up.
@@ -132,15 +127,13 @@ Result<std::unique_ptr<PendingCall>> SimCommunicator::StartCollective(const Call
 
 Result<std::unique_ptr<PendingCall>> SimCommunicator::StartTransfer(const Call& call,
                                                                     Deadline deadline) {
-  const Status before = AwaitCollectives(deadline);
-  if (!before.ok()) return before;
+  RETURN_IF_ERROR(AwaitCollectives(deadline));
   std::erase_if(transfers_, [](const auto& transfer) { return transfer->over(); });
   const double time = Now();
-  Result<std::shared_ptr<Transfer>> transfer = world_->Post(rank_, call, time);
-  if (!transfer.ok()) return transfer.status();
-  transfers_.push_back(transfer.value());
+  ASSIGN_OR_RETURN(std::shared_ptr<Transfer> transfer, world_->Post(rank_, call, time));
+  transfers_.push_back(transfer);
   return std::unique_ptr<PendingCall>(
-      std::make_unique<PendingTransfer>(state_, world_, rank_, std::move(transfer).value(), time));
+      std::make_unique<PendingTransfer>(state_, world_, rank_, std::move(transfer), time));
 }
 
 // Waits until all ranks have joined every collective that this rank has started here.
@@ -153,16 +146,14 @@ Status SimCommunicator::AwaitCollectives(Deadline deadline) {
     }
   }
   for (const std::shared_ptr<SimRound>& round : rounds) {
-    const Status status = world_->Await(rank_, *round, deadline);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(world_->Await(rank_, *round, deadline));
   }
   return {};
 }
 
 Status SimCommunicator::AwaitTransfers(Deadline deadline) {
   for (const std::shared_ptr<Transfer>& transfer : transfers_) {
-    const Status status = world_->Await(rank_, *transfer, deadline);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(world_->Await(rank_, *transfer, deadline));
   }
   transfers_.clear();
   return {};
@@ -180,14 +171,11 @@ void SimCommunicator::Interrupt(const std::string& reason) noexcept {
 Result<std::unique_ptr<Communicator>> SimCommunicator::Split(const std::vector<int>& members,
                                                              const std::string& name,
                                                              Deadline deadline) {
-  const Status before = AwaitTransfers(deadline);
-  if (!before.ok()) return before;
-  const Result<std::shared_ptr<SimRound>> arrived =
-      world_->ArriveAtSplit(rank_, members, name, Now());
-  if (!arrived.ok()) return arrived.status();
-  const SimRound& round = *arrived.value();
-  const Status status = world_->Await(rank_, round, deadline);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(AwaitTransfers(deadline));
+  ASSIGN_OR_RETURN(const std::shared_ptr<SimRound> arrived,
+                   world_->ArriveAtSplit(rank_, members, name, Now()));
+  const SimRound& round = *arrived;
+  RETURN_IF_ERROR(world_->Await(rank_, round, deadline));
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->timeline.MoveTo(round.ready + world_->RankSeconds(round, rank_));

@@ -171,8 +171,7 @@ int ChannelsUsed(const Cluster& cluster, const RankLayout& layout, Collective co
 
 Result<SimCost> Estimate(const Cluster& cluster, const RankLayout& layout, Collective collective,
                          uint64_t bytes, const Config& config) {
-  const Status wrong = CheckConfig(cluster, collective, config);
-  if (!wrong.ok()) return wrong;
+  RETURN_IF_ERROR(CheckConfig(cluster, collective, config));
   SimCost cost;
   if (layout.ranks <= 1) {
     // A copy; the library ignores the configuration.
@@ -209,9 +208,8 @@ Result<SimCost> Estimate(const Cluster& cluster, const RankLayout& layout, Colle
 
 Result<SimCost> Estimate(const Cluster& cluster, int ranks, Collective collective, uint64_t bytes,
                          const Config& config) {
-  const Result<RankLayout> layout = FillNodes(cluster, ranks);
-  if (!layout.ok()) return layout.status();
-  return Estimate(cluster, layout.value(), collective, bytes, config);
+  ASSIGN_OR_RETURN(const RankLayout layout, FillNodes(cluster, ranks));
+  return Estimate(cluster, layout, collective, bytes, config);
 }
 
 std::vector<Config> Configurations(const Cluster& cluster, const RankLayout& layout,

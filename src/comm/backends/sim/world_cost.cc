@@ -48,12 +48,11 @@ Status World::Price(SimRound* round) const {
   const std::optional<Collective> collective = CollectiveOf(round->call.operation);
   double seconds = 0;
   if (collective.has_value()) {
-    const Result<SimCost> cost =
-        Estimate(*cluster_, layout_, *collective, bytes, round->call.config);
-    if (!cost.ok()) return cost.status();
-    seconds = cost.value().seconds;
+    ASSIGN_OR_RETURN(const SimCost cost,
+                     Estimate(*cluster_, layout_, *collective, bytes, round->call.config));
+    seconds = cost.seconds;
     // An operation without an algorithm uses a channel, too.
-    round->channels = std::max(1, cost.value().config.channels);
+    round->channels = std::max(1, cost.config.channels);
   } else {
     seconds = BarrierSeconds(*cluster_, layout_);
     round->channels = 1;
