@@ -106,7 +106,8 @@ int Main(int argc, char** argv) {
         AddMan(app, &run);
         AddCompletion(app, &run);
       });
-  const int status = answered >= 0 ? answered : run ? run() : kExitUsage;
+  const Result<int> result = answered >= 0 ? answered : run ? run() : kExitUsage;
+  const int status = result.ok() ? result.value() : Fail(result.status());
   FinishJson();
   // A full disk or a closed pipe is a failure.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

@@ -31,7 +31,7 @@ double LimitOf(const RankOptions& options);
 std::string ClusterOf(const RankOptions& options);
 
 // What a rank does; returns its exit status. Only rank 0 may write to standard output.
-using RankBody = std::function<int(Group* group)>;
+using RankBody = std::function<Result<int>(Group* group)>;
 
 // Runs `body` on every rank, and returns this process's exit status.
 // - Started by a launcher: this process is one rank.

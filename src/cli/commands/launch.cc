@@ -11,11 +11,6 @@ namespace {
 constexpr double kLongestGrace = 86400;
 constexpr double kLongestTimeout = 1e8;  // about three years
 
-int Launch(const launch::LocalLaunchOptions& options) {
-  const Result<int> status = launch::LaunchLocally(options, Warn);
-  return status.ok() ? status.value() : Fail(status.status());
-}
-
 }  // namespace
 
 void AddLaunch(CommandLine* parent, CommandAction* run) {
@@ -69,7 +64,7 @@ void AddLaunch(CommandLine* parent, CommandAction* run) {
     if (options->command.empty()) {
       throw UsageError{"", "no command given; usage: diapason launch -n 4 -- COMMAND ARGUMENTS..."};
     }
-    *run = [options] { return Launch(*options); };
+    *run = [options] { return launch::LaunchLocally(*options, Warn); };
   });
 }
 

@@ -227,13 +227,13 @@ Result<int> RunShow(const PolicyOptions& options) {
 
 constexpr const char* kRulesFormat = "openmpi-rules";
 
-int WriteOut(const PolicyOptions& options, const std::string& text) {
+Result<int> WriteOut(const PolicyOptions& options, const std::string& text) {
   if (options.output.empty()) {
     std::printf("%s", text.c_str());
     return kExitFine;
   }
-  const Status written = WriteFileAtomically(options.output, text);
-  return written.ok() ? kExitFine : Fail(written);
+  RETURN_IF_ERROR(WriteFileAtomically(options.output, text));
+  return kExitFine;
 }
 
 Result<int> WriteRules(const PolicyOptions& options, const std::string& name,

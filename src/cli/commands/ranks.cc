@@ -46,13 +46,25 @@ void AddRankOptions(CommandLine* command, RankOptions* options, bool all) {
       ->ShowDefault();
 }
 
-int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
+Result<int> OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
   if (IsLaunched()) {
     const Result<comm::LaunchInfo> launch = comm::FindLaunch({}, ProcessEnvironment());
     if (launch.ok() && launch.value().rank != 0) ExpectJson(false);
   }
-  const Result<int> status = measure::RunOnEveryRank(options, choose, body);
-  return status.ok() ? status.value() : Fail(status.status());
+  return measure::RunOnEveryRank(options, choose, body);
+}
+
+Result<int> LeadRanks(const RankOptions& options, bool choose,
+                      const std::function<Result<int>(measure::GroupMeasurer* measurer)>& body) {
+  return OnEveryRank(options, choose, [&](Group* group) -> Result<int> {
+    if (group->rank() != 0) {
+      RETURN_IF_ERROR(measure::GroupMeasurer::Follow(group));
+      return kExitFine;
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<measure::GroupMeasurer> measurer,
+                     measure::GroupMeasurer::Lead(group, ClusterOf(options)));
+    return body(measurer.get());
+  });
 }
 
 }  // namespace diapason::cli

@@ -2,6 +2,7 @@
 
 #include "cli/framework/rules.h"
 #include "launch/own_program.h"
+#include "measure/group_measurer.h"
 #include "measure/ranks.h"
 
 namespace diapason::cli {
@@ -23,7 +24,10 @@ void AddRankOptions(CommandLine* command, RankOptions* options, bool all = false
 // A simulated cluster by its name; files are only looked at when they are read.
 ValueRule ClusterName();
 
-// measure::RunOnEveryRank for a command: an error is printed, and only rank 0 prints JSON.
-int OnEveryRank(const RankOptions& options, bool choose, const RankBody& body);
+// measure::RunOnEveryRank for a command: only rank 0 prints JSON.
+Result<int> OnEveryRank(const RankOptions& options, bool choose, const RankBody& body);
+// Runs `body` on rank 0; the other ranks follow what it measures.
+Result<int> LeadRanks(const RankOptions& options, bool choose,
+                      const std::function<Result<int>(measure::GroupMeasurer* measurer)>& body);
 
 }  // namespace diapason::cli

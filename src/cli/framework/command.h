@@ -18,8 +18,8 @@ inline constexpr int kExitWarnings = 3;
 inline constexpr int kExitErrors = 4;
 inline constexpr int kExitInterrupted = 130;  // Ctrl-C
 
-// What a command does; returns its exit status.
-using CommandAction = std::function<int()>;
+// What a command does; returns its exit status. An error is printed, and ends with kExitFailed.
+using CommandAction = std::function<Result<int>()>;
 
 // "diapason: error: ..." on standard error; returns kExitFailed.
 int Fail(const Status& status);

@@ -86,16 +86,10 @@ Result<int> RunBench(const BenchOptions& options) {
     // Before any rank is started.
     RETURN_IF_ERROR(ReadFile(options.policy, policy::kMostBytes));
   }
-  return OnEveryRank(options.ranks, Chooses(options), [&options](Group* group) {
-    if (group->rank() != 0) {
-      const Status followed = GroupMeasurer::Follow(group);
-      return followed.ok() ? kExitFine : Fail(followed);
-    }
-    ASSIGN_OR_RETURN(const std::unique_ptr<GroupMeasurer> measurer,
-                     GroupMeasurer::Lead(group, ClusterOf(options.ranks)));
-    if (!options.policy.empty()) return CheckPolicyByRunning(options, measurer.get());
-    return options.targets.empty() ? LeadBench(options, measurer.get())
-                                   : CompareWithTargets(options, measurer.get());
+  return LeadRanks(options.ranks, Chooses(options), [&options](GroupMeasurer* measurer) {
+    if (!options.policy.empty()) return CheckPolicyByRunning(options, measurer);
+    return options.targets.empty() ? LeadBench(options, measurer)
+                                   : CompareWithTargets(options, measurer);
   });
 }
 

@@ -156,15 +156,16 @@ void AddRow(const std::string& title, const std::vector<double>& samples, Table*
               Milliseconds(Quantile(samples, 0.95)), Milliseconds(Quantile(samples, 0.99))});
 }
 
-void PrintText(const Group& group, const IterationSpec& spec, Library library,
+void PrintText(const measure::Subject& subject, const IterationSpec& spec,
                const IterationTimes& times) {
-  if (group.simulated()) {
+  if (subject.simulated) {
     std::printf("all figures are simulated; nothing was measured\n");
   }
   std::printf("iteration  %s, %s on %s, %s\n", spec.preset.c_str(),
-              Count(static_cast<size_t>(group.size()), "rank").c_str(),
-              Count(static_cast<size_t>(group.nodes()), "node").c_str(), group.backend().c_str());
-  std::printf("buckets    %s, %s\n", BucketsText(spec, library).c_str(), DataTypeName(spec.type));
+              Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
+              Count(static_cast<size_t>(subject.nodes), "node").c_str(), subject.backend.c_str());
+  std::printf("buckets    %s, %s\n", BucketsText(spec, subject.library).c_str(),
+              DataTypeName(spec.type));
   std::printf("compute    %.6g ms per step, overlap %s\n", spec.compute * 1e3,
               spec.overlap ? "on" : "off");
   std::printf(
@@ -206,7 +207,7 @@ void PrintFigures(const IterationSpec& spec, const measure::IterationTimes& time
   std::printf("%s\n", env_tune::EncodeFigures(figures).c_str());
 }
 
-void PrintJson(const Group& group, const IterationSpec& spec, Library library,
+void PrintJson(const measure::Subject& subject, const IterationSpec& spec,
                const IterationTimes& times) {
   ordered_json buckets = ordered_json::array();
   for (const Bucket& bucket : spec.buckets) {
@@ -216,16 +217,16 @@ void PrintJson(const Group& group, const IterationSpec& spec, Library library,
          {"communicator", bucket.communicator},
          {"after", bucket.after},
          {"before", bucket.before},
-         {"configuration", ConfigText(library, CollectiveOf(bucket), bucket.config)}});
+         {"configuration", ConfigText(subject.library, CollectiveOf(bucket), bucket.config)}});
   }
   const double exposed = measure::ExposedSeconds(times);
   const ordered_json json{
       {"preset", spec.preset},
-      {"backend", group.backend()},
-      {"description", group.description()},
-      {"simulated", group.simulated()},
-      {"ranks", group.size()},
-      {"nodes", group.nodes()},
+      {"backend", subject.backend},
+      {"description", subject.description},
+      {"simulated", subject.simulated},
+      {"ranks", subject.ranks},
+      {"nodes", subject.nodes},
       {"type", DataTypeName(spec.type)},
       {"overlap", spec.overlap},
       {"compute_seconds", spec.compute},
@@ -242,47 +243,35 @@ void PrintJson(const Group& group, const IterationSpec& spec, Library library,
   std::printf("%s\n", JsonText(json).c_str());
 }
 
-int RunRank(const BenchIterationOptions& options, Group* group) {
-  const bool first = group->rank() == 0;
-  // An invalid command line is the same on every rank: only one rank reports it.
-  const auto fail = [&](const Status& status) {
-    return first || status.code() != ErrorCode::kInvalid ? Fail(status) : kExitFailed;
-  };
-  const Result<Library> library = comm::LibraryOf(group->backend(), ClusterOf(options.ranks));
-  if (!library.ok()) return fail(library.status());
-  Result<IterationSpec> spec = MakeSpec(options, !AsksTuner(library.value()));
-  if (!spec.ok()) return fail(spec.status());
-  if (options.Chooses()) {
-    const Status status = Configure(options, library.value(), &spec.value());
-    if (!status.ok()) return fail(status);
-  }
-  const Result<IterationTimes> times = measure::RunIterations(group, spec.value());
-  if (!times.ok()) return fail(times.status());
-  if (!first) return kExitFine;
+Result<int> LeadIteration(const BenchIterationOptions& options, measure::RankMeasurer* measurer) {
+  const measure::Subject& subject = measurer->subject();
+  ASSIGN_OR_RETURN(IterationSpec spec, MakeSpec(options, !AsksTuner(subject.library)));
+  if (options.Chooses()) RETURN_IF_ERROR(Configure(options, subject.library, &spec));
+  ASSIGN_OR_RETURN(const IterationTimes times, measurer->Iterate(spec));
   if (options.figures) {
-    PrintFigures(spec.value(), times.value());
+    PrintFigures(spec, times);
   } else if (options.json) {
-    PrintJson(*group, spec.value(), library.value(), times.value());
+    PrintJson(subject, spec, times);
   } else {
-    PrintText(*group, spec.value(), library.value(), times.value());
+    PrintText(subject, spec, times);
   }
   std::fflush(stdout);
   if (options.reward_file.empty()) return kExitFine;
-  const Status written = measure::AppendRewards(options.reward_file, spec.value(), times.value(),
-                                                group->nodes(), group->size());
-  return written.ok() ? kExitFine : Fail(written.WithContext("--reward-file"));
+  const Status written =
+      measure::AppendRewards(options.reward_file, spec, times, subject.nodes, subject.ranks);
+  RETURN_IF_ERROR(written.WithContext("--reward-file"));
+  return kExitFine;
 }
 
 Result<int> RunIteration(const BenchIterationOptions& options) {
   // Before any rank is started.
-  if (const Result<IterationSpec> spec = MakeSpec(options, false); !spec.ok()) {
-    return spec.status();
-  }
+  RETURN_IF_ERROR(MakeSpec(options, false));
   if (!options.only.empty() && !options.Chooses()) {
     return Invalid("--only needs --algorithm, --protocol or --channels");
   }
-  return OnEveryRank(options.ranks, options.Chooses(),
-                     [&options](Group* group) { return RunRank(options, group); });
+  return LeadRanks(options.ranks, options.Chooses(), [&options](measure::GroupMeasurer* measurer) {
+    return LeadIteration(options, measurer);
+  });
 }
 
 }  // namespace

@@ -228,14 +228,8 @@ void AddBenchPairs(CommandLine* bench, CommandAction* run) {
   command->ExitStatus(kExitFailed, "a link is an outlier, or ranks failed");
   command->Callback([options, run] {
     *run = [options] {
-      return OnEveryRank(options->ranks, false, [&options](Group* group) {
-        if (group->rank() != 0) {
-          const Status followed = GroupMeasurer::Follow(group);
-          return followed.ok() ? kExitFine : Fail(followed);
-        }
-        ASSIGN_OR_RETURN(const std::unique_ptr<GroupMeasurer> measurer,
-                         GroupMeasurer::Lead(group, ClusterOf(options->ranks)));
-        return LeadPairs(*options, measurer.get());
+      return LeadRanks(options->ranks, false, [&options](measure::GroupMeasurer* measurer) {
+        return LeadPairs(*options, measurer);
       });
     };
   });

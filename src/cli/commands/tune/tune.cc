@@ -131,7 +131,8 @@ Result<int> Tune(const TuneOptions& options, const Run& run) {
   };
   const Result<tune::TuningResult> result = run(events);
   line.Clear();
-  return result.ok() ? PrintResult(options, result.value()) : Fail(result.status());
+  RETURN_IF_ERROR(result);
+  return PrintResult(options, result.value());
 }
 
 Result<int> RunTune(TuneOptions options) {
@@ -142,10 +143,10 @@ Result<int> RunTune(TuneOptions options) {
   }
   // mpirun, srun or torchrun has made this process one rank of many: rank 0 leads.
   ASSIGN_OR_RETURN(const tune::TuneGround ground, tune::FindGround(&request));
-  return OnEveryRank(request.ranks, true, [&](Group* group) {
+  return OnEveryRank(request.ranks, true, [&](Group* group) -> Result<int> {
     if (group->rank() != 0) {
-      const Status followed = measure::GroupMeasurer::Follow(group);
-      return followed.ok() ? kExitFine : Fail(followed);
+      RETURN_IF_ERROR(measure::GroupMeasurer::Follow(group));
+      return kExitFine;
     }
     return Tune(options, [&](const tune::TuningEvents& events) {
       return tune::RunTuningOn(group, request, ground, events);

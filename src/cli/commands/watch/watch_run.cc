@@ -38,10 +38,10 @@ class WatchSession {
   explicit WatchSession(const WatchAsked& asked)
       : asked_(asked), watcher_(RootFs(), OptionsOf(asked)) {}
 
-  int Run() {
+  Result<int> Run() {
     RETURN_IF_ERROR(Prepare());
     Result<WatchView> view = watcher_.Look();
-    if (!view.ok()) return Fail(view.status());
+    RETURN_IF_ERROR(view);
     Status written = Hand(view.value());
     const bool redraw = !asked_.json && WatchScreen::Redraws();
     {
@@ -63,8 +63,8 @@ class WatchSession {
         Print(view.value(), redraw, &screen);
       }
     }
-    if (!view.ok()) return Fail(view.status());
-    if (!written.ok()) return Fail(written);
+    RETURN_IF_ERROR(view);
+    RETURN_IF_ERROR(written);
     return Finish(view.value());
   }
 
