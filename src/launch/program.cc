@@ -4,6 +4,7 @@ namespace diapason::launch {
 namespace {
 
 constexpr size_t kErrorLines = 12;
+constexpr std::chrono::minutes kWriteLimit{1};
 constexpr size_t kMostPending = size_t{64} << 20;
 
 }  // namespace
@@ -24,6 +25,10 @@ Result<std::unique_ptr<Program>> Program::Start(
                    process::Child::Start(std::move(options)));
   program->child_ = std::move(child);
   return program;
+}
+
+Status Program::WriteLine(const std::string& line) {
+  return child_->Write(line + "\n", std::chrono::steady_clock::now() + kWriteLimit);
 }
 
 Result<std::string> Program::ReadLine(Deadline deadline) {

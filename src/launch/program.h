@@ -20,7 +20,8 @@ class Program {
       const std::vector<std::string>& command,
       const std::vector<std::pair<std::string, std::string>>& environment = {});
 
-  Status WriteLine(const std::string& line) { return child_->Write(line + "\n"); }
+  // Fails if it takes no more input, or has not taken this within a minute.
+  Status WriteLine(const std::string& line);
   // The next line of its standard output, without the line feed. kTimeout at the deadline,
   // kPeerLost when there will be no more.
   Result<std::string> ReadLine(Deadline deadline);

@@ -46,7 +46,7 @@ Result<std::unique_ptr<Child>> Child::Start(ChildOptions options) {
     ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
     pipes[i] = std::move(pipe);
     spawn.streams[i] = (i == 0 ? pipes[i].read : pipes[i].write).get();
-    if (i > 0) (void)::fcntl(pipes[i].read.get(), F_SETFL, O_NONBLOCK);
+    (void)::fcntl((i == 0 ? pipes[i].write : pipes[i].read).get(), F_SETFL, O_NONBLOCK);
   }
   ASSIGN_OR_RETURN(const pid_t pid, Spawn(spawn));
   child->pid_ = pid;
@@ -62,7 +62,7 @@ Child::~Child() {
   if (!ended_) Stop(kGrace);
 }
 
-Status Child::Write(std::string_view text) {
+Status Child::Write(std::string_view text, Deadline deadline) {
   if (!in_.open()) return PeerLost("the program takes no more input");
   // A reader that is gone must not end us.
   sigset_t pipe_only;
@@ -70,12 +70,21 @@ Status Child::Write(std::string_view text) {
   ::sigemptyset(&pipe_only);
   ::sigaddset(&pipe_only, SIGPIPE);
   ::pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
-  const int error = WriteAll(in_.get(), text);
+  int error = 0;
+  while (error == 0 && !text.empty()) {
+    pollfd room = {in_.get(), POLLOUT, 0};
+    const bool late = ::poll(&room, 1, MillisecondsTo(deadline)) == 0;
+    const ssize_t written = late ? 0 : ::write(in_.get(), text.data(), text.size());
+    if (written < 0 && errno != EINTR && errno != EAGAIN) error = errno;
+    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
+    if (late) error = EAGAIN;
+  }
   if (error == EPIPE) {
     const timespec now{};
     (void)::sigtimedwait(&pipe_only, nullptr, &now);
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error == EAGAIN) return TimedOut("the program does not read its input");
   if (error != 0) return PeerLost("the program takes no more input: " + ErrnoText(error));
   return {};
 }

@@ -26,8 +26,8 @@ struct ChildOptions {
   std::function<void(std::string_view)> err;
 };
 
-// A program that we have started (Spawn says how) and whose output we read. All its waiting is
-// bounded. For one thread at a time, of which the first has to outlive the program.
+// A program that we have started (Spawn says how) and whose output we read. Every wait is bounded.
+// One thread at a time may use it; the one that starts it has to outlive it.
 class Child {
  public:
   static Result<std::unique_ptr<Child>> Start(ChildOptions options);
@@ -36,8 +36,8 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // kPeerLost if it takes no more input. Blocks while a program that does not read has a full pipe.
-  Status Write(std::string_view text);
+  // kPeerLost if it takes no more input, kTimeout if it has not taken all of it by the deadline.
+  Status Write(std::string_view text, Deadline deadline);
   void CloseInput() { in_.Close(); }
 
   // Waits until it writes something or ends; false at the deadline. A deadline that has passed

@@ -193,12 +193,12 @@ TEST(Child, ReadsUntilItsInputIsClosed) {
   Result<std::unique_ptr<Child>> started = Child::Start(std::move(options));
   ASSERT_TRUE(started.ok());
   Child& cat = *started.value();
-  ASSERT_TRUE(cat.Write("a line\n").ok());
+  ASSERT_TRUE(cat.Write("a line\n", Limit()).ok());
   while (written.out != "a line\n") ASSERT_TRUE(cat.Poll(Limit()));
   cat.CloseInput();
   EXPECT_TRUE(cat.Wait(Limit()));
   EXPECT_EQ(cat.status(), 0);
-  EXPECT_EQ(cat.Write("more").code(), ErrorCode::kPeerLost);
+  EXPECT_EQ(cat.Write("more", Limit()).code(), ErrorCode::kPeerLost);
 }
 
 TEST(Child, AReaderThatIsGoneDoesNotEndUs) {
@@ -206,7 +206,16 @@ TEST(Child, AReaderThatIsGoneDoesNotEndUs) {
   ChildOptions options;
   options.input = true;
   RunScript("exec 0</dev/null; echo closed", &written, std::move(options));
-  EXPECT_EQ(written.child->Write("text").code(), ErrorCode::kPeerLost);
+  EXPECT_EQ(written.child->Write("text", Limit()).code(), ErrorCode::kPeerLost);
+}
+
+TEST(Child, DoesNotWaitForAReaderThatDoesNotRead) {
+  Written written;
+  ChildOptions options;
+  options.input = true;
+  StartScript("echo ready; sleep 600", &written, std::move(options));
+  const std::string much(size_t{4} << 20, 'x');
+  EXPECT_EQ(written.child->Write(much, steady_clock::now()).code(), ErrorCode::kTimeout);
 }
 
 TEST(Child, IsAskedBeforeItIsKilled) {
@@ -219,14 +228,14 @@ TEST(Child, IsAskedBeforeItIsKilled) {
 TEST(Child, StopReachesDescendantsThatIgnoreTheRequest) {
   Written written;
   StartScript("(trap '' TERM; echo ready; while :; do sleep 0.05; done) & echo $!; wait", &written);
-  size_t digit = std::string::npos;
-  while (digit == std::string::npos || written.out.find("ready") == std::string::npos) {
+  const std::string& out = written.out;
+  const auto digit = [&out] { return out.find_first_of("0123456789"); };
+  while (digit() == std::string::npos || out.find("ready") == std::string::npos) {
     ASSERT_TRUE(written.child->Poll(Limit()));
-    digit = written.out.find_first_of("0123456789");
   }
   written.child->Stop(std::chrono::milliseconds(0));
   EXPECT_TRUE(written.child->ended());
-  WaitUntilGone(Number(written.out.substr(digit)));
+  WaitUntilGone(Number(out.substr(digit())));
 }
 
 TEST(Child, TheDestructorStopsIt) {
