@@ -1,5 +1,7 @@
 #include "comm/tally.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "base/units.h"
 #include "domain/collectives.h"

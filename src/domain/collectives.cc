@@ -1,5 +1,6 @@
 #include "domain/collectives.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace diapason {

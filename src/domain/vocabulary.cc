@@ -1,5 +1,6 @@
 #include "domain/vocabulary.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 
