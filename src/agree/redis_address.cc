@@ -39,86 +39,103 @@ bool DecodePercent(std::string_view text, std::string* out) {
 constexpr std::string_view kFileOption = "?password-file=";
 constexpr size_t kLongestPassword = 4096;
 
-}  // namespace
+Status BadAddress(const char* why) {
+  return Invalid(
+      Format("a store in Redis is written redis://[user][:password@]host[:port]"
+             "[/database][?password-file=/a/file]: %s",
+             why));
+}
 
-Result<RedisAddress> ParseRedisAddress(const std::string& url) {
-  const auto bad = [](const char* why) {
-    return Invalid(
-        Format("a store in Redis is written redis://[user][:password@]host[:port]"
-               "[/database][?password-file=/a/file]: %s",
-               why));
-  };
-  constexpr std::string_view kScheme = "redis://";
-  if (url.compare(0, kScheme.size(), kScheme) != 0) return bad("it begins with redis://");
-  std::string_view rest = std::string_view(url).substr(kScheme.size());
-  RedisAddress address;
-  if (const size_t option = rest.find(kFileOption); option != std::string_view::npos) {
-    const std::string_view file = rest.substr(option + kFileOption.size());
-    if (file.find('&') != std::string_view::npos)
-      return bad("an & in a file's name is written %26");
-    if (!DecodePercent(file, &address.password_file)) {
-      return bad("a % in the file's name must be followed by two hexadecimal digits");
-    }
-    if (address.password_file.empty() || address.password_file.front() != '/') {
-      return bad("the password's file needs its full path");
-    }
-    address.authenticate = true;
-    rest = rest.substr(0, option);
+// Each takes its part off the address; the rest is for the next.
+Status TakePasswordFile(std::string_view* rest, RedisAddress* address) {
+  const size_t option = rest->find(kFileOption);
+  if (option == std::string_view::npos) return {};
+  const std::string_view file = rest->substr(option + kFileOption.size());
+  if (file.find('&') != std::string_view::npos) {
+    return BadAddress("an & in a file's name is written %26");
   }
+  if (!DecodePercent(file, &address->password_file)) {
+    return BadAddress("a % in the file's name must be followed by two hexadecimal digits");
+  }
+  if (address->password_file.empty() || address->password_file.front() != '/') {
+    return BadAddress("the password's file needs its full path");
+  }
+  address->authenticate = true;
+  *rest = rest->substr(0, option);
+  return {};
+}
+
+Status TakeUser(std::string_view* rest, RedisAddress* address) {
   // The last '@': a password may contain others.
-  if (const size_t at = rest.rfind('@'); at != std::string_view::npos) {
-    const std::string_view who = rest.substr(0, at);
-    rest.remove_prefix(at + 1);
-    const size_t colon = who.find(':');
-    if (!DecodePercent(who.substr(0, colon), &address.user) ||
-        (colon != std::string_view::npos &&
-         !DecodePercent(who.substr(colon + 1), &address.password))) {
-      return bad("a % in the user or the password must be followed by two hexadecimal digits");
-    }
-    if (colon != std::string_view::npos && !address.password_file.empty()) {
-      return bad("the password is given twice, by itself and in a file");
-    }
-    address.authenticate = true;
+  const size_t at = rest->rfind('@');
+  if (at == std::string_view::npos) return {};
+  const std::string_view who = rest->substr(0, at);
+  rest->remove_prefix(at + 1);
+  const size_t colon = who.find(':');
+  if (!DecodePercent(who.substr(0, colon), &address->user) ||
+      (colon != std::string_view::npos &&
+       !DecodePercent(who.substr(colon + 1), &address->password))) {
+    return BadAddress("a % in the user or the password must be followed by two hexadecimal digits");
   }
-  if (const size_t slash = rest.find('/'); slash != std::string_view::npos) {
-    const std::string_view database = rest.substr(slash + 1);
-    uint64_t number = 0;
-    if (!database.empty() && (!ParseUnsigned(database, &number) || number > 1000000)) {
-      return bad("the database is a number");
-    }
-    address.database = static_cast<int>(number);
-    rest = rest.substr(0, slash);
+  if (colon != std::string_view::npos && !address->password_file.empty()) {
+    return BadAddress("the password is given twice, by itself and in a file");
   }
+  address->authenticate = true;
+  return {};
+}
+
+Status TakeHostAndPort(std::string_view rest, RedisAddress* address) {
   std::string_view port;
   bool has_port = false;
   if (!rest.empty() && rest.front() == '[') {
     const size_t end = rest.find(']');
-    if (end == std::string_view::npos) return bad("an address in brackets has no end");
-    address.host = std::string(rest.substr(1, end - 1));
+    if (end == std::string_view::npos) return BadAddress("an address in brackets has no end");
+    address->host = std::string(rest.substr(1, end - 1));
     rest.remove_prefix(end + 1);
     has_port = !rest.empty();
-    if (has_port && rest.front() != ':') return bad("after the brackets comes :port");
+    if (has_port && rest.front() != ':') return BadAddress("after the brackets comes :port");
     if (has_port) port = rest.substr(1);
   } else {
     const size_t colon = rest.find(':');
-    address.host = std::string(rest.substr(0, colon));
+    address->host = std::string(rest.substr(0, colon));
     has_port = colon != std::string_view::npos;
     if (has_port) port = rest.substr(colon + 1);
     if (port.find(':') != std::string_view::npos) {
-      return bad("an IPv6 address is written in brackets");
+      return BadAddress("an IPv6 address is written in brackets");
     }
   }
-  if (has_port) {
+  if (!has_port) return {};
+  uint64_t number = 0;
+  if (!ParseUnsigned(port, &number) || number == 0 || number > 65535) {
+    return BadAddress("the port is a number from 1 to 65535");
+  }
+  address->port = static_cast<int>(number);
+  return {};
+}
+
+}  // namespace
+
+Result<RedisAddress> ParseRedisAddress(const std::string& url) {
+  constexpr std::string_view kScheme = "redis://";
+  if (url.compare(0, kScheme.size(), kScheme) != 0) return BadAddress("it begins with redis://");
+  std::string_view rest = std::string_view(url).substr(kScheme.size());
+  RedisAddress address;
+  RETURN_IF_ERROR(TakePasswordFile(&rest, &address));
+  RETURN_IF_ERROR(TakeUser(&rest, &address));
+  if (const size_t slash = rest.find('/'); slash != std::string_view::npos) {
+    const std::string_view database = rest.substr(slash + 1);
     uint64_t number = 0;
-    if (!ParseUnsigned(port, &number) || number == 0 || number > 65535) {
-      return bad("the port is a number from 1 to 65535");
+    if (!database.empty() && (!ParseUnsigned(database, &number) || number > 1000000)) {
+      return BadAddress("the database is a number");
     }
-    address.port = static_cast<int>(number);
+    address.database = static_cast<int>(number);
+    rest = rest.substr(0, slash);
   }
-  if (address.host.empty()) return bad("the host is missing");
+  RETURN_IF_ERROR(TakeHostAndPort(rest, &address));
+  if (address.host.empty()) return BadAddress("the host is missing");
   for (const char c : address.host) {
-    if (c == '?') return bad("the only option is ?password-file=/a/file");
-    if (c <= ' ' || c == 0x7f) return bad("the host's name has a letter that none has");
+    if (c == '?') return BadAddress("the only option is ?password-file=/a/file");
+    if (c <= ' ' || c == 0x7f) return BadAddress("the host's name has a letter that none has");
   }
   return address;
 }

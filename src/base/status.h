@@ -21,7 +21,7 @@ Status StatusOf(const Result<T>& result) {
     if (auto status_ = ::diapason::internal::StatusOf(expression); !status_.ok()) return status_; \
   } while (false)
 
-// Declares a variable with the value of a Result, or returns its error.
+// Declares a variable with the value of a Result, or assigns it to one; or returns the error.
 //   ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMost));
 // A type with a comma needs an alias: the comma would end the argument.
 #define ASSIGN_OR_RETURN(declaration, expression) \

@@ -16,6 +16,35 @@ namespace {
 
 // Further differences are only counted.
 constexpr size_t kMostDifferences = 10000;
+
+// Questions of one kind, which a program asks one after the other.
+using QuestionKind = std::tuple<uint32_t, uint8_t, bool, uint64_t>;
+QuestionKind KindOf(const JournalRecord& record) {
+  return {record.communicator, record.collective, record.captured, record.bytes};
+}
+
+size_t PlaceOf(const JournalContents& contents, const JournalRecord& record) {
+  return contents.by_number.find(record.communicator)->second;
+}
+
+// From the end: a question that did not run, although a later one of its kind did, is not a call.
+std::vector<bool> OnlyAsked(const JournalContents& contents, const std::vector<uint32_t>& partners,
+                            const std::vector<bool>& sees_runs) {
+  std::vector<bool> only_asked(contents.records.size(), false);
+  std::map<QuestionKind, bool> later_ran;
+  for (size_t i = contents.records.size(); i-- > 0;) {
+    const JournalRecord& record = contents.records[i];
+    if (record.kind != RecordKind::kDecision || record.learning ||
+        !sees_runs[PlaceOf(contents, record)]) {
+      continue;
+    }
+    bool& later = later_ran[KindOf(record)];
+    if (partners[i] != kNoPartner) later = true;
+    only_asked[i] = later && partners[i] == kNoPartner;
+  }
+  return only_asked;
+}
+
 }  // namespace
 
 bool JournalComparison::Entry::SameCall(const Entry& other) const {
@@ -38,29 +67,14 @@ void JournalComparison::Add(const std::string& name, const JournalContents& cont
   }
   const std::vector<uint32_t> partners = JoinRuns(contents);
   const std::vector<bool> sees_runs = SeesRuns(contents);
-  const auto place_of = [&](const JournalRecord& record) {
-    return contents.by_number.find(record.communicator)->second;
-  };
-
-  // From the end: a question that did not run, although a later one of its kind did, is not a call.
-  using Kind = std::tuple<uint32_t, uint8_t, bool, uint64_t>;
-  std::vector<bool> only_asked(contents.records.size(), false);
-  std::map<Kind, bool> later_ran;
-  for (size_t i = contents.records.size(); i-- > 0;) {
-    const JournalRecord& record = contents.records[i];
-    if (record.kind != RecordKind::kDecision || record.learning || !sees_runs[place_of(record)]) {
-      continue;
-    }
-    bool& later =
-        later_ran[{record.communicator, record.collective, record.captured, record.bytes}];
-    if (partners[i] != kNoPartner) later = true;
-    only_asked[i] = later && partners[i] == kNoPartner;
-  }
-
-  std::map<Kind, uint64_t> questions;
+  const std::vector<bool> only_asked = OnlyAsked(contents, partners, sees_runs);
+  std::map<QuestionKind, uint64_t> questions;
   for (size_t i = 0; i < contents.records.size(); ++i) {
     const JournalRecord& record = contents.records[i];
-    const size_t at = place_of(record);
+    if (record.kind == RecordKind::kBypassed) ++report_.bypassed;
+    if (record.kind == RecordKind::kBypassed || record.kind == RecordKind::kReward) continue;
+    const bool decision = record.kind != RecordKind::kRan;
+    const size_t at = PlaceOf(contents, record);
     Entry entry;
     entry.group = static_cast<uint32_t>(places[at].group);
     entry.member = static_cast<uint32_t>(places[at].member);
@@ -69,46 +83,37 @@ void JournalComparison::Add(const std::string& name, const JournalContents& cont
     entry.call = record.call;
     entry.collective = record.collective;
     entry.captured = record.captured;
-    if (record.kind == RecordKind::kBypassed) {
-      ++report_.bypassed;
-      continue;
-    }
-    if (record.kind == RecordKind::kReward) continue;
-    Config config = ConfigOf(record);
-    if (record.kind == RecordKind::kRan) {
-      entry.stream = kRuns;
-      entry.number = record.sequence;
-      entry.start_ns = record.gpu_start_ns;
-      entry.seconds = record.seconds;
-    } else {
-      config = AskedOf(record);
-      report_.unavailable += record.reason == Reason::kUnavailable ? 1 : 0;
-      if (partners[i] != kNoPartner) {
-        const Obeyed obeyed = CompareRun(record, contents.records[partners[i]]);
-        report_.other_pair += obeyed == Obeyed::kOtherPair ? 1 : 0;
-        report_.other_channels += obeyed == Obeyed::kOtherChannels ? 1 : 0;
-      }
+    if (decision) {
+      CountDecision(record, partners[i] == kNoPartner ? nullptr : &contents.records[partners[i]]);
       entry.ran = partners[i] != kNoPartner || !sees_runs[at];
       if (only_asked[i]) {
         ++report_.only_asked;
         continue;
       }
-      if (record.learning) {
-        entry.stream = kLearning;
-        entry.context = static_cast<uint64_t>(SizeBand(record.bytes));
-        entry.number = record.index;
-      } else {
-        entry.stream = kQuestions;
-        entry.context = record.bytes;
-        entry.number =
-            ++questions[{record.communicator, record.collective, record.captured, record.bytes}];
-      }
+      entry.stream = record.learning ? kLearning : kQuestions;
+      entry.context =
+          record.learning ? static_cast<uint64_t>(SizeBand(record.bytes)) : record.bytes;
+      entry.number = record.learning ? record.index : ++questions[KindOf(record)];
+    } else {
+      entry.stream = kRuns;
+      entry.number = record.sequence;
+      entry.start_ns = record.gpu_start_ns;
+      entry.seconds = record.seconds;
     }
+    const Config config = decision ? AskedOf(record) : ConfigOf(record);
     entry.algorithm = static_cast<int16_t>(config.algorithm);
     entry.protocol = static_cast<int16_t>(config.protocol);
     entry.channels = static_cast<int16_t>(config.channels);
     entries_.push_back(entry);
   }
+}
+
+void JournalComparison::CountDecision(const JournalRecord& decision, const JournalRecord* run) {
+  report_.unavailable += decision.reason == Reason::kUnavailable ? 1 : 0;
+  if (run == nullptr) return;
+  const Obeyed obeyed = CompareRun(decision, *run);
+  report_.other_pair += obeyed == Obeyed::kOtherPair ? 1 : 0;
+  report_.other_channels += obeyed == Obeyed::kOtherChannels ? 1 : 0;
 }
 
 // Visits every call once and collects the results.

@@ -86,6 +86,8 @@ class JournalComparison {
   Report Finish(size_t shown = 10);
 
  private:
+  // `run`: what ran for it, or null.
+  void CountDecision(const JournalRecord& decision, const JournalRecord* run);
   enum Stream : uint8_t { kLearning = 0, kQuestions = 1, kRuns = 2 };
   // One rank's part of one call. Ordered by the fields that identify the call, then by rank, then
   // by time.

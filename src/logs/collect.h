@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "logs/cursor.h"
 #include "logs/facts.h"
 #include "logs/line.h"
 #include "logs/markers.h"
@@ -40,7 +42,19 @@ class Collector {
   void NameHosts();
 
   // Initialisation (collect_init.cc).
+  enum class InitStep { kStart, kComplete, kEnd };
+  struct InitLine {
+    uint64_t pointer = 0;  // the communicator, in its process
+    int64_t rank = 0;
+    int64_t ranks = 0;
+    int64_t device = -1;
+    uint64_t bus_id = 0;
+  };
+  static std::optional<InitStep> StepOf(std::string_view message);
   bool Initialisation(std::string_view line, std::string_view message, uint32_t process);
+  uint64_t CommunicatorId(Cursor cursor, uint32_t process) const;
+  void StartMember(const InitLine& init, InitStep step, uint32_t communicator, uint32_t process);
+  void EndMember(const InitLine& init, uint32_t process);
   bool InitTimings(std::string_view message, uint32_t process);
   uint32_t CommunicatorOf(uint64_t id, int64_t ranks, std::string_view line);
   uint32_t MemberOf(uint32_t process, uint64_t pointer, int64_t ranks);

@@ -57,87 +57,97 @@ uint32_t Collector::MemberOf(uint32_t process, uint64_t pointer, int64_t ranks) 
   return NewMember(process, pointer, CommunicatorOf(0, ranks, {}));
 }
 
+std::optional<Collector::InitStep> Collector::StepOf(std::string_view message) {
+  if (message.ends_with("- Init START")) return InitStep::kStart;
+  if (message.ends_with("- Init COMPLETE")) return InitStep::kComplete;
+  if (message.ends_with("- Destroy COMPLETE") || message.ends_with("- Abort COMPLETE")) {
+    return InitStep::kEnd;
+  }
+  return std::nullopt;
+}
+
 bool Collector::Initialisation(std::string_view line, std::string_view message, uint32_t process) {
-  enum { kStart, kComplete, kEnd } what = kStart;
-  if (message.ends_with("- Init START")) {
-    what = kStart;
-  } else if (message.ends_with("- Init COMPLETE")) {
-    what = kComplete;
-  } else if (message.ends_with("- Destroy COMPLETE") || message.ends_with("- Abort COMPLETE")) {
-    what = kEnd;
-  } else {
-    return false;
-  }
+  const std::optional<InitStep> step = StepOf(message);
+  if (!step) return false;
   Cursor cursor(message);
-  uint64_t pointer = 0;
-  uint64_t bus_id = 0;
-  int64_t rank = 0;
-  int64_t ranks = 0;
-  int64_t device = -1;
-  if (!cursor.SkipTo("comm 0x") || !cursor.Hex(&pointer)) return false;
-  if (!cursor.Skip(" rank ") || !cursor.Number(&rank) || rank < 0 || rank > INT32_MAX) {
+  InitLine init;
+  if (!cursor.SkipTo("comm 0x") || !cursor.Hex(&init.pointer)) return false;
+  if (!cursor.Skip(" rank ") || !cursor.Number(&init.rank) || init.rank < 0 ||
+      init.rank > INT32_MAX) {
     return false;
   }
-  if (!cursor.SkipTo("ranks ") || !cursor.Number(&ranks) || ranks <= 0 || ranks > INT32_MAX) {
+  if (!cursor.SkipTo("ranks ") || !cursor.Number(&init.ranks) || init.ranks <= 0 ||
+      init.ranks > INT32_MAX) {
     return false;
   }
-  if (cursor.SkipTo("cudaDev ")) cursor.Number(&device);
-  if (cursor.SkipTo("busId ")) cursor.Hex(&bus_id);
-  if (what == kEnd) {
-    const uint32_t index = MemberOf(process, pointer, ranks);
-    if (index == UINT32_MAX) return true;
-    CommRank& member = facts_->members[index];
-    member.rank = static_cast<int32_t>(rank);
-    member.ended = true;
-    if (member.device < 0) member.device = static_cast<int32_t>(std::min<int64_t>(device, 1024));
-    if (member.bus_id == 0) member.bus_id = bus_id;
+  if (cursor.SkipTo("cudaDev ")) cursor.Number(&init.device);
+  if (cursor.SkipTo("busId ")) cursor.Hex(&init.bus_id);
+  init.device = std::min<int64_t>(init.device, 1024);
+  if (*step == InitStep::kEnd) {
+    EndMember(init, process);
     return true;
   }
-  // Split communicators have no id of their own since 2.24: the parent, the number of the split and
-  // the colour make one.
+  const uint32_t communicator = CommunicatorOf(CommunicatorId(cursor, process), init.ranks, line);
+  StartMember(init, *step, communicator, process);
+  return true;
+}
+
+void Collector::EndMember(const InitLine& init, uint32_t process) {
+  const uint32_t index = MemberOf(process, init.pointer, init.ranks);
+  if (index == UINT32_MAX) return;
+  CommRank& member = facts_->members[index];
+  member.rank = static_cast<int32_t>(init.rank);
+  member.ended = true;
+  if (member.device < 0) member.device = static_cast<int32_t>(init.device);
+  if (member.bus_id == 0) member.bus_id = init.bus_id;
+}
+
+// Split communicators have no id of their own since 2.24: the parent, the number of the split and
+// the colour make one.
+uint64_t Collector::CommunicatorId(Cursor cursor, uint32_t process) const {
   uint64_t id = 0;
   Cursor rest = cursor;
-  if (rest.SkipTo("commId 0x") && rest.Hex(&id)) {
-    // As it is.
-  } else if (cursor.SkipTo("parent 0x")) {
-    uint64_t parent = 0;
-    int64_t splits = 0;
-    int64_t colour = 0;
-    cursor.Hex(&parent);
-    if (cursor.SkipTo("splitCount ")) cursor.Number(&splits);
-    if (cursor.SkipTo("color ")) cursor.Number(&colour);
-    const auto known = members_.find(Mix(process, parent));
-    const uint64_t family =
-        known == members_.end()
-            ? 0
-            : facts_->communicators[facts_->members[known->second].communicator].id;
-    id = Mix(Mix(family, static_cast<uint64_t>(splits)), static_cast<uint64_t>(colour));
-  }
-  const uint32_t communicator = CommunicatorOf(id, ranks, line);
-  const auto known = members_.find(Mix(process, pointer));
+  if (rest.SkipTo("commId 0x") && rest.Hex(&id)) return id;
+  if (!cursor.SkipTo("parent 0x")) return id;
+  uint64_t parent = 0;
+  int64_t splits = 0;
+  int64_t colour = 0;
+  cursor.Hex(&parent);
+  if (cursor.SkipTo("splitCount ")) cursor.Number(&splits);
+  if (cursor.SkipTo("color ")) cursor.Number(&colour);
+  const auto known = members_.find(Mix(process, parent));
+  const uint64_t family =
+      known == members_.end()
+          ? 0
+          : facts_->communicators[facts_->members[known->second].communicator].id;
+  return Mix(Mix(family, static_cast<uint64_t>(splits)), static_cast<uint64_t>(colour));
+}
+
+void Collector::StartMember(const InitLine& init, InitStep step, uint32_t communicator,
+                            uint32_t process) {
+  const auto known = members_.find(Mix(process, init.pointer));
   uint32_t index = known == members_.end() ? UINT32_MAX : known->second;
   // A pointer that is reused for another communicator, or after its end, is a new member.
   if (index != UINT32_MAX) {
     const CommRank& member = facts_->members[index];
-    if (member.ended || (what == kStart && member.started) ||
+    if (member.ended || (step == InitStep::kStart && member.started) ||
         (member.started && member.communicator != communicator)) {
       index = UINT32_MAX;
     }
   }
-  if (index == UINT32_MAX) index = NewMember(process, pointer, communicator);
-  if (index == UINT32_MAX) return true;
+  if (index == UINT32_MAX) index = NewMember(process, init.pointer, communicator);
+  if (index == UINT32_MAX) return;
   CommRank& member = facts_->members[index];
   member.communicator = communicator;
-  member.rank = static_cast<int32_t>(rank);
-  member.device = static_cast<int32_t>(std::min<int64_t>(device, 1024));
-  member.bus_id = bus_id;
+  member.rank = static_cast<int32_t>(init.rank);
+  member.device = static_cast<int32_t>(init.device);
+  member.bus_id = init.bus_id;
   member.started = true;
-  if (what == kComplete) member.complete = true;
+  if (step == InitStep::kComplete) member.complete = true;
   if (member.start.line == 0) member.start = spot_;
   LoggedProcess& owner = facts_->processes[process];
   owner.member = index;
-  if (owner.rank < 0) owner.rank = rank;
-  return true;
+  if (owner.rank < 0) owner.rank = init.rank;
 }
 
 bool Collector::InitTimings(std::string_view message, uint32_t process) {

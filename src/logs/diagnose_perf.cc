@@ -76,6 +76,73 @@ void Outliers(const LogFacts& facts, const std::vector<const PerfTest*>& tests,
   findings->push_back(std::move(finding));
 }
 
+Finding WrongValues(const LogFacts& facts, const std::vector<const PerfTest*>& wrong) {
+  Finding finding;
+  finding.id = "perf.wrong";
+  finding.severity = Severity::kError;
+  finding.title = Format("%s gave wrong values: the collective computed nonsense",
+                         Count(wrong.size(), "test").c_str());
+  for (size_t i = 0; i < wrong.size() && i < 4; ++i) {
+    finding.evidence.push_back(facts.Where(wrong[i]->wrong_place));
+  }
+  finding.action =
+      "trust no result of this machine until it is found: memory errors of a GPU, a "
+      "broken plugin or library; repeat with NCCL_ALGO and NCCL_PROTO fixed to find "
+      "which";
+  return finding;
+}
+
+Finding RanAlone(const LogFacts& facts, const PerfTest& test) {
+  return {
+      "perf.alone",
+      Severity::kError,
+      test.rank_zeros > 1
+          ? Format("%lld independent runs with one GPU each were taken for one: bus bandwidth "
+                   "is 0 everywhere, rank 0 is there %lld times",
+                   static_cast<long long>(test.rank_zeros), static_cast<long long>(test.rank_zeros))
+          : "A test ran with one GPU alone: bus bandwidth is 0 everywhere",
+      {facts.Where(test.start), facts.Where(test.zero)},
+      "build the tests with MPI=1 and start them with mpirun or srun, or give one process all "
+      "GPUs (-g 8)"};
+}
+
+Finding Unfinished(const LogFacts& facts, const std::vector<const PerfTest*>& unfinished) {
+  Finding finding;
+  finding.id = "perf.unfinished";
+  finding.severity = Severity::kError;
+  finding.title = Format("%s began and did not finish", Count(unfinished.size(), "test").c_str());
+  for (size_t i = 0; i < unfinished.size() && i < 4; ++i) {
+    const PerfTest& test = *unfinished[i];
+    finding.evidence.push_back(
+        Format("%s: %s, %llu rows", facts.Where(Spot{test.file, test.line}).c_str(),
+               Name(test).c_str(), static_cast<unsigned long long>(test.rows)));
+  }
+  if (unfinished.size() > 4) {
+    finding.evidence.push_back(Format("and %zu more", unfinished.size() - 4));
+  }
+  finding.action = "it hung, failed or was killed: run it again with NCCL_DEBUG=INFO";
+  return finding;
+}
+
+// The first test whose small messages are slow.
+void HighLatency(const LogFacts& facts, std::vector<Finding>* findings) {
+  for (const PerfTest& test : facts.perf.tests) {
+    const double usual = test.host_count > 1 ? 150 : 80;
+    if (test.rows == 0 || !test.moved || test.smallest > 1024 || test.smallest_us <= usual) {
+      continue;
+    }
+    findings->push_back(
+        {"latency.high",
+         Severity::kNote,
+         Format("Small messages are slow: %.1f us for %s, %s", test.smallest_us,
+                FormatBytes(test.smallest).c_str(), NameAndFile(facts, test).c_str()),
+         {facts.Where(test.zero)},
+         "look at CPU frequency and affinity, at protocol and algorithm for small "
+         "sizes, and at sockets in place of RDMA"});
+    return;
+  }
+}
+
 }  // namespace
 
 void DiagnosePerf(const LogFacts& facts, std::vector<Finding>* findings) {
@@ -100,69 +167,11 @@ void DiagnosePerf(const LogFacts& facts, std::vector<Finding>* findings) {
           .push_back(&test);
     }
   }
-  if (!wrong.empty()) {
-    Finding finding;
-    finding.id = "perf.wrong";
-    finding.severity = Severity::kError;
-    finding.title = Format("%s gave wrong values: the collective computed nonsense",
-                           Count(wrong.size(), "test").c_str());
-    for (size_t i = 0; i < wrong.size() && i < 4; ++i) {
-      finding.evidence.push_back(facts.Where(wrong[i]->wrong_place));
-    }
-    finding.action =
-        "trust no result of this machine until it is found: memory errors of a GPU, a "
-        "broken plugin or library; repeat with NCCL_ALGO and NCCL_PROTO fixed to find "
-        "which";
-    findings->push_back(std::move(finding));
-  }
-  if (!alone.empty()) {
-    const PerfTest& test = *alone[0];
-    findings->push_back(
-        {"perf.alone",
-         Severity::kError,
-         test.rank_zeros > 1
-             ? Format("%lld independent runs with one GPU each were taken for one: bus bandwidth "
-                      "is 0 everywhere, rank 0 is there %lld times",
-                      static_cast<long long>(test.rank_zeros),
-                      static_cast<long long>(test.rank_zeros))
-             : "A test ran with one GPU alone: bus bandwidth is 0 everywhere",
-         {facts.Where(test.start), facts.Where(test.zero)},
-         "build the tests with MPI=1 and start them with mpirun or srun, or give one process all "
-         "GPUs (-g 8)"});
-  }
-  if (!unfinished.empty()) {
-    Finding finding;
-    finding.id = "perf.unfinished";
-    finding.severity = Severity::kError;
-    finding.title = Format("%s began and did not finish", Count(unfinished.size(), "test").c_str());
-    for (size_t i = 0; i < unfinished.size() && i < 4; ++i) {
-      const PerfTest& test = *unfinished[i];
-      finding.evidence.push_back(
-          Format("%s: %s, %llu rows", facts.Where(Spot{test.file, test.line}).c_str(),
-                 Name(test).c_str(), static_cast<unsigned long long>(test.rows)));
-    }
-    if (unfinished.size() > 4) {
-      finding.evidence.push_back(Format("and %zu more", unfinished.size() - 4));
-    }
-    finding.action = "it hung, failed or was killed: run it again with NCCL_DEBUG=INFO";
-    findings->push_back(std::move(finding));
-  }
+  if (!wrong.empty()) findings->push_back(WrongValues(facts, wrong));
+  if (!alone.empty()) findings->push_back(RanAlone(facts, *alone[0]));
+  if (!unfinished.empty()) findings->push_back(Unfinished(facts, unfinished));
   for (const auto& [key, tests] : like) Outliers(facts, tests, findings);
-  for (const PerfTest& test : facts.perf.tests) {
-    const double usual = test.host_count > 1 ? 150 : 80;
-    if (test.rows == 0 || !test.moved || test.smallest > 1024 || test.smallest_us <= usual) {
-      continue;
-    }
-    findings->push_back(
-        {"latency.high",
-         Severity::kNote,
-         Format("Small messages are slow: %.1f us for %s, %s", test.smallest_us,
-                FormatBytes(test.smallest).c_str(), NameAndFile(facts, test).c_str()),
-         {facts.Where(test.zero)},
-         "look at CPU frequency and affinity, at protocol and algorithm for small "
-         "sizes, and at sockets in place of RDMA"});
-    break;
-  }
+  HighLatency(facts, findings);
 }
 
 }  // namespace diapason::logs

@@ -1,6 +1,7 @@
 // Ranks that wait for others: from PyTorch's watchdog and its flight recorder.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/text.h"
@@ -8,6 +9,11 @@
 
 namespace diapason::logs {
 namespace {
+
+// "rank 3", "ranks 0-2"
+std::string RankWords(const std::vector<int64_t>& ranks) {
+  return (ranks.size() == 1 ? "rank " : "ranks ") + RanksText(ranks);
+}
 
 std::string Call(const WatchdogRank& rank) {
   std::string text = rank.operation.empty() ? "a collective" : rank.operation;
@@ -57,9 +63,9 @@ void WatchdogGroup(const LogFacts& facts, const std::vector<const WatchdogRank*>
   Finding finding;
   finding.id = "hang.timeout";
   finding.severity = Severity::kError;
-  finding.title = Format("Collective %lld (%s) timed out on %s %s",
-                         static_cast<long long>(first->sequence), Call(*first).c_str(),
-                         waiting.size() == 1 ? "rank" : "ranks", RanksText(waiting).c_str());
+  finding.title =
+      Format("Collective %lld (%s) timed out on %s", static_cast<long long>(first->sequence),
+             Call(*first).c_str(), RankWords(waiting).c_str());
   if (first->milliseconds > 0) {
     finding.title += Format(" after %.0f s", static_cast<double>(first->milliseconds) / 1000);
   }
@@ -72,15 +78,13 @@ void WatchdogGroup(const LogFacts& facts, const std::vector<const WatchdogRank*>
         "all ranks must call the same collectives with the same sizes in the same "
         "order; the two lines show where they part";
   } else if (!elsewhere.empty()) {
-    finding.title += Format("; %s %s waited in a later one",
-                            elsewhere.size() == 1 ? "rank" : "ranks", RanksText(elsewhere).c_str());
+    finding.title += Format("; %s waited in a later one", RankWords(elsewhere).c_str());
     finding.action = Format(
         "ranks %s are further on or skipped it: compare their program's path "
         "(a branch that depends on data or rank)",
         RanksText(elsewhere).c_str());
   } else if (!silent.empty()) {
-    finding.title += Format("; %s %s did not time out", silent.size() == 1 ? "rank" : "ranks",
-                            RanksText(silent).c_str());
+    finding.title += "; " + RankWords(silent) + " did not time out";
     finding.action = Format(
         "look at rank %s first: it never came to this collective, or its "
         "process had ended",
@@ -99,6 +103,117 @@ void WatchdogGroup(const LogFacts& facts, const std::vector<const WatchdogRank*>
   findings->push_back(std::move(finding));
 }
 
+// The earliest collective of a group that a rank has not finished, and where the ranks are.
+struct OpenCollective {
+  const FlightRank* open = nullptr;  // the rank that has not finished it
+  const FlightRank* last = nullptr;  // the rank that is furthest behind; null: all have entered it
+  std::string group;
+  std::vector<int64_t> missing;
+  std::vector<int64_t> inside;
+  std::vector<int64_t> past;
+  std::vector<int64_t> without_dump;
+
+  // All of them in the same running collective.
+  bool Healthy() const {
+    return missing.empty() && past.empty() && without_dump.empty() &&
+           open->open_operation.ends_with("started");
+  }
+};
+
+std::optional<OpenCollective> FindOpen(const FlightRecord& flight, uint32_t group,
+                                       const std::vector<const FlightRank*>& ranks) {
+  OpenCollective found;
+  for (const FlightRank* rank : ranks) {
+    if (rank->first_open < 0) continue;
+    if (found.open == nullptr || rank->first_open < found.open->first_open) found.open = rank;
+  }
+  if (found.open == nullptr) return std::nullopt;
+  const int64_t sequence = found.open->first_open;
+  std::set<int64_t> seen;
+  for (const FlightRank* rank : ranks) {
+    seen.insert(rank->rank);
+    if (rank->last_enqueued < sequence) {
+      found.missing.push_back(rank->rank);
+      if (found.last == nullptr || rank->last_enqueued < found.last->last_enqueued) {
+        found.last = rank;
+      }
+    } else if (rank->last_completed >= sequence) {
+      found.past.push_back(rank->rank);
+    } else {
+      found.inside.push_back(rank->rank);
+    }
+  }
+  found.group = "group " + flight.groups[group];
+  const auto about = flight.about.find(group);
+  if (about == flight.about.end()) return found;
+  if (!about->second.description.empty()) found.group += " (" + about->second.description + ")";
+  for (const int64_t rank : about->second.ranks) {
+    if (seen.count(rank) == 0) found.without_dump.push_back(rank);
+  }
+  return found;
+}
+
+Finding RunningFinding(const LogFacts& facts, const OpenCollective& found) {
+  return {
+      "flight.running",
+      Severity::kNote,
+      Format("All ranks of %s were inside collective %lld (%s)", found.group.c_str(),
+             static_cast<long long>(found.open->first_open), found.open->open_operation.c_str()),
+      {facts.Where(Spot{found.open->file, 0})},
+      "if it hung there, the network or a GPU is at fault: no rank is late"};
+}
+
+Finding HangFinding(const LogFacts& facts, const OpenCollective& found) {
+  const FlightRank& open = *found.open;
+  const FlightRank* last = found.last;
+  Finding finding;
+  finding.id = "hang.flight";
+  finding.severity =
+      found.missing.empty() && found.without_dump.empty() ? Severity::kWarning : Severity::kError;
+  finding.title = Format("Collective %lld of %s (%s) was entered by %s",
+                         static_cast<long long>(open.first_open), found.group.c_str(),
+                         open.open_operation.c_str(), RankWords(found.inside).c_str());
+  if (!found.missing.empty()) finding.title += " and not by " + RankWords(found.missing);
+  if (!found.past.empty()) finding.title += "; " + RankWords(found.past) + " had finished it";
+  if (!found.without_dump.empty()) {
+    finding.title += "; no dump of " + RankWords(found.without_dump);
+  }
+  finding.evidence.push_back(facts.Where(Spot{open.file, 0}) + ": rank " +
+                             std::to_string(open.rank) + " in " + open.open_operation +
+                             (open.open_frame.empty() ? "" : " from " + open.open_frame));
+  if (last != nullptr) {
+    finding.evidence.push_back(Format(
+        "%s: rank %lld had enqueued up to %lld, completed up to %lld",
+        facts.Where(Spot{last->file, 0}).c_str(), static_cast<long long>(last->rank),
+        static_cast<long long>(last->last_enqueued), static_cast<long long>(last->last_completed)));
+    finding.action = Format(
+        "look at rank %lld first: it is the last; what it did instead of "
+        "calling this collective is the cause",
+        static_cast<long long>(last->rank));
+  } else if (!found.without_dump.empty()) {
+    finding.action =
+        "look at the ranks without a dump first: they had ended or were stuck "
+        "outside of the library";
+  } else {
+    finding.action = "no rank is missing: look at the network of the ranks that had not finished";
+  }
+  return finding;
+}
+
+Finding MismatchFinding(const FlightRecord& flight, const FlightDisagreement& difference) {
+  const auto first = static_cast<long long>(difference.ranks[0]);
+  const auto second = static_cast<long long>(difference.ranks[1]);
+  return {"op.mismatch",
+          Severity::kError,
+          Format("Ranks %lld and %lld called different things as collective %lld of group %s",
+                 first, second, static_cast<long long>(difference.sequence),
+                 flight.groups[difference.group].c_str()),
+          {Format("rank %lld: %s", first, difference.calls[0].c_str()),
+           Format("rank %lld: %s", second, difference.calls[1].c_str())},
+          "all ranks must call the same collectives with the same sizes and types, in the same "
+          "order"};
+}
+
 }  // namespace
 
 void DiagnoseWatchdog(const LogFacts& facts, std::vector<Finding>* findings) {
@@ -113,118 +228,18 @@ void DiagnoseWatchdog(const LogFacts& facts, std::vector<Finding>* findings) {
 
 void DiagnoseFlight(const LogFacts& facts, std::vector<Finding>* findings) {
   const FlightRecord& flight = facts.flight;
-  size_t said = 0;
   std::map<uint32_t, std::vector<const FlightRank*>> groups;
   for (const FlightRank& rank : flight.ranks) groups[rank.group].push_back(&rank);
+  size_t said = 0;
   for (const auto& [group, ranks] : groups) {
-    if (said >= 8) break;
-    const auto about = flight.about.find(group);
-    std::string name = "group " + flight.groups[group];
-    if (about != flight.about.end() && !about->second.description.empty()) {
-      name += " (" + about->second.description + ")";
-    }
-    // The earliest collective that a rank has not finished.
-    const FlightRank* open = nullptr;
-    for (const FlightRank* rank : ranks) {
-      if (rank->first_open < 0) continue;
-      if (open == nullptr || rank->first_open < open->first_open) open = rank;
-    }
-    if (open == nullptr) continue;
-    const int64_t sequence = open->first_open;
-    std::vector<int64_t> missing;
-    std::vector<int64_t> inside;
-    std::vector<int64_t> past;
-    std::set<int64_t> seen;
-    const FlightRank* last = nullptr;
-    for (const FlightRank* rank : ranks) {
-      seen.insert(rank->rank);
-      if (rank->last_enqueued < sequence) {
-        missing.push_back(rank->rank);
-        if (last == nullptr || rank->last_enqueued < last->last_enqueued) last = rank;
-      } else if (rank->last_completed >= sequence) {
-        past.push_back(rank->rank);
-      } else {
-        inside.push_back(rank->rank);
-      }
-    }
-    std::vector<int64_t> without_dump;
-    if (about != flight.about.end()) {
-      for (const int64_t rank : about->second.ranks) {
-        if (seen.count(rank) == 0) without_dump.push_back(rank);
-      }
-    }
-    // All of them in the same running collective: a healthy job.
-    if (missing.empty() && past.empty() && without_dump.empty() &&
-        open->open_operation.ends_with("started")) {
-      findings->push_back({"flight.running",
-                           Severity::kNote,
-                           Format("All ranks of %s were inside collective %lld (%s)", name.c_str(),
-                                  static_cast<long long>(sequence), open->open_operation.c_str()),
-                           {facts.Where(Spot{open->file, 0})},
-                           "if it hung there, the network or a GPU is at fault: no rank is late"});
-      ++said;
-      continue;
-    }
-    Finding finding;
-    finding.id = "hang.flight";
-    finding.severity =
-        missing.empty() && without_dump.empty() ? Severity::kWarning : Severity::kError;
-    finding.title =
-        Format("Collective %lld of %s (%s) was entered by %s %s", static_cast<long long>(sequence),
-               name.c_str(), open->open_operation.c_str(), inside.size() == 1 ? "rank" : "ranks",
-               RanksText(inside).c_str());
-    if (!missing.empty()) {
-      finding.title += Format(" and not by %s %s", missing.size() == 1 ? "rank" : "ranks",
-                              RanksText(missing).c_str());
-    }
-    if (!past.empty()) {
-      finding.title += Format("; %s %s had finished it", past.size() == 1 ? "rank" : "ranks",
-                              RanksText(past).c_str());
-    }
-    if (!without_dump.empty()) {
-      finding.title += Format("; no dump of %s %s", without_dump.size() == 1 ? "rank" : "ranks",
-                              RanksText(without_dump).c_str());
-    }
-    finding.evidence.push_back(facts.Where(Spot{open->file, 0}) + ": rank " +
-                               std::to_string(open->rank) + " in " + open->open_operation +
-                               (open->open_frame.empty() ? "" : " from " + open->open_frame));
-    if (last != nullptr) {
-      finding.evidence.push_back(
-          Format("%s: rank %lld had enqueued up to %lld, completed up to %lld",
-                 facts.Where(Spot{last->file, 0}).c_str(), static_cast<long long>(last->rank),
-                 static_cast<long long>(last->last_enqueued),
-                 static_cast<long long>(last->last_completed)));
-      finding.action = Format(
-          "look at rank %lld first: it is the last; what it did instead of "
-          "calling this collective is the cause",
-          static_cast<long long>(last->rank));
-    } else if (!without_dump.empty()) {
-      finding.action =
-          "look at the ranks without a dump first: they had ended or were stuck "
-          "outside of the library";
-    } else {
-      finding.action = "no rank is missing: look at the network of the ranks that had not finished";
-    }
-    findings->push_back(std::move(finding));
+    if (said == 8) break;
+    const std::optional<OpenCollective> open = FindOpen(flight, group, ranks);
+    if (!open) continue;
+    findings->push_back(open->Healthy() ? RunningFinding(facts, *open) : HangFinding(facts, *open));
     ++said;
   }
-  said = 0;
-  for (const FlightDisagreement& difference : flight.disagreements) {
-    if (said++ == 4) break;
-    findings->push_back(
-        {"op.mismatch",
-         Severity::kError,
-         Format("Ranks %lld and %lld called different things as collective %lld of group %s",
-                static_cast<long long>(difference.ranks[0]),
-                static_cast<long long>(difference.ranks[1]),
-                static_cast<long long>(difference.sequence),
-                flight.groups[difference.group].c_str()),
-         {Format("rank %lld: %s", static_cast<long long>(difference.ranks[0]),
-                 difference.calls[0].c_str()),
-          Format("rank %lld: %s", static_cast<long long>(difference.ranks[1]),
-                 difference.calls[1].c_str())},
-         "all ranks must call the same collectives with the same sizes and types, in the same "
-         "order"});
+  for (size_t i = 0; i < flight.disagreements.size() && i < 4; ++i) {
+    findings->push_back(MismatchFinding(flight, flight.disagreements[i]));
   }
 }
 

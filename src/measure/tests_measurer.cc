@@ -139,68 +139,46 @@ Result<Measurement> TestsMeasurer::Measure(const Trial& trial) {
   return measurement;
 }
 
-Result<Measurement> TestsMeasurer::Launch(const Trial& trial) {
+Result<launch::LaunchCommand> TestsMeasurer::CommandOf(const Trial& trial) const {
   const uint64_t factor = StepFactor(options_.sizes);
   const bool all = factor != 0 && std::find(options_.sizes.begin(), options_.sizes.end(),
                                             trial.bytes) != options_.sizes.end();
-  const uint64_t from = all ? options_.sizes.front() : trial.bytes;
-  const uint64_t to = all ? options_.sizes.back() : trial.bytes;
-  std::vector<std::string> program = {options_.folder + "/" + TestsProgram(trial.operation),
-                                      "-b",
-                                      std::to_string(from),
-                                      "-e",
-                                      std::to_string(to),
-                                      "-f",
-                                      std::to_string(all ? factor : 2),
-                                      "-n",
-                                      std::to_string(options_.iterations),
-                                      "-w",
-                                      std::to_string(options_.warmups),
-                                      "-d",
-                                      TestsTypeName(trial.type),
-                                      "-r",
-                                      std::to_string(trial.root),
-                                      "-c",
-                                      "1"};
-  if (Reduces(trial.operation)) {
-    program.insert(program.end(), {"-o", ReduceOpName(trial.reduce)});
-  }
-  Result<std::vector<std::pair<std::string, std::string>>> environment =
+  std::vector<std::string> program = {options_.folder + "/" + TestsProgram(trial.operation)};
+  const auto add = [&program](const char* option, const std::string& value) {
+    program.insert(program.end(), {option, value});
+  };
+  add("-b", std::to_string(all ? options_.sizes.front() : trial.bytes));
+  add("-e", std::to_string(all ? options_.sizes.back() : trial.bytes));
+  add("-f", std::to_string(all ? factor : 2));
+  add("-n", std::to_string(options_.iterations));
+  add("-w", std::to_string(options_.warmups));
+  add("-d", TestsTypeName(trial.type));
+  add("-r", std::to_string(trial.root));
+  add("-c", "1");
+  if (Reduces(trial.operation)) add("-o", ReduceOpName(trial.reduce));
+  const Result<std::vector<std::pair<std::string, std::string>>> environment =
       launch::ParseAssignments(trial.environment);
-  if (!environment.ok()) return environment.status();
+  RETURN_IF_ERROR(environment);
   std::vector<std::pair<std::string, std::string>> variables = TestsEnvironment(trial);
   variables.insert(variables.end(), environment.value().begin(), environment.value().end());
+  if (options_.launcher.kind != launch::Launcher::Kind::kLocal) {
+    add("-g", "1");
+    return launch::CommandFor(options_.launcher, program, variables);
+  }
+  // One process with all GPUs of this host: how these programs run without a launcher.
+  add("-g", std::to_string(options_.launcher.ranks));
+  return launch::LaunchCommand{program, variables};
+}
 
-  launch::LaunchCommand command;
-  if (options_.launcher.kind == launch::Launcher::Kind::kLocal) {
-    // One process with all GPUs of this host: how these programs run without a launcher.
-    program.insert(program.end(), {"-g", std::to_string(options_.launcher.ranks)});
-    command.words = program;
-    command.environment = variables;
-  } else {
-    program.insert(program.end(), {"-g", "1"});
-    command = launch::CommandFor(options_.launcher, program, variables);
-  }
-  ++launches_;
-  const auto deadline = steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
-                                                  duration<double>(options_.limit));
-  ASSIGN_OR_RETURN(const std::unique_ptr<launch::Program> started,
-                   launch::Program::Start(command.words, command.environment));
-  const Result<std::string> output = started->ReadAll(kMostOutput, deadline);
-  const Result<int> ended = started->Finish(deadline);
-  if (!output.ok() || !ended.ok()) {
-    const Status& status = output.ok() ? ended.status() : output.status();
-    return Failed(SampleOutcome::kHang, status.message());
-  }
-  const std::vector<LogTest> tests = dataset::ParseTestLog(output.value());
+Result<size_t> TestsMeasurer::TakeRows(const std::vector<LogTest>& tests, const Trial& trial) {
   size_t rows = 0;
   for (const LogTest& test : tests) {
     if (!test.version.empty()) subject_.machine.library_version = test.version;
     // Several starts of a program that says it is alone: the ranks did not find each other.
     if (test.starts > 1 && subject_.ranks > 1) {
-      return Status::Error(ErrorCode::kUnavailable,
-                           "the programs ran side by side instead of together: they were built "
-                           "without MPI (make MPI=1)");
+      return Unavailable(
+          "the programs ran side by side instead of together: they were built without MPI (make "
+          "MPI=1)");
     }
     for (const LogRow& row : test.rows) {
       for (const bool in_place : {false, true}) {
@@ -214,16 +192,32 @@ Result<Measurement> TestsMeasurer::Launch(const Trial& trial) {
       }
     }
   }
-  if (rows == 0 || (ended.value() != 0 && waiting_[Key(trial)].empty())) {
-    std::string why = started->ErrorTail();
-    if (why.empty() && !tests.empty()) why = tests.back().failure;
-    if (why.empty()) {
-      const size_t begin = output.value().size() - std::min<size_t>(output.value().size(), 500);
-      why = output.value().substr(begin);
-    }
-    return Failed(SampleOutcome::kCrash, Format("exit status %d: ", ended.value()) + why);
+  return rows;
+}
+
+Result<Measurement> TestsMeasurer::Launch(const Trial& trial) {
+  ASSIGN_OR_RETURN(const launch::LaunchCommand command, CommandOf(trial));
+  ++launches_;
+  const auto deadline = steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
+                                                  duration<double>(options_.limit));
+  ASSIGN_OR_RETURN(const std::unique_ptr<launch::Program> started,
+                   launch::Program::Start(command.words, command.environment));
+  const Result<std::string> output = started->ReadAll(kMostOutput, deadline);
+  const Result<int> ended = started->Finish(deadline);
+  if (!output.ok() || !ended.ok()) {
+    const Status& status = output.ok() ? ended.status() : output.status();
+    return Failed(SampleOutcome::kHang, status.message());
   }
-  return Measurement{};
+  const std::vector<LogTest> tests = dataset::ParseTestLog(output.value());
+  ASSIGN_OR_RETURN(const size_t rows, TakeRows(tests, trial));
+  if (rows > 0 && (ended.value() == 0 || !waiting_[Key(trial)].empty())) return Measurement{};
+  std::string why = started->ErrorTail();
+  if (why.empty() && !tests.empty()) why = tests.back().failure;
+  if (why.empty()) {
+    const size_t begin = output.value().size() - std::min<size_t>(output.value().size(), 500);
+    why = output.value().substr(begin);
+  }
+  return Failed(SampleOutcome::kCrash, Format("exit status %d: ", ended.value()) + why);
 }
 
 }  // namespace diapason::measure

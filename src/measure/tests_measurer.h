@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dataset/nccl_tests.h"
 #include "launch/launcher.h"
 #include "measure/measurer.h"
 
@@ -39,6 +40,9 @@ class TestsMeasurer : public Measurer {
   explicit TestsMeasurer(TestsOptions options) : options_(std::move(options)) {}
   // One launch with the trial's configuration; its times go into `waiting_`.
   Result<Measurement> Launch(const Trial& trial);
+  Result<launch::LaunchCommand> CommandOf(const Trial& trial) const;
+  // Keeps the rows for the trials they are about; returns how many there were.
+  Result<size_t> TakeRows(const std::vector<dataset::LogTest>& tests, const Trial& trial);
 
   TestsOptions options_;
   Subject subject_;

@@ -87,6 +87,19 @@ search::MeasurerRequest SweepOptions::Request() const {
 }
 
 Status SweepOptions::Read() {
+  RETURN_IF_ERROR(ReadPlan());
+  RETURN_IF_ERROR(ReadSearch());
+  RETURN_IF_ERROR(ReadLauncher());
+  if (runner == "nccl-tests" && folder.empty()) {
+    return Invalid("--runner nccl-tests needs --bin DIR, the folder of its binaries");
+  }
+  if (!replay.empty()) store.clear();
+  const Result<std::vector<std::string>> own = OwnArguments();
+  if (own.ok()) command_line = Join(own.value(), " ");
+  return {};
+}
+
+Status SweepOptions::ReadPlan() {
   for (const std::string& name : collectives) {
     ASSIGN_OR_RETURN(const Operation operation, measure::ParseMeasured(name));
     plan.operations.push_back(operation);
@@ -94,19 +107,15 @@ Status SweepOptions::Read() {
   const Result<std::vector<uint64_t>> parsed_sizes = ParseSizes(sizes);
   if (!parsed_sizes.ok()) return parsed_sizes.status().WithContext("--sizes");
   plan.sizes = parsed_sizes.value();
-  ASSIGN_OR_RETURN(const DataType data_type, ParseDataType(type));
-  plan.type = data_type;
-  ASSIGN_OR_RETURN(const ReduceOp reduction, ParseReduceOp(reduce));
-  plan.reduce = reduction;
+  ASSIGN_OR_RETURN(plan.type, ParseDataType(type));
+  ASSIGN_OR_RETURN(plan.reduce, ParseReduceOp(reduce));
   plan.in_place = in_place;
   plan.algorithms = Words(algorithms);
   plan.protocols = Words(protocols);
   ASSIGN_OR_RETURN(const std::vector<int64_t> channel_numbers,
                    Numbers(channels, "--channels", 1024));
   plan.channels.assign(channel_numbers.begin(), channel_numbers.end());
-  ASSIGN_OR_RETURN(const std::vector<int64_t> segment_numbers,
-                   Numbers(segments, "--segments", int64_t{1} << 30));
-  plan.segments = segment_numbers;
+  ASSIGN_OR_RETURN(plan.segments, Numbers(segments, "--segments", int64_t{1} << 30));
   for (const std::string& environment : environments) {
     const Result<std::vector<std::pair<std::string, std::string>>> assignments =
         launch::ParseAssignments(environment);
@@ -119,60 +128,55 @@ Status SweepOptions::Read() {
     std::sort(parts.begin(), parts.end());
     plan.environments.push_back(Join(parts, " "));
   }
+  return {};
+}
 
+Status SweepOptions::ReadSearch() {
   if (retry_failed && !resume) return Invalid("--retry-failed needs --resume");
   adaptive = search_name == "adaptive";
   search.seed = ranks.seed;
   search.tight = tight;
   if (budget > 0) search.seconds = budget;
-  if (!sample_text.empty()) {
-    uint64_t number = 0;
-    char* end = nullptr;
-    const double percent = std::strtod(sample_text.c_str(), &end);
-    if (std::string(end) == "%" && percent > 0 && percent <= 100) {
-      sample_share = percent / 100;
-    } else if (ParseUnsigned(sample_text, &number) && number > 0) {
-      search.samples = static_cast<int64_t>(number);
-    } else {
-      return Invalid("--samples '" + sample_text + "' is not a number such as 1000 or 15%");
-    }
+  if (launch_each) {
+    search.by_configuration = true;
+    search.visit = search.most_samples;
   }
+  if (sample_text.empty()) return {};
+  uint64_t number = 0;
+  char* end = nullptr;
+  const double percent = std::strtod(sample_text.c_str(), &end);
+  if (std::string(end) == "%" && percent > 0 && percent <= 100) {
+    sample_share = percent / 100;
+  } else if (ParseUnsigned(sample_text, &number) && number > 0) {
+    search.samples = static_cast<int64_t>(number);
+  } else {
+    return Invalid("--samples '" + sample_text + "' is not a number such as 1000 or 15%");
+  }
+  return {};
+}
 
-  ASSIGN_OR_RETURN(const Launcher::Kind kind, launch::ParseLauncher(launcher_name));
-  launcher.kind = kind;
+Status SweepOptions::ReadLauncher() {
+  ASSIGN_OR_RETURN(launcher.kind, launch::ParseLauncher(launcher_name));
   launcher.host_file = host_file;
   launcher.as_root = ::geteuid() == 0;
   for (const std::string_view word : Split(launcher_arguments, ' ')) {
     if (!word.empty()) launcher.extra.emplace_back(word);
   }
-  ASSIGN_OR_RETURN(const std::string self, OwnProgram());
-  launcher.self = self;
-  ASSIGN_OR_RETURN(const std::vector<int> counts, NodeCounts(node_text));
-  nodes = counts;
+  ASSIGN_OR_RETURN(launcher.self, OwnProgram());
+  ASSIGN_OR_RETURN(nodes, NodeCounts(node_text));
   if (launcher.kind == Launcher::Kind::kLocal && replay.empty() &&
       !comm::FactsOfBackend(measure::BackendOf(ranks)).simulated &&
       (nodes.size() > 1 || nodes[0] > 1)) {
     return Invalid("several nodes need --launcher mpirun or srun");
   }
-  if (!host_file.empty()) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> hosts, launch::ReadHostFile(host_file));
-    launcher.first_host = hosts.front();
-    const int most = *std::max_element(nodes.begin(), nodes.end());
-    if (static_cast<int>(hosts.size()) < most) {
-      return Invalid(
-          Format("--nodes asks for %d, '%s' has %zu hosts", most, host_file.c_str(), hosts.size()));
-    }
+  if (host_file.empty()) return {};
+  ASSIGN_OR_RETURN(const std::vector<std::string> hosts, launch::ReadHostFile(host_file));
+  launcher.first_host = hosts.front();
+  const int most = *std::max_element(nodes.begin(), nodes.end());
+  if (static_cast<int>(hosts.size()) < most) {
+    return Invalid(
+        Format("--nodes asks for %d, '%s' has %zu hosts", most, host_file.c_str(), hosts.size()));
   }
-  if (runner == "nccl-tests" && folder.empty()) {
-    return Invalid("--runner nccl-tests needs --bin DIR, the folder of its binaries");
-  }
-  if (launch_each) {
-    search.by_configuration = true;
-    search.visit = search.most_samples;
-  }
-  if (!replay.empty()) store.clear();
-  const Result<std::vector<std::string>> own = OwnArguments();
-  if (own.ok()) command_line = Join(own.value(), " ");
   return {};
 }
 

@@ -50,6 +50,9 @@ struct SweepOptions {
 
   // Values parsed by Read().
   Status Read();
+  Status ReadPlan();
+  Status ReadSearch();
+  Status ReadLauncher();
   search::SweepPlan plan;
   search::SearchOptions search;
   launch::Launcher launcher;
