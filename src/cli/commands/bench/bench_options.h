@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "cli/commands/bench/bench_result.h"
 #include "cli/commands/ranks.h"
+#include "cli/framework/command.h"
 #include "measure/bench.h"
 #include "measure/group_measurer.h"
 
@@ -77,6 +78,6 @@ Status KeepSamples(const std::string& path, const measure::Subject& subject,
 Result<int> BenchAllBackends(const BenchOptions& options);
 
 // A subcommand of `bench`.
-void AddBenchPairs(CommandLine* bench, std::function<int()>* run);
+void AddBenchPairs(CommandLine* bench, CommandAction* run);
 
 }  // namespace diapason::cli
