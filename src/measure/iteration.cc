@@ -10,6 +10,7 @@
 #include "comm/backend_facts.h"
 #include "domain/collectives.h"
 #include "measure/compute.h"
+#include "measure/step_plan.h"
 
 namespace diapason::measure {
 namespace {
@@ -33,39 +34,12 @@ size_t CountOf(const Bucket& bucket, DataType type, int ranks) {
   return part >= whole ? part / whole * whole : std::max<uint64_t>(1, part);
 }
 
-// What a step does between two chunks of compute, and the compute after it.
-struct Moment {
-  std::vector<size_t> starts;
-  std::vector<size_t> joins;
-  double seconds = 0;  // of compute that follows
-};
-
-// Moments at which nothing happens are left out: the compute around them is one.
-std::vector<Moment> Plan(const IterationSpec& spec) {
-  std::vector<Moment> all(static_cast<size_t>(spec.chunks) + 1);
-  for (size_t i = 0; i < spec.buckets.size(); ++i) {
-    const Bucket& bucket = spec.buckets[i];
-    all[static_cast<size_t>(bucket.after)].starts.push_back(i);
-    // The end of the step waits for everything.
-    if (bucket.before < spec.chunks) all[static_cast<size_t>(bucket.before)].joins.push_back(i);
-  }
-  std::vector<Moment> plan;
-  for (size_t i = 0; i < all.size(); ++i) {
-    Moment& moment = all[i];
-    if (plan.empty() || !moment.starts.empty() || (spec.overlap && !moment.joins.empty())) {
-      plan.push_back(std::move(moment));
-    }
-    if (i + 1 < all.size()) plan.back().seconds += spec.compute / spec.chunks;
-  }
-  return plan;
-}
-
 class Runner {
  public:
   Runner(Group* group, const IterationSpec& spec)
       : group_(group),
         spec_(spec),
-        plan_(Plan(spec)),
+        plan_(PlanStep(spec)),
         polls_(comm::FactsOfBackend(group->backend()).polls) {}
 
   // Communicators; a collective call.
@@ -402,18 +376,6 @@ Result<std::vector<double>> PreparedIteration::Run(const std::vector<Config>& co
   }
   if (warmups < 0 || steps < 1) return Invalid("an iteration needs a step that counts");
   return parts_->runner.Whole(configs, warmups, steps);
-}
-
-double ExposedSeconds(const IterationTimes& times) {
-  if (times.steps.empty() || times.compute.empty()) return 0;
-  return std::max(0.0, Median(times.steps) - Median(times.compute));
-}
-
-double OverlapEfficiency(const IterationTimes& times) {
-  if (times.communication.empty()) return 0;
-  const double communication = Median(times.communication);
-  if (!(communication > 0)) return 0;
-  return std::clamp(1 - ExposedSeconds(times) / communication, 0.0, 1.0);
 }
 
 }  // namespace diapason::measure

@@ -9,6 +9,7 @@
 
 #include "base/descriptor.h"
 #include "base/file.h"
+#include "base/stats.h"
 #include "base/text.h"
 #include "domain/collectives.h"
 #include "measure/iteration.h"
@@ -62,6 +63,18 @@ Status AppendRewards(const std::string& path, const IterationSpec& spec,
       open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
   if (!file.open()) return IoError(path + ": " + ErrnoText(errno));
   return Append(file.get(), path, std::move(text));
+}
+
+double ExposedSeconds(const IterationTimes& times) {
+  if (times.steps.empty() || times.compute.empty()) return 0;
+  return std::max(0.0, Median(times.steps) - Median(times.compute));
+}
+
+double OverlapEfficiency(const IterationTimes& times) {
+  if (times.communication.empty()) return 0;
+  const double communication = Median(times.communication);
+  if (!(communication > 0)) return 0;
+  return std::clamp(1 - ExposedSeconds(times) / communication, 0.0, 1.0);
 }
 
 }  // namespace diapason::measure
