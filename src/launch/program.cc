@@ -1,5 +1,7 @@
 #include "launch/program.h"
 
+#include <cstdio>
+
 namespace diapason::launch {
 namespace {
 
@@ -11,7 +13,7 @@ constexpr size_t kMostPending = size_t{64} << 20;
 
 Result<std::unique_ptr<Program>> Program::Start(
     const std::vector<std::string>& command,
-    const std::vector<std::pair<std::string, std::string>>& environment) {
+    const std::vector<std::pair<std::string, std::string>>& environment, bool show_errors) {
   std::unique_ptr<Program> program(new Program());
   process::ChildOptions options;
   options.command = command;
@@ -20,7 +22,10 @@ Result<std::unique_ptr<Program>> Program::Start(
   }
   options.input = true;
   options.out = [to = &program->text_](std::string_view text) { to->append(text); };
-  options.err = [to = &program->errors_](std::string_view text) { to->Add(text); };
+  options.err = [to = &program->errors_, show_errors](std::string_view text) {
+    to->Add(text);
+    if (show_errors) std::fwrite(text.data(), 1, text.size(), stderr);
+  };
   ASSIGN_OR_RETURN(std::unique_ptr<process::Child> child,
                    process::Child::Start(std::move(options)));
   program->child_ = std::move(child);

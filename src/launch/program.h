@@ -16,9 +16,11 @@ namespace diapason::launch {
 class Program {
  public:
   // `command[0]` is looked for in PATH. `environment` is added to our own; an empty value removes.
+  // `show_errors`: what it writes to standard error is also written to ours.
   static Result<std::unique_ptr<Program>> Start(
       const std::vector<std::string>& command,
-      const std::vector<std::pair<std::string, std::string>>& environment = {});
+      const std::vector<std::pair<std::string, std::string>>& environment = {},
+      bool show_errors = false);
 
   // Fails if it takes no more input, or has not taken this within a minute.
   Status WriteLine(const std::string& line);

@@ -63,6 +63,7 @@ Result<Subject> Describe(const RankTimer& rank_timer, const std::string& cluster
   subject.simulated = group.simulated();
   subject.link_peak = group.statistics().link_peak;
   subject.description = group.description();
+  subject.hosts = rank_timer.hosts();
   dataset::MachineInfo& machine = subject.machine;
   ASSIGN_OR_RETURN(const Library library, comm::LibraryOf(group.backend(), cluster));
   subject.library = library;

@@ -32,7 +32,6 @@ class GroupMeasurer : public RankMeasurer {
   Result<IterationTimes> Iterate(const IterationSpec& spec) override;
   const Subject& subject() const override { return subject_; }
   double Now() const override { return rank_timer_->group()->Now(); }
-  const std::vector<std::string>& hosts() const { return rank_timer_->hosts(); }
   bool broken() const override { return broken_; }
 
  private:

@@ -18,41 +18,27 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Lines of the protocol among whatever else ranks and launchers write to standard output.
-constexpr std::string_view kMark = "@diapason ";
 constexpr std::string_view kHello = "hello ";
 constexpr std::string_view kAnswer = "answer ";
+constexpr std::string_view kFailed = "failed ";
 
 milliseconds Milliseconds(double seconds) {
   return duration_cast<milliseconds>(duration<double>(seconds));
 }
 
-// A line that lost or gained bytes on its way through a launcher must not become a figure.
-std::string Sealed(std::string_view text) {
-  return std::string(kMark) + std::string(text) +
-         Format(" %016llx", static_cast<unsigned long long>(Fnv1a64(text)));
-}
-
-// The text of a sealed line; an error for one that was damaged; nothing for any other line.
-Result<std::optional<std::string>> Opened(const std::string& line) {
-  const size_t at = line.find(kMark);
-  if (at == std::string::npos) return std::optional<std::string>();
-  const std::string rest = line.substr(at + kMark.size());
-  const size_t blank = rest.rfind(' ');
-  if (blank != std::string::npos) {
-    const std::string text = rest.substr(0, blank);
-    if (Sealed(text) == line.substr(at)) return std::optional<std::string>(text);
-  }
-  return Invalid("an answer of the ranks was damaged on its way");
-}
-
-// The next line of the protocol that begins with `what`.
-Result<std::string> Await(launch::Program* program, std::string_view what, Deadline deadline) {
+// The next line of the protocol that begins with `what`; the error that the ranks report instead.
+// Other lines are of libraries and launchers: `show` writes them to standard error.
+Result<std::string> Await(launch::Program* program, std::string_view what, Deadline deadline,
+                          bool show) {
   while (true) {
     ASSIGN_OR_RETURN(const std::string line, program->ReadLine(deadline));
-    ASSIGN_OR_RETURN(const std::optional<std::string> text, Opened(line));
-    if (!text.has_value()) continue;
+    ASSIGN_OR_RETURN(const std::optional<std::string> text, OpenLine(line));
+    if (!text.has_value()) {
+      if (show) std::fprintf(stderr, "%s\n", line.c_str());
+      continue;
+    }
     if (text->starts_with(what)) return text->substr(what.size());
+    if (text->starts_with(kFailed)) return DecodeError(text->substr(kFailed.size()));
     return Invalid("the ranks answered something else than was asked");
   }
 }
@@ -116,13 +102,13 @@ Result<Subject> JobMeasurer::Launch(const std::string& environment) {
     command = launch::CommandFor(options_.launcher, words, assignments.value());
   }
   ++launches_;
-  ASSIGN_OR_RETURN(std::unique_ptr<launch::Program> program,
-                   launch::Program::Start(command.words, command.environment));
-  program_ = std::move(program);
+  ASSIGN_OR_RETURN(
+      program_, launch::Program::Start(command.words, command.environment, options_.show_output));
   const Result<std::string> hello =
-      Await(program_.get(), kHello, steady_clock::now() + Milliseconds(options_.start_limit));
+      Await(program_.get(), kHello, steady_clock::now() + Milliseconds(options_.start_limit),
+            options_.show_output);
   if (!hello.ok()) {
-    const std::string tail = program_->ErrorTail();
+    const std::string tail = options_.show_output ? "" : program_->ErrorTail();
     program_.reset();
     return Status::Error(hello.status().code(),
                          "the ranks did not start: " + hello.status().message() +
@@ -133,6 +119,7 @@ Result<Subject> JobMeasurer::Launch(const std::string& environment) {
 }
 
 Status JobMeasurer::LaunchAgain(const std::string& environment) {
+  if (options_.restarts == 0) return Unavailable("the ranks are gone");
   // What never came with these settings is not waited for at every call.
   const int most = std::max(1, options_.restarts);
   const int tries = failing_.contains(environment) ? 1
@@ -162,7 +149,7 @@ Measurement JobMeasurer::Lost(const Status& status) {
   measurement.outcome = status.code() == ErrorCode::kTimeout ? dataset::SampleOutcome::kHang
                                                              : dataset::SampleOutcome::kCrash;
   measurement.note = status.message();
-  if (program_ != nullptr) {
+  if (program_ != nullptr && !options_.show_output) {
     const std::string tail = program_->ErrorTail();
     if (!tail.empty()) measurement.note += "; the ranks said:\n" + tail;
   }
@@ -177,7 +164,8 @@ Status JobMeasurer::EnsureRunning() {
 
 Result<std::string> JobMeasurer::Ask(const Order& order, double seconds) {
   RETURN_IF_ERROR(program_->WriteLine(EncodeOrder(order)));
-  return Await(program_.get(), kAnswer, steady_clock::now() + Milliseconds(seconds));
+  return Await(program_.get(), kAnswer, steady_clock::now() + Milliseconds(seconds),
+               options_.show_output);
 }
 
 Result<Measurement> JobMeasurer::AskMeasurement(const Order& order) {
@@ -236,19 +224,23 @@ Result<Measurement> JobMeasurer::Measure(const Trial& trial) {
   }
 }
 
+std::string FailureLine(const Status& status) {
+  return SealLine(std::string(kFailed) + EncodeError(status));
+}
+
 Status ServeOrders(Group* group, const std::string& cluster,
                    const std::function<Result<std::string>()>& input,
                    const std::function<Status(const std::string&)>& output) {
   if (group->rank() != 0) return GroupMeasurer::Follow(group);
   ASSIGN_OR_RETURN(const std::unique_ptr<GroupMeasurer> measurer,
                    GroupMeasurer::Lead(group, cluster));
-  Status status = output(Sealed(std::string(kHello) + EncodeSubject(measurer->subject())));
+  Status status = output(SealLine(std::string(kHello) + EncodeSubject(measurer->subject())));
   while (status.ok()) {
     const Result<std::string> line = input();
     if (!line.ok()) return {};  // the measurer is done
     ASSIGN_OR_RETURN(const Order order, DecodeOrder(line.value()));
     ASSIGN_OR_RETURN(const std::string answer, Answer(measurer.get(), order));
-    status = output(Sealed(std::string(kAnswer) + answer));
+    status = output(SealLine(std::string(kAnswer) + answer));
     if (measurer->broken()) return PeerLost("the ranks are gone");
   }
   return status;

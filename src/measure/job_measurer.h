@@ -28,11 +28,14 @@ struct JobMeasurerOptions {
   bool choose = true;
   // Ranks that have to be started again and do not come (a host that is slow to answer, a port that
   // is still in use) are tried so often in a row, with a wait between two tries that doubles. With
-  // settings of their own, which may be what they fail of: twice.
+  // settings of their own, which may be what they fail of: twice. 0: ranks that are gone stay gone.
   int restarts = 6;
   double restart_wait = 1;  // seconds, the first
   // Every configuration gets a launch of its own, as tools do that can only set the environment.
   bool launch_each = false;
+  // What the ranks and their libraries print goes to standard error, instead of its end into
+  // messages.
+  bool show_output = false;
 };
 
 class JobMeasurer : public RankMeasurer {
@@ -52,6 +55,7 @@ class JobMeasurer : public RankMeasurer {
   double Now() const override;
 
   int launches() const override { return launches_; }
+  bool broken() const override { return options_.restarts == 0 && program_ == nullptr; }
 
  private:
   explicit JobMeasurer(JobMeasurerOptions options) : options_(std::move(options)) {}
@@ -78,6 +82,9 @@ class JobMeasurer : public RankMeasurer {
   int launches_ = 0;
   double simulated_seconds_ = 0;
 };
+
+// What a rank that cannot go on prints, so that the job's measurer returns that error.
+std::string FailureLine(const Status& status);
 
 // What the ranks of such a job do. `input` gives rank 0 the next line, or an error at the end;
 // `output` takes its answers.

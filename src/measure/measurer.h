@@ -62,8 +62,9 @@ struct Subject {
   int ranks = 1;
   int nodes = 1;
   bool simulated = false;
-  double link_peak = 0;     // bytes per second; 0: not known
-  std::string description;  // "gloo 0.5.0, tcp on lo; ..."
+  double link_peak = 0;            // bytes per second; 0: not known
+  std::string description;         // "gloo 0.5.0, tcp on lo; ..."
+  std::vector<std::string> hosts;  // of every rank, where there are ranks
   dataset::MachineInfo machine;
 };
 

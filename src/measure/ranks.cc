@@ -3,22 +3,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
 #include "base/environment.h"
-#include "base/file.h"
 #include "base/settings.h"
 #include "base/text.h"
 #include "comm/backend_facts.h"
 #include "comm/backends/sim/cluster.h"
 #include "comm/gpu/runtime.h"
 #include "comm/launch_info.h"
-#include "launch/own_program.h"
 
 namespace diapason::measure {
 namespace {
@@ -62,23 +58,6 @@ Result<int> RunThreads(const GroupOptions& options, int ranks, const RankBody& b
   return 0;
 }
 
-// Replaces this process by the launcher of the same program with the same arguments. Returns only
-// where that fails.
-Status BecomeLauncher(const std::string& backend, int ranks) {
-  ASSIGN_OR_RETURN(const std::string self, launch::OwnProgram());
-  ASSIGN_OR_RETURN(std::vector<std::string> own, launch::OwnArguments());
-  own[0] = self;
-  launch::LaunchCommand command = launch::CommandFor(LauncherHere(backend, ranks, self), own, {});
-  for (const auto& [name, value] : command.environment) {
-    (void)::setenv(name.c_str(), value.c_str(), 0);
-  }
-  std::vector<char*> arguments;
-  for (std::string& word : command.words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  ::execvp(arguments[0], arguments.data());
-  return IoError("cannot start '" + command.words[0] + "': " + ErrnoText(errno));
-}
-
 }  // namespace
 
 std::string BackendOf(const RankOptions& options) {
@@ -118,18 +97,27 @@ launch::Launcher LauncherHere(const std::string& backend, int ranks, const std::
   return launcher;
 }
 
+Status CheckSettings() {
+  const Settings settings = Settings::Read(ProcessEnvironment());
+  return settings.problems().empty() ? Status() : Invalid(settings.problems().front());
+}
+
 bool IsLaunched() {
   const Result<comm::LaunchInfo> launch = comm::FindLaunch({}, ProcessEnvironment());
   // Half a launch is a launch: creating the group says what is wrong with it.
   return !launch.ok() || launch.value().source != "no launcher";
 }
 
+bool RanksAreHere(const RankOptions& options) {
+  return IsLaunched() || comm::FactsOfBackend(BackendOf(options)).simulated ||
+         RanksHere(options) == 1;
+}
+
 Result<int> RunOnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
   const GroupOptions group = GroupOptionsOf(options, choose);
   if (IsLaunched()) return RunRank(group, body);
   // What every rank would say is said once, before any is started.
-  const Settings settings = Settings::Read(ProcessEnvironment());
-  if (!settings.problems().empty()) return Invalid(settings.problems().front());
+  RETURN_IF_ERROR(CheckSettings());
   const int ranks = RanksHere(options);
   if (comm::FactsOfBackend(group.backend).simulated) {
     if (ranks > kMostThreads) {
@@ -143,8 +131,7 @@ Result<int> RunOnEveryRank(const RankOptions& options, bool choose, const RankBo
     }
     return RunThreads(group, ranks, body);
   }
-  if (ranks == 1) return RunRank(group, body);
-  return BecomeLauncher(group.backend, ranks);
+  return RunRank(group, body);
 }
 
 }  // namespace diapason::measure

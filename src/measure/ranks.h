@@ -33,13 +33,16 @@ std::string ClusterOf(const RankOptions& options);
 // What a rank does; returns its exit status. Only rank 0 may write to standard output.
 using RankBody = std::function<Result<int>(Group* group)>;
 
-// Runs `body` on every rank, and returns this process's exit status.
-// - Started by a launcher: this process is one rank.
-// - Else, with the simulated cluster: the ranks are threads of this process.
-// - Else this program is started again, with the same arguments, as so many ranks on this host by
-//   the helper launch::kLocalLaunch, or by mpirun where the backend is mpi; this process is
-//   replaced.
-// `choose`: calls may name configurations. An error where no rank could be started.
+// The first problem of the settings in the environment.
+Status CheckSettings();
+// Whether the ranks need no other process: this one is a rank that a launcher has started, or the
+// only one, or the ranks are simulated.
+bool RanksAreHere(const RankOptions& options);
+
+// Runs `body` on every rank, and returns this process's exit status: as one rank, or as all of a
+// simulated cluster, in threads. `choose`: calls may name configurations. An error where a rank
+// could not be started, or `body` returns one.
+// REQUIRES: RanksAreHere(options)
 Result<int> RunOnEveryRank(const RankOptions& options, bool choose, const RankBody& body);
 
 }  // namespace diapason::measure

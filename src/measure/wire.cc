@@ -62,6 +62,7 @@ std::string Real(double value) { return Format("%.17g", value); }
 
 constexpr int kMostIterations = 1000000000;
 constexpr int kMostSteps = 1000000;
+constexpr std::string_view kMark = "@diapason ";
 
 // The first letter of an order.
 constexpr char kTrial = 'T';
@@ -191,6 +192,8 @@ std::string EncodeSubject(const Subject& subject) {
         machine.topology, machine.hosts, machine.tool}) {
     text += " " + Quoted(part);
   }
+  text += Format(" %zu", subject.hosts.size());
+  for (const std::string& host : subject.hosts) text += " " + Quoted(host);
   text += Format(" %zu", machine.environment.size());
   for (const auto& [name, value] : machine.environment) {
     text += " " + Quoted(name) + " " + Quoted(value);
@@ -214,6 +217,8 @@ Result<Subject> DecodeSubject(std::string_view text) {
     *part = words.Text();
   }
   machine.simulated = subject.simulated;
+  const int64_t hosts = words.Number(0, INT32_MAX);
+  for (int64_t i = 0; i < hosts && words.good(); ++i) subject.hosts.push_back(words.Text());
   const int64_t variables = words.Number(0, 100000);
   for (int64_t i = 0; i < variables; ++i) {
     const std::string name = words.Text();
@@ -221,6 +226,35 @@ Result<Subject> DecodeSubject(std::string_view text) {
   }
   RETURN_IF_ERROR(words.End("description"));
   return subject;
+}
+
+std::string EncodeError(const Status& status) {
+  return Format("%d ", static_cast<int>(status.code())) + Quoted(status.message());
+}
+
+Status DecodeError(std::string_view text) {
+  WireWords words(text);
+  const auto code = static_cast<ErrorCode>(words.Number(0, static_cast<int>(ErrorCode::kNoRoom)));
+  const std::string message = words.Text();
+  RETURN_IF_ERROR(words.End("error"));
+  return Status::Error(code, message);
+}
+
+std::string SealLine(std::string_view text) {
+  return std::string(kMark) + std::string(text) +
+         Format(" %016llx", static_cast<unsigned long long>(Fnv1a64(text)));
+}
+
+Result<std::optional<std::string>> OpenLine(const std::string& line) {
+  const size_t at = line.find(kMark);
+  if (at == std::string::npos) return std::optional<std::string>();
+  const std::string rest = line.substr(at + kMark.size());
+  const size_t blank = rest.rfind(' ');
+  if (blank != std::string::npos) {
+    const std::string text = rest.substr(0, blank);
+    if (SealLine(text) == line.substr(at)) return std::optional<std::string>(text);
+  }
+  return Invalid("an answer of the ranks was damaged on its way");
 }
 
 }  // namespace diapason::measure

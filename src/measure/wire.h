@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -33,5 +34,15 @@ std::string EncodeTimes(const IterationTimes& times);
 Result<IterationTimes> DecodeTimes(std::string_view text);
 std::string EncodeSubject(const Subject& subject);
 Result<Subject> DecodeSubject(std::string_view text);
+
+// An error. What cannot be decoded is an error of its own.
+std::string EncodeError(const Status& status);
+Status DecodeError(std::string_view text);
+
+// Such a line among whatever else ranks and launchers write to standard output. The text of a
+// sealed line comes back; an error for one that was damaged on its way through a launcher, which
+// must not become a figure; nothing for any other line.
+std::string SealLine(std::string_view text);
+Result<std::optional<std::string>> OpenLine(const std::string& line);
 
 }  // namespace diapason::measure

@@ -35,11 +35,17 @@ int RunWorker(const std::vector<std::string>& arguments) {
   const Result<WorkerOptions> options = ParseWorkerArguments(arguments);
   if (!options.ok()) return FailWith(options.status(), kExitUsage);
   const RankOptions& ranks = options.value().ranks;
-  const Result<int> status = RunOnEveryRank(ranks, options.value().choose, [&ranks](Group* group) {
-    const Status served = ServeOrders(group, ClusterOf(ranks), ReadOrder, WriteAnswer);
-    return served.ok() ? 0 : FailWith(served, kExitFailed);
-  });
-  return status.ok() ? status.value() : FailWith(status.status(), kExitFailed);
+  const Result<int> status =
+      RunOnEveryRank(ranks, options.value().choose, [&ranks](Group* group) -> Result<int> {
+        RETURN_IF_ERROR(ServeOrders(group, ClusterOf(ranks), ReadOrder, WriteAnswer));
+        return 0;
+      });
+  if (status.ok()) return status.value();
+  // The measurer reports the error and ends the other ranks: with an exit status the launcher would
+  // report it too.
+  if (!WriteAnswer(FailureLine(status.status())).ok())
+    return FailWith(status.status(), kExitFailed);
+  return 0;
 }
 
 }  // namespace

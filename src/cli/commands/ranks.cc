@@ -46,25 +46,27 @@ void AddRankOptions(CommandLine* command, RankOptions* options, bool all) {
       ->ShowDefault();
 }
 
+namespace {
+
+// Only rank 0 prints JSON.
+void ExpectNoJsonOfOthers() {
+  if (!IsLaunched()) return;
+  const Result<comm::LaunchInfo> launch = comm::FindLaunch({}, ProcessEnvironment());
+  if (launch.ok() && launch.value().rank != 0) ExpectJson(false);
+}
+
+}  // namespace
+
 Result<int> OnEveryRank(const RankOptions& options, bool choose, const RankBody& body) {
-  if (IsLaunched()) {
-    const Result<comm::LaunchInfo> launch = comm::FindLaunch({}, ProcessEnvironment());
-    if (launch.ok() && launch.value().rank != 0) ExpectJson(false);
-  }
+  ExpectNoJsonOfOthers();
   return measure::RunOnEveryRank(options, choose, body);
 }
 
-Result<int> LeadRanks(const RankOptions& options, bool choose,
-                      const std::function<Result<int>(measure::GroupMeasurer* measurer)>& body) {
-  return OnEveryRank(options, choose, [&](Group* group) -> Result<int> {
-    if (group->rank() != 0) {
-      RETURN_IF_ERROR(measure::GroupMeasurer::Follow(group));
-      return kExitFine;
-    }
-    ASSIGN_OR_RETURN(const std::unique_ptr<measure::GroupMeasurer> measurer,
-                     measure::GroupMeasurer::Lead(group, ClusterOf(options)));
-    return body(measurer.get());
-  });
+Result<int> MeasureWithRanks(
+    const RankOptions& options, bool choose,
+    const std::function<Result<int>(measure::RankMeasurer* measurer)>& body) {
+  ExpectNoJsonOfOthers();
+  return measure::LeadRanks(options, choose, body);
 }
 
 }  // namespace diapason::cli

@@ -2,8 +2,7 @@
 
 #include "cli/framework/rules.h"
 #include "launch/own_program.h"
-#include "measure/group_measurer.h"
-#include "measure/ranks.h"
+#include "measure/lead_ranks.h"
 
 namespace diapason::cli {
 
@@ -24,10 +23,10 @@ void AddRankOptions(CommandLine* command, RankOptions* options, bool all = false
 // A simulated cluster by its name; files are only looked at when they are read.
 ValueRule ClusterName();
 
-// measure::RunOnEveryRank for a command: only rank 0 prints JSON.
+// measure::RunOnEveryRank and LeadRanks for a command: only rank 0 prints JSON.
 Result<int> OnEveryRank(const RankOptions& options, bool choose, const RankBody& body);
-// Runs `body` on rank 0; the other ranks follow what it measures.
-Result<int> LeadRanks(const RankOptions& options, bool choose,
-                      const std::function<Result<int>(measure::GroupMeasurer* measurer)>& body);
+Result<int> MeasureWithRanks(
+    const RankOptions& options, bool choose,
+    const std::function<Result<int>(measure::RankMeasurer* measurer)>& body);
 
 }  // namespace diapason::cli

@@ -20,7 +20,7 @@
 namespace diapason::cli {
 namespace {
 
-using measure::GroupMeasurer;
+using measure::RankMeasurer;
 using measure::Subject;
 using measure::TimingFigure;
 using measure::Trial;
@@ -54,7 +54,7 @@ void PrintFigures(const BenchResult& result) {
   std::printf("%s\n", env_tune::EncodeFigures(env_tune::FiguresOf(std::move(sizes))).c_str());
 }
 
-Result<int> LeadBench(const BenchOptions& options, GroupMeasurer* measurer) {
+Result<int> LeadBench(const BenchOptions& options, RankMeasurer* measurer) {
   const bool table = !options.json && !options.csv && !options.figures;
   std::string heading;
   BenchResult result;
@@ -86,7 +86,7 @@ Result<int> RunBench(const BenchOptions& options) {
     // Before any rank is started.
     RETURN_IF_ERROR(ReadFile(options.policy, policy::kMostBytes));
   }
-  return LeadRanks(options.ranks, Chooses(options), [&options](GroupMeasurer* measurer) {
+  return MeasureWithRanks(options.ranks, Chooses(options), [&options](RankMeasurer* measurer) {
     if (!options.policy.empty()) return CheckPolicyByRunning(options, measurer);
     return options.targets.empty() ? LeadBench(options, measurer)
                                    : CompareWithTargets(options, measurer);

@@ -4,7 +4,7 @@
 #include "cli/commands/bench/bench_options.h"
 #include "cli/framework/command.h"
 #include "comm/backend_facts.h"
-#include "measure/job_measurer.h"
+#include "measure/lead_ranks.h"
 
 namespace diapason::cli {
 namespace {
@@ -15,15 +15,8 @@ Status MeasureBackend(const BenchOptions& options, const std::string& backend,
                       BenchResult* result) {
   RankOptions ranks = options.ranks;
   ranks.backend = backend;
-  ASSIGN_OR_RETURN(const std::string self, OwnProgram());
-  measure::JobMeasurerOptions job;
-  job.backend = backend;
-  job.launcher = measure::LauncherHere(backend, RanksHere(ranks), self);
-  job.limit = LimitOf(ranks);
-  job.seed = ranks.seed;
-  job.choose = Chooses(options);
   ASSIGN_OR_RETURN(const std::unique_ptr<measure::JobMeasurer> measurer,
-                   measure::JobMeasurer::Create(std::move(job)));
+                   measure::StartRanks(ranks, Chooses(options)));
   std::vector<dataset::Sample> samples;
   const Status measured = MeasureBench(
       options, measurer.get(), [](const BenchRow&) {}, result, &samples);

@@ -269,9 +269,9 @@ Result<int> RunIteration(const BenchIterationOptions& options) {
   if (!options.only.empty() && !options.Chooses()) {
     return Invalid("--only needs --algorithm, --protocol or --channels");
   }
-  return LeadRanks(options.ranks, options.Chooses(), [&options](measure::GroupMeasurer* measurer) {
-    return LeadIteration(options, measurer);
-  });
+  return MeasureWithRanks(
+      options.ranks, options.Chooses(),
+      [&options](measure::RankMeasurer* measurer) { return LeadIteration(options, measurer); });
 }
 
 }  // namespace

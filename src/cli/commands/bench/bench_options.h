@@ -8,7 +8,7 @@
 #include "cli/commands/ranks.h"
 #include "cli/framework/command.h"
 #include "measure/bench.h"
-#include "measure/group_measurer.h"
+#include "measure/rank_measurer.h"
 
 namespace diapason::cli {
 
@@ -65,7 +65,7 @@ Result<int> CompareWithTargets(const BenchOptions& options, measure::RankMeasure
 // The part of rank 0 in `bench --policy`: measures the policy's choice and the library's own choice
 // for every call, alternating, prints the comparison and returns the exit status, 1 if results are
 // wrong.
-Result<int> CheckPolicyByRunning(const BenchOptions& options, measure::GroupMeasurer* measurer);
+Result<int> CheckPolicyByRunning(const BenchOptions& options, measure::RankMeasurer* measurer);
 // REQUIRES: the options that exclude --policy have been added.
 void AddPolicyOption(CommandLine* bench, BenchOptions* options);
 

@@ -17,9 +17,9 @@
 namespace diapason::cli {
 namespace {
 
-using measure::GroupMeasurer;
 using measure::OddOne;
 using measure::PairFigure;
+using measure::RankMeasurer;
 using nlohmann::ordered_json;
 
 // A wider matrix is printed as a list.
@@ -56,7 +56,7 @@ std::vector<RankOnHost> Members(const PairsOptions& options,
   return members;
 }
 
-Result<std::vector<PairFigure>> MeasurePairs(const PairsOptions& options, GroupMeasurer* measurer,
+Result<std::vector<PairFigure>> MeasurePairs(const PairsOptions& options, RankMeasurer* measurer,
                                              const std::vector<RankOnHost>& members,
                                              uint64_t bytes) {
   std::vector<PairFigure> pairs;
@@ -159,14 +159,14 @@ void PrintJson(const measure::Subject& subject, const std::vector<PairFigure>& p
   std::printf("%s\n", JsonText(json).c_str());
 }
 
-Result<int> LeadPairs(const PairsOptions& options, GroupMeasurer* measurer) {
+Result<int> LeadPairs(const PairsOptions& options, RankMeasurer* measurer) {
   const measure::Subject& subject = measurer->subject();
   const bool gpu = AsksTuner(subject.library);
   const std::string text = options.bytes.empty() ? (gpu ? "64M" : "4M") : options.bytes;
   const Result<uint64_t> bytes = ParseBytes(text);
   if (!bytes.ok()) return bytes.status().WithContext("-b");
   if (bytes.value() == 0) return Invalid("-b must be at least one byte");
-  const std::vector<RankOnHost> members = Members(options, measurer->hosts());
+  const std::vector<RankOnHost> members = Members(options, measurer->subject().hosts);
   if (members.size() < 2) {
     return Invalid(options.by_host ? "all ranks are on one host; omit --by-host to compare ranks"
                                    : "pairs need at least two ranks");
@@ -228,7 +228,7 @@ void AddBenchPairs(CommandLine* bench, CommandAction* run) {
   command->ExitStatus(kExitFailed, "a link is an outlier, or ranks failed");
   command->Callback([options, run] {
     *run = [options] {
-      return LeadRanks(options->ranks, false, [&options](measure::GroupMeasurer* measurer) {
+      return MeasureWithRanks(options->ranks, false, [&options](measure::RankMeasurer* measurer) {
         return LeadPairs(*options, measurer);
       });
     };

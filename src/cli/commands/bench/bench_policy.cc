@@ -16,8 +16,8 @@
 namespace diapason::cli {
 namespace {
 
-using measure::GroupMeasurer;
 using measure::PolicyCheck;
+using measure::RankMeasurer;
 using measure::Subject;
 using measure::TimingFigure;
 using measure::Trial;
@@ -67,7 +67,7 @@ Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject)
 
 }  // namespace
 
-Result<int> CheckPolicyByRunning(const BenchOptions& options, GroupMeasurer* measurer) {
+Result<int> CheckPolicyByRunning(const BenchOptions& options, RankMeasurer* measurer) {
   const Subject& subject = measurer->subject();
   ASSIGN_OR_RETURN(const PolicyPlan made, MakePlan(options, subject));
   const PolicyPlan& plan = made;
