@@ -43,8 +43,9 @@ def check(condition: bool, text: str) -> None:
 
 
 def near(one: float, other: float) -> bool:
-    # Rounds are printed to the nanosecond, of times that may be a microsecond.
-    return abs(one - other) <= 2e-3 * max(abs(one), abs(other))
+    # Rounds are printed to the nanosecond, of times that may be a microsecond; ratios have six decimals, and one of
+    # them is tiny where a rank was not scheduled during a round.
+    return abs(one - other) <= 2e-3 * max(abs(one), abs(other)) + 1e-6
 
 
 class Tests:
