@@ -8,6 +8,9 @@
 namespace diapason::cli {
 namespace {
 
+// The ranks bound their waits themselves; how many calls are in one round is the user's choice.
+constexpr double kLongestRound = 86400;  // seconds
+
 // Starts ranks of one backend and measures with them. On an error `*result` has what was measured
 // before.
 Status MeasureBackend(const BenchOptions& options, const std::string& backend,
@@ -20,6 +23,7 @@ Status MeasureBackend(const BenchOptions& options, const std::string& backend,
   job.backend = backend;
   job.launcher = measure::LauncherHere(backend, RanksHere(ranks), self.value());
   job.limit = LimitOf(ranks);
+  job.grace = kLongestRound;
   job.seed = ranks.seed;
   job.choose = Chooses(options);
   const Result<std::unique_ptr<measure::JobMeasurer>> measurer =
