@@ -283,7 +283,7 @@ def init(policy: PathLike | None = None, mode: str | None = None, learned: PathL
 def _undo(setup: Setup, environment: Any) -> None:
     for name, value in setup.before.items():
         if environment.get(name) != setup.environment[name]:
-            continue  # another has set it since
+            continue  # changed by other code since
         if value is None:
             del environment[name]
         else:

@@ -202,8 +202,8 @@ class Parser {
     rule.pipe_ops = static_cast<int>(pipe_ops);
     rule.reg_buff = static_cast<int>(reg_buff);
     auto& conditions = conditions_[static_cast<size_t>(rule.collective)];
-    const bool asks_anew = conditions.insert({rule.pipe_ops, rule.reg_buff}).second;
-    if (asks_anew && conditions.size() == kMostConditions + 1) {
+    const bool is_new = conditions.insert({rule.pipe_ops, rule.reg_buff}).second;
+    if (is_new && conditions.size() == kMostConditions + 1) {
       Error(fields.size() > kColumnsWithoutOptional ? fields[kColumnsWithoutOptional].column : 0,
             Format("the rows of one collective ask for more than %zu different numPipeOps and "
                    "regBuff",

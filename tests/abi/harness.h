@@ -30,7 +30,7 @@ enum { EXIT_SKIPPED = 77 };
 
 /* A folder of this process's own, removed when it exits. Paths live as long as the process. */
 const char* temp_path(const char* name);
-/* Writes the file again and returns its path. */
+/* Replaces the file and returns its path. */
 const char* write_file(const char* name, const void* content, size_t size);
 const char* write_text(const char* name, const char* text);
 /* A policy file of these rows, in the current case. */

@@ -24,7 +24,7 @@ RING, TREE = 1, 0
 LL, LL128, SIMPLE = 0, 1, 2
 PLAN = ("sweep", "allreduce", "--backend", "gloo", "--launcher", "mpirun", "-g", "2", "--sizes", "1K", "--algorithms",
         "ring,tree", "--protocols", "ll,ll128,simple", "--least", "3", "--most", "3", "--json")
-CONTENDERS = 7  # two algorithms, three protocols, and the library's own choice
+CANDIDATES = 7  # two algorithms, three protocols, and the library's own choice
 
 
 class Failed(Exception):
@@ -92,15 +92,15 @@ class Tests:
             self.kept()
             crashed = self.query("select note from sample where outcome=3")
             check(len(crashed) == number and "ended while this was measured" in crashed[0][0], crashed)
-        check(self.samples() == 3 * (CONTENDERS - 3), self.samples())
+        check(self.samples() == 3 * (CANDIDATES - 3), self.samples())
         check(self.query("select count(*) from run")[0][0] == 1, "a resumed sweep is a second run")
         self.run("--resume", "--quiet", status=1)
         # They work again: the same run gets what it lacks.
         self.play({})
         result, err = self.run("--resume", "--retry-failed", "--quiet", status=0)
         check("skipped" not in err, err)
-        check(self.outcomes(result) == ["fine"] * CONTENDERS, result)
-        check(self.samples() == 3 * CONTENDERS, self.samples())
+        check(self.outcomes(result) == ["fine"] * CANDIDATES, result)
+        check(self.samples() == 3 * CANDIDATES, self.samples())
         _, err = self.run("--resume", "--retry-failed", "--quiet", status=1)
         check("nothing in it has failed" in err, err)
 
@@ -116,7 +116,7 @@ class Tests:
         check("is skipped: the sweep ended while it was measured" in err, err)
         self.kept()
         outcomes = self.outcomes(result)
-        check(sorted(outcomes) == ["crash"] + ["fine"] * (CONTENDERS - 1), outcomes)
+        check(sorted(outcomes) == ["crash"] + ["fine"] * (CANDIDATES - 1), outcomes)
 
     def bystander(self) -> None:
         """A sweep that is killed once in what works measures all of it when it is resumed."""
@@ -124,8 +124,8 @@ class Tests:
         self.run("--quiet", status=-signal.SIGKILL)
         self.play({})
         result, err = self.run("--resume", "--quiet", status=0)
-        check(self.outcomes(result) == ["fine"] * CONTENDERS and "skipped" not in err, err)
-        check(self.samples() == 3 * CONTENDERS, self.samples())
+        check(self.outcomes(result) == ["fine"] * CANDIDATES and "skipped" not in err, err)
+        check(self.samples() == 3 * CANDIDATES, self.samples())
 
     def hang(self) -> None:
         """While a configuration hangs, every other sample is in the store, and nobody else can go on with the run."""
@@ -151,7 +151,7 @@ class Tests:
         self.play({(RING, LL): ("die", 0)}, failing_launches=[1, 3])
         result, _ = self.run("--quiet", status=0)
         outcomes = self.outcomes(result)
-        check(sorted(outcomes) == ["crash"] + ["fine"] * (CONTENDERS - 1), outcomes)
+        check(sorted(outcomes) == ["crash"] + ["fine"] * (CANDIDATES - 1), outcomes)
         # The first; for the one that dies a failing and a good one; after it a failing and a good one.
         check(result["launches"] == 5, f"{result['launches']} launches")
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "base/text.h"
@@ -14,8 +15,9 @@ namespace {
 
 using doctor::TestResult;
 
-constexpr double kStartLimit = 60;  // seconds until the ranks are there
-constexpr size_t kGoalRanks = 4;    // the goals are defined for four GPUs
+constexpr std::chrono::minutes kPatience{2};  // no goal is begun later than this
+constexpr double kStartLimit = 60;            // seconds until the ranks are there
+constexpr size_t kGoalRanks = 4;              // the goals are defined for four GPUs
 
 Result<std::unique_ptr<measure::JobMeasurer>> StartRanks(const std::string& backend, int ranks,
                                                          double limit, bool choose) {
@@ -26,6 +28,7 @@ Result<std::unique_ptr<measure::JobMeasurer>> StartRanks(const std::string& back
   job.limit = limit;
   job.start_limit = kStartLimit;
   job.choose = choose;
+  job.restarts = 1;  // what fails is reported, not tried for long
   return measure::JobMeasurer::Create(std::move(job));
 }
 
@@ -33,7 +36,12 @@ Status JudgeGoals(measure::JobMeasurer* measurer, TestResult* test) {
   ASSIGN_OR_RETURN(const std::vector<measure::Target> goals,
                    measure::ParseTargets(doctor::kGoals, "goals"));
   ASSIGN_OR_RETURN(const measure::LinkBandwidth link, measure::FindLink(measurer, 0));
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
   for (const measure::Target& goal : goals) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      return TimedOut("the two minutes of the short test were over before goal '" + goal.name +
+                      "'");
+    }
     const Result<measure::TargetVerdict> verdict =
         measure::JudgeTarget(measurer, goal, measure::Effort(), link.bytes_per_second);
     if (!verdict.ok()) return verdict.status().WithContext("goal '" + goal.name + "'");

@@ -51,7 +51,7 @@ size_t RetryFailed(SamplesByCandidate* known) {
   return failed;
 }
 
-void SayPassedOver(const std::vector<dataset::Sample>& blamed, const SamplesByCandidate& known) {
+void WarnOfSkipped(const std::vector<dataset::Sample>& blamed, const SamplesByCandidate& known) {
   for (size_t i = 0; i < blamed.size() && i < kMostNamed; ++i) {
     const dataset::Point& point = blamed[i].point;
     Warn(point.collective + " " + FormatBytes(point.bytes) + " " + point.ConfigText() +
@@ -85,7 +85,7 @@ Result<SweepRun> Resume(const SweepOptions& options, const dataset::SampleRun& r
   } else if (done) {
     return Invalid("the sweep of this plan is complete; omit --resume to measure again");
   } else {
-    SayPassedOver(blamed, *known);
+    WarnOfSkipped(blamed, *known);
   }
   RETURN_IF_ERROR(store->EndRun(run.id, dataset::SampleRun::State::kRunning));
   return SweepRun{run.id, std::move(lock)};
