@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/status.h"
 #include "watch/proxy_dump.h"
 
 namespace diapason::cli {

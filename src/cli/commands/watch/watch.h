@@ -23,7 +23,7 @@ struct WatchAsked {
   bool json = false;
   bool quiet = false;
 };
-int RunWatch(const WatchAsked& asked);
+Result<int> RunWatch(const WatchAsked& asked);
 Result<int> RunProfile(const WatchAsked& asked);
 
 // One sample as text: one process in full, several processes on a line each.

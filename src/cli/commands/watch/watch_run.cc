@@ -157,7 +157,7 @@ class WatchSession {
     screen->Show(text + "\n");
   }
 
-  int Finish(const WatchView& view) const {
+  Result<int> Finish(const WatchView& view) const {
     std::vector<pid_t> ended;
     for (const watch::ProcessView& process : view.processes) {
       if (process.ended) ended.push_back(process.now.pid);
@@ -206,7 +206,7 @@ class WatchSession {
 
 }  // namespace
 
-int RunWatch(const WatchAsked& asked) { return WatchSession(asked).Run(); }
+Result<int> RunWatch(const WatchAsked& asked) { return WatchSession(asked).Run(); }
 
 Result<int> RunProfile(const WatchAsked& asked) {
   const RootFs tree;
