@@ -65,8 +65,7 @@ Result<EpochLog::Epoch> EpochLog::EnterAfter(const Epoch& last) {
         OnlyIncumbent(incumbent, options_.hold_calls << std::min(last.holds, kMostDoublings));
     return epoch;
   }
-  ASSIGN_OR_RETURN(Schedule schedule, ParseCell(CellKey(options_.prefix, epoch.number), stands));
-  epoch.schedule = std::move(schedule);
+  ASSIGN_OR_RETURN(epoch.schedule, ParseCell(CellKey(options_.prefix, epoch.number), stands));
   return epoch;
 }
 
@@ -120,8 +119,7 @@ Result<EpochLog::Standing> EpochLog::Propose(CellStore* store, const std::string
   standing.text = std::move(stands);
   standing.held = standing.text == kHold;
   if (standing.held) return standing;
-  ASSIGN_OR_RETURN(Schedule parsed, ParseCell(key, standing.text));
-  standing.schedule = std::move(parsed);
+  ASSIGN_OR_RETURN(standing.schedule, ParseCell(key, standing.text));
   return standing;
 }
 

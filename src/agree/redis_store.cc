@@ -298,8 +298,7 @@ class RedisStore : public CellStore {
     const Status done = Patiently(deadline, [&]() -> Status {
       RETURN_IF_ERROR(Connected(deadline));
       ASSIGN_OR_RETURN(const RedisReply reply, Eval(key, value, deadline));
-      ASSIGN_OR_RETURN(CellValue understood, Understand(reply));
-      cell = std::move(understood);
+      ASSIGN_OR_RETURN(cell, Understand(reply));
       return {};
     });
     if (!done.ok()) return done;

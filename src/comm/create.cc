@@ -76,8 +76,7 @@ Result<ResolvedOptions> ReadWishes(const GroupOptions& options) {
   resolved.slow_seconds = static_cast<double>(filled.slow_call.count()) * 1e-3;
   if (filled.cluster.empty()) filled.cluster = settings.Text(Setting::kCluster);
   if (!filled.log) filled.log = LogToStderr;
-  ASSIGN_OR_RETURN(LaunchInfo launch, FindLaunch(options, ProcessEnvironment()));
-  resolved.launch = std::move(launch);
+  ASSIGN_OR_RETURN(resolved.launch, FindLaunch(options, ProcessEnvironment()));
   return resolved;
 }
 
@@ -191,8 +190,7 @@ Result<Found> LookTogether(const ResolvedOptions& resolved, Deadline deadline, G
     parts->store = std::make_shared<SingleRankStore>();
   } else {
     rendezvous::StoreAddress address = launch.address;
-    ASSIGN_OR_RETURN(std::string secret, rendezvous::ReadSecret(ProcessEnvironment()));
-    address.secret = std::move(secret);
+    ASSIGN_OR_RETURN(address.secret, rendezvous::ReadSecret(ProcessEnvironment()));
     address.log = parts->log;
     ASSIGN_OR_RETURN(std::unique_ptr<rendezvous::TcpStore> store,
                      rendezvous::TcpStore::Join(address, launch.rank, launch.size, deadline));

@@ -41,9 +41,7 @@ std::unique_ptr<WorkState> GroupState::Start(const Call& asked, std::shared_ptr<
     return work;
   }
   work->status_ = Watched(work->call_, number, parts_.timeout, [&]() -> Status {
-    ASSIGN_OR_RETURN(std::unique_ptr<PendingCall> pending,
-                     parts_.communicator->Start(*actual, deadline));
-    work->pending_ = std::move(pending);
+    ASSIGN_OR_RETURN(work->pending_, parts_.communicator->Start(*actual, deadline));
     return {};
   });
   if (!work->status_.ok()) {

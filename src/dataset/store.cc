@@ -250,8 +250,7 @@ Status SampleStore::Start(Access access) {
 Status SampleStore::PrepareStatements() {
   statements_ = std::make_unique<Statements>();
   const auto prepare = [&](Statement* statement, const char* sql) -> Status {
-    ASSIGN_OR_RETURN(Statement made, Statement::Prepare(database_, path_, sql));
-    *statement = std::move(made);
+    ASSIGN_OR_RETURN(*statement, Statement::Prepare(database_, path_, sql));
     return {};
   };
   struct Text {

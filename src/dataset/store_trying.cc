@@ -32,8 +32,7 @@ Result<bool> SampleStore::UseTrying(bool make) {
       {&all.count_deaths, "UPDATE trying SET since=0, deaths=deaths+1 WHERE run=?1 AND since>0"},
       {&all.forget_trying, "DELETE FROM trying WHERE run=?1 AND point=?2"}};
   for (const auto& [statement, sql] : statements) {
-    ASSIGN_OR_RETURN(Statement prepared, Statement::Prepare(database_, path_, sql));
-    *statement = std::move(prepared);
+    ASSIGN_OR_RETURN(*statement, Statement::Prepare(database_, path_, sql));
   }
   return true;
 }

@@ -81,8 +81,7 @@ Result<double> EnvTuneSession::ValueOf(const CommandRun& run) {
     }
     case Measure::kBench:
     case Measure::kIteration: {
-      ASSIGN_OR_RETURN(BenchFigures figures, FindFigures(run.out.Text()));
-      bench_ = std::move(figures);
+      ASSIGN_OR_RETURN(bench_, FindFigures(run.out.Text()));
       return bench_.seconds;
     }
   }
@@ -102,8 +101,7 @@ Result<RunFigure> EnvTuneSession::Measure(const EnvVars& settings, CommandRun* r
   options.timeout_s = timeout_s_;
   options.show = request_.verbose;
   options.stop = stop_;
-  ASSIGN_OR_RETURN(CommandRun done, RunCommand(request_.command, settings, options));
-  *run = std::move(done);
+  ASSIGN_OR_RETURN(*run, RunCommand(request_.command, settings, options));
   RunFigure figure;
   figure.cpu_s = run->cpu_s;
   figure.memory = run->memory;

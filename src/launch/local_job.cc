@@ -94,9 +94,8 @@ Status LocalJob::StartRank(int number) {
             ? ""
             : Format("%s/rank-%d.%s", options_.log_dir.c_str(), number, which == 0 ? "out" : "err");
     Sink* shown = which == 0 ? &out_ : err_;
-    ASSIGN_OR_RETURN(Descriptor opened,
+    ASSIGN_OR_RETURN(theirs[which],
                      rank.streams[which].Open(number, options_.prefix ? shown : nullptr, log));
-    theirs[which] = std::move(opened);
     start.streams[which + 1] = theirs[which].get();
   }
   int exec_error = 0;

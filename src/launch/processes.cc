@@ -98,8 +98,7 @@ Status Starter::Prepare() {
   sessions_ = static_cast<std::atomic<pid_t>*>(memory);
   for (size_t i = 0; i < count; ++i) new (&sessions_[i]) std::atomic<pid_t>(0);
 
-  ASSIGN_OR_RETURN(Pipe life, MakePipe());
-  life_ = std::move(life);
+  ASSIGN_OR_RETURN(life_, MakePipe());
   keeper_ = ::fork();
   if (keeper_ == 0) Keep();
   if (keeper_ < 0) return IoError("cannot start a process: " + ErrnoText(errno));

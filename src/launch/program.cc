@@ -22,13 +22,12 @@ Result<std::unique_ptr<Program>> Program::Start(
   }
   options.input = true;
   options.out = [to = &program->text_](std::string_view text) { to->append(text); };
-  options.err = [to = &program->errors_, show_errors](std::string_view text) {
-    to->Add(text);
-    if (show_errors) std::fwrite(text.data(), 1, text.size(), stderr);
+  program->show_errors_ = show_errors;
+  options.err = [to = program.get()](std::string_view text) {
+    to->errors_.Add(text);
+    if (to->show_errors_) std::fwrite(text.data(), 1, text.size(), stderr);
   };
-  ASSIGN_OR_RETURN(std::unique_ptr<process::Child> child,
-                   process::Child::Start(std::move(options)));
-  program->child_ = std::move(child);
+  ASSIGN_OR_RETURN(program->child_, process::Child::Start(std::move(options)));
   return program;
 }
 

@@ -16,11 +16,15 @@ namespace diapason::launch {
 class Program {
  public:
   // `command[0]` is looked for in PATH. `environment` is added to our own; an empty value removes.
-  // `show_errors`: what it writes to standard error is also written to ours.
+  // `show_errors`: what it writes to standard error is also written to ours, until it is stopped.
   static Result<std::unique_ptr<Program>> Start(
       const std::vector<std::string>& command,
       const std::vector<std::pair<std::string, std::string>>& environment = {},
       bool show_errors = false);
+
+  ~Program() { show_errors_ = false; }  // how it takes being stopped is not the user's concern
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
 
   // Fails if it takes no more input, or has not taken this within a minute.
   Status WriteLine(const std::string& line);
@@ -40,6 +44,7 @@ class Program {
  private:
   Program() = default;
 
+  bool show_errors_ = false;
   std::string text_;  // of standard output, not yet taken
   process::BoundedText errors_{size_t{1} << 16};
   std::unique_ptr<process::Child> child_;  // destroyed first: stopping it reads its output

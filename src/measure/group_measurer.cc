@@ -115,8 +115,7 @@ Result<std::unique_ptr<GroupMeasurer>> GroupMeasurer::Lead(Group* group,
                                                            const std::string& cluster) {
   ASSIGN_OR_RETURN(std::unique_ptr<RankTimer> rank_timer, RankTimer::Create(group));
   std::unique_ptr<GroupMeasurer> measurer(new GroupMeasurer(std::move(rank_timer)));
-  ASSIGN_OR_RETURN(Subject subject, Describe(*measurer->rank_timer_, cluster));
-  measurer->subject_ = std::move(subject);
+  ASSIGN_OR_RETURN(measurer->subject_, Describe(*measurer->rank_timer_, cluster));
   return measurer;
 }
 

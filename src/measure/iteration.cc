@@ -98,8 +98,7 @@ Status Runner::Prepare() {
   options.buckets = spec_.buckets.size();
   options.threads = spec_.threads;
   options.limit = std::chrono::duration<double>(spec_.limit);
-  ASSIGN_OR_RETURN(std::unique_ptr<Computer> computer, MakeComputer(group_, options));
-  computer_ = std::move(computer);
+  ASSIGN_OR_RETURN(computer_, MakeComputer(group_, options));
 
   const auto ranks = static_cast<size_t>(group_->size());
   const auto rank = static_cast<size_t>(group_->rank());

@@ -65,8 +65,7 @@ Result<std::string> Answer(GroupMeasurer* measurer, const Order& order) {
 
 Result<std::unique_ptr<JobMeasurer>> JobMeasurer::Create(JobMeasurerOptions options) {
   std::unique_ptr<JobMeasurer> measurer(new JobMeasurer(std::move(options)));
-  ASSIGN_OR_RETURN(Subject subject, measurer->Launch(""));
-  measurer->subject_ = std::move(subject);
+  ASSIGN_OR_RETURN(measurer->subject_, measurer->Launch(""));
   return measurer;
 }
 

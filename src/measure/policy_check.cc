@@ -57,8 +57,7 @@ Result<PolicyCheck> MeasureOnce(Measurer* measurer, const Trial& trial, const Ef
                                 std::vector<dataset::Sample>* samples) {
   PolicyCheck check;
   check.trial = trial;
-  ASSIGN_OR_RETURN(TimingFigure figure, MeasureFigure(measurer, trial, effort, samples));
-  check.library = std::move(figure);
+  ASSIGN_OR_RETURN(check.library, MeasureFigure(measurer, trial, effort, samples));
   if (!check.library.fine()) check.verdict = PolicyVerdict::kFailed;
   return check;
 }

@@ -117,8 +117,7 @@ Result<std::vector<std::string>> RankTimer::Gather(const std::string& mine) {
 
 Status RankTimer::FindHosts() {
   const std::string name = HostName();
-  ASSIGN_OR_RETURN(std::vector<std::string> hosts, Gather(name));
-  hosts_ = std::move(hosts);
+  ASSIGN_OR_RETURN(hosts_, Gather(name));
   nodes_ = group_->nodes();
   if (!buffers_->on_device()) return {};
   const std::optional<std::string> own = ProcessEnvironment().Get("NCCL_HOSTID");

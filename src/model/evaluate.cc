@@ -102,11 +102,9 @@ Status Run(const Grid& grid, const EvaluateOptions& options, const Part& part,
   std::optional<Predictor> ours;
   std::optional<Predictor> original;
   if (learn) {
-    ASSIGN_OR_RETURN(Predictor fitted, Predictor::Fit(part.known, fit));
-    ours = std::move(fitted);
+    ASSIGN_OR_RETURN(ours, Predictor::Fit(part.known, fit));
     fit.objective = Objective::kBusBandwidth;
-    ASSIGN_OR_RETURN(Predictor other, Predictor::Fit(part.known, fit));
-    original = std::move(other);
+    ASSIGN_OR_RETURN(original, Predictor::Fit(part.known, fit));
   }
   for (Score& score : *scores) {
     ChoiceScore tally;

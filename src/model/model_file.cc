@@ -290,8 +290,7 @@ Result<Model> ModelFile::Read(std::string_view bytes) {
     if (blank == std::string::npos) return broken;
     model.info.figures.emplace_back(value.substr(0, blank), value.substr(blank + 1));
   }
-  ASSIGN_OR_RETURN(Features features, Features::Named(predictor.library_, names));
-  predictor.features_ = std::move(features);
+  ASSIGN_OR_RETURN(predictor.features_, Features::Named(predictor.library_, names));
   model.info.machine = lines.Of("machine");
   model.info.simulated = lines.Of("origin") == "simulated";
   model.info.samples = NumberOf(lines, "samples");

@@ -43,8 +43,7 @@ Result<std::unique_ptr<Child>> Child::Start(ChildOptions options) {
   spawn.command = child->options_.command;
   spawn.environment = ChangedEnvironment(child->options_.environment);
   for (int i = child->options_.input ? 0 : 1; i < 3; ++i) {
-    ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
-    pipes[i] = std::move(pipe);
+    ASSIGN_OR_RETURN(pipes[i], MakePipe());
     spawn.streams[i] = (i == 0 ? pipes[i].read : pipes[i].write).get();
     (void)::fcntl((i == 0 ? pipes[i].write : pipes[i].read).get(), F_SETFL, O_NONBLOCK);
   }

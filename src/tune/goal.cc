@@ -84,8 +84,7 @@ Result<TuneGround> FindGround(TuningRequest* request) {
   if (ranks.limit <= 0) ranks.limit = std::clamp(request->budget / 6, 5.0, 20.0);
   TuneGround ground{measure::BackendOf(ranks), ""};
   if (ground.backend == "auto") {
-    ASSIGN_OR_RETURN(TuneGround found, Detect());
-    ground = std::move(found);
+    ASSIGN_OR_RETURN(ground, Detect());
   }
   ranks.backend = ground.backend;
   const comm::BackendFacts& facts = comm::FactsOfBackend(ground.backend);

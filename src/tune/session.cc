@@ -103,8 +103,7 @@ Status TuneSession::StartAgain() {
   marked_.reset();
   calibrated_.reset();
   measurer_.reset();  // the old ranks end before new ones begin
-  ASSIGN_OR_RETURN(std::shared_ptr<Measurer> measurer, Launch());
-  measurer_ = std::move(measurer);
+  ASSIGN_OR_RETURN(measurer_, Launch());
   return {};
 }
 
@@ -124,11 +123,9 @@ Result<dataset::StoreContents> TuneSession::ReadEarlier() {
 
 Status TuneSession::Start() {
   (void)Show(Stage::kStarting, "starting ranks");
-  ASSIGN_OR_RETURN(std::shared_ptr<Measurer> measurer, Launch());
-  measurer_ = std::move(measurer);
+  ASSIGN_OR_RETURN(measurer_, Launch());
   outcome_.subject = measurer_->subject();
-  ASSIGN_OR_RETURN(std::vector<CallCase> call_cases, work_.call_cases(outcome_.subject));
-  call_cases_ = std::move(call_cases);
+  ASSIGN_OR_RETURN(call_cases_, work_.call_cases(outcome_.subject));
   if (call_cases_.empty()) return Invalid("there is nothing to measure");
   std::stable_sort(call_cases_.begin(), call_cases_.end(),
                    [](const CallCase& a, const CallCase& b) {

@@ -267,9 +267,7 @@ Status TuneSession::Write() {
   }
   outcome_.policy_text = policy::PolicyText(outcome_.policy, remarks);
   // As a reader finds it: rows have the lines of the file then.
-  ASSIGN_OR_RETURN(policy::Policy read,
-                   policy::ParseStrictly(outcome_.policy_text, "policy.conf", {}));
-  outcome_.policy = std::move(read);
+  ASSIGN_OR_RETURN(outcome_.policy, policy::ParseStrictly(outcome_.policy_text, "policy.conf", {}));
   return {};
 }
 

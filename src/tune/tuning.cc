@@ -121,8 +121,7 @@ Result<TuningResult> Lead(const TuningRequest& request, const TuneGround& ground
   inputs.source = source;
   inputs.call_cases = [&](const Subject& subject) -> Result<std::vector<search::CallCase>> {
     RETURN_IF_ERROR(measure::CheckNoPolicyIsSet(Settings::Read(ProcessEnvironment()), subject));
-    ASSIGN_OR_RETURN(TuneGoal found, FindGoal(request, subject));
-    result.goal = std::move(found);
+    ASSIGN_OR_RETURN(result.goal, FindGoal(request, subject));
     for (const std::string& note : result.goal.notes) Warn(events, note);
     if (events.started) events.started(ground, subject, result.goal);
     return result.goal.call_cases;
@@ -135,8 +134,7 @@ Result<TuningResult> Lead(const TuningRequest& request, const TuneGround& ground
   }
   const ProgressCallback progress =
       events.progress ? events.progress : [](Stage, double, const std::string&) { return true; };
-  ASSIGN_OR_RETURN(TuneOutcome tuned, Tune(inputs, session, progress));
-  result.outcome = std::move(tuned);
+  ASSIGN_OR_RETURN(result.outcome, Tune(inputs, session, progress));
   for (const std::string& note : result.outcome.notes) Warn(events, note);
   if (!result.Decided()) {
     result.older_policy = FileExists(files.policy);

@@ -77,8 +77,7 @@ class Verification {
 
   Status Start() {
     measurer_.reset();  // the old ranks end before new ones begin
-    ASSIGN_OR_RETURN(std::shared_ptr<Measurer> measurer, source_());
-    measurer_ = std::move(measurer);
+    ASSIGN_OR_RETURN(measurer_, source_());
     ++launches_;
     fresh_.clear();
     return {};

@@ -438,6 +438,19 @@ class VoiceTest(unittest.TestCase):
                 self.assertIn("error", json.loads(done.stdout))
                 self.assertTrue(done.stderr.startswith("diapason: error: "), done.stderr)
 
+    def test_json_of_ranks_that_do_not_start(self) -> None:
+        done = run("bench", "--backend", "nccl", "--json", "-g", "16", "--sizes", "1K", "--rounds", "1", status=None)
+        if done.returncode == 0:
+            self.skipTest("16 ranks of NCCL can run here")
+        self.assertTrue(json.loads(done.stdout)["error"])
+        self.assertNotIn("SIGTERM", done.stderr)
+
+    def test_json_of_a_plan(self) -> None:
+        done = run("sweep", "--dry-run", "--json", "--backend", "sim", "-g", "4", "--sizes", "1K:4K")
+        [plan] = json.loads(done.stdout)
+        self.assertEqual([plan[key] for key in ("dry_run", "simulated", "ranks")], [True, True, 4])
+        self.assertEqual(plan["collectives"][0]["bytes"], [1024, 2048, 4096])
+
     def test_times_with_and_without_unit(self) -> None:
         for limit in ("2", "2s", "2000ms", "0.1m"):
             run("bench", "--backend", "sim", "-g", "2", "--sizes", "1K", "--rounds", "1", "--limit", limit)

@@ -30,9 +30,8 @@ Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject)
   policy::ParseOptions parse;
   parse.library = subject.library;
   parse.check_rows = false;
-  ASSIGN_OR_RETURN(policy::Policy loaded,
+  ASSIGN_OR_RETURN(plan.policy,
                    policy::LoadPolicy({policy::Source::Kind::kFile, options.policy, ""}, parse));
-  plan.policy = std::move(loaded);
   const std::string& wanted = plan.policy.header.fingerprint;
   if (!wanted.empty() && !subject.simulated && !subject.machine.gpu.empty() &&
       wanted != subject.machine.gpu) {

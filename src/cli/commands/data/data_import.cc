@@ -55,9 +55,8 @@ Status Keep(dataset::Import import, const std::string& file, const std::string& 
             std::unique_ptr<dataset::SampleStore>* store, Totals* totals) {
   // Created only now, so that unreadable files leave no empty store behind.
   if (*store == nullptr) {
-    ASSIGN_OR_RETURN(std::unique_ptr<dataset::SampleStore> opened,
+    ASSIGN_OR_RETURN(*store,
                      dataset::SampleStore::Open(path, dataset::SampleStore::Access::kWrite));
-    *store = std::move(opened);
   }
   ASSIGN_OR_RETURN(const std::vector<bool> added, (*store)->AddRuns(import.runs));
   size_t new_runs = 0;

@@ -223,8 +223,7 @@ Result<int> Check(const EnvCheckOptions& options) {
   CheckedFor checked_for = assumed.checked_for;
   GatheredVariables gathered;
   if (!options.file.empty()) {
-    ASSIGN_OR_RETURN(GatheredVariables read, FromFile(options, checked_for));
-    gathered = std::move(read);
+    ASSIGN_OR_RETURN(gathered, FromFile(options, checked_for));
   } else {
     // Paths in a file may belong to another machine; check them only for this environment.
     checked_for.tree = &machine;

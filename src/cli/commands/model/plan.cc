@@ -137,8 +137,7 @@ Result<int> RunPlan(const PlanAsked& asked) {
   }
   std::optional<model::Model> model;
   if (!asked.model.empty()) {
-    ASSIGN_OR_RETURN(model::Model loaded, model::ModelFile::Load(asked.model));
-    model = std::move(loaded);
+    ASSIGN_OR_RETURN(model, model::ModelFile::Load(asked.model));
     if (model->info.simulated) Warn("the model was trained on simulated data");
   }
   std::optional<model::Grid> grid;
@@ -146,8 +145,7 @@ Result<int> RunPlan(const PlanAsked& asked) {
     model::GridOptions grid_options;
     grid_options.workload = asked.workload;
     if (asked.overlap) grid_options.kind = dataset::Point::Kind::kIteration;
-    ASSIGN_OR_RETURN(model::Grid read, ReadGrid(asked.data, grid_options));
-    grid = std::move(read);
+    ASSIGN_OR_RETURN(grid, ReadGrid(asked.data, grid_options));
   }
   options.origin = asked.origin;
   if (options.origin.empty()) {

@@ -45,18 +45,16 @@ Result<SweepPart> RunPart(const SweepOptions& options, Measurer* measurer,
                           dataset::SampleStore* store) {
   SweepPart part;
   part.subject = measurer->subject();
-  ASSIGN_OR_RETURN(std::vector<CallCase> call_cases,
+  ASSIGN_OR_RETURN(part.call_cases,
                    search::CallCasesFor(options.Request(), options.plan, *measurer));
-  part.call_cases = std::move(call_cases);
   part.known.resize(part.call_cases.size());
   for (size_t i = 0; i < part.call_cases.size(); ++i) {
     part.known[i].resize(part.call_cases[i].candidates.size());
   }
   SweepRun run;
   if (store != nullptr) {
-    ASSIGN_OR_RETURN(SweepRun begun,
+    ASSIGN_OR_RETURN(run,
                      BeginOrResume(options, part.subject, store, part.call_cases, &part.known));
-    run = std::move(begun);
   }
   search::SearchOptions search = options.search;
   search.samples = SamplesFor(options, part.call_cases);
@@ -120,23 +118,21 @@ Result<SweepPart> RunPart(const SweepOptions& options, Measurer* measurer,
 }
 
 Result<int> DryRun(const SweepOptions& options) {
+  std::vector<SweepPlan> plans;
   for (const int nodes : options.nodes) {
-    ASSIGN_OR_RETURN(const Subject subject, search::ExpectedSubject(options.Request(), nodes));
-    ASSIGN_OR_RETURN(const std::vector<CallCase> call_cases,
-                     search::MakeCallCases(options.plan, subject));
+    SweepPlan plan;
+    ASSIGN_OR_RETURN(plan.subject, search::ExpectedSubject(options.Request(), nodes));
+    ASSIGN_OR_RETURN(plan.call_cases, search::MakeCallCases(options.plan, plan.subject));
     const int repeats =
         options.adaptive ? options.search.least_samples : options.search.most_samples;
-    SweepEstimate estimate = EstimateSweep(call_cases, subject, repeats, kBlockSeconds,
-                                           kLaunchSeconds, options.launch_each);
-    std::printf("%s on %s%s\n", Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
-                Count(static_cast<size_t>(nodes), "node").c_str(),
-                subject.simulated ? ", simulated" : "");
+    plan.estimate = EstimateSweep(plan.call_cases, plan.subject, repeats, kBlockSeconds,
+                                  kLaunchSeconds, options.launch_each);
     if (options.search.seconds > 0) {
-      estimate.seconds = std::min(estimate.seconds, options.search.seconds);
+      plan.estimate.seconds = std::min(plan.estimate.seconds, options.search.seconds);
     }
-    std::printf("%s", PlanText(call_cases, subject, estimate).c_str());
+    plans.push_back(std::move(plan));
   }
-  std::printf("nothing was measured; the times of calls are estimates\n");
+  std::fputs((options.json ? PlanJson(plans) : PlanText(plans)).c_str(), stdout);
   return kExitFine;
 }
 
@@ -150,9 +146,7 @@ Result<int> Sweep(const SweepOptions& options) {
   std::unique_ptr<dataset::SampleStore> store;
   if (!options.store.empty()) {
     ASSIGN_OR_RETURN(
-        std::unique_ptr<dataset::SampleStore> opened,
-        dataset::SampleStore::Open(options.store, dataset::SampleStore::Access::kWrite));
-    store = std::move(opened);
+        store, dataset::SampleStore::Open(options.store, dataset::SampleStore::Access::kWrite));
   }
   CatchInterrupts();
   std::vector<SweepPart> parts;

@@ -176,30 +176,83 @@ SweepEstimate EstimateSweep(const std::vector<CallCase>& call_cases,
   return estimate;
 }
 
-std::string PlanText(const std::vector<CallCase>& call_cases, const measure::Subject& subject,
-                     const SweepEstimate& estimate) {
-  Table table({"collective", "sizes", "configurations"});
-  std::map<std::string, std::vector<const CallCase*>> collectives;
+namespace {
+
+using CasesByCollective = std::map<std::string, std::vector<const CallCase*>>;
+
+CasesByCollective ByCollective(const std::vector<CallCase>& call_cases) {
+  CasesByCollective collectives;
   for (const CallCase& call_case : call_cases) {
     collectives[measure::CollectiveText(call_case.trial.operation)].push_back(&call_case);
   }
+  return collectives;
+}
+
+// The cases of one collective have the same configurations.
+std::vector<std::string> ConfigurationsOf(const std::vector<const CallCase*>& call_cases,
+                                          const measure::Subject& subject) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < call_cases.front()->candidates.size(); ++i) {
+    texts.push_back(CandidateText(*call_cases.front(), i, subject));
+  }
+  return texts;
+}
+
+std::string PlanText(const SweepPlan& plan) {
+  const SweepEstimate& estimate = plan.estimate;
+  Table table({"collective", "sizes", "configurations"});
   std::string list;
-  for (const auto& [name, some] : collectives) {
+  for (const auto& [name, some] : ByCollective(plan.call_cases)) {
     std::vector<std::string> sizes;
     for (const CallCase* call_case : some) sizes.push_back(FormatBytes(call_case->trial.bytes));
-    table.Add({name, Join(sizes, " "), std::to_string(some.front()->candidates.size())});
-    list += name + ":\n";
-    for (size_t i = 0; i < some.front()->candidates.size(); ++i) {
-      list += "  " + CandidateText(*some.front(), i, subject) + "\n";
-    }
+    const std::vector<std::string> configurations = ConfigurationsOf(some, plan.subject);
+    table.Add({name, Join(sizes, " "), std::to_string(configurations.size())});
+    list += name + ":\n  " + Join(configurations, "\n  ") + "\n";
   }
-  return table.Text() + list +
+  return Format("%s on %s%s\n", Count(static_cast<size_t>(plan.subject.ranks), "rank").c_str(),
+                Count(static_cast<size_t>(plan.subject.nodes), "node").c_str(),
+                plan.subject.simulated ? ", simulated" : "") +
+         table.Text() + list +
          Format(
              "%s, %zu configurations in total, %lld samples, %s, about %s\n",
              Count(estimate.call_cases, "case").c_str(), estimate.candidates,
              static_cast<long long>(estimate.samples),
              estimate.launches == 1 ? "1 launch" : Format("%d launches", estimate.launches).c_str(),
              DurationText(estimate.seconds).c_str());
+}
+
+}  // namespace
+
+std::string PlanText(const std::vector<SweepPlan>& plans) {
+  std::string text;
+  for (const SweepPlan& plan : plans) text += PlanText(plan);
+  return text + "nothing was measured; the times of calls are estimates\n";
+}
+
+std::string PlanJson(const std::vector<SweepPlan>& plans) {
+  ordered_json all = ordered_json::array();
+  for (const SweepPlan& plan : plans) {
+    ordered_json collectives = ordered_json::array();
+    for (const auto& [name, some] : ByCollective(plan.call_cases)) {
+      ordered_json bytes = ordered_json::array();
+      for (const CallCase* call_case : some) bytes.push_back(call_case->trial.bytes);
+      collectives.push_back({{"collective", name},
+                             {"bytes", std::move(bytes)},
+                             {"configurations", ConfigurationsOf(some, plan.subject)}});
+    }
+    all.push_back({{"dry_run", true},
+                   {"backend", plan.subject.backend},
+                   {"simulated", plan.subject.simulated},
+                   {"ranks", plan.subject.ranks},
+                   {"nodes", plan.subject.nodes},
+                   {"collectives", std::move(collectives)},
+                   {"cases", plan.estimate.call_cases},
+                   {"configurations", plan.estimate.candidates},
+                   {"samples", plan.estimate.samples},
+                   {"launches", plan.estimate.launches},
+                   {"estimated_seconds", plan.estimate.seconds}});
+  }
+  return JsonText(all) + "\n";
 }
 
 }  // namespace diapason::cli

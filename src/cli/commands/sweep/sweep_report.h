@@ -22,7 +22,6 @@ struct SweepPart {
 std::string SweepTable(const SweepPart& part);
 std::string SweepJson(const std::vector<SweepPart>& parts);
 
-// What would be measured, and how long it may take.
 struct SweepEstimate {
   size_t call_cases = 0;
   size_t candidates = 0;
@@ -33,7 +32,14 @@ struct SweepEstimate {
 SweepEstimate EstimateSweep(const std::vector<search::CallCase>& call_cases,
                             const measure::Subject& subject, int repeats, double block_seconds,
                             double launch_seconds, bool launch_each);
-std::string PlanText(const std::vector<search::CallCase>& call_cases,
-                     const measure::Subject& subject, const SweepEstimate& estimate);
+
+// What would be measured on one number of nodes, and how long it may take.
+struct SweepPlan {
+  measure::Subject subject;
+  std::vector<search::CallCase> call_cases;
+  SweepEstimate estimate;
+};
+std::string PlanText(const std::vector<SweepPlan>& plans);
+std::string PlanJson(const std::vector<SweepPlan>& plans);
 
 }  // namespace diapason::cli

@@ -30,9 +30,7 @@ class GlooBackend : public Backend {
   Result<std::unique_ptr<Communicator>> Create(const Start& start) override {
     std::shared_ptr<gloo::transport::Device> opened;
     if (start.place.size > 1) {
-      ASSIGN_OR_RETURN(std::shared_ptr<gloo::transport::Device> device,
-                       OpenGlooDevice(start.place));
-      opened = std::move(device);
+      ASSIGN_OR_RETURN(opened, OpenGlooDevice(start.place));
     }
     std::vector<int> members;
     for (int rank = 0; rank < start.place.size; ++rank) members.push_back(rank);

@@ -113,8 +113,7 @@ Result<std::unique_ptr<PendingCall>> SimCommunicator::StartCollective(const Call
     const std::lock_guard<std::mutex> lock(state_->mutex);
     time = state_->timeline.now();
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<SimRound> round, world_->Arrive(rank_, call, time));
-  item.round = std::move(round);
+  ASSIGN_OR_RETURN(item.round, world_->Arrive(rank_, call, time));
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     // Collectives that the program does not wait for must not pile up.
