@@ -24,11 +24,13 @@ Status StatusOf(const Result<T>& result) {
 // Declares a variable with the value of a Result, or assigns it to one; or returns the error.
 //   ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMost));
 // A type with a comma needs an alias: the comma would end the argument.
+// A declaration cannot stand in parentheses. NOLINTBEGIN(bugprone-macro-parentheses)
 #define ASSIGN_OR_RETURN(declaration, expression) \
   ASSIGN_OR_RETURN_AS(ASSIGN_OR_RETURN_NAME(__LINE__), declaration, expression)
 #define ASSIGN_OR_RETURN_AS(result, declaration, expression) \
   auto result = (expression);                                \
   if (!result.ok()) return result.status();                  \
   declaration = std::move(result).value()
+// NOLINTEND(bugprone-macro-parentheses)
 #define ASSIGN_OR_RETURN_NAME(line) ASSIGN_OR_RETURN_JOIN(line)
 #define ASSIGN_OR_RETURN_JOIN(line) result_of_line_##line
