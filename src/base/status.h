@@ -16,9 +16,10 @@ Status StatusOf(const Result<T>& result) {
 
 // Returns from the function where the Status or Result is an error.
 //   RETURN_IF_ERROR(WriteFile(path, text));
-#define RETURN_IF_ERROR(expression)                                                               \
-  do {                                                                                            \
-    if (auto status_ = ::diapason::internal::StatusOf(expression); !status_.ok()) return status_; \
+#define RETURN_IF_ERROR(expression)                                                             \
+  do {                                                                                          \
+    if (auto returned_error = ::diapason::internal::StatusOf(expression); !returned_error.ok()) \
+      return returned_error;                                                                    \
   } while (false)
 
 // Declares a variable with the value of a Result, or assigns it to one; or returns the error.
