@@ -2,6 +2,7 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 
@@ -81,7 +82,7 @@ double GaussianProcess::Score(const KernelParams& candidate, const std::vector<u
     const double off = std::log(std::max(kMadToDeviation * Median(scaled), 0.1));
     score -= off * off * std::min<double>(static_cast<double>(scaled.size()), 40) / 4;
   }
-  if (!Factor(subset)) return -INFINITY;
+  if (!Factor(subset)) return -std::numeric_limits<double>::infinity();
   const size_t n = subset.size();
   for (size_t i = 0; i < n; ++i) {
     score -= solved_[i] * solved_[i] / 2 + std::log(lower_[i * n + i]);

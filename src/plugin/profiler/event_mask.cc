@@ -37,19 +37,19 @@ bool Wanted(uint64_t wants, EventMask::Need need) {
 }
 
 int ValueOf(uint64_t wants, int api) {
-  int value = 0;
+  uint64_t value = 0;
   if (Wanted(wants, EventMask::Need::kCalls) && api >= kFirstApiWithCalls) {
     value |= abi::kEventCollApi | abi::kEventKernelLaunch;
   }
   // Before 2.28 the library sends a Coll only inside a Group.
-  int runs = abi::kEventColl;
+  uint64_t runs = abi::kEventColl;
   if (api < kFirstApiWithCalls) runs |= abi::kEventGroup;
   if (Wanted(wants, EventMask::Need::kRuns)) value |= runs;
   if (Wanted(wants, EventMask::Need::kTimes) && api >= kFirstApiWithStamps &&
       (wants & kTimesForbidden) == 0) {
     value |= runs | abi::kEventKernelCh;
   }
-  return value;
+  return static_cast<int>(value);
 }
 
 // The library reads it with an atomic load of its own.

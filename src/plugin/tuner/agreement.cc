@@ -242,8 +242,8 @@ Agreement Agree(const Settings& settings, const CommInit& init, const Host& host
   request.alike = inputs.Words();
   request.offer =
       own.policy.has_value() ? policy::EncodeInline(*own.policy) : std::string(kNoPolicy);
-  return Concluded(agree::Join(agreement.stores.calls, request, progress), purpose, host,
-                   std::move(agreement));
+  const auto joined = agree::Join(agreement.stores.calls, request, progress);
+  return Concluded(joined, purpose, host, std::move(agreement));
 }
 
 }  // namespace diapason::plugin
