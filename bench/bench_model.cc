@@ -160,8 +160,8 @@ void WriteTable(const std::vector<Row>& rows, const std::string& path) {
       "busbw_ip\n";
   for (const Row& row : rows) {
     const double bytes = static_cast<double>(row.bytes);
-    text += Format("%d,%d,%llu,%.9g,%g,%.9g,%d,%d,%d,%.9g\n", row.place.nodes, row.place.ranks,
-                   static_cast<unsigned long long>(row.bytes), std::log2(bytes),
+    text += Format("{},{},{},{:.9g},{:g},{:.9g},{},{},{},{:.9g}\n", row.place.nodes,
+                   row.place.ranks, row.bytes, std::log2(bytes),
                    static_cast<double>(row.place.ranks) / row.place.nodes, bytes / row.place.ranks,
                    row.config.algorithm, row.config.protocol, row.config.channels, row.bandwidth);
   }

@@ -61,9 +61,7 @@ std::vector<ScanRule> MakeRules(int count) {
 std::string PolicyOf(const std::vector<ScanRule>& rules) {
   std::string text;
   for (const ScanRule& rule : rules) {
-    text += Format("allreduce,%llu,%llu,%s,%s,%d,%d,%d,-1,-1\n",
-                   static_cast<unsigned long long>(rule.min_bytes),
-                   static_cast<unsigned long long>(rule.max_bytes),
+    text += Format("allreduce,{},{},{},{},{},{},{},-1,-1\n", rule.min_bytes, rule.max_bytes,
                    rule.algorithm == 0 ? "tree" : "ring", rule.protocol == 0 ? "ll" : "simple",
                    rule.channels, rule.nodes, rule.ranks);
   }
@@ -132,7 +130,7 @@ class Bench {
   void AddEmpty() { cases_.push_back({"empty callback", nullptr, empty_->get_coll_info, {}}); }
 
   void AddPlugin(int rules) {
-    const std::string path = Format("%s/%d.conf", folder_.c_str(), rules);
+    const std::string path = Format("{}/{}.conf", folder_, rules);
     std::ofstream(path) << PolicyOf(MakeRules(rules));
     setenv("DIAPASON_POLICY", path.c_str(), 1);
     std::vector<double> milliseconds;
@@ -149,10 +147,10 @@ class Bench {
       bytes = mallinfo2().uordblks - before;
     }
     if (context == nullptr) Die("the plugin stepped aside");
-    cases_.push_back({Format("diapason, %d rules", rules), context, plugin_->get_coll_info, {}});
-    inits_.push_back(Format("  %5d rules: %.2f ms median of %zu (worst %.2f), %.0f KiB", rules,
-                            Median(milliseconds), milliseconds.size(), Quantile(milliseconds, 1.0),
-                            static_cast<double>(bytes) / 1024));
+    cases_.push_back({Format("diapason, {} rules", rules), context, plugin_->get_coll_info, {}});
+    inits_.push_back(Format("  {:5} rules: {:.2f} ms median of {} (worst {:.2f}), {:.0f} KiB",
+                            rules, Median(milliseconds), milliseconds.size(),
+                            Quantile(milliseconds, 1.0), static_cast<double>(bytes) / 1024));
   }
 
   // The same four rules, agreed on by two ranks that learn.
@@ -169,7 +167,7 @@ class Bench {
 
   void AddScan(int rules) {
     scans_.push_back(std::make_unique<ScanContext>(ScanContext{MakeRules(rules), 1, 8}));
-    cases_.push_back({Format("linear scan, %d rules", rules), scans_.back().get(), LinearScan, {}});
+    cases_.push_back({Format("linear scan, {} rules", rules), scans_.back().get(), LinearScan, {}});
   }
 
   void Measure() {
@@ -252,7 +250,7 @@ void Bench::Report(const std::vector<double>& instructions) const {
     const Interval interval = MedianInterval95(net);
     std::printf("%-24s %10.1f %10.1f [%5.1f, %5.1f] %12s\n", cases_[i].name.c_str(),
                 Median(cases_[i].nanoseconds), Median(net), interval.low, interval.high,
-                instructions.empty() ? "-" : Format("%.0f", instructions[i]).c_str());
+                instructions.empty() ? "-" : Format("{:.0f}", instructions[i]).c_str());
   }
   std::printf("(medians of %d interleaved rounds, %zu questions each)\n\ninit:\n", kRounds,
               kQuestions * kPasses);
@@ -298,9 +296,9 @@ std::vector<double> CountInstructions(const std::string& self, size_t cases) {
   const auto run = [&](size_t index, int passes) {
     const std::string command = Format(
         "valgrind --tool=callgrind "
-        "--callgrind-out-file=/dev/null %s --case %zu --passes %d 2>&1 | sed -n "
+        "--callgrind-out-file=/dev/null {} --case {} --passes {} 2>&1 | sed -n "
         "'s/.*Collected : \\([0-9]*\\).*/\\1/p'",
-        self.c_str(), index, passes);
+        self, index, passes);
     FILE* pipe = ::popen(command.c_str(), "r");
     double total = 0;
     if (pipe == nullptr || std::fscanf(pipe, "%lf", &total) != 1) total = -1;

@@ -97,7 +97,7 @@ Tuning Simulate(const Options& options, Noise shape, double level, const std::ve
   design.seed = seed;
   design.abba = options.abba;
   std::vector<env_tune::KnobValue> candidates;
-  for (int i = 0; i < options.candidates; ++i) candidates.push_back({Format("K%d", i), "1", ""});
+  for (int i = 0; i < options.candidates; ++i) candidates.push_back({Format("K{}", i), "1", ""});
   Experiment experiment(design, candidates);
   NoiseSource noise(shape, level, MixBits(seed));
   while (const auto step = experiment.Next()) {
@@ -135,7 +135,8 @@ Interval ShareInterval(int hits, int of) {
 
 std::string ShareText(int hits, int of) {
   const Interval interval = ShareInterval(hits, of);
-  return Format("%.2f %% [%.2f, %.2f]", 100.0 * hits / of, 100 * interval.low, 100 * interval.high);
+  return Format("{:.2f} % [{:.2f}, {:.2f}]", 100.0 * hits / of, 100 * interval.low,
+                100 * interval.high);
 }
 
 // False positives. `planted`: a first setting that does work, beside those that do not.
@@ -160,9 +161,9 @@ bool NullTunings(const Options& options, double planted) {
     }
     if (planted <= 0) good = good && ShareInterval(claims, options.tunings).low <= kBar;
     good = good && ShareInterval(kept, options.tunings).low <= kBar;
-    table.Add({kNoiseNames[shape], Format("%d", options.tunings),
+    table.Add({kNoiseNames[shape], Format("{}", options.tunings),
                planted > 0 ? "-" : ShareText(claims, options.tunings),
-               ShareText(kept, options.tunings), Format("%.0f", Median(runs))});
+               ShareText(kept, options.tunings), Format("{:.0f}", Median(runs))});
   }
   std::printf("%s\n", table.Text().c_str());
   return good;
@@ -187,10 +188,10 @@ void Power(const Options& options) {
           found += tuning.found ? 1 : 0;
           runs.push_back(tuning.runs);
         }
-        table.Add({kNoiseNames[shape], Format("%.0f %%", level * 100),
-                   Format("%.0f %%", gain * 100),
-                   Format("%.0f %%", 100.0 * found / options.power_tunings),
-                   Format("%.0f", Median(runs)), Format("%.0f", Quantile(runs, 0.9))});
+        table.Add({kNoiseNames[shape], Format("{:.0f} %", level * 100),
+                   Format("{:.0f} %", gain * 100),
+                   Format("{:.0f} %", 100.0 * found / options.power_tunings),
+                   Format("{:.0f}", Median(runs)), Format("{:.0f}", Quantile(runs, 0.9))});
       }
     }
   }

@@ -105,7 +105,7 @@ class Leader {
 Status Walk(const Options& options, uint64_t rank, Shared* shared) {
   agree::StoreOptions where;
   where.where = options.store;
-  where.job = Format("bench-epoch-%d", static_cast<int>(::getppid()));
+  where.job = Format("bench-epoch-{}", static_cast<int>(::getppid()));
   Result<std::unique_ptr<agree::CellStore>> store = agree::OpenStore(where);
   if (!store.ok()) return store.status();
   agree::JoinRequest request;
@@ -181,22 +181,21 @@ bool Report(const Options& options, Shared* shared) {
   using Align = report::Table::Align;
   report::Table table({"", "median us", "95 % interval", "95th percentile us", "samples"});
   table.SetAlign({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
-  std::string json = Format("{\"store\": \"%s\", \"ranks\": %llu, \"epochs\": %llu, \"held\": %llu",
-                            options.store.substr(0, options.store.find(':')).c_str(),
-                            static_cast<unsigned long long>(options.ranks),
-                            static_cast<unsigned long long>(options.epochs),
-                            static_cast<unsigned long long>(shared->held.load()));
+  std::string json = Format("{{\"store\": \"{}\", \"ranks\": {}, \"epochs\": {}, \"held\": {}",
+                            options.store.substr(0, options.store.find(':')), options.ranks,
+                            options.epochs, shared->held.load());
   bool met = true;
   for (const Row& row : rows) {
     if (row.samples.empty()) continue;
     const double median = Median(row.samples);
     const Interval interval = MedianInterval95(row.samples);
     const double slow = Quantile(row.samples, 0.95);
-    table.Add({row.name, Format("%.3f", median * 1e6),
-               Format("%.3f to %.3f", interval.low * 1e6, interval.high * 1e6),
-               Format("%.3f", slow * 1e6), Format("%zu", row.samples.size())});
+    table.Add({row.name, Format("{:.3f}", median * 1e6),
+               Format("{:.3f} to {:.3f}", interval.low * 1e6, interval.high * 1e6),
+               Format("{:.3f}", slow * 1e6), Format("{}", row.samples.size())});
     json += Format(
-        ", \"%s\": {\"median_us\": %.4f, \"low_us\": %.4f, \"high_us\": %.4f, \"p95_us\": %.4f}",
+        ", \"{}\": {{\"median_us\": {:.4f}, \"low_us\": {:.4f}, \"high_us\": {:.4f}, \"p95_us\": "
+        "{:.4f}}}",
         row.key, median * 1e6, interval.low * 1e6, interval.high * 1e6, slow * 1e6);
     if (&row != &rows[2]) met = met && interval.high < kBarSeconds;
   }

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/stats.h"
 #include "base/text.h"
 #include "learn_runs.h"
 #include "report/table.h"
@@ -51,6 +52,8 @@ struct Score {
   double safe_200 = 0;
   double safe = 0;
   double runs = 0;
+  std::vector<double> good_after_calls;  // by run
+  std::vector<double> good_after_time;
 
   void Add(const Ground& ground, const Outcome& outcome) {
     regret += outcome.regret;
@@ -61,6 +64,8 @@ struct Score {
     safe_200 += outcome.chosen_200 * kSafe <= 1 ? 1 : 0;
     safe += outcome.chosen * kSafe <= 1 ? 1 : 0;
     runs += 1;
+    good_after_calls.push_back(outcome.good_after_calls);
+    good_after_time.push_back(outcome.good_after_time);
   }
   void Add(const Score& other) {
     regret += other.regret;
@@ -71,6 +76,17 @@ struct Score {
     safe_200 += other.safe_200;
     safe += other.safe;
     runs += other.runs;
+    const auto append = [](const std::vector<double>& from, std::vector<double>* to) {
+      to->insert(to->end(), from.begin(), from.end());
+    };
+    append(other.good_after_calls, &good_after_calls);
+    append(other.good_after_time, &good_after_time);
+  }
+  // Of the runs that do not end with a good choice.
+  double NeverGood() const {
+    return static_cast<double>(
+               std::count(good_after_calls.begin(), good_after_calls.end(), INFINITY)) /
+           runs;
   }
   double Share200() const { return std::exp(log_200 / runs); }
   double Share() const { return std::exp(log_end / runs); }
@@ -94,7 +110,7 @@ Runner RunnerOf(Strategy strategy, uint64_t opening) {
 }
 
 std::vector<ArmConfig> Contenders(uint64_t opening) {
-  return {
+  std::vector<ArmConfig> contenders = {
       {"elimination", 1, RunnerOf(Strategy::kElimination, opening)},
       {"epsilon-greedy, call by call", 1,
        [](const Ground& ground, uint64_t seed) { return RunGreedy(ground, kEpsilon, seed); }},
@@ -108,6 +124,12 @@ std::vector<ArmConfig> Contenders(uint64_t opening) {
          }
          return RunFixed(ground, best);
        }}};
+  for (const bench::RivalMaker& maker : bench::Rivals()) {
+    contenders.push_back({maker.name, 4, [&maker](const Ground& ground, uint64_t seed) {
+                            return RunRival(ground, maker, seed);
+                          }});
+  }
+  return contenders;
 }
 
 // One score per context; both halves of the seeds at once.
@@ -137,12 +159,13 @@ Score Sum(const std::vector<Score>& scores) {
 
 std::string JsonLine(const DataSet& set, const std::string& name, const Score& score) {
   return Format(
-      "  {\"data\": \"%s\", \"strategy\": \"%s\", \"contexts\": %zu, \"runs\": %.0f, "
-      "\"regret_calls\": %.3f, \"share_of_best_200\": %.5f, \"share_of_best_1000\": %.5f, "
-      "\"safe_200\": %.5f, \"safe_1000\": %.5f, \"lost_share\": %.5f, \"most_lost_share\": %.5f}",
-      set.name.c_str(), name.c_str(), set.grounds.size(), score.runs, score.regret / score.runs,
-      score.Share200(), score.Share(), score.safe_200 / score.runs, score.safe / score.runs,
-      score.lost / score.runs, score.most_lost);
+      "  {{\"data\": \"{}\", \"strategy\": \"{}\", \"contexts\": {}, \"runs\": {:.0f}, "
+      "\"regret_calls\": {:.3f}, \"share_of_best_200\": {:.5f}, \"share_of_best_1000\": {:.5f}, "
+      "\"safe_200\": {:.5f}, \"safe_1000\": {:.5f}, \"lost_share\": {:.5f}, \"most_lost_share\": "
+      "{:.5f}, \"never_good\": {:.5f}}}",
+      set.name, name, set.grounds.size(), score.runs, score.regret / score.runs, score.Share200(),
+      score.Share(), score.safe_200 / score.runs, score.safe / score.runs, score.lost / score.runs,
+      score.most_lost, score.NeverGood());
 }
 
 void PrintContexts(const DataSet& set, const std::vector<Score>& ours,
@@ -159,6 +182,12 @@ void PrintContexts(const DataSet& set, const std::vector<Score>& ours,
   }
 }
 
+// The three quarters that are reached first are what a user can rely on.
+std::string Typical(const std::vector<double>& values) {
+  const double quantile = Quantile(values, 0.75);
+  return std::isfinite(quantile) ? Format("{:.0f}", quantile) : "never";
+}
+
 struct Verdict {
   std::string json;
   bool met = true;
@@ -166,8 +195,9 @@ struct Verdict {
 
 void RunSet(const DataSet& set, const Arguments& arguments, Verdict* verdict) {
   Table table({"strategy", "regret, calls", "of the greedy's", "of best, 200", "of best, 1000",
-               "safe, 200", "safe, 1000", "lost", "most lost"});
-  table.SetAlign(std::vector<Table::Align>(9, Table::Align::kRight));
+               "safe, 200", "safe, 1000", "lost", "most lost", "0.97 after, calls", "in time",
+               "never"});
+  table.SetAlign(std::vector<Table::Align>(12, Table::Align::kRight));
   std::vector<std::vector<Score>> scores;
   const std::vector<ArmConfig> candidates = Contenders(arguments.opening);
   for (const ArmConfig& candidate : candidates) {
@@ -177,13 +207,14 @@ void RunSet(const DataSet& set, const Arguments& arguments, Verdict* verdict) {
   for (size_t i = 0; i < candidates.size(); ++i) {
     const Score score = Sum(scores[i]);
     const double mean = score.regret / score.runs;
-    table.Add({candidates[i].name, Format("%.1f", mean),
-               Format("%.3f", mean / (greedy.regret / greedy.runs)),
-               Format("%.4f", score.Share200()), Format("%.4f", score.Share()),
-               Format("%.2f %%", 100 * score.safe_200 / score.runs),
-               Format("%.2f %%", 100 * score.safe / score.runs),
-               Format("%.2f %%", 100 * score.lost / score.runs),
-               Format("%.2f %%", 100 * score.most_lost)});
+    table.Add({candidates[i].name, Format("{:.1f}", mean),
+               Format("{:.3f}", mean / (greedy.regret / greedy.runs)),
+               Format("{:.4f}", score.Share200()), Format("{:.4f}", score.Share()),
+               Format("{:.2f} %", 100 * score.safe_200 / score.runs),
+               Format("{:.2f} %", 100 * score.safe / score.runs),
+               Format("{:.2f} %", 100 * score.lost / score.runs),
+               Format("{:.2f} %", 100 * score.most_lost), Typical(score.good_after_calls),
+               Typical(score.good_after_time), Format("{:.1f} %", 100 * score.NeverGood())});
     if (!verdict->json.empty()) verdict->json += ",\n";
     verdict->json += JsonLine(set, candidates[i].name, score);
   }
@@ -255,6 +286,15 @@ Status Main(int count, char** words, bool* met) {
       {"mi355x-own",
        [&] {
          return RecordedGrounds(measurements + "mi355x_allreduce_1n_2n.csv", "mi355x-own", true);
+       }},
+      {"h200-job", [&] { return JobGrounds(measurements + "h200_lab_nccl.csv", "h200-job", 0); }},
+      {"h200-noisy",
+       [&] { return JobGrounds(measurements + "h200_lab_nccl.csv", "h200-noisy", 0.25); }},
+      {"mi355x-job",
+       [&] { return JobGrounds(measurements + "mi355x_allreduce_1n_2n.csv", "mi355x-job", 0); }},
+      {"mi355x-noisy",
+       [&] {
+         return JobGrounds(measurements + "mi355x_allreduce_1n_2n.csv", "mi355x-noisy", 0.25);
        }},
       {"lab", [&] { return TableGrounds(arguments.data + "/gpu-lab/allreduce_4ranks.csv"); }}};
   Verdict verdict;

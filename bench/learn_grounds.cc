@@ -241,7 +241,7 @@ Result<DataSet> Simulate(const std::string& title, const std::vector<std::string
         Ground ground;
         ground.name =
             name + " " + std::string(CollectiveName(collective)) + " " + FormatBytes(bytes);
-        ground.arms.push_back({{}, 1, 1, factors});
+        ground.arms.push_back({{}, 1, 1, false, factors});
         for (const Config& config : Thinned(running)) {
           const auto cost = estimate(config);
           if (!cost.ok()) continue;
@@ -302,7 +302,7 @@ Result<DataSet> RecordedGrounds(const std::string& path, const std::string& name
       config.channels = std::max(0, static_cast<int>(csv.Value(i, "nchannels")));
     }
     const double value = csv.Value(i, times ? "time_oop" : "busbw_ip");
-    if (!(value > 0)) return Invalid(Format("%s: row %zu has no time", path.c_str(), i + 1));
+    if (!(value > 0)) return Invalid(Format("{}: row {} has no time", path, i + 1));
     Row& row = tables[{std::string(CollectiveName(collective.value())),
                        static_cast<int>(csv.Value(i, "num_nodes")),
                        static_cast<int>(csv.Value(i, "num_gpus")),
@@ -316,8 +316,7 @@ Result<DataSet> RecordedGrounds(const std::string& path, const std::string& name
     if (table.count({nothing.algorithm, nothing.protocol, 0, 0}) == 0) continue;
     for (auto& [key, row] : table) row.median = Median(row.samples);
     Ground ground = MakeGround(
-        Format("%s %dx%d ", collective.c_str(), nodes, ranks / nodes) + FormatBytes(bytes), table,
-        own);
+        Format("{} {}x{} ", collective, nodes, ranks / nodes) + FormatBytes(bytes), table, own);
     const Result<Cluster> cluster =
         comm::sim::LoadCluster(times ? "lab" : (nodes == 1 ? "mi355x8" : "mi355x8x2"));
     if (!cluster.ok()) return cluster.status();
@@ -336,6 +335,43 @@ Result<DataSet> RecordedGrounds(const std::string& path, const std::string& name
   return set;
 }
 
+Result<DataSet> JobGrounds(const std::string& path, const std::string& name, double noise) {
+  Result<DataSet> set = RecordedGrounds(path, name, false);
+  if (!set.ok()) return set;
+  set.value().what = Format(
+      "recorded medians and deviations, further noise {:.0f} %, drift 5 %, 2 % spikes, channels "
+      "later",
+      100 * noise);
+  const CounterRandom random(11, 5);
+  uint64_t draw = 0;
+  for (Ground& ground : set.value().grounds) {
+    ground.drift = 0.05;
+    ground.staged = true;
+    // Enough of them for rare spikes.
+    std::vector<float> factors;
+    double sum = 0;
+    for (size_t i = 0; i < kFactors; ++i) {
+      const std::vector<float>& recorded = ground.arms[0].factors;
+      float factor = recorded[random.Bits(draw++) % recorded.size()];
+      factor *= static_cast<float>(std::exp(noise * random.Normal(2 * draw)));
+      draw += 4;
+      if (random.Uniform(draw++) < 0.02) {
+        factor *= static_cast<float>(3 + 12 * random.Uniform(draw++));
+      }
+      factors.push_back(factor);
+      sum += factor;
+    }
+    for (float& factor : factors) factor *= static_cast<float>(kFactors / sum);
+    std::vector<Config> configs;
+    for (const Ground::Arm& arm : ground.arms) configs.push_back(arm.config);
+    for (Ground::Arm& arm : ground.arms) {
+      arm.factors = factors;
+      arm.later = !arm.config.IsDefault() && !Usual(arm.config, configs);
+    }
+  }
+  return set;
+}
+
 Result<DataSet> TableGrounds(const std::string& path) {
   const Result<Csv> csv = Csv::Read(path);
   if (!csv.ok()) return csv.status();
@@ -345,13 +381,13 @@ Result<DataSet> TableGrounds(const std::string& path) {
   for (size_t i = 0; i < csv.value().size(); ++i) {
     Ground ground;
     ground.name = "lab " + csv.value().Cell(i, "bytes");
-    ground.arms.push_back({{}, 1, 1, factors});
+    ground.arms.push_back({{}, 1, 1, false, factors});
     const double best = csv.value().Value(i, "best_us") / csv.value().Value(i, "default_us");
     for (int arm = 0; arm < 7; ++arm) {
       const double ratio = arm == 0 ? best : 1 + arm;
       // The library's estimates are wrong by up to a factor of two.
       const double estimate = ratio * std::exp2(2 * random.Uniform(8 * i + arm) - 1);
-      ground.arms.push_back({{arm, kSimple, 0, 0}, estimate, ratio, factors});
+      ground.arms.push_back({{arm, kSimple, 0, 0}, estimate, ratio, false, factors});
     }
     set.grounds.push_back(std::move(ground));
   }

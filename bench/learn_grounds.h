@@ -14,11 +14,16 @@ struct Ground {
     Config config;
     double estimate = 0;  // the library's own, as a multiple of the default's
     double ratio = 1;     // the true mean time as a multiple of the default's
+    bool later = false;   // added when its pair has been tried, see `staged`
     // A call takes one of these times the true mean.
     std::vector<float> factors;
   };
   std::string name;
   std::vector<Arm> arms;  // the library's default first
+  // All arms together become slower and faster: the deviation of the logarithm.
+  double drift = 0;
+  // As in the plugin, a pair with fewer channels is added when the pair has been tried.
+  bool staged = false;
 
   double BestRatio() const;
 };
@@ -43,6 +48,10 @@ Result<DataSet> HeldOutGrounds();
 // samples, and their mean is the truth. One hiccup among the few samples of an arm then makes the
 // arm slow for good, which lower quartiles do not show.
 Result<DataSet> RecordedGrounds(const std::string& path, const std::string& name, bool own);
+// The same medians as calls of a job see them: every time is also subject to drift and to spikes of
+// 3 to 15 times (2 % of the calls), and candidates with fewer channels come later. `noise`: the
+// deviation of the logarithm of a further factor.
+Result<DataSet> JobGrounds(const std::string& path, const std::string& name, double noise);
 // Default and best as a table of the laboratory has them, beside wrong choices of 2 to 7 times.
 Result<DataSet> TableGrounds(const std::string& path);
 

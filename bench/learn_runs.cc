@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "base/random.h"
@@ -12,6 +13,10 @@ namespace {
 
 constexpr int kRanks = 4;
 constexpr double kRankSigma = 0.02;
+constexpr int kRivalRepeats = 5;
+constexpr double kDriftKept = 0.98;  // per call: it lasts for about 50
+constexpr uint64_t kDriftDraws = uint64_t{1} << 40;
+constexpr double kNearBest = 1.6;  // as in src/plugin/learning/candidates.cc
 
 // The times of calls: all ranks share what happened to the call, and add a little of their own.
 class Machine {
@@ -21,7 +26,12 @@ class Machine {
   std::array<double, kRanks> Call(size_t arm) {
     const std::vector<float>& factors = ground_.arms[arm].factors;
     const uint64_t bits = random_.Bits(count_++);
-    const double shared = ground_.arms[arm].ratio * factors[(bits >> 40) % factors.size()];
+    if (ground_.drift > 0) {
+      state_ = kDriftKept * state_ + std::sqrt(1 - kDriftKept * kDriftKept) * ground_.drift *
+                                         random_.Normal(kDriftDraws + 2 * count_);
+    }
+    const double shared =
+        ground_.arms[arm].ratio * factors[(bits >> 40) % factors.size()] * std::exp(state_);
     std::array<double, kRanks> times{};
     for (int rank = 0; rank < kRanks; ++rank) {
       // Uniform, of that standard deviation.
@@ -35,6 +45,7 @@ class Machine {
   const Ground& ground_;
   const CounterRandom random_;
   uint64_t count_ = 0;
+  double state_ = 0;  // of the drift
 };
 
 // Adds up what an arm's calls cost.
@@ -44,6 +55,7 @@ class Account {
   void Call(size_t arm, size_t incumbent) {
     const double ratio = ground_.arms[arm].ratio;
     outcome_.regret += ratio - best_;
+    time_ += ratio;
     const double otherwise = std::min(1.0, ground_.arms[incumbent].ratio);
     if (arm != incumbent) outcome_.lost += std::max(0.0, ratio - otherwise);
     ++calls_;
@@ -51,6 +63,10 @@ class Account {
   void Choose(size_t arm) {
     if (calls_ <= kEarly) outcome_.chosen_200 = ground_.arms[arm].ratio;
     outcome_.chosen = ground_.arms[arm].ratio;
+    const bool good = best_ >= kGood * outcome_.chosen;
+    if (good && std::isfinite(outcome_.good_after_calls)) return;
+    outcome_.good_after_calls = good ? static_cast<double>(calls_) : INFINITY;
+    outcome_.good_after_time = good ? time_ : INFINITY;
   }
   uint64_t calls() const { return calls_; }
   const Outcome& outcome() const { return outcome_; }
@@ -59,8 +75,27 @@ class Account {
   const Ground& ground_;
   double best_;
   uint64_t calls_ = 0;
+  double time_ = 0;
   Outcome outcome_;
 };
+
+// Pairs near the best one with fewer channels, as the plugin adds them.
+void AddFewerChannels(const Ground& ground, Learner* learner) {
+  const std::vector<ArmSummary> arms = learner->Summary();
+  double best = 1;
+  for (const ArmSummary& arm : arms) {
+    if (arm.config == learner->best()) best = arm.ratio;
+  }
+  for (const ArmSummary& known : arms) {
+    if (known.config.IsDefault() || known.samples == 0 || known.ratio > best * kNearBest) continue;
+    for (const Ground::Arm& arm : ground.arms) {
+      if (arm.config.algorithm == known.config.algorithm &&
+          arm.config.protocol == known.config.protocol) {
+        learner->Add({arm.config, arm.estimate});
+      }
+    }
+  }
+}
 
 size_t ArmOf(const Ground& ground, const Config& config) {
   for (size_t i = 0; i < ground.arms.size(); ++i) {
@@ -74,6 +109,7 @@ size_t ArmOf(const Ground& ground, const Config& config) {
 Outcome RunLearner(const Ground& ground, const LearnOptions& options, uint64_t opening) {
   std::vector<ArmConfig> candidates;
   for (size_t i = 1; i < ground.arms.size(); ++i) {
+    if (ground.arms[i].later) continue;
     candidates.push_back({ground.arms[i].config, ground.arms[i].estimate});
   }
   const std::unique_ptr<Learner> learner = MakeLearner(options, {}, candidates);
@@ -92,6 +128,7 @@ Outcome RunLearner(const Ground& ground, const LearnOptions& options, uint64_t o
         book.Close(epoch - 2);
       }
       learner->Learn(epoch - 2, SlowestOf(told));
+      if (ground.staged) AddFewerChannels(ground, learner.get());
     }
     if (epoch >= 1) schedules[epoch + 1] = learner->Next(epoch + 1);
     const Schedule& schedule = schedules[epoch];
@@ -145,6 +182,25 @@ Outcome RunGreedy(const Ground& ground, double epsilon, uint64_t seed) {
     arms[arm].sum += *std::max_element(times.begin(), times.end());
     arms[arm].count += 1;
   }
+  return account.outcome();
+}
+
+Outcome RunRival(const Ground& ground, const bench::RivalMaker& maker, uint64_t seed) {
+  bench::RivalTask task;
+  for (const Ground::Arm& arm : ground.arms) task.candidates.push_back(arm.config);
+  task.repeats = kRivalRepeats;
+  task.seed = seed;
+  const std::unique_ptr<bench::Rival> rival = maker.make(task);
+  Machine machine(ground, seed);
+  Account account(ground);
+  while (account.calls() < kCalls) {
+    account.Choose(rival->Chosen());
+    const size_t arm = rival->Next();
+    const auto times = machine.Call(arm);
+    account.Call(arm, rival->Chosen());
+    rival->Took(arm, *std::max_element(times.begin(), times.end()));
+  }
+  account.Choose(rival->Chosen());
   return account.outcome();
 }
 

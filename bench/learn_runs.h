@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "learn_grounds.h"
+#include "rivals/rival.h"
 
 namespace diapason::learn {
 
@@ -12,15 +14,22 @@ struct Outcome {
   double lost = 0;        // to trying: against what would have run otherwise
   double chosen_200 = 1;  // ratio of the arm chosen after kEarly calls
   double chosen = 1;      // and after all
+  // From when on the choice always had kGood of the best arm's speed; infinite: not at the end.
+  double good_after_calls = INFINITY;
+  double good_after_time = INFINITY;  // in calls of the default
 };
 
 inline constexpr uint64_t kCalls = 1000;
 inline constexpr uint64_t kEarly = 200;
+inline constexpr double kGood = 0.97;
 
 // A learner as the plugin runs it: four ranks with noise of their own, lower quartiles, the slowest
 // rank. Entering an epoch, rank 0 knows what ran until the epoch before the last, and proposes the
 // next. Epochs 0 and 1 are `opening` calls of the default each.
 Outcome RunLearner(const Ground& ground, const LearnOptions& options, uint64_t opening);
+
+// Another method, which is told the time of every call at once.
+Outcome RunRival(const Ground& ground, const bench::RivalMaker& maker, uint64_t seed);
 
 // Epsilon-greedy call by call: untried arms first, then with probability epsilon any arm, else the
 // lowest running mean. It is told the time of every call at once.

@@ -50,7 +50,7 @@ void* MakeSettledContext(void* plugin, const tuner_v5* tuner, const std::string&
   setenv("DIAPASON_POLICY", policy.c_str(), 1);
   setenv("DIAPASON_MODE", "learn", 1);
   setenv("DIAPASON_STORE", "shm", 1);
-  setenv("DIAPASON_JOB", Format("bench%d", static_cast<int>(getpid())).c_str(), 1);
+  setenv("DIAPASON_JOB", Format("bench{}", static_cast<int>(getpid())).c_str(), 1);
   // Nobody reports: what the policy says stays.
   setenv("DIAPASON_REWARD", "report", 1);
   Rank ranks[kRanks];

@@ -59,14 +59,14 @@ Result<StoreContents> ReadCsv(const std::string& path) {
     if (Trim(lines[line]).empty()) continue;
     const std::vector<std::string_view> cells = Split(Trim(lines[line]), ',');
     if (cells.size() != titles.size()) {
-      return Invalid(Format("%s:%zu: %zu columns instead of %zu", path.c_str(), line + 1,
-                            cells.size(), titles.size()));
+      return Invalid(
+          Format("{}:{}: {} columns instead of {}", path, line + 1, cells.size(), titles.size()));
     }
     double numbers[9] = {};
     for (const size_t i : {0, 1, 3, 6, 7, 8}) {
       const Result<double> number = ParseNumber(cells[columns[i]]);
       if (!number.ok()) {
-        return number.status().WithContext(Format("%s:%zu", path.c_str(), line + 1));
+        return number.status().WithContext(Format("{}:{}", path, line + 1));
       }
       numbers[i] = number.value();
     }

@@ -7,10 +7,14 @@
 
 #include "base/random.h"
 #include "base/stats.h"
+#include "rivals/rival.h"
 #include "search/search.h"
 
 namespace diapason::measure {
 namespace {
+
+constexpr int64_t kMostTurns = 1000;
+constexpr double kUnusable = 1e6;  // seconds, for what cannot be measured
 
 // The best by the median of what was seen; the default where nothing was.
 std::vector<size_t> FastestSeen(const Ground& ground, const search::SamplesByCandidate& known) {
@@ -152,14 +156,52 @@ Result<Choice> Adaptive(const Ground& ground, Measurer* measurer, int64_t budget
   return choice;
 }
 
+// A method that asks for one call after the other. A sample that was served before is told again
+// where there is no fresh one, and costs nothing.
+Strategy StrategyOf(const bench::RivalMaker& maker) {
+  return [&maker](const Ground& ground, Measurer* measurer, int64_t budget,
+                  uint64_t seed) -> Result<Choice> {
+    Choice choice;
+    search::SamplesByCandidate known = Nothing(ground);
+    const auto cases = static_cast<int64_t>(known.size());
+    for (size_t i = 0; i < known.size(); ++i) {
+      const int64_t until = budget * (static_cast<int64_t>(i) + 1) / cases;
+      bench::RivalTask task;
+      for (const search::Candidate& one : ground.call_cases[i].candidates) {
+        task.candidates.push_back(one.config);
+      }
+      task.seed = seed * 1000 + i;
+      const std::unique_ptr<bench::Rival> rival = maker.make(task);
+      // Repeats are free, so that their number has to be limited.
+      for (int64_t turn = 0; turn < kMostTurns && choice.samples < until; ++turn) {
+        if (rival->finished()) break;
+        const size_t candidate = rival->Next();
+        std::vector<double>& seconds = known[i][candidate].seconds;
+        if (SampleOne(ground, measurer, i, candidate, &known)) {
+          ++choice.samples;
+        }
+        rival->Took(candidate, seconds.empty() ? kUnusable : seconds.back());
+      }
+      choice.best.push_back(rival->Chosen());
+    }
+    return choice;
+  };
+}
+
 }  // namespace
 
 const std::vector<std::pair<std::string, Strategy>>& Strategies() {
-  static const std::vector<std::pair<std::string, Strategy>> all = {{"one blind sample", Blind},
-                                                                    {"exhaustive", Exhaustive},
-                                                                    {"random", Random},
-                                                                    {"halving", Halving},
-                                                                    {"adaptive", Adaptive}};
+  static const std::vector<std::pair<std::string, Strategy>> all = [] {
+    std::vector<std::pair<std::string, Strategy>> strategies = {{"one blind sample", Blind},
+                                                                {"exhaustive", Exhaustive},
+                                                                {"random", Random},
+                                                                {"halving", Halving},
+                                                                {"adaptive", Adaptive}};
+    for (const bench::RivalMaker& maker : bench::Rivals()) {
+      strategies.emplace_back(maker.name, StrategyOf(maker));
+    }
+    return strategies;
+  }();
   return all;
 }
 

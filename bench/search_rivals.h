@@ -26,6 +26,7 @@ using Strategy =
 //   random            as many as the budget allows, drawn; the fastest wins
 //   halving           every case by itself, the better half sampled again; the fastest wins
 //   adaptive          SearchAdaptively; Judge decides
+//   and the methods of rivals/rival.h, every case by itself with its part of the budget
 const std::vector<std::pair<std::string, Strategy>>& Strategies();
 
 }  // namespace diapason::measure

@@ -13,7 +13,7 @@ set(DIAPASON_USES_agree           base domain)  # the same choice on every rank
 
 # What the library loads
 set(DIAPASON_USES_plugin_abi      base domain)
-set(DIAPASON_USES_plugin_env      base plugin/abi)
+set(DIAPASON_USES_plugin_env      base domain plugin/abi)
 set(DIAPASON_USES_plugin_profiler base domain plugin/abi)
 set(DIAPASON_USES_plugin_learning base domain policy journal learn agree plugin/abi plugin/profiler)
 set(DIAPASON_USES_plugin_tuner    base domain policy journal agree plugin/abi plugin/learning)

@@ -23,11 +23,16 @@ prepend_path("PKG_CONFIG_PATH", pathJoin(lib, "pkgconfig"))
 prepend_path("CMAKE_PREFIX_PATH", root)
 prepend_path("PYTHONPATH", pathJoin(root, "share/diapason/python"))
 
--- A tuner that is already set (by the site or the cloud) is asked first, and its answer is the default.
+-- A tuner that is already set (by the site or the cloud) is asked first, and its answer is the default; "none" stays
+-- none. If no tuner is set, the plugin finds the one that the library would have loaded.
 local tuner = os.getenv("NCCL_TUNER_PLUGIN") or ""
 local chain = os.getenv("DIAPASON_CHAIN") or ""
 local ours = tuner == "diapason" or ("/" .. tuner):match("/lib[nr]ccl%-[^/]*%-diapason%.so$") ~= nil
-if tuner ~= "" and tuner:lower() ~= "none" and not ours then chain = tuner end
+if tuner:lower() == "none" then
+  if chain == "" then chain = "none" end
+elseif tuner ~= "" and not ours then
+  chain = tuner
+end
 -- Pushed, so that unloading restores the previous value. An empty value is "not set".
 pushenv("DIAPASON_CHAIN", chain)
 -- Without a policy (DIAPASON_POLICY) the plugin leaves all choices to the library.

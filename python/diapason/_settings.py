@@ -21,6 +21,7 @@ BOUNDS: Dict[str, str] = {
     "POLICY_OVERLAP": "text",
     "OVERLAP": "0 or 1",
     "CHAIN": "text",
+    "PROFILER_CHAIN": "text",
     "LIBRARY": "auto, nccl, rccl",
     "FINGERPRINT": "text",
     "REGBUFF": "0 or 1",

@@ -85,9 +85,16 @@ def _load_by(plan: _Plan, base: Mapping[str, str], chain: PathLike | bool | None
     """The variables that make the library load the plugin, beside what others have set there."""
     path = plan.plugin or ""
     tuner, profiler = base.get(_TUNER, ""), base.get(_PROFILER, "")
-    if chain is None and tuner and tuner.lower() != "none" and not _files.is_plugin_name(tuner):
-        chain = tuner
-        plan.notes.append(f"{_TUNER} was {tuner}: it is asked first, and what it answers is the default (DIAPASON_CHAIN)")
+    if chain is None and tuner and not _files.is_plugin_name(tuner):
+        # What the library would have loaded. Where it was not named, the plugin finds it by the library's rules.
+        if tuner.lower() != "none":
+            chain = tuner
+            plan.notes.append(f"{_TUNER} was {tuner}: it is asked first, and what it answers is the default (DIAPASON_CHAIN)")
+        elif not base.get(PREFIX + "CHAIN"):
+            chain = "none"
+            plan.notes.append(f"{_TUNER} was {tuner}: no other tuner is asked (DIAPASON_CHAIN)")
+    elif chain is False:
+        chain = "none"
     elif chain is True:
         raise ValueError("chain= takes the other tuner's file or name, None or False")
     elif chain and check:
@@ -97,13 +104,17 @@ def _load_by(plan: _Plan, base: Mapping[str, str], chain: PathLike | bool | None
     if chain:
         plan.environment[PREFIX + "CHAIN"] = checked("chain", chain)
     plan.environment[_TUNER] = path
-    if profiler and not _files.is_plugin_name(profiler):
+    if profiler.lower() == "none":
         if learning:
-            raise ValueError(f"learning needs the profiler half of the plugin, and {_PROFILER}={profiler} names another; unset "
-                             "it, or use mode='static'")
-        plan.notes.append(f"{_PROFILER}={profiler} stays: a journal will have decisions, and not what ran")
-    else:
-        plan.environment[_PROFILER] = path
+            raise ValueError(f"learning needs the profiler half of the plugin, and {_PROFILER}=none keeps it out; unset it, or "
+                             "use mode='static'")
+        plan.notes.append(f"{_PROFILER}=none stays: a journal will have decisions, and not what ran")
+        return
+    if profiler and not _files.is_plugin_name(profiler) and not base.get(PREFIX + "PROFILER_CHAIN"):
+        plan.environment[PREFIX + "PROFILER_CHAIN"] = checked("profiler_chain", profiler)
+        plan.notes.append(f"{_PROFILER} was {profiler}: the plugin loads it too, and passes on what it asks for "
+                          "(DIAPASON_PROFILER_CHAIN)")
+    plan.environment[_PROFILER] = path
 
 
 def _settings_of(given: Mapping[str, Any]) -> Dict[str, str]:
@@ -250,7 +261,7 @@ def init(policy: PathLike | None = None, mode: str | None = None, learned: PathL
     journal   write every decision here; %h becomes the host and %p the process id
     plugin    the plugin's file, if not the one library_path() finds
     inline    send the policy itself in a variable (child processes inherit it)
-    chain     another tuner to ask first; None: the one NCCL_TUNER_PLUGIN names, False: none
+    chain     another tuner to ask first; None: the one the library would have loaded, False: none
     check     False: do not read the policy and do not look at folders and other tuners
     required  False: where no plugin can be used, warn and go on without it
     settings  every other setting by its name in lower case: store=, job=, numerics="pinned",

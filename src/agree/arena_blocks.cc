@@ -124,9 +124,8 @@ Result<uint32_t> Arena::TakeBlocks(uint32_t span) {
         return Damaged("how full it is");
       }
       if (bytes > size_ - start) {
-        return OutOfRoom(Format("the memory in which the ranks agree is full (%llu of %llu bytes)",
-                                static_cast<unsigned long long>(start),
-                                static_cast<unsigned long long>(size_)));
+        return OutOfRoom(
+            Format("the memory in which the ranks agree is full ({} of {} bytes)", start, size_));
       }
     } while (!used.compare_exchange_weak(start, start + bytes, std::memory_order_acq_rel));
     block = static_cast<uint32_t>(start);

@@ -56,7 +56,7 @@ inline std::atomic_ref<uint64_t> Atomic(char* memory, uint64_t offset) {
 }
 
 inline Status Damaged(const char* what) {
-  return Unavailable(Format("the memory in which the ranks agree is damaged (%s)", what));
+  return Unavailable(Format("the memory in which the ranks agree is damaged ({})", what));
 }
 
 }  // namespace diapason::agree::arena_layout

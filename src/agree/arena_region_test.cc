@@ -37,8 +37,8 @@ class Shared {
   uint64_t size_;
 };
 
-std::string Key(int comm, int cell) { return Format("c%x.0.allreduce.%d", comm, cell); }
-std::string Prefix(int comm) { return Format("c%x.0.", comm); }
+std::string Key(int comm, int cell) { return Format("c{:x}.0.allreduce.{}", comm, cell); }
+std::string Prefix(int comm) { return Format("c{:x}.0.", comm); }
 
 TEST(ArenaRegion, FiveThousandCommunicatorsOneAfterTheOther) {
   Shared shared;
@@ -48,12 +48,12 @@ TEST(ArenaRegion, FiveThousandCommunicatorsOneAfterTheOther) {
   const std::string value(500, 'v');
   for (int comm = 0; comm < 5000; ++comm) {
     for (int cell = 0; cell < 60; ++cell) {  // more than one block holds
-      ASSERT_EQ(one.Propose(Key(comm, cell), value + Format("%d", comm)).value(),
-                value + Format("%d", comm));
-      ASSERT_EQ(two.Propose(Key(comm, cell), "other").value(), value + Format("%d", comm));
+      ASSERT_EQ(one.Propose(Key(comm, cell), value + Format("{}", comm)).value(),
+                value + Format("{}", comm));
+      ASSERT_EQ(two.Propose(Key(comm, cell), "other").value(), value + Format("{}", comm));
     }
     ASSERT_TRUE(one.Done(Prefix(comm), 2).ok());
-    ASSERT_EQ(two.Read(Key(comm, 0)).value(), value + Format("%d", comm));
+    ASSERT_EQ(two.Read(Key(comm, 0)).value(), value + Format("{}", comm));
     ASSERT_TRUE(two.Done(Prefix(comm), 2).ok());
   }
   EXPECT_LT(one.Fullness(), 0.8);  // the names of the regions
@@ -153,7 +153,7 @@ void RunMembers(Arena arena, int comms, int members, int me, bool* good) {
   for (int comm = 0; comm < comms && *good; ++comm) {
     for (int cell = 0; cell < 12; ++cell) {
       const auto size = random.Bits(static_cast<uint64_t>(comm * 100 + cell)) % 3000;
-      const std::string mine = Format("%d %d %d ", comm, cell, me) + std::string(size, 'x');
+      const std::string mine = Format("{} {} {} ", comm, cell, me) + std::string(size, 'x');
       auto stands = arena.Propose(Key(comm, cell), mine);
       // The ranks behind read only existing cells, and will free space.
       while (!stands.ok() && stands.status().code() == ErrorCode::kNoRoom) {
@@ -162,7 +162,7 @@ void RunMembers(Arena arena, int comms, int members, int me, bool* good) {
       }
       const auto again = arena.Read(Key(comm, cell));
       *good = *good && stands.ok() && again.ok() && again.value() == stands.value() &&
-              stands.value().starts_with(Format("%d %d ", comm, cell));
+              stands.value().starts_with(Format("{} {} ", comm, cell));
     }
     *good = *good && arena.Done(Prefix(comm), static_cast<uint32_t>(members)).ok();
   }
@@ -223,14 +223,14 @@ TEST(ArenaRegion, AProcessKilledAnywhereLosesBlocksAndNothingElse) {
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
     for (int cell = 0; cell < 20; ++cell) {
-      const std::string key = Format("clive.%d.%d", round, cell);
+      const std::string key = Format("clive.{}.{}", round, cell);
       ASSERT_EQ(arena.Propose(key, key).value(), key);
     }
     for (int cell = 0; cell < 20; ++cell) {
-      const std::string key = Format("clive.%d.%d", round, cell);
+      const std::string key = Format("clive.{}.{}", round, cell);
       ASSERT_EQ(arena.Read(key).value(), key);
     }
-    ASSERT_TRUE(arena.Done(Format("clive.%d.", round), 1).ok());
+    ASSERT_TRUE(arena.Done(Format("clive.{}.", round), 1).ok());
   }
   EXPECT_EQ(arena.Read("cfirst.0.a").value(), "stays");
 }

@@ -43,9 +43,9 @@ TEST(Arena, ManyKeysInOneChain) {
   Block block(8 << 20);
   Arena arena = block.Open();
   for (int i = 0; i < 30000; ++i) {
-    ASSERT_TRUE(arena.Propose(Format("k%d", i), Format("v%d", i)).ok());
+    ASSERT_TRUE(arena.Propose(Format("k{}", i), Format("v{}", i)).ok());
   }
-  for (int i = 0; i < 30000; ++i) ASSERT_EQ(arena.Read(Format("k%d", i)).value(), Format("v%d", i));
+  for (int i = 0; i < 30000; ++i) ASSERT_EQ(arena.Read(Format("k{}", i)).value(), Format("v{}", i));
 }
 
 TEST(Arena, RacingThreadsAllGetTheSameValue) {
@@ -59,7 +59,7 @@ TEST(Arena, RacingThreadsAllGetTheSameValue) {
       Arena arena = block.Open();
       for (int i = 0; i < kKeys; ++i) {
         const Result<std::string> stands =
-            arena.Propose(Format("k%d", i), Format("%d of %d", t, i));
+            arena.Propose(Format("k{}", i), Format("{} of {}", t, i));
         got[static_cast<size_t>(t)].push_back(stands.ok() ? stands.value() : "error");
       }
     });
@@ -67,7 +67,7 @@ TEST(Arena, RacingThreadsAllGetTheSameValue) {
   for (std::thread& thread : threads) thread.join();
   for (int t = 1; t < kThreads; ++t) EXPECT_EQ(got[static_cast<size_t>(t)], got[0]);
   for (int i = 0; i < kKeys; ++i) {
-    EXPECT_TRUE(got[0][static_cast<size_t>(i)].ends_with(Format(" of %d", i)));
+    EXPECT_TRUE(got[0][static_cast<size_t>(i)].ends_with(Format(" of {}", i)));
   }
 }
 
@@ -85,11 +85,11 @@ TEST(Arena, OthersInTheSameChainAreNotLost) {
   Block block(8 << 20);
   Arena fast = block.Open();
   Arena slow(block.words.data(), block.size_bytes, [&] {
-    for (int i = 0; i < 40000; ++i) EXPECT_TRUE(fast.Propose(Format("other%d", i), "o").ok());
+    for (int i = 0; i < 40000; ++i) EXPECT_TRUE(fast.Propose(Format("other{}", i), "o").ok());
   });
   EXPECT_EQ(slow.Propose("a", "slow").value(), "slow");
   EXPECT_EQ(fast.Read("a").value(), "slow");
-  for (int i = 0; i < 40000; ++i) ASSERT_EQ(fast.Read(Format("other%d", i)).value(), "o");
+  for (int i = 0; i < 40000; ++i) ASSERT_EQ(fast.Read(Format("other{}", i)).value(), "o");
 }
 
 // The loser comes second and has its space behind the winner's, where it can be given back.
@@ -124,18 +124,18 @@ TEST(Arena, SpaceThatIsInUseIsNotUsedAgain) {
   Block block;
   Arena arena = block.Open();
   const std::string value(1000, 'v');
-  for (int i = 0; i < 50; ++i) ASSERT_TRUE(arena.Propose(Format("k%d", i), value).ok());
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(arena.Propose(Format("k{}", i), value).ok());
   // The damaged arena looks empty.
   const uint64_t empty = Arena::FirstBytes();
   std::memcpy(block.bytes() + 64, &empty, sizeof(empty));
   ASSERT_LT(arena.Fullness(), 0.07);
   bool refused = false;
   for (int i = 0; i < 50; ++i) {
-    refused = !arena.Propose(Format("new%d", i), value).ok() || refused;
+    refused = !arena.Propose(Format("new{}", i), value).ok() || refused;
   }
   EXPECT_TRUE(refused);
   for (int i = 0; i < 50; ++i) {
-    const auto read = arena.Read(Format("k%d", i));
+    const auto read = arena.Read(Format("k{}", i));
     EXPECT_TRUE(!read.ok() || read.value() == value);
   }
 }
@@ -146,12 +146,12 @@ TEST(Arena, FullIsAnErrorAndWhatStandsStays) {
   const std::string value(5000, 'v');
   int written = 0;
   Result<std::string> last = std::string();
-  while ((last = arena.Propose(Format("k%d", written), value)).ok()) ++written;
+  while ((last = arena.Propose(Format("k{}", written), value)).ok()) ++written;
   EXPECT_EQ(last.status().code(), ErrorCode::kNoRoom);
   EXPECT_GT(written, 100);
   EXPECT_GT(arena.Fullness(), 0.98);
   EXPECT_LE(arena.Fullness(), 1.0);
-  for (int i = 0; i < written; ++i) EXPECT_EQ(arena.Read(Format("k%d", i)).value(), value);
+  for (int i = 0; i < written; ++i) EXPECT_EQ(arena.Read(Format("k{}", i)).value(), value);
   EXPECT_EQ(arena.Propose("k0", "other").value(), value);
   EXPECT_EQ(arena.Propose("more", std::string(4 << 20, 'x')).status().code(), ErrorCode::kNoRoom);
 }
@@ -171,13 +171,14 @@ TEST(Arena, DamageGivesErrorsAndNothingElse) {
   std::map<std::string, std::string> cells;
   for (int i = 0; i < 300; ++i) {
     // A third of them in the regions of communicators, one of which has blocks of its own.
-    const std::string key = Format(i % 3 == 0 ? "c%d.0.cell%d" : "cell%.0d.%d", i % 5, i);
+    const std::string key =
+        i % 3 == 0 ? Format("c{}.0.cell{}", i % 5, i) : Format("cell{}.{}", i % 5, i);
     cells[key] = std::string(static_cast<size_t>(i % 90), static_cast<char>('a' + i % 26));
     ASSERT_TRUE(writer.Propose(key, cells[key]).ok());
   }
   for (int i = 0; i < 4; ++i) {
-    ASSERT_TRUE(writer.Propose(Format("cend.%d.a", i), "x").ok());
-    ASSERT_TRUE(writer.Done(Format("cend.%d.", i), 1).ok());
+    ASSERT_TRUE(writer.Propose(Format("cend.{}.a", i), "x").ok());
+    ASSERT_TRUE(writer.Done(Format("cend.{}.", i), 1).ok());
   }
   cells["c1.0.large"] = std::string(20000, 'l');
   ASSERT_TRUE(writer.Propose("c1.0.large", cells["c1.0.large"]).ok());
@@ -212,11 +213,11 @@ TEST(Arena, DamageGivesErrorsAndNothingElse) {
         }
       }
       for (int i = 0; i < 20; ++i) {
-        const auto fresh = arena.Propose(Format("new.%d", i), "n");
+        const auto fresh = arena.Propose(Format("new.{}", i), "n");
         if (fresh.ok()) {
           ASSERT_EQ(fresh.value(), "n");
         }
-        const auto in_region = arena.Propose(Format("cnew.%d.%d", i % 3, i), "n");
+        const auto in_region = arena.Propose(Format("cnew.{}.{}", i % 3, i), "n");
         if (in_region.ok()) {
           ASSERT_EQ(in_region.value(), "n");
         }

@@ -30,7 +30,7 @@ Result<Schedule> ParseCell(const std::string& key, const std::string& value) {
 }  // namespace
 
 std::string EpochLog::CellKey(const std::string& prefix, uint32_t epoch) {
-  return prefix + Format("e%u", epoch);
+  return prefix + Format("e{}", epoch);
 }
 
 EpochLog::EpochLog(CellStore* store, Options options)
@@ -73,16 +73,14 @@ Result<EpochLog::Span> EpochLog::At(uint64_t index) {
   for (int entered = 0; index >= epochs_.back().end(); ++entered) {
     const Epoch& last = epochs_.back();
     if (entered == kMostEntered || last.end() > kLastStart) {
-      return Internal(Format("call %llu is too far ahead of epoch %u, which ends at %llu",
-                             static_cast<unsigned long long>(index), last.number,
-                             static_cast<unsigned long long>(last.end())));
+      return Internal(Format("call {} is too far ahead of epoch {}, which ends at {}", index,
+                             last.number, last.end()));
     }
     ASSIGN_OR_RETURN(Epoch next, EnterAfter(last));
     epochs_.push_back(std::move(next));
   }
   if (index < epochs_.front().start) {
-    return Internal(Format("call %llu was asked for again after it was forgotten",
-                           static_cast<unsigned long long>(index)));
+    return Internal(Format("call {} was asked for again after it was forgotten", index));
   }
   auto epoch = epochs_.rbegin();
   while (index < epoch->start) ++epoch;
@@ -111,7 +109,7 @@ Result<EpochLog::Standing> EpochLog::Propose(CellStore* store, const std::string
                                              uint32_t epoch, const Schedule& schedule) {
   const std::string text = ScheduleText(schedule);
   // A proposal that other ranks could not parse must not stand.
-  if (epoch < 2) return Internal(Format("epoch %u has no cell", epoch));
+  if (epoch < 2) return Internal(Format("epoch {} has no cell", epoch));
   if (const Result<Schedule> back = ParseSchedule(text); !back.ok()) return back.status();
   const std::string key = CellKey(prefix, epoch);
   ASSIGN_OR_RETURN(std::string stands, store->Propose(key, text));

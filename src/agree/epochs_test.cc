@@ -213,9 +213,9 @@ TEST(EpochLog, VeryLongEpochsEndInAnErrorAndNotInAnOverflow) {
   MapStore store;
   std::string longest = "1.2.0";
   for (size_t i = 0; i < kMostSegments; ++i) {
-    longest += Format(";1.2.0x%llu", static_cast<unsigned long long>(kMostCalls));
+    longest += Format(";1.2.0x{}", kMostCalls);
   }
-  for (int i = 2; i < 300; ++i) store.cells[Format("c1.0.allreduce.20.e%d", i)] = longest;
+  for (int i = 2; i < 300; ++i) store.cells[Format("c1.0.allreduce.20.e{}", i)] = longest;
   EpochLog log(&store, Options());
   EXPECT_TRUE(log.At(uint64_t{1} << 58).ok());
   EXPECT_FALSE(log.At(UINT64_MAX).ok());

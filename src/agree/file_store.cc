@@ -48,9 +48,7 @@ constexpr int kMostForgotten = 100000;
 using CellValue = std::optional<std::string>;
 
 std::string CellText(std::string_view value) {
-  return Format("%s %zu %016llx\n", kMagic, value.size(),
-                static_cast<unsigned long long>(Fnv1a64(value))) +
-         std::string(value);
+  return Format("{} {} {:016x}\n", kMagic, value.size(), Fnv1a64(value)) + std::string(value);
 }
 
 Result<std::string> ParseCell(std::string text) {
@@ -95,9 +93,9 @@ class FileStore : public CellStore {
     if (stands.value()) return *std::move(stands).value();
     if (!published.ok()) return published;
     return Unavailable(
-        Format("%s: cell '%s' is gone right after it was written: the folder is "
+        Format("{}: cell '{}' is gone right after it was written: the folder is "
                "being emptied",
-               Describe().c_str(), name.c_str()));
+               Describe(), name));
   }
 
   Result<CellValue> Read(std::string_view key, Deadline /*deadline*/) override {
@@ -134,7 +132,7 @@ class FileStore : public CellStore {
  private:
   Status TryOpen() {
     for (size_t i = 0; i < folders_.size(); ++i) {
-      const std::string name = Format("%zu", i + 1);
+      const std::string name = Format("{}", i + 1);
       const std::string shown = path_ + "/" + name;
       ASSIGN_OR_RETURN(Descriptor folder, guest_ ? OpenExistingFolder(job_->get(), name, shown)
                                                  : OpenPrivateFolder(job_->get(), name, shown));
@@ -145,14 +143,13 @@ class FileStore : public CellStore {
     // There is no nonce to check yet: this cell decides it.
     Result<CellValue> nonce = Standing(kNonce);
     if (nonce.ok() && !nonce.value()) {
-      if (guest_) return NotFound(Format("no rank agrees in '%s'", path_.c_str()));
+      if (guest_) return NotFound(Format("no rank agrees in '{}'", path_));
       RETURN_IF_ERROR(Publish(kNonce, mine));
       nonce = Standing(kNonce);
     }
     if (!nonce.ok()) return nonce.status();
     if (!nonce.value() || !CheckKey(*nonce.value()).ok() || nonce.value()->size() != mine.size()) {
-      return Unavailable(
-          Format("'%s' has no nonce that can be used; remove the folder", path_.c_str()));
+      return Unavailable(Format("'{}' has no nonce that can be used; remove the folder", path_));
     }
     nonce_ = *nonce.value();
     if (!guest_) job_->SweepSiblings(Usual());
@@ -178,8 +175,8 @@ class FileStore : public CellStore {
 
   // Classifies a file system error: no space, permanent, or retryable.
   Status Failed(const char* what, const std::string& name, int error) const {
-    std::string text = Format("%s: cannot %s cell '%s': %s", Describe().c_str(), what, name.c_str(),
-                              ErrnoText(error).c_str());
+    std::string text =
+        Format("{}: cannot {} cell '{}': {}", Describe(), what, name, ErrnoText(error));
     switch (error) {
       case ENOSPC:
       case EDQUOT:
@@ -201,8 +198,7 @@ class FileStore : public CellStore {
   Result<CellValue> ReadCopy(int folder, const std::string& name) const {
     const auto failed = [&] { return Failed("read", name, errno); };
     const auto wrong = [&](const std::string& why) {
-      return Unavailable(
-          Format("%s: cannot read cell '%s': %s", Describe().c_str(), name.c_str(), why.c_str()));
+      return Unavailable(Format("{}: cannot read cell '{}': {}", Describe(), name, why));
     };
     const Descriptor file(
         ::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
@@ -242,9 +238,9 @@ class FileStore : public CellStore {
 
   Status BeingEmptied(const std::string& what) const {
     return Unavailable(
-        Format("%s was emptied or replaced while ranks agree in it (%s); use a folder that is "
+        Format("{} was emptied or replaced while ranks agree in it ({}); use a folder that is "
                "not cleaned while the job runs",
-               Describe().c_str(), what.c_str()));
+               Describe(), what));
   }
 
   // The value of a cell that is in both folders, after copying it there if needed; nullopt: it is
@@ -268,8 +264,8 @@ class FileStore : public CellStore {
       if (!second.ok()) return second;
       // It does not stand yet; the next reader tries again.
       if (!second.value() && error != 0 && error != EEXIST && error != ENOENT) {
-        return IoError(Format("%s: cannot finish cell '%s': %s", Describe().c_str(), name.c_str(),
-                              ErrnoText(error).c_str()));
+        return IoError(
+            Format("{}: cannot finish cell '{}': {}", Describe(), name, ErrnoText(error)));
       }
     }
     if (first.value() != second.value()) {
@@ -329,15 +325,14 @@ Result<std::unique_ptr<CellStore>> OpenFileStore(const StoreOptions& options,
   if (folder.empty() || folder.front() != '/') {
     return Invalid(
         Format("a store in a folder needs its full path, as in file:/scratch/me, and not "
-               "'%s'",
-               folder.c_str()));
+               "'{}'",
+               folder));
   }
   const Descriptor root(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (root.get() < 0) {
-    return IoError(Format("cannot open the folder '%s' to agree in: %s", folder.c_str(),
-                          ErrnoText(errno).c_str()));
+    return IoError(Format("cannot open the folder '{}' to agree in: {}", folder, ErrnoText(errno)));
   }
-  const std::string mine = Format("diapason-%u", static_cast<unsigned>(::geteuid()));
+  const std::string mine = Format("diapason-{}", static_cast<unsigned>(::geteuid()));
   const std::string ours = folder + "/" + mine;
   ASSIGN_OR_RETURN(Descriptor parent, options.existing_only
                                           ? OpenExistingFolder(root.get(), mine, ours)

@@ -32,7 +32,7 @@ class FileStoreTest : public testing::Test {
     return store.ok() ? std::move(store).value() : nullptr;
   }
   std::string Private() const {
-    return folder_.path() + Format("/diapason-%u", static_cast<unsigned>(::geteuid()));
+    return folder_.path() + Format("/diapason-{}", static_cast<unsigned>(::geteuid()));
   }
   std::string Job() const { return Private() + "/job"; }
   std::vector<fs::path> Files(const std::string& part) const {
@@ -100,7 +100,7 @@ TEST_F(FileStoreTest, BeingEmptiedIsNoticedAtEveryStep) {
       for (size_t steps = 0; steps < 14; ++steps) {
         fs::remove_all(Private());
         const auto store = Open();
-        for (int i = 0; i < 5; ++i) ASSERT_EQ(store->Propose(Format("k%d", i), "v").value(), "v");
+        for (int i = 0; i < 5; ++i) ASSERT_EQ(store->Propose(Format("k{}", i), "v").value(), "v");
         size_t done = 0;
         for (const char* part : {reverse ? "2" : "1", reverse ? "1" : "2"}) {
           std::vector<fs::path> files = Files(part);
@@ -116,11 +116,11 @@ TEST_F(FileStoreTest, BeingEmptiedIsNoticedAtEveryStep) {
           ++done;
         }
         for (int i = 0; i < 5; ++i) {
-          const auto proposed = store->Propose(Format("k%d", i), "other");
+          const auto proposed = store->Propose(Format("k{}", i), "other");
           if (proposed.ok()) {
             EXPECT_EQ(proposed.value(), "v");
           }
-          const auto read = store->Read(Format("k%d", i));
+          const auto read = store->Read(Format("k{}", i));
           if (read.ok()) {
             EXPECT_EQ(read.value(), "v");
           }
@@ -247,10 +247,10 @@ TEST_F(FileStoreTest, AFullFileSystemIsNoRoomAndNotTheEnd) {
     const std::string value(100000, 'x');
     int written = 0;
     Result<std::string> last = std::string();
-    while (written < 100 && (last = store->Propose(Format("k%d", written), value)).ok()) ++written;
+    while (written < 100 && (last = store->Propose(Format("k{}", written), value)).ok()) ++written;
     if (!NoRoom(last.status())) ::_exit(3);
     store->Forget("k0");
-    const auto again = store->Propose(Format("k%d", written), value);
+    const auto again = store->Propose(Format("k{}", written), value);
     if (!again.ok() || again.value() != value) ::_exit(4);
     ::_exit(store->Read("k1").value() == value ? 0 : 5);
   }

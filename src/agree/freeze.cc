@@ -10,9 +10,7 @@ constexpr char kThaw[] = "thaw";
 // More than an operator types; a store with more cells was not written by the tool.
 constexpr uint64_t kMostWords = 10000;
 
-std::string Key(uint64_t number) {
-  return Format("control.%llu", static_cast<unsigned long long>(number));
-}
+std::string Key(uint64_t number) { return Format("control.{}", number); }
 
 }  // namespace
 

@@ -22,8 +22,7 @@ std::string Plain(const std::string& text) {
     word += plain ? c : '-';
   }
   if (word == text && word.size() <= kLongest) return word;
-  return word.substr(0, kLongest - 17) +
-         Format(".%016llx", static_cast<unsigned long long>(Fnv1a64(text)));
+  return word.substr(0, kLongest - 17) + Format(".{:016x}", Fnv1a64(text));
 }
 
 }  // namespace

@@ -141,8 +141,7 @@ Result<std::unique_ptr<JobFolder>> JobFolder::Enter(Descriptor parent, const std
     const int error = job->MakePresence();
     if (error == ENOENT || error == ESTALE) continue;  // removed before this process was present
     if (error != 0) {
-      return IoError(
-          Format("cannot make a file in '%s': %s", shown.c_str(), ErrnoText(error).c_str()));
+      return IoError(Format("cannot make a file in '{}': {}", shown, ErrnoText(error)));
     }
     struct stat info;
     if (::fstat(job->get(), &info) == 0 && StillNamed(parent.get(), name, info)) return job;
@@ -150,7 +149,7 @@ Result<std::unique_ptr<JobFolder>> JobFolder::Enter(Descriptor parent, const std
     // of a rank, and another process removes the folder.
     job->Withdraw();
   }
-  return IoError(Format("cannot enter '%s': others keep removing it", shown.c_str()));
+  return IoError(Format("cannot enter '{}': others keep removing it", shown));
 }
 
 Result<std::unique_ptr<JobFolder>> JobFolder::Visit(Descriptor parent, const std::string& name,

@@ -32,7 +32,7 @@ class JobFolderTest : public testing::Test {
     return store.ok() ? std::move(store).value() : nullptr;
   }
   std::string Private() const {
-    return folder_.path() + Format("/diapason-%u", static_cast<unsigned>(::geteuid()));
+    return folder_.path() + Format("/diapason-{}", static_cast<unsigned>(::geteuid()));
   }
   std::string Job(const std::string& job = "job") const { return Private() + "/" + job; }
   std::vector<std::string> Presences(const std::string& job = "job") const {
@@ -160,8 +160,8 @@ TEST_F(JobFolderTest, WhatCountsAsRemainsAndWhen) {
 }
 
 TEST_F(JobFolderTest, OneProcessRemovesABoundedNumber) {
-  for (int i = 0; i < 12; ++i) LeaveRemains(Format("old%d", i), hours(0));
-  for (int i = 0; i < 12; ++i) Age(Presences(Format("old%d", i)).at(0), hours(25));
+  for (int i = 0; i < 12; ++i) LeaveRemains(Format("old{}", i), hours(0));
+  for (int i = 0; i < 12; ++i) Age(Presences(Format("old{}", i)).at(0), hours(25));
   auto store = Open();
   EXPECT_EQ(Left().size(), 12u - 8u + 1u);
   const auto next = Open();
@@ -279,7 +279,7 @@ TEST_F(JobFolderTest, ComingAndGoingDisturbsNoneInside) {
       for (int i = 0; i < 250; ++i) {
         const auto store = TryOpen();
         if (!store.ok()) ::_exit(1);
-        const std::string key = Format("k%d.%d", c, i);
+        const std::string key = Format("k{}.{}", c, i);
         const auto stands = store.value()->Propose(key, key);
         if (!stands.ok() || stands.value() != key) ::_exit(2);
         const auto read = store.value()->Read(key);

@@ -78,15 +78,15 @@ std::string Difference(const std::string& a, int rank_a, const std::string& b, i
     const std::string_view mine = i < ours.size() ? ours[i] : "nothing";
     const std::string_view other = i < theirs.size() ? theirs[i] : "nothing";
     if (mine == other) continue;
-    return Format("rank %d has %s, rank %d has %s", rank_a,
-                  std::string(mine.substr(0, kLongestWord)).c_str(), rank_b,
-                  std::string(other.substr(0, kLongestWord)).c_str());
+    return Format("rank {} has {}, rank {} has {}", rank_a,
+                  std::string(mine.substr(0, kLongestWord)), rank_b,
+                  std::string(other.substr(0, kLongestWord)));
   }
-  return Format("rank %d and rank %d differ", rank_a, rank_b);
+  return Format("rank {} and rank {} differ", rank_a, rank_b);
 }
 
 std::string Digest(const std::string& text) {
-  return Format("%016llx.%zx", static_cast<unsigned long long>(Fnv1a64(text)), text.size());
+  return Format("{:016x}.{:x}", Fnv1a64(text), text.size());
 }
 
 class Joining {
@@ -96,7 +96,7 @@ class Joining {
         store_(&patient_),
         request_(request),
         progress_(progress),
-        alike_(Format("ranks=%d ", request.ranks) + request.alike),
+        alike_(Format("ranks={} ", request.ranks) + request.alike),
         digest_(Digest(alike_)),
         word_(RandomName()),
         deadline_(steady_clock::now() + request.limit),
@@ -115,7 +115,7 @@ class Joining {
   // Runs before registering, so a full or failing store is not an error here.
   Status ShareTexts() {
     if (store_->Fullness() > kFullStore) {
-      return Unavailable(Format("%s is nearly full", store_->Describe().c_str()));
+      return Unavailable(Format("{} is nearly full", store_->Describe()));
     }
     RETURN_IF_ERROR(store_->Propose("a" + digest_, alike_));
     if (request_.rank > 0) return {};  // only rank 0's offer can be chosen
@@ -126,7 +126,7 @@ class Joining {
   Result<JoinOutcome> Generations() {
     int given_up = 0;
     for (int generation = 0; generation < kMostGenerations; ++generation) {
-      id_ = Format("%llx.%d.", static_cast<unsigned long long>(request_.comm_id), generation);
+      id_ = Format("{:x}.{}.", request_.comm_id, generation);
       registered_ = false;
       rank_ = request_.rank;
       // This rank cannot be missing from a generation that was given up, or that another
@@ -150,8 +150,8 @@ class Joining {
         if (slot) continue;
         if (mode.kind == Mode::Kind::kGo) {
           SetCommitted(true);  // the others have gone ahead with a rank of this number
-          return Unavailable(Format("%s: rank %d is said to have registered, and has not",
-                                    store_->Describe().c_str(), rank_));
+          return Unavailable(Format("{}: rank {} is said to have registered, and has not",
+                                    store_->Describe(), rank_));
         }
         // Taking the slot makes the next communicator with this id skip the generation.
         RETURN_IF_ERROR(store_->Propose(SlotKey(rank_), "late"));
@@ -168,7 +168,7 @@ class Joining {
   // Records whether the others may go ahead with this rank.
   void SetCommitted(bool committed) { progress_->committed = committed; }
 
-  std::string SlotKey(int rank) const { return "j" + id_ + Format("%d", rank); }
+  std::string SlotKey(int rank) const { return "j" + id_ + Format("{}", rank); }
   std::string ModeKey() const { return "j" + id_ + "mode"; }
 
   Result<JoinOutcome> Together(const std::string& digest) {
@@ -211,7 +211,7 @@ class Joining {
 
   Result<Mode> GiveUp(int rank) {
     return ProposeMode(
-        Format("next:another process has registered as rank %d of this communicator; are several "
+        Format("next:another process has registered as rank {} of this communicator; are several "
                "jobs or runs using one store under one name? (set DIAPASON_JOB)",
                rank));
   }
@@ -315,7 +315,7 @@ class Joining {
       ASSIGN_OR_RETURN(const std::optional<std::string> slot, store_->Read(SlotKey(rank)));
       if (slot) continue;
       if (missing.size() < kMostNamed) {
-        missing.push_back(Format("%d", rank));
+        missing.push_back(Format("{}", rank));
       } else {
         ++more;
       }
@@ -323,23 +323,21 @@ class Joining {
     const double seconds = std::chrono::duration<double>(request_.limit).count();
     if (request_.rank == kUnknownRank) {
       return Format(
-          "%d of %d ranks have not come within %g s; do all ranks run with the plugin and "
-          "a policy, and do they share %s?",
-          static_cast<int>(missing.size() + more), request_.ranks, seconds,
-          store_->Describe().c_str());
+          "{} of {} ranks have not come within {:g} s; do all ranks run with the plugin and "
+          "a policy, and do they share {}?",
+          static_cast<int>(missing.size() + more), request_.ranks, seconds, store_->Describe());
     }
     // The missing ranks have joined just now.
     if (missing.empty()) {
-      return Format("not all of %d ranks came within %g s", request_.ranks, seconds);
+      return Format("not all of {} ranks came within {:g} s", request_.ranks, seconds);
     }
     const bool one = missing.size() == 1;
     std::string names = ::diapason::Join(missing, ", ");
-    if (more > 0) names += Format(" and %zu more", more);
+    if (more > 0) names += Format(" and {} more", more);
     return Format(
-        "rank%s %s of %d %s not come within %g s; do all ranks run with the plugin, and do they "
-        "share %s?",
-        one ? "" : "s", names.c_str(), request_.ranks, one ? "has" : "have", seconds,
-        store_->Describe().c_str());
+        "rank{} {} of {} {} not come within {:g} s; do all ranks run with the plugin, and do they "
+        "share {}?",
+        one ? "" : "s", names, request_.ranks, one ? "has" : "have", seconds, store_->Describe());
   }
 
   PatientStore patient_;
@@ -364,7 +362,7 @@ class Joining {
 Result<JoinOutcome> Join(CellStore* store, const JoinRequest& request, JoinProgress* progress) {
   if (request.ranks < 1 || request.ranks > kMostRanks || request.rank < kUnknownRank ||
       request.rank >= request.ranks) {
-    return Internal(Format("rank %d of %d cannot join", request.rank, request.ranks));
+    return Internal(Format("rank {} of {} cannot join", request.rank, request.ranks));
   }
   JoinProgress unwatched;
   Result<JoinOutcome> outcome =

@@ -38,16 +38,17 @@ Result<Value> PatientStore::Patiently(Deadline deadline, const Attempt& attempt)
     const double seconds = std::chrono::duration<double>(now - began).count();
     if (!again) {
       if (waiting && say_) {
-        say_(Format(result.ok() ? "the store answers again, after %.1f s"
-                                : "waited in vain for the store, for %.1f s",
-                    seconds));
+        say_(Format(
+            "{} {:.1f} s",
+            result.ok() ? "the store answers again, after" : "waited in vain for the store, for",
+            seconds));
       }
       return result;
     }
     if (!waiting && say_) {
-      say_(Format("waiting for the store, at most %.0f s: %s",
+      say_(Format("waiting for the store, at most {:.0f} s: {}",
                   std::chrono::duration<double>(deadline - began).count(),
-                  result.status().message().c_str()));
+                  result.status().message()));
     }
     waiting = true;
     std::this_thread::sleep_for(std::min<steady_clock::duration>(Jittered(pause), deadline - now));

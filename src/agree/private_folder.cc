@@ -30,12 +30,11 @@ bool PlainLetters(std::string_view text) {
 Status CheckName(std::string_view what, std::string_view name) {
   const std::string shown(name.substr(0, kLongestKey));
   if (name.empty() || name.front() == '.' || !PlainLetters(name)) {
-    return Invalid(Format("%.*s '%s' must be letters, digits and \"._-\", and not begin with a dot",
-                          static_cast<int>(what.size()), what.data(), shown.c_str()));
+    return Invalid(Format("{} '{}' must be letters, digits and \"._-\", and not begin with a dot",
+                          what, shown));
   }
   if (name.size() > kLongestKey) {
-    return Invalid(Format("%.*s '%s...' is longer than %zu letters", static_cast<int>(what.size()),
-                          what.data(), shown.c_str(), kLongestKey));
+    return Invalid(Format("{} '{}...' is longer than {} letters", what, shown, kLongestKey));
   }
   return {};
 }
@@ -51,25 +50,25 @@ Result<Descriptor> Checked(Descriptor folder, const std::string& shown) {
     const int error = errno;
     if (error == ENOTDIR || error == ELOOP) {
       return Unavailable(
-          Format("'%s' is not a directory but something else, perhaps a link; remove "
+          Format("'{}' is not a directory but something else, perhaps a link; remove "
                  "it, or use another store",
-                 shown.c_str()));
+                 shown));
     }
-    return IoError(Format("cannot open '%s': %s", shown.c_str(), ErrnoText(error).c_str()));
+    return IoError(Format("cannot open '{}': {}", shown, ErrnoText(error)));
   }
   struct stat info;
   if (::fstat(folder.get(), &info) != 0) {
-    return IoError(Format("cannot look at '%s': %s", shown.c_str(), ErrnoText(errno).c_str()));
+    return IoError(Format("cannot look at '{}': {}", shown, ErrnoText(errno)));
   }
   if (info.st_uid != ::geteuid()) {
-    return Unavailable(Format(
-        "'%s' belongs to user %u and not to us (user %u); remove it, or use "
-        "another store",
-        shown.c_str(), static_cast<unsigned>(info.st_uid), static_cast<unsigned>(::geteuid())));
+    return Unavailable(
+        Format("'{}' belongs to user {} and not to us (user {}); remove it, or use "
+               "another store",
+               shown, static_cast<unsigned>(info.st_uid), static_cast<unsigned>(::geteuid())));
   }
   if ((info.st_mode & kOthers) != 0) {
-    return Unavailable(Format("others may enter '%s' (mode %03o); chmod 700 it, or remove it",
-                              shown.c_str(), static_cast<unsigned>(info.st_mode & 0777)));
+    return Unavailable(Format("others may enter '{}' (mode {:03o}); chmod 700 it, or remove it",
+                              shown, static_cast<unsigned>(info.st_mode & 0777)));
   }
   return folder;
 }
@@ -81,8 +80,7 @@ Result<Descriptor> OpenPrivateFolder(int parent, const std::string& name,
   Descriptor folder;
   for (int attempt = 0; attempt < kMostAttempts && folder.get() < 0; ++attempt) {
     if (::mkdirat(parent, name.c_str(), 0700) != 0 && errno != EEXIST) {
-      return IoError(
-          Format("cannot make the folder '%s': %s", shown.c_str(), ErrnoText(errno).c_str()));
+      return IoError(Format("cannot make the folder '{}': {}", shown, ErrnoText(errno)));
     }
     folder = Descriptor(OpenFolderAt(parent, name));
     // Another process has removed or renamed it meanwhile.
@@ -95,7 +93,7 @@ Result<Descriptor> OpenExistingFolder(int parent, const std::string& name,
                                       const std::string& shown) {
   Descriptor folder(OpenFolderAt(parent, name));
   if (folder.get() < 0 && errno == ENOENT) {
-    return NotFound(Format("there is no folder '%s'", shown.c_str()));
+    return NotFound(Format("there is no folder '{}'", shown));
   }
   return Checked(std::move(folder), shown);
 }
@@ -103,10 +101,10 @@ Result<Descriptor> OpenExistingFolder(int parent, const std::string& name,
 std::string NotOurs(const struct stat& info) {
   if (!S_ISREG(info.st_mode)) return "it is not a regular file";
   if (info.st_uid != ::geteuid()) {
-    return Format("it belongs to user %u", static_cast<unsigned>(info.st_uid));
+    return Format("it belongs to user {}", static_cast<unsigned>(info.st_uid));
   }
   if ((info.st_mode & kOthers) != 0) {
-    return Format("others may use it (mode %03o)", static_cast<unsigned>(info.st_mode & 0777));
+    return Format("others may use it (mode {:03o})", static_cast<unsigned>(info.st_mode & 0777));
   }
   return "";
 }
@@ -127,9 +125,7 @@ uint64_t RandomWord() {
                  reinterpret_cast<uintptr_t>(&word));
 }
 
-std::string RandomName() {
-  return Format("%016llx", static_cast<unsigned long long>(RandomWord()));
-}
+std::string RandomName() { return Format("{:016x}", RandomWord()); }
 
 Status CheckKey(std::string_view key) { return CheckName("key", key); }
 
@@ -137,8 +133,7 @@ Status CheckJob(std::string_view job) { return CheckName("the job's name", job);
 
 Status CheckValue(std::string_view value) {
   if (value.size() <= kLongestValue) return {};
-  return Invalid(
-      Format("a value of %zu bytes; a cell takes up to %zu", value.size(), kLongestValue));
+  return Invalid(Format("a value of {} bytes; a cell takes up to {}", value.size(), kLongestValue));
 }
 
 }  // namespace diapason::agree

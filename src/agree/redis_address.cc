@@ -42,7 +42,7 @@ constexpr size_t kLongestPassword = 4096;
 Status BadAddress(const char* why) {
   return Invalid(
       Format("a store in Redis is written redis://[user][:password@]host[:port]"
-             "[/database][?password-file=/a/file]: %s",
+             "[/database][?password-file=/a/file]: {}",
              why));
 }
 
@@ -143,8 +143,8 @@ Result<RedisAddress> ParseRedisAddress(const std::string& url) {
 Status ReadPasswordFile(RedisAddress* address) {
   if (address->password_file.empty()) return {};
   const auto bad = [&](const std::string& why) {
-    return Unavailable(Format("cannot use the password's file '%s': %s",
-                              address->password_file.c_str(), why.c_str()));
+    return Unavailable(
+        Format("cannot use the password's file '{}': {}", address->password_file, why));
   };
   const Descriptor file(
       ::open(address->password_file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));

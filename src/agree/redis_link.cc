@@ -30,9 +30,9 @@ milliseconds Remaining(Deadline deadline) {
 
 // A command in the Redis protocol: the number of words, and each with its length.
 std::string Request(const std::vector<std::string_view>& words) {
-  std::string text = Format("*%zu\r\n", words.size());
+  std::string text = Format("*{}\r\n", words.size());
   for (const std::string_view word : words) {
-    text += Format("$%zu\r\n", word.size());
+    text += Format("${}\r\n", word.size());
     text.append(word);
     text += "\r\n";
   }
@@ -93,8 +93,10 @@ bool Passes(std::string_view answer) {
 
 RedisLink::RedisLink(RedisAddress address)
     : address_(std::move(address)),
-      name_(Format(address_.host.find(':') == std::string::npos ? "%s:%d" : "[%s]:%d",
-                   address_.host.c_str(), address_.port)) {}
+      name_(Format(
+          "{}:{}",
+          address_.host.find(':') == std::string::npos ? address_.host : "[" + address_.host + "]",
+          address_.port)) {}
 
 RedisLink::~RedisLink() { Close(); }
 
@@ -107,7 +109,7 @@ void RedisLink::Close() {
 
 Status RedisLink::Lost(const std::string& why) {
   Close();
-  return IoError(Format("the Redis server at %s: %s", name_.c_str(), why.c_str()));
+  return IoError(Format("the Redis server at {}: {}", name_, why));
 }
 
 Status RedisLink::Resolve() {
@@ -115,9 +117,9 @@ Status RedisLink::Resolve() {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int error =
-      ::getaddrinfo(address_.host.c_str(), Format("%d", address_.port).c_str(), &hints, &found);
+      ::getaddrinfo(address_.host.c_str(), Format("{}", address_.port).c_str(), &hints, &found);
   if (error != 0) {
-    return IoError(Format("cannot find the Redis server's host '%s': %s", address_.host.c_str(),
+    return IoError(Format("cannot find the Redis server's host '{}': {}", address_.host,
                           ::gai_strerror(error)));
   }
   addresses_.clear();
@@ -149,14 +151,13 @@ Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
     if (reply.kind == RedisReply::Kind::kError) {
       Close();
       if (Passes(reply.text)) {
-        return IoError(Format("the Redis server at %s cannot be used right now", name_.c_str()));
+        return IoError(Format("the Redis server at {} cannot be used right now", name_));
       }
-      return Unavailable(
-          Format("the Redis server at %s: it refused user or password", name_.c_str()));
+      return Unavailable(Format("the Redis server at {}: it refused user or password", name_));
     }
   }
   if (address_.database != 0) {
-    const Result<RedisReply> reply = Command({"SELECT", Format("%d", address_.database)}, deadline);
+    const Result<RedisReply> reply = Command({"SELECT", Format("{}", address_.database)}, deadline);
     if (!reply.ok()) {
       Close();
       return reply.status();
@@ -187,7 +188,7 @@ Status RedisLink::OpenSocket(const std::string& address, Deadline deadline) {
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
   addrinfo* found = nullptr;
   const int error =
-      ::getaddrinfo(address.c_str(), Format("%d", address_.port).c_str(), &hints, &found);
+      ::getaddrinfo(address.c_str(), Format("{}", address_.port).c_str(), &hints, &found);
   if (error != 0) return Lost(::gai_strerror(error));
   socket_ = Descriptor(
       ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
@@ -270,8 +271,8 @@ Result<RedisReply> RedisLink::Command(const std::vector<std::string_view>& words
 }
 
 Status RedisLink::Refused(std::string_view what, const std::string& answer) const {
-  std::string text = Format("the Redis server at %s refused %s: %s", name_.c_str(),
-                            std::string(what).c_str(), answer.c_str());
+  std::string text =
+      Format("the Redis server at {} refused {}: {}", name_, std::string(what), answer);
   return Passes(answer) ? IoError(std::move(text)) : Unavailable(std::move(text));
 }
 

@@ -28,9 +28,9 @@ class InfoSection {
     std::string value = InfoValue(text_, name);
     if (value.empty() && status_.ok()) {
       status_ = Unavailable(
-          Format("the Redis server at %s does not tell its %s; ranks cannot know whether it keeps "
+          Format("the Redis server at {} does not tell its {}; ranks cannot know whether it keeps "
                  "what they write",
-                 link_->name().c_str(), name));
+                 link_->name(), name));
     }
     return value;
   }

@@ -139,8 +139,7 @@ class RedisStore : public CellStore {
 
   double Fullness() override { return 0; }  // a full server refuses with an error
   std::string Describe() const override {
-    return Format("Redis at %s, database %d, key %s", link_.name().c_str(), database_,
-                  key_.c_str());
+    return Format("Redis at {}, database {}, key {}", link_.name(), database_, key_);
   }
   bool Mine() const override { return maker_.Here(); }
 
@@ -182,15 +181,15 @@ class RedisStore : public CellStore {
   Status Usable(const RedisServerFacts& facts) const {
     if (!facts.master) {
       return Unavailable(
-          Format("the Redis server at %s is a replica: what ranks write does not stay in it",
-                 link_.name().c_str()));
+          Format("the Redis server at {} is a replica: what ranks write does not stay in it",
+                 link_.name()));
     }
     if (facts.evicts.empty()) return {};
     return Unavailable(
-        Format("the Redis server at %s may throw away keys when its memory is full "
-               "(maxmemory-policy %s); ranks can only agree in one that does not: set "
+        Format("the Redis server at {} may throw away keys when its memory is full "
+               "(maxmemory-policy {}); ranks can only agree in one that does not: set "
                "maxmemory-policy noeviction",
-               link_.name().c_str(), facts.evicts.c_str()));
+               link_.name(), facts.evicts));
   }
 
   // Identifies the server, checks whether it can be trusted, and gets the job's nonce.
@@ -203,11 +202,11 @@ class RedisStore : public CellStore {
                      guest_ ? link_.Command({"HGET", key_, kNonceField}, deadline)
                             : Script(kNonceScript, {mine, kDay}, deadline));
     if (guest_ && nonce.kind == RedisReply::Kind::kNothing) {
-      return NotFound(Format("%s: no rank agrees there", Describe().c_str()));
+      return NotFound(Format("{}: no rank agrees there", Describe()));
     }
     if (nonce.kind != RedisReply::Kind::kText || !CheckKey(nonce.text).ok()) {
       return Unavailable(
-          Format("%s holds no nonce that a rank has written; remove the key", Describe().c_str()));
+          Format("{} holds no nonce that a rank has written; remove the key", Describe()));
     }
     nonce_ = nonce.text;
     server_ = facts;
@@ -219,9 +218,9 @@ class RedisStore : public CellStore {
 
   Status Lost(const std::string& why) {
     lost_ = Unavailable(
-        Format("the Redis server at %s was restarted or replaced; what ranks had agreed in it may "
-               "be lost (%s)",
-               link_.name().c_str(), why.c_str()));
+        Format("the Redis server at {} was restarted or replaced; what ranks had agreed in it may "
+               "be lost ({})",
+               link_.name(), why));
     return lost_;
   }
 
@@ -238,7 +237,7 @@ class RedisStore : public CellStore {
     if (last_.key.empty()) return {};
     ASSIGN_OR_RETURN(const RedisReply cell, link_.Command({"HGET", key_, last_.key}, deadline));
     if (cell.kind != RedisReply::Kind::kText || Fnv1a64(cell.text) != last_.digest) {
-      return Lost(Format("cell '%s' is gone or another one", last_.key.c_str()));
+      return Lost(Format("cell '{}' is gone or another one", last_.key));
     }
     return {};
   }
@@ -311,9 +310,9 @@ class RedisStore : public CellStore {
     const std::string word = reply.list.empty() ? "" : reply.list[0].text;
     if (word == "gone") {
       return Unavailable(
-          Format("%s: the job's nonce is gone or another one: the server was emptied "
+          Format("{}: the job's nonce is gone or another one: the server was emptied "
                  "while ranks agree in it",
-                 Describe().c_str()));
+                 Describe()));
     }
     if (word == "nothing") return CellValue();
     if (word == "stands" && reply.list.size() == 2 &&

@@ -1,150 +1,12 @@
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <fstream>
 #include <thread>
 
-#include "agree/redis_link.h"
-#include "agree/stores.h"
-#include "agree/testing.h"
+#include "agree/redis_testing.h"
 
 namespace diapason::agree {
 namespace {
-
-using std::chrono::milliseconds;
-
-TEST(RedisAddress, AllParts) {
-  const auto plain = ParseRedisAddress("redis://host");
-  ASSERT_TRUE(plain.ok());
-  EXPECT_EQ(plain.value().host, "host");
-  EXPECT_EQ(plain.value().port, 6379);
-  EXPECT_EQ(plain.value().database, 0);
-  EXPECT_FALSE(plain.value().authenticate);
-
-  const auto full = ParseRedisAddress("redis://me:p%40ss%3Aw%2F@[::1]:7000/3");
-  ASSERT_TRUE(full.ok()) << full.status().message();
-  EXPECT_EQ(full.value().user, "me");
-  EXPECT_EQ(full.value().password, "p@ss:w/");
-  EXPECT_EQ(full.value().host, "::1");
-  EXPECT_EQ(full.value().port, 7000);
-  EXPECT_EQ(full.value().database, 3);
-
-  const auto only_password = ParseRedisAddress("redis://:a:b@c@10.0.0.1:1/");
-  ASSERT_TRUE(only_password.ok());
-  EXPECT_EQ(only_password.value().user, "");
-  EXPECT_EQ(only_password.value().password, "a:b@c");
-  EXPECT_EQ(only_password.value().host, "10.0.0.1");
-}
-
-TEST(RedisAddress, WrongOnesAreRefusedWithoutThePassword) {
-  for (const char* url :
-       {"redis://", "redis://:secret@", "redis://:secret@:6379", "redis://:secret@host:",
-        "redis://:secret@host:0", "redis://:secret@host:65536", "redis://:secret@host:6x",
-        "redis://:secret@host/x", "redis://:secret@::1", "redis://:secret@[::1",
-        "redis://:secret@[::1]x", "redis://:secret%@host", "redis://:secret%4@host",
-        "redis://:secret%zz@host", "redis://:secret@ho st", "redis://:secret@host/-1"}) {
-    const auto address = ParseRedisAddress(url);
-    ASSERT_FALSE(address.ok()) << url;
-    EXPECT_EQ(address.status().message().find("secret"), std::string::npos) << url;
-  }
-}
-
-TEST(RedisAddress, PasswordsInFiles) {
-  const auto address = ParseRedisAddress("redis://me@host:7000/3?password-file=/a%20b/c@d%26");
-  ASSERT_TRUE(address.ok()) << address.status().message();
-  EXPECT_EQ(address.value().user, "me");
-  EXPECT_EQ(address.value().host, "host");
-  EXPECT_EQ(address.value().database, 3);
-  EXPECT_EQ(address.value().password_file, "/a b/c@d&");
-  EXPECT_TRUE(address.value().authenticate);
-  const auto bare = ParseRedisAddress("redis://host?password-file=/x");
-  ASSERT_TRUE(bare.ok());
-  EXPECT_EQ(bare.value().host, "host");
-  EXPECT_TRUE(bare.value().authenticate);
-  for (const char* url : {"redis://me:secret@host?password-file=/x",
-                          "redis://host?password-file=", "redis://host?password-file=relative",
-                          "redis://host?password-file=/x%4", "redis://host?password-file=/x&more",
-                          "redis://host?other=1", "redis://host/1?other=1"}) {
-    const auto refused = ParseRedisAddress(url);
-    ASSERT_FALSE(refused.ok()) << url;
-    EXPECT_EQ(refused.status().message().find("secret"), std::string::npos);
-  }
-}
-
-TEST(RedisAddress, APasswordsFileIsThisUsersAlone) {
-  const TemporaryFolder folder;
-  RedisAddress address;
-  address.password_file = folder.path() + "/password";
-  EXPECT_FALSE(ReadPasswordFile(&address).ok());
-  const auto write = [&](const std::string& text) {
-    std::ofstream(address.password_file, std::ios::trunc | std::ios::binary) << text;
-    return ::chmod(address.password_file.c_str(), 0600) == 0;
-  };
-  ASSERT_TRUE(write("s3cret pass\nmore\n"));
-  ASSERT_TRUE(ReadPasswordFile(&address).ok());
-  EXPECT_EQ(address.password, "s3cret pass");
-  ASSERT_TRUE(write("without an end"));
-  ASSERT_TRUE(ReadPasswordFile(&address).ok());
-  EXPECT_EQ(address.password, "without an end");
-  for (const mode_t mode : {0640, 0604, 0601, 0660}) {
-    ASSERT_EQ(::chmod(address.password_file.c_str(), mode), 0);
-    const Status refused = ReadPasswordFile(&address);
-    ASSERT_FALSE(refused.ok()) << mode;
-    EXPECT_NE(refused.message().find("others may use it"), std::string::npos);
-    EXPECT_EQ(refused.message().find("without"), std::string::npos);
-  }
-  for (const std::string& text : {std::string(), std::string("\nx"), std::string(5000, 's')}) {
-    ASSERT_TRUE(write(text));
-    EXPECT_FALSE(ReadPasswordFile(&address).ok());
-  }
-  if (::geteuid() == 0) {
-    ASSERT_TRUE(write("x"));
-    ASSERT_EQ(::chown(address.password_file.c_str(), 12345, 12345), 0);
-    EXPECT_FALSE(ReadPasswordFile(&address).ok());
-  }
-  address.password_file = folder.path();
-  EXPECT_FALSE(ReadPasswordFile(&address).ok());
-}
-
-class RedisStoreTest : public testing::Test {
- protected:
-  void StartServer(std::vector<std::string> options = {}) {
-    server_ = RedisServer::Start(std::move(options));
-    if (server_ == nullptr) GTEST_SKIP() << "redis-server is not installed here";
-  }
-  Result<std::unique_ptr<CellStore>> TryOpen(const std::string& who = "",
-                                             const std::string& rest = "") const {
-    StoreOptions options;
-    options.job = "job";
-    options.limit = milliseconds(120000);
-    return OpenRedisStore(options, server_->Url(who, rest));
-  }
-  std::unique_ptr<CellStore> Open() const {
-    auto store = TryOpen();
-    if (!store.ok()) ADD_FAILURE() << store.status().message();
-    return store.ok() ? std::move(store).value() : nullptr;
-  }
-  long long SecondsLeft() { return server_->Answer({"TTL", RedisJobKey("job")}).value().number; }
-  // All keys of the server that would stay for ever.
-  int KeysWithoutExpiry() {
-    int without = 0;
-    const auto keys = server_->Answer({"KEYS", "*"});
-    if (!keys.ok()) return -1;
-    for (const RedisReply& key : keys.value().list) {
-      if (server_->Answer({"TTL", key.text}).value().number < 0) ++without;
-    }
-    return without;
-  }
-  static Deadline Soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(60); }
-  // For what cannot succeed.
-  static Deadline Now() { return std::chrono::steady_clock::now() + milliseconds(100); }
-  std::unique_ptr<RedisServer> server_;
-};
-
-// Whether an error is permanent.
-bool NoWayBack(const Status& status) {
-  return !status.ok() && !Retryable(status) && !NoRoom(status);
-}
 
 TEST_F(RedisStoreTest, AFlushedServerIsAnError) {
   StartServer();
@@ -174,7 +36,7 @@ TEST_F(RedisStoreTest, AnEvictedOrDeletedJobIsNoticedByEveryRank) {
       ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory-policy", "volatile-lru"}));
       const std::string filler(1 << 20, 'x');
       for (int i = 0; i < 200 && server_->Answer({"EXISTS", key}).value().number == 1; ++i) {
-        static_cast<void>(server_->Command({"SET", Format("other%d", i), filler}));
+        static_cast<void>(server_->Command({"SET", Format("other{}", i), filler}));
       }
       ASSERT_TRUE(server_->Command({"CONFIG", "SET", "maxmemory", "0"}));
     } else {
@@ -271,7 +133,7 @@ TEST_F(RedisStoreTest, ForgottenCellsAreGoneAndOthersStay) {
   if (server_ == nullptr) return;
   const auto store = Open();
   for (int i = 0; i < 3000; ++i) {
-    ASSERT_TRUE(store->Propose(Format("c%d.0.%d", i % 2, i), "v").ok());
+    ASSERT_TRUE(store->Propose(Format("c{}.0.{}", i % 2, i), "v").ok());
   }
   store->Forget("c1.0.");
   EXPECT_EQ(server_->Answer({"HLEN", RedisJobKey("job")}).value().number, 1501);
@@ -283,138 +145,6 @@ TEST_F(RedisStoreTest, ForgottenCellsAreGoneAndOthersStay) {
   store->Forget("c0.");
   store->Forget("");
   EXPECT_EQ(next->Read("c0.0.2").value(), "w");
-}
-
-TEST_F(RedisStoreTest, ARestartedServerThatLosesNothingIsAccepted) {
-  StartServer({"--appendonly", "yes", "--appendfsync", "always"});
-  if (server_ == nullptr) return;
-  const auto one = Open();
-  const auto two = Open();
-  for (int round = 0; round < 3; ++round) {
-    const std::string key = Format("k%d", round);
-    ASSERT_EQ(one->Propose(key, "1").value(), "1");
-    ASSERT_TRUE(server_->Restart());
-    const auto read = two->Read(key);
-    ASSERT_TRUE(read.ok()) << read.status().message();
-    EXPECT_EQ(read.value(), "1");
-    EXPECT_EQ(two->Propose(key, "2").value(), "1");
-    EXPECT_EQ(one->Propose(key + "b", "3").value(), "3");
-  }
-  // But not if its data differ.
-  ASSERT_TRUE(server_->Command({"HSET", RedisJobKey("job"), "k2b", "changed"}));
-  ASSERT_TRUE(server_->Restart());
-  EXPECT_TRUE(NoWayBack(one->Read("k0").status()));
-  EXPECT_EQ(two->Read("k0").value(), "1");
-  ASSERT_TRUE(server_->Command({"HDEL", RedisJobKey("job"), "k0"}));
-  ASSERT_TRUE(server_->Restart());
-  EXPECT_TRUE(NoWayBack(two->Read("k1").status()));
-  EXPECT_TRUE(NoWayBack(two->Propose("k0", "2").status()));
-}
-
-TEST_F(RedisStoreTest, ARestartThatForgottenCellsPrecededIsAcceptedToo) {
-  StartServer({"--appendonly", "yes", "--appendfsync", "always"});
-  if (server_ == nullptr) return;
-  const auto one = Open();
-  const auto two = Open();
-  ASSERT_TRUE(one->Propose("c1.0.a", "1").ok());
-  ASSERT_TRUE(two->Read("c1.0.a").ok());
-  two->Done("c1.0.", 2, Soon());
-  one->Forget("c1.0.");
-  ASSERT_TRUE(server_->Restart());
-  EXPECT_EQ(one->Propose("b", "1").value(), "1");
-  EXPECT_EQ(two->Read("b").value(), "1");
-}
-
-TEST_F(RedisStoreTest, ARestartedServerThatMayLoseWritesIsRefused) {
-  const std::vector<std::string> durable = {"--appendonly", "yes", "--appendfsync", "always"};
-  const std::vector<std::string> lax = {"--appendonly", "yes", "--appendfsync", "everysec"};
-  // Not durable before, after, both; and a server that does not tell.
-  const std::vector<std::string> silent = {
-      "--appendonly", "yes", "--appendfsync", "always", "--rename-command", "CONFIG", ""};
-  for (const auto& [before, after] :
-       {std::pair(lax, lax), std::pair(lax, durable), std::pair(durable, lax),
-        std::pair(silent, silent), std::pair(durable, silent)}) {
-    StartServer(before);
-    if (server_ == nullptr) return;
-    const auto store = Open();
-    ASSERT_TRUE(store->Propose("a", "1").ok());
-    ASSERT_TRUE(server_->Command({"BGREWRITEAOF"}));
-    ASSERT_TRUE(server_->Restart(after));
-    EXPECT_TRUE(NoWayBack(store->Read("a").status()));
-    EXPECT_TRUE(NoWayBack(store->Propose("b", "1").status()));
-    // A rank that comes now may use it.
-    EXPECT_TRUE(TryOpen().ok());
-    // For the others the error is permanent, even if the server is durable now.
-    ASSERT_TRUE(server_->Restart(durable));
-    EXPECT_TRUE(NoWayBack(store->Read("a").status()));
-  }
-}
-
-TEST_F(RedisStoreTest, AReplicaThatTakesOverIsRefused) {
-  const std::vector<std::string> durable = {"--appendonly", "yes", "--appendfsync", "always"};
-  for (const bool restarted : {false, true}) {
-    StartServer(durable);
-    if (server_ == nullptr) return;
-    std::vector<std::string> follows = durable;
-    follows.insert(follows.end(), {"--replicaof", Format("127.0.0.1 %d", server_->port())});
-    const auto replica = RedisServer::Start(follows);
-    ASSERT_TRUE(replica != nullptr);
-    const auto in_sync = [&] {
-      const auto there = replica->Answer({"EXISTS", RedisJobKey("job")});
-      return there.ok() && there.value().number == 1;
-    };
-    const auto connected = [&] {
-      return server_->Answer({"INFO", "replication"}).value().text.find("state=online") !=
-             std::string::npos;
-    };
-    while (!connected()) std::this_thread::sleep_for(milliseconds(5));
-    const auto store = Open();
-    const auto other = Open();
-    ASSERT_TRUE(store->Propose("a", "1").ok());
-    while (!in_sync()) std::this_thread::sleep_for(milliseconds(5));
-    ASSERT_TRUE(replica->TakePort(server_.get()));
-    // Still a replica.
-    EXPECT_TRUE(NoWayBack(store->Propose("b", "1").status()));
-    ASSERT_TRUE(replica->Command({"REPLICAOF", "NO", "ONE"}));
-    if (restarted) {
-      // With all its data: now only its earlier state shows that it was a replica.
-      const auto written = [&] {
-        const std::string info = replica->Answer({"INFO", "persistence"}).value().text;
-        return info.find("aof_rewrite_in_progress:0") != std::string::npos &&
-               info.find("aof_rewrite_scheduled:0") != std::string::npos;
-      };
-      while (!written()) std::this_thread::sleep_for(milliseconds(5));
-      ASSERT_TRUE(replica->Restart(durable));
-      ASSERT_EQ(replica->Answer({"EXISTS", RedisJobKey("job")}).value().number, 1);
-    }
-    const auto refused = other->Read("a");
-    EXPECT_TRUE(NoWayBack(refused.status()));
-    EXPECT_TRUE(NoWayBack(other->Propose("b", "1").status()));
-    EXPECT_TRUE(NoWayBack(store->Read("a").status()));
-  }
-}
-
-TEST_F(RedisStoreTest, AServerThatBecameAReplicaInBetweenIsRefused) {
-  StartServer();
-  if (server_ == nullptr) return;
-  const auto other = RedisServer::Start();
-  const auto store = Open();
-  const auto idle = Open();
-  ASSERT_TRUE(store->Propose("a", "1").ok());
-  ASSERT_TRUE(server_->Command({"REPLICAOF", "127.0.0.1", Format("%d", other->port())}));
-  EXPECT_TRUE(NoWayBack(store->Propose("b", "1").status()));
-  // As sentinels do: the same process, and no longer a replica when the connection is made again.
-  while (server_->Answer({"INFO", "replication"}).value().text.find("link_status:up") ==
-         std::string::npos) {
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  ASSERT_TRUE(server_->Command({"REPLICAOF", "NO", "ONE"}));
-  const auto late = Open();  // as if the nonce had been the same
-  ASSERT_TRUE(server_->Command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"}));
-  const auto read = idle->Read("a");
-  EXPECT_TRUE(NoWayBack(read.status()));
-  EXPECT_NE(read.status().message().find("in between"), std::string::npos)
-      << read.status().message();
 }
 
 TEST_F(RedisStoreTest, WhatPassesIsNotTheEnd) {
@@ -479,25 +209,10 @@ TEST_F(RedisStoreTest, ALostConnectionIsMadeAnew) {
     ASSERT_TRUE(server_->Command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"}));
     EXPECT_EQ(store->Read("a").value(), "1");
     ASSERT_TRUE(server_->Command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"}));
-    EXPECT_EQ(store->Propose(Format("b%d", i), "2").value(), "2");
+    EXPECT_EQ(store->Propose(Format("b{}", i), "2").value(), "2");
   }
   ASSERT_TRUE(server_->Command({"SCRIPT", "FLUSH"}));
   EXPECT_EQ(store->Propose("c", "3").value(), "3");
-}
-
-TEST_F(RedisStoreTest, ARestartedServerIsAnErrorEvenWithItsSnapshot) {
-  StartServer();
-  if (server_ == nullptr) return;
-  const auto store = Open();
-  ASSERT_TRUE(store->Propose("a", "1").ok());
-  ASSERT_TRUE(server_->Command({"SAVE"}));
-  ASSERT_TRUE(store->Propose("b", "1").ok());
-  ASSERT_TRUE(server_->Restart());
-  // The nonce is there again, and "a"; "b" is not.
-  EXPECT_FALSE(store->Read("b").ok());
-  EXPECT_FALSE(store->Propose("b", "2").ok());
-  EXPECT_FALSE(store->Read("a").ok());
-  EXPECT_NE(store->Read("a").status().message().find("restarted"), std::string::npos);
 }
 
 TEST_F(RedisStoreTest, ADeadServerIsAnErrorAndNoSignal) {
@@ -531,14 +246,14 @@ TEST_F(RedisStoreTest, AServerThatDoesNotAnswerIsAnErrorWithinTheLimit) {
   options.job = "job";
   options.limit = milliseconds(50);
   const auto store =
-      OpenRedisStore(options, Format("redis://127.0.0.1:%d", ntohs(address.sin_port)));
+      OpenRedisStore(options, Format("redis://127.0.0.1:{}", ntohs(address.sin_port)));
   ASSERT_FALSE(store.ok());
   EXPECT_NE(store.status().message().find("in time"), std::string::npos)
       << store.status().message();
   ::close(deaf);
   // And an address without a server.
   const auto unreachable =
-      OpenRedisStore(options, Format("redis://127.0.0.1:%d", ntohs(address.sin_port)));
+      OpenRedisStore(options, Format("redis://127.0.0.1:{}", ntohs(address.sin_port)));
   EXPECT_FALSE(unreachable.ok());
   EXPECT_FALSE(OpenRedisStore(options, "redis://no-such-host.invalid").ok());
 }
@@ -585,7 +300,7 @@ TEST_F(RedisStoreTest, AFullServerIsAnError) {
   int written = 0;
   Result<std::string> last = std::string();
   const std::string value(100000, 'x');
-  while (written < 1000 && (last = store->Propose(Format("k%d", written), value, Now())).ok()) {
+  while (written < 1000 && (last = store->Propose(Format("k{}", written), value, Now())).ok()) {
     ++written;
   }
   EXPECT_LT(written, 100);

@@ -55,9 +55,8 @@ struct Mapping {
 Status Reserve(int fd, uint64_t bytes) {
   rlimit most;
   if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes) {
-    return OutOfRoom(Format("files may have %llu bytes here (ulimit -f), and it needs %llu",
-                            static_cast<unsigned long long>(most.rlim_cur),
-                            static_cast<unsigned long long>(bytes)));
+    return OutOfRoom(
+        Format("files may have {} bytes here (ulimit -f), and it needs {}", most.rlim_cur, bytes));
   }
   const QuietSignal quiet(SIGXFSZ);
   int result = 0;
@@ -65,8 +64,8 @@ Status Reserve(int fd, uint64_t bytes) {
     result = ::fallocate(fd, 0, 0, static_cast<off_t>(bytes));
   } while (result != 0 && errno == EINTR);
   if (result == 0) return {};
-  const std::string why = Format("cannot reserve %llu bytes of shared memory to agree in: %s",
-                                 static_cast<unsigned long long>(bytes), ErrnoText(errno).c_str());
+  const std::string why =
+      Format("cannot reserve {} bytes of shared memory to agree in: {}", bytes, ErrnoText(errno));
   return errno == ENOSPC || errno == EFBIG ? OutOfRoom(why) : IoError(why);
 }
 
@@ -165,7 +164,7 @@ class Opening {
  public:
   Opening(const StoreOptions& options, const ShmOptions& shm)
       : options_(options), shm_(shm), name_(options.job) {
-    folder_name_ = Format("diapason-%u", static_cast<unsigned>(::geteuid()));
+    folder_name_ = Format("diapason-{}", static_cast<unsigned>(::geteuid()));
     folder_path_ = shm.root + "/" + folder_name_;
     path_ = folder_path_ + "/" + name_;
   }
@@ -179,8 +178,8 @@ class Opening {
       Result<std::unique_ptr<CellStore>> store = Try();
       if (!store.ok() || store.value() != nullptr) return store;
       if (steady_clock::now() >= deadline) {
-        return TimedOut(Format("cannot open '%s' within %lld ms: others keep replacing it",
-                               path_.c_str(), static_cast<long long>(options_.limit.count())));
+        return TimedOut(Format("cannot open '{}' within {} ms: others keep replacing it", path_,
+                               options_.limit.count()));
       }
       std::this_thread::sleep_for(kPause);
     }
@@ -190,8 +189,8 @@ class Opening {
   Result<Descriptor> OpenFolder() {
     const Descriptor root(::open(shm_.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (root.get() < 0) {
-      return IoError(Format("cannot open '%s': %s; use a store in a file system or in Redis",
-                            shm_.root.c_str(), ErrnoText(errno).c_str()));
+      return IoError(Format("cannot open '{}': {}; use a store in a file system or in Redis",
+                            shm_.root, ErrnoText(errno)));
     }
     if (options_.existing_only) {
       return OpenExistingFolder(root.get(), folder_name_, folder_path_);
@@ -200,11 +199,11 @@ class Opening {
   }
 
   Status NoJob() const {
-    return NotFound(Format("no rank of job '%s' agrees in '%s'", name_.c_str(), path_.c_str()));
+    return NotFound(Format("no rank of job '{}' agrees in '{}'", name_, path_));
   }
 
   Status Failed(const char* what) const {
-    return IoError(Format("cannot %s '%s': %s", what, path_.c_str(), ErrnoText(errno).c_str()));
+    return IoError(Format("cannot {} '{}': {}", what, path_, ErrnoText(errno)));
   }
 
   // Null: another process interfered; start over.
@@ -219,8 +218,7 @@ class Opening {
     struct stat info;
     if (::fstat(file.get(), &info) != 0) return Failed("look at");
     if (const std::string wrong = NotOurs(info); !wrong.empty()) {
-      return Unavailable(
-          Format("'%s' cannot be used: %s; remove it", path_.c_str(), wrong.c_str()));
+      return Unavailable(Format("'{}' cannot be used: {}; remove it", path_, wrong));
     }
     if (options_.existing_only) {
       // Ranks hold the lock; if none does, the descriptor's end releases this one at once.
@@ -237,10 +235,9 @@ class Opening {
   Result<std::unique_ptr<CellStore>> AttachIfFits(Descriptor file, const struct stat& info) {
     if (static_cast<uint64_t>(info.st_size) != shm_.bytes) {
       return Unavailable(
-          Format("'%s' has %lld bytes and not %llu: it is in use by another version "
+          Format("'{}' has {} bytes and not {}: it is in use by another version "
                  "of diapason, or by another program",
-                 path_.c_str(), static_cast<long long>(info.st_size),
-                 static_cast<unsigned long long>(shm_.bytes)));
+                 path_, info.st_size, shm_.bytes));
     }
     return Attach(std::move(file));
   }

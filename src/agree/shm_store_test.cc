@@ -30,7 +30,7 @@ class ShmStoreTest : public testing::Test {
     return store.ok() ? std::move(store).value() : nullptr;
   }
   std::string Private() const {
-    return folder_.path() + Format("/diapason-%u", static_cast<unsigned>(::geteuid()));
+    return folder_.path() + Format("/diapason-{}", static_cast<unsigned>(::geteuid()));
   }
   std::string ArenaPath(const std::string& job = "job") const { return Private() + "/" + job; }
   // What a killed process leaves: a child opens, proposes, and is killed.
@@ -57,7 +57,7 @@ class ShmStoreTest : public testing::Test {
   static std::string Inode(const std::string& path) {
     struct stat info;
     if (::stat(path.c_str(), &info) != 0) return "none";
-    return Format("%llu", static_cast<unsigned long long>(info.st_ino));
+    return Format("{}", info.st_ino);
   }
 
   static constexpr uint64_t kBytes = uint64_t{2} << 20;
@@ -190,7 +190,7 @@ TEST_F(ShmStoreTest, FillsUpToTheLastByteAndThenSaysSo) {
   const std::string value(10000, 'v');
   int written = 0;
   Result<std::string> last = std::string();
-  while ((last = store->Propose(Format("k%d", written), value)).ok()) ++written;
+  while ((last = store->Propose(Format("k{}", written), value)).ok()) ++written;
   EXPECT_TRUE(NoRoom(last.status())) << last.status().message();
   EXPECT_NE(last.status().message().find("full"), std::string::npos);
   EXPECT_GT(store->Fullness(), 0.95);
@@ -258,10 +258,10 @@ TEST_F(ShmStoreTest, RoomOfEndedCommunicatorsIsUsedAgain) {
   const std::string value(3000, 'v');
   for (int comm = 0; comm < 500; ++comm) {
     for (int cell = 0; cell < 10; ++cell) {
-      ASSERT_EQ(one->Propose(Format("c%d.0.e%d", comm, cell), value).value(), value);
+      ASSERT_EQ(one->Propose(Format("c{}.0.e{}", comm, cell), value).value(), value);
     }
-    one->Done(Format("c%d.0.", comm), 2, deadline);
-    two->Done(Format("c%d.0.", comm), 2, deadline);
+    one->Done(Format("c{}.0.", comm), 2, deadline);
+    two->Done(Format("c{}.0.", comm), 2, deadline);
   }
   EXPECT_LT(one->Fullness(), 0.3);
 }

@@ -32,8 +32,8 @@ Result<std::unique_ptr<CellStore>> OpenStore(const StoreOptions& options) {
         "this host do it (stunnel, for one), and use redis://localhost:PORT");
   }
   // Not the whole text: it may contain a password.
-  return Invalid(Format("unknown store '%s'; known are shm, file:/a/folder and redis://host:port",
-                        where.substr(0, where.find(':')).c_str()));
+  return Invalid(Format("unknown store '{}'; known are shm, file:/a/folder and redis://host:port",
+                        where.substr(0, where.find(':'))));
 }
 
 std::vector<std::string> JobsIn(const std::string& where) {
@@ -45,7 +45,7 @@ std::vector<std::string> JobsIn(const std::string& where) {
   if (root.empty()) return jobs;
   std::error_code error;
   std::filesystem::directory_iterator entries(
-      root + Format("/diapason-%u", static_cast<unsigned>(::geteuid())), error);
+      root + Format("/diapason-{}", static_cast<unsigned>(::geteuid())), error);
   for (; !error && entries != std::filesystem::directory_iterator() && jobs.size() < kMostJobs;
        entries.increment(error)) {
     const std::string name = entries->path().filename().string();

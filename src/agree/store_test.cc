@@ -64,8 +64,8 @@ TEST_P(StoreTest, ValuesComeBackAsTheyWere) {
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
   const std::vector<std::string> values = {"", "\n", all, std::string(1 << 20, '\0'), "x\r\n$3"};
   for (size_t i = 0; i < values.size(); ++i) {
-    EXPECT_EQ(store->Propose(Format("k%zu", i), values[i]).value(), values[i]);
-    EXPECT_EQ(store->Read(Format("k%zu", i)).value(), values[i]);
+    EXPECT_EQ(store->Propose(Format("k{}", i), values[i]).value(), values[i]);
+    EXPECT_EQ(store->Read(Format("k{}", i)).value(), values[i]);
   }
 }
 
@@ -110,10 +110,10 @@ TEST_P(StoreTest, ThreadsOfOneStoreAgree) {
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < kKeys; ++i) {
-        const auto stands = store->Propose(Format("k%d", i), Format("by %d", t));
+        const auto stands = store->Propose(Format("k{}", i), Format("by {}", t));
         got[static_cast<size_t>(t)].push_back(stands.ok() ? stands.value()
                                                           : stands.status().message());
-        const auto read = store->Read(Format("k%d", i));
+        const auto read = store->Read(Format("k{}", i));
         if (!read.ok() || read.value() != got[static_cast<size_t>(t)].back()) {
           got[static_cast<size_t>(t)].emplace_back("read something else");
         }
@@ -139,7 +139,7 @@ TEST_P(StoreTest, ProcessesAgreeAlsoOnWhoMakesTheStore) {
       {
         auto store = TryOpen();
         for (int i = 0; i < kKeys && store.ok(); ++i) {
-          const auto stands = store.value()->Propose(Format("k%d", i), Format("%d,", c));
+          const auto stands = store.value()->Propose(Format("k{}", i), Format("{},", c));
           all += stands.ok() ? stands.value() : stands.status().message();
         }
         all.resize(kKeys * 2, '?');
@@ -201,7 +201,7 @@ TEST_P(StoreTest, AProposerKilledAnywhereLeavesAllOrNothing) {
   const auto store = Open();
   const std::string value(200000, 'v');
   for (int i = 0; i < 30; ++i) {
-    const std::string key = Format("k%d", i);
+    const std::string key = Format("k{}", i);
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
     const pid_t pid = ::fork();

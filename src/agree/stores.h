@@ -36,7 +36,7 @@ class Maker {
   Status Check() const {
     if (Here()) return {};
     return Unavailable(
-        Format("process %d was forked from %d, which has opened this store, and "
+        Format("process {} was forked from {}, which has opened this store, and "
                "cannot use it; only a process that opens one itself can",
                static_cast<int>(::getpid()), static_cast<int>(pid_)));
   }

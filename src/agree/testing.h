@@ -41,7 +41,7 @@ class RedisServer {
 
   int port() const { return port_; }
   std::string Url(const std::string& who = "", const std::string& rest = "") const {
-    return "redis://" + who + Format("127.0.0.1:%d", port_) + rest;
+    return "redis://" + who + Format("127.0.0.1:{}", port_) + rest;
   }
 
   void Kill() {
@@ -66,7 +66,7 @@ class RedisServer {
   // Takes over the port of another one, which has ended.
   bool TakePort(RedisServer* other) {
     other->Kill();
-    if (!Command({"CONFIG", "SET", "port", Format("%d", other->port_)})) return false;
+    if (!Command({"CONFIG", "SET", "port", Format("{}", other->port_)})) return false;
     port_ = other->port_;
     return true;
   }
@@ -105,7 +105,7 @@ class RedisServer {
   bool Launch() {
     std::vector<std::string> words = {"redis-server",
                                       "--port",
-                                      Format("%d", port_),
+                                      Format("{}", port_),
                                       "--bind",
                                       "127.0.0.1",
                                       "--save",

@@ -7,9 +7,7 @@ namespace {
 
 constexpr int kMostTurns = 64;
 
-std::string TurnKey(uint64_t turn) {
-  return Format("token.%llu", static_cast<unsigned long long>(turn));
-}
+std::string TurnKey(uint64_t turn) { return Format("token.{}", turn); }
 
 }  // namespace
 

@@ -64,7 +64,7 @@ TEST_F(TokenTest, NeverTwoAtOnce) {
   for (int t = 0; t < 6; ++t) {
     threads.emplace_back([&, t] {
       const auto store = Open();
-      Token token(store.get(), Format("t%d", t));
+      Token token(store.get(), Format("t{}", t));
       for (int i = 0; i < 3000; ++i) {
         if (!token.TryTake().value()) continue;
         if (holders.fetch_add(1) != 0) twice = true;

@@ -50,7 +50,7 @@ Result<std::string> DecodeBase64Url(std::string_view text) {
   int held = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const int8_t value = values[static_cast<unsigned char>(text[i])];
-    if (value < 0) return Invalid(Format("character %zu cannot stand in base64url text", i + 1));
+    if (value < 0) return Invalid(Format("character {} cannot stand in base64url text", i + 1));
     bits = (bits << 6) | static_cast<uint32_t>(value);
     held += 6;
     if (held >= 8) {

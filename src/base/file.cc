@@ -28,22 +28,21 @@ Result<std::string> ReadFile(const std::string& path, size_t limit) {
   // O_NONBLOCK: opening a pipe without a writer would wait for ever.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
-    const std::string message =
-        Format("cannot open '%s': %s", path.c_str(), ErrnoText(errno).c_str());
+    const std::string message = Format("cannot open '{}': {}", path, ErrnoText(errno));
     return errno == ENOENT ? NotFound(message) : IoError(message);
   }
   struct stat info;
   if (::fstat(file.get(), &info) != 0) {
-    return IoError(Format("cannot look at '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
+    return IoError(Format("cannot look at '{}': {}", path, ErrnoText(errno)));
   }
   if (S_ISDIR(info.st_mode)) {
-    return Invalid(Format("'%s' is a directory, not a file", path.c_str()));
+    return Invalid(Format("'{}' is a directory, not a file", path));
   }
   if (!S_ISREG(info.st_mode)) {
-    return Invalid(Format("'%s' is not a regular file", path.c_str()));
+    return Invalid(Format("'{}' is not a regular file", path));
   }
   const auto too_large = [&] {
-    return Invalid(Format("'%s' is larger than %zu bytes", path.c_str(), limit));
+    return Invalid(Format("'{}' is larger than {} bytes", path, limit));
   };
   if (static_cast<uint64_t>(info.st_size) > limit) return too_large();
   std::string content;
@@ -52,7 +51,7 @@ Result<std::string> ReadFile(const std::string& path, size_t limit) {
     const ssize_t got = ::read(file.get(), buffer, sizeof(buffer));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      return IoError(Format("cannot read '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
+      return IoError(Format("cannot read '{}': {}", path, ErrnoText(errno)));
     }
     if (got == 0) return content;
     content.append(buffer, static_cast<size_t>(got));
@@ -66,7 +65,7 @@ namespace {
 // Writes into an existing device or pipe.
 Status WriteInto(const std::string& path, std::string_view content) {
   const auto failed = [&](const char* what) {
-    return IoError(Format("cannot %s '%s': %s", what, path.c_str(), ErrnoText(errno).c_str()));
+    return IoError(Format("cannot {} '{}': {}", what, path, ErrnoText(errno)));
   };
   // O_NONBLOCK: opening a pipe without a reader would wait for ever. Writing may wait.
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
@@ -79,14 +78,14 @@ Status WriteInto(const std::string& path, std::string_view content) {
 
 // Replaces or creates a regular file.
 Status Replace(const std::string& path, std::string_view content) {
-  const std::string temporary = Format("%s.%d.tmp", path.c_str(), static_cast<int>(::getpid()));
+  const std::string temporary = Format("{}.{}.tmp", path, static_cast<int>(::getpid()));
   const auto failed = [&](const char* what, int error) {
     ::unlink(temporary.c_str());
-    return IoError(Format("cannot %s '%s': %s", what, path.c_str(), ErrnoText(error).c_str()));
+    return IoError(Format("cannot {} '{}': {}", what, path, ErrnoText(error)));
   };
   const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (file.get() < 0) {
-    return IoError(Format("cannot create '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
+    return IoError(Format("cannot create '{}': {}", path, ErrnoText(errno)));
   }
   if (const int error = WriteAll(file.get(), content); error != 0) return failed("write", error);
   if (::fsync(file.get()) != 0) return failed("flush", errno);

@@ -26,7 +26,7 @@ std::string Owner() {
   localtime_r(&now, &parts);
   char since[64] = "";
   strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S %z", &parts);
-  return Format("process %d on %s since %s", static_cast<int>(getpid()), HostName().c_str(), since);
+  return Format("process {} on {} since {}", static_cast<int>(getpid()), HostName(), since);
 }
 
 // The owner, as written in the file.
@@ -49,7 +49,7 @@ bool SameFile(int fd, const std::string& path) {
 Result<std::unique_ptr<OwnerLock>> OwnerLock::Take(const std::string& path,
                                                    const std::string& what) {
   const auto failed = [&](const char* verb) {
-    return IoError(Format("cannot %s '%s': %s", verb, path.c_str(), ErrnoText(errno).c_str()));
+    return IoError(Format("cannot {} '{}': {}", verb, path, ErrnoText(errno)));
   };
   for (int i = 0; i < kTries; ++i) {
     const int fd =

@@ -42,7 +42,7 @@ TEST_F(OwnerLockTest, TheSecondIsToldWhoHasItAndDeathReleasesIt) {
   const auto second = OwnerLock::Take(path_, "the folder 'x'");
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.status().code(), ErrorCode::kUnavailable);
-  const std::string expected = Format("the folder 'x' is in use by process %d on ", owner);
+  const std::string expected = Format("the folder 'x' is in use by process {} on ", owner);
   EXPECT_TRUE(second.status().message().starts_with(expected)) << second.status().message();
   EXPECT_NE(second.status().message().find(" since 20"), std::string::npos);
   EXPECT_EQ(ReadFile(path_, 1000).value(), before.value()) << "the refused one changed the file";

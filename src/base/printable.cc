@@ -53,8 +53,8 @@ std::string Escaped(std::string_view text, const Escape& escape) {
 
 std::string ForTerminal(std::string_view text, bool lines) {
   return Escaped(text, [lines](uint32_t c, bool valid) {
-    if (!valid || (IsControl(c) && !(lines && c == '\n'))) return Format("\\x%02x", c);
-    return TurnsText(c) ? Format("\\u%04x", c) : "";
+    if (!valid || (IsControl(c) && !(lines && c == '\n'))) return Format("\\x{:02x}", c);
+    return TurnsText(c) ? Format("\\u{:04x}", c) : "";
   });
 }
 
@@ -71,7 +71,7 @@ std::string JsonString(std::string_view text) {
     if (!valid) return kReplacement;
     if (c == '"' || c == '\\') return {'\\', static_cast<char>(c)};
     const bool markup = c == '<' || c == '>' || c == '&' || c == '\'';
-    return markup || IsControl(c) || TurnsText(c) ? Format("\\u%04x", c) : "";
+    return markup || IsControl(c) || TurnsText(c) ? Format("\\u{:04x}", c) : "";
   };
   return '"' + Escaped(text, escape) + '"';
 }
@@ -81,7 +81,7 @@ std::string JsonBytes(std::string_view text) {
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') out += '\\';
-    out += byte < ' ' || byte > 126 ? Format("\\u%04x", byte) : std::string(1, c);
+    out += byte < ' ' || byte > 126 ? Format("\\u{:04x}", byte) : std::string(1, c);
   }
   return out + '"';
 }
@@ -89,16 +89,16 @@ std::string JsonBytes(std::string_view text) {
 std::string HtmlText(std::string_view text) {
   return Escaped(text, [](uint32_t c, bool valid) -> std::string {
     if (!valid) return kReplacement;
-    if (c == '<' || c == '>' || c == '&' || c == '"' || c == '\'') return Format("&#%u;", c);
-    if (IsControl(c) && c != '\n' && c != '\t') return Format("\\x%02x", c);
-    return TurnsText(c) ? Format("\\u%04x", c) : "";
+    if (c == '<' || c == '>' || c == '&' || c == '"' || c == '\'') return Format("&#{};", c);
+    if (IsControl(c) && c != '\n' && c != '\t') return Format("\\x{:02x}", c);
+    return TurnsText(c) ? Format("\\u{:04x}", c) : "";
   });
 }
 
 std::string PrintableJson(std::string_view json) {
   return Escaped(json, [](uint32_t c, bool valid) {
     // Whitespace between values stays; strings contain no ASCII control characters.
-    return valid && c >= 0x7f && (IsControl(c) || TurnsText(c)) ? Format("\\u%04x", c) : "";
+    return valid && c >= 0x7f && (IsControl(c) || TurnsText(c)) ? Format("\\u{:04x}", c) : "";
   });
 }
 

@@ -29,8 +29,14 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      "Set it if the job overlaps compute with communication: the plugin then uses the overlap "
      "policy."},
     {Setting::kChain, "DIAPASON_CHAIN", "", SettingType::kText, "", 0, 0, "",
-     "Another tuner library, for example a vendor's. The plugin asks it first, and 'default' then "
-     "means the answer of that tuner."},
+     "Another tuner library, for example a vendor's, or none. The plugin asks it first, and "
+     "'default' then means the answer of that tuner. Not set: the tuner that the library would "
+     "have loaded without diapason."},
+    {Setting::kProfilerChain, "DIAPASON_PROFILER_CHAIN", "", SettingType::kText, "", 0, 0, "",
+     "Another profiler library, for example NCCL Inspector. The library loads only one profiler: "
+     "the plugin passes on to the other one what that one asks for. Empty: with NCCL_ENV_PLUGIN, "
+     "where the plugin takes its place, the profiler that the library would have loaded "
+     "(NCCL_PROFILER_PLUGIN, or the default). none: no other profiler."},
     {Setting::kLibrary, "DIAPASON_LIBRARY", "", SettingType::kChoice, "auto", 0, 0,
      "auto|nccl|rccl", "The library that has loaded the plugin. auto detects it."},
     {Setting::kFingerprint, "DIAPASON_FINGERPRINT", "", SettingType::kText, "", 0, 0, "",
@@ -78,8 +84,9 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      "call). auto takes the first of these that is available."},
     {Setting::kRewardFile, "DIAPASON_REWARD_FILE", "NCCL_TUNER_REWARD_FILE", SettingType::kText, "",
      0, 0, "",
-     "File to which the program appends lines `collType,nBytes,nNodes,nRanks,latency_ms`; rank 0 "
-     "reads it. Empty: /tmp/nccl_tuner_rewards_<commId>.log."},
+     "File to which the program appends lines "
+     "`collType,nBytes,nNodes,nRanks,latency_ms[,call[,calls]]`; rank 0 reads it. Empty: "
+     "/tmp/nccl_tuner_rewards_<commId>.log."},
     {Setting::kStrategy, "DIAPASON_STRATEGY", "", SettingType::kChoice, "elimination", 0, 0,
      "elimination|epsilon|thompson",
      "Search strategy of learning: elimination compares blocks of calls with blocks of the default "
@@ -147,10 +154,12 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      "Simulated cluster for the backend sim: a name that `diapason simulate` lists, or a file."},
     {Setting::kNcclLibrary, "DIAPASON_NCCL_LIBRARY", "", SettingType::kText, "", 0, 0, "",
      "NCCL library file that groups use. Empty: the library already loaded in the process, else "
-     "libnccl.so.2 as the loader finds it."},
+     "libnccl.so.2 as the loader finds it. The commands that measure set it to PyTorch's library "
+     "where PyTorch is installed; the value libnccl.so.2 means the loader's."},
     {Setting::kRcclLibrary, "DIAPASON_RCCL_LIBRARY", "", SettingType::kText, "", 0, 0, "",
      "RCCL library file that groups use. Empty: the library already loaded in the process, else "
-     "librccl.so.1 as the loader finds it."},
+     "librccl.so.1 as the loader finds it. The commands that measure set it to PyTorch's library "
+     "where PyTorch is installed; the value librccl.so.1 means the loader's."},
     {Setting::kLibDir, "DIAPASON_LIB_DIR", "", SettingType::kText, "", 0, 0, "",
      "Folder of diapason's own libraries, if they were moved: the tuner plugin and the modules "
      "for Gloo and Open MPI. Empty: the folder of the program, or lib/ beside it."},
@@ -224,8 +233,7 @@ std::string SettingBounds(const SettingInfo& info) {
     case SettingType::kChoice:
       return Join(Choices(info), ", ");
     case SettingType::kInteger:
-      return Format("%lld to %lld", static_cast<long long>(info.minimum),
-                    static_cast<long long>(info.maximum));
+      return Format("{} to {}", info.minimum, info.maximum);
     case SettingType::kBytes:
       return FormatBytes(static_cast<uint64_t>(info.minimum)) + " to " +
              FormatBytes(static_cast<uint64_t>(info.maximum));
@@ -253,8 +261,8 @@ Settings Settings::Read(const Environment& environment) {
       if (!text.has_value() || text->empty()) continue;
       const Result<int64_t> number = ParseNumber(info, std::string(Trim(*text)));
       if (!number.ok()) {
-        settings.problems_.push_back(Format("%s='%s' %s", name, MaskSecrets(name, *text).c_str(),
-                                            number.status().message().c_str()));
+        settings.problems_.push_back(
+            Format("{}='{}' {}", name, MaskSecrets(name, *text), number.status().message()));
         break;
       }
       value.text = info.type == SettingType::kChoice ? ToLower(Trim(*text)) : *text;

@@ -19,6 +19,7 @@ enum class Setting {
   kPolicyOverlap,
   kOverlap,
   kChain,
+  kProfilerChain,
   kLibrary,
   kFingerprint,
   kRegBuff,

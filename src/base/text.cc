@@ -1,22 +1,15 @@
 #include "base/text.h"
 
+#define FMT_HEADER_ONLY  // its code becomes part of this object
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 
 namespace diapason {
 
-std::string Format(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  va_list again;
-  va_copy(again, arguments);
-  const int length = std::vsnprintf(nullptr, 0, format, arguments);
-  va_end(arguments);
-  std::string text(length > 0 ? static_cast<size_t>(length) : 0, '\0');
-  if (length > 0) std::vsnprintf(text.data(), text.size() + 1, format, again);
-  va_end(again);
-  return text;
+std::string FormatArguments(fmt::string_view format, fmt::format_args arguments) {
+  return fmt::vformat(format, arguments);
 }
 
 std::string_view Trim(std::string_view text) {
@@ -139,8 +132,7 @@ std::string ShellWord(const std::string& text) {
 
 std::string Count(size_t number, std::string_view noun) {
   const char* plural = noun.ends_with('s') ? "es" : "s";
-  return Format("%zu %.*s%s", number, static_cast<int>(noun.size()), noun.data(),
-                number == 1 ? "" : plural);
+  return Format("{} {}{}", number, noun, number == 1 ? "" : plural);
 }
 
 }  // namespace diapason

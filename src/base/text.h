@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cstdarg>
+#include <fmt/core.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,9 +9,13 @@
 
 namespace diapason {
 
-// printf into a string: the way text is formatted here (g++ 12 has no std::format, and the plugin
-// links no formatting library).
-std::string Format(const char* format, ...) __attribute__((format(printf, 1, 2)));
+// fmt::format, the way text is formatted here (g++ 12 has no std::format). The compiler checks the
+// format against the arguments. fmt itself is compiled once, in text.cc, and linked from nowhere.
+std::string FormatArguments(fmt::string_view format, fmt::format_args arguments);
+template <typename... T>
+std::string Format(fmt::format_string<T...> format, T&&... arguments) {
+  return FormatArguments(format, fmt::make_format_args(arguments...));
+}
 
 std::string_view Trim(std::string_view text);
 std::vector<std::string_view> Split(std::string_view text, char separator);

@@ -43,7 +43,7 @@ class Reader {
 
   void Fail(const toml::source_region& where, const std::string& what) {
     if (failed()) return;
-    status_ = Invalid(Format("%s:%u:%u: ", name_.c_str(), static_cast<unsigned>(where.begin.line),
+    status_ = Invalid(Format("{}:{}:{}: ", name_, static_cast<unsigned>(where.begin.line),
                              static_cast<unsigned>(where.begin.column)) +
                       what);
   }
@@ -79,7 +79,7 @@ class Section {
     if (!read) return Wrong(*node, key, "is not a number");
     // NaN is in no range.
     if (!(*read >= low && *read <= high)) {
-      return Wrong(*node, key, Format("is out of range (%g to %g)", low, high).c_str());
+      return Wrong(*node, key, Format("is out of range ({:g} to {:g})", low, high).c_str());
     }
     *value = *read;
   }
@@ -96,7 +96,7 @@ class Section {
     if (!node->is_integer()) return Wrong(*node, key, "is not a whole number");
     const int64_t read = node->as_integer()->get();
     if (read < low || read > high) {
-      return Wrong(*node, key, Format("is out of range (%d to %d)", low, high).c_str());
+      return Wrong(*node, key, Format("is out of range ({} to {})", low, high).c_str());
     }
     *value = static_cast<int>(read);
   }
@@ -115,7 +115,7 @@ class Section {
     } else {
       return Wrong(*node, key, "is not a size such as 65536 or \"64KiB\"");
     }
-    if (read < low) return Wrong(*node, key, Format("is below %zu", size_t{low}).c_str());
+    if (read < low) return Wrong(*node, key, Format("is below {}", size_t{low}).c_str());
     *value = read;
   }
 
@@ -132,7 +132,7 @@ class Section {
     if (!node->is_string()) return Wrong(*node, key, "is not a text in quotes");
     const std::string& read = node->as_string()->get();
     if (read.empty() || read.size() > longest) {
-      return Wrong(*node, key, Format("must have 1 to %zu bytes", longest).c_str());
+      return Wrong(*node, key, Format("must have 1 to {} bytes", longest).c_str());
     }
     for (const char c : read) {
       if (static_cast<unsigned char>(c) < 0x20) return Wrong(*node, key, "has control characters");
@@ -174,7 +174,7 @@ class Section {
       const auto* number = item.as_integer();
       if (number == nullptr || number->get() < 0 || number->get() >= most) {
         return Wrong(item, key,
-                     Format("has something that is no rank (0 to %d)", most - 1).c_str());
+                     Format("has something that is no rank (0 to {})", most - 1).c_str());
       }
       ranks->push_back(static_cast<int>(number->get()));
     }
@@ -201,12 +201,12 @@ class Section {
     if (node == nullptr) return tables;
     const toml::array* list = node->as_array();
     if (list == nullptr || list->size() > kMostRows) {
-      Wrong(*node, key, Format("is not a list of up to %zu [[%s]]", kMostRows, key).c_str());
+      Wrong(*node, key, Format("is not a list of up to {} [[{}]]", kMostRows, key).c_str());
       return tables;
     }
     for (const toml::node& item : *list) {
       if (item.as_table() == nullptr) {
-        Wrong(item, key, Format("is not a list of [[%s]]", key).c_str());
+        Wrong(item, key, Format("is not a list of [[{}]]", key).c_str());
         return {};
       }
       tables.push_back(item.as_table());
@@ -220,14 +220,14 @@ class Section {
       bool found = false;
       for (const std::string& known : known_) found = found || known == name;
       if (!found) {
-        reader_->Fail(key.source(), Format("%s has no key '%.60s'", title_.c_str(), name.c_str()) +
-                                        Suggestion(name, known_));
+        reader_->Fail(key.source(),
+                      Format("{} has no key '{:.60}'", title_, name) + Suggestion(name, known_));
       }
     }
     // Checked last: a missing key may be present with a typo.
     for (const char* key : required_) {
       if (!table_.contains(key)) {
-        reader_->Fail(table_.source(), Format("%s has no '%s'", title_.c_str(), key));
+        reader_->Fail(table_.source(), Format("{} has no '{}'", title_, key));
       }
     }
   }
@@ -240,7 +240,7 @@ class Section {
     return reader_->failed() ? nullptr : table_.get(key);
   }
   void Wrong(const toml::node& node, const char* key, const char* what) {
-    reader_->Fail(node.source(), Format("%s: '%s' %s", title_.c_str(), key, what));
+    reader_->Fail(node.source(), Format("{}: '{}' {}", title_, key, what));
   }
 
   Reader* reader_;

@@ -39,8 +39,7 @@ constexpr const char kHowToWrite[] = "write a size such as 4096, 64KiB, 4M or 1G
 Result<uint64_t> ParseBytes(std::string_view text) {
   const std::string_view trimmed = Trim(text);
   const auto bad = [&](const char* why) {
-    return Invalid(Format("'%.*s' %s; %s", static_cast<int>(trimmed.size()), trimmed.data(), why,
-                          kHowToWrite));
+    return Invalid(Format("'{}' {}; {}", trimmed, why, kHowToWrite));
   };
   const size_t number_end = trimmed.find_first_not_of("0123456789.");
   const std::string_view number = trimmed.substr(0, number_end);
@@ -79,7 +78,7 @@ std::string FormatBytes(uint64_t bytes) {
     bytes /= 1024;
     ++level;
   }
-  return Format("%llu%s", static_cast<unsigned long long>(bytes), kNames[level]);
+  return Format("{}{}", bytes, kNames[level]);
 }
 
 std::string AboutBytes(double bytes) {
@@ -89,7 +88,8 @@ std::string AboutBytes(double bytes) {
     bytes /= 1024;
     ++unit;
   }
-  return Format(std::fabs(bytes) >= 100 ? "%.0f %s" : "%.3g %s", bytes, kNames[unit]);
+  return (std::fabs(bytes) >= 100 ? Format("{:.0f} ", bytes) : Format("{:.3g} ", bytes)) +
+         kNames[unit];
 }
 
 namespace {
@@ -99,8 +99,8 @@ constexpr size_t kMostSizes = 4096;
 Result<std::vector<uint64_t>> ParseRange(std::string_view text) {
   const std::vector<std::string_view> parts = Split(text, ':');
   const auto bad = [&](const char* why) {
-    return Invalid(Format("'%.*s' %s; write a range such as 1K:8M, 1K:8M:x4 or 1M:8M:+1M",
-                          static_cast<int>(text.size()), text.data(), why));
+    return Invalid(
+        Format("'{}' {}; write a range such as 1K:8M, 1K:8M:x4 or 1M:8M:+1M", text, why));
   };
   if (parts.size() > 3) return bad("has too many parts");
   ASSIGN_OR_RETURN(const uint64_t first, ParseBytes(parts[0]));

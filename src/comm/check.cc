@@ -85,11 +85,11 @@ Status CheckCall(const Call& call, int rank, int ranks) {
   const bool rooted = HasRoot(call.operation);
   const bool paired = HasPeer(call.operation);
   if ((rooted || paired) && (call.peer < 0 || call.peer >= ranks)) {
-    return Wrong(call, Format("%s %d does not exist among %d ranks", rooted ? "root" : "rank",
+    return Wrong(call, Format("{} {} does not exist among {} ranks", rooted ? "root" : "rank",
                               call.peer, ranks));
   }
   if (paired && call.peer == rank) {
-    return Wrong(call, Format("rank %d cannot exchange with itself", rank));
+    return Wrong(call, Format("rank {} cannot exchange with itself", rank));
   }
   if (call.wire.has_value()) {
     if (call.operation != Operation::kAllReduce || call.type != DataType::kF32 ||

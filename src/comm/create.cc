@@ -107,7 +107,7 @@ Status Agree(rendezvous::RendezvousStore* store, const std::string& key,
   if (!all.ok()) return all.status();
   for (size_t rank = 0; rank < all.value().size(); ++rank) {
     const std::string& text = all.value()[rank];
-    if (!text.empty()) return Unavailable(Format("on rank %zu: ", rank) + text.substr(1));
+    if (!text.empty()) return Unavailable(Format("on rank {}: ", rank) + text.substr(1));
   }
   return {};
 }
@@ -131,13 +131,13 @@ Status NameDifferingRanks(GroupState* group, const PolicyDigest& known, const St
   for (size_t rank = 0; 2 * rank < all.size(); ++rank) {
     if (all[2 * rank] == mine[0] && all[2 * rank + 1] == mine[1]) continue;
     if (all[2 * rank] == PolicyDigest::kUnreadable) {
-      return Unavailable(Format("rank %zu cannot read its policy; its own message says why", rank));
+      return Unavailable(Format("rank {} cannot read its policy; its own message says why", rank));
     }
     const char* const what =
-        all[2 * rank] == PolicyDigest::kNone ? "rank %zu has no policy, and this one has"
-        : known.state == PolicyDigest::kNone ? "rank %zu has a policy, and this one none"
-                                             : "rank %zu has another policy than this one";
-    return Invalid(Format(what, rank) + ": all need the same");
+        all[2 * rank] == PolicyDigest::kNone ? "has no policy, and this one has"
+        : known.state == PolicyDigest::kNone ? "has a policy, and this one none"
+                                             : "has another policy than this one";
+    return Invalid(Format("rank {} {}: all need the same", rank, what));
   }
   return Internal("the ranks' policies differ, but every rank has the same digest");
 }
@@ -158,8 +158,8 @@ Status Verify(GroupState* group, const PolicyDigest& known, const Status& read) 
   if (!status.ok()) return status.WithContext("verification");
   const int64_t size = group->parts().place.size;
   if (sums[0] != size) {
-    return Internal(Format("verification: the sum of ones over %lld ranks came out as %lld",
-                           static_cast<long long>(size), static_cast<long long>(sums[0])));
+    return Internal(
+        Format("verification: the sum of ones over {} ranks came out as {}", size, sums[0]));
   }
   bool same = true;
   for (size_t i = 0; i < parts; ++i) {

@@ -42,9 +42,9 @@ GroupState::~GroupState() { watch_.reset(); }
 void GroupState::Expired() {
   const Call plain = AllReduceCall(nullptr, nullptr, running_count_, running_type_);
   const Call& call = running_ != nullptr ? *running_ : plain;
-  const std::string reason = Format("diapason: rank %d: ", parts_.place.rank) +
+  const std::string reason = Format("diapason: rank {}: ", parts_.place.rank) +
                              CallText(call, running_number_, parts_.place.size) +
-                             Format(" has reached its limit of %g s", Seconds(parts_.timeout));
+                             Format(" has reached its limit of {:g} s", Seconds(parts_.timeout));
   parts_.communicator->Interrupt(reason);
   interrupted_.store(true);
 }
@@ -102,8 +102,8 @@ Result<std::unique_ptr<StagedCall>> GroupState::Prepare(const Call& call, Deadli
 Status GroupState::Overrun(const Status& status, milliseconds limit) {
   // The watchdog's interruption must be over before this thread goes on.
   while (!interrupted_.load()) std::this_thread::sleep_for(milliseconds(1));
-  return TimedOut(Format("no end after %g s%s%s", Seconds(limit), status.ok() ? "" : ": ",
-                         status.message().c_str()));
+  return TimedOut(
+      Format("no end after {:g} s{}{}", Seconds(limit), status.ok() ? "" : ": ", status.message()));
 }
 
 void GroupState::Counted(const Call& call, uint64_t number, double seconds) {
@@ -211,13 +211,12 @@ void GroupState::LogSlow(const Call& call, uint64_t number, double seconds) {
   }
   next_slow_line_ = now + milliseconds(1000);
   const double rate = static_cast<double>(CallBytes(call, parts_.place.size)) / seconds / 1e9;
-  std::string line = Format("diapason: rank %d: slow call: ", parts_.place.rank) +
+  std::string line = Format("diapason: rank {}: slow call: ", parts_.place.rank) +
                      CallText(call, number, parts_.place.size) +
-                     Format(" took %.3g ms (limit %.3g ms), %.3g GB/s%s", seconds * 1e3,
+                     Format(" took {:.3g} ms (limit {:.3g} ms), {:.3g} GB/s{}", seconds * 1e3,
                             parts_.slow_seconds * 1e3, rate, simulated_ ? ", simulated" : "");
   if (slow_unsaid_ > 0) {
-    line +=
-        Format("; %llu more since the last line", static_cast<unsigned long long>(slow_unsaid_));
+    line += Format("; {} more since the last line", slow_unsaid_);
   }
   slow_unsaid_ = 0;
   parts_.log(line);
@@ -226,8 +225,9 @@ void GroupState::LogSlow(const Call& call, uint64_t number, double seconds) {
 Status GroupState::Fail(const Status& status, const Call& call, uint64_t number, double seconds) {
   if (status.code() == ErrorCode::kUnavailable) return status;
   const std::string what = CallText(call, number, parts_.place.size);
-  std::string text = what + Format(", rank %d of %d, %s: failed after %.3g s: ", parts_.place.rank,
-                                   parts_.place.size, parts_.backend.c_str(), seconds);
+  std::string text =
+      what + Format(", rank {} of {}, {}: failed after {:.3g} s: ", parts_.place.rank,
+                    parts_.place.size, parts_.backend, seconds);
   ErrorCode code = status.code();
   parts_.communicator->Abandon();
   std::string missing;
@@ -243,7 +243,7 @@ Status GroupState::Fail(const Status& status, const Call& call, uint64_t number,
         if (answer.state == rendezvous::RankAnswer::State::kLost) code = ErrorCode::kPeerLost;
         if (answer.state == rendezvous::RankAnswer::State::kGiven && answer.value != what &&
             others.size() < 400) {
-          others += Format("; rank %zu was at ", i) + answer.value;
+          others += Format("; rank {} was at ", i) + answer.value;
         }
       }
     } else {
@@ -282,7 +282,7 @@ Result<std::shared_ptr<GroupState>> GroupState::Split(int color, int key) {
     return all[2 * static_cast<size_t>(a) + 1] < all[2 * static_cast<size_t>(b) + 1];
   });
   const Call call = BarrierCall();
-  const std::string name = parts_.name + Format("/%d.%d", ++splits_, color);
+  const std::string name = parts_.name + Format("/{}.{}", ++splits_, color);
   const uint64_t number = ++number_;
   const uint64_t start = clock_.Now();
   Result<std::unique_ptr<Communicator>> communicator = Internal("not split");

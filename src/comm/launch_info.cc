@@ -41,8 +41,7 @@ std::optional<std::string> Value(const Environment& environment, const char* nam
 Result<int> Number(const char* name, const std::string& text, int64_t low, int64_t high) {
   int64_t number = 0;
   if (!ParseSigned(Trim(text), &number) || number < low || number > high) {
-    return Invalid(Format("%s='%s' is not a whole number from %lld to %lld", name, text.c_str(),
-                          static_cast<long long>(low), static_cast<long long>(high)));
+    return Invalid(Format("{}='{}' is not a whole number from {} to {}", name, text, low, high));
   }
   return static_cast<int>(number);
 }
@@ -54,7 +53,7 @@ Status ReadWords(const LauncherVariables& words, const Environment& environment,
   ASSIGN_OR_RETURN(const int size, Number(words.size, *size_text, 1, kMostRanks));
   ASSIGN_OR_RETURN(const int rank, Number(words.rank, *rank_text, 0, kMostRanks));
   if (rank >= size) {
-    return Invalid(Format("%s=%d, but there are only %s=%d ranks, numbered from 0", words.rank,
+    return Invalid(Format("{}={}, but there are only {}={} ranks, numbered from 0", words.rank,
                           rank, words.size, size));
   }
   launch->rank = rank;
@@ -71,7 +70,7 @@ Status FindRank(const GroupOptions& options, const Environment& environment, Lau
   if (options.rank >= 0 || options.size >= 0) {
     if (options.rank < 0 || options.size < 1 || options.rank >= options.size) {
       return Invalid(
-          Format("rank %d of %d in the options is impossible: both have to be given, and "
+          Format("rank {} of {} in the options is impossible: both have to be given, and "
                  "ranks run from 0 to size - 1",
                  options.rank, options.size));
     }
@@ -86,7 +85,7 @@ Status FindRank(const GroupOptions& options, const Environment& environment, Lau
     if (rank && size) return ReadWords(words, environment, launch);
     const bool ours = &words == &kLaunchers[0];
     if (ours && rank != size) {
-      return Invalid(Format("%s is set and %s is not: set both, or neither",
+      return Invalid(Format("{} is set and {} is not: set both, or neither",
                             rank ? words.rank : words.size, rank ? words.size : words.rank));
     }
   }
@@ -179,7 +178,7 @@ Result<LaunchInfo> FindLaunch(const GroupOptions& options, const Environment& en
       }
     }
   } else if (launch.address.port < 0 || launch.address.port > 65535) {
-    return Invalid(Format("master_port %d is no port", launch.address.port));
+    return Invalid(Format("master_port {} is no port", launch.address.port));
   }
   launch.address.port = std::min(launch.address.port, 65536 - launch.address.ports);
 

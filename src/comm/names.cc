@@ -25,7 +25,7 @@ Result<Enum> Parse(const char* what, const std::string& name, const Table& table
     if (FoldName(name) == FoldName(table[i])) return static_cast<Enum>(i);
   }
   const std::vector<std::string> names(table.begin(), table.end());
-  return Invalid(Format("unknown %s '%s'", what, name.c_str()) + Suggestion(name, names));
+  return Invalid(Format("unknown {} '{}'", what, name) + Suggestion(name, names));
 }
 
 }  // namespace

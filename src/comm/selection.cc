@@ -16,7 +16,7 @@ namespace {
 
 Result<Backend*> OpenModule(const BackendFacts& facts) {
   std::string why_not;
-  const std::string file = Format("libdiapason-comm-%s.so", facts.name);
+  const std::string file = Format("libdiapason-comm-{}.so", facts.name);
   const std::string path = FindBesideUs(file, &why_not);
   if (path.empty()) {
     if (!why_not.empty()) return Unavailable(why_not);
@@ -113,8 +113,8 @@ Result<Findings> Findings::Decode(const std::string& text) {
 Result<SelectedBackend> Choose(const std::vector<Findings>& ranks) {
   for (size_t rank = 1; rank < ranks.size(); ++rank) {
     if (ranks[rank].wanted != ranks[0].wanted) {
-      return Invalid(Format("rank %zu asks for the backend %s and rank 0 for %s", rank,
-                            ranks[rank].wanted.c_str(), ranks[0].wanted.c_str()));
+      return Invalid(Format("rank {} asks for the backend {} and rank 0 for {}", rank,
+                            ranks[rank].wanted, ranks[0].wanted));
     }
   }
   std::vector<std::string> refusals;
@@ -123,15 +123,14 @@ Result<SelectedBackend> Choose(const std::vector<Findings>& ranks) {
     std::string refusal;
     for (size_t rank = 0; rank < ranks.size() && refusal.empty(); ++rank) {
       if (ranks[rank].backends.size() <= i || ranks[rank].backends[i].name != info.name) {
-        return Internal(Format("rank %zu has looked at other backends than rank 0", rank));
+        return Internal(Format("rank {} has looked at other backends than rank 0", rank));
       }
       const BackendInfo& there = ranks[rank].backends[i];
       if (!there.usable) {
         refusal = there.reason;
-        if (rank > 0) refusal = Format("on rank %zu ", rank) + refusal;
+        if (rank > 0) refusal = Format("on rank {} ", rank) + refusal;
       } else if (there.version != info.version) {
-        refusal = Format("rank %zu has version %s and rank 0 %s", rank, there.version.c_str(),
-                         info.version.c_str());
+        refusal = Format("rank {} has version {} and rank 0 {}", rank, there.version, info.version);
       }
     }
     if (refusal.empty()) {

@@ -10,8 +10,7 @@ namespace diapason::comm {
 namespace {
 
 std::string Described(Operation operation, uint64_t number, uint64_t bytes, DataType type) {
-  std::string text =
-      Format("%s number %llu", OperationName(operation), static_cast<unsigned long long>(number));
+  std::string text = Format("{} number {}", OperationName(operation), number);
   if (operation == Operation::kBarrier) return text;
   return text + ", " + (bytes < 1024 ? std::to_string(bytes) + " bytes" : FormatBytes(bytes)) +
          " " + DataTypeName(type);
@@ -54,7 +53,7 @@ Statistics CallCounts::Get(double link_peak, bool simulated) const {
     statistics.slowest_seconds = clock_->Seconds(slowest_ticks_);
     statistics.slowest =
         Described(slowest_operation_, slowest_number_, slowest_bytes_, slowest_type_) +
-        Format(", %.3g ms%s", statistics.slowest_seconds * 1e3, simulated ? " (simulated)" : "");
+        Format(", {:.3g} ms{}", statistics.slowest_seconds * 1e3, simulated ? " (simulated)" : "");
   }
   return statistics;
 }

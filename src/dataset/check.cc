@@ -41,7 +41,7 @@ class Gathering {
              std::vector<Finding>* findings) {
     if (count_ == 0) return;
     if (count_ > kMostEvidence) {
-      evidence_.push_back(Format("and %zu more", count_ - kMostEvidence));
+      evidence_.push_back(Format("and {} more", count_ - kMostEvidence));
     }
     findings->push_back({kind, severity, std::move(what), std::move(evidence_), std::move(advice)});
   }
@@ -109,8 +109,7 @@ void CheckSamples(const StoreContents& contents, std::vector<Finding>* findings)
     const SampleRun& run = contents.runs[record.run];
     if (sample.outcome == SampleOutcome::kWrong || sample.wrong > 0) {
       wrong.Add(PointText(point) + ": " +
-                (sample.wrong > 0 ? Format("%lld elements", static_cast<long long>(sample.wrong))
-                                  : Printable(sample.note)) +
+                (sample.wrong > 0 ? Format("{} elements", sample.wrong) : Printable(sample.note)) +
                 ", " + RunText(run));
     } else if (sample.outcome != SampleOutcome::kFine) {
       failed.Add(PointText(point) + ": " + OutcomeName(sample.outcome) +
@@ -122,20 +121,18 @@ void CheckSamples(const StoreContents& contents, std::vector<Finding>* findings)
     if (point.ranks == 1) {
       ++alone_in[record.run];
       if (limits && !run.machine.simulated && algbw > limits->memory * kMemoryMargin) {
-        memory.Add(Format("%s: %.4g GB/s, the memory has %.4g, %s", PointText(point).c_str(),
-                          algbw * 1e-9, limits->memory * 1e-9, RunText(run).c_str()));
+        memory.Add(Format("{}: {:.4g} GB/s, the memory has {:.4g}, {}", PointText(point),
+                          algbw * 1e-9, limits->memory * 1e-9, RunText(run)));
       }
       continue;
     }
     const double busbw = BusBandwidth(point, sample.seconds);
     const double margin = limits && limits->reduces_in_switch ? kSwitchMargin : kLinkMargin;
     if (limits && !run.machine.simulated && busbw > limits->link * margin) {
-      too_fast.Add(Format("%s: %.4g GB/s, the links of a %s carry %.4g, %s",
-                          PointText(point).c_str(), busbw * 1e-9, run.machine.gpu.c_str(),
-                          limits->link * 1e-9, RunText(run).c_str()));
+      too_fast.Add(Format("{}: {:.4g} GB/s, the links of a {} carry {:.4g}, {}", PointText(point),
+                          busbw * 1e-9, run.machine.gpu, limits->link * 1e-9, RunText(run)));
     } else if (sample.seconds < kShortest && !run.machine.simulated) {
-      too_fast.Add(Format("%s: %s, %s", PointText(point).c_str(), TimeText(sample.seconds).c_str(),
-                          RunText(run).c_str()));
+      too_fast.Add(Format("{}: {}, {}", PointText(point), TimeText(sample.seconds), RunText(run)));
     }
   }
   for (const auto& [run, count] : alone_in) {
@@ -185,10 +182,9 @@ void CheckSpread(const std::vector<ConfigGroup>& groups, const StoreContents& co
       const double spread = SpreadOf(entry);
       if (spread < kSpreadLeast || spread < kSpreadFactor * typical) continue;
       const auto [low, high] = std::minmax_element(entry.seconds.begin(), entry.seconds.end());
-      apart.Add(Format("%s: %s to %s in %zu repeats; %.2g %% apart is typical here, %s",
-                       PointText(entry.point).c_str(), TimeText(*low).c_str(),
-                       TimeText(*high).c_str(), entry.seconds.size(), typical * 100,
-                       RunText(contents.runs[entry.runs[0]]).c_str()));
+      apart.Add(Format("{}: {} to {} in {} repeats; {:.2g} % apart is typical here, {}",
+                       PointText(entry.point), TimeText(*low), TimeText(*high),
+                       entry.seconds.size(), typical * 100, RunText(contents.runs[entry.runs[0]])));
     }
   }
   const size_t count = apart.count();
@@ -210,9 +206,9 @@ void CheckDigits(const ConfigGroup& group, Gathering* coarse) {
     digits = std::max(digits, needed / 2);
   }
   if (alike == 0) return;
-  coarse->Add(Format("%s: %s and %s lie within what the digits show (%.2g %%)",
-                     CellText(group).c_str(), all[0].point.ConfigText().c_str(),
-                     alike == 1 ? "another" : Format("%zu others", alike).c_str(), digits * 100));
+  coarse->Add(Format("{}: {} and {} lie within what the digits show ({:.2g} %)", CellText(group),
+                     all[0].point.ConfigText(), alike == 1 ? "another" : Format("{} others", alike),
+                     digits * 100));
 }
 
 void CheckContests(const std::vector<ConfigGroup>& groups, std::vector<Finding>* findings) {
@@ -228,10 +224,9 @@ void CheckContests(const std::vector<ConfigGroup>& groups, std::vector<Finding>*
     CheckDigits(group, &coarse);
   }
   const size_t ones = single.count();
-  single.Close(Severity::kNote, "single-samples",
-               Format("%zu of %s have one sample", ones, Cells(cells).c_str()),
-               "One sample does not say how much the next would differ. Repeat the measurement.",
-               findings);
+  single.Close(
+      Severity::kNote, "single-samples", Format("{} of {} have one sample", ones, Cells(cells)),
+      "One sample does not say how much the next would differ. Repeat the measurement.", findings);
   const size_t same = coarse.count();
   coarse.Close(Severity::kWarning, "too-coarse",
                "in " + Count(same, "context") +
@@ -253,7 +248,7 @@ struct Mixture {
     if (first.size() > 3) first.resize(3);
     gathering->Add(ContextText(place) + ", " + Count(sizes.size(), "size") + ": " +
                    Printable(Join(first, "; "), 160) +
-                   (names.size() > 3 ? Format("; and %zu more", names.size() - 3) : ""));
+                   (names.size() > 3 ? Format("; and {} more", names.size() - 3) : ""));
   }
 };
 

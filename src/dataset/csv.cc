@@ -31,17 +31,18 @@ Result<std::vector<std::string>> TakeCsvRow(std::string_view* text, int* line) {
       break;
     } else if (c == ',') {
       cells.emplace_back();
-    } else if (c == '"' && cells.back().empty()) {
+    } else if (c == '"' && Trim(cells.back()).empty()) {
+      cells.back().clear();  // blanks after a comma
       quoted = true;
     } else if (c != '\r' || (at + 1 < text->size() && (*text)[at + 1] != '\n')) {
       cells.back() += c;
     }
     if (cells.back().size() > kLongestCell || cells.size() > kMostCells) {
-      return Invalid(Format("line %d: too long to be a row of a table", first));
+      return Invalid(Format("line {}: too long to be a row of a table", first));
     }
   }
   ++*line;
-  if (quoted) return Invalid(Format("line %d: a quotation mark is never closed", first));
+  if (quoted) return Invalid(Format("line {}: a quotation mark is never closed", first));
   text->remove_prefix(at < text->size() ? at + 1 : at);
   return cells;
 }

@@ -32,20 +32,19 @@ std::string RunCells(const SampleRun& run) {
 
 std::string SampleCells(const Sample& sample) {
   const Point& point = sample.point;
-  std::string line = Format(
-      "%s,%s,%llu,%d,%d,%s,%s,%d,%d,%s,%s,%d,%lld,",
-      point.kind == Point::Kind::kIteration ? "iteration" : "collective",
-      CsvCell(point.collective).c_str(), static_cast<unsigned long long>(point.bytes), point.nodes,
-      point.ranks, CsvCell(point.type).c_str(), CsvCell(point.reduce).c_str(), point.root,
-      point.in_place ? 1 : 0, CsvCell(point.algorithm).c_str(), CsvCell(point.protocol).c_str(),
-      point.channels, static_cast<long long>(point.segment_bytes));
+  std::string line =
+      Format("{},{},{},{},{},{},{},{},{},{},{},{},{},",
+             point.kind == Point::Kind::kIteration ? "iteration" : "collective",
+             CsvCell(point.collective), point.bytes, point.nodes, point.ranks, CsvCell(point.type),
+             CsvCell(point.reduce), point.root, point.in_place ? 1 : 0, CsvCell(point.algorithm),
+             CsvCell(point.protocol), point.channels, point.segment_bytes);
   line += CsvCell(point.environment) + "," + CsvCell(point.workload) + ",";
-  line += Format("%d,%s,%s,%lld,%lld,%s,", sample.round, NumberText(sample.seconds).c_str(),
-                 NumberText(sample.coarse).c_str(), static_cast<long long>(sample.iterations),
-                 static_cast<long long>(sample.wrong), OutcomeName(sample.outcome));
+  line += Format("{},{},{},{},{},{},", sample.round, NumberText(sample.seconds),
+                 NumberText(sample.coarse), sample.iterations, sample.wrong,
+                 OutcomeName(sample.outcome));
   line += CsvCell(sample.note) + "," + NumberText(sample.at) + ",";
   if (point.kind == Point::Kind::kCollective && sample.seconds > 0) {
-    line += Format("%.6g", BusBandwidth(point, sample.seconds) * 1e-9);
+    line += Format("{:.6g}", BusBandwidth(point, sample.seconds) * 1e-9);
   }
   return line;
 }
@@ -116,14 +115,14 @@ std::string UpperOrDefault(const std::string& word) {
 std::string Line(const CellKey& key, const ExportedConfig& candidate) {
   const Point& point =
       (candidate.in_place != nullptr ? candidate.in_place : candidate.out_of_place)->point;
-  std::string line = Format(
-      "%s,%d,%d,%llu,%s,%s,%d", CollectiveTableWord(key.collective).c_str(), key.nodes, key.ranks,
-      static_cast<unsigned long long>(key.bytes), UpperOrDefault(point.algorithm).c_str(),
-      UpperOrDefault(point.protocol).c_str(), point.channels > 0 ? point.channels : -1);
+  std::string line =
+      Format("{},{},{},{},{},{},{}", CollectiveTableWord(key.collective), key.nodes, key.ranks,
+             key.bytes, UpperOrDefault(point.algorithm), UpperOrDefault(point.protocol),
+             point.channels > 0 ? point.channels : -1);
   for (const ConfigSummary* entry : {candidate.out_of_place, candidate.in_place}) {
     line += entry == nullptr
                 ? ",,"
-                : Format(",%.6g,%.6g", entry->median * 1e6, BusBandwidthOf(entry) * 1e-9);
+                : Format(",{:.6g},{:.6g}", entry->median * 1e6, BusBandwidthOf(entry) * 1e-9);
   }
   return line;
 }
@@ -215,13 +214,13 @@ Result<std::string> ExportOptimized(const StoreContents& contents, double tolera
   }
   if (left_out > 0) {
     notes->push_back(
-        Format("%zu configurations have an environment or a segment size of their "
+        Format("{} configurations have an environment or a segment size of their "
                "own; this format cannot hold them",
                left_out));
   }
   if (mixed > 0) {
     notes->push_back(
-        Format("%zu cells were measured with several data types, reductions or roots; "
+        Format("{} cells were measured with several data types, reductions or roots; "
                "the one with most samples was taken",
                mixed));
   }

@@ -32,18 +32,27 @@ bool IsNumber(std::string_view text) {
   return ParseDecimal(text, &value, &half);
 }
 
-// allreduce,4194304,1,8,12.34
+// The cells of a line, without quotation marks and blanks around them; none if it is no such line.
+std::vector<std::string> CellsOf(std::string_view line) {
+  int number = 0;
+  Result<std::vector<std::string>> cells = TakeCsvRow(&line, &number);
+  if (!cells.ok()) return {};
+  for (std::string& cell : cells.value()) cell = std::string(Trim(cell));
+  return std::move(cells).value();
+}
+
+// allreduce,4194304,1,8,12.34, perhaps with the number of the call and how many calls it covers
 bool IsReward(std::string_view line) {
-  const std::vector<std::string_view> cells = Split(line, ',');
-  if (cells.size() != 5) return false;
-  if (ToLower(Trim(cells[0])) == "colltype") return true;
-  return !IsNumber(Trim(cells[0])) &&
-         std::all_of(cells.begin() + 1, cells.end(),
-                     [](std::string_view cell) { return IsNumber(Trim(cell)); });
+  if (line.starts_with(kSimulatedMark)) return true;
+  const std::vector<std::string> cells = CellsOf(line);
+  if (cells.size() < 5 || cells.size() > 7) return false;
+  if (ToLower(cells[0]) == "colltype") return true;
+  return !IsNumber(cells[0]) && std::all_of(cells.begin() + 1, cells.end(),
+                                            [](const std::string& cell) { return IsNumber(cell); });
 }
 
 bool IsTable(std::string_view line) {
-  const std::string folded = "," + ToLower(line) + ",";
+  const std::string folded = "," + ToLower(Join(CellsOf(line), ",")) + ",";
   const auto has = [&](const char* name) { return folded.find(name) != std::string::npos; };
   return has(",collective,") || (has(",algo,") && has(",proto,")) ||
          (has(",size_bytes,") && (has("busbw") || has("time")));
@@ -63,12 +72,11 @@ StoreContents ContentsOf(Import import) {
 }
 
 std::string OptionsText(const ImportOptions& options) {
-  std::string text = Format(
-      "%s,%s,%d,%d,%llu,%s,%s,%d,%s,%s,%s,%s,%d", options.collective.c_str(), options.type.c_str(),
-      options.ranks, options.nodes, static_cast<unsigned long long>(options.bytes),
-      options.algorithm.c_str(), options.protocol.c_str(), options.channels,
-      options.library.c_str(), options.library_version.c_str(), options.gpu.c_str(),
-      options.workload.c_str(), options.kind ? static_cast<int>(*options.kind) : -1);
+  std::string text =
+      Format("{},{},{},{},{},{},{},{},{},{},{},{},{}", options.collective, options.type,
+             options.ranks, options.nodes, options.bytes, options.algorithm, options.protocol,
+             options.channels, options.library, options.library_version, options.gpu,
+             options.workload, options.kind ? static_cast<int>(*options.kind) : -1);
   std::vector<std::string> environment = options.environment;
   std::sort(environment.begin(), environment.end());
   for (const std::string& pair : environment) text += "," + pair;
@@ -77,10 +85,8 @@ std::string OptionsText(const ImportOptions& options) {
 
 std::string ImportId(std::string_view text, const std::string& options, size_t part) {
   const uint64_t content = Fnv1a64(text);
-  const uint64_t all =
-      Fnv1a64(Format("%016llx,%zu,%zu,%s", static_cast<unsigned long long>(content), text.size(),
-                     part, options.c_str()));
-  return Format("import-%016llx", static_cast<unsigned long long>(all));
+  const uint64_t all = Fnv1a64(Format("{:016x},{},{},{}", content, text.size(), part, options));
+  return Format("import-{:016x}", all);
 }
 
 Result<Point> PointFromOptions(const ImportOptions& options, const std::string& collective) {
@@ -101,7 +107,7 @@ Result<Point> PointFromOptions(const ImportOptions& options, const std::string& 
 
 Status AgreesWith(const ImportOptions& options, const Point& point) {
   const auto differs = [](const std::string& said, const char* option, const std::string& given) {
-    return Invalid(Format("the file says %s, %s says %s", said.c_str(), option, given.c_str()));
+    return Invalid(Format("the file says {}, {} says {}", said, option, given));
   };
   if (!options.collective.empty()) {
     ASSIGN_OR_RETURN(const std::string given, ParseCollectiveWord(options.collective));
@@ -110,10 +116,10 @@ Status AgreesWith(const ImportOptions& options, const Point& point) {
     }
   }
   if (options.ranks > 0 && options.ranks != point.ranks) {
-    return differs(Format("%d ranks", point.ranks), "--ranks", Format("%d", options.ranks));
+    return differs(Format("{} ranks", point.ranks), "--ranks", Format("{}", options.ranks));
   }
   if (options.nodes > 0 && options.nodes != point.nodes) {
-    return differs(Format("%d nodes", point.nodes), "--nodes", Format("%d", options.nodes));
+    return differs(Format("{} nodes", point.nodes), "--nodes", Format("{}", options.nodes));
   }
   return {};
 }
@@ -136,6 +142,7 @@ Result<Import> ImportText(std::string_view text, const std::string& name,
       return Invalid(
           "it is a journal: those of all ranks belong together, name them with --journal FILE...");
     }
+    if (IsTestJson(first)) return ImportTestJson(text, name, options);
     if (IsTable(first)) return ImportTable(text, name, options);
     if (IsTestLog(text)) return ImportTestLog(text, name, options);
     if (IsReward(first)) return ImportRewards(text, name, options);
@@ -145,7 +152,8 @@ Result<Import> ImportText(std::string_view text, const std::string& name,
           "so: --iterations FILE --collective C --size B --ranks N");
     }
     return Invalid(
-        "its format is not known; known are logs of nccl-tests and rccl-tests, tables with the "
+        "its format is not known; known are logs of nccl-tests and rccl-tests (also -Z json), "
+        "tables with the "
         "columns collective, num_nodes, num_gpus, size_bytes, algo, proto, nchannels and times or "
         "bandwidths, reward lines (collType,nBytes,nNodes,nRanks,latency_ms) and what `diapason "
         "data export --format csv` writes");
@@ -205,8 +213,8 @@ Result<Import> ImportIterations(std::string_view text, const std::string& name,
     double half = 0;
     if (!ParseDecimal(line, &sample.seconds, &half) || sample.seconds <= 0 ||
         sample.seconds > 1e9) {
-      return Invalid(Format("%s line %d: '%s' is no time in milliseconds", shown.c_str(), number,
-                            Printable(line, 40).c_str()));
+      return Invalid(Format("{} line {}: '{}' is no time in milliseconds", shown, number,
+                            Printable(line, 40)));
     }
     sample.coarse = half / sample.seconds;
     sample.seconds *= 1e-3;
@@ -224,7 +232,9 @@ Result<Import> ImportRewards(std::string_view text, const std::string& name,
                              const ImportOptions& options) {
   Import import;
   import.format = "reward lines";
-  WholeRun imported;
+  WholeRun measured;
+  WholeRun simulated;
+  bool is_simulated = false;
   std::map<Point, int> rounds;
   const Point::Kind kind = options.kind.value_or(Point::Kind::kIteration);
   if (!options.kind) {
@@ -237,11 +247,16 @@ Result<Import> ImportRewards(std::string_view text, const std::string& name,
     ASSIGN_OR_RETURN(const std::vector<std::string> cells, TakeCsvRow(&rest, &number));
     const std::vector<std::string>& row = cells;
     if (row.size() == 1 && Trim(row[0]).empty()) continue;
-    if (ToLower(Trim(row[0])) == "colltype" || row[0].starts_with('#')) continue;
+    if (row[0].starts_with('#')) {
+      if (Trim(row[0]) == kSimulatedMark) is_simulated = true;
+      if (Trim(row[0]) == kSimulatedEnd) is_simulated = false;
+      continue;
+    }
+    if (ToLower(Trim(row[0])) == "colltype") continue;
     const auto wrong = [&](const std::string& why) {
-      return Invalid(Format("line %d: %s", number, why.c_str()));
+      return Invalid(Format("line {}: {}", number, why));
     };
-    if (row.size() != 5) return wrong("a reward line has 5 values");
+    if (row.size() < 5 || row.size() > 7) return wrong("a reward line has 5 to 7 values");
     const Result<std::string> collective = ParseCollectiveWord(Trim(row[0]));
     if (!collective.ok()) return wrong(collective.status().message());
     ASSIGN_OR_RETURN(Point point, PointFromOptions(options, collective.value()));
@@ -267,11 +282,20 @@ Result<Import> ImportRewards(std::string_view text, const std::string& name,
     if (Status same = AgreesWith(options, point); !same.ok()) return wrong(same.message());
     sample.point = std::move(point);
     sample.round = rounds[sample.point]++;
-    imported.samples.push_back(std::move(sample));
+    (is_simulated ? simulated : measured).samples.push_back(std::move(sample));
   }
-  import.rows = imported.samples.size();
-  imported.run = RunOf(text, name, "rewards", options);
-  import.runs.push_back(std::move(imported));
+  import.rows = measured.samples.size() + simulated.samples.size();
+  if (!measured.samples.empty() || simulated.samples.empty()) {
+    measured.run = RunOf(text, name, "rewards", options);
+    import.runs.push_back(std::move(measured));
+  }
+  if (!simulated.samples.empty()) {
+    import.messages.push_back(Count(simulated.samples.size(), "line") + " of " +
+                              std::to_string(import.rows) + " are simulated, and stay marked so");
+    simulated.run = RunOf(text, name, "rewards, simulated", options);
+    simulated.run.machine.simulated = true;
+    import.runs.push_back(std::move(simulated));
+  }
   return import;
 }
 

@@ -11,6 +11,10 @@
 
 namespace diapason::dataset {
 
+// Reward lines between these two comments come from a simulated cluster.
+inline constexpr std::string_view kSimulatedMark = "# diapason: simulated";
+inline constexpr std::string_view kSimulatedEnd = "# diapason: end of simulated";
+
 // Properties that a file does not contain. If it does and they differ, importing fails.
 struct ImportOptions {
   std::string collective;
@@ -41,6 +45,7 @@ struct Import {
 StoreContents ContentsOf(Import import);
 
 // Detects the format of a file by its content, and reads it: logs of nccl-tests and rccl-tests,
+// rccl-tests' JSON (-Z json), an object a line or one list,
 // tables with a column per property (rccl-sweep's grids, optimized_metrics.csv), reward lines, and
 // the output of `diapason data export --format csv`. `name` is the file's. A run's id is derived
 // from the content and the options.
@@ -59,6 +64,9 @@ Result<Import> ImportTable(std::string_view text, const std::string& name,
                            const ImportOptions& options);
 Result<Import> ImportRewards(std::string_view text, const std::string& name,
                              const ImportOptions& options);
+bool IsTestJson(std::string_view text);
+Result<Import> ImportTestJson(std::string_view text, const std::string& name,
+                              const ImportOptions& options);
 Result<Import> ImportExport(std::string_view text, const std::string& name);
 
 // Canonical text of the final options, for ids: equal options give equal texts.

@@ -54,8 +54,8 @@ class CellReader {
  private:
   void Refuse() {
     if (!status_.ok()) return;
-    status_ = Invalid(Format("'%s' under '%s' cannot be", Printable(cells_[at_], 40).c_str(),
-                             std::string(titles_[at_]).c_str()));
+    status_ = Invalid(
+        Format("'{}' under '{}' cannot be", Printable(cells_[at_], 40), std::string(titles_[at_])));
   }
   const Cells& cells_;
   const std::vector<std::string_view>& titles_;
@@ -140,10 +140,10 @@ Result<Import> ImportExport(std::string_view text, const std::string& name) {
       continue;
     }
     const auto wrong = [&](const std::string& why) {
-      return Invalid(Format("line %d: %s", line, why.c_str()));
+      return Invalid(Format("line {}: {}", line, why));
     };
     if (cells.size() != titles.size()) {
-      return wrong(Format("%zu values under %zu titles", cells.size(), titles.size()));
+      return wrong(Format("{} values under {} titles", cells.size(), titles.size()));
     }
     CellReader reader(cells, titles);
     SampleRun run = ReadRun(&reader);

@@ -167,7 +167,7 @@ Result<Import> JournalImport::Finish() {
   if (import.runs.empty()) {
     return Invalid(
         "'" + Printable(state.names.empty() ? "" : state.names[0]) + "'" +
-        (state.names.size() > 1 ? Format(" and %zu more", state.names.size() - 1) : "") +
+        (state.names.size() > 1 ? Format(" and {} more", state.names.size() - 1) : "") +
         ": no call was timed on all ranks, and nothing was learned: the plugin's profiler half has "
         "to be loaded, and told to time calls");
   }
@@ -199,17 +199,16 @@ SampleRun JournalImport::State::RunOf(size_t index) const {
   std::sort(sorted.begin(), sorted.end());
   std::string content;
   for (const uint64_t digest : sorted) {
-    content += Format("%016llx", static_cast<unsigned long long>(digest));
+    content += Format("{:016x}", digest);
   }
   // The journals may come in any order; a communicator's run has the same id.
   run.id = ImportId(content,
-                    Format("journal,%llx,%u,%lld,%lld,", static_cast<unsigned long long>(group.id),
-                           group.generation, static_cast<long long>(group.shape.nodes),
-                           static_cast<long long>(group.shape.ranks)) +
+                    Format("journal,{:x},{},{},{},", group.id, group.generation, group.shape.nodes,
+                           group.shape.ranks) +
                         OptionsText(options),
                     0);
   run.source = "import";
-  run.origin = names[0] + (names.size() > 1 ? Format(" and %zu more", names.size() - 1) : "");
+  run.origin = names[0] + (names.size() > 1 ? Format(" and {} more", names.size() - 1) : "");
   run.started = static_cast<double>(started_ns) * 1e-9;
   run.plan = "journal of " + group.Text();
   run.state = SampleRun::State::kDone;
@@ -240,8 +239,8 @@ Result<WholeRun> JournalImport::State::ImportGroup(size_t index,
     return Invalid(group.Text() + ": its nodes or ranks are out of range");
   }
   if (!options.library.empty() && options.library != run.run.machine.library) {
-    return Invalid(Format("the journal says %s, --library says %s", run.run.machine.library.c_str(),
-                          options.library.c_str()));
+    return Invalid(
+        Format("the journal says {}, --library says {}", run.run.machine.library, options.library));
   }
   const auto found = timing.find(index);
   const size_t wanted = found == timing.end() ? 0 : found->second.size();
@@ -355,9 +354,9 @@ void JournalImport::State::AddMessages(Import* import) const {
   for (const auto& [index, members] : timing) {
     const Matcher::Group& group = matcher.groups()[index];
     if (static_cast<int64_t>(group.members.size()) >= group.shape.ranks) continue;
-    import->messages.push_back(Format(
-        "%s has %lld ranks, and journals of %zu: a slower rank may be missing",
-        group.Text().c_str(), static_cast<long long>(group.shape.ranks), group.members.size()));
+    import->messages.push_back(
+        Format("{} has {} ranks, and journals of {}: a slower rank may be missing", group.Text(),
+               group.shape.ranks, group.members.size()));
   }
   say(early, "run",
       " left out: a tree's kernel is stamped before the data has come down, so its time is too "

@@ -16,9 +16,9 @@ class Rank {
  public:
   explicit Rank(int rank, const std::string& host = "h") {
     text_ = Format(
-        "{\"type\":\"journal\",\"version\":1,\"diapason\":\"0.1.0\",\"host\":\"%s\",\"pid\":%d,"
-        "\"time_ns\":1700000000000000000}\n",
-        host.c_str(), rank + 1);
+        "{{\"type\":\"journal\",\"version\":1,\"diapason\":\"0.1.0\",\"host\":\"{}\",\"pid\":{},"
+        "\"time_ns\":1700000000000000000}}\n",
+        host, rank + 1);
     journal::JournalComm communicator;
     communicator.number = 1;
     communicator.id = 42;
@@ -64,7 +64,7 @@ class Rank {
 Result<Import> Read(const std::vector<std::string>& texts, const ImportOptions& options = {}) {
   JournalImport journals(options);
   for (size_t i = 0; i < texts.size(); ++i) {
-    if (Status added = journals.Add(texts[i], Format("j%zu", i)); !added.ok()) return added;
+    if (Status added = journals.Add(texts[i], Format("j{}", i)); !added.ok()) return added;
   }
   return journals.Finish();
 }

@@ -42,7 +42,7 @@ Cast CastOf(const LogTest& test) {
   machine.hosts = Join(names, ",");
   const size_t most = per_host.empty() ? 0 : *per_host.rbegin();
   for (const std::string& gpu : gpus) {
-    machine.gpu += (machine.gpu.empty() ? "" : " + ") + Format("%zux ", most) + gpu;
+    machine.gpu += (machine.gpu.empty() ? "" : " + ") + Format("{}x ", most) + gpu;
   }
   if (cast.nodes > 0) {
     machine.topology = Count(static_cast<size_t>(cast.nodes), "node") + " of " +
@@ -69,8 +69,8 @@ Status Complete(const char* what, const std::string& option, const std::string& 
                 std::string* value) {
   if (given.empty()) return {};
   if (!value->empty() && *value != given) {
-    return Invalid(Format("the log says that the %s is '%s', %s says '%s'", what, value->c_str(),
-                          option.c_str(), given.c_str()));
+    return Invalid(Format("the log says that the {} is '{}', {} says '{}'", what, value->c_str(),
+                          option, given));
   }
   *value = given;
   return {};
@@ -79,7 +79,7 @@ Status Complete(const char* what, const std::string& option, const std::string& 
 Status Complete(const char* what, const char* option, int given, int* value) {
   if (given == 0) return {};
   if (*value != 0 && *value != given) {
-    return Invalid(Format("the log shows %d %s, %s says %d", *value, what, option, given));
+    return Invalid(Format("the log shows {} {}, {} says {}", *value, what, option, given));
   }
   *value = given;
   return {};
@@ -119,8 +119,7 @@ class LogImporter {
   Status AddSamples(const LogTest& test, const Point& plain, WholeRun* imported);
   void Report(const LogTest& test, const Cast& cast, const LogSums& sums, size_t empty_rows);
   void Say(const LogTest& test, const std::string& text) {
-    const std::string message =
-        several_ ? Format("test at line %d: %s", test.line, text.c_str()) : text;
+    const std::string message = several_ ? Format("test at line {}: {}", test.line, text) : text;
     import_.messages.push_back(message);
   }
 
@@ -168,7 +167,7 @@ Status LogImporter::AddSamples(const LogTest& test, const Point& plain, WholeRun
     Point point = plain;
     point.bytes = row.bytes;
     const Result<std::string> type = ParseTypeWord(row.type);
-    if (!type.ok()) return type.status().WithContext(Format("line %d", row.line));
+    if (!type.ok()) return type.status().WithContext(Format("line {}", row.line));
     point.type = type.value();
     if (Reduces(point.collective) && !row.reduce.empty() && row.reduce != "none") {
       point.reduce = ToLower(row.reduce);
@@ -188,7 +187,7 @@ Status LogImporter::AddSamples(const LogTest& test, const Point& plain, WholeRun
       sample.wrong = timing.wrong;
       if (timing.wrong > 0) {
         sample.outcome = SampleOutcome::kWrong;
-        sample.note = Format("%lld elements were wrong", static_cast<long long>(timing.wrong));
+        sample.note = Format("{} elements were wrong", timing.wrong);
       }
       imported->samples.push_back(std::move(sample));
     }
@@ -200,32 +199,32 @@ Status LogImporter::AddSamples(const LogTest& test, const Point& plain, WholeRun
 void LogImporter::Report(const LogTest& test, const Cast& cast, const LogSums& sums,
                          size_t empty_rows) {
   if (cast.independent > 1) {
-    Say(test, Format("%d programs that each ran alone have written into this log: every one of "
-                     "them was rank 0 of %d; nothing was communicated between them",
+    Say(test, Format("{} programs that each ran alone have written into this log: every one of "
+                     "them was rank 0 of {}; nothing was communicated between them",
                      cast.independent, cast.ranks));
   } else if (test.starts > 1) {
     Say(test,
-        Format("%d headers without a test come before it: starts that failed", test.starts - 1));
+        Format("{} headers without a test come before it: starts that failed", test.starts - 1));
   }
   if (sums.wrong_algbw > 0) {
-    Say(test, Format("%zu of %zu times do not fit the bandwidths beside them (first at line %d): "
+    Say(test, Format("{} of {} times do not fit the bandwidths beside them (first at line {}): "
                      "columns may have been mixed up",
                      sums.wrong_algbw, sums.checked, sums.first_line));
   }
   if (sums.wrong_busbw > 0) {
-    Say(test, Format("%zu of %zu bus bandwidths do not fit %d ranks of this collective (first at "
-                     "line %d): it may have been another one, or another number of ranks",
+    Say(test, Format("{} of {} bus bandwidths do not fit {} ranks of this collective (first at "
+                     "line {}): it may have been another one, or another number of ranks",
                      sums.wrong_busbw, sums.checked, cast.ranks, sums.first_line));
   }
   if (empty_rows > 0) Say(test, Count(empty_rows, "row") + " of size 0 left out");
   if (test.bad_rows > 0) {
-    Say(test, Format("%s left out, the first is line %d: %s",
-                     Count(static_cast<size_t>(test.bad_rows), "row").c_str(), test.first_bad_line,
-                     test.first_bad_why.c_str()));
+    Say(test, Format("{} left out, the first is line {}: {}",
+                     Count(static_cast<size_t>(test.bad_rows), "row"), test.first_bad_line,
+                     test.first_bad_why));
   }
   if (test.cut_rows > 0) {
-    Say(test, Format("%s cut short; only whole values were taken",
-                     Count(static_cast<size_t>(test.cut_rows), "row").c_str()));
+    Say(test, Format("{} cut short; only whole values were taken",
+                     Count(static_cast<size_t>(test.cut_rows), "row")));
   }
   if (test.ends == 0) {
     Say(test, std::string("the test did not end") +
@@ -262,12 +261,12 @@ Status LogImporter::Add(const LogTest& test, size_t part) {
   imported.run.id = ImportId(text_, "log," + OptionsText(options), part);
   imported.run.source = "import";
   imported.run.origin = name_;
-  if (several_) imported.run.origin += Format(", test at line %d", test.line);
+  if (several_) imported.run.origin += Format(", test at line {}", test.line);
   const bool ended = test.ends >= std::max(cast.independent, 1);
   imported.run.state =
       ended ? dataset::SampleRun::State::kDone : dataset::SampleRun::State::kInterrupted;
-  imported.run.plan = Format("collective=%s ranks=%d", collective.c_str(), cast.ranks);
-  if (cast.independent > 1) imported.run.plan += Format(" independent=%d", cast.independent);
+  imported.run.plan = Format("collective={} ranks={}", collective, cast.ranks);
+  if (cast.independent > 1) imported.run.plan += Format(" independent={}", cast.independent);
   if (!test.parameters.empty()) imported.run.plan += " " + test.parameters;
   if (!test.failure.empty()) imported.run.plan += "; " + test.failure;
   imported.run.machine = std::move(machine);
@@ -280,7 +279,7 @@ Result<Import> LogImporter::Run() {
   several_ = tests.size() > 1;
   for (size_t i = 0; i < tests.size(); ++i) {
     const Status added = Add(tests[i], i);
-    if (!added.ok()) return added.WithContext(Format("test at line %d", tests[i].line));
+    if (!added.ok()) return added.WithContext(Format("test at line {}", tests[i].line));
     if (import_.format.empty()) {
       import_.format =
           import_.runs.back().run.machine.library == "rccl" ? "rccl-tests log" : "nccl-tests log";
@@ -291,8 +290,8 @@ Result<Import> LogImporter::Run() {
   const auto bad = std::find_if(tests.begin(), tests.end(),
                                 [](const LogTest& test) { return test.bad_rows > 0; });
   if (import_.rows == 0 && bad != tests.end()) {
-    return Invalid(Format("none of its rows can be read; the first is line %d: %s",
-                          bad->first_bad_line, bad->first_bad_why.c_str()));
+    return Invalid(Format("none of its rows can be read; the first is line {}: {}",
+                          bad->first_bad_line, bad->first_bad_why));
   }
   return std::move(import_);
 }

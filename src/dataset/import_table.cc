@@ -87,6 +87,10 @@ class TableReader {
   Import import_;
   size_t unusable_ = 0;
   std::string first_unusable_;
+  // Rows with an algorithm, protocol or number of channels that is not known.
+  bool foreign_now_ = false;
+  size_t foreign_ = 0;
+  std::string first_foreign_;
   size_t contradictions_ = 0;
   int first_contradiction_ = 0;
   int line_ = 0;
@@ -103,7 +107,7 @@ Status TableReader::Titles(const Cells& titles) {
       for (const std::string_view name : Split(kNames[column], ' ')) known |= title == name;
       if (!known) continue;
       if (at_[column] != kNone) {
-        return Invalid(Format("the column '%s' is there twice", title.c_str()));
+        return Invalid(Format("the column '{}' is there twice", title));
       }
       at_[column] = i;
     }
@@ -146,7 +150,7 @@ Status TableReader::Load(std::string_view text) {
       continue;
     }
     if (row.size() != width_) {
-      return Invalid(Format("line %d: %zu values under %zu titles", line, row.size(), width_));
+      return Invalid(Format("line {}: {} values under {} titles", line, row.size(), width_));
     }
     // Programs that write such tables drop trailing zeros: 1.7 beside 1.69 and 1.72 has the same
     // precision. The most precise value determines the precision of the column.
@@ -181,9 +185,8 @@ Result<Point> TableReader::PointOf(const Cells& row) {
   };
   if (!number(kNodes, options_.nodes, &point.nodes) ||
       !number(kRanks, options_.ranks, &point.ranks) || point.ranks < point.nodes) {
-    return Invalid(Format("'%s' nodes and '%s' GPUs are no numbers, or out of range",
-                          Printable(Cell(row, kNodes), 20).c_str(),
-                          Printable(Cell(row, kRanks), 20).c_str()));
+    return Invalid(Format("'{}' nodes and '{}' GPUs are no numbers, or out of range",
+                          Printable(Cell(row, kNodes), 20), Printable(Cell(row, kRanks), 20)));
   }
   if (!ParseUnsigned(Cell(row, kBytes), &point.bytes) || point.bytes == 0 ||
       point.bytes > uint64_t{1} << 50) {
@@ -193,8 +196,12 @@ Result<Point> TableReader::PointOf(const Cells& row) {
   if (!ParseSigned(Cell(row, kChannels), &channels)) {
     return Invalid("'" + Printable(Cell(row, kChannels), 20) + "' is no number of channels");
   }
-  RETURN_IF_ERROR(
-      SetConfig(options_.library, Cell(row, kAlgorithm), Cell(row, kProtocol), channels, &point));
+  if (Status known = SetConfig(options_.library, Cell(row, kAlgorithm), Cell(row, kProtocol),
+                               channels, &point);
+      !known.ok()) {
+    foreign_now_ = true;
+    return known;
+  }
   RETURN_IF_ERROR(AgreesWith(options_, point));
   return made;
 }
@@ -252,7 +259,15 @@ Result<WholeRun*> TableReader::RunFor(std::string_view source) {
 
 Status TableReader::Row(const Cells& row, int line) {
   line_ = line;
-  ASSIGN_OR_RETURN(Point point, PointOf(row));
+  foreign_now_ = false;
+  Result<Point> found = PointOf(row);
+  if (!found.ok() && foreign_now_) {
+    // A configuration that this library's tuners cannot name: the others of the table can be used.
+    if (foreign_++ == 0) first_foreign_ = Format("line {}: {}", line, found.status().message());
+    return {};
+  }
+  RETURN_IF_ERROR(found);
+  const Point& point = found.value();
   // Simulated and real samples of one source are two runs: a run has one machine.
   const std::string_view simulated = Cell(row, kSimulated);
   if (!simulated.empty() && simulated != "0" && simulated != "1") {
@@ -280,7 +295,7 @@ Status TableReader::Row(const Cells& row, int line) {
     ++next;
     whole->samples.push_back(std::move(sample));
   }
-  if (!used && unusable_++ == 0) first_unusable_ = Format("line %d: %s", line, why.c_str());
+  if (!used && unusable_++ == 0) first_unusable_ = Format("line {}: {}", line, why);
   return {};
 }
 
@@ -289,10 +304,16 @@ Result<Import> TableReader::Read(std::string_view text) {
   import_.format = at_[kRepeat] == kNone && at_[kSource] == kNone ? "table of metrics" : "grid";
   for (const auto& [line, row] : rows_) {
     if (Status read = Row(row, line); !read.ok()) {
-      return read.WithContext(Format("line %d", line));
+      return read.WithContext(Format("line {}", line));
     }
   }
-  import_.rows = rows_.size();
+  if (foreign_ == rows_.size()) return Invalid(first_foreign_);
+  import_.rows = rows_.size() - foreign_;
+  if (foreign_ > 0) {
+    import_.messages.push_back(Count(foreign_, "row") +
+                               " with an unknown configuration left out, the first is " +
+                               first_foreign_);
+  }
   for (size_t i = 0; i < import_.runs.size(); ++i) {
     import_.runs[i].run.id = ImportId(text, "table," + OptionsText(options_), i);
   }
@@ -309,9 +330,9 @@ Result<Import> TableReader::Read(std::string_view text) {
   }
   if (contradictions_ > 0) {
     import_.messages.push_back(
-        Format("%s whose time and bus bandwidth contradict each other, the first at line %d; the "
+        Format("{} whose time and bus bandwidth contradict each other, the first at line {}; the "
                "time was taken",
-               Count(contradictions_, "row").c_str(), first_contradiction_));
+               Count(contradictions_, "row"), first_contradiction_));
   }
   return std::move(import_);
 }

@@ -180,6 +180,84 @@ TEST(ImportTableTest, RowsThatCannotBe) {
   }
 }
 
+TEST(ImportTableTest, ARowOfAnotherLibraryDoesNotTakeTheOthersWithIt) {
+  const std::string titles = std::string(kTitles) + "busbw_ip\n";
+  const Import import = Read(titles +
+                             "all_reduce,1,8,4096,RING,LL,4,1\n"
+                             "all_reduce,1,8,4096,Direct,Simple,4,1\n"
+                             "all_reduce,1,8,8192,TREE,LL,4,1\n");
+  EXPECT_EQ(import.rows, 2U);
+  ASSERT_EQ(import.runs[0].samples.size(), 2U);
+  EXPECT_TRUE(Says(import, "1 row with an unknown configuration left out, the first is line 3"))
+      << Join(import.messages, "\n");
+  // A table of nothing else is refused, and says why.
+  EXPECT_NE(Error(titles + "all_reduce,1,8,4096,Direct,Simple,4,1\n").find("line 2"),
+            std::string::npos);
+}
+
+TEST(ImportTableTest, QuotationMarksAndBlanksAfterCommas) {
+  const Import import = Read(
+      "\"collective\", \"num_nodes\", \"num_gpus\", \"size_bytes\", \"algo\", \"proto\", "
+      "\"nchannels\", \"time_oop\"\n"
+      "\"all_reduce\", 1, \"8\", \"4096\", \"RING\", \"LL\", \"4\", \"12.5\"\n");
+  ASSERT_EQ(import.runs.size(), 1U);
+  ASSERT_EQ(import.runs[0].samples.size(), 1U);
+  EXPECT_EQ(import.runs[0].samples[0].point.algorithm, "ring");
+  EXPECT_DOUBLE_EQ(import.runs[0].samples[0].seconds, 12.5e-6);
+  const Import rewards = Read("\"allreduce\", 4194304, 1, 8, \"12.34\"\n");
+  EXPECT_EQ(rewards.rows, 1U);
+}
+
+TEST(ImportJsonTest, RcclTestsWritesObjects) {
+  const std::string one =
+      R"({"numCycle":0,"name":"AllReduce","size":4096,"type":"float","redop":"sum","inPlace":0,)"
+      R"("time":12.5,"algBw":0.3,"busBw":0.5,"wrong":0,"nodes":2,"ranks":16})";
+  const std::string other =
+      R"({"numCycle":0,"name":"AllReduce","size":4096,"type":"float","redop":"sum","inPlace":1,)"
+      R"("time":"11.5","algBw":0.3,"busBw":0.5,"wrong":"N/A","nodes":2,"ranks":16})";
+  for (const std::string& text : {one + "\n" + other + "\n", "[" + one + "," + other + "]",
+                                  "[\n" + one + ",\n" + other + ",\n"}) {
+    const Import import = Read(text);
+    EXPECT_EQ(import.format, "rccl-tests JSON");
+    ASSERT_EQ(import.rows, 2U) << text;
+    const std::vector<Sample>& samples = import.runs[0].samples;
+    EXPECT_EQ(samples[0].point.collective, "allreduce");
+    EXPECT_EQ(samples[0].point.ranks, 16);
+    EXPECT_EQ(samples[0].point.nodes, 2);
+    EXPECT_FALSE(samples[0].point.in_place);
+    EXPECT_TRUE(samples[1].point.in_place);
+    EXPECT_DOUBLE_EQ(samples[1].seconds, 11.5e-6);
+    EXPECT_EQ(import.runs[0].run.machine.library, "rccl");
+  }
+  const Import damaged = Read(one + "\n{\"name\":\n{\"name\":\"AllReduce\"}\n");
+  EXPECT_EQ(damaged.rows, 1U);
+  EXPECT_TRUE(Says(damaged, "2 rows left out")) << Join(damaged.messages, "\n");
+  // Ranks come from the options where the file has none.
+  const std::string alone =
+      R"({"name":"AllGather","size":4096,"type":"float","redop":"none","inPlace":0,"time":12.5})";
+  EXPECT_NE(Error(alone).find("--ranks"), std::string::npos);
+  ImportOptions options;
+  options.ranks = 8;
+  EXPECT_EQ(Read(alone, options).runs[0].samples[0].point.ranks, 8);
+  EXPECT_NE(Error("{\"a\":1}\n"), "");
+  EXPECT_NE(Error("[[[[[[[[[["), "");
+}
+
+TEST(ImportRewardsTest, SimulatedLinesStayMarked) {
+  const Import import = Read(
+      "allreduce,4096,1,8,1.5\n# diapason: simulated\nallreduce,4096,1,8,2.5\n"
+      "# diapason: end of simulated\nallreduce,4096,1,8,3.5\n");
+  ASSERT_EQ(import.runs.size(), 2U);
+  EXPECT_FALSE(import.runs[0].run.machine.simulated);
+  EXPECT_EQ(import.runs[0].samples.size(), 2U);
+  EXPECT_TRUE(import.runs[1].run.machine.simulated);
+  ASSERT_EQ(import.runs[1].samples.size(), 1U);
+  EXPECT_DOUBLE_EQ(import.runs[1].samples[0].seconds, 2.5e-3);
+  const Import all = Read("# diapason: simulated\nallreduce,4096,1,8,2.5\n");
+  ASSERT_EQ(all.runs.size(), 1U);
+  EXPECT_TRUE(all.runs[0].run.machine.simulated);
+}
+
 TEST(ImportTableTest, OptionsHaveToAgree) {
   const std::string text = std::string(kTitles) + "time_ip\nall_reduce,1,8,4,RING,LL,4,1.5\n";
   ImportOptions options;
@@ -200,6 +278,12 @@ TEST(ImportTableTest, SimulatedStaysSimulated) {
   ASSERT_EQ(import.runs.size(), 2u);
   EXPECT_TRUE(import.runs[0].run.machine.simulated);
   EXPECT_FALSE(import.runs[1].run.machine.simulated);
+}
+
+TEST(ImportRewardsTest, CallNumbersAreAccepted) {
+  const Import numbered =
+      Read("allreduce,4194304,1,8,12.34,17\nallreduce,4194304,1,8,12.35,20,2\n");
+  EXPECT_EQ(numbered.rows, 2u);
 }
 
 TEST(ImportRewardsTest, Lines) {

@@ -49,8 +49,8 @@ std::string_view WithoutTag(std::string_view line) {
 std::string VersionText(uint64_t code) {
   if (code == 0 || code > 999999) return "";
   const unsigned long long n = code;
-  if (n < 10000) return Format("%llu.%llu.%llu", n / 1000, n / 100 % 10, n % 100);
-  return Format("%llu.%llu.%llu", n / 10000, n / 100 % 100, n % 100);
+  if (n < 10000) return Format("{}.{}.{}", n / 1000, n / 100 % 10, n % 100);
+  return Format("{}.{}.{}", n / 10000, n / 100 % 100, n % 100);
 }
 
 struct Columns {
@@ -297,13 +297,19 @@ void Reader::Row(const std::vector<std::string_view>& words) {
     return Bad("its root is no rank");
   }
   row.root = static_cast<int>(root);
+  std::string why;  // the first half that cannot be used
   for (const Columns::Group& group : columns_.groups) {
     // In a truncated row the last word may have lost digits.
     if (cut && words.size() <= group.end) continue;
     const Result<LogTiming> timing = Timing(words, group);
-    if (!timing.ok()) return Bad(timing.status().message());
+    if (!timing.ok()) {
+      // The other half is not to blame.
+      if (why.empty()) why = timing.status().message();
+      continue;
+    }
     (group.in_place ? row.in_place : row.out_of_place) = timing.value();
   }
+  if (!why.empty()) Bad(why);
   if (cut) ++test.cut_rows;
   if (row.out_of_place.there || row.in_place.there) test.rows.push_back(std::move(row));
 }

@@ -59,8 +59,7 @@ std::string NewRunId() {
     random = MixBits(static_cast<uint64_t>(now.count()) ^ MixBits(static_cast<uint64_t>(getpid())));
   }
   const time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-  return Format("%s-%016llx", UtcText(seconds, "%Y%m%d-%H%M%S").c_str(),
-                static_cast<unsigned long long>(random));
+  return Format("{}-{:016x}", UtcText(seconds, "%Y%m%d-%H%M%S"), random);
 }
 
 double BusFactorOf(const std::string& collective, int ranks) {

@@ -40,11 +40,10 @@ Status DatabaseError(sqlite3* database, const std::string& path) {
                      " cannot be opened: look at its permissions; writing needs a folder that can "
                      "be written too");
     case SQLITE_IOERR:
-      return IoError(Format("%s: reading or writing failed (%s, code %d)", name.c_str(),
+      return IoError(Format("{}: reading or writing failed ({}, code {})", name,
                             sqlite3_errmsg(database), code));
     default:
-      return Internal(
-          Format("%s: %s (SQLite code %d)", name.c_str(), sqlite3_errmsg(database), code));
+      return Internal(Format("{}: {} (SQLite code {})", name, sqlite3_errmsg(database), code));
   }
 }
 

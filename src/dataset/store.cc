@@ -36,8 +36,7 @@ Status CheckFile(const std::string& path, SampleStore::Access access) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) {
     if (errno != ENOENT) {
-      return IoError(
-          Format("cannot look at store '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
+      return IoError(Format("cannot look at store '{}': {}", path, ErrnoText(errno)));
     }
     if (access == SampleStore::Access::kRead) {
       return NotFound("there is no store '" + path + "'; `diapason data import` makes one");
@@ -45,8 +44,7 @@ Status CheckFile(const std::string& path, SampleStore::Access access) {
     const size_t slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
     if (!FileExists(folder)) {
-      return NotFound(
-          Format("cannot make store '%s': there is no folder '%s'", path.c_str(), folder.c_str()));
+      return NotFound(Format("cannot make store '{}': there is no folder '{}'", path, folder));
     }
     return {};
   }
@@ -63,9 +61,9 @@ Status CreateSchema(sqlite3* database, const std::string& path) {
     RETURN_IF_ERROR(Execute(database, path, object.sql));
   }
   const std::string sql = Format(
-      "INSERT INTO meta VALUES('created_by', 'diapason %s'), ('created', '%lld');"
-      "PRAGMA application_id=%d; PRAGMA user_version=%d",
-      kVersion, static_cast<long long>(std::time(nullptr)), kApplicationId, kSchemaVersion);
+      "INSERT INTO meta VALUES('created_by', 'diapason {}'), ('created', '{}');"
+      "PRAGMA application_id={}; PRAGMA user_version={}",
+      kVersion, std::time(nullptr), kApplicationId, kSchemaVersion);
   return Execute(database, path, sql.c_str());
 }
 
@@ -78,9 +76,9 @@ Status CheckSchema(sqlite3* database, const std::string& path) {
           "SELECT sql FROM sqlite_master WHERE name = ?1 AND type IN('table','index')"));
   const auto other = [&](const SchemaObject& object) {
     return Invalid(
-        Format("store '%s' is damaged or was changed by another program: its table "
-               "'%s' is not as diapason makes it",
-               path.c_str(), object.name));
+        Format("store '{}' is damaged or was changed by another program: its table "
+               "'{}' is not as diapason makes it",
+               path, object.name));
   };
   for (const SchemaObject& object : kSchema) {
     ASSIGN_OR_RETURN(const bool row, found.Bind(std::string(object.name)).Step());
@@ -112,9 +110,9 @@ Result<FileKind> Recognise(sqlite3* database, const std::string& path) {
   }
   if (version > kSchemaVersion) {
     return Invalid(
-        Format("store '%s' was written by a newer diapason (format %lld; this one knows "
-               "%d): use that one",
-               path.c_str(), static_cast<long long>(version), kSchemaVersion));
+        Format("store '{}' was written by a newer diapason (format {}; this one knows "
+               "{}): use that one",
+               path, version, kSchemaVersion));
   }
   RETURN_IF_ERROR(CheckSchema(database, path));
   return FileKind::kOurs;

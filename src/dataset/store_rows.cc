@@ -82,9 +82,9 @@ bool ReadSample(const Statement& row, Sample* sample) {
 
 Status Damaged(const std::string& path, const char* table, int64_t id) {
   return Invalid(
-      Format("store '%s' is damaged or was changed by another program: row %lld of "
-             "table '%s' holds values that cannot be",
-             path.c_str(), static_cast<long long>(id), table));
+      Format("store '{}' is damaged or was changed by another program: row {} of "
+             "table '{}' holds values that cannot be",
+             path, id, table));
 }
 
 }  // namespace
@@ -253,13 +253,12 @@ Result<StoreContents> SampleStore::ReadRows(const Filter& filter) {
 
   std::string sql = "SELECT * FROM point WHERE 1";
   if (!filter.collective.empty()) sql += " AND collective=?1";
-  if (filter.nodes) sql += Format(" AND nodes=%d", *filter.nodes);
-  if (filter.ranks) sql += Format(" AND ranks=%d", *filter.ranks);
+  if (filter.nodes) sql += Format(" AND nodes={}", *filter.nodes);
+  if (filter.ranks) sql += Format(" AND ranks={}", *filter.ranks);
   if (filter.bytes) {
-    sql += Format(" AND bytes=%lld",
-                  static_cast<long long>(std::min<uint64_t>(*filter.bytes, INT64_MAX)));
+    sql += Format(" AND bytes={}", std::min<uint64_t>(*filter.bytes, INT64_MAX));
   }
-  if (filter.kind) sql += Format(" AND kind=%d", static_cast<int>(*filter.kind));
+  if (filter.kind) sql += Format(" AND kind={}", static_cast<int>(*filter.kind));
   ASSIGN_OR_RETURN(Statement points, Statement::Prepare(database_, path_, sql.c_str()));
   if (!filter.collective.empty()) points.Bind(filter.collective);
   std::map<int64_t, Point> point_at;

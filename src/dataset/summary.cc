@@ -33,6 +33,24 @@ void Conclude(ConfigGroup* group) {
   }
 }
 
+// The time of each run's first sample; 0 if its samples have none.
+std::vector<double> StartsOf(const StoreContents& contents) {
+  std::vector<double> starts(contents.runs.size(), 0);
+  for (const StoredSample& record : contents.records) {
+    const double at = record.sample.at;
+    double& start = starts[record.run];
+    if (at > 0 && (start == 0 || at < start)) start = at;
+  }
+  return starts;
+}
+
+// Days since the start of the run: a night's sweep is one block, whatever the calendar says.
+int DayOf(const Sample& sample, double start) {
+  constexpr double kDay = 86400;
+  if (!(sample.at > 0) || !(start > 0)) return -1;
+  return static_cast<int>(std::min(1e6, (sample.at - start) / kDay));
+}
+
 }  // namespace
 
 Point WithoutConfig(Point point) {
@@ -64,6 +82,7 @@ std::vector<ConfigGroup> Summarise(const StoreContents& contents) {
   };
   const auto less = [&](const Key& a, const Key& b) { return order(a) < order(b); };
   std::map<Key, std::map<Point, ConfigSummary>, decltype(less)> found(less);
+  const std::vector<double> starts = StartsOf(contents);
   for (const StoredSample& record : contents.records) {
     const Sample& sample = record.sample;
     const MachineInfo& machine = contents.runs[record.run].machine;
@@ -75,6 +94,7 @@ std::vector<ConfigGroup> Summarise(const StoreContents& contents) {
     }
     if (sample.outcome == SampleOutcome::kFine) {
       entry.seconds.push_back(sample.seconds);
+      entry.blocks.emplace_back(record.run, DayOf(sample, starts[record.run]));
       entry.coarse = std::max(entry.coarse, sample.coarse);
     } else {
       ++entry.failures;
@@ -104,10 +124,10 @@ std::string ContextText(const Point& point) {
     text = "iterations around " + text;
     if (!point.workload.empty()) text += " (" + point.workload + ")";
   }
-  text += Format(", %s on %s, %s", Count(static_cast<size_t>(point.ranks), "rank").c_str(),
-                 Count(static_cast<size_t>(point.nodes), "node").c_str(), point.type.c_str());
+  text += Format(", {} on {}, {}", Count(static_cast<size_t>(point.ranks), "rank"),
+                 Count(static_cast<size_t>(point.nodes), "node"), point.type);
   if (!point.reduce.empty()) text += " " + point.reduce;
-  if (point.root >= 0) text += Format(", root %d", point.root);
+  if (point.root >= 0) text += Format(", root {}", point.root);
   if (point.kind == Point::Kind::kCollective && point.in_place) text += ", in place";
   return text;
 }
@@ -119,10 +139,10 @@ std::string SizeText(uint64_t bytes) {
 
 std::string TimeText(double seconds) {
   // Four significant digits, with zeros, so that columns align.
-  if (seconds < 0.9995e-6) return Format("%.0f ns", seconds * 1e9);
-  if (seconds < 0.9995e-3) return Format("%#.4g us", seconds * 1e6);
-  if (seconds < 0.9995) return Format("%#.4g ms", seconds * 1e3);
-  return seconds < 999.5 ? Format("%#.4g s", seconds) : Format("%.0f s", seconds);
+  if (seconds < 0.9995e-6) return Format("{:.0f} ns", seconds * 1e9);
+  if (seconds < 0.9995e-3) return Format("{:#.4g} us", seconds * 1e6);
+  if (seconds < 0.9995) return Format("{:#.4g} ms", seconds * 1e3);
+  return seconds < 999.5 ? Format("{:#.4g} s", seconds) : Format("{:.0f} s", seconds);
 }
 
 }  // namespace diapason::dataset

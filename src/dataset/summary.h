@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/stats.h"
@@ -14,10 +15,13 @@ namespace diapason::dataset {
 struct ConfigSummary {
   Point point;
   std::vector<double> seconds;  // of the valid samples, in order
-  std::vector<size_t> runs;     // their runs, without duplicates
-  double median = 0;            // seconds; 0 without valid samples
-  Interval interval;  // of the median, at 95 %, never narrower than the rounding of digits
-  double coarse = 0;  // the coarsest of its samples
+  // For each of them, what it was measured together with: a run, and the day since its start; -1
+  // where samples have no time. Speeds of different blocks can differ for reasons of the day.
+  std::vector<std::pair<size_t, int>> blocks;
+  std::vector<size_t> runs;  // their runs, without duplicates
+  double median = 0;         // seconds; 0 without valid samples
+  Interval interval;         // of the median, at 95 %, never narrower than the rounding of digits
+  double coarse = 0;         // the coarsest of its samples
   size_t failures = 0;
   SampleOutcome failure = SampleOutcome::kFine;  // of the last that failed
   std::string note;

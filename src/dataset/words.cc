@@ -40,7 +40,7 @@ Result<std::string> ParseCollectiveWord(std::string_view name) {
     names.emplace_back(known.name);
     if (folded == known.name) return names.back();
   }
-  return Invalid(Format("unknown collective '%s'", Printable(name, 64).c_str()) +
+  return Invalid(Format("unknown collective '{}'", Printable(name, 64)) +
                  Suggestion(name.substr(0, 64), names));
 }
 
@@ -77,7 +77,7 @@ Result<std::string> ParseTypeWord(std::string_view name) {
     });
     if (!again) names.emplace_back(word.table);
   }
-  return Invalid(Format("unknown data type '%s'", Printable(name, 64).c_str()) +
+  return Invalid(Format("unknown data type '{}'", Printable(name, 64)) +
                  Suggestion(name.substr(0, 64), names));
 }
 
@@ -109,8 +109,7 @@ Status SetConfig(const std::string& library, std::string_view algorithm, std::st
     point->protocol = ProtocolName(words, number);
   }
   if (channels < -1 || channels > 1024) {
-    return Invalid(Format("%lld channels are out of range; -1 leaves them to the library",
-                          static_cast<long long>(channels)));
+    return Invalid(Format("{} channels are out of range; -1 leaves them to the library", channels));
   }
   point->channels = channels > 0 ? static_cast<int>(channels) : 0;
   return {};
@@ -130,8 +129,8 @@ Result<std::string> SortEnvironment(std::vector<std::string> pairs) {
     }
     for (const Taken& taken : kTaken) {
       if (pair.starts_with(taken.name)) {
-        return Invalid(Format("'%s' is part of the configuration: say it with %s",
-                              Printable(pair, 80).c_str(), taken.option));
+        return Invalid(Format("'{}' is part of the configuration: say it with {}",
+                              Printable(pair, 80), taken.option));
       }
     }
   }

@@ -26,7 +26,7 @@ void CheckAffinity(const CheckInputs& facts, std::vector<Finding>* findings) {
       continue;
     }
     far.push_back(gpu.index);
-    evidence.push_back(Format("GPU %d: near CPUs %s", gpu.index, gpu.cpus.c_str()));
+    evidence.push_back(Format("GPU {}: near CPUs {}", gpu.index, gpu.cpus));
   }
   if (!far.empty()) {
     evidence.push_back("allowed here: " + CpuListText(machine.allowed_cpus));
@@ -52,9 +52,9 @@ void CheckAdaptersNear(const CheckInputs& facts, std::vector<Finding>* findings)
   }
   for (const auto& [node, gpus] : lonely) {
     AddFinding(findings, "numa.adapters", Severity::kWarning,
-               Format("%s %s on NUMA node %d, where no active network adapter is: their traffic "
+               Format("{} {} on NUMA node {}, where no active network adapter is: their traffic "
                       "crosses sockets",
-                      GpuNames(gpus).c_str(), gpus.size() == 1 ? "is" : "are", node),
+                      GpuNames(gpus), gpus.size() == 1 ? "is" : "are", node),
                {"/sys/class/infiniband/*/device/numa_node: active ones on node " +
                 CpuListText({adapters.begin(), adapters.end()})},
                "bring up the adapters of that node, or place them there");
@@ -71,8 +71,7 @@ void CheckCpus(const CheckInputs& facts, std::vector<Finding>* findings) {
   if (machine.numa.size() > 1 && facts.system.numa_balancing.value_or(0) != 0) {
     AddFinding(findings, "numa.balancing", gpus > 0 ? Severity::kWarning : Severity::kNote,
                "the kernel moves memory between NUMA nodes on its own, and stops threads to do so",
-               {Format("/proc/sys/kernel/numa_balancing: %lld",
-                       static_cast<long long>(*facts.system.numa_balancing))},
+               {Format("/proc/sys/kernel/numa_balancing: {}", *facts.system.numa_balancing)},
                "sysctl kernel.numa_balancing=0");
   } else if (facts.system.numa_balancing) {
     AddFinding(findings, "numa.balancing", Severity::kFine,
@@ -101,16 +100,17 @@ void CheckCpus(const CheckInputs& facts, std::vector<Finding>* findings) {
   if (gpus > 0 && have > 0 && have < wanted) {
     AddFinding(
         findings, "cpu.few", Severity::kWarning,
-        Format("%.3g CPUs for %zu GPUs: NCCL's threads and the program's compete", have, gpus),
-        {machine.cpu_quota > 0 ? Format("control group's quota: %.3g CPUs", have)
+        Format("{:.3g} CPUs for {} GPUs: NCCL's threads and the program's compete", have, gpus),
+        {machine.cpu_quota > 0 ? Format("control group's quota: {:.3g} CPUs", have)
                                : "allowed: " + CpuListText(machine.allowed_cpus)},
-        Format("give the job at least %.0f CPUs", wanted));
+        Format("give the job at least {:.0f} CPUs", wanted));
   } else if (machine.cpu_quota > 0) {
-    AddFinding(findings, "cpu.quota", Severity::kNote,
-               Format("the control group allows %.3g CPUs: threads that wait busily use it up, and "
-                      "then all of them stop",
-                      machine.cpu_quota),
-               {Format("cpu.max: %.3g", machine.cpu_quota)});
+    AddFinding(
+        findings, "cpu.quota", Severity::kNote,
+        Format("the control group allows {:.3g} CPUs: threads that wait busily use it up, and "
+               "then all of them stop",
+               machine.cpu_quota),
+        {Format("cpu.max: {:.3g}", machine.cpu_quota)});
   }
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kMuchMemory = uint64_t{1} << 30;
 constexpr int kHot = 85;
 
-std::string Of(const host::Gpu& gpu) { return Format("GPU %d (%s)", gpu.index, gpu.pci.c_str()); }
+std::string Of(const host::Gpu& gpu) { return Format("GPU {} ({})", gpu.index, gpu.pci); }
 
 void CheckPresence(const CheckInputs& facts, std::vector<Finding>* findings) {
   const host::Machine& machine = facts.machine;
@@ -36,8 +36,8 @@ void CheckPresence(const CheckInputs& facts, std::vector<Finding>* findings) {
   if (here < machine.gpus_on_bus) {
     AddFinding(findings, "gpu.fewer",
                machine.container.empty() ? Severity::kWarning : Severity::kNote,
-               Format("%d of the %d GPUs on the bus can be used", here, machine.gpus_on_bus),
-               {Format("driver: %d, /sys/bus/pci/devices: %d", here, machine.gpus_on_bus)},
+               Format("{} of the {} GPUs on the bus can be used", here, machine.gpus_on_bus),
+               {Format("driver: {}, /sys/bus/pci/devices: {}", here, machine.gpus_on_bus)},
                machine.container.empty() ? "look into the kernel's log for a GPU that has fallen "
                                            "off the bus"
                                          : "");
@@ -52,48 +52,47 @@ void CheckPresence(const CheckInputs& facts, std::vector<Finding>* findings) {
                evidence, "give a job GPUs of one model only (CUDA_VISIBLE_DEVICES)");
   } else {
     AddFinding(findings, "gpu.present", Severity::kFine,
-               Format("%d x %s, all alike", here, machine.gpus[0].name.c_str()),
+               Format("{} x {}, all alike", here, machine.gpus[0].name),
                {machine.driver.empty() ? "no driver version told" : "driver " + machine.driver});
   }
 }
 
 void CheckHealth(const host::Gpu& gpu, std::vector<Finding>* findings) {
   if (gpu.ecc_uncorrected > 0) {
-    AddFinding(findings, "gpu.ecc", Severity::kError,
-               Format("GPU %d has had memory errors that could not be corrected", gpu.index),
-               {Format("%s: %llu uncorrected since the driver was loaded", Of(gpu).c_str(),
-                       static_cast<unsigned long long>(gpu.ecc_uncorrected))},
-               "take it out of service, reset it, and replace it if they come back");
+    AddFinding(
+        findings, "gpu.ecc", Severity::kError,
+        Format("GPU {} has had memory errors that could not be corrected", gpu.index),
+        {Format("{}: {} uncorrected since the driver was loaded", Of(gpu), gpu.ecc_uncorrected)},
+        "take it out of service, reset it, and replace it if they come back");
   }
   if (gpu.mode == "prohibited") {
     AddFinding(findings, "gpu.mode", Severity::kError,
-               Format("GPU %d admits no program: its compute mode is 'prohibited'", gpu.index),
+               Format("GPU {} admits no program: its compute mode is 'prohibited'", gpu.index),
                {Of(gpu) + ": compute mode prohibited"},
-               Format("nvidia-smi -i %d -c DEFAULT", gpu.index));
+               Format("nvidia-smi -i {} -c DEFAULT", gpu.index));
   } else if (gpu.mode.starts_with("exclusive")) {
     AddFinding(findings, "gpu.mode", Severity::kNote,
-               Format("GPU %d admits one process at a time", gpu.index),
+               Format("GPU {} admits one process at a time", gpu.index),
                {Of(gpu) + ": compute mode " + gpu.mode});
   }
   if (gpu.mig) {
     AddFinding(
         findings, "gpu.mig", Severity::kWarning,
-        Format("GPU %d is split (MIG): its instances have no peer access and no NVLink", gpu.index),
+        Format("GPU {} is split (MIG): its instances have no peer access and no NVLink", gpu.index),
         {Of(gpu) + ": MIG mode on"},
-        Format("for collectives across GPUs: nvidia-smi -i %d -mig 0", gpu.index));
+        Format("for collectives across GPUs: nvidia-smi -i {} -mig 0", gpu.index));
   }
   const bool only_power_cap = gpu.throttling.size() == 1 && gpu.throttling[0] == "power cap";
   if (!gpu.throttling.empty()) {
-    AddFinding(
-        findings, "gpu.throttled", only_power_cap ? Severity::kNote : Severity::kWarning,
-        Format("GPU %d is slowed down now: %s", gpu.index, Join(gpu.throttling, ", ").c_str()),
-        {Format("%s: %d MHz of %d, %d C, %.0f W of %.0f", Of(gpu).c_str(), gpu.clock_mhz,
-                gpu.most_clock_mhz, gpu.temperature_c, gpu.power_w, gpu.power_limit_w)},
-        only_power_cap ? "" : "look after cooling and power supply");
+    AddFinding(findings, "gpu.throttled", only_power_cap ? Severity::kNote : Severity::kWarning,
+               Format("GPU {} is slowed down now: {}", gpu.index, Join(gpu.throttling, ", ")),
+               {Format("{}: {} MHz of {}, {} C, {:.0f} W of {:.0f}", Of(gpu), gpu.clock_mhz,
+                       gpu.most_clock_mhz, gpu.temperature_c, gpu.power_w, gpu.power_limit_w)},
+               only_power_cap ? "" : "look after cooling and power supply");
   } else if (gpu.temperature_c >= kHot) {
     AddFinding(
         findings, "gpu.hot", Severity::kWarning,
-        Format("GPU %d is at %d C, close to where it slows down", gpu.index, gpu.temperature_c),
+        Format("GPU {} is at {} C, close to where it slows down", gpu.index, gpu.temperature_c),
         {Of(gpu)}, "look after cooling");
   }
 }
@@ -109,9 +108,8 @@ void CheckGpus(const CheckInputs& facts, std::vector<Finding>* findings) {
     CheckHealth(gpu, findings);
     if (gpu.memory_used > kMuchMemory && gpu.memory_used > gpu.memory_bytes / 50) {
       busy.push_back(gpu.index);
-      evidence.push_back(Format("%s: %s of %s", Of(gpu).c_str(),
-                                AboutBytes(gpu.memory_used).c_str(),
-                                AboutBytes(gpu.memory_bytes).c_str()));
+      evidence.push_back(Format("{}: {} of {}", Of(gpu), AboutBytes(gpu.memory_used),
+                                AboutBytes(gpu.memory_bytes)));
     }
     // The mode is set only if the driver answered.
     if (gpu.vendor == host::Vendor::kNvidia && !gpu.mode.empty() && !gpu.persistence) {

@@ -42,7 +42,7 @@ void CheckToolkit(const CheckInputs& facts, const host::LibraryFile& file,
         "the library was built for " + file.toolkit + ", the driver supports " +
             facts.machine.driver_supports + ": it starts only with a compatibility package",
         evidence,
-        Format("update the driver, or install the library's build for CUDA %d", driver_major));
+        Format("update the driver, or install the library's build for CUDA {}", driver_major));
   } else if (built_major == driver_major && built_minor > driver_minor) {
     AddFinding(findings, "library.toolkit", Severity::kNote,
                "the library was built for " + file.toolkit + ", the driver supports " +
@@ -66,8 +66,8 @@ void CheckCopies(const CheckInputs& facts, std::vector<Finding>* findings) {
     if (known.size() < 2) continue;
     const host::LibraryFile* loaded =
         facts.FileAt(library == Library::kRccl ? facts.rccl : facts.nccl);
-    std::string title = Format("%zu versions of %s are in reach; ", known.size(),
-                               std::string(LibraryTitle(library)).c_str()) +
+    std::string title = Format("{} versions of {} are in reach; ", known.size(),
+                               std::string(LibraryTitle(library))) +
                         (loaded == nullptr ? "the loader finds none of them by itself"
                                            : "a program gets " + VersionOf(*loaded));
     for (const host::Torch& torch : facts.torch) {
@@ -79,6 +79,16 @@ void CheckCopies(const CheckInputs& facts, std::vector<Finding>* findings) {
     AddFinding(findings, "library.several", Severity::kWarning, title, evidence,
                "remove those that are not wanted, or name one in LD_LIBRARY_PATH on every host");
   }
+}
+
+void CheckNewer(const host::LibraryFile& file, std::vector<Finding>* findings) {
+  const int newest = knobs::Catalogue::NewestKnown(file.library);
+  if (file.version <= newest) return;
+  AddFinding(findings, "library.newer", Severity::kNote,
+             std::string(LibraryTitle(file.library)) + " " + VersionOf(file) +
+                 " is newer than the versions that this release of diapason knows (up to " +
+                 LibraryVersionText(newest) + "): variables that it does not know may be read",
+             {Of(file)});
 }
 
 }  // namespace
@@ -93,12 +103,12 @@ void CheckLibraries(const CheckInputs& facts, std::vector<Finding>* findings) {
                     [](const host::Torch& one) { return one.with_nccl && !one.library_apart; });
     AddFinding(
         findings, "library.none", has_gpus && !inside ? Severity::kError : Severity::kNote,
-        has_gpus ? (inside ? Format("%s is found inside PyTorch only", wanted)
-                           : Format("no %s is found", wanted))
+        has_gpus ? (inside ? Format("{} is found inside PyTorch only", wanted)
+                           : Format("no {} is found", wanted))
                  : std::string("no NCCL and no RCCL is found"),
         {"looked in LD_LIBRARY_PATH, the loader's cache, CUDA's and ROCm's folders, Python's "
          "packages"},
-        has_gpus && !inside ? Format("install %s, or name its folder in LD_LIBRARY_PATH", wanted)
+        has_gpus && !inside ? Format("install {}, or name its folder in LD_LIBRARY_PATH", wanted)
                             : "");
     return;
   }
@@ -106,17 +116,16 @@ void CheckLibraries(const CheckInputs& facts, std::vector<Finding>* findings) {
   if (file == nullptr) {
     const bool other = has_gpus;
     AddFinding(findings, "library.unreached", other ? Severity::kWarning : Severity::kNote,
-               Format("%s found, but a program that needs %s would not find it",
-                      Count(facts.libraries.size(), "library file").c_str(), wanted),
+               Format("{} found, but a program that needs {} would not find it",
+                      Count(facts.libraries.size(), "library file"), wanted),
                {Of(facts.libraries[0])}, "name its folder in LD_LIBRARY_PATH, or run ldconfig");
     return;
   }
   if (has_gpus && (file->library == Library::kRccl) != facts.amd()) {
-    AddFinding(
-        findings, "library.vendor", Severity::kError,
-        Format("the GPUs are %s, and the library found is %s", facts.amd() ? "AMD's" : "NVIDIA's",
-               std::string(LibraryTitle(file->library)).c_str()),
-        {Of(*file)}, Format("install %s", wanted));
+    AddFinding(findings, "library.vendor", Severity::kError,
+               Format("the GPUs are {}, and the library found is {}",
+                      facts.amd() ? "AMD's" : "NVIDIA's", std::string(LibraryTitle(file->library))),
+               {Of(*file)}, Format("install {}", wanted));
     return;
   }
   CheckToolkit(facts, *file, findings);
@@ -126,11 +135,12 @@ void CheckLibraries(const CheckInputs& facts, std::vector<Finding>* findings) {
                    " is old: 2.18 is the least for the backend here, 2.19 for a tuner plugin",
                {Of(*file)}, "install a newer one");
   } else {
-    AddFinding(
-        findings, "library.version", Severity::kFine,
-        "a program gets " + std::string(LibraryTitle(file->library)) + " " + VersionOf(*file),
-        {Of(*file)});
+    AddFinding(findings, "library.version", Severity::kFine,
+               std::string(facts.job.by_name ? "a program gets " : "the job gets ") +
+                   std::string(LibraryTitle(file->library)) + " " + VersionOf(*file),
+               {Of(*file)});
   }
+  CheckNewer(*file, findings);
 }
 
 void CheckTorch(const CheckInputs& facts, std::vector<Finding>* findings) {
@@ -150,13 +160,12 @@ void CheckTorch(const CheckInputs& facts, std::vector<Finding>* findings) {
     const host::LibraryFile* loads = facts.FileAt(torch.loads);
     const host::LibraryFile* own = facts.FileAt(torch.own);
     if (loads != nullptr && own != nullptr && loads != own) {
-      AddFinding(
-          findings, "torch.shadowed",
-          loads->version == own->version ? Severity::kNote : Severity::kWarning,
-          Format("%s brings %s, but would load %s through %s", name.c_str(),
-                 VersionOf(*own).c_str(), VersionOf(*loads).c_str(), torch.taken_because.c_str()),
-          {Of(*own), Of(*loads)},
-          "take the folder out of " + torch.taken_because + " unless you want this");
+      AddFinding(findings, "torch.shadowed",
+                 loads->version == own->version ? Severity::kNote : Severity::kWarning,
+                 Format("{} brings {}, but would load {} through {}", name, VersionOf(*own),
+                        VersionOf(*loads), torch.taken_because),
+                 {Of(*own), Of(*loads)},
+                 "take the folder out of " + torch.taken_because + " unless you want this");
       continue;
     }
     const std::string what = torch.toolkit.empty()  ? "for CPUs"
@@ -201,10 +210,10 @@ void CheckPlugin(const CheckInputs& facts, std::vector<Finding>* findings) {
     return;
   }
   const int profiler = CommonApi(file->profiler_apis, plugin.profiler_apis);
-  std::string detail = Format("tuner v%d", tuner);
-  if (profiler > 0) detail += Format(", profiler v%d", profiler);
+  std::string detail = Format("tuner v{}", tuner);
+  if (profiler > 0) detail += Format(", profiler v{}", profiler);
   const int env = CommonApi(file->env_apis, plugin.env_apis);
-  if (env > 0) detail += Format(", env v%d", env);
+  if (env > 0) detail += Format(", env v{}", env);
   AddFinding(
       findings, "plugin.interface", Severity::kFine, title + " would use the plugin's " + detail,
       {plugin.path + (chosen.empty() ? " (not selected: NCCL_TUNER_PLUGIN is not set)" : "")});

@@ -12,14 +12,14 @@ constexpr uint64_t kManyDrops = 10;
 constexpr int kJumbo = 9000;
 
 std::string Of(const host::RdmaPort& port) {
-  return Format("/sys/class/infiniband/%s/ports/%d", port.device.c_str(), port.port);
+  return Format("/sys/class/infiniband/{}/ports/{}", port.device, port.port);
 }
 
 void CheckPorts(const CheckInputs& facts, std::vector<Finding>* findings) {
   std::vector<std::string> down;
   std::map<double, std::vector<std::string>> rates;
   for (const host::RdmaPort& port : facts.machine.rdma) {
-    const std::string name = Format("%s port %d", port.device.c_str(), port.port);
+    const std::string name = Format("{} port {}", port.device, port.port);
     if (port.state != "ACTIVE") {
       down.push_back(Of(port) + "/state: " + port.state);
       continue;
@@ -28,15 +28,14 @@ void CheckPorts(const CheckInputs& facts, std::vector<Finding>* findings) {
     if (port.symbol_errors > 0 || port.link_downed >= kManyDrops) {
       AddFinding(findings, "rdma.errors", Severity::kWarning,
                  name + " has had errors: look at its cable and the switch's port",
-                 {Format("%s/counters: symbol_error %llu, link_downed %llu", Of(port).c_str(),
-                         static_cast<unsigned long long>(port.symbol_errors),
-                         static_cast<unsigned long long>(port.link_downed))},
+                 {Format("{}/counters: symbol_error {}, link_downed {}", Of(port),
+                         port.symbol_errors, port.link_downed)},
                  "clear the counters, and see whether they grow again");
     }
   }
   if (!down.empty()) {
     AddFinding(findings, "rdma.down", Severity::kWarning,
-               Format("%s of RDMA adapters %s not active", Count(down.size(), "port").c_str(),
+               Format("{} of RDMA adapters {} not active", Count(down.size(), "port"),
                       down.size() == 1 ? "is" : "are"),
                down, "plug them in, start the subnet manager, or exclude them with NCCL_IB_HCA");
   }
@@ -44,7 +43,7 @@ void CheckPorts(const CheckInputs& facts, std::vector<Finding>* findings) {
   std::vector<std::string> evidence;
   size_t active = 0;
   for (const auto& [rate, names] : rates) {
-    evidence.push_back(Format("%g Gb/s: %s", rate, Join(names, ", ").c_str()));
+    evidence.push_back(Format("{:g} Gb/s: {}", rate, Join(names, ", ")));
     active += names.size();
   }
   if (rates.size() > 1) {
@@ -52,10 +51,9 @@ void CheckPorts(const CheckInputs& facts, std::vector<Finding>* findings) {
                "active RDMA ports have different rates: NCCL may put fast and slow ones together",
                evidence, "name those that are for collectives in NCCL_IB_HCA");
   } else {
-    AddFinding(
-        findings, "rdma.active", Severity::kFine,
-        Format("%s active at %g Gb/s", Count(active, "RDMA port").c_str(), rates.begin()->first),
-        evidence);
+    AddFinding(findings, "rdma.active", Severity::kFine,
+               Format("{} active at {:g} Gb/s", Count(active, "RDMA port"), rates.begin()->first),
+               evidence);
   }
 }
 
@@ -72,12 +70,11 @@ void CheckRoce(const CheckInputs& facts, std::vector<Finding>* findings) {
     }
   }
   if (!without.empty()) {
-    AddFinding(
-        findings, "rdma.gid", Severity::kWarning,
-        Format("%s %s no RoCE v2 address over IPv4: NCCL uses another, which may not be "
-               "routed",
-               Count(without.size(), "adapter").c_str(), without.size() == 1 ? "has" : "have"),
-        without, "give their interfaces IPv4 addresses");
+    AddFinding(findings, "rdma.gid", Severity::kWarning,
+               Format("{} {} no RoCE v2 address over IPv4: NCCL uses another, which may not be "
+                      "routed",
+                      Count(without.size(), "adapter"), without.size() == 1 ? "has" : "have"),
+               without, "give their interfaces IPv4 addresses");
   }
   const std::string chosen = facts.Variable("NCCL_IB_GID_INDEX");
   uint64_t number = 0;
@@ -95,7 +92,7 @@ void CheckRoce(const CheckInputs& facts, std::vector<Finding>* findings) {
                "leave it unset: since 2.21 the library finds it");
   } else if (indexes.size() == 1) {
     AddFinding(findings, "rdma.gid-index", Severity::kFine,
-               Format("RoCE v2 over IPv4 has GID index %d on every adapter", *indexes.begin()));
+               Format("RoCE v2 over IPv4 has GID index {} on every adapter", *indexes.begin()));
   }
 }
 
@@ -141,15 +138,15 @@ void CheckInterfaces(const CheckInputs& facts, std::vector<Finding>* findings) {
   double fastest = 0;
   for (const host::NetInterface* interface : real) {
     fastest = std::max(fastest, interface->gbits);
-    evidence.push_back(interface->gbits > 0 ? Format("%s: %g Gb/s, MTU %d", interface->name.c_str(),
-                                                     interface->gbits, interface->mtu)
-                                            : Format("%s: speed not told, MTU %d",
-                                                     interface->name.c_str(), interface->mtu));
+    evidence.push_back(
+        interface->gbits > 0
+            ? Format("{}: {:g} Gb/s, MTU {}", interface->name, interface->gbits, interface->mtu)
+            : Format("{}: speed not told, MTU {}", interface->name, interface->mtu));
   }
   const bool by_tcp = facts.machine.rdma.empty() || !facts.system.rdma_files;
   if (by_tcp && fastest > 0 && fastest < 25 && facts.machine.gpus.size() > 1) {
     AddFinding(findings, "net.slow", Severity::kNote,
-               Format("collectives between hosts would go over %g Gb/s", fastest), evidence);
+               Format("collectives between hosts would go over {:g} Gb/s", fastest), evidence);
   } else {
     AddFinding(findings, "net.present", Severity::kFine,
                Count(real.size(), "network interface") + " up", evidence);
@@ -163,7 +160,7 @@ void CheckInterfaces(const CheckInputs& facts, std::vector<Finding>* findings) {
   std::vector<std::string> small;
   for (const host::NetInterface* interface : real) {
     if (by_tcp && interface->gbits >= 25 && interface->mtu < kJumbo && interface->mtu > 0) {
-      small.push_back(Format("/sys/class/net/%s/mtu: %d", interface->name.c_str(), interface->mtu));
+      small.push_back(Format("/sys/class/net/{}/mtu: {}", interface->name, interface->mtu));
     }
   }
   if (!small.empty() && !facts.machine.gpus.empty()) {

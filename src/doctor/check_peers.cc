@@ -13,8 +13,8 @@ void CheckPairs(const CheckInputs& facts, std::vector<Finding>* findings) {
   bool refused_on_link = false;
   for (const host::GpuPair& pair : facts.machine.pairs) {
     // Both directions are nearly always the same.
-    const std::string text = Format("GPU %d to GPU %d: %s", pair.from, pair.to,
-                                    pair.path.empty() ? "path not known" : pair.path.c_str());
+    const std::string text = Format("GPU {} to GPU {}: {}", pair.from, pair.to,
+                                    pair.path.empty() ? "path not known" : pair.path);
     if (pair.peer_read == false) {
       refused.push_back(text);
       refused_on_link = refused_on_link || pair.path.starts_with("NV") || pair.path == "XGMI";
@@ -25,7 +25,7 @@ void CheckPairs(const CheckInputs& facts, std::vector<Finding>* findings) {
   }
   if (!refused.empty()) {
     AddFinding(findings, "p2p.refused", refused_on_link ? Severity::kError : Severity::kWarning,
-               Format("the driver refuses peer access between %zu of %zu pairs of GPUs: copies go "
+               Format("the driver refuses peer access between {} of {} pairs of GPUs: copies go "
                       "through host memory",
                       refused.size(), facts.machine.pairs.size()),
                refused,
@@ -33,13 +33,12 @@ void CheckPairs(const CheckInputs& facts, std::vector<Finding>* findings) {
                "whether this model has peer access at all");
   } else if (allowed > 0) {
     AddFinding(findings, "p2p.allowed", Severity::kFine,
-               Format("peer access between all %zu pairs of GPUs", allowed),
+               Format("peer access between all {} pairs of GPUs", allowed),
                {"path: " + facts.machine.pairs.front().path});
   }
   if (!far.empty() && (facts.live || facts.amd())) {
     AddFinding(findings, "p2p.far", Severity::kNote,
-               Format("%s of GPUs reach each other only across sockets",
-                      Count(far.size(), "pair").c_str()),
+               Format("{} of GPUs reach each other only across sockets", Count(far.size(), "pair")),
                far);
   }
 }
@@ -53,7 +52,7 @@ void CheckAccessControl(const CheckInputs& facts, std::vector<Finding>* findings
     AddFinding(findings, "pci.acs", Severity::kNote,
                "whether PCIe access control (ACS) is on cannot be told without root",
                {Format("/sys/bus/pci/devices/*/config: only the first 64 bytes can be read, of "
-                       "%d bridges",
+                       "{} bridges",
                        facts.system.pci_ports)},
                "run this once as root");
     return;
@@ -68,9 +67,9 @@ void CheckAccessControl(const CheckInputs& facts, std::vector<Finding>* findings
     evidence.push_back("/sys/bus/pci/devices/" + port + "/config: request or completion redirect");
   }
   AddFinding(findings, "pci.acs", Severity::kWarning,
-             Format("PCIe access control (ACS) is on at %s: traffic between devices below a switch "
+             Format("PCIe access control (ACS) is on at {}: traffic between devices below a switch "
                     "goes up to the processor and back",
-                    Count(ports.size(), "port").c_str()),
+                    Count(ports.size(), "port")),
              evidence,
              "turn it off in the firmware, or at every boot with setpci (ECAP_ACS+6.w=0)");
 }
@@ -98,7 +97,7 @@ void CheckGpuDirect(const CheckInputs& facts, std::vector<Finding>* findings) {
   const host::System& system = facts.system;
   if (system.peer_memory || system.dma_buf) {
     AddFinding(findings, "rdma.gpudirect", Severity::kFine,
-               Format("network adapters can reach GPU memory directly (%s)",
+               Format("network adapters can reach GPU memory directly ({})",
                       system.peer_memory ? "peer memory module" : "DMA-BUF"));
     return;
   }

@@ -45,7 +45,7 @@ void CheckLoaded(const ProcessFacts& facts, std::vector<Finding>* findings) {
   if (copies.empty()) {
     AddFinding(findings, "process.no-library", Severity::kNote,
                "neither libnccl nor librccl is loaded: not yet, or it is inside another library",
-               {Format("/proc/%d/maps", facts.after.pid)});
+               {Format("/proc/{}/maps", facts.after.pid)});
   }
   const host::MappedFile* plugin = nullptr;
   for (const host::MappedFile& file : facts.mapped) {
@@ -56,7 +56,7 @@ void CheckLoaded(const ProcessFacts& facts, std::vector<Finding>* findings) {
                {plugin->path});
   } else if (!copies.empty()) {
     AddFinding(findings, "process.plugin", Severity::kNote, "diapason's plugin is not loaded",
-               {Format("/proc/%d/maps", facts.after.pid)});
+               {Format("/proc/{}/maps", facts.after.pid)});
   }
 }
 
@@ -68,16 +68,16 @@ void CheckThreads(const ProcessFacts& facts, std::vector<Finding>* findings) {
   for (const ThreadUse& use : uses) {
     if (use.role == host::ThreadRole::kOther) continue;
     const std::string line =
-        Format("%s: %.0f %% of a CPU, waited %.0f %%, last on CPU %d, may use %s", use.name.c_str(),
-               use.busy * 100, use.waiting * 100, use.last_cpu, use.allowed_cpus.c_str());
+        Format("{}: {:.0f} % of a CPU, waited {:.0f} %, last on CPU {}, may use {}", use.name,
+               use.busy * 100, use.waiting * 100, use.last_cpu, use.allowed_cpus);
     ours.push_back(line);
     if (use.waiting > kStarved) starved.push_back(line);
     if (use.role != host::ThreadRole::kProgress || use.last_cpu < 0) continue;
     for (const ThreadUse& other : uses) {
       if (other.role != host::ThreadRole::kOther || other.busy < kBusy) continue;
       if (other.last_cpu == use.last_cpu) {
-        shared.push_back(Format("%s and %s (%.0f %%): both last on CPU %d", use.name.c_str(),
-                                other.name.c_str(), other.busy * 100, use.last_cpu));
+        shared.push_back(Format("{} and {} ({:.0f} %): both last on CPU {}", use.name, other.name,
+                                other.busy * 100, use.last_cpu));
       }
     }
   }
@@ -123,7 +123,7 @@ void CheckProcessLimits(const ProcessFacts& facts, std::vector<Finding>* finding
   if (rdma && memlock && *memlock != host::kUnlimited) {
     AddFinding(findings, "process.memlock", Severity::kWarning,
                "it uses RDMA, and may lock only " + AboutLimit(*memlock),
-               {Format("/proc/%d/limits: max locked memory", facts.after.pid)},
+               {Format("/proc/{}/limits: max locked memory", facts.after.pid)},
                "ulimit -l unlimited where the job starts");
   }
   const auto files = host::LimitIn(facts.limits, "Max open files");
@@ -131,8 +131,7 @@ void CheckProcessLimits(const ProcessFacts& facts, std::vector<Finding>* finding
       static_cast<uint64_t>(std::max(0, facts.after.open_files)) * 10 > *files * 8) {
     AddFinding(findings, "process.open-files", Severity::kWarning,
                "it is close to its limit of open files",
-               {Format("%d open, %llu allowed", facts.after.open_files,
-                       static_cast<unsigned long long>(*files))},
+               {Format("{} open, {} allowed", facts.after.open_files, *files)},
                "ulimit -n 65536 where the job starts");
   }
 }
@@ -144,7 +143,7 @@ std::string MemoryMoved(const host::ProcessSample& before, const host::ProcessSa
       (static_cast<double>(after.resident) - static_cast<double>(before.resident)) / (1 << 20);
   // A change of one page would print "-0.0".
   if (std::abs(mib) < 0.05) mib = 0;
-  return Format("%+.1f MiB in %.1f s", mib, after.time_s - before.time_s);
+  return Format("{:+.1f} MiB in {:.1f} s", mib, after.time_s - before.time_s);
 }
 
 std::vector<ThreadUse> UseOfThreads(const host::ProcessSample& before,

@@ -89,7 +89,7 @@ ChecklistItem LinkItem(const CheckInputs& facts) {
     return Item("links", text, State::kNotApplicable, "these GPUs have none");
   }
   return Item("links", text, least > 0 && down == 0 ? State::kOk : State::kNotOk,
-              Format("%d up on every GPU, %d down in all", least, down));
+              Format("{} up on every GPU, {} down in all", least, down));
 }
 
 // It is an argument of init_process_group; no library variable sets it. Variables can only disable
@@ -155,7 +155,7 @@ ChecklistItem MeasuredItem(const CheckInputs& facts) {
     return Item("measured", text, State::kOk, Count(test.goals.size(), "goal") + " looked at");
   }
   return Item("measured", text, State::kOk,
-              Format("on CPUs: %.0f us for %s", test.fallback_us, test.fallback_what.c_str()));
+              Format("on CPUs: {:.0f} us for {}", test.fallback_us, test.fallback_what));
 }
 
 ChecklistItem FallbackItem(const CheckInputs& facts) {
@@ -184,7 +184,7 @@ ChecklistItem LinkUsedItem(const CheckInputs& facts) {
                 blind ? "files do not tell; only the driver does" : "no pair has such a link");
   }
   return Item("links-used", text, linked == pairs.size() ? State::kOk : State::kNotOk,
-              Format("%zu of %zu pairs have one", linked, pairs.size()));
+              Format("{} of {} pairs have one", linked, pairs.size()));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ void AddFinding(std::vector<Finding>* findings, const char* id, Severity severit
   if (evidence.size() > kMostEvidence) {
     const size_t more = evidence.size() - (kMostEvidence - 1);
     evidence.resize(kMostEvidence - 1);
-    evidence.push_back(Format("and %zu more", more));
+    evidence.push_back(Format("and {} more", more));
   }
   findings->push_back({id, severity, std::move(title), std::move(evidence), std::move(action)});
 }
@@ -28,7 +28,7 @@ std::string GpuNames(const std::vector<int>& indexes) {
   }
   std::string text = indexes.size() == 1 ? "GPU " : "GPUs ";
   if (indexes.size() > kMostNames) {
-    return text + Join(names, ", ") + Format(" and %zu more", indexes.size() - kMostNames);
+    return text + Join(names, ", ") + Format(" and {} more", indexes.size() - kMostNames);
   }
   if (names.size() > 1) {
     const std::string last = names.back();

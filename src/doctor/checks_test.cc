@@ -228,7 +228,7 @@ TEST(Doctor, PluginInterfaces) {
   file.tuner_apis = {2, 3, 4, 5};
   file.profiler_apis = {1, 5};
   facts.libraries = {file};
-  facts.nccl = file.path;
+  facts.nccl = facts.job.file = file.path;
   facts.plugin = {"/lib/t.so", "", {2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6}, {1}};
   std::vector<Finding> findings;
   CheckPlugin(facts, &findings);
@@ -242,6 +242,22 @@ TEST(Doctor, PluginInterfaces) {
   findings.clear();
   CheckPlugin(facts, &findings);
   ExpectFinding(findings, "plugin.interface", Severity::kError, "2.18.5");
+}
+
+TEST(Doctor, ALibraryThatIsNewerThanTheCatalogue) {
+  CheckInputs facts = FourGpus();
+  host::LibraryFile file;
+  file.path = file.real_path = "/lib/libnccl.so.2";
+  file.version = knobs::Catalogue::NewestKnown(Library::kNccl) + 100;
+  facts.libraries = {file};
+  facts.job.file = file.path;
+  std::vector<Finding> findings;
+  CheckLibraries(facts, &findings);
+  ExpectFinding(findings, "library.newer", Severity::kNote, "is newer than the versions");
+  facts.libraries[0].version = knobs::Catalogue::NewestKnown(Library::kNccl);
+  findings.clear();
+  CheckLibraries(facts, &findings);
+  for (const Finding& finding : findings) EXPECT_NE(finding.id, "library.newer");
 }
 
 TEST(Doctor, Goals) {
@@ -268,6 +284,40 @@ TEST(Doctor, Goals) {
   EXPECT_EQ(Worst(findings), Severity::kNote);
   ExpectFinding(findings, "test.shared", Severity::kNote, "do not apply");
   EXPECT_NE(std::string(kGoals).find("link_share_at_least"), std::string::npos);
+}
+
+TEST(Doctor, ATestThatDoesNotEndSaysWhatToDo) {
+  CheckInputs facts = FourGpus();
+  facts.test.wanted = true;
+  facts.test.on_gpus = true;
+  facts.test.ranks = 4;
+  facts.test.trouble = "the ranks did not start: the program has not answered";
+  facts.test.timed_out = true;
+  std::vector<Finding> findings;
+  CheckTest(facts, &findings);
+  ExpectFinding(findings, "test.timeout", Severity::kError, "did not end in time");
+  ASSERT_EQ(findings.size(), 1u);
+  for (const char* part : {"diapason bench -g 4", "NCCL_SOCKET_IFNAME", "--no-test"}) {
+    EXPECT_NE(findings[0].action.find(part), std::string::npos) << findings[0].action;
+  }
+  facts.test.on_gpus = false;
+  findings.clear();
+  CheckTest(facts, &findings);
+  ExpectFinding(findings, "test.timeout", Severity::kWarning, "did not end in time");
+  EXPECT_NE(findings[0].action.find("--backend gloo"), std::string::npos) << findings[0].action;
+}
+
+TEST(Doctor, ATestThatWasTooSlowShowsWhatItHas) {
+  CheckInputs facts = FourGpus();
+  facts.test.wanted = true;
+  facts.test.on_gpus = true;
+  facts.test.goals = {
+      {"gradients", "allreduce 10MB", "at most 1 ms", "3 ms", "[3 ms, 4 ms]", "MISSED"}};
+  facts.test.left_out = 8;
+  std::vector<Finding> findings;
+  CheckTest(facts, &findings);
+  ExpectFinding(findings, "test.slow", Severity::kWarning, "before 8 of 9 goals");
+  ExpectFinding(findings, "test.missed", Severity::kWarning, "3 ms");
 }
 
 TEST(Doctor, TimeOutThatEndsNothing) {

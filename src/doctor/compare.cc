@@ -40,7 +40,7 @@ std::string ActionFor(const std::string& fact, const char* otherwise) {
 std::string Names(const std::vector<std::string>& hosts) {
   if (hosts.size() <= kMostNames) return Join(hosts, ", ");
   const std::vector<std::string> first(hosts.begin(), hosts.begin() + kMostNames);
-  return Join(first, ", ") + Format(" and %zu more", hosts.size() - kMostNames);
+  return Join(first, ", ") + Format(" and {} more", hosts.size() - kMostNames);
 }
 
 using Groups = std::map<std::string, std::vector<std::string>>;
@@ -71,21 +71,21 @@ void CompareOne(const std::string& fact, const Groups& groups, size_t hosts,
     const bool two_halves = groups.size() == 2 && largest->second.size() * 2 == hosts;
     AddFinding(
         findings, "compare.tie", SeverityOf(fact),
-        Format("%s: %zu values, and %s", fact.c_str(), groups.size(),
+        Format("{}: {} values, and {}", fact, groups.size(),
                two_halves ? "as many hosts have the one as the other" : "no majority for any"),
         GroupLines(groups), ActionFor(fact, "make them the same"));
     return;
   }
   for (const auto& [value, odd] : groups) {
     if (value == largest->first) continue;
-    AddFinding(findings, "compare.odd", SeverityOf(fact),
-               Format("%s: %s %s where %s %s", Names(odd).c_str(), fact.c_str(), value.c_str(),
-                      largest->second.size() == 1
-                          ? "the other has"
-                          : Format("%zu others have", largest->second.size()).c_str(),
-                      largest->first.c_str()),
-               {largest->first + ": " + Names(largest->second)},
-               ActionFor(fact, "make it as on the others"));
+    AddFinding(
+        findings, "compare.odd", SeverityOf(fact),
+        Format("{}: {} {} where {} {}", Names(odd), fact, value,
+               largest->second.size() == 1 ? "the other has"
+                                           : Format("{} others have", largest->second.size()),
+               largest->first),
+        {largest->first + ": " + Names(largest->second)},
+        ActionFor(fact, "make it as on the others"));
   }
 }
 
@@ -98,7 +98,7 @@ std::vector<Finding> CompareHosts(const std::vector<HostFacts>& hosts) {
   std::map<std::string, int> used;
   for (const HostFacts& host : hosts) {
     const int times = ++used[host.host];
-    names.push_back(times == 1 ? host.host : Format("%s #%d", host.host.c_str(), times));
+    names.push_back(times == 1 ? host.host : Format("{} #{}", host.host, times));
     for (const auto& [fact, value] : host.facts) {
       if (known.insert(fact).second) order.push_back(fact);
     }
@@ -121,7 +121,7 @@ std::vector<Finding> CompareHosts(const std::vector<HostFacts>& hosts) {
   for (const auto& [name, times] : used) {
     if (times > 1) {
       AddFinding(&findings, "compare.twice", Severity::kNote,
-                 Format("%d reports are of hosts that call themselves %s", times, name.c_str()));
+                 Format("{} reports are of hosts that call themselves {}", times, name));
     }
   }
   SortBySeverity(&findings);

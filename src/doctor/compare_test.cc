@@ -10,7 +10,7 @@ namespace {
 std::vector<HostFacts> Cluster(int count) {
   std::vector<HostFacts> hosts;
   for (int i = 0; i < count; ++i) {
-    hosts.push_back({Format("node%d", i), {{"driver", "580.95"}, {"GPUs", "8"}}});
+    hosts.push_back({Format("node{}", i), {{"driver", "580.95"}, {"GPUs", "8"}}});
   }
   return hosts;
 }

@@ -18,7 +18,7 @@ std::string Tally(const std::vector<std::string>& values) {
   for (const std::string& value : values) ++counts[value];
   std::vector<std::string> parts;
   for (const auto& [value, count] : counts) {
-    parts.push_back(Format("%zu x %s", count, value.c_str()));
+    parts.push_back(Format("{} x {}", count, value));
   }
   return Join(parts, " + ");
 }
@@ -40,13 +40,11 @@ std::string LimitText(const std::optional<uint64_t>& limit) {
 
 std::string PortText(const host::RdmaPort& port) {
   const std::string kind = port.link_layer == "Ethernet" ? "RoCE" : port.link_layer;
-  return Format("%s %g Gb/s %s", kind.c_str(), port.gbits, ToLower(port.state).c_str());
+  return Format("{} {:g} Gb/s {}", kind, port.gbits, ToLower(port.state));
 }
 
 // The firmware reserves different amounts of memory: whole gigabytes are precise enough to compare.
-std::string Gigabytes(uint64_t bytes) {
-  return bytes == 0 ? "" : Format("%llu GiB", static_cast<unsigned long long>(bytes >> 30));
-}
+std::string Gigabytes(uint64_t bytes) { return bytes == 0 ? "" : Format("{} GiB", bytes >> 30); }
 
 }  // namespace
 
@@ -60,10 +58,10 @@ std::vector<std::pair<std::string, std::string>> ComparableFacts(const CheckInpu
   };
   add("kernel", machine.kernel);
   add("distribution", machine.distribution);
-  add("CPUs", machine.cpu_model.empty() && machine.threads == 0
-                  ? ""
-                  : Format("%d x %s, %d threads", machine.sockets, machine.cpu_model.c_str(),
-                           machine.threads));
+  add("CPUs",
+      machine.cpu_model.empty() && machine.threads == 0
+          ? ""
+          : Format("{} x {}, {} threads", machine.sockets, machine.cpu_model, machine.threads));
   add("memory", Gigabytes(machine.memory_bytes));
   add("NUMA nodes", machine.numa.empty() ? "" : std::to_string(machine.numa.size()));
   add("GPUs", std::to_string(machine.gpus.size()));
@@ -71,10 +69,10 @@ std::vector<std::pair<std::string, std::string>> ComparableFacts(const CheckInpu
   add("GPU memory",
       TallyOf(machine.gpus, [](const host::Gpu& gpu) { return Gigabytes(gpu.memory_bytes); }));
   add("PCIe lanes of GPUs", TallyOf(machine.gpus, [](const host::Gpu& gpu) {
-        return gpu.link.width > 0 ? Format("x%d", gpu.link.width) : std::string();
+        return gpu.link.width > 0 ? Format("x{}", gpu.link.width) : std::string();
       }));
   add("GPU links", TallyOf(machine.gpus, [](const host::Gpu& gpu) {
-        return gpu.fabric_links + gpu.fabric_links_down > 0 ? Format("%d up", gpu.fabric_links)
+        return gpu.fabric_links + gpu.fabric_links_down > 0 ? Format("{} up", gpu.fabric_links)
                                                             : std::string();
       }));
   add("fabric state", TallyOf(machine.gpus, [](const host::Gpu& gpu) { return gpu.fabric_state; }));
@@ -99,7 +97,7 @@ std::vector<std::pair<std::string, std::string>> ComparableFacts(const CheckInpu
       }));
   add("network interfaces", TallyOf(machine.interfaces, [](const host::NetInterface& interface) {
         return interface.up && !interface.virtual_one
-                   ? Format("%g Gb/s MTU %d", interface.gbits, interface.mtu)
+                   ? Format("{:g} Gb/s MTU {}", interface.gbits, interface.mtu)
                    : std::string();
       }));
   add("direct RDMA to GPUs", machine.gpus.empty() || machine.rdma.empty() ? ""
@@ -131,9 +129,9 @@ std::vector<std::string> DescribeMachine(const CheckInputs& facts) {
   std::string host = machine.host_name.empty() ? "this machine" : machine.host_name;
   std::vector<std::string> about;
   if (machine.threads > 0) {
-    about.push_back(Format(
-        "%s, %s", machine.cpu_model.empty() ? "CPU of unknown model" : machine.cpu_model.c_str(),
-        Count(static_cast<size_t>(machine.threads), "thread").c_str()));
+    about.push_back(Format("{}, {}",
+                           machine.cpu_model.empty() ? "CPU of unknown model" : machine.cpu_model,
+                           Count(static_cast<size_t>(machine.threads), "thread")));
   }
   if (machine.memory_bytes > 0) about.push_back(AboutBytes(machine.memory_bytes));
   if (!machine.kernel.empty()) about.push_back("Linux " + machine.kernel);
@@ -154,14 +152,15 @@ std::vector<std::string> DescribeMachine(const CheckInputs& facts) {
       (loaded == nullptr
            ? std::string("none found")
            : std::string(LibraryTitle(loaded->library)) + " " + VersionOf(*loaded) +
-                 (loaded->toolkit.empty() ? "" : " for " + loaded->toolkit) + ", " + loaded->path));
+                 (loaded->toolkit.empty() ? "" : " for " + loaded->toolkit) + ", " + loaded->path +
+                 (facts.job.by_name ? "" : " (" + facts.job.WhyText() + ")")));
   for (const host::Torch& torch : facts.torch)
     add("PyTorch: " + torch.version + ", " + torch.folder);
   const std::string ports = TallyOf(machine.rdma, PortText);
   const std::string interfaces =
       TallyOf(machine.interfaces, [](const host::NetInterface& interface) {
         if (!interface.up || interface.virtual_one) return std::string();
-        return interface.gbits > 0 ? Format("Ethernet %g Gb/s", interface.gbits)
+        return interface.gbits > 0 ? Format("Ethernet {:g} Gb/s", interface.gbits)
                                    : "interface of unknown speed";
       });
   if (!ports.empty() || !interfaces.empty()) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "doctor/site_profiler.h"
+#include "doctor/site_tuner.h"
 #include "domain/library_version.h"
 #include "host/elf.h"
 #include "host/paths.h"
@@ -27,6 +29,18 @@ std::vector<int> VersionsIn(const std::string& names, std::string_view stem) {
   return versions;
 }
 
+// By the vendor of the GPUs; without GPUs, the first library for which there is a file.
+host::JobLibrary FindJob(const RootFs& tree, const Environment& environment, CheckInputs* facts) {
+  const auto find = [&](Library library) {
+    return host::FindJobLibrary(tree, environment, library, facts->torch, &facts->libraries);
+  };
+  if (facts->amd()) return find(Library::kRccl);
+  host::JobLibrary nccl = find(Library::kNccl);
+  if (!facts->machine.gpus.empty() || !nccl.file.empty()) return nccl;
+  host::JobLibrary rccl = find(Library::kRccl);
+  return rccl.file.empty() ? nccl : rccl;
+}
+
 }  // namespace
 
 PluginFile LookAtPlugin(const RootFs& tree, const std::string& path) {
@@ -41,6 +55,8 @@ PluginFile LookAtPlugin(const RootFs& tree, const std::string& path) {
   plugin.tuner_apis = VersionsIn(names, "ncclTunerPlugin_v");
   plugin.profiler_apis = VersionsIn(names, "ncclProfiler_v");
   plugin.env_apis = VersionsIn(names, "ncclEnvPlugin_v");
+  const std::vector<std::string_view> all = Split(names, '\0');
+  plugin.diapason = std::find(all.begin(), all.end(), "diapason_version") != all.end();
   if (plugin.tuner_apis.empty()) plugin.trouble = path + ": offers no tuner interface";
   return plugin;
 }
@@ -62,15 +78,7 @@ const host::LibraryFile* CheckInputs::FileAt(const std::string& path) const {
   return nullptr;
 }
 
-const host::LibraryFile* CheckInputs::Loaded() const {
-  const bool wants_rccl = amd() || (machine.gpus.empty() && nccl.empty());
-  if (const host::LibraryFile* file = FileAt(wants_rccl ? rccl : nccl)) return file;
-  // The loader finds none: PyTorch may still bring its own.
-  for (const host::Torch& one : torch) {
-    if (const host::LibraryFile* file = FileAt(one.loads)) return file;
-  }
-  return nullptr;
-}
+const host::LibraryFile* CheckInputs::Loaded() const { return FileAt(job.file); }
 
 std::string CheckInputs::Variable(const std::string& name) const {
   for (const knobs::Assignment& one : assignments) {
@@ -94,6 +102,7 @@ CheckInputs GatherFacts(const RootFs& tree, const Environment& environment) {
   facts.nccl = host::WouldLoad(facts.libraries, Library::kNccl, tree, environment);
   facts.rccl = host::WouldLoad(facts.libraries, Library::kRccl, tree, environment);
   facts.torch = host::FindTorch(tree, environment, facts.libraries);
+  facts.job = FindJob(tree, environment, &facts);
 
   knobs::CheckedFor checked_for;
   checked_for.tree = &tree;
@@ -109,6 +118,11 @@ CheckInputs GatherFacts(const RootFs& tree, const Environment& environment) {
   const std::vector<Finding> findings =
       knobs::CheckAssignments(facts.assignments, checked_for, knobs::Catalogue::BuiltIn());
   facts.environment.insert(facts.environment.end(), findings.begin(), findings.end());
+  const std::vector<Finding> chained = CheckSiteTuner(facts.assignments, checked_for, environment);
+  facts.environment.insert(facts.environment.end(), chained.begin(), chained.end());
+  const std::vector<Finding> profiler =
+      CheckSiteProfiler(facts.assignments, checked_for, environment);
+  facts.environment.insert(facts.environment.end(), profiler.begin(), profiler.end());
   const std::string selected = facts.Variable("NCCL_TUNER_PLUGIN");
   if (selected.starts_with('/')) facts.selected = LookAtPlugin(tree, selected);
   return facts;

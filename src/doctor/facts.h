@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "domain/finding.h"
+#include "host/job_library.h"
 #include "host/libraries.h"
 #include "host/machine.h"
 #include "host/system.h"
@@ -21,6 +22,7 @@ struct PluginFile {
   std::vector<int> tuner_apis;
   std::vector<int> profiler_apis;
   std::vector<int> env_apis;
+  bool diapason = false;  // it is diapason's own, under whatever name
 };
 PluginFile LookAtPlugin(const RootFs& tree, const std::string& path);
 
@@ -41,9 +43,12 @@ struct GoalResult {
 struct TestResult {
   bool wanted = false;
   bool on_gpus = false;
-  bool shared = false;   // its ranks shared one GPU: targets are shown, but not judged
-  std::string trouble;   // why there is no result
-  std::string headline;  // what was measured, on which ranks
+  bool shared = false;     // its ranks shared one GPU: targets are shown, but not judged
+  std::string trouble;     // why there is no result
+  bool timed_out = false;  // `trouble` is that ranks did not start, or a call did not end, in time
+  size_t ranks = 0;        // that were started, or should have been
+  size_t left_out = 0;     // goals for which there was no time
+  std::string headline;    // what was measured, on which ranks
   std::vector<GoalResult> goals;
   double fallback_us = 0;       // all-reduce of a few megabytes on CPUs; 0: not measured
   std::string fallback_what;    // "10 MB on 2 ranks"
@@ -58,15 +63,16 @@ struct CheckInputs {
   std::string nccl;  // the one that a program would load; "" for none
   std::string rccl;
   std::vector<host::Torch> torch;
-  PluginFile plugin;    // the diapason plugin
-  PluginFile selected;  // the plugin that NCCL_TUNER_PLUGIN names, if it is a file
+  host::JobLibrary job;  // the one that a job will use: PyTorch's, where it has one
+  PluginFile plugin;     // the diapason plugin
+  PluginFile selected;   // the plugin that NCCL_TUNER_PLUGIN names, if it is a file
   std::vector<knobs::Assignment> assignments;
   std::vector<Finding> environment;  // what is wrong with them
   TestResult test;
   bool live = true;                          // read on the running machine
   std::vector<std::string> usable_backends;  // of `diapason backends`: "gloo", "nccl"
 
-  // The library that a program would use here, by the vendor of the GPUs; nullptr for none.
+  // The library of the job, by the vendor of the GPUs; nullptr for none.
   const host::LibraryFile* Loaded() const;
   const host::LibraryFile* FileAt(const std::string& path) const;
   // The effective value of a variable; "" if it is not set.

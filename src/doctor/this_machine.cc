@@ -1,5 +1,7 @@
 #include "doctor/this_machine.h"
 
+#include <cstdlib>
+
 #include "base/environment.h"
 #include "base/own_files.h"
 #include "base/root_fs.h"
@@ -25,6 +27,9 @@ PluginFile FindOwnPlugin() {
 CheckInputs GatherThisMachine() {
   CheckInputs facts = GatherFacts(RootFs(), ProcessEnvironment());
   facts.plugin = FindOwnPlugin();
+  if (!facts.job.file.empty() && !facts.job.by_name) {
+    setenv(host::LibraryFileSetting(facts.job.library), facts.job.file.c_str(), 1);
+  }
   for (const BackendInfo& info : Backends()) {
     if (info.usable) facts.usable_backends.push_back(info.name);
   }

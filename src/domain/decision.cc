@@ -69,7 +69,7 @@ Result<Reason> ParseReason(std::string_view name) {
   for (const ReasonWords& words : kReasons) {
     if (words.name == name) return words.reason;
   }
-  return Invalid(Format("unknown reason '%.*s'", static_cast<int>(name.size()), name.data()));
+  return Invalid(Format("unknown reason '{}'", name));
 }
 
 }  // namespace diapason

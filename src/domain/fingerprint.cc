@@ -57,9 +57,7 @@ std::vector<std::string> AmdModels(const std::string& root) {
     uint64_t version = 0;
     if (!ParseUnsigned(ValueAfter(text.value(), "gfx_target_version "), &version)) continue;
     if (version == 0) continue;  // a CPU
-    models.push_back(Format("gfx%llu%llu%llx", static_cast<unsigned long long>(version / 10000),
-                            static_cast<unsigned long long>(version / 100 % 100),
-                            static_cast<unsigned long long>(version % 100)));
+    models.push_back(Format("gfx{}{}{:x}", version / 10000, version / 100 % 100, version % 100));
   }
   return models;
 }
@@ -73,7 +71,7 @@ std::string MachineFingerprint(const std::string& root) {
   for (const std::string& model : models) ++counts[model];
   std::vector<std::string> parts;
   for (const auto& [model, count] : counts) {
-    parts.push_back(Format("%zux %s", count, model.c_str()));
+    parts.push_back(Format("{}x {}", count, model));
   }
   return Join(parts, " + ");
 }

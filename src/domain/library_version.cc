@@ -20,7 +20,7 @@ Result<int> ParseLibraryVersion(std::string_view text) {
 
 std::string LibraryVersionText(int version) {
   if (version <= 0) return "";
-  return Format("%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+  return Format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 }  // namespace diapason

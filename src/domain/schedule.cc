@@ -12,7 +12,7 @@ constexpr int kMostProtocol = 15;
 constexpr int kMostChannels = 127;
 
 std::string ConfigWord(const Config& config) {
-  return Format("%d.%d.%d", config.algorithm, config.protocol, config.channels);
+  return Format("{}.{}.{}", config.algorithm, config.protocol, config.channels);
 }
 
 bool TakeNumber(std::string_view* text, int64_t low, int64_t high, int64_t* value) {
@@ -70,8 +70,7 @@ std::string ScheduleText(const Schedule& schedule) {
   std::string text = ConfigWord(schedule.incumbent);
   if (schedule.timed) text += "*";
   for (const Segment& segment : schedule.segments) {
-    text += ";" + ConfigWord(segment.config) +
-            Format("x%llu", static_cast<unsigned long long>(segment.calls));
+    text += ";" + ConfigWord(segment.config) + Format("x{}", segment.calls);
     if (!segment.counts) text += "!";
   }
   return text;

@@ -149,7 +149,7 @@ Result<int> Find(NameTable words, const char* kind, std::string_view name,
   }
   // A name in an untrusted file may be a megabyte long.
   const std::string shown(name.substr(0, 40));
-  return Invalid(Format("unknown %s '%s'", kind, shown.c_str()) + Suggestion(name, known));
+  return Invalid(Format("unknown {} '{}'", kind, shown) + Suggestion(name, known));
 }
 
 std::string_view NameOf(NameTable words, int value) {
@@ -191,7 +191,8 @@ Result<Collective> ParseCollective(Library library, std::string_view name) {
                    Find(kCollectives, "collective", name, static_cast<size_t>(offered)));
   if (found >= offered) {
     return Invalid("collective '" + std::string(CollectiveName(Collective(found))) +
-                   "' is made of sends and receives, about which the library asks no tuner");
+                   "' is made of sends and receives: NCCL asks no tuner about it, and RCCL offers "
+                   "one configuration");
   }
   return static_cast<Collective>(found);
 }

@@ -28,7 +28,9 @@ enum class Collective : uint8_t {
   kAllToAll = 5,
 };
 inline constexpr int kCollectiveCount = 6;
-// NCCL and RCCL ask a tuner about the first five only; other numbers are ignored.
+// NCCL asks a tuner about the first five only. RCCL also asks about variants of alltoall, by
+// numbers that differ between releases and with one configuration on offer; these are left to the
+// library.
 inline constexpr int kAskedCollectiveCount = 5;
 
 // NCCL's and RCCL's algorithms and protocols.

@@ -23,7 +23,7 @@ std::vector<const host::RdmaPort*> ActivePorts(const host::Machine& machine) {
 }
 
 std::string PortName(const host::RdmaPort& port, bool with_number) {
-  return with_number ? Format("%s:%d", port.device.c_str(), port.port) : port.device;
+  return with_number ? Format("{}:{}", port.device, port.port) : port.device;
 }
 
 std::string Names(const std::vector<const host::RdmaPort*>& ports, const std::string& separator) {
@@ -62,8 +62,8 @@ Rails FindRails(const std::vector<const host::RdmaPort*>& ports) {
 
 void Hcas(PlanBuilder* builder, const Rails& rails) {
   const host::RdmaPort& first = *rails.used.front();
-  const std::string kind =
-      Format("%.0f Gbit/s %s", first.gbits, first.link_layer == "Ethernet" ? "RoCE" : "InfiniBand");
+  const std::string kind = Format("{:.0f} Gbit/s {}", first.gbits,
+                                  first.link_layer == "Ethernet" ? "RoCE" : "InfiniBand");
   if (rails.used.size() < 2 && rails.others.empty()) return;
   const std::string ports = Count(rails.used.size(), "active port") + " of " + kind;
   if (rails.others.empty()) {
@@ -107,7 +107,7 @@ void RoceGid(PlanBuilder* builder, const std::vector<const host::RdmaPort*>& por
     if (port->link_layer != "Ethernet") continue;
     indexes.insert(port->rocev2_ipv4_gid);
     found.push_back(PortName(*port, numbers) + " " +
-                    (port->rocev2_ipv4_gid < 0 ? "none" : Format("%d", port->rocev2_ipv4_gid)));
+                    (port->rocev2_ipv4_gid < 0 ? "none" : Format("{}", port->rocev2_ipv4_gid)));
   }
   if (found.empty()) return;
   const bool none = indexes.size() == 1 && *indexes.begin() < 0;
@@ -118,7 +118,7 @@ void RoceGid(PlanBuilder* builder, const std::vector<const host::RdmaPort*>& por
     builder->LeaveOut("NCCL_IB_GID_INDEX", "-1",
                       "the library finds the index by itself; for checking: " + table, true);
   } else if (indexes.size() == 1 && *indexes.begin() >= 0) {
-    builder->Set("NCCL_IB_GID_INDEX", Format("%d", *indexes.begin()),
+    builder->Set("NCCL_IB_GID_INDEX", Format("{}", *indexes.begin()),
                  "this version does not look for RoCE v2 itself, and takes 0; " + table,
                  "every host of the job must have RoCE v2 at this index");
   } else if (none) {
@@ -153,7 +153,7 @@ void Interfaces(PlanBuilder* builder) {
   const size_t shown = std::min<size_t>(virtual_ones.size(), 4);
   std::string list =
       Join({virtual_ones.begin(), virtual_ones.begin() + static_cast<ptrdiff_t>(shown)}, ", ");
-  if (virtual_ones.size() > shown) list += Format(" and %zu more", virtual_ones.size() - shown);
+  if (virtual_ones.size() > shown) list += Format(" and {} more", virtual_ones.size() - shown);
   builder->Set("NCCL_SOCKET_IFNAME", "=" + best->name,
                "there are virtual interfaces that reach no other host (" + list + ")",
                "every host of the job needs an interface of this name");
@@ -178,7 +178,7 @@ void Sockets(PlanBuilder* builder) {
   if (builder->plan()->request.goal != PlanGoal::kThroughput) return;
   if (machine.cloud.empty() && fastest < kFastEthernet) return;
   const std::string reason =
-      fastest > 0 ? Format("TCP only, over %.0f Gbit/s: one connection does not fill it", fastest)
+      fastest > 0 ? Format("TCP only, over {:.0f} Gbit/s: one connection does not fill it", fastest)
                   : "TCP only: one connection seldom fills a cloud's network";
   builder->Set("NCCL_SOCKET_NTHREADS", "4", reason, "up to four more busy threads a connection");
   builder->Set("NCCL_NSOCKS_PERTHREAD", "4", reason, "threads times sockets may not exceed 64");

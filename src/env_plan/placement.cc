@@ -93,7 +93,7 @@ CoreOf UsualCores(const host::Machine& machine, const std::vector<int>& cpus) {
 CoreOf ReadCores(const RootFs& tree, const std::vector<int>& cpus) {
   CoreOf cores;
   for (const int cpu : cpus) {
-    const std::string folder = Format("/sys/devices/system/cpu/cpu%d/topology/", cpu);
+    const std::string folder = Format("/sys/devices/system/cpu/cpu{}/topology/", cpu);
     std::optional<std::string> text = tree.Read(folder + "core_cpus_list");
     if (!text) text = tree.Read(folder + "thread_siblings_list");
     if (!text) continue;
@@ -166,7 +166,7 @@ std::vector<RankBinding> PlaceRanks(const host::Machine& machine, const CoreOf& 
   }
   if (machine.cpu_quota > 0 && machine.cpu_quota < static_cast<double>(allowed.size())) {
     notes->push_back(
-        Format("the control group allows %.1f of the %zu CPUs at a time: pinning does "
+        Format("the control group allows {:.1f} of the {} CPUs at a time: pinning does "
                "not help a rank that is throttled",
                machine.cpu_quota, allowed.size()));
   }
@@ -174,8 +174,8 @@ std::vector<RankBinding> PlaceRanks(const host::Machine& machine, const CoreOf& 
 }
 
 std::string NumactlPrefix(const RankBinding& place) {
-  const std::string memory = place.node < 0 ? "" : Format(" --membind=%d", place.node);
-  if (place.whole_node) return Format("numactl --cpunodebind=%d", place.node) + memory;
+  const std::string memory = place.node < 0 ? "" : Format(" --membind={}", place.node);
+  if (place.whole_node) return Format("numactl --cpunodebind={}", place.node) + memory;
   return "numactl --physcpubind=" + CpuListText(place.cpus) + memory;
 }
 
@@ -189,12 +189,12 @@ std::string WrapperLine(const std::vector<RankBinding>& places) {
   bool all_nodes = !places.empty();
   for (const RankBinding& place : places) {
     cpus.push_back(CpuListText(place.cpus));
-    nodes.push_back(Format("%d", place.node));
+    nodes.push_back(Format("{}", place.node));
     all_nodes = all_nodes && place.node >= 0;
   }
   std::string line = std::string("bash -c 'r=") + kLocalRank + "; c=(" + Join(cpus, " ") + "); ";
   if (all_nodes) line += "n=(" + Join(nodes, " ") + "); ";
-  line += Format("i=$((r %% %zu)); exec numactl --physcpubind=${c[i]}", places.size());
+  line += Format("i=$((r % {})); exec numactl --physcpubind=${{c[i]}}", places.size());
   if (all_nodes) line += " --membind=${n[i]}";
   return line + " \"$@\"' rank";
 }

@@ -33,8 +33,7 @@ Result<PlanGoal> ParseGoal(std::string_view text) {
     if (FoldName(text) == FoldName(kGoals[i])) return static_cast<PlanGoal>(i);
     names.emplace_back(kGoals[i]);
   }
-  return Invalid(Format("unknown goal '%.60s'", std::string(text).c_str()) +
-                 Suggestion(text, names));
+  return Invalid(Format("unknown goal '{:.60}'", std::string(text)) + Suggestion(text, names));
 }
 
 bool PlanBuilder::Reads(const std::string& name) const {
@@ -84,7 +83,7 @@ EnvPlan MakePlan(const PlanRequest& request, const host::Machine& machine, const
   EnvPlan plan;
   plan.request = request;
   if (plan.request.version == 0) {
-    plan.request.version = knobs::Catalogue::NewestKnown(request.library);
+    plan.request.version = knobs::Catalogue::NewestComplete(request.library);
     plan.notes.push_back({"library", "its version is not known: this is for " +
                                          LibraryText(plan.request) +
                                          ", the newest known; name yours with --library-version"});

@@ -30,9 +30,8 @@ std::string Wrap(const std::string& text, const std::string& head, const std::st
 std::string Comment(const std::string& text) { return Wrap(text, "# ", "#   "); }
 
 std::string Title(const EnvPlan& plan) {
-  return Format("%s %s, goal %s", std::string(LibraryTitle(plan.request.library)).c_str(),
-                LibraryVersionText(plan.request.version).c_str(),
-                std::string(GoalName(plan.request.goal)).c_str());
+  return Format("{} {}, goal {}", std::string(LibraryTitle(plan.request.library)),
+                LibraryVersionText(plan.request.version), std::string(GoalName(plan.request.goal)));
 }
 
 std::string Assignment(const PlannedSetting& setting) {
@@ -46,9 +45,9 @@ std::string NothingToSet(const EnvPlan& plan) {
 }
 
 std::string PlaceText(const RankBinding& place) {
-  std::string text = Format("rank %d", place.rank);
-  if (place.gpu >= 0) text += Format(", GPU %d", place.gpu);
-  if (place.node >= 0) text += Format(", node %d", place.node);
+  std::string text = Format("rank {}", place.rank);
+  if (place.gpu >= 0) text += Format(", GPU {}", place.gpu);
+  if (place.node >= 0) text += Format(", node {}", place.node);
   return text;
 }
 
@@ -94,8 +93,7 @@ Result<PlanFormat> ParsePlanFormat(std::string_view text) {
   for (size_t i = 0; i < names.size(); ++i) {
     if (FoldName(text) == names[i]) return static_cast<PlanFormat>(i);
   }
-  return Invalid(Format("unknown format '%.60s'", std::string(text).c_str()) +
-                 Suggestion(text, names));
+  return Invalid(Format("unknown format '{:.60}'", std::string(text)) + Suggestion(text, names));
 }
 
 std::string PlanText(const EnvPlan& plan) {
@@ -124,7 +122,7 @@ std::string PlanText(const EnvPlan& plan) {
   for (const std::string& note : plan.place_notes) text += Wrap(note, "  ", "  ");
   if (!plan.steps.empty()) text += "\nthen\n";
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    text += Wrap(plan.steps[i], Format("  %zu. ", i + 1), "     ");
+    text += Wrap(plan.steps[i], Format("  {}. ", i + 1), "     ");
   }
   if (!plan.notes.empty()) text += "\nto know\n";
   for (const PlanNote& note : plan.notes) text += Wrap(note.topic + ": " + note.text, "  ", "    ");
@@ -151,7 +149,7 @@ std::string PlanShell(const EnvPlan& plan) {
   }
   text += PlaceComments(plan);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    text += Comment(Format("%zu. ", i + 1) + plan.steps[i]);
+    text += Comment(Format("{}. ", i + 1) + plan.steps[i]);
   }
   return text;
 }
@@ -168,15 +166,15 @@ std::string PlanSlurm(const EnvPlan& plan) {
       lines += "export " + Assignment(setting) + "\n";
     }
   }
-  text += Format("#SBATCH --ntasks-per-node=%d\n", plan.request.ranks);
+  text += Format("#SBATCH --ntasks-per-node={}\n", plan.request.ranks);
   text += "#SBATCH --export=" + exported + "\n";
   size_t least = 0;
   for (const RankBinding& place : plan.places) {
     least = least == 0 ? place.cpus.size() : std::min(least, place.cpus.size());
   }
-  if (least > 0) text += Format("#SBATCH --cpus-per-task=%zu\n", least);
+  if (least > 0) text += Format("#SBATCH --cpus-per-task={}\n", least);
   // All GPUs, whatever the number of ranks: the placement assumes that rank r finds GPU r.
-  if (plan.gpus > 0) text += Format("#SBATCH --gpus-per-node=%d\n", plan.gpus);
+  if (plan.gpus > 0) text += Format("#SBATCH --gpus-per-node={}\n", plan.gpus);
   if (WorthPinning(plan)) text += "#SBATCH --exclusive\n";
   text += "\n" + lines;
   for (const PlannedSetting& setting : plan.settings) {

@@ -59,8 +59,9 @@ BenchFigures FiguresOf(std::vector<std::pair<double, double>> sizes) {
 }
 
 std::string EncodeFigures(const BenchFigures& figures) {
-  std::string line = std::string(kMark) + Format(" %.17g", figures.seconds);
-  for (const auto& [bytes, seconds] : figures.sizes) line += Format(" %.17g:%.17g", bytes, seconds);
+  std::string line = std::string(kMark) + Format(" {:.17g}", figures.seconds);
+  for (const auto& [bytes, seconds] : figures.sizes)
+    line += Format(" {:.17g}:{:.17g}", bytes, seconds);
   return line;
 }
 

@@ -51,7 +51,7 @@ void BySize(const BindingFacts& facts, Binding* binding) {
   if (!(all > 0)) return;
   const char* of = timed ? "of the time" : "of the messages";
   binding->evidence.push_back(facts.sizes_from +
-                              Format(": %.0f %% %s is in messages up to 64 KiB, %.0f %% in those "
+                              Format(": {:.0f} % {} is in messages up to 64 KiB, {:.0f} % in those "
                                      "of 1 MiB or more",
                                      100 * small / all, of, 100 * large / all));
   if (small >= kMost * all) binding->binds = Binds::kLatency;
@@ -67,7 +67,7 @@ Result<Binds> ParseBinds(std::string_view text) {
   for (size_t i = 0; i < names.size(); ++i) {
     if (FoldName(text) == names[i]) return static_cast<Binds>(i + 1);
   }
-  return Invalid(Format("unknown bottleneck '%.60s'", std::string(text).c_str()) +
+  return Invalid(Format("unknown bottleneck '{:.60}'", std::string(text)) +
                  Suggestion(text, names));
 }
 
@@ -76,7 +76,7 @@ Binding FindBinding(const BindingFacts& facts) {
   if (facts.wall_s > 0 && facts.cpus > 0) {
     const double busy = facts.cpu_s / facts.wall_s;
     const bool full = busy >= kBusy * facts.cpus;
-    binding.evidence.push_back(Format("its processes kept %.2f of ", busy) +
+    binding.evidence.push_back(Format("its processes kept {:.2f} of ", busy) +
                                Count(static_cast<size_t>(facts.cpus), "CPU") + " busy" +
                                (full ? " (threads that only spin count as well)" : ""));
     if (full) {
@@ -87,7 +87,7 @@ Binding FindBinding(const BindingFacts& facts) {
   double slope = 0;
   if (Slope(facts, &slope)) {
     binding.evidence.push_back(
-        facts.sizes_from + Format(": twice the size takes %.2f times as long", std::exp2(slope)));
+        facts.sizes_from + Format(": twice the size takes {:.2f} times as long", std::exp2(slope)));
     if (slope <= kFlat) binding.binds = Binds::kLatency;
     if (slope >= kSteep) binding.binds = Binds::kBandwidth;
   } else {

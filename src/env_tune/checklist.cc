@@ -19,9 +19,8 @@ ChecklistLine Baseline(const TuneRequest& request, const TuneResult& result) {
   std::vector<double> values;
   for (const RunFigure& run : runs) values.push_back(run.value);
   return {"measured baseline performance", done ? Answer::kDone : Answer::kNotDone,
-          done
-              ? "median " + ValueText(request, Median(values)) + Format(" of %zu runs", runs.size())
-              : "the default's runs did not all succeed"};
+          done ? "median " + ValueText(request, Median(values)) + Format(" of {} runs", runs.size())
+               : "the default's runs did not all succeed"};
 }
 
 ChecklistLine Bottleneck(const TuneResult& result) {
@@ -91,7 +90,7 @@ ChecklistLine Gdr(const host::Machine& machine) {
 
 ChecklistLine Affinity(const TuneRequest& request, const host::Machine& machine) {
   ChecklistLine line{"checked CPU affinity", Answer::kDone, ""};
-  const std::string allowed = Format("%zu of %d CPUs may be used", machine.allowed_cpus.size(),
+  const std::string allowed = Format("{} of {} CPUs may be used", machine.allowed_cpus.size(),
                                      std::max(machine.threads, 0));
   for (const std::string& word : request.command) {
     if (word == "numactl" || word == "taskset" || word.find("bind") != std::string::npos) {
@@ -105,7 +104,7 @@ ChecklistLine Affinity(const TuneRequest& request, const host::Machine& machine)
   }
   line.answer = Answer::kNotDone;
   line.evidence = allowed + Format(
-                                " on %zu nodes, and the command does not place its processes: "
+                                " on {} nodes, and the command does not place its processes: "
                                 "`diapason env plan --goal balanced` has the lines",
                                 machine.numa.size());
   return line;
@@ -146,7 +145,7 @@ ChecklistLine Stability(const TuneResult& result) {
     line.evidence = validation.drifts ? "the tuned runs drift" : "the tuned runs spread more";
   } else {
     line.answer = Answer::kDone;
-    line.evidence = Format("%zu fresh blocks: no drift, spread %.2f %% against %.2f %%",
+    line.evidence = Format("{} fresh blocks: no drift, spread {:.2f} % against {:.2f} %",
                            validation.gains.size(), 100 * validation.spread_tuned,
                            100 * validation.spread_default);
   }

@@ -203,8 +203,8 @@ bool Experiment::Breaks(const CostLimit& limit, const std::vector<double>& with,
   const bool relative = limit.kind == CostLimit::Kind::kRelative;
   const double most = relative ? before * (1 + limit.value) : limit.value;
   if (costs <= most) return false;
-  *why = std::string(what) + Format(" %+.1f %% against the default", (costs / before - 1) * 100) +
-         (relative ? Format(", the limit is +%.1f %%", limit.value * 100) : ", over the limit");
+  *why = std::string(what) + Format(" {:+.1f} % against the default", (costs / before - 1) * 100) +
+         (relative ? Format(", the limit is +{:.1f} %", limit.value * 100) : ", over the limit");
   return true;
 }
 

@@ -62,7 +62,7 @@ Result<std::vector<KnobValue>> ParseKnob(const std::string& text) {
   const size_t mark = text.find('=');
   const std::string name = text.substr(0, mark);
   if (mark == std::string::npos || !NameIsFine(name)) {
-    return Invalid(Format("'%.80s' is not NAME=VALUE,VALUE,...", text.c_str()));
+    return Invalid(Format("'{:.80}' is not NAME=VALUE,VALUE,...", text));
   }
   std::vector<KnobValue> candidates;
   for (const std::string_view value : Split(std::string_view(text).substr(mark + 1), ',')) {
@@ -99,8 +99,7 @@ Result<std::vector<KnobValue>> ParseKnobFile(const std::string& text, const std:
           if (item.is_string() && item.as_string()->get().find('\0') == std::string::npos) {
             candidates.push_back({name, item.as_string()->get(), why});
           } else if (item.is_integer()) {
-            candidates.push_back(
-                {name, Format("%lld", static_cast<long long>(item.as_integer()->get())), why});
+            candidates.push_back({name, Format("{}", item.as_integer()->get()), why});
           } else {
             reader.Fail(item.source(), "a value is neither a text nor a whole number");
           }
@@ -117,7 +116,7 @@ Result<std::vector<KnobValue>> ParseKnobFile(const std::string& text, const std:
   if (reader.failed()) return reader.status();
   if (candidates.empty()) return Invalid(file + ": there is no [[knob]] in it");
   if (candidates.size() > kMostCandidates) {
-    return Invalid(Format("%s: more than %zu values", file.c_str(), kMostCandidates));
+    return Invalid(Format("{}: more than {} values", file, kMostCandidates));
   }
   return candidates;
 }

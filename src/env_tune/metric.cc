@@ -33,7 +33,7 @@ Result<MetricPick> ParseMetricPick(std::string_view text) {
   for (size_t i = 0; i < names.size(); ++i) {
     if (FoldName(text) == names[i]) return static_cast<MetricPick>(i);
   }
-  return Invalid(Format("'%.60s' does not say which match counts", std::string(text).c_str()) +
+  return Invalid(Format("'{:.60}' does not say which match counts", std::string(text)) +
                  Suggestion(text, names));
 }
 
@@ -55,9 +55,9 @@ Result<MetricPattern> MetricPattern::Make(const std::string& pattern, MetricPick
   }
   if (made.compiled_->regex.mark_count() != 1) {
     return Invalid(
-        Format("the pattern '%s' has %zu groups; exactly one, (...), says where the "
+        Format("the pattern '{}' has {} groups; exactly one, (...), says where the "
                "number is",
-               pattern.c_str(), static_cast<size_t>(made.compiled_->regex.mark_count())));
+               pattern, static_cast<size_t>(made.compiled_->regex.mark_count())));
   }
   return made;
 }
@@ -73,7 +73,7 @@ Result<double> MetricPattern::Find(std::string_view output) const {
       const double value = std::strtod(text.c_str(), &rest);
       if (text.empty() || *rest != '\0' || !(value > 0) || !std::isfinite(value)) {
         return Invalid(
-            Format("'%.60s', which the pattern finds, is not a number above zero", text.c_str()));
+            Format("'{:.60}', which the pattern finds, is not a number above zero", text));
       }
       found.push_back(value);
       if (compiled_->pick == MetricPick::kFirst) return value;

@@ -13,16 +13,16 @@ namespace diapason::env_tune {
 namespace {
 
 std::string SecondsText(double seconds) {
-  if (seconds >= 100) return Format("%.0f s", seconds);
-  if (seconds >= 0.1) return Format("%.3f s", seconds);
-  if (seconds >= 1e-4) return Format("%.3f ms", seconds * 1e3);
-  return Format("%.2f us", seconds * 1e6);
+  if (seconds >= 100) return Format("{:.0f} s", seconds);
+  if (seconds >= 0.1) return Format("{:.3f} s", seconds);
+  if (seconds >= 1e-4) return Format("{:.3f} ms", seconds * 1e3);
+  return Format("{:.2f} us", seconds * 1e6);
 }
 
 std::string DurationText(double seconds) {
-  if (seconds < 90) return Format("%.0f s", seconds);
-  if (seconds < 5400) return Format("%.0f min", seconds / 60);
-  return Format("%.1f h", seconds / 3600);
+  if (seconds < 90) return Format("{:.0f} s", seconds);
+  if (seconds < 5400) return Format("{:.0f} min", seconds / 60);
+  return Format("{:.1f} h", seconds / 3600);
 }
 
 // Fewer than six results have no interval of 95 %: their range is shown, and looks different.
@@ -35,7 +35,7 @@ std::string IntervalText(const ShiftEstimate& shift, size_t blocks) {
          (blocks < kBlocksForInterval ? " (" + ends + ")" : " [" + ends + "]");
 }
 
-std::string MemoryText(double bytes) { return Format("%.1f MiB", bytes / 1048576); }
+std::string MemoryText(double bytes) { return Format("{:.1f} MiB", bytes / 1048576); }
 
 double MedianOf(const std::vector<RunFigure>& runs, double RunFigure::*field) {
   std::vector<double> values;
@@ -58,15 +58,14 @@ std::string Baseline(const TuneRequest& request, const TuneResult& result) {
   const Experiment& experiment = result.experiment;
   const std::vector<RunFigure>& runs = experiment.baseline();
   if (runs.empty()) return "";
-  std::string text =
-      Format("Baseline: %s, median of %zu runs",
-             ValueText(request, MedianOf(runs, &RunFigure::value)).c_str(), runs.size());
-  text += Format("; CPU time %s, largest process %s.\n",
-                 SecondsText(MedianOf(runs, &RunFigure::cpu_s)).c_str(),
-                 MemoryText(MedianOf(runs, &RunFigure::memory)).c_str());
+  std::string text = Format("Baseline: {}, median of {} runs",
+                            ValueText(request, MedianOf(runs, &RunFigure::value)), runs.size());
+  text +=
+      Format("; CPU time {}, largest process {}.\n", SecondsText(MedianOf(runs, &RunFigure::cpu_s)),
+             MemoryText(MedianOf(runs, &RunFigure::memory)));
   const double noise = experiment.Noise();
   text += Format(
-      "Noise of a run: %.2f %%. A gain of %.1f %% would be found four times out of "
+      "Noise of a run: {:.2f} %. A gain of {:.1f} % would be found four times out of "
       "five.\n",
       100 * noise, 100 * experiment.Detectable(noise));
   return text;
@@ -78,11 +77,11 @@ std::string Tried(const TuneResult& result) {
   for (const KnobValue& candidate : experiment.candidates()) {
     widest = std::max(widest, CandidateText(candidate).size());
   }
-  std::string table = Format("%-*s  what came out", static_cast<int>(widest), "setting") + "\n";
+  std::string table = Format("{:<{}}  what came out", "setting", static_cast<int>(widest)) + "\n";
   for (size_t i = 0; i < experiment.candidates().size(); ++i) {
-    table += Format("%-*s  ", static_cast<int>(widest),
-                    CandidateText(experiment.candidates()[i]).c_str()) +
-             ComparisonText(experiment.comparisons()[i]) + "\n";
+    table +=
+        Format("{:<{}}  ", CandidateText(experiment.candidates()[i]), static_cast<int>(widest)) +
+        ComparisonText(experiment.comparisons()[i]) + "\n";
   }
   return table;
 }
@@ -95,15 +94,14 @@ std::string ValidationText(const Experiment& experiment) {
   }
   if (!validation.complete) return "It is not complete: nothing is claimed.\n";
   std::string text =
-      Format("%zu fresh blocks, the kept settings against the default: %s, p = %.3g: ",
-             validation.gains.size(),
-             IntervalText(validation.shift, validation.gains.size()).c_str(), validation.p);
+      Format("{} fresh blocks, the kept settings against the default: {}, p = {:.3g}: ",
+             validation.gains.size(), IntervalText(validation.shift, validation.gains.size()),
+             validation.p);
   text += validation.confirmed ? "confirmed.\n" : "not confirmed.\n";
-  text +=
-      Format("First half to second half of these runs: tuned %s, default %s",
-             GainText(validation.drift_tuned).c_str(), GainText(validation.drift_default).c_str());
+  text += Format("First half to second half of these runs: tuned {}, default {}",
+                 GainText(validation.drift_tuned), GainText(validation.drift_default));
   text += validation.drifts ? ": the tuned runs drift.\n" : ": no drift of their own.\n";
-  text += Format("Spread: tuned %.2f %%, default %.2f %%%s.\n", 100 * validation.spread_tuned,
+  text += Format("Spread: tuned {:.2f} %, default {:.2f} %{}.\n", 100 * validation.spread_tuned,
                  100 * validation.spread_default, validation.spread_worse ? ": worse" : "");
   return text;
 }
@@ -111,14 +109,14 @@ std::string ValidationText(const Experiment& experiment) {
 }  // namespace
 
 std::string ValueText(const TuneRequest& request, double value) {
-  return request.measure == Measure::kPattern ? Format("%.6g", value) : SecondsText(value);
+  return request.measure == Measure::kPattern ? Format("{:.6g}", value) : SecondsText(value);
 }
 
 std::string GainText(double log_gain) {
   const double ratio = std::exp(log_gain);
-  if (ratio >= 10) return Format("x %.0f", ratio);
+  if (ratio >= 10) return Format("x {:.0f}", ratio);
   const double percent = 100 * (ratio - 1);
-  return Format("%+.1f %%", std::fabs(percent) < 0.05 ? 0.0 : percent);  // not "-0.0"
+  return Format("{:+.1f} %", std::fabs(percent) < 0.05 ? 0.0 : percent);  // not "-0.0"
 }
 
 std::string CandidateText(const KnobValue& candidate) {
@@ -144,16 +142,15 @@ std::string PlanLine(const TuneRequest& request, const Experiment& experiment, d
   const double noise = experiment.Noise();
   const int most = experiment.MostRunsLeft();
   std::string text = Format(
-      "a run takes %s, noise %.2f %%; %s to try, at most %d more runs (%s), seldom more than half "
+      "a run takes {}, noise {:.2f} %; {} to try, at most {} more runs ({}), seldom more than half "
       "of them",
-      SecondsText(run_s).c_str(), 100 * noise,
-      Count(experiment.candidates().size(), "value").c_str(), most,
-      DurationText(most * run_s).c_str());
+      SecondsText(run_s), 100 * noise, Count(experiment.candidates().size(), "value"), most,
+      DurationText(most * run_s));
   const double one =
       (experiment.RunsForValidation() + 2.0 * experiment.options().most_blocks) * run_s;
   if (one > request.budget_s) {
-    text += Format("; the budget of %s is short: one value that helps takes up to %s",
-                   DurationText(request.budget_s).c_str(), DurationText(one).c_str());
+    text += Format("; the budget of {} is short: one value that helps takes up to {}",
+                   DurationText(request.budget_s), DurationText(one));
   }
   return text;
 }
@@ -181,8 +178,8 @@ std::string ConclusionText(const TuneRequest& request, const TuneResult& result)
     return "the budget ended before the validation did: nothing is claimed" + go_on;
   }
   if (validation.confirmed) {
-    return Format("%s, confirmed on fresh runs%s",
-                  IntervalText(validation.shift, validation.gains.size()).c_str(),
+    return Format("{}, confirmed on fresh runs{}",
+                  IntervalText(validation.shift, validation.gains.size()),
                   validation.stable() ? "" : "; but look at their stability below");
   }
   if (!experiment.kept().empty()) {
@@ -200,7 +197,7 @@ std::string ConclusionText(const TuneRequest& request, const TuneResult& result)
   }
   if (tried < experiment.candidates().size()) {
     return Format(
-               "no significant gain in %zu of %zu values, for which the budget sufficed: keep the "
+               "no significant gain in {} of {} values, for which the budget sufficed: keep the "
                "default",
                tried, experiment.candidates().size()) +
            go_on;
@@ -224,17 +221,17 @@ std::string TuneReport(const TuneRequest& request, const TuneResult& result,
           (request.design.higher ? ", more is better" : ", less is better") + ".\n";
   text += "What binds: " + BindingText(result.binding) + ".\n";
   text += Baseline(request, result);
-  text += Format("Runs: %d", experiment.runs());
-  if (result.resumed_runs > 0) text += Format(", %d of them from the state", result.resumed_runs);
+  text += Format("Runs: {}", experiment.runs());
+  if (result.resumed_runs > 0) text += Format(", {} of them from the state", result.resumed_runs);
   text += ", in " + DurationText(result.elapsed_s) + ".\n\n";
   if (!experiment.candidates().empty()) {
     text += "## What was tried\n\n";
     text += Format(
-        "One at a time, in blocks of %d runs in an order drawn by lot. A gain of 10 %% is 1.1 "
+        "One at a time, in blocks of {} runs in an order drawn by lot. A gain of 10 % is 1.1 "
         "times as "
-        "%s;\n[its 95 %% interval], or (the range) of fewer than six blocks. Kept is what is "
+        "{};\n[its 95 % interval], or (the range) of fewer than six blocks. Kept is what is "
         "significant "
-        "(%.3g %% over\neverything tried) and gains %.3g %% or more.\n\n",
+        "({:.3g} % over\neverything tried) and gains {:.3g} % or more.\n\n",
         request.design.abba ? 4 : 2,
         request.design.higher                  ? "much"
         : request.measure == Measure::kPattern ? "little"
@@ -256,8 +253,7 @@ std::string TuneReport(const TuneRequest& request, const TuneResult& result,
     const char* word = done                                             ? "done"
                        : line.answer == ChecklistLine::Answer::kNotDone ? "not done"
                                                                         : "not applicable";
-    text +=
-        Format("- [%s] %s: %s: ", done ? "x" : " ", line.what.c_str(), word) + line.evidence + "\n";
+    text += Format("- [{}] {}: {}: ", done ? "x" : " ", line.what, word) + line.evidence + "\n";
   }
   return text;
 }

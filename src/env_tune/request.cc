@@ -41,24 +41,23 @@ std::string_view MeasureName(Measure measure) {
 std::string TuneFingerprint(const TuneRequest& request) {
   const ExperimentOptions& design = request.design;
   std::string text;
-  const auto add = [&text](const std::string& part) { text += Format("%zu:", part.size()) + part; };
+  const auto add = [&text](const std::string& part) { text += Format("{}:", part.size()) + part; };
   for (const std::string& word : request.command) add(word);
   add(std::string(MeasureName(request.measure)));
   add(request.pattern);
-  add(Format("%d %.17g %.17g %d %d %d %d %d %llu", static_cast<int>(request.pick), design.alpha,
+  add(Format("{} {:.17g} {:.17g} {} {} {} {} {} {}", static_cast<int>(request.pick), design.alpha,
              design.min_gain, design.higher ? 1 : 0, design.baseline_runs, design.most_blocks,
-             design.validation_blocks, design.abba ? 1 : 0,
-             static_cast<unsigned long long>(design.seed)));
+             design.validation_blocks, design.abba ? 1 : 0, design.seed));
   for (const CostLimit& limit : {design.max_cpu, design.max_memory}) {
-    add(Format("%d %.17g", static_cast<int>(limit.kind), limit.value));
+    add(Format("{} {:.17g}", static_cast<int>(limit.kind), limit.value));
   }
   for (const KnobValue& candidate : request.candidates) add(candidate.name + "=" + candidate.value);
   if (request.candidates.empty()) {
-    add(Format("%d %d", request.library ? static_cast<int>(*request.library) : -1,
+    add(Format("{} {}", request.library ? static_cast<int>(*request.library) : -1,
                request.version));
     add(request.binds ? std::string(BindsName(*request.binds)) : "");
   }
-  return Format("fnv1a64:%016llx", static_cast<unsigned long long>(Fnv1a64(text)));
+  return Format("fnv1a64:{:016x}", Fnv1a64(text));
 }
 
 Status CheckOutputs(const TuneRequest& request, const std::string& report) {

@@ -106,10 +106,10 @@ Result<RunFigure> EnvTuneSession::Measure(const EnvVars& settings, CommandRun* r
   figure.cpu_s = run->cpu_s;
   figure.memory = run->memory;
   if (run->timed_out) {
-    figure.why = Format("it had not ended after %.0f s", timeout_s_);
+    figure.why = Format("it had not ended after {:.0f} s", timeout_s_);
   } else if (!Succeeded(*run)) {
-    figure.why = run->status > 128 ? Format("it was ended by signal %d", run->status - 128)
-                                   : Format("it ended with status %d", run->status);
+    figure.why = run->status > 128 ? Format("it was ended by signal {}", run->status - 128)
+                                   : Format("it ended with status {}", run->status);
     const std::string last = run->err.Tail(1);
     if (!last.empty()) figure.why += ": " + last.substr(0, 300);
   } else {
@@ -190,9 +190,9 @@ Status EnvTuneSession::Replay(const TuneState& state, Experiment* experiment) {
     if (!step || step->phase != run.step.phase || step->candidate != run.step.candidate ||
         step->treated != run.step.treated || step->settings != run.step.settings) {
       return Invalid(
-          Format("'%s': run %zu is not the one this tuning would have made; the state "
+          Format("'{}': run {} is not the one this tuning would have made; the state "
                  "was changed, or another version of diapason wrote it",
-                 request_.state.c_str(), i + 1));
+                 request_.state, i + 1));
     }
     experiment->Tell(run.figure);
   }
@@ -206,7 +206,7 @@ void EnvTuneSession::SayRun(const Step& step, const RunFigure& figure,
   for (const auto& [name, value] : step.settings) text += name + "=" + value + " ";
   if (step.settings.empty()) text += "default ";
   text += figure.fine ? ValueText(request_, figure.value) : "failed: " + figure.why;
-  say_(text + Format(" (run %d)", experiment.runs()));
+  say_(text + Format(" (run {})", experiment.runs()));
 }
 
 void EnvTuneSession::SayVerdicts(const Experiment& experiment) {
@@ -327,7 +327,7 @@ Result<TuneResult> EnvTuneSession::Run() {
   if (before) {
     RETURN_IF_ERROR(Replay(*before, &result.experiment));
     result.resumed_runs = static_cast<int>(before->runs.size());
-    say_(Format("%d runs taken over from the state", result.resumed_runs));
+    say_(Format("{} runs taken over from the state", result.resumed_runs));
     ASSIGN_OR_RETURN(StateWriter made, StateWriter::Continue(request_.state, *before));
     writer.emplace(std::move(made));
   } else if (!request_.state.empty()) {

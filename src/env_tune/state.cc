@@ -121,8 +121,8 @@ Result<TuneState> ParseState(std::string_view text, const std::string& name) {
     StateRun run;
     const bool good = first ? ReadHead(line, &state.head) : ReadRun(line, &run);
     if (!good) {
-      return Invalid(Format("%s:%d: this is not a line of a state of diapason env tune",
-                            name.c_str(), number));
+      return Invalid(
+          Format("{}:{}: this is not a line of a state of diapason env tune", name, number));
     }
     if (!first) state.runs.push_back(std::move(run));
     first = false;

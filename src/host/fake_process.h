@@ -57,29 +57,27 @@ struct FakeThread {
 };
 
 inline void AddThread(const FakeRoot& fake, int pid, const FakeThread& thread) {
-  const std::string folder = Format("/proc/%d/task/%d", pid, thread.tid);
+  const std::string folder = Format("/proc/{}/task/{}", pid, thread.tid);
   fake.Write(folder + "/stat", StatLine(thread.tid, thread.name, thread.state, 1, thread.user_ticks,
                                         thread.system_ticks, thread.start));
-  fake.Write(folder + "/schedstat",
-             Format("1000 %llu 5\n", static_cast<unsigned long long>(thread.wait_ns)));
+  fake.Write(folder + "/schedstat", Format("1000 {} 5\n", thread.wait_ns));
   fake.Write(folder + "/status",
-             Format("Name:\tx\nCpus_allowed_list:\t0-3\nvoluntary_ctxt_switches:\t%llu\n"
-                    "nonvoluntary_ctxt_switches:\t%llu\n",
-                    static_cast<unsigned long long>(thread.voluntary),
-                    static_cast<unsigned long long>(thread.involuntary)));
+             Format("Name:\tx\nCpus_allowed_list:\t0-3\nvoluntary_ctxt_switches:\t{}\n"
+                    "nonvoluntary_ctxt_switches:\t{}\n",
+                    thread.voluntary, thread.involuntary));
   fake.Write(folder + "/wchan", thread.wchan);
 }
 
 // A process without threads; it has a handler for signal 10.
 inline void AddProcess(const FakeRoot& fake, int pid, const std::string& name, int parent = 1,
                        uint64_t resident_kb = 2048, uint64_t start = 500) {
-  const std::string folder = Format("/proc/%d", pid);
+  const std::string folder = Format("/proc/{}", pid);
   fake.Write(folder + "/stat", StatLine(pid, name, 'S', parent, 0, 0, start));
   fake.Write(folder + "/status",
-             Format("Name:\t%s\nVmLck:\t       4 kB\nVmPin:\t       8 kB\nVmRSS:\t    %llu kB\n"
+             Format("Name:\t{}\nVmLck:\t       4 kB\nVmPin:\t       8 kB\nVmRSS:\t    {} kB\n"
                     "RssAnon:\t     512 kB\nRssShmem:\t     128 kB\nVmSwap:\t      16 kB\n"
                     "SigCgt:\t0000000000000200\n",
-                    name.c_str(), static_cast<unsigned long long>(resident_kb)));
+                    name, resident_kb));
 }
 
 }  // namespace diapason::host

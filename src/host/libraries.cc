@@ -1,8 +1,10 @@
 #include "host/libraries.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <set>
+#include <span>
 
 #include "base/text.h"
 #include "host/paths.h"
@@ -34,8 +36,11 @@ std::vector<std::string> ListVariable(const Environment& environment, const std:
   return parts;
 }
 
-// The loader's cache in the format of glibc 2.2 and later, alone or after an older table.
-std::vector<std::string> CachedFiles(const RootFs& tree) {
+constexpr std::string_view kLibraries[] = {"libnccl.so", "librccl.so"};
+
+// The files in the loader's cache whose names begin with one of `stems`. The cache has the format
+// of glibc 2.2 and later, alone or after an older table.
+std::vector<std::string> CachedFiles(const RootFs& tree, std::span<const std::string_view> stems) {
   struct Entry {
     int32_t flags;
     uint32_t key;
@@ -59,7 +64,10 @@ std::vector<std::string> CachedFiles(const RootFs& tree) {
     std::memcpy(&entry, table.data() + kHeader + i * sizeof(Entry), sizeof entry);
     if (entry.key >= table.size() || entry.value >= table.size()) continue;
     const std::string_view name = table.substr(entry.key, 64);
-    if (!name.starts_with("libnccl.so") && !name.starts_with("librccl.so")) continue;
+    if (std::none_of(stems.begin(), stems.end(),
+                     [name](std::string_view stem) { return name.starts_with(stem); })) {
+      continue;
+    }
     const std::string_view value = table.substr(entry.value, 4096);
     files.emplace_back(value.substr(0, value.find('\0')));
   }
@@ -173,7 +181,7 @@ std::vector<LibraryFile> FindLibraries(const RootFs& tree, const Environment& en
   for (const std::string& folder : ListVariable(environment, "LD_LIBRARY_PATH", ":;")) {
     if (folder.starts_with('/')) add_folder({folder, "LD_LIBRARY_PATH"});
   }
-  for (const std::string& path : CachedFiles(tree)) add(path, "the loader's cache");
+  for (const std::string& path : CachedFiles(tree, kLibraries)) add(path, "the loader's cache");
   for (const SearchFolder& place : SystemFolders()) add_folder(place);
   for (const std::string& folder : PythonFolders(tree, environment)) {
     add_folder({folder + "/nvidia/nccl/lib", "Python's nvidia-nccl package"});
@@ -203,12 +211,35 @@ std::string WouldLoad(const std::vector<LibraryFile>& files, Library library, co
   }
   const std::string soname(Soname(library));
   std::vector<std::string> candidates;
-  for (const std::string& path : CachedFiles(tree)) {
+  for (const std::string& path : CachedFiles(tree, kLibraries)) {
     if (path.ends_with("/" + soname)) candidates.push_back(path);
   }
   for (const SearchFolder& place : SystemFolders())
     candidates.push_back(place.folder + "/" + soname);
   return FirstKnown(candidates, files, library, tree);
+}
+
+std::string WouldOpen(const std::string& name, const RootFs& tree, const Environment& environment) {
+  std::vector<std::string> candidates;
+  if (name.find('/') != std::string::npos) {
+    candidates.push_back(name);
+  } else {
+    for (const std::string& folder : ListVariable(environment, "LD_LIBRARY_PATH", ":;")) {
+      candidates.push_back(folder + "/" + name);
+    }
+    const std::string_view stems[] = {name};
+    for (const std::string& path : CachedFiles(tree, stems)) {
+      if (path.ends_with("/" + name)) candidates.push_back(path);
+    }
+    for (const SearchFolder& place : SystemFolders()) {
+      candidates.push_back(place.folder + "/" + name);
+    }
+  }
+  for (const std::string& path : candidates) {
+    // A relative path depends on the folder of the program that will be started.
+    if (path.starts_with('/') && tree.Exists(RealPath(tree, path))) return path;
+  }
+  return "";
 }
 
 }  // namespace diapason::host

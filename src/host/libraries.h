@@ -46,4 +46,9 @@ std::string WouldLoad(const std::vector<LibraryFile>& files, Library library, co
 std::string LoadedBy(const std::string& variable, const std::vector<LibraryFile>& files,
                      Library library, const RootFs& tree, const Environment& environment);
 
+// The file that dlopen would open for a name, by LD_LIBRARY_PATH, the loader's cache and the
+// standard folders; a name with a '/' is a path. "" for none. What the calling library brings
+// (RUNPATH) is not considered.
+std::string WouldOpen(const std::string& name, const RootFs& tree, const Environment& environment);
+
 }  // namespace diapason::host

@@ -28,7 +28,7 @@ void CountCpus(const RootFs& tree, const std::string& info, Machine* machine) {
   std::set<int64_t> packages;
   std::set<std::pair<int64_t, int64_t>> cores;
   for (const int cpu : online) {
-    const std::string folder = Format("%s/cpu%d/topology/", kCpus, cpu);
+    const std::string folder = Format("{}/cpu{}/topology/", kCpus, cpu);
     const auto package = tree.ReadNumber(folder + "physical_package_id");
     const auto core = tree.ReadNumber(folder + "core_id");
     if (!package || !core) break;
@@ -57,7 +57,7 @@ void CountCpus(const RootFs& tree, const std::string& info, Machine* machine) {
 std::string Governor(const RootFs& tree, int threads) {
   std::set<std::string> governors;
   for (int cpu = 0; cpu < threads; ++cpu) {
-    const auto one = tree.Read(Format("%s/cpu%d/cpufreq/scaling_governor", kCpus, cpu), 256);
+    const auto one = tree.Read(Format("{}/cpu{}/cpufreq/scaling_governor", kCpus, cpu), 256);
     if (one) governors.insert(*one);
     // If the first CPU has none, no other has.
     if (!one && cpu == 0) break;
@@ -86,7 +86,7 @@ void LookAtCpus(const RootFs& tree, Machine* machine) {
     node.index = static_cast<int>(index);
     node.cpus = tree.Read(nodes + "/" + name + "/cpulist").value_or("");
     const std::string memory = tree.Read(nodes + "/" + name + "/meminfo").value_or("");
-    node.memory_bytes = Kilobytes(ValueOf(memory, Format("Node %d MemTotal", node.index)));
+    node.memory_bytes = Kilobytes(ValueOf(memory, Format("Node {} MemTotal", node.index)));
     machine->numa.push_back(std::move(node));
   }
 }

@@ -117,22 +117,19 @@ void LookAtAmd(const RootFs& tree, Machine* machine) {
     Gpu gpu;
     gpu.index = static_cast<int>(machine->gpus.size());
     gpu.vendor = Vendor::kAmd;
-    gpu.architecture = Format("gfx%llu%llu%llx", static_cast<unsigned long long>(version / 10000),
-                              static_cast<unsigned long long>(version / 100 % 100),
-                              static_cast<unsigned long long>(version % 100));
+    gpu.architecture = Format("gfx{}{}{:x}", version / 10000, version / 100 % 100, version % 100);
     const uint64_t location = NumberOf(text, "location_id");
-    gpu.pci = Format(
-        "%04llx:%02x:%02x.%x", static_cast<unsigned long long>(NumberOf(text, "domain") & 0xffff),
-        static_cast<unsigned>(location >> 8 & 0xff), static_cast<unsigned>(location >> 3 & 0x1f),
-        static_cast<unsigned>(location & 7));
-    gpu.uuid = Format("%016llx", static_cast<unsigned long long>(NumberOf(text, "unique_id")));
+    gpu.pci =
+        Format("{:04x}:{:02x}:{:02x}.{:x}", NumberOf(text, "domain") & 0xffff,
+               static_cast<unsigned>(location >> 8 & 0xff),
+               static_cast<unsigned>(location >> 3 & 0x1f), static_cast<unsigned>(location & 7));
+    gpu.uuid = Format("{:016x}", NumberOf(text, "unique_id"));
     FillFromAmdgpu(tree, &gpu);
     gpu_of_node[node] = machine->gpus.size();
     machine->gpus.push_back(std::move(gpu));
   }
   for (const auto& [node, index] : gpu_of_node) {
-    const std::string links =
-        Format("%s/%llu/io_links", nodes.c_str(), static_cast<unsigned long long>(node));
+    const std::string links = Format("{}/{}/io_links", nodes, node);
     for (const std::string& link : tree.List(links)) {
       const std::string text = tree.Read(links + "/" + link + "/properties").value_or("");
       const auto to = gpu_of_node.find(NumberOf(text, "node_to"));

@@ -39,7 +39,7 @@ std::string MappedIpv4(const std::string& gid) {
   const auto byte = [&](size_t at) {
     return std::strtoul(gid.substr(kMapped.size() + at, 2).c_str(), nullptr, 16);
   };
-  return Format("::ffff:%lu.%lu.%lu.%lu", byte(0), byte(2), byte(5), byte(7));
+  return Format("::ffff:{}.{}.{}.{}", byte(0), byte(2), byte(5), byte(7));
 }
 
 bool IsEmptyGid(const std::string& gid) {
@@ -50,7 +50,7 @@ bool IsEmptyGid(const std::string& gid) {
 void ReadGids(const RootFs& tree, const std::string& folder, RdmaPort* port) {
   int empty = 0;
   for (int index = 0; index < kMostGids && empty < kEmptyGidsEnd; ++index) {
-    const auto gid = tree.Read(Format("%s/gids/%d", folder.c_str(), index), 256);
+    const auto gid = tree.Read(Format("{}/gids/{}", folder, index), 256);
     if (!gid) return;
     if (IsEmptyGid(*gid)) {
       ++empty;
@@ -58,10 +58,10 @@ void ReadGids(const RootFs& tree, const std::string& folder, RdmaPort* port) {
     }
     empty = 0;
     const std::string type =
-        tree.Read(Format("%s/gid_attrs/types/%d", folder.c_str(), index), 256).value_or("");
+        tree.Read(Format("{}/gid_attrs/types/{}", folder, index), 256).value_or("");
     const std::string ipv4 = MappedIpv4(*gid);
-    port->gids.push_back(Format("%d: %s%s%s", index, type.c_str(), type.empty() ? "" : " ",
-                                (ipv4.empty() ? *gid : ipv4).c_str()));
+    port->gids.push_back(
+        Format("{}: {}{}{}", index, type, type.empty() ? "" : " ", (ipv4.empty() ? *gid : ipv4)));
     if (type == "RoCE v2" && !ipv4.empty() && port->rocev2_ipv4_gid < 0) {
       port->rocev2_ipv4_gid = index;
     }
@@ -73,7 +73,7 @@ RdmaPort ReadPort(const RootFs& tree, const std::string& device, int number) {
   port.device = device;
   port.port = number;
   const std::string base = "/sys/class/infiniband/" + device;
-  const std::string folder = Format("%s/ports/%d", base.c_str(), number);
+  const std::string folder = Format("{}/ports/{}", base, number);
   const std::string state = tree.Read(folder + "/state").value_or("");
   port.state = state.substr(state.find(' ') == std::string::npos ? 0 : state.find(' ') + 1);
   port.link_layer = tree.Read(folder + "/link_layer").value_or("");

@@ -37,7 +37,7 @@ std::string TextIn(const char (&buffer)[size]) {
 
 // "00000000:41:00.0" -> "0000:41:00.0", as the kernel names it.
 std::string KernelName(const Nvml::Pci& pci) {
-  return Format("%04x:%02x:%02x.0", pci.domain & 0xffff, pci.bus & 0xff, pci.device & 0xff);
+  return Format("{:04x}:{:02x}:{:02x}.0", pci.domain & 0xffff, pci.bus & 0xff, pci.device & 0xff);
 }
 
 std::vector<std::string> ReasonsOf(unsigned long long bits) {
@@ -119,7 +119,7 @@ void AskState(const Nvml& nvml, void* device, Gpu* gpu) {
                                                            "completed"};
     gpu->fabric_state = fabric.state < 4 ? kStates[fabric.state] : "";
     if (fabric.state == 3 && fabric.status != 0) {
-      gpu->fabric_state = Format("failed (%d)", fabric.status);
+      gpu->fabric_state = Format("failed ({})", fabric.status);
     }
   }
 }
@@ -141,7 +141,7 @@ Gpu AskGpu(const Nvml& nvml, void* device, int index) {
   int major = 0;
   int minor = 0;
   if (nvml.Capability != nullptr && nvml.Capability(device, &major, &minor) == Nvml::kSuccess) {
-    gpu.architecture = Format("sm_%d%d", major, minor);
+    gpu.architecture = Format("sm_{}{}", major, minor);
   }
   Nvml::Memory memory{};
   if (nvml.MemoryInfo != nullptr && nvml.MemoryInfo(device, &memory) == Nvml::kSuccess) {
@@ -212,9 +212,9 @@ void AskPairs(const Nvml& nvml, const std::vector<void*>& devices, NvmlAnswer* a
       const auto direct = reaches[from].direct.find(answer->gpus[to].pci);
       const int by_switch = std::min(reaches[from].to_switch, reaches[to].to_switch);
       if (direct != reaches[from].direct.end()) {
-        pair.path = Format("NV%d", direct->second);
+        pair.path = Format("NV{}", direct->second);
       } else if (by_switch > 0) {
-        pair.path = Format("NV%d", by_switch);
+        pair.path = Format("NV{}", by_switch);
       } else if (nvml.CommonAncestor != nullptr &&
                  nvml.CommonAncestor(devices[from], devices[to], &value) == Nvml::kSuccess) {
         pair.path = AncestorName(value);
@@ -236,7 +236,7 @@ void Ask(const Nvml& nvml, NvmlAnswer* answer) {
   }
   int cuda = 0;
   if (nvml.CudaVersion != nullptr && nvml.CudaVersion(&cuda) == Nvml::kSuccess && cuda > 0) {
-    answer->cuda = Format("CUDA %d.%d", cuda / 1000, cuda % 1000 / 10);
+    answer->cuda = Format("CUDA {}.{}", cuda / 1000, cuda % 1000 / 10);
   }
   unsigned count = 0;
   if (nvml.Count(&count) != Nvml::kSuccess) {
@@ -247,7 +247,7 @@ void Ask(const Nvml& nvml, NvmlAnswer* answer) {
   for (unsigned i = 0; i < std::min(count, kMostGpus); ++i) {
     void* device = nullptr;
     if (nvml.ByIndex(i, &device) != Nvml::kSuccess) {
-      answer->trouble = Format("NVML: GPU %u does not answer", i);
+      answer->trouble = Format("NVML: GPU {} does not answer", i);
       continue;
     }
     answer->gpus.push_back(AskGpu(nvml, device, static_cast<int>(devices.size())));
@@ -271,7 +271,7 @@ std::shared_ptr<NvmlAnswer> AskLibrary() {
   }
   if (const int error = nvml.Init(); error != Nvml::kSuccess) {
     answer->trouble = Format(
-        "NVML: cannot be started (error %d): no driver, or one that does not "
+        "NVML: cannot be started (error {}): no driver, or one that does not "
         "belong to this library",
         error);
     return answer;
@@ -305,8 +305,7 @@ void AskNvml(const RootFs& tree, Machine* machine) {
     promise.set_value(AskLibrary());
   }).detach();
   if (future.wait_for(kPatience) != std::future_status::ready) {
-    machine->unknown.push_back(
-        Format("NVML: no answer within %lld s", static_cast<long long>(kPatience.count())));
+    machine->unknown.push_back(Format("NVML: no answer within {} s", kPatience.count()));
     return;
   }
   const std::shared_ptr<NvmlAnswer> answer = future.get();

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMostMaps = size_t{64} << 20;
 constexpr size_t kMostEnvironment = size_t{4} << 20;
 
-std::string Folder(pid_t pid) { return Format("/proc/%d", static_cast<int>(pid)); }
+std::string Folder(pid_t pid) { return Format("/proc/{}", static_cast<int>(pid)); }
 
 std::vector<std::string_view> Words(std::string_view text) {
   std::vector<std::string_view> words;
@@ -90,8 +90,7 @@ std::string SystemCall(std::string_view number) {
   int64_t value = 0;
   if (!ParseSigned(number, &value) || value < 0) return "";
   const auto found = names.find(value);
-  return found == names.end() ? Format("system call %lld", static_cast<long long>(value))
-                              : found->second;
+  return found == names.end() ? Format("system call {}", value) : found->second;
 }
 
 std::string WaitsIn(const RootFs& tree, const std::string& folder, char state) {
@@ -135,7 +134,7 @@ bool SampleThread(const RootFs& tree, const std::string& folder, ThreadSample* t
   return true;
 }
 
-Status Gone(pid_t pid) { return NotFound(Format("there is no process %d", static_cast<int>(pid))); }
+Status Gone(pid_t pid) { return NotFound(Format("there is no process {}", static_cast<int>(pid))); }
 
 // Files of /proc that need the permission to trace the process.
 Result<std::string> ReadPrivate(const RootFs& tree, pid_t pid, const char* file, size_t limit) {
@@ -143,9 +142,9 @@ Result<std::string> ReadPrivate(const RootFs& tree, pid_t pid, const char* file,
   std::optional<std::string> text = tree.Read(Folder(pid) + "/" + file, limit);
   if (text) return *std::move(text);
   return Unavailable(
-      Format("%s/%s cannot be read: process %d belongs to another user, or may not "
+      Format("{}/{} cannot be read: process {} belongs to another user, or may not "
              "be inspected; try as its user or as root",
-             tree.Place(Folder(pid)).c_str(), file, static_cast<int>(pid)));
+             tree.Place(Folder(pid)), file, static_cast<int>(pid)));
 }
 
 // "7f00-7f10 r-xp 0 08:01 123    /usr/lib/x.so (deleted)": the file; "" if there is none.
@@ -227,10 +226,10 @@ Result<ProcessSample> SampleProcess(const RootFs& tree, pid_t pid) {
   const std::optional<std::string> stat_text = tree.Read(folder + "/stat");
   if (!stat_text) {
     if (!tree.IsFolder(folder)) return Gone(pid);
-    return Unavailable(Format("%s/stat cannot be read", tree.Place(folder).c_str()));
+    return Unavailable(Format("{}/stat cannot be read", tree.Place(folder)));
   }
   const std::optional<process::ProcessStat> stat = process::ParseStat(*stat_text);
-  if (!stat) return Unavailable(Format("%s/stat is not understood", tree.Place(folder).c_str()));
+  if (!stat) return Unavailable(Format("{}/stat is not understood", tree.Place(folder)));
   ProcessSample sample;
   sample.pid = pid;
   sample.time_s = SteadySeconds();
@@ -263,7 +262,7 @@ Result<ProcessSample> SampleProcess(const RootFs& tree, pid_t pid) {
 }
 
 bool PeekThread(const RootFs& tree, pid_t pid, ThreadSample* thread) {
-  const std::string folder = Folder(pid) + Format("/task/%d", static_cast<int>(thread->tid));
+  const std::string folder = Folder(pid) + Format("/task/{}", static_cast<int>(thread->tid));
   const std::optional<process::ProcessStat> stat = ReadStat(tree, folder);
   if (!stat) return false;
   thread->state = stat->state;

@@ -157,9 +157,9 @@ class JournalComparison::Findings {
 
 std::string JournalComparison::Findings::Which(const Entry& entry) {
   const auto number = static_cast<unsigned long long>(entry.number);
-  if (entry.stream == kRuns) return Format("run %llu", number);
-  if (entry.stream == kLearning) return Format("number %llu of its size band", number);
-  return Format("%snumber %llu of its size", entry.captured ? "captured, " : "", number);
+  if (entry.stream == kRuns) return Format("run {}", number);
+  if (entry.stream == kLearning) return Format("number {} of its size band", number);
+  return Format("{}number {} of its size", entry.captured ? "captured, " : "", number);
 }
 
 bool JournalComparison::Findings::SameConfigs(const std::vector<Entry>& call) {
@@ -236,11 +236,9 @@ void JournalComparison::Findings::Missing(const Matcher::Group& group,
     return;
   }
   if (report_.lonely++ == 0) {
-    first_lonely_ =
-        Format("%s %s, %s, %s",
-               std::string(CollectiveName(static_cast<Collective>(call[0].collective))).c_str(),
-               FormatBytes(call[0].bytes).c_str(), Which(call[0]).c_str(),
-               ("not on " + MembersText(missing)).c_str());
+    first_lonely_ = Format(
+        "{} {}, {}, {}", std::string(CollectiveName(static_cast<Collective>(call[0].collective))),
+        FormatBytes(call[0].bytes), Which(call[0]), ("not on " + MembersText(missing)));
   }
 }
 
@@ -285,8 +283,8 @@ void JournalComparison::Findings::Finish(size_t shown) {
   }
   if (report_.lonely > 0) {
     report_.problems.push_back(Format(
-        "%s only on some ranks, though the journals of the others are complete; the first: %s",
-        Count(report_.lonely, "call").c_str(), first_lonely_.c_str()));
+        "{} only on some ranks, though the journals of the others are complete; the first: {}",
+        Count(report_.lonely, "call"), first_lonely_));
   }
 }
 

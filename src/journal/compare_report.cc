@@ -39,9 +39,8 @@ void CheckMembers(const Matcher::Group& group, JournalComparison::Report* report
     }
     if (!missing.empty()) which = "; missing: " + RanksText(missing);
   }
-  report->notes.push_back(Format("%s has %lld ranks, and journals of %zu%s", group.Text().c_str(),
-                                 static_cast<long long>(group.shape.ranks), group.members.size(),
-                                 which.c_str()));
+  report->notes.push_back(Format("{} has {} ranks, and journals of {}{}", group.Text(),
+                                 group.shape.ranks, group.members.size(), which));
 }
 
 void AddCounts(JournalComparison::Report* report) {
@@ -69,8 +68,7 @@ void AddCounts(JournalComparison::Report* report) {
 void JournalComparison::Report::Explain(const std::vector<Matcher::Group>& groups) {
   const auto say = [this](uint64_t count, const char* noun, uint64_t of, const char* what) {
     if (count == 0) return;
-    problems.push_back(Format("the ranks %s %s of %llu", what, Count(count, noun).c_str(),
-                              static_cast<unsigned long long>(of)));
+    problems.push_back(Format("the ranks {} {} of {}", what, Count(count, noun), of));
   };
   say(different_calls, "call", calls, "chose differently for");
   say(different_runs, "run", runs, "ran different things in");
@@ -87,15 +85,14 @@ void JournalComparison::Report::Explain(const std::vector<Matcher::Group>& group
 }
 
 std::string JournalComparison::Difference::Text() const {
-  std::string text = Format("%s, %s %s, %s: ", communicator.c_str(),
-                            std::string(CollectiveName(collective)).c_str(),
-                            FormatBytes(bytes).c_str(), which.c_str());
+  std::string text = Format("{}, {} {}, {}: ", communicator,
+                            std::string(CollectiveName(collective)), FormatBytes(bytes), which);
   for (size_t i = 0; i < sides.size(); ++i) {
     const Side& side = sides[i];
     if (i > 0) text += "; ";
     text +=
         side.ranks + (ran ? " ran " : " asked for ") + ConfigText(library, collective, side.config);
-    if (side.call > 0) text += Format(" (call %u)", side.call);
+    if (side.call > 0) text += Format(" (call {})", side.call);
   }
   return text;
 }
@@ -106,12 +103,11 @@ std::string JournalComparison::Report::Verdict() const {
   if (calls == 0 && runs == 0) return head + "no call that several of them made";
   const std::string what = calls > 0 ? Count(calls, "call") : Count(runs, "run");
   if (different_calls > 0) {
-    return Format("%s%s: the ranks chose differently for %llu of them", head.c_str(), what.c_str(),
-                  static_cast<unsigned long long>(different_calls));
+    return Format("{}{}: the ranks chose differently for {} of them", head, what, different_calls);
   }
   if (different_runs > 0) {
-    return Format("%s%s: the ranks ran different things in %s", head.c_str(), what.c_str(),
-                  Count(different_runs, "run").c_str());
+    return Format("{}{}: the ranks ran different things in {}", head, what,
+                  Count(different_runs, "run"));
   }
   if (!problems.empty()) return head + what + ": the ranks do not agree, see below";
   return head + what + ": all ranks chose the same for every call";

@@ -72,7 +72,7 @@ JournalContents Journal(int rank, std::vector<JournalRecord> records, int ranks 
 
 JournalComparison::Report Compare(const std::vector<JournalContents>& journals) {
   JournalComparison comparison;
-  for (size_t i = 0; i < journals.size(); ++i) comparison.Add(Format("j%zu", i), journals[i]);
+  for (size_t i = 0; i < journals.size(); ++i) comparison.Add(Format("j{}", i), journals[i]);
   return comparison.Finish();
 }
 

@@ -260,7 +260,7 @@ TEST_F(JournalTest, TheNameHoldsHostAndProcess) {
   ::gethostname(host, sizeof(host) - 1);
   const std::string pid = std::to_string(::getpid());
   for (const auto& [pattern, name] : std::vector<std::pair<std::string, std::string>>{
-           {"a.%h.%p.j", Format("a.%s.%s.j", host, pid.c_str())},
+           {"a.%h.%p.j", Format("a.{}.{}.j", host, pid)},
            {"%p%p", pid + pid},
            {"b%%p", "b%p"},
            {"c%x%", "c%x%"}}) {
@@ -276,7 +276,7 @@ TEST_F(JournalTest, AFileInUseIsLeftAloneAndTheProcessIdIsAdded) {
   first->Add(NumberedRecord(1, 1));
   ASSERT_TRUE(first->Flush(kLong));
   const std::unique_ptr<Journal> second = Open("j");
-  EXPECT_EQ(second->path(), Format("%s/j.%d", folder_.c_str(), static_cast<int>(::getpid())));
+  EXPECT_EQ(second->path(), Format("{}/j.{}", folder_, static_cast<int>(::getpid())));
   first->Stop();
   second->Stop();
   EXPECT_EQ(ReadJournal(first->path()).value().records.size(), 1u);

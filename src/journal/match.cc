@@ -12,9 +12,9 @@ constexpr size_t kMostLabels = 8;
 }  // namespace
 
 std::string Matcher::Group::Text() const {
-  std::string text = Format("communicator 0x%llx", static_cast<unsigned long long>(id));
+  std::string text = Format("communicator 0x{:x}", id);
   if (!name.empty()) text += " (" + name + ")";
-  if (generation > 0) text += Format(", number %u with this id", generation + 1);
+  if (generation > 0) text += Format(", number {} with this id", generation + 1);
   return text;
 }
 
@@ -43,7 +43,7 @@ std::vector<Matcher::Place> Matcher::Add(const std::string& name, const JournalC
     member.journal = journals_;
     member.communicator = communicator.number;
     member.rank = communicator.rank;
-    member.label = communicator.rank < 0 ? name : Format("rank %d", communicator.rank);
+    member.label = communicator.rank < 0 ? name : Format("rank {}", communicator.rank);
     member.host = contents.host;
     member.digest = communicator.digest;
     member.ended = contents.ended;
@@ -64,7 +64,7 @@ std::string RanksText(std::vector<int> ranks) {
     while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
     // Two consecutive ranks read better as a list.
     if (last == i + 1) last = i;
-    parts.push_back(last == i ? Format("%d", ranks[i]) : Format("%d-%d", ranks[i], ranks[last]));
+    parts.push_back(last == i ? Format("{}", ranks[i]) : Format("{}-{}", ranks[i], ranks[last]));
     i = last + 1;
   }
   return (ranks.size() == 1 ? "rank " : "ranks ") + Join(parts, ", ");
@@ -82,7 +82,7 @@ std::string MembersText(const std::vector<const Matcher::Member*>& members) {
   }
   const size_t more = labels.size() > kMostLabels ? labels.size() - kMostLabels : 0;
   labels.resize(labels.size() - more);
-  return Join(labels, ", ") + (more > 0 ? Format(" and %zu more", more) : "");
+  return Join(labels, ", ") + (more > 0 ? Format(" and {} more", more) : "");
 }
 
 }  // namespace diapason::journal

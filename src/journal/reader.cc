@@ -315,8 +315,8 @@ Result<JournalContents> ParseJournal(std::string_view text, const std::string& n
       return Invalid("'" + name + "' is not a journal: its first line is none of ours");
     }
     if (contents.version > kFormatVersion) {
-      return Invalid(Format("'%s' is a journal of version %d; this diapason reads up to %d",
-                            name.c_str(), contents.version, kFormatVersion));
+      return Invalid(Format("'{}' is a journal of version {}; this diapason reads up to {}", name,
+                            contents.version, kFormatVersion));
     }
     if (!read.ok() && ++contents.bad_lines == 1) {
       contents.first_bad_line = number;

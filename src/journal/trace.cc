@@ -35,8 +35,7 @@ std::string ProcessName(const std::string& name, const JournalContents& contents
     }
   }
   *rank = ranks.empty() ? -1 : *std::min_element(ranks.begin(), ranks.end());
-  return Format("%s, %s, %d", ranks.empty() ? name.c_str() : RanksText(ranks).c_str(),
-                contents.host.c_str(), contents.pid);
+  return Format("{}, {}, {}", ranks.empty() ? name : RanksText(ranks), contents.host, contents.pid);
 }
 
 // The offset from the GPU's clock to the host's; modulo 2^64.
@@ -69,10 +68,10 @@ class TraceWriter::Journal {
     const std::string title = ProcessName(name, contents_, &rank);
     Status status = Meta("process_name", 0, "\"name\":" + JsonBytes(title));
     if (status.ok() && rank >= 0) {
-      status = Meta("process_sort_index", 0, Format("\"sort_index\":%d", rank));
+      status = Meta("process_sort_index", 0, Format("\"sort_index\":{}", rank));
     }
     for (const JournalComm& communicator : contents_.communicators) {
-      const std::string thread = Format("communicator %u", communicator.number) +
+      const std::string thread = Format("communicator {}", communicator.number) +
                                  (communicator.name.empty() ? "" : " (" + communicator.name + ")");
       if (status.ok()) status = Thread(Host(communicator.number), thread);
       if (status.ok()) status = Thread(Gpu(communicator.number), thread + ", GPU");
@@ -89,7 +88,7 @@ class TraceWriter::Journal {
           break;
         case RecordKind::kBypassed:
           status = Instant(record, "bypassed: " + Call(record), "bypassed",
-                           Format("\"captured\":%s", record.captured ? "true" : "false"));
+                           Format("\"captured\":{}", record.captured ? "true" : "false"));
           break;
         case RecordKind::kReward:
           status = Reward(record);
@@ -104,41 +103,37 @@ class TraceWriter::Journal {
   static uint64_t Gpu(uint32_t communicator) { return uint64_t{communicator} * 2 + 1; }
 
   std::string Common(const char* phase, uint64_t thread, const std::string& name) const {
-    return Format("{\"ph\":\"%s\",\"pid\":%llu,\"tid\":%llu,\"name\":%s", phase,
-                  static_cast<unsigned long long>(writer_.journals_),
-                  static_cast<unsigned long long>(thread), JsonBytes(name).c_str());
+    return Format("{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"name\":{}", phase, writer_.journals_,
+                  thread, JsonBytes(name));
   }
   Status Meta(const char* what, uint64_t thread, const std::string& args) {
     return writer_.Event(Common("M", thread, what) + ",\"args\":{" + args + "}}");
   }
   Status Thread(uint64_t thread, const std::string& name) {
     RETURN_IF_ERROR(Meta("thread_name", thread, "\"name\":" + JsonBytes(name)));
-    return Meta("thread_sort_index", thread,
-                Format("\"sort_index\":%llu", static_cast<unsigned long long>(thread)));
+    return Meta("thread_sort_index", thread, Format("\"sort_index\":{}", thread));
   }
   Status Instant(const JournalRecord& record, const std::string& name, const char* category,
                  const std::string& args) {
     return writer_.Event(Common("i", Host(record.communicator), name) +
-                         Format(",\"cat\":\"%s\",\"s\":\"t\",\"ts\":%s,\"args\":{%s}}", category,
-                                writer_.Time(record.time_ns).c_str(), args.c_str()));
+                         Format(",\"cat\":\"{}\",\"s\":\"t\",\"ts\":{},\"args\":{{{}}}}}", category,
+                                writer_.Time(record.time_ns), args));
   }
   std::string Configured(const JournalRecord& record, const Config& config) const {
     return ConfigText(library_, static_cast<Collective>(record.collective), config);
   }
 
   Status Decision(const JournalRecord& record) {
-    std::string args = Format("\"call\":%u,\"bytes\":%llu,\"asked\":%s,\"why\":%s", record.call,
-                              static_cast<unsigned long long>(record.bytes),
-                              JsonBytes(Configured(record, AskedOf(record))).c_str(),
-                              JsonBytes(ReasonSentence(record.reason)).c_str());
+    std::string args = Format("\"call\":{},\"bytes\":{},\"asked\":{},\"why\":{}", record.call,
+                              record.bytes, JsonBytes(Configured(record, AskedOf(record))),
+                              JsonBytes(ReasonSentence(record.reason)));
     if (record.default_algorithm != kKeep) {
       const Config alone{record.default_algorithm, record.default_protocol, 0};
       args += ",\"alone\":" + JsonBytes(Configured(record, alone));
     }
-    if (record.line > 0) args += Format(",\"line\":%d", record.line);
+    if (record.line > 0) args += Format(",\"line\":{}", record.line);
     if (record.learning) {
-      args += Format(",\"epoch\":%u,\"index\":%llu", record.epoch,
-                     static_cast<unsigned long long>(record.index));
+      args += Format(",\"epoch\":{},\"index\":{}", record.epoch, record.index);
       RETURN_IF_ERROR(Epoch(record));
     }
     if (record.captured) args += ",\"captured\":true";
@@ -151,8 +146,8 @@ class TraceWriter::Journal {
         std::tuple(record.communicator, record.collective, SizeBand(record.bytes)), record.epoch);
     if (!fresh && at->second == record.epoch) return {};
     at->second = record.epoch;
-    return Instant(record, Format("epoch %u of %s", record.epoch, ContextText(record).c_str()),
-                   "epoch", Format("\"epoch\":%u", record.epoch));
+    return Instant(record, Format("epoch {} of {}", record.epoch, ContextText(record)), "epoch",
+                   Format("\"epoch\":{}", record.epoch));
   }
   static std::string ContextText(const JournalRecord& record) {
     return std::string(CollectiveName(static_cast<Collective>(record.collective))) + " up to " +
@@ -162,9 +157,8 @@ class TraceWriter::Journal {
   Status Ran(const JournalRecord& record, uint32_t decision) {
     const std::string name = Call(record) + ": " + Configured(record, ConfigOf(record));
     std::string args =
-        Format("\"call\":%u,\"sequence\":%llu,\"bytes\":%llu,\"captured\":%s", record.call,
-               static_cast<unsigned long long>(record.sequence),
-               static_cast<unsigned long long>(record.bytes), record.captured ? "true" : "false");
+        Format("\"call\":{},\"sequence\":{},\"bytes\":{},\"captured\":{}", record.call,
+               record.sequence, record.bytes, record.captured ? "true" : "false");
     if (decision != kNoPartner) {
       const JournalRecord& asked = contents_.records[decision];
       args += ",\"asked\":" + JsonBytes(Configured(asked, AskedOf(asked)));
@@ -172,24 +166,23 @@ class TraceWriter::Journal {
     }
     if (record.seconds <= 0) return Instant(record, "ran " + name, "run", args);
     return writer_.Event(Common("X", Gpu(record.communicator), name) +
-                         Format(",\"cat\":\"run\",\"ts\":%s,\"dur\":%.3f,\"args\":{%s}}",
-                                writer_.Time(record.gpu_start_ns + offset_).c_str(),
-                                record.seconds * 1e6, args.c_str()));
+                         Format(",\"cat\":\"run\",\"ts\":{},\"dur\":{:.3f},\"args\":{{{}}}}}",
+                                writer_.Time(record.gpu_start_ns + offset_), record.seconds * 1e6,
+                                args));
   }
 
   Status Reward(const JournalRecord& record) {
     const std::string config = Configured(record, ConfigOf(record));
-    RETURN_IF_ERROR(Instant(
-        record, Format("reward: %s, %s", ContextText(record).c_str(), config.c_str()), "reward",
-        Format("\"epoch\":%u,\"index\":%llu,\"us\":%.3f,\"samples\":%u,\"skew\":%.6g", record.epoch,
-               static_cast<unsigned long long>(record.index), record.seconds * 1e6, record.samples,
-               static_cast<double>(record.skew))));
+    RETURN_IF_ERROR(
+        Instant(record, Format("reward: {}, {}", ContextText(record), config), "reward",
+                Format("\"epoch\":{},\"index\":{},\"us\":{:.3f},\"samples\":{},\"skew\":{:.6g}",
+                       record.epoch, record.index, record.seconds * 1e6, record.samples,
+                       static_cast<double>(record.skew))));
     return writer_.Event(
-        Common("C", Host(record.communicator), Format("%s, us", ContextText(record).c_str())) +
-        Format(",\"id\":%s,\"ts\":%s,\"args\":{%s:%.3f}}",
-               JsonBytes(Format("communicator %u", record.communicator)).c_str(),
-               writer_.Time(record.time_ns).c_str(), JsonBytes(config).c_str(),
-               record.seconds * 1e6));
+        Common("C", Host(record.communicator), Format("{}, us", ContextText(record))) +
+        Format(",\"id\":{},\"ts\":{},\"args\":{{{}:{:.3f}}}}}",
+               JsonBytes(Format("communicator {}", record.communicator)),
+               writer_.Time(record.time_ns), JsonBytes(config), record.seconds * 1e6));
   }
 
   TraceWriter& writer_;
@@ -213,8 +206,7 @@ Status TraceWriter::Add(const std::string& name, const JournalContents& contents
 
 Status TraceWriter::Finish() {
   if (events_ == 0) buffer_ += "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
-  buffer_ += Format("\n],\"otherData\":{\"start_ns\":\"%llu\"}}\n",
-                    static_cast<unsigned long long>(base_ns_));
+  buffer_ += Format("\n],\"otherData\":{{\"start_ns\":\"{}\"}}}}\n", base_ns_);
   return Flush();
 }
 
@@ -233,9 +225,7 @@ Status TraceWriter::Flush() {
 std::string TraceWriter::Time(uint64_t time_ns) const {
   const bool before = time_ns < base_ns_;
   const uint64_t distance = before ? base_ns_ - time_ns : time_ns - base_ns_;
-  return Format("%s%llu.%03llu", before ? "-" : "",
-                static_cast<unsigned long long>(distance / 1000),
-                static_cast<unsigned long long>(distance % 1000));
+  return Format("{}{}.{:03}", before ? "-" : "", distance / 1000, distance % 1000);
 }
 
 }  // namespace diapason::journal

@@ -86,7 +86,7 @@ Result<std::unique_ptr<Journal>> Journal::Open(const Options& options) {
   std::string path = ExpandPath(options.path, std::to_string(getpid()));
   Result<Descriptor> file = OpenAlone(path, options.shared);
   if (!file.ok() && file.status().message() == kInUse) {
-    path += Format(".%d", static_cast<int>(getpid()));
+    path += Format(".{}", static_cast<int>(getpid()));
     file = OpenAlone(path, options.shared);
   }
   if (!file.ok()) return file.status().WithContext("cannot write the journal '" + path + "'");
@@ -119,9 +119,9 @@ Journal::Journal(Descriptor file, std::string path, const Options& options)
   clock_gettime(CLOCK_REALTIME, &now);
   ++headlines_added_;
   headlines_.push_back(
-      Format("{\"type\":\"journal\",\"version\":%d,\"diapason\":\"%s\",\"host\":%s,\"pid\":%d,"
-             "\"time_ns\":%lld}",
-             kFormatVersion, kVersion, JsonBytes(HostName()).c_str(), static_cast<int>(owner_),
+      Format("{{\"type\":\"journal\",\"version\":{},\"diapason\":\"{}\",\"host\":{},\"pid\":{},"
+             "\"time_ns\":{}}}",
+             kFormatVersion, kVersion, JsonBytes(HostName()), static_cast<int>(owner_),
              static_cast<long long>(now.tv_sec) * 1000000000 + now.tv_nsec));
 }
 
@@ -223,7 +223,7 @@ void Journal::Run() {
       TellDrained();
     }
   }
-  Append(Format("{\"type\":\"end\",\"dropped\":%llu}", static_cast<unsigned long long>(dropped())));
+  Append(Format("{{\"type\":\"end\",\"dropped\":{}}}", dropped()));
   WriteBuffer();
 }
 
@@ -252,7 +252,7 @@ void Journal::Drain() {
   const uint64_t lost = dropped();
   if (lost != dropped_written_) {
     dropped_written_ = lost;
-    Append(Format("{\"type\":\"dropped\",\"count\":%llu}", static_cast<unsigned long long>(lost)));
+    Append(Format("{{\"type\":\"dropped\",\"count\":{}}}", lost));
   }
   WriteBuffer();
   TellDrained();
@@ -271,8 +271,7 @@ void Journal::Append(const std::string& line) {
   if (written_bytes_ + buffer_.size() + line.size() + 1 > limit_) {
     full_ = true;
     const MutexLock lock(&mutex_);
-    failure_ = Format("the journal '%s' has reached its limit of %llu bytes", path_.c_str(),
-                      static_cast<unsigned long long>(limit_));
+    failure_ = Format("the journal '{}' has reached its limit of {} bytes", path_, limit_);
     return;
   }
   buffer_ += line;
@@ -288,8 +287,7 @@ void Journal::WriteBuffer() {
     if (written < 0) {
       full_ = true;
       const MutexLock lock(&mutex_);
-      failure_ =
-          Format("cannot write the journal '%s': %s", path_.c_str(), ErrnoText(errno).c_str());
+      failure_ = Format("cannot write the journal '{}': {}", path_, ErrnoText(errno));
       break;
     }
     written_bytes_ += static_cast<uint64_t>(written);

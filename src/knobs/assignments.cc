@@ -16,6 +16,8 @@ constexpr size_t kMostComplaints = 20;
 // In lower case: "nccl_debug" is a misspelt NCCL_DEBUG. "ncll_" is the most common typo.
 constexpr const char* kFamilies[] = {"nccl_", "rccl_",       "msccl",     "ncll_",    "hsa_",
                                      "gloo_", "torch_nccl_", "diapason_", "ofi_nccl_"};
+// Of the networks below plugins. In capitals only: the short ones could begin a private name.
+constexpr const char* kNetworks[] = {"FI_", "UCX_", "SHARP_COLL_", "OFI_HISTOGRAM_"};
 // Not of a family, but read by the libraries.
 constexpr const char* kSingles[] = {"CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS"};
 
@@ -214,7 +216,7 @@ class TextReader {
     set_here_.insert(name);
     Override(name);
     if (assignments_.size() >= kMostAssignments) return;
-    assignments_.push_back({name, MaskSecrets(name, value), source_ + Format(":%zu", number),
+    assignments_.push_back({name, MaskSecrets(name, value), source_ + Format(":{}", number),
                             /*overridden=*/false, /*global=*/false});
     live_[name] = assignments_.size() - 1;
   }
@@ -249,8 +251,7 @@ class TextReader {
       const std::string name = Mentioned(word);
       if (name.empty() || set_here_.count(name) > 0) continue;
       return Complain(
-          number,
-          Format("line %zu mentions %s and was not understood", number, name.substr(0, 64).c_str()),
+          number, Format("line {} mentions {} and was not understood", number, name.substr(0, 64)),
           "", Severity::kNote);
     }
   }
@@ -276,7 +277,7 @@ class TextReader {
                 Severity severity = Severity::kError) {
     if (findings_ == nullptr || ++complaints_ > kMostComplaints) return;
     findings_->push_back(
-        {"env.bad-line", severity, title, {source_ + Format(":%zu", number)}, action});
+        {"env.bad-line", severity, title, {source_ + Format(":{}", number)}, action});
   }
 
   const std::string source_;
@@ -293,6 +294,9 @@ bool IsCollectiveVariable(std::string_view name) {
   const std::string lower = ToLower(name.substr(0, 64));
   for (const char* family : kFamilies) {
     if (lower.starts_with(family)) return true;
+  }
+  for (const char* network : kNetworks) {
+    if (name.starts_with(network)) return true;
   }
   for (const char* single : kSingles) {
     if (name == single) return true;

@@ -136,7 +136,7 @@ TEST(FromText, EndsOnHostileInput) {
   (void)Read("NCCL_X=" + std::string(1 << 20, 'a'), &findings);
   EXPECT_EQ(findings.size(), 1u);
   std::string many;
-  for (int i = 0; i < 20000; ++i) many += Format("NCCL_V%d=%d\n", i, i);
+  for (int i = 0; i < 20000; ++i) many += Format("NCCL_V{}={}\n", i, i);
   EXPECT_LE(FromText(many, "f", nullptr).size(), 10000u);
   (void)Read("export NCCL_A='unclosed\nNCCL_B=\\", nullptr);
   EXPECT_EQ(Read(std::string("\x01\xff\n\t=\n==\n", 9)), "");

@@ -60,10 +60,24 @@ const KnobReading& Knob::Of(Library library) const {
   return library == Library::kRccl ? rccl : nccl;
 }
 
+std::vector<std::string> Knob::ValuesOf(Library library, int version) const {
+  std::vector<std::string> words = values;
+  for (const auto& [first, word] : Of(library).own_values) {
+    if (version == 0 || version >= first) words.push_back(word);
+  }
+  return words;
+}
+
 std::string AllowedText(const Knob& knob) {
   std::string text;
   if (!knob.values.empty()) {
     text = Join(knob.values, knob.values.size() == 2 ? " or " : ", ");
+    for (const Library library : {Library::kNccl, Library::kRccl}) {
+      for (const auto& [first, word] : knob.Of(library).own_values) {
+        text += ", " + word + " (" + std::string(LibraryTitle(library)) + " " +
+                LibraryVersionText(first) + ")";
+      }
+    }
     if (knob.type == KnobType::kList) text = "list of " + text;
   } else if (knob.type == KnobType::kSwitch) {
     text = "0 or 1";
@@ -71,18 +85,18 @@ std::string AllowedText(const Knob& knob) {
     const auto low = static_cast<long long>(knob.low);
     const auto high = static_cast<long long>(knob.high);
     if (knob.has_low && knob.has_high) {
-      text = Format("%lld to %lld", low, high);
+      text = Format("{} to {}", low, high);
     } else if (knob.has_low) {
-      text = Format("%lld or more", low);
+      text = Format("{} or more", low);
     } else if (knob.has_high) {
-      text = Format("at most %lld", high);
+      text = Format("at most {}", high);
     } else {
       text = "number";
     }
   } else {
     text = KnobTypeName(knob.type);
   }
-  for (const int64_t one : knob.special) text += Format(", or %lld", static_cast<long long>(one));
+  for (const int64_t one : knob.special) text += Format(", or {}", one);
   return text;
 }
 
@@ -139,6 +153,9 @@ std::vector<const Knob*> Catalogue::Search(const std::vector<std::string>& words
   return found;
 }
 
-int Catalogue::NewestKnown(Library library) { return library == Library::kRccl ? 22803 : 23007; }
+// 2.31.2 was read as a whole; of 2.32.3 the user's guide and some files. RCCL 2.28.3 was read as a
+// whole; of later releases the change log up to 2.31.2.
+int Catalogue::NewestKnown(Library library) { return library == Library::kRccl ? 23102 : 23203; }
+int Catalogue::NewestComplete(Library library) { return library == Library::kRccl ? 22803 : 23102; }
 
 }  // namespace diapason::knobs

@@ -36,6 +36,8 @@ struct KnobReading {
   std::string default_text;        // the value if it is not set; "" for none
   // Earlier defaults: the version from which each was in force, until the next entry.
   std::vector<std::pair<int, std::string>> earlier_defaults;
+  // Words that this library alone takes, beside Knob::values, from a version on.
+  std::vector<std::pair<int, std::string>> own_values;
   bool Reads(int version) const;  // 0: the newest known
   std::string DefaultAt(int version) const;
   bool Ever() const { return !spans.empty(); }
@@ -49,9 +51,12 @@ struct KnobAdvice {
   std::string few;
 };
 
-// An environment variable that NCCL or RCCL reads, or that users set although neither does.
+// An environment variable that NCCL or RCCL reads, or one of their plugins, or that users set
+// although none does.
 struct Knob {
   std::string name;
+  // The plugin or other library that reads it: "aws-ofi-nccl"; "" if only NCCL or RCCL do.
+  std::string reader;
   KnobType type = KnobType::kText;
   KnobReading nccl;
   KnobReading rccl;
@@ -72,11 +77,15 @@ struct Knob {
   std::string note;                    // a pitfall, or a correction of common advice
   // Documented by the vendor; undocumented ones may be removed without notice.
   bool documented = false;
-  bool exists = true;  // false: no library has ever read it
+  bool exists = true;  // false: no library and no known plugin has ever read it
   // When a change takes effect: "process" (read once, a restart is needed) or "communicator".
   std::string takes_effect;
 
   const KnobReading& Of(Library library) const;  // NCCL or RCCL
+  // Whether a plugin reads it, and neither NCCL nor RCCL.
+  bool OnlyOfPlugin() const { return !reader.empty() && !nccl.Ever() && !rccl.Ever(); }
+  // `values`, and the library's own at this version (0: the newest).
+  std::vector<std::string> ValuesOf(Library library, int version) const;
 };
 // The valid values: "0 or 1", "1 to 128, or -1", "LOC, PIX, SYS", "text".
 std::string AllowedText(const Knob& knob);
@@ -102,8 +111,13 @@ class Catalogue {
   std::string Nearest(std::string_view name, Library library, int version) const;
   // The same among all names that any version of either library reads.
   std::string NearestOfAll(std::string_view name) const;
+  // The same among the variables of one plugin.
+  std::string NearestOfReader(std::string_view name, std::string_view reader) const;
   // The newest version in the tables.
   static int NewestKnown(Library library);
+  // The newest version whose variables are all in the tables. Of later ones some are: such a
+  // version may read a variable that the tables do not have.
+  static int NewestComplete(Library library);
 
  private:
   std::vector<Knob> knobs_;

@@ -27,7 +27,7 @@ class KnobReader {
   KnobReader(Reader* reader, const toml::table& table, std::string title)
       : reader_(reader), table_(table), section_(reader, table, title), title_(std::move(title)) {}
 
-  Knob Read(const std::string& group) {
+  Knob Read(const std::string& group, const std::string& reader) {
     Knob knob;
     section_.Require({"name", "type", "text"});
     section_.Text("name", 64, &knob.name);
@@ -39,6 +39,8 @@ class KnobReader {
     section_.Word("type", Types(), &type);
     knob.type = static_cast<KnobType>(type);
     section_.Flag("exists", &knob.exists);
+    knob.reader = reader;
+    section_.Text("reader", 64, &knob.reader);
     std::string text;
     TextOrNone("default", &text);
     ReadLibrary("nccl", text, &knob.nccl);
@@ -99,7 +101,7 @@ class KnobReader {
     const toml::node* node = Find(key);
     if (node == nullptr) return false;
     if (!node->is_integer()) {
-      Wrong(*node, Format("'%s' is not a whole number", key));
+      Wrong(*node, Format("'{}' is not a whole number", key));
       return false;
     }
     *value = node->as_integer()->get();
@@ -110,7 +112,7 @@ class KnobReader {
     if (node == nullptr) return nullptr;
     const toml::array* list = node->as_array();
     if (list == nullptr || list->size() > kMostItems) {
-      Wrong(*node, Format("'%s' is not a list of up to %zu", key, kMostItems));
+      Wrong(*node, Format("'{}' is not a list of up to {}", key, kMostItems));
       return nullptr;
     }
     return list;
@@ -120,7 +122,7 @@ class KnobReader {
     if (list == nullptr) return;
     for (const toml::node& item : *list) {
       if (!item.is_integer()) {
-        return Wrong(item, Format("'%s' has something that is no whole number", key));
+        return Wrong(item, Format("'{}' has something that is no whole number", key));
       }
       numbers->push_back(item.as_integer()->get());
     }
@@ -130,7 +132,7 @@ class KnobReader {
     if (list == nullptr) return;
     for (const toml::node& item : *list) {
       if (!item.is_string() || item.as_string()->get().empty()) {
-        return Wrong(item, Format("'%s' has something that is no text in quotes", key));
+        return Wrong(item, Format("'{}' has something that is no text in quotes", key));
       }
       strings->push_back(item.as_string()->get());
     }
@@ -147,6 +149,24 @@ class KnobReader {
     std::vector<std::string> earlier;
     Strings(list_key.c_str(), &earlier);
     if (!earlier.empty()) ReadDefaults(*table_.get(list_key), earlier, reading);
+    const std::string values_key = std::string(library) + "_values";
+    std::vector<std::string> own;
+    Strings(values_key.c_str(), &own);
+    for (const std::string& one : own) {
+      if (!ReadDated(one, &reading->own_values)) {
+        return Wrong(*table_.get(values_key),
+                     "'" + one + "' is no value with its version such as \"2.32.3=ATTN\"");
+      }
+    }
+  }
+
+  // "2.4.2=14": what holds from a version on.
+  static bool ReadDated(const std::string& text, std::vector<std::pair<int, std::string>>* list) {
+    const size_t equals = text.find('=');
+    const Result<int> version = ParseLibraryVersion(std::string_view(text).substr(0, equals));
+    if (equals == std::string::npos || !version.ok()) return false;
+    list->emplace_back(version.value(), text.substr(equals + 1));
+    return true;
   }
 
   void ReadSpans(const toml::node& node, const std::string& text, KnobReading* reading) {
@@ -179,16 +199,13 @@ class KnobReader {
   void ReadDefaults(const toml::node& node, const std::vector<std::string>& earlier,
                     KnobReading* reading) {
     for (const std::string& one : earlier) {
-      const size_t equals = one.find('=');
-      const Result<int> version = ParseLibraryVersion(std::string_view(one).substr(0, equals));
-      if (equals == std::string::npos || !version.ok()) {
+      auto& list = reading->earlier_defaults;
+      if (!ReadDated(one, &list)) {
         return Wrong(node, "'" + one + "' is no earlier default such as \"2.4.2=14\"");
       }
-      auto& list = reading->earlier_defaults;
-      if (!list.empty() && list.back().first >= version.value()) {
+      if (list.size() > 1 && list[list.size() - 2].first >= list.back().first) {
         return Wrong(node, "earlier defaults go from old to new versions");
       }
-      list.emplace_back(version.value(), one.substr(equals + 1));
     }
     // "" in a list means that there is none.
     if (reading->earlier_defaults.back().second != reading->default_text) {
@@ -200,9 +217,9 @@ class KnobReader {
   void CheckWhole(const Knob& knob) {
     const bool read = knob.nccl.Ever() || knob.rccl.Ever();
     const char* what = nullptr;
-    if (knob.exists && !read) {
-      what = "neither 'nccl' nor 'rccl' says which versions read it";
-    } else if (!knob.exists && read) {
+    if (knob.exists && !read && knob.reader.empty()) {
+      what = "neither 'nccl' nor 'rccl' says which versions read it, and there is no 'reader'";
+    } else if (!knob.exists && (read || !knob.reader.empty())) {
       what = "it does not exist, and yet there are versions that read it";
     } else if (knob.exists && knob.type == KnobType::kWord && knob.values.empty()) {
       what = "a word needs 'values'";
@@ -231,9 +248,11 @@ Result<Catalogue> Catalogue::Parse(const std::vector<std::pair<std::string, std:
       Section root(&reader, parsed, "a table of variables");
       std::string group;
       root.Text("group", 64, &group);
+      std::string reader_of_all;
+      root.Text("reader", 64, &reader_of_all);
       std::string last;
       for (const toml::table* table : root.Tables("knob")) {
-        Knob knob = KnobReader(&reader, *table, "a knob").Read(group);
+        Knob knob = KnobReader(&reader, *table, "a knob").Read(group, reader_of_all);
         if (reader.failed()) break;
         if (knob.name <= last) {
           reader.Fail(table->source(), knob.name + " stands behind " + last +

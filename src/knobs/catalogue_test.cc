@@ -80,6 +80,37 @@ TEST(CatalogueParse, ReadsEveryKey) {
   EXPECT_EQ(SpansText(two->rccl.spans), "never");
 }
 
+// A plugin's variable needs no versions, and a library can have words of its own.
+TEST(CatalogueParse, ReadersAndWordsOfOneLibrary) {
+  const Result<Catalogue> parsed = ParseOne(R"(group = "plugin"
+reader = "a plugin"
+[[knob]]
+name = "A_SWITCH"
+type = "switch"
+default = "1"
+text = "Of the plugin."
+[[knob]]
+name = "NCCL_LEVEL"
+type = "word"
+reader = "another plugin"
+nccl = "2.4.2-"
+values = ["LOW", "HIGH"]
+nccl_values = ["2.32.3=MIDDLE"]
+text = "Of both."
+)");
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  const Knob& of_plugin = parsed.value().knobs()[0];
+  EXPECT_EQ(of_plugin.reader, "a plugin");
+  EXPECT_TRUE(of_plugin.OnlyOfPlugin());
+  const Knob& of_both = parsed.value().knobs()[1];
+  EXPECT_EQ(of_both.reader, "another plugin");
+  EXPECT_FALSE(of_both.OnlyOfPlugin());
+  EXPECT_EQ(of_both.ValuesOf(Library::kNccl, 23102), (std::vector<std::string>{"LOW", "HIGH"}));
+  EXPECT_EQ(of_both.ValuesOf(Library::kNccl, 23203).back(), "MIDDLE");
+  EXPECT_EQ(of_both.ValuesOf(Library::kRccl, 23203).size(), 2u);
+  EXPECT_EQ(AllowedText(of_both), "LOW or HIGH, MIDDLE (NCCL 2.32.3)");
+}
+
 std::string Knobs(const std::string& lines) {
   return "group = \"g\"\n[[knob]]\nname = \"NCCL_X\"\ntype = \"number\"\ntext = \"T.\"\n" + lines;
 }
@@ -102,6 +133,9 @@ TEST(CatalogueParse, ErrorsNameTheirLine) {
       {"nccl = \"2.4.2-\"\ndefault = \"1\"\nnccl_defaults = [\"2.9.6=2\", \"2.4.2=1\"]",
        "t.toml:8:17: NCCL_X: earlier defaults go from old to new"},
       {"nccl = \"2.4.2-\"\nvalues = \"a\"", "t.toml:7:10: NCCL_X: 'values' is not a list"},
+      {"nccl = \"2.4.2-\"\nnccl_values = [\"ATTN\"]",
+       "t.toml:7:15: NCCL_X: 'ATTN' is no value with its version"},
+      {"exists = false\nreader = \"p\"", "NCCL_X: it does not exist, and yet"},
       {"nccl = \"2.4.2-\"\nvalues = [1]", "'values' has something that is no text"},
       {"nccl = \"2.4.2-\"\nspecial = [\"1\"]", "'special' has something that is no whole number"},
       {"nccl = \"2.4.2-\"\nlow = 2\nhigh = 1", "NCCL_X: 'low' is above 'high'"},
@@ -248,6 +282,9 @@ TEST(BuiltInTables, NoVersionBeyondTheNewestKnown) {
         EXPECT_LE(span.last, Catalogue::NewestKnown(library)) << knob.name;
         EXPECT_GE(span.first, 20000) << knob.name;
       }
+    }
+    for (const Library library : {Library::kNccl, Library::kRccl}) {
+      EXPECT_LE(Catalogue::NewestComplete(library), Catalogue::NewestKnown(library));
     }
     EXPECT_FALSE(knob.text.empty()) << knob.name;
     EXPECT_EQ(knob.text.find('\n'), std::string::npos) << knob.name;

@@ -84,7 +84,8 @@ std::vector<Finding> CheckContext::Take() {
     std::string title = name + " is read by " + who;
     if (knob != nullptr && knob->exists) {
       const std::string text = knob->Of(checked_for_.library).DefaultAt(checked_for_.version);
-      title = name + " is read" + (text.empty() ? "" : " (default " + text + ")");
+      title = name + " is read" + (knob->OnlyOfPlugin() ? " by " + knob->reader : "") +
+              (text.empty() ? "" : " (default " + text + ")");
     } else if (who.empty()) {
       title = name + " is not a variable of " + Title();
     }
@@ -100,6 +101,7 @@ std::vector<Finding> CheckAssignments(const std::vector<Assignment>& assignments
   CheckNames(assignments, &context);
   CheckTogether(&context);
   CheckTuner(&context);
+  CheckOwnSettings(&context);
   CheckCosts(assignments, &context);
   return context.Take();
 }

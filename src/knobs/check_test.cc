@@ -67,8 +67,8 @@ TEST(CheckNames, OthersReadTheirs) {
        {"TORCH_NCCL_BLOCKING_WAIT=1", "NCCL_OFI_TUNER=1", "OFI_NCCL_NIC_DUP_CONNS=2",
         "NCCL_INSPECTOR_ENABLE=1", "NCCL_PROFILE_EVENT_MASK=3", "NCCL_HOME=/opt/nccl",
         "NCCL_VERSION=2.21.5", "GLOO_SOCKET_IFNAME=eth0", "HSA_ENABLE_SDMA=0",
-        "DIAPASON_MODE=observe", "NCCL_WORKLOAD_OVERLAP=1\nNCCL_TUNER_PLUGIN=diapason",
-        "NCCL_TUNER_EPS=0.1\nNCCL_TUNER_PLUGIN=diapason"}) {
+        "DIAPASON_MODE=observe", "NCCL_WORKLOAD_OVERLAP=1\nNCCL_TUNER_PLUGIN=example",
+        "NCCL_TUNER_EPS=0.1\nNCCL_TUNER_PLUGIN=example"}) {
     EXPECT_EQ(Ids(line), "") << line;
   }
   // Known, but needs a plugin that reads it.
@@ -91,6 +91,66 @@ TEST(CheckNames, NotReadHere) {
   EXPECT_TRUE(Finds("NCCL_MULTI_RANK_GPU_ENABLE=1", "env.not-read-here", "not read yet"));
   EXPECT_TRUE(Finds("RCCL_MSCCL_ENABLE=1", "env.not-read-here", "is a variable of RCCL"));
   EXPECT_EQ(Ids("RCCL_MSCCL_ENABLE=1", {Library::kRccl, 22105, nullptr}), "");
+}
+
+// A version that is not wholly known may read what the catalogue does not have.
+TEST(CheckNames, NewerThanTheCatalogue) {
+  const CheckedFor newer = {Library::kNccl, 23402, nullptr};
+  const CheckedFor newer_rccl = {Library::kRccl, 23102, nullptr};
+  EXPECT_EQ(Ids("NCCL_XYZZY=1", newer), "note env.unknown-name");
+  EXPECT_TRUE(
+      Finds("NCCL_XYZZY=1", "env.unknown-name", "not known to this release of diapason", newer));
+  EXPECT_TRUE(Finds("NCCL_XYZZY=1", "env.unknown-name", "NCCL 2.34.2 may read it", newer));
+  EXPECT_EQ(Ids("NCCL_DEBGU=INFO", newer), "warning env.unknown-name");
+  // What no version up to the newest known one has read is still said so, and so is what is gone.
+  EXPECT_EQ(Ids("NCCL_TIMEOUT=600", newer), "error env.unknown-name");
+  EXPECT_EQ(Ids("NCCL_CREATE_THREAD_CONTEXT=1", newer), "warning env.not-read-here");
+  EXPECT_EQ(Ids("NCCL_XYZZY=1", {Library::kNccl, 23102, nullptr}), "warning env.unknown-name");
+  // RCCL takes over NCCL's variables: of its releases after 2.28.3 not all are known.
+  EXPECT_EQ(Ids("NCCL_MULTI_RANK_GPU_ENABLE=1", kRccl), "warning env.not-read-here");
+  EXPECT_EQ(Ids("NCCL_MULTI_RANK_GPU_ENABLE=1", newer_rccl), "note env.not-read-here");
+}
+
+TEST(CheckNames, WhatTheNewestReleasesRead) {
+  const CheckedFor nccl31 = {Library::kNccl, 23102, nullptr};
+  const CheckedFor nccl32 = {Library::kNccl, 23203, nullptr};
+  const CheckedFor rccl30 = {Library::kRccl, 23004, nullptr};
+  EXPECT_EQ(Ids("NCCL_IB_PKEY_VALUE=0x8111", nccl31), "");
+  EXPECT_TRUE(Finds("NCCL_IB_PKEY_VALUE=1", "env.not-read-here", "not read yet", kNewest));
+  EXPECT_EQ(Ids("NCCL_DEBUG=ATTN", nccl32), "");
+  EXPECT_EQ(Ids("NCCL_DEBUG=attn\nNCCL_DEBUG_FILE=/tmp/a.%h.%p", nccl32), "");
+  EXPECT_EQ(Ids("NCCL_DEBUG=ATTN", nccl31), "error env.bad-value");
+  EXPECT_EQ(Ids("NCCL_DEBUG=ATTN", kRccl), "error env.bad-value");
+  EXPECT_EQ(Ids("NCCL_DEBUG_TIMESTAMP_LEVELS=WARN,ATTN\nNCCL_DEBUG=WARN", nccl32), "");
+  EXPECT_EQ(Ids("NCCL_RAS_TIMEOUT_FACTOR=0.5", nccl31), "");
+  EXPECT_EQ(Ids("NCCL_RAS_TIMEOUT_FACTOR=0.5x", nccl31),
+            "warning env.bad-value, warning env.bad-value");
+  EXPECT_NE(Ids("NCCL_RAS_TIMEOUT_FACTOR=0.5", kNewest), "");
+  // MSCCL and MSCCL++ are gone.
+  EXPECT_TRUE(Finds("RCCL_MSCCL_ENABLE=1", "env.not-read-here", "not read any more by RCCL 2.30.4",
+                    rccl30));
+  EXPECT_EQ(Ids("RCCL_MSCCLPP_THRESHOLD=1", rccl30), "warning env.not-read-here");
+  EXPECT_EQ(Ids("RCCL_DDA_ENABLE=0", rccl30), "");
+}
+
+TEST(CheckNames, PluginsReadTheirs) {
+  for (const char* line :
+       {"NCCL_IBEXT_DISABLE=1", "OFI_NCCL_PROTOCOL=rdma", "OFI_NCCL_DISABLE_DMABUF=true",
+        "NCCL_FASTRAK_IFNAME=eth1,eth2", "NCCL_GPUDIRECTTCPX_SOMETHING=1", "FI_PROVIDER=efa",
+        "UCX_TLS=rc", "SHARP_COLL_LOG_LEVEL=3", "NCCL_PLUGIN_P2P=ucx"}) {
+    EXPECT_EQ(Ids(line), "") << line;
+    EXPECT_EQ(Ids(line, kRccl), "") << line;
+    EXPECT_EQ(Ids(line, kAny), "") << line;
+  }
+  const auto fine = [](const char* line) { return Check(line).front().title; };
+  EXPECT_EQ(fine("NCCL_IBEXT_DISABLE=1"),
+            "NCCL_IBEXT_DISABLE is read by the RDMA-SHARP plugin (default 0)");
+  EXPECT_EQ(fine("FI_PROVIDER=efa"), "FI_PROVIDER is read by libfabric");
+  // Their values and names are checked too.
+  EXPECT_EQ(Ids("OFI_NCCL_PROTOCOL=tcp"), "error env.bad-value");
+  EXPECT_EQ(Ids("NCCL_IBEXT_DISABLE=yes"), "error env.bad-value");
+  EXPECT_TRUE(Finds("OFI_NCCL_PROTOCL=RDMA", "env.unknown-name", "OFI_NCCL_PROTOCOL is the"));
+  EXPECT_TRUE(Finds("NCCL_IBEXT_DISABEL=1", "env.unknown-name", "NCCL_IBEXT_DISABLE is the"));
 }
 
 TEST(CheckNames, Deprecated) {

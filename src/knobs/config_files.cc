@@ -84,21 +84,21 @@ class ConfigReader {
     }
     if (value.size() > kLongestValue) {
       Complain(Severity::kError,
-               Format("%s has %zu characters, of which the library keeps %zu", name.c_str(),
-                      value.size(), kLongestValue),
+               Format("{} has {} characters, of which the library keeps {}", name, value.size(),
+                      kLongestValue),
                "Shorten it");
       value.resize(kLongestValue);
     }
     const bool first = seen_.insert({name, value}).second;
     const bool overridden = !first || environment_.Get(name).has_value();
     assignments_.push_back(
-        {name, value, source_ + Format(":%zu", number_), overridden, /*global=*/true});
+        {name, value, source_ + Format(":{}", number_), overridden, /*global=*/true});
   }
 
   void Complain(Severity severity, const std::string& title, const std::string& action) {
     if (findings_ == nullptr || ++complaints_ > kMostComplaints) return;
     findings_->push_back(
-        {"env.bad-line", severity, title, {source_ + Format(":%zu", number_)}, action});
+        {"env.bad-line", severity, title, {source_ + Format(":{}", number_)}, action});
   }
 
   const std::string source_;

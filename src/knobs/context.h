@@ -69,6 +69,8 @@ void CheckNames(const std::vector<Assignment>& assignments, CheckContext* contex
 void CheckTogether(CheckContext* context);
 // Checks what restricts a tuner's choices, and the tuner's own variables.
 void CheckTuner(CheckContext* context);
+// Checks diapason's own settings against each other and the library.
+void CheckOwnSettings(CheckContext* context);
 // Checks settings for all jobs, the cost of logging, and other costs.
 void CheckCosts(const std::vector<Assignment>& assignments, CheckContext* context);
 

@@ -2,6 +2,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "domain/plugin_names.h"
+#include "domain/setting_conflicts.h"
 #include "knobs/context.h"
 #include "knobs/values.h"
 
@@ -44,7 +46,7 @@ void CheckGlobal(const std::vector<Assignment>& assignments, CheckContext* conte
       names.push_back(one.name);
     }
     if (names.empty()) continue;
-    if (beyond > 0) finding.evidence.push_back(Format("and %zu more", beyond));
+    if (beyond > 0) finding.evidence.push_back(Format("and {} more", beyond));
     finding.id = "env.stale-global";
     finding.severity = costly ? Severity::kWarning : Severity::kNote;
     finding.title = Count(names.size(), "setting") + (names.size() == 1 ? " comes" : " come") +
@@ -85,10 +87,9 @@ void CheckMemory(CheckContext* context) {
   if (!bytes || *bytes <= kDefault || !context->Reads("NCCL_BUFFSIZE")) return;
   context->Add(
       "env.costly", Severity::kNote,
-      Format("NCCL_BUFFSIZE=%lld is %.3g times the default of 4 MiB: every channel to every "
+      Format("NCCL_BUFFSIZE={} is {:.3g} times the default of 4 MiB: every channel to every "
              "peer takes that much more GPU memory",
-             static_cast<long long>(*bytes),
-             static_cast<double>(*bytes) / static_cast<double>(kDefault)),
+             *bytes, static_cast<double>(*bytes) / static_cast<double>(kDefault)),
       {"NCCL_BUFFSIZE"}, "Unset it unless it was measured to help here");
 }
 
@@ -125,7 +126,8 @@ void CheckFiles(CheckContext* context) {
         Named{"NCCL_GRAPH_FILE", "the job fails, or searches again"},
         Named{"NCCL_TUNER_CONFIG_FILE", "the tuner has no rules"},
         Named{"DIAPASON_POLICY", "the plugin has no rules"},
-        Named{"DIAPASON_CHAIN", "the job runs without it"}}) {
+        Named{"DIAPASON_CHAIN", "the job runs without it"},
+        Named{"DIAPASON_PROFILER_CHAIN", "the job runs without it"}}) {
     const std::string value = context->Value(one.name);
     if (value.empty() || value[0] != '/' || value.find(',') != std::string::npos) continue;
     if (tree->Exists(value)) continue;
@@ -135,7 +137,41 @@ void CheckFiles(CheckContext* context) {
   }
 }
 
+// Its choice of NVLS for registered buffers is made only where no tuner is loaded, whatever that
+// tuner answers.
+void CheckCtaPolicy(CheckContext* context) {
+  if (context->checked_for().library != Library::kNccl || !context->Reads("NCCL_CTA_POLICY"))
+    return;
+  const bool by_env = NamesDiapason(context->Value("NCCL_ENV_PLUGIN"));
+  if (context->Value("NCCL_TUNER_PLUGIN").empty() && !by_env) return;
+  bool efficiency = context->Number("NCCL_CTA_POLICY").value_or(0) % 2 == 1;
+  const std::string value = ToLower(context->Value("NCCL_CTA_POLICY"));
+  for (const std::string_view word : Split(value, '|')) {
+    efficiency = efficiency || Trim(word) == "efficiency";
+  }
+  if (!efficiency) return;
+  context->Add("env.fights-tuner", Severity::kWarning,
+               "NCCL_CTA_POLICY=EFFICIENCY chooses NVLS for registered buffers only where no tuner "
+               "is loaded: loading any tuner turns that choice off",
+               {"NCCL_CTA_POLICY", "NCCL_TUNER_PLUGIN", "NCCL_ENV_PLUGIN"},
+               "Measure both; with a tuner, name NVLS in its policy where it is better");
+}
+
 }  // namespace
+
+void CheckOwnSettings(CheckContext* context) {
+  SettingsSeen seen;
+  seen.value = [context](const char* name) { return context->Value(name); };
+  const RootFs* tree = context->checked_for().tree;
+  if (tree != nullptr) {
+    seen.exists = [tree](const std::string& path) { return tree->Exists(path); };
+  }
+  seen.version = context->checked_for().version;
+  for (SettingConflict& one : FindSettingConflicts(seen)) {
+    context->Add(std::move(one.id), one.severity, std::move(one.title), one.names,
+                 std::move(one.action));
+  }
+}
 
 void CheckTuner(CheckContext* context) {
   const bool none = context->Is("NCCL_TUNER_PLUGIN", "none");
@@ -150,6 +186,7 @@ void CheckTuner(CheckContext* context) {
                  "NCCL_TUNER_PLUGIN=none keeps every tuner out, and these settings are for one",
                  tuner, "Name the plugin, or unset the settings");
   }
+  if (!none) CheckCtaPolicy(context);
   if (none || tuner.empty() || context->Is("DIAPASON_MODE", "off")) return;
   const int version = context->checked_for().version;
   const std::string old =

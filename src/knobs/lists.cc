@@ -261,15 +261,15 @@ std::vector<ValueVerdict> JudgeList(const Knob& knob, const std::string& value,
     return verdicts;
   }
   if (knob.values.empty() || knob.type != KnobType::kList) return verdicts;
+  const std::vector<std::string> words = knob.ValuesOf(checked_for.library, checked_for.version);
   const bool subsystems = knob.name == "NCCL_DEBUG_SUBSYS";
   for (const std::string_view item : Split(list, ',')) {
     // Since 2.30 blanks are stripped.
     const std::string word(subsystems ? Trim(item) : item);
     if (word.empty()) continue;
-    const bool known =
-        std::any_of(knob.values.begin(), knob.values.end(), [&](const std::string& one) {
-          return one == word || (knob.fold_case && ToLower(one) == ToLower(word));
-        });
+    const bool known = std::any_of(words.begin(), words.end(), [&](const std::string& one) {
+      return one == word || (knob.fold_case && ToLower(one) == ToLower(word));
+    });
     if (known) continue;
     std::string title = knob.name + "=" + value + ": '" + word + "' is not known";
     if (subsystems && checked_for.library == Library::kNccl) {
@@ -278,7 +278,7 @@ std::vector<ValueVerdict> JudgeList(const Knob& knob, const std::string& value,
                : checked_for.version != 0 ? "; it is skipped silently"
                                           : "";
     }
-    const std::string closest = ClosestName(word, knob.values);
+    const std::string closest = ClosestName(word, words);
     verdicts.push_back(Bad(Severity::kError, title,
                            closest.empty() ? "Use " + AllowedText(knob) : "Write " + closest));
   }

@@ -20,20 +20,25 @@ constexpr NamesReader kReaders[] = {
     {"HSA_*", "the ROCm runtime"},
     {"CUDA_*", "CUDA"},
     {"MSCCLPP_*", "MSCCL++"},
-    {"OFI_NCCL_*", "the AWS OFI network plugin"},
-    {"NCCL_OFI_*", "the AWS OFI network plugin"},
+    {"OFI_NCCL_*", "the AWS OFI plugin"},
+    {"OFI_HISTOGRAM_*", "the AWS OFI plugin"},
+    {"NCCL_OFI_*", "the AWS OFI plugin"},
+    {"FI_*", "libfabric"},
+    {"UCX_*", "UCX"},
+    {"SHARP_*", "the SHARP library"},
     {"NCCL_INSPECTOR_*", "NCCL's inspector profiler plugin"},
     {"NCCL_PROFILE_*", "NCCL's example profiler plugin"},
     {"NCCL_PROFILER_CE_*", "NCCL's example profiler plugin"},
     {"NCCL_EP_*", "NCCL's expert-parallel library"},
     {"NCCL_TESTS_*", "nccl-tests"},
     {"NCCL_GPUDIRECTTCPX_*", "Google's TCPX network plugin"},
-    {"NCCL_FASTRAK_*", "Google's TCPXO network plugin"},
-    {"NCCL_TUNER_CONFIG_PATH", "Google's tuner plugin"},
-    {"NCCL_SHIMNET_*", "Google's network plugin"},
-    {"NCCL_UCX_*", "the UCX network plugin"},
-    {"NCCL_SHARP_*", "the SHARP network plugin"},
-    {"NCCL_PLUGIN_P2P", "the SHARP network plugin"},
+    {"NCCL_FASTRAK_*", "Google's TCPXO (FasTrak) network plugin"},
+    {"NCCL_GIB_*", "Google's gIB network plugin"},
+    {"NCCL_SHIMNET_*", "Google's network plugins"},
+    {"NCCL_UCX_*", "the RDMA-SHARP plugin"},
+    {"NCCL_SHARP_*", "the RDMA-SHARP plugin"},
+    {"NCCL_IBEXT_*", "the RDMA-SHARP plugin"},
+    {"ACCL_PROFILER_*", "RCCL's accl profiler plugin"},
     {"NCCL_HOME", "build systems"},
     {"NCCL_ROOT", "build systems"},
     {"NCCL_ROOT_DIR", "build systems"},
@@ -96,10 +101,15 @@ class NameChecker {
     if (IsOurs(name)) return;
     const Knob* knob = context_.catalogue().Find(name);
     if (knob == nullptr) {
-      if (OtherReader(name).empty() && IsLibraryFamily(name)) Unknown(name);
+      const std::string reader = OtherReader(name);
+      if (!reader.empty()) {
+        OfPlugin(name, reader);
+      } else if (IsLibraryFamily(name)) {
+        Unknown(name);
+      }
     } else if (!knob->exists) {
       Ghost(*knob);
-    } else if (Readable(*knob)) {
+    } else if (knob->OnlyOfPlugin() || Readable(*knob)) {
       Deprecated(*knob);
       for (const ValueVerdict& verdict :
            JudgeValue(*knob, assignment.value, context_.checked_for())) {
@@ -109,6 +119,23 @@ class NameChecker {
   }
 
  private:
+  // Of such a version not every variable is in the catalogue.
+  bool Newer() const { return version_ > Catalogue::NewestComplete(library_); }
+  std::string NotKnown(const std::string& name) const {
+    return name + " is not known to this release of diapason, which knows all variables of " +
+           context_.Title() + " up to " + LibraryVersionText(Catalogue::NewestComplete(library_)) +
+           ": " + context_.TitleVersion() + " may read it";
+  }
+
+  // A name of a plugin's family that is not in the plugin's table: of another release, or a slip.
+  void OfPlugin(const std::string& name, const std::string& reader) {
+    const std::string nearest = context_.catalogue().NearestOfReader(name, reader);
+    if (nearest.empty()) return;
+    context_.Add("env.unknown-name", Severity::kWarning,
+                 name + " is not a known variable of " + reader, {name},
+                 nearest + " is the nearest that is known");
+  }
+
   void Unknown(const std::string& name) {
     const std::string upper = UpperCase(name);
     if (upper != name && context_.catalogue().Find(upper) != nullptr) {
@@ -118,6 +145,11 @@ class NameChecker {
     }
     std::string nearest = context_.catalogue().Nearest(name, library_, version_);
     if (nearest.empty()) nearest = context_.catalogue().NearestOfAll(name);
+    if (Newer()) {
+      return context_.Add("env.unknown-name",
+                          nearest.empty() ? Severity::kNote : Severity::kWarning, NotKnown(name),
+                          {name}, nearest.empty() ? "" : nearest + " is the nearest that is known");
+    }
     context_.Add("env.unknown-name", nearest.empty() ? Severity::kWarning : Severity::kError,
                  "no version of NCCL or RCCL is known to read " + name, {name},
                  nearest.empty() ? "Unset it, unless a plugin reads it"
@@ -138,6 +170,10 @@ class NameChecker {
 
   bool Readable(const Knob& knob) {
     const KnobReading& reading = knob.Of(library_);
+    if (!reading.Ever() && Newer()) {
+      context_.Add("env.not-read-here", Severity::kNote, NotKnown(knob.name), {knob.name}, "");
+      return false;
+    }
     if (!reading.Ever()) {
       const Library other = library_ == Library::kRccl ? Library::kNccl : Library::kRccl;
       context_.Add("env.not-read-here", Severity::kWarning,

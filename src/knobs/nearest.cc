@@ -73,6 +73,10 @@ std::string Catalogue::Nearest(std::string_view name, Library library, int versi
   });
 }
 
+std::string Catalogue::NearestOfReader(std::string_view name, std::string_view reader) const {
+  return NearestAmong(name, knobs_, [reader](const Knob& knob) { return knob.reader == reader; });
+}
+
 std::string Catalogue::NearestOfAll(std::string_view name) const {
   return NearestAmong(name, knobs_, [](const Knob& knob) { return knob.exists; });
 }

@@ -145,13 +145,12 @@ void CheckBounds(CheckContext* context) {
   const std::optional<int64_t> sockets = context->Number("NCCL_NSOCKS_PERTHREAD");
   if (threads && sockets && *threads > 0 && *sockets > 0 && *threads <= 4096 && *sockets <= 4096 &&
       *threads * *sockets > 64) {
-    context->Add(
-        "env.bad-value", Severity::kWarning,
-        Format("NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is %lld; a connection has "
-               "64 sockets at most",
-               static_cast<long long>(*threads) * *sockets),
-        {"NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD"},
-        "Lower one of them so that the product is 64 or less");
+    context->Add("env.bad-value", Severity::kWarning,
+                 Format("NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is {}; a connection has "
+                        "64 sockets at most",
+                        static_cast<long long>(*threads) * *sockets),
+                 {"NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD"},
+                 "Lower one of them so that the product is 64 or less");
   }
 }
 
@@ -243,7 +242,8 @@ void CheckAlgorithms(CheckContext* context) {
 
 int DebugLevel(const std::string& word) {
   const std::string lower = ToLower(Trim(word));
-  const std::vector<std::string> levels = {"none", "version", "warn", "info", "abort", "trace"};
+  const std::vector<std::string> levels = {"none", "version", "warn", "attn",
+                                           "info", "abort",   "trace"};
   const auto found = std::find(levels.begin(), levels.end(), lower);
   return found == levels.end() ? 0 : static_cast<int>(found - levels.begin());
 }
@@ -279,7 +279,7 @@ void CheckNeeds(CheckContext* context) {
   for (const auto& [name, assignment] : context->live()) {
     const Knob* knob = context->catalogue().Find(name);
     if (knob == nullptr) continue;
-    if (knob->exists && !context->Reads(name)) continue;
+    if (knob->exists && !knob->OnlyOfPlugin() && !context->Reads(name)) continue;
     for (const std::string& need : knob->needs) {
       if (Holds(need, *context)) continue;
       const std::string other = need.substr(0, need.find('='));

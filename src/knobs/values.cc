@@ -51,7 +51,7 @@ bool IsListed(const Knob& knob, int64_t value) {
 // "4M", "4 MiB": probably meant as bytes.
 std::string MeantBytes(const std::string& value) {
   const Result<uint64_t> bytes = ParseBytes(Trim(value));
-  return bytes.ok() ? Format("%llu", static_cast<unsigned long long>(bytes.value())) : "";
+  return bytes.ok() ? Format("{}", bytes.value()) : "";
 }
 
 std::string MeantSwitch(const std::string& value) {
@@ -69,24 +69,22 @@ std::vector<ValueVerdict> JudgeSignal(const Knob& knob, const NumberReading& rea
   const int64_t value = reading.value;
   if (value == -1) return {};
   if (value == SIGKILL || value == SIGSTOP) {
-    return {Bad(
-        Severity::kError,
-        Format("%s=%lld: no process can catch %s, so the state is never dumped", knob.name.c_str(),
-               static_cast<long long>(value), value == SIGKILL ? "SIGKILL" : "SIGSTOP"),
-        "Use 10 (SIGUSR1) or 12 (SIGUSR2)")};
+    return {Bad(Severity::kError,
+                Format("{}={}: no process can catch {}, so the state is never dumped", knob.name,
+                       value, value == SIGKILL ? "SIGKILL" : "SIGSTOP"),
+                "Use 10 (SIGUSR1) or 12 (SIGUSR2)")};
   }
   if (value < 1 || value > SIGRTMAX) {
     return {Bad(Severity::kError,
-                Format("%s=%lld is no signal, so the state is never dumped", knob.name.c_str(),
-                       static_cast<long long>(value)),
+                Format("{}={} is no signal, so the state is never dumped", knob.name, value),
                 "Use 10 (SIGUSR1) or 12 (SIGUSR2)")};
   }
   for (const int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGINT, SIGCHLD}) {
     if (value == fatal) {
       return {
           Bad(Severity::kWarning,
-              Format("%s=%d takes %s away from the program: it is dumped, and does nothing else",
-                     knob.name.c_str(), fatal, strsignal(fatal)),
+              Format("{}={} takes {} away from the program: it is dumped, and does nothing else",
+                     knob.name, fatal, strsignal(fatal)),
               "Use 10 (SIGUSR1) or 12 (SIGUSR2)")};
     }
   }
@@ -104,8 +102,8 @@ std::vector<ValueVerdict> JudgeThreads(const Knob& knob, int64_t value,
   const bool radeon = value % 32 == 0;
   const std::string multiple = radeon ? "64, which a wavefront has but on Radeon cards" : "32";
   return {Bad(radeon ? Severity::kNote : Severity::kWarning,
-              Format("%s=%lld is no multiple of %s; the library takes the most it can instead",
-                     knob.name.c_str(), static_cast<long long>(value), multiple.c_str()),
+              Format("{}={} is no multiple of {}; the library takes the most it can instead",
+                     knob.name, value, multiple),
               std::string("Use a multiple of ") + (rccl ? "64" : "32") + ", or unset it")};
 }
 
@@ -121,26 +119,25 @@ std::vector<ValueVerdict> JudgeChannels(const Knob& knob, int64_t value,
   const int most = checked_for.library == Library::kRccl ? 128 : old ? 32 : 64;
   if (value <= most) return {};
   return {Bad(Severity::kWarning,
-              Format("%s=%lld is out of its range: %s has at most %d channels, and takes %d",
-                     knob.name.c_str(), static_cast<long long>(value),
-                     std::string(LibraryTitle(checked_for.library)).c_str(), most, most),
-              Format("Use %d or less, or unset it", most))};
+              Format("{}={} is out of its range: {} has at most {} channels, and takes {}",
+                     knob.name, value, std::string(LibraryTitle(checked_for.library)), most, most),
+              Format("Use {} or less, or unset it", most))};
 }
 
 std::vector<ValueVerdict> JudgeRange(const Knob& knob, int64_t value,
                                      const CheckedFor& checked_for) {
   if (knob.name == "NCCL_PROXY_APPEND_BATCH_SIZE" && value == -1) {
-    return {Bad(Severity::kError,
-                Format("%s=%lld: the proxy never takes up an operation, and the job hangs",
-                       knob.name.c_str(), static_cast<long long>(value)),
-                "Use 1 or more, or unset it for " + DefaultText(knob, checked_for))};
+    return {Bad(
+        Severity::kError,
+        Format("{}={}: the proxy never takes up an operation, and the job hangs", knob.name, value),
+        "Use 1 or more, or unset it for " + DefaultText(knob, checked_for))};
   }
   if (IsSpecial(knob, value)) return {};
   for (const auto& judge : {JudgeThreads, JudgeChannels}) {
     std::vector<ValueVerdict> verdicts = judge(knob, value, checked_for);
     if (!verdicts.empty()) return verdicts;
   }
-  const std::string number = Format("%lld", static_cast<long long>(value));
+  const std::string number = Format("{}", value);
   if (knob.type == KnobType::kNumber && !knob.values.empty() && !knob.has_low && !knob.has_high) {
     if (IsListed(knob, value)) return {};
     return {Bad(Severity::kError, knob.name + "=" + number + " is none of the values it has",
@@ -155,8 +152,17 @@ std::vector<ValueVerdict> JudgeRange(const Knob& knob, int64_t value,
   return {};
 }
 
+// A factor that is a whole number of at least 1 up to 2.30, and any positive number since.
+bool TakesFraction(const Knob& knob, const std::string& value, const CheckedFor& checked_for) {
+  constexpr int kFirst = 23102;
+  if (knob.name != "NCCL_RAS_TIMEOUT_FACTOR" || checked_for.version < kFirst) return false;
+  char* end = nullptr;
+  return std::strtod(value.c_str(), &end) > 0 && end != value.c_str() && *end == '\0';
+}
+
 std::vector<ValueVerdict> JudgeNumber(const Knob& knob, const std::string& value,
                                       const CheckedFor& checked_for) {
+  if (TakesFraction(knob, value, checked_for)) return {};
   const NumberReading reading = ReadNumber(value);
   const std::string meant_switch = MeantSwitch(value);
   if (TakesSwitchWords(knob, checked_for) && !meant_switch.empty()) return {};
@@ -175,7 +181,7 @@ std::vector<ValueVerdict> JudgeNumber(const Knob& knob, const std::string& value
                     DefaultText(knob, checked_for),
                 "Write " + AllowedText(knob))};
   }
-  const std::string as_read = Format("%lld", static_cast<long long>(reading.value));
+  const std::string as_read = Format("{}", reading.value);
   if (!reading.rest.empty()) {
     const std::string bytes = MeantBytes(value);
     if (!bytes.empty() && bytes != as_read) {
@@ -218,7 +224,7 @@ std::vector<ValueVerdict> JudgeLevelDigit(const Knob& knob, const std::string& v
 
 // RCCL calls the links between GPUs XGMI; digits are from before there were words.
 std::vector<std::string> WordsOf(const Knob& knob, const CheckedFor& checked_for) {
-  if (!IsLevel(knob)) return knob.values;
+  if (!IsLevel(knob)) return knob.ValuesOf(checked_for.library, checked_for.version);
   std::vector<std::string> words;
   for (const std::string& word : knob.values) {
     if (ReadNumber(word).digits || word == "XGMI") continue;
@@ -237,8 +243,9 @@ std::vector<ValueVerdict> JudgeWord(const Knob& knob, const std::string& value,
   for (const std::string& word : words) {
     if (value == word || (knob.fold_case && ToLower(trimmed) == ToLower(word))) return {};
   }
-  const std::string after =
-      "; the library does not say so and uses " + DefaultText(knob, checked_for);
+  const std::string after = knob.OnlyOfPlugin() ? ""
+                                                : "; the library does not say so and uses " +
+                                                      DefaultText(knob, checked_for);
   for (const std::string& word : words) {
     if (ToLower(trimmed) == ToLower(word)) {
       return {

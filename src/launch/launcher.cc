@@ -27,6 +27,15 @@ void HandOutSecret(Launcher::Kind kind, LaunchCommand* command) {
   if (kind == Launcher::Kind::kMpirun) command->words.insert(command->words.end(), {"-x", name});
 }
 
+// Ranks on other hosts use the library file that was chosen here. mpirun hands on no variables of
+// its own accord; srun does.
+void HandOutLibraryFile(LaunchCommand* command) {
+  for (const char* name : {"DIAPASON_NCCL_LIBRARY", "DIAPASON_RCCL_LIBRARY"}) {
+    if (ProcessEnvironment().Get(name).value_or("").empty()) continue;
+    command->words.insert(command->words.end(), {"-x", name});
+  }
+}
+
 }  // namespace
 
 Result<Launcher::Kind> ParseLauncher(const std::string& name) {
@@ -54,7 +63,7 @@ LaunchCommand CommandFor(const Launcher& launcher, const std::vector<std::string
       }
       if (launcher.nodes > 1) {
         words.insert(words.end(),
-                     {"--map-by", Format("ppr:%d:node", launcher.ranks / launcher.nodes)});
+                     {"--map-by", Format("ppr:{}:node", launcher.ranks / launcher.nodes)});
       }
       if (launcher.host_file.empty() && launcher.nodes == 1) {
         // Open MPI looks for ssh even where all ranks are on this host.
@@ -74,6 +83,7 @@ LaunchCommand CommandFor(const Launcher& launcher, const std::vector<std::string
         command.environment.emplace_back(name, value);
       }
       HandOutSecret(launcher.kind, &command);
+      HandOutLibraryFile(&command);
       words.insert(words.end(), launcher.extra.begin(), launcher.extra.end());
       break;
     }

@@ -28,6 +28,12 @@ TEST(LauncherTest, BuildsWhatEachLauncherWants) {
   EXPECT_EQ(mpirun.environment[1].second.size(), 43U);
   EXPECT_NE(mpirun.environment[1].second,
             CommandFor(launcher, {"prog"}, {}).environment.back().second);
+  // The file of the library that was chosen here is that of all hosts.
+  setenv("DIAPASON_NCCL_LIBRARY", "/env/libnccl.so.2", 1);
+  const std::vector<std::string> words = CommandFor(launcher, {"prog"}, {}).words;
+  EXPECT_EQ(std::vector<std::string>(words.end() - 3, words.end()),
+            (std::vector<std::string>{"-x", "DIAPASON_NCCL_LIBRARY", "prog"}));
+  unsetenv("DIAPASON_NCCL_LIBRARY");
   // Ranks on several hosts have to be told where the first is.
   launcher.first_host = "n1";
   EXPECT_EQ(CommandFor(launcher, {"prog"}, {}).environment.front(),

@@ -40,7 +40,7 @@ bool SameFile(int one, int other) {
 }
 
 std::string Seconds(milliseconds time) {
-  return Format("%g s", static_cast<double>(time.count()) / 1000);
+  return Format("{:g} s", static_cast<double>(time.count()) / 1000);
 }
 
 }  // namespace
@@ -89,10 +89,9 @@ Status LocalJob::StartRank(int number) {
   start.streams[0] = takes_input ? process::kInherited : process::kNowhere;
   Descriptor theirs[2];
   for (int which = 0; which < 2; ++which) {
-    const std::string log =
-        options_.log_dir.empty()
-            ? ""
-            : Format("%s/rank-%d.%s", options_.log_dir.c_str(), number, which == 0 ? "out" : "err");
+    const std::string log = options_.log_dir.empty() ? ""
+                                                     : Format("{}/rank-{}.{}", options_.log_dir,
+                                                              number, which == 0 ? "out" : "err");
     Sink* shown = which == 0 ? &out_ : err_;
     ASSIGN_OR_RETURN(theirs[which],
                      rank.streams[which].Open(number, options_.prefix ? shown : nullptr, log));
@@ -205,8 +204,8 @@ void LocalJob::HandleSignal(int signal) {
     Say(SignalName(signal) + " again; killing all ranks");
     BeginKilling();
   } else if (phase_ == Phase::kRunning || phase_ == Phase::kLeaving) {
-    Say(Format("%s; passed on to the ranks, which have %s to end", SignalName(signal).c_str(),
-               Seconds(options_.grace).c_str()));
+    Say(Format("{}; passed on to the ranks, which have {} to end", SignalName(signal),
+               Seconds(options_.grace)));
     asked_by_ = signal;
     BeginEnding(signal);
   } else if (phase_ == Phase::kEnding) {
@@ -218,8 +217,7 @@ void LocalJob::HandleTime() {
   const auto now = Clock::now();
   if (phase_ == Phase::kOver) return;
   if (phase_ == Phase::kRunning && time_limit_ && now >= *time_limit_) {
-    Say(Format("the time limit of %s is over; ending all ranks",
-               Seconds(options_.timeout).c_str()));
+    Say(Format("the time limit of {} is over; ending all ranks", Seconds(options_.timeout)));
     status_ = kExitTimedOut;
     BeginEnding(SIGTERM);
   }
@@ -233,18 +231,17 @@ void LocalJob::HandleTime() {
     phase_ = Phase::kLeaving;
     phase_end_ = now + kLeaving;
   } else if (phase_ == Phase::kLeaving && late) {
-    Say(Format("all ranks have ended; ending %s that they left behind",
-               left.size() == 1 ? "1 process" : Format("%zu processes", left.size()).c_str()));
+    Say(Format("all ranks have ended; ending {} that they left behind",
+               left.size() == 1 ? "1 process" : Format("{} processes", left.size())));
     BeginEnding(SIGTERM);
   } else if (phase_ == Phase::kEnding && late) {
     if (options_.grace.count() > 0) {
-      Say(Format("some processes have not ended within %s; killing",
-                 Seconds(options_.grace).c_str()));
+      Say(Format("some processes have not ended within {}; killing", Seconds(options_.grace)));
     }
     BeginKilling();
   } else if (phase_ == Phase::kKilling && late) {
     const pid_t held = left.empty() ? 0 : left.front().pid;
-    Say(Format("warning: process %d does not end even on SIGKILL; leaving it", held));
+    Say(Format("warning: process {} does not end even on SIGKILL; leaving it", held));
     phase_ = Phase::kOver;
   } else if (phase_ == Phase::kKilling) {
     SignalAll(SIGKILL);
@@ -296,10 +293,10 @@ void LocalJob::CheckRank(size_t number) {
   if (exited && info.si_status == 0) return;
   const int status = exited ? info.si_status : kSignalled + info.si_status;
   if (phase_ == Phase::kRunning) {
-    const std::string how = exited ? Format("exited with status %d", info.si_status)
+    const std::string how = exited ? Format("exited with status {}", info.si_status)
                                    : "was killed by " + SignalName(info.si_status) +
                                          (info.si_code == CLD_DUMPED ? " (core dumped)" : "");
-    Say(Format("rank %zu (pid %d) %s%s", number, static_cast<int>(rank.pid), how.c_str(),
+    Say(Format("rank {} (pid {}) {}{}", number, static_cast<int>(rank.pid), how,
                Running() > 0 ? "; ending the others" : ""));
     status_ = status;
     BeginEnding(SIGTERM);

@@ -104,8 +104,7 @@ Result<int> LaunchLocally(const LocalLaunchOptions& options,
     std::error_code error;
     std::filesystem::create_directories(options.log_dir, error);
     if (error) {
-      return IoError(Format("cannot create the folder '%s': %s", options.log_dir.c_str(),
-                            error.message().c_str()));
+      return IoError(Format("cannot create the folder '{}': {}", options.log_dir, error.message()));
     }
   }
   LocalJobOptions job;

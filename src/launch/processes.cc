@@ -41,7 +41,7 @@ std::string SignalName(int signal) {
   for (const Name& name : kNames) {
     if (name.number == signal) return name.name;
   }
-  return Format("signal %d", signal);
+  return Format("signal {}", signal);
 }
 
 Status Signals::Take() {

@@ -136,7 +136,7 @@ bool SaysPlaceInJob(const std::string& name) {
 Status CheckAssignment(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
-    return Invalid(Format("'%s' is not NAME=VALUE", text.c_str()));
+    return Invalid(Format("'{}' is not NAME=VALUE", text));
   }
   const std::string name = text.substr(0, equals);
   if (name == "MASTER_PORT") return Invalid("MASTER_PORT is set with --port");
@@ -172,15 +172,15 @@ Result<int> ChoosePort(int wanted, const Environment& inherited, std::string* wa
     const int error = TryPort(wanted);
     if (error == 0) return wanted;
     return Unavailable(
-        Format("port %d cannot be used on this host: %s; without --port a free one "
+        Format("port {} cannot be used on this host: {}; without --port a free one "
                "is found",
-               wanted, ErrnoText(error).c_str()));
+               wanted, ErrnoText(error)));
   }
   const auto variable = inherited.Get("MASTER_PORT");
   if (!variable || variable->empty()) return FreePort();
   uint64_t number = 0;
   if (!ParseUnsigned(*variable, &number) || number == 0 || number > kMaxPort) {
-    return Invalid(Format("MASTER_PORT is '%s', not a port (1 to %d); unset it or give --port",
+    return Invalid(Format("MASTER_PORT is '{}', not a port (1 to {}); unset it or give --port",
                           variable->c_str(), kMaxPort));
   }
   const int port = static_cast<int>(number);
@@ -188,8 +188,8 @@ Result<int> ChoosePort(int wanted, const Environment& inherited, std::string* wa
   if (error == 0) return port;
   const Result<int> other = FreePort();
   if (other.ok()) {
-    *warning = Format("port %d (MASTER_PORT) cannot be used on this host: %s; using port %d", port,
-                      ErrnoText(error).c_str(), other.value());
+    *warning = Format("port {} (MASTER_PORT) cannot be used on this host: {}; using port {}", port,
+                      ErrnoText(error), other.value());
   }
   return other;
 }

@@ -28,11 +28,11 @@ Result<Descriptor> OpenLog(const std::string& path) {
       ::open(path.c_str(),
              O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
   if (!file.open()) {
-    return IoError(Format("cannot write '%s': %s", path.c_str(), ErrnoText(errno).c_str()));
+    return IoError(Format("cannot write '{}': {}", path, ErrnoText(errno)));
   }
   struct stat info;
   if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return Invalid(Format("'%s' is not a regular file", path.c_str()));
+    return Invalid(Format("'{}' is not a regular file", path));
   }
   (void)::fcntl(file.get(), F_SETFL, O_APPEND);
   return file;
@@ -83,7 +83,7 @@ Sink::Sink(int fd) : fd_(fd), at_once_(kRoom) {
   if (::fstat(fd, &info) != 0) return;
   if (S_ISREG(info.st_mode)) at_once_ = kFull;
   if ((!S_ISFIFO(info.st_mode) && ::isatty(fd) == 0)) return;
-  const std::string path = Format("/proc/self/fd/%d", fd);
+  const std::string path = Format("/proc/self/fd/{}", fd);
   own_ = Descriptor(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!own_.open()) return;
   fd_ = own_.get();
@@ -128,7 +128,7 @@ Result<Descriptor> RankStream::Open(int rank, Sink* sink, const std::string& log
   ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
   (void)::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
   pipe_ = std::move(pipe.read);
-  lines_ = std::make_unique<LinePrefixer>(Format("[%d] ", rank));
+  lines_ = std::make_unique<LinePrefixer>(Format("[{}] ", rank));
   sink_ = sink;
   return std::move(pipe.write);
 }

@@ -26,6 +26,7 @@ class ArmLearner : public Learner {
   void Lost(uint32_t epoch) final;
   void Learn(uint32_t epoch, const std::vector<SegmentResult>& results) final;
   void Add(const ArmConfig& candidate) override;
+  void SetLead(uint64_t calls) final { lead_ = calls; }
 
   Config best() const final { return arms_[best_].config; }
   std::vector<ArmSummary> Summary() const final;
@@ -93,6 +94,8 @@ class ArmLearner : public Learner {
   void AddTry(size_t arm, uint64_t units, std::vector<Block>* blocks) const;
   uint32_t epoch() const { return epoch_; }
   const LearnOptions& options() const { return options_; }
+  // The units that make up the calls of the lead.
+  uint64_t LeadUnits() const { return (lead_ + options_.unit - 1) / options_.unit; }
 
   std::vector<Arm> arms_;
   size_t best_ = 0;
@@ -123,6 +126,7 @@ class ArmLearner : public Learner {
   LearnOptions options_;
   Comparisons comparisons_;
   uint32_t epoch_ = 0;
+  uint64_t lead_ = 0;  // calls
   size_t reference_ = 0;
   bool probe_ = false;
   std::map<uint32_t, Issued> issued_;

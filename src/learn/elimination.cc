@@ -16,7 +16,8 @@ namespace {
 // with other channels) is tried last, alone, and only if a quarter of the remaining budget pays for
 // it; in most contexts that is never. An arm is dropped when it is slower than the best by more
 // than the noise, which for a very slow one is after its first block. An arm that has run for long
-// without being better is a tie, and the default stays.
+// without being better is a tie, and the default stays. How long that is, and the length of blocks,
+// follow the noise of the calls.
 //
 // The best of many noisy arms looks better than it is (selection bias). So an arm takes over only
 // when it is faster than the default at a confidence level divided by the number of arms, and from
@@ -43,6 +44,8 @@ class Elimination : public ArmLearner {
   bool Awaited(size_t arm) const;
   std::vector<Block> Between(const std::vector<size_t>& picks, uint64_t units) const;
   uint64_t Units(const std::vector<size_t>& picks) const;
+  double Noisier() const;
+  double Enough() const;
   std::vector<Block> Wait();
   std::vector<Block> Rest();
   void Promote();
@@ -77,13 +80,21 @@ constexpr uint64_t kFirstUnits = 2;
 constexpr uint64_t kRaceUnits = 3;
 constexpr uint64_t kProbeUnits = 2;
 constexpr uint64_t kRaceIterations = 3;
+constexpr double kLongestRace = 4;  // times the shortest
+// A block between candidates adds this part of the evidence that there is: what is still worth
+// trying is close, so that a longer block costs little.
+constexpr double kRaceShare = 0.25;
+// The noise of a call for which the shortest blocks and kEnough are right. Evidence counts in
+// calls, and as many more are needed as the variance is larger.
+constexpr double kUsualNoise = 0.05;
+constexpr double kMostNoisier = 16;
 constexpr double kFar = 4;          // predicted ratio from which an arm is tried last
 constexpr double kFarSibling = 2;   // the same, if a sibling had that ratio
 constexpr double kPromising = 1.2;  // largest expected ratio of an arm that is tried again
 constexpr double kSlower = 2;  // standard errors by which an arm is slower than the best: dropped
 constexpr double kHopeless = 1.5;  // unexpectedly slow by this ratio: perhaps an outlier
 constexpr double kRetried = 1.7;   // the library's estimate below which an arm gets a second chance
-constexpr double kEnough = 56;  // weight of evidence after which an arm that is not better is a tie
+constexpr double kEnough = 56;     // see Enough
 constexpr double kOptimism = 2;
 // Standard errors by which the best arm must be faster to end the comparison.
 constexpr double kSurely = 3.5;
@@ -99,7 +110,7 @@ constexpr double kDrift = 0.05;
 
 // Whether it may still turn out worth changing to.
 bool Elimination::Worth(size_t arm) const {
-  if (Weight(arm) >= kEnough) return false;
+  if (Weight(arm) >= Enough()) return false;
   const double optimistic = Mean(arm, best_) - kOptimism * Error(arm, best_);
   return optimistic < std::log(1 - options().margin) / (best_ == 0 ? 1 : 2);
 }
@@ -141,7 +152,7 @@ std::vector<size_t> Elimination::Pick() const {
   std::vector<Wish> wishes;
   std::vector<Wish> last;
   // The incumbent must be clearly faster than the default.
-  if (best_ != 0 && arms_[0].outstanding == 0 && Weight(best_) < kEnough &&
+  if (best_ != 0 && arms_[0].outstanding == 0 && Weight(best_) < Enough() &&
       (!Known(best_) || Mean(best_) + kSurely * Error(best_) > 0)) {
     wishes.push_back({Known(best_) ? -kOptimism * Error(best_) : kFirst, 0});
   }
@@ -204,17 +215,33 @@ std::vector<ArmLearner::Block> Elimination::Between(const std::vector<size_t>& p
   return blocks;
 }
 
+// The variance of a call's time as a multiple of the usual one; 1 at least.
+double Elimination::Noisier() const {
+  const double ratio = noise_.sigma() / kUsualNoise;
+  return std::max(1.0, ratio * ratio);
+}
+
+// The weight of evidence after which an arm that is not better is a tie.
+double Elimination::Enough() const { return kEnough * std::min(Noisier(), kMostNoisier); }
+
 // All blocks of an epoch have the same length: the lower quartile depends on the number of samples.
+// Candidates that are compared again get blocks by the evidence that there is, and thus by the
+// noise.
 uint64_t Elimination::Units(const std::vector<size_t>& picks) const {
   const bool first =
       std::any_of(picks.begin(), picks.end(), [&](size_t arm) { return !Known(arm); });
-  return first ? kFirstUnits : (Iterations() ? kRaceIterations : kRaceUnits);
+  if (first) return kFirstUnits;
+  double least = HUGE_VAL;
+  for (const size_t arm : picks) least = std::min(least, Weight(arm));
+  const auto shortest = static_cast<double>(Iterations() ? kRaceIterations : kRaceUnits);
+  const double longest = shortest * kLongestRace;
+  return static_cast<uint64_t>(std::lround(std::clamp(kRaceShare * least, shortest, longest)));
 }
 
 std::vector<ArmLearner::Block> Elimination::Wait() {
   const uint64_t units = Iterations() ? 1 : kWait;
   const int doublings = std::min(waits_++ / 2, 8);
-  return {{best_, units << doublings}};
+  return {{best_, std::max(units << doublings, LeadUnits())}};
 }
 
 std::vector<ArmLearner::Block> Elimination::Plan() {

@@ -72,6 +72,10 @@ class Learner {
   // Adds an arm found later (for example fewer channels of a good pair).
   virtual void Add(const ArmConfig& candidate) = 0;
 
+  // Results arrive about this many calls after an epoch: an epoch that only waits for results is
+  // at least so long. 0 at first.
+  virtual void SetLead(uint64_t calls) = 0;
+
   virtual bool settled() const = 0;
   // The choice without exploration: the default until the evidence favours another.
   virtual Config best() const = 0;

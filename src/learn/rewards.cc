@@ -16,11 +16,11 @@ constexpr double kLeastSeconds = 1e-9;
 // Enough for any quantile; bounds the memory of a settled segment with many thousand calls.
 constexpr size_t kMostSamples = 1024;
 constexpr size_t kShortestTrimmed = 4;
+// A call that takes this many times as long as the fastest of its block was delayed by something
+// else: no two calls of one configuration differ so.
+constexpr double kSpike = 2.5;
 constexpr uint64_t kMostBytes = uint64_t{1} << 50;
 constexpr int64_t kMostRanks = int64_t{1} << 24;
-// Lines that must agree on a stride before it is used.
-constexpr uint64_t kAgreeing = 8;
-constexpr uint64_t kMostAgreeing = 256;
 
 bool SensibleSeconds(double seconds) {
   return std::isfinite(seconds) && seconds >= kLeastSeconds && seconds <= kMostSeconds;
@@ -110,6 +110,11 @@ std::vector<SegmentResult> BlockResults(const std::vector<std::vector<double>>& 
     const size_t skipped = segment.size() >= kShortestTrimmed ? 1 : 0;
     std::vector<double> kept(segment.begin() + static_cast<ptrdiff_t>(skipped), segment.end());
     if (!kept.empty()) {
+      // Of two or three samples a quartile is not low enough to leave out a spike.
+      if (kept.size() < kShortestTrimmed) {
+        const double longest = kSpike * *std::min_element(kept.begin(), kept.end());
+        std::erase_if(kept, [longest](double seconds) { return seconds > longest; });
+      }
       result.samples = static_cast<uint32_t>(kept.size());
       result.seconds = Quantile(std::move(kept), 0.25);
     }
@@ -122,7 +127,7 @@ std::string ResultsText(const std::vector<SegmentResult>& results) {
   std::string text;
   for (const SegmentResult& result : results) {
     if (!text.empty()) text += ';';
-    text += Format("%.9gx%u", result.seconds, result.samples);
+    text += Format("{:.9g}x{}", result.seconds, result.samples);
   }
   return text;
 }
@@ -186,12 +191,15 @@ double SkewOf(const std::vector<std::vector<SegmentResult>>& ranks) {
 
 Result<RewardLine> ParseRewardLine(std::string_view line) {
   const auto bad = [&line](const std::string& why) {
-    return Invalid("not a reward line (collective,bytes,nodes,ranks,milliseconds): " + why +
-                   " in '" + std::string(line.substr(0, 80)) + "'");
+    return Invalid(
+        "not a reward line (collective,bytes,nodes,ranks,milliseconds[,call[,calls]]): " + why +
+        " in '" + std::string(line.substr(0, 80)) + "'");
   };
   if (line.size() > kLongestRewardLine) return bad("too long");
   const std::vector<std::string_view> cells = Split(Trim(line), ',');
-  if (cells.size() != 5) return bad(Count(cells.size(), "cell") + " instead of 5");
+  if (cells.size() < 5 || cells.size() > 7) {
+    return bad(Count(cells.size(), "cell") + " instead of 5 to 7");
+  }
   RewardLine reward;
   const Result<Collective> collective = ParseCollective(Library::kNccl, Trim(cells[0]));
   if (!collective.ok()) return collective.status().WithContext("reward line");
@@ -213,6 +221,13 @@ Result<RewardLine> ParseRewardLine(std::string_view line) {
     return bad("no time");
   }
   reward.seconds = milliseconds * 1e-3;
+  if (cells.size() > 5 && (!ParseUnsigned(Trim(cells[5]), &reward.call) || reward.call == 0)) {
+    return bad("no call number");
+  }
+  if (cells.size() > 6 && (!ParseUnsigned(Trim(cells[6]), &reward.calls) || reward.calls == 0 ||
+                           reward.calls > reward.call)) {
+    return bad("no number of calls");
+  }
   return reward;
 }
 
@@ -246,30 +261,6 @@ std::vector<RewardLine> RewardLines::Feed(std::string_view piece) {
 void RewardLines::Restart() {
   partial_.clear();
   skipping_ = false;
-}
-
-std::optional<LineMatcher::Range> LineMatcher::Line(uint64_t calls) {
-  ++lines_;
-  const uint64_t guess = calls / lines_;
-  if (guess == 0 || guess != guess_) {
-    guess_ = guess;
-    agreeing_ = 0;
-    stride_ = 0;
-  }
-  if (guess == 0) return std::nullopt;
-  // A program is a little ahead of its lines by a constant number of calls. If it is far ahead, it
-  // made calls without lines, and the match is unknown. If the lead changes, the stride is wrong.
-  const uint64_t lead = calls - lines_ * guess;
-  if (lead > 2 * guess + kAgreeing) return std::nullopt;
-  if (agreeing_ == 0) lead_ = lead;
-  if ((lead > lead_ ? lead - lead_ : lead_ - lead) > guess + 2) {
-    agreeing_ = 0;
-    stride_ = 0;
-    return std::nullopt;
-  }
-  if (++agreeing_ < std::min(2 * guess + kAgreeing, kMostAgreeing)) return std::nullopt;
-  stride_ = guess;
-  return Range{(lines_ - 1) * stride_, lines_ * stride_};
 }
 
 }  // namespace diapason::learn

@@ -42,7 +42,8 @@ class SampleBook {
 };
 
 // One rank's results of an epoch: the lower quartile of every segment's samples. With four or more
-// samples, the first is left out: it overlaps the previous segment.
+// samples, the first is left out: it overlaps the previous segment. With fewer, spikes are left
+// out: samples of more than 2.5 times the fastest one.
 std::vector<SegmentResult> BlockResults(const std::vector<std::vector<double>>& samples);
 // The text form sent to rank 0. Parsing validates it fully.
 std::string ResultsText(const std::vector<SegmentResult>& results);
@@ -52,13 +53,17 @@ std::vector<SegmentResult> SlowestOf(const std::vector<std::vector<SegmentResult
 // The skew of the ranks: the largest ratio of slowest to fastest over the segments; 1: none.
 double SkewOf(const std::vector<std::vector<SegmentResult>>& ranks);
 
-// One line of a reward file: "collType,nBytes,nNodes,nRanks,latency_ms".
+// One line of a reward file: "collType,nBytes,nNodes,nRanks,latency_ms[,call[,calls]]".
 struct RewardLine {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;
   int64_t nodes = 0;
   int64_t ranks = 0;
   double seconds = 0;
+  // The number of the last call that it covers, among the calls of its collective and size band in
+  // the communicator, from 1 on; 0: it has none.
+  uint64_t call = 0;
+  uint64_t calls = 1;  // how many it covers
 };
 Result<RewardLine> ParseRewardLine(std::string_view line);
 
@@ -77,29 +82,6 @@ class RewardLines {
   std::string partial_;
   bool skipping_ = false;
   uint64_t garbage_ = 0;
-};
-
-// Reward lines do not name their call. If a program writes one line for every n calls of a context,
-// line k covers calls [k n, (k+1) n): this class finds n. It returns nothing until the counts fit,
-// and starts over when they stop fitting.
-class LineMatcher {
- public:
-  // The calls that the newest line covers, from the numbers of calls made and lines read since the
-  // start; nullopt: unknown.
-  struct Range {
-    uint64_t first = 0;
-    uint64_t end = 0;
-  };
-  // Called for every line, in order; `calls` is the count when the line was read.
-  std::optional<Range> Line(uint64_t calls);
-  uint64_t calls_per_line() const { return stride_; }
-
- private:
-  uint64_t lines_ = 0;
-  uint64_t stride_ = 0;
-  uint64_t guess_ = 0;
-  uint64_t agreeing_ = 0;  // consecutive lines that fit the guess
-  uint64_t lead_ = 0;      // lead of the calls at the first of them
 };
 
 }  // namespace diapason::learn

@@ -86,6 +86,16 @@ TEST(BlockResults, IsTheLowerQuartileWithoutTheFirst) {
   EXPECT_EQ(results[2].samples, 0u);
 }
 
+TEST(BlockResults, AShortBlockIsNotSpoiltByASpike) {
+  const auto results = BlockResults({{1, 9}, {9, 1.2, 1}, {1, 2}});
+  EXPECT_DOUBLE_EQ(results[0].seconds, 1);
+  EXPECT_EQ(results[0].samples, 1u) << "a sample that is left out is no evidence";
+  EXPECT_DOUBLE_EQ(results[1].seconds, 1.05);
+  EXPECT_EQ(results[1].samples, 2u);
+  EXPECT_DOUBLE_EQ(results[2].seconds, 1.25) << "noise, not a spike";
+  EXPECT_EQ(results[2].samples, 2u);
+}
+
 TEST(Results, TravelAsText) {
   const std::vector<SegmentResult> results = {{1.25e-4, 3}, {0, 0}, {3.5, 1}};
   const auto read = ParseResults(ResultsText(results), 3);
@@ -139,12 +149,31 @@ TEST(RewardLine, IsRead) {
   }
 }
 
+TEST(RewardLine, MayNameItsCalls) {
+  const Result<RewardLine> plain = ParseRewardLine("allreduce,4,1,8,1");
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain.value().call, 0u);
+  const Result<RewardLine> one = ParseRewardLine("allreduce,4,1,8,1, 7");
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(one.value().call, 7u);
+  EXPECT_EQ(one.value().calls, 1u);
+  const Result<RewardLine> several = ParseRewardLine("allreduce,4,1,8,1,7,7");
+  ASSERT_TRUE(several.ok());
+  EXPECT_EQ(several.value().calls, 7u);
+}
+
 TEST(RewardLine, ThatIsNoneIsRefused) {
   for (const std::string line : {"",
                                  ",,,,",
                                  "collType,nBytes,nNodes,nRanks,latency_ms",
                                  "allreduce,4,1,8",
-                                 "allreduce,4,1,8,1,1",
+                                 "allreduce,4,1,8,1,0",
+                                 "allreduce,4,1,8,1,-1",
+                                 "allreduce,4,1,8,1,",
+                                 "allreduce,4,1,8,1,1.5",
+                                 "allreduce,4,1,8,1,7,0",
+                                 "allreduce,4,1,8,1,7,8",
+                                 "allreduce,4,1,8,1,7,1,1",
                                  "alreduce,4,1,8,1",
                                  "allreduce,0,1,8,1",
                                  "allreduce,-4,1,8,1",
@@ -205,51 +234,6 @@ TEST(RewardLines, AReplacedFileLeavesNoHalfLine) {
   const auto read = lines.Feed("allreduce,24,1,8,1\n");
   ASSERT_EQ(read.size(), 1u);
   EXPECT_EQ(read[0].bytes, 24u);
-}
-
-// Feeds lines that come after every n calls, `ahead` calls late.
-size_t Told(LineMatcher* matcher, uint64_t n, uint64_t ahead, uint64_t first, uint64_t lines) {
-  size_t told = 0;
-  for (uint64_t k = first; k < first + lines; ++k) {
-    const auto range = matcher->Line((k + 1) * n + ahead);
-    if (!range) continue;
-    ++told;
-    EXPECT_EQ(range->first, k * n);
-    EXPECT_EQ(range->end, (k + 1) * n);
-  }
-  return told;
-}
-
-TEST(LineMatcher, FindsTheCallsOfALine) {
-  for (const uint64_t n : {1, 3, 40}) {
-    for (const uint64_t ahead : {0, 1, 2}) {
-      LineMatcher matcher;
-      EXPECT_GE(Told(&matcher, n, ahead, 0, 200), 100u) << n << " " << ahead;
-      EXPECT_EQ(matcher.calls_per_line(), n);
-    }
-  }
-}
-
-TEST(LineMatcher, IsSilentWhenTheCountsDoNotFit) {
-  LineMatcher late;  // the first 500 calls had no lines
-  for (uint64_t k = 0; k < 400; ++k) EXPECT_FALSE(late.Line(500 + k + 1).has_value()) << k;
-  LineMatcher other;  // 39 calls a line, after 300 without
-  for (uint64_t k = 0; k < 800; ++k) EXPECT_FALSE(other.Line(300 + 39 * (k + 1)).has_value()) << k;
-  LineMatcher many;  // more lines than calls
-  for (uint64_t k = 0; k < 100; ++k) EXPECT_FALSE(many.Line(k / 2).has_value());
-  LineMatcher first;
-  EXPECT_FALSE(first.Line(1).has_value());
-  EXPECT_EQ(first.calls_per_line(), 0u);
-  EXPECT_FALSE(LineMatcher().Line(UINT64_MAX).has_value());
-}
-
-TEST(LineMatcher, StopsWhenTheCountsStopFitting) {
-  LineMatcher matcher;
-  EXPECT_GT(Told(&matcher, 2, 0, 0, 50), 30u);
-  // From here on a line comes with every ten calls.
-  size_t told = 0;
-  for (uint64_t k = 0; k < 50; ++k) told += matcher.Line(100 + 10 * (k + 1)).has_value() ? 1 : 0;
-  EXPECT_LE(told, 2u);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class Sampling : public ArmLearner {
 
   std::vector<Block> Plan() override {
     const bool iterations = options().unit > 1;
-    if (Outstanding() >= kMostOutstanding) return {{best_, 1}};
+    if (Outstanding() >= kMostOutstanding) return {{best_, std::max<uint64_t>(1, LeadUnits())}};
     const uint64_t units = iterations ? 1 : kUnits;
     const CounterRandom random(options().seed, epoch());
     uint64_t index = 0;

@@ -137,9 +137,8 @@ void Collector::OtherLine(std::string_view line, bool noted) {
   const int kind = Troubles::Classify(line, false);
   if (kind < 0) return;
   Labelled(label);
-  facts_->troubles.Add(
-      static_cast<size_t>(kind), spot_, line, rest,
-      label.rank >= 0 ? Format("rank %lld", static_cast<long long>(label.rank)) : "");
+  facts_->troubles.Add(static_cast<size_t>(kind), spot_, line, rest,
+                       label.rank >= 0 ? Format("rank {}", label.rank) : "");
 }
 
 void Collector::Library(std::string_view line, size_t at) {

@@ -40,8 +40,7 @@ bool Collector::Version(std::string_view line, std::string_view message, uint32_
   }
   int64_t number = 0;
   if (cursor.Skip("cudaDriverVersion ") && cursor.Number(&number) && number > 0) {
-    name = Format("CUDA driver %lld.%lld", static_cast<long long>(number / 1000),
-                  static_cast<long long>(number % 1000 / 10));
+    name = Format("CUDA driver {}.{}", number / 1000, number % 1000 / 10);
   } else if (cursor.Skip("HIP version") && cursor.SkipTo(":")) {
     name = "HIP " + std::string(cursor.Word().substr(0, 60));
   } else if (cursor.Skip("ROCm version") && cursor.SkipTo(":")) {

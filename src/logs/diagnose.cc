@@ -17,14 +17,14 @@ std::string RanksText(std::vector<int64_t> ranks) {
     size_t end = i + 1;
     while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
     if (parts.size() == 8) {
-      return Join(parts, ", ") + Format(" and %zu more", ranks.size() - shown);
+      return Join(parts, ", ") + Format(" and {} more", ranks.size() - shown);
     }
     const auto first = static_cast<long long>(ranks[i]);
     const auto last = static_cast<long long>(ranks[end - 1]);
     if (end == i + 1) {
-      parts.push_back(Format("%lld", first));
+      parts.push_back(Format("{}", first));
     } else {
-      parts.push_back(Format(end == i + 2 ? "%lld, %lld" : "%lld-%lld", first, last));
+      parts.push_back(Format("{}{}{}", first, end == i + 2 ? ", " : "-", last));
     }
     shown += end - i;
     i = end;
@@ -33,7 +33,7 @@ std::string RanksText(std::vector<int64_t> ranks) {
 }
 
 std::string ProcessCount(size_t count) {
-  return Format("%zu process%s", count, count == 1 ? "" : "es");
+  return Format("{} process{}", count, count == 1 ? "" : "es");
 }
 
 void DiagnoseTroubles(const LogFacts& facts, std::vector<Finding>* findings) {
@@ -57,10 +57,10 @@ void DiagnoseTroubles(const LogFacts& facts, std::vector<Finding>* findings) {
       std::vector<std::string> sayers = trouble.sayers;
       const bool more = sayers.size() > 4 || trouble.sayers_left_out > 0;
       if (sayers.size() > 4) sayers.resize(4);
-      finding.title += Format(" (%s; %s%s)", Count(trouble.count, "line").c_str(),
-                              Join(sayers, ", ").c_str(), more ? " and others" : "");
+      finding.title += Format(" ({}; {}{})", Count(trouble.count, "line"), Join(sayers, ", "),
+                              more ? " and others" : "");
     } else if (trouble.count > 1) {
-      finding.title += Format(" (%llu lines)", static_cast<unsigned long long>(trouble.count));
+      finding.title += Format(" ({} lines)", trouble.count);
     }
     for (const SourceLine& place : trouble.places) finding.evidence.push_back(facts.Where(place));
     if (finding.id == "ib.completion") {
@@ -73,8 +73,7 @@ void DiagnoseTroubles(const LogFacts& facts, std::vector<Finding>* findings) {
         if (!cursor.Number(&status) && !(behind.SkipTo("(") && behind.Number(&status))) continue;
         const std::string_view meaning = IbStatusText(status);
         if (meaning.empty()) continue;
-        finding.title += Format("; status %lld: %s", static_cast<long long>(status),
-                                std::string(meaning).c_str());
+        finding.title += Format("; status {}: {}", status, std::string(meaning));
         break;
       }
     }
@@ -95,14 +94,13 @@ void DiagnoseTroubles(const LogFacts& facts, std::vector<Finding>* findings) {
         facts.troubles.kinds[facts.troubles.Other()].count > 0) {
       continue;
     }
-    findings->push_back(
-        {"op.returned",
-         Severity::kError,
-         Format("Calls of the library came back with: %s (%llu lines)",
-                std::string(kCodes[code]).c_str(), static_cast<unsigned long long>(tally.count)),
-         {facts.Where(tally.first)},
-         "the WARN line that belongs to it is not in these logs; give the logs of "
-         "all ranks, with NCCL_DEBUG=INFO"});
+    findings->push_back({"op.returned",
+                         Severity::kError,
+                         Format("Calls of the library came back with: {} ({} lines)",
+                                std::string(kCodes[code]), tally.count),
+                         {facts.Where(tally.first)},
+                         "the WARN line that belongs to it is not in these logs; give the logs of "
+                         "all ranks, with NCCL_DEBUG=INFO"});
   }
 }
 
@@ -125,7 +123,7 @@ void DiagnoseDumps(const LogFacts& facts, std::vector<Finding>* findings) {
   SortBySeverity(&shown);
   if (shown.size() > kMostDumpFindings) {
     Finding& last = shown[kMostDumpFindings - 1];
-    last.title += Format(" (and %zu more such findings)", shown.size() - kMostDumpFindings);
+    last.title += Format(" (and {} more such findings)", shown.size() - kMostDumpFindings);
     shown.resize(kMostDumpFindings);
   }
   findings->insert(findings->end(), shown.begin(), shown.end());

@@ -48,10 +48,10 @@ void Differences(const LogFacts& facts, std::vector<Finding>* findings) {
       finding.severity = MayDiffer(variable.name)   ? Severity::kNote
                          : MustAgree(variable.name) ? Severity::kError
                                                     : Severity::kWarning;
-      finding.title = Format("%s differs between ranks", variable.name.c_str());
+      finding.title = Format("{} differs between ranks", variable.name);
       for (uint32_t i = 0; i < variable.values.size() && i < 4; ++i) {
         finding.evidence.push_back(facts.Where(variable.places[i]) +
-                                   Format(" (%s)", ProcessCount(counts[i + 1]).c_str()));
+                                   Format(" ({})", ProcessCount(counts[i + 1])));
       }
       finding.action = MayDiffer(variable.name)
                            ? "fine where the hosts differ"
@@ -63,8 +63,8 @@ void Differences(const LogFacts& facts, std::vector<Finding>* findings) {
     if (said == speakers || !MustAgree(variable.name)) continue;
     finding.id = "env.not-everywhere";
     finding.severity = Severity::kNote;
-    finding.title = Format("%s is reported by %zu of %zu processes that report their environment",
-                           variable.name.c_str(), said, speakers);
+    finding.title = Format("{} is reported by {} of {} processes that report their environment",
+                           variable.name, said, speakers);
     finding.evidence.push_back(facts.Where(variable.places[0]));
     finding.action = "make sure that it is set on every rank";
     findings->push_back(std::move(finding));

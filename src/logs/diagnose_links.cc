@@ -77,11 +77,10 @@ void Inside(const LogFacts& facts, const std::vector<HostLink>& links,
   Finding finding;
   finding.id = nvlink ? "link.nvlink-unused" : "link.no-p2p";
   finding.severity = Severity::kWarning;
-  finding.title = Format(
-      "%s of GPUs inside %s talk by %s instead of directly%s", Count(slow_pairs, "pair").c_str(),
-      hosts.size() == 1 ? ("host " + *hosts.begin()).c_str()
-                        : Format("%zu hosts", hosts.size()).c_str(),
-      slow->kind.c_str(), nvlink ? ", although there is NVLink or XGMI between GPUs" : "");
+  finding.title =
+      Format("{} of GPUs inside {} talk by {} instead of directly{}", Count(slow_pairs, "pair"),
+             hosts.size() == 1 ? ("host " + *hosts.begin()) : Format("{} hosts", hosts.size()),
+             slow->kind, nvlink ? ", although there is NVLink or XGMI between GPUs" : "");
   finding.evidence.push_back(facts.Where(slow->first));
   if (facts.nvlink.count > 0) finding.evidence.push_back(facts.Where(facts.nvlink.first));
   std::string where;
@@ -102,7 +101,7 @@ void Inside(const LogFacts& facts, const std::vector<HostLink>& links,
         "switches, the IOMMU, or containers that do not share IPC and GPUs are in the way";
   }
   if (direct_pairs > 0) {
-    finding.title += Format(" (%s do)", Count(direct_pairs, "pair").c_str());
+    finding.title += Format(" ({} do)", Count(direct_pairs, "pair"));
   }
   findings->push_back(std::move(finding));
 }
@@ -154,7 +153,7 @@ void Between(const LogFacts& facts, const std::vector<HostLink>& links,
       findings->push_back(
           {"net.virtual-interface",
            Severity::kWarning,
-           Format("Data goes over a virtual interface: %s", facts.network.sockets[i].c_str()),
+           Format("Data goes over a virtual interface: {}", facts.network.sockets[i]),
            {facts.Where(facts.network.socket_place)},
            "set NCCL_SOCKET_IFNAME to the real one, or exclude it: "
            "NCCL_SOCKET_IFNAME=^docker,lo,veth,br-"});
@@ -167,15 +166,14 @@ void Between(const LogFacts& facts, const std::vector<HostLink>& links,
     finding.severity = Severity::kWarning;
     const uint64_t all = direct + staged;
     finding.title =
-        direct == 0
-            ? Format(
-                  "GPU Direct RDMA is not used: all %llu network channels go through host "
-                  "memory",
-                  static_cast<unsigned long long>(staged))
-            : Format(
-                  "GPU Direct RDMA is used by %llu of %llu network channels; the others go "
-                  "through host memory",
-                  static_cast<unsigned long long>(direct), static_cast<unsigned long long>(all));
+        direct == 0 ? Format(
+                          "GPU Direct RDMA is not used: all {} network channels go through host "
+                          "memory",
+                          staged)
+                    : Format(
+                          "GPU Direct RDMA is used by {} of {} network channels; the others go "
+                          "through host memory",
+                          direct, all);
     finding.evidence.push_back(facts.Where(without->first));
     if (facts.gdr_missing.count > 0) {
       finding.evidence.push_back(facts.Where(facts.gdr_missing.first));
@@ -224,9 +222,8 @@ void Rails(const LogFacts& facts, std::vector<Finding>* findings) {
     findings->push_back(
         {"net.few-adapters",
          Severity::kWarning,
-         Format("Host %s sends over %zu of %zu network adapters, with %zu GPUs",
-                facts.hosts[host].c_str(), devices.size(), facts.network.ib_devices,
-                gpus[host].size()),
+         Format("Host {} sends over {} of {} network adapters, with {} GPUs", facts.hosts[host],
+                devices.size(), facts.network.ib_devices, gpus[host].size()),
          {facts.Where(first), facts.Where(facts.network.ib_place)},
          "look at NCCL_IB_HCA and NCCL_CROSS_NIC; with one adapter per GPU each should be used"});
     return;
@@ -279,14 +276,13 @@ void DiagnoseLinks(const LogFacts& facts, std::vector<Finding>* findings) {
   Rails(facts, findings);
   for (const Topology& topology : facts.topologies.files) {
     if (topology.linked_gpus > 0 && topology.bare_gpu.line != 0) {
-      findings->push_back(
-          {"link.gpu-without-link",
-           Severity::kWarning,
-           Format("A GPU has no %s although %lld others have", topology.link_name.c_str(),
-                  static_cast<long long>(topology.linked_gpus)),
-           {facts.Where(topology.bare_gpu)},
-           "look at the link's state: nvidia-smi nvlink --status, or rocm-smi "
-           "--showtopo"});
+      findings->push_back({"link.gpu-without-link",
+                           Severity::kWarning,
+                           Format("A GPU has no {} although {} others have", topology.link_name,
+                                  topology.linked_gpus),
+                           {facts.Where(topology.bare_gpu)},
+                           "look at the link's state: nvidia-smi nvlink --status, or rocm-smi "
+                           "--showtopo"});
     }
   }
 }

@@ -48,16 +48,15 @@ void Outliers(const LogFacts& facts, const std::vector<const PerfTest*>& tests,
   finding.id = "perf.outlier";
   finding.severity = Severity::kWarning;
   finding.title = Format(
-      "%zu of %zu runs of %s are far below the others: %.3g GB/s on average and "
-      "less, the median is %.3g",
-      slow.size(), tests.size(),
-      slow[0]->collective.empty() ? "a test" : slow[0]->collective.c_str(), slow.back()->average,
-      median);
+      "{} of {} runs of {} are far below the others: {:.3g} GB/s on average and "
+      "less, the median is {:.3g}",
+      slow.size(), tests.size(), slow[0]->collective.empty() ? "a test" : slow[0]->collective,
+      slow.back()->average, median);
   for (size_t i = 0; i < slow.size() && i < 6; ++i) {
     finding.evidence.push_back(
-        Format("%s: %.3g GB/s", NameAndFile(facts, *slow[i]).c_str(), slow[i]->average));
+        Format("{}: {:.3g} GB/s", NameAndFile(facts, *slow[i]), slow[i]->average));
   }
-  if (slow.size() > 6) finding.evidence.push_back(Format("and %zu more", slow.size() - 6));
+  if (slow.size() > 6) finding.evidence.push_back(Format("and {} more", slow.size() - 6));
   std::vector<std::string> always;
   for (const auto& [host, counts] : hosts) {
     if (counts.first == counts.second && counts.second > 1) always.push_back(host);
@@ -80,8 +79,8 @@ Finding WrongValues(const LogFacts& facts, const std::vector<const PerfTest*>& w
   Finding finding;
   finding.id = "perf.wrong";
   finding.severity = Severity::kError;
-  finding.title = Format("%s gave wrong values: the collective computed nonsense",
-                         Count(wrong.size(), "test").c_str());
+  finding.title =
+      Format("{} gave wrong values: the collective computed nonsense", Count(wrong.size(), "test"));
   for (size_t i = 0; i < wrong.size() && i < 4; ++i) {
     finding.evidence.push_back(facts.Where(wrong[i]->wrong_place));
   }
@@ -93,32 +92,30 @@ Finding WrongValues(const LogFacts& facts, const std::vector<const PerfTest*>& w
 }
 
 Finding RanAlone(const LogFacts& facts, const PerfTest& test) {
-  return {
-      "perf.alone",
-      Severity::kError,
-      test.rank_zeros > 1
-          ? Format("%lld independent runs with one GPU each were taken for one: bus bandwidth "
-                   "is 0 everywhere, rank 0 is there %lld times",
-                   static_cast<long long>(test.rank_zeros), static_cast<long long>(test.rank_zeros))
-          : "A test ran with one GPU alone: bus bandwidth is 0 everywhere",
-      {facts.Where(test.start), facts.Where(test.zero)},
-      "build the tests with MPI=1 and start them with mpirun or srun, or give one process all "
-      "GPUs (-g 8)"};
+  return {"perf.alone",
+          Severity::kError,
+          test.rank_zeros > 1
+              ? Format("{} independent runs with one GPU each were taken for one: bus bandwidth "
+                       "is 0 everywhere, rank 0 is there {} times",
+                       test.rank_zeros, test.rank_zeros)
+              : "A test ran with one GPU alone: bus bandwidth is 0 everywhere",
+          {facts.Where(test.start), facts.Where(test.zero)},
+          "build the tests with MPI=1 and start them with mpirun or srun, or give one process all "
+          "GPUs (-g 8)"};
 }
 
 Finding Unfinished(const LogFacts& facts, const std::vector<const PerfTest*>& unfinished) {
   Finding finding;
   finding.id = "perf.unfinished";
   finding.severity = Severity::kError;
-  finding.title = Format("%s began and did not finish", Count(unfinished.size(), "test").c_str());
+  finding.title = Format("{} began and did not finish", Count(unfinished.size(), "test"));
   for (size_t i = 0; i < unfinished.size() && i < 4; ++i) {
     const PerfTest& test = *unfinished[i];
     finding.evidence.push_back(
-        Format("%s: %s, %llu rows", facts.Where(Spot{test.file, test.line}).c_str(),
-               Name(test).c_str(), static_cast<unsigned long long>(test.rows)));
+        Format("{}: {}, {} rows", facts.Where(Spot{test.file, test.line}), Name(test), test.rows));
   }
   if (unfinished.size() > 4) {
-    finding.evidence.push_back(Format("and %zu more", unfinished.size() - 4));
+    finding.evidence.push_back(Format("and {} more", unfinished.size() - 4));
   }
   finding.action = "it hung, failed or was killed: run it again with NCCL_DEBUG=INFO";
   return finding;
@@ -131,14 +128,13 @@ void HighLatency(const LogFacts& facts, std::vector<Finding>* findings) {
     if (test.rows == 0 || !test.moved || test.smallest > 1024 || test.smallest_us <= usual) {
       continue;
     }
-    findings->push_back(
-        {"latency.high",
-         Severity::kNote,
-         Format("Small messages are slow: %.1f us for %s, %s", test.smallest_us,
-                FormatBytes(test.smallest).c_str(), NameAndFile(facts, test).c_str()),
-         {facts.Where(test.zero)},
-         "look at CPU frequency and affinity, at protocol and algorithm for small "
-         "sizes, and at sockets in place of RDMA"});
+    findings->push_back({"latency.high",
+                         Severity::kNote,
+                         Format("Small messages are slow: {:.1f} us for {}, {}", test.smallest_us,
+                                FormatBytes(test.smallest), NameAndFile(facts, test)),
+                         {facts.Where(test.zero)},
+                         "look at CPU frequency and affinity, at protocol and algorithm for small "
+                         "sizes, and at sockets in place of RDMA"});
     return;
   }
 }
@@ -160,10 +156,8 @@ void DiagnosePerf(const LogFacts& facts, std::vector<Finding>* findings) {
       unfinished.push_back(&test);
     }
     if (test.ends > 0 && test.average > 0) {
-      like[Format("%s %lld %lld %llu %llu", test.collective.c_str(),
-                  static_cast<long long>(test.ranks), static_cast<long long>(test.host_count),
-                  static_cast<unsigned long long>(test.smallest),
-                  static_cast<unsigned long long>(test.largest))]
+      like[Format("{} {} {} {} {}", test.collective, test.ranks, test.host_count, test.smallest,
+                  test.largest)]
           .push_back(&test);
     }
   }

@@ -10,9 +10,9 @@ namespace {
 
 std::string Name(const LoggedComm& communicator) {
   if (communicator.id == 0) {
-    return Format("a communicator of %lld ranks", static_cast<long long>(communicator.ranks));
+    return Format("a communicator of {} ranks", communicator.ranks);
   }
-  return Format("communicator 0x%llx", static_cast<unsigned long long>(communicator.id));
+  return Format("communicator 0x{:x}", communicator.id);
 }
 
 // It must have completed its initialisation, whatever lines were lost.
@@ -24,14 +24,13 @@ void Duplicates(const LogFacts& facts, const LoggedComm& communicator,
     const CommRank& a = facts.members[communicator.members[i - 1]];
     const CommRank& b = facts.members[communicator.members[i]];
     if (a.rank < 0 || a.rank != b.rank || a.process == b.process || a.ended || b.ended) continue;
-    findings->push_back(
-        {"rank.twice",
-         Severity::kError,
-         Format("Two processes are rank %d of %s", a.rank, Name(communicator).c_str()),
-         {facts.Where(a.start) + ": " + facts.ProcessText(a.process),
-          facts.Where(b.start) + ": " + facts.ProcessText(b.process)},
-         "look at how the launcher hands out RANK; a process left over from an "
-         "earlier job does this too"});
+    findings->push_back({"rank.twice",
+                         Severity::kError,
+                         Format("Two processes are rank {} of {}", a.rank, Name(communicator)),
+                         {facts.Where(a.start) + ": " + facts.ProcessText(a.process),
+                          facts.Where(b.start) + ": " + facts.ProcessText(b.process)},
+                         "look at how the launcher hands out RANK; a process left over from an "
+                         "earlier job does this too"});
     return;
   }
 }
@@ -53,9 +52,8 @@ void SharedGpus(const LogFacts& facts, const LoggedComm& communicator,
     findings->push_back(
         {"rank.duplicate-gpu",
          wanted ? Severity::kNote : Severity::kError,
-         Format("Ranks %d and %d of %s use the same GPU (bus %llx) of host %s", other->second->rank,
-                member.rank, Name(communicator).c_str(),
-                static_cast<unsigned long long>(member.bus_id), facts.hosts[key.first].c_str()),
+         Format("Ranks {} and {} of {} use the same GPU (bus {:x}) of host {}", other->second->rank,
+                member.rank, Name(communicator), member.bus_id, facts.hosts[key.first]),
          {facts.Where(other->second->start), facts.Where(member.start)},
          wanted ? "fine for a test: NCCL_HOSTID makes the library take them for different hosts"
                 : "give every rank a GPU of its own"});
@@ -88,12 +86,12 @@ void Incomplete(const LogFacts& facts, const LoggedComm& communicator,
   if (!stuck.empty()) {
     // Damaged lines may have been those that say "complete".
     const bool sure = facts.damaged == 0 || alive == 0;
-    std::string title = Format("%s %s of %s began to initialise and never finished",
-                               stuck.size() == 1 ? "Rank" : "Ranks", RanksText(stuck).c_str(),
-                               Name(communicator).c_str());
+    std::string title =
+        Format("{} {} of {} began to initialise and never finished",
+               stuck.size() == 1 ? "Rank" : "Ranks", RanksText(stuck), Name(communicator));
     if (!missing.empty()) {
-      title += Format("; ranks %s did not even begin, or their logs are not here",
-                      RanksText(missing).c_str());
+      title +=
+          Format("; ranks {} did not even begin, or their logs are not here", RanksText(missing));
     }
     findings->push_back(
         {"hang.init", sure ? Severity::kError : Severity::kWarning, title, evidence,
@@ -104,10 +102,9 @@ void Incomplete(const LogFacts& facts, const LoggedComm& communicator,
   } else if (!missing.empty() && communicator.id != 0) {
     findings->push_back({"rank.not-here",
                          Severity::kNote,
-                         Format("The logs hold %zu of the %lld ranks of %s; missing: %s",
+                         Format("The logs hold {} of the {} ranks of {}; missing: {}",
                                 static_cast<size_t>(communicator.ranks) - missing.size(),
-                                static_cast<long long>(communicator.ranks),
-                                Name(communicator).c_str(), RanksText(missing).c_str()),
+                                communicator.ranks, Name(communicator), RanksText(missing)),
                          {facts.Where(communicator.first)},
                          "give the logs of all ranks: what differs between them shows only then"});
   }
@@ -128,7 +125,7 @@ void SlowInit(const LogFacts& facts, const LoggedComm& communicator,
   findings->push_back(
       {"init.slow",
        Severity::kWarning,
-       Format("Initialising %s took %.1f s%s", Name(communicator).c_str(), slowest->init_seconds,
+       Format("Initialising {} took {:.1f} s{}", Name(communicator), slowest->init_seconds,
               bootstrap ? ", most of it to find each other" : ""),
        {facts.Where(slowest->start) + ": " + facts.ProcessText(slowest->process)},
        bootstrap ? "ranks wait for the last one to come: look at what it does before; name "
@@ -147,9 +144,8 @@ void DiagnoseRanks(const LogFacts& facts, std::vector<Finding>* findings) {
       findings->push_back(
           {"rank.count-differs",
            Severity::kError,
-           Format("Ranks disagree about the size of %s: %lld and %lld", Name(communicator).c_str(),
-                  static_cast<long long>(communicator.ranks),
-                  static_cast<long long>(communicator.other_ranks)),
+           Format("Ranks disagree about the size of {}: {} and {}", Name(communicator),
+                  communicator.ranks, communicator.other_ranks),
            {facts.Where(communicator.first), facts.Where(communicator.disagreement)},
            "make every process pass the same number of ranks (WORLD_SIZE)"});
     }
@@ -171,9 +167,8 @@ void DiagnoseOperations(const LogFacts& facts, std::vector<Finding>* findings) {
     findings->push_back(
         {"op.mismatch",
          facts.damaged > 0 ? Severity::kWarning : Severity::kError,
-         Format("Ranks %d and %d of %s called different collectives at opCount 0x%llx",
-                difference.ranks[0], difference.ranks[1], Name(communicator).c_str(),
-                static_cast<unsigned long long>(difference.op_count)),
+         Format("Ranks {} and {} of {} called different collectives at opCount 0x{:x}",
+                difference.ranks[0], difference.ranks[1], Name(communicator), difference.op_count),
          {facts.Where(difference.places[0]), facts.Where(difference.places[1])},
          "all ranks must call the same collectives with the same counts, in the same order"});
   }
@@ -199,13 +194,11 @@ void DiagnoseOperations(const LogFacts& facts, std::vector<Finding>* findings) {
     findings->push_back(
         {"op.behind",
          sick ? Severity::kError : Severity::kNote,
-         Format("%s %s of %s stopped before the others: last opCount 0x%llx (%s), the others got "
-                "to 0x%llx (%s)",
-                late.size() == 1 ? "Rank" : "Ranks", RanksText(late).c_str(),
-                Name(communicator).c_str(), static_cast<unsigned long long>(behind->op_count),
-                facts.words[behind->collective].c_str(),
-                static_cast<unsigned long long>(ahead->op_count),
-                facts.words[ahead->collective].c_str()),
+         Format("{} {} of {} stopped before the others: last opCount 0x{:x} ({}), the others got "
+                "to 0x{:x} ({})",
+                late.size() == 1 ? "Rank" : "Ranks", RanksText(late), Name(communicator),
+                behind->op_count, facts.words[behind->collective], ahead->op_count,
+                facts.words[ahead->collective]),
          {facts.Where(behind->last) + ": " + facts.ProcessText(behind->process),
           facts.Where(ahead->last) + ": " + facts.ProcessText(ahead->process)},
          sick ? "look at what these ranks did after that line: the others wait for them"
@@ -224,12 +217,10 @@ void DiagnoseOperations(const LogFacts& facts, std::vector<Finding>* findings) {
     finding.id = "hang.proxy";
     finding.severity = Severity::kWarning;
     finding.title = Format(
-        "%llu proxy operations were not finished; the oldest (opCount %lld, rank %lld %s rank "
-        "%lld, channel %lld, %lld of %lld steps done) %s",
-        static_cast<unsigned long long>(traces.unfinished), static_cast<long long>(oldest.op_count),
-        static_cast<long long>(oldest.rank), oldest.send ? "to" : "from",
-        static_cast<long long>(oldest.peer), static_cast<long long>(oldest.channel),
-        static_cast<long long>(oldest.done), static_cast<long long>(oldest.steps), waits.c_str());
+        "{} proxy operations were not finished; the oldest (opCount {}, rank {} {} rank "
+        "{}, channel {}, {} of {} steps done) {}",
+        traces.unfinished, oldest.op_count, oldest.rank, oldest.send ? "to" : "from", oldest.peer,
+        oldest.channel, oldest.done, oldest.steps, waits);
     for (size_t i = 0; i < traces.oldest.size() && i < 3; ++i) {
       finding.evidence.push_back(facts.Where(traces.oldest[i].place));
     }

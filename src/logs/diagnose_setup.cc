@@ -30,8 +30,8 @@ void Versions(const LogFacts& facts, std::vector<Finding>* findings) {
       findings->push_back(
           {"version.mismatch",
            Severity::kError,
-           Format("Ranks of one communicator run %s and %s", facts.libraries[first].c_str(),
-                  facts.libraries[library].c_str()),
+           Format("Ranks of one communicator run {} and {}", facts.libraries[first],
+                  facts.libraries[library]),
            {facts.Where(facts.library_places[first]), facts.Where(facts.library_places[library])},
            "install one version everywhere; look at LD_LIBRARY_PATH and at the "
            "container image of each host"});
@@ -50,9 +50,8 @@ void Versions(const LogFacts& facts, std::vector<Finding>* findings) {
       findings->push_back(
           {"version.driver",
            Severity::kError,
-           Format("%s was built for CUDA %lld, the driver knows CUDA %lld only",
-                  facts.libraries[i].c_str(), static_cast<long long>(built),
-                  static_cast<long long>(known)),
+           Format("{} was built for CUDA {}, the driver knows CUDA {} only", facts.libraries[i],
+                  built, known),
            {facts.Where(facts.library_places[i]), facts.Where(facts.driver_places[d])},
            "install a driver for that CUDA version, or a library built for the "
            "older one"});
@@ -64,9 +63,9 @@ void Versions(const LogFacts& facts, std::vector<Finding>* findings) {
     findings->push_back(
         {"version.headers",
          Severity::kWarning,
-         Format("The tests were compiled with headers of %s and run with library %s",
-                LibraryVersionText(LibraryVersionOfCode(static_cast<int>(test.headers))).c_str(),
-                LibraryVersionText(LibraryVersionOfCode(static_cast<int>(test.library))).c_str()),
+         Format("The tests were compiled with headers of {} and run with library {}",
+                LibraryVersionText(LibraryVersionOfCode(static_cast<int>(test.headers))),
+                LibraryVersionText(LibraryVersionOfCode(static_cast<int>(test.library)))),
          {facts.Where(test.start)},
          "compile them with the headers of the library that is loaded, or fix LD_LIBRARY_PATH"});
     break;
@@ -90,8 +89,8 @@ void Plugins(const LogFacts& facts, std::vector<Finding>* findings) {
       findings->push_back(
           {"plugin.missing",
            Severity::kError,
-           Format("The plugin that %s asks for could not be loaded: %s", std::string(name).c_str(),
-                  facts.missing_plugins[i].substr(part.size()).c_str()),
+           Format("The plugin that {} asks for could not be loaded: {}", std::string(name),
+                  facts.missing_plugins[i].substr(part.size())),
            {facts.Where(wanted->places[0]), facts.Where(facts.missing_plugin_places[i])},
            "give its whole path, or put its folder into LD_LIBRARY_PATH of every rank; ldd shows "
            "whether it misses a library itself"});
@@ -103,8 +102,8 @@ void Cpu(const LogFacts& facts, std::vector<Finding>* findings) {
   if (facts.no_affinity.count > 0) {
     findings->push_back({"cpu.affinity",
                          Severity::kWarning,
-                         Format("Ranks run on CPUs that are all far from their GPU (%s)",
-                                Count(facts.no_affinity.count, "line").c_str()),
+                         Format("Ranks run on CPUs that are all far from their GPU ({})",
+                                Count(facts.no_affinity.count, "line")),
                          {facts.Where(facts.no_affinity.first)},
                          "let the launcher bind each rank to the cores of its GPU's NUMA node, or "
                          "not bind at all"});
@@ -114,8 +113,8 @@ void Cpu(const LogFacts& facts, std::vector<Finding>* findings) {
     findings->push_back(
         {"cpu.proxies-share-core",
          Severity::kNote,
-         Format("The proxy threads of %zu GPUs of host %s were on CPU core %lld", devices.size(),
-                facts.hosts[place.first].c_str(), static_cast<long long>(place.second)),
+         Format("The proxy threads of {} GPUs of host {} were on CPU core {}", devices.size(),
+                facts.hosts[place.first], place.second),
          {facts.Where(devices[0].second), facts.Where(devices[1].second)},
          "if it stays so they slow each other down: see diapason watch, and give each rank cores "
          "of its own"});
@@ -133,10 +132,10 @@ void Cpu(const LogFacts& facts, std::vector<Finding>* findings) {
     evidence.push_back(facts.Where(variable.places[0]));
   }
   if (threads >= 16) {
-    findings->push_back({"cpu.socket-threads", Severity::kNote,
-                         Format("Each connection has %lld sockets, served by threads of the CPU",
-                                static_cast<long long>(threads)),
-                         evidence, "with few free cores less is more: measure 4 and 8"});
+    findings->push_back(
+        {"cpu.socket-threads", Severity::kNote,
+         Format("Each connection has {} sockets, served by threads of the CPU", threads), evidence,
+         "with few free cores less is more: measure 4 and 8"});
   }
 }
 
@@ -149,9 +148,9 @@ void SmallMessages(const LogFacts& facts, std::vector<Finding>* findings) {
     finding.id = "latency.protocol";
     finding.severity = Severity::kWarning;
     finding.title = Format(
-        "Small messages (from %s) use protocol SIMPLE, which has the highest "
+        "Small messages (from {}) use protocol SIMPLE, which has the highest "
         "latency",
-        FormatBytes(choice.smallest).c_str());
+        FormatBytes(choice.smallest));
     finding.evidence.push_back(facts.Where(choice.first));
     finding.action = "let the library choose LL or LL128 for them";
     for (const Variable& variable : facts.variables) {
@@ -173,7 +172,7 @@ void Memory(const LogFacts& facts, std::vector<Finding>* findings) {
   findings->push_back(
       {"mem.buffers",
        Severity::kNote,
-       Format("The library allocated %.1f GiB of GPU memory in one process",
+       Format("The library allocated {:.1f} GiB of GPU memory in one process",
               static_cast<double>(most->gpu_bytes) / (1ULL << 30)),
        {"sum of the lines 'Cuda Alloc Size' of " +
         facts.ProcessText(static_cast<uint32_t>(most - facts.processes.data()))},

@@ -161,11 +161,11 @@ TEST(Diagnosis, WhoIsBehind) {
 
 std::string Timeout(int rank, int sequence, const std::string& operation) {
   return Format(
-      "[rank%d]:[E1218 20:27:21.426415540 ProcessGroupNCCL.cpp:629] [Rank %d] Watchdog "
-      "caught collective operation timeout: WorkNCCL(SeqNum=%d, OpType=%s, "
+      "[rank{}]:[E1218 20:27:21.426415540 ProcessGroupNCCL.cpp:629] [Rank {}] Watchdog "
+      "caught collective operation timeout: WorkNCCL(SeqNum={}, OpType={}, "
       "NumelIn=131072, NumelOut=131072, Timeout(ms)=600000) ran for 600081 milliseconds "
       "before timing out.\n",
-      rank, rank, sequence, operation.c_str());
+      rank, rank, sequence, operation);
 }
 
 TEST(Diagnosis, TheWatchdogNamesWhoIsMissing) {
@@ -186,16 +186,17 @@ TEST(Diagnosis, TheWatchdogShowsWhereRanksPart) {
   EXPECT_TRUE(
       Contains(Shows(Timeout(0, 7, "ALLREDUCE") + Timeout(1, 9, "ALLREDUCE"), "hang.timeout").title,
                "rank 1 waited in a later one"));
-  const std::string status =
+  const std::string start =
       "[rank1]:[E1218 20:27:21.48 ProcessGroupNCCL.cpp:2168] [PG ID 0 PG GUID 0(default_pg) Rank "
       "1] Exception (either an error or timeout) detected by watchdog at work: 7, last enqueued "
-      "NCCL work: %d, last completed NCCL work: 6.\n";
-  std::string other = status;
+      "NCCL work: ";
+  const std::string end = ", last completed NCCL work: 6.\n";
+  std::string other = start;
   other.replace(other.find("[rank1]"), 7, "[rank0]");
   other.replace(other.find("Rank 1]"), 7, "Rank 0]");
-  const Finding finding = Shows(Timeout(0, 7, "X") + Timeout(1, 7, "X") +
-                                    Format(other.c_str(), 12) + Format(status.c_str(), 8),
-                                "hang.timeout");
+  const Finding finding =
+      Shows(Timeout(0, 7, "X") + Timeout(1, 7, "X") + other + "12" + end + start + "8" + end,
+            "hang.timeout");
   EXPECT_TRUE(Contains(finding.action, "rank 1 first")) << finding.action;
 }
 
@@ -306,9 +307,9 @@ TEST(Diagnosis, RcclProxyTrace) {
   const auto line = [](int op, const char* status, int done) {
     return Format(
         "createT:1731628, lastT:1731629, postT:17, sendT:17, cntNm:5, "
-        "<17371127300000000123:%d:0>, [fu,pr,pa,tb,ck]:4,2,1,1024,512, 3->5(S), chan:1, "
-        "status:%s, ns:8, nb:1024, po:8, ke:0, tail/h:3, recvT:0, connSz/h:-1, trans:4, "
-        "flushed:0, recvd:0, done:%d\n",
+        "<17371127300000000123:{}:0>, [fu,pr,pa,tb,ck]:4,2,1,1024,512, 3->5(S), chan:1, "
+        "status:{}, ns:8, nb:1024, po:8, ke:0, tail/h:3, recvT:0, connSz/h:-1, trans:4, "
+        "flushed:0, recvd:0, done:{}\n",
         op, status, done);
   };
   const std::string text =

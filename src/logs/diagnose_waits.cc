@@ -18,7 +18,7 @@ std::string RankWords(const std::vector<int64_t>& ranks) {
 std::string Call(const WatchdogRank& rank) {
   std::string text = rank.operation.empty() ? "a collective" : rank.operation;
   if (rank.elements >= 0) {
-    text += Format(" of %lld elements", static_cast<long long>(rank.elements));
+    text += Format(" of {} elements", rank.elements);
   }
   return text;
 }
@@ -63,11 +63,10 @@ void WatchdogGroup(const LogFacts& facts, const std::vector<const WatchdogRank*>
   Finding finding;
   finding.id = "hang.timeout";
   finding.severity = Severity::kError;
-  finding.title =
-      Format("Collective %lld (%s) timed out on %s", static_cast<long long>(first->sequence),
-             Call(*first).c_str(), RankWords(waiting).c_str());
+  finding.title = Format("Collective {} ({}) timed out on {}", first->sequence, Call(*first),
+                         RankWords(waiting));
   if (first->milliseconds > 0) {
-    finding.title += Format(" after %.0f s", static_cast<double>(first->milliseconds) / 1000);
+    finding.title += Format(" after {:.0f} s", static_cast<double>(first->milliseconds) / 1000);
   }
   if (!first->group.empty()) finding.title += " in group " + first->group;
   finding.evidence.push_back(facts.Where(first->place));
@@ -78,21 +77,20 @@ void WatchdogGroup(const LogFacts& facts, const std::vector<const WatchdogRank*>
         "all ranks must call the same collectives with the same sizes in the same "
         "order; the two lines show where they part";
   } else if (!elsewhere.empty()) {
-    finding.title += Format("; %s waited in a later one", RankWords(elsewhere).c_str());
+    finding.title += Format("; {} waited in a later one", RankWords(elsewhere));
     finding.action = Format(
-        "ranks %s are further on or skipped it: compare their program's path "
+        "ranks {} are further on or skipped it: compare their program's path "
         "(a branch that depends on data or rank)",
-        RanksText(elsewhere).c_str());
+        RanksText(elsewhere));
   } else if (!silent.empty()) {
     finding.title += "; " + RankWords(silent) + " did not time out";
     finding.action = Format(
-        "look at rank %s first: it never came to this collective, or its "
+        "look at rank {} first: it never came to this collective, or its "
         "process had ended",
-        RanksText(silent).c_str());
+        RanksText(silent));
   } else if (enqueued_differ) {
-    finding.action =
-        Format("look at rank %lld first: it had called the fewest collectives (%lld)",
-               static_cast<long long>(late->rank), static_cast<long long>(late->last_enqueued));
+    finding.action = Format("look at rank {} first: it had called the fewest collectives ({})",
+                            late->rank, late->last_enqueued);
   } else {
     finding.action =
         "every rank called it and none got through: look at the network between them "
@@ -154,13 +152,12 @@ std::optional<OpenCollective> FindOpen(const FlightRecord& flight, uint32_t grou
 }
 
 Finding RunningFinding(const LogFacts& facts, const OpenCollective& found) {
-  return {
-      "flight.running",
-      Severity::kNote,
-      Format("All ranks of %s were inside collective %lld (%s)", found.group.c_str(),
-             static_cast<long long>(found.open->first_open), found.open->open_operation.c_str()),
-      {facts.Where(Spot{found.open->file, 0})},
-      "if it hung there, the network or a GPU is at fault: no rank is late"};
+  return {"flight.running",
+          Severity::kNote,
+          Format("All ranks of {} were inside collective {} ({})", found.group,
+                 found.open->first_open, found.open->open_operation),
+          {facts.Where(Spot{found.open->file, 0})},
+          "if it hung there, the network or a GPU is at fault: no rank is late"};
 }
 
 Finding HangFinding(const LogFacts& facts, const OpenCollective& found) {
@@ -170,9 +167,8 @@ Finding HangFinding(const LogFacts& facts, const OpenCollective& found) {
   finding.id = "hang.flight";
   finding.severity =
       found.missing.empty() && found.without_dump.empty() ? Severity::kWarning : Severity::kError;
-  finding.title = Format("Collective %lld of %s (%s) was entered by %s",
-                         static_cast<long long>(open.first_open), found.group.c_str(),
-                         open.open_operation.c_str(), RankWords(found.inside).c_str());
+  finding.title = Format("Collective {} of {} ({}) was entered by {}", open.first_open, found.group,
+                         open.open_operation, RankWords(found.inside));
   if (!found.missing.empty()) finding.title += " and not by " + RankWords(found.missing);
   if (!found.past.empty()) finding.title += "; " + RankWords(found.past) + " had finished it";
   if (!found.without_dump.empty()) {
@@ -182,14 +178,13 @@ Finding HangFinding(const LogFacts& facts, const OpenCollective& found) {
                              std::to_string(open.rank) + " in " + open.open_operation +
                              (open.open_frame.empty() ? "" : " from " + open.open_frame));
   if (last != nullptr) {
-    finding.evidence.push_back(Format(
-        "%s: rank %lld had enqueued up to %lld, completed up to %lld",
-        facts.Where(Spot{last->file, 0}).c_str(), static_cast<long long>(last->rank),
-        static_cast<long long>(last->last_enqueued), static_cast<long long>(last->last_completed)));
+    finding.evidence.push_back(Format("{}: rank {} had enqueued up to {}, completed up to {}",
+                                      facts.Where(Spot{last->file, 0}), last->rank,
+                                      last->last_enqueued, last->last_completed));
     finding.action = Format(
-        "look at rank %lld first: it is the last; what it did instead of "
+        "look at rank {} first: it is the last; what it did instead of "
         "calling this collective is the cause",
-        static_cast<long long>(last->rank));
+        last->rank);
   } else if (!found.without_dump.empty()) {
     finding.action =
         "look at the ranks without a dump first: they had ended or were stuck "
@@ -205,11 +200,10 @@ Finding MismatchFinding(const FlightRecord& flight, const FlightDisagreement& di
   const auto second = static_cast<long long>(difference.ranks[1]);
   return {"op.mismatch",
           Severity::kError,
-          Format("Ranks %lld and %lld called different things as collective %lld of group %s",
-                 first, second, static_cast<long long>(difference.sequence),
-                 flight.groups[difference.group].c_str()),
-          {Format("rank %lld: %s", first, difference.calls[0].c_str()),
-           Format("rank %lld: %s", second, difference.calls[1].c_str())},
+          Format("Ranks {} and {} called different things as collective {} of group {}", first,
+                 second, difference.sequence, flight.groups[difference.group]),
+          {Format("rank {}: {}", first, difference.calls[0]),
+           Format("rank {}: {}", second, difference.calls[1])},
           "all ranks must call the same collectives with the same sizes and types, in the same "
           "order"};
 }

@@ -105,7 +105,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
     (void)error;
-    why_ = Format("the JSON breaks off or is wrong at byte %zu", position);
+    why_ = Format("the JSON breaks off or is wrong at byte {}", position);
     return false;
   }
 
@@ -217,8 +217,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
       known->open_operation = shown + ", " + state_;
       known->open_frame.clear();
       if (!frame_file_.empty()) {
-        known->open_frame = Format("%s:%lld %s", frame_file_.c_str(),
-                                   static_cast<long long>(frame_line_), frame_name_.c_str());
+        known->open_frame = Format("{}:{} {}", frame_file_, frame_line_, frame_name_);
       }
     }
     Compare(group, SameSizes(call) ? shown : call);
@@ -331,7 +330,7 @@ Status ReadFlight(int fd, std::string_view start, uint32_t file, int64_t rank,
                                                &handler, nlohmann::json::input_format_t::json);
   if (characters.error() != 0) return IoError(ErrnoText(characters.error()));
   if (characters.too_deep()) {
-    return Invalid(Format("the JSON is nested deeper than %d levels", Characters::kDeepest));
+    return Invalid(Format("the JSON is nested deeper than {} levels", Characters::kDeepest));
   }
   // A truncated dump still counts as far as it goes: jobs are killed while they write.
   if (handler.known()) {

@@ -8,14 +8,14 @@ namespace {
 std::string Header(int ranks, const std::string& host = "h") {
   std::string text = "# nThread 1 nGpus 1 minBytes 8 maxBytes 1024 step: 2(factor)\n#\n";
   for (int rank = 0; rank < ranks; ++rank) {
-    text += Format("#  Rank  %d Group  0 Pid  %d on %s%d device  0 [0000:1b:00] NVIDIA H100\n",
-                   rank, 100 + rank, host.c_str(), rank);
+    text += Format("#  Rank  {} Group  0 Pid  {} on {}{} device  0 [0000:1b:00] NVIDIA H100\n",
+                   rank, 100 + rank, host, rank);
   }
   return text;
 }
 std::string Row(int size, double busbw, const std::string& wrong = "0") {
-  return Format("  %d  %d  float  sum  -1  10.50  1.00  %.2f  %s  11.50  1.00  %.2f  N/A\n", size,
-                size / 4, busbw, wrong.c_str(), busbw);
+  return Format("  {}  {}  float  sum  -1  10.50  1.00  {:.2f}  {}  11.50  1.00  {:.2f}  N/A\n",
+                size, size / 4, busbw, wrong, busbw);
 }
 const char kEnd[] = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 5.5\n#\n";
 
@@ -92,8 +92,8 @@ TEST(PerfTables, OneThatIsOdd) {
   for (int i = 0; i < 6; ++i) {
     const double average = i == 3 ? 5.1 : 13.4 + 0.01 * i;
     ASSERT_TRUE(ReadLogText(Header(2, "p" + std::to_string(i) + "-") + Row(8, 1) +
-                                Format("# Avg bus bandwidth    : %f\n", average),
-                            Format("pair%d.log", i), &facts)
+                                Format("# Avg bus bandwidth    : {:f}\n", average),
+                            Format("pair{}.log", i), &facts)
                     .ok());
   }
   const std::vector<Finding> findings = Diagnose(facts);
@@ -107,20 +107,20 @@ TEST(PerfTables, OneThatIsOdd) {
 std::string Entry(int sequence, const std::string& operation, const std::string& sizes,
                   const std::string& state) {
   return Format(
-      "{\"record_id\":%d,\"pg_id\":3,\"process_group\":[\"7\",\"dp\"],"
-      "\"collective_seq_id\":%d,\"p2p_seq_id\":0,\"op_id\":1,\"profiling_name\":\"nccl:%s"
-      "\",\"input_sizes\":[%s],\"input_dtypes\":[\"Float\"],\"state\":\"%s\","
-      "\"is_p2p\":false,\"frames\":[{\"name\":\"step\",\"filename\":\"train.py\","
-      "\"line\":88},{\"name\":\"main\",\"filename\":\"a.py\",\"line\":1}]}",
-      sequence, sequence, operation.c_str(), sizes.c_str(), state.c_str());
+      "{{\"record_id\":{},\"pg_id\":3,\"process_group\":[\"7\",\"dp\"],"
+      "\"collective_seq_id\":{},\"p2p_seq_id\":0,\"op_id\":1,\"profiling_name\":\"nccl:{}"
+      "\",\"input_sizes\":[{}],\"input_dtypes\":[\"Float\"],\"state\":\"{}\","
+      "\"is_p2p\":false,\"frames\":[{{\"name\":\"step\",\"filename\":\"train.py\","
+      "\"line\":88}},{{\"name\":\"main\",\"filename\":\"a.py\",\"line\":1}}]}}",
+      sequence, sequence, operation, sizes, state);
 }
 std::string Dump(const std::string& entries, int enqueued) {
   return Format(
-      "{\"version\":\"2.10\",\"pg_config\":{\"7\":{\"name\":\"7\",\"desc\":\"dp\","
-      "\"ranks\":\"[0, 1, 2]\"}},\"pg_status\":{\"3\":{\"last_enqueued_collective\":\"%d"
-      "\",\"last_started_collective\":\"4\",\"last_completed_collective\":\"4\"}},"
-      "\"entries\":[%s]}",
-      enqueued, entries.c_str());
+      "{{\"version\":\"2.10\",\"pg_config\":{{\"7\":{{\"name\":\"7\",\"desc\":\"dp\","
+      "\"ranks\":\"[0, 1, 2]\"}}}},\"pg_status\":{{\"3\":{{\"last_enqueued_collective\":\"{}"
+      "\",\"last_started_collective\":\"4\",\"last_completed_collective\":\"4\"}}}},"
+      "\"entries\":[{}]}}",
+      enqueued, entries);
 }
 
 TEST(FlightRecorder, WhoIsMissing) {

@@ -259,7 +259,7 @@ std::string OnlyFolders(const std::string& path, std::vector<std::string> folder
   const size_t more = folders.size() > kMostNamed ? folders.size() - kMostNamed : 0;
   folders.resize(folders.size() - more);
   return "'" + path + "' holds no files, only folders, which are not entered; name them: " +
-         Join(folders, ", ") + (more > 0 ? Format(" and %zu more", more) : "");
+         Join(folders, ", ") + (more > 0 ? Format(" and {} more", more) : "");
 }
 
 }  // namespace
@@ -267,16 +267,15 @@ std::string OnlyFolders(const std::string& path, std::vector<std::string> folder
 std::string LogFacts::ProcessText(uint32_t process) const {
   if (process >= processes.size()) return "an unknown process";
   const LoggedProcess& known = processes[process];
-  const std::string place =
-      Format("%s:%lld", hosts[known.host].c_str(), static_cast<long long>(known.pid));
+  const std::string place = Format("{}:{}", hosts[known.host], known.pid);
   if (known.rank < 0) return place;
-  return Format("rank %lld (%s)", static_cast<long long>(known.rank), place.c_str());
+  return Format("rank {} ({})", known.rank, place);
 }
 
 std::string LogFacts::Where(const Spot& spot) const {
   const std::string name = spot.file < files.size() ? files[spot.file].name : "?";
   if (spot.line == 0) return name;
-  return Format("%s:%llu", name.c_str(), static_cast<unsigned long long>(spot.line));
+  return Format("{}:{}", name, spot.line);
 }
 
 std::string LogFacts::Where(const SourceLine& place) const {

@@ -53,10 +53,9 @@ void Topologies::Line(const Spot& spot, std::string_view line) {
     if (tag.starts_with("<graph ") && topology.graphs.size() < 32) {
       const auto text = [&](std::string_view name) { return std::string(Attribute(tag, name)); };
       topology.graphs.push_back(Format(
-          "graph %s: pattern %s, %s channels, %s GB/s inside a host, %s between hosts, %s/%s",
-          text(" id").c_str(), text(" pattern").c_str(), text("nchannels").c_str(),
-          text("speedintra").c_str(), text("speedinter").c_str(), text("typeintra").c_str(),
-          text("typeinter").c_str()));
+          "graph {}: pattern {}, {} channels, {} GB/s inside a host, {} between hosts, {}/{}",
+          text(" id"), text(" pattern"), text("nchannels"), text("speedintra"), text("speedinter"),
+          text("typeintra"), text("typeinter")));
     }
     return;
   }

@@ -8,12 +8,16 @@
 
 namespace diapason::measure {
 
+// Fewer rounds than this have no 95 % interval of their median, however they turn out: all of them
+// lie on one side of it more often than one time in twenty.
+inline constexpr int kLeastJudgedRounds = 6;
+
 // How long to measure one thing. A round is a block of calls as nccl-tests times it; several rounds
 // say how far the figure can be trusted.
 struct Effort {
   int warmups = 5;      // discarded, before the first round
   int iterations = 20;  // calls of a round, back to back
-  int least_rounds = 5;
+  int least_rounds = kLeastJudgedRounds;
   int most_rounds = 15;
   double tight = 0.02;   // enough when half the interval is this share of the median
   double seconds = 2.0;  // no round begins later than this after the first
@@ -27,11 +31,13 @@ struct TimingFigure {
   std::vector<double> rounds;  // seconds a call, of the slowest rank
   double mean = 0;
   double median = 0;
-  Interval interval;   // of the median, 95 %
+  Interval interval;   // of the median, 95 %; of all rounds where HasInterval() is false
   double fastest = 0;  // of the fastest rank, its median: the difference is skew
   int64_t wrong = -1;
 
   bool fine() const { return outcome == dataset::SampleOutcome::kFine; }
+  // Whether there are enough rounds for a 95 % interval; fewer have a range.
+  bool HasInterval() const { return rounds.size() >= size_t{kLeastJudgedRounds}; }
   // What the rounds come to; `of_fastest_rank` has the fastest rank's time of each, or nothing.
   void Conclude(const std::vector<double>& of_fastest_rank);
 };

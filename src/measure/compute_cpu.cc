@@ -32,7 +32,7 @@ class HostComputer : public Computer {
   Result<void*> Allocate(size_t bytes) override {
     const size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     HostMemory memory(whole < bytes ? nullptr : std::aligned_alloc(kAlignment, whole));
-    if (memory == nullptr) return Unavailable(Format("no %zu bytes of memory are left", bytes));
+    if (memory == nullptr) return Unavailable(Format("no {} bytes of memory are left", bytes));
     // Zeros stay what they are under every reduction, and pages that were written are really there.
     std::memset(memory.get(), 0, whole);
     memory_.push_back(std::move(memory));
@@ -145,7 +145,7 @@ class Cpu : public HostComputer {
     const auto until =
         steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(limit_);
     if (!done_.wait_until(lock, until, [this] { return busy_ == 0; })) {
-      return TimedOut(Format("threads that compute are not done after %g s", limit_.count()));
+      return TimedOut(Format("threads that compute are not done after {:g} s", limit_.count()));
     }
     return {};
   }

@@ -164,7 +164,7 @@ Status GpuCompute::Finish(const std::function<Status()>& look) {
     const auto now = steady_clock::now();
     if (now - begin >= options_.limit) {
       return TimedOut(
-          Format("the GPU has not finished the step after %g s", options_.limit.count()));
+          Format("the GPU has not finished the step after {:g} s", options_.limit.count()));
     }
     if (now >= next_look) {
       next_look = now + kLookInterval;
@@ -209,7 +209,7 @@ Result<std::unique_ptr<Computer>> GpuComputer(Runtime* runtime, int device,
                                               const ComputerOptions& options) {
   auto computer = std::make_unique<GpuCompute>(runtime, device, options);
   if (Status status = computer->Begin(); !status.ok()) {
-    return status.WithContext(Format("GPU %d", device));
+    return status.WithContext(Format("GPU {}", device));
   }
   return std::unique_ptr<Computer>(std::move(computer));
 }

@@ -84,7 +84,7 @@ Status Runner::Gather() {
   groups_.push_back(group_);
   for (int i = 1; i < spec_.communicators; ++i) {
     Result<std::unique_ptr<Group>> group = group_->Split(0, group_->rank());
-    if (!group.ok()) return group.status().WithContext(Format("communicator %d", i));
+    if (!group.ok()) return group.status().WithContext(Format("communicator {}", i));
     more_groups_.push_back(std::move(group).value());
     groups_.push_back(more_groups_.back().get());
   }
@@ -156,7 +156,7 @@ Status Runner::Touch() {
     const int communicator = spec_.buckets[i].communicator;
     Status status = computer_->BeforeStart(communicator, i);
     if (status.ok()) status = groups_[static_cast<size_t>(communicator)]->Run(calls_[i]);
-    if (!status.ok()) return status.WithContext(Format("bucket %zu", i + 1));
+    if (!status.ok()) return status.WithContext(Format("bucket {}", i + 1));
   }
   return computer_->Finish([] { return Status(); });
 }
@@ -255,7 +255,7 @@ Status Runner::Measure() {
         RETURN_IF_ERROR(group_->Barrier());
         double seconds = 0;
         if (Status status = Step(kind, &seconds); !status.ok()) {
-          return status.WithContext(Format("step %d", step + 1));
+          return status.WithContext(Format("step {}", step + 1));
         }
         if (step >= spec_.warmups) times_[static_cast<size_t>(kind)].push_back(seconds);
       }
@@ -313,10 +313,10 @@ Status Agree(Group* group, const Status& mine, const std::string& spec) {
   if (!status.ok()) return status;
   for (size_t rank = 0; 2 * rank < all.size(); ++rank) {
     if (all[2 * rank] != 1) {
-      return Unavailable(Format("rank %zu cannot take part; its own message says why", rank));
+      return Unavailable(Format("rank {} cannot take part; its own message says why", rank));
     }
     if (all[2 * rank + 1] != said[1]) {
-      return Invalid(Format("rank %zu has been asked for another iteration", rank));
+      return Invalid(Format("rank {} has been asked for another iteration", rank));
     }
   }
   return {};

@@ -106,8 +106,9 @@ double OverlapEfficiency(const IterationTimes& times);
 
 // One line a step at the end of the file, "allreduce,26214400,1,8,7.25": collective and bytes of
 // the largest bucket (an all_to_all only where there is nothing else), nodes, ranks, and what the
-// step took in milliseconds. Written at once, so that lines of several writers do not mix.
+// step took in milliseconds. Simulated steps are between two comments that say so. Written at once,
+// so that lines of several writers do not mix.
 Status AppendRewards(const std::string& path, const IterationSpec& spec,
-                     const IterationTimes& times, int nodes, int ranks);
+                     const IterationTimes& times, int nodes, int ranks, bool simulated = false);
 
 }  // namespace diapason::measure

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/stats.h"
 #include "base/text.h"
+#include "dataset/import.h"
 #include "domain/collectives.h"
 #include "measure/iteration.h"
 
@@ -42,7 +43,7 @@ Status Append(int file, const std::string& path, std::string text) {
 }  // namespace
 
 Status AppendRewards(const std::string& path, const IterationSpec& spec,
-                     const IterationTimes& times, int nodes, int ranks) {
+                     const IterationTimes& times, int nodes, int ranks, bool simulated) {
   if (spec.buckets.empty()) return Invalid("an iteration without buckets has no rewards");
   // Nobody chooses how an all_to_all runs: where there is anything else, the reward is for that.
   const auto weight = [](const Bucket& bucket) {
@@ -54,10 +55,13 @@ Status AppendRewards(const std::string& path, const IterationSpec& spec,
   const std::optional<Collective> collective = CollectiveOf(bucket.operation);
   if (!collective.has_value()) return Invalid("a bucket without a collective has no rewards");
   const std::string front =
-      std::string(CollectiveName(*collective)) +
-      Format(",%llu,%d,%d,", static_cast<unsigned long long>(bucket.bytes), nodes, ranks);
+      std::string(CollectiveName(*collective)) + Format(",{},{},{},", bucket.bytes, nodes, ranks);
   std::string text;
-  for (const double seconds : times.steps) text += front + Format("%.6f\n", seconds * 1e3);
+  for (const double seconds : times.steps) text += front + Format("{:.6f}\n", seconds * 1e3);
+  if (simulated) {
+    // Who learns from the file skips comments; an import keeps these.
+    text = Format("{}\n{}{}\n", dataset::kSimulatedMark, text, dataset::kSimulatedEnd);
+  }
   // Not blocking: opening a pipe without a reader would block for ever.
   const Descriptor file(
       open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));

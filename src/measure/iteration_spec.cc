@@ -99,7 +99,7 @@ void FillMoe(int layers, uint64_t bytes, IterationSpec* spec) {
 
 Status CheckRange(const char* what, double value, double least, double most) {
   if (value >= least && value <= most) return {};
-  return Invalid(Format("%s is %g; it can be from %g to %g", what, value, least, most));
+  return Invalid(Format("{} is {:g}; it can be from {:g} to {:g}", what, value, least, most));
 }
 
 bool IsName(std::string_view name) {
@@ -112,21 +112,20 @@ bool IsName(std::string_view name) {
 Status CheckBucket(const IterationSpec& spec, const Bucket& bucket) {
   if (!CollectiveOf(bucket.operation).has_value() || HasRoot(bucket.operation)) {
     return Invalid(
-        Format("%s is no bucket: all_reduce, all_gather, reduce_scatter and all_to_all "
+        Format("{} is no bucket: all_reduce, all_gather, reduce_scatter and all_to_all "
                "are",
                OperationName(bucket.operation)));
   }
   if (bucket.bytes < SizeOf(spec.type) || bucket.bytes > kMostBytes) {
-    return Invalid(Format("%llu bytes; from one element to %s will do",
-                          static_cast<unsigned long long>(bucket.bytes),
-                          FormatBytes(kMostBytes).c_str()));
+    return Invalid(
+        Format("{} bytes; from one element to {} will do", bucket.bytes, FormatBytes(kMostBytes)));
   }
   if (bucket.communicator < 0 || bucket.communicator >= spec.communicators) {
-    return Invalid(Format("there is no communicator %d; there are %d", bucket.communicator,
+    return Invalid(Format("there is no communicator {}; there are {}", bucket.communicator,
                           spec.communicators));
   }
   if (bucket.after < 0 || bucket.before < bucket.after || bucket.before > spec.chunks) {
-    return Invalid(Format("it begins after chunk %d and is needed before chunk %d of %d",
+    return Invalid(Format("it begins after chunk {} and is needed before chunk {} of {}",
                           bucket.after, bucket.before, spec.chunks));
   }
   return {};
@@ -139,7 +138,7 @@ Status TakeField(std::string_view* text, std::string_view name, std::string_view
   text->remove_prefix(std::min(end + 1, text->size()));
   if (field.size() <= name.size() || field.substr(0, name.size()) != name ||
       field[name.size()] != '=') {
-    return Invalid(Format("'%s=' expected", std::string(name).c_str()));
+    return Invalid(Format("'{}=' expected", std::string(name)));
   }
   *value = field.substr(name.size() + 1);
   return {};
@@ -193,14 +192,14 @@ Result<IterationSpec> Read(std::string_view text) {
     if (!status.ok()) return;
     status = TakeField(&text, name, &value);
     if (status.ok() && !ReadInteger(value, target)) {
-      status = Invalid(Format("%s is no number that fits", name));
+      status = Invalid(Format("{} is no number that fits", name));
     }
   };
   const auto real = [&](const char* name, double* target) {
     if (!status.ok()) return;
     status = TakeField(&text, name, &value);
     if (status.ok() && !ReadDouble(value, target))
-      status = Invalid(Format("%s is no number", name));
+      status = Invalid(Format("{} is no number", name));
   };
   int overlap = 0;
   number("steps", &spec.steps);
@@ -220,12 +219,12 @@ Result<IterationSpec> Read(std::string_view text) {
   if (status = TakeField(&text, "buckets", &value); !status.ok()) return status;
   if (!text.empty()) return Invalid("there is more after the buckets");
   if (std::count(value.begin(), value.end(), ',') >= static_cast<ptrdiff_t>(kMostBuckets)) {
-    return Invalid(Format("more than %zu buckets", kMostBuckets));
+    return Invalid(Format("more than {} buckets", kMostBuckets));
   }
   for (const std::string_view part : Split(value, ',')) {
     const Result<Bucket> bucket = ReadBucket(part);
     if (!bucket.ok()) {
-      return bucket.status().WithContext(Format("bucket %zu", spec.buckets.size() + 1));
+      return bucket.status().WithContext(Format("bucket {}", spec.buckets.size() + 1));
     }
     spec.buckets.push_back(bucket.value());
   }
@@ -276,7 +275,7 @@ Status CheckSpec(const IterationSpec& spec) {
   if (status.ok()) status = CheckRange("the limit in seconds", spec.limit, 1e-3, kLongestLimit);
   if (status.ok() && spec.compute > spec.limit / 2) {
     status =
-        Invalid(Format("a step computes for %g s; the limit of a wait, %g s, must be at least "
+        Invalid(Format("a step computes for {:g} s; the limit of a wait, {:g} s, must be at least "
                        "twice that",
                        spec.compute, spec.limit));
   }
@@ -289,7 +288,7 @@ Status CheckSpec(const IterationSpec& spec) {
   uint64_t total = 0;
   for (size_t i = 0; i < spec.buckets.size(); ++i) {
     status = CheckBucket(spec, spec.buckets[i]);
-    if (!status.ok()) return status.WithContext(Format("bucket %zu", i + 1));
+    if (!status.ok()) return status.WithContext(Format("bucket {}", i + 1));
     total += spec.buckets[i].bytes;
   }
   if (total > kMostBytes) {
@@ -310,7 +309,7 @@ std::string CountedText(const std::vector<std::string>& names) {
     }
   }
   std::vector<std::string> parts;
-  for (const auto& [name, count] : kinds) parts.push_back(Format("%d x ", count) + name);
+  for (const auto& [name, count] : kinds) parts.push_back(Format("{} x ", count) + name);
   return Join(parts, ", ");
 }
 
@@ -320,23 +319,23 @@ std::string WorkloadText(const IterationSpec& spec) {
     names.push_back(FoldName(OperationName(bucket.operation)) + " " + FormatBytes(bucket.bytes));
   }
   return spec.preset + ": " + CountedText(names) +
-         Format(", %.6g ms of compute", spec.compute * 1e3) + (spec.overlap ? "" : ", no overlap");
+         Format(", {:.6g} ms of compute", spec.compute * 1e3) +
+         (spec.overlap ? "" : ", no overlap");
 }
 
 std::string EncodeSpec(const IterationSpec& spec) {
   std::string text =
       std::string(kFirstWord) + " preset=" + spec.preset +
-      Format(" steps=%d warmups=%d compute=%.17g chunks=%d overlap=%d", spec.steps, spec.warmups,
+      Format(" steps={} warmups={} compute={:.17g} chunks={} overlap={}", spec.steps, spec.warmups,
              spec.compute, spec.chunks, spec.overlap ? 1 : 0) +
-      Format(" communicators=%d threads=%d limit=%.17g type=%s buckets=", spec.communicators,
+      Format(" communicators={} threads={} limit={:.17g} type={} buckets=", spec.communicators,
              spec.threads, spec.limit, DataTypeName(spec.type));
   std::vector<std::string> buckets;
   for (const Bucket& bucket : spec.buckets) {
-    buckets.push_back(Format("%s:%llu:%d:%d:%d:%d:%d:%d:%lld", OperationName(bucket.operation),
-                             static_cast<unsigned long long>(bucket.bytes), bucket.communicator,
-                             bucket.after, bucket.before, bucket.config.algorithm,
-                             bucket.config.protocol, bucket.config.channels,
-                             static_cast<long long>(bucket.config.segment_bytes)));
+    buckets.push_back(Format("{}:{}:{}:{}:{}:{}:{}:{}:{}", OperationName(bucket.operation),
+                             bucket.bytes, bucket.communicator, bucket.after, bucket.before,
+                             bucket.config.algorithm, bucket.config.protocol,
+                             bucket.config.channels, bucket.config.segment_bytes));
   }
   return text + Join(buckets, ",") + std::string(kLastWord);
 }

@@ -49,7 +49,7 @@ Result<TargetVerdict> JudgeScaling(RankMeasurer* measurer, const Target& target,
                                    const Effort& effort) {
   if (measurer->subject().ranks < target.ranks) {
     return NotMeasured(
-        Format("needs %d ranks, there are %d", target.ranks, measurer->subject().ranks));
+        Format("needs {} ranks, there are {}", target.ranks, measurer->subject().ranks));
   }
   Trial two;
   Trial all;
@@ -147,7 +147,7 @@ std::string WhatText(const Target& target) {
   if (target.goal == Target::Goal::kExposed) return "iteration " + target.preset;
   return CollectiveText(target.operation) + " " + FormatBytes(target.bytes) +
          (target.algorithm.empty() ? "" : " " + target.algorithm) +
-         (target.ranks > 0 ? Format(" %d ranks", target.ranks) : "");
+         (target.ranks > 0 ? Format(" {} ranks", target.ranks) : "");
 }
 
 std::string ValueText(const Target& target, const TargetVerdict& verdict) {

@@ -17,7 +17,7 @@ dataset::Sample Blame(const dataset::Unfinished& unfinished) {
   sample.point = unfinished.point;
   sample.outcome = dataset::SampleOutcome::kCrash;
   sample.note = "the measuring process ended while this was measured";
-  if (unfinished.deaths > 1) sample.note += Format(", %d times in a row", unfinished.deaths);
+  if (unfinished.deaths > 1) sample.note += Format(", {} times in a row", unfinished.deaths);
   sample.iterations = 0;
   sample.at = static_cast<double>(std::time(nullptr));
   return sample;

@@ -1,5 +1,8 @@
 #include "measure/measurer.h"
 
+#include <sched.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -9,6 +12,29 @@
 #include "measure/iteration.h"
 
 namespace diapason::measure {
+namespace {
+
+// Those that this process may use; 0: not known.
+int UsableCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
+}  // namespace
+
+std::string CrowdedText(const Subject& subject) {
+  if (subject.simulated || subject.backend == "replay") return "";
+  char name[256] = {};
+  (void)gethostname(name, sizeof(name) - 1);
+  auto here =
+      static_cast<int>(std::count(subject.hosts.begin(), subject.hosts.end(), std::string(name)));
+  if (subject.nodes == 1) here = std::max(here, subject.ranks);
+  const int cores = UsableCores();
+  if (cores == 0 || here <= cores) return "";
+  return Format("{} ranks share the {} of this host, so times depend on the scheduler too", here,
+                cores == 1 ? "only core" : std::to_string(cores) + " cores");
+}
 
 std::string CollectiveText(Operation operation) { return FactsOf(operation).measured; }
 

@@ -83,6 +83,10 @@ class Measurer {
   virtual int launches() const { return 0; }
 };
 
+// "4 ranks share 2 cores, ..." where more ranks than cores run on this host; "" elsewhere: such
+// figures are those of the scheduler too.
+std::string CrowdedText(const Subject& subject);
+
 // "allreduce", "sendrecv"; and back, however people write it.
 std::string CollectiveText(Operation operation);
 Result<Operation> ParseMeasured(std::string_view name);

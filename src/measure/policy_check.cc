@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 
+#include "base/normal.h"
 #include "policy/source.h"
 
 namespace diapason::measure {
@@ -44,6 +46,66 @@ struct CheckedSide {
     return {};
   }
 };
+
+// Launches count as different if their medians are this far apart, and by this many times (as a
+// variance) more than the rounds of each explain.
+constexpr double kApart = 1.15;
+constexpr double kUnexplained = 4;
+
+// The median of every launch and the variance that its own rounds give it, as logarithms.
+struct LaunchGain {
+  double median = 0;
+  double variance = 0;
+};
+
+std::vector<LaunchGain> GainsByLaunch(const PolicyCheck& check) {
+  std::map<int, std::vector<double>> logarithms;
+  for (size_t i = 0; i < check.gains.size() && i < check.launches.size(); ++i) {
+    logarithms[check.launches[i]].push_back(std::log(check.gains[i]));
+  }
+  std::vector<LaunchGain> launches;
+  for (const auto& [launch, some] : logarithms) {
+    // Two rounds do not show how far they scatter.
+    if (some.size() < 3) continue;
+    const double deviation = 1.25 * RobustDeviation(some) / std::sqrt(double(some.size()));
+    launches.push_back({Median(some), deviation * deviation});
+  }
+  return launches;
+}
+
+bool Differ(const std::vector<LaunchGain>& launches) {
+  if (launches.size() < 2) return false;
+  double least = HUGE_VAL;
+  double most = -HUGE_VAL;
+  double mean = 0;
+  for (const LaunchGain& one : launches) {
+    least = std::min(least, one.median);
+    most = std::max(most, one.median);
+    mean += one.median / static_cast<double>(launches.size());
+  }
+  if (most - least < std::log(kApart)) return false;
+  double surplus = 0;
+  for (const LaunchGain& one : launches) {
+    surplus += (one.median - mean) * (one.median - mean) / std::max(one.variance, 1e-8);
+  }
+  return surplus / static_cast<double>(launches.size() - 1) > kUnexplained;
+}
+
+// Of the launches, which are a sample of those to come.
+void ConcludeByLaunch(const std::vector<LaunchGain>& launches, PolicyCheck* check) {
+  std::vector<double> medians;
+  medians.reserve(launches.size());
+  for (const LaunchGain& one : launches) medians.push_back(one.median);
+  const double count = static_cast<double>(medians.size());
+  const double middle = Mean(medians);
+  // The approximation of the quantile is too small for two and three of them.
+  const double quantile = medians.size() == 2   ? 12.706
+                          : medians.size() == 3 ? 4.303
+                                                : StudentQuantile(0.975, count - 1);
+  const double half = quantile * StandardDeviation(medians) / std::sqrt(count);
+  check->gain = std::exp(middle);
+  check->interval = {std::exp(middle - half), std::exp(middle + half)};
+}
 
 PolicyVerdict Judge(const PolicyCheck& check) {
   if (check.Failure() != nullptr) return PolicyVerdict::kFailed;
@@ -91,6 +153,9 @@ void PolicyCheck::Conclude() {
   if (!gains.empty()) {
     gain = Median(gains);
     interval = MedianInterval95(gains);
+    const std::vector<LaunchGain> by_launch = GainsByLaunch(*this);
+    launches_differ = Differ(by_launch);
+    if (launches_differ) ConcludeByLaunch(by_launch, this);
   }
   verdict = Judge(*this);
 }

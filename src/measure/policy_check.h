@@ -10,10 +10,6 @@
 
 namespace diapason::measure {
 
-// Fewer rounds than this have no 95 % interval of their median, however they turn out: all of them
-// lie on one side of it more often than one time in twenty.
-inline constexpr int kLeastJudgedRounds = 6;
-
 enum class PolicyVerdict {
   kDefault,       // the policy leaves the call to the library: measured once
   kFaster,        // the whole interval of the gain is above 1
@@ -31,8 +27,13 @@ struct PolicyCheck {
   TimingFigure library;       // the library's own choice
   TimingFigure policy;        // no rounds where the policy says nothing
   std::vector<double> gains;  // of every round: the library's seconds over the policy's
-  double gain = 0;            // their median; 0: there are none
-  Interval interval;          // of it, 95 %
+  // Of every round, which launch of the ranks it ran on; empty: all on one.
+  std::vector<int> launches;
+  double gain = 0;    // their median; 0: there are none
+  Interval interval;  // of it, 95 %
+  // The launches have different gains, by more than their rounds explain: gain and interval are
+  // then those of a launch, from what each of them has as its median.
+  bool launches_differ = false;
   PolicyVerdict verdict = PolicyVerdict::kDefault;
 
   // The one of the two that failed, else nullptr.

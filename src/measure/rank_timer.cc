@@ -60,7 +60,7 @@ Status CanMeasure(const Trial& trial, size_t count, int ranks) {
     return Invalid(std::string(OperationName(trial.operation)) + " is not measured");
   }
   if (trial.root < 0 || trial.root >= ranks) {
-    return Invalid(Format("root %d of %d ranks does not exist", trial.root, ranks));
+    return Invalid(Format("root {} of {} ranks does not exist", trial.root, ranks));
   }
   if (trial.operation == Operation::kSend && ranks < 2) return Invalid("sendrecv needs two ranks");
   if (trial.in_place && !HasInPlace(trial.operation)) {
@@ -241,7 +241,7 @@ Measurement RankTimer::Combine(const Status& status, double seconds, int64_t wro
   measurement.fastest /= trial.iterations;
   if (measurement.wrong > 0) {
     measurement.outcome = SampleOutcome::kWrong;
-    measurement.note = Format("%lld elements are wrong", static_cast<long long>(measurement.wrong));
+    measurement.note = Format("{} elements are wrong", measurement.wrong);
   }
   return measurement;
 }

@@ -122,7 +122,7 @@ Result<int> RunOnEveryRank(const RankOptions& options, bool choose, const RankBo
   if (comm::FactsOfBackend(group.backend).simulated) {
     if (ranks > kMostThreads) {
       return Invalid(
-          Format("%d simulated ranks are too many here: at most %d; `diapason "
+          Format("{} simulated ranks are too many here: at most {}; `diapason "
                  "simulate` estimates larger clusters",
                  ranks, kMostThreads));
     }

@@ -15,6 +15,9 @@ struct RankOptions {
   std::string cluster;  // of the backend sim
   double limit = 0;     // seconds a wait may take before it counts as a hang; 0: see LimitOf
   uint64_t seed = 1;
+  // The file of NCCL or RCCL, for a program that chooses one before it starts ranks; nothing in
+  // this component reads it: ranks go by DIAPASON_NCCL_LIBRARY and DIAPASON_RCCL_LIBRARY.
+  std::string library_file;
 };
 
 // The backend: the option's, else that of DIAPASON_BACKEND. "auto": the first that works.

@@ -89,8 +89,8 @@ Target ReadTarget(Reader* reader, const toml::table& table) {
 }
 
 std::string TimeText(double seconds) {
-  if (seconds < 1e-3) return Format("%.3g us", seconds * 1e6);
-  return seconds < 1 ? Format("%.3g ms", seconds * 1e3) : Format("%.3g s", seconds);
+  if (seconds < 1e-3) return Format("{:.3g} us", seconds * 1e6);
+  return seconds < 1 ? Format("{:.3g} ms", seconds * 1e3) : Format("{:.3g} s", seconds);
 }
 
 }  // namespace
@@ -134,15 +134,15 @@ std::string ValueText(const Target& target, double value) {
     case TargetGoal::kTime:
       return TimeText(value);
     case TargetGoal::kBusBandwidth:
-      return Format("%.3g GB/s", value * 1e-9);
+      return Format("{:.3g} GB/s", value * 1e-9);
     case TargetGoal::kLinkShare:
-      return Format("%.3g %% of the link", value * 100);
+      return Format("{:.3g} % of the link", value * 100);
     case TargetGoal::kScaling:
-      return Format("%.3g %% of two ranks", value * 100);
+      return Format("{:.3g} % of two ranks", value * 100);
     case TargetGoal::kExposed:
       break;
   }
-  return Format("%.3g %% of the compute", value * 100);
+  return Format("{:.3g} % of the compute", value * 100);
 }
 
 bool Meets(const Target& target, double value) {

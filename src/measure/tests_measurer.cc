@@ -56,7 +56,7 @@ Measurement ReadingOf(const LogTiming& timing, int iterations) {
   measurement.wrong = timing.wrong;
   if (timing.wrong > 0) {
     measurement.outcome = SampleOutcome::kWrong;
-    measurement.note = Format("%lld elements are wrong", static_cast<long long>(timing.wrong));
+    measurement.note = Format("{} elements are wrong", timing.wrong);
   }
   return measurement;
 }
@@ -217,7 +217,7 @@ Result<Measurement> TestsMeasurer::Launch(const Trial& trial) {
     const size_t begin = output.value().size() - std::min<size_t>(output.value().size(), 500);
     why = output.value().substr(begin);
   }
-  return Failed(SampleOutcome::kCrash, Format("exit status %d: ", ended.value()) + why);
+  return Failed(SampleOutcome::kCrash, Format("exit status {}: ", ended.value()) + why);
 }
 
 }  // namespace diapason::measure

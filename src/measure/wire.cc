@@ -58,7 +58,7 @@ class WireWords {
 };
 
 std::string Quoted(std::string_view text) { return ":" + EncodeBase64Url(text); }
-std::string Real(double value) { return Format("%.17g", value); }
+std::string Real(double value) { return Format("{:.17g}", value); }
 
 constexpr int kMostIterations = 1000000000;
 constexpr int kMostSteps = 1000000;
@@ -70,8 +70,7 @@ constexpr char kPair = 'P';
 constexpr char kIteration = 'I';
 
 std::string EncodePair(const RankPair& pair) {
-  return Format("%d %d %llu %d", pair.first, pair.second,
-                static_cast<unsigned long long>(pair.bytes), pair.iterations);
+  return Format("{} {} {} {}", pair.first, pair.second, pair.bytes, pair.iterations);
 }
 
 Result<RankPair> DecodePair(std::string_view text) {
@@ -94,11 +93,10 @@ Result<Order> AsOrder(const Result<T>& decoded) {
 }  // namespace
 
 std::string EncodeTrial(const Trial& trial) {
-  return Format("%d %llu %d %d %d %d %d %d %d %lld %d %d %d %d", static_cast<int>(trial.operation),
-                static_cast<unsigned long long>(trial.bytes), static_cast<int>(trial.type),
-                static_cast<int>(trial.reduce), trial.root, trial.in_place ? 1 : 0,
-                trial.config.algorithm, trial.config.protocol, trial.config.channels,
-                static_cast<long long>(trial.config.segment_bytes), trial.only_ranks, trial.warmups,
+  return Format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(trial.operation),
+                trial.bytes, static_cast<int>(trial.type), static_cast<int>(trial.reduce),
+                trial.root, trial.in_place ? 1 : 0, trial.config.algorithm, trial.config.protocol,
+                trial.config.channels, trial.config.segment_bytes, trial.only_ranks, trial.warmups,
                 trial.iterations, trial.check ? 1 : 0) +
          " " + Quoted(trial.workload);
 }
@@ -142,7 +140,7 @@ Result<Order> DecodeOrder(std::string_view text) {
 std::string EncodeTimes(const IterationTimes& times) {
   std::string text;
   for (const std::vector<double>* list : {&times.steps, &times.compute, &times.communication}) {
-    text += Format(text.empty() ? "%zu" : " %zu", list->size());
+    text += (text.empty() ? "" : " ") + std::to_string(list->size());
     for (const double seconds : *list) text += " " + Real(seconds);
   }
   return text;
@@ -161,9 +159,8 @@ Result<IterationTimes> DecodeTimes(std::string_view text) {
 }
 
 std::string EncodeMeasurement(const Measurement& measurement) {
-  return Format("%d ", static_cast<int>(measurement.outcome)) + Real(measurement.seconds) + " " +
-         Real(measurement.fastest) +
-         Format(" %d %lld ", measurement.iterations, static_cast<long long>(measurement.wrong)) +
+  return Format("{} ", static_cast<int>(measurement.outcome)) + Real(measurement.seconds) + " " +
+         Real(measurement.fastest) + Format(" {} {} ", measurement.iterations, measurement.wrong) +
          Quoted(measurement.note);
 }
 
@@ -184,7 +181,7 @@ Result<Measurement> DecodeMeasurement(std::string_view text) {
 std::string EncodeSubject(const Subject& subject) {
   const dataset::MachineInfo& machine = subject.machine;
   std::string text = Quoted(subject.backend) +
-                     Format(" %d %d %d %d ", static_cast<int>(subject.library), subject.ranks,
+                     Format(" {} {} {} {} ", static_cast<int>(subject.library), subject.ranks,
                             subject.nodes, subject.simulated ? 1 : 0) +
                      Real(subject.link_peak);
   for (const std::string& part :
@@ -192,9 +189,9 @@ std::string EncodeSubject(const Subject& subject) {
         machine.topology, machine.hosts, machine.tool}) {
     text += " " + Quoted(part);
   }
-  text += Format(" %zu", subject.hosts.size());
+  text += Format(" {}", subject.hosts.size());
   for (const std::string& host : subject.hosts) text += " " + Quoted(host);
-  text += Format(" %zu", machine.environment.size());
+  text += Format(" {}", machine.environment.size());
   for (const auto& [name, value] : machine.environment) {
     text += " " + Quoted(name) + " " + Quoted(value);
   }
@@ -229,7 +226,7 @@ Result<Subject> DecodeSubject(std::string_view text) {
 }
 
 std::string EncodeError(const Status& status) {
-  return Format("%d ", static_cast<int>(status.code())) + Quoted(status.message());
+  return Format("{} ", static_cast<int>(status.code())) + Quoted(status.message());
 }
 
 Status DecodeError(std::string_view text) {
@@ -241,8 +238,7 @@ Status DecodeError(std::string_view text) {
 }
 
 std::string SealLine(std::string_view text) {
-  return std::string(kMark) + std::string(text) +
-         Format(" %016llx", static_cast<unsigned long long>(Fnv1a64(text)));
+  return std::string(kMark) + std::string(text) + Format(" {:016x}", Fnv1a64(text));
 }
 
 Result<std::optional<std::string>> OpenLine(const std::string& line) {

@@ -55,7 +55,7 @@ const launch::Helper kWorker{"@worker", RunWorker};
 std::vector<std::string> WorkerArguments(const WorkerOptions& options) {
   const RankOptions& ranks = options.ranks;
   std::vector<std::string> words = {"--backend", ranks.backend,
-                                    "--limit",   Format("%gs", ranks.limit),
+                                    "--limit",   Format("{:g}s", ranks.limit),
                                     "--seed",    std::to_string(ranks.seed),
                                     "--ranks",   std::to_string(ranks.ranks),
                                     "--choose",  options.choose ? "1" : "0"};

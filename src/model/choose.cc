@@ -9,7 +9,7 @@
 namespace diapason::model {
 namespace {
 
-constexpr int kCoarseStep = 4;
+constexpr size_t kCoarseStep = 4;
 // An unmeasured candidate must promise this much more than a measured one.
 constexpr double kPromise = 0.02;
 constexpr double kShownConfidence = 0.95;  // one-sided confidence of a gain's interval
@@ -18,7 +18,7 @@ double Score(const PredictedConfig& candidate, double caution) {
   return candidate.estimate.log_seconds + caution * candidate.estimate.doubt;
 }
 
-std::string Percent(double share) { return Format("%.1f %%", 100 * share); }
+std::string Percent(double share) { return Format("{:.1f} %", 100 * share); }
 
 // A candidate compared with the library's own choice.
 struct ChoiceCase {
@@ -63,7 +63,10 @@ ChoiceCase Compare(const Prediction& prediction, const PredictedConfig& candidat
                 library_default.doubt * library_default.doubt + prediction.bend * prediction.bend +
                 prediction.shared * prediction.shared);
   const bool seen = Seen(candidate);
-  const double confidence = seen ? options.confidence : options.confidence_unmeasured;
+  const bool between = candidate.basis == Basis::kInterpolated && options.confidence_between >= 0;
+  const double confidence = between ? options.confidence_between
+                            : seen  ? options.confidence
+                                    : options.confidence_unmeasured;
   found.margin = seen ? options.margin : std::max(options.margin, options.margin_unmeasured);
   found.supported = prediction.contrast && std::isfinite(found.doubt) &&
                     found.gain > std::log1p(found.margin) &&
@@ -144,14 +147,17 @@ Prediction Coarse(const Prediction& prediction, double caution) {
            FamilyOf(prediction.candidates[last].config) == family) {
       ++last;
     }
+    // Every fourth count, and the last one: more channels than any other is often the best.
+    const auto looks_at = [&](size_t i) { return (i - first) % kCoarseStep == 0 || i + 1 == last; };
     size_t best = first;
-    for (size_t i = first; i < last; i += kCoarseStep) {
-      if (Score(prediction.candidates[i], caution) < Score(prediction.candidates[best], caution))
+    for (size_t i = first; i < last; ++i) {
+      if (looks_at(i) &&
+          Score(prediction.candidates[i], caution) < Score(prediction.candidates[best], caution))
         best = i;
     }
     for (size_t i = first; i < last; ++i) {
       const size_t distance = i > best ? i - best : best - i;
-      if ((i - first) % kCoarseStep == 0 || distance < kCoarseStep) {
+      if (looks_at(i) || distance < kCoarseStep) {
         looked.candidates.push_back(prediction.candidates[i]);
       }
     }
@@ -161,6 +167,21 @@ Prediction Coarse(const Prediction& prediction, double caution) {
 }
 
 }  // namespace
+
+bool Supported(const Prediction& prediction, const PredictedConfig& candidate,
+               const ChoiceOptions& options) {
+  return Compare(prediction, candidate, options).supported;
+}
+
+std::optional<ModelChoice::Gain> GainOf(const Prediction& prediction,
+                                        const PredictedConfig& candidate) {
+  if (!prediction.library_default.has_value()) return {};
+  const ChoiceCase found = Compare(prediction, candidate, {});
+  const double luck = found.gain > 0 ? std::min(found.gain, LuckOf(prediction, candidate)) : 0;
+  const double gain = found.gain - luck;
+  const double shown = NormalQuantile(kShownConfidence) * found.doubt;
+  return ModelChoice::Gain{std::exp(gain), std::exp(gain - shown), std::exp(gain + shown)};
+}
 
 ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options) {
   ModelChoice choice;
@@ -188,18 +209,17 @@ ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options) {
     return choice;
   }
   const ChoiceCase found = Compare(prediction, *best, options);
-  const double gain = found.gain;
-  const double shown = NormalQuantile(kShownConfidence);
-  choice.gain = ModelChoice::Gain{std::exp(gain), std::exp(gain - shown * found.doubt),
-                                  std::exp(gain + shown * found.doubt)};
+  choice.gain = GainOf(prediction, *best);
   if (!found.supported) {
     if (!prediction.contrast) {
       choice.why = "the configurations differ by no more than noise";
     } else if (!std::isfinite(found.doubt)) {
-      choice.why = "how far measurements of other places hold here is unknown";
-    } else if (gain <= std::log1p(found.margin)) {
-      choice.why = gain <= 0 ? "nothing is faster than the library's own choice"
-                             : "the gain is below the margin of " + Percent(found.margin);
+      choice.why = best->basis == Basis::kExtrapolated
+                       ? "the size is too far from the measured ones"
+                       : "how far measurements of other places hold here is unknown";
+    } else if (found.gain <= std::log1p(found.margin)) {
+      choice.why = found.gain <= 0 ? "nothing is faster than the library's own choice"
+                                   : "the gain is below the margin of " + Percent(found.margin);
     } else {
       choice.why =
           "the gain is within what the data leave open (" + Percent(std::expm1(found.doubt)) + ")";
@@ -207,7 +227,8 @@ ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options) {
     return choice;
   }
   choice.leave_default = false;
-  choice.why = std::string(BasisName(best->basis)) + ", " + Percent(std::expm1(gain)) + " faster";
+  choice.why =
+      std::string(BasisName(best->basis)) + ", " + Percent(choice.gain->expected - 1) + " faster";
   return choice;
 }
 

@@ -13,6 +13,9 @@ struct ChoiceOptions {
   // configurations measured at this place (and size, or around it), and for others.
   double margin = 0.01;
   double confidence = 0.6;
+  // The confidence for one measured at sizes around this one: with a gain whose error was measured
+  // by hiding sizes, it is worth more to accept what is probably faster. Negative: `confidence`.
+  double confidence_between = -1;
   double margin_unmeasured = 0.05;
   double confidence_unmeasured = 0.85;
   // Subtract the selection bias: the fastest of many equal candidates looks faster than it is.
@@ -42,12 +45,21 @@ struct ModelChoice {
   size_t examined = 0;  // candidates
 };
 
+// Whether the data support this candidate of the prediction against the library's own choice.
+bool Supported(const Prediction& prediction, const PredictedConfig& candidate,
+               const ChoiceOptions& options);
+
+// The gain of a candidate over the library's own choice, less the lead that the luckiest among
+// equals has; nullopt if the default was not measured.
+std::optional<ModelChoice::Gain> GainOf(const Prediction& prediction,
+                                        const PredictedConfig& candidate);
+
 ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options);
 
 // The options of the original program: the best of all algorithms, protocols and channel counts.
-// `coarse` first examines every fourth channel count and then those around the best, as the
-// original does; this is a third of the candidates, with the same result where times are smooth in
-// the channels.
+// `coarse` first examines every fourth channel count and the last, and then those around the best,
+// as the original does; this is a third of the candidates, with the same result where times are
+// smooth in the channels.
 struct ChannelSearchOptions {
   ChoiceOptions choice;
   bool coarse = false;

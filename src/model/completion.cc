@@ -11,6 +11,8 @@ namespace diapason::model {
 namespace {
 
 constexpr double kLeastDoubt = 1e-8;  // squared
+// The correlation of the errors of two estimates that are made of the same measurements.
+constexpr double kSharedError = 0.5;
 
 // The channel counts at which estimates are computed; times are smooth in between.
 std::vector<int> Posts(const ChannelRange& range) {
@@ -30,46 +32,6 @@ double Reference(const MeasuredSize& context) {
   std::vector<double> all;
   for (const MeasuredConfig& cell : context.cells) all.push_back(cell.log_seconds);
   return Median(all);
-}
-
-double Bend(const MeasuredPlace& scene) {
-  double squares = 0;
-  size_t count = 0;
-  for (size_t i = 1; i + 1 < scene.contexts.size(); ++i) {
-    const MeasuredSize* const three[] = {&scene.contexts[i - 1], &scene.contexts[i],
-                                         &scene.contexts[i + 1]};
-    const double low = LogBytes(three[0]->bytes);
-    const double high = LogBytes(three[2]->bytes);
-    const double weight = (LogBytes(three[1]->bytes) - low) / (high - low);
-    const double gap = (high - low) / std::numbers::ln2;
-    const double weights[] = {-(1 - weight), 1, -weight};
-    double best = INFINITY;
-    for (const MeasuredConfig& cell : three[1]->cells) best = std::min(best, cell.log_seconds);
-    for (const MeasuredConfig& cell : three[1]->cells) {
-      if (cell.config.IsDefault() || cell.log_seconds > best + kCompetitive) continue;
-      double off = 0;
-      double noise = 0;
-      bool everywhere = true;
-      for (size_t k = 0; k < 3; ++k) {
-        const MeasuredConfig* const there = three[k]->Find(cell.config);
-        everywhere = everywhere && there != nullptr;
-        if (!everywhere) break;
-        off += weights[k] * (there->log_seconds - Reference(*three[k]));
-        double variance = there->noise * there->noise;
-        if (three[k]->library_default.has_value()) {
-          const double other = three[k]->cells[*three[k]->library_default].noise;
-          variance += other * other;
-        }
-        noise += weights[k] * weights[k] * variance;
-      }
-      if (!everywhere) continue;
-      const double shape = weight * (1 - weight) * gap * gap;
-      squares += (off * off - noise) / (shape * shape);
-      ++count;
-    }
-  }
-  // Three sizes or fewer are not enough: use a tenth, which is typical of other machines.
-  return count == 0 ? 0.1 : std::sqrt(std::max(0.0, squares) / static_cast<double>(count));
 }
 
 std::vector<Estimate> AskNeighbours(const FamilyModel& model, double log_bytes,
@@ -135,8 +97,13 @@ SceneTable::Value Weigh(const Estimate& a, const Estimate& b, bool measured) {
   const auto precision = [](double doubt) { return 1 / std::max(kLeastDoubt, doubt * doubt); };
   const double first = precision(a.doubt);
   const double second = precision(b.doubt);
-  return {static_cast<float>((first * a.log_seconds + second * b.log_seconds) / (first + second)),
-          static_cast<float>(std::sqrt(1 / (first + second))), measured};
+  const double sum = first + second;
+  const double one = first * a.doubt / sum;
+  const double other = second * b.doubt / sum;
+  const double shared = measured ? 0 : kSharedError;
+  const double doubt = std::sqrt(one * one + other * other + 2 * shared * one * other);
+  return {static_cast<float>((first * a.log_seconds + second * b.log_seconds) / sum),
+          static_cast<float>(doubt), measured};
 }
 
 }  // namespace diapason::model

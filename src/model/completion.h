@@ -17,11 +17,6 @@ inline constexpr double kCompetitive = 0.3;
 // The reference for the times of one context: the library's own choice, or the typical time there.
 double Reference(const MeasuredSize& context);
 
-// The curvature over sizes: how far a time relative to the default deviates from a straight line
-// between its neighbours in size, in the middle of two doublings; root mean square over competitive
-// configurations, without the noise.
-double Bend(const MeasuredPlace& scene);
-
 struct ChannelRange {
   int lowest = 0;  // that were measured; 0: none
   int highest = 0;
@@ -37,7 +32,8 @@ std::vector<Estimate> AskNeighbours(const FamilyModel& model, double log_bytes,
 void Correct(const MeasuredSize& context, const ConfigFamily& family,
              std::vector<Estimate>* neighbours);
 
-// Combines two estimates of one time, weighted by their precision.
+// Combines two estimates of one time, weighted by their precision. A measurement errs independently
+// of an estimate; two estimates are of the same measurements, and err alike.
 SceneTable::Value Weigh(const Estimate& a, const Estimate& b, bool measured);
 
 }  // namespace diapason::model

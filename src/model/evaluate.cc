@@ -17,7 +17,7 @@ namespace {
 constexpr double kNoticed = 0.01;
 
 std::string Where(const CallPlace& place, uint64_t bytes, double value) {
-  return Format("%s at %s (%.3f)", PlaceText(place).c_str(), FormatBytes(bytes).c_str(), value);
+  return Format("{} at {} ({:.3f})", PlaceText(place), FormatBytes(bytes), value);
 }
 
 // Only measured configurations can be scored.

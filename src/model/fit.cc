@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "model/completion.h"
+#include "model/gap.h"
 #include "model/predictor.h"
 
 namespace diapason::model {
@@ -222,7 +223,8 @@ class Fitter {
         one.family = family;
         table.families.push_back(std::move(one));
       }
-      table.bend = Bend(scene);
+      table.bend = GapUnit(scene);
+      table.time_bend = TimeGapUnit(scene);
       table.contrast = scene.Differs();
       made_.scenes_.push_back(std::move(table));
     }

@@ -60,7 +60,7 @@ Status Forest::AddTree(std::span<const int32_t> feature, std::span<const int32_t
     if (left[from] >= 0) {
       node.feature = feature[from];
       if (node.feature < 0 || static_cast<size_t>(node.feature) >= features) {
-        return refuse(Format("a tree that asks for feature %d of %zu", node.feature, features));
+        return refuse(Format("a tree that asks for feature {} of {}", node.feature, features));
       }
       node.left = static_cast<int32_t>(nodes_.size());
       nodes_.emplace_back();

@@ -11,15 +11,11 @@
 #include "base/text.h"
 #include "dataset/summary.h"
 #include "domain/collectives.h"
+#include "model/cell_noise.h"
+#include "model/run_blocks.h"
 
 namespace diapason::model {
 namespace {
-
-// The weight of the pooled spread, in repeats.
-constexpr double kBorrowedRepeats = 4;
-// The standard error of a median relative to that of the mean.
-constexpr double kMedianFactor = 1.2533;
-constexpr double kLeastNoise = 1e-4;
 
 auto Key(const Config& c) { return std::tie(c.algorithm, c.protocol, c.segment_bytes, c.channels); }
 
@@ -37,33 +33,30 @@ Variant VariantOf(const dataset::ConfigGroup& group) {
   return {point.type, point.reduce, point.workload, group.library, point.root, point.in_place};
 }
 
-double Spread(std::vector<double> seconds) {
-  // Sorted, so that the sum does not depend on the order to the last bit: it is part of
-  // fingerprints.
-  std::sort(seconds.begin(), seconds.end());
-  std::vector<double> logs;
-  for (const double value : seconds) logs.push_back(std::log(value));
-  return StandardDeviation(logs);
-}
-
-struct Raw {
-  MeasuredConfig cell;
-  double spread = 0;  // standard deviation of one sample; from two or more repeats
+// What a message says about the data.
+struct Assumed {
+  size_t unknown = 0;     // configurations without a name
+  size_t other_days = 0;  // samples without the library's own choice of their run and day
+  size_t apart = 0;       // sizes where that was measured in other runs than all configurations
 };
 
 // Configurations in the library's numbers; unknown names are counted.
-std::vector<Raw> RawCells(Library library, const dataset::ConfigGroup& group, Collective collective,
-                          size_t* unknown) {
-  std::vector<Raw> cells;
-  for (const dataset::ConfigSummary& entry : group.entries) {
+std::vector<RawCell> RawCells(Library library, const dataset::ConfigGroup& group,
+                              Collective collective, Assumed* assumed) {
+  std::vector<RawCell> cells;
+  const AlignedGroup aligned = AlignRuns(group);
+  assumed->other_days += aligned.left_out;
+  assumed->apart += aligned.apart ? 1 : 0;
+  for (size_t i = 0; i < group.entries.size(); ++i) {
+    const dataset::ConfigSummary& entry = group.entries[i];
     const dataset::Point& point = entry.point;
     if (!entry.fine() || !point.environment.empty() || !(entry.median > 0)) continue;
-    Raw raw;
+    RawCell raw;
     Config& config = raw.cell.config;
     if (!point.algorithm.empty()) {
       const Result<int> parsed = ParseAlgorithm(library, collective, point.algorithm);
       if (!parsed.ok()) {
-        ++*unknown;
+        ++assumed->unknown;
         continue;
       }
       config.algorithm = parsed.value();
@@ -71,71 +64,28 @@ std::vector<Raw> RawCells(Library library, const dataset::ConfigGroup& group, Co
     if (!point.protocol.empty()) {
       const Result<int> parsed = ParseProtocol(library, point.protocol);
       if (!parsed.ok()) {
-        ++*unknown;
+        ++assumed->unknown;
         continue;
       }
       config.protocol = parsed.value();
     }
     config.channels = point.channels;
     config.segment_bytes = point.segment_bytes;
-    raw.cell.log_seconds = std::log(entry.median);
-    raw.cell.samples = entry.seconds.size();
+    for (const double seconds : aligned.entries[i].seconds) raw.logs.push_back(std::log(seconds));
+    // Sorted, so that sums do not depend on the order to the last bit: they are part of
+    // fingerprints.
+    std::sort(raw.logs.begin(), raw.logs.end());
+    raw.cell.log_seconds = std::log(Median(aligned.entries[i].seconds));
+    raw.cell.samples = raw.logs.size();
     raw.cell.coarse = entry.coarse;
-    if (raw.cell.samples > 1) raw.spread = Spread(entry.seconds);
-    cells.push_back(raw);
+    raw.cell.paired = aligned.entries[i].paired;
+    const size_t rank = TestRank(raw.cell.samples);
+    raw.cell.test_fast = raw.logs[rank - 1];
+    raw.cell.test_slow = raw.logs[raw.logs.size() - rank];
+    if (raw.cell.samples > 1) raw.spread = StandardDeviation(raw.logs);
+    cells.push_back(std::move(raw));
   }
   return cells;
-}
-
-// Estimates the noise of single measurements without repeats: their distance from the line between
-// their neighbours in size.
-double Roughness(const std::vector<std::vector<Raw>>& contexts) {
-  std::vector<double> off;
-  const auto find = [](const std::vector<Raw>& cells,
-                       const Config& config) -> const MeasuredConfig* {
-    for (const Raw& raw : cells) {
-      if (raw.cell.config == config) return &raw.cell;
-    }
-    return nullptr;
-  };
-  for (size_t i = 1; i + 1 < contexts.size(); ++i) {
-    // The curvature that all configurations share is removed with their median.
-    std::vector<double> bends;
-    for (const Raw& raw : contexts[i]) {
-      const MeasuredConfig* const before = find(contexts[i - 1], raw.cell.config);
-      const MeasuredConfig* const after = find(contexts[i + 1], raw.cell.config);
-      if (before == nullptr || after == nullptr) continue;
-      bends.push_back(raw.cell.log_seconds - (before->log_seconds + after->log_seconds) / 2);
-    }
-    if (bends.size() < 3) continue;
-    const double middle = Median(bends);
-    for (const double bend : bends) off.push_back(std::fabs(bend - middle));
-  }
-  // The median of |x| is 0.674 standard deviations; three values with these weights add up to 1.22.
-  return off.empty() ? 0.03 : std::max(0.005, Median(off) / 0.674 / 1.22);
-}
-
-void SetNoise(std::vector<std::vector<Raw>>* contexts) {
-  std::vector<double> spreads;
-  for (const auto& cells : *contexts) {
-    for (const Raw& raw : cells) {
-      if (raw.cell.samples > 1) spreads.push_back(raw.spread);
-    }
-  }
-  const double usual = spreads.empty() ? Roughness(*contexts) : Median(spreads);
-  for (auto& cells : *contexts) {
-    for (Raw& raw : cells) {
-      const auto samples = static_cast<double>(raw.cell.samples);
-      const double variance =
-          (kBorrowedRepeats * usual * usual + (samples - 1) * raw.spread * raw.spread) /
-          (kBorrowedRepeats + samples - 1);
-      const double own =
-          samples > 1 ? kMedianFactor * kMedianFactor * variance / samples : variance;
-      // Rounding error: uniform within the last digit.
-      raw.cell.noise =
-          std::max(kLeastNoise, std::sqrt(own + raw.cell.coarse * raw.cell.coarse / 3));
-    }
-  }
 }
 
 Status FindLibrary(const std::vector<dataset::ConfigGroup>& groups, const GridOptions& options,
@@ -202,20 +152,21 @@ const Contests& Largest(const Variants& variants) {
 }
 
 MeasuredPlace MakeScene(Library library, const CallPlace& place, const Contests& groups,
-                        size_t* unknown) {
+                        Assumed* assumed) {
   MeasuredPlace scene;
   scene.place = place;
-  std::vector<std::vector<Raw>> raw;
+  std::vector<std::vector<RawCell>> raw;
   for (const auto& [bytes, group] : groups) {
-    raw.push_back(RawCells(library, *group, place.collective, unknown));
+    raw.push_back(RawCells(library, *group, place.collective, assumed));
     scene.contexts.push_back({bytes, {}, {}});
   }
-  SetNoise(&raw);
+  scene.tail = SetNoise(&raw);
   for (size_t i = 0; i < raw.size(); ++i) {
     MeasuredSize& context = scene.contexts[i];
-    std::sort(raw[i].begin(), raw[i].end(),
-              [](const Raw& a, const Raw& b) { return ConfigLess(a.cell.config, b.cell.config); });
-    for (const Raw& one : raw[i]) {
+    std::sort(raw[i].begin(), raw[i].end(), [](const RawCell& a, const RawCell& b) {
+      return ConfigLess(a.cell.config, b.cell.config);
+    });
+    for (const RawCell& one : raw[i]) {
       if (one.cell.config.IsDefault()) context.library_default = context.cells.size();
       context.cells.push_back(one.cell);
     }
@@ -227,9 +178,9 @@ MeasuredPlace MakeScene(Library library, const CallPlace& place, const Contests&
 }  // namespace
 
 std::string PlaceText(const CallPlace& place) {
-  return Format("%s, %s on %s", std::string(CollectiveName(place.collective)).c_str(),
-                Count(static_cast<size_t>(place.ranks), "rank").c_str(),
-                Count(static_cast<size_t>(place.nodes), "node").c_str());
+  return Format("{}, {} on {}", std::string(CollectiveName(place.collective)),
+                Count(static_cast<size_t>(place.ranks), "rank"),
+                Count(static_cast<size_t>(place.nodes), "node"));
 }
 
 double LogBytes(uint64_t bytes) {
@@ -316,12 +267,12 @@ uint64_t Grid::Fingerprint() const {
   for (const MeasuredPlace& scene : scenes) {
     text += PlaceText(scene.place);
     for (const MeasuredSize& context : scene.contexts) {
-      text += Format(";%llu", static_cast<unsigned long long>(context.bytes));
+      text += Format(";{}", context.bytes);
       for (const MeasuredConfig& cell : context.cells) {
         // Digits that are the same on every machine.
-        text += Format(",%d/%d/%d/%lld %.6f %.6f %zu", cell.config.algorithm, cell.config.protocol,
-                       cell.config.channels, static_cast<long long>(cell.config.segment_bytes),
-                       cell.log_seconds, cell.noise, cell.samples);
+        text += Format(",{}/{}/{}/{} {:.6f} {:.6f} {}", cell.config.algorithm, cell.config.protocol,
+                       cell.config.channels, cell.config.segment_bytes, cell.log_seconds,
+                       cell.noise, cell.samples);
       }
     }
   }
@@ -360,11 +311,11 @@ Result<Grid> MakeGrid(const dataset::StoreContents& contents, const GridOptions&
     grid.messages.push_back("left out, because no tuner can choose how they run: " +
                             Join({unasked.begin(), unasked.end()}, ", "));
   }
-  size_t unknown = 0;
+  Assumed assumed;
   size_t other = 0;
   for (const auto& [place, variants] : places) {
     const Contests& chosen = Largest(variants);
-    MeasuredPlace scene = MakeScene(grid.library, place, chosen, &unknown);
+    MeasuredPlace scene = MakeScene(grid.library, place, chosen, &assumed);
     if (scene.contexts.empty()) continue;
     for (const MeasuredSize& context : scene.contexts) {
       for (const MeasuredConfig& cell : context.cells) grid.samples += cell.samples;
@@ -380,8 +331,19 @@ Result<Grid> MakeGrid(const dataset::StoreContents& contents, const GridOptions&
         Count(other, "sample") +
         " of other data types, places or workloads left out: one of each place is taken");
   }
-  if (unknown > 0) {
-    grid.messages.push_back(Count(unknown, "configuration") + " left out that " +
+  if (assumed.other_days > 0) {
+    grid.messages.push_back(
+        Count(assumed.other_days, "sample") +
+        " left out: the library's own choice was not measured in the same run and on the same day");
+  }
+  if (assumed.apart > 0) {
+    grid.messages.push_back(
+        Format("at {} the library's own choice was measured in other runs than all configurations: "
+               "gains hold only if nothing else changed in between",
+               Count(assumed.apart, "size")));
+  }
+  if (assumed.unknown > 0) {
+    grid.messages.push_back(Count(assumed.unknown, "configuration") + " left out that " +
                             std::string(LibraryTitle(grid.library)) + " has no names for");
   }
   if (grid.scenes.empty()) return NotFound("no measurement in the data can be used");

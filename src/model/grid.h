@@ -10,6 +10,7 @@
 #include "dataset/store.h"
 #include "diapason/config.h"
 #include "domain/vocabulary.h"
+#include "model/noise.h"
 
 namespace diapason::model {
 
@@ -37,6 +38,13 @@ struct MeasuredConfig {
   double noise = 0;
   double coarse = 0;  // half of the last printed digit, as a fraction
   size_t samples = 0;
+  // For tests of gains (noise.h): the samples of rank TestRank from the fast and from the slow end,
+  // and the standard deviation of one sample.
+  double test_fast = 0;
+  double test_slow = 0;
+  double scale = 0;
+  // The library's own choice was measured in the same run and on the same day.
+  bool paired = true;
 };
 
 // The configurations measured at one size, without failures.
@@ -50,6 +58,7 @@ struct MeasuredSize {
 struct MeasuredPlace {
   CallPlace place;
   std::vector<MeasuredSize> contexts;  // by size
+  NoiseTail tail;
 
   // The ratio of the variance between configurations of a size to their noise: about 1 if they are
   // all the same.

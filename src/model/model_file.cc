@@ -101,6 +101,7 @@ void PutScene(const SceneTable& scene, Writer* out) {
   out->Put(static_cast<int32_t>(scene.place.ranks));
   out->Put(static_cast<int32_t>(scene.top));
   out->Put(scene.bend);
+  out->Put(scene.time_bend);
   out->Put(static_cast<uint8_t>(scene.contrast ? 1 : 0));
   out->Put(static_cast<uint64_t>(scene.sizes.size()));
   for (size_t i = 0; i < scene.sizes.size(); ++i) {
@@ -142,9 +143,10 @@ bool GetScene(ModelReader* in, bool filled, SceneTable* scene) {
   scene->place.ranks = in->Get<int32_t>();
   scene->top = in->Get<int32_t>();
   scene->bend = in->GetFinite<double>();
+  scene->time_bend = in->GetFinite<double>();
   scene->contrast = in->Get<uint8_t>() != 0;
   if (scene->place.nodes < 1 || scene->place.ranks < 1 || scene->top < 1 ||
-      scene->top > kMostChannels || !(scene->bend >= 0)) {
+      scene->top > kMostChannels || !(scene->bend >= 0) || !(scene->time_bend >= 0)) {
     return false;
   }
   const size_t sizes = in->GetCount(25);
@@ -226,12 +228,11 @@ Status CheckFirstLine(std::string_view* bytes) {
     return Invalid("this is no model of diapason");
   }
   if (version != static_cast<uint64_t>(ModelFile::kVersion)) {
-    return Invalid(Format("the model has format %llu, this program reads %d: train it again",
-                          static_cast<unsigned long long>(version), ModelFile::kVersion));
+    return Invalid(Format("the model has format {}, this program reads {}: train it again", version,
+                          ModelFile::kVersion));
   }
   bytes->remove_prefix(end + 1);
-  const std::string sum =
-      Format("fnv1a64:%016llx", static_cast<unsigned long long>(Fnv1a64(*bytes)));
+  const std::string sum = Format("fnv1a64:{:016x}", Fnv1a64(*bytes));
   if (words[2] != sum) {
     return Invalid("the model was changed or cut short: its checksum does not fit");
   }
@@ -248,7 +249,7 @@ std::string ModelFile::Write(const Model& model) {
   };
   line("objective", ObjectiveName(predictor.objective_));
   line("library", std::string(LibraryName(predictor.library_)));
-  line("data", Format("fnv1a64:%016llx", static_cast<unsigned long long>(model.info.fingerprint)));
+  line("data", Format("fnv1a64:{:016x}", model.info.fingerprint));
   line("origin", model.info.simulated ? "simulated" : "measured");
   if (!model.info.machine.empty()) line("machine", model.info.machine);
   line("samples", std::to_string(model.info.samples));
@@ -266,9 +267,7 @@ std::string ModelFile::Write(const Model& model) {
   body.Put(static_cast<uint64_t>(predictor.scenes_.size()));
   for (const SceneTable& scene : predictor.scenes_) PutScene(scene, &body);
   text += body.bytes();
-  return Format("%s %d fnv1a64:%016llx\n", kMagic, kVersion,
-                static_cast<unsigned long long>(Fnv1a64(text))) +
-         text;
+  return Format("{} {} fnv1a64:{:016x}\n", kMagic, kVersion, Fnv1a64(text)) + text;
 }
 
 Result<Model> ModelFile::Read(std::string_view bytes) {

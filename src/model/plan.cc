@@ -9,97 +9,10 @@
 #include "base/units.h"
 #include "domain/decision.h"
 #include "domain/schedule.h"
+#include "model/plan_points.h"
 
 namespace diapason::model {
 namespace {
-
-// One size of one place, and its acceptable configurations.
-struct SizePoint {
-  uint64_t bytes = 0;
-  Prediction prediction;
-  ModelChoice choice;
-  std::vector<PredictedConfig>
-      fine;  // supported, and within the tolerance of the best; empty: the default
-  const MeasuredSize* context = nullptr;
-};
-
-const PredictedConfig* FindIn(const std::vector<PredictedConfig>& candidates,
-                              const Config& config) {
-  for (const PredictedConfig& one : candidates) {
-    if (one.config == config) return &one;
-  }
-  return nullptr;
-}
-
-// Whether a policy file can express it.
-bool CanBeWritten(const Config& config) { return config.segment_bytes == 0; }
-
-// Measurements come first; the model covers the rest.
-Prediction LookAt(const CallPlace& place, uint64_t bytes, const MeasuredPlace* scene,
-                  const MeasuredSize* context, const Predictor* predictor) {
-  Prediction prediction;
-  if (predictor != nullptr) prediction = predictor->Look({place, bytes, false, {}});
-  prediction.place = place;
-  prediction.bytes = bytes;
-  if (context == nullptr) return prediction;
-  prediction.contrast = scene->Differs();
-  prediction.shared = 0;
-  prediction.bend = 0;
-  prediction.library_default.reset();
-  for (const MeasuredConfig& cell : context->cells) {
-    const Estimate measured{cell.log_seconds, cell.noise};
-    if (cell.config.IsDefault()) {
-      prediction.library_default = measured;
-      continue;
-    }
-    std::erase_if(prediction.candidates,
-                  [&](const PredictedConfig& one) { return one.config == cell.config; });
-    prediction.candidates.push_back({cell.config, measured, Basis::kMeasured});
-  }
-  return prediction;
-}
-
-SizePoint MakeStop(Prediction prediction, const MeasuredSize* context, const PlanOptions& options) {
-  SizePoint stop;
-  stop.bytes = prediction.bytes;
-  stop.context = context;
-  std::erase_if(prediction.candidates, [&](const PredictedConfig& one) {
-    return !CanBeWritten(one.config) || (options.measured_only && one.basis != Basis::kMeasured);
-  });
-  stop.choice = Choose(prediction, options.choice);
-  if (options.chosen) {
-    const PredictedConfig* const chosen =
-        FindIn(prediction.candidates, options.chosen(prediction.place, prediction.bytes));
-    if (chosen != nullptr) stop.fine = {*chosen};
-    stop.prediction = std::move(prediction);
-    return stop;
-  }
-  if (!stop.choice.leave_default && prediction.library_default.has_value()) {
-    const PredictedConfig& best = *stop.choice.best;
-    // Checks each one alone: supported, and within the tolerance of the best.
-    Prediction alone = prediction;
-    for (const PredictedConfig& one : prediction.candidates) {
-      if (one.basis > best.basis) continue;
-      // Differences within the noise do not count.
-      const double noise = Together(one.estimate.doubt, best.estimate.doubt);
-      const double apart = one.estimate.log_seconds - best.estimate.log_seconds;
-      if (apart >
-          std::log1p(options.choice.tolerance) + (one.basis == Basis::kMeasured ? noise : 0)) {
-        continue;
-      }
-      alone.candidates.assign(1, one);
-      if (!Choose(alone, options.choice).leave_default) stop.fine.push_back(one);
-    }
-    if (FindIn(stop.fine, best.config) == nullptr) stop.fine.push_back(best);
-    // A measured configuration is preferred to an unmeasured one of equal speed.
-    const auto measured = [](const PredictedConfig& one) { return one.basis == Basis::kMeasured; };
-    if (std::any_of(stop.fine.begin(), stop.fine.end(), measured)) {
-      std::erase_if(stop.fine, [&](const PredictedConfig& one) { return !measured(one); });
-    }
-  }
-  stop.prediction = std::move(prediction);
-  return stop;
-}
 
 // Fewer channels first, then the smaller total time.
 const PredictedConfig* Preferred(const std::vector<Config>& shared,
@@ -201,50 +114,63 @@ PlannedRow MakeRow(const CallPlace& place, const std::vector<SizePoint>& stops,
   row.rule.config = stretch.config;
   row.rule.nodes = place.nodes;
   row.rule.ranks = place.ranks;
-  row.least.expected = INFINITY;
-  double sum = 0;
+  const auto less = [](const ModelChoice::Gain& a, const ModelChoice::Gain& b) {
+    return a.expected < b.expected;
+  };
+  std::vector<ModelChoice::Gain> measured;
+  std::vector<ModelChoice::Gain> between;
   for (size_t i = stretch.first; i < stretch.last; ++i) {
     const SizePoint& stop = stops[i];
     const PredictedConfig* const one = FindIn(stop.prediction.candidates, stretch.config);
+    const std::optional<ModelChoice::Gain> gain = GainOf(stop.prediction, *one);
+    if (gain.has_value()) (stop.measured ? measured : between).push_back(*gain);
+    if (!stop.measured) continue;
     row.basis = std::max(row.basis, one->basis);
     ++row.sizes;
-    Prediction alone = stop.prediction;
-    alone.candidates = {*one};
-    const ModelChoice choice = Choose(alone, {});
-    if (choice.gain.has_value()) {
-      sum += std::log(choice.gain->expected);
-      if (choice.gain->expected < row.least.expected) row.least = *choice.gain;
-    }
-    if (stop.context != nullptr) {
-      if (const MeasuredConfig* cell = stop.context->Find(stretch.config); cell != nullptr) {
-        row.samples += cell->samples;
-      }
+    if (stop.context == nullptr) continue;
+    if (const MeasuredConfig* cell = stop.context->Find(stretch.config); cell != nullptr) {
+      row.samples += cell->samples;
     }
   }
-  row.gain = std::exp(sum / static_cast<double>(row.sizes));
+  if (!between.empty()) row.between = *std::min_element(between.begin(), between.end(), less);
+  if (row.sizes == 0) {
+    row.basis = Basis::kInterpolated;
+    measured = between;
+  }
+  double sum = 0;
+  for (const ModelChoice::Gain& gain : measured) sum += std::log(gain.expected);
+  if (measured.empty()) return row;
+  row.least = *std::min_element(measured.begin(), measured.end(), less);
+  row.gain = std::exp(sum / static_cast<double>(measured.size()));
   return row;
 }
 
-std::vector<SizePoint> StopsOf(const CallPlace& place, const Grid* grid, const Predictor* predictor,
-                               const PlanOptions& options) {
-  const MeasuredPlace* const scene = grid == nullptr ? nullptr : grid->Find(place);
-  std::set<uint64_t> sizes;
-  if (scene != nullptr) {
-    for (const MeasuredSize& context : scene->contexts) sizes.insert(context.bytes);
-  } else {
-    for (const SceneTable& table : predictor->scenes()) {
-      if (table.place == place) sizes.insert(table.sizes.begin(), table.sizes.end());
+// Where the next stretch starts. Neighbouring points are an eighth of a doubling apart, or a
+// `chosen` function decides at the measured sizes alone.
+uint64_t StartOfNext(const SizePoint& last, const SizePoint& next, const Stretch& before,
+                     const Stretch& after, bool fine_points) {
+  if (!fine_points) return Boundary(last, next, before.config, after.config);
+  // The library decides where nothing is known.
+  return before.config.IsDefault() || !after.config.IsDefault() ? next.bytes : last.bytes + 1;
+}
+
+// The reason at the size where a change was closest; a measured one if there is any.
+std::string WhyLeft(const std::vector<SizePoint>& stops, const Stretch& stretch) {
+  const SizePoint* closest = nullptr;
+  const auto gain = [](const SizePoint& stop) {
+    return stop.choice.gain.has_value() ? stop.choice.gain->expected : 0;
+  };
+  for (size_t k = stretch.first; k < stretch.last; ++k) {
+    const SizePoint& stop = stops[k];
+    if (closest == nullptr || (stop.measured && !closest->measured) ||
+        (stop.measured == closest->measured && gain(stop) > gain(*closest))) {
+      closest = &stop;
     }
   }
-  std::vector<SizePoint> stops;
-  for (const uint64_t bytes : sizes) {
-    const MeasuredSize* context = nullptr;
-    for (size_t i = 0; scene != nullptr && i < scene->contexts.size(); ++i) {
-      if (scene->contexts[i].bytes == bytes) context = &scene->contexts[i];
-    }
-    stops.push_back(MakeStop(LookAt(place, bytes, scene, context, predictor), context, options));
+  if (!closest->prediction.library_default.has_value() && closest->measured) {
+    return "the library's own choice was not measured";
   }
-  return stops;
+  return closest->why.empty() ? closest->choice.why : closest->why;
 }
 
 void PlanPlace(const CallPlace& place, const std::vector<SizePoint>& stops,
@@ -259,25 +185,14 @@ void PlanPlace(const CallPlace& place, const std::vector<SizePoint>& stops,
     uint64_t end = stops[stretch.last - 1].bytes;
     uint64_t next = end;
     if (i + 1 < stretches.size()) {
-      next = Boundary(stops[stretch.last - 1], stops[stretch.last], stretch.config,
-                      stretches[i + 1].config);
+      next = StartOfNext(stops[stretch.last - 1], stops[stretch.last], stretch, stretches[i + 1],
+                         !options.chosen);
       end = next - 1;
     } else {
       end = times(end, options.edge);
     }
     if (stretch.config.IsDefault()) {
-      // The reason at the size where it was closest.
-      const SizePoint* closest = &stops[stretch.first];
-      for (size_t k = stretch.first; k < stretch.last; ++k) {
-        const auto gain = [](const SizePoint& stop) {
-          return stop.choice.gain.has_value() ? stop.choice.gain->expected : 0;
-        };
-        if (gain(stops[k]) > gain(*closest)) closest = &stops[k];
-      }
-      plan->left.push_back({place, start, end,
-                            closest->prediction.library_default.has_value()
-                                ? closest->choice.why
-                                : "the library's own choice was not measured"});
+      plan->left.push_back({place, start, end, WhyLeft(stops, stretch)});
     } else {
       PlannedRow row = MakeRow(place, stops, stretch);
       row.rule.min_bytes = start;
@@ -300,7 +215,7 @@ void AddArms(const CallPlace& place, const std::vector<SizePoint>& stops, size_t
              std::vector<policy::Rule>* arms) {
   std::map<int, const SizePoint*> bands;
   for (const SizePoint& stop : stops)
-    bands[SizeBand(stop.bytes)] = &stop;  // the largest size of a band
+    if (stop.measured) bands[SizeBand(stop.bytes)] = &stop;  // the largest size of a band
   for (const auto& [band, stop] : bands) {
     std::vector<PredictedConfig> best = stop->prediction.candidates;
     std::stable_sort(best.begin(), best.end(),
@@ -349,11 +264,13 @@ Result<PlannedPolicy> MakePlan(const Grid* grid, const Predictor* predictor,
   std::vector<policy::Rule> arms;
   size_t unwritable = 0;
   size_t unmeasured = 0;
+  const Evidence evidence(grid != nullptr ? *grid : Grid{}, options.false_plans);
+  const PlanSources sources{grid, predictor, &evidence, &options};
   for (const CallPlace& place : places) {
-    const std::vector<SizePoint> stops = StopsOf(place, grid, predictor, options);
+    const std::vector<SizePoint> stops = PointsOf(place, sources);
     if (stops.empty()) continue;
     for (const SizePoint& stop : stops) {
-      if (!stop.prediction.library_default.has_value()) ++unmeasured;
+      if (stop.measured && !stop.prediction.library_default.has_value()) ++unmeasured;
       if (stop.context == nullptr) continue;
       for (const MeasuredConfig& cell : stop.context->cells)
         unwritable += CanBeWritten(cell.config) ? 0 : 1;
@@ -367,9 +284,9 @@ Result<PlannedPolicy> MakePlan(const Grid* grid, const Predictor* predictor,
   }
   if (unmeasured > 0) {
     plan.messages.push_back(
-        Format("at %s the library's own choice was not measured: left to the library, "
+        Format("at {} the library's own choice was not measured: left to the library, "
                "because the gain of a change is unknown",
-               Count(unmeasured, "size").c_str()));
+               Count(unmeasured, "size")));
   }
   int line = 1;
   for (PlannedRow& row : plan.rows) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,19 @@ namespace diapason::model {
 struct PlanOptions {
   ChoiceOptions choice{.margin = 0.02,
                        .confidence = 0.9,
+                       .confidence_between = 0.6,
                        .confidence_unmeasured = 0.95,
                        .discount_luck = true,
-                       .tolerance = 0.02};
-  // Only configurations measured at the exact sizes.
+                       .tolerance = 0.01};
+  // Only configurations that were measured, none that a model predicts.
   bool measured_only = false;
+  // At most this share of the plans of measurements in which nothing is faster than the library's
+  // own choice has a row at all. The goal is 5 %; the rest is for what the noise's own estimate
+  // adds.
+  double false_plans = 0.03;
+  // The confidence at one size for an algorithm and protocol that is proven to be faster at this
+  // place; choice.confidence is for the others.
+  double confidence_proven = 0.75;
   // If set, supplies the choice at every size instead of these measurements; rows and their
   // boundaries are made of it. The default Config leaves the size to the library.
   std::function<Config(const CallPlace& place, uint64_t bytes)> chosen;
@@ -37,12 +46,15 @@ struct PlanOptions {
 // One row with its evidence.
 struct PlannedRow {
   policy::Rule rule;
-  // Over the measured sizes within the row.
+  // Over the measured sizes within the row; over the others if there are none.
   ModelChoice::Gain least;
   double gain = 1;                 // geometric mean
   Basis basis = Basis::kMeasured;  // the weakest among them
-  size_t sizes = 0;
-  size_t samples = 0;  // of the configuration; 0 if it was not measured
+  size_t sizes = 0;                // measured ones
+  size_t samples = 0;              // of the configuration; 0 if it was not measured
+  // The least gain between measured sizes, if the row has such.
+  std::optional<ModelChoice::Gain> between;
+  std::string KnownFrom() const;  // "measured, interpolated between", ...
   std::string Remark() const;
 };
 
@@ -63,9 +75,10 @@ struct PlannedPolicy {
 };
 
 // A policy from measurements, from a model, or from both: then measurements come first and the
-// model covers the rest. At every measured size the data must support the choice against the
-// library's own; between two sizes it changes where both choices are equally fast; there are as few
-// rows as the tolerance allows. The library decides outside the measured sizes and places.
+// model covers the rest. At every size of a row the data must support the choice against the
+// library's own: at measured sizes by samples (Evidence), between them by the lower bound of the
+// interpolated gain (gap.h). There are as few rows as the tolerance allows. The library decides
+// outside the measured sizes and places.
 // REQUIRES: one of them.
 Result<PlannedPolicy> MakePlan(const Grid* grid, const Predictor* predictor,
                                const PlanOptions& options);

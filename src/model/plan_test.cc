@@ -80,6 +80,100 @@ TEST(PlannedPolicy, OneSizeAloneReachesItsEdge) {
   EXPECT_EQ(plan.rows[0].rule.max_bytes, 3U << 19U);
 }
 
+// One size at which something is faster, among others a factor of 4 away where it is slower: the
+// row does not reach to where the interpolated gain is gone.
+TEST(PlannedPolicy, ARowEndsWhereItsGainIsNoLongerSupported) {
+  constexpr uint64_t kFast = 16 << 20;
+  Recipe recipe = Flat([](uint64_t bytes, const Config& config) {
+    if (config.IsDefault()) return 1.0;
+    return bytes == kFast && config == kBest ? 0.8 : 1.3;
+  });
+  recipe.noise = 0.003;
+  recipe.sizes = {1 << 16, 1 << 18, 1 << 20, 4 << 20, kFast, 64 << 20, 256 << 20};
+  const PlannedPolicy plan = Make(MeasureGrid(recipe));
+  ASSERT_EQ(plan.rows.size(), 1U) << plan.Text();
+  const policy::Rule& rule = plan.rows[0].rule;
+  EXPECT_LE(rule.min_bytes, kFast);
+  EXPECT_GE(rule.max_bytes, kFast);
+  EXPECT_GT(rule.min_bytes, 8U << 20U);
+  EXPECT_LT(rule.max_bytes, 32U << 20U);
+}
+
+TEST(PlannedPolicy, SaysWhatWasMeasuredAndWhatIsInterpolated) {
+  Recipe recipe = Flat(BestIsAFifthFaster);
+  recipe.noise = 0.003;
+  recipe.sizes = {1 << 16, 1 << 18, 1 << 20, 1 << 22};
+  const PlannedPolicy plan = Make(MeasureGrid(recipe));
+  ASSERT_EQ(plan.rows.size(), 1U) << plan.Text();
+  const PlannedRow& row = plan.rows[0];
+  EXPECT_EQ(row.sizes, 4U);
+  ASSERT_TRUE(row.between.has_value());
+  // Less is known there than at the sizes themselves.
+  EXPECT_LT(row.between->low, row.least.low);
+  EXPECT_TRUE(Has(row.Remark(), "between these sizes")) << row.Remark();
+  EXPECT_TRUE(Has(row.Remark(), "4 measured sizes")) << row.Remark();
+}
+
+TEST(PlannedPolicy, NoRowIsMoreThanAFactorOfTwoFromAMeasurement) {
+  Recipe recipe = Flat(BestIsAFifthFaster);
+  recipe.noise = 0.003;
+  recipe.sizes = {1 << 16, 1 << 18, 1 << 22, 1 << 24};
+  const PlannedPolicy plan = Make(MeasureGrid(recipe));
+  EXPECT_NE(Ask(plan, kHere, 1 << 17), nullptr);
+  EXPECT_NE(Ask(plan, kHere, 1 << 18), nullptr);
+  EXPECT_EQ(Ask(plan, kHere, 1 << 20), nullptr) << "a factor of 4 from both";
+  EXPECT_NE(Ask(plan, kHere, 1 << 23), nullptr);
+}
+
+TEST(PlannedPolicy, OneSampleClaimsNothing) {
+  Recipe recipe = Flat(BestIsAFifthFaster);
+  recipe.repeats = 1;
+  EXPECT_TRUE(Make(MeasureGrid(recipe)).rows.empty());
+  recipe.repeats = 2;
+  EXPECT_FALSE(Make(MeasureGrid(recipe)).rows.empty());
+}
+
+// Real differences, but only for the worse.
+TEST(PlannedPolicy, WhereNothingIsFasterThereIsNoRow) {
+  Recipe recipe = Flat([](uint64_t bytes, const Config& config) {
+    if (config.IsDefault() || config.channels % 16 == 0) return 1.0;
+    return 1 + 0.01 * static_cast<double>((bytes / 4096 + config.channels) % 20);
+  });
+  size_t with_rows = 0;
+  for (recipe.seed = 1; recipe.seed <= 30; ++recipe.seed) {
+    recipe.noise = 0.02;
+    with_rows += Make(MeasureGrid(recipe)).rows.empty() ? 0 : 1;
+  }
+  EXPECT_LE(with_rows, 2U);
+}
+
+// On another day everything takes as long as 0.7 or 1.4 times before.
+TEST(PlannedPolicy, AnotherDayChangesNothing) {
+  Recipe recipe = Flat(BestIsAFifthFaster);
+  recipe.noise = 0.003;
+  const dataset::StoreContents first = Measure(recipe);
+  const PlannedPolicy alone = Make(MakeGrid(first, {}).value());
+  ASSERT_EQ(alone.rows.size(), 1U);
+  for (const double factor : {0.7, 1 / 0.7}) {
+    for (const bool with_default : {true, false}) {
+      dataset::StoreContents both = first;
+      both.runs.push_back(first.runs[0]);
+      both.runs[1].id = "another day";
+      for (const dataset::StoredSample& record : first.records) {
+        if (!with_default && record.sample.point.IsDefault()) continue;
+        both.records.push_back({1, record.sample});
+        both.records.back().sample.seconds *= factor;
+      }
+      const Grid grid = MakeGrid(both, {}).value();
+      const PlannedPolicy plan = Make(grid);
+      ASSERT_EQ(plan.rows.size(), 1U) << plan.Text();
+      EXPECT_EQ(plan.rows[0].rule.config, kBest);
+      EXPECT_NEAR(plan.rows[0].gain, alone.rows[0].gain, 0.01);
+      EXPECT_EQ(AnyHas(grid.messages, "not measured in the same run"), !with_default);
+    }
+  }
+}
+
 TEST(PlannedPolicy, NoiseAloneIsLeftToTheLibrary) {
   Recipe recipe = Flat([](uint64_t, const Config&) { return 1.0; });
   for (const double noise : {0.002, 0.02, 0.1}) {
@@ -191,8 +285,8 @@ TEST(PlannedPolicy, TextIsAPolicyWithARemarkBeforeEveryRow) {
   EXPECT_EQ(policy::Digest(read.value()), policy::Digest(plan.policy));
   EXPECT_EQ(read.value().header.origin, "a test");
   size_t remarks = 0;
-  for (size_t at = text.find("x faster over"); at != std::string::npos;
-       at = text.find("x faster over", at + 1)) {
+  for (size_t at = text.find(" x faster "); at != std::string::npos;
+       at = text.find(" x faster ", at + 1)) {
     ++remarks;
   }
   EXPECT_EQ(remarks, plan.rows.size());

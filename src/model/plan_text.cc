@@ -4,11 +4,22 @@
 
 namespace diapason::model {
 
+std::string PlannedRow::KnownFrom() const {
+  std::string text = BasisName(basis);
+  if (sizes > 0 && between.has_value()) text += ", interpolated between";
+  return text;
+}
+
 std::string PlannedRow::Remark() const {
-  std::string text = Format("%.2f x faster over %s", gain, Count(sizes, "size").c_str());
-  text += Format(", at least %.2f x [%.2f, %.2f], %s", least.expected, least.low, least.high,
+  std::string text = Format("{:.2f} x faster ", gain);
+  text += sizes > 0 ? "over " + Count(sizes, "measured size") : "between measured sizes";
+  text += Format(", at least {:.2f} x [{:.2f}, {:.2f}], {}", least.expected, least.low, least.high,
                  BasisName(basis));
   if (samples > 0) text += ", " + Count(samples, "sample");
+  if (sizes > 0 && between.has_value()) {
+    text += Format("; between these sizes at least {:.2f} x [{:.2f}, {:.2f}], interpolated",
+                   between->expected, between->low, between->high);
+  }
   return text;
 }
 

@@ -9,9 +9,13 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "domain/collectives.h"
+#include "model/gap.h"
 
 namespace diapason::model {
 namespace {
+
+// Beyond this many doublings nothing is chosen.
+constexpr double kMostBeyond = 2;
 
 // The position of a size among the measured ones.
 struct Position {
@@ -149,15 +153,20 @@ Prediction Predictor::LookHere(const Request& request, const SceneTable& scene) 
   prediction.place = request.place;
   prediction.bytes = request.bytes;
   const Position position = Locate(scene.sizes, request.bytes);
-  prediction.bend =
-      scene.bend * (position.weight * (1 - position.weight) * position.gap * position.gap +
-                    std::fabs(position.beyond));
+  const auto error = [&](double unit) {
+    return position.beyond != 0 ? BeyondError(unit, position.beyond)
+                                : GapError(unit, position.weight, position.gap);
+  };
+  prediction.bend = error(scene.bend);
+  prediction.time_bend = error(scene.time_bend);
+  // Further out it is unknown which algorithm the library uses.
+  if (std::fabs(position.beyond) > kMostBeyond + 1e-9) prediction.shared = INFINITY;
   if (std::fabs(position.beyond) > 1 + 1e-9) {
     prediction.caveats.push_back(
-        Format("%s is %.1f doublings %s the sizes that were measured (%s to %s)",
-               FormatBytes(request.bytes).c_str(), std::fabs(position.beyond),
-               position.beyond > 0 ? "above" : "below", FormatBytes(scene.sizes.front()).c_str(),
-               FormatBytes(scene.sizes.back()).c_str()));
+        Format("{} is {:.1f} doublings {} the sizes that were measured ({} to {})",
+               FormatBytes(request.bytes), std::fabs(position.beyond),
+               position.beyond > 0 ? "above" : "below", FormatBytes(scene.sizes.front()),
+               FormatBytes(scene.sizes.back())));
   }
   prediction.contrast = scene.contrast;
   const auto& below = scene.library_default[position.below];

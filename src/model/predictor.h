@@ -43,8 +43,9 @@ struct Prediction {
   uint64_t bytes = 0;
   std::optional<Estimate> library_default;  // nullopt if the default was never measured
   std::vector<PredictedConfig> candidates;
-  // The interpolation error between sizes, for each side of a comparison.
+  // The interpolation error between sizes: of a gain, and of a time.
   double bend = 0;
+  double time_bend = 0;
   // Whether the place's configurations differ by more than noise; see MeasuredSize::Differs.
   bool contrast = true;
   // A common error of all candidates that does not cancel. Infinite: the transfer error is unknown.
@@ -68,8 +69,9 @@ struct SceneTable {
   CallPlace place;
   std::vector<uint64_t> sizes;
   std::vector<std::optional<Estimate>> library_default;
-  int top = 0;  // channels
-  double bend = 0;
+  int top = 0;      // channels
+  double bend = 0;  // GapUnit
+  double time_bend = 0;
   bool contrast = true;
   std::vector<FamilyTable> families;
 

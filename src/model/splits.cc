@@ -54,7 +54,7 @@ std::vector<Part> WithoutSizes(const Grid& grid) {
   std::vector<Part> parts;
   for (size_t offset = 0; offset < 3; ++offset) {
     Part part;
-    part.name = Format("sizes, offset %zu", offset);
+    part.name = Format("sizes, offset {}", offset);
     part.known = grid;
     for (size_t s = 0; s < grid.scenes.size(); ++s) {
       std::vector<MeasuredSize>& contexts = part.known.scenes[s].contexts;
@@ -93,7 +93,7 @@ std::vector<Part> WithoutConfigs(const Grid& grid, int draws, double known, bool
   std::vector<Part> parts;
   for (int draw = 0; draw < draws; ++draw) {
     Part part;
-    part.name = Format("draw %d", draw + 1);
+    part.name = Format("draw {}", draw + 1);
     part.known = grid;
     for (size_t s = 0; s < grid.scenes.size(); ++s) {
       const auto lot = static_cast<uint64_t>(draw) + 1;

@@ -95,10 +95,9 @@ void CheckPairs(const Policy& policy, std::vector<Diagnostic>* warnings) {
     if (!AnyPairExists(rule)) {
       Config pair = rule.config;
       pair.channels = 0;
-      warnings->push_back(Warning(
-          rule,
-          Format("%s never runs %s: the row leaves its calls to the library", collective.c_str(),
-                 ConfigText(policy.library, rule.collective, pair).c_str())));
+      warnings->push_back(
+          Warning(rule, Format("{} never runs {}: the row leaves its calls to the library",
+                               collective, ConfigText(policy.library, rule.collective, pair))));
     }
     const bool collnet =
         rule.config.algorithm == kCollNetDirect || rule.config.algorithm == kCollNetChain;

@@ -77,7 +77,7 @@ TEST(CheckTest, ANarrowerConditionIsCoveredByAny) {
   const std::string any = "allreduce,0,100,ring,ll,-1,-1,-1,-1,-1\n";
   for (const char* narrow :
        {"2,-1,-1,-1", "-1,16,-1,-1", "2,16,-1,-1", "-1,-1,1,-1", "-1,-1,-1,0", "2,16,1,0"}) {
-    const std::string row = Format("allreduce,0,100,tree,ll,-1,%s\n", narrow);
+    const std::string row = Format("allreduce,0,100,tree,ll,-1,{}\n", narrow);
     EXPECT_EQ(Shadowed(any + row), Lines{2}) << narrow;
     EXPECT_EQ(Shadowed(row + any), Lines{}) << narrow;
   }

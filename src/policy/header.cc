@@ -58,8 +58,8 @@ Status HeaderReader::Set(std::string_view key, std::string_view value) {
       return Invalid("version is not a number from 1");
     }
     if (version > kNewestVersion) {
-      return Invalid(Format("the file has format version %lld; this diapason reads up to %d",
-                            static_cast<long long>(version), kNewestVersion));
+      return Invalid(Format("the file has format version {}; this diapason reads up to {}", version,
+                            kNewestVersion));
     }
     header.version = static_cast<int>(version);
   } else if (key == "library") {
@@ -80,9 +80,8 @@ Status HeaderReader::Set(std::string_view key, std::string_view value) {
     }
     checksum = number;
   } else {
-    return Invalid(
-        Format("the header has an unknown key '%s'", std::string(key.substr(0, 40)).c_str()) +
-        Suggestion(key, {"version", "library", "origin", "fingerprint", "checksum"}));
+    return Invalid(Format("the header has an unknown key '{}'", std::string(key.substr(0, 40))) +
+                   Suggestion(key, {"version", "library", "origin", "fingerprint", "checksum"}));
   }
   return {};
 }

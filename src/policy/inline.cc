@@ -13,9 +13,7 @@ namespace {
 constexpr std::string_view kPrefix = "d1.";
 constexpr size_t kChecksumDigits = 16;
 
-std::string Checksum(std::string_view word) {
-  return Format("%016llx", static_cast<unsigned long long>(Fnv1a64(word)));
-}
+std::string Checksum(std::string_view word) { return Format("{:016x}", Fnv1a64(word)); }
 
 void AppendText(std::string* out, const std::string& text) {
   AppendVarint(out, text.size());

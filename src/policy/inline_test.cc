@@ -106,9 +106,7 @@ TEST(InlineTest, ARefusalSaysWhatToDo) {
 }
 
 // A word with a correct checksum over any body.
-std::string Signed(const std::string& body) {
-  return Format("%s.%016llx", body.c_str(), static_cast<unsigned long long>(Fnv1a64(body)));
-}
+std::string Signed(const std::string& body) { return Format("{}.{:016x}", body, Fnv1a64(body)); }
 
 // The packed form of a policy with one row, in the open: each number may be made hostile.
 struct Packed {

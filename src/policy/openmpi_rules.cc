@@ -98,10 +98,10 @@ std::string LinesText(const std::set<int>& lines) {
   std::vector<std::string> named;
   for (const int line : lines) {
     if (named.size() == kMostLinesNamed) break;
-    named.push_back(Format("%d", line));
+    named.push_back(Format("{}", line));
   }
   std::string text = (lines.size() == 1 ? "line " : "lines ") + Join(named, ", ");
-  if (lines.size() > named.size()) text += Format(" and %zu more", lines.size() - named.size());
+  if (lines.size() > named.size()) text += Format(" and {} more", lines.size() - named.size());
   return text;
 }
 
@@ -143,7 +143,7 @@ class Exporter {
       Print(tuned, sizes, &body);
     }
     Explain(collectives);
-    return Head() + Format("%zu  # collectives\n", collectives) + body;
+    return Head() + Format("{}  # collectives\n", collectives) + body;
   }
 
   std::vector<std::string> TakeNotes() { return std::move(notes_); }
@@ -159,7 +159,7 @@ class Exporter {
     for (size_t i = 0; i < policy_.rules.size(); ++i) {
       const Rule& rule = policy_.rules[i];
       if (!IsSound(rule)) {
-        return Invalid(Format("line %d: not a row for Open MPI: ", rule.line) +
+        return Invalid(Format("line {}: not a row for Open MPI: ", rule.line) +
                        RuleText(Library::kOpenMpi, rule));
       }
       if (rule.pipe_ops != kAny || rule.reg_buff != kAny) {
@@ -189,8 +189,8 @@ class Exporter {
     }
     if (looked_at > kMostRulesFileRows) {
       return Unavailable(
-          Format("the rules file would come to %zu rows, all communicator sizes "
-                 "together, and %zu is the limit: name fewer numbers of ranks",
+          Format("the rules file would come to {} rows, all communicator sizes "
+                 "together, and {} is the limit: name fewer numbers of ranks",
                  looked_at, kMostRulesFileRows));
     }
     return {};
@@ -220,10 +220,9 @@ class Exporter {
     const Rule& first = (*before)->line < rule.line ? **before : rule;
     const Rule& second = &first == &rule ? **before : rule;
     return Invalid(
-        Format("lines %d and %d are for %lld and %lld nodes, which a rules file cannot tell apart: "
+        Format("lines {} and {} are for {} and {} nodes, which a rules file cannot tell apart: "
                "choose with --nodes",
-               first.line, second.line, static_cast<long long>(first.nodes),
-               static_cast<long long>(second.nodes)));
+               first.line, second.line, first.nodes, second.nodes));
   }
 
   // The rules of one collective by communicator size; empty if they would change nothing.
@@ -318,17 +317,15 @@ class Exporter {
   static void Print(const OperationFacts& tuned, const std::vector<SizeRules>& sizes,
                     std::string* text) {
     *text +=
-        Format("\n%d  # %s\n%zu  # communicator sizes\n", tuned.openmpi, tuned.mpi, sizes.size());
+        Format("\n{}  # {}\n{}  # communicator sizes\n", tuned.openmpi, tuned.mpi, sizes.size());
     for (const SizeRules& size : sizes) {
-      *text += Format("%lld  # ranks and more\n%zu  # message sizes\n",
-                      static_cast<long long>(size.ranks), size.messages.size());
+      *text +=
+          Format("{}  # ranks and more\n{}  # message sizes\n", size.ranks, size.messages.size());
       for (const MessageRule& rule : size.messages) {
-        *text += Format("%llu %d %d %lld", static_cast<unsigned long long>(rule.bytes),
-                        rule.algorithm, rule.fan, static_cast<long long>(rule.segment));
-        *text += rule.algorithm == 0
-                     ? "  # Open MPI's own decision\n"
-                     : Format("  # %s, line %d\n", Name(*tuned.collective, rule.algorithm).c_str(),
-                              rule.line);
+        *text += Format("{} {} {} {}", rule.bytes, rule.algorithm, rule.fan, rule.segment);
+        *text += rule.algorithm == 0 ? "  # Open MPI's own decision\n"
+                                     : Format("  # {}, line {}\n",
+                                              Name(*tuned.collective, rule.algorithm), rule.line);
       }
     }
   }
@@ -343,7 +340,7 @@ class Exporter {
       head += "# Origin: " + OneLine(policy_.header.origin) + "\n";
     }
     if (nodes_ != kAny) {
-      head += Format("# For jobs on %s.\n", Count(static_cast<size_t>(nodes_), "node").c_str());
+      head += Format("# For jobs on {}.\n", Count(static_cast<size_t>(nodes_), "node"));
     }
     return head + "# A rule: bytes from which it holds, algorithm, fan-out, segment bytes.\n\n";
   }
@@ -360,7 +357,7 @@ class Exporter {
     }
     if (longest_ > kManyMessageRules) {
       notes_.push_back(
-          Format("a communicator gets up to %zu rules, which Open MPI goes through one "
+          Format("a communicator gets up to {} rules, which Open MPI goes through one "
                  "by one at every call: about 1 us for 1000",
                  longest_));
     }

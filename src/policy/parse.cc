@@ -50,7 +50,7 @@ class Parser {
   ParseOutcome Run(std::string_view text) {
     if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // an editor's byte order mark
     if (text.size() > kMostBytes) {
-      Error(0, Format("the policy is larger than %zu bytes", kMostBytes));
+      Error(0, Format("the policy is larger than {} bytes", kMostBytes));
       return std::move(outcome_);
     }
     // The header may be anywhere, but determines how every row is read, so it is read first.
@@ -104,7 +104,7 @@ class Parser {
 
   void ReadRow(std::string_view line) {
     if (line.size() > kLongestLine) {
-      return Error(0, Format("the line is longer than %zu bytes", kLongestLine));
+      return Error(0, Format("the line is longer than {} bytes", kLongestLine));
     }
     if (line.find('\0') != std::string_view::npos) {
       return Error(0, "the line holds a zero byte: this is no text file");
@@ -118,12 +118,12 @@ class Parser {
       return CheckColumnNames(fields);
     }
     if (fields.size() > kColumns || fields.size() < kColumnsWithoutOptional) {
-      return Error(0, Format("%zu fields; a row has %zu (or %zu or %zu, without regBuff and "
+      return Error(0, Format("{} fields; a row has {} (or {} or {}, without regBuff and "
                              "numPipeOps)",
                              fields.size(), kColumns, kColumns - 1, kColumnsWithoutOptional));
     }
     if (outcome_.policy.rules.size() == kMostRules) {
-      if (!too_many_said_) Error(0, Format("more than %zu rows", kMostRules));
+      if (!too_many_said_) Error(0, Format("more than {} rows", kMostRules));
       too_many_said_ = true;
       return;
     }
@@ -145,9 +145,9 @@ class Parser {
   void CheckColumnNames(const std::vector<Field>& fields) {
     for (size_t i = 0; i < fields.size(); ++i) {
       if (i < kColumns && FoldName(fields[i].text) == FoldName(kColumnNames[i])) continue;
-      return Error(fields[i].column, Format("column %zu is called '%s'; expected '%s'", i + 1,
-                                            Shown(fields[i].text).c_str(),
-                                            i < kColumns ? kColumnNames[i] : "no more columns"));
+      return Error(fields[i].column,
+                   Format("column {} is called '{}'; expected '{}'", i + 1, Shown(fields[i].text),
+                          i < kColumns ? kColumnNames[i] : "no more columns"));
     }
   }
 
@@ -168,10 +168,9 @@ class Parser {
     const bool have_least = ReadSize(fields[1], kColumnNames[1], &rule.min_bytes);
     const bool have_most = ReadSize(fields[2], kColumnNames[2], &rule.max_bytes);
     if (have_least && have_most && rule.min_bytes > rule.max_bytes) {
-      Error(fields[1].column, Format("the range is reversed: min_bytes %llu is above max_bytes "
-                                     "%llu",
-                                     static_cast<unsigned long long>(rule.min_bytes),
-                                     static_cast<unsigned long long>(rule.max_bytes)));
+      Error(fields[1].column, Format("the range is reversed: min_bytes {} is above max_bytes "
+                                     "{}",
+                                     rule.min_bytes, rule.max_bytes));
     }
     if (fields[3].text != "-1") {
       // An unknown collective has no list of algorithms; for every library except Open MPI, whose
@@ -205,7 +204,7 @@ class Parser {
     const bool is_new = conditions.insert({rule.pipe_ops, rule.reg_buff}).second;
     if (is_new && conditions.size() == kMostConditions + 1) {
       Error(fields.size() > kColumnsWithoutOptional ? fields[kColumnsWithoutOptional].column : 0,
-            Format("the rows of one collective ask for more than %zu different numPipeOps and "
+            Format("the rows of one collective ask for more than {} different numPipeOps and "
                    "regBuff",
                    kMostConditions));
     }
@@ -214,12 +213,11 @@ class Parser {
 
   bool ReadSize(const Field& field, const char* name, uint64_t* bytes) {
     if (ParseUnsigned(field.text, bytes)) return true;
-    std::string message =
-        Format("%s '%s' is not a number of bytes", name, Shown(field.text).c_str());
+    std::string message = Format("{} '{}' is not a number of bytes", name, Shown(field.text));
     const Result<uint64_t> with_unit = ParseBytes(field.text);
     if (with_unit.ok()) {
       // Other readers of this format would parse "128M" as 128: only plain numbers are safe.
-      message += Format("; write %llu", static_cast<unsigned long long>(with_unit.value()));
+      message += Format("; write {}", with_unit.value());
     }
     Error(field.column, message);
     return false;
@@ -231,11 +229,9 @@ class Parser {
       return;
     }
     const std::string range =
-        most == INT32_MAX
-            ? Format("a number from %lld", static_cast<long long>(least))
-            : Format("%lld to %lld", static_cast<long long>(least), static_cast<long long>(most));
-    Error(field.column, Format("%s '%s': expected %s, or -1 for any", name,
-                               Shown(field.text).c_str(), range.c_str()));
+        most == INT32_MAX ? Format("a number from {}", least) : Format("{} to {}", least, most);
+    Error(field.column,
+          Format("{} '{}': expected {}, or -1 for any", name, Shown(field.text), range));
   }
 
   void ReadChannels(const Field& field, int* channels) {
@@ -248,10 +244,10 @@ class Parser {
       return;
     }
     const std::string title(LibraryTitle(library));
-    std::string message = Format("channels '%s': ", Shown(field.text).c_str());
-    message += limit == 0 ? Format("%s has none; write -1", title.c_str())
-                          : Format("expected 1 to %d for %s, or -1 for its own number", limit,
-                                   title.c_str());
+    std::string message = Format("channels '{}': ", Shown(field.text));
+    message += limit == 0
+                   ? Format("{} has none; write -1", title)
+                   : Format("expected 1 to {} for {}, or -1 for its own number", limit, title);
     if (library == Library::kNccl && value > limit && value <= ChannelLimit(Library::kRccl)) {
       message +=
           "; a policy for RCCL says library=rccl in its header, or is read with --library rccl";
@@ -265,10 +261,10 @@ class Parser {
     if (digest == *header_.checksum) return;
     line_number_ = header_.checksum_line;
     Error(0,
-          Format("the rows do not add up to the checksum in the header (they give %s): the file "
+          Format("the rows do not add up to the checksum in the header (they give {}): the file "
                  "was cut short or edited; `diapason policy convert --accept-edits` writes a new "
                  "checksum",
-                 DigestText(digest).c_str()));
+                 DigestText(digest)));
   }
 
   const ParseOptions options_;
@@ -286,8 +282,8 @@ class Parser {
 
 std::string DiagnosticText(const std::string& file, const Diagnostic& diagnostic) {
   std::string place = file;
-  if (diagnostic.line > 0) place += Format(":%d", diagnostic.line);
-  if (diagnostic.column > 0) place += Format(":%d", diagnostic.column);
+  if (diagnostic.line > 0) place += Format(":{}", diagnostic.line);
+  if (diagnostic.column > 0) place += Format(":{}", diagnostic.column);
   const bool error = diagnostic.severity == Severity::kError;
   return place + (error ? ": error: " : ": warning: ") + diagnostic.message;
 }
@@ -306,7 +302,7 @@ Result<Policy> ParseStrictly(std::string_view text, const std::string& file,
     if (diagnostic.severity != Severity::kError) continue;
     std::string message = DiagnosticText(file, diagnostic);
     if (outcome.errors > 1) {
-      message += Format(" (and %s)", Count(outcome.errors - 1, "more error").c_str());
+      message += Format(" (and {})", Count(outcome.errors - 1, "more error"));
     }
     return Invalid(message);
   }

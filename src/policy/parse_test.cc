@@ -19,7 +19,7 @@ ParseOutcome Parse(std::string_view text, Library library = Library::kNccl) {
 // The first error of the text, which must be the only one.
 std::string OnlyError(std::string_view text, Library library = Library::kNccl) {
   const ParseOutcome outcome = Parse(text, library);
-  if (outcome.errors != 1) return Format("%zu errors", outcome.errors);
+  if (outcome.errors != 1) return Format("{} errors", outcome.errors);
   return DiagnosticText("x.conf", outcome.diagnostics.at(0));
 }
 
@@ -97,7 +97,7 @@ TEST(ParseTest, AWrongFieldIsNamedWithItsPlaceAndWhatToWriteInstead) {
   };
   for (const WrongRow& wrong : cases) {
     const std::string error = OnlyError("# rules\n" + wrong.row + "\n", wrong.library);
-    const std::string place = Format("x.conf:2:%zu: error: ", ColumnOf(wrong.row, wrong.field));
+    const std::string place = Format("x.conf:2:{}: error: ", ColumnOf(wrong.row, wrong.field));
     EXPECT_TRUE(error.starts_with(place)) << place << "\n" << error;
     for (const std::string& part : wrong.message) EXPECT_TRUE(Holds(error, part)) << error;
   }
@@ -120,7 +120,7 @@ TEST(ParseTest, ARowHasEightToTenFields) {
       continue;
     }
     const std::string error = OnlyError("\n" + row);
-    EXPECT_TRUE(error.starts_with(Format("x.conf:2: error: %zu fields;", count))) << error;
+    EXPECT_TRUE(error.starts_with(Format("x.conf:2: error: {} fields;", count))) << error;
   }
   EXPECT_TRUE(Holds(OnlyError(row.substr(0, row.rfind(',')) + ","), "12 fields"))
       << "an empty field counts";
@@ -155,7 +155,7 @@ TEST(ParseTest, ChannelsFollowTheLibrary) {
   EXPECT_EQ(Parse(row, Library::kRccl).errors, 0u);
   EXPECT_EQ(Parse("# diapason: library=rccl\n" + row, Library::kNccl).errors, 0u);
   for (const char* own : {"-1", "0"}) {
-    const ParseOutcome outcome = Parse(Format("allreduce,0,8,ring,ll,%s,-1,-1", own));
+    const ParseOutcome outcome = Parse(Format("allreduce,0,8,ring,ll,{},-1,-1", own));
     ASSERT_EQ(outcome.errors, 0u) << own;
     EXPECT_EQ(outcome.policy.rules[0].config.channels, 0) << own;
   }
@@ -244,7 +244,7 @@ TEST(ParseTest, MoreRowsOrBytesThanTheLimitAreRefusedNotCut) {
 TEST(ParseTest, MoreConditionsThanTheLimitAreRefused) {
   std::string text;
   for (size_t i = 0; i < kMostConditions; ++i) {
-    text += Format("allreduce,0,8,ring,ll,-1,-1,-1,%zu,-1\n", i);
+    text += Format("allreduce,0,8,ring,ll,-1,-1,-1,{},-1\n", i);
   }
   const std::string other = "allgather,0,8,ring,ll,-1,-1,-1,7,-1\n";
   ASSERT_EQ(Parse(text + other).errors, 0u) << "the limit is one collective's";
@@ -258,7 +258,7 @@ TEST(ParseTest, MoreConditionsThanTheLimitAreRefused) {
 TEST(ParseTest, AnEightColumnRowCanBeTheOneConditionTooMany) {
   std::string text;
   for (size_t i = 0; i < kMostConditions; ++i) {
-    text += Format("allreduce,0,8,ring,ll,-1,-1,-1,%zu,-1\n", i);
+    text += Format("allreduce,0,8,ring,ll,-1,-1,-1,{},-1\n", i);
   }
   const std::string row = "allreduce,0,8,ring,ll,-1,-1,-1";
   const ParseOutcome outcome = Parse(text + row + "\n");

@@ -69,8 +69,8 @@ std::string RuleText(Library library, const Rule& rule) {
 
 std::string PolicyText(const Policy& policy, const std::vector<std::string>& remarks) {
   std::string text =
-      Format("# diapason: version=%d library=%s checksum=%s\n", policy.header.version,
-             std::string(LibraryName(policy.library)).c_str(), DigestText(Digest(policy)).c_str());
+      Format("# diapason: version={} library={} checksum={}\n", policy.header.version,
+             std::string(LibraryName(policy.library)), DigestText(Digest(policy)));
   if (!policy.header.origin.empty()) {
     text += "# diapason: origin=" + Quoted(policy.header.origin) + "\n";
   }
@@ -94,8 +94,6 @@ uint64_t Digest(const Policy& policy) {
   return Fnv1a64(std::string(LibraryName(policy.library)) + "\n" + Rows(policy));
 }
 
-std::string DigestText(uint64_t digest) {
-  return Format("fnv1a64:%016llx", static_cast<unsigned long long>(digest));
-}
+std::string DigestText(uint64_t digest) { return Format("fnv1a64:{:016x}", digest); }
 
 }  // namespace diapason::policy

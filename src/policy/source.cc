@@ -2,18 +2,10 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "domain/setting_conflicts.h"
 #include "policy/inline.h"
 
 namespace diapason::policy {
-
-std::string OverlapSibling(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const size_t dot = path.rfind('.');
-  const size_t name = slash == std::string::npos ? 0 : slash + 1;
-  // A leading dot is part of the name, not an extension.
-  const bool has_extension = dot != std::string::npos && dot > name;
-  return (has_extension ? path.substr(0, dot) : path) + ".overlap.conf";
-}
 
 std::string LearnedFile(const Settings& settings) {
   const std::string& path = settings.Text(Setting::kLearned);
@@ -66,9 +58,9 @@ Result<Policy> LoadPolicy(const Source& source, const ParseOptions& options) {
     if (!policy.ok()) return policy.status();
   }
   if (policy.value().library != options.library) {
-    return Invalid(Format("%s: the policy is for %s, not for %s", source.name.c_str(),
-                          std::string(LibraryTitle(policy.value().library)).c_str(),
-                          std::string(LibraryTitle(options.library)).c_str()));
+    return Invalid(Format("{}: the policy is for {}, not for {}", source.name,
+                          std::string(LibraryTitle(policy.value().library)),
+                          std::string(LibraryTitle(options.library))));
   }
   return policy;
 }

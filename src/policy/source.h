@@ -24,9 +24,6 @@ Source FindSource(const Settings& settings);
 // since the best choice beside compute differs from the best choice alone. Empty: nowhere.
 std::string LearnedFile(const Settings& settings);
 
-// "x/y.conf" -> "x/y.overlap.conf"; a file without an extension gets ".overlap.conf" appended.
-std::string OverlapSibling(const std::string& path);
-
 // Reads and parses the policy. A policy whose header names a library other than options.library is
 // rejected. kNone yields an empty policy.
 Result<Policy> LoadPolicy(const Source& source, const ParseOptions& options);

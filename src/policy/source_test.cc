@@ -61,22 +61,6 @@ TEST(SourceTest, OverlapPoliciesAreForOverlapOnly) {
             "o.conf");
 }
 
-TEST(SourceTest, TheOverlapSiblingStandsBesideTheFile) {
-  for (const auto& [path, sibling] : std::map<std::string, std::string>{
-           {"x/y.conf", "x/y.overlap.conf"},
-           {"y.conf", "y.overlap.conf"},
-           {"/a/y.v2.csv", "/a/y.v2.overlap.conf"},
-           {"y", "y.overlap.conf"},
-           {"/etc/conf.d/y", "/etc/conf.d/y.overlap.conf"},
-           {"../conf.d/y.conf", "../conf.d/y.overlap.conf"},
-           {".hidden", ".hidden.overlap.conf"},
-           {"/home/me/.hidden", "/home/me/.hidden.overlap.conf"},
-           {"/home/me/.hidden.conf", "/home/me/.hidden.overlap.conf"},
-           {"./y", "./y.overlap.conf"}}) {
-    EXPECT_EQ(OverlapSibling(path), sibling) << path;
-  }
-}
-
 class LoadPolicyTest : public ::testing::Test {
  protected:
   Source File(const std::string& text) {

@@ -34,7 +34,7 @@ Result<std::vector<Address>> Resolve(const std::string& address, int port) {
   addrinfo* found = nullptr;
   const int error = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (error != 0) {
-    return NotFound(Format("cannot find the host '%s': %s", address.c_str(), gai_strerror(error)));
+    return NotFound(Format("cannot find the host '{}': {}", address, gai_strerror(error)));
   }
   std::vector<Address> addresses;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
@@ -120,7 +120,7 @@ Result<Socket> ListenOn(const std::string& address, int port) {
     if (last_error == EADDRINUSE) break;
   }
   return Status::Error(last_error == EADDRINUSE ? ErrorCode::kUnavailable : ErrorCode::kIo,
-                       Format("cannot listen on port %d: %s", port, ErrnoText(last_error).c_str()));
+                       Format("cannot listen on port {}: {}", port, ErrnoText(last_error)));
 }
 
 Result<Socket> ConnectTo(const std::string& address, int port, Deadline deadline) {
@@ -155,7 +155,7 @@ Result<Socket> ConnectTo(const std::string& address, int port, Deadline deadline
     if (error == 0) return socket;
     problem = ErrnoText(error);
   }
-  return Unavailable(Format("cannot connect to %s port %d: ", address.c_str(), port) + problem);
+  return Unavailable(Format("cannot connect to {} port {}: ", address, port) + problem);
 }
 
 Status SendAll(const Socket& socket, const std::string& bytes, Deadline deadline) {

@@ -18,7 +18,7 @@ std::string Sentence(const std::vector<RankAnswer>& answers, RankAnswer::State s
   if (names.size() > kNamed) {
     const size_t more = names.size() - kNamed;
     names.resize(kNamed);
-    return Join(names, ", ") + Format(" and %zu more ", more) + several;
+    return Join(names, ", ") + Format(" and {} more ", more) + several;
   }
   const std::string last = names.back();
   names.pop_back();

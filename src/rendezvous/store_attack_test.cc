@@ -201,7 +201,7 @@ TEST(StoreSecret, ARankOfOursThatCannotBelongIsNamedToAll) {
     Hello hello = HelloForTest(2, other_version ? 3 : 4);
     if (other_version) hello.version = "9.9";
     ASSERT_TRUE(visitor.Say(std::string(kFrameMagic) + EncodeHello(hello, shared)));
-    const std::string expected = other_version ? Format("runs diapason 9.9 and rank 0 %s", kVersion)
+    const std::string expected = other_version ? Format("runs diapason 9.9 and rank 0 {}", kVersion)
                                                : "was started for 4 ranks and rank 0 for 3";
     FrameKind kind{};
     std::string body;

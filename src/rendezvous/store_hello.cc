@@ -23,8 +23,7 @@ std::string Printable(const std::string& word) {
 }
 
 std::string Newcomer(const Hello& hello) {
-  return Format("rank %llu (host %s, process %llu)", static_cast<unsigned long long>(hello.rank),
-                Printable(hello.host).c_str(), static_cast<unsigned long long>(hello.process));
+  return Format("rank {} (host {}, process {})", hello.rank, Printable(hello.host), hello.process);
 }
 
 // Certainly another user of this host. Root may act for any user, and does not count.
@@ -38,30 +37,28 @@ bool IsAnotherUsers(const Socket& socket) {
 std::string StoreServer::Who(int rank) const {
   const Rank& one = ranks_[static_cast<size_t>(rank)];
   if (one.state != Rank::State::kAbsent) {
-    return Format("rank %d (host %s, process %llu)", rank, one.host.c_str(),
-                  static_cast<unsigned long long>(one.process));
+    return Format("rank {} (host {}, process {})", rank, one.host, one.process);
   }
-  if (one.refused.empty()) return Format("rank %d", rank);
-  return Format("rank %d (turned away: %s)", rank, one.refused.c_str());
+  if (one.refused.empty()) return Format("rank {}", rank);
+  return Format("rank {} (turned away: {})", rank, one.refused);
 }
 
 std::string StoreServer::WhyNot(const Hello& hello) const {
   const std::string newcomer = Newcomer(hello);
   const auto ranks = static_cast<uint64_t>(size_);
   if (hello.version != kVersion) {
-    return Format("%s runs diapason %s and rank 0 %s", newcomer.c_str(),
-                  Printable(hello.version).c_str(), kVersion);
+    return Format("{} runs diapason {} and rank 0 {}", newcomer, Printable(hello.version),
+                  kVersion);
   }
   if (hello.size != ranks) {
-    return Format("%s was started for %llu ranks and rank 0 for %d", newcomer.c_str(),
-                  static_cast<unsigned long long>(hello.size), size_);
+    return Format("{} was started for {} ranks and rank 0 for {}", newcomer, hello.size, size_);
   }
   if (hello.rank >= ranks) {
-    return Format("%s does not exist among %d ranks", newcomer.c_str(), size_);
+    return Format("{} does not exist among {} ranks", newcomer, size_);
   }
   if (ranks_[hello.rank].state != Rank::State::kPresent) return "";
   const int rank = static_cast<int>(hello.rank);
-  return Format("rank %d was started twice: %s and %s", rank, Who(rank).c_str(), newcomer.c_str());
+  return Format("rank {} was started twice: {} and {}", rank, Who(rank), newcomer);
 }
 
 void StoreServer::Hear(Connection* connection, const std::string& body) {

@@ -229,7 +229,7 @@ std::string OutsideAddress() {
     const uint32_t number =
         ntohl(reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr.s_addr);
     if ((number >> 24U) == 127) continue;
-    found = Format("%u.%u.%u.%u", number >> 24U, (number >> 16U) & 255U, (number >> 8U) & 255U,
+    found = Format("{}.{}.{}.{}", number >> 24U, (number >> 16U) & 255U, (number >> 8U) & 255U,
                    number & 255U);
     break;
   }

@@ -33,7 +33,7 @@ bool StoreServer::Keep(Connection* connection, const std::string& key, const std
   const size_t before = found == values_.end() ? 0 : key.size() + found->second.size();
   const size_t after = stored_ - before + key.size() + value.size();
   if (after > options_.stored + kStoredForEachRank * ranks_.size()) {
-    Fail(connection, Format("rank 0's store is full: rank %d's value of %zu bytes is too much",
+    Fail(connection, Format("rank 0's store is full: rank {}'s value of {} bytes is too much",
                             connection->rank, value.size()));
     return false;
   }
@@ -158,9 +158,9 @@ void StoreServer::TryAnswer(Connection* connection, bool at_deadline) {
     answer = Collection(*connection);
   }
   if (answer.size() > kAnswerLimit) {
-    Fail(connection, Format("what the ranks have said under '%s' is too long for one answer: %zu "
+    Fail(connection, Format("what the ranks have said under '{}' is too long for one answer: {} "
                             "bytes",
-                            connection->key.c_str(), answer.size()));
+                            connection->key, answer.size()));
     return;
   }
   connection->waits_for = FrameKind::kHello;

@@ -74,11 +74,11 @@ Result<std::unique_ptr<TcpStore>> TcpStore::Join(const StoreAddress& address, in
     std::this_thread::sleep_for(std::min<steady_clock::duration>(
         kRetry, std::max(deadline - steady_clock::now(), steady_clock::duration::zero())));
   } while (steady_clock::now() < deadline);
-  return TimedOut(Format(
-      "rank 0 has not arrived: rank %d found no store of this job at %s port %d "
-      "(%s). Is rank 0 running, and are MASTER_ADDR and MASTER_PORT the same on "
-      "every rank?",
-      rank, address.host.c_str(), address.port, (said.ok() ? status : said).message().c_str()));
+  return TimedOut(
+      Format("rank 0 has not arrived: rank {} found no store of this job at {} port {} "
+             "({}). Is rank 0 running, and are MASTER_ADDR and MASTER_PORT the same on "
+             "every rank?",
+             rank, address.host, address.port, (said.ok() ? status : said).message()));
 }
 
 Status TcpStore::Serve(const StoreAddress& address, int* port) {

@@ -47,8 +47,8 @@ class InputReader {
   Status ReadJournalFile(const std::string& path) {
     ASSIGN_OR_RETURN(journal::JournalContents read, journal::ReadJournal(path));
     if (read.bad_lines > 0) {
-      Tell(Format("'%s': %s could not be read, the first is line %d", path.c_str(),
-                  Count(read.bad_lines, "line").c_str(), read.first_bad_line));
+      Tell(Format("'{}': {} could not be read, the first is line {}", path,
+                  Count(read.bad_lines, "line"), read.first_bad_line));
     }
     page_->journals.push_back({path, std::move(read)});
     return {};
@@ -128,10 +128,10 @@ Status ReadReportInputs(const std::vector<std::string>& files, PageInput* page,
       std::none_of(page->journals.begin(), page->journals.end(), readable)) {
     const PageInput::Journal& first = page->journals.front();
     return Invalid(Format(
-        "nothing to report: '%s' starts like a journal, but none of its other %s can be read; the "
-        "first, line %d: %s",
-        dataset::Printable(first.name).c_str(), Count(first.contents.bad_lines, "line").c_str(),
-        first.contents.first_bad_line, first.contents.first_bad_why.c_str()));
+        "nothing to report: '{}' starts like a journal, but none of its other {} can be read; the "
+        "first, line {}: {}",
+        dataset::Printable(first.name), Count(first.contents.bad_lines, "line"),
+        first.contents.first_bad_line, first.contents.first_bad_why));
   }
   if (page->contents.records.empty() && page->journals.empty()) {
     return Invalid("nothing to report: no input contains a sample or a journal");
@@ -155,9 +155,9 @@ Status ReadReportPolicies(const std::vector<std::string>& files, PageInput* page
     if (!policy.ok() && measured && !policy::ParsePolicy(text, options).names_library) {
       return Invalid(
           policy.status().message() +
-          Format(" (the policy names no library and was read as a policy for %s, the measured "
+          Format(" (the policy names no library and was read as a policy for {}, the measured "
                  "library; '# diapason: version=1 library=NAME' in its first line selects another)",
-                 std::string(LibraryTitle(options.library)).c_str()));
+                 std::string(LibraryTitle(options.library))));
     }
     if (!policy.ok()) return policy.status();
     page->policies.push_back({file, std::move(policy).value()});

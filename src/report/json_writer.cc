@@ -50,7 +50,7 @@ void JsonWriter::Bool(bool value) {
 
 void JsonWriter::Number(double value) {
   Separate();
-  text_ += std::isfinite(value) ? Format("%.5g", value) : "null";
+  text_ += std::isfinite(value) ? Format("{:.5g}", value) : "null";
 }
 
 void JsonWriter::Texts(std::string_view name, const std::vector<std::string>& texts) {

@@ -43,7 +43,8 @@ std::string BasisOf(const PageHeadline& headline) {
           ? "one size"
           : "geometric mean of " + CasesText(headline.sizes, headline.changed_extent);
   if (headline.too_few > 0) return sizes + "; few samples, so no 95 % interval";
-  return Format("95 %%: %.2f to %.2f; ", headline.gain.interval.low, headline.gain.interval.high) +
+  return Format("95 %: {:.2f} to {:.2f}; ", headline.gain.interval.low,
+                headline.gain.interval.high) +
          sizes;
 }
 
@@ -52,14 +53,14 @@ std::string RestOf(const PageHeadline& headline, const char* what) {
   std::string text;
   if (headline.left_alone > 0) {
     text += headline.left_alone == headline.measured
-                ? Format(" The policy leaves %s to the library at all sizes measured.", what)
-                : Format(" %zu of %s measured %s left to the library.", headline.left_alone,
-                         CasesText(headline.measured, headline.measured_extent).c_str(),
+                ? Format(" The policy leaves {} to the library at all sizes measured.", what)
+                : Format(" {} of {} measured {} left to the library.", headline.left_alone,
+                         CasesText(headline.measured, headline.measured_extent),
                          headline.left_alone == 1 ? "is" : "are");
   }
   if (headline.unverified > 0) {
-    text += Format(" What the policy runs was not verified at %s.",
-                   Count(headline.unverified, "size").c_str());
+    text +=
+        Format(" What the policy runs was not verified at {}.", Count(headline.unverified, "size"));
   }
   return text;
 }
@@ -69,14 +70,14 @@ std::string ComeOf(const PageHeadline& headline, const char* what) {
   if (headline.sizes == 0) {
     if (headline.left_alone == 0) return "";
     return headline.only_default == headline.left_alone
-               ? Format(" Of %s nothing but the library's default was measured.", what)
-               : Format(" The data support no change for %s.", what);
+               ? Format(" Of {} nothing but the library's default was measured.", what)
+               : Format(" The data support no change for {}.", what);
   }
   const std::string text = Format(
-      " %s: %s%s are %.2f times as fast as the library's default (%s).",
+      " {}: {}{} are {:.2f} times as fast as the library's default ({}).",
       headline.verified ? "Verified, default and tuned in turns" : "In the search, not verified",
       headline.by_policy ? "where the policy changes them, " : "", what, headline.gain.median,
-      BasisOf(headline).c_str());
+      BasisOf(headline));
   return headline.by_policy ? text + RestOf(headline, what) : text;
 }
 
@@ -100,7 +101,7 @@ std::string ComeOf(const PageData& data, const PageHeadline& first,
     text += ComeOf(others[i], named(others[i]).c_str());
   }
   if (others.size() > kMostOthers) {
-    text += Format(" The summary has %zu more.", others.size() - kMostOthers);
+    text += Format(" The summary has {} more.", others.size() - kMostOthers);
   }
   return text;
 }
@@ -124,10 +125,9 @@ std::string JournalText(const PageData& data) {
   }
   if (data.learning.empty()) return text + " Nothing was learned.";
   return text + Format(
-                    " Learned in %s; at the end %zu of them %s something else than the "
+                    " Learned in {}; at the end {} of them {} something else than the "
                     "library's default.",
-                    Count(data.learning.size(), "context").c_str(), changed,
-                    changed == 1 ? "runs" : "run");
+                    Count(data.learning.size(), "context"), changed, changed == 1 ? "runs" : "run");
 }
 
 }  // namespace

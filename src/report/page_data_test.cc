@@ -1,68 +1,13 @@
-#include "report/page_data.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 
 #include "policy/parse.h"
-#include "report/page.h"
+#include "report/page_testing.h"
 
 namespace diapason::report {
 namespace {
-
-using dataset::Point;
-using dataset::SampleOutcome;
-
-Point At(uint64_t bytes, const char* algorithm = "", const char* protocol = "", int channels = 0) {
-  Point point;
-  point.collective = "allreduce";
-  point.bytes = bytes;
-  point.ranks = 4;
-  point.algorithm = algorithm;
-  point.protocol = protocol;
-  point.channels = channels;
-  return point;
-}
-
-// Contents of one or several runs, filled sample by sample.
-struct Samples {
-  PageInput input;
-
-  size_t Run(const std::string& source, const std::string& version = "2.28.9",
-             bool simulated = false, const std::string& library = "nccl", double started = 1e9) {
-    dataset::SampleRun run;
-    run.id = "run" + std::to_string(input.contents.runs.size());
-    run.source = source;
-    run.started = started;
-    run.state = dataset::SampleRun::State::kDone;
-    run.machine.library = library;
-    run.machine.library_version = version;
-    run.machine.simulated = simulated;
-    run.machine.environment["NCCL_DEBUG"] = "WARN";
-    input.contents.runs.push_back(run);
-    return input.contents.runs.size() - 1;
-  }
-  void Add(size_t run, const Point& point, double seconds, int round) {
-    dataset::Sample sample;
-    sample.point = point;
-    sample.seconds = seconds;
-    sample.round = round;
-    input.contents.records.push_back({run, sample});
-  }
-  // Twelve samples within one per cent.
-  void Many(size_t run, const Point& point, double seconds, int count = 12) {
-    for (int i = 0; i < count; ++i) Add(run, point, seconds * (1 + 0.001 * (i % 5 - 2)), i);
-  }
-  void Fail(size_t run, const Point& point, SampleOutcome outcome, const std::string& note) {
-    dataset::Sample sample;
-    sample.point = point;
-    sample.outcome = outcome;
-    sample.note = note;
-    input.contents.records.push_back({run, sample});
-  }
-  PageData Make() { return MakePageData(std::move(input)); }
-};
 
 TEST(PageDataTest, ASearchBecomesCellsFastestFirst) {
   Samples samples;
@@ -404,53 +349,6 @@ TEST(PageDataTest, TimesThatAreNoneHaveNoPlace) {
   const PageData data = samples.Make();
   ASSERT_EQ(data.groups.size(), 1u);
   EXPECT_TRUE(data.groups[0].sizes.empty());
-}
-
-TEST(PageLimitTest, TheSlowestGoFirstAndANoteSaysSo) {
-  Samples samples;
-  const size_t run = samples.Run("sweep");
-  for (int i = 0; i < 40; ++i) {
-    samples.Add(run, At(1024, "ring", "simple", i + 1), 1e-6 * (i + 1), 0);
-  }
-  samples.Add(run, At(1024), 100e-6, 0);
-  PageData data = samples.Make();
-  PageLimits limits;
-  limits.cells = 10;
-  LimitPage(limits, &data);
-  const PageSize& size = data.groups[0].sizes[0];
-  EXPECT_EQ(size.cells.size(), 10u);
-  EXPECT_EQ(size.left_out, 31u);
-  EXPECT_NE(size.Find(0), nullptr);
-  EXPECT_NEAR(size.cells[8].time.median, 9e-6, 1e-12);
-  EXPECT_EQ(data.configs.size(), 10u);
-  ASSERT_EQ(data.notes.size(), 1u);
-  EXPECT_EQ(data.notes[0].substr(0, 14), "31 of 41 figur");
-}
-
-TEST(PageLimitTest, TextsAreCutBetweenCharacters) {
-  Samples samples;
-  const size_t run = samples.Run("sweep");
-  samples.Fail(run, At(1024), SampleOutcome::kCrash, "abc\xc3\xa4\xc3\xa4\xc3\xa4");
-  PageData data = samples.Make();
-  PageLimits limits;
-  limits.text = 6;
-  LimitPage(limits, &data);
-  EXPECT_EQ(data.failures[0].note, "abc\xc3\xa4...");
-}
-
-TEST(PageLimitTest, AnyAmountOfDataFits) {
-  Samples samples;
-  const size_t run = samples.Run("sweep");
-  for (int i = 0; i < 3000; ++i) {
-    Point point = At(1024);
-    point.ranks = i + 2;
-    point.type = std::string(300, 'x');
-    point.environment = "NCCL_X=" + std::string(300, 'y') + std::to_string(i);
-    samples.Add(run, point, 1e-6, 0);
-    samples.Fail(run, point, SampleOutcome::kCrash, std::string(1000, 'z'));
-  }
-  const PageData data = samples.Make();
-  EXPECT_LE(PageHtml(data, "n", 300000).size(), 300000u);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace diapason::report {
 namespace {
 
 std::string CommunicatorText(const journal::JournalComm& communicator) {
-  std::string text = communicator.name.empty() ? Format("communicator %u", communicator.number)
+  std::string text = communicator.name.empty() ? Format("communicator {}", communicator.number)
                                                : communicator.name;
   // A journal may contain any number.
   const auto number = [](int64_t value, const char* noun) {
@@ -68,7 +68,7 @@ PageJournal Describe(const PageInput::Journal& journal) {
   std::vector<std::string> names;
   for (const journal::JournalComm& communicator : contents.communicators) {
     std::string name = CommunicatorText(communicator);
-    if (communicator.rank >= 0) name += Format(", rank %d", communicator.rank);
+    if (communicator.rank >= 0) name += Format(", rank {}", communicator.rank);
     names.push_back(std::move(name));
     if (names.size() == 4) break;
   }

@@ -23,9 +23,8 @@ void Cut(size_t limit, std::vector<std::string>* texts) {
 template <typename Row>
 void Shorten(size_t limit, const char* noun, std::vector<Row>* rows, PageData* data) {
   if (rows->size() <= limit) return;
-  data->notes.push_back(Format("%s of %s left out, to keep this file small",
-                               Count(rows->size() - limit, noun).c_str(),
-                               std::to_string(rows->size()).c_str()));
+  data->notes.push_back(Format("{} of {} left out, to keep this file small",
+                               Count(rows->size() - limit, noun), std::to_string(rows->size())));
   rows->resize(limit);
 }
 
@@ -137,7 +136,7 @@ void LimitCells(size_t limit, PageData* data) {
     std::erase_if(group.sizes, [](const PageSize& size) { return size.cells.empty(); });
   }
   data->notes.push_back(
-      Format("%zu of %zu figures are not in this file, to keep it small: of every size the slowest "
+      Format("{} of {} figures are not in this file, to keep it small: of every size the slowest "
              "configurations. The store has them all (diapason data export)",
              all - (limit - budget), all));
 }
@@ -169,7 +168,7 @@ void LimitBlocks(size_t limit, PageData* data) {
     learning.blocks = std::move(kept);
   }
   data->notes.push_back(
-      Format("of the learning curves one block in %zu is drawn, to keep this file small", step));
+      Format("of the learning curves one block in {} is drawn, to keep this file small", step));
 }
 
 // Removes configurations without references.

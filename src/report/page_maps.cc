@@ -61,7 +61,7 @@ class PolicyReader {
         const Config config = range.entry->config();
         decision.config = configs_->NumberOf(policy_.library, collective, config);
         decision.line = range.entry->line;
-        decision.why = Format("line %d", decision.line);
+        decision.why = Format("line {}", decision.line);
         if (config.IsDefault()) decision.why += ": leaves the choice to the library";
         const auto rule = by_line_.find(decision.line);
         if (rule != by_line_.end()) {

@@ -45,7 +45,7 @@ std::string Nonce() {
   unsigned random[4] = {};
   (void)::getentropy(random, sizeof(random));
   std::string word;
-  for (const unsigned number : random) word += Format("%08x", number);
+  for (const unsigned number : random) word += Format("{:08x}", number);
   return word;
 }
 

@@ -35,12 +35,12 @@ Result<std::unique_ptr<Measurer>> MakeReplay(const MeasurerRequest& request, int
            (request.ranks.ranks > 0 && subject.ranks != request.ranks.ranks);
   });
   if (subjects.empty()) {
-    return NotFound(Format("'%s' has no measurements on %d %s", request.replay.c_str(), nodes,
+    return NotFound(Format("'{}' has no measurements on {} {}", request.replay, nodes,
                            nodes == 1 ? "node" : "nodes"));
   }
   if (subjects.size() > 1) {
-    return Invalid(Format("'%s' has several numbers of ranks on %d %s; choose one with -g",
-                          request.replay.c_str(), nodes, nodes == 1 ? "node" : "nodes"));
+    return Invalid(Format("'{}' has several numbers of ranks on {} {}; choose one with -g",
+                          request.replay, nodes, nodes == 1 ? "node" : "nodes"));
   }
   ReplayOptions replay;
   replay.shuffle = request.ranks.seed;
@@ -94,6 +94,7 @@ Result<std::unique_ptr<Measurer>> MakeMeasurer(const MeasurerRequest& request, i
   job.limit = measure::LimitOf(request.ranks);
   job.seed = request.ranks.seed;
   job.launch_each = request.launch_each;
+  if (request.start_limit > 0) job.start_limit = request.start_limit;
   ASSIGN_OR_RETURN(std::unique_ptr<measure::JobMeasurer> measurer,
                    measure::JobMeasurer::Create(job));
   return std::unique_ptr<Measurer>(std::move(measurer));

@@ -23,6 +23,7 @@ struct MeasurerRequest {
   std::string tests_folder;           // the binaries of nccl-tests; "": our own ranks
   std::vector<Operation> operations;  // nccl-tests: whose binaries must be there
   std::vector<uint64_t> sizes;        // nccl-tests: what one launch measures
+  double start_limit = 0;             // seconds until ranks are there; 0: the measurer's own
 };
 
 // The ranks on so many nodes; -g is per node, but for the simulated cluster.

@@ -68,7 +68,7 @@ Result<std::unique_ptr<ReplayMeasurer>> ReplayMeasurer::Create(
     const Sample& sample = record.sample;
     if (sample.outcome == SampleOutcome::kFine &&
         !(std::isfinite(sample.seconds) && sample.seconds > 0)) {
-      return Invalid(Format("%s, round %d: %g s is not a time", Describe(sample.point).c_str(),
+      return Invalid(Format("{}, round {}: {:g} s is not a time", Describe(sample.point),
                             sample.round, sample.seconds));
     }
     if (options.allowed && !options.allowed(sample)) continue;
@@ -100,8 +100,8 @@ Result<measure::Measurement> ReplayMeasurer::Measure(const measure::Trial& trial
   const std::vector<Sample>& samples = shelf->second.samples;
   if (shelf->second.next == samples.size()) {
     if (!wrap_) {
-      return NotFound(Format("the dataset has no more than %s of %s",
-                             Count(samples.size(), "sample").c_str(), Describe(point).c_str()));
+      return NotFound(Format("the dataset has no more than {} of {}",
+                             Count(samples.size(), "sample"), Describe(point)));
     }
     shelf->second.next = 0;
   }
@@ -140,9 +140,8 @@ std::vector<measure::Subject> SubjectsIn(const dataset::StoreContents& contents)
     subject.nodes = point.nodes;
     subject.simulated = machine.simulated;
     subject.machine = machine;
-    subject.description =
-        Format("replayed: %s, %d ranks on %s", machine.library.c_str(), point.ranks,
-               Count(static_cast<size_t>(point.nodes), "node").c_str());
+    subject.description = Format("replayed: {}, {} ranks on {}", machine.library, point.ranks,
+                                 Count(static_cast<size_t>(point.nodes), "node"));
     subjects.push_back(std::move(subject));
   }
   std::sort(subjects.begin(), subjects.end(),

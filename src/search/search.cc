@@ -22,9 +22,8 @@ bool Tight(const CandidateSamples& evidence, const SearchOptions& options) {
 std::string LaunchOf(const Candidate& candidate, const SearchOptions& options) {
   if (!options.by_configuration) return candidate.environment;
   const Config& config = candidate.config;
-  return candidate.environment + Format(" %d %d %d %lld", config.algorithm, config.protocol,
-                                        config.channels,
-                                        static_cast<long long>(config.segment_bytes));
+  return candidate.environment + Format(" {} {} {} {}", config.algorithm, config.protocol,
+                                        config.channels, config.segment_bytes);
 }
 
 }  // namespace
@@ -32,20 +31,20 @@ std::string LaunchOf(const Candidate& candidate, const SearchOptions& options) {
 Status CheckContests(const std::vector<CallCase>& call_cases, const SamplesByCandidate& known) {
   if (known.size() != call_cases.size()) {
     return Invalid(
-        Format("samples of %zu cases were given for %zu", known.size(), call_cases.size()));
+        Format("samples of {} cases were given for {}", known.size(), call_cases.size()));
   }
   for (size_t i = 0; i < call_cases.size(); ++i) {
     if (call_cases[i].candidates.empty()) {
-      return Invalid(Format("case %zu has no candidate, not even the default", i));
+      return Invalid(Format("case {} has no candidate, not even the default", i));
     }
     if (known[i].size() != call_cases[i].candidates.size()) {
-      return Invalid(Format("case %zu: samples of %zu candidates were given for %zu", i,
+      return Invalid(Format("case {}: samples of {} candidates were given for {}", i,
                             known[i].size(), call_cases[i].candidates.size()));
     }
     for (const CandidateSamples& evidence : known[i]) {
       for (const double seconds : evidence.seconds) {
         if (std::isfinite(seconds) && seconds > 0) continue;
-        return Invalid(Format("case %zu: an impossible time of %g s was given", i, seconds));
+        return Invalid(Format("case {}: an impossible time of {:g} s was given", i, seconds));
       }
     }
   }
@@ -96,9 +95,8 @@ Status SearchSession::Take(size_t call_case, size_t candidate) {
   if (measurement.value().outcome != dataset::SampleOutcome::kFine) {
     evidence.outcome = measurement.value().outcome;
   } else if (!std::isfinite(measurement.value().seconds) || measurement.value().seconds <= 0) {
-    return Internal(Format(
-        "%s: a call of %llu bytes is said to take %g s", measurer_->subject().backend.c_str(),
-        static_cast<unsigned long long>(trial.bytes), measurement.value().seconds));
+    return Internal(Format("{}: a call of {} bytes is said to take {:g} s",
+                           measurer_->subject().backend, trial.bytes, measurement.value().seconds));
   } else {
     evidence.seconds.push_back(measurement.value().seconds);
   }

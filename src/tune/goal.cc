@@ -18,7 +18,7 @@ constexpr size_t kMostKinds = 24;
 constexpr double kHostCompute = 0.02;
 constexpr double kGpuCompute = 0.005;
 constexpr char kHostSizes[] = "1K:4M:x2";
-constexpr char kGpuSizes[] = "1K:64M:x4";
+constexpr char kGpuSizes[] = "1K:64M:x2";
 // Each is an upper bound: a library that has fewer runs those.
 const std::vector<int> kChannels = {0, 1, 2, 4, 8, 16, 32};
 
@@ -118,7 +118,7 @@ Result<TuneGoal> FindGoal(const TuningRequest& request, const measure::Subject& 
     goal.mix = MakeMix(recorded.entries, kMostKinds, subject);
     if (goal.mix.covered < 0.995) {
       goal.notes.push_back(
-          Format("tuning the %zu costliest kinds of calls, about %.0f %% of the recorded time",
+          Format("tuning the {} costliest kinds of calls, about {:.0f} % of the recorded time",
                  goal.mix.entries.size(), 100 * goal.mix.covered));
     }
     if (recorded.left_out > 0) {
@@ -128,9 +128,9 @@ Result<TuneGoal> FindGoal(const TuningRequest& request, const measure::Subject& 
     const std::vector<int64_t>& ranks = recorded.ranks;
     if (!ranks.empty() && std::find(ranks.begin(), ranks.end(), subject.ranks) == ranks.end()) {
       goal.notes.push_back(
-          Format("the calls were recorded with %lld ranks and are tuned with %d: the policy is for "
-                 "%d; use -g, --nodes and --launcher to start as many ranks as the job has",
-                 static_cast<long long>(ranks.back()), subject.ranks, subject.ranks));
+          Format("the calls were recorded with {} ranks and are tuned with {}: the policy is for "
+                 "{}; use -g, --nodes and --launcher to start as many ranks as the job has",
+                 ranks.back(), subject.ranks, subject.ranks));
     }
   }
   Result<std::vector<search::CallCase>> call_cases = Invalid("nothing to measure");

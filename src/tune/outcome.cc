@@ -29,6 +29,22 @@ size_t TuneOutcome::Tuned() const {
   }));
 }
 
+size_t TuneOutcome::OutOfTime() const {
+  return static_cast<size_t>(std::count_if(lines.begin(), lines.end(), [](const TunedCall& line) {
+    return (line.no_time || line.untried > 0) && line.ending != CallOutcome::kTuned;
+  }));
+}
+
+bool TunedCall::CannotTell() const {
+  return ending == CallOutcome::kNotConfirmed && !no_time && check.has_value() &&
+         check->launches_differ && check->interval.low < 1 && check->interval.high > 1;
+}
+
+size_t TuneOutcome::CannotTell() const {
+  return static_cast<size_t>(std::count_if(
+      lines.begin(), lines.end(), [](const TunedCall& line) { return line.CannotTell(); }));
+}
+
 bool TuneOutcome::Undecided() const {
   return Tuned() == 0 && std::all_of(lines.begin(), lines.end(),
                                      [](const TunedCall& line) { return line.no_time; });
@@ -40,6 +56,19 @@ double TuneOutcome::MeanGain() const {
     if (line.ending != CallOutcome::kNoDefault) gains.push_back(line.Gain());
   }
   return GeometricMean(gains);
+}
+
+TuneOutcome::Changed TuneOutcome::ChangedGain() const {
+  std::vector<double> gains;
+  for (const std::vector<TunedCall>* some : {&lines, &between}) {
+    for (const TunedCall& line : *some) {
+      if (!line.config.IsDefault() && line.check.has_value() && line.check->gain > 0 &&
+          line.check->trial.config == line.config) {
+        gains.push_back(line.check->gain);
+      }
+    }
+  }
+  return {gains.size(), GeometricMean(gains)};
 }
 
 TuneOutcome::Total TuneOutcome::Weighted() const {

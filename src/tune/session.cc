@@ -20,8 +20,9 @@ using measure::Trial;
 using search::CallCase;
 
 // How the budget is spent: until then; what is left is for the proof.
-constexpr double kSearchUntil = 0.36;
-constexpr double kFinalRoundUntil = 0.64;
+constexpr double kSearchUntil = 0.34;
+constexpr double kFinalRoundUntil = 0.56;
+constexpr double kBetweenUntil = 0.66;
 // Of every case, with the default; a model may send one more.
 constexpr size_t kMostFinalists = 6;
 // A configuration that was not measured must be predicted to be this much faster than the measured
@@ -32,10 +33,6 @@ constexpr double kWorthALook = 0.03;
 constexpr double kSearchBlock = 0.003;
 constexpr double kProofBlock = 0.008;
 constexpr double kStepBlock = 0.06;
-
-double Since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 }  // namespace
 
@@ -57,10 +54,19 @@ Result<TuneOutcome> TuneSession::Run() {
   if (!status.ok()) return status;
   outcome_.seconds = Passed();
   outcome_.interrupted = stopped_;
+  for (const TunedCall& line : outcome_.lines) {
+    if (line.between) outcome_.between.push_back(line);
+  }
+  std::sort(outcome_.between.begin(), outcome_.between.end(),
+            [](const TunedCall& a, const TunedCall& b) {
+              return std::pair(a.trial.operation, a.trial.bytes) <
+                     std::pair(b.trial.operation, b.trial.bytes);
+            });
+  std::erase_if(outcome_.lines, [](const TunedCall& line) { return line.between; });
   return std::move(outcome_);
 }
 
-double TuneSession::Passed() const { return Since(begin_); }
+double TuneSession::Passed() const { return options_.clock() - begin_; }
 
 bool TuneSession::Show(Stage stage, const std::string& what) {
   const double share = std::min(1.0, Passed() / std::max(options_.seconds, 1e-9));
@@ -69,9 +75,10 @@ bool TuneSession::Show(Stage stage, const std::string& what) {
 }
 
 Result<std::shared_ptr<Measurer>> TuneSession::Launch() {
-  const auto before = std::chrono::steady_clock::now();
+  const double before = options_.clock();
   Result<std::shared_ptr<Measurer>> measurer = work_.source();
-  if (measurer.ok()) launch_seconds_ = Since(before);
+  if (measurer.ok()) launch_seconds_ = options_.clock() - before;
+  last_taken_ = options_.clock();
   return measurer;
 }
 
@@ -132,6 +139,7 @@ Status TuneSession::Start() {
                      return std::pair(a.trial.operation, a.trial.bytes) <
                             std::pair(b.trial.operation, b.trial.bytes);
                    });
+  asked_ = call_cases_.size();
   // Whatever hung or crashed before would do so again.
   ASSIGN_OR_RETURN(const dataset::StoreContents before, ReadEarlier());
   known_ = search::KnownFrom(before, call_cases_, outcome_.subject);
@@ -170,6 +178,10 @@ bool TuneSession::Take(size_t call_case, size_t candidate, const Measurement& me
   sample.round = static_cast<int>(taken_[{call_case, candidate}]++);
   if (Status added = recorder_->Add(std::move(sample)); !added.ok()) trouble_ = added;
   ++outcome_.samples;
+  // What a sample costs the user, with all that comes before and after its calls.
+  cost_.resize(std::max(cost_.size(), call_cases_.size()));
+  cost_[call_case] = options_.clock() - last_taken_;
+  last_taken_ = options_.clock();
   const bool more = Show(Stage::kMeasuring, CallText(trial) + " " +
                                                 ConfigText(outcome_.subject.library,
                                                            CollectiveOf(trial), trial.config));
@@ -178,11 +190,13 @@ bool TuneSession::Take(size_t call_case, size_t candidate, const Measurement& me
 
 Status TuneSession::Search() {
   const Result<std::string> run =
-      BeginRun("tune", Format("%zu calls; budget=%g s", call_cases_.size(), options_.seconds));
+      BeginRun("tune", Format("{} calls; budget={:g} s", call_cases_.size(), options_.seconds));
   if (!run.ok()) return run.status();
   run_ = run.value();
   recorder_ = std::make_unique<dataset::Recorder>(work_.store, run_);
   Calibrate(false);
+  RETURN_IF_ERROR(PoolSameChannels());
+  if (stopped_) return {};
   const double until = options_.seconds * kSearchUntil;
   search::SearchOptions search;
   search.seconds = std::max(0.1, until - Passed());
@@ -191,7 +205,7 @@ Status TuneSession::Search() {
   const Status searched = search::SearchAdaptively(
       marked_.get(), call_cases_, search,
       [&](size_t call_case, size_t candidate, const Measurement& measurement) {
-        // The simulated cluster's clock is not the user's: the budget is in real time.
+        // A simulated cluster's clock is not the user's: the budget is in real time.
         return Take(call_case, candidate, measurement) && Passed() < until;
       },
       &known_);
@@ -273,30 +287,20 @@ Status TuneSession::Plan() {
         Finalists(call_cases_[i], known_[i], PromisingCandidates(i), kMostFinalists));
     samples_per_round += finalists.back().size();
   }
+  const bool between = options_.between && !Iterations();
   RETURN_IF_ERROR(StartAgain());
   Calibrate(true);
-  FinalRoundOptions final_round;
-  final_round.seconds = std::max(0.1, options_.seconds * kFinalRoundUntil - Passed());
-  final_round.most_rounds =
-      Rounds(samples_per_round, final_round.least_rounds, final_round.most_rounds);
-  const Result<std::vector<Winner>> winners =
-      RunFinalRound(marked_.get(), call_cases_, finalists, final_round,
-                    [&](size_t call_case, size_t candidate, const Measurement& measurement) {
-                      search::CandidateSamples& evidence = known_[call_case][candidate];
-                      if (measurement.outcome == dataset::SampleOutcome::kFine) {
-                        evidence.seconds.push_back(measurement.seconds);
-                      } else {
-                        evidence.outcome = measurement.outcome;
-                      }
-                      return Take(call_case, candidate, measurement);
-                    });
-  for (const Status& status : {trouble_, winners.status()}) {
-    if (!status.ok()) return status;
-  }
+  FinalRound round(call_cases_, finalists);
+  const double until = options_.seconds * (between ? kFinalRoundUntil : kBetweenUntil);
+  RETURN_IF_ERROR(RunFinal(&round, 0, FinalLaunches(), until, samples_per_round));
+  if (stopped_) return {};
+  winners_ = round.Winners(FinalRoundOptions().margin);
+  if (between) RETURN_IF_ERROR(MeasureBetween(options_.seconds * kBetweenUntil));
   if (stopped_) return {};
   RETURN_IF_ERROR(EndSearch(true));
   NoteFailures();
-  for (size_t i = 0; i < call_cases_.size(); ++i) AddLine(i, winners.value()[i]);
+  for (size_t i = 0; i < call_cases_.size(); ++i) AddLine(i, winners_[i]);
+  FindNeighbours();
   return {};
 }
 
@@ -322,6 +326,7 @@ void TuneSession::NoteFailures() {
 
 void TuneSession::AddLine(size_t call_case, const Winner& winner) {
   TunedCall line;
+  line.between = call_case >= asked_;
   line.trial = call_cases_[call_case].trial;
   line.weight = options_.weight ? options_.weight(line.trial) : 1;
   for (const search::CandidateSamples& evidence : known_[call_case]) {
@@ -345,6 +350,10 @@ void TuneSession::AddLine(size_t call_case, const Winner& winner) {
     line.planned = candidates[winner.candidate].config;
     line.expected_library = winner.library_default;
     line.expected_tuned = winner.seconds;
+    if (winner.second != 0) {
+      line.second = candidates[winner.second].config;
+      line.second_seconds = winner.second_seconds;
+    }
   } else if (winner.runner_up == 0) {
     const std::vector<search::CandidateSamples>& known = known_[call_case];
     line.no_time =
@@ -358,8 +367,14 @@ void TuneSession::AddLine(size_t call_case, const Winner& winner) {
     line.why = "the best of the others, " +
                ConfigText(outcome_.subject.library, CollectiveOf(line.trial),
                           candidates[winner.runner_up].config) +
-               (gain > 1 ? Format(", is only %.1f %% faster", 100 * (gain - 1))
-                         : Format(", is %.1f %% slower", 100 * (1 / gain - 1)));
+               (gain > 1 ? Format(", is only {:.1f} % faster", 100 * (gain - 1))
+                         : Format(", is {:.1f} % slower", 100 * (1 / gain - 1)));
+    // With a budget in samples there is no time to run out of.
+    if (options_.samples == 0 && !line.between) line.untried = UntriedPairs(call_case);
+    if (line.untried > 0) {
+      line.why += Format("; {} had no time, a larger --budget gives it",
+                         Count(line.untried, "other algorithm and protocol pair"));
+    }
   }
   outcome_.lines.push_back(std::move(line));
 }

@@ -10,13 +10,17 @@
 #include "measure/policy_check.h"
 #include "policy/policy.h"
 #include "search/search.h"
+#include "tune/clock.h"
+#include "tune/coverage.h"
 #include "tune/verify.h"
 
 namespace diapason::tune {
 
 // Finds a policy for the calls of a job and verifies it: measures (an adaptive search), completes
-// what was measured by a model, plans, and then runs the plan against the library's own choice on
-// freshly started ranks. Rows that those runs do not confirm are not in the policy.
+// what was measured by a model, plans, measures between the sizes of the plan, and then runs the
+// plan against the library's own choice on freshly started ranks. Rows that those runs do not
+// confirm are not in the policy. Every size between the smallest and the largest is then in one
+// range of TuneOutcome::coverage.
 
 enum class Stage { kStarting, kMeasuring, kPlanning, kVerifying };
 // Called often: where it is, the share of the whole that is done (0 to 1), and what is being done.
@@ -33,6 +37,10 @@ struct SessionOptions {
   std::function<double(const measure::Trial& trial)> weight;
   bool fit = true;       // a model too, for configurations that were not measured
   bool relaunch = true;  // verify on freshly started ranks; off: there are no others
+  // Measure between neighbouring sizes too, where the policy would change something there. Not for
+  // iterations; off where the sizes are all that will ever be called.
+  bool between = true;
+  TuneClock clock = SteadySeconds;  // for the budget
   std::string origin = "diapason tune";
   std::string command_line;  // for the store
 };
@@ -68,14 +76,38 @@ struct TunedCall {
   size_t failed = 0;     // and those that did not
   std::string why;       // one sentence without a full stop
   bool no_time = false;  // undecided: the budget ran out
+  // Pairs of algorithm and protocol that the time did not suffice to try, here or at sizes near by;
+  // counted only where the library's choice stays.
+  size_t untried = 0;
+  // Not a size of the request but one between two of them: TuneOutcome::between has these.
+  bool between = false;
+  // Other configurations to verify: what both neighbours run, and who came second.
+  std::optional<Config> neighbours;
+  std::optional<Config> second;
+  double second_seconds = 0;
 
   // The measured gain: 1 if nothing changed.
   double Gain() const;
+  // A change was verified, and its launches differ too much to say whether it is faster.
+  bool CannotTell() const;
+};
+
+// What runs for a range of sizes of one operation.
+struct CoveredRange {
+  Operation operation = Operation::kAllReduce;
+  Range range;  // its `stops` are not set
+  bool operator<(const CoveredRange& other) const {
+    return std::pair(operation, range.first) < std::pair(other.operation, other.range.first);
+  }
 };
 
 struct TuneOutcome {
   measure::Subject subject;
-  std::vector<TunedCall> lines;  // by operation and size
+  std::vector<TunedCall> lines;        // by operation and size
+  std::vector<TunedCall> between;      // sizes between those, likewise
+  std::vector<CoveredRange> coverage;  // every size from the smallest to the largest, once
+  // Requests for more channels than this are one configuration here; 0: not known.
+  int channel_cap = 0;
   policy::Policy policy;
   std::string policy_text;                    // as a file, with what was verified before every row
   std::optional<measure::PolicyCheck> whole;  // of an iteration: all changes together
@@ -89,9 +121,18 @@ struct TuneOutcome {
   std::vector<std::string> failures;
 
   size_t Tuned() const;
+  size_t OutOfTime() const;   // lines that are undecided, for want of time
+  size_t CannotTell() const;  // and those whose launches differ too much
   // Nothing was found out, for want of time: no reason to throw an older policy away.
   bool Undecided() const;
   double MeanGain() const;  // geometric, over all lines that have a default
+  // The verified gain where the policy changes something, sizes between included: geometric mean,
+  // as the report has it.
+  struct Changed {
+    size_t sizes = 0;
+    double gain = 1;
+  };
+  Changed ChangedGain() const;
   // The time of all calls by their weights, before and after; only where there are weights.
   struct Total {
     double before = 0;

@@ -1,12 +1,10 @@
-// Proves what the search has found, and writes down what is proven.
+// Proves what the search has found.
 #include <algorithm>
 #include <cmath>
 
 #include "base/stats.h"
 #include "base/text.h"
 #include "measure/iteration.h"
-#include "policy/parse.h"
-#include "policy/table.h"
 #include "tune/session_state.h"
 
 namespace diapason::tune {
@@ -17,38 +15,49 @@ using measure::PolicyCheck;
 using measure::PolicyVerdict;
 using measure::Trial;
 
-constexpr double kLeastProofShare = 0.3;
+constexpr double kLeastProofShare = 0.2;
+// The rest is for those who came second where the winner was not confirmed.
+constexpr double kFirstProofShare = 0.85;
+// The last round may end so much later than the budget.
+constexpr double kOverdraft = 1.03;
+// Classes of claims are this far apart in priority.
+constexpr double kTier = 1e9;
+// What the neighbours run is verified too, unless it has been seen to be slower than this.
+constexpr double kWorthAChance = 0.98;
+// A winner has to be ahead by this of what the neighbours run.
+constexpr double kClearlyFaster = 1.03;
 // Less than this may be gone with the next launch.
 constexpr double kWorthARow = 1.02;
 // Starting ranks again must not eat the time for the proof.
 constexpr double kMostLaunchShare = 0.35;
-constexpr int kMostLaunches = 3;
+constexpr int kMostLaunches = 4;
+// Launches of Open MPI on shared cores have speeds of their own.
+constexpr int kMostMpiLaunches = 8;
 // Besides its calls, what a block of calls costs; and calls that the first block on new ranks has
 // more than the others.
 constexpr double kBlockCost = 0.005;
 constexpr double kFirstCalls = 6;
-// How far a row may reach from what was verified, and beyond the outermost sizes of a step.
-constexpr double kReach = 2;
-constexpr double kEdge = 1.5;
-// What is verified may take this much longer than there is time.
-constexpr double kOverdraft = 1.3;
+// An interval of a gain that is wider says nothing, and its ends are not shown.
+constexpr double kWidestInterval = 10;
+
+std::string WhyNotConfirmed(const PolicyCheck& check) {
+  if (check.verdict == PolicyVerdict::kTooFewRounds) {
+    return "there was not enough time to verify it; a larger --budget gives it";
+  }
+  if (check.launches_differ && check.interval.high > kWidestInterval * check.interval.low) {
+    return "planned, but the launches that verify it differ too much to tell";
+  }
+  return Format("planned, but the verification says {:.2f} x [{:.2f}, {:.2f}]{}", check.gain,
+                check.interval.low, check.interval.high,
+                check.launches_differ ? " over launches that differ" : "");
+}
 
 }  // namespace
-
-Config TuneSession::Decided(const policy::Policy& policy, const Trial& trial) const {
-  const policy::DecisionTable table(policy,
-                                    {{outcome_.subject.nodes, outcome_.subject.ranks}, false});
-  Question question;
-  question.collective = CollectiveOf(trial);
-  question.bytes = trial.bytes;
-  const policy::DecisionTable::Entry* const entry = table.Find(question);
-  return entry == nullptr ? Config() : entry->config();
-}
 
 Result<std::vector<PolicyCheck>> TuneSession::Check(const std::vector<Claim>& claims,
                                                     double seconds,
                                                     const std::string& environment) {
-  ASSIGN_OR_RETURN(const std::string run, BeginRun("verify", Format("%zu claims", claims.size())));
+  ASSIGN_OR_RETURN(const std::string run, BeginRun("verify", Format("{} claims", claims.size())));
   dataset::Recorder recorder(work_.store, run);
   Status trouble;
   VerifyOptions verify;
@@ -56,9 +65,12 @@ Result<std::vector<PolicyCheck>> TuneSession::Check(const std::vector<Claim>& cl
   verify.most_rounds = Rounds(2 * claims.size(), measure::kLeastJudgedRounds, verify.most_rounds);
   verify.first_look = std::min(verify.first_look, verify.most_rounds);
   verify.block_seconds = BlockSeconds(true);
-  verify.launches =
-      std::clamp(static_cast<int>(seconds * kMostLaunchShare / std::max(launch_seconds_, 1e-3)), 1,
-                 kMostLaunches);
+  verify.clock = options_.clock;
+  // A machine that has become slower must not be paid for with more time than was given.
+  verify.hard_seconds = std::max(options_.seconds * kOverdraft - Passed(), seconds);
+  const int most = outcome_.subject.library == Library::kOpenMpi ? kMostMpiLaunches : kMostLaunches;
+  verify.launches = std::clamp(
+      static_cast<int>(seconds * kMostLaunchShare / std::max(launch_seconds_, 1e-3)), 1, most);
   if (!options_.relaunch) verify.launches = 1;
   // The ranks of the search end first: they would be in the way.
   const std::shared_ptr<Measurer> same = options_.relaunch ? nullptr : measurer_;
@@ -80,7 +92,7 @@ Result<std::vector<PolicyCheck>> TuneSession::Check(const std::vector<Claim>& cl
                dataset::Sample sample = taken;
                if (tuned && !environment.empty()) sample.point.environment = environment;
                if (Status added = recorder.Add(std::move(sample)); !added.ok()) trouble = added;
-               return trouble.ok() && Show(Stage::kVerifying, Format("round %d, ", round + 1) +
+               return trouble.ok() && Show(Stage::kVerifying, Format("round {}, ", round + 1) +
                                                                   CallText(claims[claim].tuned));
              });
   if (same != nullptr) measurer_ = same;
@@ -101,12 +113,13 @@ void TuneSession::Judge(size_t call_case, PolicyCheck check) {
     case PolicyVerdict::kFaster:
       if (check.gain < kWorthARow) {
         line.ending = CallOutcome::kNotConfirmed;
-        line.why = Format("faster when verified, but by %.1f %% only, which is not worth a row",
+        line.why = Format("faster when verified, but by {:.1f} % only, which is not worth a row",
                           100 * (check.gain - 1));
         break;
       }
       line.ending = CallOutcome::kTuned;
       line.config = *line.planned;
+      line.no_time = false;
       break;
     case PolicyVerdict::kFailed:
       line.ending = CallOutcome::kFailed;
@@ -114,72 +127,141 @@ void TuneSession::Judge(size_t call_case, PolicyCheck check) {
       break;
     default:
       line.ending = CallOutcome::kNotConfirmed;
-      line.no_time = check.gains.empty();
-      line.why = line.no_time ? "there was no time to verify it; a larger --budget gives it"
-                              : Format("planned, but the verification says %.2f x [%.2f, %.2f]",
-                                       check.gain, check.interval.low, check.interval.high);
+      line.no_time = check.verdict == PolicyVerdict::kTooFewRounds;
+      line.why = WhyNotConfirmed(check);
       break;
   }
   line.check = std::move(check);
 }
 
-double TuneSession::ProofSeconds(const TunedCall& line) const {
+double TuneSession::ProofSeconds(const Proposal& proposal) const {
+  const double cost = proposal.call_case < cost_.size() ? cost_[proposal.call_case] : 0;
   double seconds = 0;
-  for (const double call : {line.expected_library, line.expected_tuned}) {
-    const double block = std::max(BlockSeconds(true), call) + call + kBlockCost;
-    seconds += measure::kLeastJudgedRounds * block + kFirstCalls * call;
+  for (const double call : {winners_[proposal.call_case].library_default, proposal.seconds}) {
+    // What a block of calls takes by their own clock, or what one has cost: simulated calls are
+    // short, simulating them is not.
+    const double block = std::max(std::max(BlockSeconds(true), call) + call + kBlockCost, cost);
+    // The first time one more tells how long blocks have to be.
+    seconds += (measure::kLeastJudgedRounds + 1) * block + kFirstCalls * call;
   }
   return seconds;
 }
 
-Status TuneSession::VerifyWinners() {
-  double left = std::max(options_.seconds - Passed(), options_.seconds * kLeastProofShare);
-  // Where there is not time for all of them, for those that promise most a second.
-  std::vector<size_t> order;
+std::vector<TuneSession::Proposal> TuneSession::FirstProposals() const {
+  std::vector<Proposal> proposals;
   for (size_t i = 0; i < outcome_.lines.size(); ++i) {
     const TunedCall& line = outcome_.lines[i];
-    if (line.planned.has_value() && line.ending != CallOutcome::kNoDefault) order.push_back(i);
+    if (line.ending == CallOutcome::kNoDefault) continue;
+    const auto add = [&](const Config& config, double seconds, double tier) {
+      Proposal proposal{i, config, seconds, 0};
+      const double gain = std::max(std::log(winners_[i].library_default / seconds), 0.0);
+      // First all sizes that were asked for; of those, what promises most a second.
+      proposal.priority = tier + std::min(gain / ProofSeconds(proposal), kTier / 2);
+      proposals.push_back(proposal);
+    };
+    if (line.planned.has_value()) {
+      add(*line.planned, line.expected_tuned, line.between ? 0 : 2 * kTier);
+    }
+    const double seen = line.neighbours.has_value() ? GainSeen(i, *line.neighbours) : 0;
+    if (seen >= kWorthAChance) {
+      add(*line.neighbours, winners_[i].library_default / seen, kTier);
+    }
   }
-  const auto promise = [&](size_t i) {
+  return proposals;
+}
+
+// Who came second, where the winner was not confirmed.
+std::vector<TuneSession::Proposal> TuneSession::SecondProposals() const {
+  std::vector<Proposal> proposals;
+  for (size_t i = 0; i < outcome_.lines.size(); ++i) {
     const TunedCall& line = outcome_.lines[i];
-    return std::log(line.expected_library / line.expected_tuned) / ProofSeconds(line);
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return promise(a) > promise(b); });
-  double needed = 0;
+    const bool refused =
+        line.ending == CallOutcome::kNotConfirmed || line.ending == CallOutcome::kFailed;
+    if (!refused || line.no_time || line.between || !line.second.has_value()) continue;
+    const double gain = winners_[i].library_default / line.second_seconds;
+    if (gain < kWorthARow) continue;
+    proposals.push_back({i, *line.second, line.second_seconds, std::log(gain)});
+  }
+  return proposals;
+}
+
+Claim TuneSession::ClaimOf(const Proposal& proposal) const {
+  const TunedCall& line = outcome_.lines[proposal.call_case];
+  Claim claim{line.trial, line.trial};
+  claim.tuned.config = proposal.config;
+  // Loading any tuner switches RCCL's own table off: its default is the one without us.
+  for (const search::Candidate& candidate : call_cases_[proposal.call_case].candidates) {
+    if (candidate.config.IsDefault() && !candidate.environment.empty()) {
+      claim.library.environment = candidate.environment;
+    }
+  }
+  return claim;
+}
+
+Status TuneSession::VerifyProposals(std::vector<Proposal> proposals, double seconds, bool first) {
+  std::stable_sort(proposals.begin(), proposals.end(),
+                   [](const Proposal& a, const Proposal& b) { return a.priority > b.priority; });
+  double needed = options_.relaunch ? launch_seconds_ : 0;
   std::vector<Claim> claims;
   std::vector<size_t> of_case;
-  for (const size_t i : order) {
-    TunedCall& line = outcome_.lines[i];
-    needed += ProofSeconds(line);
-    if (!claims.empty() && needed > left * kOverdraft) {
+  for (const Proposal& proposal : proposals) {
+    TunedCall& line = outcome_.lines[proposal.call_case];
+    needed += ProofSeconds(proposal);
+    if (needed > seconds && (!claims.empty() || !first)) {
+      if (!first || !line.planned.has_value() || !(proposal.config == *line.planned)) continue;
       line.ending = CallOutcome::kNotConfirmed;
       line.no_time = true;
       line.why = Format(
-          "it may be %.2f x as fast, but there was no time to verify it; a larger "
+          "it may be {:.2f} x as fast, but there was no time to verify it; a larger "
           "--budget gives it",
           line.expected_library / line.expected_tuned);
       continue;
     }
-    Claim claim{line.trial, line.trial};
-    claim.tuned.config = *line.planned;
-    // Loading any tuner switches RCCL's own table off: its default is the one without us.
-    for (const search::Candidate& candidate : call_cases_[i].candidates) {
-      if (candidate.config.IsDefault() && !candidate.environment.empty()) {
-        claim.library.environment = candidate.environment;
-      }
-    }
-    claims.push_back(claim);
-    of_case.push_back(i);
+    claims.push_back(ClaimOf(proposal));
+    of_case.push_back(proposal.call_case);
   }
   if (claims.empty()) return {};
-  const bool twice = Iterations() && claims.size() > 1;  // then all of them together
-  if (twice) left /= 2;
-  ASSIGN_OR_RETURN(std::vector<PolicyCheck> checks, Check(claims, left, ""));
-  for (size_t i = 0; i < checks.size(); ++i) {
-    Judge(of_case[i], std::move(checks[i]));
+  ASSIGN_OR_RETURN(std::vector<PolicyCheck> checks, Check(claims, seconds, ""));
+  std::map<size_t, std::vector<PolicyCheck>> by_case;
+  for (size_t i = 0; i < checks.size(); ++i) by_case[of_case[i]].push_back(std::move(checks[i]));
+  for (auto& [call_case, some] : by_case) {
+    if (first) {
+      Accept(call_case, std::move(some));
+    } else if (some.front().verdict == PolicyVerdict::kFaster && some.front().gain >= kWorthARow) {
+      outcome_.lines[call_case].why.clear();
+      Accept(call_case, std::move(some));
+    }
   }
   return {};
+}
+
+// Of several that were verified, the one that the neighbours run is taken unless the winner is
+// clearly faster.
+void TuneSession::Accept(size_t call_case, std::vector<PolicyCheck> checks) {
+  TunedCall& line = outcome_.lines[call_case];
+  size_t best = 0;
+  for (size_t i = 1; i < checks.size(); ++i) {
+    const bool faster = checks[i].verdict == PolicyVerdict::kFaster;
+    const bool ahead = checks[best].verdict == PolicyVerdict::kFaster;
+    const bool around = line.neighbours.has_value() && checks[i].trial.config == *line.neighbours;
+    const double handicap = around ? kClearlyFaster : 1 / kClearlyFaster;
+    if (faster && (!ahead || checks[i].gain * handicap > checks[best].gain)) best = i;
+  }
+  line.planned = checks[best].trial.config;
+  Judge(call_case, std::move(checks[best]));
+}
+
+Status TuneSession::VerifyWinners() {
+  const double left = std::max(options_.seconds - Passed(), options_.seconds * kLeastProofShare);
+  const std::vector<Proposal> proposals = FirstProposals();
+  size_t cases = 0;
+  for (const TunedCall& line : outcome_.lines) cases += line.planned.has_value() ? 1 : 0;
+  // All of a step are verified together as well.
+  const double share = Iterations() && cases > 1 ? 0.5 : kFirstProofShare;
+  RETURN_IF_ERROR(VerifyProposals(proposals, left * share, true));
+  if (Iterations() || stopped_) return {};
+  const double rest = std::min(options_.seconds - Passed(), left * (1 - kFirstProofShare));
+  return VerifyProposals(SecondProposals(), rest, false);
 }
 
 void TuneSession::DropAll(const std::string& why) {
@@ -215,59 +297,10 @@ Status TuneSession::ProveTogether() {
                    Check({claim}, left, "DIAPASON_POLICY=policy.conf"));
   outcome_.whole = std::move(checks.front());
   if (outcome_.whole->verdict != PolicyVerdict::kFaster) {
-    DropAll(Format("faster by itself, but all changes together are not: %.2f x [%.2f, %.2f]",
+    DropAll(Format("faster by itself, but all changes together are not: {:.2f} x [{:.2f}, {:.2f}]",
                    outcome_.whole->gain, outcome_.whole->interval.low,
                    outcome_.whole->interval.high));
   }
-  return {};
-}
-
-Status TuneSession::Write() {
-  // With what the final round has added. Rows and their boundaries; what they say is what was
-  // proven.
-  ASSIGN_OR_RETURN(model::Grid grid, ReadGrid());
-  model::PlanOptions options;
-  options.origin = options_.origin;
-  options.reach = kReach;
-  // Nobody's buckets have exactly the bytes that a step was made of.
-  if (Iterations()) options.edge = kEdge;
-  options.chosen = [this](const model::CallPlace& place, uint64_t bytes) -> Config {
-    for (const TunedCall& line : outcome_.lines) {
-      if (line.trial.bytes == bytes && PlaceOf(line.trial) == place) return line.config;
-    }
-    return {};
-  };
-  ASSIGN_OR_RETURN(model::PlannedPolicy plan, model::MakePlan(&grid, nullptr, options));
-  outcome_.policy = std::move(plan.policy);
-  outcome_.policy.header.fingerprint = grid.machine;
-  std::vector<std::string> remarks;
-  for (const policy::Rule& rule : outcome_.policy.rules) {
-    std::vector<double> gains;
-    const TunedCall* least = nullptr;
-    for (const TunedCall& line : outcome_.lines) {
-      if (line.ending != CallOutcome::kTuned || CollectiveOf(line.trial) != rule.collective ||
-          line.trial.bytes < rule.min_bytes || line.trial.bytes > rule.max_bytes) {
-        continue;
-      }
-      gains.push_back(line.Gain());
-      if (least == nullptr || line.Gain() < least->Gain()) least = &line;
-    }
-    if (least == nullptr) {
-      return Internal("a row that was not verified: " +
-                      policy::RuleText(outcome_.policy.library, rule));
-    }
-    remarks.push_back(
-        Format("verified: %.2f x over %s, at least %.2f x [%.2f, %.2f] in %s", GeometricMean(gains),
-               Count(gains.size(), "size").c_str(), least->check->gain, least->check->interval.low,
-               least->check->interval.high, Count(least->check->gains.size(), "round").c_str()));
-  }
-  for (const TunedCall& line : outcome_.lines) {
-    if (Decided(outcome_.policy, line.trial) == line.config) continue;
-    return Internal("the policy does not say what was proven for " + CallText(line.trial));
-  }
-  outcome_.policy_text = policy::PolicyText(outcome_.policy, remarks);
-  // As a reader finds it: rows have the lines of the file then.
-  ASSIGN_OR_RETURN(outcome_.policy, policy::ParseStrictly(outcome_.policy_text, "policy.conf", {}));
   return {};
 }
 

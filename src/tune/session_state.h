@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,11 +16,12 @@
 namespace diapason::tune {
 
 // One tuning, from its first rank to its last row; session.h says what it does. session.cc finds
-// what may be faster, session_proof.cc proves it and writes the policy.
+// what may be faster (session_final.cc: its probe and final round), session_between.cc looks
+// between the sizes, session_proof.cc proves it, and session_write.cc writes the policy.
 class TuneSession {
  public:
   TuneSession(const TuneInputs& work, const SessionOptions& options, const ProgressCallback& watch)
-      : work_(work), options_(options), watch_(watch), begin_(std::chrono::steady_clock::now()) {}
+      : work_(work), options_(options), watch_(watch), begin_(options.clock()) {}
 
   Result<TuneOutcome> Run();
 
@@ -40,6 +40,37 @@ class TuneSession {
   Status ProveTogether();
   Status Write();
 
+  // Parts of Plan: how many launches the final round has, the round itself, and sizes between.
+  int FinalLaunches() const;
+  Status RunFinal(FinalRound* round, size_t first_case, int launches, double until,
+                  size_t samples_per_round);
+  Status PoolSameChannels();
+  Status MeasureBetween(double until);
+  struct Gap;
+  std::vector<Gap> FindGaps(bool borders) const;
+  std::vector<size_t> InOrder() const;  // of operation and size
+  const Config& WinnerConfig(size_t call_case) const;
+  search::CallCase CaseBetween(const Gap& gap, uint64_t bytes) const;
+  double GainSeen(size_t call_case, const Config& config) const;
+
+  // Parts of VerifyWinners.
+  struct Proposal {
+    size_t call_case = 0;
+    Config config;
+    double seconds = 0;   // that it is expected to take
+    double priority = 0;  // the higher, the sooner
+  };
+  std::vector<Proposal> FirstProposals() const;
+  std::vector<Proposal> SecondProposals() const;
+  void FindNeighbours();
+  Status VerifyProposals(std::vector<Proposal> proposals, double seconds, bool first);
+  Claim ClaimOf(const Proposal& proposal) const;
+  double ProofSeconds(const Proposal& proposal) const;
+  void Accept(size_t call_case, std::vector<measure::PolicyCheck> checks);
+  std::string RowRemark(const CoveredRange& covered) const;
+  std::vector<Stop> StopsOf(Operation operation) const;
+  void SettleBetween(std::vector<Stop>* stops, const std::vector<size_t>& lines) const;
+
   // What the store knows of runs before this one; decides about what those died of.
   Result<dataset::StoreContents> ReadEarlier();
   Result<model::Grid> ReadGrid() const;
@@ -54,9 +85,8 @@ class TuneSession {
                                                   const std::string& environment);
   // What a policy runs for a case.
   Config Decided(const policy::Policy& policy, const measure::Trial& trial) const;
-  // What the fewest rounds that can be judged would take.
-  double ProofSeconds(const TunedCall& line) const;
   void AddLine(size_t call_case, const Winner& winner);
+  size_t UntriedPairs(size_t call_case) const;
   void NoteFailures();
   void Judge(size_t call_case, measure::PolicyCheck check);
   void DropAll(const std::string& why);
@@ -71,7 +101,7 @@ class TuneSession {
   const TuneInputs& work_;
   const SessionOptions& options_;
   const ProgressCallback& watch_;
-  const std::chrono::steady_clock::time_point begin_;
+  const double begin_;
   double launch_seconds_ = 0;
   bool stopped_ = false;
   std::shared_ptr<measure::Measurer> measurer_;
@@ -84,6 +114,10 @@ class TuneSession {
   std::unique_ptr<measure::MarkedMeasurer> marked_;  // what search and final round measure with
   Status trouble_;
   std::map<std::pair<size_t, size_t>, size_t> taken_;  // samples, by case and candidate
+  size_t asked_ = 0;             // cases that were asked for: the first so many
+  std::vector<Winner> winners_;  // by case
+  double last_taken_ = 0;        // when the last sample came
+  std::vector<double> cost_;     // by case: real seconds of a sample, the last one's
   TuneOutcome outcome_;
 };
 

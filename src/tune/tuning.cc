@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/owner_lock.h"
 #include "base/settings.h"
+#include "base/text.h"
 #include "measure/group_measurer.h"
 #include "policy/openmpi_rules.h"
 #include "policy/parse.h"
@@ -67,6 +68,28 @@ Status WriteFiles(const TuneOutcome& outcome, const TuningEvents& events, TuneFi
   return {};
 }
 
+// Ranks that come at all come within this; on this host, where nothing is queued, within that.
+constexpr double kLeastStart = 10;
+constexpr double kLocalStart = 120;
+
+// A launcher that stays queued must not use more time than there is.
+double StartLimit(const TuningRequest& request, double passed) {
+  const double left = std::max(request.budget - passed, kLeastStart);
+  const bool here = request.launcher.kind == launch::Launcher::Kind::kLocal;
+  return here ? std::min(left, kLocalStart) : left;
+}
+
+Status LateStart(const Status& status, const TuningRequest& request, double limit) {
+  if (status.code() != ErrorCode::kTimeout) return status;
+  std::string why = Format("; given up after {:.0f} s of --budget {:g}s", limit, request.budget);
+  if (request.launcher.kind == launch::Launcher::Kind::kSrun) {
+    why +=
+        ": the job may still be queued; run tune inside an allocation (salloc), or with a "
+        "larger --budget";
+  }
+  return Status::Error(status.code(), status.message() + why);
+}
+
 TuneFiles OnlySamples(const TuneFiles& files) {
   TuneFiles only;
   only.folder = files.folder;
@@ -90,6 +113,8 @@ SessionOptions OptionsOf(const TuningRequest& request, bool relaunch) {
   session.samples = request.samples;
   session.seed = request.ranks.seed;
   session.relaunch = relaunch;
+  // A recorded job calls the sizes that it has called.
+  session.between = request.workload.empty();
   session.command_line = request.command_line;
   session.origin =
       std::string("diapason tune, ") + (request.iterate ? "iterations" : "collectives");
@@ -150,18 +175,23 @@ Result<TuningResult> Lead(const TuningRequest& request, const TuneGround& ground
 
 Result<TuningResult> RunTuning(TuningRequest request, const TuningEvents& events) {
   ASSIGN_OR_RETURN(const TuneGround ground, FindGround(&request));
+  if (events.found) events.found(ground);
   search::MeasurerRequest measurer;
   measurer.ranks = request.ranks;
   measurer.launcher = request.launcher;
+  const double begin = SteadySeconds();
   const auto source = [&]() -> Result<std::shared_ptr<Measurer>> {
-    ASSIGN_OR_RETURN(std::unique_ptr<Measurer> made, search::MakeMeasurer(measurer, request.nodes));
-    return std::shared_ptr<Measurer>(std::move(made));
+    measurer.start_limit = StartLimit(request, SteadySeconds() - begin);
+    Result<std::unique_ptr<Measurer>> made = search::MakeMeasurer(measurer, request.nodes);
+    if (!made.ok()) return LateStart(made.status(), request, measurer.start_limit);
+    return std::shared_ptr<Measurer>(std::move(made).value());
   };
   return Lead(request, ground, source, true, events);
 }
 
 Result<TuningResult> RunTuningOn(Group* group, const TuningRequest& request,
                                  const TuneGround& ground, const TuningEvents& events) {
+  if (events.found) events.found(ground);
   ASSIGN_OR_RETURN(std::unique_ptr<measure::GroupMeasurer> leading,
                    measure::GroupMeasurer::Lead(group, measure::ClusterOf(request.ranks)));
   const std::shared_ptr<Measurer> measurer = std::move(leading);

@@ -74,6 +74,8 @@ struct TuneFiles {
 // Told while it runs; each may be empty. All are called by the thread that called RunTuning.
 struct TuningEvents {
   std::function<void(const std::string& text)> warn;
+  // The backend is known, no rank has been started.
+  std::function<void(const TuneGround&)> found;
   // The ranks are there, nothing has been measured.
   std::function<void(const TuneGround&, const measure::Subject&, const TuneGoal&)> started;
   ProgressCallback progress;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <set>
 
@@ -47,12 +46,13 @@ class Verification {
   }
 
   Result<std::vector<PolicyCheck>> Run() {
-    begin_ = std::chrono::steady_clock::now();
+    begin_ = options_.clock();
+    resting_.resize(checks_.size());
     RETURN_IF_ERROR(Start());
-    for (int round = 0; round < options_.most_rounds && !stopped_; ++round) {
+    for (int round = 0; round < options_.most_rounds && !stopped_ && !Late(); ++round) {
       if (round >= measure::kLeastJudgedRounds && Share() >= 1) break;
       if (round >= options_.first_look &&
-          (round - options_.first_look) % options_.look_every == 0 && Settled()) {
+          (round - options_.first_look) % options_.look_every == 0 && RestSettled()) {
         break;
       }
       // Spread over the time there is, or over the rounds before the first look where that is
@@ -70,9 +70,10 @@ class Verification {
   }
 
  private:
-  double Share() const {
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
-    return passed.count() / std::max(options_.seconds, 1e-9);
+  double Share() const { return (options_.clock() - begin_) / std::max(options_.seconds, 1e-9); }
+
+  bool Late() const {
+    return options_.hard_seconds > 0 && options_.clock() - begin_ > options_.hard_seconds;
   }
 
   Status Start() {
@@ -83,12 +84,19 @@ class Verification {
     return {};
   }
 
-  bool Settled() const {
-    return std::all_of(checks_.begin(), checks_.end(), [](const PolicyCheck& check) {
-      if (check.Failure() != nullptr) return true;
-      const Interval interval = MedianInterval95(check.gains);
-      return interval.low > kClearly || interval.high < 1;
-    });
+  // Lets the claims rest that are settled; true: all are.
+  bool RestSettled() {
+    bool all = true;
+    for (size_t i = 0; i < checks_.size(); ++i) {
+      if (resting_[i] || Failed(i)) continue;
+      PolicyCheck now = checks_[i];
+      now.Conclude();
+      // What differs from launch to launch is not settled by rounds.
+      const bool launches = now.launches_differ && launches_ < options_.launches;
+      resting_[i] = !launches && (now.interval.low > kClearly || now.interval.high < 1);
+      all = all && resting_[i];
+    }
+    return all;
   }
 
   bool Failed(size_t claim) const { return checks_[claim].Failure() != nullptr; }
@@ -114,12 +122,13 @@ class Verification {
       const size_t both = std::min(check.library.rounds.size(), check.policy.rounds.size());
       if (Failed(i) || both <= check.gains.size()) continue;
       check.gains.push_back(check.library.rounds.back() / check.policy.rounds.back());
+      check.launches.push_back(launches_);
     }
     return {};
   }
 
   Status Measure(size_t claim, size_t which, int round) {
-    if (Failed(claim) || stopped_) return {};
+    if (Failed(claim) || resting_[claim] || stopped_ || Late()) return {};
     VerifiedSide& side = sides_[claim][which];
     Trial trial = side.trial;
     // The first time on new ranks: connections are made, and what comes out is looked at.
@@ -176,7 +185,8 @@ class Verification {
   std::set<std::pair<size_t, size_t>> fresh_;  // that have run on these ranks
   int launches_ = 0;
   bool stopped_ = false;
-  std::chrono::steady_clock::time_point begin_;
+  double begin_ = 0;
+  std::vector<bool> resting_;
 };
 
 }  // namespace

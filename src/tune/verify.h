@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "measure/policy_check.h"
+#include "tune/clock.h"
 
 namespace diapason::tune {
 
@@ -20,15 +21,19 @@ using MeasurerSource = std::function<Result<std::shared_ptr<measure::Measurer>>(
 
 struct VerifyOptions {
   double seconds = 30;  // no round begins later, once there are kLeastJudgedRounds of them
+  // Nothing is measured later than this, however few rounds there are; 0: no such limit.
+  double hard_seconds = 0;
   int most_rounds = 400;
-  // From the first of these rounds on, every so many, it is checked whether all claims are
-  // settled: their intervals far enough on one side that looking so seldom changes nothing.
+  // From the first of these rounds on, every so many, it is checked which claims are settled: their
+  // intervals far enough on one side that looking so seldom changes nothing. Those rest, and the
+  // others have the time that is left.
   int first_look = 40;
   int look_every = 20;
   int launches =
       3;  // over which the rounds are spread: ranks that start again may behave differently
   double block_seconds = 0.003;
   int most_iterations = 50;
+  TuneClock clock = SteadySeconds;
 };
 
 // After every reading: of which claim and which of its sides. Returning false ends the verification

@@ -104,6 +104,32 @@ TEST(Verify, ThereAreEnoughRoundsToJudgeHoweverLittleTimeThereIs) {
   EXPECT_EQ(checks[0].verdict, PolicyVerdict::kFaster);
 }
 
+TEST(Verify, NothingIsMeasuredAfterTheHardLimit) {
+  Bench bench([](const Trial& trial, size_t) { return Took(Tuned(trial) ? 1e-3 : 2e-3); });
+  bench.history.block_seconds = 1;
+  bench.options.clock = [&bench] { return bench.history.seconds; };
+  bench.options.seconds = 2;
+  bench.options.hard_seconds = 7;
+  const std::vector<PolicyCheck> checks = bench.Run({Ring(1024)});
+  EXPECT_LT(bench.history.seconds, 9);
+  EXPECT_EQ(checks[0].verdict, PolicyVerdict::kTooFewRounds);
+}
+
+TEST(Verify, ClaimsThatAreSettledRest) {
+  // The second one is too near to call.
+  const CounterRandom random(5, 1);
+  size_t draw = 0;
+  Bench bench([&](const Trial& trial, size_t) {
+    const double gain = trial.bytes == 1024 ? 2 : 1.001;
+    return Took(1e-3 * (1 + 0.05 * random.Uniform(draw++)) / (Tuned(trial) ? gain : 1));
+  });
+  bench.options.most_rounds = 100;
+  bench.options.launches = 1;
+  const std::vector<PolicyCheck> checks = bench.Run({Ring(1024), Ring(4096)});
+  EXPECT_LT(checks[0].gains.size(), 50U);
+  EXPECT_EQ(checks[1].gains.size(), 100U);
+}
+
 TEST(Verify, WrongResultsAndCrashesFailTheClaimAndNoOther) {
   Bench bench([](const Trial& trial, size_t) {
     Measurement measurement = Took(Tuned(trial) ? 1e-3 : 2e-3);

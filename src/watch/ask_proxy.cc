@@ -28,7 +28,7 @@ constexpr size_t kMostFiles = 4;
 constexpr double kPollSeconds = 0.02;
 constexpr char kVariable[] = "NCCL_PROXY_DUMP_SIGNAL";
 
-std::string Folder(pid_t pid) { return Format("/proc/%d", static_cast<int>(pid)); }
+std::string Folder(pid_t pid) { return Format("/proc/{}", static_cast<int>(pid)); }
 
 // Of a descriptor: 0 reading, 1 writing, 2 both; -1: unknown.
 int AccessMode(const RootFs& tree, const std::string& folder, const std::string& fd) {
@@ -119,7 +119,7 @@ class Tail {
 Status Send(const RootFs& tree, const DumpTarget& target) {
   ASSIGN_OR_RETURN(const host::ProcessSample now, host::SampleProcess(tree, target.pid));
   if (now.start_ticks != target.start_ticks) {
-    return NotFound(Format("process %d has ended, and another one has its number",
+    return NotFound(Format("process {} has ended, and another one has its number",
                            static_cast<int>(target.pid)));
   }
   if (!Caught(tree, target.pid, target.signal)) {
@@ -129,8 +129,8 @@ Status Send(const RootFs& tree, const DumpTarget& target) {
                         ? syscall(SYS_tgkill, target.pid, target.thread, target.signal)
                         : kill(target.pid, target.signal);
   if (sent != 0) {
-    return IoError(Format("cannot send signal %d to process %d: %s", target.signal,
-                          static_cast<int>(target.pid), ErrnoText(errno).c_str()));
+    return IoError(Format("cannot send signal {} to process {}: {}", target.signal,
+                          static_cast<int>(target.pid), ErrnoText(errno)));
   }
   return {};
 }
@@ -182,8 +182,8 @@ Result<DumpTarget> FindDumpTarget(const RootFs& tree, pid_t pid) {
   const std::optional<std::string> value = environment.Get(kVariable);
   if (!value) {
     return Unavailable(Format(
-        "process %d was not started with %s, so that NCCL does not listen; start the job with "
-        "%s=10 (SIGUSR1 on Linux): a running process cannot be told",
+        "process {} was not started with {}, so that NCCL does not listen; start the job with "
+        "{}=10 (SIGUSR1 on Linux): a running process cannot be told",
         id, kVariable, kVariable));
   }
   DumpTarget target;
@@ -191,13 +191,13 @@ Result<DumpTarget> FindDumpTarget(const RootFs& tree, pid_t pid) {
   target.start_ticks = sample.start_ticks;
   if (!ParseSignal(*value, &target.signal)) {
     return Invalid(
-        Format("process %d has %s=%s, which is no number of a signal, and NCCL reads "
+        Format("process {} has {}={}, which is no number of a signal, and NCCL reads "
                "numbers only; use 10 for SIGUSR1, 12 for SIGUSR2",
-               id, kVariable, value->substr(0, 40).c_str()));
+               id, kVariable, value->substr(0, 40)));
   }
   if (!Caught(tree, pid, target.signal)) {
     return Unavailable(Format(
-        "process %d has no handler for signal %d, and without one the signal would end it: not "
+        "process {} has no handler for signal {}, and without one the signal would end it: not "
         "sent. NCCL installs the handler when its first progress thread starts, which is when a "
         "communicator connects over a network",
         id, target.signal));
@@ -213,8 +213,8 @@ Result<DumpTarget> FindDumpTarget(const RootFs& tree, pid_t pid) {
     target.thread_name = last->name;
   } else if (environment.Get("NCCL_SET_THREAD_NAME").value_or("") == "1") {
     return Unavailable(
-        Format("process %d names its threads and has no progress thread: the "
-               "handler of signal %d is the program's own, and was not called",
+        Format("process {} names its threads and has no progress thread: the "
+               "handler of signal {} is the program's own, and was not called",
                id, target.signal));
   }
   target.output = OutputOf(tree, pid);

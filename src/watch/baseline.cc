@@ -38,13 +38,12 @@ bool ReadNumber(const nlohmann::json& object, const char* key, double* value) {
 
 std::string Value(const MetricKind& kind, double value) {
   const bool bytes = std::string_view(kind.name).find("bytes") != std::string_view::npos;
-  return bytes ? Format("%.1f MiB", value / (1 << 20)) : Format("%.4g", value);
+  return bytes ? Format("{:.1f} MiB", value / (1 << 20)) : Format("{:.4g}", value);
 }
 
 std::string Range(const MetricKind& kind, const MetricSummary& summary) {
-  return Format("%s (%s to %s, %s)", Value(kind, summary.median).c_str(),
-                Value(kind, summary.low).c_str(), Value(kind, summary.high).c_str(),
-                Count(summary.samples, "sample").c_str());
+  return Format("{} ({} to {}, {})", Value(kind, summary.median), Value(kind, summary.low),
+                Value(kind, summary.high), Count(summary.samples, "sample"));
 }
 
 }  // namespace
@@ -151,7 +150,7 @@ Result<Baseline> ParseBaseline(std::string_view text, const std::string& name) {
     return Invalid(start + "write one with --save-baseline");
   }
   if (!file.contains("version") || file["version"] != kFileVersion) {
-    return Invalid(Format("%sits version is not %d", start.c_str(), kFileVersion));
+    return Invalid(Format("{}its version is not {}", start, kFileVersion));
   }
   const auto metrics = file.find("metrics");
   if (metrics == file.end() || !metrics->is_object()) return Invalid(start + "it has no metrics");
@@ -178,11 +177,11 @@ std::vector<Finding> CompareWithBaseline(const Baseline& then, const Baseline& n
     const auto before = then.find(kind.name);
     const auto after = now.find(kind.name);
     if (before == then.end()) continue;
-    const std::string id = Format("watch.%s", kind.name);
+    const std::string id = Format("watch.{}", kind.name);
     if (after == now.end()) {
       findings.push_back({id,
                           Severity::kNote,
-                          Format("%s: in the baseline, and not to be seen now", kind.what),
+                          Format("{}: in the baseline, and not to be seen now", kind.what),
                           {"baseline: " + Range(kind, before->second)},
                           ""});
       continue;
@@ -193,7 +192,7 @@ std::vector<Finding> CompareWithBaseline(const Baseline& then, const Baseline& n
                                                "now: " + Range(kind, is)};
     if (was.samples < kLeastSamples || is.samples < kLeastSamples) {
       findings.push_back({id, Severity::kNote,
-                          Format("%s: too few samples to judge; %zu are needed on both sides",
+                          Format("{}: too few samples to judge; {} are needed on both sides",
                                  kind.what, kLeastSamples),
                           evidence, ""});
       continue;
@@ -201,9 +200,9 @@ std::vector<Finding> CompareWithBaseline(const Baseline& then, const Baseline& n
     const double beyond = kind.higher_worse ? is.low - was.high : was.low - is.high;
     const double allowed = std::max(margin * std::abs(was.median), kind.least);
     const double change = was.median == 0 ? 0 : (is.median / was.median - 1) * 100;
-    std::string title = Format("%s: %s, was %s", kind.what, Value(kind, is.median).c_str(),
-                               Value(kind, was.median).c_str());
-    if (was.median > 0) title += Format(" (%+.0f %%)", change);
+    std::string title =
+        Format("{}: {}, was {}", kind.what, Value(kind, is.median), Value(kind, was.median));
+    if (was.median > 0) title += Format(" ({:+.0f} %)", change);
     const bool worse = beyond > 0 && std::abs(is.median - was.median) > allowed;
     findings.push_back({id, worse ? Severity::kWarning : Severity::kFine, std::move(title),
                         evidence, worse ? kind.advice : ""});

@@ -36,7 +36,7 @@ double Rate(uint64_t before, uint64_t now, double seconds) {
 std::vector<NetCounters> InterfacesOf(const RootFs& tree, pid_t pid) {
   std::vector<NetCounters> list;
   const std::optional<std::string> text =
-      tree.Read(Format("/proc/%d/net/dev", static_cast<int>(pid)), size_t{1} << 20);
+      tree.Read(Format("/proc/{}/net/dev", static_cast<int>(pid)), size_t{1} << 20);
   if (!text) return list;
   for (const std::string_view line : Split(*text, '\n')) {
     const size_t colon = line.rfind(':');
@@ -58,7 +58,7 @@ std::vector<NetCounters> InterfacesOf(const RootFs& tree, pid_t pid) {
 }
 
 std::string NetNamespaceOf(const RootFs& tree, pid_t pid) {
-  return tree.Link(Format("/proc/%d/ns/net", static_cast<int>(pid))).value_or("");
+  return tree.Link(Format("/proc/{}/ns/net", static_cast<int>(pid))).value_or("");
 }
 
 std::vector<NetCounters> RdmaPorts(const RootFs& tree) {

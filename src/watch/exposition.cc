@@ -18,15 +18,15 @@ class Families {
     const auto [at, fresh] = places_.emplace(name, families_.size());
     if (fresh) {
       families_.push_back(
-          Format("# HELP diapason_%s %s\n# TYPE diapason_%s %s\n", name, help, name, type));
+          Format("# HELP diapason_{} {}\n# TYPE diapason_{} {}\n", name, help, name, type));
     }
-    std::string line = Format("diapason_%s", name);
+    std::string line = Format("diapason_{}", name);
     for (size_t i = 0; i < labels.size(); ++i) {
-      line += Format("%s%s=\"", i == 0 ? "{" : ",", labels[i].first);
+      line += Format("{}{}=\"", i == 0 ? "{" : ",", labels[i].first);
       line += EscapeLabel(labels[i].second) + "\"";
     }
     if (!labels.empty()) line += "}";
-    families_[at->second] += line + Format(" %.17g\n", std::isfinite(value) ? value : 0.0);
+    families_[at->second] += line + Format(" {:.17g}\n", std::isfinite(value) ? value : 0.0);
   }
   std::string Text() const {
     std::string text;

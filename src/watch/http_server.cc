@@ -41,7 +41,7 @@ bool ParsePlace(std::string_view text, ListenAddress* place) {
 
 std::string Answer(const char* status, std::string_view type, std::string_view body, bool head) {
   std::string text =
-      Format("HTTP/1.1 %s\r\nContent-Length: %zu\r\nConnection: close\r\n", status, body.size());
+      Format("HTTP/1.1 {}\r\nContent-Length: {}\r\nConnection: close\r\n", status, body.size());
   text += "Content-Type: " + std::string(type) + "\r\n\r\n";
   if (!head) text += body;
   return text;
@@ -114,13 +114,13 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::Listen(const std::string& 
       bind(fd, reinterpret_cast<sockaddr*>(&storage), size) != 0 ||
       listen(fd, 2 * kMostClients) != 0 ||
       getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) {
-    return IoError(Format("cannot serve metrics at %s port %d: %s", place.address.c_str(),
-                          static_cast<int>(place.port), ErrnoText(errno).c_str()));
+    return IoError(Format("cannot serve metrics at {} port {}: {}", place.address,
+                          static_cast<int>(place.port), ErrnoText(errno)));
   }
   const bool is_six = storage.ss_family == AF_INET6;
   server->port_ = ntohs(is_six ? six->sin6_port : four->sin_port);
-  server->url_ = Format(is_six ? "http://[%s]:%d/metrics" : "http://%s:%d/metrics",
-                        place.address.c_str(), server->port_);
+  server->url_ = Format("http://{}:{}/metrics", is_six ? "[" + place.address + "]" : place.address,
+                        server->port_);
   return server;
 }
 

@@ -29,7 +29,7 @@ constexpr size_t kMostRewards = 4096;
 
 // The pid in its own namespace, which the plugin sees.
 std::string InnerPid(const RootFs& tree, pid_t pid) {
-  const std::string outer = Format("%d", static_cast<int>(pid));
+  const std::string outer = Format("{}", static_cast<int>(pid));
   const std::optional<std::string> status = tree.Read("/proc/" + outer + "/status");
   if (!status) return outer;
   for (const std::string_view line : Split(*status, '\n')) {
@@ -63,7 +63,7 @@ std::string JournalOf(const RootFs& tree, pid_t pid, const Environment& environm
   if (!pattern || pattern->empty()) return "";
   const std::string inner = InnerPid(tree, pid);
   std::string path = journal::ExpandPath(*pattern, inner);
-  const std::string folder = Format("/proc/%d", static_cast<int>(pid));
+  const std::string folder = Format("/proc/{}", static_cast<int>(pid));
   if (path[0] != '/') path = tree.Link(folder + "/cwd").value_or("") + "/" + path;
   const std::string own = path + "." + inner;
   // The file it has open decides which of the two it is.

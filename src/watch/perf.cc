@@ -49,10 +49,10 @@ std::string FirstLine(const std::string& text) {
 Status NotPermitted(const RootFs& tree, pid_t pid, const std::string& said) {
   const std::string level = tree.Read("/proc/sys/kernel/perf_event_paranoid", 64).value_or("?");
   return Unavailable(Format(
-      "perf record cannot sample process %d: %s (kernel.perf_event_paranoid is %s: with 2 or less "
+      "perf record cannot sample process {}: {} (kernel.perf_event_paranoid is {}: with 2 or less "
       "a user may sample their own processes; `sudo sysctl kernel.perf_event_paranoid=1`, or run "
       "as root; in a container it also takes CAP_PERFMON)",
-      static_cast<int>(pid), FirstLine(said).c_str(), level.c_str()));
+      static_cast<int>(pid), FirstLine(said), level));
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ Result<ProgramOutput> RunProgram(const std::vector<std::string>& command, double
   while (!program.ended() || program.out_open() || program.err_open()) {
     if (program.Poll(deadline)) continue;
     program.Stop(std::chrono::milliseconds(0));
-    return TimedOut(Format("%s took longer than %.0f s", command[0].c_str(), limit_s));
+    return TimedOut(Format("{} took longer than {:.0f} s", command[0], limit_s));
   }
   return ProgramOutput{program.status(), out.Text(), err.Text()};
 }
@@ -134,7 +134,7 @@ Result<Profile> ProfileProcess(const RootFs& tree, const Environment& environmen
   RETURN_IF_ERROR(file.Create("perf"));
   const Result<ProgramOutput> recorded =
       RunProgram({perf, "record", "-q", "-F", "99", "-g", "-o", file.path(), "-p",
-                  std::to_string(pid), "--", "sleep", Format("%.3f", seconds)},
+                  std::to_string(pid), "--", "sleep", Format("{:.3f}", seconds)},
                  seconds + kReportSeconds);
   unlink((file.path() + ".old").c_str());  // perf keeps an earlier file under this name
   if (!recorded.ok()) return recorded.status();

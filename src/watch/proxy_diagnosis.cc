@@ -18,8 +18,7 @@ Key KeyOf(const ProxyOp& op) { return {op.place, op.op_count, op.type}; }
 std::string SubsOf(const ProxyOp& op) {
   std::string text;
   for (const ProxySub& sub : op.subs) {
-    text += Format(" %lld%c/%lld", static_cast<long long>(sub.peer), sub.status,
-                   static_cast<long long>(sub.channel));
+    text += Format(" {}{}/{}", sub.peer, sub.status, sub.channel);
   }
   return text;
 }
@@ -121,7 +120,7 @@ std::string Advice(const ConnectionGroup& group) {
 }
 
 std::vector<std::string> Evidence(std::vector<std::string> lines, size_t more) {
-  if (more > 0) lines.push_back(Format("and %zu more", more));
+  if (more > 0) lines.push_back(Format("and {} more", more));
   return lines;
 }
 
@@ -153,8 +152,8 @@ void Judge(const ProxyDump& dump, const ProxyDump& later, std::vector<Finding>* 
     findings->push_back(
         {"proxy.moving",
          stuck.empty() ? Severity::kFine : Severity::kNote,
-         Format("the proxy moves: between the two dumps %s ended, %zu began, %zu went on",
-                Count(ended, "operation").c_str(), fresh, moved),
+         Format("the proxy moves: between the two dumps {} ended, {} began, {} went on",
+                Count(ended, "operation"), fresh, moved),
          {},
          ""});
   }
@@ -212,8 +211,8 @@ std::vector<Finding> DiagnoseProxyDump(const ProxyDump& dump, const ProxyDump* l
     }
     const size_t shown = lines.size();
     findings.push_back({"proxy.stray", Severity::kNote,
-                        Format("%s in no list: the proxy worked on while the dump was written",
-                               Count(last.stray.size(), "operation").c_str()),
+                        Format("{} in no list: the proxy worked on while the dump was written",
+                               Count(last.stray.size(), "operation")),
                         Evidence(std::move(lines), last.stray.size() - shown), ""});
   }
   if (!last.complete) {

@@ -58,7 +58,7 @@ bool TakeOp(std::string_view* text, ProxyOp* op) {
     op->subs.push_back(sub);
   }
   if (!Take(&rest, "]")) return false;
-  op->place = Format("%lld-%lld", static_cast<long long>(pool), static_cast<long long>(element));
+  op->place = Format("{}-{}", pool, element);
   op->line = std::string(text->substr(0, text->size() - rest.size()));
   *text = rest;
   return true;

@@ -26,7 +26,7 @@ int RankOf(const Environment& environment) {
 
 bool MapsLibrary(const RootFs& tree, pid_t pid) {
   const std::optional<std::string> maps =
-      tree.Read(Format("/proc/%d/maps", static_cast<int>(pid)), size_t{32} << 20);
+      tree.Read(Format("/proc/{}/maps", static_cast<int>(pid)), size_t{32} << 20);
   return maps && (maps->find("/libnccl") != std::string::npos ||
                   maps->find("/librccl") != std::string::npos);
 }
@@ -140,13 +140,13 @@ void Watcher::LookAtNets(WatchView* view) {
   for (const ProcessView& process : view->processes) {
     if (process.ended) continue;
     std::string space = NetNamespaceOf(tree_, process.now.pid);
-    if (space.empty()) space = Format("process %d", static_cast<int>(process.now.pid));
+    if (space.empty()) space = Format("process {}", static_cast<int>(process.now.pid));
     if (!seen.insert(space).second) continue;
     std::vector<NetCounters> counters = InterfacesOf(tree_, process.now.pid);
     WatchView::Net net;
     net.of = space == own
                  ? "this host"
-                 : Format("network namespace of process %d", static_cast<int>(process.now.pid));
+                 : Format("network namespace of process {}", static_cast<int>(process.now.pid));
     const auto before = nets_.find(space);
     if (before != nets_.end()) net.rates = NetRates(before->second, counters, view->seconds);
     nets_[space] = std::move(counters);
@@ -192,7 +192,7 @@ Result<WatchView> Watcher::Look() {
       if (!there.ok() && (order_.size() == 1 || (asked && missing))) return there.status();
     }
     ProcessView process = LookAt(pid, &state);
-    if (!state.known && state.ended) Note(Format("there is no process %d", static_cast<int>(pid)));
+    if (!state.known && state.ended) Note(Format("there is no process {}", static_cast<int>(pid)));
     view.alive += process.ended ? 0 : 1;
     state.told |= process.ended;
     view.processes.push_back(std::move(process));

@@ -31,8 +31,8 @@ one_line() { tr '\n' ' ' | sed 's/ *$//'; }
 
 wanted=$(sed -n 's/^ *\([A-Za-z_][A-Za-z0-9_]*\);$/\1/p' "$map" | LC_ALL=C sort | one_line)
 names() { echo "$wanted" | tr ' ' '\n' | grep -c "$1"; }
-expect "the map names the six tuners" 6 "$(names '^ncclTunerPlugin_v[1-6]$')"
-expect "the map names the six profilers" 6 "$(names '^ncclProfiler_v[1-6]$')"
+expect "the map names the seven tuners" 7 "$(names '^ncclTunerPlugin_v[1-7]$')"
+expect "the map names the seven profilers" 7 "$(names '^ncclProfiler_v[1-7]$')"
 expect "the map names the two env plugins" 2 "$(names '^ncclEnvPlugin_v[12]$')"
 expect "exported symbols" "$wanted" \
        "$(nm -D --defined-only "$plugin" | awk '{ sub("@.*", "", $3); print $3 }' \

@@ -20,6 +20,8 @@ struct scenario {
 void run_scenarios(const struct scenario* scenarios, size_t count);
 #define RUN(scenarios) run_scenarios(scenarios, sizeof(scenarios) / sizeof((scenarios)[0]))
 
+/* For scenarios' `last`. */
+#define NEWEST TUNER_NEWEST_API
 /* For scenarios' `expected`: the outputs come back as they went in. */
 #define UNTOUCHED \
   { UNDEF, UNDEF, CHANNELS_BEFORE }
@@ -35,6 +37,7 @@ void drive_channels(void); /* when a channel count is passed on */
 void drive_pairs(void);    /* v1 and v2, which have no table */
 void drive_edges(void);    /* NULL, numbers out of range, which library asks */
 void drive_pins(void);     /* diapason.h */
+void drive_2_31(void);     /* what 2.31 and later do otherwise */
 
 /* The command-line tool, for the inline policy. */
 extern const char* cli_path;

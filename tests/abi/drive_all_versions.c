@@ -60,6 +60,7 @@ static void drive(void) {
   drive_channels();
   drive_pairs();
   drive_pins();
+  drive_2_31();
 }
 
 int main(int count, char** arguments) {

@@ -17,8 +17,8 @@
 
 static void names(void) {
   case_begin("names");
-  const char* const all[] = {host.v1->name, host.v2->name, host.v3->name,
-                             host.v4->name, host.v5->name, host.v6->name};
+  const char* const all[] = {host.v1->name, host.v2->name, host.v3->name, host.v4->name,
+                             host.v5->name, host.v6->name, host.v7->name};
   for (int i = 0; i < TUNER_NEWEST_API; ++i) {
     CHECK(all[i] != NULL && strcmp(all[i], "diapason") == 0, "v%d has another name", i + 1);
   }
@@ -60,6 +60,7 @@ static void null_contexts(void) {
   CHECK(host.v4->init(8, 1, captured_log, NULL) == TUNER_SUCCESS, "v4");
   CHECK(host.v5->init(NULL, 1, 8, 1, captured_log, NULL, NULL) == TUNER_SUCCESS, "v5");
   CHECK(host.v6->init(NULL, 1, 8, 1, captured_log, NULL, NULL) == TUNER_SUCCESS, "v6");
+  CHECK(host.v7->init(NULL, 1, 8, 1, captured_log, NULL, NULL) == TUNER_SUCCESS, "v7");
 }
 
 static void null_outputs(void) {
@@ -122,21 +123,21 @@ static void no_logger(void) {
   }
 }
 
-static void chunk_size(void) {
-  case_begin("chunk size");
+static void chunk_size(int api) {
+  int (*const get_chunk_size)(void*, int, size_t, int, int, int, size_t*) =
+      api == 6 ? host.v6->get_chunk_size : host.v7->get_chunk_size;
+  case_begin("chunk size, v%d", api);
   use_policy(EVERYTHING);
-  if (host.v6->get_chunk_size == NULL) return; /* allowed: the library asks nothing then */
-  struct comm comm = comm_open(6, 1, 8);
+  if (get_chunk_size == NULL) return; /* allowed: the library asks nothing then */
+  struct comm comm = comm_open(api, 1, 8);
   size_t chunk = 524288;
-  CHECK(host.v6->get_chunk_size(comm.context, ALLREDUCE, 500, RING, SIMPLE, 1, &chunk) ==
-                TUNER_SUCCESS &&
+  CHECK(get_chunk_size(comm.context, ALLREDUCE, 500, RING, SIMPLE, 1, &chunk) == TUNER_SUCCESS &&
             chunk == 524288,
         "the library's value became %zu", chunk);
-  CHECK(host.v6->get_chunk_size(NULL, ALLREDUCE, 500, RING, SIMPLE, 1, &chunk) == TUNER_SUCCESS &&
+  CHECK(get_chunk_size(NULL, ALLREDUCE, 500, RING, SIMPLE, 1, &chunk) == TUNER_SUCCESS &&
             chunk == 524288,
         "without a context it became %zu", chunk);
-  CHECK(host.v6->get_chunk_size(comm.context, 11, 0, 99, -1, 0, NULL) == TUNER_SUCCESS,
-        "nowhere to put it");
+  CHECK(get_chunk_size(comm.context, 11, 0, 99, -1, 0, NULL) == TUNER_SUCCESS, "nowhere to put it");
   comm_close(&comm);
 }
 
@@ -230,7 +231,8 @@ void drive_edges(void) {
   null_outputs();
   unknown_collectives();
   no_logger();
-  chunk_size();
+  chunk_size(6);
+  chunk_size(7);
   versions_side_by_side();
   detection();
 }

@@ -51,7 +51,20 @@ static float any_cost(uint64_t* seed) {
   return 1.0f + (float)(draw % 100000) / 7.0f;
 }
 
+/* The plugin takes v7, and a claimed 2.31, for a library that guards ring by its estimate alone. */
+static bool g_by_estimate;
+
 static bool ring_is_guarded(struct table* table) {
+  if (g_by_estimate) {
+    float others = kPushedAway;
+    float ring = kPushedAway;
+    for (int i = 0; i < table->algorithms * table->protocols; ++i) {
+      if (!on_offer(table->cells[i])) continue;
+      float* best = i / table->protocols == RING ? &ring : &others;
+      if (table->cells[i] < *best) *best = table->cells[i];
+    }
+    return others > 0.0f && others < kPushedAway && ring >= 256.0f * others;
+  }
   for (int p = 0; p < table->protocols; ++p) {
     if (*table_at(table, RING, p) <= -1000.0f) return true;
   }
@@ -64,7 +77,7 @@ static void check_chosen(bool rccl, struct table* before, struct table* after, i
   const int chosen = algorithm * after->protocols + protocol;
   int winner = UNDEF;
   int winner_protocol = UNDEF;
-  table_winner(after, &winner, &winner_protocol);
+  table_winner(before, after, &winner, &winner_protocol);
   CHECK(winner == algorithm && winner_protocol == protocol, "the library takes %d/%d, not %d/%d",
         winner, winner_protocol, algorithm, protocol);
   CHECK(rccl ? same_bits(after->cells[chosen], 0.0f)
@@ -118,6 +131,7 @@ static void random_tables(bool rccl) {
     env_set("DIAPASON_LIBRARY", rccl ? "rccl" : "nccl");
     use_policy_of_all_pairs();
     struct comm comm = comm_open(api, 1, 8);
+    g_by_estimate = api >= 7;
     for (int round = 0; round < 60; ++round) {
       struct table table;
       table_fill(&table, shapes[round % 6][0], shapes[round % 6][1], 0.0f);
@@ -126,6 +140,7 @@ static void random_tables(bool rccl) {
     }
     comm_close(&comm);
   }
+  g_by_estimate = false;
 }
 
 /* Tables where nothing, or only one thing, is on offer. */
@@ -147,34 +162,34 @@ static void bare_tables(bool rccl) {
 
 /* A row that names half a pair stands for the cheapest entry with it. */
 static const struct scenario kHalfPairs[] = {
-    {"an algorithm alone", 3, 6, "allreduce,0,999,ring,-1,-1" ANY, .question = {ALLREDUCE, 500},
-     .expected = {RING, LL, 0}},
-    {"a protocol alone", 3, 6, "allreduce,0,999,-1,simple,-1" ANY, .question = {ALLREDUCE, 500},
-     .expected = {TREE, SIMPLE, 0}},
-    {"an algorithm that is not on offer", 3, 6, "allreduce,0,999,pat,-1,-1" ANY,
+    {"an algorithm alone", 3, NEWEST, "allreduce,0,999,ring,-1,-1" ANY,
+     .question = {ALLREDUCE, 500}, .expected = {RING, LL, 0}},
+    {"a protocol alone", 3, NEWEST, "allreduce,0,999,-1,simple,-1" ANY,
+     .question = {ALLREDUCE, 500}, .expected = {TREE, SIMPLE, 0}},
+    {"an algorithm that is not on offer", 3, NEWEST, "allreduce,0,999,pat,-1,-1" ANY,
      .question = {ALLREDUCE, 500}, .expected = UNTOUCHED},
     {"rccl: an algorithm alone",
      3,
-     6,
+     NEWEST,
      "allreduce,0,999,ring,-1,-1" ANY,
      {"DIAPASON_LIBRARY=rccl"},
      .question = {ALLREDUCE, 500},
      .expected = {RING, LL, 0}},
     {"rccl: no tree below 64 bytes",
      3,
-     6,
+     NEWEST,
      "allreduce,0,999,tree,simple,-1" ANY,
      {"DIAPASON_LIBRARY=rccl"},
      .question = {ALLREDUCE, 63},
      .expected = UNTOUCHED},
     {"rccl: a tree from 64 bytes on",
      3,
-     6,
+     NEWEST,
      "allreduce,0,999,tree,simple,-1" ANY,
      {"DIAPASON_LIBRARY=rccl"},
      .question = {ALLREDUCE, 64},
      .expected = {TREE, SIMPLE, 0}},
-    {"nccl: trees of any size", 3, 6, "allreduce,0,999,tree,simple,-1" ANY,
+    {"nccl: trees of any size", 3, NEWEST, "allreduce,0,999,tree,simple,-1" ANY,
      .question = {ALLREDUCE, 63}, .expected = {TREE, SIMPLE, 0}},
 };
 

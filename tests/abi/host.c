@@ -2,6 +2,7 @@
 #include "host.h"
 
 #include <dlfcn.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,7 @@ void host_load(const char* plugin) {
   host.v4 = find_version(4);
   host.v5 = find_version(5);
   host.v6 = find_version(6);
+  host.v7 = find_version(7);
   host.logger = captured_log;
   /* One process plays communicators of any size: there are no other ranks to verify a policy with.
    */
@@ -55,16 +57,28 @@ void host_close(void) {
 
 /* v5 and later hand over the library's cost model: it must come back as it was. */
 static int init_with_constants(int api, struct comm* comm, size_t nodes, size_t ranks) {
-  tuner_constants constants;
-  tuner_constants before;
-  memset(&constants, 0x5a, sizeof(constants));
-  before = constants;
+  /* On the stack, as newer libraries have it: whoever keeps the pointer reads something else later.
+   * What follows the version's own structure may not change either. */
+  double numbers[256];
+  double before[256];
+  void* constants = numbers;
+  memset(numbers, 0x5a, sizeof(numbers));
+  memcpy(before, numbers, sizeof(numbers));
   tuner_nvl_domain domain = {(int)nodes, 1, 8};
   const uint64_t id = 0x1234567890abcdefull;
-  const int result =
-      api == 5 ? host.v5->init(&comm->context, id, ranks, nodes, host.logger, &domain, &constants)
-               : host.v6->init(&comm->context, id, ranks, nodes, host.logger, &domain, &constants);
-  CHECK(memcmp(&constants, &before, sizeof(before)) == 0, "v%d init changed the constants", api);
+  int result = TUNER_INTERNAL_ERROR;
+  switch (api) {
+    case 5:
+      result = host.v5->init(&comm->context, id, ranks, nodes, host.logger, &domain, constants);
+      break;
+    case 6:
+      result = host.v6->init(&comm->context, id, ranks, nodes, host.logger, &domain, constants);
+      break;
+    default:
+      result = host.v7->init(&comm->context, id, ranks, nodes, host.logger, &domain, constants);
+  }
+  CHECK(memcmp(numbers, before, sizeof(numbers)) == 0, "v%d init changed the constants", api);
+  memset(numbers, 0xa5, sizeof(numbers));
   CHECK(domain.domains == (int)nodes && domain.most_ranks_per_domain == 8,
         "v%d init changed the domain", api);
   return result;
@@ -111,8 +125,11 @@ void comm_close(struct comm* comm) {
     case 5:
       result = host.v5->finalize(comm->context);
       break;
-    default:
+    case 6:
       result = host.v6->finalize(comm->context);
+      break;
+    default:
+      result = host.v7->finalize(comm->context);
   }
   CHECK(result == TUNER_SUCCESS, "v%d finalize returned %d", comm->api, result);
   comm->context = NULL;
@@ -161,17 +178,39 @@ bool table_same(const struct table* one, const struct table* other) {
   return memcmp(one, other, sizeof(*one)) == 0;
 }
 
-bool table_winner(const struct table* table, int* algorithm, int* protocol) {
+static bool first_of_smallest(const struct table* table, int* winner) {
   float best = 3600000000.0f; /* where releases before 2.30, and RCCL, start their search */
   bool found = false;
   for (int i = 0; i < table->algorithms * table->protocols; ++i) {
     if (!(table->cells[i] >= 0.0f) || table->cells[i] >= best) continue;
     best = table->cells[i];
-    *algorithm = i / table->protocols;
-    *protocol = i % table->protocols;
+    *winner = i;
     found = true;
   }
   return found;
+}
+
+static bool last_of_smallest(const struct table* offered, const struct table* table, int* winner) {
+  float best = FLT_MAX;
+  bool found = false;
+  for (int i = table->algorithms * table->protocols - 1; i >= 0; --i) {
+    if (!(offered->cells[i] >= 0.0f) || !(table->cells[i] < best)) continue;
+    best = table->cells[i];
+    *winner = i;
+    found = true;
+  }
+  return found;
+}
+
+bool table_winner(const struct table* offered, const struct table* table, int* algorithm,
+                  int* protocol) {
+  int winner = 0;
+  const bool found = claimed_version >= 23100 ? last_of_smallest(offered, table, &winner)
+                                              : first_of_smallest(table, &winner);
+  if (!found) return false;
+  *algorithm = winner / table->protocols;
+  *protocol = winner % table->protocols;
+  return true;
 }
 
 int ask_table(const struct comm* comm, const struct question* question, struct table* table,
@@ -192,6 +231,10 @@ int ask_table(const struct comm* comm, const struct question* question, struct t
                                     question->reg_buff, channels);
     case 6:
       return host.v6->get_coll_info(comm->context, question->collective, question->bytes,
+                                    question->pipe_ops, cells, table->algorithms, table->protocols,
+                                    question->reg_buff, channels);
+    case 7:
+      return host.v7->get_coll_info(comm->context, question->collective, question->bytes,
                                     question->pipe_ops, cells, table->algorithms, table->protocols,
                                     question->reg_buff, channels);
     default:
@@ -221,7 +264,8 @@ struct choice decide(const struct comm* comm, const struct question* question) {
     table_typical(&table, question->collective);
     const struct table before = table;
     result = ask_table(comm, question, &table, &choice.channels);
-    if (!table_same(&table, &before)) table_winner(&table, &choice.algorithm, &choice.protocol);
+    if (!table_same(&table, &before))
+      table_winner(&before, &table, &choice.algorithm, &choice.protocol);
   }
   CHECK(result == TUNER_SUCCESS, "v%d getCollInfo returned %d", comm->api, result);
   return choice;

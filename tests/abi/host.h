@@ -16,6 +16,7 @@ struct host {
   const tuner_v4* v4;
   const tuner_v5* v5;
   const tuner_v6* v6;
+  const tuner_v7* v7;
   tuner_logger logger; /* for communicators created from now on; NULL is allowed */
   const char* (*version)(void);
   int (*pin)(int algorithm, int protocol, int channels);
@@ -63,9 +64,12 @@ float* table_at(struct table* table, int algorithm, int protocol);
  * differ, and the cheapest pair is the one with the lowest numbers. */
 void table_typical(struct table* table, int collective);
 bool table_same(const struct table* one, const struct table* other);
-/* The pair the library takes: the smallest entry that is not negative, the first of equals. False
- * when there is none. */
-bool table_winner(const struct table* table, int* algorithm, int* protocol);
+/* The pair the library takes from the table that it had handed over as `offered`. Up to 2.30: the
+ * smallest entry that is not negative, the first of equals. From 2.31 on (claimed_version): the
+ * smallest of those that were on offer, whatever its sign, the last of equals. False when there is
+ * none. */
+bool table_winner(const struct table* offered, const struct table* table, int* algorithm,
+                  int* protocol);
 
 /* The question itself, in the communicator's own version. The plugin's result is returned. */
 int ask_table(const struct comm* comm, const struct question* question, struct table* table,

@@ -73,7 +73,7 @@ static size_t nodes_of(const struct worker* worker, int comm) {
   return 1 + (size_t)(worker->number + 5 * comm) % MOST_NODES;
 }
 
-static int api_of(int comm) { return 2 + comm % 5; }
+static int api_of(int comm) { return 2 + comm % (TUNER_NEWEST_API - 1); }
 
 static void open_comm(struct worker* worker, int i) {
   worker->comms[i] = comm_open(api_of(i), nodes_of(worker, i), 8 * nodes_of(worker, i));

@@ -1,4 +1,4 @@
-/* profiler_abi.h: the profiler interface of NCCL and RCCL, versions 1 to 6, and the env interface,
+/* profiler_abi.h: the profiler interface of NCCL and RCCL, versions 1 to 7, and the env interface,
  * versions 1 and 2, in plain C11.
  *
  * Written down from the published headers, not from src/: a mistake in the plugin's own copy must
@@ -15,7 +15,7 @@
 #include "tuner_abi.h"
 
 #define PROFILER_SYMBOL_FORMAT "ncclProfiler_v%d"
-enum { PROFILER_OLDEST_API = 1, PROFILER_NEWEST_API = 6 };
+enum { PROFILER_OLDEST_API = 1, PROFILER_NEWEST_API = 7 };
 
 /* Types of events, and the bits of the mask. */
 enum {
@@ -34,10 +34,19 @@ enum {
   CE_COLL = 1 << 12,
   CE_SYNC = 1 << 13,
   CE_BATCH = 1 << 14,
+  KERNEL_PHASE = 1 << 15,
 };
 
 /* Changes of state that are played here. */
-enum { STEP_SEND_WAIT = 9, CTRL_IDLE = 13, KERNEL_CH_STOP = 22, GROUP_START_STOP = 23 };
+enum {
+  STEP_SEND_WAIT = 9,
+  CTRL_IDLE = 13,
+  OP_IN_PROGRESS = 19,
+  NET_UPDATE = 21,
+  KERNEL_CH_STOP = 22,
+  GROUP_START_STOP = 23,
+  PHASE_STOP = 31,
+};
 
 #define PROFILER_PROXY_PARTS               \
   struct {                                 \
@@ -47,7 +56,30 @@ enum { STEP_SEND_WAIT = 9, CTRL_IDLE = 13, KERNEL_CH_STOP = 22, GROUP_START_STOP
   } proxy_op;                              \
   struct {                                 \
     int step;                              \
-  } proxy_step
+  } proxy_step;                            \
+  struct {                                 \
+    int64_t id;                            \
+    void* data;                            \
+  } net_plugin
+
+/* Point to point: v2 and v3; v4; v5 and v6. */
+#define PROFILER_P2P_V2   \
+  struct {                \
+    const char* name;     \
+    uint64_t comm_hash;   \
+    const char* func;     \
+    void* buffer;         \
+    const char* datatype; \
+    size_t count;         \
+    int peer;             \
+  } p2p
+#define PROFILER_P2P_V4 \
+  const char* func;     \
+  void* buffer;         \
+  const char* datatype; \
+  size_t count;         \
+  int peer;             \
+  uint8_t channels
 
 typedef struct {
   uint8_t type;
@@ -102,6 +134,7 @@ typedef struct {
       const char* algorithm;
       const char* protocol;
     } coll;
+    PROFILER_P2P_V2;
     PROFILER_PROXY_PARTS;
   };
 } profiler_event_v2;
@@ -125,6 +158,7 @@ typedef struct {
       const char* algorithm;
       const char* protocol;
     } coll;
+    PROFILER_P2P_V2;
     PROFILER_PROXY_PARTS;
     struct {
       uint8_t channel;
@@ -149,6 +183,9 @@ typedef struct {
       const char* algorithm;
       const char* protocol;
     } coll;
+    struct {
+      PROFILER_P2P_V4;
+    } p2p;
     PROFILER_PROXY_PARTS;
     struct {
       uint8_t channel;
@@ -198,6 +235,10 @@ typedef struct {
       const char* protocol;
       void* parent_group;
     } coll;
+    struct {
+      PROFILER_P2P_V4;
+      void* parent_group;
+    } p2p;
     PROFILER_PROXY_PARTS;
     struct {
       uint8_t channel;
@@ -205,6 +246,87 @@ typedef struct {
     } kernel_ch;
   };
 } profiler_event_v5;
+
+typedef struct {
+  uint64_t type;
+  void* parent;
+  int rank;
+  union {
+    struct {
+      bool captured;
+      int depth;
+    } group_api;
+    struct {
+      const char* func;
+      size_t count;
+      const char* datatype;
+      int root;
+      void* stream;
+      bool captured;
+      uint64_t user_tag;
+    } coll_api;
+    struct {
+      const char* func;
+      size_t count;
+      const char* datatype;
+      void* stream;
+      bool captured;
+      uint64_t user_tag;
+    } p2p_api;
+    struct {
+      void* stream;
+    } kernel_launch;
+    struct {
+      uint64_t sequence;
+      const char* func;
+      const void* send;
+      void* receive;
+      size_t count;
+      int root;
+      const char* datatype;
+      uint8_t channels, warps;
+      const char* algorithm;
+      const char* protocol;
+      void* parent_group;
+      const char* kernel_variant;
+      bool symmetric;
+      uint64_t user_tag;
+    } coll;
+    struct {
+      PROFILER_P2P_V4;
+      void* parent_group;
+      uint64_t user_tag;
+    } p2p;
+    PROFILER_PROXY_PARTS;
+    struct {
+      uint8_t channel;
+      uint64_t stamp;
+    } kernel_ch;
+    struct {
+      uint64_t sequence;
+      const char* func;
+      const void* send;
+      void* receive;
+      size_t count;
+      int root;
+      const char* datatype;
+      const char* sync_strategy;
+      bool intra_batch_sync;
+      uint32_t batch_size, batches, ce_sequence;
+      void* stream;
+      uint64_t user_tag; /* v7 */
+    } ce_coll;
+    struct {
+      bool complete;
+      int ranks;
+    } ce_sync;
+    struct {
+      uint8_t channel, phase;
+      const char* name;
+      uint64_t stamp;
+    } kernel_phase;
+  };
+} profiler_event_v7;
 
 /* What comes with a change of state. */
 typedef union {
@@ -249,6 +371,11 @@ _Static_assert(sizeof(profiler_event_v1) == 120 && sizeof(profiler_event_v2) == 
 _Static_assert(sizeof(profiler_event_v3) == 120 && sizeof(profiler_event_v4) == 104, "v3, v4");
 _Static_assert(sizeof(profiler_event_v5) == 112, "v5, v6");
 _Static_assert(offsetof(profiler_event_v5, coll_api.captured) == 64, "v5");
+_Static_assert(sizeof(profiler_event_v7) == 136, "v7");
+_Static_assert(offsetof(profiler_event_v7, coll.kernel_variant) == 112, "v7");
+_Static_assert(offsetof(profiler_event_v7, coll.user_tag) == 128, "v7");
+_Static_assert(offsetof(profiler_event_v7, ce_coll.user_tag) == 112, "v7");
+_Static_assert(offsetof(profiler_event_v7, kernel_phase.stamp) == 40, "v7");
 _Static_assert(sizeof(profiler_any) == 48 && sizeof(env_v1) == 32 && sizeof(env_v2) == 32, "");
 
 #endif /* TESTS_ABI_PROFILER_ABI_H_ */

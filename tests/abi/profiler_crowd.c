@@ -55,9 +55,9 @@ static void meddle(const struct worker* worker, int i) {
   const struct shared* other = &g_shared[(worker->number + 1 + i % (THREADS - 1)) % THREADS];
   void* context = (void*)atomic_load_explicit(&other->context, memory_order_relaxed);
   void* run = (void*)atomic_load_explicit(&other->run, memory_order_relaxed);
-  void* handle = start_kernel(6, context, run, i % 3, (uint64_t)i + 1);
-  stop_kernel(6, handle, (uint64_t)i + 2);
-  start_nonsense(6, context, run, KERNEL_LAUNCH);
+  void* handle = start_kernel(7, context, run, i % 3, (uint64_t)i + 1);
+  stop_kernel(7, handle, (uint64_t)i + 2);
+  start_nonsense(7, context, run, KERNEL_LAUNCH);
 }
 
 static void* work(void* argument) {
@@ -65,7 +65,7 @@ static void* work(void* argument) {
   struct shared* mine = &g_shared[worker->number];
   /* The first version of each pair has no calls, the other has. One process speaks one version in
    * real life; the mask's users must not mind. */
-  const int api = worker->number % 2 ? 6 : 4;
+  const int api = worker->number % 2 ? 7 : 4;
   for (int round = 0; round < COMMS; ++round) {
     struct watched watched = watched_open(api, 8, worker->number);
     atomic_store_explicit(&mine->context, (uintptr_t)watched.context, memory_order_relaxed);
@@ -131,10 +131,10 @@ int main(int count, char** arguments) {
 
   case_begin("come and go, nobody interested");
   no_growth(1, rounds, SLACK_BYTES);
-  no_growth(6, rounds, SLACK_BYTES);
+  no_growth(7, rounds, SLACK_BYTES);
   case_begin("come and go, with a journal");
   env_set("DIAPASON_JOURNAL", temp_path("growth.jsonl"));
   no_growth(4, rounds, SLACK_BYTES + (long)JOURNAL_BYTES_PER_COMMUNICATOR * rounds);
-  no_growth(6, rounds, SLACK_BYTES + (long)JOURNAL_BYTES_PER_COMMUNICATOR * rounds);
+  no_growth(7, rounds, SLACK_BYTES + (long)JOURNAL_BYTES_PER_COMMUNICATOR * rounds);
   return checks_report("profiler_crowd");
 }

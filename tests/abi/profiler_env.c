@@ -36,12 +36,18 @@ static void check_answers(int api, get_env ask, const char* plugin) {
   env_set("NCCL_PROFILER_PLUGIN", "none");
   check_answer(ask, "NCCL_PROFILER_PLUGIN", "none");
   check_answer(ask, "NCCL_TUNER_PLUGIN", plugin);
-  env_set("NCCL_TUNER_PLUGIN", "");
-  check_answer(ask, "NCCL_TUNER_PLUGIN", "");
+  env_set("NCCL_TUNER_PLUGIN", "libnccl-net.so"); /* as aws-ofi-nccl sets it in the process */
+  check_answer(ask, "NCCL_TUNER_PLUGIN", plugin);
+  env_set("NCCL_TUNER_PLUGIN", "None");
+  check_answer(ask, "NCCL_TUNER_PLUGIN", "None");
+  env_set("NCCL_PROFILER_PLUGIN", "/opt/inspector.so");
+  check_answer(ask, "NCCL_PROFILER_PLUGIN", plugin);
   case_begin("env v%d, off", api);
   env_set("DIAPASON_MODE", "off");
   check_answer(ask, "NCCL_TUNER_PLUGIN", NULL);
   check_answer(ask, "NCCL_PROFILER_PLUGIN", NULL);
+  env_set("NCCL_TUNER_PLUGIN", "libnccl-net.so");
+  check_answer(ask, "NCCL_TUNER_PLUGIN", "libnccl-net.so");
 }
 
 int main(int count, char** arguments) {

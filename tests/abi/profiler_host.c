@@ -50,9 +50,10 @@ void profiler_close(int api, void* context) {
   CHECK(result == TUNER_SUCCESS, "profiler v%d finalize returned %d", api, result);
 }
 
-/* The newest tuner of the releases that load this profiler: 2.23, 2.24, 2.26, 2.27, 2.28, 2.30. */
+/* The newest tuner of the releases that load this profiler: 2.23, 2.24, 2.26, 2.27, 2.28, 2.30,
+ * 2.31. */
 static int tuner_beside(int profiler) {
-  static const int tuners[] = {0, 3, 4, 4, 4, 5, 6};
+  static const int tuners[] = {0, 3, 4, 4, 4, 5, 6, 6};
   return tuners[profiler];
 }
 
@@ -76,6 +77,17 @@ static void* start(int api, void* context, void* event) {
   return handle;
 }
 
+/* v5 and v6 are the beginning of v7. */
+static void* start_new(int api, void* context, const profiler_event_v7* event) {
+  if (api >= 7) {
+    profiler_event_v7 whole = *event;
+    return start(api, context, &whole);
+  }
+  profiler_event_v5 beginning;
+  memcpy(&beginning, event, sizeof(beginning));
+  return start(api, context, &beginning);
+}
+
 void stop(int api, void* handle) {
   if (handle == NULL) return; /* as the library does */
   const int result = g_profilers[api]->stop_event(handle);
@@ -90,25 +102,25 @@ void record(int api, void* handle, int state, profiler_state* arguments) {
 
 void* start_group_api(const struct watched* watched, bool captured) {
   if (!has_calls(watched->api)) return NULL;
-  profiler_event_v5 event = {.type = GROUP_API, .group_api = {captured, 1}};
-  return start(watched->api, watched->context, &event);
+  profiler_event_v7 event = {.type = GROUP_API, .group_api = {captured, 1}};
+  return start_new(watched->api, watched->context, &event);
 }
 
 void* start_coll_api(const struct watched* watched, const char* func, size_t count,
                      const char* type, bool captured) {
   if (!has_calls(watched->api)) return NULL;
-  profiler_event_v5 event = {.type = COLL_API};
+  profiler_event_v7 event = {.type = COLL_API};
   event.coll_api.func = func;
   event.coll_api.count = count;
   event.coll_api.datatype = type;
   event.coll_api.captured = captured;
-  return start(watched->api, watched->context, &event);
+  return start_new(watched->api, watched->context, &event);
 }
 
 void start_launch(const struct watched* watched) {
   if (!has_calls(watched->api)) return;
-  profiler_event_v5 event = {.type = KERNEL_LAUNCH};
-  stop(watched->api, start(watched->api, watched->context, &event));
+  profiler_event_v7 event = {.type = KERNEL_LAUNCH};
+  stop(watched->api, start_new(watched->api, watched->context, &event));
 }
 
 /* Descriptors of v4 come from the library's stack, and are not cleared. */
@@ -121,7 +133,7 @@ void* start_group(const struct watched* watched) {
   return start_nonsense(watched->api, watched->context, NULL, GROUP); /* nothing else is told */
 }
 
-const struct run kRun = {"AllReduce", "ncclFloat32", "RING", "SIMPLE", 1024, 2};
+const struct run kRun = {"AllReduce", "ncclFloat32", "RING", "SIMPLE", 1024, 2, false};
 
 #define FILL_COLL(event)                       \
   (event).parent = parent;                     \
@@ -167,20 +179,21 @@ void* start_coll(struct watched* watched, void* parent, const struct run* run) {
       return start(4, watched->context, &event);
     }
     default: {
-      profiler_event_v5 event = {.type = COLL};
+      profiler_event_v7 event = {.type = COLL};
       FILL_COLL(event);
       FILL_NAMES(event);
       event.coll.channels = (uint8_t)run->channels;
-      return start(watched->api, watched->context, &event);
+      event.coll.symmetric = run->symmetric;
+      return start_new(watched->api, watched->context, &event);
     }
   }
 }
 
 void* start_p2p(const struct watched* watched) {
   if (has_calls(watched->api)) {
-    profiler_event_v5 call = {.type = P2P_API};
+    profiler_event_v7 call = {.type = P2P_API};
     call.p2p_api.func = "Send";
-    stop(watched->api, start(watched->api, watched->context, &call));
+    stop(watched->api, start_new(watched->api, watched->context, &call));
   }
   return start_nonsense(watched->api, watched->context, NULL, P2P);
 }
@@ -200,10 +213,10 @@ void* start_kernel(int api, void* context, void* parent, int channel, uint64_t s
     event.kernel_ch.stamp = stamp;
     return start(api, context, &event);
   }
-  profiler_event_v5 event = {.type = KERNEL_CH, .parent = parent};
+  profiler_event_v7 event = {.type = KERNEL_CH, .parent = parent};
   event.kernel_ch.channel = (uint8_t)channel;
   event.kernel_ch.stamp = stamp;
-  return start(api, context, &event);
+  return start_new(api, context, &event);
 }
 
 void stop_kernel(int api, void* handle, uint64_t stamp) {
@@ -222,23 +235,23 @@ void* start_nonsense(int api, void* context, void* parent, uint64_t type) {
     event.parent = parent;
     return start(api, context, &event);
   }
-  profiler_event_v5 event;
+  profiler_event_v7 event;
   memset(&event, 0x5a, sizeof(event));
   event.type = type;
   event.parent = parent;
-  return start(api, context, &event);
+  return start_new(api, context, &event);
 }
 
 void* start_proxy_op(int api, void* context, void* parent, pid_t pid) {
   if (api <= 4) {
-    OLD_EVENT(1, event, PROXY_OP); /* the same place in all of them */
+    OLD_EVENT(2, event, PROXY_OP); /* the same place in all of them */
     event.parent = parent;
     event.proxy_op.pid = pid;
     return start(api, context, &event);
   }
-  profiler_event_v5 event = {.type = PROXY_OP, .parent = parent};
+  profiler_event_v7 event = {.type = PROXY_OP, .parent = parent};
   event.proxy_op.pid = pid;
-  return start(api, context, &event);
+  return start_new(api, context, &event);
 }
 
 struct errand {

@@ -47,6 +47,7 @@ struct run {
   const char* protocol;
   size_t count;
   int channels;
+  bool symmetric; /* told from v7 on */
 };
 extern const struct run kRun; /* an allreduce on two channels */
 void* start_coll(struct watched* watched, void* parent, const struct run* run);

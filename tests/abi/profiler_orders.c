@@ -216,10 +216,10 @@ static void what_is_new(struct watched* watched) {
     CHECK(handle == NULL, "v%d remembers an event of bit %d", api, bit);
   }
   const struct run strange[] = {
-      {"AllReduce", "ncclFloat32", "NewAlgo", "SIMPLE", 10, 2},
-      {"NewCollective", "ncclFloat3", "RING", "NewProto", 10, 2},
-      {"Invalid", "Unknown", "Unknown", "Unknown", SIZE_MAX, 2},
-      {NULL, NULL, NULL, NULL, 0, 2},
+      {"AllReduce", "ncclFloat32", "NewAlgo", "SIMPLE", 10, 2, false},
+      {"NewCollective", "ncclFloat3", "RING", "NewProto", 10, 2, false},
+      {"Invalid", "Unknown", "Unknown", "Unknown", SIZE_MAX, 2, true},
+      {NULL, NULL, NULL, NULL, 0, 2, true},
   };
   for (int i = 0; i < 4; ++i) {
     start_coll_api(watched, strange[i].func, strange[i].count, strange[i].type, false);
@@ -282,10 +282,42 @@ static void all_orders(int api) {
   CHECK(event_mask() == 0, "v%d leaves a mask of 0x%x", api, event_mask());
 }
 
+static int count_text(const char* text, const char* wanted) {
+  int count = 0;
+  for (; (text = strstr(text, wanted)) != NULL; ++text) ++count;
+  return count;
+}
+
+/* A symmetric kernel: no tuner has chosen it, and none is told to have run. */
+static void symmetric(void* data) {
+  const int api = *(int*)data;
+  char name[32];
+  snprintf(name, sizeof(name), "symmetric%d.jsonl", api);
+  const char* path = temp_path(name);
+  env_set("DIAPASON_JOURNAL", path);
+  struct watched watched = watched_open(api, RANKS, 1);
+  void* parent = call(&watched, BYTES / 4, false);
+  void* group = begin_plan(&watched);
+  const struct run run = {"AllGather", "ncclInt8", "AGxLL_R", "", BYTES, 0, true};
+  void* handle = start_coll(&watched, parent_of(&watched, parent, group), &run);
+  CHECK(handle == NULL, "v%d times a symmetric kernel", api);
+  watched_close(&watched);
+  char* journal = read_file(path);
+  if (CHECK(journal != NULL, "no %s", path)) {
+    CHECK(count_text(journal, "\"type\":\"bypassed\"") == 1, "v%d: %s", api, journal);
+    CHECK(count_text(journal, "\"type\":\"run\"") == 0, "v%d: %s", api, journal);
+  }
+  free(journal);
+}
+
 int main(int count, char** arguments) {
   if (count != 2) give_up("usage: profiler_orders PLUGIN");
   host_load(arguments[1]);
   profiler_load();
+  for (int api = 2; api <= PROFILER_NEWEST_API; ++api) { /* v1 has only numbers */
+    case_begin("profiler v%d, a symmetric kernel", api);
+    child_succeeds("symmetric", 10, symmetric, &api); /* a process has one journal */
+  }
   for (int api = PROFILER_OLDEST_API; api <= PROFILER_NEWEST_API; ++api) {
     case_begin("profiler v%d, nobody interested", api);
     use_policy("allreduce,0,999999,ring,simple,-1,-1,-1,-1,-1\n");

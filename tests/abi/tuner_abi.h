@@ -1,4 +1,4 @@
-/* tuner_abi.h: the tuner plugin interface of NCCL and RCCL, versions 1 to 6, in plain C11.
+/* tuner_abi.h: the tuner plugin interface of NCCL and RCCL, versions 1 to 7, in plain C11.
  *
  * Written down from the published headers, not from src/: a mistake in the plugin's own copy must
  * show here. Enumerations travel as int, as the C ABI has them. A plugin exports each structure as
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define TUNER_SYMBOL_FORMAT "ncclTunerPlugin_v%d"
-enum { TUNER_OLDEST_API = 1, TUNER_NEWEST_API = 6 };
+enum { TUNER_OLDEST_API = 1, TUNER_NEWEST_API = 7 };
 
 /* ncclResult_t: everything but 0 fails the communicator or the collective. */
 enum { TUNER_SUCCESS = 0, TUNER_SYSTEM_ERROR = 2, TUNER_INTERNAL_ERROR = 3 };
@@ -49,6 +49,17 @@ typedef struct {
   double tree_most_bandwidth[4][3];
   double nvls_tree_most_bandwidth[4][3];
 } tuner_constants;
+
+/* v7: one more generation, Rubin. */
+typedef struct {
+  double base_latencies[ALGORITHMS][PROTOCOLS];
+  double hardware_latencies[3][ALGORITHMS][PROTOCOLS];
+  double ll_most_bandwidth[5][3];
+  double ring_ll128_most_bandwidth[5][3];
+  double tree_ll128_most_bandwidth[5][3];
+  double tree_most_bandwidth[5][3];
+  double nvls_tree_most_bandwidth[5][3];
+} tuner_constants_v7;
 
 /* 2.19 and 2.20. No context: every communicator of the process shares the plugin's state. */
 typedef struct {
@@ -97,7 +108,7 @@ typedef struct {
   int (*finalize)(void* context);
 } tuner_v5;
 
-/* 2.30 and later: a fifth callback, which may be NULL. */
+/* 2.30 to 2.32.3: a fifth callback, which may be NULL. */
 typedef struct {
   const char* name;
   int (*init)(void** context, uint64_t comm_id, size_t ranks, size_t nodes, tuner_logger logger,
@@ -109,9 +120,26 @@ typedef struct {
                         int channels, size_t* chunk_size);
 } tuner_v6;
 
+/* 2.32.6 and later: only the constants differ. */
+typedef struct {
+  const char* name;
+  int (*init)(void** context, uint64_t comm_id, size_t ranks, size_t nodes, tuner_logger logger,
+              tuner_nvl_domain* domain, tuner_constants_v7* constants);
+  int (*get_coll_info)(void* context, int collective, size_t bytes, int pipe_ops, float** table,
+                       int algorithms, int protocols, int reg_buff, int* channels);
+  int (*finalize)(void* context);
+  int (*get_chunk_size)(void* context, int collective, size_t bytes, int algorithm, int protocol,
+                        int channels, size_t* chunk_size);
+} tuner_v7;
+
 _Static_assert(sizeof(tuner_v1) == 32 && sizeof(tuner_v2) == 32 && sizeof(tuner_v3) == 32 &&
-                   sizeof(tuner_v4) == 32 && sizeof(tuner_v5) == 32 && sizeof(tuner_v6) == 40,
+                   sizeof(tuner_v4) == 32 && sizeof(tuner_v5) == 32 && sizeof(tuner_v6) == 40 &&
+                   sizeof(tuner_v7) == 40,
                "the published sizes, with 8-byte pointers");
 _Static_assert(sizeof(tuner_constants) == 1152, "the published size");
+_Static_assert(sizeof(tuner_constants_v7) == 1272 &&
+                   offsetof(tuner_constants_v7, ring_ll128_most_bandwidth) == 792 &&
+                   offsetof(tuner_constants_v7, nvls_tree_most_bandwidth) == 1152,
+               "the published layout");
 
 #endif /* TESTS_ABI_TUNER_ABI_H_ */

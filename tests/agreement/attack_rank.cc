@@ -133,7 +133,7 @@ class Rank {
     request.rank = rank_;
     request.ranks = plan_.ranks;
     request.alike = plan_.different == rank_ ? "build=2 hold=9" : "build=1 hold=9";
-    request.offer = Format("%llu", static_cast<unsigned long long>(plan_.seed));
+    request.offer = Format("{}", plan_.seed);
     request.limit = std::chrono::milliseconds(plan_.join_limit_ms);
     // Ranks may differ in when they lose their patience.
     if (plan_.late >= 0 && dice_.Chance(0.5)) request.limit /= 1 + dice_.Below(8);
@@ -165,7 +165,7 @@ class Rank {
     std::vector<uint32_t> epochs(static_cast<size_t>(plan_.contexts));
     for (int context = 0; context < plan_.contexts; ++context) {
       agree::EpochLog::Options options;
-      options.prefix = prefix + Format("ctx%d.", context);
+      options.prefix = prefix + Format("ctx{}.", context);
       options.incumbent = IncumbentOf(plan_, context);
       options.opening_calls = plan_.opening_calls;
       options.hold_calls = plan_.hold_calls;
@@ -181,7 +181,7 @@ class Rank {
       const uint64_t index = next[context]++;
       agree::EpochLog& log = logs[context];
       if (dice_.Chance(0.2)) {
-        ReadAhead(prefix + Format("ctx%d.", static_cast<int>(context)), log.newest().number + 1,
+        ReadAhead(prefix + Format("ctx{}.", static_cast<int>(context)), log.newest().number + 1,
                   &known[context]);
       }
       // A group that is only simulated asks, and nothing comes of it.
@@ -204,7 +204,7 @@ class Rank {
         // Sometimes several epochs ahead.
         const auto ahead = static_cast<uint32_t>(dice_.Chance(0.2) ? dice_.Below(4) : 0);
         for (uint32_t i = 0; i <= ahead; ++i) {
-          ProposeNext(prefix + Format("ctx%d.", static_cast<int>(context)),
+          ProposeNext(prefix + Format("ctx{}.", static_cast<int>(context)),
                       span.value().epoch + 1 + i, proposer ? &*proposer : nullptr);
         }
       }

@@ -116,12 +116,12 @@ class StoreGround : public Ground {
 
  private:
   std::string Private() const {
-    return folder_.path() + Format("/diapason-%u", static_cast<unsigned>(::geteuid()));
+    return folder_.path() + Format("/diapason-{}", static_cast<unsigned>(::geteuid()));
   }
 
   Result<std::unique_ptr<agree::CellStore>> Open(const Plan& plan) const {
     agree::StoreOptions options;
-    options.job = Format("run-%llu", static_cast<unsigned long long>(plan.seed));
+    options.job = Format("run-{}", plan.seed);
     options.limit = std::chrono::milliseconds(120000);
     if (store_ == "shm") return OpenShmStore(options, {folder_.path(), uint64_t{4} << 20});
     options.where = store_ == "file" ? "file:" + folder_.path() : server_->Url();

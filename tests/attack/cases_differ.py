@@ -1,4 +1,6 @@
 """Ranks that are not alike: in their environment, their files, their memory."""
+import os
+
 from job import EITHER, SURVIVE, complaints
 from scene import ALLGATHER_ROW, ROW, case
 
@@ -30,6 +32,24 @@ def chain_differs(scene):
     other = scene.places.plugin  # a tuner too
     differing(scene, lambda rank: {'DIAPASON_CHAIN': scene.places.chain if rank else other}, EITHER,
               DIAPASON_MODE='static')
+
+
+@case('shm')
+def chain_found_differs(scene):
+    """a tuner that only some ranks find, without any setting: none of them uses it"""
+    folder = os.path.join(scene.folder, 'site')
+    os.makedirs(folder, exist_ok=True)
+    for name in ('libnccl-tuner.so', 'libnccl-net-site.so'):
+        if not os.path.lexists(os.path.join(folder, name)):
+            os.symlink(scene.places.chain, os.path.join(folder, name))
+    for mode in ('static', 'observe'):
+        differing(scene, lambda rank: {'LD_LIBRARY_PATH': folder} if rank < 2 else {}, EITHER, DIAPASON_MODE=mode)
+    differing(scene, lambda rank: {'DIAPASON_CHAIN': 'none'} if rank == 3 else {}, EITHER,
+              DIAPASON_MODE='static', LD_LIBRARY_PATH=folder)
+    differing(scene, lambda rank: {'NCCL_NET_PLUGIN': 'site'} if rank else {}, EITHER,
+              DIAPASON_MODE='static', LD_LIBRARY_PATH=folder, NCCL_TUNER_PLUGIN='/nowhere.so')
+    # On all of them alike it is used.
+    differing(scene, lambda rank: {}, DIAPASON_MODE='static', LD_LIBRARY_PATH=folder)
 
 
 @case('shm')

@@ -1,6 +1,11 @@
 """Jobs to which nothing happens that the plugin could not live with: all of them must end well."""
 from job import EITHER, SURVIVE
-from scene import LIBRARIES, ROW, case
+from scene import LIBRARIES, NEW_SELECTION, ROW, case
+
+# Questions about no call: with a full table, and all kinds of them.
+AHEAD_FULL, AHEAD_ALL = 2, 7
+
+MASK_CAN_CHANGE = 23102
 
 
 @case()
@@ -29,7 +34,8 @@ def ways(scene):
 def everything(scene):
     """all of these ways, and each rank does something of its own between the calls"""
     version = scene.random.choice(LIBRARIES)
-    own = [{}, {'simulated': 150}, {'sent': 200}, {'twice': int(version >= LIBRARIES[1])}]
+    own = [{'ahead': AHEAD_ALL * (version in NEW_SELECTION)}, {'simulated': 150}, {'sent': 200},
+           {'twice': int(version >= LIBRARIES[1])}]
     scene.random.shuffle(own)
     scene.expect(SURVIVE, scene.job(
         calls=2000, options={'version': version, 'captured': 40, 'groups': 60, 'nonblocking': 40,
@@ -79,6 +85,45 @@ def asked_twice(scene):
     scene.expect(SURVIVE, scene.job(
         options={'version': scene.random.choice(LIBRARIES[1:])},
         each=lambda rank: {'options': {'twice': int(rank == 2)}}).start())
+
+
+@case('shm')
+def asked_ahead(scene):
+    """library 2.31 asks about no call before every call, on some ranks"""
+    for version, questions in zip(NEW_SELECTION, (AHEAD_FULL, AHEAD_ALL)):
+        scene.expect(SURVIVE, scene.job(
+            # Adjacent size bands: what is asked ahead lies in the band of other calls.
+            calls=2000, options={'version': version, 'collectives': 1, 'sizes': 5, 'fresh': 100000},
+            each=lambda rank, asks=questions: {'options': {'ahead': asks * (rank % 2)}}).start())
+
+
+@case('shm')
+def selected(scene):
+    """calls with a configuration of their own, which thins out their tables"""
+    scene.expect(SURVIVE, scene.job(
+        options={'version': scene.random.choice(NEW_SELECTION), 'selected': 300, 'groups': 50},
+        each=lambda rank: {'options': {'ahead': AHEAD_ALL * (rank == 1), 'twice': int(rank == 2)}}).start())
+
+
+@case('shm', 'redis')
+def mask_changed(scene):
+    """2.31: somebody changes the event mask of a running job, on one rank or at another call on each"""
+    draw = scene.random
+    for masks in ((0,), (0xffff,), (0, 0, 0x200, 0xffff)):
+        ranks = draw.sample(range(4), len(masks))
+        scene.expect(SURVIVE, scene.job(
+            options={'version': MASK_CAN_CHANGE, 'groups': 50, 'communicators': 2},
+            environment={'NCCL_RAS_ENABLE': draw.choice((1, ''))},
+            each=lambda rank: {'options': {'mask_at': draw.randrange(20, 400), 'mask': masks[ranks.index(rank)]}}
+            if rank in ranks else {}).start())
+
+
+@case('shm')
+def mask_could_change(scene):
+    """2.31: only some ranks know that nobody can change their event mask"""
+    scene.expect(SURVIVE, scene.job(
+        options={'version': MASK_CAN_CHANGE},
+        each=lambda rank: {'environment': {'NCCL_RAS_ENABLE': rank % 2}}).start())
 
 
 @case()

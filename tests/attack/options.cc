@@ -36,7 +36,9 @@ Options ReadOptions(int argc, char** argv) {
   number("collectives", &o.collectives);
   number("profiler", &o.profiler);
   number("twice", &o.twice);
+  number("ahead", &o.ahead);
   number("captured", &o.captured);
+  number("selected", &o.selected);
   number("pairs", &o.pairs);
   number("groups", &o.groups);
   number("nonblocking", &o.nonblocking);
@@ -44,6 +46,8 @@ Options ReadOptions(int argc, char** argv) {
   number("simulated", &o.simulated);
   number("simulated_then_sent", &o.simulated_then_sent);
   number("sent", &o.sent);
+  number("mask_at", &o.mask_at);
+  number("mask", &o.mask);
   number("fail_first", &o.fail_first);
   number("fail_count", &o.fail_count);
   number("fail_call", &o.fail_call);

@@ -24,17 +24,23 @@ struct Options {
   bool collectives = false;    // all five, not allreduce alone
   bool profiler = true;
   bool twice = false;  // asks about every call twice
+  uint32_t ahead = 0;  // bits: questions before every call that are about no call
 
-  // What happens now and then, in calls of a thousand. The first five happen on all ranks or on
+  // What happens now and then, in calls of a thousand. The first six happen on all ranks or on
   // none; the others on this one alone.
   uint32_t captured = 0;
-  uint32_t pairs = 0;  // one group over this communicator and a second one
+  uint32_t selected = 0;  // a configuration of the call's own names an algorithm
+  uint32_t pairs = 0;     // one group over this communicator and a second one
   uint32_t groups = 0;
   uint32_t nonblocking = 0;
   uint32_t late = 0;
   uint32_t simulated = 0;
   uint32_t simulated_then_sent = 0;  // a simulated group, and then a send
   uint32_t sent = 0;                 // point to point
+
+  // Somebody sets the library's event mask on this rank before this call.
+  int64_t mask_at = -1;
+  int mask = 0;
 
   // Allocations fail on the asking thread: so many from the first on, in a creation or from a call
   // on.

@@ -99,6 +99,8 @@ enum What : uint64_t {
   kIsSimulatedThenSent,
   kIsSent,
   kIsPair,
+  kIsSelected,
+  kSelection,
 };
 
 constexpr uint32_t kBands = 18;  // of sizes, from 4 KiB on
@@ -114,6 +116,10 @@ played::Call CallNumber(uint64_t n) {
   const uint64_t grain = 4 * static_cast<uint64_t>(g_options.ranks);
   call.bytes = (size_t{4096} << band) - Draw(n, kTail) % 3 * grain;
   call.bytes -= call.bytes % grain;
+  if (Happens(n, kIsSelected, g_options.selected)) {
+    const bool has_trees = call.collective == played::kAllReduce;
+    call.selection = has_trees ? static_cast<int>(Draw(n, kSelection) % 2) : 1;
+  }
   return call;
 }
 
@@ -214,6 +220,7 @@ std::vector<Choice> MakeCall(Communicators* both, uint32_t n, int* error) {
 }
 
 bool MakeCallNumber(Communicators* communicators, uint32_t n) {
+  if (g_options.mask_at == static_cast<int64_t>(n)) played::ChangeMask(g_options.mask);
   if (!MakeAside(communicators, n)) return false;
   const bool failing = g_options.fail_call == static_cast<int64_t>(n);
   if (failing && g_fail_others != nullptr && g_options.fail_others) {
@@ -245,6 +252,7 @@ bool RunCommunicator(const played::Plugin& plugin, uint32_t number, uint32_t fir
   options.profiler = g_options.profiler;
   options.channels = 4;
   options.asks_twice = g_options.twice;
+  options.asks_ahead = g_options.ahead;
   const bool failing = number == 0 && g_options.fail_call < 0 && g_options.fail_first >= 0;
   Communicators communicators;  // nothing of ours is allocated
   const uint64_t begun = NowNs();

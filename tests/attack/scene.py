@@ -13,7 +13,8 @@ STORES = ('shm', 'file', 'redis')
 # its jobs, and says with scene.expect() what must have become of each.
 CASES = {}
 
-LIBRARIES = (22809, 22903, 23007)
+LIBRARIES = (22809, 22903, 23007, 23102, 23206)
+NEW_SELECTION = (23102, 23206)
 ROW = 'allreduce,0,1073741824,tree,simple,1,-1,-1,-1,-1\n'
 ALLGATHER_ROW = 'allgather,0,1073741824,ring,simple,2,-1,-1,-1,-1\n'
 
@@ -93,7 +94,7 @@ class Scene:
         own = {'DIAPASON_MODE': 'learn', 'DIAPASON_STORE': self.where(), 'DIAPASON_REWARD': 'gpu',
                'DIAPASON_JOB': name or self.unique(self._jobs),
                'DIAPASON_JOIN_LIMIT': 5, 'DIAPASON_STORE_PATIENCE': 20,
-               'DIAPASON_EXPLORE_BUDGET': '50%',
+               'DIAPASON_EXPLORE_BUDGET': '50%', 'NCCL_RAS_ENABLE': 0,  # 2.31 learns only so
                'DIAPASON_STRATEGY': draw.choice(('elimination', 'epsilon', 'thompson'))}
         if draw.randrange(4) == 0:  # another way through the plugin, and another thread
             own['DIAPASON_JOURNAL'] = os.path.join(self.folder, 'journal.%p')

@@ -330,7 +330,7 @@ class VoiceTest(unittest.TestCase):
             ("ask --library foo", "--library: unknown library 'foo'"),
             ("ask --library gloo", "--library: only nccl and rccl load a tuner plugin"),
             ("ask --sizes x", "--sizes: "),
-            ("ask --api v9", "--api: 'v9' is not a tuner API version; the known versions are v1 to v6"),
+            ("ask --api v9", "--api: 'v9' is not a tuner API version; the known versions are v1 to v7"),
             ("simulate h100x8 --collective foo", "--collective: unknown collective 'foo'"),
             ("simulate foo", "CLUSTER: unknown cluster 'foo'"),
             ("simulate --show", "--show: needs the name of a cluster"),

@@ -72,7 +72,7 @@ void DoneTurnsTrue(Session& session) {
     while (!(done = flight.works[i].Done()) && std::chrono::steady_clock::now() < limit) {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
-    session.Expect(done, Format("work %zu is not done after a minute of asking", i));
+    session.Expect(done, Format("work {} is not done after a minute of asking", i));
     flight.exchanges[i].Verify(flight.works[i].Wait());
     session.Expect(flight.works[i].Done(), "not done after Wait");
     session.Fine(flight.works[i].Wait(), "a second Wait");
@@ -186,7 +186,7 @@ void TwoGroupsTwoThreads(Session& session) {
       if (!status.ok()) return status.message();
       const int expected = group.size() * (group.size() - 1) / 2 + i * group.size();
       if (std::any_of(data.begin(), data.end(), [&](int32_t got) { return got != expected; })) {
-        return Format("round %d: got %d, expected %d", i, data[0], expected);
+        return Format("round {}: got {}, expected {}", i, data[0], expected);
       }
     }
     return std::string();

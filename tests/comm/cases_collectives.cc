@@ -94,7 +94,7 @@ void Nothing(Session& session) {
     Call call{operation};
     call.peer = 0;
     session.Fine(session.group().Run(call),
-                 Format("%s of nothing, without memory", OperationName(operation)));
+                 Format("{} of nothing, without memory", OperationName(operation)));
   }
 }
 
@@ -148,7 +148,7 @@ void OddAddresses(Session& session) {
     const bool ran =
         RunOrRefuse(session, session.group(),
                     {operation, DataType::kF32, ReduceOp::kSum, 33, false, NextRoot(session), 1});
-    if (!ran) session.Note(Format("%s refuses odd addresses", OperationName(operation)));
+    if (!ran) session.Note(Format("{} refuses odd addresses", OperationName(operation)));
   }
 }
 
@@ -181,7 +181,7 @@ void Special(Session& session) {
       const Value got = Decode(type, out.bytes() + i * width);
       const Value wanted = expected[i % 5];
       if (got == wanted || (std::isnan(got) && std::isnan(wanted))) continue;
-      session.Expect(false, Format("sum of %s: index %zu: got %Lg, expected %Lg",
+      session.Expect(false, Format("sum of {}: index {}: got {:g}, expected {:g}",
                                    DataTypeName(type), i, got, wanted));
       break;
     }
@@ -206,7 +206,7 @@ void Coalesced(Session& session) {
         // A tensor of nothing need not have any memory.
         if (!tensors.empty() && list[0] == 0) tensors[0] = {};
         const Status status = session.group().AllReduce(tensors, type, reduce);
-        session.Fine(status, Format("%zu tensors", list.size()));
+        session.Fine(status, Format("{} tensors", list.size()));
         for (Exchange& exchange : exchanges) exchange.Verify(status);
       }
       if (session.settings().quick) break;

@@ -31,10 +31,9 @@ void Plain(Session& session) {
 // Says what did not run, once per configuration.
 void Try(Session& session, Library library, Collective collective, const Shape& shape) {
   if (RunOrRefuse(session, session.group(), shape)) return;
-  session.Note(
-      Format("%s %s refused for %s of %zu", std::string(LibraryName(library)).c_str(),
-             std::string(AlgorithmName(library, collective, shape.config.algorithm)).c_str(),
-             OperationName(shape.operation), shape.count));
+  session.Note(Format("{} {} refused for {} of {}", std::string(LibraryName(library)),
+                      std::string(AlgorithmName(library, collective, shape.config.algorithm)),
+                      OperationName(shape.operation), shape.count));
 }
 
 void Gloo(Session& session) {

@@ -33,7 +33,7 @@ void Roots(Session& session) {
   void* out = room.out.data();
   const int size = session.size();
   for (const int root : {-1, size, INT_MAX, INT_MIN}) {
-    const std::string what = Format("root %d", root);
+    const std::string what = Format("root {}", root);
     MustRefuse(session, BroadcastCall(in, out, 4, DataType::kF32, root), "broadcast, " + what,
                std::to_string(root));
     MustRefuse(session, ReduceCall(in, out, 4, DataType::kF32, ReduceOp::kSum, root),
@@ -102,12 +102,12 @@ void Wires(Session& session) {
   for (const DataType type : kTypes) {
     if (type == DataType::kF32) continue;
     MustRefuse(session, with(AllReduceCall(in, out, 4, type), DataType::kBf16),
-               Format("%s as bf16", DataTypeName(type)));
+               Format("{} as bf16", DataTypeName(type)));
   }
   for (const DataType wire :
        {DataType::kF64, DataType::kI8, DataType::kU8, DataType::kI32, DataType::kI64}) {
     MustRefuse(session, with(AllReduceCall(in, out, 4, DataType::kF32), wire),
-               Format("f32 as %s", DataTypeName(wire)));
+               Format("f32 as {}", DataTypeName(wire)));
   }
   MustRefuse(session, with(BroadcastCall(in, out, 4, DataType::kF32, 0), DataType::kBf16),
              "a wire type for broadcast");
@@ -127,7 +127,7 @@ void Numbers(Session& session) {
   call.operation = static_cast<Operation>(99);
   MustRefuse(session, call, "operation 99");
   for (const size_t count : {SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 4, size_t{1} << 60}) {
-    const std::string what = Format("%zu elements", count);
+    const std::string what = Format("{} elements", count);
     MustRefuse(session, AllReduceCall(in, out, count, DataType::kF64), "all_reduce of " + what);
     MustRefuse(session, AllGatherCall(in, out, count, DataType::kF64), "all_gather of " + what);
     MustRefuse(session, ReduceScatterCall(in, out, count, DataType::kF64),

@@ -34,8 +34,8 @@ std::unique_ptr<Group> SplitAndCheck(Session& session, Group& parent, const std:
                    [&](int a, int b) { return key(a, size) < key(b, size); });
   const auto place = std::find(members.begin(), members.end(), rank) - members.begin();
   session.Expect(group->size() == static_cast<int>(members.size()) && group->rank() == place,
-                 Format("%s: rank %d of %d, expected %d of %zu", what.c_str(), group->rank(),
-                        group->size(), static_cast<int>(place), members.size()));
+                 Format("{}: rank {} of {}, expected {} of {}", what, group->rank(), group->size(),
+                        static_cast<int>(place), members.size()));
   session.Expect(group->backend() == parent.backend(), what + ": another backend");
   const int32_t mine = rank;
   std::vector<int32_t> all(static_cast<size_t>(group->size()), -1);
@@ -128,7 +128,7 @@ void Many(Session& session) {
     if (!split.ok()) return;
     int32_t one = 1;
     session.Fine(split.value()->AllReduce(&one, &one, 1, DataType::kI32), "all_reduce of ones");
-    session.Expect(one == split.value()->size(), Format("%d ones", one));
+    session.Expect(one == split.value()->size(), Format("{} ones", one));
   }
 }
 
@@ -145,7 +145,7 @@ void SecondWorld(Session& session) {
     if (!created.ok()) return;
     Group& second = *created.value();
     session.Expect(second.rank() == session.rank() && second.size() == session.size(),
-                   Format("rank %d of %d", second.rank(), second.size()));
+                   Format("rank {} of {}", second.rank(), second.size()));
     RunOne(session, second, {Operation::kAllReduce, DataType::kF32, ReduceOp::kSum, 1023});
     RunOne(session, session.group(), {Operation::kAllReduce, DataType::kF32, ReduceOp::kSum, 11});
   }

@@ -26,7 +26,7 @@ void Identity(Session& session) {
     const char* value = std::getenv(name);
     if (session.settings().threads > 0 || value == nullptr) continue;
     session.Expect(group.size() == std::atoi(value),
-                   Format("size %d, %s=%s", group.size(), name, value));
+                   Format("size {}, {}={}", group.size(), name, value));
   }
   const std::string& wanted = session.settings().backend;
   session.Expect(wanted == "auto" ? group.backend() != "sim" : group.backend() == wanted,
@@ -35,9 +35,9 @@ void Identity(Session& session) {
                  "the description does not name the backend: " + group.description());
   session.Expect(group.simulated() == (group.backend() == "sim"), "simulated");
   session.Expect(group.nodes() >= 1 && group.nodes() <= group.size(),
-                 Format("%d nodes", group.nodes()));
+                 Format("{} nodes", group.nodes()));
   session.Expect(group.local_rank() >= 0 && group.local_rank() < group.size(),
-                 Format("local rank %d", group.local_rank()));
+                 Format("local rank {}", group.local_rank()));
   // Ranks of one machine have local ranks of their own; unless Slurm says that one machine is
   // several.
   const char* nodes = std::getenv("SLURM_STEP_NUM_NODES");
@@ -115,19 +115,16 @@ void Bandwidths(Session& session) {
     statistics = group.statistics();
     const uint64_t bytes = 3 * 4 * count * (row.parts ? static_cast<uint64_t>(session.size()) : 1);
     session.Expect(statistics.operations == 3,
-                   Format("%s: %llu operations, expected 3", name.c_str(),
-                          static_cast<unsigned long long>(statistics.operations)));
+                   Format("{}: {} operations, expected 3", name, statistics.operations));
     session.Expect(statistics.bytes == bytes,
-                   Format("%s: %llu bytes, expected %llu", name.c_str(),
-                          static_cast<unsigned long long>(statistics.bytes),
-                          static_cast<unsigned long long>(bytes)));
+                   Format("{}: {} bytes, expected {}", name, statistics.bytes, bytes));
     session.Expect(statistics.seconds > 0 || n == 1, name + ": took no time");
     if (statistics.seconds > 0) {
       session.Expect(Near(statistics.algbw, static_cast<double>(bytes) / statistics.seconds),
-                     Format("%s: algbw %g of %llu bytes in %g s", name.c_str(), statistics.algbw,
-                            static_cast<unsigned long long>(bytes), statistics.seconds));
+                     Format("{}: algbw {:g} of {} bytes in {:g} s", name, statistics.algbw, bytes,
+                            statistics.seconds));
       session.Expect(Near(statistics.busbw, statistics.algbw * row.factor),
-                     Format("%s: busbw %g, algbw %g, expected factor %g", name.c_str(),
+                     Format("{}: busbw {:g}, algbw {:g}, expected factor {:g}", name,
                             statistics.busbw, statistics.algbw, row.factor));
     }
     session.Expect(statistics.slowest.find(name) != std::string::npos &&
@@ -153,10 +150,8 @@ void AsyncIsCounted(Session& session) {
   Work work = group.Start(exchange.call());
   exchange.Verify(work.Wait());
   const Statistics statistics = group.statistics();
-  session.Expect(
-      statistics.operations == 1 && statistics.bytes == 800,
-      Format("%llu operations, %llu bytes", static_cast<unsigned long long>(statistics.operations),
-             static_cast<unsigned long long>(statistics.bytes)));
+  session.Expect(statistics.operations == 1 && statistics.bytes == 800,
+                 Format("{} operations, {} bytes", statistics.operations, statistics.bytes));
   // Open MPI does not say when a call that was started has ended: it is counted and not timed.
   const bool timed = group.backend() != "mpi";
   session.Expect(statistics.untimed == (timed ? 0U : 1U), "untimed is wrong");
@@ -196,10 +191,9 @@ void SlowCalls(Session& session) {
     if (all_waited == 0) continue;
     if (late) return;
     session.Expect(statistics.slow_calls == 1,
-                   Format("%llu slow calls, expected 1",
-                          static_cast<unsigned long long>(statistics.slow_calls)));
+                   Format("{} slow calls, expected 1", statistics.slow_calls));
     session.Expect(statistics.slowest_seconds >= 0.2,
-                   Format("the slowest took %g s of %g", statistics.slowest_seconds, waited));
+                   Format("the slowest took {:g} s of {:g}", statistics.slowest_seconds, waited));
     const auto is_line = [](const std::string& line) {
       return line.find("all_reduce") != std::string::npos &&
              line.find("number") != std::string::npos && line.find("4KiB") != std::string::npos;
@@ -207,7 +201,7 @@ void SlowCalls(Session& session) {
     const auto lines = std::count_if(log.begin(), log.end(), is_line);
     session.Expect(
         lines == 1,
-        Format("%d lines about the slow call among %zu: ", static_cast<int>(lines), log.size()) +
+        Format("{} lines about the slow call among {}: ", static_cast<int>(lines), log.size()) +
             Join(log, " | "));
     return;
   }
@@ -219,7 +213,7 @@ void Clock(Session& session) {
   const double before = group.Now();
   RunOne(session, group, {Operation::kAllReduce, DataType::kF32, ReduceOp::kSum, 4097});
   const double after = group.Now();
-  session.Expect(after >= before, Format("the clock went from %g to %g", before, after));
+  session.Expect(after >= before, Format("the clock went from {:g} to {:g}", before, after));
   const Status status = group.SimulateCompute(0.25);
   if (!group.simulated()) {
     session.Refused(status, "SimulateCompute on a real backend", "simulated");

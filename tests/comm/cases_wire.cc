@@ -86,9 +86,9 @@ void Special(Session& session) {
       const Value wanted = session.size() == 1 ? given : RoundTo(wire, given);
       const Value got = Decode(DataType::kF32, out.bytes() + i * 4);
       const bool alone = session.size() == 1 && got == RoundTo(wire, given);
-      session.Expect(
-          got == wanted || alone || (std::isnan(got) && std::isnan(wanted)),
-          Format("0x%08x as %s: got %Lg, expected %Lg", bits[i], DataTypeName(wire), got, wanted));
+      session.Expect(got == wanted || alone || (std::isnan(got) && std::isnan(wanted)),
+                     Format("0x{:08x} as {}: got {:g}, expected {:g}", bits[i], DataTypeName(wire),
+                            got, wanted));
     }
   }
 }

@@ -88,17 +88,17 @@ bool Buffer::GuardsHold() const {
 }
 
 std::string Describe(const Shape& shape) {
-  std::string text = Format("%s %s", OperationName(shape.operation), DataTypeName(shape.type));
-  if (IsReduction(shape.operation)) text += Format(" %s", ReduceOpName(shape.reduce));
-  text += Format(", count %zu", shape.count);
+  std::string text = Format("{} {}", OperationName(shape.operation), DataTypeName(shape.type));
+  if (IsReduction(shape.operation)) text += Format(" {}", ReduceOpName(shape.reduce));
+  text += Format(", count {}", shape.count);
   if (shape.in_place) text += ", in place";
-  if (shape.root != 0) text += Format(", root or peer %d", shape.root);
-  if (shape.shift != 0) text += Format(", %zu bytes off", shape.shift);
-  if (shape.wire) text += Format(", as %s", DataTypeName(*shape.wire));
+  if (shape.root != 0) text += Format(", root or peer {}", shape.root);
+  if (shape.shift != 0) text += Format(", {} bytes off", shape.shift);
+  if (shape.wire) text += Format(", as {}", DataTypeName(*shape.wire));
   const Config& config = shape.config;
   if (!config.IsDefault()) {
-    text += Format(", config %d/%d/%d/%lld", config.algorithm, config.protocol, config.channels,
-                   static_cast<long long>(config.segment_bytes));
+    text += Format(", config {}/{}/{}/{}", config.algorithm, config.protocol, config.channels,
+                   config.segment_bytes);
   }
   return text;
 }
@@ -259,10 +259,10 @@ void Exchange::CheckOutput(uint8_t* at) {
         const bool right = std::fabs(got - wanted) <= expected[i].tolerance;
         const bool narrow = !shape_.wire || size_ == 1 || RoundTo(*shape_.wire, got) == got;
         if (right && narrow) continue;
-        session_.Expect(false,
-                        Format("%s: index %zu: got %.19Lg, expected %.19Lg within %.3Lg%s",
-                               Describe(shape_).c_str(), start + done + i, got, wanted,
-                               expected[i].tolerance, narrow ? "" : ": wider than the wire type"));
+        session_.Expect(
+            false, Format("{}: index {}: got {:.19g}, expected {:.19g} within {:.3g}{}",
+                          Describe(shape_), start + done + i, got, wanted, expected[i].tolerance,
+                          narrow ? "" : ": wider than the wire type"));
         return;
       }
     }

@@ -41,7 +41,7 @@ bool Session::Create() {
     log_.push_back(line);
     // Nobody reads the log of a job that its backend ends.
     if (line.find("the job ends here") != std::string::npos) {
-      std::fputs(Format("FAIL in '%s': %s\n", case_.c_str(), line.c_str()).c_str(), stderr);
+      std::fputs(Format("FAIL in '{}': {}\n", case_, line).c_str(), stderr);
     }
   };
   auto created = Group::Create(options_);
@@ -62,7 +62,7 @@ bool Session::Expect(bool holds, const std::string& what) {
   if (holds) return true;
   if (++failures_ <= kShownFailures) {
     // One write a line: several ranks share the stream.
-    const std::string line = Format("FAIL rank %d of %d, %s: ", rank(), size(), case_.c_str());
+    const std::string line = Format("FAIL rank {} of {}, {}: ", rank(), size(), case_);
     std::fputs((line + what + "\n").c_str(), stderr);
   }
   return false;

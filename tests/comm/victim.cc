@@ -43,7 +43,7 @@ std::string Quote(const std::string& text) {
       quoted += '\\';
       quoted += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += Format("\\u%04x", c);
+      quoted += Format("\\u{:04x}", c);
     } else {
       quoted += c;
     }
@@ -72,9 +72,10 @@ class Victim {
       const Status status = Do(step);
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
       const std::string line =
-          Format("{\"rank\": %d, \"step\": %s, \"ok\": %s, \"seconds\": %.3f, \"code\": \"%s\", ",
-                 Rank(), Quote(step).c_str(), status.ok() ? "true" : "false", seconds.count(),
-                 CodeName(status)) +
+          Format(
+              "{{\"rank\": {}, \"step\": {}, \"ok\": {}, \"seconds\": {:.3f}, \"code\": \"{}\", ",
+              Rank(), Quote(step), status.ok() ? "true" : "false", seconds.count(),
+              CodeName(status)) +
           "\"message\": " + Quote(status.message()) + "}\n";
       // In one piece, and at once: the next step may be the last.
       if (write(STDOUT_FILENO, line.data(), line.size()) < 0) std::abort();
@@ -172,7 +173,7 @@ class Victim {
       if (!status.ok()) return status;
       for (size_t i = 0; i < count; ++i) {
         if (out_[i] != static_cast<float>(ranks)) {
-          return Internal(Format("index %zu: got %g, expected %zu", i, out_[i], ranks));
+          return Internal(Format("index {}: got {:g}, expected {}", i, out_[i], ranks));
         }
       }
       return status;

@@ -65,7 +65,7 @@ static const struct choice kGood = {RING, LL, 3};
 
 /* Without a row for the question, the chained tuner's answer stands. */
 static void answer_stands(void) {
-  static const int spoken[] = {0, 0, 2, 3, 3, 5, 6}; /* by what the library speaks */
+  static const int spoken[] = {0, 0, 2, 3, 3, 5, 6, 6}; /* by what the library speaks */
   struct chain_counts* counts = good_counts();
   for (int api = 2; api <= TUNER_NEWEST_API; ++api) {
     begin("its answer stands", api, library("chain_good"), "allreduce,1000,2000,tree,simple,5" ANY);
@@ -185,12 +185,12 @@ static void unusable(void) {
     int last;
     const char* warning;
   } cases[] = {
-      {"a missing file", none, 1, 6, none},
-      {"an unknown short name", "no-such-tuner", 1, 6, "no-such-tuner"},
-      {"a text file", write_text("text.so", "no library\n"), 1, 6, "text.so"},
-      {"itself", g_plugin, 1, 6, "itself"},
-      {"itself, by its name", "libnccl-tuner-diapason.so", 1, 6, "itself"},
-      {"no tuner at all", library("chain_empty"), 1, 6, "no tuner API"},
+      {"a missing file", none, 1, TUNER_NEWEST_API, none},
+      {"an unknown short name", "no-such-tuner", 1, TUNER_NEWEST_API, "no-such-tuner"},
+      {"a text file", write_text("text.so", "no library\n"), 1, TUNER_NEWEST_API, "text.so"},
+      {"itself", g_plugin, 1, TUNER_NEWEST_API, "itself"},
+      {"itself, by its name", "libnccl-tuner-diapason.so", 1, TUNER_NEWEST_API, "itself"},
+      {"no tuner at all", library("chain_empty"), 1, TUNER_NEWEST_API, "no tuner API"},
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     for (int api = cases[i].first; api <= cases[i].last; ++api) {
@@ -211,28 +211,132 @@ static void does_not_fit(const char* name, int first, int last, const char* warn
   }
 }
 
-static void v6_only(void) {
-  begin("v6 alone", 6, library("chain_v6_only"), NULL);
-  expect(6, 1, (struct choice){RING, LL, 0});
+static void one_version_only(void) {
+  for (int api = 6; api <= 7; ++api) {
+    begin("v6 alone", api, library("chain_v6_only"), NULL);
+    expect(api, 1, (struct choice){RING, LL, 0});
+  }
+  begin("v7 alone", 7, library("chain_v7_only"), NULL);
+  expect(7, 1, (struct choice){RING, LL, 0});
 }
 
-static size_t chunk_after(const char* chain) {
-  begin("chunk size", 6, library(chain), NULL);
-  struct comm comm = comm_open(6, 1, 8);
+/* Every number that the library has for this chained tuner is doubled, and no other one. */
+static void check_bent(const double* before, const double* after, size_t rows) {
+  const size_t latencies = 4 * ALGORITHMS * PROTOCOLS;
+  for (size_t i = 0; i < latencies + 5 * rows * 3; ++i) {
+    const bool rubin = rows == 5 && i >= latencies && (i - latencies) / 3 % rows == 4;
+    CHECK(after[i] == before[i] * (rubin ? 1 : 2), "number %zu was %g and is %g", i, before[i],
+          after[i]);
+  }
+}
+
+static void fill(double* numbers, size_t count) {
+  for (size_t i = 0; i < count; ++i) numbers[i] = 1.0 + (double)i;
+}
+
+/* A chained tuner changes the library's cost model, in the layout that it knows. */
+static void constants_are_converted(void) {
+  tuner_constants old;
+  tuner_constants old_before;
+  begin("changed constants", 6, library("chain_bends"), NULL);
+  fill((double*)&old, sizeof(old) / sizeof(double));
+  old_before = old;
+  struct comm comm = {6, NULL};
+  tuner_nvl_domain domain = {1, 8, 8};
+  CHECK(host.v6->init(&comm.context, 1, 8, 1, host.logger, &domain, &old) == TUNER_SUCCESS, "v6");
+  check_bent((const double*)&old_before, (const double*)&old, 4);
+  comm_close(&comm);
+
+  tuner_constants_v7 newer;
+  tuner_constants_v7 newer_before;
+  begin("changed constants", 7, library("chain_bends"), NULL);
+  fill((double*)&newer, sizeof(newer) / sizeof(double));
+  newer_before = newer;
+  comm.api = 7;
+  CHECK(host.v7->init(&comm.context, 1, 8, 1, host.logger, &domain, &newer) == TUNER_SUCCESS, "v7");
+  check_bent((const double*)&newer_before, (const double*)&newer, 5);
+  comm_close(&comm);
+
+  begin("changed constants, all of them", 7, library("chain_bends_v7"), NULL);
+  newer = newer_before;
+  CHECK(host.v7->init(&comm.context, 1, 8, 1, host.logger, &domain, &newer) == TUNER_SUCCESS, "v7");
+  for (size_t i = 0; i < sizeof(newer) / sizeof(double); ++i) {
+    CHECK(((const double*)&newer)[i] == 2 * ((const double*)&newer_before)[i], "number %zu", i);
+  }
+  comm_close(&comm);
+}
+
+/* From 2.31 on a negative number wins where the entry was on offer, and nothing else is read back:
+ * the chained answer is what the same tuner would make the library choose, and a row wins over it.
+ */
+static void negative_answers(void) {
+  static const struct {
+    int version;
+    struct choice alone;
+  } libraries[] = {{23007, {PAT, SIMPLE, 0}}, {23102, {NVLS_TREE, SIMPLE, 0}}};
+  for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); ++i) {
+    begin("negative answers", 6, library("chain_negative"), "allreduce,1000,2000,ring,ll,-1" ANY);
+    claimed_version = libraries[i].version;
+    expect(6, 1, libraries[i].alone);
+    static const char* const rows[] = {"tree,simple", "tree,ll", "ring,ll", "nvls_tree,simple"};
+    static const struct choice chosen[] = {
+        {TREE, SIMPLE, 0}, {TREE, LL, 0}, {RING, LL, 0}, {NVLS_TREE, SIMPLE, 0}};
+    for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); ++row) {
+      char line[80];
+      snprintf(line, sizeof(line), "allreduce,0,999,%s,-1" ANY, rows[row]);
+      use_policy(line);
+      expect(6, 1, chosen[row]);
+    }
+  }
+}
+
+/* What is about no call is not passed on. */
+static void no_calls(void) {
+  struct chain_counts* counts = good_counts();
+  for (int api = 2; api <= TUNER_NEWEST_API; ++api) {
+    begin("questions about no call", api, library("chain_good"), NULL);
+    struct comm comm = comm_open(api, 1, 8);
+    const int before = counts->asked;
+    struct question question = ordinary(ALLREDUCE, 500);
+    question.pipe_ops = 0;
+    const struct choice got = decide(&comm, &question);
+    CHECK(got.algorithm == UNDEF && got.channels == CHANNELS_BEFORE, "%d, %d channels",
+          got.algorithm, got.channels);
+    if (api >= 3) {
+      struct table table;
+      table_fill(&table, ALGORITHMS, PROTOCOLS, -1.0f);
+      int channels = 0;
+      question.pipe_ops = 1;
+      ask_table(&comm, &question, &table, &channels);
+      question.collective = 11;
+      ask_table(&comm, &question, &table, &channels);
+      CHECK(channels == 0, "%d channels", channels);
+    }
+    CHECK(counts->asked == before, "it was asked %d times", counts->asked - before);
+    comm_close(&comm);
+  }
+}
+
+static size_t chunk_after(int api, const char* chain) {
+  begin("chunk size", api, library(chain), NULL);
+  struct comm comm = comm_open(api, 1, 8);
   size_t chunk = 524288;
-  CHECK(host.v6->get_chunk_size(comm.context, ALLREDUCE, 500, RING, LL, 1, &chunk) == TUNER_SUCCESS,
+  CHECK((api == 6 ? host.v6->get_chunk_size : host.v7->get_chunk_size)(
+            comm.context, ALLREDUCE, 500, RING, LL, 1, &chunk) == TUNER_SUCCESS,
         "%s: an error", chain);
   comm_close(&comm);
   return chunk;
 }
 
 static void chunk_sizes(void) {
-  const size_t forwarded = chunk_after("chain_good");
-  CHECK(forwarded == 4096, "forwarded: %zu", forwarded);
-  const size_t undone = chunk_after("chain_scribbler");
-  CHECK(undone == 524288, "undone: %zu", undone);
-  const size_t left_out = chunk_after("chain_v6_only");
-  CHECK(left_out == 524288, "left out: %zu", left_out);
+  for (int api = 6; api <= 7; ++api) {
+    const size_t forwarded = chunk_after(api, "chain_good");
+    CHECK(forwarded == 4096, "forwarded: %zu", forwarded);
+    const size_t undone = chunk_after(api, "chain_scribbler");
+    CHECK(undone == 524288, "undone: %zu", undone);
+    const size_t left_out = chunk_after(api, "chain_v6_only");
+    CHECK(left_out == 524288, "left out: %zu", left_out);
+  }
 }
 
 /* "aws-ofi" finds libnccl-tuner-aws-ofi.so, as the library itself has it. */
@@ -260,10 +364,14 @@ int main(int count, char** arguments) {
   errors_are_undone();
   unusable();
   does_not_fit("chain_good", 1, 1, "v1");
-  does_not_fit("chain_refuses", 3, 6, "failed to start");
+  does_not_fit("chain_refuses", 3, TUNER_NEWEST_API, "failed to start");
   does_not_fit("chain_v6_only", 1, 5, "v6");
-  does_not_fit("chain_incomplete", 5, 6, "callback");
-  v6_only();
+  does_not_fit("chain_v7_only", 1, 6, "v7");
+  does_not_fit("chain_incomplete", 5, TUNER_NEWEST_API, "callback");
+  one_version_only();
+  constants_are_converted();
+  negative_answers();
+  no_calls();
   chunk_sizes();
   short_name();
   return checks_report("chain");

@@ -60,6 +60,7 @@ static const struct life kLives[] = {
     {"v6", 6, false, false},
     {"v5 with a journal", 5, true, false},
     {"v6 with a chained tuner", 6, false, true},
+    {"v7 with a chained tuner", 7, false, true},
 };
 
 /* They tend to be the same one. */

@@ -1,7 +1,7 @@
 // What ranks read from a store or from a program's reward file: schedules, results, lines.
 #include "domain/schedule.h"
 #include "fuzz.h"
-#include "learn/rewards.h"
+#include "learn/line_matcher.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace diapason;  // NOLINT
@@ -23,10 +23,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // However the file's content arrives, the lines are the same.
   learn::RewardLines whole;
   learn::RewardLines bytes;
-  const size_t lines = whole.Feed(text).size();
+  const std::vector<learn::RewardLine> read = whole.Feed(text);
+  const size_t lines = read.size();
   size_t pieces = 0;
   for (size_t i = 0; i < text.size(); i += 3) pieces += bytes.Feed(text.substr(i, 3)).size();
   fuzz::Promise(lines == pieces && whole.garbage() == bytes.garbage(),
                 "pieces give the same lines");
+  // Whatever they say, they are booked for calls that were made.
+  learn::LineMatcher matcher;
+  uint64_t calls = 0;
+  for (const learn::RewardLine& line : read) {
+    matcher.Line(line);
+    calls += line.bytes % 4;
+    for (const learn::LineMatcher::Credit& credit : matcher.Read(calls)) {
+      fuzz::Promise(credit.first < credit.end && credit.end <= calls, "calls that were made");
+    }
+  }
   return 0;
 }

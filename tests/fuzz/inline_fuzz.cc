@@ -12,8 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)DecodeInline(text).ok();
   // The checksum stops a fuzzer at the door: hand it one that fits.
   const std::string body = "d1." + EncodeBase64Url(text);
-  const std::string word =
-      body + Format(".%016llx", static_cast<unsigned long long>(Fnv1a64(body)));
+  const std::string word = body + Format(".{:016x}", Fnv1a64(body));
   const Result<Policy> decoded = DecodeInline(word);
   if (!decoded.ok()) return 0;
   const ParseOutcome again = ParsePolicy(PolicyText(decoded.value()), {});

@@ -57,8 +57,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t end = bytes.find('\n');
   if (end == std::string_view::npos) return 0;
   const std::string body(bytes.substr(end + 1));
-  Try(Format("diapason-model %d fnv1a64:%016llx\n", ModelFile::kVersion,
-             static_cast<unsigned long long>(Fnv1a64(body))) +
-      body);
+  Try(Format("diapason-model {} fnv1a64:{:016x}\n", ModelFile::kVersion, Fnv1a64(body)) + body);
   return 0;
 }

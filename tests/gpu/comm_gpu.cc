@@ -60,8 +60,8 @@ void Say(int rank, const std::string& what, bool ok, const std::string& more) {
     text += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   const std::string line =
-      Format("{\"rank\": %d, \"what\": \"%s\", \"ok\": %s, \"text\": \"%s\"}\n", rank, what.c_str(),
-             ok ? "true" : "false", text.c_str());
+      Format("{{\"rank\": {}, \"what\": \"{}\", \"ok\": {}, \"text\": \"{}\"}}\n", rank, what,
+             ok ? "true" : "false", text);
   if (write(STDOUT_FILENO, line.data(), line.size()) < 0) std::abort();
 }
 
@@ -127,9 +127,8 @@ void Graph(Group& group, const Driver& driver) {
     Say(rank, name,
         error == 0 && status.ok() && wrong == 0 && done &&
             group.statistics().untimed == untimed + 1,
-        Format("CUDA %d, %zu wrong, done %d, counted %llu; %s", error, wrong, done ? 1 : 0,
-               static_cast<unsigned long long>(group.statistics().untimed - untimed),
-               status.message().c_str()));
+        Format("CUDA {}, {} wrong, done {}, counted {}; {}", error, wrong, done ? 1 : 0,
+               group.statistics().untimed - untimed, status.message()));
     if (executable != nullptr) driver.exec_destroy(executable);
     if (graph != nullptr) driver.graph_destroy(graph);
   }
@@ -165,8 +164,8 @@ void Pins(Group& group) {
         DeviceDownload(out.data(), buffers.out, count * sizeof(float));
         const size_t wrong = Wrong(out, group.size(), 0);
         Say(group.rank(),
-            Format("pin %d/%d ch%d at %zu bytes", algorithm, protocol, channels, count * 4),
-            status.ok() && wrong == 0, Format("%zu wrong; %s", wrong, status.message().c_str()));
+            Format("pin {}/{} ch{} at {} bytes", algorithm, protocol, channels, count * 4),
+            status.ok() && wrong == 0, Format("{} wrong; {}", wrong, status.message()));
       }
     }
   }
@@ -204,8 +203,8 @@ void Times(Group& group) {
       }
       std::nth_element(seconds.begin(), seconds.begin() + kCalls / 2, seconds.end());
       if (group.rank() == 0) {
-        Say(0, Format("time of %zu bytes, %s", count * sizeof(float), kind), true,
-            Format("%.1f us", seconds[kCalls / 2] * 1e6));
+        Say(0, Format("time of {} bytes, {}", count * sizeof(float), kind), true,
+            Format("{:.1f} us", seconds[kCalls / 2] * 1e6));
       }
     }
   }

@@ -1,6 +1,11 @@
 """Learning on a real GPU: several ranks share it, each its own host; see docs/results/README.md for figures.
 
-    python3 learn_lab.py --plugin libnccl-tuner-diapason.so [--tool diapason] [--cases sizes,ddp] [--out FOLDER]
+    python3 learn_lab.py --plugin libnccl-tuner-diapason.so [--tool diapason] [--cases sizes,ddp] [--rewards step,gpu]
+                         [--limit SECONDS] [--out FOLDER]
+
+The last lines are the figures: for every case the geometric mean of the best configuration's time over the learned
+one's, and the share of epochs for which nothing was agreed on in time. --limit bounds the whole run: a job that would
+not end in time is killed, and what was not run is said.
 
 Exit status: 0 every check passed, 1 one failed, 77 skipped (says why). A missed timing bar is printed
 and is no failure: timings are not tests.
@@ -16,6 +21,7 @@ import argparse  # noqa: E402
 import json  # noqa: E402
 import math  # noqa: E402
 import os  # noqa: E402
+import re  # noqa: E402
 import shutil  # noqa: E402
 import statistics  # noqa: E402
 import subprocess  # noqa: E402
@@ -34,13 +40,34 @@ HERE = Path(__file__).resolve().parent
 SKIP = 77
 SMALL_TO_LARGE = "8192,16384,32768,65536,131072,262144,524288,1048576,2097152"
 TRYING = ("trying", "warm-up")
+LEAST_TIME = 20  # seconds that a job needs to start and end
+BAR = 0.97  # of the best
 
 
 class Lab:
     def __init__(self, options: argparse.Namespace, work: Path, mps: Mps) -> None:
         self.options, self.work, self.mps = options, work, mps
         self.failures: list[str] = []
+        self.summary: list[str] = []
+        self.end = time.monotonic() + getattr(options, "limit", 3600.0)
         self.figures: dict = {}
+
+    def finish(self, name: str) -> int:
+        """Keeps figures and logs where --out says, removes the working folder; the exit status."""
+        out = self.options.out
+        if out:
+            out.mkdir(parents=True, exist_ok=True)
+            (out / f"{name}.json").write_text(json.dumps(self.figures, indent=1))
+            for path in sorted(self.work.glob("*.stderr")) + sorted(self.work.glob("*.log")):
+                if path.stat().st_size > 200000:
+                    path.write_bytes(path.read_bytes()[-200000:])
+            subprocess.run(["tar", "-C", str(self.work), "-czf", str(out / f"{name}.tar.gz"), "--exclude=*.meet", "."], check=False)
+        shutil.rmtree(self.work, ignore_errors=True)
+        for line in self.summary:
+            print(line)
+        for failure in self.failures:
+            print(f"FAILED: {failure}")
+        return 1 if self.failures else 0
 
     def check(self, condition: bool, what: str) -> None:
         if not condition:
@@ -63,6 +90,7 @@ class Lab:
                 "NCCL_TUNER_PLUGIN": str(self.options.plugin),
                 "NCCL_PROFILER_PLUGIN": str(self.options.plugin),
                 "DIAPASON_MODE": "learn",
+                "NCCL_RAS_ENABLE": "0",  # 2.31 and later learn only so
                 "DIAPASON_STORE": "shm",
                 "DIAPASON_JOB": f"lab-{os.getpid()}-{name}",
                 "DIAPASON_REWARD": "gpu",
@@ -79,6 +107,10 @@ class Lab:
             by_rank: dict[int, dict[str, str]] | None = None, without: tuple[int, ...] = (),
             meanwhile: Callable[[], None] | None = None) -> list[dict] | None:
         """The case on all ranks; their results, or None where one failed or time ran out."""
+        limit = min(limit, self.end - time.monotonic())
+        if limit < LEAST_TIME:
+            self.summary.append(f"{name}: not run, no time was left")
+            return None
         ranks = self.options.ranks
         store = self.work / f"{name}.meet"
         processes = []
@@ -115,13 +147,15 @@ class Lab:
             results.append(json.loads(path.read_text()))
         return results
 
-    def agree(self, name: str, ranks: int | None = None) -> None:
-        """The journals of all ranks, call by call."""
+    def agree(self, name: str, ranks: int | None = None, counted: bool = True) -> None:
+        """The journals of all ranks, call by call; `counted`: ranks that learn number the calls of a context."""
         files = [str(self.journal(name, rank)) for rank in range(ranks or self.options.ranks)]
         if self.options.tool:
             done = subprocess.run([self.options.tool, "journal", "check", *files], capture_output=True, text=True, timeout=120)
             print("    " + "\n    ".join((done.stdout + done.stderr).strip().splitlines()[:12]), flush=True)
             self.check(done.returncode == 0, f"{name}: diapason journal check")
+        if not counted:
+            return
         asked: list[dict] = []
         for path in files:
             last: dict = {}
@@ -190,10 +224,25 @@ class Lab:
         for what in ("of_best", "x_default"):
             values = [row[what] for row in out.values()]
             print(f"  {what}: geometric mean {math.exp(statistics.fmean(map(math.log, values))):.3f}, worst {min(values):.3f}")
+        of_best = math.exp(statistics.fmean(math.log(row["of_best"]) for row in out.values()))
+        epochs, held = self.epochs(name)
+        self.summary.append(f"{name}: {of_best:.3f} of the best, geometric mean of {len(out)} sizes "
+                            f"(bar {BAR}: {'reached' if of_best >= BAR else 'missed'}); {held} of {epochs} epochs held")
         return out
 
+    def epochs(self, name: str) -> tuple[int, int]:
+        """The agreed epochs of rank 0, and those that were held because nothing was agreed on in time."""
+        held: dict[tuple, bool] = {}
+        for line in self.journal(name, 0).read_text().splitlines():
+            record = json.loads(line)
+            if record["type"] != "decision" or record.get("epoch", 0) < 2:
+                continue
+            key = (record["comm"], record["collective"], (record["bytes"] - 1).bit_length(), record["epoch"])
+            held[key] = held.get(key, False) or record["reason"] == "held"
+        return len(held), sum(held.values())
+
     def sizes(self) -> None:
-        for reward in ("step", "gpu"):
+        for reward in self.options.rewards.split(","):
             self.sizes_by(reward)
 
     def sizes_by(self, reward: str) -> None:
@@ -345,6 +394,18 @@ class Lab:
                       if '"type":"decision"' in line and '"applied":true' in line)
         self.check(applied == 0, f"{name}: the library decided alone on every rank")
 
+    def ras(self) -> None:
+        """From 2.31 on a RAS client may change the events of a running job: nothing is learned unless it is off."""
+        results = self.run("ras", "plain", ["--bytes", "8192", "--calls", "600"], 60, {"NCCL_RAS_ENABLE": ""})
+        if not results:
+            return
+        versions = re.search(r"NCCL version 2\.(\d+)", (self.work / "ras.0.log").read_text(errors="replace"))
+        if not versions or int(versions[1]) < 31:
+            print("  skipped: this NCCL is older than 2.31")
+            return
+        self.check(self.logged("ras", "NCCL_RAS_ENABLE=0 on all ranks") == 1, "ras: rank 0's log says why")
+        self.nothing_tried("ras", tuple(range(self.options.ranks)))
+
     def one_variable(self) -> None:
         results = self.run("env", "plain", ["--bytes", "8192", "--calls", "300"], 60,
                            {"NCCL_TUNER_PLUGIN": "", "NCCL_PROFILER_PLUGIN": "", "NCCL_ENV_PLUGIN": str(self.options.plugin)})
@@ -358,7 +419,9 @@ def main() -> int:
     parser.add_argument("--tool", help="diapason, for `journal check`")
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--cases", default="sizes,overlap,ddp,attacks,safety,one_variable")
+    parser.add_argument("--cases", default="sizes,overlap,ddp,attacks,safety,ras,one_variable")
+    parser.add_argument("--rewards", default="step,gpu", help="of the case sizes")
+    parser.add_argument("--limit", type=float, default=3600, help="seconds for everything")
     parser.add_argument("--redis", default=shutil.which("redis-server"), help="the program")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -376,16 +439,7 @@ def main() -> int:
         for case in options.cases.split(","):
             print(f"== {case}", flush=True)
             getattr(lab, case)()
-    if options.out:
-        (options.out / "learn.json").write_text(json.dumps(lab.figures, indent=1))
-        for path in sorted(work.glob("*.stderr")) + sorted(work.glob("*.log")):
-            if path.stat().st_size > 200000:
-                path.write_bytes(path.read_bytes()[-200000:])
-        subprocess.run(["tar", "-C", str(work), "-czf", str(options.out / "learn.tar.gz"), "--exclude=*.meet", "."], check=False)
-    shutil.rmtree(work, ignore_errors=True)
-    for failure in lab.failures:
-        print(f"FAILED: {failure}")
-    return 1 if lab.failures else 0
+    return lab.finish("learn")
 
 
 if __name__ == "__main__":

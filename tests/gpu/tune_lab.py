@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """`diapason tune` against NCCL on a real GPU that several ranks share.
 
-    tune_lab.py --tool PATH/diapason [--out DIR] [--only PART] [--ranks 4,8] [--budget 2m] [--rounds 12]
+    tune_lab.py --tool PATH/diapason [--out DIR] [--only PART] [--ranks 4,8] [--budget 4:4m,8:6m] [--rounds 12]
+                [--limit 570]
 
-Parts, in this order: best (bench/tune.py: tuned against the default and against the exhaustive best of the same run), job
+Parts, in this order: best (bench/tune.py: tuned against the default and against the exhaustive best of the same run, at the
+tuned sizes and at sizes between them that are no powers of two; three collectives, 1 KiB to 8 MiB; --budget is one for all
+or one for each number of ranks; --limit is the time of one number of ranks, tuning included), job
 (the lines that tune prints, set for a job that knows nothing of diapason: its journal must show the policy's choices, the
 same on every rank), iteration (--objective iteration). Every part's figures are printed; the exit status is 1 when
 something failed, 77 when there is no GPU here.
@@ -55,12 +58,17 @@ class Lab:
         print(done.stdout[-3000:], done.stderr[-3000:], sep="\n", flush=True)
         return False
 
+    def budget(self, ranks: str) -> str:
+        budgets = dict(part.split(":", 1) for part in self.options.budget.split(",") if ":" in part)
+        return budgets.get(ranks, next(iter(budgets.values()), "4m")) if budgets else self.options.budget
+
     def best(self) -> None:
+        limit = self.options.limit
         for ranks in self.options.ranks.split(","):
             done = self.command([sys.executable, str(BENCH), str(Path(self.tool).parent), "--backend", "nccl", "--ranks", ranks,
                                  "--collectives", "all_reduce,all_gather,reduce_scatter", "--sizes", "1K:8M:x2", "--budget",
-                                 self.options.budget, "--rounds", str(self.options.rounds), "--json",
-                                 str(self.options.out / f"tune_{ranks}ranks.json")], 580)
+                                 self.budget(ranks), "--rounds", str(self.options.rounds), "--between", "--limit",
+                                 str(max(30, limit - 20)), "--json", str(self.options.out / f"tune_{ranks}ranks.json")], limit)
             print(done.stdout, flush=True)
             self.need(done, f"best, {ranks} ranks")
 
@@ -113,7 +121,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--ranks", default="4,8")
-    parser.add_argument("--budget", default="2m")
+    parser.add_argument("--budget", default="4:4m,8:6m")
+    parser.add_argument("--limit", type=float, default=570)
     parser.add_argument("--rounds", type=int, default=12)
     options = parser.parse_args()
     backends = subprocess.run([str(options.tool), "backends", "--json"], capture_output=True, text=True, timeout=60, check=False,

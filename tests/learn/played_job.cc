@@ -30,7 +30,12 @@ using Way = Communicator::Way;
 
 constexpr int kMostRanks = 8;
 constexpr int kSystemError = 2;
-constexpr size_t kMostCalls = 20000;
+constexpr int kWrongAlgorithm = 99;
+constexpr size_t kMostCalls = 65000;
+// A context is settled when every channel count is decided, ties included. Ranks run up to 200
+// calls apart here, so that results are late and this takes some thousand calls; a job that learns
+// ends soon after.
+constexpr uint32_t kMostToLearn = 60000;
 constexpr size_t kSizes[] = {8u << 10, 32u << 10, 512u << 10};
 constexpr size_t kSizeCount = 3;
 
@@ -67,10 +72,12 @@ double Truth(size_t bytes, const Choice& choice) {
   return times[50];
 }
 
-double Best(size_t bytes) {
+// From 2.29 on the plugin does not try ll: ring/ll is there as the library's own choice.
+double Best(size_t bytes, bool tries_ll) {
   double best = 1e9;
   for (int algorithm = 0; algorithm < 2; ++algorithm) {
     for (const int protocol : {0, 2}) {
+      if (algorithm == 0 && protocol == 0 && !tries_ll) continue;
       for (const int channels : {1, 2}) {
         best = std::min(best, Truth(bytes, {algorithm, protocol, channels}));
       }
@@ -93,16 +100,19 @@ struct Case {
   uint32_t least = 0;  // calls made at least
   uint32_t most = 12000;
   bool must_learn = true;
+  bool tries_ll = true;
   std::function<void(int rank)> before = [](int) {};
   // One step of the program; `n` counts them. Returns false on the plugin's error.
   std::function<bool(Communicator*, int rank, uint32_t n)> step;
   std::function<void(int rank, uint32_t n)> meanwhile = [](int, uint32_t) {};
+  std::function<void(Communicator::Options*)> options = [](Communicator::Options*) {};
   bool profiler_everywhere = true;
   bool profiler_on_any = true;
   bool must_apply = false;  // every call runs the policy's only row: tree/simple on one channel
   bool errors_allowed = false;
   bool must_fail = false;     // every rank gets ncclSystemError
   bool must_not_try = false;  // nothing but the library's own choice ever runs
+  bool must_try = false;      // every size runs in several ways
   bool only_when_named = false;
   uint32_t differs_from = kMostCalls;  // calls from here on are not compared
   bool killed = false;
@@ -142,6 +152,7 @@ int RunRank(const Case& one, const std::string& plugin_path, int rank) {
   options.rank = rank;
   options.nodes = one.ranks;
   options.profiler = one.profiler_on_any && (one.profiler_everywhere || rank != 1);
+  one.options(&options);
   {
     Communicator communicator(plugin, physics, options);
     g_board->init[rank].store(communicator.status + 1);
@@ -234,14 +245,15 @@ bool RunCase(const Case& one, const std::string& plugin) {
       break;
     }
   }
-  if (one.must_not_try) {
+  if (one.must_not_try || one.must_try) {
     std::map<uint32_t, std::map<uint32_t, int>> kinds;
     for (uint32_t call = 0; call < g_board->calls[0].load(); ++call) {
       ++kinds[call % kSizeCount][g_board->ran[0][call].load()];
     }
     for (const auto& [size, ran] : kinds) {
-      fine = Check(ran.size() == 1, "size " + std::to_string(kSizes[size]) + " ran in " +
-                                        std::to_string(ran.size()) + " ways") &&
+      fine = Check((ran.size() == 1) == one.must_not_try,
+                   "size " + std::to_string(kSizes[size]) + " ran in " +
+                       std::to_string(ran.size()) + " ways") &&
              fine;
     }
   }
@@ -260,7 +272,8 @@ bool RunCase(const Case& one, const std::string& plugin) {
       const auto most =
           std::max_element(counts.begin(), counts.end(),
                            [](const auto& a, const auto& b) { return a.second < b.second; });
-      const double ratio = Truth(kSizes[size], Unpack(most->first)) / Best(kSizes[size]);
+      const double ratio =
+          Truth(kSizes[size], Unpack(most->first)) / Best(kSizes[size], one.tries_ll);
       fine = Check(ratio < 1.25, "size " + std::to_string(kSizes[size]) + " ended " +
                                      std::to_string(ratio) + " times as slow as the best") &&
              fine;
@@ -301,6 +314,31 @@ std::vector<Case> Cases() {
       }
       if (rank % 2 == 1 && n % 7 == 0) communicator->PointToPoint();
       return error == 0 && PlainStep(communicator, rank, n);
+    };
+  }
+  {
+    // 2.32.6: questions about no call on some ranks, and a quarter of the calls have a
+    // configuration of their own that leaves ring alone.
+    Case& one = add("newest");
+    one.tries_ll = false;
+    one.before = [](int) {
+      played::PlayVersion(23206);
+      setenv("NCCL_RAS_ENABLE", "0", 1);
+    };
+    one.options = [](Communicator::Options* options) {
+      options->asks_ahead = options->rank % 2 == 1 ? 7 : 0;
+      options->channels = 4;
+      options->own_channels = 2;
+    };
+    one.step = [](Communicator* communicator, int rank, uint32_t n) {
+      if ((n * 2654435761u >> 16) % 4 != 0) return PlainStep(communicator, rank, n);
+      int error = 0;
+      const played::Call call{played::kAllReduce, kSizes[n % kSizeCount], 1};
+      const Choice choice = communicator->Make(call, Way::kEager, &error);
+      return Note(rank, n, choice,
+                  error != 0              ? error
+                  : choice.algorithm == 1 ? 0
+                                          : kWrongAlgorithm);
     };
   }
   {
@@ -430,6 +468,42 @@ std::vector<Case> Cases() {
     std::ofstream(g_folder + "/freeze") << "\n";
     one.before = [](int) { setenv("DIAPASON_FREEZE_FILE", (g_folder + "/freeze").c_str(), 1); };
   }
+  // 2.31 and later: somebody outside can change the event mask, by which calls are counted.
+  constexpr int kMaskCanChange = 23102;
+  {
+    Case& one = add("mask-cannot-change");  // RAS is off
+    one.must_learn = false;  // ll is not tried from 2.29 on, and is the best for the smallest
+    one.must_try = true;
+    one.most = 3000;
+    one.before = [](int) {
+      played::PlayVersion(kMaskCanChange);
+      setenv("NCCL_RAS_ENABLE", "0", 1);
+    };
+  }
+  {
+    Case& one = add("mask-changed");  // at another call on each rank
+    one.must_learn = false;
+    one.must_not_try = true;
+    one.most = 3000;
+    one.before = [](int) { played::PlayVersion(kMaskCanChange); };
+    one.meanwhile = [](int rank, uint32_t n) {
+      constexpr int kMasks[] = {0, 0xffff, 0x200, 0};
+      if (n == 300 + 7 * static_cast<uint32_t>(rank)) played::ChangeMask(kMasks[rank]);
+    };
+  }
+  {
+    Case& one = add("mask-could-change");  // on one rank
+    one.must_learn = false;
+    one.must_not_try = true;
+    one.most = 500;
+    // Applied by none: the ranks differ, and no rank may go on alone.
+    std::ofstream(g_folder + "/ras.conf") << "allreduce,0,1073741824,tree,simple,1,-1,-1,-1,-1\n";
+    one.before = [](int rank) {
+      played::PlayVersion(kMaskCanChange);
+      setenv("NCCL_RAS_ENABLE", rank == 1 ? "1" : "0", 1);
+      setenv("DIAPASON_POLICY", (g_folder + "/ras.conf").c_str(), 1);
+    };
+  }
   {
     Case& one = add("until-told");  // for tests that do something to a running job
     one.must_learn = false;
@@ -460,23 +534,34 @@ std::vector<Case> Cases() {
       return true;
     };
   }
-  {
-    Case& one = add("reward-file");
+  // A line for every call; or the first five of each size have none, and without call numbers
+  // nobody can know which call a line is about.
+  for (const char* name : {"reward-file", "reward-file-late", "reward-file-numbered"}) {
+    const bool numbered = std::string(name) == "reward-file-numbered";
+    const uint32_t unlogged = std::string(name) == "reward-file" ? 0 : 5 * kSizeCount;
+    Case& one = add(name);
     one.before = [](int) {
       setenv("DIAPASON_REWARD", "file", 1);
       setenv("NCCL_TUNER_REWARD_FILE", (g_folder + "/rewards.log").c_str(), 1);
     };
     one.must_learn = false;
-    one.most = 4000;
-    one.step = [](Communicator* communicator, int rank, uint32_t n) {
+    one.must_try = numbered;
+    one.must_not_try = unlogged > 0 && !numbered;
+    if (!numbered) one.most = 4000;
+    one.step = [numbered, unlogged](Communicator* communicator, int rank, uint32_t n) {
       if (!PlainStep(communicator, rank, n)) return false;
-      if (rank == 0) {
+      if (rank == 0 && n >= unlogged) {
         std::ofstream file(g_folder + "/rewards.log", std::ios::app);
         file << "allreduce," << kSizes[n % kSizeCount] << ",4,4,"
-             << communicator->last_microseconds() / 1000 << "\n";
+             << communicator->last_microseconds() / 1000;
+        if (numbered) file << "," << n / kSizeCount + 1;
+        file << "\n";
       }
       return true;
     };
+  }
+  for (Case& one : cases) {
+    if (one.must_learn) one.most = std::max(one.most, kMostToLearn);
   }
   return cases;
 }

@@ -25,6 +25,7 @@ enum Collective { kBroadcast, kReduce, kAllGather, kReduceScatter, kAllReduce, k
 struct Call {
   int collective = kAllReduce;
   size_t bytes = 0;
+  int selection = -1;  // from 2.31 on: the algorithm that the call's own configuration names
   friend auto operator<=>(const Call&, const Call&) = default;
 };
 
@@ -44,12 +45,15 @@ class LabPhysics : public Physics {
 
 struct Plugin {
   const diapason::plugin::abi::TunerV5* tuner = nullptr;
-  const diapason::plugin::abi::ProfilerV5<diapason::plugin::abi::EventV5>* profiler = nullptr;
+  const diapason::plugin::abi::ProfilerV5<diapason::plugin::abi::EventV7>* profiler = nullptr;
   void (*step)() = nullptr;
   int (*report)(const char*, unsigned long long, double) = nullptr;
 };
 // Which library is played: 22809 unless told otherwise, before the plugin is loaded. From 2.30 on
-// it speaks v6 of both interfaces; their callbacks begin as those of v5 do.
+// it speaks v6 of both interfaces, from 2.31 on v7 of the profiler's and from 2.32.6 on v7 of the
+// tuner's; their callbacks begin as those of v5 do, and so do their events. From 2.31 on it takes
+// the last of equal costs, reads back only what it offered, and uses a channel count only to lower
+// its own.
 void PlayVersion(int version);
 // Exits with a message when it cannot be loaded.
 Plugin LoadPlugin(const std::string& path);
@@ -65,6 +69,11 @@ class Communicator {
     bool profiler = true;
     int channels = 2;         // the most it has, and what runs where nobody wants fewer
     bool asks_twice = false;  // about every call, as 2.29 and later may on some ranks
+    // Before every call, about what is no call, as 2.31 and later may on some ranks: one bit for
+    // each such question, see AskAhead.
+    unsigned asks_ahead = 0;
+    int own_channels = 0;  // what runs where nobody wants fewer; 0: `channels`
+    int min_ctas = 0;      // NCCL_MIN_CTAS: from 2.31 on no call has fewer
   };
   // `status` is what the tuner's init has returned.
   Communicator(const Plugin& plugin, const Physics& physics, const Options& options);
@@ -106,6 +115,10 @@ class Communicator {
   void* Start(uint64_t type, void* parent, const Call& call, const Choice& choice, bool captured);
   void Stop(void* event);
   Choice Ask(const Call& call, int* error);
+  void AskAhead(const Call& call, int* error);
+  int AskTuner(const Call& call, size_t bytes, int pipe_ops, float* table, int* channels);
+  void Fill(const Call& call, float* table) const;
+  int Channels(int asked) const;
   void Run(const Call& call, const Choice& choice, void* parent, bool timed);
 
   const Plugin& plugin_;
@@ -133,5 +146,8 @@ void WatchQuestions(const Questioner& questioner);
 
 // The mask the plugin has set: one word for the process, as in the library.
 int Mask();
+// Somebody else sets it, as the RAS client does from 2.31 on: it is stored over the plugin's, and
+// again after every init of a communicator.
+void ChangeMask(int mask);
 
 }  // namespace played

@@ -50,7 +50,8 @@ class Workshop:
         self._commands = json.loads((build / 'compile_commands.json').read_text())
         self._links = {}
         shutil.rmtree(self.folder, ignore_errors=True)
-        for place in ('bin', 'lib', 'lib/attack', 'lib/chains'):
+        self._mirror('bin')
+        for place in ('lib', *(str(path.relative_to(build)) for path in sorted((build / 'lib').rglob('*')) if path.is_dir())):
             self._mirror(place)
 
     def _mirror(self, place):

@@ -85,7 +85,7 @@ inside=$(sed -n '/^override_dh_gencontrol:/,/^$/p' "$source/packaging/debian/deb
 for name in $inside libstdc++ libgcc; do
   grep -qF -- "$name" "$notices" || fail "$notices does not name $name"
 done
-for name in hiredis CLI11 nlohmann toml++ Eigen SQLite libstdc++; do
+for name in hiredis CLI11 nlohmann toml++ Eigen fmt SQLite libstdc++; do
   grep -qF -- "$name" "$root/usr/share/doc/diapason/copyright" || fail "debian/copyright does not name $name"
 done
 

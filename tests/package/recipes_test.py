@@ -210,7 +210,7 @@ class Lmod(unittest.TestCase):
 
     def chains(self, folder, module):
         """A tuner that was there is asked first, and never this plugin itself."""
-        for tuner, chain in (("libnccl-ofi-tuner.so", "libnccl-ofi-tuner.so"), ("/x/tuner.so", "/x/tuner.so"), ("none", ""),
+        for tuner, chain in (("libnccl-ofi-tuner.so", "libnccl-ofi-tuner.so"), ("/x/tuner.so", "/x/tuner.so"), ("none", "none"),
                              ("NONE", ""), ("diapason", ""), ("/x/librccl-tuner-diapason.so", ""),
                              ("libnccl-tuner-diapason.so", "")):
             self.assertEqual(self.load(folder, module, NCCL_TUNER_PLUGIN=tuner)["DIAPASON_CHAIN"], chain, tuner)

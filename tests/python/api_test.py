@@ -101,8 +101,13 @@ class EnvTest(Case):
     def test_another_tuner_is_chained(self) -> None:
         os.environ["NCCL_TUNER_PLUGIN"] = "libnccl-ofi-tuner.so"
         self.assertEqual(diapason.env()["DIAPASON_CHAIN"], "libnccl-ofi-tuner.so")
-        self.assertNotIn("DIAPASON_CHAIN", diapason.env(chain=False))
-        for ours in ("none", "diapason", "/x/libnccl-tuner-diapason.so", "/x/librccl-tuner-diapason.so"):
+        self.assertEqual(diapason.env(chain=False)["DIAPASON_CHAIN"], "none")
+        os.environ["NCCL_TUNER_PLUGIN"] = "None"  # the site wants no tuner: the plugin must not look for one
+        self.assertEqual(diapason.env()["DIAPASON_CHAIN"], "none")
+        os.environ["DIAPASON_CHAIN"] = "ofi"
+        self.assertNotIn("DIAPASON_CHAIN", diapason.env(), "what was set stays")
+        del os.environ["DIAPASON_CHAIN"]
+        for ours in ("", "diapason", "/x/libnccl-tuner-diapason.so", "/x/librccl-tuner-diapason.so"):
             os.environ["NCCL_TUNER_PLUGIN"] = ours
             self.assertNotIn("DIAPASON_CHAIN", diapason.env(), ours)
         self.refuses("chain= takes", chain=True)
@@ -113,10 +118,20 @@ class EnvTest(Case):
         os.environ["NCCL_TUNER_PLUGIN"] = "/nope/tuner.so"  # somebody else's; the plugin goes on without it
         self.assertEqual(diapason.env()["DIAPASON_CHAIN"], "/nope/tuner.so")
 
-    def test_another_profiler_stays_and_learning_is_refused(self) -> None:
+    def test_another_profiler_is_chained(self) -> None:
         os.environ["NCCL_PROFILER_PLUGIN"] = "libother.so"
+        for mode in ("static", "learn"):
+            found = diapason.env(policy=self.policy, mode=mode)
+            self.assertEqual([found["NCCL_PROFILER_PLUGIN"], found["DIAPASON_PROFILER_CHAIN"]], [PLUGIN, "libother.so"])
+        os.environ["DIAPASON_PROFILER_CHAIN"] = "none"
+        self.assertNotIn("DIAPASON_PROFILER_CHAIN", diapason.env(policy=self.policy))
+        self.assertEqual(diapason.env(policy=self.policy, profiler_chain="libthird.so")["DIAPASON_PROFILER_CHAIN"],
+                         "libthird.so")
+
+    def test_no_profiler_stays_and_learning_is_refused(self) -> None:
+        os.environ["NCCL_PROFILER_PLUGIN"] = "none"
         self.assertNotIn("NCCL_PROFILER_PLUGIN", diapason.env(policy=self.policy))
-        self.refuses("learning needs the profiler half.*libother.so", mode="learn")
+        self.refuses("learning needs the profiler half.*none", mode="learn")
 
     def test_several_hosts_need_a_store(self) -> None:
         os.environ.update(WORLD_SIZE="16", LOCAL_WORLD_SIZE="8")

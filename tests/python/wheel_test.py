@@ -102,7 +102,7 @@ class WheelTest(unittest.TestCase):
             self.assertIn("-".join(self.wheel.stem.split("-")[2:]), archive.read(f"{about}/WHEEL").decode())
             self.assertIn("Apache License", archive.read(f"{about}/licenses/LICENSE").decode())
             notices = archive.read(f"{about}/licenses/THIRD-PARTY-NOTICES.md").decode()
-            for name in ("hiredis", "CLI11", "nlohmann", "toml++", "Eigen", "SQLite", "GCC RUNTIME LIBRARY EXCEPTION"):
+            for name in ("hiredis", "CLI11", "nlohmann", "toml++", "Eigen", "{fmt}", "SQLite", "GCC RUNTIME LIBRARY EXCEPTION"):
                 self.assertIn(name, notices)
             modes = {info.filename: info.external_attr >> 16 for info in archive.infolist()}
         self.assertTrue(all(stat.S_ISREG(mode) for mode in modes.values()), "a wheel cannot hold links")

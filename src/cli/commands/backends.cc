@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/ranks.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "comm/backend_facts.h"
@@ -22,7 +24,7 @@ void PrintJson(const std::vector<BackendInfo>& backends, const std::string& auto
                     {"reason", info.reason}});
   }
   const nlohmann::ordered_json whole{{"backends", list}, {"auto", automatic}};
-  std::printf("%s\n", JsonText(whole).c_str());
+  PrintOut("{}\n", JsonText(whole));
 }
 
 void PrintTable(const std::vector<BackendInfo>& backends, const std::string& automatic) {
@@ -31,12 +33,11 @@ void PrintTable(const std::vector<BackendInfo>& backends, const std::string& aut
     table.Add({info.name, info.usable ? "yes" : "no", info.version.empty() ? "-" : info.version,
                info.usable ? info.devices : info.reason});
   }
-  std::printf("%s\n", table.Text().c_str());
+  PrintOut("{}\n", table.Text());
   if (automatic.empty()) {
-    std::printf("auto finds no backend that works on this host.\n");
+    PrintOut("auto finds no backend that works on this host.\n");
   } else {
-    std::printf("auto selects %s on this host, if it works on every rank of the job.\n",
-                automatic.c_str());
+    PrintOut("auto selects {} on this host, if it works on every rank of the job.\n", automatic);
   }
 }
 
@@ -52,6 +53,8 @@ void AddBackends(CommandLine* parent, CommandAction* run) {
   command->SeeAlso({"doctor", "bench"});
   command->Callback([json, run] {
     *run = [json] {
+      const Result<host::JobLibrary> job = UseJobLibrary({});
+      if (job.ok()) SayJobLibrary(job.value());
       const std::vector<BackendInfo> backends = Backends();
       std::string automatic;
       for (const BackendInfo& info : backends) {

@@ -10,6 +10,7 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 
@@ -44,13 +45,13 @@ Result<int> SetFrozen(const FreezeOptions& options, bool frozen) {
   const char* state = frozen ? "frozen" : "thawed";
   if (options.json) {
     const nlohmann::ordered_json whole{{"job", wanted.job}, {"state", state}, {"changed", changed}};
-    std::printf("%s\n", JsonText(whole).c_str());
+    PrintOut("{}\n", JsonText(whole));
   } else if (!changed) {
-    std::printf("job %s is %s already\n", wanted.job.c_str(), state);
+    PrintOut("job {} is {} already\n", wanted.job, state);
   } else {
-    std::printf("job %s is %s: %s\n", wanted.job.c_str(), state,
-                frozen ? "exploration stops with the first epoch that is not agreed yet"
-                       : "exploration continues");
+    PrintOut("job {} is {}: {}\n", wanted.job, state,
+             frozen ? "exploration stops with the first epoch that is not agreed yet"
+                    : "exploration continues");
   }
   return kExitFine;
 }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/commands/commands.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 
 namespace diapason::cli {
@@ -30,7 +31,7 @@ Result<int> WriteAll(const ManAsked& asked) {
     RETURN_IF_ERROR(WriteFileAtomically(path, ManPage(*asked.tool, *command, kVersion)));
     ++count;
   }
-  std::printf("%s in %s\n", Count(count, "page").c_str(), asked.folder.c_str());
+  PrintOut("{} in {}\n", Count(count, "page"), asked.folder);
   return kExitFine;
 }
 

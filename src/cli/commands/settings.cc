@@ -7,6 +7,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "report/table.h"
@@ -25,7 +26,7 @@ std::string Names(const SettingInfo& info) {
 }
 
 void PrintMarkdown() {
-  std::printf(
+  PrintOut(
       "# Settings\n\n"
       "Every setting is an environment variable. `diapason settings` prints the current values;\n"
       "`diapason settings --markdown` prints this page. A value that cannot be used makes the\n"
@@ -34,9 +35,9 @@ void PrintMarkdown() {
   for (const SettingInfo& info : SettingTable()) {
     std::string name = std::string("`") + info.name + "`";
     if (*info.other_name != '\0') name += std::string(", also `") + info.other_name + "`";
-    std::printf("| %s | %s | %s | %s |\n", name.c_str(),
-                *info.default_value == '\0' ? "(none)" : info.default_value,
-                SettingBounds(info).c_str(), info.text);
+    PrintOut("| {} | {} | {} | {} |\n", name,
+             *info.default_value == '\0' ? "(none)" : info.default_value, SettingBounds(info),
+             info.text);
   }
 }
 
@@ -53,7 +54,7 @@ void PrintJson(const Settings& settings) {
   }
   const nlohmann::ordered_json whole{
       {"settings", list}, {"problems", settings.problems()}, {"warnings", settings.warnings()}};
-  std::printf("%s\n", JsonText(whole).c_str());
+  PrintOut("{}\n", JsonText(whole));
 }
 
 void PrintTable(const Settings& settings) {
@@ -64,8 +65,8 @@ void PrintTable(const Settings& settings) {
     table.Add({Names(info), value.empty() ? "-" : value, settings.Source(info.id),
                *info.default_value == '\0' ? "-" : info.default_value, SettingBounds(info)});
   }
-  std::printf("%s\n", table.Text().c_str());
-  for (const SettingInfo& info : SettingTable()) std::printf("%s\n    %s\n", info.name, info.text);
+  PrintOut("{}\n", table.Text());
+  for (const SettingInfo& info : SettingTable()) PrintOut("{}\n    {}\n", info.name, info.text);
 }
 
 }  // namespace

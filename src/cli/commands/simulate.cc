@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/ranks.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "cli/framework/read_by.h"
@@ -55,18 +56,18 @@ struct SimulatedCall {
 // Times closer than this count as equal.
 constexpr double kWorthIt = 1.005;
 
-void Print(const ordered_json& json) { std::printf("%s\n", JsonText(json).c_str()); }
+void Print(const ordered_json& json) { PrintOut("{}\n", JsonText(json)); }
 
 std::string TimeText(double seconds) {
-  if (seconds < 1e-3) return Format("%.1f us", seconds * 1e6);
-  if (seconds < 1) return Format("%.2f ms", seconds * 1e3);
-  return Format("%.2f s", seconds);
+  if (seconds < 1e-3) return Format("{:.1f} us", seconds * 1e6);
+  if (seconds < 1) return Format("{:.2f} ms", seconds * 1e3);
+  return Format("{:.2f} s", seconds);
 }
 
 std::string BandwidthText(const SimulatedCall& question, const SimulatedRow& row,
                           const SimCost& cost) {
-  return Format("%.2f", 1e-9 * comm::sim::BusBandwidth(question.collective, question.layout.ranks,
-                                                       row.bytes, cost.seconds));
+  return Format("{:.2f}", 1e-9 * comm::sim::BusBandwidth(question.collective, question.layout.ranks,
+                                                         row.bytes, cost.seconds));
 }
 
 std::string ConfigName(const SimulatedCall& question, const SimCost& cost) {
@@ -83,7 +84,7 @@ Result<int> List(bool json) {
     const Cluster& cluster = loaded;
     const std::string library(LibraryName(cluster.library));
     table.Add(
-        {name, Format("%d", cluster.nodes), Format("%d", cluster.ranks()), library, cluster.title});
+        {name, Format("{}", cluster.nodes), Format("{}", cluster.ranks()), library, cluster.title});
     list.push_back({{"name", name},
                     {"nodes", cluster.nodes},
                     {"gpus", cluster.ranks()},
@@ -93,8 +94,8 @@ Result<int> List(bool json) {
   if (json) {
     Print({{"simulated", true}, {"clusters", list}});
   } else {
-    std::printf("simulated clusters\n\n%s\n", table.Text().c_str());
-    std::printf(
+    PrintOut("simulated clusters\n\n{}\n", table.Text());
+    PrintOut(
         "`diapason simulate NAME` estimates collectives on one of them, --show prints its "
         "description.\n");
   }
@@ -105,11 +106,11 @@ Result<int> Show(const std::string& name) {
   RETURN_IF_ERROR(comm::sim::LoadCluster(name));
   const Result<std::string_view> shipped = comm::sim::ShippedText(name);
   if (shipped.ok()) {
-    std::printf("%.*s", static_cast<int>(shipped.value().size()), shipped.value().data());
+    PrintOut("{}", shipped.value());
     return kExitFine;
   }
   ASSIGN_OR_RETURN(const std::string text, ReadFile(name, size_t{1} << 20));
-  std::printf("%s", text.c_str());
+  PrintOut("{}", text);
   return kExitFine;
 }
 
@@ -177,7 +178,7 @@ Table Brief(const SimulatedCall& question, const std::vector<SimulatedRow>& rows
     } else {
       cells.insert(cells.end(), {ConfigName(question, row.best), TimeText(row.best.seconds),
                                  BandwidthText(question, row, row.best),
-                                 Format("%.2f", row.chosen.seconds / row.best.seconds)});
+                                 Format("{:.2f}", row.chosen.seconds / row.best.seconds)});
     }
     table.Add(std::move(cells));
   }
@@ -192,7 +193,7 @@ Table Whole(const SimulatedCall& question, const std::vector<SimulatedRow>& rows
     for (const SimCost& cost : row.all) {
       table.Add({FormatBytes(row.bytes), ConfigName(question, cost), TimeText(cost.seconds),
                  BandwidthText(question, row, cost),
-                 Format("%.2f", row.chosen.seconds / cost.seconds),
+                 Format("{:.2f}", row.chosen.seconds / cost.seconds),
                  cost.config == row.chosen.config ? "library's choice" : ""});
     }
   }
@@ -253,13 +254,12 @@ Result<int> RunSimulate(const SimulateOptions& options) {
     return kExitFine;
   }
   const Table table = options.all ? Whole(question, rows) : Brief(question, rows);
-  std::printf("all figures are simulated, without noise; nothing was measured\n");
-  std::printf("cluster  %s: %s\n", question.cluster.name.c_str(), question.cluster.title.c_str());
-  std::printf("call     %s, %s on %s, %s\n\n%s",
-              std::string(CollectiveName(question.collective)).c_str(),
-              Count(static_cast<size_t>(question.layout.ranks), "rank").c_str(),
-              Count(static_cast<size_t>(question.layout.nodes), "node").c_str(),
-              std::string(LibraryTitle(question.cluster.library)).c_str(), table.Text().c_str());
+  PrintOut("all figures are simulated, without noise; nothing was measured\n");
+  PrintOut("cluster  {}: {}\n", question.cluster.name, question.cluster.title);
+  PrintOut("call     {}, {} on {}, {}\n\n{}", std::string(CollectiveName(question.collective)),
+           Count(static_cast<size_t>(question.layout.ranks), "rank"),
+           Count(static_cast<size_t>(question.layout.nodes), "node"),
+           std::string(LibraryTitle(question.cluster.library)), table.Text());
   return kExitFine;
 }
 

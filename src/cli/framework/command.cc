@@ -54,7 +54,7 @@ void FinishJson() {
   const std::lock_guard<std::mutex> lock(error_lock);
   if (!json_asked || first_error.empty() || __fpending(stdout) > 0) return;
   const nlohmann::ordered_json whole{{"error", first_error}};
-  std::printf("%s\n", JsonText(whole).c_str());
+  PrintOut("{}\n", JsonText(whole));
 }
 
 bool ColoursOn() {

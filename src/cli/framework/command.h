@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdio>
 #include <functional>
 #include <string>
 
 #include "base/status.h"
+#include "base/text.h"
 
 namespace diapason::cli {
 
@@ -17,6 +19,13 @@ inline constexpr int kExitUsage = 2;   // invalid command line
 inline constexpr int kExitWarnings = 3;
 inline constexpr int kExitErrors = 4;
 inline constexpr int kExitInterrupted = 130;  // Ctrl-C
+
+// Formats, and prints to standard output. main() reports an output that cannot be written.
+template <typename... T>
+void PrintOut(fmt::format_string<T...> format, T&&... arguments) {
+  const std::string text = FormatArguments(format, fmt::make_format_args(arguments...));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
 // What a command does; returns its exit status. An error is printed, and ends with kExitFailed.
 using CommandAction = std::function<Result<int>()>;

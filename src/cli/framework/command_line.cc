@@ -213,7 +213,7 @@ Option* CommandLine::AddShare(const std::string& names, double& share, const std
   };
   return Keep(app_->add_option(names, take, text), names, "SHARE", text)
       ->Check(ShareBetween(least, most))
-      ->Default(Format("%g%%", 100 * share));
+      ->Default(Format("{:g}%", 100 * share));
 }
 Option* CommandLine::AddFlag(const std::string& names, bool& value, const std::string& text) {
   return Keep(app_->add_flag(names, value, text), names, "", text);

@@ -46,7 +46,7 @@ std::string OptionSpec(const OptionInfo& option) {
 }
 
 std::string PlaceSpec(const OptionInfo& option, int place) {
-  const std::string where = option.several ? "*" : Format("%d", place);
+  const std::string where = option.several ? "*" : Format("{}", place);
   const std::string tail = Tame(option.value) + ":" + Action(option);
   return " \\\n    " + ShellQuoted(where + (option.required || option.several ? ":" : "::") + tail);
 }

@@ -127,7 +127,7 @@ std::string HelpText(const CommandInfo& command, int wanted_columns) {
   if (!command.exit_statuses.empty()) text += "\nExit status:\n";
   if (!command.exit_statuses.empty()) {
     for (const ExitStatus& one : AllExitStatuses(command)) {
-      const std::string left = Format("  %-5d", one.status);
+      const std::string left = Format("  {:<5}", one.status);
       text += left + Wrap(one.text, left.size(), columns) + "\n";
     }
   }

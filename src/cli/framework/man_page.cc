@@ -196,7 +196,7 @@ std::string ManPage(const CommandInfo& tool, const CommandInfo& command, std::st
   for (const ExitStatus& one : AllExitStatuses(command)) {
     std::string what = one.text + ".";
     if (what[0] >= 'a' && what[0] <= 'z') what[0] = static_cast<char>(what[0] - 'a' + 'A');
-    page += Tagged(Bold(Format("%d", one.status)), what);
+    page += Tagged(Bold(Format("{}", one.status)), what);
   }
   if (!command.environment.empty()) page += Section("ENVIRONMENT");
   for (const auto& [variable, what] : command.environment)

@@ -26,11 +26,11 @@ int Width() {
 
 std::string DurationText(double seconds) {
   if (!(seconds >= 0)) return "?";
-  if (seconds < 10) return Format("%.1fs", seconds);
+  if (seconds < 10) return Format("{:.1f}s", seconds);
   const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole < 60) return Format("%llds", whole);
-  if (whole < 3600) return Format("%lldm %02llds", whole / 60, whole % 60);
-  return Format("%lldh %02lldm", whole / 3600, whole / 60 % 60);
+  if (whole < 60) return Format("{}s", whole);
+  if (whole < 3600) return Format("{}m {:02}s", whole / 60, whole % 60);
+  return Format("{}h {:02}m", whole / 3600, whole / 60 % 60);
 }
 
 ProgressLine::ProgressLine(std::string command, bool quiet)

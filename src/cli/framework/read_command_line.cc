@@ -142,7 +142,7 @@ int ReadCommandLine(int argc, char** argv, const std::string& text,
     std::fputs(HelpText(reader.command(), TerminalColumns()).c_str(), stdout);
     return kExitFine;
   } catch (const CLI::CallForVersion& asked) {
-    std::printf("%s\n", asked.what());
+    PrintOut("{}\n", asked.what());
     return kExitFine;
   } catch (const CLI::ParseError& error) {
     reader.FindCommand();

@@ -30,20 +30,17 @@ ValueRule Range(int64_t low, int64_t high) {
   const auto wrong = [low, high](std::string& text) -> std::string {
     int64_t value = 0;
     if (ParseSigned(text, &value) && value >= low && value <= high) return "";
-    return Format("'%s' is not a whole number from %lld to %lld", text.c_str(),
-                  static_cast<long long>(low), static_cast<long long>(high));
+    return Format("'{}' is not a whole number from {} to {}", text, low, high);
   };
-  return {wrong,
-          BoundsText(Format("%lld", static_cast<long long>(low)),
-                     Format("%lld", static_cast<long long>(high)), static_cast<double>(high))};
+  return {wrong, BoundsText(Format("{}", low), Format("{}", high), static_cast<double>(high))};
 }
 ValueRule Range(double low, double high) {
   const auto wrong = [low, high](std::string& text) -> std::string {
     double value = 0;
     if (ReadNumber(text, &value) && value >= low && value <= high) return "";
-    return Format("'%s' is not a number from %g to %g", text.c_str(), low, high);
+    return Format("'{}' is not a number from {:g} to {:g}", text, low, high);
   };
-  return {wrong, BoundsText(Format("%g", low), Format("%g", high), high)};
+  return {wrong, BoundsText(Format("{:g}", low), Format("{:g}", high), high)};
 }
 ValueRule Positive() {
   const auto wrong = [](std::string& text) -> std::string {
@@ -76,9 +73,9 @@ bool ReadShare(const std::string& text, double* share) {
 }
 
 std::string TimeText(double seconds) {
-  if (seconds >= 3600 && std::fmod(seconds, 3600) == 0) return Format("%gh", seconds / 3600);
-  if (seconds >= 60 && std::fmod(seconds, 60) == 0) return Format("%gm", seconds / 60);
-  return Format("%gs", seconds);
+  if (seconds >= 3600 && std::fmod(seconds, 3600) == 0) return Format("{:g}h", seconds / 3600);
+  if (seconds >= 60 && std::fmod(seconds, 60) == 0) return Format("{:g}m", seconds / 60);
+  return Format("{:g}s", seconds);
 }
 
 // Numbers are checked before CLI11 converts them, to avoid its message "Could not convert: --seed =
@@ -106,8 +103,7 @@ ValueRule TimeBetween(double least, double most) {
       return "'" + text + "' is not a time such as 90s, 5m, 1.5h or 500ms";
     }
     if (value >= least && value <= most) return "";
-    return Format("'%s' is not between %s and %s", text.c_str(), TimeText(least).c_str(),
-                  TimeText(most).c_str());
+    return Format("'{}' is not between {} and {}", text, TimeText(least), TimeText(most));
   };
   return {wrong, ""};
 }
@@ -115,9 +111,9 @@ ValueRule ShareBetween(double least, double most) {
   const auto wrong = [least, most](std::string& text) -> std::string {
     double value = 0;
     if (ReadShare(text, &value) && value >= least && value <= most) return "";
-    return Format("'%s' is not a share from %g%% to %g%%", text.c_str(), 100 * least, 100 * most);
+    return Format("'{}' is not a share from {:g}% to {:g}%", text, 100 * least, 100 * most);
   };
-  return {wrong, Format("%g%% to %g%%", 100 * least, 100 * most)};
+  return {wrong, Format("{:g}% to {:g}%", 100 * least, 100 * most)};
 }
 
 }  // namespace diapason::cli

@@ -12,41 +12,41 @@ constexpr char kHeader[] = R"(
 .address_size 64
 )";
 
-// One element per step, from this thread's own index on in steps of the whole grid. %%from and %%to
-// are the addresses of element %%i; the kernel's body is inserted in the middle.
+// One element per step, from this thread's own index on in steps of the whole grid. %from and %to
+// are the addresses of element %i; the kernel's body is inserted in the middle.
 constexpr char kKernel[] = R"(
-.visible .entry %s(.param .u64 out, .param .u64 in, .param .u64 count)
-{
-  .reg .pred %%done, %%nan;
-  .reg .b16 %%narrow;
-  .reg .f32 %%value;
-  .reg .b32 %%thread, %%threads, %%block, %%blocks, %%bits, %%kept, %%sum;
-  .reg .b64 %%to0, %%from0, %%n, %%i, %%step, %%to, %%from;
-  ld.param.u64 %%to0, [out];
-  ld.param.u64 %%from0, [in];
-  ld.param.u64 %%n, [count];
-  cvta.to.global.u64 %%to0, %%to0;
-  cvta.to.global.u64 %%from0, %%from0;
-  mov.u32 %%thread, %%tid.x;
-  mov.u32 %%threads, %%ntid.x;
-  mov.u32 %%block, %%ctaid.x;
-  mov.u32 %%blocks, %%nctaid.x;
-  mul.wide.u32 %%i, %%block, %%threads;
-  cvt.u64.u32 %%step, %%thread;
-  add.u64 %%i, %%i, %%step;
-  mul.wide.u32 %%step, %%blocks, %%threads;
+.visible .entry {}(.param .u64 out, .param .u64 in, .param .u64 count)
+{{
+  .reg .pred %done, %nan;
+  .reg .b16 %narrow;
+  .reg .f32 %value;
+  .reg .b32 %thread, %threads, %block, %blocks, %bits, %kept, %sum;
+  .reg .b64 %to0, %from0, %n, %i, %step, %to, %from;
+  ld.param.u64 %to0, [out];
+  ld.param.u64 %from0, [in];
+  ld.param.u64 %n, [count];
+  cvta.to.global.u64 %to0, %to0;
+  cvta.to.global.u64 %from0, %from0;
+  mov.u32 %thread, %tid.x;
+  mov.u32 %threads, %ntid.x;
+  mov.u32 %block, %ctaid.x;
+  mov.u32 %blocks, %nctaid.x;
+  mul.wide.u32 %i, %block, %threads;
+  cvt.u64.u32 %step, %thread;
+  add.u64 %i, %i, %step;
+  mul.wide.u32 %step, %blocks, %threads;
 NEXT:
-  setp.ge.u64 %%done, %%i, %%n;
-  @%%done bra END;
-  shl.b64 %%from, %%i, %d;
-  add.u64 %%from, %%from0, %%from;
-  shl.b64 %%to, %%i, %d;
-  add.u64 %%to, %%to0, %%to;
-%s  add.u64 %%i, %%i, %%step;
+  setp.ge.u64 %done, %i, %n;
+  @%done bra END;
+  shl.b64 %from, %i, {};
+  add.u64 %from, %from0, %from;
+  shl.b64 %to, %i, {};
+  add.u64 %to, %to0, %to;
+{}  add.u64 %i, %i, %step;
   bra NEXT;
 END:
   ret;
-}
+}}
 )";
 
 // In integers, because only newer GPUs have an instruction for it. To round to nearest even, half a

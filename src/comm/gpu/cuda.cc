@@ -108,8 +108,8 @@ Status CudaRuntime::Check(CudaDriver::Result result, const char* call) const {
   if (result == CudaDriver::kSuccess) return Status();
   const char* text = nullptr;
   driver_.GetErrorString(result, &text);
-  return Internal(text != nullptr ? Format("%s: %s", call, text)
-                                  : Format("%s: CUDA error %d", call, result));
+  return Internal(text != nullptr ? Format("{}: {}", call, text)
+                                  : Format("{}: CUDA error {}", call, result));
 }
 
 Status CudaRuntime::Begin() {
@@ -136,12 +136,12 @@ std::string CudaRuntime::DeviceId(int device) const {
   CudaDriver::Uuid uuid{};
   if (driver_.DeviceGetUuid(&uuid, devices_[static_cast<size_t>(device)].handle) !=
       CudaDriver::kSuccess) {
-    return Format("device-%d", device);
+    return Format("device-{}", device);
   }
   std::string text = "GPU";
   for (size_t i = 0; i < sizeof(uuid.bytes); ++i) {
     if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += Format("%02x", uuid.bytes[i]);
+    text += Format("{:02x}", uuid.bytes[i]);
   }
   return text;
 }
@@ -158,7 +158,7 @@ Result<void*> CudaRuntime::ContextOf(int device) {
 
 Status CudaRuntime::Bind(int device) {
   if (device < 0 || device >= DeviceCount()) {
-    return Invalid(Format("there is no GPU %d; there are %d", device, DeviceCount()));
+    return Invalid(Format("there is no GPU {}; there are {}", device, DeviceCount()));
   }
   ASSIGN_OR_RETURN(void* const context, ContextOf(device));
   return Check(driver_.CtxSetCurrent(context), "cuCtxSetCurrent");
@@ -208,7 +208,7 @@ Result<void*> CudaRuntime::Allocate(size_t bytes) {
   const RelaxedCapture relaxed(driver_);
   CudaDriver::Address address = 0;
   Status status = Check(driver_.MemAlloc(&address, bytes), "cuMemAlloc");
-  if (!status.ok()) return status.WithContext(Format("%zu bytes of GPU memory", bytes));
+  if (!status.ok()) return status.WithContext(Format("{} bytes of GPU memory", bytes));
   return reinterpret_cast<void*>(address);
 }
 
@@ -216,7 +216,7 @@ Result<void*> CudaRuntime::AllocatePinned(size_t bytes) {
   const RelaxedCapture relaxed(driver_);
   void* pointer = nullptr;
   Status status = Check(driver_.MemHostAlloc(&pointer, bytes, 0), "cuMemHostAlloc");
-  if (!status.ok()) return status.WithContext(Format("%zu bytes of pinned memory", bytes));
+  if (!status.ok()) return status.WithContext(Format("{} bytes of pinned memory", bytes));
   return pointer;
 }
 

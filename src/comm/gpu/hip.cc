@@ -124,7 +124,7 @@ class HipRuntime : public Runtime {
   std::string DeviceId(int device) const override {
     std::array<char, 64> id{};
     const auto error = api_.DeviceGetPCIBusId(id.data(), static_cast<int>(id.size()) - 1, device);
-    return error == HipApi::kSuccess ? id.data() : Format("device-%d", device);
+    return error == HipApi::kSuccess ? id.data() : Format("device-{}", device);
   }
   Status Bind(int device) override { return Check(api_.SetDevice(device), "hipSetDevice"); }
   void* Current() const override {
@@ -152,7 +152,7 @@ class HipRuntime : public Runtime {
     const RelaxedCapture relaxed(api_);
     void* pointer = nullptr;
     Status status = Check(api_.Malloc(&pointer, bytes), "hipMalloc");
-    if (!status.ok()) return status.WithContext(Format("%zu bytes of GPU memory", bytes));
+    if (!status.ok()) return status.WithContext(Format("{} bytes of GPU memory", bytes));
     return pointer;
   }
   void Free(void* pointer) override {
@@ -163,7 +163,7 @@ class HipRuntime : public Runtime {
     const RelaxedCapture relaxed(api_);
     void* pointer = nullptr;
     Status status = Check(api_.HostMalloc(&pointer, bytes, 0), "hipHostMalloc");
-    if (!status.ok()) return status.WithContext(Format("%zu bytes of pinned memory", bytes));
+    if (!status.ok()) return status.WithContext(Format("{} bytes of pinned memory", bytes));
     return pointer;
   }
   void FreePinned(void* pointer) override {
@@ -288,7 +288,7 @@ class HipRuntime : public Runtime {
 
   Status Check(HipApi::Error error, const char* call) const {
     if (error == HipApi::kSuccess) return Status();
-    return Internal(Format("%s: %s", call, api_.GetErrorString(error)));
+    return Internal(Format("{}: {}", call, api_.GetErrorString(error)));
   }
 
   HipApi api_;

@@ -67,7 +67,7 @@ Result<std::string> Compile(const HipRtc& rtc, void* program) {
   const auto check = [&](int result, const char* call) {
     if (result == kSuccess) return Status();
     const char* text = rtc.GetErrorString(result);
-    return Internal(Format("%s: %s", call, text != nullptr ? text : "unknown error"));
+    return Internal(Format("{}: {}", call, text != nullptr ? text : "unknown error"));
   };
   Status status = check(rtc.CompileProgram(program, 0, nullptr), "hiprtcCompileProgram");
   if (!status.ok()) {
@@ -78,7 +78,7 @@ Result<std::string> Compile(const HipRtc& rtc, void* program) {
   status = check(rtc.GetCodeSize(program, &size), "hiprtcGetCodeSize");
   if (!status.ok()) return status;
   if (size == 0 || size > kMostCode) {
-    return Internal(Format("hiprtcGetCodeSize: %zu bytes of code cannot be", size));
+    return Internal(Format("hiprtcGetCodeSize: {} bytes of code cannot be", size));
   }
   std::string code(size, '\0');
   status = check(rtc.GetCode(program, code.data()), "hiprtcGetCode");
@@ -94,7 +94,7 @@ Result<std::string> CompileHip(const char* source, const char* name) {
   void* program = nullptr;
   const int created = rtc.value().CreateProgram(&program, source, name, 0, nullptr, nullptr);
   if (created != kSuccess || program == nullptr) {
-    return Internal(Format("hiprtcCreateProgram: error %d", created));
+    return Internal(Format("hiprtcCreateProgram: error {}", created));
   }
   Result<std::string> code = Compile(rtc.value(), program);
   rtc.value().DestroyProgram(&program);

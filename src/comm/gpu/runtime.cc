@@ -35,7 +35,7 @@ std::string DevicesText(const Runtime& runtime) {
     }
   }
   std::vector<std::string> parts;
-  for (const auto& [name, count] : kinds) parts.push_back(Format("%d x %s", count, name.c_str()));
+  for (const auto& [name, count] : kinds) parts.push_back(Format("{} x {}", count, name));
   return Join(parts, " and ");
 }
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The tuner plugin interface of NCCL and RCCL, versions 1 to 6, written from its published layout.
+// The tuner plugin interface of NCCL and RCCL, versions 1 to 7, written from its published layout.
 // Enumerations are passed as int. Each tuner_vN.cc exports one of these structures as the data
 // symbol ncclTunerPlugin_vN; the rest of the plugin does not depend on the version.
 namespace diapason::plugin::abi {
@@ -16,8 +16,7 @@ using Logger = void (*)(int level, unsigned long flags, const char* file, int li
                         const char* format, ...);
 
 struct NvlDomainInfo;  // passed on to a chained tuner, never read
-struct Constants;      // likewise: diapason never changes the library's cost model
-inline constexpr size_t kConstantsBytes = 1152;  // of Constants, v5 and v6
+struct Constants;      // likewise: diapason never changes the library's cost model; see constants.h
 
 struct TunerV1 {
   const char* name;
@@ -73,10 +72,13 @@ struct TunerV6 {
                         int channels, size_t* chunk_size);
 };
 
+// v7 has the callbacks of v6; only the layout of the constants differs.
+using TunerV7 = TunerV6;
+
 static_assert(sizeof(TunerV1) == 32 && sizeof(TunerV2) == 32 && sizeof(TunerV3) == 32 &&
               sizeof(TunerV4) == 32 && sizeof(TunerV5) == 32 && sizeof(TunerV6) == 40);
 
-inline constexpr int kNewestApi = 6;
+inline constexpr int kNewestApi = 7;
 
 }  // namespace diapason::plugin::abi
 

@@ -18,6 +18,12 @@ struct Host {
   // some ranks only; it asks about grouped broadcasts as allgather and sends no events for
   // broadcasts; and the protocol in the answer selects between two kinds of kernels.
   bool has_new_scheduler() const { return version == 0 || version >= 22900; }
+
+  // True from 2.31 on; an unknown version with API v7 is later. Such a library reads the table as
+  // TableRules says, uses a tuner's channel count only to lower its own, never goes below
+  // NCCL_MIN_CTAS, and lets a call have a configuration of its own, which removes pairs from that
+  // call's table.
+  bool is_2_31(int tuner_api) const { return version != 0 ? version >= 23100 : tuner_api >= 7; }
 };
 
 // Identifies the library by the file that contains its logger: the file name, the exported symbols,

@@ -17,13 +17,25 @@ bool IsCollNet(int algorithm) { return algorithm == kCollNetDirect || algorithm 
 
 }  // namespace
 
-TableChoice CheapestPair(const CostTable& table, const Config& among) {
+bool RingIsFarBehind(const CostTable& table) {
+  float best[2] = {kPushedAway, kPushedAway};  // of the others, of ring
+  for (int algorithm = 0; algorithm < table.algorithms; ++algorithm) {
+    for (int protocol = 0; protocol < table.protocols; ++protocol) {
+      const float cost = table.At(algorithm, protocol);
+      if (Available(cost)) best[algorithm == kRing] = std::min(best[algorithm == kRing], cost);
+    }
+  }
+  return best[0] > 0.0f && best[0] < kPushedAway && best[1] >= kGuardedRatio * best[0];
+}
+
+TableChoice CheapestPair(const TableRules& rules, const CostTable& table, const Config& among) {
   TableChoice best;
   float best_cost = kPushedAway;
   for (int algorithm = 0; algorithm < table.algorithms; ++algorithm) {
     for (int protocol = 0; protocol < table.protocols; ++protocol) {
       const float cost = table.At(algorithm, protocol);
-      if (!Available(cost) || cost >= best_cost || !Matches(among, algorithm, protocol)) continue;
+      if (!Available(cost) || cost > best_cost || !Matches(among, algorithm, protocol)) continue;
+      if (cost == best_cost && !rules.from_2_31) continue;
       best_cost = cost;
       best.algorithm = algorithm;
       best.protocol = protocol;
@@ -33,11 +45,11 @@ TableChoice CheapestPair(const CostTable& table, const Config& among) {
   return best;
 }
 
-TableChoice ChooseFromTable(Library library, const Config& wanted, const Question& question,
+TableChoice ChooseFromTable(const TableRules& rules, const Config& wanted, const Question& question,
                             const CostTable& table) {
   TableChoice choice;
   if (wanted.algorithm == kKeep || wanted.protocol == kKeep) {
-    choice = CheapestPair(table, wanted);
+    choice = CheapestPair(rules, table, wanted);
     choice.reason = choice.applicable ? Reason::kRow : Reason::kUnavailable;
     const bool channels_only = wanted.algorithm == kKeep && wanted.protocol == kKeep;
     if (!choice.applicable || channels_only) return choice;
@@ -45,7 +57,7 @@ TableChoice ChooseFromTable(Library library, const Config& wanted, const Questio
     choice.algorithm = wanted.algorithm;
     choice.protocol = wanted.protocol;
   }
-  choice.reason = PairFits(library, choice.algorithm, choice.protocol, question.bytes, table);
+  choice.reason = PairFits(rules, choice.algorithm, choice.protocol, question.bytes, table);
   choice.applicable = choice.reason == Reason::kRow;
   return choice;
 }
@@ -83,6 +95,24 @@ void ApplyToTable(Library library, int algorithm, int protocol, CostTable* table
     PushAllAway(cells, count);
   }
   cells[chosen] = estimate;
+}
+
+void KeepWhatIsReadBack(const float* before, CostTable* table) {
+  const int count = table->algorithms * table->protocols;
+  float* cells = table->cells;
+  int winner = -1;
+  for (int i = 0; i < count; ++i) {
+    if (!(before[i] >= 0.0f)) {
+      cells[i] = before[i];
+    } else if (cells[i] < 0.0f && (winner < 0 || cells[i] <= cells[winner])) {
+      winner = i;
+    }
+  }
+  if (winner < 0) return;
+  for (int i = 0; i < count; ++i) {
+    if (before[i] >= 0.0f && cells[i] <= 0.0f) cells[i] = kPushedAway;
+  }
+  cells[winner] = 0.0f;
 }
 
 TableChoice ChoosePair(Library library, const Config& wanted, const Question& question,

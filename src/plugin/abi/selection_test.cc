@@ -100,16 +100,16 @@ TEST(CostTableTest, PairsOutsideTheTableAreNotThere) {
 
 TEST(CheapestPairTest, IsWhatTheLibraryTakesByItself) {
   Table table;
-  EXPECT_FALSE(CheapestPair(*table.view(), {}).applicable);
-  EXPECT_EQ(CheapestPair(*table.view(), {}).algorithm, kKeep);
+  EXPECT_FALSE(CheapestPair(Library::kNccl, *table.view(), {}).applicable);
+  EXPECT_EQ(CheapestPair(Library::kNccl, *table.view(), {}).algorithm, kKeep);
   table.At(kRing, kSimple) = 20;
   table.At(kNvls, kSimple) = 10;
   table.At(kPat, kSimple) = 10;
-  const TableChoice cheapest = CheapestPair(*table.view(), {});
+  const TableChoice cheapest = CheapestPair(Library::kNccl, *table.view(), {});
   EXPECT_TRUE(cheapest.applicable);
   EXPECT_EQ(cheapest.algorithm, kNvls) << "the first of equals";
-  EXPECT_EQ(CheapestPair(*table.view(), {kRing, kKeep, 0}).algorithm, kRing);
-  EXPECT_FALSE(CheapestPair(*table.view(), {kTree, kKeep, 0}).applicable);
+  EXPECT_EQ(CheapestPair(Library::kNccl, *table.view(), {kRing, kKeep, 0}).algorithm, kRing);
+  EXPECT_FALSE(CheapestPair(Library::kNccl, *table.view(), {kTree, kKeep, 0}).applicable);
 }
 
 TEST(ChooseTest, AnAvailablePairIsChosen) {

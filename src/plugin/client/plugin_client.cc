@@ -10,6 +10,9 @@
 namespace diapason::client {
 namespace {
 
+constexpr int kNewestApi = 7;
+constexpr int kFirstWithLastOfEquals = 23100;
+
 using LogFunction = void (*)(int level, unsigned long flags, const char* file, int line,
                              const char* format, ...);
 
@@ -51,8 +54,8 @@ using AskV2 = int (*)(void*, int, size_t, int, int, int, int*, int*, int*);
 using AskV3 = int (*)(void*, int, size_t, int, float**, int, int, int*);
 using AskV4 = int (*)(void*, int, size_t, int, float**, int, int, int, int*);
 
-// Space for ncclTunerConstants_v5_t and ncclNvlDomainInfo_v5_t, with a reserve for members that
-// later releases add.
+// Space for the constants of every version and ncclNvlDomainInfo_v5_t, with a reserve for members
+// that later releases add.
 struct Constants {
   double values[512] = {};
 };
@@ -126,7 +129,7 @@ class Client : public PluginClient {
   static Status Check(int result, const char* what) {
     if (result == 0) return {};
     return Unavailable(
-        Format("the plugin's %s returned %d; the library would fail the job", what, result));
+        Format("the plugin's {} returned {}; the library would fail the job", what, result));
   }
 
   void* symbol_;
@@ -135,11 +138,14 @@ class Client : public PluginClient {
 
 }  // namespace
 
-int CostTableArgs::Cheapest() const {
+int CostTableArgs::Cheapest(bool last_of_equals) const {
   int best = -1;
   for (size_t i = 0; i < cells.size(); ++i) {
     if (!(cells[i] >= 0)) continue;
-    if (best < 0 || cells[i] < cells[static_cast<size_t>(best)]) best = static_cast<int>(i);
+    const float least = best < 0 ? cells[i] : cells[static_cast<size_t>(best)];
+    if (best < 0 || cells[i] < least || (last_of_equals && cells[i] == least)) {
+      best = static_cast<int>(i);
+    }
   }
   return best;
 }
@@ -147,21 +153,25 @@ int CostTableArgs::Cheapest() const {
 Result<std::unique_ptr<PluginClient>> PluginClient::Open(const std::string& path, int api) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    return NotFound(Format("cannot load the plugin: %s", dlerror()));
+    return NotFound(Format("cannot load the plugin: {}", dlerror()));
   }
   // Only diapason's own plugin has this function.
   if (void* rehearse = dlsym(library, "diapason_rehearse"); rehearse != nullptr) {
     reinterpret_cast<void (*)(int)>(rehearse)(1);
   }
-  for (int version = api == 0 ? 6 : api; version >= 1; --version) {
-    void* symbol = dlsym(library, Format("ncclTunerPlugin_v%d", version).c_str());
+  for (int version = api == 0 ? kNewestApi : api; version >= 1; --version) {
+    void* symbol = dlsym(library, Format("ncclTunerPlugin_v{}", version).c_str());
     if (symbol != nullptr) {
       return std::unique_ptr<PluginClient>(std::make_unique<Client>(symbol, version));
     }
     if (api != 0) break;
   }
   return Unavailable(api == 0 ? "'" + path + "' is no tuner plugin"
-                              : Format("'%s' has no tuner API v%d", path.c_str(), api));
+                              : Format("'{}' has no tuner API v{}", path, api));
+}
+
+bool PluginClient::last_of_equals() const {
+  return g_version != 0 ? g_version >= kFirstWithLastOfEquals : api_ >= kNewestApi;
 }
 
 const std::vector<LogLine>& PluginClient::Log() { return g_log; }

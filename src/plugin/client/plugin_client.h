@@ -20,8 +20,9 @@ struct CostTableArgs {
     return static_cast<size_t>(algorithm) * static_cast<size_t>(protocols) +
            static_cast<size_t>(protocol);
   }
-  // The entry a library would choose: the smallest non-negative one, the first of equals; -1: none.
-  int Cheapest() const;
+  // The entry a library would choose: the smallest non-negative one, the first of equals, or from
+  // 2.31 on the last; -1: none.
+  int Cheapest(bool last_of_equals) const;
 };
 
 struct LogLine {
@@ -31,7 +32,7 @@ struct LogLine {
 
 class PluginClient {
  public:
-  // `api` 1 to 6; 0: the newest version the plugin has, as a library would choose.
+  // `api` 1 to 7; 0: the newest version the plugin has, as a library would choose.
   static Result<std::unique_ptr<PluginClient>> Open(const std::string& path, int api);
   virtual ~PluginClient() = default;
 
@@ -48,6 +49,8 @@ class PluginClient {
 
   int api() const { return api_; }
   const std::string& name() const { return name_; }
+  // Whether the library that is acted takes the last of equal costs: from 2.31 on.
+  bool last_of_equals() const;
   // The lines the plugin has logged so far.
   static const std::vector<LogLine>& Log();
 

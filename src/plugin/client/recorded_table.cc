@@ -23,7 +23,7 @@ Result<std::vector<RecordedTable>> ParseText(std::string_view text, const std::s
     const std::string_view line = Trim(raw.substr(0, raw.find('#')));
     if (line.empty()) continue;
     const auto bad = [&](const std::string& why) {
-      return Invalid(Format("%s:%d: %s", path.c_str(), number, why.c_str()));
+      return Invalid(Format("{}:{}: {}", path, number, why));
     };
     const std::vector<std::string_view> fields = Split(line, ',');
     if (fields.size() < 4 || fields.size() > 11) {
@@ -89,11 +89,11 @@ std::string TablesText(const std::vector<RecordedTable>& tables, Library library
     for (int a = 0; a < table.cost.algorithms; ++a) {
       const std::string_view name = AlgorithmName(library, table.collective, a);
       if (name == "?") continue;
-      text += Format("%s,%llu,%s", std::string(CollectiveName(table.collective)).c_str(),
-                     static_cast<unsigned long long>(table.bytes), std::string(name).c_str());
+      text += Format("{},{},{}", std::string(CollectiveName(table.collective)), table.bytes,
+                     std::string(name));
       for (int p = 0; p < table.cost.protocols; ++p) {
         const float cost = table.cost.cells[table.cost.Index(a, p)];
-        text += std::isfinite(cost) ? Format(",%.6g", cost) : ",-1";
+        text += std::isfinite(cost) ? Format(",{:.6g}", cost) : ",-1";
       }
       text += "\n";
     }

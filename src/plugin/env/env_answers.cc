@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <strings.h>
 
 #include <cerrno>
 #include <climits>
@@ -11,6 +12,8 @@
 
 #include "base/settings.h"
 #include "base/text.h"
+#include "domain/plugin_names.h"
+#include "plugin/abi/env_answered.h"
 #include "plugin/abi/host.h"
 
 namespace diapason::plugin {
@@ -28,8 +31,22 @@ void FindOwnFile() {
   }
 }
 
-bool NamesPlugin(const char* name) {
-  return strcmp(name, "NCCL_TUNER_PLUGIN") == 0 || strcmp(name, "NCCL_PROFILER_PLUGIN") == 0;
+// Whether this file is answered for the variable although, or because, it has this value. Another
+// tuner or profiler is loaded by this plugin (plugin/tuner/find_tuner.h,
+// plugin/profiler/second_profiler.h).
+bool TakesOver(const char* name, const char* value) {
+  const bool tuner = strcmp(name, "NCCL_TUNER_PLUGIN") == 0;
+  if (!tuner && strcmp(name, "NCCL_PROFILER_PLUGIN") != 0) return false;
+  if (value == nullptr) return true;
+  // An empty name of a profiler means none.
+  return !NamesNoPlugin(value) && !NamesDiapason(value) && (tuner || *value != '\0');
+}
+
+// "; the tuner 'x' is chained"
+std::string Chained(const char* name, const char* what) {
+  const char* value = getenv(name);
+  if (value == nullptr || *value == '\0' || !TakesOver(name, value)) return "";
+  return Format("; the {} '{}' is chained", what, value);
 }
 
 bool SwitchedOff() { return Settings::Read(ProcessEnvironment()).Text(Setting::kMode) == "off"; }
@@ -37,7 +54,8 @@ bool SwitchedOff() { return Settings::Read(ProcessEnvironment()).Text(Setting::k
 std::string WhatIsAnswered(const Settings& settings) {
   if (settings.Text(Setting::kMode) == "off") return "env plugin: answers nothing, mode off";
   if (g_file[0] != '\0') {
-    return Format("env plugin: tuner and profiler plugin are %s where they are not set", g_file);
+    return Format("env plugin: tuner and profiler plugin are {}", g_file) +
+           Chained("NCCL_TUNER_PLUGIN", "tuner") + Chained("NCCL_PROFILER_PLUGIN", "profiler");
   }
   const Result<std::string> file = FileOfAddress(reinterpret_cast<const void*>(&FindOwnFile));
   return "env plugin: answers nothing, " +
@@ -56,25 +74,25 @@ Result<std::string> FileOfAddress(const void* address) {
   char resolved[PATH_MAX];
   if (realpath(info.dli_fname, resolved) == nullptr) {
     return Invalid(
-        Format("'%s', from where this code was loaded, is not found: %s. Set NCCL_ENV_PLUGIN to an "
+        Format("'{}', from where this code was loaded, is not found: {}. Set NCCL_ENV_PLUGIN to an "
                "absolute path",
                info.dli_fname, strerror(errno)));
   }
   std::string path = resolved;
   if (path.size() > kLongestPluginPath) {
     return Invalid(
-        Format("the library cuts paths after %zu characters, and '%s' has %zu: put the file "
+        Format("the library cuts paths after {} characters, and '{}' has {}: put the file "
                "elsewhere",
-               kLongestPluginPath, path.c_str(), path.size()));
+               kLongestPluginPath, path, path.size()));
   }
   // A relative path may by now name another file. (The main program has no name here.)
   void* again = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (again != nullptr) dlclose(again);
   if (again == nullptr && *map->l_name != '\0' && *map->l_name != '/') {
     return Invalid(
-        Format("'%s' now leads to '%s', which is another file. Set NCCL_ENV_PLUGIN to an absolute "
+        Format("'{}' now leads to '{}', which is another file. Set NCCL_ENV_PLUGIN to an absolute "
                "path",
-               info.dli_fname, path.c_str()));
+               info.dli_fname, path));
   }
   return path;
 }
@@ -82,12 +100,14 @@ Result<std::string> FileOfAddress(const void* address) {
 const char* AnswerEnvironment(const char* name) noexcept {
   if (name == nullptr) return nullptr;
   const char* value = getenv(name);
-  if (value != nullptr || !NamesPlugin(name)) return value;
-  pthread_once(&g_once, FindOwnFile);
   try {
-    return g_file[0] == '\0' || SwitchedOff() ? nullptr : g_file;
+    if (!TakesOver(name, value)) return value;
+    pthread_once(&g_once, FindOwnFile);
+    if (g_file[0] == '\0' || SwitchedOff()) return value;
+    if (strcmp(name, "NCCL_PROFILER_PLUGIN") == 0) g_answered_for_profiler.store(true);
+    return g_file;
   } catch (...) {
-    return nullptr;
+    return value;
   }
 }
 

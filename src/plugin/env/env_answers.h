@@ -18,9 +18,12 @@ inline constexpr size_t kLongestPluginPath = 254;
 // given it.
 Result<std::string> FileOfAddress(const void* address);
 
-// The environment's own value if there is one, even an empty one or "none". Otherwise, for
-// NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN, the path of this file, unless DIAPASON_MODE=off. The
-// result is valid until the process ends or the program changes the variable.
+// For NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN the path of this file, unless DIAPASON_MODE=off;
+// otherwise the environment's own value. The environment's value wins if it is "none" or names
+// diapason, and for the profiler if it is empty. Another tuner or profiler is chained instead
+// (plugin/tuner/find_tuner.h, plugin/profiler/second_profiler.h): by the time the library asks, a
+// network plugin may have set the tuner's variable (aws-ofi-nccl does), and this file would never
+// be loaded. The result is valid until the process ends or the program changes the variable.
 const char* AnswerEnvironment(const char* name) noexcept;
 
 // Resolves the path at init, because a relative path is valid only until the program changes its

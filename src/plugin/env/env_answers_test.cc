@@ -36,12 +36,33 @@ TEST_F(EnvAnswersTest, BothPluginsAreThisFile) {
       << "the same text, for good";
 }
 
-TEST_F(EnvAnswersTest, WhatTheUserSaysWins) {
-  for (const char* value : {"none", "", "/opt/other.so"}) {
+TEST_F(EnvAnswersTest, NoTunerAndAnotherDiapasonAreTheUsersChoice) {
+  for (const char* value : {"none", "NONE", "diapason", "/opt/libnccl-tuner-diapason.so"}) {
     setenv("NCCL_TUNER_PLUGIN", value, 1);
     EXPECT_EQ(Answer("NCCL_TUNER_PLUGIN"), value);
     EXPECT_EQ(Answer("NCCL_PROFILER_PLUGIN"), ThisFile()) << "each for itself";
   }
+}
+
+// A network plugin has set it since the job began, or the user names a tuner: it is chained.
+TEST_F(EnvAnswersTest, AnotherTunerDoesNotKeepThisOneOut) {
+  EXPECT_EQ(Answer("NCCL_TUNER_PLUGIN"), ThisFile());
+  for (const char* value : {"", "libnccl-net.so", "/opt/other.so"}) {
+    setenv("NCCL_TUNER_PLUGIN", value, 1);
+    EXPECT_EQ(Answer("NCCL_TUNER_PLUGIN"), ThisFile()) << value;
+  }
+}
+
+TEST_F(EnvAnswersTest, AnotherProfilerIsLoadedByThePlugin) {
+  setenv("NCCL_PROFILER_PLUGIN", "/opt/inspector.so", 1);
+  EXPECT_EQ(Answer("NCCL_PROFILER_PLUGIN"), ThisFile());
+  for (const char* value : {"none", "NONE", ""}) {
+    setenv("NCCL_PROFILER_PLUGIN", value, 1);
+    EXPECT_EQ(Answer("NCCL_PROFILER_PLUGIN"), value);
+  }
+  setenv("NCCL_PROFILER_PLUGIN", "/opt/inspector.so", 1);
+  setenv("DIAPASON_MODE", "off", 1);
+  EXPECT_EQ(Answer("NCCL_PROFILER_PLUGIN"), "/opt/inspector.so");
 }
 
 TEST_F(EnvAnswersTest, EverythingElseIsTheEnvironment) {

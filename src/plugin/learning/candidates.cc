@@ -12,7 +12,7 @@ namespace diapason::plugin {
 namespace {
 
 // pairs within this factor of the best are tried with fewer channels, too
-constexpr double kNearBest = 1.25;
+constexpr double kNearBest = 1.6;
 
 Config Pair(size_t number) {
   return {static_cast<int>(number) / kOfferedProtocols,
@@ -32,7 +32,7 @@ Candidates::Candidates(const LearningHandover* learning, ContextHandover* contex
 
 bool Candidates::GatherOffers(double now) {
   return store_->Gather(
-      &missing_, now, [this](int rank) { return context_->prefix + Format("o.%d", rank); },
+      &missing_, now, [this](int rank) { return context_->prefix + Format("o.{}", rank); },
       [this](const std::string& text) {
         uint64_t offer = 0;
         const char* last = text.data() + text.size();
@@ -47,6 +47,16 @@ bool Candidates::OfferedByAll(const Config& config) const {
          (offered_ >> PairNumber(config.algorithm, config.protocol) & 1) != 0;
 }
 
+// From 2.31 on a count at or above the library's own leaves the library's own in force. Where that
+// is known, such a count is not tried as a configuration of its own.
+int Candidates::EffectiveChannels(const Config& config) const {
+  if (!learning_->options.is_2_31 || !CanBeOffered(config.algorithm, config.protocol)) {
+    return config.channels;
+  }
+  const int own = context_->ran_channels[config.algorithm][config.protocol];
+  return own > 0 && config.channels >= own ? 0 : config.channels;
+}
+
 std::vector<learn::ArmConfig> Candidates::Initial(const Config& incumbent) {
   channels_added_for_.clear();
   const LearningOptions& options = learning_->options;
@@ -59,7 +69,8 @@ std::vector<learn::ArmConfig> Candidates::Initial(const Config& incumbent) {
   Config by_default;
   double cheapest = 0;
   for (size_t pair = 0; pair < kPairs; ++pair) {
-    if (!Available(costs[pair]) || (cheapest > 0 && costs[pair] >= cheapest)) continue;
+    if (!Available(costs[pair]) || (cheapest > 0 && costs[pair] > cheapest)) continue;
+    if (costs[pair] == cheapest && cheapest > 0 && !options.is_2_31) continue;
     cheapest = costs[pair];
     by_default = Pair(pair);
   }
@@ -68,7 +79,8 @@ std::vector<learn::ArmConfig> Candidates::Initial(const Config& incumbent) {
     by_default = {context_->default_algorithm, context_->default_protocol, 0};
   }
   std::vector<learn::ArmConfig> candidates;
-  const auto consider = [&](const Config& config) {
+  const auto consider = [&](Config config) {
+    if (config != incumbent) config.channels = EffectiveChannels(config);
     if (config.IsDefault() || config == by_default || !OfferedByAll(config)) return;
     // From 2.29 on the answer also selects between two kinds of kernels, and LL would switch the
     // kind.
@@ -115,6 +127,7 @@ void Candidates::AddFewerChannels(learn::Learner* learner) {
   for (const learn::ArmSummary& arm : arms) {
     // With fewer channels another pair may be the best one.
     if (arm.config.channels != 0 || arm.ratio > best * kNearBest) continue;
+    if (!arm.config.IsDefault() && arm.samples == 0) continue;
     Config pair = arm.config;
     if (pair.IsDefault()) pair = {context_->default_algorithm, context_->default_protocol, 0};
     if (!OfferedByAll(pair) || std::find(channels_added_for_.begin(), channels_added_for_.end(),
@@ -124,8 +137,10 @@ void Candidates::AddFewerChannels(learn::Learner* learner) {
     channels_added_for_.push_back(pair);
     const int channels = context_->ran_channels[pair.algorithm][pair.protocol];
     for (int fewer = channels / 2; fewer >= 1; fewer /= 2) {
-      if (SafeChannels(options.host.library, fewer, pair.algorithm, options.shape) != fewer)
+      if (fewer < options.min_ctas ||
+          SafeChannels(options.host.library, fewer, pair.algorithm, options.shape) != fewer) {
         continue;
+      }
       // Without a measurement, the default's own pair counts as fast as the default.
       learner->Add({{pair.algorithm, pair.protocol, fewer}, arm.config.IsDefault() ? 1.0 : 0.0});
     }

@@ -18,11 +18,13 @@ class Candidates {
   bool GatherOffers(double now);
   // The candidates to begin with, beside the library's default.
   std::vector<learn::ArmConfig> Initial(const Config& incumbent);
-  // Adds the best pairs with fewer channels, each once. REQUIRES: the learner is settled.
+  // Adds the pairs that are known to be near the best one with fewer channels, each once. Called
+  // after results: a pair's own channel count is known once it has run.
   void AddFewerChannels(learn::Learner* learner);
 
  private:
   bool OfferedByAll(const Config& config) const;
+  int EffectiveChannels(const Config& config) const;
 
   const LearningHandover* const learning_;
   ContextHandover* const context_;

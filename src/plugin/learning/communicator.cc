@@ -105,22 +105,26 @@ Learning* CommState::Learn(std::shared_ptr<Learning> learning) {
   return learning_.get();
 }
 
+void CommState::WriteBypassed(int collective, uint64_t bytes, bool captured) noexcept {
+  if (journal_ == nullptr) return;
+  journal::JournalRecord record;
+  record.kind = journal::RecordKind::kBypassed;
+  record.time_ns = WallTimeNs();
+  record.communicator = number_;
+  record.collective =
+      collective < 0 ? journal::kNamelessCollective : static_cast<uint8_t>(collective);
+  record.bytes = bytes;
+  record.captured = captured;
+  journal_->Add(record);
+}
+
 // Calls left from the previous group that caused no question and no launch event did not go through
 // the tuner.
 void CommState::NewGroup(uint64_t group) noexcept {
   const uint32_t calls = calls_;
   if (journal_ != nullptr && calls > 0 && questions_ == 0 && !launched_ && !ran_) {
     for (uint32_t i = 0; i < calls && i < kCalls; ++i) {
-      journal::JournalRecord record;
-      record.kind = journal::RecordKind::kBypassed;
-      record.time_ns = WallTimeNs();
-      record.communicator = number_;
-      const int collective = call_[i].collective;
-      record.collective =
-          collective < 0 ? journal::kNamelessCollective : static_cast<uint8_t>(collective);
-      record.bytes = call_[i].bytes;
-      record.captured = call_[i].captured;
-      journal_->Add(record);
+      WriteBypassed(call_[i].collective, call_[i].bytes, call_[i].captured);
     }
   }
   calls_ = 0;
@@ -196,6 +200,10 @@ CommState::Answered* CommState::Match(const RunSeen& run) noexcept {
 
 uint64_t CommState::RecordActual(const RunSeen& run) noexcept {
   ran_ = true;
+  if (run.bypassed) {
+    WriteBypassed(run.collective, run.bytes, run.replayed);
+    return 0;
+  }
   if (runs_ == nullptr || !tracking() || run.collective < 0) return 0;
   Answered* question = Match(run);
   const bool alone = question != nullptr && questions_ == 1 && question->bytes == run.bytes;

@@ -85,6 +85,7 @@ class CommState final : public CommObserver {
   };
 
   void NewGroup(uint64_t group) noexcept;
+  void WriteBypassed(int collective, uint64_t bytes, bool captured) noexcept;
   Answered* Match(const RunSeen& run) noexcept;
   void WriteRun(const Run& run, const GpuSpan* span) noexcept;
   void WriteUntimed() noexcept;

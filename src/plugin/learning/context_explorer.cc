@@ -23,6 +23,9 @@ constexpr uint64_t kLongWait = uint64_t{1} << 20;
 // reopened after them.
 constexpr double kAheadSeconds = 120;
 constexpr uint32_t kMostWrittenAhead = 4;
+// Epochs beyond the present one that may be agreed on while configurations are tried; see
+// learn::ProposalLead. The other ranks read as many ahead.
+constexpr uint32_t kMostProposedAhead = 4;
 constexpr uint64_t kLongRest = 1024;  // calls: shorter epochs are not written ahead
 constexpr uint64_t kFirstFrozen = 256;
 constexpr uint64_t kLongestFrozen = 16384;
@@ -51,11 +54,11 @@ void ContextExplorer::StartLearning() {
   outstanding_.clear();
   learner_ = learn::MakeLearner(how, incumbent, candidates);
   said_settled_ = false;
-  std::string line = Format("learning %s: %s beside the default, by %s", context_->Name().c_str(),
-                            Count(candidates.size(), "configuration").c_str(),
-                            std::string(RewardSourceName(*rewards_.source())).c_str());
+  std::string line = Format("learning {}: {} beside the default, by {}", context_->Name(),
+                            Count(candidates.size(), "configuration"),
+                            std::string(RewardSourceName(*rewards_.source())));
   if (how.unit > 1) {
-    line += Format(" (%llu calls an iteration)", static_cast<unsigned long long>(how.unit));
+    line += Format(" ({} calls an iteration)", how.unit);
   }
   learning_->log.Info(line);
 }
@@ -67,8 +70,11 @@ void ContextExplorer::Poll(const Moment& moment, std::vector<Reporter::Finished>
       rewards_.Choose()) {
     StartLearning();
   }
+  // The reward file was not complete, and nothing else can tell times: nothing is tried any more.
+  if (exploring() && !rewards_.source().has_value()) learner_.reset();
   TakeResults(moment.now, std::move(finished));
-  if (decided()) candidates_.AddFewerChannels(learner_.get());
+  if (learned_ && learner_ != nullptr) candidates_.AddFewerChannels(learner_.get());
+  learned_ = false;
   Propose(moment);
   LogIfSettled();
 }
@@ -117,8 +123,12 @@ void ContextExplorer::Conclude(uint32_t epoch, const Outstanding& outstanding) {
   }
   if (learning_->journal != nullptr) WriteRewards(epoch, outstanding, results);
   if (learner_ == nullptr) return;
+  for (const learn::SegmentResult& result : results) {
+    has_results_ = has_results_ || result.samples > 0;
+  }
   if (outstanding.padded) results.erase(results.begin());
   learner_->Learn(epoch, results);
+  learned_ = true;
 }
 
 void ContextExplorer::WriteRewards(uint32_t epoch, const Outstanding& outstanding,
@@ -147,6 +157,13 @@ void ContextExplorer::WriteRewards(uint32_t epoch, const Outstanding& outstandin
   }
 }
 
+std::string ContextExplorer::WhyNothing() const {
+  if (!offers_known_) return "not all ranks have said yet which pairs they can run";
+  if (!rewards_.source().has_value()) return rewards_.WhyNone();
+  return Format("no time has come from the reward source '{}' yet",
+                std::string(RewardSourceName(*rewards_.source())));
+}
+
 Schedule ContextExplorer::Wait() const {
   Schedule schedule;
   schedule.incumbent =
@@ -167,6 +184,11 @@ bool ContextExplorer::WantsMore(const Moment& moment) {
   }
   const uint32_t newest = reporter_->newest().number;
   if (proposed_ <= newest) return true;
+  const uint64_t present_end = std::max(reporter_->newest().end(), made);
+  if (proposed_end_ != 0 && proposed_ < newest + kMostProposedAhead &&
+      proposed_end_ < present_end + lead_.calls()) {
+    return true;
+  }
   const bool resting = moment.frozen || (decided() && longest_rest_ >= kLongRest);
   if (!resting || proposed_end_ == 0 || proposed_ >= newest + kMostWrittenAhead) return false;
   const double calls = proposed_end_ > made ? static_cast<double>(proposed_end_ - made) : 0;
@@ -175,9 +197,23 @@ bool ContextExplorer::WantsMore(const Moment& moment) {
 
 void ContextExplorer::Propose(const Moment& moment) {
   if (token_.held() && (rewards_.Idle() || moment.frozen)) (void)token_.Release();
-  if (reporter_->newest().number == 0) return;
+  const uint32_t newest = reporter_->newest().number;
+  due_ = newest != seen_;
+  due_since_ = seen_end_;
+  seen_ = newest;
+  seen_end_ = reporter_->newest().end();
+  if (newest == 0) return;
   while (WantsMore(moment) && !store_->away(moment.now) && ProposeNext(moment)) {
   }
+}
+
+// The first proposal of a poll that has seen a new epoch was due when that epoch was entered.
+void ContextExplorer::MeasureLead(bool late) {
+  const uint64_t made = learning_->CallsMade(*context_);
+  if (due_) lead_.Proposed(made > due_since_ ? made - due_since_ : 0);
+  due_ = false;
+  if (late) lead_.Late();
+  if (learner_ != nullptr) learner_->SetLead(lead_.calls());
 }
 
 // Whether this context may explore now. If the reward covers whole iterations, only one context of
@@ -237,6 +273,7 @@ bool ContextExplorer::ProposeNext(const Moment& moment) {
     if (turn) learner_->Lost(next);
     return false;
   }
+  MeasureLead(stands.value().held);
   proposed_ = next;
   context_->known.Put(next, stands.value().text);
   if (stands.value().held || stands.value().schedule != outstanding.schedule) {
@@ -272,8 +309,8 @@ void ContextExplorer::LogIfSettled() {
                                        : ConfigText(library, context_->collective, best));
   for (const learn::ArmSummary& arm : learner_->Summary()) {
     if (best.IsDefault() || arm.config != best || arm.ratio <= 0) continue;
-    line += Format(", %.2f x as fast as the default (%.2f to %.2f, %llu samples)", 1 / arm.ratio,
-                   1 / arm.high, 1 / arm.low, static_cast<unsigned long long>(arm.samples));
+    line += Format(", {:.2f} x as fast as the default ({:.2f} to {:.2f}, {} samples)",
+                   1 / arm.ratio, 1 / arm.high, 1 / arm.low, arm.samples);
   }
   learning_->log.Info(line);
 }

@@ -7,6 +7,7 @@
 
 #include "agree/token.h"
 #include "learn/learner.h"
+#include "learn/proposal_lead.h"
 #include "plugin/learning/background_store.h"
 #include "plugin/learning/candidates.h"
 #include "plugin/learning/handover.h"
@@ -34,7 +35,15 @@ class ContextExplorer {
   };
   void Poll(const Moment& moment, std::vector<Reporter::Finished> finished);
   // A line of the reward file for this context.
-  void Line(double seconds) { rewards_.Line(seconds); }
+  void Line(const learn::RewardLine& line) { rewards_.Line(line); }
+  // It was read to its end.
+  void FileRead() { rewards_.FileRead(); }
+
+  // What has been learned from so far.
+  bool has_results() const { return has_results_; }
+  const RewardSources& rewards() const { return rewards_; }
+  // Why has_results() is false, without what the reward file has to do with it; empty: only that.
+  std::string WhyNothing() const;
 
   bool exploring() const { return learner_ != nullptr && !learner_->settled(); }
   bool decided() const { return learner_ != nullptr && learner_->settled(); }
@@ -65,6 +74,7 @@ class ContextExplorer {
   bool ProposeNext(const Moment& moment);
   // Whether to write an epoch ahead, before any rank needs it.
   bool WantsMore(const Moment& moment);
+  void MeasureLead(bool late);
   bool MayTry(const Moment& moment);
   Schedule Chosen(uint32_t epoch, bool turn, bool frozen);
   Schedule Wait() const;
@@ -77,11 +87,18 @@ class ContextExplorer {
   RewardSources rewards_;
   Candidates candidates_;
   bool offers_known_ = false;
+  bool has_results_ = false;
   std::unique_ptr<learn::Learner> learner_;
+  bool learned_ = false;  // results since the last poll
   agree::Token token_;
   double token_since_ = 0;
   uint32_t proposed_ = 1;      // the last proposed epoch
   uint64_t proposed_end_ = 0;  // the first call after it; 0: unknown until it is entered
+  learn::ProposalLead lead_;
+  bool due_ = false;           // an epoch was entered since the last poll
+  uint64_t due_since_ = 0;     // its first call, which made the next proposal due
+  uint32_t seen_ = 0;          // the newest epoch at the last poll
+  uint64_t seen_end_ = 0;      // the first call after it
   uint64_t longest_rest_ = 0;  // in calls, of the epochs since the context was settled
   uint64_t frozen_calls_ = 0;  // calls in the last epoch proposed while frozen
   uint64_t rate_calls_ = 0;    // calls made at rate_since_

@@ -17,6 +17,7 @@
 #include "learn/learner.h"
 #include "plugin/abi/host.h"
 #include "plugin/abi/relaxed.h"
+#include "plugin/abi/selection.h"
 #include "plugin/learning/gpu_events.h"
 #include "plugin/learning/run_check.h"
 #include "plugin/learning/waker.h"
@@ -68,6 +69,9 @@ struct LearningOptions {
   int rank = 0;
   Shape shape;
   Host host;
+  bool is_2_31 = false;  // the library is 2.31 or later, see Host
+  TableRules rules() const { return {host.library, is_2_31}; }
+  int min_ctas = 0;     // no call gets fewer channels; 0: no such limit
   uint32_t number = 0;  // the communicator's number in the journal
   learn::LearnOptions learn;
   std::string reward = "auto";

@@ -58,18 +58,16 @@ policy::Rule LearnedRow(const LearnedContext& context, const Shape& shape) {
   uint64_t samples = 0;
   for (const learn::ArmSummary& arm : context.arms) samples += arm.samples;
   if (context.best.IsDefault()) {
-    rule.remark = Format("the library's default, nothing of %zu was faster; %llu samples, %s",
-                         context.arms.empty() ? size_t{0} : context.arms.size() - 1,
-                         static_cast<unsigned long long>(samples), Today().c_str());
+    rule.remark =
+        Format("the library's default, nothing of {} was faster; {} samples, {}",
+               context.arms.empty() ? size_t{0} : context.arms.size() - 1, samples, Today());
     return rule;
   }
   for (const learn::ArmSummary& arm : context.arms) {
     if (arm.config != context.best || !(arm.ratio > 0)) continue;
-    rule.remark =
-        Format("%.3f x as fast as the default (%.3f to %.3f), %.1f us, %llu samples of %llu, %s",
-               1 / arm.ratio, 1 / arm.high, 1 / arm.low, arm.seconds * 1e6,
-               static_cast<unsigned long long>(arm.samples),
-               static_cast<unsigned long long>(samples), Today().c_str());
+    rule.remark = Format(
+        "{:.3f} x as fast as the default ({:.3f} to {:.3f}), {:.1f} us, {} samples of {}, {}",
+        1 / arm.ratio, 1 / arm.high, 1 / arm.low, arm.seconds * 1e6, arm.samples, samples, Today());
   }
   return rule;
 }

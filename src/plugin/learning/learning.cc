@@ -29,6 +29,7 @@ Learning::Learning(LearningOptions options, const policy::Policy& policy, const 
     : handover_(std::move(options), policy, log, journal),
       timed_by_library_(!has_events()),
       groups_tick_(!handover_.options.host.has_new_scheduler()),
+      limits_calls_(handover_.options.is_2_31),
       patient_(handover_.options.calls_store, handover_.options.patience,
                [this](const std::string& text) { handover_.log.Warn(text); }) {
   policy::DecisionTable::Options table_options;
@@ -197,8 +198,8 @@ const LearningContext::Ready* Learning::AskSlowPath(Collective collective, int b
 
 void Learning::MakeContext(Collective collective, int band) {
   agree::EpochLog::Options options;
-  options.prefix = handover_.options.prefix +
-                   Format("%s.%d.", std::string(CollectiveName(collective)).c_str(), band);
+  options.prefix =
+      handover_.options.prefix + Format("{}.{}.", std::string(CollectiveName(collective)), band);
   // Depends on the size band only, because ranks may be asked about different sizes first.
   const policy::DecisionTable::Entry* row = table_.Find({collective, BandLast(band), 1, 0});
   if (row != nullptr) options.incumbent = row->config();
@@ -209,12 +210,33 @@ void Learning::MakeContext(Collective collective, int band) {
   contexts_[static_cast<size_t>(collective)][band] = std::move(context);
 }
 
+namespace {
+
+uint64_t PairsOf(const CostTable& table) noexcept {
+  uint64_t pairs = 0;
+  for (int a = 0; a < std::min(table.algorithms, kOfferedAlgorithms); ++a) {
+    for (int p = 0; p < std::min(table.protocols, kOfferedProtocols); ++p) {
+      if (Available(table.At(a, p))) pairs |= uint64_t{1} << PairNumber(a, p);
+    }
+  }
+  return pairs;
+}
+
+}  // namespace
+
+bool Learning::IsLimited(LearningContext* context, const CostTable& table) noexcept {
+  const uint64_t pairs = PairsOf(table);
+  if ((context->widest & ~pairs) != 0) return true;
+  context->widest = pairs;
+  return false;
+}
+
 // The pairs this rank can run; only pairs that all ranks offer are tried.
 void Learning::MakeOffer(LearningContext* context, const CostTable& table) {
   context->offer_made = true;
   const std::optional<uint64_t> free = FreeGpuMemory(handover_.options.host.library);
   const bool scarce = free.has_value() && *free < handover_.options.memory;
-  const int in_use = CheapestPair(table, {}).algorithm;
+  const int in_use = CheapestPair(handover_.options.rules(), table, {}).algorithm;
   uint64_t offer = 0;
   std::vector<float> costs(kPairs, -1.0f);
   for (int a = 0; a < std::min(table.algorithms, kOfferedAlgorithms); ++a) {

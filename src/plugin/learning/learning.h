@@ -32,6 +32,7 @@ struct LearningContext final : ContextHandover {
   int64_t told_epoch = -1;
   bool tracking = false;
   bool timing = false;
+  uint64_t widest = 0;  // the pairs of the widest table that was seen while it explores
 };
 
 // Learning inside the library's calls, for one communicator on one rank: counts the calls, gives
@@ -111,8 +112,15 @@ class Learning {
     asked_ = true;
     last_context_ = context;
     last_index_ = index;
+    if (limits_calls_ && (context->tracking || context->timing)) [[unlikely]] {
+      if (IsLimited(context, table)) last_context_ = nullptr;
+    }
     return &context->ready;
   }
+  // Whether a configuration of the call's own has removed pairs from its table. Such a call counts
+  // like every other one (it is made so on all ranks), but what it ran, and for how long, says
+  // nothing about the others.
+  static bool IsLimited(LearningContext* context, const CostTable& table) noexcept;
   void Touch(LearningContext* context) noexcept {
     if (touched_count_ < kMostTouched) touched_[touched_count_] = context;
     ++touched_count_;
@@ -134,6 +142,7 @@ class Learning {
   LearningHandover handover_;
   const bool timed_by_library_;  // no GPU events: the library's events time kernels
   const bool groups_tick_;
+  const bool limits_calls_;  // the library lets calls have configurations of their own
 
   // Call counting.
   Relaxed<uint64_t> group_;

@@ -2,93 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <mutex>
+#include <set>
 #include <thread>
+#include <utility>
 
-#include "plugin/learning/learning_worker.h"
+#include "plugin/learning/testing.h"
 
 namespace diapason::plugin {
 namespace {
-
-constexpr uint64_t kBytes = 1 << 20;
-
-class MapStore : public agree::CellStore {
- public:
-  using agree::CellStore::Forget;
-  using agree::CellStore::Propose;
-  using agree::CellStore::Read;
-  Result<std::string> Propose(std::string_view key, std::string_view value, Deadline) override {
-    const std::lock_guard lock(mutex_);
-    return cells_.emplace(key, value).first->second;
-  }
-  Result<std::optional<std::string>> Read(std::string_view key, Deadline) override {
-    const std::lock_guard lock(mutex_);
-    if (gone) return Unavailable("it is gone");
-    const auto found = cells_.find(std::string(key));
-    if (found == cells_.end()) return std::optional<std::string>();
-    return std::optional<std::string>(found->second);
-  }
-  void Forget(std::string_view, Deadline) override {}
-  void Done(std::string_view, int, Deadline) override { ++done; }
-  double Fullness() override { return 0; }
-  std::string Describe() const override { return "a map"; }
-  bool Mine() const override { return true; }
-
-  std::atomic<int> done{0};
-  std::atomic<bool> gone{false};
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::string> cells_;
-};
-
-// The only rank of a communicator, with the table of costs that it is asked with.
-class LearningTest : public testing::Test {
- protected:
-  LearningTest() : learning_(Make()), worker_({learning_, learning_->handover()}) {
-    std::fill(std::begin(cells_), std::end(cells_), -1.0f);
-    for (const int algorithm : {kTree, kRing}) cells_[algorithm * 3 + kSimple] = 10.0f;
-    cells_[kRing * 3 + kSimple] = 9.0f;
-  }
-  std::shared_ptr<Learning> Make() {
-    LearningOptions options;
-    options.store = options.calls_store = &store_;
-    options.waker = &waker_;
-    options.prefix = "c.";
-    options.shape = {1, 1};
-    options.host.version = 22800;
-    options.reward = "report";
-    options.arms = "offered";
-    return std::make_shared<Learning>(options, policy::Policy(), HostLog(nullptr, options.host),
-                                      nullptr);
-  }
-  const LearningContext::Ready& Ask() {
-    const LearningContext::Ready* answer =
-        learning_->Ask(Collective::kAllReduce, kBytes, {cells_, 7, 3});
-    EXPECT_NE(answer, nullptr);
-    return *answer;
-  }
-  // One call that is launched.
-  const LearningContext::Ready& Call() {
-    learning_->Called(false, ++group_);
-    const LearningContext::Ready& answer = Ask();
-    learning_->Launched(group_, nullptr);
-    return answer;
-  }
-  uint64_t Made() {
-    const auto contexts = learning_->handover()->Contexts();
-    return contexts.empty() ? 0 : learning_->handover()->CallsMade(*contexts.front());
-  }
-
-  MapStore store_;
-  Waker waker_;
-  FreezeWatch freeze_;
-  std::shared_ptr<Learning> learning_;
-  LearningWorker worker_;
-  float cells_[21];
-  uint64_t group_ = 0;
-};
 
 TEST_F(LearningTest, ACallCountsOnceItsGroupIsLaunched) {
   learning_->Called(false, ++group_);
@@ -106,6 +27,37 @@ TEST_F(LearningTest, ACallCountsOnceItsGroupIsLaunched) {
   Ask();
   learning_->Launched(group_, nullptr);
   EXPECT_EQ(Made(), 2u) << "asked twice about one call";
+}
+
+// From 2.31 on a call can have a configuration of its own, which leaves some pairs of the table.
+TEST_F(LearningTest, ACallWithItsOwnConfigurationCountsAndIsNotMeasured) {
+  learning_ = Make(true);
+  Call();
+  const LearningContext* context = learning_->last_context();
+  ASSERT_NE(context, nullptr);
+  const float tree = std::exchange(cells_[kTree * 3 + kSimple], -1.0f);
+  Call();
+  EXPECT_EQ(learning_->last_context(), nullptr);
+  EXPECT_EQ(learning_->last_index(), 1u);
+  cells_[kTree * 3 + kSimple] = tree;
+  Call();
+  EXPECT_EQ(learning_->last_context(), context);
+  EXPECT_EQ(learning_->last_index(), 2u) << "it has counted";
+  EXPECT_EQ(Made(), 3u);
+  // A wider table shows that those before it were limited.
+  cells_[kNvls * 3 + kSimple] = 5.0f;
+  Call();
+  EXPECT_EQ(learning_->last_context(), context);
+  cells_[kNvls * 3 + kSimple] = -1.0f;
+  Call();
+  EXPECT_EQ(learning_->last_context(), nullptr);
+}
+
+TEST_F(LearningTest, UpTo230EveryCallIsMeasured) {
+  Call();
+  cells_[kTree * 3 + kSimple] = -1.0f;
+  Call();
+  EXPECT_NE(learning_->last_context(), nullptr);
 }
 
 TEST_F(LearningTest, MarksAndReportsNeedAContextThatWasCalled) {
@@ -135,6 +87,33 @@ TEST_F(LearningTest, WhatTheBackgroundProposesIsWhatCallsRun) {
   }
   EXPECT_EQ(answer->config, faster);
   EXPECT_EQ(answer->reason, Reason::kLearned);
+}
+
+// The background looks only now and then, so that a proposal takes as long as some calls. Epochs
+// are agreed on so far ahead that hardly one is held, while configurations are tried.
+TEST_F(LearningTest, ProposalsAreAheadOfTheCallsByWhatTheyTake) {
+  for (const int calls_per_poll : {1, 5, 12, 30}) {
+    store_.Clear();
+    group_ = 0;
+    learning_ = Make();
+    LearningWorker worker({learning_, learning_->handover()});
+    double now = 1;
+    std::set<uint32_t> held;
+    std::set<uint32_t> trying;
+    uint32_t last = 0;
+    for (int i = 0; i < 4000; ++i) {
+      const LearningContext::Ready& answer = Call();
+      last = answer.epoch;
+      if (answer.reason == Reason::kHeld) held.insert(answer.epoch);
+      if (answer.reason == Reason::kTrying) trying.insert(answer.epoch);
+      const double seconds = answer.config == Config{kTree, kSimple, 0} ? 0.98e-3 : 1e-3;
+      ASSERT_TRUE(learning_->handover()->Report(Collective::kAllReduce, kBytes, seconds));
+      if (i % calls_per_poll == 0) worker.Poll(now += 0.01, &freeze_);
+    }
+    EXPECT_GE(trying.size(), 3u) << calls_per_poll << " calls";
+    // The first proposals are late before their time is known.
+    EXPECT_LE(held.size(), 3u) << calls_per_poll << " calls, of " << last << " epochs";
+  }
 }
 
 TEST_F(LearningTest, CallsAndBackgroundRunAtTheSameTime) {

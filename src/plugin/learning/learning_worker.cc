@@ -51,7 +51,13 @@ LearningWorker::Context::Context(LearningHandover* learning, ContextHandover* co
 }
 
 LearningWorker::LearningWorker(std::shared_ptr<LearningHandover> handover)
-    : handover_(std::move(handover)), options_(handover_->options), store_(options_.store) {}
+    : handover_(std::move(handover)), options_(handover_->options), store_(options_.store) {
+  // Here, before the communicator's first call: what the file has now is not about its calls.
+  if (!handover_->leads() || (options_.reward != "auto" && options_.reward != "file")) return;
+  reward_file_ = std::make_unique<RewardFile>(
+      !options_.reward_file.empty() ? options_.reward_file
+                                    : Format("/tmp/nccl_tuner_rewards_{}.log", options_.comm_id));
+}
 
 bool LearningWorker::Poll(double now, FreezeWatch* freeze) noexcept {
   const MutexLock lock(&mutex_);
@@ -151,6 +157,7 @@ bool LearningWorker::PollAll(double now, FreezeWatch* freeze) {
     wants_pattern = wants_pattern || (explorer != nullptr && explorer->wants_pattern());
   }
   handover_->wants_pattern = wants_pattern;
+  if (handover_->leads() && !said_why_) SayWhyNothing(now);
   if (now - last_saved_ > kSaveInterval) {
     last_saved_ = now;
     Save();
@@ -167,11 +174,10 @@ void LearningWorker::TakeEntered(Context* context, double now) {
     if (context->shared->offer_ready && !context->offer_posted) offer = context->shared->offer;
   }
   if (offer.has_value() && !store_.away(now)) {
-    context->offer_posted =
-        store_
-            .Propose(context->shared->prefix + Format("o.%d", options_.rank),
-                     Format("%llx", static_cast<unsigned long long>(*offer)), now)
-            .ok();
+    context->offer_posted = store_
+                                .Propose(context->shared->prefix + Format("o.{}", options_.rank),
+                                         Format("{:x}", *offer), now)
+                                .ok();
   }
   for (const agree::EpochLog::Epoch& epoch : entered) {
     context->reporter.Entered(epoch, now);
@@ -182,34 +188,13 @@ void LearningWorker::TakeEntered(Context* context, double now) {
 }
 
 void LearningWorker::TakeFinished(Context* context, double now) {
-  const double patience = reward_lines_ != nullptr ? kFilePatience : kPatience;
+  const double patience = reward_file_ != nullptr ? kFilePatience : kPatience;
   std::vector<Reporter::Finished> finished = context->reporter.TakeFinished(now, patience);
   if (context->explorer != nullptr) {
     context->explorer->Poll({now, frozen_, calls_of_all_}, std::move(finished));
   } else if (Reports(options_.rank, options_.shape.ranks)) {
     for (const Reporter::Finished& one : finished) context->reporter.Post(one);
   }
-}
-
-void LearningWorker::ReadRewardFile(double now) {
-  if (options_.reward != "auto" && options_.reward != "file") return;
-  if (reward_lines_ == nullptr) {
-    reward_lines_ = std::make_unique<RewardFile>(
-        !options_.reward_file.empty() ? options_.reward_file
-                                      : Format("/tmp/nccl_tuner_rewards_%llu.log",
-                                               static_cast<unsigned long long>(options_.comm_id)));
-  }
-  std::string problem;
-  for (const learn::RewardLine& line : reward_lines_->Poll(now, &problem)) {
-    if (line.ranks != options_.shape.ranks || line.nodes != options_.shape.nodes) continue;
-    for (const auto& context : contexts_) {
-      if (context->shared->collective == line.collective &&
-          context->shared->band == SizeBand(line.bytes)) {
-        context->explorer->Line(line.seconds);
-      }
-    }
-  }
-  if (!problem.empty()) handover_->log.Warn(problem);
 }
 
 void LearningWorker::Save() {
@@ -257,7 +242,7 @@ void LearningWorker::CheckRuns(Context* context, double now) {
     RunSamples::Epoch& epoch = over.front();
     const bool checked = epoch.number < kFirstChecked || epoch.number % kCheckedEvery == 0;
     if (checked && epoch.looks < kMostLooks) {
-      const std::string key = context->shared->prefix + Format("d.%u", epoch.number);
+      const std::string key = context->shared->prefix + Format("d.{}", epoch.number);
       if (handover_->leads()) {
         if (!store_.Propose(key, RunSamplesText(epoch.samples), now).ok()) return;
       } else {
@@ -279,8 +264,8 @@ void LearningWorker::CheckRuns(Context* context, double now) {
 void LearningWorker::Differs(const Context& context, const RunDifference& difference) {
   if (difference.kind == RunDifference::Kind::kNone) return;
   const bool runs = difference.kind == RunDifference::Kind::kRuns;
-  stop_wanted_ = Format("%s:%s, rank %d: %s", runs ? "runs" : "clocks",
-                        context.shared->Name().c_str(), options_.rank, difference.text.c_str());
+  stop_wanted_ = Format("{}:{}, rank {}: {}", runs ? "runs" : "clocks", context.shared->Name(),
+                        options_.rank, difference.text);
   next_stop_look_ = 0;
 }
 

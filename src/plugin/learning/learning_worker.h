@@ -76,6 +76,10 @@ class LearningWorker {
   void TakeStop(const std::string& text);
   void WatchFreeze(double now, FreezeWatch* freeze);
   void ReadRewardFile(double now);
+  // Once, after some thousand calls: why nothing is learned, or why the reward file is not used.
+  void SayWhyNothing(double now);
+  // Why the lines of the reward file are of no use: "the lines of /tmp/x.log are ...".
+  std::string FileTrouble() const;
 
   const std::shared_ptr<LearningHandover> handover_;
   const LearningOptions& options_;  // of handover_
@@ -90,7 +94,13 @@ class LearningWorker {
   std::vector<std::unique_ptr<Context>> contexts_;
   uint64_t calls_of_all_ = 0;
   std::deque<LearningHandover::Launch> running_;
-  std::unique_ptr<RewardFile> reward_lines_;
+  std::unique_ptr<RewardFile> reward_file_;  // on rank 0, if it can be a source
+  // Lines of it: all, those for another number of nodes or ranks, and the last of these.
+  uint64_t file_lines_ = 0;
+  uint64_t foreign_lines_ = 0;
+  learn::RewardLine foreign_;
+  double first_call_at_ = 0;
+  bool said_why_ = false;
   double last_saved_ = 0;
   double next_stop_look_ = 0;
   std::string stop_wanted_;  // a difference that has not been reported to the other ranks yet

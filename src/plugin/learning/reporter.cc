@@ -20,7 +20,7 @@ Reporter::Reporter(agree::CellStore* store, std::string prefix, int rank)
     : store_(store), prefix_(std::move(prefix)), rank_(rank) {}
 
 std::string Reporter::ResultsKey(const std::string& prefix, uint32_t epoch, int rank) {
-  return prefix + Format("w.%u.%d", epoch, rank);
+  return prefix + Format("w.{}.{}", epoch, rank);
 }
 
 void Reporter::Entered(const agree::EpochLog::Epoch& epoch, double now) {

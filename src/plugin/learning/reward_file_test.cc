@@ -18,7 +18,9 @@ class RewardFileTest : public testing::Test {
   void Append(const std::string& text) { std::ofstream(path_, std::ios::app) << text; }
   std::vector<learn::RewardLine> Poll(RewardFile* file) {
     problem_.clear();
-    return file->Poll(now_ += 1, &problem_);
+    std::vector<learn::RewardLine> lines;
+    EXPECT_TRUE(file->Poll(now_ += 1, &lines, &problem_));
+    return lines;
   }
 
   const TemporaryFolder temporary_;
@@ -40,6 +42,25 @@ TEST_F(RewardFileTest, ReadsWhatIsAppendedAndSkipsWhatWasThere) {
   EXPECT_EQ(lines[0].bytes, 4194304u);
   EXPECT_DOUBLE_EQ(lines[0].seconds, 0.01198);
   EXPECT_EQ(problem_, "");
+}
+
+// The thread that follows the file may come after the program's first lines.
+TEST_F(RewardFileTest, LinesBeforeTheFirstLookCount) {
+  Append("allreduce,4096,1,8,9.0\n");
+  RewardFile file(path_);
+  Append("allreduce,4096,1,8,1.0\nallreduce,4096,1,8,2.0\n");
+  EXPECT_EQ(Poll(&file).size(), 2u);
+}
+
+TEST_F(RewardFileTest, IsNotLookedAtAgainAtOnce) {
+  RewardFile file(path_);
+  Poll(&file);
+  std::vector<learn::RewardLine> lines;
+  EXPECT_FALSE(file.Poll(now_, &lines, &problem_));
+  EXPECT_FALSE(file.found());
+  Append("");
+  Poll(&file);
+  EXPECT_TRUE(file.found());
 }
 
 TEST_F(RewardFileTest, AFileThatComesLaterIsReadFromItsBeginning) {

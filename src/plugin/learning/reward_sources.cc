@@ -1,6 +1,7 @@
 #include "plugin/learning/reward_sources.h"
 
 #include "base/mutex_lock.h"
+#include "base/text.h"
 #include "plugin/profiler/event_mask.h"
 
 namespace diapason::plugin {
@@ -38,11 +39,11 @@ void RewardSources::Take() {
   }
 }
 
-void RewardSources::Line(double seconds) {
-  // Lines count from the communicator's first call on.
-  const auto range = matcher_.Line(learning_->CallsMade(*context_));
-  if (range.has_value() && source_ == RewardSource::kFile) {
-    reporter_->Credit(range->first, range->end, seconds);
+void RewardSources::FileRead() {
+  for (const auto& credit : matcher_.Read(learning_->CallsMade(*context_))) {
+    if (source_ == RewardSource::kFile) {
+      reporter_->Credit(credit.first, credit.end, credit.seconds);
+    }
   }
 }
 
@@ -72,6 +73,12 @@ uint64_t RewardSources::UnitOf(RewardSource source) const {
 }
 
 bool RewardSources::Choose() {
+  if (source_ == RewardSource::kFile && matcher_.lost()) {
+    source_.reset();
+    learning_->log.Warn("the lines of the reward file for " + context_->Name() + " " +
+                        matcher_.Trouble().value_or("do not fit the calls") +
+                        "; they are not used any more");
+  }
   const std::string& wanted = learning_->options.reward;
   for (int i = 0; i < kRewardSources; ++i) {
     const auto source = static_cast<RewardSource>(i);
@@ -85,6 +92,36 @@ bool RewardSources::Choose() {
     return true;
   }
   return false;
+}
+
+std::string RewardSources::WhyNone() const {
+  const std::string& wanted = learning_->options.reward;
+  std::vector<std::string> reasons;
+  for (const RewardSource source :
+       {RewardSource::kStep, RewardSource::kReport, RewardSource::kPattern, RewardSource::kGpu}) {
+    if (wanted != "auto" && wanted != RewardSourceName(source)) continue;
+    switch (source) {
+      case RewardSource::kStep:
+        reasons.emplace_back(marks(source).empty()
+                                 ? "diapason_step was not called"
+                                 : "the number of calls between two diapason_step changes");
+        break;
+      case RewardSource::kReport:
+        reasons.emplace_back("diapason_report was not called for these calls");
+        break;
+      case RewardSource::kPattern:
+        reasons.emplace_back("no iterations were found in the order of the calls");
+        break;
+      default:
+        reasons.emplace_back(EventMask::Instance().TimesForbidden()
+                                 ? "captured graphs forbid the library's GPU times, and the GPU "
+                                   "driver's events cannot be used"
+                                 : "neither the GPU driver's events nor the library's GPU times "
+                                   "can be used");
+        break;
+    }
+  }
+  return Join(reasons, ", ");
 }
 
 bool RewardSources::wants_pattern() const {
@@ -101,9 +138,12 @@ bool RewardSources::Idle() const {
 
 uint64_t RewardSources::CallsToBoundary(uint64_t start) const {
   if (unit_ <= 1) return 0;
-  // Lines of a reward file count from the first call on.
-  const bool marked = covers_iterations() && !marks(*source_).empty();
-  const uint64_t boundary = marked ? marks(*source_).back().calls : 0;
+  uint64_t boundary = 0;
+  if (source_ == RewardSource::kFile) {
+    boundary = matcher_.boundary();
+  } else if (covers_iterations() && !marks(*source_).empty()) {
+    boundary = marks(*source_).back().calls;
+  }
   const uint64_t past = (start + unit_ - boundary % unit_) % unit_;
   return past == 0 ? 0 : unit_ - past;
 }

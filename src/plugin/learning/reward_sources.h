@@ -2,8 +2,9 @@
 
 #include <deque>
 #include <optional>
+#include <string>
 
-#include "learn/rewards.h"
+#include "learn/line_matcher.h"
 #include "plugin/learning/handover.h"
 #include "plugin/learning/reporter.h"
 
@@ -19,14 +20,23 @@ class RewardSources {
   // Takes the marks and reports that were handed over.
   void Take();
   // A line of the reward file for this context.
-  void Line(double seconds);
-  // Uses the best source there is. True: a better one has appeared, or the iterations have changed.
+  void Line(const learn::RewardLine& line) { matcher_.Line(line); }
+  // The reward file was read to its end.
+  void FileRead();
+  // Uses the best source there is. True: a better one has appeared, the iterations have changed, or
+  // another one has to do instead of a file that was not complete.
   bool Choose();
 
   // The source in use, and its calls per sample.
   std::optional<RewardSource> source() const { return source_; }
   uint64_t unit() const { return unit_; }
   bool covers_iterations() const { return source_.has_value() && CoversIterations(*source_); }
+  // Why no source but the reward file can be used: "diapason_step was not called, ..."; empty if
+  // the settings allow the reward file alone. REQUIRES: source() has none.
+  std::string WhyNone() const;
+  // Why the lines of the reward file cannot be used, see LineMatcher::Trouble.
+  std::optional<std::string> FileTrouble() const { return matcher_.Trouble(); }
+  uint64_t file_lines() const { return matcher_.lines(); }
   // Whether iterations found in the order of calls could be a better source.
   bool wants_pattern() const;
   // Whether iterations pass without a call of this context.

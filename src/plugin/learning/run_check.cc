@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMostOver = 8;
 
 std::string Shown(const RunSample& sample) {
-  return Format("%d/%d/%d", sample.algorithm, sample.protocol, sample.channels);
+  return Format("{}/{}/{}", sample.algorithm, sample.protocol, sample.channels);
 }
 
 bool TakeField(std::string_view* text, char end, int64_t low, int64_t high, int64_t* value) {
@@ -27,8 +27,7 @@ bool TakeField(std::string_view* text, char end, int64_t low, int64_t high, int6
 std::string RunSamplesText(const std::vector<RunSample>& samples) {
   std::string text;
   for (const RunSample& one : samples) {
-    text += Format("%llu:%llu:%d.%d.%d;", static_cast<unsigned long long>(one.index),
-                   static_cast<unsigned long long>(one.sequence), one.algorithm, one.protocol,
+    text += Format("{}:{}:{}.{}.{};", one.index, one.sequence, one.algorithm, one.protocol,
                    one.channels);
   }
   return text;
@@ -65,8 +64,7 @@ RunDifference CompareRuns(const std::vector<RunSample>& mine,
       if (one.sequence == other.sequence &&
           (one.algorithm != other.algorithm || one.protocol != other.protocol)) {
         return {RunDifference::Kind::kRuns,
-                Format("call %llu ran as %s and on rank 0 as %s", number, Shown(one).c_str(),
-                       Shown(other).c_str())};
+                Format("call {} ran as {} and on rank 0 as {}", number, Shown(one), Shown(other))};
       }
       // The library may have lowered the channel count on one rank: that proves no different
       // choice.
@@ -74,13 +72,10 @@ RunDifference CompareRuns(const std::vector<RunSample>& mine,
       const bool clocks = (one.sequence == other.sequence) != (one.index == other.index);
       if (difference.kind != RunDifference::Kind::kNone || (!counts && !clocks)) continue;
       difference.kind = RunDifference::Kind::kClocks;
-      difference.text =
-          counts ? Format("call %llu has %d channels and on rank 0 %d", number, one.channels,
-                          other.channels)
-                 : Format("call %llu is counted as %llu, and on rank 0 call %llu as %llu", number,
-                          static_cast<unsigned long long>(one.index),
-                          static_cast<unsigned long long>(other.sequence),
-                          static_cast<unsigned long long>(other.index));
+      difference.text = counts ? Format("call {} has {} channels and on rank 0 {}", number,
+                                        one.channels, other.channels)
+                               : Format("call {} is counted as {}, and on rank 0 call {} as {}",
+                                        number, one.index, other.sequence, other.index);
     }
   }
   return difference;

@@ -25,6 +25,7 @@ struct RunSeen {
   int channels = 0;  // 0: the library does not say
   uint64_t sequence = 0;
   bool replayed = false;  // the event belongs to a call that was captured
+  bool bypassed = false;  // a symmetric kernel: no tuner chooses it
 };
 
 // When its kernel ran, on the GPU's clock, over all its channels.

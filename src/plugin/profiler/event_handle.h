@@ -20,6 +20,7 @@ enum class HandleKind : uint8_t {
   kChannel,       // one channel's KernelCh of a run
   kLaunch,        // a KernelLaunch, of the context in it
   kApiGroup,      // a GroupApi; its number, see ProfilerObserver::StartGroupApi
+  kLink,          // any event that a second profiler has a handle for, see event_links.h
 };
 
 inline constexpr int kHandlePayloadBits = 44;

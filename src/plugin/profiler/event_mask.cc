@@ -110,6 +110,10 @@ void EventMask::Unwant(Need need) noexcept {
   Publish();
 }
 
+void EventMask::WantForSecond(int bits) noexcept {
+  if (second_.exchange(bits) != bits) Publish();
+}
+
 void EventMask::ForbidTimes() noexcept {
   if (TimesForbidden()) return;
   wants_.fetch_or(kTimesForbidden);
@@ -127,16 +131,19 @@ int EventMask::Value(int api) const noexcept {
 // The last thread to store has seen the newest wants, because it looks again after storing.
 void EventMask::Publish() noexcept {
   uint64_t wants = wants_.load();
+  int second = second_.load();
   for (;;) {
     for (Word& one : words_) {
       int* address = one.address.load();
       if (address == nullptr) continue;
-      Store(address, ValueOf(wants, one.api.load(std::memory_order_relaxed)));
+      Store(address, ValueOf(wants, one.api.load(std::memory_order_relaxed)) | second);
       if (one.address.load() != address) Store(address, 0);  // detached meanwhile
     }
-    const uint64_t now = wants_.load();
-    if (now == wants) return;
-    wants = now;
+    const uint64_t wants_now = wants_.load();
+    const int second_now = second_.load();
+    if (wants_now == wants && second_now == second) return;
+    wants = wants_now;
+    second = second_now;
   }
 }
 

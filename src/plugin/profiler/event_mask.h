@@ -30,13 +30,17 @@ class EventMask {
   void Want(Need need) noexcept;
   void Unwant(Need need) noexcept;
 
+  // What a second profiler wants, as bits of the mask: replaces what it wanted before. It is not
+  // subject to ForbidTimes, and not part of Value.
+  void WantForSecond(int bits) noexcept;
+
   // KernelCh stays off from now on, even if it is wanted: it would leave a host node in a captured
   // graph for the graph's whole life. The library reads the mask before it reports that a call is
   // captured, so the first captured call may still have the event.
   void ForbidTimes() noexcept;
   bool TimesForbidden() const noexcept;
 
-  // The current mask for a library of this API version.
+  // What the plugin itself wants of a library of this API version.
   int Value(int api) const noexcept;
 
  private:
@@ -50,6 +54,7 @@ class EventMask {
   // One 20-bit counter per need, and the flag that forbids times, in one atomic word, so that the
   // published mask is always a consistent state.
   std::atomic<uint64_t> wants_{0};
+  std::atomic<int> second_{0};
   // One per copy of the library in the process: a framework may bundle its own.
   std::array<Word, 4> words_;
 };

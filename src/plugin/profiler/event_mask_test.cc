@@ -51,6 +51,38 @@ TEST(EventMaskTest, OldLibrariesAreNotAskedForWhatTheyDoNotHave) {
   for (const int api : {1, 2, 3, 4}) EXPECT_EQ(mask.Value(api), 0) << api;
 }
 
+TEST(EventMaskTest, ASecondProfilersWishIsAddedAndNotForbidden) {
+  EventMask mask;
+  int word = 0;
+  mask.Attach(&word, 7);
+  mask.WantForSecond(kColl | kKernelCh);
+  EXPECT_EQ(word, kColl | kKernelCh);
+  EXPECT_EQ(mask.Value(7), 0) << "the plugin's own";
+  mask.Want(Need::kCalls);
+  mask.ForbidTimes();
+  EXPECT_EQ(word, kCollApi | kKernelLaunch | kColl | kKernelCh);
+  mask.WantForSecond(0);
+  EXPECT_EQ(word, kCollApi | kKernelLaunch);
+  mask.WantForSecond(kColl);
+  mask.Detach(&word);
+  EXPECT_EQ(word, 0);
+}
+
+// Somebody else changes the word: the next change of the plugin's own makes it right again.
+TEST(EventMaskTest, AWordChangedByOthersIsWrittenAgain) {
+  EventMask mask;
+  int word = 0;
+  mask.Attach(&word, 7);
+  mask.Want(Need::kCalls);
+  for (const int changed : {0, 0xffff}) {
+    word = changed;
+    mask.Want(Need::kRuns);
+    EXPECT_EQ(word, kCollApi | kKernelLaunch | kColl);
+    mask.Unwant(Need::kRuns);
+    EXPECT_EQ(word, kCollApi | kKernelLaunch);
+  }
+}
+
 TEST(EventMaskTest, WantsAreCounted) {
   EventMask mask;
   mask.Unwant(Need::kRuns);  // too many of these take nothing away

@@ -10,6 +10,7 @@
 #include "plugin/profiler/event_names.h"
 #include "plugin/profiler/event_pool.h"
 #include "plugin/profiler/observer_table.h"
+#include "plugin/profiler/second_profiler.h"
 
 namespace diapason::plugin {
 namespace {
@@ -39,6 +40,17 @@ constexpr CommObserverSource kNoObservers{
     [](const ProfilerInit& /*init*/) noexcept -> CommObserver* { return nullptr; },
     [](CommObserver* /*comm_observer*/) noexcept {}};
 constinit std::atomic<const CommObserverSource*> g_comm_observers{&kNoObservers};
+
+// For a communicator that only a second profiler observes.
+class Nobody final : public CommObserver {
+ public:
+  void Called(const CallSeen& /*call*/) noexcept override {}
+  void Launched(uint64_t /*group*/, void* /*stream*/) noexcept override {}
+  void LaunchEnded() noexcept override {}
+  uint64_t RecordActual(const RunSeen& /*run*/) noexcept override { return 0; }
+  void Timed(uint64_t /*tag*/, const GpuSpan& /*span*/) noexcept override {}
+};
+constinit Nobody g_nobody;
 
 constinit std::atomic<uint64_t> g_groups{0};
 
@@ -125,13 +137,17 @@ void* ProfilerObserver::Create(const ProfilerInit& init) noexcept {
     return nullptr;
   }
   CommObserver* comm_observer = comm_observers.attach(init);
-  if (comm_observer == nullptr) return nullptr;
+  const SecondProfiler::Started second = SecondProfiler::Start(init);
+  if (comm_observer == nullptr && !second.started) return nullptr;
   Observed* slot = ObserverTable::Claim();
   if (slot == nullptr) {
-    comm_observers.detach(comm_observer);
+    if (second.started) SecondProfiler::Finish(second.context);
+    if (comm_observer != nullptr) comm_observers.detach(comm_observer);
     return nullptr;
   }
-  slot->comm_observer = comm_observer;
+  slot->comm_observer = comm_observer != nullptr ? comm_observer : &g_nobody;
+  slot->has_second = second.started;
+  slot->second_context = second.context;
   slot->mask = init.mask;
   slot->api = init.api;
   slot->ranks = init.ranks;
@@ -152,7 +168,8 @@ void ProfilerObserver::Finalize(void* context) noexcept {
   if (!ObserverTable::WaitUntilEmpty(slot, kFinalizeLimitMs)) {
     return Count(&g_counts.stuck);  // the slot is lost, and the observer stays alive
   }
-  g_comm_observers.load()->detach(slot->comm_observer);
+  if (slot->has_second) SecondProfiler::Finish(slot->second_context);
+  if (slot->comm_observer != &g_nobody) g_comm_observers.load()->detach(slot->comm_observer);
   ObserverTable::Free(slot);
 }
 

@@ -48,7 +48,8 @@ struct Elements {
 // Any thread may call any function, with any value. Only Finalize waits.
 class ProfilerObserver {
  public:
-  // nullptr: there is no observer, or no free slot.
+  // Also starts the second profiler, if there is one (second_profiler.h). nullptr: there is neither
+  // an observer nor a second profiler, or no free slot.
   static void* Create(const ProfilerInit& init) noexcept;
   static void Finalize(void* context) noexcept;
 

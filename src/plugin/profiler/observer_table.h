@@ -15,6 +15,8 @@ struct alignas(64) Observed {
   int* mask = nullptr;
   int api = 0;
   int64_t ranks = 0;
+  bool has_second = false;         // a second profiler has this communicator too
+  void* second_context = nullptr;  // as that profiler calls it
 
   GpuClock clock;
   // Upper bound on the pieces of work that the communicator has enqueued on the GPU.

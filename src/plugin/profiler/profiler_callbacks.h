@@ -3,6 +3,7 @@
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/profiler/event_names.h"
 #include "plugin/profiler/observer.h"
+#include "plugin/profiler/second_profiler.h"
 
 // The callbacks shared by several versions of the profiler interface. Every function returns
 // success for any argument, and always writes the handle.
@@ -35,74 +36,104 @@ int InitById(void** context, uint64_t comm_id, int* mask, const char* name, int 
   return InitKnown<kApi>(context, mask, name, comm_id, nodes, ranks, rank, logger);
 }
 
+// A symmetric kernel, whose algorithm and protocol no tuner chooses. Up to v6 the name of the
+// kernel stands in place of the algorithm, and the protocol is empty. v1 has only numbers.
+inline bool IsSymmetric(const abi::CollV7& coll) noexcept { return coll.symmetric; }
+inline bool IsSymmetric(const abi::CollV1& /*coll*/) noexcept { return false; }
+template <class Coll>
+bool IsSymmetric(const Coll& coll) noexcept {
+  return coll.protocol != nullptr && *coll.protocol == '\0';
+}
+
 template <int kApi, class Event>
-void* StartCollOf(void* context, const Event& event) noexcept {
+void* StartCollOf(void* context, void* parent, const Event& event) noexcept {
   RunSeen run;
   run.collective = CollectiveFromEvent(event.coll.func);
   run.algorithm = AlgorithmFromEvent(event.coll.algorithm);
   run.protocol = ProtocolFromEvent(event.coll.protocol);
   run.sequence = event.coll.sequence;
+  run.bypassed = IsSymmetric(event.coll);
   // Older versions report the allowed number of channels, not the used one.
   if constexpr (kApi >= 4) run.channels = event.coll.channels;
-  return ProfilerObserver::StartColl(context, event.parent, run,
+  return ProfilerObserver::StartColl(context, parent, run,
                                      {event.coll.count, TypeBytesFromEvent(event.coll.datatype)});
 }
 
-// Event types that were not asked for arrive as parents of those that were; under PXN some come
-// from other processes. Types not named here are ignored: their context and parent are not read.
+// The plugin's own half of an event; the result is its own handle. `parent` is one of those.
+//
+// Event types that were not asked for arrive as parents of those that were, for a second profiler,
+// and when somebody else has changed the mask (2.31 and later); under PXN some come from other
+// processes. Types not named here are ignored: their context and parent are not read.
+template <int kApi, class Event>
+void* StartOwnEvent(void* context, void* parent, const Event& event) noexcept {
+  if (event.type == abi::kEventColl) return StartCollOf<kApi>(context, parent, event);
+  if constexpr (kApi >= 4) {
+    if (event.type == abi::kEventKernelCh) {
+      return ProfilerObserver::StartKernelChannel(parent, event.kernel_ch.channel,
+                                                  event.kernel_ch.stamp);
+    }
+  }
+  if constexpr (kApi >= 5) {
+    if (event.type == abi::kEventCollApi) {
+      CallSeen call;
+      call.collective = CollectiveFromEvent(event.coll_api.func);
+      call.captured = event.coll_api.captured;
+      return ProfilerObserver::StartCollApi(
+          context, parent, call,
+          {event.coll_api.count, TypeBytesFromEvent(event.coll_api.datatype)});
+    }
+    if (event.type == abi::kEventKernelLaunch) {
+      return ProfilerObserver::StartKernelLaunch(context, parent, event.kernel_launch.stream);
+    }
+    if (event.type == abi::kEventGroupApi) return ProfilerObserver::StartGroupApi();
+    if (event.type == abi::kEventP2pApi) ProfilerObserver::StartP2p(context);
+  } else {
+    if (event.type == abi::kEventGroup) return ProfilerObserver::StartGroup(context);
+    if (event.type == abi::kEventP2p) ProfilerObserver::StartP2p(context);
+  }
+  return nullptr;
+}
+
 template <int kApi, class Event>
 int StartEvent(void* context, void** handle, Event* event) noexcept {
   if (handle == nullptr) return abi::kSuccess;
   *handle = nullptr;
   if (event == nullptr) return abi::kSuccess;
-  if (event->type == abi::kEventColl) {
-    *handle = StartCollOf<kApi>(context, *event);
+  if (!SecondProfiler::Active()) [[likely]] {
+    *handle = StartOwnEvent<kApi>(context, event->parent, *event);
     return abi::kSuccess;
   }
-  if constexpr (kApi >= 4) {
-    if (event->type == abi::kEventKernelCh) {
-      *handle = ProfilerObserver::StartKernelChannel(event->parent, event->kernel_ch.channel,
-                                                     event->kernel_ch.stamp);
-      return abi::kSuccess;
-    }
-  }
-  if constexpr (kApi >= 5) {
-    if (event->type == abi::kEventCollApi) {
-      CallSeen call;
-      call.collective = CollectiveFromEvent(event->coll_api.func);
-      call.captured = event->coll_api.captured;
-      *handle = ProfilerObserver::StartCollApi(
-          context, event->parent, call,
-          {event->coll_api.count, TypeBytesFromEvent(event->coll_api.datatype)});
-    } else if (event->type == abi::kEventKernelLaunch) {
-      *handle =
-          ProfilerObserver::StartKernelLaunch(context, event->parent, event->kernel_launch.stream);
-    } else if (event->type == abi::kEventGroupApi) {
-      *handle = ProfilerObserver::StartGroupApi();
-    } else if (event->type == abi::kEventP2pApi) {
-      ProfilerObserver::StartP2p(context);
-    }
-  } else {
-    if (event->type == abi::kEventGroup) {
-      *handle = ProfilerObserver::StartGroup(context);
-    } else if (event->type == abi::kEventP2p) {
-      ProfilerObserver::StartP2p(context);
-    }
-  }
+  void* parent = SecondProfiler::OwnHandle(event->parent);
+  void* own = StartOwnEvent<kApi>(context, parent, *event);
+  *handle = SecondProfiler::StartEvent(kApi, context, event, own);
   return abi::kSuccess;
 }
 
-// Only a launch ends with its stop: children of other events come later.
+// Of its own events the plugin uses only the stop of a launch: children of others come later.
 inline int StopEvent(void* handle) noexcept {
-  ProfilerObserver::StopKernelLaunch(handle);
+  void* own = handle;
+  if (SecondProfiler::Active()) {
+    own = SecondProfiler::OwnHandle(handle);
+    SecondProfiler::StopEvent(handle);
+  }
+  ProfilerObserver::StopKernelLaunch(own);
   return abi::kSuccess;
 }
 
 // v1 to v3 have no time stamps.
-inline int RecordNothing(void*, int, abi::StateV1*) noexcept { return abi::kSuccess; }
+template <int kApi = 1>
+int RecordNothing(void* handle, int state, abi::StateV1* arguments) noexcept {
+  if (SecondProfiler::Active()) SecondProfiler::RecordState(kApi, handle, state, arguments);
+  return abi::kSuccess;
+}
 
 // v4 and later. GroupApi's states come without arguments.
-inline int RecordState(void* handle, int state, abi::StateV4* arguments) noexcept {
+template <int kApi = 4>
+int RecordState(void* handle, int state, abi::StateV4* arguments) noexcept {
+  if (SecondProfiler::Active()) {
+    SecondProfiler::RecordState(kApi, handle, state, arguments);
+    handle = SecondProfiler::OwnHandle(handle);
+  }
   if (state == abi::kStateKernelChStop && arguments != nullptr) {
     ProfilerObserver::StopKernelChannel(handle, arguments->stamp);
   }

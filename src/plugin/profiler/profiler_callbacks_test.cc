@@ -200,6 +200,35 @@ TEST_F(ProfilerCallbacksTest, VersionSixIsTimed) {
   CheckTimes<6, abi::EventV6>(context_, &comm_observer_);
 }
 
+TEST_F(ProfilerCallbacksTest, VersionSevenIsTimed) {
+  InitById<7>(&context_, 42, &mask_, "world", 2, 8, 3, nullptr);
+  CheckTimes<7, abi::EventV7>(context_, &comm_observer_);
+}
+
+// A kernel that no tuner chooses: v7 says so, older versions have an empty protocol.
+TEST_F(ProfilerCallbacksTest, SymmetricKernelsAreRecognised) {
+  InitById<7>(&context_, 42, &mask_, "world", 2, 8, 3, nullptr);
+  auto newest = Coll<abi::EventV7>("AllGather", "AGxLL_R", "");
+  newest.coll.symmetric = true;
+  Start<7>(&newest);
+  EXPECT_TRUE(comm_observer_.runs.back().bypassed);
+  newest.coll.symmetric = false;
+  newest.coll.protocol = "LL";
+  Start<7>(&newest);
+  EXPECT_FALSE(comm_observer_.runs.back().bypassed);
+  auto older = Coll<abi::EventV6>("AllGather", "AGxLL_R", "");
+  Start<6>(&older);
+  EXPECT_TRUE(comm_observer_.runs.back().bypassed);
+  for (const char* protocol : {"LL", static_cast<const char*>(nullptr)}) {
+    older.coll.protocol = protocol;
+    Start<6>(&older);
+    EXPECT_FALSE(comm_observer_.runs.back().bypassed);
+  }
+  auto oldest = Coll<abi::EventV2>("AllGather", "AGxLL_R", "");
+  Start<2>(&oldest);
+  EXPECT_TRUE(comm_observer_.runs.back().bypassed);
+}
+
 TEST_F(ProfilerCallbacksTest, PlansHaveHandlesInOldVersionsAndGroupsInNewOnes) {
   InitUnknown<3>(&context_, &mask_);
   auto old = Blank<abi::EventV3>(abi::kEventGroup);

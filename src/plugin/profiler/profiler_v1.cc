@@ -5,7 +5,7 @@ namespace diapason::plugin {
 
 DIAPASON_EXPORT const abi::ProfilerV1<abi::EventV1, abi::StateV1> ncclProfiler_v1;
 const abi::ProfilerV1<abi::EventV1, abi::StateV1> ncclProfiler_v1 = {
-    "diapason", InitUnknown<1>, StartEvent<1, abi::EventV1>,
-    StopEvent,  RecordNothing,  EndObserving};
+    "diapason", InitUnknown<1>,   StartEvent<1, abi::EventV1>,
+    StopEvent,  RecordNothing<1>, EndObserving};
 
 }  // namespace diapason::plugin

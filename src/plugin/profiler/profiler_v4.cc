@@ -4,7 +4,7 @@
 namespace diapason::plugin {
 
 DIAPASON_EXPORT const abi::ProfilerV4 ncclProfiler_v4;
-const abi::ProfilerV4 ncclProfiler_v4 = {"diapason", InitKnown<4>, StartEvent<4, abi::EventV4>,
-                                         StopEvent,  RecordState,  EndObserving};
+const abi::ProfilerV4 ncclProfiler_v4 = {"diapason", InitKnown<4>,   StartEvent<4, abi::EventV4>,
+                                         StopEvent,  RecordState<4>, EndObserving};
 
 }  // namespace diapason::plugin

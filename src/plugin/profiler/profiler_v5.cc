@@ -5,6 +5,6 @@ namespace diapason::plugin {
 
 DIAPASON_EXPORT const abi::ProfilerV5<abi::EventV5> ncclProfiler_v5;
 const abi::ProfilerV5<abi::EventV5> ncclProfiler_v5 = {
-    "diapason", InitById<5>, StartEvent<5, abi::EventV5>, StopEvent, RecordState, EndObserving};
+    "diapason", InitById<5>, StartEvent<5, abi::EventV5>, StopEvent, RecordState<5>, EndObserving};
 
 }  // namespace diapason::plugin

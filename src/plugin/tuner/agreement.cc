@@ -23,6 +23,11 @@ using std::chrono::seconds;
 constexpr int kAgreesFromApi = 5;
 constexpr std::string_view kNoPolicy = "none";
 
+constexpr const char* kWhyNotWithRas =
+    "nothing is learned: from 2.31 on the RAS client can change the events of a running job, by "
+    "which ranks count calls, at another call on every rank; NCCL_RAS_ENABLE=0 on all ranks allows "
+    "learning";
+
 constexpr milliseconds kShortLimit{2000};
 constexpr milliseconds kLeaveLimit{1000};
 constexpr milliseconds kOpenPause{100};
@@ -186,11 +191,16 @@ Agreement Agree(const Settings& settings, const CommInit& init, const Host& host
                 const CommState* communicator, DecisionInputs inputs, const OwnPolicy& own,
                 agree::JoinProgress* progress) {
   Agreement agreement;
-  const Purpose purpose =
-      PurposeOf(settings, init, own, !inputs.chain.empty() || inputs.tree_ll_rule);
+  Purpose purpose = PurposeOf(settings, init, own, !inputs.chain.empty() || inputs.tree_ll_rule);
   if (purpose == Purpose::kNone) return agreement;
+  if (purpose == Purpose::kLearn && inputs.ras_changes_events) {
+    purpose = Purpose::kShare;
+    agreement.why_no_learn = kWhyNotWithRas;
+  }
   if (init.api < kAgreesFromApi) {
-    agreement.why = Format("tuner API v%d tells too little to agree or to learn", init.api);
+    agreement.why = Format(
+        "tuner API v{} tells too little to agree or to learn, which need library 2.28 or later",
+        init.api);
     return agreement;
   }
   // Ranks of other hosts never join and use their own settings; so does a rank that cannot meet the
@@ -231,6 +241,7 @@ Agreement Agree(const Settings& settings, const CommInit& init, const Host& host
     // Each rank uses its own policy, and may or may not have the profiler half.
     inputs.policy = PolicyWord(own);
     inputs.profiler_api = 0;
+    inputs.ras_changes_events = false;
     request.rank = agree::kUnknownRank;
     if (maybe_alone) {
       request.limit = std::min(request.limit, kShortLimit);

@@ -33,7 +33,8 @@ struct Agreement {
   };
   Kind kind = Kind::kAlone;
   bool learn = false;
-  std::string why;  // for the user, if the ranks did not agree
+  std::string why;           // for the user, if the ranks did not agree
+  std::string why_no_learn;  // likewise, if they agreed and cannot learn, although they should
   ProcessStores stores;
   std::string prefix;  // prefix of all cells of the communicator
   std::string job;

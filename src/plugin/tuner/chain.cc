@@ -3,16 +3,15 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/encoding.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "plugin/abi/constants.h"
 
 namespace diapason::plugin {
 namespace {
 
-constexpr int kMostCells = 256;
 constexpr size_t kLargestLibrary = size_t{256} << 20;
 
 // The structures of all versions begin with a name and three callbacks. `init` has the same form in
@@ -22,84 +21,66 @@ const Tuner* As(void* symbol) {
   return static_cast<const Tuner*>(symbol);
 }
 
-// Accepts the forms that NCCL accepts: a file, or a short name.
-void* OpenLibrary(const std::string& name, std::string* error) {
-  void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library != nullptr) return library;
-  const char* first_error = dlerror();
-  *error = first_error != nullptr ? first_error : "it cannot be opened";
-  if (name.find('/') != std::string::npos) return nullptr;
-  return dlopen(("libnccl-tuner-" + name + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
-}
-
-bool IsOurs(void* symbol) {
-  Dl_info theirs;
-  Dl_info ours;
-  return dladdr(symbol, &theirs) != 0 && dladdr(reinterpret_cast<void*>(&IsOurs), &ours) != 0 &&
-         theirs.dli_fbase == ours.dli_fbase;
-}
-
 }  // namespace
 
-void KeptConstants::Keep(abi::Constants* constants) {
-  constants_ = constants;
-  const char* bytes = reinterpret_cast<const char*>(constants);
-  if (constants != nullptr) before_.assign(bytes, bytes + abi::kConstantsBytes);
-}
-
-void KeptConstants::Restore() {
-  if (constants_ != nullptr) std::memcpy(constants_, before_.data(), before_.size());
-}
-
-Result<std::unique_ptr<Chain>> Chain::Open(const std::string& name, const CommInit& init) {
-  std::string error;
-  void* library = OpenLibrary(name, &error);
-  if (library == nullptr) {
-    return NotFound(
-        Format("the chained tuner '%s' cannot be opened: %s", name.c_str(), error.c_str()));
-  }
+Result<std::unique_ptr<Chain>> Chain::Open(const FoundTuner& found, const CommInit& init) {
+  const std::string& name = found.name;
+  void* library = found.library;
   std::unique_ptr<Chain> chain(new Chain);
   std::string offered;
   // v1 has no context and v2 no table: neither can replace the other.
   const int oldest = init.api >= 2 ? 2 : 1;
   for (int api = abi::kNewestApi; api >= 1; --api) {
-    void* symbol = dlsym(library, Format("ncclTunerPlugin_v%d", api).c_str());
+    void* symbol = dlsym(library, Format("ncclTunerPlugin_v{}", api).c_str());
     if (symbol == nullptr) continue;
-    offered = Format("v%d", api) + (offered.empty() ? "" : ", " + offered);
+    offered = Format("v{}", api) + (offered.empty() ? "" : ", " + offered);
     if (chain->symbol_ != nullptr || api > init.api || api < oldest) continue;
     chain->symbol_ = symbol;
     chain->api_ = api;
   }
   if (offered.empty()) {
-    return Unavailable(Format("the chained tuner '%s' has no tuner API", name.c_str()));
+    return Invalid(Format("the chained tuner '{}' has no tuner API", name));
   }
   if (chain->symbol_ == nullptr) {
-    return Unavailable(
-        Format("the chained tuner '%s' speaks API %s, which does not fit the "
-               "library's v%d",
-               name.c_str(), offered.c_str(), init.api));
-  }
-  if (IsOurs(chain->symbol_)) {
-    return Invalid(Format("the chained tuner '%s' is this plugin itself", name.c_str()));
+    return Invalid(
+        Format("the chained tuner '{}' speaks API {}, which does not fit the "
+               "library's v{}",
+               name, offered, init.api));
   }
   const Status started = chain->Init(init);
   if (!started.ok()) return started.WithContext("the chained tuner '" + name + "'");
   return chain;
 }
 
+// A tuner of another layout of the constants gets a copy, which is taken over afterwards: the
+// library does the same for a tuner that it loads itself.
+int Chain::InitWithConstants(const CommInit& init) {
+  abi::Constants* constants = init.constants;
+  alignas(double) char copy[ConstantsBytes(abi::kNewestApi)];
+  const bool converted = constants != nullptr && ConstantsBytes(api_) != ConstantsBytes(init.api);
+  if (converted) {
+    constants = reinterpret_cast<abi::Constants*>(copy);
+    ConvertConstants(init.constants, init.api, constants, api_);
+  }
+  const int result = As<abi::TunerV6>(symbol_)->init(
+      &context_, init.comm_id, static_cast<size_t>(init.shape.ranks),
+      static_cast<size_t>(init.shape.nodes), init.logger, init.domain, constants);
+  if (converted) ConvertConstants(constants, api_, init.constants, init.api);
+  return result;
+}
+
 Status Chain::Init(const CommInit& init) {
   const auto ranks = static_cast<size_t>(init.shape.ranks);
   const auto nodes = static_cast<size_t>(init.shape.nodes);
-  const auto* tuner = As<abi::TunerV6>(symbol_);
+  const auto* tuner = As<abi::TunerV6>(symbol_);  // v7 has the same callbacks
   if (tuner->init == nullptr || tuner->get_coll_info == nullptr || tuner->finalize == nullptr) {
     return Unavailable("leaves out a callback");
   }
   const int result = api_ == 1 ? As<abi::TunerV1>(symbol_)->init(ranks, nodes, init.logger)
                      : api_ <= 4
                          ? As<abi::TunerV4>(symbol_)->init(ranks, nodes, init.logger, &context_)
-                         : tuner->init(&context_, init.comm_id, ranks, nodes, init.logger,
-                                       init.domain, init.constants);
-  if (result != abi::kSuccess) return Unavailable(Format("failed to start (result %d)", result));
+                         : InitWithConstants(init);
+  if (result != abi::kSuccess) return Unavailable(Format("failed to start (result {})", result));
   initialised_ = true;
   return {};
 }
@@ -185,25 +166,32 @@ int Chain::ChunkSize(int collective, size_t bytes, int algorithm, int protocol, 
   return abi::kSuccess;
 }
 
-std::string Chain::Identity() const {
+std::string Chain::File() const {
   Dl_info where;
-  const std::string path =
-      dladdr(symbol_, &where) != 0 && where.dli_fname != nullptr ? where.dli_fname : "";
+  return dladdr(symbol_, &where) != 0 && where.dli_fname != nullptr ? where.dli_fname : "";
+}
+
+std::string Chain::Identity() const {
+  const std::string path = File();
   const Result<std::string> content = ReadFile(path, kLargestLibrary);
   // A file that cannot be read must not compare equal to another one: its path and the error
   // replace the digest.
   const std::string digest =
-      content.ok() ? Format("%016llx", static_cast<unsigned long long>(Fnv1a64(content.value())))
-                   : "unreadable:" + path;
-  std::string identity = path.substr(path.rfind('/') + 1) + ":" + description() + ":" + digest;
+      content.ok() ? Format("{:016x}", Fnv1a64(content.value())) : "unreadable:" + path;
+  std::string identity = path.substr(path.rfind('/') + 1) + ":" + NameAndApi() + ":" + digest;
   std::replace(identity.begin(), identity.end(), ' ', '_');
   return identity;
 }
 
-std::string Chain::description() const {
+std::string Chain::NameAndApi() const {
   // The name is the first member in every version.
   const char* name = *static_cast<const char* const*>(symbol_);
-  return Format("%s (v%d)", name != nullptr ? name : "unnamed", api_);
+  return Format("{} (v{})", name != nullptr ? name : "unnamed", api_);
+}
+
+std::string Chain::description() const {
+  const std::string path = File();
+  return NameAndApi() + " of " + path.substr(path.rfind('/') + 1);
 }
 
 }  // namespace diapason::plugin

@@ -1,5 +1,7 @@
 #include "plugin/tuner/decision_inputs.h"
 
+#include <cstdlib>
+
 #include "base/environment.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -15,7 +17,11 @@ constexpr int kProtocol = 2;
 // The versions (in ncclGetVersion's encoding) since which the library behaves as the comment says.
 // earlier versions do not check a pair's channel count
 constexpr int kClampsChannelsOfPairs = 22000;
+constexpr long long kMostCtas = 64;
 constexpr int kRcclHasTreeLlRule = 22803;
+// The first profiler API of a library (2.31) whose RAS client can change the event mask of a
+// running job. Such a library takes the plugin's v7, and no earlier one does.
+constexpr int kRasChangesEventsFromApi = 7;
 
 // Variables by which a user allows or forbids algorithms and protocols. A pair that only some ranks
 // offer can be applied on those ranks only.
@@ -39,7 +45,7 @@ std::string Word(std::string text) {
   return text.empty() ? "none" : text;
 }
 std::string Word(bool value) { return value ? "1" : "0"; }
-std::string Word(int64_t value) { return Format("%lld", static_cast<long long>(value)); }
+std::string Word(int64_t value) { return Format("{}", value); }
 std::string Word(int value) { return Word(static_cast<int64_t>(value)); }
 
 bool AllGatherChannelsAreSafe(const Settings& settings, const CommInit& init, const Host& host) {
@@ -50,6 +56,15 @@ bool AllGatherChannelsAreSafe(const Settings& settings, const CommInit& init, co
                    (host.library == Library::kRccl && !VariableIsSet("NCCL_ALLGATHERV_ENABLE"));
   // Libraries with API v4 and earlier do not have the fusion.
   return !fuses || off || init.api < 5 || settings.Flag(Setting::kAllGatherChannels);
+}
+
+// The library's own reading of a number: hexadecimal and octal count, and so does a number with
+// something behind it. A value outside the range is ignored by the library.
+int MinCtas(const CommInit& init, const Host& host) {
+  if (!host.is_2_31(init.api)) return 0;
+  const std::string value = ProcessEnvironment().Get("NCCL_MIN_CTAS").value_or("");
+  const long long number = std::strtoll(value.c_str(), nullptr, 0);
+  return number >= 1 && number <= kMostCtas ? static_cast<int>(number) : 0;
 }
 
 std::string TableVariables() {
@@ -81,11 +96,18 @@ DecisionInputs ReadDecisionInputs(const Settings& settings, const CommInit& init
   inputs.library_version = host.version;
   inputs.tuner_api = init.api;
   inputs.profiler_api = communicator != nullptr ? communicator->profiler_api() : 0;
+  // Ranks count calls by the events of the library, and the RAS client of another process can
+  // switch these off and on at a different call on every rank. No rank can tell afterwards which
+  // calls it has missed, so a job learns only where that client has nobody to talk to: the library
+  // starts no RAS thread unless the variable is 1 or not set.
+  inputs.ras_changes_events =
+      inputs.profiler_api >= kRasChangesEventsFromApi && !VariableIs("NCCL_RAS_ENABLE", "0");
   inputs.nodes = init.shape.nodes;
   inputs.mode = settings.Text(Setting::kMode);
   inputs.numerics_pinned = settings.Text(Setting::kNumerics) == "pinned";
   inputs.reg_buff_rows = settings.Flag(Setting::kRegBuff);
   inputs.allgather_channels = AllGatherChannelsAreSafe(settings, init, host);
+  inputs.min_ctas = MinCtas(init, host);
   inputs.ll128_works = settings.Flag(Setting::kLl128Works);
   inputs.single_shape = settings.Flag(Setting::kSingleShape);
   inputs.pair_channels = host.version >= kClampsChannelsOfPairs;

@@ -23,15 +23,17 @@ class CommState;
   INPUT(std::string, library, "library")                                                           \
   INPUT(int, library_version, "version")                                                           \
   INPUT(int, tuner_api, "tuner")                                                                   \
-  INPUT(int, profiler_api, "profiler") /* 0: that half is not loaded */                            \
+  INPUT(int, profiler_api, "profiler")                  /* 0: that half is not loaded */           \
+  INPUT(bool, ras_changes_events, "ras_changes_events") /* see ReadDecisionInputs */               \
   INPUT(int64_t, nodes, "nodes")                                                                   \
   INPUT(std::string, mode, "mode")                                                                 \
   INPUT(bool, numerics_pinned, "numerics_pinned")                                                  \
   INPUT(bool, reg_buff_rows, "regbuff")                 /* rows that depend on regBuff are used */ \
   INPUT(bool, allgather_channels, "allgather_channels") /* counts above 1 may be asked for */      \
-  INPUT(bool, ll128_works, "ll128")                     /* API v1 and v2 */                        \
-  INPUT(bool, single_shape, "single_shape")             /* API v1 */                               \
-  INPUT(bool, pair_channels, "pair_channels")           /* the library checks a pair's count */    \
+  INPUT(int, min_ctas, "min_ctas")             /* from 2.31 on: no call gets fewer channels */     \
+  INPUT(bool, ll128_works, "ll128")            /* API v1 and v2 */                                 \
+  INPUT(bool, single_shape, "single_shape")    /* API v1 */                                        \
+  INPUT(bool, pair_channels, "pair_channels")  /* the library checks a pair's count */             \
   INPUT(bool, user_forces_pair, "forced_pair") /* API v1 and v2: NCCL_ALGO or NCCL_PROTO */        \
   INPUT(bool, tree_ll_rule, "tree_ll_rule") /* RCCL's rule for gfx950, see docs/job/plugin.md */   \
   INPUT(std::string, table, "table")        /* variables that shape the cost table */              \

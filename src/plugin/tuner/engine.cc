@@ -71,6 +71,9 @@ void Engine::Destroy(Engine* engine) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + kFinalizeLimit;
   engine->StopLearning(deadline);
   try {
+    if (const uint64_t count = engine->not_calls_.load(std::memory_order_relaxed); count > 0) {
+      engine->log_.Info("not about a call, and left as they came: " + Count(count, "question"));
+    }
     if (engine->journal_ != nullptr) {
       engine->journal_->Flush(
           std::max(std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(
@@ -79,9 +82,9 @@ void Engine::Destroy(Engine* engine) noexcept {
       if (!failure.empty()) engine->log_.Warn(failure + "; later decisions are not in it");
       if (engine->journal_->dropped() > 0) {
         engine->log_.Warn(
-            Format("the journal has dropped %llu records; DIAPASON_JOURNAL_RECORDS "
+            Format("the journal has dropped {} records; DIAPASON_JOURNAL_RECORDS "
                    "makes room for more",
-                   static_cast<unsigned long long>(engine->journal_->dropped())));
+                   engine->journal_->dropped()));
       }
     }
   } catch (...) {
@@ -104,10 +107,12 @@ Engine::Engine(const CommInit& init, const Settings& settings, const Host& host,
                agree::JoinProgress* progress)
     : init_(init),
       host_(host),
+      rules_(host.library, host.is_2_31(init.api)),
       log_(log),
       observe_(settings.Text(Setting::kMode) == "observe"),
       number_(g_communicators.fetch_add(1) + 1) {
   communicator_.reset(CommState::TakeNewComm(init.comm_id, init.shape));
+  WarnAboutSettings();
   OpenChain(settings);
   inputs_ = ReadDecisionInputs(settings, init, host, communicator_.get(), chain_.get());
   if (!ComeTogether(settings, LoadPolicy(settings), progress)) return;
@@ -121,13 +126,19 @@ Engine::Engine(const CommInit& init, const Settings& settings, const Host& host,
     StartLearning(settings, agreement_.policy.value_or(policy::Policy{host_.library, {}, {}}));
   }
   agreement_.policy.reset();  // already compiled, and copied by learning
+  // The library's constants may be on its stack: nothing may reach for them after init.
+  constants_.Forget();
+  init_.constants = nullptr;
+  init_.domain = nullptr;
   plain_ = journal_ == nullptr && chain_ == nullptr && !observe_ && !inputs_.tree_ll_rule &&
            !inputs_.numerics_pinned;
 }
 
 int Engine::ChannelsFor(const Config& wanted, Collective collective, int algorithm,
                         const Shape& shape) const noexcept {
-  const int channels = SafeChannels(host_.library, wanted.channels, algorithm, shape);
+  int channels = SafeChannels(host_.library, wanted.channels, algorithm, shape);
+  // The library would use this many anyway: what is asked for is what can run.
+  if (channels > 0) channels = std::max(channels, inputs_.min_ctas);
   const bool refused =
       collective == Collective::kAllGather && channels > 1 && !inputs_.allgather_channels;
   return refused ? 0 : channels;
@@ -183,15 +194,29 @@ void Engine::NoteAsked(const Question& question, const Config& config) noexcept 
 int Engine::DecideSlowPath(int collective, size_t bytes, int pipe_ops, int reg_buff,
                            CostTable table, int* channels) noexcept {
   if (!table.Valid() || channels == nullptr) return abi::kSuccess;
+  if (!IsAboutACall(pipe_ops, table)) return NotACall();
   Question question{Collective::kAllReduce, bytes, pipe_ops, reg_buff};
   if (collective < 0 || collective >= kAskedCollectiveCount) {
-    if (chain_ != nullptr) chain_->AskTable(question, collective, &table, channels);
+    if (chain_ != nullptr) AskChain(question, collective, &table, channels);
     return abi::kSuccess;
   }
   question.collective = static_cast<Collective>(collective);
   const Choice choice = ChooseFor(question, table);
   if (choice.agreed != nullptr && choice.agreed->lost) return abi::kSystemError;
   return Apply(question, choice, table, channels);
+}
+
+void Engine::AskChain(const Question& question, int collective, CostTable* table,
+                      int* channels) noexcept {
+  const int count = table->algorithms * table->protocols;
+  if (!rules_.from_2_31 || count > Chain::kMostCells) {
+    chain_->AskTable(question, collective, table, channels);
+    return;
+  }
+  float before[Chain::kMostCells];
+  std::copy_n(table->cells, count, before);
+  chain_->AskTable(question, collective, table, channels);
+  KeepWhatIsReadBack(before, table);
 }
 
 int Engine::Apply(const Question& question, Choice chosen, CostTable table,
@@ -203,19 +228,19 @@ int Engine::Apply(const Question& question, Choice chosen, CostTable table,
   }
   // Before the chained tuner is asked: entries that it excludes are still available here.
   TableChoice choice;
-  if (wanted.any) choice = ChooseFromTable(host_.library, wanted.config, question, table);
+  if (wanted.any) choice = ChooseFromTable(rules_, wanted.config, question, table);
   float estimate = 0;
   const int channels_before = *channels;
   if (chain_ != nullptr) [[unlikely]] {
     if (choice.applicable) estimate = table.At(choice.algorithm, choice.protocol);
-    chain_->AskTable(question, static_cast<int>(question.collective), &table, channels);
+    AskChain(question, static_cast<int>(question.collective), &table, channels);
   }
 
   TableChoice by_default;
   CostTable recorded;
   float before[journal::kTableCells];
   if (journal_ != nullptr) [[unlikely]] {
-    by_default = CheapestPair(table, {});
+    by_default = CheapestPair(rules_, table, {});
     const int count = table.algorithms * table.protocols;
     if (journal_tables_ && count <= journal::kTableCells) {
       std::copy_n(table.cells, count, before);
@@ -248,6 +273,10 @@ int Engine::Apply(const Question& question, Choice chosen, CostTable table,
 void Engine::DecideByPair(int collective, size_t bytes, int collnet, int nvls, int pipe_ops,
                           int* algorithm, int* protocol, int* channels) noexcept {
   if (algorithm == nullptr || protocol == nullptr || channels == nullptr) return;
+  if (pipe_ops <= 0) {
+    NotACall();
+    return;
+  }
   Question question;
   question.bytes = bytes;
   question.pipe_ops = pipe_ops;
@@ -308,9 +337,9 @@ void Engine::SharedWith(const Shape& shape) noexcept {
     if (!settings.Flag(Setting::kSingleShape)) return;  // only rows for any shape are in use
     shapes_differ_.store(true, std::memory_order_relaxed);
     log_.Warn(
-        Format("DIAPASON_SINGLE_SHAPE is set, but there are communicators of %lld and %lld "
+        Format("DIAPASON_SINGLE_SHAPE is set, but there are communicators of {} and {} "
                "ranks; the library decides",
-               static_cast<long long>(init_.shape.ranks), static_cast<long long>(shape.ranks)));
+               init_.shape.ranks, shape.ranks));
   } catch (...) {
     shapes_differ_.store(true, std::memory_order_relaxed);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "journal/writer.h"
+#include "plugin/abi/constants.h"
 #include "plugin/abi/host.h"
 #include "plugin/abi/selection.h"
 #include "plugin/learning/communicator.h"
@@ -42,6 +43,8 @@ class Engine {
         static_cast<unsigned>(collective) >= kAskedCollectiveCount) [[unlikely]] {
       return DecideSlowPath(collective, bytes, pipe_ops, reg_buff, table, channels);
     }
+    if (!IsAboutACall(pipe_ops, table)) [[unlikely]]
+      return NotACall();
     const Question question{static_cast<Collective>(collective), bytes, pipe_ops, reg_buff};
     const Choice choice = ChooseFor(question, table);
     Config config;
@@ -60,7 +63,7 @@ class Engine {
       if (choice.row == nullptr && choice.pin == PinnedChoice::kNone) return abi::kSuccess;
       return Apply(question, choice, table, channels);
     }
-    if (PairFits(host_.library, config.algorithm, config.protocol, bytes, table) != Reason::kRow) {
+    if (PairFits(rules_, config.algorithm, config.protocol, bytes, table) != Reason::kRow) {
       return abi::kSuccess;
     }
     ApplyToTable(host_.library, config.algorithm, config.protocol, &table);
@@ -71,7 +74,7 @@ class Engine {
   // API v1 and v2.
   void DecideByPair(int collective, size_t bytes, int collnet, int nvls, int pipe_ops,
                     int* algorithm, int* protocol, int* channels) noexcept;
-  // API v6. Leaves the library's value; a chained tuner may change it.
+  // API v6 and later. Leaves the library's value; a chained tuner may change it.
   int ChunkSize(int collective, size_t bytes, int algorithm, int protocol, int channels,
                 size_t* chunk_size) noexcept;
 
@@ -90,6 +93,14 @@ class Engine {
     };
     return Choose(PinnedChoice::Instance(), ask, table_, question);
   }
+  // The library also asks without making a call: nothing is changed, counted or written down, and a
+  // chained tuner, which may never have seen such a question, is not asked.
+  int NotACall() noexcept {
+    not_calls_.fetch_add(1, std::memory_order_relaxed);
+    return abi::kSuccess;
+  }
+  // Asks the chained tuner; the table is then as the library reads it.
+  void AskChain(const Question& question, int collective, CostTable* table, int* channels) noexcept;
   int DecideSlowPath(int collective, size_t bytes, int pipe_ops, int reg_buff, CostTable table,
                      int* channels) noexcept;
   // Applies any choice, in any mode.
@@ -108,6 +119,8 @@ class Engine {
   int ChannelsFor(const Config& wanted, Collective collective, int algorithm,
                   const Shape& shape) const noexcept;
   void WarnAboutRows() const;
+  // Settings that have no effect together; once per process, unless they change.
+  void WarnAboutSettings() const;
   // Saves the results and ends the use of the learning, at the latest when the learning thread is
   // done with it.
   void StopLearning(Deadline deadline) noexcept;
@@ -134,8 +147,9 @@ class Engine {
   void Note(const Question& question, const Wanted& wanted, const TableChoice& choice, bool applied,
             int channels, const TableChoice& by_default, const CostTable& table) noexcept;
 
-  const CommInit init_;
+  CommInit init_;  // its pointers only during init
   const Host host_;
+  const TableRules rules_;
   const HostLog log_;
   const bool observe_;
   const uint32_t number_;  // of the communicator, in this process
@@ -149,6 +163,7 @@ class Engine {
   journal::Journal* journal_ = nullptr;
   bool journal_tables_ = false;
   std::atomic<uint32_t> calls_{0};
+  std::atomic<uint64_t> not_calls_{0};
   std::string policy_name_;
   std::string policy_digest_;
   std::vector<int> safe_lines_;  // rows that may change the rounding of sums; sorted

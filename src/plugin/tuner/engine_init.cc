@@ -1,11 +1,14 @@
 // The work of an engine at init: the policy, the agreement with the other ranks, the journal.
 #include <algorithm>
+#include <functional>
 
 #include "base/environment.h"
+#include "base/file.h"
 #include "base/settings.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "domain/fingerprint.h"
+#include "domain/setting_conflicts.h"
 #include "plugin/learning/learning_thread.h"
 #include "plugin/learning/process_journal.h"
 #include "plugin/tuner/engine.h"
@@ -17,6 +20,8 @@ OwnPolicy Engine::LoadPolicy(const Settings& settings) {
   OwnPolicy own;
   const policy::Source source = policy::FindSource(settings);
   policy_name_ = source.name;
+  const std::string note = BuiltInTunerNote(ProcessEnvironment(), host_, source.name);
+  if (!note.empty()) log_.Info(note);
   if (source.kind == policy::Source::Kind::kNone) return own;
   own.named = true;
   policy::ParseOptions options;
@@ -35,8 +40,8 @@ OwnPolicy Engine::LoadPolicy(const Settings& settings) {
                                ? settings.Text(Setting::kFingerprint)
                                : (wanted.empty() ? "" : MachineFingerprint());
   if (!wanted.empty() && !here.empty() && wanted != here) {
-    log_.Warn(Format("the policy was made for '%s', this machine is '%s'; using it all the same",
-                     wanted.c_str(), here.c_str()));
+    log_.Warn(Format("the policy was made for '{}', this machine is '{}'; using it all the same",
+                     wanted, here));
   }
   own.policy = std::move(loaded).value();
   return own;
@@ -55,13 +60,15 @@ bool Engine::ComeTogether(const Settings& settings, OwnPolicy loaded,
                           agree::JoinProgress* progress) {
   agreement_ = Agree(settings, init_, host_, communicator_.get(), inputs_, loaded, progress);
   std::optional<policy::Policy>& own = loaded.policy;
-  const std::string who = Format("%s, tuner API v%d, %s", kVersion, init_.api,
-                                 std::string(LibraryTitle(host_.library)).c_str());
+  const std::string who = Format("{}, tuner API v{}, {}", kVersion, init_.api,
+                                 std::string(LibraryTitle(host_.library)));
   switch (agreement_.kind) {
     case Agreement::Kind::kLost:
       return false;
     case Agreement::Kind::kOff:
-      log_.Warn(who + ": the ranks have not come together, the library decides: " + agreement_.why);
+      log_.Warn(who + ": the ranks have not come together, the library decides" +
+                (chain_ != nullptr ? ", without " + chain_->description() : "") + ": " +
+                agreement_.why);
       StayOff();
       return true;
     case Agreement::Kind::kTogether:
@@ -71,11 +78,12 @@ bool Engine::ComeTogether(const Settings& settings, OwnPolicy loaded,
         policy_name_ = "another rank's";
       }
       // Ranks that only verify may not know their rank numbers.
-      log_.Info(
-          Format("%s: %sagreed with %lld ranks in %s", who.c_str(),
-                 communicator_ != nullptr ? Format("rank %d, ", communicator_->rank()).c_str() : "",
-                 static_cast<long long>(init_.shape.ranks),
-                 agreement_.stores.background->Describe().c_str()));
+      log_.Info(Format("{}: {}agreed with {} ranks in {}", who,
+                       communicator_ != nullptr ? Format("rank {}, ", communicator_->rank()) : "",
+                       init_.shape.ranks, agreement_.stores.background->Describe()));
+      if (!agreement_.why_no_learn.empty() && communicator_->rank() == 0) {
+        log_.Warn(agreement_.why_no_learn);
+      }
       break;
     case Agreement::Kind::kAlone:
       if (!agreement_.why.empty()) log_.Warn(agreement_.why + ": the policy is applied as it is");
@@ -105,12 +113,11 @@ void Engine::UsePolicy(policy::Policy policy) {
   table_ = policy::DecisionTable(policy, table_options);
   have_policy_ = true;
   WarnAboutRows();
-  log_.Info(Format("%s, tuner API v%d, %s: policy %s (%s) for %s and %s: %zu of %s can match%s",
-                   kVersion, init_.api, std::string(LibraryTitle(host_.library)).c_str(),
-                   policy_name_.c_str(), policy_digest_.c_str(),
-                   Count(static_cast<size_t>(init_.shape.nodes), "node").c_str(),
-                   Count(static_cast<size_t>(init_.shape.ranks), "rank").c_str(),
-                   table_.row_count(), Count(policy.rules.size(), "row").c_str(),
+  log_.Info(Format("{}, tuner API v{}, {}: policy {} ({}) for {} and {}: {} of {} can match{}",
+                   kVersion, init_.api, std::string(LibraryTitle(host_.library)), policy_name_,
+                   policy_digest_, Count(static_cast<size_t>(init_.shape.nodes), "node"),
+                   Count(static_cast<size_t>(init_.shape.ranks), "rank"), table_.row_count(),
+                   Count(policy.rules.size(), "row"),
                    observe_           ? "; observing, nothing is changed"
                    : agreement_.learn ? "; learning from there"
                                       : ""));
@@ -126,6 +133,8 @@ void Engine::StartLearning(const Settings& settings, const policy::Policy& polic
   options.rank = communicator_->rank();
   options.shape = init_.shape;
   options.host = host_;
+  options.is_2_31 = rules_.from_2_31;
+  options.min_ctas = inputs_.min_ctas;
   options.number = number_;
   const Result<learn::Strategy> strategy = learn::ParseStrategy(settings.Text(Setting::kStrategy));
   if (strategy.ok()) options.learn.strategy = strategy.value();
@@ -150,50 +159,86 @@ void Engine::StartLearning(const Settings& settings, const policy::Policy& polic
 
 void Engine::PrepareChannels(policy::Policy* policy) const {
   size_t refused = 0;
+  size_t raised = 0;
   for (policy::Rule& rule : policy->rules) {
     const int before = rule.config.channels;
     // The algorithm of a row without one is known only at the call, and is checked again there.
     const int algorithm = rule.config.algorithm == kKeep ? kRing : rule.config.algorithm;
     rule.config.channels = ChannelsFor(rule.config, rule.collective, algorithm, init_.shape);
+    if (before > 0 && rule.config.channels > before) ++raised;
     if (rule.collective == Collective::kAllGather && before > 1 && !inputs_.allgather_channels)
       ++refused;
   }
+  if (raised > 0) {
+    log_.Warn(
+        Format("NCCL_MIN_CTAS={} wins over a tuner from 2.31 on: the channel counts of {} are "
+               "raised to it",
+               inputs_.min_ctas, Count(raised, "row")));
+  }
   if (refused > 0) {
     log_.Warn(
-        Format("the channel counts of %s for allgather are not applied: from 2.29 on grouped "
+        Format("the channel counts of {} for allgather are not applied: from 2.29 on grouped "
                "broadcasts ask as allgather and a count above the communicator's own is not "
                "checked; NCCL_ALLGATHERV_ENABLE=0 or DIAPASON_ALLGATHER_CHANNELS=1 allows "
                "them",
-               Count(refused, "row").c_str()));
+               Count(refused, "row")));
   }
 }
 
 void Engine::WarnAboutRows() const {
   if (table_.skipped_reg_buff_rows() > 0) {
     log_.Warn(
-        Format("%s skipped: regBuff is computed by each rank by itself, and ranks that "
+        Format("{} skipped: regBuff is computed by each rank by itself, and ranks that "
                "choose differently hang; DIAPASON_REGBUFF=1 uses them",
-               Count(table_.skipped_reg_buff_rows(), "row").c_str()));
+               Count(table_.skipped_reg_buff_rows(), "row")));
   }
   if (table_.skipped_shape_rows() > 0) {
     log_.Warn(
-        Format("%s skipped: tuner API v1 does not say which communicator asks; "
+        Format("{} skipped: tuner API v1 does not say which communicator asks; "
                "DIAPASON_SINGLE_SHAPE=1 uses them where all have the same nodes and ranks",
-               Count(table_.skipped_shape_rows(), "row").c_str()));
+               Count(table_.skipped_shape_rows(), "row")));
+  }
+}
+
+void Engine::WarnAboutSettings() const {
+  SettingsSeen seen;
+  seen.value = [](const char* name) { return ProcessEnvironment().Get(name).value_or(""); };
+  seen.exists = FileExists;
+  seen.version = host_.version;
+  seen.loaded = true;
+  const std::vector<SettingConflict> conflicts = FindSettingConflicts(seen);
+  std::string all;
+  for (const SettingConflict& one : conflicts) all += one.title;
+  // A job may create many communicators.
+  static std::atomic<size_t> said{0};
+  const size_t now = std::hash<std::string>()(all);
+  if (said.exchange(now) == now) return;
+  for (const SettingConflict& one : conflicts) {
+    const std::string text = one.title + ": " + one.action;
+    one.severity == Severity::kNote ? log_.Info(text) : log_.Warn(text);
   }
 }
 
 void Engine::OpenChain(const Settings& settings) {
-  if (!settings.IsSet(Setting::kChain)) return;
-  constants_.Keep(init_.constants);
-  Result<std::unique_ptr<Chain>> chain = Chain::Open(settings.Text(Setting::kChain), init_);
+  const FoundTuner found = FindTuner(settings, ProcessEnvironment(), host_, init_.api);
+  const bool named = settings.IsSet(Setting::kChain);
+  // The library itself writes such lines at INFO.
+  const auto say = [&](bool warn, const std::string& text) {
+    warn ? log_.Warn(text) : log_.Info(text);
+  };
+  if (!found.trouble.empty()) say(named, found.trouble + "; going on without it");
+  if (found.library == nullptr) return;
+  constants_.Keep(init_.constants, init_.api);
+  Result<std::unique_ptr<Chain>> chain = Chain::Open(found, init_);
   if (!chain.ok()) {
     constants_.Restore();
-    log_.Warn(chain.status().message() + "; going on without it");
+    const bool failed_to_start = chain.status().code() == ErrorCode::kUnavailable;
+    say(named || failed_to_start, chain.status().message() + "; going on without it");
     return;
   }
   chain_ = std::move(chain).value();
-  log_.Info("chained tuner " + chain_->description() + ": its answer is the default");
+  log_.Info(Format("chained tuner {} ({}, {}): its answer is the default", chain_->description(),
+                   SourceText(found.source), chain_->File()));
 }
 
 void Engine::OpenJournal(const Settings& settings) {

@@ -32,6 +32,14 @@ inline int AskByTable(void* context, int collective, size_t bytes, int pipe_ops,
                                {reinterpret_cast<float*>(table), algorithms, protocols}, channels);
 }
 
+// v6 and later.
+inline int AskChunkSize(void* context, int collective, size_t bytes, int algorithm, int protocol,
+                        int channels, size_t* chunk_size) noexcept {
+  auto* engine = static_cast<Engine*>(context);
+  if (engine == nullptr) return abi::kSuccess;
+  return engine->ChunkSize(collective, bytes, algorithm, protocol, channels, chunk_size);
+}
+
 // v2 and later: destroy, or finalize.
 inline int End(void* context) noexcept {
   Engine::Destroy(static_cast<Engine*>(context));

@@ -39,10 +39,10 @@ void AddAsk(CommandLine* parent, CommandAction* run) {
       ->Default("the policy that the environment selects");
   ask->AddOption("--nodes", options->nodes, "Number of nodes of the communicator")
       ->Check(Range(int64_t{1}, int64_t{INT32_MAX}))
-      ->Default(Format("%d, or that of --table", static_cast<int>(kAskNodes)));
+      ->Default(Format("{}, or that of --table", static_cast<int>(kAskNodes)));
   ask->AddOption("--ranks", options->ranks, "Number of ranks of the communicator")
       ->Check(Range(int64_t{1}, int64_t{INT32_MAX}))
-      ->Default(Format("%d, or that of --table", static_cast<int>(kAskRanks)));
+      ->Default(Format("{}, or that of --table", static_cast<int>(kAskRanks)));
   ask->AddOption("--collective", options->collectives,
                  "Collectives to ask about: " + Join(TunedCollectives(), ", ") +
                      "; separate several by commas")
@@ -70,11 +70,11 @@ void AddAsk(CommandLine* parent, CommandAction* run) {
       ->TypeName("VERSION")
       ->Check(ReadBy(ParseLibraryVersion))
       ->Default("unknown");
-  ask->AddOption("--api", options->api, "Tuner API version to use, v1 to v6")
+  ask->AddOption("--api", options->api, "Tuner API version to use, v1 to v7")
       ->TypeName("VERSION")
-      ->Words({"v1", "v2", "v3", "v4", "v5", "v6"})
+      ->Words({"v1", "v2", "v3", "v4", "v5", "v6", "v7"})
       ->Check(ReadBy(ParseApi))
-      ->Default("the newest version of the plugin");
+      ->Default("the version that such a library uses");
   ask->AddOption("--pipe-ops", options->pipe_ops, "Value of numPipeOps in each call")
       ->ShowDefault();
   ask->AddOption("--reg-buff", options->reg_buff, "Value of regBuff in each call")

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/own_files.h"
 #include "base/settings.h"
@@ -21,6 +23,23 @@ constexpr char kPluginFile[] = "libnccl-tuner-diapason.so";
 Config PairAt(const client::CostTableArgs& cost, int cell) {
   if (cell < 0) return {};
   return {cell / cost.protocols, cell % cost.protocols, 0};
+}
+
+// The API with which a library loads the plugin: the newest that both have. 0: the version is
+// unknown, and the plugin's newest is as good as any.
+int LibrarysApi(Library library, int version) {
+  struct First {
+    int version;
+    int api;
+  };
+  constexpr First kFirsts[] = {{23206, 7}, {23000, 6}, {22800, 5}, {22400, 4},
+                               {22200, 3}, {22100, 2}, {1, 1}};
+  constexpr int kNewestOfRccl = 6;
+  for (const First& first : kFirsts) {
+    if (version < first.version) continue;
+    return library == Library::kRccl ? std::min(first.api, kNewestOfRccl) : first.api;
+  }
+  return library == Library::kRccl ? kNewestOfRccl : 0;
 }
 
 // The journal records the plugin's intention, the outputs what the library will run: they must
@@ -47,7 +66,8 @@ class AskSession {
     RETURN_IF_ERROR(PrepareEnvironment());
     RETURN_IF_ERROR(ReadQuestions());
 
-    ASSIGN_OR_RETURN(const int api, ParseApi(options_.api));
+    ASSIGN_OR_RETURN(int api, ParseApi(options_.api));
+    if (api == 0) api = LibrarysApi(library_, version_);
     ASSIGN_OR_RETURN(client_, client::PluginClient::Open(plugin_path_, api));
     const uint64_t comm_id = 0xd1a9a500;
     Status status = client_->Start(shape_, comm_id);
@@ -65,8 +85,8 @@ class AskSession {
     // Not beside this tool: let the loader search, and report its error.
     if (plugin_path_.empty()) plugin_path_ = kPluginFile;
     if (!options_.library_version.empty()) {
-      ASSIGN_OR_RETURN(const int version, ParseLibraryVersion(options_.library_version));
-      client::PluginClient::PretendVersion(version);
+      ASSIGN_OR_RETURN(version_, ParseLibraryVersion(options_.library_version));
+      client::PluginClient::PretendVersion(version_);
     }
     client::PluginClient::PretendLibrary(library_);
     setenv("DIAPASON_LIBRARY", std::string(LibraryName(library_)).c_str(), 1);
@@ -121,12 +141,11 @@ class AskSession {
           (table.shape.nodes == shape_.nodes && table.shape.ranks == shape_.ranks)) {
         continue;
       }
-      Warn(Format("'%s' has tables for %s and %s; the questions are for %s and %s",
-                  options_.table.c_str(),
-                  Count(static_cast<size_t>(table.shape.nodes), "node").c_str(),
-                  Count(static_cast<size_t>(table.shape.ranks), "rank").c_str(),
-                  Count(static_cast<size_t>(shape_.nodes), "node").c_str(),
-                  Count(static_cast<size_t>(shape_.ranks), "rank").c_str()));
+      Warn(Format("'{}' has tables for {} and {}; the questions are for {} and {}", options_.table,
+                  Count(static_cast<size_t>(table.shape.nodes), "node"),
+                  Count(static_cast<size_t>(table.shape.ranks), "rank"),
+                  Count(static_cast<size_t>(shape_.nodes), "node"),
+                  Count(static_cast<size_t>(shape_.ranks), "rank")));
       return;
     }
   }
@@ -137,14 +156,17 @@ class AskSession {
     client::CostTableArgs cost =
         recorded != nullptr ? recorded->cost : client::EveryPair(answer->question.collective);
     if (recorded != nullptr) {
-      answer->by_default = PairAt(cost, cost.Cheapest());
+      answer->by_default = PairAt(cost, cost.Cheapest(client_->last_of_equals()));
       answer->table_bytes = recorded->bytes;
     }
+    answer->no_call = answer->question.pipe_ops < 1 ||
+                      (client_->api() >= 3 && cost.Cheapest(client_->last_of_equals()) < 0);
     Config pair;
     ASSIGN_OR_RETURN(
         const int channels,
         client_->Ask(answer->question, {options_.collnet, options_.nvls}, &cost, &pair));
-    answer->takes = client_->api() <= 2 ? pair : PairAt(cost, cost.Cheapest());
+    answer->takes =
+        client_->api() <= 2 ? pair : PairAt(cost, cost.Cheapest(client_->last_of_equals()));
     answer->takes.channels = channels;
     return {};
   }
@@ -154,10 +176,14 @@ class AskSession {
     // An inactive plugin opens no journal.
     if (!text.empty()) {
       ASSIGN_OR_RETURN(contents_, journal::ParseJournal(text, "the journal"));
-      if (contents_.records.size() == answers_.size()) {
-        for (size_t i = 0; i < answers_.size(); ++i) {
-          answers_[i].record = contents_.records[i];
-          answers_[i].recorded = true;
+      const auto calls = std::count_if(answers_.begin(), answers_.end(),
+                                       [](const AskedAnswer& one) { return !one.no_call; });
+      if (contents_.records.size() == static_cast<size_t>(calls)) {
+        auto record = contents_.records.begin();
+        for (AskedAnswer& answer : answers_) {
+          if (answer.no_call) continue;
+          answer.record = *record++;
+          answer.recorded = true;
         }
       }
     }
@@ -204,6 +230,7 @@ class AskSession {
   const AskOptions& options_;
   TemporaryFile journal_;
   Library library_ = Library::kNccl;
+  int version_ = 0;  // 0: unknown
   std::string plugin_path_;
   std::vector<client::RecordedTable> tables_;
   Shape shape_;
@@ -218,8 +245,8 @@ Result<int> ParseApi(const std::string& text) {
   if (text.empty()) return 0;
   const std::string_view digits = text.starts_with('v') ? std::string_view(text).substr(1) : text;
   uint64_t api = 0;
-  if (!ParseUnsigned(digits, &api) || api < 1 || api > 6) {
-    return Invalid("'" + text + "' is not a tuner API version; the known versions are v1 to v6");
+  if (!ParseUnsigned(digits, &api) || api < 1 || api > 7) {
+    return Invalid("'" + text + "' is not a tuner API version; the known versions are v1 to v7");
   }
   return static_cast<int>(api);
 }

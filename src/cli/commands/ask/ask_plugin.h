@@ -43,6 +43,7 @@ Result<Library> ParsePlayed(const std::string& name);
 struct AskedAnswer {
   Question question;
   journal::JournalRecord record;
+  bool no_call = false;   // no such call exists: numPipeOps below 1, or nothing is on offer
   bool recorded = false;  // the plugin recorded the question in its journal
   Config takes;           // what the library will run, read from the plugin's outputs
   Config by_default;      // what it would have run without the plugin; only with a recorded table

@@ -12,10 +12,12 @@ namespace {
 using nlohmann::ordered_json;
 
 std::string Why(const AskedAnswer& answer, const policy::Policy* policy) {
+  if (answer.no_call)
+    return "the question is about no call: numPipeOps is 0, or nothing is offered";
   if (!answer.recorded) return "the plugin stepped aside";
   const std::string sentence(ReasonSentence(answer.record.reason));
   if (answer.record.line == 0) return sentence;
-  std::string row = Format("line %d", answer.record.line);
+  std::string row = Format("line {}", answer.record.line);
   if (policy != nullptr) {
     for (const policy::Rule& rule : policy->rules) {
       if (rule.line == answer.record.line) row += ": " + RuleText(policy->library, rule);
@@ -41,15 +43,15 @@ std::string PolicyLine(const AskResult& result) {
   if (result.in_use == nullptr) return "(the plugin stepped aside)";
   const journal::JournalComm& communicator = *result.in_use;
   if (communicator.policy.empty()) return "(none in use)";
-  return Format("%s, %s, %s", communicator.policy.c_str(),
-                Count(communicator.rows, "matching row").c_str(), communicator.digest.c_str());
+  return Format("{}, {}, {}", communicator.policy, Count(communicator.rows, "matching row"),
+                communicator.digest);
 }
 
 }  // namespace
 
 std::string AskText(const AskResult& result) {
-  std::string text = Format("plugin  %s (tuner API v%d, as %s)\n", result.plugin.c_str(),
-                            result.api, std::string(LibraryTitle(result.library)).c_str());
+  std::string text = Format("plugin  {} (tuner API v{}, as {})\n", result.plugin, result.api,
+                            std::string(LibraryTitle(result.library)));
   text += "policy  " + PolicyLine(result) + "\n";
   text += "shape   " + Count(static_cast<size_t>(result.shape.nodes), "node") + ", " +
           Count(static_cast<size_t>(result.shape.ranks), "rank") + "\n";
@@ -91,7 +93,9 @@ std::string AskJson(const AskResult& result) {
                      {"algorithm", AlgorithmName(library, collective, answer.takes.algorithm)},
                      {"protocol", ProtocolName(library, answer.takes.protocol)},
                      {"channels", answer.takes.channels},
-                     {"reason", answer.recorded ? ReasonName(answer.record.reason) : "off"},
+                     {"reason", answer.no_call    ? "no-call"
+                                : answer.recorded ? ReasonName(answer.record.reason)
+                                                  : "off"},
                      {"line", answer.record.line},
                      {"why", Why(answer, result.policy.get())}};
     if (!result.table.empty()) {

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/commands/bench/bench_options.h"
 #include "cli/commands/commands.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
@@ -51,7 +52,7 @@ void PrintFigures(const BenchResult& result) {
   for (const BenchRow& row : result.rows) {
     sizes.emplace_back(static_cast<double>(row.trial.bytes), row.out_of_place.mean);
   }
-  std::printf("%s\n", env_tune::EncodeFigures(env_tune::FiguresOf(std::move(sizes))).c_str());
+  PrintOut("{}\n", env_tune::EncodeFigures(env_tune::FiguresOf(std::move(sizes))));
 }
 
 Result<int> LeadBench(const BenchOptions& options, RankMeasurer* measurer) {
@@ -63,7 +64,7 @@ Result<int> LeadBench(const BenchOptions& options, RankMeasurer* measurer) {
     if (!table) return;
     const std::string name = measure::CollectiveText(row.trial.operation);
     if (name != heading) {
-      std::printf("%s%s", heading.empty() ? "" : "\n", BenchHead(result, name).c_str());
+      PrintOut("{}{}", heading.empty() ? "" : "\n", BenchHead(result, name));
       heading = name;
     }
     std::fputs(BenchLine(row, result.subject.ranks).c_str(), stdout);
@@ -127,7 +128,7 @@ void AddSizeOptions(CommandLine* command, BenchOptions* options) {
       ->ShowDefault();
   command->AddOption("--rounds", options->rounds, "Number of rounds")
       ->Check(Range(1, 100000))
-      ->Default("5 to 15, until the interval is narrow");
+      ->Default("6 to 15, until the interval is narrow");
   command
       ->AddOption("-c,--check", options->check, "Whether to check the results, element by element")
       ->TypeName("0|1")

@@ -35,6 +35,8 @@ Result<int> BenchAllBackends(const BenchOptions& options) {
         "--backend all cannot be combined with --targets or with a configuration: every "
         "library has its own names");
   }
+  ASSIGN_OR_RETURN(const host::JobLibrary job, UseJobLibrary(options.ranks));
+  SayJobLibrary(job);
   std::vector<BenchResult> results;
   int status = kExitFine;
   for (const BackendInfo& backend : Backends()) {
@@ -52,7 +54,7 @@ Result<int> BenchAllBackends(const BenchOptions& options) {
   if (options.json) {
     std::vector<std::string> texts;
     for (const BenchResult& result : results) texts.push_back(BenchJson(result));
-    std::printf("[\n%s]\n", Join(texts, ",\n").c_str());
+    PrintOut("[\n{}]\n", Join(texts, ",\n"));
     return status;
   }
   if (options.csv) {

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/ranks.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "cli/framework/read_by.h"
@@ -141,13 +142,13 @@ std::string BucketsText(const IterationSpec& spec, Library library) {
     if (!bucket.config.IsDefault()) {
       name += " (" + ConfigText(library, CollectiveOf(bucket), bucket.config) + ")";
     }
-    if (spec.communicators > 1) name += Format(" on communicator %d", bucket.communicator + 1);
+    if (spec.communicators > 1) name += Format(" on communicator {}", bucket.communicator + 1);
     names.push_back(std::move(name));
   }
   return measure::CountedText(names);
 }
 
-std::string Milliseconds(double seconds) { return Format("%.3f", seconds * 1e3); }
+std::string Milliseconds(double seconds) { return Format("{:.3f}", seconds * 1e3); }
 
 void AddRow(const std::string& title, const std::vector<double>& samples, Table* table) {
   const Interval interval = MedianInterval95(samples);
@@ -159,18 +160,17 @@ void AddRow(const std::string& title, const std::vector<double>& samples, Table*
 void PrintText(const measure::Subject& subject, const IterationSpec& spec,
                const IterationTimes& times) {
   if (subject.simulated) {
-    std::printf("all figures are simulated; nothing was measured\n");
+    PrintOut("all figures are simulated; nothing was measured\n");
   }
-  std::printf("iteration  %s, %s on %s, %s\n", spec.preset.c_str(),
-              Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
-              Count(static_cast<size_t>(subject.nodes), "node").c_str(), subject.backend.c_str());
-  std::printf("buckets    %s, %s\n", BucketsText(spec, subject.library).c_str(),
-              DataTypeName(spec.type));
-  std::printf("compute    %.6g ms per step, overlap %s\n", spec.compute * 1e3,
-              spec.overlap ? "on" : "off");
-  std::printf(
-      "measured   %s of each kind after %d to warm up; times are those of the slowest rank\n\n",
-      Count(times.steps.size(), "step").c_str(), spec.warmups);
+  PrintOut("iteration  {}, {} on {}, {}\n", spec.preset,
+           Count(static_cast<size_t>(subject.ranks), "rank"),
+           Count(static_cast<size_t>(subject.nodes), "node"), subject.backend);
+  PrintOut("buckets    {}, {}\n", BucketsText(spec, subject.library), DataTypeName(spec.type));
+  PrintOut("compute    {:.6g} ms per step, overlap {}\n", spec.compute * 1e3,
+           spec.overlap ? "on" : "off");
+  PrintOut(
+      "measured   {} of each kind after {} to warm up; times are those of the slowest rank\n\n",
+      Count(times.steps.size(), "step"), spec.warmups);
   Table table({"ms", "mean", "p50", "95 % interval", "p95", "p99"});
   using enum Table::Align;
   table.SetAlign({kLeft, kRight, kRight, kRight, kRight, kRight});
@@ -178,10 +178,10 @@ void PrintText(const measure::Subject& subject, const IterationSpec& spec,
   AddRow("compute alone", times.compute, &table);
   AddRow("communication alone", times.communication, &table);
   const double exposed = measure::ExposedSeconds(times);
-  std::printf("%s\nexposed communication  %.3f ms per step, %.1f %% of it\n", table.Text().c_str(),
-              exposed * 1e3, 100 * exposed / std::max(Median(times.steps), 1e-12));
-  std::printf("overlap efficiency     %.1f %% of the communication is hidden behind compute\n",
-              100 * measure::OverlapEfficiency(times));
+  PrintOut("{}\nexposed communication  {:.3f} ms per step, {:.1f} % of it\n", table.Text(),
+           exposed * 1e3, 100 * exposed / std::max(Median(times.steps), 1e-12));
+  PrintOut("overlap efficiency     {:.1f} % of the communication is hidden behind compute\n",
+           100 * measure::OverlapEfficiency(times));
 }
 
 // A precision of picoseconds is enough.
@@ -204,7 +204,7 @@ void PrintFigures(const IterationSpec& spec, const measure::IterationTimes& time
   for (const Bucket& bucket : spec.buckets) {
     figures.sizes.emplace_back(static_cast<double>(bucket.bytes), 0.0);
   }
-  std::printf("%s\n", env_tune::EncodeFigures(figures).c_str());
+  PrintOut("{}\n", env_tune::EncodeFigures(figures));
 }
 
 void PrintJson(const measure::Subject& subject, const IterationSpec& spec,
@@ -240,7 +240,7 @@ void PrintJson(const measure::Subject& subject, const IterationSpec& spec,
       {"exposed_seconds", Rounded(exposed)},
       {"exposed_share", Rounded(exposed / std::max(Median(times.steps), 1e-12))},
       {"overlap_efficiency", Rounded(measure::OverlapEfficiency(times))}};
-  std::printf("%s\n", JsonText(json).c_str());
+  PrintOut("{}\n", JsonText(json));
 }
 
 Result<int> LeadIteration(const BenchIterationOptions& options, measure::RankMeasurer* measurer) {
@@ -257,8 +257,8 @@ Result<int> LeadIteration(const BenchIterationOptions& options, measure::RankMea
   }
   std::fflush(stdout);
   if (options.reward_file.empty()) return kExitFine;
-  const Status written =
-      measure::AppendRewards(options.reward_file, spec, times, subject.nodes, subject.ranks);
+  const Status written = measure::AppendRewards(options.reward_file, spec, times, subject.nodes,
+                                                subject.ranks, subject.simulated);
   RETURN_IF_ERROR(written.WithContext("--reward-file"));
   return kExitFine;
 }

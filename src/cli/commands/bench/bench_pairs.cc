@@ -51,7 +51,7 @@ std::vector<RankOnHost> Members(const PairsOptions& options,
     });
     if (options.by_host && known) continue;
     members.push_back({static_cast<int>(rank),
-                       options.by_host ? hosts[rank] : Format("rank %zu", rank), hosts[rank]});
+                       options.by_host ? hosts[rank] : Format("rank {}", rank), hosts[rank]});
   }
   return members;
 }
@@ -78,7 +78,7 @@ Result<std::vector<PairFigure>> MeasurePairs(const PairsOptions& options, RankMe
       ASSIGN_OR_RETURN(const measure::Measurement measurement,
                        measurer->MeasurePair(first, second, bytes, options.iterations));
       if (measurement.outcome != dataset::SampleOutcome::kFine) {
-        return PeerLost(Format("between rank %d and rank %d: ", first, second) + measurement.note);
+        return PeerLost(Format("between rank {} and rank {}: ", first, second) + measurement.note);
       }
       rounds[i].push_back(static_cast<double>(bytes) / measurement.seconds);
     }
@@ -96,14 +96,14 @@ std::string OddText(const OddOne& one, const std::vector<PairFigure>& pairs,
   std::string who;
   if (one.member >= 0) {
     who = members[static_cast<size_t>(one.member)].name +
-          Format(" (%zu of its links)", one.pairs.size());
+          Format(" ({} of its links)", one.pairs.size());
   } else {
     const PairFigure& pair = pairs[one.pairs[0]];
     who = members[static_cast<size_t>(pair.first)].name + " - " +
           members[static_cast<size_t>(pair.second)].name;
   }
-  return Format("%s: %.0f %% of the usual %.2f GB/s %s", who.c_str(), one.share * 100,
-                one.usual * 1e-9, one.same_host ? "inside a host" : "between hosts");
+  return Format("{}: {:.0f} % of the usual {:.2f} GB/s {}", who, one.share * 100, one.usual * 1e-9,
+                one.same_host ? "inside a host" : "between hosts");
 }
 
 void PrintTable(const std::vector<PairFigure>& pairs, const std::vector<RankOnHost>& members) {
@@ -118,8 +118,8 @@ void PrintTable(const std::vector<PairFigure>& pairs, const std::vector<RankOnHo
       for (const PairFigure& pair : pairs) {
         const auto first = static_cast<size_t>(pair.first);
         const auto second = static_cast<size_t>(pair.second);
-        if (first == row) cells[second + 1] = Format("%.2f", pair.bandwidth * 1e-9);
-        if (second == row) cells[first + 1] = Format("%.2f", pair.bandwidth * 1e-9);
+        if (first == row) cells[second + 1] = Format("{:.2f}", pair.bandwidth * 1e-9);
+        if (second == row) cells[first + 1] = Format("{:.2f}", pair.bandwidth * 1e-9);
       }
       table.Add(std::move(cells));
     }
@@ -132,7 +132,7 @@ void PrintTable(const std::vector<PairFigure>& pairs, const std::vector<RankOnHo
   for (const PairFigure& pair : pairs) {
     table.Add({members[static_cast<size_t>(pair.first)].name + " - " +
                    members[static_cast<size_t>(pair.second)].name,
-               Format("%.2f", pair.bandwidth * 1e-9), Format("%.0f %%", pair.spread * 100)});
+               Format("{:.2f}", pair.bandwidth * 1e-9), Format("{:.0f} %", pair.spread * 100)});
   }
   std::fputs(table.Text().c_str(), stdout);
 }
@@ -156,7 +156,7 @@ void PrintJson(const measure::Subject& subject, const std::vector<PairFigure>& p
   ordered_json ones = ordered_json::array();
   for (const OddOne& one : odd) ones.push_back(OddText(one, pairs, members));
   json["odd"] = std::move(ones);
-  std::printf("%s\n", JsonText(json).c_str());
+  PrintOut("{}\n", JsonText(json));
 }
 
 Result<int> LeadPairs(const PairsOptions& options, RankMeasurer* measurer) {
@@ -178,21 +178,21 @@ Result<int> LeadPairs(const PairsOptions& options, RankMeasurer* measurer) {
     PrintJson(subject, pairs, members, odd, bytes.value());
     return odd.empty() ? kExitFine : kExitFailed;
   }
-  std::printf("# %s, %s%s; %s at a time both ways, %s of %d\n", subject.description.c_str(),
-              Count(pairs.size(), "pair").c_str(),
-              subject.simulated ? "; every figure is simulated" : "",
-              FormatBytes(bytes.value()).c_str(),
-              Count(static_cast<size_t>(options.rounds), "round").c_str(), options.iterations);
+  PrintOut("# {}, {}{}; {} at a time both ways, {} of {}\n", subject.description,
+           Count(pairs.size(), "pair"), subject.simulated ? "; every figure is simulated" : "",
+           FormatBytes(bytes.value()), Count(static_cast<size_t>(options.rounds), "round"),
+           options.iterations);
   PrintTable(pairs, members);
   if (odd.empty()) {
-    std::printf(
-        "no outlier: no link is %.0f %% slower than the others of its kind and beyond their normal "
+    PrintOut(
+        "no outlier: no link is {:.0f} % slower than the others of its kind and beyond their "
+        "normal "
         "variation\n",
         100 * options.margin);
     return kExitFine;
   }
   for (const OddOne& one : odd) {
-    std::printf("outlier: %s\n", OddText(one, pairs, members).c_str());
+    PrintOut("outlier: {}\n", OddText(one, pairs, members));
   }
   return kExitFailed;
 }

@@ -93,7 +93,7 @@ Result<std::vector<Trial>> PlanBench(const BenchOptions& options, const Subject&
   ASSIGN_OR_RETURN(const std::vector<DataType> types, ParseTypes(options.type));
   ASSIGN_OR_RETURN(const std::vector<ReduceOp> reductions, ParseReductions(options.reduce));
   if (options.root >= subject.ranks) {
-    return Invalid(Format("-r %d: there are only %d ranks", options.root, subject.ranks));
+    return Invalid(Format("-r {}: there are only {} ranks", options.root, subject.ranks));
   }
   std::vector<Trial> plan;
   for (const std::string& name : options.collectives) {

@@ -35,8 +35,8 @@ Result<PolicyPlan> MakePlan(const BenchOptions& options, const Subject& subject)
   const std::string& wanted = plan.policy.header.fingerprint;
   if (!wanted.empty() && !subject.simulated && !subject.machine.gpu.empty() &&
       wanted != subject.machine.gpu) {
-    Warn(Format("the policy was made for '%s', but this machine is '%s'", wanted.c_str(),
-                subject.machine.gpu.c_str()));
+    Warn(Format("the policy was made for '{}', but this machine is '{}'", wanted,
+                subject.machine.gpu));
   }
   policy::DecisionTable::Options table_options;
   table_options.shape = {subject.nodes, subject.ranks};

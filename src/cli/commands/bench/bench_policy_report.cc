@@ -46,7 +46,7 @@ std::string VerdictText(const PolicyCheck& check) {
 }
 
 std::string Micros(const TimingFigure& figure) {
-  return figure.rounds.empty() ? "-" : Format("%.2f", figure.median * 1e6);
+  return figure.rounds.empty() ? "-" : Format("{:.2f}", figure.median * 1e6);
 }
 
 double Microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
@@ -112,20 +112,20 @@ PolicyLines::PolicyLines(const PolicyPlan& plan, const Subject& subject)
 }
 
 std::string PolicyLines::Line(const std::vector<std::string>& cells) const {
-  return Format("%-*s  %*s  %-*s  %10s  %10s  %8s  %16s  %s\n", kind_, cells[0].c_str(), size_,
-                cells[1].c_str(), choice_, cells[2].c_str(), cells[3].c_str(), cells[4].c_str(),
-                cells[5].c_str(), cells[6].c_str(), cells[7].c_str());
+  return Format("{:<{}}  {:>{}}  {:<{}}  {:>10}  {:>10}  {:>8}  {:>16}  {}\n", cells[0], kind_,
+                cells[1], size_, cells[2], choice_, cells[3], cells[4], cells[5], cells[6],
+                cells[7]);
 }
 
 std::string PolicyLines::Head(const std::string& file) const {
-  std::string text = Format("# %s, %s on %s%s\n", subject_.description.c_str(),
-                            Count(static_cast<size_t>(subject_.ranks), "rank").c_str(),
-                            Count(static_cast<size_t>(subject_.nodes), "node").c_str(),
+  std::string text = Format("# {}, {} on {}{}\n", subject_.description,
+                            Count(static_cast<size_t>(subject_.ranks), "rank"),
+                            Count(static_cast<size_t>(subject_.nodes), "node"),
                             subject_.simulated ? "; every figure is simulated" : "");
-  text += Format("# policy %s: %zu of %s can match here (%s, %s)\n", file.c_str(), plan_.rows_here,
-                 Count(plan_.policy.rules.size(), "row").c_str(),
-                 std::string(LibraryTitle(plan_.policy.library)).c_str(),
-                 policy::DigestText(policy::Digest(plan_.policy)).c_str());
+  text += Format("# policy {}: {} of {} can match here ({}, {})\n", file, plan_.rows_here,
+                 Count(plan_.policy.rules.size(), "row"),
+                 std::string(LibraryTitle(plan_.policy.library)),
+                 policy::DigestText(policy::Digest(plan_.policy)));
   if (plan_.rows_skipped > 0) {
     text += "# skipped, as the plugin skips rows that depend on regBuff: " +
             Count(plan_.rows_skipped, "row") + "; DIAPASON_REGBUFF=1 uses them\n";
@@ -148,8 +148,8 @@ std::string PolicyLines::Row(const PolicyCheck& check) const {
   const bool judged = compared && check.verdict != PolicyVerdict::kTooFewRounds;
   return Line({KindText(plan_, check.trial), FormatBytes(check.trial.bytes),
                ChoiceText(subject_, check.trial), Micros(check.library), Micros(check.policy),
-               compared ? Format("%.2f x", check.gain) : "-",
-               judged ? Format("[%.2f, %.2f]", check.interval.low, check.interval.high) : "-",
+               compared ? Format("{:.2f} x", check.gain) : "-",
+               judged ? Format("[{:.2f}, {:.2f}]", check.interval.low, check.interval.high) : "-",
                VerdictText(check)});
 }
 
@@ -162,19 +162,18 @@ std::string PolicyTail(const PolicyPlan& plan, const Subject& subject,
   } else {
     if (summary.compared > 0) {
       const PolicyCheck& worst = checks[summary.worst];
-      text = Format("geometric mean of the gains: %.2f x, over %s with a row\n", summary.mean_gain,
-                    Count(summary.compared, "size").c_str());
-      text +=
-          Format("worst: %.2f x, %s %s with %s\n", worst.gain, KindText(plan, worst.trial).c_str(),
-                 FormatBytes(worst.trial.bytes).c_str(), ChoiceText(subject, worst.trial).c_str());
+      text = Format("geometric mean of the gains: {:.2f} x, over {} with a row\n",
+                    summary.mean_gain, Count(summary.compared, "size"));
+      text += Format("worst: {:.2f} x, {} {} with {}\n", worst.gain, KindText(plan, worst.trial),
+                     FormatBytes(worst.trial.bytes), ChoiceText(subject, worst.trial));
     }
-    text += Format("%zu faster, %zu slower, %zu no difference", summary.faster, summary.slower,
+    text += Format("{} faster, {} slower, {} no difference", summary.faster, summary.slower,
                    summary.no_difference);
     if (summary.too_few_rounds > 0) {
-      text += Format(", %zu not judged: that needs %d rounds", summary.too_few_rounds,
+      text += Format(", {} not judged: that needs {} rounds", summary.too_few_rounds,
                      measure::kLeastJudgedRounds);
     }
-    text += summary.failed > 0 ? Format(", %zu failed\n", summary.failed) : "\n";
+    text += summary.failed > 0 ? Format(", {} failed\n", summary.failed) : "\n";
   }
   for (const PolicyCheck& check : checks) {
     const TimingFigure* const failure = check.Failure();

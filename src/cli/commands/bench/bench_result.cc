@@ -23,30 +23,35 @@ int Root(const measure::Trial& trial) { return HasRoot(trial.operation) ? trial.
 // The column widths of nccl-tests: digits are dropped before columns move.
 std::string Micros(double seconds) {
   const double us = seconds * 1e6;
-  if (us < 10000) return Format("%.2f", us);
-  if (us < 100000) return Format("%.1f", us);
-  return Format("%.0f", us);
+  if (us < 10000) return Format("{:.2f}", us);
+  if (us < 100000) return Format("{:.1f}", us);
+  return Format("{:.0f}", us);
 }
 
-std::string Gigabytes(double bytes_per_second) { return Format("%.2f", bytes_per_second * 1e-9); }
+std::string Gigabytes(double bytes_per_second) { return Format("{:.2f}", bytes_per_second * 1e-9); }
 
 std::string FigureText(const measure::Trial& trial, const TimingFigure& figure, int ranks) {
   if (!figure.fine()) {
-    return Format("%9s %7s %7s %7s", dataset::OutcomeName(figure.outcome), "-", "-",
-                  figure.wrong < 0 ? "N/A" : std::to_string(figure.wrong).c_str());
+    return Format("{:>9} {:>7} {:>7} {:>7}", dataset::OutcomeName(figure.outcome), "-", "-",
+                  figure.wrong < 0 ? "N/A" : std::to_string(figure.wrong));
   }
-  return Format("%9s %7s %7s %7s", Micros(figure.mean).c_str(),
-                Gigabytes(measure::AlgBandwidth(trial, figure.mean)).c_str(),
-                Gigabytes(measure::BusBandwidth(trial, ranks, figure.mean)).c_str(),
-                figure.wrong < 0 ? "N/A" : std::to_string(figure.wrong).c_str());
+  return Format("{:>9} {:>7} {:>7} {:>7}", Micros(figure.mean),
+                Gigabytes(measure::AlgBandwidth(trial, figure.mean)),
+                Gigabytes(measure::BusBandwidth(trial, ranks, figure.mean)),
+                figure.wrong < 0 ? "N/A" : std::to_string(figure.wrong));
+}
+
+// "[1.20, 1.30]": the 95 % interval; "(1.20 to 1.30)": all of too few rounds for one.
+std::string SpreadText(const TimingFigure& figure) {
+  if (figure.rounds.size() < 2) return "-";
+  const bool interval = figure.HasInterval();
+  return (interval ? "[" : "(") + Micros(figure.interval.low) + (interval ? ", " : " to ") +
+         Micros(figure.interval.high) + (interval ? "]" : ")");
 }
 
 std::string MedianText(const TimingFigure& figure) {
-  if (!figure.fine()) return Format("%9s %20s", "-", "-");
-  return Format(
-      "%9s %20s", Micros(figure.median).c_str(),
-      Format("[%s, %s]", Micros(figure.interval.low).c_str(), Micros(figure.interval.high).c_str())
-          .c_str());
+  if (!figure.fine()) return Format("{:>9} {:>20}", "-", "-");
+  return Format("{:>9} {:>20}", Micros(figure.median), SpreadText(figure));
 }
 
 double Microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
@@ -61,6 +66,7 @@ ordered_json FigureJson(const measure::Trial& trial, const TimingFigure& figure,
   json["median_us"] = Microseconds(figure.median);
   json["low_us"] = Microseconds(figure.interval.low);
   json["high_us"] = Microseconds(figure.interval.high);
+  if (!figure.HasInterval()) json["range"] = true;  // low and high are those of all rounds
   json["fastest_rank_us"] = Microseconds(figure.fastest);
   json["algbw_gb_per_s"] = measure::AlgBandwidth(trial, figure.mean) * 1e-9;
   json["busbw_gb_per_s"] = measure::BusBandwidth(trial, ranks, figure.mean) * 1e-9;
@@ -85,7 +91,7 @@ void AddFigureCells(const BenchResult& result, size_t row, std::vector<std::stri
     return;
   }
   cells->push_back(Micros(figure.median));
-  cells->push_back("[" + Micros(figure.interval.low) + ", " + Micros(figure.interval.high) + "]");
+  cells->push_back(SpreadText(figure));
   cells->push_back(Gigabytes(measure::BusBandwidth(one.trial, result.subject.ranks, figure.mean)));
 }
 
@@ -138,55 +144,60 @@ int64_t BenchResult::Wrong() const {
 
 std::string BenchHead(const BenchResult& result, const std::string& collective) {
   const measure::Subject& subject = result.subject;
-  std::string text =
-      Format("# %s, %s, %s on %s%s\n", collective.c_str(), subject.description.c_str(),
-             Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
-             Count(static_cast<size_t>(subject.nodes), "node").c_str(),
-             subject.simulated ? "; every figure is simulated" : "");
+  std::string text = Format("# {}, {}, {} on {}{}\n", collective, subject.description,
+                            Count(static_cast<size_t>(subject.ranks), "rank"),
+                            Count(static_cast<size_t>(subject.nodes), "node"),
+                            subject.simulated ? "; every figure is simulated" : "");
+  if (const std::string crowded = measure::CrowdedText(subject); !crowded.empty()) {
+    text += "# " + crowded + "\n";
+  }
   if (result.link > 0) {
-    text += Format("# link: %s GB/s each way, %s; ideal: the bytes one link has to carry over it\n",
-                   Gigabytes(result.link).c_str(), result.link_source.c_str());
+    text += Format("# link: {} GB/s each way, {}; ideal: the bytes one link has to carry over it\n",
+                   Gigabytes(result.link), result.link_source);
   } else {
     text += "# link: not known; use --link GB/s to set the bandwidth for the ideal time\n";
   }
   text +=
-      "# time is the mean of the slowest rank; the median has its 95 % interval; algbw and busbw "
-      "are of the mean\n#\n";
-  text += Format("# %11s %13s %9s %6s %5s  %-33s  %-33s  %-30s\n", "", "", "", "", "",
+      "# time is the mean of the slowest rank; the median has its 95 % interval, or (the range) of "
+      "fewer than six rounds; algbw and busbw are of the mean\n#\n";
+  text += Format("# {:>11} {:>13} {:>9} {:>6} {:>5}  {:<33}  {:<33}  {:<30}\n", "", "", "", "", "",
                  "          out-of-place", "            in-place", "   out-of-place");
-  text += Format("# %11s %13s %9s %6s %5s  %9s %7s %7s %7s  %9s %7s %7s %7s  %9s %20s %9s\n",
-                 "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
-                 "time", "algbw", "busbw", "#wrong", "median", "95 % interval", "ideal");
-  text += Format("# %11s %13s %9s %6s %5s  %9s %7s %7s %7s  %9s %7s %7s %7s  %9s %20s %9s\n", "(B)",
-                 "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
-                 "(GB/s)", "", "(us)", "(us)", "(us)");
+  text += Format(
+      "# {:>11} {:>13} {:>9} {:>6} {:>5}  {:>9} {:>7} {:>7} {:>7}  {:>9} {:>7} {:>7} {:>7}  {:>9} "
+      "{:>20} {:>9}\n",
+      "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw",
+      "busbw", "#wrong", "median", "95 % interval", "ideal");
+  text += Format(
+      "# {:>11} {:>13} {:>9} {:>6} {:>5}  {:>9} {:>7} {:>7} {:>7}  {:>9} {:>7} {:>7} {:>7}  {:>9} "
+      "{:>20} {:>9}\n",
+      "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)",
+      "", "(us)", "(us)", "(us)");
   return text;
 }
 
 std::string BenchLine(const BenchRow& row, int ranks) {
   const measure::Trial& trial = row.trial;
   std::string text =
-      Format("%13llu %13zu %9s %6s %5d  ", static_cast<unsigned long long>(trial.bytes),
-             measure::CountOf(trial, ranks), measure::TestsTypeName(trial.type),
-             RedopName(trial).c_str(), Root(trial));
+      Format("{:13} {:13} {:>9} {:>6} {:5}  ", trial.bytes, measure::CountOf(trial, ranks),
+             measure::TestsTypeName(trial.type), RedopName(trial), Root(trial));
   text += FigureText(trial, row.out_of_place, ranks) + "  ";
   text += row.has_in_place ? FigureText(trial, row.in_place, ranks)
-                           : Format("%9s %7s %7s %7s", "N/A", "-", "-", "N/A");
+                           : Format("{:>9} {:>7} {:>7} {:>7}", "N/A", "-", "-", "N/A");
   text += "  " + MedianText(row.out_of_place);
-  text += Format(" %9s\n", row.ideal > 0 ? Micros(row.ideal).c_str() : "-");
+  text += Format(" {:>9}\n", row.ideal > 0 ? Micros(row.ideal) : "-");
   return text;
 }
 
 std::string BenchTail(const BenchResult& result) {
   const int64_t wrong = result.Wrong();
-  std::string text = Format("# Out of bounds values : %lld %s\n", static_cast<long long>(wrong),
-                            wrong == 0 ? "OK" : "FAILED");
-  text += Format("# Avg bus bandwidth    : %g\n", result.AverageBusBandwidth() * 1e-9);
+  std::string text =
+      Format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED");
+  text += Format("# Avg bus bandwidth    : {:g}\n", result.AverageBusBandwidth() * 1e-9);
   for (const BenchRow& row : result.rows) {
     for (const TimingFigure* figure : {&row.out_of_place, &row.in_place}) {
       if (figure->fine() || figure->note.empty()) continue;
-      text += Format("# %s: %s: %s\n", FormatBytes(row.trial.bytes).c_str(),
-                     dataset::OutcomeName(figure->outcome), figure->note.c_str());
+      text += Format("# {}: {}: {}\n", FormatBytes(row.trial.bytes),
+                     dataset::OutcomeName(figure->outcome), figure->note);
     }
   }
   return text;
@@ -202,6 +213,7 @@ std::string BenchJson(const BenchResult& result) {
   json["simulated"] = subject.simulated;
   json["ranks"] = subject.ranks;
   json["nodes"] = subject.nodes;
+  if (!measure::CrowdedText(subject).empty()) json["crowded"] = measure::CrowdedText(subject);
   if (result.link > 0) {
     json["link_gb_per_s"] = result.link * 1e-9;
     json["link_source"] = result.link_source;
@@ -238,23 +250,22 @@ std::string BenchCsv(const BenchResult& result) {
       if (in_place && !row.has_in_place) continue;
       const TimingFigure& figure = in_place ? row.in_place : row.out_of_place;
       text +=
-          Format("%s,%d,%s,%llu,%zu,%s,%s,%d,%d,%d,%d,%s,", subject.backend.c_str(),
-                 subject.simulated ? 1 : 0, measure::CollectiveText(row.trial.operation).c_str(),
-                 static_cast<unsigned long long>(row.trial.bytes),
+          Format("{},{},{},{},{},{},{},{},{},{},{},{},", subject.backend, subject.simulated ? 1 : 0,
+                 measure::CollectiveText(row.trial.operation), row.trial.bytes,
                  measure::CountOf(row.trial, subject.ranks), measure::TestsTypeName(row.trial.type),
-                 RedopName(row.trial).c_str(), Root(row.trial), subject.ranks, subject.nodes,
+                 RedopName(row.trial), Root(row.trial), subject.ranks, subject.nodes,
                  in_place ? 1 : 0, dataset::OutcomeName(figure.outcome));
       if (figure.fine()) {
-        text += Format("%.3f,%.3f,%.3f,%.3f,%.4f,%.4f,", figure.mean * 1e6, figure.median * 1e6,
-                       figure.interval.low * 1e6, figure.interval.high * 1e6,
+        text += Format("{:.3f},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},", figure.mean * 1e6,
+                       figure.median * 1e6, figure.interval.low * 1e6, figure.interval.high * 1e6,
                        measure::AlgBandwidth(row.trial, figure.mean) * 1e-9,
                        measure::BusBandwidth(row.trial, subject.ranks, figure.mean) * 1e-9);
       } else {
         text += ",,,,,,";
       }
-      text += figure.wrong < 0 ? "," : Format("%lld,", static_cast<long long>(figure.wrong));
-      text += Format("%zu,", figure.rounds.size());
-      text += row.ideal > 0 ? Format("%.3f\n", row.ideal * 1e6) : "\n";
+      text += figure.wrong < 0 ? "," : Format("{},", figure.wrong);
+      text += Format("{},", figure.rounds.size());
+      text += row.ideal > 0 ? Format("{:.3f}\n", row.ideal * 1e6) : "\n";
     }
   }
   return text;
@@ -268,7 +279,7 @@ std::string SideBySide(const std::vector<BenchResult>& results) {
   const BenchResult* longest = results.data();
   for (const BenchResult& result : results) {
     const measure::Subject& subject = result.subject;
-    text += Format("# %s: %s%s\n", subject.backend.c_str(), subject.description.c_str(),
+    text += Format("# {}: {}{}\n", subject.backend, subject.description,
                    subject.simulated ? " (simulated)" : "");
     titles.insert(titles.end(), {subject.backend + " us", "95 % interval", "busbw GB/s"});
     aligns.insert(aligns.end(), 3, Align::kRight);

@@ -43,13 +43,13 @@ struct TargetsResult {
 
 std::string TargetsText(const TargetsResult& result) {
   const measure::Subject& subject = result.subject;
-  std::string text = Format("# %s, %s on %s%s\n", subject.description.c_str(),
-                            Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
-                            Count(static_cast<size_t>(subject.nodes), "node").c_str(),
+  std::string text = Format("# {}, {} on {}{}\n", subject.description,
+                            Count(static_cast<size_t>(subject.ranks), "rank"),
+                            Count(static_cast<size_t>(subject.nodes), "node"),
                             subject.simulated ? "; every figure is simulated" : "");
   if (result.link.bytes_per_second > 0) {
-    text += Format("# link: %.2f GB/s each way, %s\n", result.link.bytes_per_second * 1e-9,
-                   result.link.source.c_str());
+    text += Format("# link: {:.2f} GB/s each way, {}\n", result.link.bytes_per_second * 1e-9,
+                   result.link.source);
   }
   report::Table table({"target", "what", "goal", "median", "95 % interval", "verdict"});
   for (const auto& [target, verdict] : result.verdicts) {
@@ -99,12 +99,12 @@ Result<int> CompareWithTargets(const BenchOptions& options, measure::RankMeasure
     }
     result.verdicts.emplace_back(target, verdict.value());
   }
-  std::printf("%s%s", (options.json ? TargetsJson(result) : TargetsText(result)).c_str(),
-              options.json ? "\n" : "");
+  PrintOut("{}{}", (options.json ? TargetsJson(result) : TargetsText(result)),
+           options.json ? "\n" : "");
   if (!broken.ok()) return broken;
   if (!options.json) {
-    std::printf("%zu met, %zu missed, %zu not measured\n", result.Met(), result.Missed(),
-                result.NotMeasured());
+    PrintOut("{} met, {} missed, {} not measured\n", result.Met(), result.Missed(),
+             result.NotMeasured());
   }
   return result.Missed() == 0 ? kExitFine : kExitFailed;
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
@@ -223,7 +224,7 @@ std::string WhatThereIs(const dataset::StoreContents& contents) {
   std::vector<std::string> contexts;
   for (const dataset::StoredSample& record : contents.records) {
     const dataset::Point& point = record.sample.point;
-    const std::string text = Format("%s on %d ranks", point.collective.c_str(), point.ranks);
+    const std::string text = Format("{} on {} ranks", point.collective, point.ranks);
     if (std::find(contexts.begin(), contexts.end(), text) != contexts.end()) continue;
     contexts.push_back(text);
     if (contexts.size() == 8) {
@@ -284,14 +285,14 @@ Result<int> RunDataMerge(const DataMerge& asked) {
   for (const std::string& source : sources) {
     ASSIGN_OR_RETURN(const size_t came, store->Merge(source));
     if (came == 0) {
-      std::printf("%s: all samples exist already\n", source.c_str());
+      PrintOut("{}: all samples exist already\n", source);
     } else {
-      std::printf("%s: %s added\n", source.c_str(), Count(came, "sample").c_str());
+      PrintOut("{}: {} added\n", source, Count(came, "sample"));
     }
   }
   ASSIGN_OR_RETURN(const dataset::StoreContents all, store->Read());
-  std::printf("%s contains %s of %s\n", target.c_str(), Count(all.records.size(), "sample").c_str(),
-              Count(all.runs.size(), "run").c_str());
+  PrintOut("{} contains {} of {}\n", target, Count(all.records.size(), "sample"),
+           Count(all.runs.size(), "run"));
   return kExitFine;
 }
 

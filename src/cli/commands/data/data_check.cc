@@ -17,17 +17,15 @@ void PrintText(const std::vector<Finding>& findings, const std::string& store,
   size_t counts[4] = {};
   for (const Finding& finding : findings) {
     ++counts[static_cast<size_t>(finding.severity)];
-    std::printf("%s: %s\n", std::string(SeverityName(finding.severity)).c_str(),
-                finding.title.c_str());
+    PrintOut("{}: {}\n", std::string(SeverityName(finding.severity)), finding.title);
     for (const std::string& line : finding.evidence) {
-      std::printf("    %s\n", dataset::Printable(line, 600).c_str());
+      PrintOut("    {}\n", dataset::Printable(line, 600));
     }
-    std::printf("  %s\n\n", finding.action.c_str());
+    PrintOut("  {}\n\n", finding.action);
   }
-  std::printf("%s: %s of %s checked; %s, %s, %s\n", store.c_str(),
-              Count(contents.records.size(), "sample").c_str(),
-              Count(contents.runs.size(), "run").c_str(), Count(counts[3], "error").c_str(),
-              Count(counts[2], "warning").c_str(), Count(counts[1], "note").c_str());
+  PrintOut("{}: {} of {} checked; {}, {}, {}\n", store, Count(contents.records.size(), "sample"),
+           Count(contents.runs.size(), "run"), Count(counts[3], "error"),
+           Count(counts[2], "warning"), Count(counts[1], "note"));
 }
 
 void PrintJson(const std::vector<Finding>& findings, const std::string& store,
@@ -44,7 +42,7 @@ void PrintJson(const std::vector<Finding>& findings, const std::string& store,
                              {"runs", contents.runs.size()},
                              {"samples", contents.records.size()},
                              {"findings", list}};
-  std::printf("%s\n", JsonText(json).c_str());
+  PrintOut("{}\n", JsonText(json));
 }
 
 }  // namespace

@@ -73,18 +73,16 @@ Status Keep(dataset::Import import, const std::string& file, const std::string& 
   }
   const std::string shown = dataset::Printable(file);
   if (new_runs == 0) {
-    std::printf("%s: %s; already in the store, nothing was added\n", shown.c_str(),
-                import.format.c_str());
+    PrintOut("{}: {}; already in the store, nothing was added\n", shown, import.format);
   } else {
-    std::printf("%s: %s, %s, %s\n", shown.c_str(), import.format.c_str(),
-                Count(new_runs, "run").c_str(), Count(new_samples, "sample").c_str());
+    PrintOut("{}: {}, {}, {}\n", shown, import.format, Count(new_runs, "run"),
+             Count(new_samples, "sample"));
     if (new_runs < import.runs.size()) {
-      std::printf("  %s in the store already\n",
-                  Count(import.runs.size() - new_runs, "run").c_str());
+      PrintOut("  {} in the store already\n", Count(import.runs.size() - new_runs, "run"));
     }
   }
   for (const std::string& message : import.messages) {
-    std::printf("  %s\n", dataset::Printable(message, 500).c_str());
+    PrintOut("  {}\n", dataset::Printable(message, 500));
   }
   ++totals->files;
   totals->logs |= import.format.ends_with(" log");
@@ -117,12 +115,11 @@ Result<dataset::Import> ReadJournals(const std::vector<std::string>& files,
 void PrintFindings(const dataset::StoreContents& contents, const std::string& store) {
   const std::vector<Finding> findings = dataset::Check(contents);
   if (findings.empty()) return;
-  std::printf("\n");
+  PrintOut("\n");
   for (const Finding& finding : findings) {
-    std::printf("%s: %s\n", std::string(SeverityName(finding.severity)).c_str(),
-                finding.title.c_str());
+    PrintOut("{}: {}\n", std::string(SeverityName(finding.severity)), finding.title);
   }
-  std::printf("`diapason data check %s` shows the evidence and what to do\n", store.c_str());
+  PrintOut("`diapason data check {}` shows the evidence and what to do\n", store);
 }
 
 }  // namespace
@@ -150,13 +147,12 @@ Result<int> RunDataImport(const DataImport& asked) {
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   if (totals.files > 0) {
-    std::printf("%s of %s added to %s: %s read in %.2f s\n",
-                Count(totals.samples, "sample").c_str(), Count(totals.runs, "run").c_str(),
-                asked.store.c_str(), Count(totals.rows, "row").c_str(), taken.count());
+    PrintOut("{} of {} added to {}: {} read in {:.2f} s\n", Count(totals.samples, "sample"),
+             Count(totals.runs, "run"), asked.store, Count(totals.rows, "row"), taken.count());
   }
   if (totals.logs && totals.runs > 0 && options.algorithm.empty() && options.protocol.empty() &&
       options.channels == 0 && options.environment.empty()) {
-    std::printf(
+    PrintOut(
         "logs do not record what was forced: the samples count as the library's own choice; use "
         "--algorithm, --protocol, --channels and --env to change that\n");
   }

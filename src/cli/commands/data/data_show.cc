@@ -46,8 +46,8 @@ std::string MachineText(const dataset::MachineInfo& machine) {
 void PrintRuns(const dataset::StoreContents& contents, const std::string& store) {
   std::vector<size_t> samples(contents.runs.size());
   for (const dataset::StoredSample& record : contents.records) ++samples[record.run];
-  std::printf("%s: %s of %s\n\n", store.c_str(), Count(contents.records.size(), "sample").c_str(),
-              Count(contents.runs.size(), "run").c_str());
+  PrintOut("{}: {} of {}\n\n", store, Count(contents.records.size(), "sample"),
+           Count(contents.runs.size(), "run"));
   Table table({"run", "when (UTC)", "source", "library", "machine", "samples", "from"});
   table.SetAlign({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft,
                   Table::Align::kLeft, Table::Align::kLeft, Table::Align::kRight});
@@ -58,22 +58,21 @@ void PrintRuns(const dataset::StoreContents& contents, const std::string& store)
       from += std::string(" (") + dataset::StateName(run.state) + ")";
     }
     table.Add({Printable(run.id, 40), WhenText(run.started), OrDash(run.source),
-               LibraryText(run.machine), MachineText(run.machine), Format("%zu", samples[i]),
-               from});
+               LibraryText(run.machine), MachineText(run.machine), Format("{}", samples[i]), from});
   }
-  std::printf("%s", table.Text().c_str());
+  PrintOut("{}", table.Text());
 }
 
 std::string BusText(const ConfigSummary& entry) {
   if (entry.point.kind == dataset::Point::Kind::kIteration || !entry.fine()) return "-";
-  return Format("%.4g", dataset::BusBandwidth(entry.point, entry.median) * 1e-9);
+  return Format("{:.4g}", dataset::BusBandwidth(entry.point, entry.median) * 1e-9);
 }
 
 std::string AgainstText(const ConfigGroup& group, const ConfigSummary& entry) {
   if (!group.standard || !group.entries[*group.standard].fine() || !entry.fine()) {
     return "-";
   }
-  return Format("%.2f x", group.entries[*group.standard].median / entry.median);
+  return Format("{:.2f} x", group.entries[*group.standard].median / entry.median);
 }
 
 std::string MarkText(const ConfigGroup& group, size_t index) {
@@ -91,7 +90,7 @@ std::string MarkText(const ConfigGroup& group, size_t index) {
   }
   if (entry.failures > 0) {
     mark += (mark.empty() ? "" : "; ") +
-            Format("%zu times %s", entry.failures, OutcomeName(entry.failure));
+            Format("{} times {}", entry.failures, OutcomeName(entry.failure));
   }
   return mark;
 }
@@ -116,21 +115,21 @@ void PrintSamples(const dataset::StoreContents& contents, const ConfigGroup& gro
     }
     const bool fine = sample.outcome == dataset::SampleOutcome::kFine;
     table.Add({sample.point.ConfigText(), Printable(contents.runs[record.run].id, 40),
-               Format("%d", sample.round),
+               Format("{}", sample.round),
                std::isnan(sample.seconds) ? "-" : dataset::TimeText(sample.seconds),
-               sample.coarse > 0 ? Format("%.2g %%", sample.coarse * 100) : "exact",
-               Format("%lld", static_cast<long long>(sample.iterations)),
+               sample.coarse > 0 ? Format("{:.2g} %", sample.coarse * 100) : "exact",
+               Format("{}", sample.iterations),
                fine ? "" : OutcomeName(sample.outcome) + (": " + Printable(sample.note, 80))});
   }
-  std::printf("\n%s", table.Text().c_str());
+  PrintOut("\n{}", table.Text());
 }
 
 void PrintConfigGroup(const dataset::StoreContents& contents, const ConfigGroup& group,
                       const DataShow& asked) {
-  std::printf("\n%s%s, %s%s\n", group.simulated ? "SIMULATED: " : "",
-              Printable(dataset::ContextText(group.context), 400).c_str(),
-              dataset::SizeText(group.context.bytes).c_str(),
-              group.library.empty() ? "" : (", " + Printable(group.library)).c_str());
+  PrintOut("\n{}{}, {}{}\n", group.simulated ? "SIMULATED: " : "",
+           Printable(dataset::ContextText(group.context), 400),
+           dataset::SizeText(group.context.bytes),
+           group.library.empty() ? "" : (", " + Printable(group.library)));
   Table table(
       {"configuration", "samples", "median", "95 % interval", "busbw GB/s", "speed-up", ""});
   table.SetAlign({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight,
@@ -143,12 +142,12 @@ void PrintConfigGroup(const dataset::StoreContents& contents, const ConfigGroup&
       continue;
     }
     table.Add({Printable(entry.point.ConfigText()),
-               Format("%zu", entry.seconds.size() + entry.failures),
+               Format("{}", entry.seconds.size() + entry.failures),
                entry.fine() ? dataset::TimeText(entry.median) : "-", IntervalText(entry),
                BusText(entry), AgainstText(group, entry), MarkText(group, i)});
   }
-  std::printf("%s", table.Text().c_str());
-  if (hidden > 0) std::printf("and %zu slower ones; --all shows them\n", hidden);
+  PrintOut("{}", table.Text());
+  if (hidden > 0) PrintOut("and {} slower ones; --all shows them\n", hidden);
   if (asked.samples) PrintSamples(contents, group);
 }
 
@@ -216,7 +215,7 @@ int PrintJson(const dataset::StoreContents& contents, const std::vector<ConfigGr
   ordered_json list = ordered_json::array();
   for (const ConfigGroup& group : groups) list.push_back(ConfigGroupJson(group));
   const ordered_json json = {{"runs", runs}, {"contexts", list}};
-  std::printf("%s\n", JsonText(json).c_str());
+  PrintOut("{}\n", JsonText(json));
   return kExitFine;
 }
 

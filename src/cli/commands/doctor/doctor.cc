@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/doctor/doctor_report.h"
+#include "cli/commands/ranks.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/findings.h"
 #include "diapason/comm.h"
@@ -66,8 +67,14 @@ Result<int> Examine(const DoctorAsked& asked) {
   }
   // The environment here says nothing about another machine.
   const MapEnvironment nothing{std::map<std::string, std::string>{}};
+  if (!asked.library_file.empty()) {
+    RankOptions named;
+    named.library_file = asked.library_file;
+    RETURN_IF_ERROR(UseJobLibrary(named));
+  }
   doctor::CheckInputs facts =
       tree.live() ? doctor::GatherThisMachine() : doctor::GatherFacts(tree, nothing);
+  if (!asked.library_file.empty()) facts.job.because = "--library-file names it";
   if (tree.live()) {
     if (asked.test || (!asked.no_test && facts.machine.gpus.size() >= 2)) {
       if (!asked.quiet) Progress("running a short test of collectives");
@@ -87,7 +94,8 @@ Result<int> Examine(const DoctorAsked& asked) {
 }
 
 Result<int> RunDoctor(const DoctorAsked& asked) {
-  if (!asked.library_file.empty()) return ShowLibrary(asked.root, asked.library_file, asked.json);
+  if (!asked.library_file.empty() && !asked.test)
+    return ShowLibrary(asked.root, asked.library_file, asked.json);
   if (asked.pid > 0) return ShowProcess(asked.root, asked.pid, asked.json, asked.all);
   return Examine(asked);
 }
@@ -116,9 +124,9 @@ void AddDoctor(CommandLine* parent, CommandAction* run) {
   Option* library = command
                         ->AddOption("--library-file", asked->library_file,
                                     "Only show which library this libnccl or librccl file is and "
-                                    "which plugins it would load")
-                        ->TypeName("FILE")
-                        ->Excludes(test);
+                                    "which plugins it would load; with --test, examine this "
+                                    "machine for a job that uses it")
+                        ->TypeName("FILE");
   Option* pid =
       command->AddOption("--pid", asked->pid, "Examine a running process instead of the machine")
           ->TypeName("PID")
@@ -128,7 +136,6 @@ void AddDoctor(CommandLine* parent, CommandAction* run) {
   command->Heading("Output");
   command->AddFlag("--all", asked->all, "Also show checks that found nothing");
   command->AddOutput(asked->output, "File to write the JSON report to, in addition to the output")
-      ->Excludes(library)
       ->Excludes(pid);
   command->AddJson(asked->json, "Print JSON: every fact, finding and checklist line");
   command->AddQuiet(asked->quiet);

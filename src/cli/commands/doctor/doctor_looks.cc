@@ -23,13 +23,13 @@ constexpr double kShownBusy = 0.01;
 
 std::string Versions(const std::vector<int>& versions) {
   std::vector<std::string> parts;
-  for (const int version : versions) parts.push_back(Format("v%d", version));
+  for (const int version : versions) parts.push_back(Format("v{}", version));
   return parts.empty() ? "none" : Join(parts, " ");
 }
 
 std::string Common(const std::vector<int>& looked_up, const std::vector<int>& offered) {
   const int api = doctor::CommonApi(looked_up, offered);
-  return api == 0 ? "none" : Format("v%d", api);
+  return api == 0 ? "none" : Format("v{}", api);
 }
 
 bool IsCollectiveLibrary(const std::string& path) {
@@ -63,7 +63,7 @@ Result<doctor::ProcessFacts> LookAtProcess(const RootFs& tree, pid_t pid) {
   const Result<MapEnvironment> environment = host::EnvironmentOf(tree, pid);
   if (environment.ok()) {
     facts.assignments =
-        knobs::FromEnvironment(environment.value(), Format("process %d", static_cast<int>(pid)));
+        knobs::FromEnvironment(environment.value(), Format("process {}", static_cast<int>(pid)));
     const auto files =
         knobs::FromConfigFiles(tree, environment.value(), &facts.environment, checked_for);
     facts.assignments.insert(facts.assignments.end(), files.begin(), files.end());
@@ -73,12 +73,12 @@ Result<doctor::ProcessFacts> LookAtProcess(const RootFs& tree, pid_t pid) {
   } else {
     facts.unknown.push_back(environment.status().message());
   }
-  facts.limits = tree.Read(Format("/proc/%d/limits", static_cast<int>(pid))).value_or("");
+  facts.limits = tree.Read(Format("/proc/{}/limits", static_cast<int>(pid))).value_or("");
   std::this_thread::sleep_for(kBetweenLooks);
   ASSIGN_OR_RETURN(host::ProcessSample after, host::SampleProcess(tree, pid));
   facts.after = std::move(after);
   if (facts.after.start_ticks != facts.before.start_ticks) {
-    return NotFound(Format("process %d ended while it was examined", static_cast<int>(pid)));
+    return NotFound(Format("process {} ended while it was examined", static_cast<int>(pid)));
   }
   return facts;
 }
@@ -87,18 +87,18 @@ Result<doctor::ProcessFacts> LookAtProcess(const RootFs& tree, pid_t pid) {
 // samples.
 void PrintProcess(const doctor::ProcessFacts& facts) {
   const host::ProcessSample& now = facts.after;
-  std::printf("process %d, %s: %s\n", static_cast<int>(now.pid), now.name.c_str(),
-              Count(now.threads.size(), "thread").c_str());
+  PrintOut("process {}, {}: {}\n", static_cast<int>(now.pid), now.name,
+           Count(now.threads.size(), "thread"));
   for (const LibraryFile& file : facts.libraries) {
-    std::printf("library: %s %s, %s\n", std::string(LibraryTitle(file.library)).c_str(),
-                doctor::VersionOf(file).c_str(), file.path.c_str());
+    PrintOut("library: {} {}, {}\n", std::string(LibraryTitle(file.library)),
+             doctor::VersionOf(file), file.path);
   }
   for (const host::MappedFile& file : facts.mapped) {
     if (file.path.find("-diapason.so") == std::string::npos) continue;
-    std::printf("plugin:  %s\n", file.path.c_str());
+    PrintOut("plugin:  {}\n", file.path);
   }
-  std::printf("memory:  %s resident, %s\n\n", AboutBytes(now.resident).c_str(),
-              doctor::MemoryMoved(facts.before, now).c_str());
+  PrintOut("memory:  {} resident, {}\n\n", AboutBytes(now.resident),
+           doctor::MemoryMoved(facts.before, now));
   report::Table table({"thread", "CPU %", "no CPU %", "on CPU", "may use"});
   table.SetAlign({report::Table::Align::kLeft, report::Table::Align::kRight,
                   report::Table::Align::kRight, report::Table::Align::kRight,
@@ -114,13 +114,12 @@ void PrintProcess(const doctor::ProcessFacts& facts) {
     if (!of_library && (others == kMostOtherThreads || idle)) continue;
     others += of_library ? 0 : 1;
     ++rows;
-    table.Add({use.name, Format("%.0f", use.busy * 100), Format("%.0f", use.waiting * 100),
-               use.last_cpu < 0 ? "-" : Format("%d", use.last_cpu), use.allowed_cpus});
+    table.Add({use.name, Format("{:.0f}", use.busy * 100), Format("{:.0f}", use.waiting * 100),
+               use.last_cpu < 0 ? "-" : Format("{}", use.last_cpu), use.allowed_cpus});
   }
-  if (rows > 0) std::printf("%s\n", table.Text().c_str());
+  if (rows > 0) PrintOut("{}\n", table.Text());
   if (!facts.libraries.empty() && !named) {
-    std::printf(
-        "The library's threads have no names; NCCL_SET_THREAD_NAME=1 gives them names.\n\n");
+    PrintOut("The library's threads have no names; NCCL_SET_THREAD_NAME=1 gives them names.\n\n");
   }
 }
 
@@ -138,12 +137,11 @@ Result<int> ShowLibrary(const std::string& root, const std::string& path, bool j
     return kExitFine;
   }
   const LibraryFile& library = file;
-  std::printf("%s\n", library.path.c_str());
-  if (library.real_path != library.path) std::printf("  is %s\n", library.real_path.c_str());
-  std::printf("  %s %s%s%s\n", std::string(LibraryTitle(library.library)).c_str(),
-              library.version_text.empty() ? doctor::VersionOf(library).c_str()
-                                           : library.version_text.c_str(),
-              library.toolkit.empty() ? "" : ", built for ", library.toolkit.c_str());
+  PrintOut("{}\n", library.path);
+  if (library.real_path != library.path) PrintOut("  is {}\n", library.real_path);
+  PrintOut("  {} {}{}{}\n", std::string(LibraryTitle(library.library)),
+           library.version_text.empty() ? doctor::VersionOf(library) : library.version_text,
+           library.toolkit.empty() ? "" : ", built for ", library.toolkit);
   report::Table table({"plugin", "interfaces it looks up", "diapason interface it would use"});
   table.Add({"tuner", Versions(library.tuner_apis), Common(library.tuner_apis, plugin.tuner_apis)});
   table.Add({"profiler", Versions(library.profiler_apis),
@@ -151,7 +149,7 @@ Result<int> ShowLibrary(const std::string& root, const std::string& path, bool j
   table.Add({"env", Versions(library.env_apis), Common(library.env_apis, plugin.env_apis)});
   table.Add({"net", Versions(library.net_apis), "-"});
   std::fputs(table.Text().c_str(), stdout);
-  if (plugin.path.empty()) std::printf("(the diapason plugins are not beside this tool)\n");
+  if (plugin.path.empty()) PrintOut("(the diapason plugins are not beside this tool)\n");
   return kExitFine;
 }
 
@@ -164,13 +162,13 @@ Result<int> ShowProcess(const std::string& root, int pid, bool json, bool all) {
   }
   PrintProcess(facts);
   std::fputs(FindingsText(findings, all).c_str(), stdout);
-  std::printf("%s\n", FindingsSummary(findings).c_str());
+  PrintOut("{}\n", FindingsSummary(findings));
   return ExitStatusOf(findings);
 }
 
 Result<int> CompareReports(const std::vector<std::string>& paths, bool json, bool all) {
   if (paths.size() > kMostReports) {
-    return Invalid(Format("at most %zu reports can be compared at a time", kMostReports));
+    return Invalid(Format("at most {} reports can be compared at a time", kMostReports));
   }
   std::vector<doctor::HostFacts> hosts;
   for (const std::string& path : paths) {
@@ -179,14 +177,14 @@ Result<int> CompareReports(const std::vector<std::string>& paths, bool json, boo
   }
   const std::vector<Finding> findings = doctor::CompareHosts(hosts);
   if (json) {
-    std::printf("%s\n", FindingsJson(findings).c_str());
+    PrintOut("{}\n", FindingsJson(findings));
     return ExitStatusOf(findings);
   }
   std::fputs(FindingsText(findings, all).c_str(), stdout);
   size_t same = 0;
   for (const Finding& finding : findings) same += finding.id == "compare.same" ? 1 : 0;
-  std::printf("%zu hosts; %s the same on all; %s\n", hosts.size(), Count(same, "fact").c_str(),
-              FindingsSummary(findings).c_str());
+  PrintOut("{} hosts; {} the same on all; {}\n", hosts.size(), Count(same, "fact"),
+           FindingsSummary(findings));
   return ExitStatusOf(findings);
 }
 

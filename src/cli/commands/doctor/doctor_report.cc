@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "cli/framework/findings.h"
 #include "cli/framework/json_text.h"
+#include "domain/library_version.h"
 
 namespace diapason::cli {
 namespace {
@@ -170,6 +171,15 @@ ordered_json FileJson(const LibraryFile& file) {
           {"found_by", file.found_by}};
 }
 
+ordered_json JobLibraryJson(const host::JobLibrary& job) {
+  return {{"library", LibraryName(job.library)},
+          {"file", job.file},
+          {"version", LibraryVersionText(job.version)},
+          {"because", job.because},
+          {"program_file", job.program_file},
+          {"program_version", LibraryVersionText(job.program_version)}};
+}
+
 ordered_json PluginJson(const doctor::PluginFile& plugin) {
   return {{"path", plugin.path},
           {"trouble", plugin.trouble},
@@ -193,6 +203,7 @@ ordered_json SoftwareJson(const CheckInputs& facts) {
   return {{"libraries", files},
           {"nccl_loaded", facts.nccl},
           {"rccl_loaded", facts.rccl},
+          {"job_library", JobLibraryJson(facts.job)},
           {"pytorch", torches},
           {"plugin", PluginJson(facts.plugin)},
           {"usable_backends", facts.usable_backends}};
@@ -312,15 +323,15 @@ Result<doctor::HostFacts> ReadDoctorReport(const std::string& path) {
   const auto schema = json.find("schema");
   if (schema == json.end() || !schema->is_number_integer() || *schema != kSchema) {
     return Invalid(
-        Format("%s: a report of another version of this tool (this version reads schema %d)",
-               path.c_str(), kSchema));
+        Format("{}: a report of another version of this tool (this version reads schema {})", path,
+               kSchema));
   }
   const auto compare = json.find("compare");
   if (compare == json.end() || !compare->is_object()) {
     return Invalid(path + ": the report has no section 'compare'");
   }
   if (compare->size() > kMostFacts) {
-    return Invalid(Format("%s: more than %zu facts to compare", path.c_str(), kMostFacts));
+    return Invalid(Format("{}: more than {} facts to compare", path, kMostFacts));
   }
   doctor::HostFacts host;
   host.host = TextOf(json, "host");

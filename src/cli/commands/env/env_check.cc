@@ -9,12 +9,15 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/env/knobs_options.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/findings.h"
 #include "cli/framework/json_text.h"
 #include "cli/framework/words.h"
+#include "doctor/site_profiler.h"
+#include "doctor/site_tuner.h"
 #include "domain/library_version.h"
-#include "host/libraries.h"
+#include "host/job_library.h"
 #include "host/process.h"
 #include "knobs/check.h"
 
@@ -63,24 +66,27 @@ bool FromProcess(const RootFs& tree, int pid, Assumed* assumed) {
 
 // The library that a program would load on this host; `wanted` restricts the search.
 void FromMachine(const RootFs& tree, const Environment& environment, bool given, Assumed* assumed) {
-  const std::vector<LibraryFile> files = host::FindLibraries(tree, environment);
+  std::vector<LibraryFile> files = host::FindLibraries(tree, environment);
+  const std::vector<host::Torch> torches = host::FindTorch(tree, environment, files);
   size_t of_wanted = 0;
   for (const Library library : {Library::kNccl, Library::kRccl}) {
     if (given && library != assumed->checked_for.library) continue;
-    const std::string path = host::WouldLoad(files, library, tree, environment);
+    const host::JobLibrary job = host::FindJobLibrary(tree, environment, library, torches, &files);
+    const std::string& path = job.file;
     const LibraryFile* only = nullptr;
     size_t count = 0;
     for (const LibraryFile& file : files) {
       if (file.library != library) continue;
       ++count;
-      if (only == nullptr || file.path == path || file.real_path == path) only = &file;
+      if (path.empty() || file.path == path || file.real_path == path) only = &file;
     }
     if (given) of_wanted = count;
     if (only == nullptr || (path.empty() && count > 1)) continue;
     assumed->checked_for.library = library;
     assumed->checked_for.version = only->version;
-    assumed->why =
-        (path.empty() ? "the only one found is " : "the loader would load ") + only->path;
+    assumed->why = path.empty()  ? "the only one found is " + only->path
+                   : job.by_name ? "the loader would load " + only->path
+                                 : only->path + ": " + job.WhyText();
     return;
   }
   assumed->why =
@@ -186,8 +192,12 @@ std::string LibraryText(const Assumed& assumed) {
   if (assumed.checked_for.version == 0) return title + ", version not known";
   std::string text = title + " " + LibraryVersionText(assumed.checked_for.version);
   const int newest = knobs::Catalogue::NewestKnown(assumed.checked_for.library);
+  const int complete = knobs::Catalogue::NewestComplete(assumed.checked_for.library);
   if (assumed.checked_for.version > newest) {
     text += ", newer than the versions known here (" + LibraryVersionText(newest) + ")";
+  } else if (assumed.checked_for.version > complete) {
+    text += ", of which not all variables are known here (those up to " +
+            LibraryVersionText(complete) + " are)";
   }
   return text;
 }
@@ -207,7 +217,7 @@ void PrintJson(const Assumed& assumed, const GatheredVariables& gathered) {
                                {"variables", VariableCount(gathered)},
                                {"summary", FindingsSummary(gathered.findings)}};
   whole["findings"] = nlohmann::ordered_json::parse(FindingsJson(gathered.findings));
-  std::printf("%s\n", JsonText(whole).c_str());
+  PrintOut("{}\n", JsonText(whole));
 }
 
 Result<int> Check(const EnvCheckOptions& options) {
@@ -228,22 +238,27 @@ Result<int> Check(const EnvCheckOptions& options) {
     // Paths in a file may belong to another machine; check them only for this environment.
     checked_for.tree = &machine;
     const std::string source =
-        options.pid == 0 ? "environment" : Format("environment of process %d", options.pid);
+        options.pid == 0 ? "environment" : Format("environment of process {}", options.pid);
     gathered = FromSurroundings(machine, *environment, checked_for, source);
   }
   const std::vector<Finding> checked =
       knobs::CheckAssignments(gathered.assignments, checked_for, knobs::Catalogue::BuiltIn());
   gathered.findings.insert(gathered.findings.end(), checked.begin(), checked.end());
+  const std::vector<Finding> chained =
+      doctor::CheckSiteTuner(gathered.assignments, checked_for, *environment);
+  gathered.findings.insert(gathered.findings.end(), chained.begin(), chained.end());
+  const std::vector<Finding> profiler =
+      doctor::CheckSiteProfiler(gathered.assignments, checked_for, *environment);
+  gathered.findings.insert(gathered.findings.end(), profiler.begin(), profiler.end());
   SortBySeverity(&gathered.findings);
   if (options.json) {
     PrintJson(assumed, gathered);
     return ExitStatusOf(gathered.findings);
   }
-  std::printf("%s (%s)\n%s from %s\n\n", LibraryText(assumed).c_str(), assumed.why.c_str(),
-              Count(VariableCount(gathered), "variable").c_str(), gathered.from.c_str());
+  PrintOut("{} ({})\n{} from {}\n\n", LibraryText(assumed), assumed.why,
+           Count(VariableCount(gathered), "variable"), gathered.from);
   const std::string text = FindingsText(gathered.findings, options.all);
-  std::printf("%s%s%s\n", text.c_str(), text.empty() ? "" : "\n",
-              FindingsSummary(gathered.findings).c_str());
+  PrintOut("{}{}{}\n", text, text.empty() ? "" : "\n", FindingsSummary(gathered.findings));
   return ExitStatusOf(gathered.findings);
 }
 

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/env/knobs_options.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "cli/framework/read_by.h"
@@ -42,7 +43,7 @@ Result<env_plan::PlanRequest> Request(const EnvPlanOptions& options, const RootF
   ASSIGN_OR_RETURN(const env_plan::PlanGoal goal, env_plan::ParseGoal(options.goal));
   request.goal = goal;
   request.ranks = options.ranks;
-  const std::vector<host::LibraryFile> files = host::FindLibraries(tree, ProcessEnvironment());
+  std::vector<host::LibraryFile> files = host::FindLibraries(tree, ProcessEnvironment());
   if (!options.library.empty()) {
     ASSIGN_OR_RETURN(const Library library, ParseNcclOrRccl(options.library));
     request.library = library;
@@ -57,12 +58,7 @@ Result<env_plan::PlanRequest> Request(const EnvPlanOptions& options, const RootF
     request.version = version;
     return request;
   }
-  const std::string loaded = WouldLoad(files, request.library, tree, ProcessEnvironment());
-  for (const host::LibraryFile& file : files) {
-    if (file.library != request.library || file.version == 0) continue;
-    const bool taken = file.path == loaded || file.real_path == loaded;
-    if (taken || request.version == 0) request.version = file.version;
-  }
+  request.version = VersionHere(tree, ProcessEnvironment(), request.library, std::move(files));
   return request;
 }
 
@@ -104,7 +100,7 @@ void PrintJson(const EnvPlan& plan) {
   for (const env_plan::PlanNote& note : plan.notes) {
     json["notes"].push_back({{"topic", note.topic}, {"text", note.text}});
   }
-  std::printf("%s\n", JsonText(json).c_str());
+  PrintOut("{}\n", JsonText(json));
 }
 
 Result<int> RunPlan(const EnvPlanOptions& options) {
@@ -124,16 +120,16 @@ Result<int> RunPlan(const EnvPlanOptions& options) {
                                           knobs::Catalogue::BuiltIn());
   switch (format) {
     case PlanFormat::kText:
-      std::printf("%s", env_plan::PlanText(plan).c_str());
+      PrintOut("{}", env_plan::PlanText(plan));
       break;
     case PlanFormat::kShell:
-      std::printf("%s", env_plan::PlanShell(plan).c_str());
+      PrintOut("{}", env_plan::PlanShell(plan));
       break;
     case PlanFormat::kSlurm:
-      std::printf("%s", env_plan::PlanSlurm(plan).c_str());
+      PrintOut("{}", env_plan::PlanSlurm(plan));
       break;
     case PlanFormat::kDocker:
-      std::printf("%s", env_plan::PlanDocker(plan).c_str());
+      PrintOut("{}", env_plan::PlanDocker(plan));
       break;
     case PlanFormat::kJson:
       PrintJson(plan);

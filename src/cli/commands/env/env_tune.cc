@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/env/knobs_options.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
@@ -45,7 +46,7 @@ Result<int> RunTune(const EnvTuneOptions& options) {
   if (options.json) {
     PrintEnvTuneJson(request, result, machine);
   } else {
-    std::printf("%s", report.c_str());
+    PrintOut("{}", report);
   }
   switch (result.end) {
     case env_tune::TuneEnd::kBroken:

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/env/env_tune.h"
+#include "cli/framework/command.h"
 #include "cli/framework/json_text.h"
 #include "env_tune/report.h"
 
@@ -90,7 +91,7 @@ void PrintEnvTuneJson(const env_tune::TuneRequest& request, const env_tune::Tune
                          {"evidence", line.evidence}});
   }
   json["checklist"] = std::move(checklist);
-  std::printf("%s\n", JsonText(json).c_str());
+  PrintOut("{}\n", JsonText(json));
 }
 
 }  // namespace diapason::cli

@@ -116,7 +116,7 @@ Status FillDesign(const EnvTuneOptions& options, TuneRequest* request) {
 
 Status FillLibrary(const EnvTuneOptions& options, TuneRequest* request) {
   const RootFs tree;
-  const std::vector<host::LibraryFile> files = host::FindLibraries(tree, ProcessEnvironment());
+  std::vector<host::LibraryFile> files = host::FindLibraries(tree, ProcessEnvironment());
   if (!options.library.empty()) {
     ASSIGN_OR_RETURN(const Library library, ParseNcclOrRccl(options.library));
     request->library = library;
@@ -130,13 +130,8 @@ Status FillLibrary(const EnvTuneOptions& options, TuneRequest* request) {
     return {};
   }
   if (!request->library) return {};
-  const std::string loaded = WouldLoad(files, *request->library, tree, ProcessEnvironment());
-  for (const host::LibraryFile& file : files) {
-    if (file.library != *request->library || file.version == 0) continue;
-    const bool taken = file.path == loaded || file.real_path == loaded;
-    if (taken || request->version == 0) request->version = file.version;
-  }
-  if (request->version == 0) request->version = knobs::Catalogue::NewestKnown(*request->library);
+  request->version = VersionHere(tree, ProcessEnvironment(), *request->library, std::move(files));
+  if (request->version == 0) request->version = knobs::Catalogue::NewestComplete(*request->library);
   return {};
 }
 

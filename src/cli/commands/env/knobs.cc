@@ -8,6 +8,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/env/knobs_options.h"
 #include "cli/commands/env/knobs_text.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
@@ -149,7 +150,7 @@ Result<int> Show(const KnobsOptions& options, const KnobView& view) {
   if (knobs.empty()) {
     if (options.set) {
       const bool all = options.words.empty() && options.group.empty() && !view.library_given;
-      std::printf("%s is set\n", all ? "no variable of NCCL or RCCL" : "none of them");
+      PrintOut("{} is set\n", all ? "no variable of NCCL or RCCL" : "none of them");
       return kExitFine;
     }
     return NotFound("no catalogue entry matches these options");
@@ -161,14 +162,14 @@ Result<int> Show(const KnobsOptions& options, const KnobView& view) {
   if (chosen.whole || (knobs.size() == 1 && !options.set)) {
     bool first = true;
     for (const Knob* knob : knobs) {
-      std::printf("%s%s", first ? "" : "\n", KnobEntry(*knob, view).c_str());
+      PrintOut("{}{}", first ? "" : "\n", KnobEntry(*knob, view));
       first = false;
     }
     return kExitFine;
   }
   std::fputs(KnobTables(knobs, view).c_str(), stdout);
-  std::printf("\n%s; `diapason knobs NAME` shows all details of a variable\n",
-              Count(knobs.size(), "variable").c_str());
+  PrintOut("\n{}; `diapason knobs NAME` shows all details of a variable\n",
+           Count(knobs.size(), "variable"));
   return kExitFine;
 }
 

@@ -39,6 +39,17 @@ Status CheckLibraryFile(Library wanted, Library found, const std::string& path) 
                  std::string(LibraryName(wanted)) + "; remove one of the two options");
 }
 
+int VersionHere(const RootFs& tree, const Environment& environment, Library library,
+                std::vector<host::LibraryFile> files) {
+  const std::vector<host::Torch> torches = host::FindTorch(tree, environment, files);
+  const host::JobLibrary job = host::FindJobLibrary(tree, environment, library, torches, &files);
+  int version = job.version;
+  for (const host::LibraryFile& file : files) {
+    if (version == 0 && file.library == library) version = file.version;
+  }
+  return version;
+}
+
 std::string WhyNoVersion(const Library* wanted, size_t of_wanted, size_t files) {
   const std::string rest = ", so only advice for all versions is given";
   if (wanted != nullptr && of_wanted == 0) {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "domain/library_version.h"
 #include "domain/vocabulary.h"
+#include "host/job_library.h"
 
 namespace diapason::cli {
 
@@ -17,6 +19,11 @@ Result<int> ParseWholeVersion(const std::string& text);
 // The error in the values of --library and --library-version, prefixed with the option's name; both
 // may be "".
 Status CheckLibraryOptions(const std::string& library, const std::string& version);
+
+// The version of the library that a job on this machine will use (host/job_library.h), else of the
+// first of `files` (as host::FindLibraries has returned them) that belongs to it; 0 for none.
+int VersionHere(const RootFs& tree, const Environment& environment, Library library,
+                std::vector<host::LibraryFile> files);
 
 // Fails if a file belongs to another library than the requested one.
 Status CheckLibraryFile(Library wanted, Library found, const std::string& path);

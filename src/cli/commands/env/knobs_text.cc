@@ -79,7 +79,7 @@ std::string DefaultOf(const Knob& knob, const KnobView& view) {
   if (view.library_given) return knob.Of(view.library).DefaultAt(view.version);
   const std::string nccl = knob.nccl.DefaultAt(0);
   const std::string rccl = knob.rccl.DefaultAt(0);
-  if (!knob.nccl.Ever()) return rccl;
+  if (!knob.nccl.Ever() && !knob.OnlyOfPlugin()) return rccl;
   if (!knob.rccl.Ever() || nccl == rccl) return nccl;
   return OrNone(nccl) + " (RCCL " + OrNone(rccl) + ")";
 }
@@ -109,7 +109,13 @@ std::string ReadingText(const Knob& knob, const KnobReading& reading) {
 std::string At(const Knob& knob, const KnobView& view) {
   const KnobReading& reading = knob.Of(view.library);
   const std::string version = LibraryVersionText(view.version);
-  if (!reading.Reads(view.version)) return version + " does not read it";
+  const int complete = knobs::Catalogue::NewestComplete(view.library);
+  if (!reading.Reads(view.version) && (reading.Ever() || view.version <= complete)) {
+    return version + " does not read it";
+  }
+  if (!reading.Ever()) {
+    return "not known: all variables are known up to " + LibraryVersionText(complete);
+  }
   const std::string text = reading.DefaultAt(view.version);
   return version + " reads it; default " + OrNone(text) + Unwritable(knob, text);
 }
@@ -147,6 +153,7 @@ nlohmann::ordered_json EntryJson(const Knob& knob, const KnobView& view) {
   nlohmann::ordered_json entry{{"name", knob.name},
                                {"group", knob.group},
                                {"exists", knob.exists},
+                               {"reader", knob.reader},
                                {"type", KnobTypeName(knob.type)},
                                {"allowed", AllowedText(knob)},
                                {"values", knob.values},
@@ -180,9 +187,14 @@ std::string KnobEntry(const Knob& knob, const KnobView& view) {
   if (!knob.exists) {
     text += Row("read by", "no version of NCCL or RCCL");
   } else {
-    text += Row("NCCL", ReadingText(knob, knob.nccl));
-    text += Row("RCCL", ReadingText(knob, knob.rccl));
-    if (view.version != 0) text += Row("here", At(knob, view));
+    text += Row("read by", knob.reader);
+    if (knob.OnlyOfPlugin()) {
+      text += Row("default", knob.nccl.default_text);
+    } else {
+      text += Row("NCCL", ReadingText(knob, knob.nccl));
+      text += Row("RCCL", ReadingText(knob, knob.rccl));
+    }
+    if (view.version != 0 && !knob.OnlyOfPlugin()) text += Row("here", At(knob, view));
     text += Row("type", std::string(KnobTypeName(knob.type)));
     const std::string allowed = AllowedText(knob);
     if (allowed != KnobTypeName(knob.type)) {
@@ -257,7 +269,9 @@ std::string KnobMarkdown(const std::vector<const Knob*>& knobs, const KnobView& 
     for (const Knob* knob : list) {
       text += "| `" + knob->name + "` | " + SpansText(knob->nccl.spans) + " | " +
               SpansText(knob->rccl.spans) + " | " + cell(DefaultOf(*knob, view)) + " | " +
-              cell(knob->exists ? AllowedText(*knob) : "") + " | " + cell(knob->text) + " |\n";
+              cell(knob->exists ? AllowedText(*knob) : "") + " | " +
+              cell((knob->reader.empty() ? "" : "Read by " + knob->reader + ". ") + knob->text) +
+              " |\n";
     }
   }
   return text;

@@ -13,13 +13,12 @@ Result<journal::JournalContents> ReadWithWarnings(const std::string& file) {
   ASSIGN_OR_RETURN(journal::JournalContents read, journal::ReadJournal(file));
   const journal::JournalContents& contents = read;
   if (contents.bad_lines > 0) {
-    Warn(Format("%s: %s left out, the first is line %d: %s", file.c_str(),
-                Count(contents.bad_lines, "line").c_str(), contents.first_bad_line,
-                dataset::Printable(contents.first_bad_why).c_str()));
+    Warn(Format("{}: {} left out, the first is line {}: {}", file,
+                Count(contents.bad_lines, "line"), contents.first_bad_line,
+                dataset::Printable(contents.first_bad_why)));
   }
   if (contents.dropped > 0) {
-    Warn(Format("%s: %llu records were dropped while the job ran", file.c_str(),
-                static_cast<unsigned long long>(contents.dropped)));
+    Warn(Format("{}: {} records were dropped while the job ran", file, contents.dropped));
   }
   return read;
 }

@@ -34,32 +34,31 @@ void PrintSpreads(const JournalComparison::Report& report) {
                   Align::kRight, Align::kRight});
   for (const JournalComparison::Spread& spread : report.spreads) {
     table.Add({Printable(spread.communicator), CollectiveText(spread.collective),
-               FormatBytes(spread.bytes), Format("%zu", spread.runs),
+               FormatBytes(spread.bytes), Format("{}", spread.runs),
                dataset::TimeText(spread.seconds), dataset::TimeText(spread.spread),
                spread.starts < 0 ? "-" : dataset::TimeText(spread.starts)});
   }
-  std::printf(
+  PrintOut(
       "\nGPU times, medians over the runs: of the slowest rank, and the difference between the "
-      "ranks.\nStarts are from the GPUs' own clocks, which can be compared on one host only.\n%s",
-      table.Text().c_str());
+      "ranks.\nStarts are from the GPUs' own clocks, which can be compared on one host only.\n{}",
+      table.Text());
 }
 
 void Print(const JournalComparison::Report& report) {
-  std::printf("%s\n", report.Verdict().c_str());
-  if (!report.problems.empty() || !report.notes.empty()) std::printf("\n");
+  PrintOut("{}\n", report.Verdict());
+  if (!report.problems.empty() || !report.notes.empty()) PrintOut("\n");
   for (const std::string& problem : report.problems) {
-    std::printf("error: %s\n", Printable(problem, kLongestLine).c_str());
+    PrintOut("error: {}\n", Printable(problem, kLongestLine));
   }
   for (const JournalComparison::Difference& difference : report.first) {
-    std::printf("  %s\n", Printable(difference.Text(), kLongestLine).c_str());
+    PrintOut("  {}\n", Printable(difference.Text(), kLongestLine));
   }
   const uint64_t different = report.different_calls + report.different_runs;
   if (different > report.first.size()) {
-    std::printf("  and %llu more\n",
-                static_cast<unsigned long long>(different - report.first.size()));
+    PrintOut("  and {} more\n", different - report.first.size());
   }
   for (const std::string& note : report.notes) {
-    std::printf("note: %s\n", Printable(note, kLongestLine).c_str());
+    PrintOut("note: {}\n", Printable(note, kLongestLine));
   }
   PrintSpreads(report);
 }
@@ -135,7 +134,7 @@ Result<int> RunJournalCheck(const JournalCheck& asked) {
   }
   const JournalComparison::Report report = comparison.Finish(kShown);
   if (asked.json) {
-    std::printf("%s\n", JsonText(ReportJson(report)).c_str());
+    PrintOut("{}\n", JsonText(ReportJson(report)));
   } else {
     Print(report);
   }

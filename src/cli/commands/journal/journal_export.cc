@@ -30,7 +30,7 @@ class Output {
     if (target_.empty()) {
       file_ = std::fopen(path.c_str(), "wb");
     } else {
-      partial_ = Format("%s.%d.partial", target_.c_str(), static_cast<int>(::getpid()));
+      partial_ = Format("{}.{}.partial", target_, static_cast<int>(::getpid()));
       file_ = std::fopen(partial_.c_str(), "wbx");
     }
     return file_ == nullptr ? Failure() : Status();
@@ -52,7 +52,7 @@ class Output {
 
  private:
   Status Failure() const {
-    return IoError(Format("cannot write '%s': %s", path_.c_str(), ErrnoText(errno).c_str()));
+    return IoError(Format("cannot write '{}': {}", path_, ErrnoText(errno)));
   }
   std::string path_;
   std::string target_;  // final name of `partial_`; "": written directly
@@ -78,8 +78,8 @@ Result<int> RunJournalExport(const JournalExport& asked) {
   RETURN_IF_ERROR(trace.Finish());
   RETURN_IF_ERROR(output.Close());
   if (asked.output != "-") {
-    std::printf("%s: %s of %s\n", asked.output.c_str(), Count(trace.events(), "event").c_str(),
-                Count(asked.files.size(), "journal").c_str());
+    PrintOut("{}: {} of {}\n", asked.output, Count(trace.events(), "event"),
+             Count(asked.files.size(), "journal"));
   }
   return kExitFine;
 }

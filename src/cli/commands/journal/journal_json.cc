@@ -77,7 +77,7 @@ Result<int> ShowJournalsAsJson(const std::vector<std::string>& files) {
     ASSIGN_OR_RETURN(const journal::JournalContents read, ReadWithWarnings(file));
     list.push_back(ContentsJson(file, read));
   }
-  std::printf("%s\n", JsonText(list).c_str());
+  PrintOut("{}\n", JsonText(list));
   return kExitFine;
 }
 

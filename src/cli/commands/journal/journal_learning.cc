@@ -16,16 +16,16 @@ constexpr size_t kShownEpochs = 12;
 
 std::string Times(double seconds) { return seconds > 0 ? dataset::TimeText(seconds) : "-"; }
 
-std::string Factor(double value) { return value > 0 ? Format("%.2f x", value) : "-"; }
+std::string Factor(double value) { return value > 0 ? Format("{:.2f} x", value) : "-"; }
 
 std::string ArmsText(const journal::JournalContext& context, Library library) {
   report::Table table({"configuration", "blocks", "samples", "median", "to default", "skew", ""});
   table.SetAlign(
       {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
   for (const journal::LearningArm& arm : context.arms) {
-    table.Add({ConfigText(library, context.collective, arm.config), Format("%zu", arm.blocks),
-               Format("%llu", static_cast<unsigned long long>(arm.samples)), Times(arm.seconds),
-               Factor(arm.ratio), Factor(arm.skew), arm.StateText()});
+    table.Add({ConfigText(library, context.collective, arm.config), Format("{}", arm.blocks),
+               Format("{}", arm.samples), Times(arm.seconds), Factor(arm.ratio), Factor(arm.skew),
+               arm.StateText()});
   }
   return table.Text();
 }
@@ -42,19 +42,19 @@ std::string EpochsText(const journal::JournalContext& context, Library library, 
   table.SetAlign({Align::kRight, Align::kRight, Align::kLeft, Align::kRight, Align::kRight,
                   Align::kRight, Align::kRight});
   for (size_t i = skipped; i < epochs.size(); ++i) {
-    const std::string number = Format("%u", epochs[i]->epoch);
+    const std::string number = Format("{}", epochs[i]->epoch);
     if (epochs[i]->held > 0) {
       table.Add({number, "", "held: nothing was agreed in time", "", "",
-                 Format("%llu", static_cast<unsigned long long>(epochs[i]->held)), ""});
+                 Format("{}", epochs[i]->held), ""});
     }
     for (const journal::LearningEpoch::Block& block : epochs[i]->blocks) {
-      table.Add({number, Format("%llu", static_cast<unsigned long long>(block.first)),
+      table.Add({number, Format("{}", block.first),
                  ConfigText(library, context.collective, block.config), Times(block.seconds),
-                 Factor(block.ratio), Format("%u", block.samples), Factor(block.skew)});
+                 Factor(block.ratio), Format("{}", block.samples), Factor(block.skew)});
     }
   }
   std::string text = table.Text();
-  if (skipped > 0) text += Format("and %zu earlier epochs; --calls shows them\n", skipped);
+  if (skipped > 0) text += Format("and {} earlier epochs; --calls shows them\n", skipped);
   return text;
 }
 
@@ -65,10 +65,9 @@ std::string LearningText(const journal::JournalContents& contents, bool all) {
   for (const journal::JournalContext& context : journal::LearningOf(contents)) {
     const Library library = contents.Find(context.communicator)->library;
     if (!text.empty()) text += "\n";
-    text += Format("communicator %u, %s up to %s: %s, times of %s\n", context.communicator,
-                   std::string(CollectiveName(context.collective)).c_str(),
-                   FormatBytes(BandLast(context.band)).c_str(),
-                   Count(context.epochs.size(), "epoch").c_str(),
+    text += Format("communicator {}, {} up to {}: {}, times of {}\n", context.communicator,
+                   std::string(CollectiveName(context.collective)),
+                   FormatBytes(BandLast(context.band)), Count(context.epochs.size(), "epoch"),
                    context.iterations ? "whole iterations" : "single calls");
     text += EpochsText(context, library, all) + "\n" + ArmsText(context, library);
   }

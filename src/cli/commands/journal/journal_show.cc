@@ -24,6 +24,8 @@ using journal::RecordKind;
 using Align = report::Table::Align;
 
 constexpr char kNotSeen[] = "not seen";
+// In the encoding of ncclGetVersion.
+constexpr int kOnlyLowersChannels = 23100;
 
 std::string NameOf(uint8_t collective) {
   return std::string(CollectiveName(static_cast<Collective>(collective)));
@@ -94,13 +96,12 @@ class Calls {
     shown->why = ReasonSentence(record.reason);
     if (record.line > 0) {
       shown->why =
-          Format("line %d", record.line) + (record.reason == Reason::kRow ? "" : ": " + shown->why);
+          Format("line {}", record.line) + (record.reason == Reason::kRow ? "" : ": " + shown->why);
     }
     if (record.reason == Reason::kRow && !record.applied) shown->why += " (observed only)";
     if (record.captured) shown->why += ", captured";
     if (detailed && record.learning) {
-      shown->why += Format(" (epoch %u, number %llu)", record.epoch,
-                           static_cast<unsigned long long>(record.index));
+      shown->why += Format(" (epoch {}, number {})", record.epoch, record.index);
     }
   }
   void Partner(uint32_t run, Library library, Shown* shown) const {
@@ -138,6 +139,13 @@ class Calls {
   const std::vector<uint32_t> partners_;
 };
 
+// Whether a library of this journal uses a requested number of channels only to lower its own.
+bool OnlyLowers(const journal::JournalContents& contents) {
+  return std::any_of(
+      contents.communicators.begin(), contents.communicators.end(),
+      [](const journal::JournalComm& one) { return one.library_version >= kOnlyLowersChannels; });
+}
+
 // Explains the marks in a table.
 struct Marks {
   size_t other_pair = 0;
@@ -153,21 +161,24 @@ struct Marks {
   }
   void Print(const journal::JournalContents& contents) const {
     if (other_pair > 0) {
-      std::printf("! %s with another algorithm or protocol than requested\n",
-                  Count(other_pair, "run").c_str());
+      PrintOut("! {} with another algorithm or protocol than requested\n",
+               Count(other_pair, "run"));
     }
     if (other_channels > 0) {
-      std::printf(
-          "! %s with another number of channels than requested: the library uses fewer for small "
-          "messages\n",
-          Count(other_channels, "run").c_str());
+      PrintOut(
+          "! {} with another number of channels than requested: the library uses fewer for small "
+          "messages{}\n",
+          Count(other_channels, "run"),
+          OnlyLowers(contents) ? "; from 2.31 on a request can only lower the library's own count, "
+                                 "and NCCL_MIN_CTAS wins over it"
+                               : "");
     }
     if (!not_seen) return;
     const std::vector<bool> sees = journal::SeesRuns(contents);
-    std::printf("%s: %s\n", kNotSeen,
-                std::find(sees.begin(), sees.end(), true) == sees.end()
-                    ? "the profiler plugin was not loaded, or saw no call"
-                    : "the call did not run, or its run was not recorded");
+    PrintOut("{}: {}\n", kNotSeen,
+             std::find(sees.begin(), sees.end(), true) == sees.end()
+                 ? "the profiler plugin was not loaded, or saw no call"
+                 : "the call did not run, or its run was not recorded");
   }
 };
 
@@ -193,8 +204,8 @@ void PrintCalls(const journal::JournalContents& contents) {
                             Align::kLeft,  Align::kLeft,  Align::kLeft};
   report::Table table = MakeTable(std::move(titles), std::move(aligns), marks.times);
   calls.ForEach(true, [&](const Shown& shown) {
-    std::vector<std::string> row{Format("%u", shown.communicator),
-                                 shown.call == 0 ? "" : Format("%u", shown.call),
+    std::vector<std::string> row{Format("{}", shown.communicator),
+                                 shown.call == 0 ? "" : Format("{}", shown.call),
                                  NameOf(shown.collective),
                                  FormatBytes(shown.bytes),
                                  shown.asked,
@@ -204,7 +215,7 @@ void PrintCalls(const journal::JournalContents& contents) {
     row.push_back(shown.why + (shown.replay ? ", a replay" : ""));
     table.Add(std::move(row));
   });
-  std::printf("%s", table.Text().c_str());
+  PrintOut("{}", table.Text());
   marks.Print(contents);
 }
 
@@ -240,10 +251,10 @@ void PrintSummary(const journal::JournalContents& contents) {
                             Align::kLeft,  Align::kLeft, Align::kLeft};
   report::Table table = MakeTable(std::move(titles), std::move(aligns), marks.times);
   for (const auto& [key, group] : groups) {
-    std::vector<std::string> row{Format("%u", key.communicator),
+    std::vector<std::string> row{Format("{}", key.communicator),
                                  NameOf(key.collective),
                                  FormatBytes(key.bytes),
-                                 Format("%zu", group.calls),
+                                 Format("{}", group.calls),
                                  key.asked,
                                  key.ran,
                                  key.alone};
@@ -254,7 +265,7 @@ void PrintSummary(const journal::JournalContents& contents) {
                   (group.replays > 0 ? ", " + Count(group.replays, "replay") : std::string()));
     table.Add(std::move(row));
   }
-  std::printf("%s", table.Text().c_str());
+  PrintOut("{}", table.Text());
   marks.Print(contents);
 }
 
@@ -270,27 +281,24 @@ void PrintHead(const std::string& file, const journal::JournalContents& contents
     if (counts[kind] > 0) what += ", " + Count(counts[kind], noun);
   }
   if (counts[RecordKind::kBypassed] > 0) {
-    what += Format(", %zu bypassed", counts[RecordKind::kBypassed]);
+    what += Format(", {} bypassed", counts[RecordKind::kBypassed]);
   }
-  std::printf("%s: host %s, process %d, %s\n", file.c_str(), Printable(contents.host).c_str(),
-              contents.pid, what.c_str());
+  PrintOut("{}: host {}, process {}, {}\n", file, Printable(contents.host), contents.pid, what);
   for (const journal::JournalComm& communicator : contents.communicators) {
     const std::string version = LibraryVersionText(communicator.library_version);
-    std::string text = Format("communicator %u", communicator.number);
+    std::string text = Format("communicator {}", communicator.number);
     if (!communicator.name.empty()) text += " (" + Printable(communicator.name) + ")";
-    if (communicator.rank >= 0) text += Format(", rank %d", communicator.rank);
-    text += Format(
-        ": %s %s, tuner API v%d, %s, %s, mode %s, policy %s",
-        std::string(LibraryTitle(communicator.library)).c_str(),
-        version.empty() ? "(unknown version)" : version.c_str(), communicator.api,
-        Count(Natural(communicator.shape.nodes), "node").c_str(),
-        Count(Natural(communicator.shape.ranks), "rank").c_str(),
-        Printable(communicator.mode).c_str(),
-        communicator.policy.empty() ? "none in use" : Printable(communicator.policy).c_str());
+    if (communicator.rank >= 0) text += Format(", rank {}", communicator.rank);
+    text += Format(": {} {}, tuner API v{}, {}, {}, mode {}, policy {}",
+                   std::string(LibraryTitle(communicator.library)),
+                   version.empty() ? "(unknown version)" : version, communicator.api,
+                   Count(Natural(communicator.shape.nodes), "node"),
+                   Count(Natural(communicator.shape.ranks), "rank"), Printable(communicator.mode),
+                   communicator.policy.empty() ? "none in use" : Printable(communicator.policy));
     if (!communicator.chain.empty()) text += ", chained to " + Printable(communicator.chain);
     if (!communicator.store.empty()) text += ", store " + Printable(communicator.store);
     if (!communicator.agreed.empty()) text += ", agreed: " + Printable(communicator.agreed);
-    std::printf("%s\n", text.c_str());
+    PrintOut("{}\n", text);
   }
 }
 
@@ -307,14 +315,14 @@ Result<int> RunJournalShow(const JournalShow& asked) {
         return Invalid("'" + file +
                        "' contains no cost tables: record it with DIAPASON_JOURNAL_TABLES=1");
       }
-      std::printf("%s", client::TablesText(tables, contents.communicators.front().library).c_str());
+      PrintOut("{}", client::TablesText(tables, contents.communicators.front().library));
       continue;
     }
-    if (&file != &asked.files.front()) std::printf("\n");
+    if (&file != &asked.files.front()) PrintOut("\n");
     PrintHead(file, contents);
-    std::printf("\n");
+    PrintOut("\n");
     if (asked.learning) {
-      std::printf("%s", LearningText(contents, asked.calls).c_str());
+      PrintOut("{}", LearningText(contents, asked.calls));
     } else if (asked.calls) {
       PrintCalls(contents);
     } else {

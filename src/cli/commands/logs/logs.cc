@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/logs/logs_report.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/findings.h"
 #include "logs/diagnose.h"
@@ -25,14 +26,14 @@ Result<int> RunLogs(const LogsOptions& options) {
   if (!status.ok()) return status;
   const std::vector<Finding> findings = logs::Diagnose(facts);
   if (options.json) {
-    std::printf("%s\n", LogsJson(options.sections, facts, findings).c_str());
+    PrintOut("{}\n", LogsJson(options.sections, facts, findings));
     return ExitStatusOf(findings);
   }
   bool first = true;
   for (const std::string& section : options.sections.empty() ? LogSections() : options.sections) {
     const std::string text = LogSectionText(section, facts, findings);
     if (text.empty()) continue;
-    std::printf("%s%s", first ? "" : "\n", text.c_str());
+    PrintOut("{}{}", first ? "" : "\n", text);
     first = false;
   }
   return ExitStatusOf(findings);

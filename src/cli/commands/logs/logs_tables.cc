@@ -89,11 +89,8 @@ std::string LogOperations(const LogFacts& facts) {
       std::string calls = std::to_string(group.most);
       if (group.fewest != group.most) calls = std::to_string(group.fewest) + " to " + calls;
       if (group.ranks.size() > 1) calls += " each";
-      table.Add({communicator.id == 0
-                     ? "?"
-                     : Format("0x%llx", static_cast<unsigned long long>(communicator.id)),
-                 RanksText(group.ranks), calls,
-                 Format("0x%llx", static_cast<unsigned long long>(std::get<0>(last))),
+      table.Add({communicator.id == 0 ? "?" : Format("0x{:x}", communicator.id),
+                 RanksText(group.ranks), calls, Format("0x{:x}", std::get<0>(last)),
                  facts.words[std::get<1>(last)], std::to_string(std::get<2>(last))});
     }
   }
@@ -111,12 +108,13 @@ std::string LogResults(const LogFacts& facts) {
     if (++rows > kMostRows) continue;
     std::string hosts = test.hosts[0];
     if (test.host_count == 2) hosts += " " + test.hosts[1];
-    if (test.host_count > 2) hosts += Format(" +%lld", static_cast<long long>(test.host_count - 1));
+    if (test.host_count > 2) hosts += Format(" +{}", test.host_count - 1);
     const bool any = test.rows > 0;
     table.Add({test.collective.empty() ? "?" : test.collective, std::to_string(test.ranks), hosts,
-               any ? FormatBytes(test.smallest) : "-", any ? Format("%.1f", test.smallest_us) : "-",
-               any ? Format("%.2f", test.peak) : "-", any ? FormatBytes(test.peak_bytes) : "-",
-               test.ends > 0 ? Format("%.2f", test.average) : "-",
+               any ? FormatBytes(test.smallest) : "-",
+               any ? Format("{:.1f}", test.smallest_us) : "-",
+               any ? Format("{:.2f}", test.peak) : "-", any ? FormatBytes(test.peak_bytes) : "-",
+               test.ends > 0 ? Format("{:.2f}", test.average) : "-",
                facts.Where(logs::Spot{test.file, test.line})});
   }
   return "Results of tests\n" + IndentedRows(table.Text()) + MoreRows(rows, "test");
@@ -126,8 +124,7 @@ std::string LogFlights(const LogFacts& facts) {
   const FlightRecord& flight = facts.flight;
   if (flight.files == 0) return "";
   std::string text =
-      Format("Flight recorder\n  %s, %llu entries\n", Count(flight.files, "dump").c_str(),
-             static_cast<unsigned long long>(flight.entries));
+      Format("Flight recorder\n  {}, {} entries\n", Count(flight.files, "dump"), flight.entries);
   Table table({"group", "ranks", "enqueued", "started", "completed", "first open"});
   table.SetAlign({kLeft, kLeft, kRight, kRight, kRight, kLeft});
   std::map<uint32_t,

@@ -48,13 +48,12 @@ std::string Read(const LogFacts& facts) {
     text += "  left out: " + Count(facts.files_left_out, "file") + "\n";
   }
   if (facts.damaged > 0 || facts.long_lines > 0) {
-    text += Format("  %llu lines were interrupted by others, %llu were longer than 64 KiB\n",
-                   static_cast<unsigned long long>(facts.damaged),
-                   static_cast<unsigned long long>(facts.long_lines));
+    text += Format("  {} lines were interrupted by others, {} were longer than 64 KiB\n",
+                   facts.damaged, facts.long_lines);
   }
   if (facts.processes_left_out > 0 || facts.members_left_out > 0 || facts.links_left_out > 0) {
     text += Format(
-        "  limits reached: only the first %zu processes, %zu ranks and %zu connections are "
+        "  limits reached: only the first {} processes, {} ranks and {} connections are "
         "analysed\n",
         facts.processes.size(), facts.members.size(), facts.links.size());
   }
@@ -88,7 +87,7 @@ std::string Libraries(const LogFacts& facts) {
   if (!more.empty()) text += "  GPUs: " + Join(more, ", ") + "\n";
   if (facts.hdp.count + facts.hdp_missing.count > 0) {
     text += "  HDP: " + Count(facts.hdp.count, "connection") + " with a register to flush, " +
-            Format("%llu without\n", static_cast<unsigned long long>(facts.hdp_missing.count));
+            Format("{} without\n", facts.hdp_missing.count);
   }
   for (uint32_t i = 0; i < facts.plugins.size() && i < kMostRows; ++i) {
     text += "  plugin " + facts.plugins[i] + "\n";
@@ -108,8 +107,7 @@ std::string Gpus(const LogFacts& facts, const std::vector<uint32_t>& members) {
       break;
     }
     const CommRank& member = facts.members[index];
-    names.push_back(
-        member.bus_id == 0 ? "?" : Format("%llx", static_cast<unsigned long long>(member.bus_id)));
+    names.push_back(member.bus_id == 0 ? "?" : Format("{:x}", member.bus_id));
   }
   return Join(names, " ");
 }
@@ -120,11 +118,9 @@ std::string Ranks(const LogFacts& facts) {
   for (const LoggedComm& communicator : facts.communicators) {
     if (communicator.members.empty()) continue;
     if (++shown > 8) continue;
-    text += communicator.id == 0 ? Format("  a communicator of %lld ranks",
-                                          static_cast<long long>(communicator.ranks))
-                                 : Format("  communicator 0x%llx: %lld ranks",
-                                          static_cast<unsigned long long>(communicator.id),
-                                          static_cast<long long>(communicator.ranks));
+    text += communicator.id == 0
+                ? Format("  a communicator of {} ranks", communicator.ranks)
+                : Format("  communicator 0x{:x}: {} ranks", communicator.id, communicator.ranks);
     if (communicator.nodes > 0) {
       text += " on " + Count(static_cast<size_t>(communicator.nodes), "node");
     }
@@ -135,7 +131,7 @@ std::string Ranks(const LogFacts& facts) {
       hosts[facts.processes[member.process].host].push_back(index);
       slowest = std::max(slowest, member.init_seconds);
     }
-    if (slowest >= 0) text += Format(", initialised in %.2f s", slowest);
+    if (slowest >= 0) text += Format(", initialised in {:.2f} s", slowest);
     text += "\n";
     Table table({"host", "ranks", "GPUs (bus)"});
     size_t rows = 0;
@@ -198,15 +194,13 @@ std::string Connections(const LogFacts& facts) {
       parts.push_back("trees (" + communicator.first_tree + ")");
     }
     if (communicator.coll_channels >= 0) {
-      parts.push_back(Format("%lld channels for collectives",
-                             static_cast<long long>(communicator.coll_channels)));
+      parts.push_back(Format("{} channels for collectives", communicator.coll_channels));
     }
     if (communicator.nvls_channels > 0) {
-      parts.push_back(Format("%lld for NVLS", static_cast<long long>(communicator.nvls_channels)));
+      parts.push_back(Format("{} for NVLS", communicator.nvls_channels));
     }
     if (communicator.p2p_channels >= 0) {
-      parts.push_back(
-          Format("%lld for point to point", static_cast<long long>(communicator.p2p_channels)));
+      parts.push_back(Format("{} for point to point", communicator.p2p_channels));
     }
     const std::string line = "  " + Join(parts, ", ") + "\n";
     if (parts.empty() || !said.insert(line).second || ++shown > 8) continue;
@@ -241,17 +235,14 @@ std::string TopologyText(const LogFacts& facts) {
       for (const std::string& graph : topology.graphs) text += "    " + graph + "\n";
       continue;
     }
-    text += Format("%s, %s (%s), %s", Count(static_cast<size_t>(topology.cpus), "CPU").c_str(),
-                   Count(static_cast<size_t>(topology.gpus), "GPU").c_str(),
-                   topology.architecture.c_str(),
-                   Count(static_cast<size_t>(topology.nics), "network adapter").c_str());
+    text += Format("{}, {} ({}), {}", Count(static_cast<size_t>(topology.cpus), "CPU"),
+                   Count(static_cast<size_t>(topology.gpus), "GPU"), topology.architecture,
+                   Count(static_cast<size_t>(topology.nics), "network adapter"));
     if (topology.nics_without_gdr > 0) {
-      text += Format(" (%lld without GPU Direct RDMA)",
-                     static_cast<long long>(topology.nics_without_gdr));
+      text += Format(" ({} without GPU Direct RDMA)", topology.nics_without_gdr);
     }
     if (topology.links > 0) {
-      text += Format(", %lld %s links", static_cast<long long>(topology.links),
-                     topology.link_name.c_str());
+      text += Format(", {} {} links", topology.links, topology.link_name);
     }
     text += "\n";
   }

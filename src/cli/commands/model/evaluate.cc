@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/model/model_data.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "cli/framework/read_by.h"
@@ -45,7 +46,7 @@ double WorstPart(const model::Score& score) {
 
 std::string Share(size_t count, size_t of) {
   return of == 0 ? "-"
-                 : Format("%.0f %%", 100.0 * static_cast<double>(count) / static_cast<double>(of));
+                 : Format("{:.0f} %", 100.0 * static_cast<double>(count) / static_cast<double>(of));
 }
 
 std::string Text(const model::Evaluation& evaluation, bool parts) {
@@ -65,11 +66,11 @@ std::string Text(const model::Evaluation& evaluation, bool parts) {
     // A default that was not measured has no speed.
     const bool scored = known || score.chooser != model::ChooserKind::kDefault;
     std::vector<std::string> cells = {model::ChooserName(score.chooser),
-                                      scored ? Format("%.3f", all.Mean()) : "-",
-                                      scored ? Format("%.3f", all.worst) : "-"};
-    if (several) cells.push_back(Format("%.3f", WorstPart(score)));
-    cells.push_back(known ? Format("%.3f", all.MeanAgainstDefault()) : "-");
-    cells.push_back(known ? Format("%.3f", all.worst_default) : "-");
+                                      scored ? Format("{:.3f}", all.Mean()) : "-",
+                                      scored ? Format("{:.3f}", all.worst) : "-"};
+    if (several) cells.push_back(Format("{:.3f}", WorstPart(score)));
+    cells.push_back(known ? Format("{:.3f}", all.MeanAgainstDefault()) : "-");
+    cells.push_back(known ? Format("{:.3f}", all.worst_default) : "-");
     cells.push_back(Share(all.improved, all.with_default));
     cells.push_back(Share(all.harmed, all.with_default));
     table.Add(cells);
@@ -84,7 +85,7 @@ std::string Text(const model::Evaluation& evaluation, bool parts) {
   for (size_t i = 0; i < evaluation.parts.size(); ++i) {
     std::vector<std::string> cells = {evaluation.parts[i]};
     for (const model::Score& score : evaluation.scores) {
-      cells.push_back(Format("%.3f / %.3f", score.parts[i].Mean(), score.parts[i].worst));
+      cells.push_back(Format("{:.3f} / {:.3f}", score.parts[i].Mean(), score.parts[i].worst));
     }
     each.Add(cells);
   }
@@ -168,38 +169,38 @@ Result<int> RunEvaluate(const EvaluateAsked& asked) {
                                {"library", std::string(LibraryName(grid.library))},
                                {"simulated", grid.simulated},
                                {"choosers", Json(evaluation.value())}};
-    std::printf("%s\n", JsonText(json).c_str());
+    PrintOut("{}\n", JsonText(json));
     return kExitFine;
   }
   if (asked.policy.empty()) {
-    std::printf(
-        "%zu choices in %s; speed as a fraction of that of the fastest configuration and of the "
+    PrintOut(
+        "{} choices in {}; speed as a fraction of that of the fastest configuration and of the "
         "default\n\n",
-        first.contexts, Count(evaluation.value().parts.size(), "part").c_str());
+        first.contexts, Count(evaluation.value().parts.size(), "part"));
   } else {
-    std::printf(
-        "%zu choices, nothing hidden; speed as a fraction of that of the fastest configuration and "
+    PrintOut(
+        "{} choices, nothing hidden; speed as a fraction of that of the fastest configuration and "
         "of the default\n\n",
         first.contexts);
   }
-  std::printf("%s", Text(evaluation.value(), asked.parts).c_str());
+  PrintOut("{}", Text(evaluation.value(), asked.parts));
   for (const model::Score& score : evaluation.value().scores) {
     if (score.all.unanswered == 0) continue;
-    std::printf("\n%s: no basis for a choice in %zu of %zu; the default was taken\n",
-                model::ChooserName(score.chooser), score.all.unanswered, score.all.contexts);
+    PrintOut("\n{}: no basis for a choice in {} of {}; the default was taken\n",
+             model::ChooserName(score.chooser), score.all.unanswered, score.all.contexts);
   }
   for (const model::Score& score : evaluation.value().scores) {
     if (score.chooser != model::ChooserKind::kOurs && score.chooser != model::ChooserKind::kPolicy)
       continue;
     if (score.all.worst < 1) {
-      std::printf("\n%s: largest loss against the best: %s", model::ChooserName(score.chooser),
-                  score.all.worst_at.c_str());
+      PrintOut("\n{}: largest loss against the best: {}", model::ChooserName(score.chooser),
+               score.all.worst_at);
     }
     if (score.all.with_default > 0 && score.all.worst_default < 1) {
-      std::printf("\n%s: largest loss against the default: %s", model::ChooserName(score.chooser),
-                  score.all.worst_default_at.c_str());
+      PrintOut("\n{}: largest loss against the default: {}", model::ChooserName(score.chooser),
+               score.all.worst_default_at);
     }
-    std::printf("\n");
+    PrintOut("\n");
   }
   return kExitFine;
 }

@@ -136,13 +136,13 @@ void AddChoiceFlags(CommandLine* command, ChoiceFlags* flags,
                   "Least gain over the library's own choice that justifies a change")
       ->TypeName("SHARE")
       ->Check(ShareOf("margin"))
-      ->Default(Format("%g%%", 100 * defaults.margin));
+      ->Default(Format("{:g}%", 100 * defaults.margin));
   command
       ->AddOption("--confidence", flags->confidence,
                   "Least confidence that a change is faster at all")
       ->TypeName("SHARE")
       ->Check(ReadBy(ParseConfidence))
-      ->Default(Format("%g%%", 100 * defaults.confidence));
+      ->Default(Format("{:g}%", 100 * defaults.confidence));
 }
 
 Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options) {
@@ -159,6 +159,6 @@ Status ReadChoiceFlags(const ChoiceFlags& flags, model::ChoiceOptions* options) 
   return {};
 }
 
-double Short(double value) { return std::strtod(Format("%.6g", value).c_str(), nullptr); }
+double Short(double value) { return std::strtod(Format("{:.6g}", value).c_str(), nullptr); }
 
 }  // namespace diapason::cli

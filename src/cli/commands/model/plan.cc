@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/model/model_data.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "cli/framework/read_by.h"
@@ -28,7 +29,7 @@ struct PlanAsked {
   std::string model;
   std::string output;
   std::string format = "csv";
-  std::string tolerance = "2%";
+  std::string tolerance = "1%";
   std::string workload;
   std::string origin;
   bool overlap = false;
@@ -65,9 +66,9 @@ std::string Summary(const model::PlannedPolicy& plan) {
          {std::string(CollectiveName(place.collective)), std::to_string(place.nodes),
           std::to_string(place.ranks), FormatBytes(row.rule.min_bytes), last(row.rule.max_bytes),
           ConfigText(plan.policy.library, place.collective, row.rule.config),
-          Format("%.2f x", row.gain),
-          Format("%.2f x [%.2f, %.2f]", row.least.expected, row.least.low, row.least.high),
-          model::BasisName(row.basis)}});
+          Format("{:.2f} x", row.gain),
+          Format("{:.2f} x [{:.2f}, {:.2f}]", row.least.expected, row.least.low, row.least.high),
+          row.KnownFrom()}});
   }
   for (const model::LeftAlone& left : plan.left) {
     lines.push_back(
@@ -112,6 +113,11 @@ ordered_json PlanJson(const model::PlannedPolicy& plan, const PlanAsked& asked,
     one["sizes"] = row.sizes;
     one["samples"] = row.samples;
     one["known_from"] = model::BasisName(row.basis);
+    if (row.between.has_value()) {
+      one["between_sizes"] = {{"expected", Short(row.between->expected)},
+                              {"low", Short(row.between->low)},
+                              {"high", Short(row.between->high)}};
+    }
     json["rows"].push_back(std::move(one));
   }
   json["left_alone"] = ordered_json::array();
@@ -173,16 +179,16 @@ Result<int> RunPlan(const PlanAsked& asked) {
     RETURN_IF_ERROR(WriteFileAtomically(asked.output, text));
   }
   if (asked.json) {
-    std::printf("%s\n", JsonText(PlanJson(plan, asked, text)).c_str());
+    PrintOut("{}\n", JsonText(PlanJson(plan, asked, text)));
     return kExitFine;
   }
   if (asked.output.empty()) {
-    std::printf("%s", text.c_str());
+    PrintOut("{}", text);
     if (!asked.quiet) std::fprintf(stderr, "%s", Summary(plan).c_str());
     return kExitFine;
   }
-  if (!asked.quiet) std::printf("%s\n", Summary(plan).c_str());
-  std::printf("%s: %s\n", asked.output.c_str(), Count(plan.rows.size(), "row").c_str());
+  if (!asked.quiet) PrintOut("{}\n", Summary(plan));
+  PrintOut("{}: {}\n", asked.output, Count(plan.rows.size(), "row"));
   return kExitFine;
 }
 
@@ -218,9 +224,9 @@ void AddPlan(CommandLine* parent, CommandAction* run) {
                   "fewest channels and rows is chosen")
       ->TypeName("SHARE")
       ->Check(ShareOf("tolerance"))
-      ->Default("2%");
+      ->Default("1%");
   command->AddFlag("--measured-only", asked->measured_only,
-                   "Consider only configurations that were measured at exactly these sizes");
+                   "Consider only configurations that were measured, none that a model predicts");
   command
       ->AddOption("--arms", asked->arms,
                   "Add the N best configurations of every size band as rows that a job with "

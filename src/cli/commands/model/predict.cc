@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/model/model_data.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "cli/framework/read_by.h"
@@ -29,6 +30,10 @@ struct Predict {
   std::string size;
   std::string sizes;
   std::string search = "exhaustive";
+  // A configuration to predict, instead of searching for the best.
+  std::string algorithm;
+  std::string protocol;
+  int channels = 0;
   bool beyond = false;
   bool json = false;
   ChoiceFlags flags;
@@ -39,6 +44,7 @@ struct PredictAnswer {
   uint64_t bytes = 0;
   model::Prediction prediction;
   model::ModelChoice choice;
+  std::optional<model::PredictedConfig> asked;  // the configuration that was asked about
 };
 
 double BusGigabytes(const PredictAnswer& answer, const model::Estimate& estimate) {
@@ -52,8 +58,8 @@ std::optional<model::Estimate> Running(const PredictAnswer& answer) {
 }
 
 std::string GainText(const model::ModelChoice::Gain& gain) {
-  if (!std::isfinite(gain.high)) return Format("%.2f x [?, ?]", gain.expected);
-  return Format("%.2f x [%.2f, %.2f]", gain.expected, gain.low, gain.high);
+  if (!std::isfinite(gain.high)) return Format("{:.2f} x [?, ?]", gain.expected);
+  return Format("{:.2f} x [{:.2f}, {:.2f}]", gain.expected, gain.low, gain.high);
 }
 
 std::string Upper(std::string_view name) {
@@ -89,33 +95,51 @@ std::string ConfigOf(Library library, const PredictAnswer& answer,
 
 void PrintOne(Library library, const Predict& asked, const PredictAnswer& answer) {
   const model::ModelChoice& choice = answer.choice;
-  std::printf("Optimal config for %s (%s, %s, %s):\n", asked.collective.c_str(),
-              Count(static_cast<size_t>(asked.nodes), "node").c_str(),
-              Count(static_cast<size_t>(asked.ranks), "GPU").c_str(),
-              FormatBytes(answer.bytes).c_str());
+  PrintOut("Optimal config for {} ({}, {}, {}):\n", asked.collective,
+           Count(static_cast<size_t>(asked.nodes), "node"),
+           Count(static_cast<size_t>(asked.ranks), "GPU"), FormatBytes(answer.bytes));
   const ConfigWords words = WordsOf(library, answer);
-  std::printf("  algo: %s\n  proto: %s\n  nchannels: %s\n", words.algorithm.c_str(),
-              words.protocol.c_str(), words.channels.c_str());
+  PrintOut("  algo: {}\n  proto: {}\n  nchannels: {}\n", words.algorithm, words.protocol,
+           words.channels);
   if (const auto running = Running(answer); running.has_value()) {
-    std::printf("  predicted_busbw: %.1f GB/s\n", BusGigabytes(answer, *running));
+    PrintOut("  predicted_busbw: {:.1f} GB/s\n", BusGigabytes(answer, *running));
   }
   if (choice.leave_default) {
-    std::printf("  keep the default: %s\n", choice.why.c_str());
+    PrintOut("  keep the default: {}\n", choice.why);
     if (choice.best.has_value() && choice.gain.has_value()) {
-      std::printf("  best alternative: %s, %s of the default's speed\n",
-                  ConfigOf(library, answer, choice.best).c_str(), GainText(*choice.gain).c_str());
+      PrintOut("  best alternative: {}, {} of the default's speed\n",
+               ConfigOf(library, answer, choice.best), GainText(*choice.gain));
     }
   } else {
-    std::printf("  gain over the default: %s\n",
-                choice.gain.has_value() ? GainText(*choice.gain).c_str() : choice.why.c_str());
-    std::printf("  known from: %s\n", model::BasisName(choice.best->basis));
+    PrintOut("  gain over the default: {}\n",
+             choice.gain.has_value() ? GainText(*choice.gain) : choice.why);
+    PrintOut("  known from: {}\n", model::BasisName(choice.best->basis));
     if (choice.runner_up.has_value()) {
-      std::printf("  runner-up: %s, %.1f GB/s\n",
-                  ConfigOf(library, answer, choice.runner_up).c_str(),
-                  BusGigabytes(answer, choice.runner_up->estimate));
+      PrintOut("  runner-up: {}, {:.1f} GB/s\n", ConfigOf(library, answer, choice.runner_up),
+               BusGigabytes(answer, choice.runner_up->estimate));
     }
   }
   for (const std::string& caveat : answer.prediction.caveats) Warn(caveat);
+}
+
+// The prediction for the configuration that was asked about.
+std::vector<std::string> AskedCells(const PredictAnswer& answer) {
+  const auto gain = model::GainOf(answer.prediction, *answer.asked);
+  return {FormatBytes(answer.bytes),
+          Format("{:.1f} GB/s", BusGigabytes(answer, answer.asked->estimate)),
+          gain.has_value() ? GainText(*gain) : "-", model::BasisName(answer.asked->basis)};
+}
+
+void PrintAsked(Library library, const Predict& asked, const std::vector<PredictAnswer>& answers) {
+  using Align = report::Table::Align;
+  PrintOut("{} ({}, {}), {}:\n", asked.collective, Count(static_cast<size_t>(asked.nodes), "node"),
+           Count(static_cast<size_t>(asked.ranks), "GPU"),
+           ConfigOf(library, answers.front(), answers.front().asked));
+  report::Table table({"size", "predicted_busbw", "gain over default", "known from"});
+  table.SetAlign({Align::kRight, Align::kRight, Align::kRight});
+  for (const PredictAnswer& answer : answers) table.Add(AskedCells(answer));
+  PrintOut("{}", table.Text());
+  for (const std::string& caveat : answers.front().prediction.caveats) Warn(caveat);
 }
 
 void PrintTable(Library library, const std::vector<PredictAnswer>& answers) {
@@ -129,13 +153,13 @@ void PrintTable(Library library, const std::vector<PredictAnswer>& answers) {
     const auto running = Running(answer);
     const model::ModelChoice& choice = answer.choice;
     table.Add({FormatBytes(answer.bytes), words.algorithm, words.protocol, words.channels,
-               running.has_value() ? Format("%.1f GB/s", BusGigabytes(answer, *running)) : "-",
+               running.has_value() ? Format("{:.1f} GB/s", BusGigabytes(answer, *running)) : "-",
                choice.gain.has_value() ? GainText(*choice.gain) : "-",
                choice.best.has_value() ? model::BasisName(choice.best->basis) : "-",
                ConfigOf(library, answer, choice.leave_default ? choice.best : choice.runner_up),
                choice.leave_default ? "keep the default: " + choice.why : choice.why});
   }
-  std::printf("%s", table.Text().c_str());
+  PrintOut("{}", table.Text());
   std::vector<std::string> said;
   for (const PredictAnswer& answer : answers) {
     for (const std::string& caveat : answer.prediction.caveats) {
@@ -157,7 +181,7 @@ ordered_json CandidateJson(Library library, const PredictAnswer& answer,
           {"proto", word(one.config.protocol, ProtocolName(library, one.config.protocol))},
           {"nchannels", one.config.channels > 0 ? ordered_json(one.config.channels) : nullptr},
           {"seconds", Short(std::exp(one.estimate.log_seconds))},
-          {"doubt", Short(one.estimate.doubt)},
+          {"doubt", Short(model::Together(one.estimate.doubt, answer.prediction.time_bend))},
           {"busbw", Short(BusGigabytes(answer, one.estimate))},
           {"known_from", model::BasisName(one.basis)}};
 }
@@ -184,6 +208,19 @@ ordered_json AnswerJson(Library library, const PredictAnswer& answer) {
                     {"low", Short(choice.gain->low)},
                     {"high", Short(choice.gain->high)}};
   }
+  if (answer.asked.has_value()) {
+    json["asked"] = CandidateJson(library, answer, *answer.asked);
+    const auto gain = model::GainOf(answer.prediction, *answer.asked);
+    if (gain.has_value() && std::isfinite(gain->high)) {
+      json["asked"]["gain"] = {{"expected", Short(gain->expected)},
+                               {"low", Short(gain->low)},
+                               {"high", Short(gain->high)}};
+    }
+  }
+  json["candidates"] = ordered_json::array();
+  for (const model::PredictedConfig& one : answer.prediction.candidates) {
+    json["candidates"].push_back(CandidateJson(library, answer, one));
+  }
   json["caveats"] = answer.prediction.caveats;
   return json;
 }
@@ -192,6 +229,32 @@ Result<std::vector<uint64_t>> SizesOf(const Predict& asked) {
   if (!asked.sizes.empty()) return ParseSizes(asked.sizes);
   ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(asked.size));
   return std::vector<uint64_t>{bytes};
+}
+
+// The configuration that --algorithm, --protocol and --channels name.
+Result<Config> AskedConfig(Library library, Collective collective, const Predict& asked) {
+  Config config;
+  ASSIGN_OR_RETURN(config.algorithm, ParseAlgorithm(library, collective, asked.algorithm));
+  if (!asked.protocol.empty()) {
+    ASSIGN_OR_RETURN(config.protocol, ParseProtocol(library, asked.protocol));
+  }
+  config.channels = asked.channels;
+  return config;
+}
+
+Status FindAsked(const model::Predictor& predictor, const Config& config,
+                 const model::Predictor::Request& wanted, PredictAnswer* answer) {
+  model::Predictor::Request request = wanted;
+  request.beyond = true;
+  request.families = {model::FamilyOf(config)};
+  for (const model::PredictedConfig& one : predictor.Look(request).candidates) {
+    if (one.config == config) answer->asked = one;
+  }
+  if (answer->asked.has_value()) return {};
+  return NotFound("the model knows nothing about " +
+                  ConfigText(predictor.library(), request.place.collective, config) + " for " +
+                  model::PlaceText(request.place) +
+                  (config.channels == 0 ? "; give --channels as well" : ""));
 }
 
 Result<int> RunPredict(const Predict& asked) {
@@ -205,7 +268,7 @@ Result<int> RunPredict(const Predict& asked) {
   const Library library = predictor.library();
   ASSIGN_OR_RETURN(const Collective collective, ParseCollective(library, asked.collective));
   if (asked.ranks % asked.nodes != 0) {
-    Warn(Format("%d GPUs cannot be distributed evenly over %d nodes", asked.ranks, asked.nodes));
+    Warn(Format("{} GPUs cannot be distributed evenly over {} nodes", asked.ranks, asked.nodes));
   }
   std::vector<PredictAnswer> answers;
   for (const uint64_t bytes : sizes) {
@@ -215,6 +278,10 @@ Result<int> RunPredict(const Predict& asked) {
         {collective, asked.nodes, asked.ranks}, bytes, asked.beyond, {}};
     answer.choice = model::FindOptimalConfig(predictor, request, options);
     answer.prediction = predictor.Look(request);
+    if (!asked.algorithm.empty()) {
+      ASSIGN_OR_RETURN(const Config config, AskedConfig(library, collective, asked));
+      RETURN_IF_ERROR(FindAsked(predictor, config, request, &answer));
+    }
     answers.push_back(std::move(answer));
   }
   if (asked.json) {
@@ -226,11 +293,13 @@ Result<int> RunPredict(const Predict& asked) {
                          {"answers", ordered_json::array()}};
     for (const PredictAnswer& answer : answers)
       json["answers"].push_back(AnswerJson(library, answer));
-    std::printf("%s\n", JsonText(json).c_str());
+    PrintOut("{}\n", JsonText(json));
     return kExitFine;
   }
   if (model.value().info.simulated) Warn("the model was trained on simulated data");
-  if (asked.sizes.empty()) {
+  if (!asked.algorithm.empty()) {
+    PrintAsked(library, asked, answers);
+  } else if (asked.sizes.empty()) {
     PrintOne(library, asked, answers.front());
   } else {
     PrintTable(library, answers);
@@ -267,6 +336,18 @@ void AddPredict(CommandLine* parent, CommandAction* run) {
       ->TypeName("SIZES")
       ->Check(ReadBy(ParseSizes));
   size->RequireOneOption();
+  command->Heading("One configuration");
+  Option* const algorithm =
+      command
+          ->AddOption("--algorithm", asked->algorithm,
+                      "Predict this configuration instead of searching for the best")
+          ->TypeName("NAME");
+  command->AddOption("--protocol", asked->protocol, "Protocol of the configuration")
+      ->TypeName("NAME")
+      ->Needs(algorithm);
+  command->AddOption("--channels", asked->channels, "Number of channels of the configuration")
+      ->Check(Positive())
+      ->Needs(algorithm);
   command->Heading("Selection");
   command
       ->AddOption("--search", asked->search,

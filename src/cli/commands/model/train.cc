@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/model/model_data.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "cli/framework/read_by.h"
@@ -55,10 +56,10 @@ std::vector<std::string> Cells(const std::string& collective, const std::string&
   return {collective,
           sizes,
           std::to_string(tally.contexts),
-          Format("%.3f", tally.Mean()),
-          Format("%.3f", tally.worst),
-          known ? Format("%.3f", tally.MeanAgainstDefault()) : "-",
-          known ? Format("%.3f", tally.worst_default) : "-"};
+          Format("{:.3f}", tally.Mean()),
+          Format("{:.3f}", tally.worst),
+          known ? Format("{:.3f}", tally.MeanAgainstDefault()) : "-",
+          known ? Format("{:.3f}", tally.worst_default) : "-"};
 }
 
 std::string DecisionTable(const model::Score& score) {
@@ -89,11 +90,12 @@ Result<model::Score> CheckDecisions(const model::Grid& grid, const model::FitOpt
                                         : model::ChooserKind::kOriginal;
   for (model::Score& score : evaluation.scores) {
     if (score.chooser != wanted) continue;
-    info->figures.emplace_back("of-the-best", Format("%.4f", score.all.Mean()));
-    info->figures.emplace_back("of-the-best-worst", Format("%.4f", score.all.worst));
+    info->figures.emplace_back("of-the-best", Format("{:.4f}", score.all.Mean()));
+    info->figures.emplace_back("of-the-best-worst", Format("{:.4f}", score.all.worst));
     if (score.all.with_default > 0) {
-      info->figures.emplace_back("of-the-default", Format("%.4f", score.all.MeanAgainstDefault()));
-      info->figures.emplace_back("of-the-default-worst", Format("%.4f", score.all.worst_default));
+      info->figures.emplace_back("of-the-default",
+                                 Format("{:.4f}", score.all.MeanAgainstDefault()));
+      info->figures.emplace_back("of-the-default-worst", Format("{:.4f}", score.all.worst_default));
     }
     return std::move(score);
   }
@@ -101,21 +103,20 @@ Result<model::Score> CheckDecisions(const model::Grid& grid, const model::FitOpt
 }
 
 void PrintCheck(const model::SplitCheck& split, const Result<model::Score>& score) {
-  std::printf(
-      "Training on %zu samples, testing on %zu samples (%zu and %zu configurations at a size)\n",
-      split.trained_samples, split.tested_samples, split.trained_cells, split.tested_cells);
+  PrintOut("Training on {} samples, testing on {} samples ({} and {} configurations at a size)\n",
+           split.trained_samples, split.tested_samples, split.trained_cells, split.tested_cells);
   if (split.tested_cells > 0) {
-    std::printf("Model R2 score: %.3f\nModel MAE: %.2f GB/s\n", split.r2, split.mae);
+    PrintOut("Model R2 score: {:.3f}\nModel MAE: {:.2f} GB/s\n", split.r2, split.mae);
   }
   if (!score.ok()) {
-    std::printf("\nThe model's choices were not checked: %s\n", score.status().message().c_str());
+    PrintOut("\nThe model's choices were not checked: {}\n", score.status().message());
   } else {
-    std::printf(
+    PrintOut(
         "\nChoices at sizes not used for training (every third, three times), as a fraction of the "
-        "speed\nof the best configuration and of the default:\n\n%s",
-        DecisionTable(score.value()).c_str());
+        "speed\nof the best configuration and of the default:\n\n{}",
+        DecisionTable(score.value()));
   }
-  std::printf("\n");
+  PrintOut("\n");
 }
 
 void PrintTrainJson(const model::ModelInfo& info, const std::string& output) {
@@ -129,7 +130,20 @@ void PrintTrainJson(const model::ModelInfo& info, const std::string& output) {
                              {"cells", info.cells},
                              {"simulated", info.simulated},
                              {"figures", std::move(figures)}};
-  std::printf("%s\n", JsonText(json).c_str());
+  PrintOut("{}\n", JsonText(json));
+}
+
+// A table of the best configuration of every size, as rccl-sweep's optimized_metrics.csv.
+bool WinnersOnly(const model::Grid& grid) {
+  size_t sizes = 0;
+  for (const model::MeasuredPlace& scene : grid.scenes) {
+    for (const model::MeasuredSize& context : scene.contexts) {
+      const size_t others = context.cells.size() - (context.library_default.has_value() ? 1 : 0);
+      if (others > 1) return false;
+      sizes += others;
+    }
+  }
+  return sizes > 1;
 }
 
 Result<int> RunTrain(const Train& asked) {
@@ -143,7 +157,11 @@ Result<int> RunTrain(const Train& asked) {
     trees->rate = asked.rate;
   }
   ASSIGN_OR_RETURN(const model::Grid grid, ReadGrid(asked.data));
-
+  if (WinnersOnly(grid)) {
+    Warn(
+        "no size has more than one configuration, as in a table of winners: the model cannot know "
+        "what the others take, and its predictions for them are guesses");
+  }
   ASSIGN_OR_RETURN(model::Predictor predictor, model::Predictor::Fit(grid, fit));
   model::Model made;
   made.predictor = std::move(predictor);
@@ -157,8 +175,8 @@ Result<int> RunTrain(const Train& asked) {
   if (share > 0) {
     ASSIGN_OR_RETURN(const model::SplitCheck check, model::CheckSplit(grid, share, fit));
     if (check.tested_cells > 0) {
-      info.figures.emplace_back("r2", Format("%.4f", check.r2));
-      info.figures.emplace_back("mae", Format("%.3f", check.mae));
+      info.figures.emplace_back("r2", Format("{:.4f}", check.r2));
+      info.figures.emplace_back("mae", Format("{:.3f}", check.mae));
     }
     const Result<model::Score> score = CheckDecisions(grid, fit, &info);
     if (!asked.json) PrintCheck(check, score);
@@ -168,8 +186,8 @@ Result<int> RunTrain(const Train& asked) {
     PrintTrainJson(info, asked.output);
     return kExitFine;
   }
-  std::printf("Saved model to %s (trained on all %zu samples%s)\n", asked.output.c_str(),
-              info.samples, info.simulated ? ", simulated" : "");
+  PrintOut("Saved model to {} (trained on all {} samples{})\n", asked.output, info.samples,
+           info.simulated ? ", simulated" : "");
   return kExitFine;
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 Result<int> WriteOut(const PolicyOptions& options, const std::string& text) {
   if (options.output.empty()) {
-    std::printf("%s", text.c_str());
+    PrintOut("{}", text);
     return kExitFine;
   }
   RETURN_IF_ERROR(WriteFileAtomically(options.output, text));
@@ -96,7 +96,7 @@ Result<int> RunPolicyConvert(const PolicyOptions& options) {
   if (options.format == kRulesFormat) return WriteRules(options, name, policy);
   if (options.nodes != 0) {
     return Invalid(
-        Format("--nodes belongs to --format %s: the rows of a policy file name nodes themselves",
+        Format("--nodes belongs to --format {}: the rows of a policy file name nodes themselves",
                kRulesFormat));
   }
   return WriteOut(options, text);
@@ -109,11 +109,11 @@ Result<int> RunPolicyEnv(const PolicyOptions& options) {
   const std::string word = policy::EncodeInline(policy.value());
   if (word.size() > policy::kLongestInline) {
     return Unavailable(
-        Format("the policy has %zu characters, and a variable holds at most %zu; use a "
+        Format("the policy has {} characters, and a variable holds at most {}; use a "
                "file that every host can read",
                word.size(), policy::kLongestInline));
   }
-  std::printf("%s%s\n", options.value_only ? "" : "export DIAPASON_POLICY_INLINE=", word.c_str());
+  PrintOut("{}{}\n", options.value_only ? "" : "export DIAPASON_POLICY_INLINE=", word);
   return kExitFine;
 }
 

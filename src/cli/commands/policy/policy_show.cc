@@ -47,23 +47,20 @@ int CheckOne(const std::string& file, const policy::ParseOptions& parse, ordered
     return outcome.errors == 0 ? kExitFine : kExitFailed;
   }
   for (const policy::Diagnostic& diagnostic : outcome.diagnostics) {
-    std::printf("%s\n", PrintableLines(policy::DiagnosticText(file, diagnostic)).c_str());
+    PrintOut("{}\n", PrintableLines(policy::DiagnosticText(file, diagnostic)));
   }
   const size_t shown = outcome.diagnostics.size();
   if (outcome.errors + outcome.warnings > shown) {
-    std::printf("%s: and %zu more\n", file.c_str(), outcome.errors + outcome.warnings - shown);
+    PrintOut("{}: and {} more\n", file, outcome.errors + outcome.warnings - shown);
   }
   if (outcome.errors > 0) {
-    std::printf("%s: %s; the whole file is rejected\n", file.c_str(),
-                Count(outcome.errors, "error").c_str());
+    PrintOut("{}: {}; the whole file is rejected\n", file, Count(outcome.errors, "error"));
     return kExitFailed;
   }
-  std::printf("%s: valid, %s for %s%s, %s, %s\n", file.c_str(),
-              Count(outcome.policy.rules.size(), "row").c_str(),
-              std::string(LibraryTitle(outcome.policy.library)).c_str(),
-              outcome.names_library ? "" : " (the file names no library)",
-              Count(outcome.warnings, "warning").c_str(),
-              policy::DigestText(policy::Digest(outcome.policy)).c_str());
+  PrintOut("{}: valid, {} for {}{}, {}, {}\n", file, Count(outcome.policy.rules.size(), "row"),
+           std::string(LibraryTitle(outcome.policy.library)),
+           outcome.names_library ? "" : " (the file names no library)",
+           Count(outcome.warnings, "warning"), policy::DigestText(policy::Digest(outcome.policy)));
   return kExitFine;
 }
 
@@ -98,7 +95,7 @@ Result<int> RunPolicyCheck(const PolicyOptions& options) {
   for (const std::string& file : options.files) {
     status = std::max(status, CheckOne(file, parse, options.json ? &list : nullptr));
   }
-  if (options.json) std::printf("%s\n", JsonText(list).c_str());
+  if (options.json) PrintOut("{}\n", JsonText(list));
   return status;
 }
 
@@ -140,29 +137,27 @@ Result<int> RunPolicyShow(const PolicyOptions& options) {
                 range.entry == nullptr
                     ? "library default"
                     : ConfigText(policy.value().library, collective, range.entry->config()),
-                range.entry == nullptr ? "" : Format("%d", range.entry->line)});
+                range.entry == nullptr ? "" : Format("{}", range.entry->line)});
     }
   }
   const std::string digest = policy::DigestText(policy::Digest(policy.value()));
   if (options.json) {
-    std::printf("%s\n", JsonText(ordered_json{{"policy", name},
-                                              {"library", LibraryName(policy.value().library)},
-                                              {"digest", digest},
-                                              {"nodes", options.nodes},
-                                              {"ranks", options.ranks},
-                                              {"ranges", list}})
-                            .c_str());
+    PrintOut("{}\n", JsonText(ordered_json{{"policy", name},
+                                           {"library", LibraryName(policy.value().library)},
+                                           {"digest", digest},
+                                           {"nodes", options.nodes},
+                                           {"ranks", options.ranks},
+                                           {"ranges", list}}));
     return kExitFine;
   }
-  std::printf("%s: %zu of %s for %s and %s (%s, %s)\n\n%s", name.c_str(), table.row_count(),
-              Count(policy.value().rules.size(), "row").c_str(),
-              Count(static_cast<size_t>(options.nodes), "node").c_str(),
-              Count(static_cast<size_t>(options.ranks), "rank").c_str(),
-              std::string(LibraryTitle(policy.value().library)).c_str(), digest.c_str(),
-              text.Text().c_str());
+  PrintOut("{}: {} of {} for {} and {} ({}, {})\n\n{}", name, table.row_count(),
+           Count(policy.value().rules.size(), "row"),
+           Count(static_cast<size_t>(options.nodes), "node"),
+           Count(static_cast<size_t>(options.ranks), "rank"),
+           std::string(LibraryTitle(policy.value().library)), digest, text.Text());
   if (table.skipped_reg_buff_rows() > 0) {
-    std::printf("\n%s depend on regBuff and are skipped; use --reg-buff 0 or 1 to show them\n",
-                Count(table.skipped_reg_buff_rows(), "row").c_str());
+    PrintOut("\n{} depend on regBuff and are skipped; use --reg-buff 0 or 1 to show them\n",
+             Count(table.skipped_reg_buff_rows(), "row"));
   }
   return kExitFine;
 }

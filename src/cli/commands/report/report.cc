@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
 #include "report/write_report.h"
@@ -23,12 +24,12 @@ Result<int> RunReport(const ReportRequest& request, bool json) {
                                           {"bytes", written.bytes},
                                           {"samples", written.samples},
                                           {"warnings", written.warnings}};
-    std::printf("%s\n", JsonText(shown).c_str());
+    PrintOut("{}\n", JsonText(shown));
     return kExitFine;
   }
   for (const std::string& warning : written.warnings) Warn(warning);
-  std::printf("%s: %s, %s\n", request.output.c_str(), Count(written.samples, "sample").c_str(),
-              AboutBytes(static_cast<uint64_t>(written.bytes)).c_str());
+  PrintOut("{}: {}, {}\n", request.output, Count(written.samples, "sample"),
+           AboutBytes(static_cast<uint64_t>(written.bytes)));
   return kExitFine;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/commands/sweep/sweep_progress.h"
 #include "cli/commands/sweep/sweep_report.h"
 #include "cli/commands/sweep/sweep_run.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/interrupt.h"
 #include "dataset/recorder.h"
@@ -137,6 +138,8 @@ Result<int> DryRun(const SweepOptions& options) {
 }
 
 Result<int> Sweep(const SweepOptions& options) {
+  ASSIGN_OR_RETURN(const host::JobLibrary job, UseJobLibrary(options.ranks));
+  SayJobLibrary(job);
   if (options.dry_run) return DryRun(options);
   if (IsLaunched()) {
     return Invalid(
@@ -163,8 +166,8 @@ Result<int> Sweep(const SweepOptions& options) {
   }
   if (options.json) std::fputs(SweepJson(parts).c_str(), stdout);
   if (store != nullptr && !options.json) {
-    std::printf("every sample is in %s; `diapason data show %s` shows them\n",
-                options.store.c_str(), options.store.c_str());
+    PrintOut("every sample is in {}; `diapason data show {}` shows them\n", options.store,
+             options.store);
   }
   return Interrupted() ? kExitInterrupted : kExitFine;
 }

@@ -39,9 +39,7 @@ Result<std::vector<int64_t>> Numbers(const std::string& text, const char* what, 
     if (!range.ok()) return range.status().WithContext(what);
     for (const uint64_t number : range.value()) {
       if (number == 0 || number > static_cast<uint64_t>(most)) {
-        return Invalid(Format("%s: %llu is out of range (1 to %lld)", what,
-                              static_cast<unsigned long long>(number),
-                              static_cast<long long>(most)));
+        return Invalid(Format("{}: {} is out of range (1 to {})", what, number, most));
       }
       numbers.push_back(static_cast<int64_t>(number));
     }
@@ -83,6 +81,8 @@ search::MeasurerRequest SweepOptions::Request() const {
   if (runner == "nccl-tests") request.tests_folder = folder;
   request.operations = plan.operations;
   request.sizes = plan.sizes;
+  // A launcher that stays queued is not waited for longer than the whole sweep may take.
+  if (budget > 0) request.start_limit = std::clamp(budget, 10.0, 600.0);
   return request;
 }
 
@@ -174,8 +174,7 @@ Status SweepOptions::ReadLauncher() {
   launcher.first_host = hosts.front();
   const int most = *std::max_element(nodes.begin(), nodes.end());
   if (static_cast<int>(hosts.size()) < most) {
-    return Invalid(
-        Format("--nodes asks for %d, '%s' has %zu hosts", most, host_file.c_str(), hosts.size()));
+    return Invalid(Format("--nodes asks for {}, '{}' has {} hosts", most, host_file, hosts.size()));
   }
   return {};
 }

@@ -59,17 +59,16 @@ bool SweepProgress::Took(size_t call_case, size_t candidate,
 void SweepProgress::Show(size_t call_case, size_t candidate) {
   const Best& best = best_[call_case];
   const search::CallCase& at = (*call_cases_)[call_case];
-  std::string text = expected_ > 0 ? Format("%lld of %lld", static_cast<long long>(taken_),
-                                            static_cast<long long>(std::max(expected_, taken_)))
-                                   : Format("%lld samples", static_cast<long long>(taken_));
+  std::string text = expected_ > 0 ? Format("{} of {}", taken_, std::max(expected_, taken_))
+                                   : Format("{} samples", taken_);
   text += Left() + "; " + measure::CollectiveText(at.trial.operation) + " " +
           FormatBytes(at.trial.bytes) + " " + CandidateText(at, candidate, *subject_);
   if (best.seconds > 0) {
-    text += Format("; best so far %.1f us", best.seconds * 1e6);
+    text += Format("; best so far {:.1f} us", best.seconds * 1e6);
     if (best.candidate != 0) text += " " + CandidateText(at, best.candidate, *subject_);
-    if (best.library > 0) text += Format(", default %.1f us", best.library * 1e6);
+    if (best.library > 0) text += Format(", default {:.1f} us", best.library * 1e6);
   }
-  if (failed_ > 0) text += Format("; %lld failed", static_cast<long long>(failed_));
+  if (failed_ > 0) text += Format("; {} failed", failed_);
   double share = 0;
   if (expected_ > 0) share = static_cast<double>(taken_) / static_cast<double>(expected_);
   if (seconds_ > 0) {

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cli/commands/sweep/sweep_progress.h"
 #include "cli/framework/json_text.h"
+#include "measure/bench.h"
 #include "report/table.h"
 #include "search/sweep.h"
 
@@ -24,7 +25,7 @@ using search::CallCase;
 using search::CandidateSamples;
 using search::CaseVerdict;
 
-std::string Micros(double seconds) { return Format("%.1f", seconds * 1e6); }
+std::string Micros(double seconds) { return Format("{:.1f}", seconds * 1e6); }
 
 std::string MedianText(const CandidateSamples& evidence) {
   if (evidence.seconds.empty()) {
@@ -32,8 +33,10 @@ std::string MedianText(const CandidateSamples& evidence) {
   }
   const Interval interval = MedianInterval95(evidence.seconds);
   if (evidence.seconds.size() < 2) return Micros(evidence.seconds.front());
-  return Micros(Median(evidence.seconds)) + " [" + Micros(interval.low) + ", " +
-         Micros(interval.high) + "]";
+  // Too few for an interval: the range of all.
+  const bool enough = evidence.seconds.size() >= size_t{measure::kLeastJudgedRounds};
+  return Micros(Median(evidence.seconds)) + (enough ? " [" : " (") + Micros(interval.low) +
+         (enough ? ", " : " to ") + Micros(interval.high) + (enough ? "]" : ")");
 }
 
 // Failures by kind and candidate, each with the sizes at which it failed.
@@ -54,11 +57,37 @@ std::string FailureText(const SweepPart& part) {
   for (const auto& [what, sizes] : failures) {
     text += what + " at " +
             (sizes.size() > 4
-                 ? Format("%zu sizes, ", sizes.size()) + sizes.front() + " to " + sizes.back()
+                 ? Format("{} sizes, ", sizes.size()) + sizes.front() + " to " + sizes.back()
                  : Join(sizes, ", ")) +
             "\n";
   }
   return text;
+}
+
+// How much of a case was measured: nothing can be said of a default without a time, nor of a
+// default that nothing was compared with.
+enum class Seen { kNothing, kOnlyDefault, kBoth };
+
+Seen SeenOf(const std::vector<CandidateSamples>& known) {
+  const auto measured = [](const CandidateSamples& one) {
+    return !one.seconds.empty() || one.outcome != SampleOutcome::kFine;
+  };
+  if (!measured(known.front())) return Seen::kNothing;
+  const bool others = known.size() < 2 || std::any_of(known.begin() + 1, known.end(), measured);
+  return others ? Seen::kBoth : Seen::kOnlyDefault;
+}
+
+std::string VerdictText(const CaseVerdict& verdict, const std::vector<CandidateSamples>& known) {
+  switch (SeenOf(known)) {
+    case Seen::kNothing:
+      return "not measured";
+    case Seen::kOnlyDefault:
+      return "undecided: only the default was measured";
+    case Seen::kBoth:
+      break;
+  }
+  if (verdict.best != 0) return verdict.decided ? "change" : "likely, not certain";
+  return verdict.decided ? "keep the default" : "tie, keep the default";
 }
 
 }  // namespace
@@ -75,31 +104,39 @@ std::string SweepTable(const SweepPart& part) {
     const CaseVerdict& verdict = verdicts[i];
     const bool changed = verdict.best != 0;
     const double gain = changed && verdict.seconds > 0 ? verdict.against / verdict.seconds : 1;
-    gains.push_back(gain > 0 && std::isfinite(gain) ? gain : 1);
-    std::string says = changed ? "change" : "keep the default";
-    if (!verdict.decided) says = changed ? "likely, not certain" : "tie, keep the default";
+    if (SeenOf(part.known[i]) == Seen::kBoth) {
+      gains.push_back(gain > 0 && std::isfinite(gain) ? gain : 1);
+    }
     table.Add({measure::CollectiveText(call_case.trial.operation),
                FormatBytes(call_case.trial.bytes), MedianText(part.known[i][0]),
                changed ? CandidateText(call_case, verdict.best, part.subject) : "library default",
-               MedianText(part.known[i][verdict.best]), changed ? Format("%.2f x", gain) : "-",
-               says});
+               MedianText(part.known[i][verdict.best]), changed ? Format("{:.2f} x", gain) : "-",
+               VerdictText(verdict, part.known[i])});
   }
   const measure::Subject& subject = part.subject;
-  std::string text =
-      Format("# %s, %s on %s%s\n# %lld samples in %s, %s%s\n", subject.description.c_str(),
-             Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
-             Count(static_cast<size_t>(subject.nodes), "node").c_str(),
-             subject.simulated ? "; every figure is simulated" : "",
-             static_cast<long long>(part.samples), DurationText(part.seconds).c_str(),
-             part.launches == 1 ? "1 launch" : Format("%d launches", part.launches).c_str(),
-             part.finished ? "" : "; interrupted; --resume continues it");
+  std::string text = Format("# {}, {} on {}{}\n# {} samples in {}, {}{}\n", subject.description,
+                            Count(static_cast<size_t>(subject.ranks), "rank"),
+                            Count(static_cast<size_t>(subject.nodes), "node"),
+                            subject.simulated ? "; every figure is simulated" : "", part.samples,
+                            DurationText(part.seconds),
+                            part.launches == 1 ? "1 launch" : Format("{} launches", part.launches),
+                            part.finished ? "" : "; interrupted; --resume continues it");
+  if (const std::string crowded = measure::CrowdedText(subject); !crowded.empty()) {
+    text += "# " + crowded + "\n";
+  }
   if (subject.library == Library::kRccl && !subject.simulated) {
     text +=
         "# the default here is RCCL with the diapason plugin loaded, which disables RCCL's own "
         "table;\n# \"NCCL_TUNER_PLUGIN=none\" is RCCL alone\n";
   }
   text += table.Text();
-  text += Format("geometric mean of the gains: %.2f x\n", GeometricMean(gains));
+  const size_t open = part.call_cases.size() - gains.size();
+  if (!gains.empty()) {
+    text += Format("geometric mean of the gains: {:.2f} x\n", GeometricMean(gains));
+  }
+  if (open > 0)
+    text += Count(open, "case") + " of " + std::to_string(part.call_cases.size()) +
+            " not measured, and not part of any figure\n";
   return text + FailureText(part);
 }
 
@@ -126,7 +163,11 @@ std::string SweepJson(const std::vector<SweepPart>& parts) {
       one["bytes"] = call_case.trial.bytes;
       one["best"] = CandidateText(call_case, verdicts[i].best, part.subject);
       one["is_default"] = verdicts[i].best == 0;
-      one["decided"] = verdicts[i].decided;
+      const Seen seen = SeenOf(part.known[i]);
+      one["decided"] = verdicts[i].decided && seen == Seen::kBoth;
+      one["measured"] = seen == Seen::kNothing ? "nothing"
+                        : seen == Seen::kBoth  ? "all"
+                                               : "default";
       one["best_us"] = verdicts[i].seconds * 1e6;
       one["default_us"] = verdicts[i].against * 1e6;
       ordered_json candidates = ordered_json::array();
@@ -209,16 +250,14 @@ std::string PlanText(const SweepPlan& plan) {
     table.Add({name, Join(sizes, " "), std::to_string(configurations.size())});
     list += name + ":\n  " + Join(configurations, "\n  ") + "\n";
   }
-  return Format("%s on %s%s\n", Count(static_cast<size_t>(plan.subject.ranks), "rank").c_str(),
-                Count(static_cast<size_t>(plan.subject.nodes), "node").c_str(),
+  return Format("{} on {}{}\n", Count(static_cast<size_t>(plan.subject.ranks), "rank"),
+                Count(static_cast<size_t>(plan.subject.nodes), "node"),
                 plan.subject.simulated ? ", simulated" : "") +
          table.Text() + list +
-         Format(
-             "%s, %zu configurations in total, %lld samples, %s, about %s\n",
-             Count(estimate.call_cases, "case").c_str(), estimate.candidates,
-             static_cast<long long>(estimate.samples),
-             estimate.launches == 1 ? "1 launch" : Format("%d launches", estimate.launches).c_str(),
-             DurationText(estimate.seconds).c_str());
+         Format("{}, {} configurations in total, {} samples, {}, about {}\n",
+                Count(estimate.call_cases, "case"), estimate.candidates, estimate.samples,
+                estimate.launches == 1 ? "1 launch" : Format("{} launches", estimate.launches),
+                DurationText(estimate.seconds));
 }
 
 }  // namespace

@@ -22,15 +22,13 @@ using search::SamplesByCandidate;
 constexpr size_t kMostNamed = 8;
 
 std::string PlanOf(const SweepOptions& options, const Subject& subject) {
-  return MaskSecretsIn(options.plan.Text()) + Format("; backend=%s; nodes=%d; ranks=%d",
-                                                     subject.backend.c_str(), subject.nodes,
-                                                     subject.ranks);
+  return MaskSecretsIn(options.plan.Text()) +
+         Format("; backend={}; nodes={}; ranks={}", subject.backend, subject.nodes, subject.ranks);
 }
 
 Result<std::unique_ptr<OwnerLock>> LockRun(const dataset::SampleStore& store,
                                            const std::string& run) {
-  return OwnerLock::Take(Format("%s.%016llx.lock", store.path().c_str(),
-                                static_cast<unsigned long long>(Fnv1a64(run))),
+  return OwnerLock::Take(Format("{}.{:016x}.lock", store.path(), Fnv1a64(run)),
                          "the sweep of this plan in '" + store.path() + "'");
 }
 

@@ -7,11 +7,13 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/ranks.h"
+#include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/interrupt.h"
 #include "cli/framework/progress_line.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
+#include "comm/backend_facts.h"
 #include "measure/group_measurer.h"
 
 namespace diapason::cli {
@@ -45,7 +47,7 @@ std::string SizesText(const std::vector<search::CallCase>& call_cases) {
   }
   return Join(names, ", ") + " of " + FormatBytes(least) +
          (least == most ? "" : " to " + FormatBytes(most)) +
-         Format(" (%s, up to %zu configurations each)", Count(call_cases.size(), "call").c_str(),
+         Format(" ({}, up to {} configurations each)", Count(call_cases.size(), "call"),
                 candidates);
 }
 
@@ -79,14 +81,24 @@ Result<tune::TuningRequest> RequestOf(TuneOptions* options) {
   return request;
 }
 
-void PrintStart(const TuneOptions& options, const tune::TuneGround& ground,
-                const measure::Subject& subject, const tune::TuneGoal& goal) {
-  if (!ground.why.empty()) std::printf("found    %s\n", ground.why.c_str());
-  std::printf("library  %s, %s on %s\n", subject.description.c_str(),
-              Count(static_cast<size_t>(subject.ranks), "rank").c_str(),
-              Count(static_cast<size_t>(subject.nodes), "node").c_str());
-  std::printf("tuning   %s, within %s\n\n", SizesText(goal.call_cases).c_str(),
-              DurationText(options.budget).c_str());
+// Before the ranks start: if they do not, this says what was to be tuned.
+void PrintGround(const TuneOptions& options, const tune::TuneGround& ground) {
+  if (!ground.why.empty()) PrintOut("found    {}\n", ground.why);
+  if (!options.job.file.empty() && comm::BackendOf(options.job.library) == ground.backend) {
+    PrintOut("file     {}: {}\n", options.job.file, options.job.WhyText());
+  }
+  std::fflush(stdout);
+}
+
+void PrintStart(const TuneOptions& options, const measure::Subject& subject,
+                const tune::TuneGoal& goal) {
+  PrintOut("library  {}, {} on {}\n", subject.description,
+           Count(static_cast<size_t>(subject.ranks), "rank"),
+           Count(static_cast<size_t>(subject.nodes), "node"));
+  if (const std::string crowded = measure::CrowdedText(subject); !crowded.empty()) {
+    PrintOut("crowded  {}\n", crowded);
+  }
+  PrintOut("tuning   {}, within {}\n\n", SizesText(goal.call_cases), DurationText(options.budget));
   std::fflush(stdout);
 }
 
@@ -98,10 +110,10 @@ Result<int> PrintResult(const TuneOptions& options, const tune::TuningResult& re
          "; the samples are in " + result.files.store);
   }
   if (options.json) {
-    std::fputs(TuneJson(outcome, result.goal, result.files).c_str(), stdout);
+    std::fputs(TuneJson(options, outcome, result.goal, result.files).c_str(), stdout);
   } else if (!outcome.interrupted) {
-    std::printf("%s%s", TuneTable(outcome, result.goal).c_str(),
-                TuneSummary(outcome, result.goal, result.relaunched).c_str());
+    PrintOut("{}{}", TuneTable(outcome, result.goal),
+             TuneSummary(outcome, result.goal, result.relaunched));
     if (result.Decided()) std::fputs(TuneUse(outcome, result.files).c_str(), stdout);
   }
   if (outcome.interrupted) return kExitInterrupted;
@@ -117,14 +129,17 @@ Result<int> Tune(const TuneOptions& options, const Run& run) {
   ProgressLine line("tune", options.quiet);
   tune::TuningEvents events;
   events.warn = Warn;
-  events.started = [&](const tune::TuneGround& ground, const measure::Subject& subject,
+  events.found = [&](const tune::TuneGround& ground) {
+    if (!options.json) PrintGround(options, ground);
+  };
+  events.started = [&](const tune::TuneGround&, const measure::Subject& subject,
                        const tune::TuneGoal& goal) {
-    if (!options.json) PrintStart(options, ground, subject, goal);
+    if (!options.json) PrintStart(options, subject, goal);
   };
   events.progress = [&](tune::Stage stage, double share, const std::string& what) {
     if (line.Due()) {
-      line.Show(share, Format("step %s, %s left; ", StageText(stage),
-                              DurationText(options.budget * (1 - share)).c_str()) +
+      line.Show(share, Format("step {}, {} left; ", StageText(stage),
+                              DurationText(options.budget * (1 - share))) +
                            what);
     }
     return !Interrupted();
@@ -137,6 +152,7 @@ Result<int> Tune(const TuneOptions& options, const Run& run) {
 
 Result<int> RunTune(TuneOptions options) {
   ASSIGN_OR_RETURN(tune::TuningRequest request, RequestOf(&options));
+  ASSIGN_OR_RETURN(options.job, UseJobLibrary(request.ranks));
   if (!IsLaunched()) {
     return Tune(options,
                 [&](const tune::TuningEvents& events) { return tune::RunTuning(request, events); });
@@ -167,7 +183,7 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
   command->AddOption("--sizes", sweep.sizes, std::string("Message sizes: ") + kSizesText)
       ->TypeName("SIZES")
       ->Check(ReadBy(ParseSizes))
-      ->Default("1K:64M:x4 on GPUs, 1K:4M:x2 elsewhere");
+      ->Default("1K:64M:x2 on GPUs, 1K:4M:x2 elsewhere");
   command->AddTime("--budget", options->budget, "Time limit for the whole command, from 1s to 24h",
                    1, 86400);
   command
@@ -234,7 +250,9 @@ void AddTune(CommandLine* parent, CommandAction* run) {
   command->Describe(
       "Measures the configurations of every call with an adaptive search, plans a policy, and "
       "compares it with the library's own choice on newly started ranks. Choices that this "
-      "verification does not confirm are left to the library. The output folder then contains "
+      "verification does not confirm are left to the library. Sizes between the given ones are "
+      "measured too wherever the policy would change something there. The output folder then "
+      "contains "
       "policy.conf, measurements.db and report.html, for Open MPI also rules.conf; the last lines "
       "of the output show how a job uses them.");
   command->Describe(

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/commands/sweep/sweep_options.h"
+#include "host/job_library.h"
 #include "tune/tuning.h"
 
 namespace diapason::cli {
@@ -23,6 +24,7 @@ struct TuneOptions {
   bool quiet = false;
   bool collectives_given = false;
   bool sizes_given = false;
+  host::JobLibrary job;  // the file of NCCL or RCCL that was chosen; none for other backends
 
   bool Iterates() const { return objective == "iteration"; }
 };
@@ -32,7 +34,7 @@ std::string TuneTable(const tune::TuneOutcome& outcome, const tune::TuneGoal& go
 std::string TuneSummary(const tune::TuneOutcome& outcome, const tune::TuneGoal& goal,
                         bool relaunched);
 std::string TuneUse(const tune::TuneOutcome& outcome, const tune::TuneFiles& files);
-std::string TuneJson(const tune::TuneOutcome& outcome, const tune::TuneGoal& goal,
-                     const tune::TuneFiles& files);
+std::string TuneJson(const TuneOptions& options, const tune::TuneOutcome& outcome,
+                     const tune::TuneGoal& goal, const tune::TuneFiles& files);
 
 }  // namespace diapason::cli

@@ -25,17 +25,21 @@ std::string Choice(const TuneOutcome& outcome, const TunedCall& line, const Conf
 
 std::string Micros(const TimingFigure& figure) {
   if (figure.rounds.empty()) return "-";
-  if (figure.rounds.size() < 2) return Format("%.1f", figure.median * 1e6);
-  return Format("%.1f [%.1f, %.1f]", figure.median * 1e6, figure.interval.low * 1e6,
+  if (figure.rounds.size() < 2) return Format("{:.1f}", figure.median * 1e6);
+  if (!figure.HasInterval()) {
+    return Format("{:.1f} ({:.1f} to {:.1f})", figure.median * 1e6, figure.interval.low * 1e6,
+                  figure.interval.high * 1e6);
+  }
+  return Format("{:.1f} [{:.1f}, {:.1f}]", figure.median * 1e6, figure.interval.low * 1e6,
                 figure.interval.high * 1e6);
 }
 
 std::string GainText(const measure::PolicyCheck& check) {
-  return Format("%.2f x [%.2f, %.2f]", check.gain, check.interval.low, check.interval.high);
+  return Format("{:.2f} x [{:.2f}, {:.2f}]", check.gain, check.interval.low, check.interval.high);
 }
 
 std::string Millis(const TimingFigure& figure) {
-  return Format("%.3f ms [%.3f, %.3f]", figure.median * 1e3, figure.interval.low * 1e3,
+  return Format("{:.3f} ms [{:.3f}, {:.3f}]", figure.median * 1e3, figure.interval.low * 1e3,
                 figure.interval.high * 1e3);
 }
 
@@ -100,7 +104,85 @@ std::string Rounds(const TuneOutcome& outcome) {
     most = std::max(most, line.check->gains.size());
   }
   if (most == 0) return "";
-  return least == most ? Count(most, "round") : Format("%zu to %zu rounds", least, most);
+  return least == most ? Count(most, "round") : Format("{} to {} rounds", least, most);
+}
+
+// What the policy does between the sizes of the table.
+std::string BetweenText(const TuneOutcome& outcome) {
+  if (outcome.between.empty()) return "";
+  size_t changed = 0;
+  size_t verified = 0;
+  for (const TunedCall& line : outcome.between) {
+    changed += line.config.IsDefault() ? 0 : 1;
+    verified += line.ending == CallOutcome::kTuned ? 1 : 0;
+  }
+  std::string text =
+      Format("between    {} between these measured: the policy changes {} ({} verified)",
+             Count(outcome.between.size(), "size"), changed, verified);
+  if (changed < outcome.between.size()) {
+    text += Format(", {} left to the library", outcome.between.size() - changed);
+  }
+  return text + "\n";
+}
+
+// Ranges that no size of the table is in, and that are left to the library between two that are
+// not.
+std::string HolesText(const TuneOutcome& outcome) {
+  std::string text;
+  for (size_t i = 0; i < outcome.coverage.size(); ++i) {
+    const tune::CoveredRange& one = outcome.coverage[i];
+    if (!one.range.config.IsDefault()) continue;
+    const bool asked =
+        std::any_of(outcome.lines.begin(), outcome.lines.end(), [&](const TunedCall& line) {
+          return line.trial.operation == one.operation && line.trial.bytes >= one.range.first &&
+                 line.trial.bytes <= one.range.last;
+        });
+    if (asked) continue;
+    text +=
+        Format("  {} {} to {} bytes: {}\n", measure::CollectiveText(one.operation), one.range.first,
+               one.range.last, one.range.why.empty() ? "not measured" : one.range.why);
+  }
+  return text.empty() ? "" : "\nleft to the library between the sizes\n" + text;
+}
+
+// The first line of the summary.
+std::string Headline(const TuneOutcome& outcome, const tune::TuneGoal& goal) {
+  const size_t tuned = outcome.Tuned();
+  const size_t all = outcome.lines.size();
+  const size_t late = outcome.OutOfTime();
+  const char* const noun = goal.step.has_value() ? "bucket" : "size";
+  if (outcome.Undecided())
+    return "There was not enough time for a result: use a larger --budget.\n";
+  const std::string undecided =
+      late == 0 ? ""
+                : Format("Undecided: {} of {} had no time; a larger --budget gives it.\n", late,
+                         Count(all, noun));
+  const size_t unsteady = outcome.CannotTell();
+  if (tuned == 0 && unsteady > 0) {
+    return undecided +
+           Format(
+               "Cannot tell: at {} of {} the launches that verify a change differ too much.\n"
+               "The library's choices stay unchanged.\n",
+               unsteady, Count(all, noun));
+  }
+  if (tuned == 0) {
+    return undecided +
+           Format(
+               "{}: verification confirmed no configuration that is faster than the library's "
+               "own choice.\nThe library's choices stay unchanged.\n",
+               late == 0 ? "Nothing to gain" : "Nothing found so far at the others");
+  }
+  std::string text = Format("{} of {} faster", tuned, Count(all, noun));
+  if (!goal.step.has_value()) {
+    const TuneOutcome::Changed changed = outcome.ChangedGain();
+    text += Format(": {:.2f} x where the policy changes something (geometric mean of {})",
+                   changed.gain, Count(changed.sizes, "verified size"));
+    if (tuned < all) {
+      text += Format(", {:.2f} x over all {}; the others are left to the library",
+                     outcome.MeanGain(), all);
+    }
+  }
+  return text + "\n" + undecided;
 }
 
 }  // namespace
@@ -133,7 +215,7 @@ std::string TuneTable(const TuneOutcome& outcome, const tune::TuneGoal& goal) {
                                       tuned ? Micros(line.check->policy) : "-",
                                       tuned ? GainText(*line.check) : "-",
                                       What(outcome, line)};
-    if (weighted) cells.insert(cells.begin() + 2, Format("%.0f", line.weight));
+    if (weighted) cells.insert(cells.begin() + 2, Format("{:.0f}", line.weight));
     table.Add(std::move(cells));
   }
   return table.Text();
@@ -141,24 +223,9 @@ std::string TuneTable(const TuneOutcome& outcome, const tune::TuneGoal& goal) {
 
 std::string TuneSummary(const TuneOutcome& outcome, const tune::TuneGoal& goal, bool relaunched) {
   std::string text = "\n";
-  const size_t tuned = outcome.Tuned();
   const size_t all = outcome.lines.size();
-  const char* const noun = goal.step.has_value() ? "bucket" : "size";
   if (outcome.subject.simulated) text += "all figures are simulated; nothing was measured\n";
-  if (outcome.Undecided()) {
-    text += "There was not enough time for a result: use a larger --budget.\n";
-  } else if (tuned == 0) {
-    text +=
-        "Nothing to gain: verification confirmed no configuration that is faster than the "
-        "library's own choice.\nThe library's choices stay unchanged.\n";
-  } else {
-    text += Format("%zu of %s faster", tuned, Count(all, noun).c_str());
-    if (!goal.step.has_value()) {
-      text += Format(", %.2f x in the geometric mean", outcome.MeanGain());
-      if (tuned < all) text += Format(" over all %zu; the others are left to the library", all);
-    }
-    text += "\n";
-  }
+  text += Headline(outcome, goal);
   if (goal.step.has_value()) {
     text += "iteration  " + measure::WorkloadText(*goal.step) + "\n";
     if (outcome.whole.has_value()) {
@@ -169,8 +236,9 @@ std::string TuneSummary(const TuneOutcome& outcome, const tune::TuneGoal& goal, 
     const TuneOutcome::Total total = outcome.Weighted();
     if (total.after > 0) {
       text += Format(
-          "the recorded calls take %.3f ms with the library's choices and %.3f ms with the tuned "
-          "ones: %.2f x\n",
+          "the recorded calls take {:.3f} ms with the library's choices and {:.3f} ms with the "
+          "tuned "
+          "ones: {:.2f} x\n",
           total.before * 1e3, total.after * 1e3, total.before / total.after);
     }
   }
@@ -182,8 +250,14 @@ std::string TuneSummary(const TuneOutcome& outcome, const tune::TuneGoal& goal, 
             std::string(relaunched ? "newly started ranks" : "the same ranks") + ": " + rounds +
             " each, alternating default and tuned (a gain is the median over the rounds)";
   }
-  text += Format("; %s in total\n", DurationText(outcome.seconds).c_str());
+  text += Format("; {} in total\n", DurationText(outcome.seconds));
+  text += BetweenText(outcome);
+  if (outcome.channel_cap > 0) {
+    text += Format("channels   {} or more are the same here, and were measured as one\n",
+                   outcome.channel_cap);
+  }
   text += LeftAlone(outcome);
+  text += HolesText(outcome);
   if (!outcome.failures.empty()) {
     text += "\nfailed, and never chosen\n";
     for (const std::string& failure : outcome.failures) text += "  " + failure + "\n";
@@ -193,9 +267,9 @@ std::string TuneSummary(const TuneOutcome& outcome, const tune::TuneGoal& goal, 
 
 std::string TuneUse(const TuneOutcome& outcome, const tune::TuneFiles& files) {
   std::string text = "\nwritten to " + files.folder + "\n";
-  text += Format("  policy.conf      %s\n",
-                 outcome.policy.rules.empty() ? "no rows: the library makes all choices"
-                                              : Count(outcome.policy.rules.size(), "row").c_str());
+  text += Format("  policy.conf      {}\n", outcome.policy.rules.empty()
+                                                ? "no rows: the library makes all choices"
+                                                : Count(outcome.policy.rules.size(), "row"));
   if (!files.older.empty()) text += "  policy.old.conf  what policy.conf was before\n";
   if (!files.rules.empty()) text += "  rules.conf       the same policy as rules for Open MPI\n";
   text += "  measurements.db  all samples; `diapason data show` shows them\n";

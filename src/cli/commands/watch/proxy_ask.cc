@@ -29,7 +29,7 @@ std::string FileToRead(const DumpTarget& target, const ProxyAsked& asked) {
   if (!asked.from.empty()) return asked.from;
   if (target.output.kind == OutputPlace::Kind::kFile) {
     // The descriptor leads to the file even if it has another name here.
-    return Format("/proc/%d/fd/1", static_cast<int>(target.pid));
+    return Format("/proc/{}/fd/1", static_cast<int>(target.pid));
   }
   if (target.output.readers.size() == 1 && target.output.readers[0].files.size() == 1) {
     return target.output.readers[0].files[0];
@@ -53,7 +53,7 @@ std::string Whereto(const OutputPlace& output) {
   std::vector<std::string> readers;
   for (const watch::OutputHolder& reader : output.readers) {
     std::string text =
-        Format("%s (process %d)", Printable(reader.name, 20).c_str(), static_cast<int>(reader.pid));
+        Format("{} (process {})", Printable(reader.name, 20), static_cast<int>(reader.pid));
     if (!reader.files.empty()) text += ", which writes " + Join(reader.files, ", ");
     readers.push_back(std::move(text));
   }
@@ -64,14 +64,13 @@ Finding NoAnswer(const DumpTarget& target, const DumpAnswer& answer, double time
   if (answer.ended) {
     return {"proxy.ended",
             Severity::kError,
-            Format("process %d ended after it was asked", static_cast<int>(target.pid)),
+            Format("process {} ended after it was asked", static_cast<int>(target.pid)),
             {},
             "Read its log: the signal handler prints, which is not safe at every moment"};
   }
   return {"proxy.no-answer",
           Severity::kWarning,
-          Format("no dump came within %g s (%s sent)", timeout_s,
-                 Count(answer.asked, "signal").c_str()),
+          Format("no dump came within {:g} s ({} sent)", timeout_s, Count(answer.asked, "signal")),
           {"standard output goes to " + Whereto(target.output),
            "NCCL prints with printf: if the output is a file or a pipe, the text stays in the "
            "process until 4096 bytes are buffered or the process flushes it"},
@@ -109,7 +108,7 @@ std::string DumpText(const ProxyDump& dump) {
     text += "  " + Printable(dump.active[i].line) + "\n";
   }
   if (dump.active.size() > kShownOps) {
-    text += Format("  and %zu more\n", dump.active.size() - kShownOps);
+    text += Format("  and {} more\n", dump.active.size() - kShownOps);
   }
   return text;
 }
@@ -130,10 +129,10 @@ int Print(const ProxyAsked& asked, const Json& about, const std::vector<ProxyDum
     json["dumps"] = Json::array();
     for (const ProxyDump& dump : dumps) json["dumps"].push_back(DumpJson(dump));
     json["findings"] = Json::parse(FindingsJson(findings), nullptr, false);
-    std::printf("%s\n", JsonText(json).c_str());
+    PrintOut("{}\n", JsonText(json));
   } else {
-    for (const ProxyDump& dump : dumps) std::printf("%s", DumpText(dump).c_str());
-    std::printf("%s", FindingsText(findings, true).c_str());
+    for (const ProxyDump& dump : dumps) PrintOut("{}", DumpText(dump));
+    PrintOut("{}", FindingsText(findings, true));
   }
   return ExitStatusOf(findings);
 }

@@ -129,8 +129,8 @@ class WatchSession {
     for (const watch::ProcessView& process : view.processes) {
       if (process.journal == nullptr || process.journal_read) continue;
       const std::string problem =
-          Format("journal of process %d: %s", static_cast<int>(process.now.pid),
-                 process.journal->problem().c_str());
+          Format("journal of process {}: {}", static_cast<int>(process.now.pid),
+                 process.journal->problem());
       if (redraw) {
         text += problem + "\n";
       } else if (warned_.size() < kMostWarnings && warned_.insert(problem).second) {
@@ -145,7 +145,7 @@ class WatchSession {
     std::vector<Finding> worse = Judged();
     std::erase_if(worse, [](const Finding& f) { return f.severity < Severity::kWarning; });
     if (asked_.json) {
-      std::printf("%s\n", WatchJson(view, worse).c_str());
+      PrintOut("{}\n", WatchJson(view, worse));
       std::fflush(stdout);
       return;
     }
@@ -164,14 +164,14 @@ class WatchSession {
     }
     const std::vector<Finding> findings = Judged();
     if (asked_.json) {
-      std::printf("%s\n", WatchEndJson(ended, findings).c_str());
+      PrintOut("{}\n", WatchEndJson(ended, findings));
     } else {
       for (const pid_t pid : ended) {
-        std::printf("process %d has ended\n", static_cast<int>(pid));
+        PrintOut("process {} has ended\n", static_cast<int>(pid));
       }
       if (!findings.empty()) {
-        std::printf("compared with %s: %s\n%s", asked_.baseline.c_str(),
-                    FindingsSummary(findings).c_str(), FindingsText(findings, true).c_str());
+        PrintOut("compared with {}: {}\n{}", asked_.baseline, FindingsSummary(findings),
+                 FindingsText(findings, true));
       }
     }
     if (!asked_.save_baseline.empty()) {
@@ -187,7 +187,7 @@ class WatchSession {
     });
     if (!enough) {
       return Invalid(
-          Format("no baseline was written: it needs at least %zu samples; watch longer or with a "
+          Format("no baseline was written: it needs at least {} samples; watch longer or with a "
                  "shorter --interval",
                  watch::kLeastSamples));
     }
@@ -216,9 +216,8 @@ Result<int> RunProfile(const WatchAsked& asked) {
   for (const int pid : asked.pids) {
     ASSIGN_OR_RETURN(const watch::Profile profile,
                      watch::ProfileProcess(tree, ProcessEnvironment(), pid, asked.profile_s));
-    std::printf("%s%s",
-                (asked.json ? ProfileJson(pid, profile) : ProfileText(pid, profile)).c_str(),
-                asked.json ? "\n" : "");
+    PrintOut("{}{}", (asked.json ? ProfileJson(pid, profile) : ProfileText(pid, profile)),
+             asked.json ? "\n" : "");
   }
   return kExitFine;
 }

@@ -25,10 +25,10 @@ constexpr size_t kShownContexts = 8;
 constexpr size_t kShownArms = 12;
 constexpr size_t kShownSymbols = 8;
 
-std::string Percent(double share) { return Format("%.1f", share * 100); }
+std::string Percent(double share) { return Format("{:.1f}", share * 100); }
 
 std::string PerSecond(double rate) {
-  return Format(rate >= 100 || rate == 0 ? "%.0f" : "%.1f", rate);
+  return Format("{:.{}f}", rate, rate >= 100 || rate == 0 ? 0 : 1);
 }
 
 bool GrowthKnown(const ProcessView& process) {
@@ -43,15 +43,15 @@ std::string Growth(const ProcessView& process) {
 
 std::string Futex(const ThreadRate& thread) {
   if (thread.futex.told == 0) return "-";
-  return Format("%.0f", 100.0 * static_cast<double>(thread.futex.futex) /
-                            static_cast<double>(thread.futex.told));
+  return Format("{:.0f}", 100.0 * static_cast<double>(thread.futex.futex) /
+                              static_cast<double>(thread.futex.told));
 }
 
 void AddThread(const ThreadRate& thread, const std::string& name, report::Table* table) {
-  table->Add({name, Format("%zu", thread.threads), Percent(thread.cpu()), Percent(thread.system),
+  table->Add({name, Format("{}", thread.threads), Percent(thread.cpu()), Percent(thread.system),
               thread.has_wait ? Percent(thread.wait) : "-", PerSecond(thread.voluntary_per_s),
               PerSecond(thread.involuntary_per_s), Futex(thread),
-              thread.last_cpu < 0 ? "" : Format("%d", thread.last_cpu),
+              thread.last_cpu < 0 ? "" : Format("{}", thread.last_cpu),
               Printable(thread.waits_in.substr(0, thread.waits_in.find('.')), 32)});
 }
 
@@ -83,8 +83,8 @@ std::string ThreadsText(const ProcessView& process) {
   std::string text = table.Text();
   if (process.names_off && process.rate.progress_threads == 0) {
     for (const ThreadRate& thread : process.rate.busy) {
-      text += Format("  busy: thread %d (%s), %s %% of a CPU\n", static_cast<int>(thread.tid),
-                     Printable(thread.name, 20).c_str(), Percent(thread.cpu()).c_str());
+      text += Format("  busy: thread {} ({}), {} % of a CPU\n", static_cast<int>(thread.tid),
+                     Printable(thread.name, 20), Percent(thread.cpu()));
     }
     text +=
         "NCCL's threads cannot be distinguished: the job was not started with "
@@ -106,18 +106,18 @@ std::string LearningRows(const watch::JournalTail& journal) {
       ++arms;
       if (shown == kShownArms) continue;
       ++shown;
-      table.Add({Format("%u %s", context.communicator,
-                        std::string(CollectiveName(context.collective)).c_str()),
-                 FormatBytes(BandLast(context.band)),
-                 context.epochs.empty() ? "" : Format("%u", context.epochs.back().epoch),
-                 ConfigText(library, context.collective, arm.config), Format("%zu", arm.blocks),
-                 arm.seconds > 0 ? dataset::TimeText(arm.seconds) : "-",
-                 arm.ratio > 0 ? Format("%.2f x", arm.ratio) : "-", arm.StateText()});
+      table.Add(
+          {Format("{} {}", context.communicator, std::string(CollectiveName(context.collective))),
+           FormatBytes(BandLast(context.band)),
+           context.epochs.empty() ? "" : Format("{}", context.epochs.back().epoch),
+           ConfigText(library, context.collective, arm.config), Format("{}", arm.blocks),
+           arm.seconds > 0 ? dataset::TimeText(arm.seconds) : "-",
+           arm.ratio > 0 ? Format("{:.2f} x", arm.ratio) : "-", arm.StateText()});
     }
   }
   if (shown == 0) return "";
   std::string text = "\n" + table.Text();
-  if (arms > shown) text += Format("and %zu more\n", arms - shown);
+  if (arms > shown) text += Format("and {} more\n", arms - shown);
   return text;
 }
 
@@ -126,15 +126,14 @@ std::string JournalText(const ProcessView& process) {
   const watch::JournalTail& journal = *process.journal;
   const auto& counts = journal.counts();
   std::string text =
-      Format("\njournal %s: %llu operations, %s/s (%s runs/s, %s rewards/s)",
-             journal.path().c_str(), static_cast<unsigned long long>(counts.operations()),
-             PerSecond(process.operations_per_s).c_str(), PerSecond(process.runs_per_s).c_str(),
-             PerSecond(process.rewards_per_s).c_str());
+      Format("\njournal {}: {} operations, {}/s ({} runs/s, {} rewards/s)", journal.path(),
+             counts.operations(), PerSecond(process.operations_per_s),
+             PerSecond(process.runs_per_s), PerSecond(process.rewards_per_s));
   if (counts.dropped > 0) {
-    text += Format(", %llu dropped", static_cast<unsigned long long>(counts.dropped));
+    text += Format(", {} dropped", counts.dropped);
   }
   if (counts.unknown > 0) {
-    text += Format(", %llu lines not parsed", static_cast<unsigned long long>(counts.unknown));
+    text += Format(", {} lines not parsed", counts.unknown);
   }
   text += "\n";
   const std::vector<watch::JournalTail::Context> contexts = journal.Contexts();
@@ -145,14 +144,14 @@ std::string JournalText(const ProcessView& process) {
                   Align::kLeft, Align::kRight});
   for (size_t i = 0; i < contexts.size() && i < kShownContexts; ++i) {
     const watch::JournalTail::Context& context = contexts[i];
-    table.Add({Format("%u", context.communicator), context.collective, FormatBytes(context.bytes),
-               Format("%llu", static_cast<unsigned long long>(context.calls)), context.asked,
+    table.Add({Format("{}", context.communicator), context.collective, FormatBytes(context.bytes),
+               Format("{}", context.calls), context.asked,
                context.ran.empty() ? "not seen" : context.ran,
                context.seconds > 0 ? dataset::TimeText(context.seconds) : "", context.why});
   }
   text += table.Text();
   if (contexts.size() > kShownContexts) {
-    text += Format("and %zu more\n", contexts.size() - kShownContexts);
+    text += Format("and {} more\n", contexts.size() - kShownContexts);
   }
   return text + LearningRows(journal);
 }
@@ -166,8 +165,7 @@ std::string NetText(const WatchView& view) {
     if (quiet && !rate.rdma) return;
     std::string trouble;
     for (const auto& [name, value] : rate.trouble_per_s) {
-      trouble +=
-          Format("%s%s %s/s", trouble.empty() ? "" : ", ", name.c_str(), PerSecond(value).c_str());
+      trouble += Format("{}{} {}/s", trouble.empty() ? "" : ", ", name, PerSecond(value));
     }
     table.Add({Printable(rate.name, 20), AboutBytes(rate.received_per_s),
                AboutBytes(rate.sent_per_s), PerSecond(rate.errors_per_s), of, trouble});
@@ -181,23 +179,21 @@ std::string NetText(const WatchView& view) {
 }
 
 std::string OneText(const ProcessView& process) {
-  std::string text = Format("process %d (%s)", static_cast<int>(process.now.pid),
-                            Printable(process.now.name, 20).c_str());
-  if (process.rank >= 0) text += Format(", rank %d", process.rank);
+  std::string text =
+      Format("process {} ({})", static_cast<int>(process.now.pid), Printable(process.now.name, 20));
+  if (process.rank >= 0) text += Format(", rank {}", process.rank);
   if (process.ended) return text + ": has ended\n" + JournalText(process);
-  text += Format(", %s, %s\n", Count(process.now.threads.size(), "thread").c_str(),
-                 Count(static_cast<size_t>(process.now.open_files), "open file").c_str());
-  text +=
-      Format("memory %s resident (%s a minute), %s shared, %s locked, %s pinned, %s swapped\n",
-             AboutBytes(process.now.resident).c_str(), Growth(process).c_str(),
-             AboutBytes(process.now.shared_memory).c_str(), AboutBytes(process.now.locked).c_str(),
-             AboutBytes(process.now.pinned).c_str(), AboutBytes(process.now.swapped).c_str());
+  text += Format(", {}, {}\n", Count(process.now.threads.size(), "thread"),
+                 Count(static_cast<size_t>(process.now.open_files), "open file"));
+  text += Format("memory {} resident ({} a minute), {} shared, {} locked, {} pinned, {} swapped\n",
+                 AboutBytes(process.now.resident), Growth(process),
+                 AboutBytes(process.now.shared_memory), AboutBytes(process.now.locked),
+                 AboutBytes(process.now.pinned), AboutBytes(process.now.swapped));
   if (process.first) return text + "(rates follow with the second sample)\n" + JournalText(process);
   const ThreadRate& total = process.rate.total;
-  text += Format("CPU %s %%, of it %s %% in the kernel", Percent(total.cpu()).c_str(),
-                 Percent(total.system).c_str());
-  if (total.has_wait) text += Format("; runnable without a CPU %s %%", Percent(total.wait).c_str());
-  text += Format("; over %.1f s\n\n", process.rate.seconds);
+  text += Format("CPU {} %, of it {} % in the kernel", Percent(total.cpu()), Percent(total.system));
+  if (total.has_wait) text += Format("; runnable without a CPU {} %", Percent(total.wait));
+  text += Format("; over {:.1f} s\n\n", process.rate.seconds);
   return text + ThreadsText(process) + JournalText(process);
 }
 
@@ -219,9 +215,9 @@ std::string ManyText(const WatchView& view) {
   bool names_off = false;
   for (const ProcessView& process : view.processes) {
     const ThreadRate& total = process.rate.total;
-    const std::string rank = process.rank < 0 ? "" : Format("%d", process.rank);
+    const std::string rank = process.rank < 0 ? "" : Format("{}", process.rank);
     if (process.ended) {
-      table.Add({Format("%d", static_cast<int>(process.now.pid)), rank,
+      table.Add({Format("{}", static_cast<int>(process.now.pid)), rank,
                  Printable(process.now.name, 20), "", "", "", "", "", "", "", "ended"});
       continue;
     }
@@ -236,7 +232,7 @@ std::string ManyText(const WatchView& view) {
     journals |= process.journal_read;
     progressing |= process.rate.progress_threads > 0;
     names_off |= process.names_off && process.rate.progress_threads == 0;
-    table.Add({Format("%d", static_cast<int>(process.now.pid)), rank,
+    table.Add({Format("{}", static_cast<int>(process.now.pid)), rank,
                Printable(process.now.name, 20), Percent(total.cpu()),
                process.rate.progress_threads == 0 ? "-" : Percent(process.rate.progress_cpu),
                total.has_wait ? Percent(total.wait) : "-", PerSecond(total.involuntary_per_s),
@@ -265,7 +261,7 @@ std::string WatchText(const WatchView& view) {
 
 std::string ProfileText(pid_t pid, const watch::Profile& profile) {
   if (profile.lines.empty()) {
-    return Format("process %d: no samples; it used no CPU\n", static_cast<int>(pid));
+    return Format("process {}: no samples; it used no CPU\n", static_cast<int>(pid));
   }
   struct Thread {
     double share = 0;
@@ -286,14 +282,14 @@ std::string ProfileText(pid_t pid, const watch::Profile& profile) {
     if (named(a) != named(b)) return named(a);
     return a->share > b->share;
   });
-  std::string text = Format("process %d: %llu samples at 99 per second\n", static_cast<int>(pid),
-                            static_cast<unsigned long long>(profile.samples));
+  std::string text =
+      Format("process {}: {} samples at 99 per second\n", static_cast<int>(pid), profile.samples);
   report::Table table({"thread", "tid", "share %", "symbol", "of"});
   table.SetAlign({Align::kLeft, Align::kRight, Align::kRight});
   for (size_t i = 0; i < order.size() && i < kShownOthers; ++i) {
     const Thread& thread = *order[i];
     table.Add({Printable(thread.lines[0]->thread, 20),
-               Format("%d", static_cast<int>(thread.lines[0]->tid)), Percent(thread.share), "",
+               Format("{}", static_cast<int>(thread.lines[0]->tid)), Percent(thread.share), "",
                ""});
     for (size_t line = 0; line < thread.lines.size() && line < kShownSymbols; ++line) {
       table.Add({"", "", Percent(thread.lines[line]->share),

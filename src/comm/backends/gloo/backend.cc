@@ -16,7 +16,7 @@ class GlooBackend : public Backend {
  public:
   BackendInfo Look(const RankInfo& place) const override {
     BackendInfo info;
-    info.version = Format("%d.%d.%d", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);
+    info.version = Format("{}.{}.{}", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);
     const Result<std::shared_ptr<gloo::transport::Device>> device = OpenGlooDevice(place);
     if (!device.ok()) {
       info.reason = device.status().message();

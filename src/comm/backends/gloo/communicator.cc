@@ -54,8 +54,7 @@ Result<GlooCommunicator::Line*> GlooCommunicator::LineFor(const Purpose& purpose
     connecting_.push_back(mesh);
   }
   const auto [use, wait, part] = purpose;
-  const std::string key =
-      Format("gloo/%s/%d.%d.%d", name_.c_str(), use, static_cast<int>(wait), part);
+  const std::string key = Format("gloo/{}/{}.{}.{}", name_, use, static_cast<int>(wait), part);
   const Status connected = mesh->Connect(store_, key, members_, device_, wait, timeout_, deadline);
   const std::lock_guard lock(mutex_);
   std::erase(connecting_, mesh);
@@ -92,18 +91,18 @@ Status GlooCommunicator::CanRun(const Call& call) const {
   if (config.IsDefault()) return {};
   if (call.operation != Operation::kAllReduce) {
     return Unavailable(
-        Format("Gloo offers no choice for %s, only for all_reduce", OperationName(call.operation)));
+        Format("Gloo offers no choice for {}, only for all_reduce", OperationName(call.operation)));
   }
   if (config.segment_bytes != 0) return Unavailable("Gloo has no segment size");
   const std::vector<int> algorithms = Algorithms(Library::kGloo, Collective::kAllReduce);
   if (config.algorithm != kKeep &&
       std::find(algorithms.begin(), algorithms.end(), config.algorithm) == algorithms.end()) {
-    return Invalid(Format("Gloo has no algorithm number %d", config.algorithm));
+    return Invalid(Format("Gloo has no algorithm number {}", config.algorithm));
   }
   const std::vector<int> protocols = Protocols(Library::kGloo);
   if (config.protocol != kKeep &&
       std::find(protocols.begin(), protocols.end(), config.protocol) == protocols.end()) {
-    return Invalid(Format("Gloo has no protocol number %d", config.protocol));
+    return Invalid(Format("Gloo has no protocol number {}", config.protocol));
   }
   // Gloo's bcube gives wrong results: always if the number of ranks is not a power of two,
   // sometimes with four ranks above 100 KiB.
@@ -112,7 +111,7 @@ Status GlooCommunicator::CanRun(const Call& call) const {
   }
   if (config.channels < 0 || config.channels > ChannelLimit(Library::kGloo)) {
     return Invalid(
-        Format("Gloo's parallel contexts are from 1 to %d", ChannelLimit(Library::kGloo)));
+        Format("Gloo's parallel contexts are from 1 to {}", ChannelLimit(Library::kGloo)));
   }
   const bool modern = config.algorithm == kKeep || config.algorithm == kOptionsRing ||
                       config.algorithm == kOptionsBcube;
@@ -134,7 +133,7 @@ Status GlooCommunicator::CanRun(const Call& call) const {
     const size_t bytes = part * SizeOf(call.type);
     if (config.algorithm == kPlainRing && bytes > kBlockingLimit) {
       return Unavailable(
-          Format("Gloo's ring with blocking sockets can stop for ever above %zu KiB: every rank "
+          Format("Gloo's ring with blocking sockets can stop for ever above {} KiB: every rank "
                  "sends before it receives",
                  kBlockingLimit >> 10U));
     }

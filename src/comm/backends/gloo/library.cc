@@ -79,9 +79,9 @@ Result<std::shared_ptr<gloo::transport::Device>> OpenGlooDevice(const RankInfo& 
   if (!interface.empty()) {
     if (if_nametoindex(interface.c_str()) == 0) {
       return Unavailable(
-          Format("GLOO_SOCKET_IFNAME names the interface '%s', which this host does "
+          Format("GLOO_SOCKET_IFNAME names the interface '{}', which this host does "
                  "not have",
-                 interface.c_str()));
+                 interface));
     }
     attributes.iface = interface;
   } else {

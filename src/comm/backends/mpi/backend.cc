@@ -37,7 +37,7 @@ class MpiBackend : public Backend {
     // log the message and end the process.
     CallWatch watch([&start] {
       start.log(
-          Format("diapason: rank %d: creating the group has reached its limit of %g s: not "
+          Format("diapason: rank {}: creating the group has reached its limit of {:g} s: not "
                  "every rank has started MPI. The job ends here",
                  start.place.rank, static_cast<double>(start.timeout.count()) * 1e-3));
       _exit(1);
@@ -57,7 +57,7 @@ class MpiBackend : public Backend {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (rank != start.place.rank || size != start.place.size) {
       return Invalid(
-          Format("the launcher's variables say rank %d of %d, and MPI says rank %d of %d",
+          Format("the launcher's variables say rank {} of {}, and MPI says rank {} of {}",
                  start.place.rank, start.place.size, rank, size));
     }
     // A duplicate: the program's messages on MPI_COMM_WORLD never match diapason's.

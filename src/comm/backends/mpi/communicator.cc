@@ -158,7 +158,7 @@ Status MpiCommunicator::CanRun(const Call& call) const {
   if (call.config.IsDefault()) return {};
   const std::optional<Collective> collective = CollectiveOf(call.operation);
   if (!collective.has_value()) {
-    return Unavailable(Format("Open MPI offers no choice for %s", OperationName(call.operation)));
+    return Unavailable(Format("Open MPI offers no choice for {}", OperationName(call.operation)));
   }
   return copies_.Knows(*collective, call.config);
 }

@@ -187,8 +187,8 @@ Status TunedCopies::Knows(Collective collective, const Config& config) const {
     if (config.algorithm == kKeep) {
       return Unavailable("Open MPI takes a segment size only together with an algorithm");
     }
-    return Invalid(Format("Open MPI has no %s algorithm number %d",
-                          std::string(CollectiveName(collective)).c_str(), config.algorithm));
+    return Invalid(Format("Open MPI has no {} algorithm number {}",
+                          std::string(CollectiveName(collective)), config.algorithm));
   }
   int ranks = 0;
   MPI_Comm_size(original_, &ranks);

@@ -9,6 +9,7 @@
 #include "comm/backends/nccl/connection.h"
 #include "comm/backends/nccl/pin.h"
 #include "comm/gpu/nvlink.h"
+#include "domain/library_version.h"
 
 namespace diapason::comm::nccl {
 namespace {
@@ -20,7 +21,7 @@ struct Card {
   int version = 0;
   std::string device;  // the host's name and the device's id there
 
-  std::string Encode() const { return Format("%d %s", version, device.c_str()); }
+  std::string Encode() const { return Format("{} {}", version, device); }
   static Result<Card> Decode(const std::string& text) {
     Card card;
     const size_t blank = text.find(' ');
@@ -53,12 +54,20 @@ bool ShareDevices(const std::vector<Card>& cards) {
   return devices.size() < cards.size();
 }
 
-// The library refuses two ranks of one host on one device. With different host ids it takes them
-// for two hosts, and they communicate over the network: slow, but it lets a machine with one GPU
-// run several ranks.
-void SeparateRanks(const Start& start, const std::string& title) {
+// Unless the user permits it, the library refuses two ranks of one host on one device. With
+// different host ids it takes them for two hosts, and they communicate over the network: slow, but
+// it lets a machine with one GPU run several ranks.
+void SeparateRanks(const Start& start, const NcclApi& api) {
   if (std::getenv("NCCL_HOSTID") != nullptr) return;
-  const std::string id = Format("%s-%d", HostName().c_str(), start.place.rank);
+  if (SharesGpuInsideHost(api.library, api.version, ProcessEnvironment())) {
+    if (start.place.rank == 0) {
+      start.log(
+          "ranks share a GPU inside one host, as NCCL_MULTI_RANK_GPU_ENABLE permits: the channels "
+          "of all ranks must fit on the GPU at once, so lower NCCL_MAX_CTAS if a call hangs");
+    }
+    return;
+  }
+  const std::string id = Format("{}-{}", HostName(), start.place.rank);
   setenv("NCCL_HOSTID", id.c_str(), 0);
   std::string told = "NCCL_HOSTID=" + id;
   if (start.place.nodes == 1 && std::getenv("NCCL_SOCKET_IFNAME") == nullptr) {
@@ -66,12 +75,20 @@ void SeparateRanks(const Start& start, const std::string& title) {
     told += " NCCL_SOCKET_IFNAME=lo";
   }
   if (start.place.rank == 0) {
-    start.log(Format("ranks share a GPU: %s gets %s, and treats every rank as a host of its own",
-                     title.c_str(), told.c_str()));
+    start.log(Format("ranks share a GPU: {} gets {}, and treats every rank as a host of its own",
+                     api.title, told));
   }
 }
 
 }  // namespace
+
+bool SharesGpuInsideHost(Library library, int version, const Environment& environment) {
+  constexpr int kFirst = 23003;
+  if (library != Library::kNccl || LibraryVersionOfCode(version) < kFirst) return false;
+  // As the library parses it.
+  const std::string value = environment.Get("NCCL_MULTI_RANK_GPU_ENABLE").value_or("");
+  return std::strtoll(value.c_str(), nullptr, 0) != 0;
+}
 
 BackendInfo GpuBackend::Look(const RankInfo& /*place*/) const {
   BackendInfo info;
@@ -118,12 +135,12 @@ Result<std::unique_ptr<Communicator>> GpuBackend::Create(const Start& start) {
   for (size_t rank = 0; rank < cards.size(); ++rank) {
     const int version = cards[rank].version;
     if (version != cards[0].version) {
-      return Unavailable(Format("rank 0 has %s %d and rank %zu has %d: all need the same version",
-                                parts.api->title.c_str(), cards[0].version, rank, version));
+      return Unavailable(Format("rank 0 has {} {} and rank {} has {}: all need the same version",
+                                parts.api->title, cards[0].version, rank, version));
     }
   }
   const bool shared = ShareDevices(cards);
-  if (shared) SeparateRanks(start, parts.api->title);
+  if (shared) SeparateRanks(start, *parts.api);
   if (parts.choose) PluginPin::AskForPlugin();
   if (!shared && start.place.nodes == 1 && start.place.size > 1 &&
       flavor_.library == Library::kNccl) {

@@ -227,8 +227,7 @@ void NcclCommunicator::Abandon() noexcept {
 
 Status NcclCommunicator::CanRun(const Call& call) const {
   if (NcclType(call.type) < 0) {
-    return Unavailable(
-        Format("%s has no type %s", parts_.api->title.c_str(), DataTypeName(call.type)));
+    return Unavailable(Format("{} has no type {}", parts_.api->title, DataTypeName(call.type)));
   }
   if (call.wire.has_value() && !parts_.runtime->Converts()) {
     return Unavailable("types are not converted on this kind of GPU");
@@ -253,7 +252,7 @@ Status NcclCommunicator::CheckAlignment(const Call& call) const {
     all = all && reachable(tensor.in) && reachable(tensor.out);
   }
   if (all) return Status();
-  return Invalid(Format("GPU memory of %s must lie at a multiple of %zu bytes",
+  return Invalid(Format("GPU memory of {} must lie at a multiple of {} bytes",
                         DataTypeName(call.type), width));
 }
 

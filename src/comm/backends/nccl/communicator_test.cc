@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "comm/backends/nccl/backend.h"
 #include "comm/backends/nccl/fake_gpu.h"
 
 namespace diapason::comm::nccl {
@@ -297,6 +298,20 @@ TEST(NcclLibraryTest, VersionsAsPeopleWriteThem) {
   EXPECT_EQ(api.VersionText(), "2.28.9");
   api.version = 2708;
   EXPECT_EQ(api.VersionText(), "2.7.8");
+}
+
+TEST(NcclLibraryTest, RanksShareAGpuInsideAHostOnlyWhereTheUserAndTheVersionPermitIt) {
+  const auto shares = [](Library library, int version, const char* value) {
+    const std::map<std::string, std::string> set = {{"NCCL_MULTI_RANK_GPU_ENABLE", value}};
+    return SharesGpuInsideHost(library, version, MapEnvironment(set));
+  };
+  EXPECT_TRUE(shares(Library::kNccl, 23003, "1"));
+  EXPECT_TRUE(shares(Library::kNccl, 23102, "0x1"));
+  EXPECT_FALSE(shares(Library::kNccl, 22907, "1"));
+  EXPECT_FALSE(shares(Library::kNccl, 23007, "0"));
+  EXPECT_FALSE(shares(Library::kNccl, 23007, "yes"));
+  EXPECT_FALSE(shares(Library::kRccl, 23007, "1"));
+  EXPECT_FALSE(SharesGpuInsideHost(Library::kNccl, 23007, MapEnvironment({})));
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ Status Connection::LostMembers() const {
   for (const int rank : membership_.store->Lost(membership_.name)) {
     const auto& ours = membership_.job_ranks;
     if (std::find(ours.begin(), ours.end(), rank) != ours.end()) {
-      gone.push_back(Format("rank %d", rank));
+      gone.push_back(Format("rank {}", rank));
     }
   }
   if (gone.empty()) return Status();
@@ -189,7 +189,7 @@ Status Connection::Explain(NcclResult result) {
     std::this_thread::sleep_for(kStoreLookInterval);
     lost = LostMembers();
   }
-  if (!lost.ok()) return PeerLost(Format("%s; %s", lost.message().c_str(), text.c_str()));
+  if (!lost.ok()) return PeerLost(Format("{}; {}", lost.message(), text));
   return Status::Error(result == kRemoteError ? ErrorCode::kPeerLost : ErrorCode::kInternal, text);
 }
 
@@ -262,7 +262,7 @@ Status Connection::Break(const Status& why, bool wait) {
     abort = abort_;
   }
   if (abort != nullptr && !abort->WaitFor(kAbortLimit)) {
-    membership_.log(Format("%s does not end the communicator; left behind", api_->title.c_str()));
+    membership_.log(Format("{} does not end the communicator; left behind", api_->title));
   }
   return first;
 }

@@ -50,13 +50,12 @@ Result<Opened> OpenFile(const Flavor& flavor, const std::string& title) {
     if (void* library = dlopen(named.c_str(), RTLD_NOW | RTLD_LOCAL)) return Opened{library, named};
     const char* why = dlerror();
     const auto& info = SettingTable()[static_cast<size_t>(flavor.file_setting)];
-    return Unavailable(
-        Format("no %s: %s: %s", title.c_str(), info.name, why != nullptr ? why : ""));
+    return Unavailable(Format("no {}: {}: {}", title, info.name, why != nullptr ? why : ""));
   }
   for (const char* file : flavor.files) {
     if (void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL)) return Opened{library, file};
   }
-  return Unavailable(Format("no %s: %s cannot be opened", title.c_str(), flavor.files.front()));
+  return Unavailable(Format("no {}: {} cannot be opened", title, flavor.files.front()));
 }
 
 Result<const NcclApi*> Open(const Flavor& flavor) {
@@ -70,15 +69,14 @@ Result<const NcclApi*> Open(const Flavor& flavor) {
   gpu::Symbols symbols(opened.library);
   symbols.Find("ncclGetVersion", &api.GetVersion);
   if (!symbols.missing().empty() || api.GetVersion(&api.version) != kSuccess) {
-    return Unavailable(Format("%s is not %s: it tells no version", name.c_str(), title.c_str()));
+    return Unavailable(Format("{} is not {}: it tells no version", name, title));
   }
   if (api.version < kFirstVersion) {
-    return Unavailable(Format("%s %s is too old: 2.18 or later is needed", title.c_str(),
-                              api.VersionText().c_str()));
+    return Unavailable(
+        Format("{} {} is too old: 2.18 or later is needed", title, api.VersionText()));
   }
   if (const std::string missing = Load(opened.library, &api); !missing.empty()) {
-    return Unavailable(
-        Format("%s %s has no %s", title.c_str(), api.VersionText().c_str(), missing.c_str()));
+    return Unavailable(Format("{} {} has no {}", title, api.VersionText(), missing));
   }
   return new NcclApi(api);  // never freed, as the library stays loaded
 }
@@ -93,13 +91,13 @@ std::string NcclApi::ErrorText(NcclResult result) const {
   std::string text = title + ": " + GetErrorString(result);
   // The last warning of the whole process: possibly an old one, but usually the cause.
   const char* last = GetLastError(nullptr);
-  if (last != nullptr && *last != '\0') text += Format(" (last warning: %s)", last);
+  if (last != nullptr && *last != '\0') text += Format(" (last warning: {})", last);
   return text;
 }
 
 Result<const NcclApi*> OpenNccl(const Flavor& flavor) {
   static std::mutex mutex;
-  static std::map<Library, const NcclApi*> known;
+  static auto& known = *new std::map<Library, const NcclApi*>();  // used until the process ends
   const std::lock_guard<std::mutex> lock(mutex);
   if (const auto found = known.find(flavor.library); found != known.end()) return found->second;
   // A failure is not cached: the program may later set a path, or load the library itself.

@@ -48,8 +48,8 @@ PluginPin PluginPin::Find(const NcclApi& api) {
   PluginPin pin;
   pin.api_ = &api;
   if (api.version < kFirstPinningVersion) {
-    pin.reason_ = Format("%s %s asks no tuner: 2.19 or later is needed", api.title.c_str(),
-                         api.VersionText().c_str());
+    pin.reason_ =
+        Format("{} {} asks no tuner: 2.19 or later is needed", api.title, api.VersionText());
     return pin;
   }
   void* plugin = dlopen(kPluginFile, RTLD_NOW | RTLD_NOLOAD);
@@ -57,9 +57,9 @@ PluginPin PluginPin::Find(const NcclApi& api) {
     const char* named = std::getenv(kPluginVariable);
     pin.reason_ =
         named == nullptr
-            ? Format("%s was not found beside this program; set DIAPASON_LIB_DIR", kPluginFile)
-            : Format("%s has not loaded %s; %s is '%s'", api.title.c_str(), kPluginFile,
-                     kPluginVariable, named);
+            ? Format("{} was not found beside this program; set DIAPASON_LIB_DIR", kPluginFile)
+            : Format("{} has not loaded {}; {} is '{}'", api.title, kPluginFile, kPluginVariable,
+                     named);
     return pin;
   }
   gpu::Symbols symbols(plugin);
@@ -67,8 +67,8 @@ PluginPin PluginPin::Find(const NcclApi& api) {
   symbols.Find("diapason_unpin", &pin.unpin_);
   symbols.Find("diapason_pin_counts", &pin.counts_);
   if (!symbols.missing().empty()) {
-    pin.reason_ = Format("the loaded %s is another version: it has no %s", kPluginFile,
-                         symbols.missing().c_str());
+    pin.reason_ =
+        Format("the loaded {} is another version: it has no {}", kPluginFile, symbols.missing());
   }
   return pin;
 }
@@ -76,7 +76,7 @@ PluginPin PluginPin::Find(const NcclApi& api) {
 Status PluginPin::CanUse(Operation operation, const Config& config, int ranks) const {
   const std::optional<Collective> collective = CollectiveOf(operation);
   if (!collective.has_value() || !CanChoose(api_->library, *collective)) {
-    return Unavailable(Format("%s does not let a tuner choose how it runs %s", api_->title.c_str(),
+    return Unavailable(Format("{} does not let a tuner choose how it runs {}", api_->title,
                               OperationName(operation)));
   }
   if (config.segment_bytes != 0) {
@@ -84,12 +84,12 @@ Status PluginPin::CanUse(Operation operation, const Config& config, int ranks) c
   }
   const int limit = ChannelLimit(api_->library);
   if (config.channels < 0 || config.channels > limit) {
-    return Invalid(Format("%d channels: %s has 1 to %d, or 0 for its own number", config.channels,
-                          api_->title.c_str(), limit));
+    return Invalid(Format("{} channels: {} has 1 to {}, or 0 for its own number", config.channels,
+                          api_->title, limit));
   }
   if (!AnyPairExists(api_->library, *collective, config)) {
-    return Invalid(Format("%s never runs %s as %s", api_->title.c_str(), OperationName(operation),
-                          ConfigText(api_->library, *collective, config).c_str()));
+    return Invalid(Format("{} never runs {} as {}", api_->title, OperationName(operation),
+                          ConfigText(api_->library, *collective, config)));
   }
   if (ranks > 1 && !reason_.empty()) return Unavailable(reason_);
   return Status();
@@ -115,10 +115,10 @@ Status PluginPin::Hold::Applied(const std::string& what) const {
   if (asked > 0 && applied == asked) return Status();
   if (asked == 0) {
     return Unavailable(
-        Format("%s did not ask how to run it, and ran it its own way", pin_.api_->title.c_str()));
+        Format("{} did not ask how to run it, and ran it its own way", pin_.api_->title));
   }
-  return Unavailable(Format("%s does not offer %s here, and ran it its own way",
-                            pin_.api_->title.c_str(), what.c_str()));
+  return Unavailable(
+      Format("{} does not offer {} here, and ran it its own way", pin_.api_->title, what));
 }
 
 }  // namespace diapason::comm::nccl

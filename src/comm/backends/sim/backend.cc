@@ -56,10 +56,10 @@ class SimBackendImpl : public Backend {
     const Result<RankLayout> layout = FillNodes(*cluster.value(), place.size);
     if (!layout.ok()) return failed(layout.status());
     if (place.rank < 0 || place.rank >= place.size) {
-      return failed(Invalid(Format("rank %d of %d", place.rank, place.size)));
+      return failed(Invalid(Format("rank {} of {}", place.rank, place.size)));
     }
     const std::string key =
-        Format("%s@%s:%d", start.name.c_str(), options.master_addr.c_str(), options.master_port);
+        Format("{}@{}:{}", start.name, options.master_addr, options.master_port);
     Result<std::shared_ptr<World>> world =
         Meet(key, start.name, place.rank, place.size, cluster.value(), options.seed, deadline);
     if (!world.ok()) return failed(world.status());

@@ -12,9 +12,9 @@ std::string RankList(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (size_t i = 0; i < ranks.size() && i < kNamed; ++i) {
     if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    text += Format("%d", ranks[i]);
+    text += Format("{}", ranks[i]);
   }
-  if (ranks.size() > kNamed) text += Format(" and %zu more", ranks.size() - kNamed);
+  if (ranks.size() > kNamed) text += Format(" and {} more", ranks.size() - kNamed);
   return text;
 }
 
@@ -24,7 +24,7 @@ std::string CallText(const Call& call) {
   text += " of " + FormatBytes(call.count * SizeOf(call.type)) + " " + DataTypeName(call.type);
   const OperationFacts& facts = FactsOf(call.operation);
   if (facts.peer != Peer::kNone) {
-    text += Format(facts.peer == Peer::kFrom ? " from rank %d" : " to rank %d", call.peer);
+    text += Format(" {} rank {}", facts.peer == Peer::kFrom ? "from" : "to", call.peer);
   }
   if (facts.reduces) text += std::string(" (") + ReduceOpName(call.reduce) + ")";
   if (!call.config.IsDefault()) {

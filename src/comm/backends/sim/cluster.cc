@@ -16,7 +16,7 @@ bool IsPath(const std::string& name) {
 }  // namespace
 
 std::string Describe(const Cluster& cluster) {
-  return Format("%s: %s (simulated)", cluster.name.c_str(), cluster.title.c_str());
+  return Format("{}: {} (simulated)", cluster.name, cluster.title);
 }
 
 std::vector<std::string> ClusterNames() {
@@ -29,8 +29,8 @@ Result<std::string_view> ShippedText(const std::string& name) {
   for (const Shipped& shipped : ShippedClusters()) {
     if (shipped.name == name) return shipped.text;
   }
-  return NotFound(Format("unknown cluster '%.60s'", name.c_str()) +
-                  Suggestion(name, ClusterNames()) + " (or give the path of a .toml file)");
+  return NotFound(Format("unknown cluster '{:.60}'", name) + Suggestion(name, ClusterNames()) +
+                  " (or give the path of a .toml file)");
 }
 
 Result<Cluster> LoadCluster(const std::string& name_or_path) {

@@ -35,9 +35,9 @@ void ForEachPair(Reader* reader, const toml::table& table, const std::string& ke
       }
       if (!PairExists(Collective::kAllReduce, algorithm.value(), protocol.value()) &&
           !PairExists(Collective::kAllGather, algorithm.value(), protocol.value())) {
-        return reader->Fail(protocol_key.source(), Format("no library has %.20s with %.20s",
-                                                          std::string(algorithm_key.str()).c_str(),
-                                                          std::string(protocol_key.str()).c_str()));
+        return reader->Fail(protocol_key.source(), Format("no library has {:.20} with {:.20}",
+                                                          std::string(algorithm_key.str()),
+                                                          std::string(protocol_key.str())));
       }
       Section section(reader, *pair,
                       "[" + key + "." + std::string(algorithm_key.str()) + "." +
@@ -162,7 +162,7 @@ void ReadMachine(Reader* reader, Section* root, Cluster* cluster) {
   root->Integer("nodes", 1, kMostRanks, &cluster->nodes);
   root->Integer("gpus_per_node", 1, 1024, &cluster->gpus_per_node);
   if (int64_t{cluster->nodes} * cluster->gpus_per_node > kMostRanks) {
-    reader->Fail(root->source(), Format("more than %d GPUs", kMostRanks));
+    reader->Fail(root->source(), Format("more than {} GPUs", kMostRanks));
   }
 }
 

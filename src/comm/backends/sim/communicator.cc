@@ -202,7 +202,7 @@ double SimCommunicator::Now() const {
 
 Status SimCommunicator::SimulateCompute(double seconds) {
   if (!(seconds >= 0 && seconds <= 1e9)) {
-    return Invalid(Format("cannot compute for %g seconds", seconds));
+    return Invalid(Format("cannot compute for {:g} seconds", seconds));
   }
   const Deadline deadline = std::chrono::steady_clock::now() + timeout_;
   std::vector<RankState::Item> items;

@@ -44,14 +44,13 @@ Status CheckConfig(const Cluster& cluster, Collective collective, const Config& 
   if (config.segment_bytes != 0) return Invalid(library + " has no segment size");
   const int limit = ChannelLimit(cluster.library);
   if (config.channels < 0 || config.channels > limit) {
-    return Invalid(
-        Format("%d channels; %s takes 1 to %d", config.channels, library.c_str(), limit));
+    return Invalid(Format("{} channels; {} takes 1 to {}", config.channels, library, limit));
   }
   if (config.algorithm < kKeep || config.algorithm >= kAlgorithmCount) {
-    return Invalid(Format("%s has no algorithm number %d", library.c_str(), config.algorithm));
+    return Invalid(Format("{} has no algorithm number {}", library, config.algorithm));
   }
   if (config.protocol < kKeep || config.protocol >= kProtocolCount) {
-    return Invalid(Format("%s has no protocol number %d", library.c_str(), config.protocol));
+    return Invalid(Format("{} has no protocol number {}", library, config.protocol));
   }
   return {};
 }
@@ -98,17 +97,16 @@ Status NothingOnOffer(const Cluster& cluster, const RankLayout& layout, Collecti
         wanted + " is not on offer: " +
         WhyNotOffered(cluster, layout, collective, config.algorithm, config.protocol));
   }
-  return Unavailable(Format("the simulated cluster '%s' has nothing for %s that is %s",
-                            cluster.name.c_str(), std::string(CollectiveName(collective)).c_str(),
-                            wanted.c_str()));
+  return Unavailable(Format("the simulated cluster '{}' has nothing for {} that is {}",
+                            cluster.name, std::string(CollectiveName(collective)), wanted));
 }
 
 }  // namespace
 
 Result<RankLayout> FillNodes(const Cluster& cluster, int ranks) {
   if (ranks < 1 || ranks > cluster.ranks()) {
-    return Invalid(Format("%d ranks; the simulated cluster '%s' has 1 to %d", ranks,
-                          cluster.name.c_str(), cluster.ranks()));
+    return Invalid(Format("{} ranks; the simulated cluster '{}' has 1 to {}", ranks, cluster.name,
+                          cluster.ranks()));
   }
   RankLayout layout;
   layout.ranks = ranks;

@@ -37,11 +37,10 @@ Meetings& All() {
 std::string Differs(const Meeting& meeting, int rank, int size, const Cluster& cluster,
                     uint64_t seed) {
   const auto text = [&](const std::string& mine, const std::string& theirs) {
-    return Format("rank %d says %s where rank %d says %s", rank, mine.c_str(), meeting.first,
-                  theirs.c_str());
+    return Format("rank {} says {} where rank {} says {}", rank, mine, meeting.first, theirs);
   };
   if (size != meeting.size) {
-    return text(Format("%d ranks", size), Format("%d", meeting.size));
+    return text(Format("{} ranks", size), Format("{}", meeting.size));
   }
   if (cluster.digest != meeting.cluster->digest) {
     return text("cluster '" + cluster.name + "'",
@@ -49,10 +48,9 @@ std::string Differs(const Meeting& meeting, int rank, int size, const Cluster& c
                     (cluster.name == meeting.cluster->name ? " (the file has changed)" : ""));
   }
   if (seed != meeting.seed) {
-    return text(Format("seed %llu", static_cast<unsigned long long>(seed)),
-                Format("%llu", static_cast<unsigned long long>(meeting.seed)));
+    return text(Format("seed {}", seed), Format("{}", meeting.seed));
   }
-  if (meeting.here[static_cast<size_t>(rank)]) return Format("rank %d comes twice", rank);
+  if (meeting.here[static_cast<size_t>(rank)]) return Format("rank {} comes twice", rank);
   return "";
 }
 

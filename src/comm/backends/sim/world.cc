@@ -97,9 +97,9 @@ Result<std::shared_ptr<SimRound>> World::Enter(int rank, const Call& call,
     const std::string mine = split ? "split" : CallText(call);
     const std::string theirs = RoundText(*round);
     const bool later = rank > round->first;
-    BreakLocked(Invalid(Format("rank %d calls %s where rank %d calls %s",
-                               later ? rank : round->first, (later ? mine : theirs).c_str(),
-                               later ? round->first : rank, (later ? theirs : mine).c_str())));
+    BreakLocked(Invalid(Format("rank {} calls {} where rank {} calls {}",
+                               later ? rank : round->first, (later ? mine : theirs),
+                               later ? round->first : rank, (later ? theirs : mine))));
     lock.unlock();
     Wake();
     return broken_;
@@ -174,8 +174,7 @@ Result<std::shared_ptr<Transfer>> World::Post(int rank, const Call& call, double
   Queue& queue = queues_[key];
   if (queue.waiting.empty() || queue.sends == sends) {
     if (gone_[static_cast<size_t>(call.peer)]) {
-      return fail(
-          PeerLost(Format("rank %d has left before the %s", call.peer, CallText(call).c_str())));
+      return fail(PeerLost(Format("rank {} has left before the {}", call.peer, CallText(call))));
     }
     auto transfer = std::make_shared<Transfer>();
     transfer->call = call;
@@ -190,9 +189,9 @@ Result<std::shared_ptr<Transfer>> World::Post(int rank, const Call& call, double
   if (other.count != call.count || other.type != call.type) {
     queue.waiting.push_front(transfer);
     const bool later = rank > call.peer;
-    return fail(Invalid(Format("rank %d calls %s where rank %d calls %s", later ? rank : call.peer,
-                               CallText(later ? call : other).c_str(), later ? call.peer : rank,
-                               CallText(later ? other : call).c_str())));
+    return fail(Invalid(Format("rank {} calls {} where rank {} calls {}", later ? rank : call.peer,
+                               CallText(later ? call : other), later ? call.peer : rank,
+                               CallText(later ? other : call))));
   }
   const size_t bytes = call.count * SizeOf(call.type);
   std::memmove(sends ? other.out : call.out, sends ? call.in : other.in, bytes);
@@ -251,8 +250,8 @@ std::string World::Missing(const Event& event) const {
   for (const auto& [key, queue] : queues_) {
     for (const std::shared_ptr<Transfer>& transfer : queue.waiting) {
       if (transfer.get() != &event) continue;
-      return Format("rank %d has not answered the %s", queue.sends ? key.second : key.first,
-                    CallText(transfer->call).c_str());
+      return Format("rank {} has not answered the {}", queue.sends ? key.second : key.first,
+                    CallText(transfer->call));
     }
   }
   return "the other ranks have not come";
@@ -301,8 +300,8 @@ void World::Leave(int rank) {
     if (ours && !queue.waiting.empty()) wanted = CallText(queue.waiting.front()->call);
   }
   if (!wanted.empty()) {
-    BreakLocked(PeerLost(
-        Format("rank %d has left: its group was destroyed during %s", rank, wanted.c_str())));
+    BreakLocked(
+        PeerLost(Format("rank {} has left: its group was destroyed during {}", rank, wanted)));
   }
   moved_.wait(lock, [this] { return movers_ == 0; });
   lock.unlock();

@@ -30,7 +30,7 @@ bool TotalBytes(const Call& call, int ranks, uint64_t* bytes) {
 Status World::CanRun(const Call& call) const {
   uint64_t bytes = 0;
   if (!TotalBytes(call, size(), &bytes)) {
-    return Invalid(Format("%s of %zu elements: the size does not fit into 64 bits",
+    return Invalid(Format("{} of {} elements: the size does not fit into 64 bits",
                           OperationName(call.operation), call.count));
   }
   const std::optional<Collective> collective = CollectiveOf(call.operation);
@@ -117,21 +117,21 @@ Status World::SplitUp(SimRound* round) const {
     std::vector<int> places;
     for (const int other : wish) {
       if (other < 0 || other >= size()) {
-        return Invalid(Format("split: rank %d names rank %d of %d", rank, other, size()));
+        return Invalid(Format("split: rank {} names rank {} of {}", rank, other, size()));
       }
       if (*round->wishes[static_cast<size_t>(other)].members != wish) {
-        return Invalid(Format("split: rank %d names rank %d, which names others", rank, other));
+        return Invalid(Format("split: rank {} names rank {}, which names others", rank, other));
       }
       places.push_back(members_[static_cast<size_t>(other)]);
     }
     if (std::set<int>(wish.begin(), wish.end()).size() != wish.size() ||
         std::find(wish.begin(), wish.end(), rank) == wish.end()) {
-      return Invalid(Format("split: rank %d names a rank twice, or not itself", rank));
+      return Invalid(Format("split: rank {} names a rank twice, or not itself", rank));
     }
     // The name that one fixed rank gave, independent of the order of arrival.
     const std::string& name = round->wishes[static_cast<size_t>(wish.front())].name;
-    const auto child = std::make_shared<World>(cluster_, places,
-                                               Format("%s/%d", name.c_str(), wish.front()), seed_);
+    const auto child =
+        std::make_shared<World>(cluster_, places, Format("{}/{}", name, wish.front()), seed_);
     for (const int other : wish) round->children[static_cast<size_t>(other)] = child;
   }
   return {};

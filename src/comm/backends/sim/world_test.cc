@@ -20,7 +20,7 @@ class ClusterFile {
  public:
   explicit ClusterFile(const std::string& from, const std::string& more)
       : path_((std::filesystem::path(testing::TempDir()) /
-               Format("cluster_%d_%p.toml", static_cast<int>(getpid()), static_cast<void*>(this)))
+               Format("cluster_{}_{}.toml", getpid(), static_cast<const void*>(this)))
                   .string()) {
     std::ofstream(path_) << ShippedText(from).value() << "\n" << more;
   }
@@ -236,7 +236,7 @@ TEST(SimBackend, SplitKeepsPlacesAndClocks) {
     std::vector<int> members;
     if (rank < 24) members = {16 + rank % 8, 8 + rank % 8, rank % 8};
     Result<std::unique_ptr<Communicator>> split =
-        comm->Split(members, Format("world/%d", rank % 8), In(kLong));
+        comm->Split(members, Format("world/{}", rank % 8), In(kLong));
     ASSERT_TRUE(split.ok()) << split.status().message();
     if (rank >= 24) {
       EXPECT_EQ(split.value(), nullptr);

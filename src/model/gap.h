@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+
+#include "model/grid.h"
+#include "model/local_model.h"
+
+namespace diapason::model {
+
+// Between measured sizes a gain (the time of the library's own choice relative to a
+// configuration's, as a logarithm) is interpolated linearly over the logarithm of the size. How far
+// it can be off there is measured: each inner size is hidden and interpolated from its neighbours.
+//
+// Gains of real libraries deviate like a random walk over doublings, because both sides switch
+// algorithms at sizes of their own: the variance at a point is unit^2 * doublings * w * (1 - w)
+// between two sizes, and unit^2 * doublings beyond the last. Measured on the data at hand, at the
+// distances of its sizes and at twice these, this holds better than a smooth curve, whose error
+// would vanish quickly where sizes are close.
+
+// The standard deviation of a doubling, from the configurations of this place that come close to
+// the best. With few sizes it starts from what is usual on other machines.
+double GapUnit(const MeasuredPlace& scene);
+// The same for times instead of gains.
+double TimeGapUnit(const MeasuredPlace& scene);
+
+// The standard deviation of the interpolation at weight `w` between sizes this many doublings
+// apart.
+double GapError(double unit, double weight, double doublings);
+// The same this many doublings beyond the last measured size.
+double BeyondError(double unit, double doublings);
+
+// Where a size lies between two others.
+struct Surrounding {
+  const MeasuredSize* below = nullptr;
+  const MeasuredSize* above = nullptr;  // the same if it was measured
+  double weight = 0;
+  double doublings = 0;  // between the two
+  // The factor between the size and the nearer of the two.
+  double Reach(uint64_t bytes) const;
+};
+// The nearest sizes at which this configuration was measured together with the library's own
+// choice, or any size for the default; nullopt outside.
+std::optional<Surrounding> Surround(const MeasuredPlace& scene, uint64_t bytes,
+                                    const Config& config);
+
+}  // namespace diapason::model
