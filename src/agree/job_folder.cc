@@ -82,6 +82,36 @@ void Empty(int folder, Deadline deadline) {
   });
 }
 
+// The name of an open folder in `parent`: the job's, or the one it has while it is removed; "" if
+// it has neither.
+std::string NameOf(int parent, const std::string& job, int folder) {
+  struct stat info;
+  if (::fstat(folder, &info) != 0) return "";
+  if (StillNamed(parent, job, info)) return job;
+  std::string found;
+  ForEachName(parent, kMostNames, [&](const std::string& name) {
+    if (Begins(name, kGone) && StillNamed(parent, name, info)) found = name;
+    return found.empty();
+  });
+  return found;
+}
+
+// Removes a folder in which no process is present, whichever name it has.
+void RemoveIfAbandoned(int parent, const std::string& job, int folder, Deadline deadline) {
+  if (steady_clock::now() >= deadline || LookForPresences(folder, kEver).any) return;
+  const std::string name = NameOf(parent, job, folder);
+  if (!name.empty()) RemoveUnlessUsed(parent, name, folder, kEver, deadline);
+}
+
+// Gives a folder that this process renamed its name back, if no other folder has that name by now.
+// A process that leaves the folder while it is renamed may not find it, so the folder is removed
+// here if it is abandoned.
+void PutBack(int parent, const std::string& gone, const std::string& name, Deadline deadline) {
+  const Result<Descriptor> folder = OpenExistingFolder(parent, gone, gone);
+  ::renameat2(parent, gone.c_str(), parent, name.c_str(), RENAME_NOREPLACE);
+  if (folder.ok()) RemoveIfAbandoned(parent, name, folder.value().get(), deadline);
+}
+
 }  // namespace
 
 bool RemoveUnlessUsed(int parent, const std::string& name, int folder, time_t since,
@@ -93,7 +123,7 @@ bool RemoveUnlessUsed(int parent, const std::string& name, int folder, time_t si
   if (between) between();
   // Another process may have entered, or the folder may be another one, before the name was gone.
   if (!StillNamed(parent, gone, info) || LookForPresences(folder, since).since) {
-    ::renameat2(parent, gone.c_str(), parent, name.c_str(), RENAME_NOREPLACE);
+    PutBack(parent, gone, name, deadline);
     return false;
   }
   Empty(folder, deadline);
@@ -146,8 +176,9 @@ Result<std::unique_ptr<JobFolder>> JobFolder::Enter(Descriptor parent, const std
     struct stat info;
     if (::fstat(job->get(), &info) == 0 && StillNamed(parent.get(), name, info)) return job;
     // The folder was renamed before this process was present. Its presence must not look like that
-    // of a rank, and another process removes the folder.
+    // of a rank. It may have kept the remover from removing the folder.
     job->Withdraw();
+    RemoveIfAbandoned(parent.get(), name, job->get(), steady_clock::now() + limit);
   }
   return IoError(Format("cannot enter '{}': others keep removing it", shown));
 }
@@ -175,8 +206,7 @@ void JobFolder::Leave(Deadline deadline) {
   const Turn::Holder turn(&turn_, deadline);
   if (!turn.held() || presence_.empty()) return;
   Withdraw();
-  if (LookForPresences(folder_.get(), kEver).any) return;
-  RemoveUnlessUsed(parent_.get(), name_, folder_.get(), kEver, deadline);
+  RemoveIfAbandoned(parent_.get(), name_, folder_.get(), deadline);
 }
 
 void JobFolder::Withdraw() {

@@ -20,7 +20,9 @@ namespace diapason::agree {
 // A folder is removed in three steps: it is renamed to .gone-<random>, searched once more for a
 // presence, and emptied. A process that enters meanwhile notices that its folder no longer has the
 // job's name, and starts over. Processes that have the folder open do not notice the renaming, and
-// continue to use it.
+// continue to use it; the last of them removes it under the name that it has then. A process that
+// renames a folder looks for presences afterwards, so that none is left behind by processes that
+// leave at the same time.
 //
 // Thread-safe. In a forked child the functions do nothing.
 class JobFolder {

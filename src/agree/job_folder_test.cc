@@ -219,8 +219,41 @@ TEST_F(JobFolderTest, AProcessThatEntersAFolderBeingRemovedStartsOver) {
     EXPECT_EQ(Presences().size(), 1u);
     if (!emptied) {
       EXPECT_EQ(Presences(".gone-1").size(), 1u) << "nothing of ours stays there";
+      last.reset();
+      EXPECT_FALSE(fs::exists(Job(".gone-1"))) << "the last one out removes it under its new name";
     }
   }
+}
+
+TEST_F(JobFolderTest, AProcessThatEnteredARenamedFolderRemovesIt) {
+  Open();
+  fs::create_directories(Job() + "/1");
+  fs::permissions(Job(), fs::perms::owner_all);
+  Descriptor parent(::open(Private().c_str(), O_RDONLY | O_DIRECTORY));
+  int times = 0;
+  const auto entered =
+      JobFolder::Enter(std::move(parent), "job", "job", std::chrono::seconds(60), [&] {
+        if (times++ == 0) fs::rename(Job(), Job(".gone-1"));
+      });
+  ASSERT_TRUE(entered.ok()) << entered.status().message();
+  EXPECT_EQ(Left(), std::vector<std::string>{"job"});
+}
+
+TEST_F(JobFolderTest, AFolderThatLosesItsNameToAnotherIsNotLeftBehind) {
+  const auto store = Open();
+  const Descriptor parent(::open(Private().c_str(), O_RDONLY | O_DIRECTORY));
+  const Descriptor folder(::open(Job().c_str(), O_RDONLY | O_DIRECTORY));
+  // The renamed folder turns out to be another one, which its processes have left, and the name is
+  // taken.
+  const bool removed = RemoveUnlessUsed(parent.get(), "job", folder.get(), 0, Soon(), [&] {
+    const std::string gone = Private() + "/" + Left().at(0);
+    fs::rename(gone, folder_.path() + "/aside");
+    fs::create_directory(gone);
+    fs::permissions(gone, fs::perms::owner_all);
+    fs::create_directory(Job());
+  });
+  EXPECT_FALSE(removed);
+  EXPECT_EQ(Left(), std::vector<std::string>{"job"});
 }
 
 TEST_F(JobFolderTest, AnotherFolderOfTheSameNameIsNotRemoved) {
