@@ -93,6 +93,7 @@ Result<EpochLog::Span> EpochLog::At(uint64_t index) {
     if (index < span.end) {
       span.config = segment.config;
       span.counts = segment.counts;
+      span.by_policy = segment.by_policy;
       return span;
     }
     span.first = span.end;

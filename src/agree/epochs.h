@@ -39,7 +39,8 @@ class EpochLog {
     uint64_t end = 0;  // the first index after it
     Config config;
     bool counts = true;
-    bool held = false;  // no proposal was there in time
+    bool by_policy = false;  // see Segment
+    bool held = false;       // no proposal was there in time
   };
   // `index` may be lower than before, unless it was forgotten. An error: the other ranks'
   // configuration for this index cannot be known.

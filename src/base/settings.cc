@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::array<SettingInfo, kSettingCount> kTable{{
     {Setting::kMode, "DIAPASON_MODE", "", SettingType::kChoice, "static", 0, 0,
-     "off|observe|static|learn",
+     "off|observe|static|learn|compare",
      "Operating mode. static applies the policy; learn tries configurations while the job runs and "
-     "keeps the fastest; observe records in the journal what the policy would choose and changes "
-     "nothing; off disables the plugin."},
+     "keeps the fastest; compare runs the library's default and the policy in turns, the same on "
+     "every rank; observe records in the journal what the policy would choose and changes nothing; "
+     "off disables the plugin."},
     {Setting::kPolicy, "DIAPASON_POLICY", "NCCL_TUNER_CONFIG_FILE", SettingType::kText, "", 0, 0,
      "", "Policy file. Without one the library makes its own choices."},
     {Setting::kPolicyInline, "DIAPASON_POLICY_INLINE", "", SettingType::kText, "", 0, 0, "",
@@ -98,6 +99,9 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      "Least gain over the default that a configuration needs to replace it."},
     {Setting::kExploreBudget, "DIAPASON_EXPLORE_BUDGET", "", SettingType::kShare, "0.03", 0, 0, "",
      "Share of time that may be lost to exploration, counted over at least 1000 calls."},
+    {Setting::kTurn, "DIAPASON_TURN", "", SettingType::kInteger, "2000", 20, 3600000, "",
+     "Length in milliseconds of a turn of the default or of the policy in mode compare. At least "
+     "20 iterations should fit into one."},
     {Setting::kArms, "DIAPASON_ARMS", "", SettingType::kChoice, "auto", 0, 0,
      "auto|policy|seed|offered",
      "Candidates that learning tries beside the default: policy (every row that matches, not only "

@@ -37,6 +37,7 @@ enum class Setting {
   kEpsilon,
   kMargin,
   kExploreBudget,
+  kTurn,
   kArms,
   kLearned,
   kLearnMemory,

@@ -14,7 +14,7 @@ struct ReasonWords {
   std::string_view sentence;
 };
 
-constexpr std::array<ReasonWords, 15> kReasons{{
+constexpr std::array<ReasonWords, 16> kReasons{{
     {Reason::kNoRow, "no-row", "no row matches"},
     {Reason::kRow, "row", "a row of the policy"},
     {Reason::kPinned, "pinned", "pinned by the program"},
@@ -34,6 +34,8 @@ constexpr std::array<ReasonWords, 15> kReasons{{
     {Reason::kHeld, "held", "nothing was agreed in time: the best one known so far"},
     {Reason::kNumerics, "numerics",
      "it could change the last bits of sums, and DIAPASON_NUMERICS=pinned forbids that"},
+    {Reason::kDefaultTurn, "default-turn",
+     "a row matches, and it is the turn of the library's default"},
 }};
 
 }  // namespace

@@ -44,6 +44,7 @@ enum class Reason : uint8_t {
   kWarmUp = 12,         // a first use, which sets up connections and is not measured
   kHeld = 13,           // no proposal was there in time: the best configuration known so far
   kNumerics = 14,       // it could change the rounding of sums, and DIAPASON_NUMERICS=pinned
+  kDefaultTurn = 15,    // a row matches, and it is the turn of the library's default
 };
 
 std::string_view ReasonName(Reason reason);      // "no-row": for journals

@@ -10,6 +10,7 @@ namespace {
 constexpr int kMostAlgorithm = 63;
 constexpr int kMostProtocol = 15;
 constexpr int kMostChannels = 127;
+constexpr char kByPolicy = 'p';
 
 std::string ConfigWord(const Config& config) {
   return Format("{}.{}.{}", config.algorithm, config.protocol, config.channels);
@@ -61,7 +62,7 @@ uint64_t Schedule::Calls() const {
 
 bool Schedule::Explores() const {
   for (const Segment& segment : segments) {
-    if (segment.config != segments.front().config) return true;
+    if (segment.by_policy || segment.config != segments.front().config) return true;
   }
   return false;
 }
@@ -70,7 +71,8 @@ std::string ScheduleText(const Schedule& schedule) {
   std::string text = ConfigWord(schedule.incumbent);
   if (schedule.timed) text += "*";
   for (const Segment& segment : schedule.segments) {
-    text += ";" + ConfigWord(segment.config) + Format("x{}", segment.calls);
+    text += ";" + (segment.by_policy ? std::string(1, kByPolicy) : ConfigWord(segment.config)) +
+            Format("x{}", segment.calls);
     if (!segment.counts) text += "!";
   }
   return text;
@@ -84,7 +86,9 @@ Result<Schedule> ParseSchedule(std::string_view text) {
   while (!text.empty()) {
     Segment segment;
     int64_t calls = 0;
-    if (!TakeLetter(&text, ';') || !TakeConfig(&text, &segment.config) || !TakeLetter(&text, 'x') ||
+    if (!TakeLetter(&text, ';')) return bad;
+    segment.by_policy = TakeLetter(&text, kByPolicy);
+    if ((!segment.by_policy && !TakeConfig(&text, &segment.config)) || !TakeLetter(&text, 'x') ||
         !TakeNumber(&text, 1, static_cast<int64_t>(kMostCalls), &calls) ||
         schedule.segments.size() == kMostSegments) {
       return bad;

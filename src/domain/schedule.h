@@ -25,6 +25,8 @@ struct Segment {
   Config config;
   uint64_t calls = 0;
   bool counts = true;  // false: a first use, whose time is not representative
+  // The rows of the policy that the ranks have agreed on decide; `config` is the default.
+  bool by_policy = false;
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 
@@ -36,7 +38,7 @@ struct Schedule {
   std::vector<Segment> segments;
 
   uint64_t Calls() const;
-  // Whether it contains more than one configuration.
+  // Whether it contains more than one configuration, or leaves the choice to the policy.
   bool Explores() const;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

@@ -26,12 +26,10 @@ class Finder {
 
   std::vector<SettingConflict> Find() {
     const bool learns = Word("DIAPASON_MODE") == "learn";
-    if (!learns) {
-      CheckUnusedByMode();
-    } else {
-      CheckEpsilon();
-      if (!seen_.loaded) CheckLearning();
-    }
+    const bool compares = Word("DIAPASON_MODE") == "compare";
+    learns ? CheckEpsilon() : CheckUnusedByMode();
+    if ((learns || compares) && !seen_.loaded) CheckLearning();
+    if (compares) CheckCompared();
     if (seen_.loaded) {
       CheckPaths();
     } else {
@@ -87,29 +85,43 @@ class Finder {
     }
   }
 
-  // What keeps a job from learning although it should.
+  void CheckCompared() {
+    for (const char* name :
+         {"DIAPASON_POLICY", "NCCL_TUNER_CONFIG_FILE", "DIAPASON_POLICY_INLINE"}) {
+      if (Is(name)) return;
+    }
+    Add("env.nothing-to-compare", Severity::kWarning,
+        "DIAPASON_MODE=compare runs the default and a policy in turns, and no policy is set",
+        {"DIAPASON_MODE", "DIAPASON_POLICY"},
+        "Set DIAPASON_POLICY to the policy that should be compared with the default");
+  }
+
+  // What keeps a job from learning, or from comparing, although it should.
   void CheckLearning() {
+    const std::string mode = "DIAPASON_MODE=" + Word("DIAPASON_MODE");
+    const std::string done = Word("DIAPASON_MODE") == "learn" ? "learned" : "compared";
     const std::vector<std::string> names = {"DIAPASON_MODE", "NCCL_TUNER_PLUGIN",
                                             "NCCL_PROFILER_PLUGIN", "NCCL_ENV_PLUGIN"};
     if (seen_.version != 0 && seen_.version < kFirstThatLearns) {
       Add("env.old-library", Severity::kWarning,
-          "DIAPASON_MODE=learn needs library 2.28 or later, and this is " +
-              LibraryVersionText(seen_.version) + ": the policy is applied, and nothing is learned",
+          mode + " needs library 2.28 or later, and this is " + LibraryVersionText(seen_.version) +
+              ": the policy is applied, and nothing is " + done,
           {"DIAPASON_MODE"}, "Use a newer library, or DIAPASON_MODE=static");
       return;
     }
     if (!Is("NCCL_TUNER_PLUGIN") && !Is("NCCL_ENV_PLUGIN")) {
       Add("env.inert", Severity::kNote,
-          "DIAPASON_MODE=learn has no effect unless the plugin is loaded, and neither "
-          "NCCL_TUNER_PLUGIN nor NCCL_ENV_PLUGIN is set here",
+          mode +
+              " has no effect unless the plugin is loaded, and neither NCCL_TUNER_PLUGIN nor "
+              "NCCL_ENV_PLUGIN is set here",
           {"DIAPASON_MODE"},
           "Set NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN to the plugin, or call diapason.init()");
     } else if (!HasProfilerHalf()) {
       const std::string profiler = Value("NCCL_PROFILER_PLUGIN");
       Add("env.no-profiler", Severity::kWarning,
-          "DIAPASON_MODE=learn needs the profiler half of the plugin, and NCCL_PROFILER_PLUGIN " +
+          mode + " needs the profiler half of the plugin, and NCCL_PROFILER_PLUGIN " +
               (profiler.empty() ? std::string("is not set") : "is '" + profiler + "'") +
-              ": nothing is learned or applied",
+              ": nothing is " + done + " or applied",
           names,
           "Set NCCL_PROFILER_PLUGIN to the same file as NCCL_TUNER_PLUGIN" +
               std::string(profiler.empty() || NamesNoPlugin(profiler)
@@ -118,8 +130,9 @@ class Finder {
     }
     if (seen_.version >= kFirstWithRasControl && Trim(Value("NCCL_RAS_ENABLE")) != "0") {
       Add("env.ras-learning", Severity::kWarning,
-          "from 2.31 on nothing is learned unless NCCL_RAS_ENABLE=0: the RAS client can change the "
-          "events by which ranks count calls",
+          "from 2.31 on nothing is " + done +
+              " unless NCCL_RAS_ENABLE=0: the RAS client can change the events by which ranks "
+              "count calls",
           {"DIAPASON_MODE", "NCCL_RAS_ENABLE"}, "Set NCCL_RAS_ENABLE=0 on all ranks");
     }
   }

@@ -55,6 +55,22 @@ TEST(SettingConflicts, EpsilonIsForOneStrategy) {
       "");
 }
 
+TEST(SettingConflicts, ComparingNeedsAPolicyAndWhatLearningNeeds) {
+  std::map<std::string, std::string> job = {{"DIAPASON_MODE", "compare"},
+                                            {"NCCL_TUNER_PLUGIN", kPlugin},
+                                            {"NCCL_PROFILER_PLUGIN", kPlugin}};
+  EXPECT_EQ(Ids(job), "env.nothing-to-compare");
+  EXPECT_EQ(Ids(job, 22809, true, {kPlugin}), "env.nothing-to-compare");
+  job["DIAPASON_POLICY_INLINE"] = "x";
+  EXPECT_EQ(Ids(job), "");
+  EXPECT_EQ(Ids(job, 22703), "env.old-library");
+  EXPECT_EQ(Ids(job, 23102), "env.ras-learning");
+  job.erase("NCCL_PROFILER_PLUGIN");
+  EXPECT_EQ(Ids(job), "env.no-profiler");
+  job["DIAPASON_REWARD"] = "gpu";
+  EXPECT_EQ(Ids(job), "env.no-learning env.no-profiler");
+}
+
 TEST(SettingConflicts, LearningNeedsTheProfilerHalf) {
   std::map<std::string, std::string> job = {{"DIAPASON_MODE", "learn"},
                                             {"NCCL_TUNER_PLUGIN", kPlugin}};

@@ -24,6 +24,16 @@ def static(scene):
 
 
 @case()
+def turns(scene):
+    """the default and a policy, which differs between ranks, take turns"""
+    rows = [scene.file(f'policy{i}.conf', ROW.replace(',1,-1', f',{i},-1', 1)) for i in (1, 2)]
+    scene.expect(SURVIVE, scene.job(
+        calls=3000, options={'captured': 40, 'groups': 60, 'nonblocking': 40, 'late': 40, 'communicators': 3},
+        environment={'DIAPASON_MODE': 'compare', 'DIAPASON_TURN': 20},
+        each=lambda rank: {'environment': {'DIAPASON_POLICY': rows[rank % 2]}}).start())
+
+
+@case()
 def ways(scene):
     """captured calls, groups of several, non-blocking calls, late events"""
     scene.expect(SURVIVE, scene.job(options={'captured': 60, 'groups': 100, 'nonblocking': 50,

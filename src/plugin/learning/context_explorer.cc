@@ -19,17 +19,11 @@ constexpr double kFullStore = 0.75;
 // Calls in an epoch when the store is nearly full.
 constexpr uint64_t kLongWait = uint64_t{1} << 20;
 // Once a context is settled, epochs are written ahead so that an outage of the store does no harm:
-// at most this many seconds of calls, and this many epochs. A settled context that changes is
-// reopened after them.
+// at most this many seconds of calls. A settled context that changes is reopened after them.
 constexpr double kAheadSeconds = 120;
-constexpr uint32_t kMostWrittenAhead = 4;
-// Epochs beyond the present one that may be agreed on while configurations are tried; see
-// learn::ProposalLead. The other ranks read as many ahead.
-constexpr uint32_t kMostProposedAhead = 4;
 constexpr uint64_t kLongRest = 1024;  // calls: shorter epochs are not written ahead
 constexpr uint64_t kFirstFrozen = 256;
 constexpr uint64_t kLongestFrozen = 16384;
-constexpr double kRateInterval = 1.0;
 constexpr size_t kMostOutstanding = 16;
 
 }  // namespace
@@ -42,7 +36,8 @@ ContextExplorer::ContextExplorer(const LearningHandover* learning, ContextHandov
       store_(store),
       rewards_(learning, context, reporter),
       candidates_(learning, context, store),
-      token_(store->cells(), context->prefix) {}
+      token_(store->cells(), context->prefix),
+      proposer_(learning, context, reporter, store) {}
 
 void ContextExplorer::StartLearning() {
   learn::LearnOptions how = learning_->options.learn;
@@ -172,48 +167,17 @@ Schedule ContextExplorer::Wait() const {
   return schedule;
 }
 
-bool ContextExplorer::WantsMore(const Moment& moment) {
-  const double now = moment.now;
-  const uint64_t made = learning_->CallsMade(*context_);
-  if (now - rate_since_ > kRateInterval) {
-    if (rate_since_ > 0) {
-      calls_per_second_ = static_cast<double>(made - rate_calls_) / (now - rate_since_);
-    }
-    rate_calls_ = made;
-    rate_since_ = now;
-  }
-  const uint32_t newest = reporter_->newest().number;
-  if (proposed_ <= newest) return true;
-  const uint64_t present_end = std::max(reporter_->newest().end(), made);
-  if (proposed_end_ != 0 && proposed_ < newest + kMostProposedAhead &&
-      proposed_end_ < present_end + lead_.calls()) {
-    return true;
-  }
+bool ContextExplorer::WantsMore(const Moment& moment) const {
+  if (proposer_.IsBehind()) return true;
   const bool resting = moment.frozen || (decided() && longest_rest_ >= kLongRest);
-  if (!resting || proposed_end_ == 0 || proposed_ >= newest + kMostWrittenAhead) return false;
-  const double calls = proposed_end_ > made ? static_cast<double>(proposed_end_ - made) : 0;
-  return calls < calls_per_second_ * kAheadSeconds;
+  return resting && proposer_.EndsWithin(kAheadSeconds);
 }
 
 void ContextExplorer::Propose(const Moment& moment) {
   if (token_.held() && (rewards_.Idle() || moment.frozen)) (void)token_.Release();
-  const uint32_t newest = reporter_->newest().number;
-  due_ = newest != seen_;
-  due_since_ = seen_end_;
-  seen_ = newest;
-  seen_end_ = reporter_->newest().end();
-  if (newest == 0) return;
+  if (!proposer_.Begin(moment.now)) return;
   while (WantsMore(moment) && !store_->away(moment.now) && ProposeNext(moment)) {
   }
-}
-
-// The first proposal of a poll that has seen a new epoch was due when that epoch was entered.
-void ContextExplorer::MeasureLead(bool late) {
-  const uint64_t made = learning_->CallsMade(*context_);
-  if (due_) lead_.Proposed(made > due_since_ ? made - due_since_ : 0);
-  due_ = false;
-  if (late) lead_.Late();
-  if (learner_ != nullptr) learner_->SetLead(lead_.calls());
 }
 
 // Whether this context may explore now. If the reward covers whole iterations, only one context of
@@ -252,12 +216,11 @@ Schedule ContextExplorer::Chosen(uint32_t epoch, bool turn, bool frozen) {
 
 // False: propose no further epoch now.
 bool ContextExplorer::ProposeNext(const Moment& moment) {
-  const agree::EpochLog::Epoch& newest = reporter_->newest();
-  const uint32_t next = std::max(newest.number, proposed_) + 1;
+  const uint32_t next = proposer_.next();
   const bool turn = store_->cells()->Fullness() <= kFullStore && MayTry(moment);
   if (!moment.frozen) frozen_calls_ = 0;
   Outstanding outstanding;
-  outstanding.start = next == newest.number + 1 ? newest.end() : proposed_end_;
+  outstanding.start = proposer_.next_start();
   outstanding.schedule = Chosen(next, turn, moment.frozen);
   const uint64_t padding = turn ? rewards_.CallsToBoundary(outstanding.start) : 0;
   if (padding > 0) {
@@ -265,26 +228,15 @@ bool ContextExplorer::ProposeNext(const Moment& moment) {
     outstanding.schedule.segments.insert(outstanding.schedule.segments.begin(),
                                          Segment{outstanding.schedule.incumbent, padding, false});
   }
-  const Result<agree::EpochLog::Standing> stands = store_->Noted(
-      agree::EpochLog::Propose(store_->cells(), context_->prefix, next, outstanding.schedule),
-      moment.now);
-  // The call that asks will find out as well.
-  if (!stands.ok()) {
+  const EpochProposer::Outcome outcome = proposer_.Propose(outstanding.schedule, moment.now);
+  if (outcome != EpochProposer::Outcome::kFailed && learner_ != nullptr) {
+    learner_->SetLead(proposer_.lead());
+  }
+  if (outcome != EpochProposer::Outcome::kStands) {
     if (turn) learner_->Lost(next);
     return false;
   }
-  MeasureLead(stands.value().held);
-  proposed_ = next;
-  context_->known.Put(next, stands.value().text);
-  if (stands.value().held || stands.value().schedule != outstanding.schedule) {
-    // The ranks are ahead: the next epoch begins at the call they report.
-    proposed_end_ = 0;
-    if (turn) learner_->Lost(next);
-    return false;
-  }
-  const uint64_t calls = outstanding.schedule.Calls();
-  proposed_end_ = outstanding.start + calls;
-  longest_rest_ = decided() ? std::max(longest_rest_, calls) : 0;
+  longest_rest_ = decided() ? std::max(longest_rest_, outstanding.schedule.Calls()) : 0;
   if (!turn) return true;
   outstanding.since = moment.now;
   if (outstanding.schedule.timed) {

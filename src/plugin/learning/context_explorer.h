@@ -7,9 +7,9 @@
 
 #include "agree/token.h"
 #include "learn/learner.h"
-#include "learn/proposal_lead.h"
 #include "plugin/learning/background_store.h"
 #include "plugin/learning/candidates.h"
+#include "plugin/learning/epoch_proposer.h"
 #include "plugin/learning/handover.h"
 #include "plugin/learning/reporter.h"
 #include "plugin/learning/reward_sources.h"
@@ -73,8 +73,7 @@ class ContextExplorer {
   void Propose(const Moment& moment);
   bool ProposeNext(const Moment& moment);
   // Whether to write an epoch ahead, before any rank needs it.
-  bool WantsMore(const Moment& moment);
-  void MeasureLead(bool late);
+  bool WantsMore(const Moment& moment) const;
   bool MayTry(const Moment& moment);
   Schedule Chosen(uint32_t epoch, bool turn, bool frozen);
   Schedule Wait() const;
@@ -92,18 +91,9 @@ class ContextExplorer {
   bool learned_ = false;  // results since the last poll
   agree::Token token_;
   double token_since_ = 0;
-  uint32_t proposed_ = 1;      // the last proposed epoch
-  uint64_t proposed_end_ = 0;  // the first call after it; 0: unknown until it is entered
-  learn::ProposalLead lead_;
-  bool due_ = false;           // an epoch was entered since the last poll
-  uint64_t due_since_ = 0;     // its first call, which made the next proposal due
-  uint32_t seen_ = 0;          // the newest epoch at the last poll
-  uint64_t seen_end_ = 0;      // the first call after it
+  EpochProposer proposer_;
   uint64_t longest_rest_ = 0;  // in calls, of the epochs since the context was settled
   uint64_t frozen_calls_ = 0;  // calls in the last epoch proposed while frozen
-  uint64_t rate_calls_ = 0;    // calls made at rate_since_
-  double rate_since_ = 0;
-  double calls_per_second_ = 0;
   std::map<uint32_t, Outstanding> outstanding_;
   bool said_settled_ = false;
   Config said_best_;

@@ -27,7 +27,8 @@ LearningHandover::LearningHandover(LearningOptions agreed, const policy::Policy&
       log(to),
       journal(records),
       events(GpuEvents::Make(options.host.library)),
-      wants_pattern(leads() && (options.reward == "auto" || options.reward == "pattern")) {}
+      wants_pattern(leads() && !options.compare &&
+                    (options.reward == "auto" || options.reward == "pattern")) {}
 
 LearningHandover::~LearningHandover() {
   // The end of the communicator did not wait for the learning thread: its GPU context may be

@@ -73,6 +73,9 @@ struct LearningOptions {
   TableRules rules() const { return {host.library, is_2_31}; }
   int min_ctas = 0;     // no call gets fewer channels; 0: no such limit
   uint32_t number = 0;  // the communicator's number in the journal
+  // The default and the policy take turns, and nothing is learned.
+  bool compare = false;
+  double turn_seconds = 0;
   learn::LearnOptions learn;
   std::string reward = "auto";
   std::string reward_file;

@@ -115,6 +115,7 @@ bool Learning::Advance(LearningContext* context, uint64_t index, const CostTable
     ready.length = span.value().end - span.value().first;
     ready.epoch = span.value().epoch;
     ready.counts = span.value().counts;
+    ready.turn = TurnOf(span.value().by_policy);
     TellEntered(context);
     const agree::EpochLog::Epoch& newest = context->log.newest();
     const bool settled = !newest.schedule.Explores() || ready.config == newest.schedule.incumbent;
@@ -136,7 +137,8 @@ void Learning::TellEntered(LearningContext* context) {
   context->told_epoch = newest.number;
   // Runs are matched and timed only while the context explores. Decided here and not in the
   // background: a short epoch may be over before the learning thread runs.
-  const bool tracks = newest.number < 2 || newest.schedule.Explores();
+  // While turns are compared, both are treated alike.
+  const bool tracks = handover_.options.compare || newest.number < 2 || newest.schedule.Explores();
   if (tracks != context->tracking) {
     context->tracking = tracks;
     tracking_ = tracking_ + (tracks ? 1 : -1);
@@ -171,6 +173,7 @@ void Learning::Freeze(LearningContext* context) {
   frozen.length = span.value().end - span.value().first;
   frozen.epoch = span.value().epoch;
   frozen.reason = Reason::kLearned;
+  frozen.turn = TurnOf(false);
   TellEntered(context);
 }
 
@@ -202,7 +205,7 @@ void Learning::MakeContext(Collective collective, int band) {
       handover_.options.prefix + Format("{}.{}.", std::string(CollectiveName(collective)), band);
   // Depends on the size band only, because ranks may be asked about different sizes first.
   const policy::DecisionTable::Entry* row = table_.Find({collective, BandLast(band), 1, 0});
-  if (row != nullptr) options.incumbent = row->config();
+  if (row != nullptr && !handover_.options.compare) options.incumbent = row->config();
   options.opening_calls = kOpeningCalls;
   options.hold_calls = kHoldCalls;
   auto context = std::make_unique<LearningContext>(collective, band, &patient_, options);

@@ -20,6 +20,9 @@ struct LearningContext final : ContextHandover {
     Config config;
     Reason reason = Reason::kLearned;
     bool lost = false;  // the choice of the other ranks cannot be known
+    // While the default and the policy take turns: whose turn it is. `config` is the default.
+    enum class Turn : uint8_t { kNone, kDefault, kPolicy };
+    Turn turn = Turn::kNone;
     bool counts = false;
     uint32_t epoch = 0;
     uint64_t first = 0;
@@ -137,6 +140,11 @@ class Learning {
   void Freeze(LearningContext* context);
   void TellEntered(LearningContext* context);
   bool Lose(const std::string& why) noexcept;
+  LearningContext::Ready::Turn TurnOf(bool by_policy) const {
+    using Turn = LearningContext::Ready::Turn;
+    if (!handover_.options.compare) return Turn::kNone;
+    return by_policy ? Turn::kPolicy : Turn::kDefault;
+  }
   bool Learns(Collective collective) const;
 
   LearningHandover handover_;

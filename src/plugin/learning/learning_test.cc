@@ -82,7 +82,7 @@ TEST_F(LearningTest, WhatTheBackgroundProposesIsWhatCallsRun) {
     answer = &Call();
     const double seconds = answer->config == faster ? 1e-3 : 2e-3;
     ASSERT_TRUE(learning_->handover()->Report(Collective::kAllReduce, kBytes, seconds));
-    worker_.Poll(now += 0.01, &freeze_);
+    worker_.Poll(now += 0.01, &watch_);
     if (answer->config == faster && answer->reason == Reason::kLearned) break;
   }
   EXPECT_EQ(answer->config, faster);
@@ -108,7 +108,7 @@ TEST_F(LearningTest, ProposalsAreAheadOfTheCallsByWhatTheyTake) {
       if (answer.reason == Reason::kTrying) trying.insert(answer.epoch);
       const double seconds = answer.config == Config{kTree, kSimple, 0} ? 0.98e-3 : 1e-3;
       ASSERT_TRUE(learning_->handover()->Report(Collective::kAllReduce, kBytes, seconds));
-      if (i % calls_per_poll == 0) worker.Poll(now += 0.01, &freeze_);
+      if (i % calls_per_poll == 0) worker.Poll(now += 0.01, &watch_);
     }
     EXPECT_GE(trying.size(), 3u) << calls_per_poll << " calls";
     // The first proposals are late before their time is known.
@@ -120,7 +120,7 @@ TEST_F(LearningTest, CallsAndBackgroundRunAtTheSameTime) {
   constexpr uint64_t kCalls = 20000;
   std::atomic<bool> over{false};
   std::thread background([&] {
-    for (double now = 1; !over; now += 0.01) worker_.Poll(now, &freeze_);
+    for (double now = 1; !over; now += 0.01) worker_.Poll(now, &watch_);
   });
   std::thread program([&] {
     while (!over) {
@@ -147,7 +147,7 @@ TEST_F(LearningTest, TheEndReleasesTheCellsOnce) {
   Call();
   worker_.End(std::chrono::steady_clock::now());
   EXPECT_EQ(store_.done, 1);
-  EXPECT_FALSE(worker_.Poll(1, &freeze_));
+  EXPECT_FALSE(worker_.Poll(1, &watch_));
   EXPECT_EQ(store_.done, 1);
 }
 
@@ -156,7 +156,7 @@ TEST_F(LearningTest, TheWorkerKeepsTheHandoverAlive) {
   const std::weak_ptr<Learning> watched = learning_;
   learning_.reset();
   EXPECT_FALSE(watched.expired());
-  EXPECT_TRUE(worker_.Poll(1, &freeze_)) << "still in its first epochs";
+  EXPECT_TRUE(worker_.Poll(1, &watch_)) << "still in its first epochs";
 }
 
 TEST(BackgroundStoreTest, AStoreThatFailsIsLeftAloneForAMoment) {

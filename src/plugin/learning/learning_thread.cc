@@ -99,7 +99,7 @@ void LearningThread::Run() {
       workers = workers_;
     } catch (...) {  // no memory: later
     }
-    for (const auto& worker : workers) busy = worker->Poll(SteadySeconds(), &freeze_) || busy;
+    for (const auto& worker : workers) busy = worker->Poll(SteadySeconds(), &watch_) || busy;
     const double now = SteadySeconds();
     agree::CellStore* kept = kept_.load();
     if (kept != nullptr && now - kept_at_ > kKeepInterval) {

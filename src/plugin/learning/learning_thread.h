@@ -58,7 +58,7 @@ class LearningThread {
 
   // Used by the thread only.
   double kept_at_ = 0;
-  FreezeWatch freeze_;
+  JobWatch watch_;
 
   pthread_mutex_t pattern_ = PTHREAD_MUTEX_INITIALIZER;
   learn::IterationFinder finder_;  // guarded by pattern_

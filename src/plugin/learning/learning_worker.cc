@@ -45,7 +45,10 @@ bool FreezeWatch::Frozen(agree::CellStore* store, const std::string& file, doubl
 LearningWorker::Context::Context(LearningHandover* learning, ContextHandover* context,
                                  BackgroundStore* store)
     : shared(context), reporter(learning->options.store, context->prefix, learning->options.rank) {
-  if (learning->leads()) {
+  if (!learning->leads()) return;
+  if (learning->options.compare) {
+    turns = std::make_unique<TurnProposer>(learning, context, &reporter, store);
+  } else {
     explorer = std::make_unique<ContextExplorer>(learning, context, &reporter, store);
   }
 }
@@ -53,19 +56,20 @@ LearningWorker::Context::Context(LearningHandover* learning, ContextHandover* co
 LearningWorker::LearningWorker(std::shared_ptr<LearningHandover> handover)
     : handover_(std::move(handover)), options_(handover_->options), store_(options_.store) {
   // Here, before the communicator's first call: what the file has now is not about its calls.
-  if (!handover_->leads() || (options_.reward != "auto" && options_.reward != "file")) return;
+  if (!handover_->leads() || options_.compare) return;
+  if (options_.reward != "auto" && options_.reward != "file") return;
   reward_file_ = std::make_unique<RewardFile>(
       !options_.reward_file.empty() ? options_.reward_file
                                     : Format("/tmp/nccl_tuner_rewards_{}.log", options_.comm_id));
 }
 
-bool LearningWorker::Poll(double now, FreezeWatch* freeze) noexcept {
+bool LearningWorker::Poll(double now, JobWatch* job) noexcept {
   const MutexLock lock(&mutex_);
   bool busy = false;
   try {
     // It may have ended since the caller took it from its list.
     if (finished_) return false;
-    if (!finish_wanted_) busy = PollAll(now, freeze);
+    if (!finish_wanted_) busy = PollAll(now, job);
     if (finish_wanted_.exchange(false)) {
       Finish(std::chrono::steady_clock::now() + agree::kUsualLimit);
     }
@@ -124,7 +128,7 @@ void LearningWorker::TakeTimes(double now) {
   }
 }
 
-bool LearningWorker::PollAll(double now, FreezeWatch* freeze) {
+bool LearningWorker::PollAll(double now, JobWatch* job) {
   if (handover_->events != nullptr) TakeTimes(now);
   // Samples are taken before the end of their epochs is processed: they arrived first.
   std::vector<LearningHandover::Sample> samples;
@@ -138,12 +142,13 @@ bool LearningWorker::PollAll(double now, FreezeWatch* freeze) {
   }
   TakeRuns();
   WatchStop(now);
-  WatchFreeze(now, freeze);
+  WatchFreeze(now, &job->freeze);
+  WatchTurns(now, job);
   for (const LearningHandover::Sample& one : samples) {
     contexts_[one.context]->reporter.Credit(one.index, one.index + 1, one.seconds);
   }
   if (handover_->leads()) ReadRewardFile(now);
-  bool exploring = contexts_.empty();
+  bool exploring = contexts_.empty() || options_.compare;
   bool wants_pattern = contexts_.empty() && handover_->wants_pattern;
   for (const auto& context : contexts_) {
     if (finish_wanted_) return false;
@@ -157,7 +162,7 @@ bool LearningWorker::PollAll(double now, FreezeWatch* freeze) {
     wants_pattern = wants_pattern || (explorer != nullptr && explorer->wants_pattern());
   }
   handover_->wants_pattern = wants_pattern;
-  if (handover_->leads() && !said_why_) SayWhyNothing(now);
+  if (handover_->leads() && !options_.compare && !said_why_) SayWhyNothing(now);
   if (now - last_saved_ > kSaveInterval) {
     last_saved_ = now;
     Save();
@@ -192,13 +197,15 @@ void LearningWorker::TakeFinished(Context* context, double now) {
   std::vector<Reporter::Finished> finished = context->reporter.TakeFinished(now, patience);
   if (context->explorer != nullptr) {
     context->explorer->Poll({now, frozen_, calls_of_all_}, std::move(finished));
+  } else if (context->turns != nullptr) {
+    context->turns->Poll(now, policy_turn_, frozen_);
   } else if (Reports(options_.rank, options_.shape.ranks)) {
     for (const Reporter::Finished& one : finished) context->reporter.Post(one);
   }
 }
 
 void LearningWorker::Save() {
-  if (!handover_->leads() || options_.learned.empty()) return;
+  if (!handover_->leads() || options_.compare || options_.learned.empty()) return;
   std::vector<LearnedContext> learned;
   for (const auto& context : contexts_) {
     if (!context->explorer->decided()) continue;
@@ -309,6 +316,16 @@ void LearningWorker::WatchFreeze(double now, FreezeWatch* freeze) {
              : "thawed: configurations are tried again");
 }
 
+void LearningWorker::WatchTurns(double now, JobWatch* job) {
+  if (!handover_->leads() || !options_.compare || store_.away(now)) return;
+  if (job->turns == nullptr) {
+    job->turns = std::make_unique<agree::Turns>(options_.store, options_.turn_seconds);
+  }
+  // On an error the turn stays as it was.
+  (void)job->turns->Look(now);
+  policy_turn_ = job->turns->is_policy();
+}
+
 void LearningWorker::Finish(Deadline deadline) {
   TakeContexts();
   Save();
@@ -317,6 +334,7 @@ void LearningWorker::Finish(Deadline deadline) {
   // ranks are done, because another rank may still have calls to make (the root of a broadcast is
   // done before the others have begun).
   for (const auto& context : contexts_) {
+    context->turns.reset();
     if (context->explorer == nullptr) continue;
     context->explorer->Leave(deadline);
     context->explorer.reset();

@@ -9,16 +9,17 @@
 #include <vector>
 
 #include "agree/freeze.h"
+#include "agree/turns.h"
 #include "plugin/learning/background_store.h"
 #include "plugin/learning/context_explorer.h"
 #include "plugin/learning/handover.h"
 #include "plugin/learning/reporter.h"
 #include "plugin/learning/reward_file.h"
+#include "plugin/learning/turn_proposer.h"
 
 namespace diapason::plugin {
 
-// Whether an operator has frozen exploration in this job, through the store or by a file. Used by
-// the learning thread only, which has one for all communicators.
+// Whether an operator has frozen exploration in this job, through the store or by a file.
 class FreezeWatch {
  public:
   // Looks at most once a second.
@@ -28,6 +29,13 @@ class FreezeWatch {
   double looked_at_ = 0;
   bool frozen_ = false;
   std::unique_ptr<agree::FreezeLog> log_;
+};
+
+// What the background of a process knows of the whole job. Used by the learning thread only, which
+// has one for all communicators.
+struct JobWatch {
+  FreezeWatch freeze;
+  std::unique_ptr<agree::Turns> turns;  // while the default and the policy take turns
 };
 
 // Learning in the background, for one communicator on one rank: takes in times, posts results,
@@ -41,7 +49,7 @@ class LearningWorker {
 
   // Does the work that is due, Finish included where it is wanted. Returns whether a context
   // explores. Never throws: after a failure nothing was proposed, so all ranks hold their choice.
-  bool Poll(double now, FreezeWatch* freeze) noexcept;
+  bool Poll(double now, JobWatch* job) noexcept;
   // The communicator ends and asks no more: saves the results and releases the cells. If Poll runs
   // beyond the deadline, it does so later. Called once, by the thread that ends the communicator.
   void End(Deadline deadline) noexcept;
@@ -59,10 +67,12 @@ class LearningWorker {
     double read_ahead_pause = 0;
     RunSamples runs;
     Reporter reporter;
-    std::unique_ptr<ContextExplorer> explorer;  // on rank 0, until the end
+    // On rank 0, until the end: the one that proposes its epochs.
+    std::unique_ptr<ContextExplorer> explorer;
+    std::unique_ptr<TurnProposer> turns;  // instead of it, while turns are compared
   };
 
-  bool PollAll(double now, FreezeWatch* freeze);
+  bool PollAll(double now, JobWatch* job);
   void Finish(Deadline deadline);
   void TakeContexts();
   void TakeTimes(double now);
@@ -75,6 +85,7 @@ class LearningWorker {
   void WatchStop(double now);
   void TakeStop(const std::string& text);
   void WatchFreeze(double now, FreezeWatch* freeze);
+  void WatchTurns(double now, JobWatch* job);
   void ReadRewardFile(double now);
   // Once, after some thousand calls: why nothing is learned, or why the reward file is not used.
   void SayWhyNothing(double now);
@@ -107,6 +118,7 @@ class LearningWorker {
   bool stopped_ = false;     // a difference was reported to them
   bool clocks_differ_ = false;
   bool frozen_ = false;  // an operator froze the job, or ranks count differently
+  bool policy_turn_ = false;
 };
 
 }  // namespace diapason::plugin

@@ -37,7 +37,7 @@ class RewardJob : public LearningTest {
     va_end(arguments);
     Said() += text + std::string("\n");
   }
-  void Poll() { job_->Poll(now_ += 0.01, &freeze_); }
+  void Poll() { job_->Poll(now_ += 0.01, &watch_); }
   void CallUnlogged(int calls) {
     for (int i = 0; i < calls; ++i, ++made_) Call();
     Poll();

@@ -92,7 +92,7 @@ class LearningTest : public testing::Test {
 
   MapStore store_;
   Waker waker_;
-  FreezeWatch freeze_;
+  JobWatch watch_;
   std::shared_ptr<Learning> learning_;
   LearningWorker worker_;
   float cells_[21];

@@ -110,6 +110,7 @@ Engine::Engine(const CommInit& init, const Settings& settings, const Host& host,
       rules_(host.library, host.is_2_31(init.api)),
       log_(log),
       observe_(settings.Text(Setting::kMode) == "observe"),
+      compare_(settings.Text(Setting::kMode) == "compare"),
       number_(g_communicators.fetch_add(1) + 1) {
   communicator_.reset(CommState::TakeNewComm(init.comm_id, init.shape));
   WarnAboutSettings();
@@ -130,8 +131,8 @@ Engine::Engine(const CommInit& init, const Settings& settings, const Host& host,
   constants_.Forget();
   init_.constants = nullptr;
   init_.domain = nullptr;
-  plain_ = journal_ == nullptr && chain_ == nullptr && !observe_ && !inputs_.tree_ll_rule &&
-           !inputs_.numerics_pinned;
+  plain_ = journal_ == nullptr && chain_ == nullptr && !observe_ && !compare_ &&
+           !inputs_.tree_ll_rule && !inputs_.numerics_pinned;
 }
 
 int Engine::ChannelsFor(const Config& wanted, Collective collective, int algorithm,
@@ -157,14 +158,19 @@ Engine::Wanted Engine::Want(const Question& question, const Choice& choice) cons
     wanted.reason = Reason::kPinned;
     return wanted;
   }
-  if (choice.agreed != nullptr) {
-    wanted.config = choice.agreed->config;
-    wanted.reason = choice.agreed->reason;
-    wanted.any = !wanted.config.IsDefault();
+  if (const LearningContext::Ready* agreed = choice.agreed != nullptr ? choice.agreed : choice.turn;
+      agreed != nullptr) {
     wanted.learning = true;
-    wanted.epoch = choice.agreed->epoch;
+    wanted.epoch = agreed->epoch;
     wanted.index = learning_->last_index();
     wanted.context = learning_->last_context();
+  }
+  if (choice.agreed != nullptr) {
+    wanted.config = choice.agreed->config;
+    wanted.reason = choice.agreed->turn == LearningContext::Ready::Turn::kNone
+                        ? choice.agreed->reason
+                        : Reason::kDefaultTurn;
+    wanted.any = !wanted.config.IsDefault();
     return wanted;
   }
   if (choice.row != nullptr) {

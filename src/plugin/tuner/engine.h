@@ -152,10 +152,11 @@ class Engine {
   const TableRules rules_;
   const HostLog log_;
   const bool observe_;
+  const bool compare_;     // the default and the policy take turns
   const uint32_t number_;  // of the communicator, in this process
   DecisionInputs inputs_;
   policy::DecisionTable table_;
-  bool plain_ = false;  // no journal, no chain, not observing, no RCCL rule to follow
+  bool plain_ = false;  // no journal, no chain, no turns, not observing, no RCCL rule to follow
   bool have_policy_ = false;
   std::atomic<bool> shapes_differ_{false};
   std::unique_ptr<Chain> chain_;

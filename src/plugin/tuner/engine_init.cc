@@ -93,8 +93,9 @@ bool Engine::ComeTogether(const Settings& settings, OwnPolicy loaded,
   if (agreement_.policy.has_value()) {
     UsePolicy(*agreement_.policy);
   } else {
-    log_.Info(who + (agreement_.learn ? ": learning, from the library's own choices"
-                                      : ": no policy is set, the library decides"));
+    if (compare_) log_.Warn("DIAPASON_MODE=compare has nothing to compare: no policy is set");
+    log_.Info(who + (agreement_.learn && !compare_ ? ": learning, from the library's own choices"
+                                                   : ": no policy is set, the library decides"));
   }
   return true;
 }
@@ -118,9 +119,10 @@ void Engine::UsePolicy(policy::Policy policy) {
                    policy_digest_, Count(static_cast<size_t>(init_.shape.nodes), "node"),
                    Count(static_cast<size_t>(init_.shape.ranks), "rank"), table_.row_count(),
                    Count(policy.rules.size(), "row"),
-                   observe_           ? "; observing, nothing is changed"
-                   : agreement_.learn ? "; learning from there"
-                                      : ""));
+                   observe_            ? "; observing, nothing is changed"
+                   : !agreement_.learn ? ""
+                   : compare_          ? "; in turns with the library's default"
+                                       : "; learning from there"));
 }
 
 void Engine::StartLearning(const Settings& settings, const policy::Policy& policy) {
@@ -136,6 +138,8 @@ void Engine::StartLearning(const Settings& settings, const policy::Policy& polic
   options.is_2_31 = rules_.from_2_31;
   options.min_ctas = inputs_.min_ctas;
   options.number = number_;
+  options.compare = compare_;
+  options.turn_seconds = static_cast<double>(settings.Number(Setting::kTurn)) * 1e-3;
   const Result<learn::Strategy> strategy = learn::ParseStrategy(settings.Text(Setting::kStrategy));
   if (strategy.ok()) options.learn.strategy = strategy.value();
   options.learn.epsilon = settings.Share(Setting::kEpsilon);
@@ -261,7 +265,9 @@ void Engine::OpenJournal(const Settings& settings) {
       agreement_.stores.background != nullptr ? agreement_.stores.background->Describe() : "";
   communicator.agreed = agreement_.kind == Agreement::Kind::kOff ? agreement_.why
                         : agreement_.kind == Agreement::Kind::kTogether
-                            ? (agreement_.learn ? "learn" : "static")
+                            ? (!agreement_.learn ? "static"
+                               : compare_        ? "compare"
+                                                 : "learn")
                             : "";
   if (communicator_ != nullptr) {
     communicator.rank = communicator_->rank();

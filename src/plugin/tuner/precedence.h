@@ -6,12 +6,14 @@
 
 namespace diapason::plugin {
 
-// What decides a call: the first of these that is set, and only that one is set; if none is, the
-// library.
+// What decides a call: the first of pin, agreed and row that is set, and only that one is set; if
+// none is, the library.
 struct Choice {
   PinnedChoice::Word pin = PinnedChoice::kNone;
   const LearningContext::Ready* agreed = nullptr;
   const policy::DecisionTable::Entry* row = nullptr;
+  // While the default and the policy take turns: the agreed turn, if the policy decides.
+  const LearningContext::Ready* turn = nullptr;
 };
 
 // The precedence, and the only place that knows it: a pin, else what the ranks have agreed on, else
@@ -24,6 +26,13 @@ inline Choice Choose(const PinnedChoice& pin, const AskAgreed& ask_agreed,
     return {word, nullptr, nullptr};
   }
   if (const LearningContext::Ready* agreed = ask_agreed(); agreed != nullptr) {
+    using Turn = LearningContext::Ready::Turn;
+    if (agreed->turn == Turn::kNone || agreed->lost) return {PinnedChoice::kNone, agreed, nullptr};
+    const policy::DecisionTable::Entry* row = rows.Find(question);
+    // Without a row both turns leave the call to the library.
+    if (agreed->turn == Turn::kPolicy || row == nullptr) {
+      return {PinnedChoice::kNone, nullptr, row, agreed};
+    }
     return {PinnedChoice::kNone, agreed, nullptr};
   }
   return {PinnedChoice::kNone, nullptr, rows.Find(question)};

@@ -85,5 +85,30 @@ TEST(PrecedenceTest, APinThenTheAgreedThenARowThenTheLibrary) {
   }
 }
 
+// The default and the policy take turns: in each of them one of the two decides.
+TEST(PrecedenceTest, InTurnsTheDefaultOrTheRow) {
+  using Turn = LearningContext::Ready::Turn;
+  const PinnedChoice pin;
+  for (const Turn turn : {Turn::kDefault, Turn::kPolicy}) {
+    for (const bool any : {false, true}) {
+      LearningContext::Ready ready;
+      ready.turn = turn;
+      const auto ask = [&]() -> const LearningContext::Ready* { return &ready; };
+      const policy::DecisionTable rows = Rows(any);
+      const Choice choice = Choose(pin, ask, rows, {Collective::kAllReduce, 1024, 1, 0});
+      const bool by_row = turn == Turn::kPolicy && any;
+      const bool by_default = turn == Turn::kDefault && any;
+      EXPECT_EQ(choice.row != nullptr, by_row);
+      EXPECT_EQ(choice.agreed, by_default ? &ready : nullptr) << "without a row none differs";
+      EXPECT_EQ(choice.turn, by_default ? nullptr : &ready);
+      // A rank that does not know the turn fails the call.
+      ready.lost = true;
+      const Choice lost = Choose(pin, ask, rows, {Collective::kAllReduce, 1024, 1, 0});
+      EXPECT_EQ(lost.agreed, &ready);
+      EXPECT_EQ(lost.row, nullptr);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace diapason::plugin
