@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/interval_text.h"
 #include "base/secrets.h"
 #include "base/stats.h"
 #include "base/text.h"
@@ -25,14 +26,9 @@ std::string DurationText(double seconds) {
   return Format("{:.1f} h", seconds / 3600);
 }
 
-// Fewer than six results have no interval of 95 %: their range is shown, and looks different.
-constexpr size_t kBlocksForInterval = 6;
-
-std::string IntervalText(const ShiftEstimate& shift, size_t blocks) {
-  const std::string ends =
-      GainText(shift.low) + (blocks < kBlocksForInterval ? " to " : ", ") + GainText(shift.high);
-  return GainText(shift.estimate) +
-         (blocks < kBlocksForInterval ? " (" + ends + ")" : " [" + ends + "]");
+std::string ShiftText(const ShiftEstimate& shift, size_t blocks) {
+  return GainText(shift.estimate) + " " +
+         IntervalText(GainText(shift.low), GainText(shift.high), blocks);
 }
 
 std::string MemoryText(double bytes) { return Format("{:.1f} MiB", bytes / 1048576); }
@@ -93,10 +89,9 @@ std::string ValidationText(const Experiment& experiment) {
     return "A run with the kept settings failed: " + validation.failed + "\n";
   }
   if (!validation.complete) return "It is not complete: nothing is claimed.\n";
-  std::string text =
-      Format("{} fresh blocks, the kept settings against the default: {}, p = {:.3g}: ",
-             validation.gains.size(), IntervalText(validation.shift, validation.gains.size()),
-             validation.p);
+  std::string text = Format(
+      "{} fresh blocks, the kept settings against the default: {}, p = {:.3g}: ",
+      validation.gains.size(), ShiftText(validation.shift, validation.gains.size()), validation.p);
   text += validation.confirmed ? "confirmed.\n" : "not confirmed.\n";
   text += Format("First half to second half of these runs: tuned {}, default {}",
                  GainText(validation.drift_tuned), GainText(validation.drift_default));
@@ -129,7 +124,7 @@ std::string ComparisonText(const KnobComparison& comparison) {
   std::string text(cut_short ? "not finished" : VerdictName(comparison.verdict));
   if (!comparison.why.empty()) text += ": " + comparison.why;
   if (comparison.gains.empty()) return text;
-  return text + ", " + IntervalText(comparison.shift, comparison.gains.size()) + " in " +
+  return text + ", " + ShiftText(comparison.shift, comparison.gains.size()) + " in " +
          Count(comparison.gains.size(), "block");
 }
 
@@ -179,7 +174,7 @@ std::string ConclusionText(const TuneRequest& request, const TuneResult& result)
   }
   if (validation.confirmed) {
     return Format("{}, confirmed on fresh runs{}",
-                  IntervalText(validation.shift, validation.gains.size()),
+                  ShiftText(validation.shift, validation.gains.size()),
                   validation.stable() ? "" : "; but look at their stability below");
   }
   if (!experiment.kept().empty()) {

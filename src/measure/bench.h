@@ -2,15 +2,15 @@
 
 #include <vector>
 
+#include "base/interval_text.h"
 #include "base/stats.h"
 #include "base/status.h"
 #include "measure/measurer.h"
 
 namespace diapason::measure {
 
-// Fewer rounds than this have no 95 % interval of their median, however they turn out: all of them
-// lie on one side of it more often than one time in twenty.
-inline constexpr int kLeastJudgedRounds = 6;
+// Fewer rounds than this are not judged: they have no 95 % interval.
+inline constexpr int kLeastJudgedRounds = int{kLeastForInterval95};
 
 // How long to measure one thing. A round is a block of calls as nccl-tests times it; several rounds
 // say how far the figure can be trusted.
@@ -37,7 +37,7 @@ struct TimingFigure {
 
   bool fine() const { return outcome == dataset::SampleOutcome::kFine; }
   // Whether there are enough rounds for a 95 % interval; fewer have a range.
-  bool HasInterval() const { return rounds.size() >= size_t{kLeastJudgedRounds}; }
+  bool HasInterval() const { return HasInterval95(rounds.size()); }
   // What the rounds come to; `of_fastest_rank` has the fastest rank's time of each, or nothing.
   void Conclude(const std::vector<double>& of_fastest_rank);
 };

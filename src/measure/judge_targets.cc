@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/interval_text.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "domain/collectives.h"
@@ -20,8 +21,10 @@ TargetVerdict NotMeasured(const std::string& reason) {
   return verdict;
 }
 
-TargetVerdict Judged(const Target& target, double value, double one_end, double other_end) {
+TargetVerdict Judged(const Target& target, size_t samples, double value, double one_end,
+                     double other_end) {
   TargetVerdict verdict;
+  verdict.samples = samples;
   verdict.value = value;
   verdict.interval = {std::min(one_end, other_end), std::max(one_end, other_end)};
   verdict.met = Meets(target, value);
@@ -64,7 +67,7 @@ Result<TargetVerdict> JudgeScaling(RankMeasurer* measurer, const Target& target,
     return BusBandwidth(all, target.ranks, seconds) / before;
   };
   const TimingFigure& figure = of_all;
-  return Judged(target, share(figure.median), share(figure.interval.high),
+  return Judged(target, figure.rounds.size(), share(figure.median), share(figure.interval.high),
                 share(figure.interval.low));
 }
 
@@ -76,7 +79,8 @@ Result<TargetVerdict> JudgeIteration(RankMeasurer* measurer, const Target& targe
   const double compute = Median(times.compute);
   if (!(compute > 0)) return NotMeasured("the iteration has no compute time");
   const Interval interval = MedianInterval95(times.steps);
-  return Judged(target, ExposedSeconds(times) / compute, std::max(0.0, interval.low / compute - 1),
+  return Judged(target, times.steps.size(), ExposedSeconds(times) / compute,
+                std::max(0.0, interval.low / compute - 1),
                 std::max(0.0, interval.high / compute - 1));
 }
 
@@ -97,8 +101,8 @@ Result<TargetVerdict> JudgeCall(RankMeasurer* measurer, const Target& target, co
     const double bandwidth = BusBandwidth(trial, ranks, seconds);
     return target.goal == Target::Goal::kLinkShare ? bandwidth / link : bandwidth;
   };
-  return Judged(target, value(figure.value().median), value(figure.value().interval.low),
-                value(figure.value().interval.high));
+  return Judged(target, figure.value().rounds.size(), value(figure.value().median),
+                value(figure.value().interval.low), value(figure.value().interval.high));
 }
 
 }  // namespace
@@ -156,8 +160,8 @@ std::string ValueText(const Target& target, const TargetVerdict& verdict) {
 
 std::string IntervalText(const Target& target, const TargetVerdict& verdict) {
   if (!verdict.not_measured.empty()) return "-";
-  return "[" + ValueText(target, verdict.interval.low) + ", " +
-         ValueText(target, verdict.interval.high) + "]";
+  return diapason::IntervalText(ValueText(target, verdict.interval.low),
+                                ValueText(target, verdict.interval.high), verdict.samples);
 }
 
 std::string VerdictText(const TargetVerdict& verdict) {

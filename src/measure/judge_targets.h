@@ -19,8 +19,9 @@ Result<LinkBandwidth> FindLink(RankMeasurer* measurer, double given);
 
 // What a measurement says of a target.
 struct TargetVerdict {
-  double value = 0;          // in the unit of the goal
-  Interval interval;         // of the value, 95 %
+  double value = 0;   // in the unit of the goal
+  Interval interval;  // of the value, 95 %; the range of too few samples for one
+  size_t samples = 0;
   std::string not_measured;  // if not empty: why there is no value
   bool met = false;
 };

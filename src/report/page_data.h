@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/interval_text.h"
 #include "base/stats.h"
 #include "dataset/check.h"
 #include "dataset/store.h"
@@ -21,7 +22,7 @@ namespace diapason::report {
 
 // With fewer rounds the median has no 95 % interval: the probability that all of them lie on one
 // side of it is above 5 %.
-inline constexpr size_t kLeastJudged = 6;
+inline constexpr size_t kLeastJudged = kLeastForInterval95;
 
 // A time in seconds, or a gain where stated.
 struct PageFigure {

@@ -52,10 +52,13 @@ function percentText(value) {
 function timeInterval(figure) {
   if (figure[0] < 2) return 'one sample';
   const unit = figure[1] < 0.9995 ? 1e3 : figure[1] < 999.5 ? 1 : figure[1] < 999.5e3 ? 1e-3 : 1e-6;
-  return '[' + digits(figure[2] * unit, 4) + ', ' + digits(figure[3] * unit, 4) + ']';
+  return between(figure, (value) => digits(value * unit, 4));
 }
+// "[1.2, 1.3]", a 95 % interval; "(1.2 to 1.3)", the range of fewer than six samples.
 function between(figure, text) {
-  return figure[0] > 1 ? '[' + text(figure[2]) + ', ' + text(figure[3]) + ']' : 'one sample';
+  if (figure[0] < 2) return 'one sample';
+  const few = figure[0] < 6;
+  return (few ? '(' : '[') + text(figure[2]) + (few ? ' to ' : ', ') + text(figure[3]) + (few ? ')' : ']');
 }
 // A path's file name, if that distinguishes it from `others`.
 function fileName(path, others) {

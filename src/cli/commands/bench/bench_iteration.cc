@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/interval_text.h"
 #include "base/stats.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -153,7 +154,7 @@ std::string Milliseconds(double seconds) { return Format("{:.3f}", seconds * 1e3
 void AddRow(const std::string& title, const std::vector<double>& samples, Table* table) {
   const Interval interval = MedianInterval95(samples);
   table->Add({title, Milliseconds(Mean(samples)), Milliseconds(Median(samples)),
-              "[" + Milliseconds(interval.low) + ", " + Milliseconds(interval.high) + "]",
+              IntervalText(Milliseconds(interval.low), Milliseconds(interval.high), samples.size()),
               Milliseconds(Quantile(samples, 0.95)), Milliseconds(Quantile(samples, 0.99))});
 }
 
@@ -171,7 +172,7 @@ void PrintText(const measure::Subject& subject, const IterationSpec& spec,
   PrintOut(
       "measured   {} of each kind after {} to warm up; times are those of the slowest rank\n\n",
       Count(times.steps.size(), "step"), spec.warmups);
-  Table table({"ms", "mean", "p50", "95 % interval", "p95", "p99"});
+  Table table({"ms", "mean", "p50", "[95 %] or (range)", "p95", "p99"});
   using enum Table::Align;
   table.SetAlign({kLeft, kRight, kRight, kRight, kRight, kRight});
   AddRow("step", times.steps, &table);
@@ -194,6 +195,7 @@ ordered_json SamplesJson(const std::vector<double>& samples) {
       {"p50_low", Rounded(interval.low)},        {"p50_high", Rounded(interval.high)},
       {"p95", Rounded(Quantile(samples, 0.95))}, {"p99", Rounded(Quantile(samples, 0.99))},
       {"seconds", ordered_json::array()}};
+  if (!HasInterval95(samples.size())) json["range"] = true;  // p50_low and p50_high are of all
   for (const double seconds : samples) json["seconds"].push_back(Rounded(seconds));
   return json;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/interval_text.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/framework/json_text.h"
@@ -63,6 +64,7 @@ ordered_json FigureJson(const TimingFigure& figure) {
     json["median_us"] = Microseconds(figure.median);
     json["low_us"] = Microseconds(figure.interval.low);
     json["high_us"] = Microseconds(figure.interval.high);
+    if (!figure.HasInterval()) json["range"] = true;  // low and high are those of all rounds
   }
   json["rounds_us"] = std::move(rounds);
   return json;
@@ -112,7 +114,7 @@ PolicyLines::PolicyLines(const PolicyPlan& plan, const Subject& subject)
 }
 
 std::string PolicyLines::Line(const std::vector<std::string>& cells) const {
-  return Format("{:<{}}  {:>{}}  {:<{}}  {:>10}  {:>10}  {:>8}  {:>16}  {}\n", cells[0], kind_,
+  return Format("{:<{}}  {:>{}}  {:<{}}  {:>10}  {:>10}  {:>8}  {:>17}  {}\n", cells[0], kind_,
                 cells[1], size_, cells[2], choice_, cells[3], cells[4], cells[5], cells[6],
                 cells[7]);
 }
@@ -139,17 +141,17 @@ std::string PolicyLines::Head(const std::string& file) const {
       "# medians of the slowest rank; gain: the default's time over the policy's, the median over "
       "the rounds\n";
   return text + Line({"collective", "size", "policy", "default us", "policy us", "gain",
-                      "95 % interval", "verdict"});
+                      "[95 %] or (range)", "verdict"});
 }
 
 std::string PolicyLines::Row(const PolicyCheck& check) const {
   const bool compared = !check.gains.empty() && check.Failure() == nullptr;
-  // With few rounds there is a gain, but no interval.
-  const bool judged = compared && check.verdict != PolicyVerdict::kTooFewRounds;
   return Line({KindText(plan_, check.trial), FormatBytes(check.trial.bytes),
                ChoiceText(subject_, check.trial), Micros(check.library), Micros(check.policy),
                compared ? Format("{:.2f} x", check.gain) : "-",
-               judged ? Format("[{:.2f}, {:.2f}]", check.interval.low, check.interval.high) : "-",
+               compared ? IntervalText(Format("{:.2f}", check.interval.low),
+                                       Format("{:.2f}", check.interval.high), check.gains.size())
+                        : "-",
                VerdictText(check)});
 }
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/interval_text.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/framework/json_text.h"
@@ -43,10 +44,8 @@ std::string FigureText(const measure::Trial& trial, const TimingFigure& figure, 
 
 // "[1.20, 1.30]": the 95 % interval; "(1.20 to 1.30)": all of too few rounds for one.
 std::string SpreadText(const TimingFigure& figure) {
-  if (figure.rounds.size() < 2) return "-";
-  const bool interval = figure.HasInterval();
-  return (interval ? "[" : "(") + Micros(figure.interval.low) + (interval ? ", " : " to ") +
-         Micros(figure.interval.high) + (interval ? "]" : ")");
+  return IntervalText(Micros(figure.interval.low), Micros(figure.interval.high),
+                      figure.rounds.size());
 }
 
 std::string MedianText(const TimingFigure& figure) {

@@ -51,7 +51,7 @@ std::string TargetsText(const TargetsResult& result) {
     text += Format("# link: {:.2f} GB/s each way, {}\n", result.link.bytes_per_second * 1e-9,
                    result.link.source);
   }
-  report::Table table({"target", "what", "goal", "median", "95 % interval", "verdict"});
+  report::Table table({"target", "what", "goal", "median", "[95 %] or (range)", "verdict"});
   for (const auto& [target, verdict] : result.verdicts) {
     table.Add({target.name, measure::WhatText(target), measure::GoalText(target),
                measure::ValueText(target, verdict), measure::IntervalText(target, verdict),
@@ -69,6 +69,7 @@ std::string TargetsJson(const TargetsResult& result) {
                     {"goal", measure::GoalText(target)},
                     {"median", measured ? ordered_json(verdict.value) : nullptr},
                     {"interval", measured ? measure::IntervalText(target, verdict) : ""},
+                    {"samples", verdict.samples},
                     {"met", measured ? ordered_json(verdict.met) : nullptr},
                     {"not_measured", verdict.not_measured}});
   }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/interval_text.h"
 #include "base/text.h"
 #include "cli/commands/data/data.h"
 #include "cli/framework/command.h"
@@ -95,11 +96,9 @@ std::string MarkText(const ConfigGroup& group, size_t index) {
   return mark;
 }
 
-std::string IntervalText(const ConfigSummary& entry) {
-  // One sample has no interval.
-  if (entry.seconds.size() < 2) return "-";
-  return "[" + dataset::TimeText(entry.interval.low) + ", " +
-         dataset::TimeText(entry.interval.high) + "]";
+std::string SpreadText(const ConfigSummary& entry) {
+  return IntervalText(dataset::TimeText(entry.interval.low), dataset::TimeText(entry.interval.high),
+                      entry.seconds.size());
 }
 
 void PrintSamples(const dataset::StoreContents& contents, const ConfigGroup& group) {
@@ -131,7 +130,7 @@ void PrintConfigGroup(const dataset::StoreContents& contents, const ConfigGroup&
            dataset::SizeText(group.context.bytes),
            group.library.empty() ? "" : (", " + Printable(group.library)));
   Table table(
-      {"configuration", "samples", "median", "95 % interval", "busbw GB/s", "speed-up", ""});
+      {"configuration", "samples", "median", "[95 %] or (range)", "busbw GB/s", "speed-up", ""});
   table.SetAlign({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight,
                   Table::Align::kRight, Table::Align::kRight, Table::Align::kRight});
   size_t hidden = 0;
@@ -143,7 +142,7 @@ void PrintConfigGroup(const dataset::StoreContents& contents, const ConfigGroup&
     }
     table.Add({Printable(entry.point.ConfigText()),
                Format("{}", entry.seconds.size() + entry.failures),
-               entry.fine() ? dataset::TimeText(entry.median) : "-", IntervalText(entry),
+               entry.fine() ? dataset::TimeText(entry.median) : "-", SpreadText(entry),
                BusText(entry), AgainstText(group, entry), MarkText(group, i)});
   }
   PrintOut("{}", table.Text());
@@ -167,6 +166,7 @@ ordered_json ConfigGroupJson(const ConfigGroup& group) {
       json["median"] = entry.median;
       json["low"] = entry.interval.low;
       json["high"] = entry.interval.high;
+      if (!HasInterval95(entry.seconds.size())) json["range"] = true;  // of all samples
       if (context.kind == dataset::Point::Kind::kCollective) {
         json["busbw"] = dataset::BusBandwidth(entry.point, entry.median);
       }

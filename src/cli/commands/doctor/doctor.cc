@@ -36,7 +36,7 @@ std::string DoctorText(const doctor::CheckInputs& facts, const std::vector<Findi
   for (const std::string& line : doctor::DescribeMachine(facts)) text += line + "\n";
   text += "\n" + FindingsText(findings, all);
   if (!facts.test.goals.empty()) {
-    report::Table goals({"goal", "what", "wanted", "median", "95 % interval", "verdict"});
+    report::Table goals({"goal", "what", "wanted", "median", "[95 %] or (range)", "verdict"});
     for (const doctor::GoalResult& goal : facts.test.goals) {
       goals.Add({goal.name, goal.what, goal.goal, goal.value, goal.interval, goal.verdict});
     }

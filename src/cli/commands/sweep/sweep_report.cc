@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/interval_text.h"
 #include "base/stats.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -32,11 +33,10 @@ std::string MedianText(const CandidateSamples& evidence) {
     return evidence.outcome == SampleOutcome::kFine ? "-" : dataset::OutcomeName(evidence.outcome);
   }
   const Interval interval = MedianInterval95(evidence.seconds);
-  if (evidence.seconds.size() < 2) return Micros(evidence.seconds.front());
-  // Too few for an interval: the range of all.
-  const bool enough = evidence.seconds.size() >= size_t{measure::kLeastJudgedRounds};
-  return Micros(Median(evidence.seconds)) + (enough ? " [" : " (") + Micros(interval.low) +
-         (enough ? ", " : " to ") + Micros(interval.high) + (enough ? "]" : ")");
+  const size_t samples = evidence.seconds.size();
+  if (samples < 2) return Micros(evidence.seconds.front());
+  return Micros(Median(evidence.seconds)) + " " +
+         IntervalText(Micros(interval.low), Micros(interval.high), samples);
 }
 
 // Failures by kind and candidate, each with the sizes at which it failed.
@@ -182,6 +182,7 @@ std::string SweepJson(const std::vector<SweepPart>& parts) {
           candidate["median_us"] = Median(evidence.seconds) * 1e6;
           candidate["low_us"] = interval.low * 1e6;
           candidate["high_us"] = interval.high * 1e6;
+          if (!HasInterval95(evidence.seconds.size())) candidate["range"] = true;
         }
         candidates.push_back(std::move(candidate));
       }
