@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -81,6 +82,9 @@ class Measurer {
   virtual double Now() const = 0;
   // How often ranks were started for it.
   virtual int launches() const { return 0; }
+  // Readings that came along with those asked for, once each: what else a program of others has
+  // printed. They are worth storing, and no part of a search.
+  virtual std::vector<std::pair<Trial, Measurement>> TakeByproducts() { return {}; }
 };
 
 // "4 ranks share 2 cores, ..." where more ranks than cores run on this host; "" elsewhere: such

@@ -187,8 +187,13 @@ Result<size_t> TestsMeasurer::TakeRows(const std::vector<LogTest>& tests, const 
         Trial same = trial;
         same.bytes = row.bytes;
         same.in_place = in_place;
-        waiting_[Key(same)].push_back(ReadingOf(timing, options_.iterations));
-        ++rows;
+        const Measurement reading = ReadingOf(timing, options_.iterations);
+        if (in_place == trial.in_place) {
+          waiting_[Key(same)].push_back(reading);
+          ++rows;
+        } else {
+          byproducts_.emplace_back(same, reading);
+        }
       }
     }
   }

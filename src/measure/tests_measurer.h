@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataset/nccl_tests.h"
@@ -14,7 +15,8 @@ namespace diapason::measure {
 
 // Drives the binaries of nccl-tests or rccl-tests. They can only be told by the environment how to
 // run, so every configuration is a launch; a launch measures all sizes of its collective, whose
-// times are kept for when they are asked for.
+// times are kept for when they are asked for. They run in place and out of place: a sweep asks for
+// one of the two, and gets the other as a by-product.
 struct TestsOptions {
   launch::Launcher launcher;
   std::string folder;                // of all_reduce_perf and the others
@@ -35,19 +37,25 @@ class TestsMeasurer : public Measurer {
   const Subject& subject() const override { return subject_; }
   double Now() const override;
   int launches() const override { return launches_; }
+  // The half in place of what was asked out of place, or the other way round.
+  std::vector<std::pair<Trial, Measurement>> TakeByproducts() override {
+    return std::exchange(byproducts_, {});
+  }
 
  private:
   explicit TestsMeasurer(TestsOptions options) : options_(std::move(options)) {}
   // One launch with the trial's configuration; its times go into `waiting_`.
   Result<Measurement> Launch(const Trial& trial);
   Result<launch::LaunchCommand> CommandOf(const Trial& trial) const;
-  // Keeps the rows for the trials they are about; returns how many there were.
+  // Keeps the rows for the trials they are about, the halves that are not asked for as by-products;
+  // returns how many there were.
   Result<size_t> TakeRows(const std::vector<dataset::LogTest>& tests, const Trial& trial);
 
   TestsOptions options_;
   Subject subject_;
   int launches_ = 0;
   std::map<std::string, std::deque<Measurement>> waiting_;
+  std::vector<std::pair<Trial, Measurement>> byproducts_;
 };
 
 // "all_reduce_perf"

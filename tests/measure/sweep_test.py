@@ -227,7 +227,40 @@ class Tests:
         check("MISSED" in text and "0 met, 1 missed, 1 not measured" in text, text)
 
 
-NAMES = ("gloo", "adaptive", "mpi", "killed", "interrupted", "hang", "crash", "launches", "bench", "targets")
+    # Prints what nccl-tests prints for two sizes: 20 and 40 us out of place, 10 and 30 us in place.
+    PLAYED_TESTS = """#!/bin/sh
+echo '# nccl-tests version 2.17.9 nccl-headers=22902 nccl-library=22902'
+echo '# Collective test starting: all_reduce_perf'
+echo '# nThread 1 nGpus 2 minBytes 1024 maxBytes 2048 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1 validation: 1 graph: 0'
+echo '#  Rank  0 Group  0 Pid 1 on  one device  0 [0000:4a:00] NVIDIA L40S'
+echo '#  Rank  1 Group  0 Pid 1 on  one device  1 [0000:61:00] NVIDIA L40S'
+echo '#                                                              out-of-place                       in-place          '
+echo '#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong '
+echo '#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)         '
+echo '        1024           256     float     sum      -1    20.00    0.06    0.09       0    10.00    0.06    0.09       0'
+echo '        2048           512     float     sum      -1    40.00    0.12    0.17       0    30.00    0.12    0.18       0'
+echo '# Out of bounds values : 0 OK'
+"""
+
+    def nccl_tests(self, folder: Path) -> None:
+        """Programs of others measure in place and out of place: both are stored, one of them is what the sweep decides by."""
+        program = folder / "all_reduce_perf"
+        program.write_text(self.PLAYED_TESTS)
+        program.chmod(0o755)
+        plan = ("sweep", "allreduce", "--runner", "nccl-tests", "--bin", str(folder), "-g", "2", "--sizes", "1K,2K",
+                "--algorithms", "ring,tree", "--protocols", "ll", "--most", "3", "--least", "3", "--json", "--quiet")
+        for flag, place, seconds in (([], 0, 20e-6), (["--in-place"], 1, 10e-6)):
+            store = folder / f"place{place}.db"
+            result = json.loads(self.run(*plan, *flag, "--store", str(store), folder=folder))[0]
+            check(abs(result["contests"][0]["default_us"] - seconds * 1e6) < 0.01, str(result["contests"][0]))
+            contexts = json.loads(self.run("data", "show", str(store), "--json", folder=folder))["contexts"]
+            found = {(one["bytes"], one["in_place"]): [(entry["samples"], round(entry["median"] * 1e6), entry["range"])
+                                                       for entry in one["configurations"]] for one in contexts}
+            expected = {(1024, False): 20, (2048, False): 40, (1024, True): 10, (2048, True): 30}
+            check(found == {key: [(3, micros, True)] * 3 for key, micros in expected.items()}, str(found))
+
+
+NAMES = ("gloo", "adaptive", "mpi", "killed", "interrupted", "hang", "crash", "launches", "bench", "targets", "nccl_tests")
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -42,6 +43,22 @@ int64_t SamplesFor(const SweepOptions& options, const std::vector<CallCase>& cal
                                            options.search.least_samples));
 }
 
+// Stores what came along with the readings that were asked for.
+class Byproducts {
+ public:
+  Status Keep(Measurer* measurer, dataset::Recorder* recorder) {
+    for (const auto& [trial, measurement] : measurer->TakeByproducts()) {
+      dataset::Sample sample = measure::SampleOf(trial, measurer->subject(), measurement);
+      sample.round = rounds_[sample.point]++;
+      RETURN_IF_ERROR(recorder->Add(std::move(sample)));
+    }
+    return {};
+  }
+
+ private:
+  std::map<dataset::Point, int> rounds_;
+};
+
 Result<SweepPart> RunPart(const SweepOptions& options, Measurer* measurer,
                           dataset::SampleStore* store) {
   SweepPart part;
@@ -77,6 +94,7 @@ Result<SweepPart> RunPart(const SweepOptions& options, Measurer* measurer,
   dataset::Recorder recorder(store, run.id);
   SweepProgress progress(&part.call_cases, &part.subject, expected, search.seconds, options.quiet);
   Status trouble;
+  Byproducts byproducts;
   const search::MeasurementObserver observer = [&](size_t call_case, size_t candidate,
                                                    const Measurement& measurement) {
     measure::Trial trial = part.call_cases[call_case].trial;
@@ -85,6 +103,7 @@ Result<SweepPart> RunPart(const SweepOptions& options, Measurer* measurer,
     dataset::Sample sample = measure::SampleOf(trial, part.subject, measurement);
     sample.round = static_cast<int>(part.known[call_case][candidate].seconds.size());
     trouble = recorder.Add(std::move(sample));
+    if (trouble.ok()) trouble = byproducts.Keep(measurer, &recorder);
     // Only results that are in the store are shown.
     if (progress.Took(call_case, candidate, measurement)) {
       if (trouble.ok()) trouble = recorder.Flush();
