@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,6 +83,28 @@ TEST(Spawn, SaysWhatCannotBeExecuted) {
   EXPECT_FALSE(Spawn(options, &error).ok());
   EXPECT_EQ(error, EACCES);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // none of them is left
+}
+
+TEST(Spawn, DoesNotWaitForeverForAProgramThatIsNotExecuted) {
+  Result<Pipe> pipe = MakePipe();
+  ASSERT_TRUE(pipe.ok());
+  SpawnOptions options;
+  options.command = {"true"};
+  options.environment = ChangedEnvironment({});
+  options.exec_limit = std::chrono::milliseconds(200);
+  // Exec would come after this, and never does; its copy of the pipe is closed when it is gone.
+  options.prepare = [] {
+    for (;;) ::pause();
+  };
+  const Result<pid_t> started = Spawn(options);
+  ASSERT_FALSE(started.ok());
+  EXPECT_EQ(started.status().code(), ErrorCode::kTimeout);
+  EXPECT_NE(started.status().message().find("'true' was not started within 0.2 s"),
+            std::string::npos)
+      << started.status().message();
+  pipe.value().write.Close();
+  pollfd ended{pipe.value().read.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ended, 1, 120000), 1) << "the process is still there";
 }
 
 TEST(Spawn, LooksInThePathOfTheNewEnvironment) {

@@ -1,6 +1,7 @@
 #include "process/spawn.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 #include "base/descriptor.h"
 #include "base/environment.h"
 #include "base/file.h"
+#include "base/text.h"
 
 extern char** environ;  // NOLINT: POSIX declares it in no header
 
@@ -60,6 +62,22 @@ void ResetSignals() {
   ::_exit(127);
 }
 
+// False: nothing came, and nobody closed the other end, by the deadline.
+bool WaitReadable(int fd, Deadline deadline) {
+  pollfd wait{fd, POLLIN, 0};
+  for (;;) {
+    const int ready = ::poll(&wait, 1, MillisecondsTo(deadline));
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return true;
+    if (ready == 0 && std::chrono::steady_clock::now() >= deadline) return false;
+  }
+}
+
+// Kills it, and reaps it if it dies at once.
+void Abandon(pid_t pid) {
+  (void)::kill(pid, SIGKILL);
+  for (int i = 0; i < 100 && ::waitpid(pid, nullptr, WNOHANG) == 0; ++i) ::usleep(10000);
+}
+
 }  // namespace
 
 Result<pid_t> Spawn(const SpawnOptions& options, int* exec_error) {
@@ -76,6 +94,12 @@ Result<pid_t> Spawn(const SpawnOptions& options, int* exec_error) {
   }
   // The end of the pipe comes with exec, which closes it.
   failure.write.Close();
+  if (!WaitReadable(failure.read.get(), std::chrono::steady_clock::now() + options.exec_limit)) {
+    Abandon(pid);
+    return TimedOut(Format("'{}' was not started within {} s: does its file system answer?",
+                           options.command[0],
+                           std::chrono::duration<double>(options.exec_limit).count()));
+  }
   int error = 0;
   ssize_t got = 0;
   while ((got = ::read(failure.read.get(), &error, sizeof(error))) < 0 && errno == EINTR) {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -23,6 +24,8 @@ struct SpawnOptions {
   // Runs in the new process before the program: system calls only. Without it, the signals that a
   // program of ours may ignore or block are as a shell leaves them.
   std::function<void()> prepare;
+  // For the program to be read and executed: a file system that does not answer takes forever.
+  std::chrono::milliseconds exec_limit = std::chrono::minutes(1);
 };
 
 // Starts a program as the leader of a new session: without a terminal, so that a Ctrl-C there
@@ -31,7 +34,8 @@ struct SpawnOptions {
 // closed by exec. The caller has to reap it.
 //
 // kUnavailable: the program cannot be executed, and `*exec_error`, if given, says why; no process
-// is left. It is 0 for every other error.
+// is left. It is 0 for every other error. kTimeout: it was not executed within `exec_limit`; the
+// new process is killed, and reaped if it dies at once (one that waits for a disk cannot die).
 Result<pid_t> Spawn(const SpawnOptions& options, int* exec_error = nullptr);
 
 // Our own environment with changes: a variable without a value is removed.
