@@ -7,6 +7,7 @@
 
 #include "base/printable.h"
 #include "base/text.h"
+#include "policy/origin.h"
 #include "report/json_writer.h"
 
 namespace diapason::report {
@@ -130,6 +131,8 @@ std::string JournalText(const PageData& data) {
                     Count(data.learning.size(), "context"), changed, changed == 1 ? "runs" : "run");
 }
 
+bool FromRecordedCalls(const PageMap& map) { return map.origin == policy::kFromRecordedCalls; }
+
 }  // namespace
 
 std::string LeadText(const PageData& data) {
@@ -144,8 +147,11 @@ std::string LeadText(const PageData& data) {
   std::string text = data.simulated == data.samples ? "Simulated: " : "";
   text += Count(data.samples, "sample") + " of " + Join({where.begin(), where.end()}, ", ");
   if (data.places.size() > where.size()) text += " and others";
+  const std::string alone = std::any_of(data.maps.begin(), data.maps.end(), FromRecordedCalls)
+                                ? Format(" Note: {}.", policy::kCallsAlone)
+                                : "";
   return text + "." + JournalText(data) +
-         ComeOf(data, data.headline, data.other_headlines, "collectives") +
+         ComeOf(data, data.headline, data.other_headlines, "collectives") + alone +
          ComeOf(data, data.iterations, data.other_iterations, "whole iterations");
 }
 

@@ -56,10 +56,12 @@ Result<TuneGround> Detect() {
 }
 
 Result<measure::IterationSpec> StepOf(const TuningRequest& request, const measure::Subject& subject,
-                                      const Mix& mix) {
+                                      const Mix& mix, const std::optional<RecordedStep>& recorded) {
   const bool gpu = OnGpu(subject.backend) || subject.simulated;
   Result<measure::IterationSpec> made = Invalid("no step");
-  if (!mix.entries.empty()) {
+  if (recorded.has_value()) {
+    made = StepIteration(*recorded);
+  } else if (!mix.entries.empty()) {
     made = MixIteration(mix);
   } else {
     measure::PresetOptions preset;
@@ -74,6 +76,20 @@ Result<measure::IterationSpec> StepOf(const TuningRequest& request, const measur
   spec.limit = std::max(request.ranks.limit, 2 * spec.compute);
   RETURN_IF_ERROR(measure::CheckSpec(spec));
   return made;
+}
+
+// How the step was found in the recorded calls.
+std::string StepNote(const RecordedCalls& recorded) {
+  if (!recorded.step.has_value()) {
+    return "no repeated step was found in the order of the recorded calls: it is estimated from "
+           "how often each is made, without those made rarely";
+  }
+  std::string note = "the job repeats " + Count(recorded.step->calls.size(), "call");
+  if (recorded.step->outside > 0) {
+    note += Format("; {} outside of that (start-up, the end) left out",
+                   Count(recorded.step->outside, "recorded call"));
+  }
+  return note;
 }
 
 }  // namespace
@@ -113,8 +129,9 @@ Result<TuneGround> FindGround(TuningRequest* request) {
 
 Result<TuneGoal> FindGoal(const TuningRequest& request, const measure::Subject& subject) {
   TuneGoal goal;
+  RecordedCalls recorded;
   if (!request.workload.empty()) {
-    ASSIGN_OR_RETURN(const RecordedCalls recorded, ReadWorkload(request.workload));
+    ASSIGN_OR_RETURN(recorded, ReadWorkload(request.workload));
     goal.mix = MakeMix(recorded.entries, kMostKinds, subject);
     if (goal.mix.covered < 0.995) {
       goal.notes.push_back(
@@ -135,7 +152,9 @@ Result<TuneGoal> FindGoal(const TuningRequest& request, const measure::Subject& 
   }
   Result<std::vector<search::CallCase>> call_cases = Invalid("nothing to measure");
   if (request.iterate) {
-    ASSIGN_OR_RETURN(measure::IterationSpec step, StepOf(request, subject, goal.mix));
+    if (!request.workload.empty()) goal.notes.push_back(StepNote(recorded));
+    ASSIGN_OR_RETURN(measure::IterationSpec step,
+                     StepOf(request, subject, goal.mix, recorded.step));
     goal.step = std::move(step);
     call_cases = IterationCallCases(*goal.step, request.plan, subject);
   } else if (!goal.mix.entries.empty()) {

@@ -29,10 +29,13 @@ void TakeMost(const Kinds& kinds, Kinds* all) {
   }
 }
 
-Status AddJournalCalls(const std::string& path, Kinds* all, RecordedCalls* recorded) {
+// `*longest` is the order of calls of the rank that has recorded most.
+Status AddJournalCalls(const std::string& path, Kinds* all, std::vector<TimedCall>* longest,
+                       RecordedCalls* recorded) {
   ASSIGN_OR_RETURN(const journal::JournalContents contents, journal::ReadJournal(path));
   Kinds asked;
   Kinds ran;
+  std::vector<TimedCall> order[2];  // asked, ran
   for (const journal::JournalRecord& record : contents.records) {
     const bool decision = record.kind == journal::RecordKind::kDecision;
     if (!decision && record.kind != journal::RecordKind::kRan) continue;
@@ -41,8 +44,15 @@ Status AddJournalCalls(const std::string& path, Kinds* all, RecordedCalls* recor
       continue;
     }
     const Operation operation = OperationOf(static_cast<Collective>(record.collective));
-    if (record.bytes > 0) ++(decision ? asked : ran)[{operation, record.bytes}];
+    if (record.bytes == 0) continue;
+    ++(decision ? asked : ran)[{operation, record.bytes}];
+    order[decision ? 0 : 1].push_back({operation, record.bytes, record.time_ns});
   }
+  std::vector<TimedCall>& calls = order[asked.empty() ? 1 : 0];
+  // Threads of the job write side by side.
+  std::stable_sort(calls.begin(), calls.end(),
+                   [](const TimedCall& a, const TimedCall& b) { return a.time_ns < b.time_ns; });
+  if (calls.size() > longest->size()) *longest = std::move(calls);
   TakeMost(asked.empty() ? ran : asked, all);
   for (const journal::JournalComm& communicator : contents.communicators) {
     recorded->ranks.push_back(communicator.shape.ranks);
@@ -78,12 +88,13 @@ Result<RecordedCalls> ReadWorkload(const std::vector<std::string>& files) {
   RecordedCalls recorded;
   Kinds all;
   std::vector<std::string> logs;
+  std::vector<TimedCall> order;
   for (const std::string& file : files) {
     if (!IsJournal(file)) {
       logs.push_back(file);
       continue;
     }
-    RETURN_IF_ERROR(AddJournalCalls(file, &all, &recorded));
+    RETURN_IF_ERROR(AddJournalCalls(file, &all, &order, &recorded));
   }
   if (!logs.empty()) {
     RETURN_IF_ERROR(AddLogCalls(logs, &all, &recorded));
@@ -93,6 +104,7 @@ Result<RecordedCalls> ReadWorkload(const std::vector<std::string>& files) {
                     "': journals (DIAPASON_JOURNAL) and logs of NCCL or RCCL with NCCL_DEBUG=INFO "
                     "NCCL_DEBUG_SUBSYS=COLL contain them");
   }
+  recorded.step = FindStep(order);
   for (const auto& [kind, calls] : all) {
     recorded.entries.push_back({kind.first, kind.second, calls});
   }

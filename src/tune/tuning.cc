@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "measure/group_measurer.h"
 #include "policy/openmpi_rules.h"
+#include "policy/origin.h"
 #include "policy/parse.h"
 #include "report/write_report.h"
 #include "search/make_measurer.h"
@@ -116,8 +117,9 @@ SessionOptions OptionsOf(const TuningRequest& request, bool relaunch) {
   // A recorded job calls the sizes that it has called.
   session.between = request.workload.empty();
   session.command_line = request.command_line;
-  session.origin =
-      std::string("diapason tune, ") + (request.iterate ? "iterations" : "collectives");
+  session.origin = request.iterate            ? "diapason tune, iterations"
+                   : request.workload.empty() ? "diapason tune, collectives"
+                                              : policy::kFromRecordedCalls;
   return session;
 }
 

@@ -10,6 +10,7 @@
 #include "measure/iteration.h"
 #include "measure/ranks.h"
 #include "search/sweep.h"
+#include "tune/recorded_step.h"
 #include "tune/session.h"
 #include "tune/workload.h"
 
@@ -58,6 +59,8 @@ struct RecordedCalls {
   std::vector<MixEntry> entries;
   std::vector<int64_t> ranks;  // of its communicators, where they are known
   uint64_t left_out = 0;       // calls of operations that cannot be tuned
+  // What the job repeats, from the order of its calls; none in logs, or if nothing repeats.
+  std::optional<RecordedStep> step;
 };
 Result<RecordedCalls> ReadWorkload(const std::vector<std::string>& files);
 

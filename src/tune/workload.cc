@@ -17,6 +17,19 @@ bool CanBeBucket(Operation operation) {
   return CollectiveOf(operation).has_value() && !HasRoot(operation);
 }
 
+// A step of these calls, evenly over its compute.
+Result<measure::IterationSpec> Spread(const std::vector<std::pair<Operation, uint64_t>>& calls) {
+  measure::IterationSpec spec;
+  spec.preset = "recorded";
+  spec.chunks = static_cast<int>(calls.size()) + 1;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const int after = static_cast<int>(i) + 1;
+    spec.buckets.push_back({calls[i].first, calls[i].second, 0, after, spec.chunks, {}});
+  }
+  RETURN_IF_ERROR(measure::CheckSpec(spec));
+  return spec;
+}
+
 }  // namespace
 
 Mix MakeMix(std::vector<MixEntry> entries, size_t most, const measure::Subject& subject) {
@@ -63,11 +76,29 @@ Result<std::vector<search::CallCase>> MixCallCases(const Mix& mix, const search:
   return call_cases;
 }
 
+Result<measure::IterationSpec> StepIteration(const RecordedStep& step) {
+  std::vector<TimedCall> calls;
+  for (const TimedCall& call : step.calls) {
+    if (CanBeBucket(call.operation)) calls.push_back(call);
+  }
+  if (calls.empty()) return Invalid("none of the recorded calls can be part of an iteration");
+  const size_t every = (calls.size() + kMostBuckets - 1) / kMostBuckets;
+  std::vector<std::pair<Operation, uint64_t>> order;
+  for (size_t i = 0; i < calls.size(); i += every) {
+    order.emplace_back(calls[i].operation, calls[i].bytes);
+  }
+  return Spread(order);
+}
+
 Result<measure::IterationSpec> MixIteration(const Mix& mix) {
   std::vector<MixEntry> entries;
   uint64_t rarest = UINT64_MAX;
+  uint64_t most = 0;
   for (const MixEntry& entry : mix.entries) {
-    if (!CanBeBucket(entry.operation)) continue;
+    if (CanBeBucket(entry.operation)) most = std::max(most, entry.calls);
+  }
+  for (const MixEntry& entry : mix.entries) {
+    if (!CanBeBucket(entry.operation) || entry.calls * kMostBuckets < most) continue;
     entries.push_back(entry);
     rarest = std::min(rarest, entry.calls);
   }
@@ -90,9 +121,6 @@ Result<measure::IterationSpec> MixIteration(const Mix& mix) {
       total += count;
     }
   }
-  measure::IterationSpec spec;
-  spec.preset = "recorded";
-  spec.chunks = static_cast<int>(total) + 1;
   // Kinds take turns, as layers do: each at its own even distance.
   std::vector<std::pair<double, size_t>> order;
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -101,13 +129,11 @@ Result<measure::IterationSpec> MixIteration(const Mix& mix) {
     }
   }
   std::stable_sort(order.begin(), order.end());
-  for (size_t i = 0; i < order.size(); ++i) {
-    const MixEntry& entry = entries[order[i].second];
-    const int after = static_cast<int>(i) + 1;
-    spec.buckets.push_back({entry.operation, entry.bytes, 0, after, spec.chunks, {}});
+  std::vector<std::pair<Operation, uint64_t>> calls;
+  for (const auto& [place, entry] : order) {
+    calls.emplace_back(entries[entry].operation, entries[entry].bytes);
   }
-  RETURN_IF_ERROR(measure::CheckSpec(spec));
-  return spec;
+  return Spread(calls);
 }
 
 Result<std::vector<search::CallCase>> IterationCallCases(const measure::IterationSpec& spec,

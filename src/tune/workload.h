@@ -9,6 +9,7 @@
 #include "measure/measurer.h"
 #include "search/search.h"
 #include "search/sweep.h"
+#include "tune/recorded_step.h"
 
 namespace diapason::tune {
 
@@ -32,9 +33,14 @@ Mix MakeMix(std::vector<MixEntry> entries, size_t most, const measure::Subject& 
 Result<std::vector<search::CallCase>> MixCallCases(const Mix& mix, const search::SweepPlan& plan,
                                                    const measure::Subject& subject);
 
-// A step that makes the calls of a mix: of every entry as many as in one iteration, which is as
-// often as the rarest divides the others (64 buckets at most), evenly over the step, overlapping
-// what is computed until the next. Calls that no bucket can be (broadcast, reduce) are left out.
+// A step that makes these calls in this order, evenly over the step, overlapping what is computed
+// until the next. Of more than 64, every second or third, and so on. Calls that no bucket can be
+// (broadcast, reduce) are left out.
+Result<measure::IterationSpec> StepIteration(const RecordedStep& step);
+
+// The same where the order of calls is not known: of every entry as many as in one iteration, which
+// is as often as the rarest divides the others. What is called less than 1/64 as often as the most
+// frequent kind is taken for start-up, and is not part of a step.
 Result<measure::IterationSpec> MixIteration(const Mix& mix);
 
 // The cases of an iteration: for every kind and size of its buckets that has a choice, the whole

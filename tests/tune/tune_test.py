@@ -1,6 +1,6 @@
 """`diapason tune` from end to end: what it writes has to follow from what it measured, and has to be usable.
 
-    tune_test.py --tool PATH --data FOLDER gloo|openmpi|launched|iteration|workload|simulated|together|mistakes
+    tune_test.py --tool PATH --data FOLDER gloo|openmpi|launched|iteration|recorded_step|workload|simulated|together|mistakes
 
 Nothing here depends on how fast anything is: the number of samples ends a run, not the budget; whatever is tuned must have
 been confirmed by its own runs, and whatever is written must be read by those it is for. Skips (77) where a library is not here.
@@ -135,12 +135,39 @@ def iteration(tool, scratch, _data):
     assert "tp: 8 x allreduce 16KiB" in kinds, kinds
 
 
+def recorded_step(tool, scratch, _data):
+    """A step is what the job repeats, in its order: without the calls of its start."""
+    start = [(1, 4), (0, 64), (0, 12345), (1, 1 << 20), (0, 999)]
+    step = [(1, 65536)] * 3 + [(0, 4096)]
+    lines = ['{"type":"journal","version":1,"diapason":"0.2.0","host":"n","pid":7,"time_ns":1794712905000000000}',
+             '{"type":"communicator","comm":1,"id":"0x5eed","api":5,"library":"nccl","library_version":22809,"nodes":1,'
+             '"ranks":8,"mode":"static","policy":"","digest":"","rows":0,"chain":"","rank":0,"name":"dp"}']
+    for call, (kind, size) in enumerate(start + step * 20):
+        lines.append(json.dumps({
+            "type": "decision", "time_ns": 1794712905001000000 + call * 10000 + (call - len(start)) // len(step) * 1000000,
+            "comm": 1, "call": call + 1, "collective": ("allreduce", "allgather")[kind], "bytes": size, "pipe_ops": 1,
+            "reg_buff": 0, "algorithm": "ring", "protocol": "ll", "channels": 0, "line": 4, "reason": "row", "applied": True,
+            "default_algorithm": "ring", "default_protocol": "ll"}))
+    journal = f"{scratch}/recorded.jsonl"
+    with open(journal, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    folder = f"{scratch}/step"
+    done = tool.run("tune", "--backend", "sim", "-g", "8", "--objective", "iteration", "--workload", journal, *COUNTED, "-o",
+                    folder, "--json")
+    assert "the job repeats 4 calls; 5 recorded calls outside of that" in done.stderr, done.stderr
+    text = json.loads(done.stdout)["iteration"]["workload"]
+    assert "3 x allgather 64KiB" in text and "allreduce 4KiB" in text and "12345" not in text, text
+
+
 def workload(tool, scratch, data):
     tool.need("gloo")
     outcome = tune(tool, f"{scratch}/journal", "--backend", "gloo", "-g", "2", "--workload", f"{data}/journals/agree.0.jsonl",
                    f"{data}/journals/agree.1.jsonl", *COUNTED)
     assert outcome["workload"]["calls"] > 0
     assert sum(call["weight"] for call in outcome["calls"]) <= outcome["workload"]["calls"]
+    assert outcome["workload"]["judged"] == "calls alone", outcome["workload"]
+    with open(f"{scratch}/journal/report.html", encoding="utf-8") as file:
+        assert "calls alone were judged" in file.read()
     # With 64 KiB instead of 64 MiB, which take seconds, and at which some of Gloo's configurations hang.
     logs = f"{scratch}/steady"
     shutil.copytree(f"{data}/logs-lab/steady", logs)
@@ -251,7 +278,7 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("case")
     options = parser.parse_args()
-    cases = {case.__name__: case for case in (gloo, openmpi, launched, iteration, workload, simulated, together, mistakes)}
+    cases = {case.__name__: case for case in (gloo, openmpi, launched, iteration, recorded_step, workload, simulated, together, mistakes)}
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="diapason_tune_"))
     try:
         cases[options.case](Tool(os.path.abspath(options.tool)), scratch, os.path.abspath(options.data))

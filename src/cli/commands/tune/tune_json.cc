@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "base/interval_text.h"
 #include "cli/commands/model/model_data.h"
 #include "cli/commands/tune/tune.h"
 #include "cli/framework/json_text.h"
@@ -28,6 +29,7 @@ ordered_json CheckJson(const measure::PolicyCheck& check) {
   json["low"] = Short(check.interval.low);
   json["high"] = Short(check.interval.high);
   json["rounds"] = check.gains.size();
+  if (!HasInterval95(check.gains.size())) json["range"] = true;  // low and high are of all rounds
   if (check.launches_differ) json["launches_differ"] = true;
   json["library"] = FigureJson(check.library);
   json["tuned"] = FigureJson(check.policy);
@@ -104,7 +106,8 @@ std::string TuneJson(const TuneOptions& options, const tune::TuneOutcome& outcom
     json["workload"] = {{"calls", goal.mix.calls},
                         {"covered", Short(goal.mix.covered)},
                         {"library_us", Short(total.before * 1e6)},
-                        {"tuned_us", Short(total.after * 1e6)}};
+                        {"tuned_us", Short(total.after * 1e6)},
+                        {"judged", "calls alone"}};
   }
   json["changed"] = {{"sizes", outcome.ChangedGain().sizes},
                      {"gain", Short(outcome.ChangedGain().gain)}};

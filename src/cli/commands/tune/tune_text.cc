@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/interval_text.h"
 #include "base/own_files.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -9,6 +10,7 @@
 #include "cli/framework/progress_line.h"
 #include "domain/collectives.h"
 #include "domain/decision.h"
+#include "policy/origin.h"
 #include "report/table.h"
 
 namespace diapason::cli {
@@ -26,21 +28,21 @@ std::string Choice(const TuneOutcome& outcome, const TunedCall& line, const Conf
 std::string Micros(const TimingFigure& figure) {
   if (figure.rounds.empty()) return "-";
   if (figure.rounds.size() < 2) return Format("{:.1f}", figure.median * 1e6);
-  if (!figure.HasInterval()) {
-    return Format("{:.1f} ({:.1f} to {:.1f})", figure.median * 1e6, figure.interval.low * 1e6,
-                  figure.interval.high * 1e6);
-  }
-  return Format("{:.1f} [{:.1f}, {:.1f}]", figure.median * 1e6, figure.interval.low * 1e6,
-                figure.interval.high * 1e6);
+  return Format("{:.1f} ", figure.median * 1e6) +
+         IntervalText(Format("{:.1f}", figure.interval.low * 1e6),
+                      Format("{:.1f}", figure.interval.high * 1e6), figure.rounds.size());
 }
 
 std::string GainText(const measure::PolicyCheck& check) {
-  return Format("{:.2f} x [{:.2f}, {:.2f}]", check.gain, check.interval.low, check.interval.high);
+  return Format("{:.2f} x ", check.gain) + IntervalText(Format("{:.2f}", check.interval.low),
+                                                        Format("{:.2f}", check.interval.high),
+                                                        check.gains.size());
 }
 
 std::string Millis(const TimingFigure& figure) {
-  return Format("{:.3f} ms [{:.3f}, {:.3f}]", figure.median * 1e3, figure.interval.low * 1e3,
-                figure.interval.high * 1e3);
+  return Format("{:.3f} ms ", figure.median * 1e3) +
+         IntervalText(Format("{:.3f}", figure.interval.low * 1e3),
+                      Format("{:.3f}", figure.interval.high * 1e3), figure.rounds.size());
 }
 
 // The last column: the configuration that runs now, or that nothing changed.
@@ -241,6 +243,7 @@ std::string TuneSummary(const TuneOutcome& outcome, const tune::TuneGoal& goal, 
           "ones: {:.2f} x\n",
           total.before * 1e3, total.after * 1e3, total.before / total.after);
     }
+    text += Format("note       {}\n", policy::kCallsAlone);
   }
   const std::string rounds = Rounds(outcome);
   text += "measured   " + Count(outcome.samples, "sample") + " of " +
