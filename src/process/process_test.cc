@@ -347,5 +347,41 @@ TEST(MembersOf, FindsEveryGroupOfASession) {
   EXPECT_TRUE(WIFSIGNALED(status));
 }
 
+TEST(DescendantsOf, FindsOtherSessionsToo) {
+  Result<Pipe> made = MakePipe();
+  ASSERT_TRUE(made.ok());
+  const Pipe ready = std::move(made).value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    if (::fork() == 0) {
+      ::setsid();
+      ::alarm(60);
+      (void)!::write(ready.write.get(), "x", 1);
+    }
+    while (true) ::pause();
+  }
+  ASSERT_GT(child, 0);
+  char byte = 0;
+  ASSERT_EQ(::read(ready.read.get(), &byte, 1), 1);
+
+  const std::vector<Descendant> below = DescendantsOf(child, 0);
+  ASSERT_EQ(below.size(), 1U);
+  EXPECT_EQ(below[0].parent, child);
+  EXPECT_EQ(below[0].session, below[0].pid);
+  EXPECT_FALSE(below[0].ended);
+  EXPECT_TRUE(DescendantsOf(child, below[0].pid).empty());
+  ASSERT_EQ(::kill(below[0].pid, SIGKILL), 0);
+  // Its parent does not reap it.
+  bool ended = false;
+  for (int i = 0; i < 6000 && !ended; ++i) {
+    ended = DescendantsOf(child, 0).at(0).ended;
+    ::usleep(10000);
+  }
+  EXPECT_TRUE(ended);
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
 }  // namespace
 }  // namespace diapason::process

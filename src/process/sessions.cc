@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/root_fs.h"
@@ -27,12 +28,16 @@ std::optional<ProcessStat> ParseStat(std::string_view text) {
   return stat;
 }
 
-std::vector<SessionProcess> MembersOf(const std::vector<pid_t>& sessions) {
+namespace {
+
+// Every process there is.
+std::vector<Descendant> AllProcesses() {
+  constexpr size_t kParent = 4;
   constexpr size_t kGroup = 5;
   constexpr size_t kSession = 6;
   constexpr size_t kThreads = 20;
   const RootFs tree;
-  std::vector<SessionProcess> members;
+  std::vector<Descendant> all;
   for (const std::string& name : tree.List("/proc")) {
     uint64_t pid = 0;
     if (!ParseUnsigned(name, &pid)) continue;
@@ -41,13 +46,42 @@ std::vector<SessionProcess> MembersOf(const std::vector<pid_t>& sessions) {
     if (!stat) continue;
     // A process whose first thread has ended looks like a zombie while its others run.
     const bool ended = stat->state == 'Z' || stat->state == 'X';
-    if (ended && stat->Number(kThreads) <= 1) continue;
-    if (std::binary_search(sessions.begin(), sessions.end(),
-                           static_cast<pid_t>(stat->Number(kSession)))) {
-      members.push_back({static_cast<pid_t>(pid), static_cast<pid_t>(stat->Number(kGroup))});
+    all.push_back({static_cast<pid_t>(pid), static_cast<pid_t>(stat->Number(kParent)),
+                   static_cast<pid_t>(stat->Number(kGroup)),
+                   static_cast<pid_t>(stat->Number(kSession)),
+                   ended && stat->Number(kThreads) <= 1});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<SessionProcess> MembersOf(const std::vector<pid_t>& sessions) {
+  std::vector<SessionProcess> members;
+  for (const Descendant& one : AllProcesses()) {
+    if (!one.ended && std::binary_search(sessions.begin(), sessions.end(), one.session)) {
+      members.push_back({one.pid, one.group});
     }
   }
   return members;
+}
+
+std::vector<Descendant> DescendantsOf(pid_t root, pid_t except) {
+  std::multimap<pid_t, Descendant> by_parent;
+  for (const Descendant& one : AllProcesses()) by_parent.emplace(one.parent, one);
+  std::vector<Descendant> found;
+  std::vector<pid_t> open = {root};
+  std::set<pid_t> seen = {root, except};  // /proc is no snapshot: an id may be there twice
+  while (!open.empty()) {
+    const auto [begin, end] = by_parent.equal_range(open.back());
+    open.pop_back();
+    for (auto child = begin; child != end; ++child) {
+      if (!seen.insert(child->second.pid).second) continue;
+      found.push_back(child->second);
+      open.push_back(child->second.pid);
+    }
+  }
+  return found;
 }
 
 size_t SignalSessions(const std::vector<pid_t>& sessions, int signal) {

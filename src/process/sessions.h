@@ -34,4 +34,16 @@ std::vector<SessionProcess> MembersOf(const std::vector<pid_t>& sessions);
 // Sends a signal to every group there, 0 to send none; returns how many processes were seen.
 size_t SignalSessions(const std::vector<pid_t>& sessions, int signal);
 
+// A process below another one, at any depth.
+struct Descendant {
+  pid_t pid;
+  pid_t parent;
+  pid_t group;
+  pid_t session;
+  bool ended;  // a zombie, which its parent has not reaped
+};
+// Everything below `root`, from /proc, without the branches that begin at `except` (0: none). A
+// process whose parent has ended is found only if `root` is its subreaper (prctl).
+std::vector<Descendant> DescendantsOf(pid_t root, pid_t except);
+
 }  // namespace diapason::process

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/status.h"
+#include "base/temporary_file.h"
+#include "domain/finding.h"
+#include "host/job_library.h"
+#include "job/command.h"
+#include "job/hand_over.h"
+#include "policy/policy.h"
+
+namespace diapason::job {
+
+enum class JobMode : uint8_t { kStatic, kLearn, kObserve };
+std::string_view JobModeName(JobMode mode);  // as DIAPASON_MODE has it
+
+// What a user wants of a job.
+struct JobRequest {
+  std::vector<std::string> command;
+  JobMode mode = JobMode::kStatic;
+  std::string policy;   // a file; "": what the environment names, if anything
+  std::string learned;  // where kLearn keeps its result; "": DIAPASON_LEARNED, else kLearnedFile
+  std::string journal_dir;  // "": a folder of its own, which is removed
+  std::string store;        // "": DIAPASON_STORE
+  bool dry_run = false;     // nothing is created
+};
+inline constexpr char kLearnedFile[] = "diapason-learned.conf";
+
+// A job that is ready to be started, with everything that is known about it beforehand.
+struct PreparedJob {
+  JobCommand command;
+  JobMode mode = JobMode::kStatic;
+  std::string plugin;        // its file
+  host::JobLibrary library;  // that the job will probably use; no file: none is found
+  std::string policy_name;   // a file or a variable; "": none
+  std::optional<policy::Policy> policy;
+  std::map<int, std::string> evidence;  // what the policy's file says of its rows, by their lines
+  std::string learned;                  // "" unless learning
+  std::string learned_before;           // its text before the run
+  std::string journal_dir;
+  std::string journal_stem;  // the journals of this run are the files that begin with it
+  std::vector<RankVariable> variables;
+  HandedOver handed;
+  // Worst first. An error: what is set would not be read, so the job is not to be started.
+  std::vector<Finding> findings;
+  std::shared_ptr<TemporaryFolder> own_folder;  // of the journals, if none was named
+
+  // Every journal of the run that there is now, sorted.
+  std::vector<std::string> Journals() const;
+};
+
+// Determines what has to be set, checks that it will be read, and writes it into the command line
+// and the environment. Loads our plugin (dlopen) and may run `mpirun --version`. Fails where the
+// request itself is wrong: a policy that cannot be used, a folder that cannot be written.
+Result<PreparedJob> Prepare(const JobRequest& request, const Environment& environment);
+
+// The text "verified: ..." or "learned: ..." in front of the rows of a policy file, by line.
+std::map<int, std::string> EvidenceIn(const std::string& text);
+
+}  // namespace diapason::job
