@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/root_fs.h"
+#include "base/secrets.h"
 #include "base/settings.h"
 #include "base/text.h"
 #include "domain/library_version.h"
@@ -20,10 +21,11 @@ bool ConcernsTuner(const Finding& finding) {
       "env.fights-tuner", "env.old-library", "env.no-profiler", "env.ras-learning",
       "env.overlap-file", "env.no-learning", "env.no-effect"};
   if (std::find(std::begin(kIds), std::end(kIds), finding.id) != std::end(kIds)) return true;
-  // A setting of ours that the plugin cannot use makes it step aside.
-  return finding.severity == Severity::kError &&
+  // Files that are named and not here.
+  return finding.id == "env.bad-value" &&
          std::any_of(finding.evidence.begin(), finding.evidence.end(), [](const std::string& one) {
-           return one.find("DIAPASON_") != std::string::npos;
+           return one.find("DIAPASON_CHAIN") != std::string::npos ||
+                  one.find("DIAPASON_PROFILER_CHAIN") != std::string::npos;
          });
 }
 
@@ -42,6 +44,8 @@ void CheckVariables(const PreparedJob& job, const Environment& ranks,
   for (Finding& finding :
        knobs::CheckAssignments(assignments, checked_for, knobs::Catalogue::BuiltIn())) {
     if (finding.severity != Severity::kFine && ConcernsTuner(finding)) {
+      // The job runs, if not as it was meant to.
+      finding.severity = std::min(finding.severity, Severity::kWarning);
       findings->push_back(std::move(finding));
     }
   }
@@ -61,13 +65,22 @@ void CheckLibrary(const PreparedJob& job, std::vector<Finding>* findings) {
 
 void CheckHosts(const PreparedJob& job, const Environment& ranks, std::vector<Finding>* findings) {
   const std::string store = ranks.Get("DIAPASON_STORE").value_or("");
+  const bool known = store.empty() || store == "shm" || store.starts_with("file:/") ||
+                     store.starts_with("redis://");
+  if (!known) {
+    findings->push_back({"job.bad-store",
+                         Severity::kError,
+                         "the store is none of shm, file:/FOLDER and redis://HOST",
+                         {"DIAPASON_STORE=" + MaskSecrets("DIAPASON_STORE", store)},
+                         "Correct --store or DIAPASON_STORE"});
+  }
   const int hosts = job.command.Starting().hosts;
   if (hosts < 2) return;
   if (job.mode == JobMode::kLearn && (store.empty() || store == "shm")) {
     findings->push_back({"job.no-store",
                          Severity::kError,
                          Format("learning on {} hosts needs a store that all of them reach", hosts),
-                         {store.empty() ? "no DIAPASON_STORE" : "DIAPASON_STORE=" + store},
+                         {store.empty() ? "DIAPASON_STORE is not set" : "DIAPASON_STORE=shm"},
                          "Give --store file:/shared/folder or --store redis://HOST"});
   }
 }

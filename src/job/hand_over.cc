@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/secrets.h"
 #include "base/text.h"
 #include "job/option_shapes.h"
 
@@ -39,7 +40,7 @@ class Writer {
       case Launcher::kHydra:
         way = "mpiexec -genv";
         for (const RankVariable& one : variables_) {
-          Insert(command_.first.begin, {"-genv", one.name, one.value});
+          if (!IsSecret(one)) Insert(command_.first.begin, {"-genv", one.name, one.value});
         }
         break;
       case Launcher::kSrun:
@@ -137,6 +138,17 @@ class Writer {
                         std::move(action)});
   }
 
+  // A password is never put on a command line, which every user can read.
+  bool IsSecret(const RankVariable& one) {
+    if (MaskSecrets(one.name, one.value) == one.value) return false;
+    Add("job.secret", Severity::kWarning,
+        "the password in " + one.name +
+            " is not put on a command line: it reaches the ranks only "
+            "where they inherit it",
+        "Use ?password-file=/path in " + one.name);
+    return true;
+  }
+
   const RankVariable* Find(const std::string& name) const {
     for (const RankVariable& one : variables_) {
       if (one.name == name) return &one;
@@ -165,7 +177,9 @@ class Writer {
     for (const CommandPart& prefix : command_.prefixes) {
       if (prefix.name != "env" && prefix.name != "sudo" && prefix.name != "doas") continue;
       std::vector<std::string> words;
-      for (const RankVariable& one : variables_) words.push_back(one.name + "=" + one.value);
+      for (const RankVariable& one : variables_) {
+        if (!IsSecret(one)) words.push_back(one.name + "=" + one.value);
+      }
       Insert(prefix.end - 1, std::move(words));
       if (prefix.name == "env") continue;
       Add("job.unsure", Severity::kWarning,

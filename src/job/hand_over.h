@@ -30,6 +30,9 @@ struct HandedOver {
   std::string way;  // "mpirun -x", "srun --export", "the inherited environment"
   // Variables that do not arrive, or may not: an error is certain.
   std::vector<Finding> findings;
+
+  // The whole environment to start it with: that of this process, changed.
+  std::vector<std::string> Environment() const { return process::ChangedEnvironment(environment); }
 };
 
 // Pure. `environment` is the one that is inherited: SLURM_EXPORT_ENV and the like.

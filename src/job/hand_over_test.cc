@@ -67,6 +67,20 @@ TEST(HandOverTest, Hydra) {
             "mpiexec.hydra -genv NCCL_TUNER_PLUGIN /p/x.so -genv DIAPASON_MODE learn -n 2 ./a");
 }
 
+TEST(HandOverTest, PasswordsAreOnNoCommandLine) {
+  const std::vector<RankVariable> store = {{"DIAPASON_STORE", "redis://user:word@host"}};
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"mpiexec.hydra", "./a"},
+                                             {"env", "-i", "./a"},
+                                             {"mpirun.openmpi", "./a"},
+                                             {"srun", "--export=NONE", "./a"}}) {
+    const HandedOver handed = HandOver(ReadCommand(words), store, {},
+                                       MapEnvironment(std::map<std::string, std::string>{}));
+    EXPECT_EQ(Join(handed.words, " ").find("word"), std::string::npos) << words[0];
+    EXPECT_EQ(handed.environment.at("DIAPASON_STORE"), "redis://user:word@host");
+  }
+}
+
 TEST(HandOverTest, Slurm) {
   const std::string names = "NCCL_TUNER_PLUGIN,DIAPASON_MODE";
   EXPECT_EQ(Text({"srun", "--export=NONE", "./a"}), "srun --export=" + names + " ./a");

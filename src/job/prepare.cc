@@ -21,6 +21,7 @@
 namespace diapason::job {
 namespace {
 
+constexpr size_t kLongestPath = 254;
 constexpr int kFirstWithRasControl = 23100;
 // Of a journal that is only read by us, at the end of the run.
 constexpr char kJournalLimit[] = "32MiB";
@@ -60,6 +61,7 @@ class Preparer {
     if (!request_.store.empty()) Set("DIAPASON_STORE", request_.store);
     SetJobName();
     RETURN_IF_ERROR(SetJournals());
+    PassOnSettings();
     std::vector<RankPath> paths = {{job_.plugin, false}, {job_.journal_dir, true}};
     if (!job_.learned.empty()) {
       paths.push_back({std::filesystem::path(job_.learned).parent_path().string(), true});
@@ -87,6 +89,10 @@ class Preparer {
     }
     if (!plugin.trouble.empty()) return Unavailable("the plugin does not load: " + plugin.trouble);
     job_.plugin = Absolute(plugin.path);
+    if (job_.plugin.size() > kLongestPath) {
+      return Invalid(Format("the library reads at most {} characters of a plugin's path: move '{}'",
+                            kLongestPath, job_.plugin));
+    }
     const struct {
       const char* name;
       const char* chain;
@@ -176,6 +182,19 @@ class Preparer {
     return {};
   }
 
+  // Settings that the user has exported reach the ranks as ours do, or some hosts would not have
+  // them. Those behind the journal's are not the plugin's.
+  void PassOnSettings() {
+    for (const SettingInfo& info : SettingTable()) {
+      if (info.id > Setting::kJournalTimes) continue;
+      for (const std::string& name : {std::string(info.name), std::string(info.other_name)}) {
+        const bool ours = std::any_of(job_.variables.begin(), job_.variables.end(),
+                                      [&](const RankVariable& one) { return one.name == name; });
+        if (!name.empty() && !ours && !Given(name.c_str()).empty()) Set(name, Given(name.c_str()));
+      }
+    }
+  }
+
   // Where no launcher gives the ranks a common name.
   void SetJobName() {
     const bool agrees = request_.mode == JobMode::kLearn || !request_.store.empty() ||
@@ -188,7 +207,13 @@ class Preparer {
   }
 
   Status SetJournals() {
-    const std::string wanted = request_.journal_dir.empty() ? "" : Absolute(request_.journal_dir);
+    // A file that the user has named says where journals are wanted, not how those of a run are
+    // told apart.
+    const std::string named = Given("DIAPASON_JOURNAL");
+    const std::string wanted = !request_.journal_dir.empty() ? Absolute(request_.journal_dir)
+                               : !named.empty()
+                                   ? std::filesystem::path(Absolute(named)).parent_path().string()
+                                   : "";
     // What the other hosts write is seen only in a folder that they share; the present one often
     // is.
     const bool several = job_.command.Starting().hosts > 1;

@@ -136,6 +136,21 @@ TEST_F(PrepareTest, PluginsOfTheUserAreChained) {
   EXPECT_EQ(Value(ours.value(), "DIAPASON_CHAIN"), "(not set)");
 }
 
+TEST_F(PrepareTest, SettingsOfTheUserArePassedOn) {
+  const PreparedJob job = Prepared({{"DIAPASON_REWARD", "gpu"},
+                                    {"NCCL_TUNER_EPS", "0.2"},
+                                    {"DIAPASON_SECRET", "of comm.h"},
+                                    {"DIAPASON_POLICY", "/replaced"}})
+                              .value();
+  EXPECT_EQ(Value(job, "DIAPASON_REWARD"), "gpu");
+  EXPECT_EQ(Value(job, "NCCL_TUNER_EPS"), "0.2");
+  EXPECT_EQ(Value(job, "DIAPASON_SECRET"), "(not set)");
+  request_.journal_dir.clear();
+  const PreparedJob named = Prepared({{"DIAPASON_JOURNAL", Path("mine/j.%h.%p")}}).value();
+  EXPECT_EQ(named.journal_dir, Path("mine"));
+  EXPECT_EQ(named.own_folder, nullptr);
+}
+
 TEST_F(PrepareTest, JournalsHaveAPlace) {
   request_.journal_dir = policy_ + "/below-a-file";
   EXPECT_TRUE(Prepared().status().message().find("cannot create the folder") != std::string::npos);

@@ -90,7 +90,10 @@ class Supervisor {
     ended_.started = false;
     ended_.status = missing ? 127 : 126;
     ended_.trouble = pid.status().message();
-    if (missing) ended_.trouble += path ? " (the file, or the interpreter it names)" : " in PATH";
+    if (missing && path) ended_.trouble += " (the file, or the interpreter it names)";
+    if (missing && !path) {
+      ended_.trouble = "cannot start '" + options_.command[0] + "': no such program is in PATH";
+    }
     return {};
   }
 
