@@ -43,4 +43,4 @@ set(DIAPASON_USES_report          base domain policy journal dataset doctor)
 set(DIAPASON_USES_tune            base domain policy journal comm launch dataset measure search model logs report)
 set(DIAPASON_USES_cli_framework   base domain)
 set(DIAPASON_USES_cli_commands    base domain policy journal agree plugin/client comm launch dataset measure search
-                                  model knobs host doctor watch logs env_plan env_tune tune report cli/framework)
+                                  model knobs host doctor watch logs env_plan env_tune tune report job cli/framework)

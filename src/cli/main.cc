@@ -76,6 +76,8 @@ int Main(int argc, char** argv) {
         DescribeTool(app);
         app->Heading("Tune in one step");
         AddTune(app, &run);
+        app->Heading("Run a job");
+        AddRun(app, &run);
         app->Heading("Policies and decisions");
         AddAsk(app, &run);
         AddPolicy(app, &run);

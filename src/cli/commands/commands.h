@@ -7,6 +7,7 @@ namespace diapason::cli {
 // Each command has one such function: it declares its options on `parent` and sets `*run` when the
 // command line names the command.
 void AddTune(CommandLine* parent, CommandAction* run);
+void AddRun(CommandLine* parent, CommandAction* run);
 void AddSettings(CommandLine* parent, CommandAction* run);
 void AddPolicy(CommandLine* parent, CommandAction* run);
 void AddAsk(CommandLine* parent, CommandAction* run);

@@ -285,12 +285,10 @@ std::string TuneUse(const TuneOutcome& outcome, const tune::TuneFiles& files) {
   switch (library) {
     case Library::kNccl:
     case Library::kRccl:
-      text += "\nto use it in a job, on every host:\n  export NCCL_TUNER_PLUGIN=" +
+      text += "\nto use it in a job:\n  diapason run --policy " + ShellWord(files.policy) +
+              " -- COMMAND\nby hand, on every host:\n  export NCCL_TUNER_PLUGIN=" +
               ShellWord(FindBesideUs("libnccl-tuner-diapason.so")) +
-              "\n  export DIAPASON_POLICY=" + ShellWord(files.policy) +
-              "\nwithout a shared file system, pass the policy itself instead of the file name:\n  "
-              "eval \"$(diapason policy env " +
-              ShellWord(files.policy) + ")\"\n";
+              "\n  export DIAPASON_POLICY=" + ShellWord(files.policy) + "\n";
       break;
     case Library::kOpenMpi:
       text +=
