@@ -106,6 +106,7 @@ class Writer {
   }
 
   std::string way = "the inherited environment";
+  process::EnvironmentChanges changed;  // beside the variables
   std::vector<Finding> findings;
 
  private:
@@ -118,6 +119,7 @@ class Writer {
       part.EditText(inner, &edits);
       if (inner.command.Starting().launcher != Launcher::kNone) way = part.way;
       findings.insert(findings.end(), part.findings.begin(), part.findings.end());
+      changed.merge(part.changed);
     }
     std::string text = command_.words[command_.text];
     for (auto edit = edits.rbegin(); edit != edits.rend(); ++edit) {
@@ -188,8 +190,28 @@ class Writer {
     }
   }
 
+  // The other way to name variables, which Open MPI refuses beside -x. True if it is in use.
+  bool AddToEnvList() {
+    static constexpr char kParameter[] = "mca_base_env_list";
+    const ReadWords words =
+        ReadOptionWords(command_.words, command_.first.begin + 1, OpenMpiShape());
+    for (const ReadOption& option : words.options) {
+      if (option.values.size() != 2 || option.values[0] != kParameter) continue;
+      way = "mpirun --mca mca_base_env_list";
+      Replace(option.word + 2, option.values[1] + ";" + Names("", ";"));
+      return true;
+    }
+    const std::string variable = std::string("OMPI_MCA_") + kParameter;
+    const std::string list = environment_.Get(variable).value_or("");
+    if (list.empty()) return false;
+    way = variable;
+    changed[variable] = list + ";" + Names("", ";");
+    return true;
+  }
+
   // Open MPI reads the options of each program between ":" by themselves.
   void WriteOpenMpi() {
+    if (AddToEnvList()) return;
     std::vector<size_t> places = {command_.first.begin};
     for (size_t i = command_.first.end; i < command_.words.size(); ++i) {
       if (command_.words[i] == ":") places.push_back(i);
@@ -216,13 +238,13 @@ class Writer {
     });
   }
 
-  std::string Names(const std::string& listed) const {
+  std::string Names(const std::string& listed, std::string_view separator = ",") const {
     std::vector<std::string> names;
     const std::vector<std::string_view> known = Split(listed, ',');
     for (const RankVariable& one : variables_) {
       if (std::find(known.begin(), known.end(), one.name) == known.end()) names.push_back(one.name);
     }
-    return Join(names, ",");
+    return Join(names, separator);
   }
 
   // `--name=value` or `--name value`, of which the value is replaced.
@@ -364,6 +386,7 @@ HandedOver HandOver(const JobCommand& command, const std::vector<RankVariable>& 
   writer.Write();
   handed.words = writer.Words();
   handed.way = writer.way;
+  handed.environment.merge(writer.changed);
   handed.findings = std::move(writer.findings);
   return handed;
 }

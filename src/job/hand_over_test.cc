@@ -60,6 +60,13 @@ TEST(HandOverTest, OpenMpi) {
   EXPECT_EQ(Text({"mpirun", "-n", "1", "./a", ":", "-n", "1", "./b"}),
             "mpirun " + ours + " -n 1 ./a : " + ours + " -n 1 ./b");
   EXPECT_EQ(Hand({"mpirun", "./a"}).way, "mpirun -x");
+  // Open MPI refuses -x beside its other way.
+  EXPECT_EQ(Text({"mpirun", "--mca", "mca_base_env_list", "A;B=1", "./a"}),
+            "mpirun --mca mca_base_env_list A;B=1;NCCL_TUNER_PLUGIN;DIAPASON_MODE ./a");
+  const HandedOver listed = Hand({"mpirun", "./a"}, {{"OMPI_MCA_mca_base_env_list", "A"}});
+  EXPECT_EQ(Join(listed.words, " "), "mpirun ./a");
+  EXPECT_EQ(listed.environment.at("OMPI_MCA_mca_base_env_list"),
+            "A;NCCL_TUNER_PLUGIN;DIAPASON_MODE");
 }
 
 TEST(HandOverTest, Hydra) {

@@ -141,6 +141,7 @@ JobOutcome ReadOutcome(const std::vector<std::string>& journals) {
       continue;
     }
     ++gatherer.outcome.journals;
+    gatherer.outcome.cut += contents.value().ended ? 0 : 1;
     comparison.Add(file, contents.value());
     gatherer.Add(contents.value());
   }
@@ -149,28 +150,45 @@ JobOutcome ReadOutcome(const std::vector<std::string>& journals) {
   return std::move(gatherer.outcome);
 }
 
-void AddIntervals(const std::string& before, const std::string& after, JobOutcome* outcome) {
+void AddLearnedRows(const std::string& before, const std::string& after, JobOutcome* outcome) {
   policy::ParseOptions options;
   options.library = outcome->library;
   options.check_rows = false;
   const policy::ParseOutcome parsed = policy::ParsePolicy(after, options);
   if (parsed.errors > 0) return;
-  for (LearnedGain& gain : outcome->learned) {
-    for (const policy::Rule& rule : parsed.policy.rules) {
-      const bool same = rule.collective == gain.collective && rule.max_bytes == gain.bytes &&
-                        rule.config == gain.config && rule.MatchesShape(gain.shape);
-      if (!same || rule.remark.empty() || before.find(rule.remark) != std::string::npos) continue;
-      double figure = 0;
-      double low = 0;
-      double high = 0;
-      if (std::sscanf(rule.remark.c_str(), " %lf x as fast as the default (%lf to %lf)", &figure,
-                      &low, &high) != 3) {
+  for (const policy::Rule& rule : parsed.policy.rules) {
+    double figure = 0;
+    double low = 0;
+    double high = 0;
+    if (rule.remark.empty() || before.find(rule.remark) != std::string::npos ||
+        std::sscanf(rule.remark.c_str(), " %lf x as fast as the default (%lf to %lf)", &figure,
+                    &low, &high) != 3) {
+      continue;
+    }
+    bool known = false;
+    for (LearnedGain& gain : outcome->learned) {
+      if (rule.collective != gain.collective || rule.max_bytes != gain.bytes ||
+          !rule.MatchesShape(gain.shape)) {
         continue;
       }
+      known = true;
+      if (outcome->cut > 0) gain.config = rule.config;
+      if (rule.config != gain.config) continue;
       gain.gain = figure;
       gain.low = low;
       gain.high = high;
     }
+    if (known || outcome->cut == 0) continue;
+    LearnedGain gain;
+    gain.library = outcome->library;
+    gain.collective = rule.collective;
+    gain.bytes = rule.max_bytes;
+    gain.shape = {rule.nodes, rule.ranks};
+    gain.config = rule.config;
+    gain.gain = figure;
+    gain.low = low;
+    gain.high = high;
+    outcome->learned.push_back(std::move(gain));
   }
 }
 

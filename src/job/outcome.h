@@ -48,7 +48,9 @@ struct JobOutcome {
     kUnknown,    // there are no journals, or no calls, to compare
   };
 
+  int status = 0;  // of the command, for the texts; set by the caller
   size_t journals = 0;
+  size_t cut = 0;  // of these, journals whose process did not end them: killed, or at the limit
   std::vector<std::string> unreadable;  // journals, and why
   size_t communicators = 0;             // 0: the job created none that loaded the plugin
   int library_version = 0;              // of the library that the job has loaded
@@ -66,12 +68,15 @@ struct JobOutcome {
   std::string GainText(const PreparedJob& job) const;
   std::string AgreementText(const PreparedJob& job) const;
   // What to do if no communicator was created.
-  static std::string NothingSeenText(const PreparedJob& job);
+  std::string NothingSeenText(const PreparedJob& job) const;
+
+ private:
+  std::string Judged(const PreparedJob& job) const;
 };
 
 // Takes the figures with their intervals from the file of learned rows, `after` the run, where the
-// row is not in the text of `before` it.
-void AddIntervals(const std::string& before, const std::string& after, JobOutcome* outcome);
+// row is not in the text of `before` it. Where journals were cut, the file knows more than they do.
+void AddLearnedRows(const std::string& before, const std::string& after, JobOutcome* outcome);
 
 // Reads the journals of a run. A journal that cannot be read is named in the result.
 JobOutcome ReadOutcome(const std::vector<std::string>& journals);

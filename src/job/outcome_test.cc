@@ -49,7 +49,7 @@ class Job {
       record.applied = !config.IsDefault();
       text += RecordLine(record, Library::kNccl) + "\n";
     }
-    Write(rank, text + more_ + "{\"type\":\"end\",\"dropped\":0}\n");
+    Write(rank, text + more_ + (cut ? "" : "{\"type\":\"end\",\"dropped\":0}\n"));
   }
 
   // For the next Add: blocks of the default and of another configuration, then that one in use.
@@ -83,6 +83,7 @@ class Job {
   }
 
   std::vector<std::string> files;
+  bool cut = false;
 
  private:
   static JournalRecord Record(const Config& config, int call) {
@@ -171,6 +172,9 @@ TEST(OutcomeTest, NothingWasSeen) {
   EXPECT_TRUE(Holds(outcome.ChosenText(Prepared()), "no communicator was created"));
   EXPECT_TRUE(Holds(outcome.ChosenText(Prepared()), "NCCL_DEBUG=INFO"));
   EXPECT_TRUE(Holds(outcome.GainText(Prepared()), "not known"));
+  JobOutcome failed = outcome;
+  failed.status = 3;
+  EXPECT_TRUE(Holds(failed.ChosenText(Prepared()), "the command ended with status 3 before that"));
 }
 
 TEST(OutcomeTest, NoRowApplies) {
@@ -202,20 +206,41 @@ TEST(OutcomeTest, WhatWasLearned) {
   EXPECT_NEAR(outcome.learned[0].gain, 1.2, 1e-9);
   const PreparedJob prepared = Prepared(JobMode::kLearn);
   EXPECT_TRUE(Holds(outcome.ChosenText(prepared), "allreduce up to 1MiB: tree/simple, 1 channel"));
-  EXPECT_TRUE(
-      outcome.GainText(prepared).starts_with("allreduce up to 1MiB 1.20 x; times of calls"));
+  EXPECT_TRUE(outcome.GainText(prepared).starts_with(
+      "allreduce up to 1MiB 1.20 x in trials, not confirmed; times of calls"));
 
   const std::string row =
       "# learned: 1.162 x as fast as the default (1.112 to 1.215), 50.0 us, 17 samples of 60, "
       "2026-11-15\nallreduce,524289,1048576,tree,simple,1,1,2,-1,-1\n";
   JobOutcome earlier = outcome;
-  AddIntervals("", row, &outcome);
+  AddLearnedRows("", row, &outcome);
   EXPECT_TRUE(Holds(outcome.GainText(prepared), "1.16 x (1.11 to 1.22)"))
       << outcome.GainText(prepared);
-  AddIntervals(row, row, &earlier);  // of a run before this one
-  EXPECT_TRUE(Holds(earlier.GainText(prepared), "1.20 x;"));
-  AddIntervals("", "damaged", &earlier);
-  EXPECT_TRUE(Holds(earlier.GainText(prepared), "1.20 x;"));
+  AddLearnedRows(row, row, &earlier);  // of a run before this one
+  EXPECT_TRUE(Holds(earlier.GainText(prepared), "1.20 x in trials"));
+  AddLearnedRows("", "damaged", &earlier);
+  EXPECT_TRUE(Holds(earlier.GainText(prepared), "1.20 x in trials"));
+}
+
+TEST(OutcomeTest, JournalsThatWereCut) {
+  Job job(2);
+  job.cut = true;
+  job.Add(0, Config{});
+  job.Add(1, Config{});
+  JobOutcome outcome = ReadOutcome(job.files);
+  EXPECT_EQ(outcome.cut, 2U);
+  EXPECT_TRUE(Holds(outcome.AgreementText(Prepared()),
+                    "2 of 2 journals end before their process did (at DIAPASON_JOURNAL_LIMIT)"));
+  // The file knows what the job has learned since.
+  AddLearnedRows(
+      "",
+      "# learned: 1.162 x as fast as the default (1.112 to 1.215), 50.0 us, 17 samples of "
+      "60, 2026-11-15\nallreduce,524289,1048576,tree,simple,1,1,2,-1,-1\n",
+      &outcome);
+  const PreparedJob prepared = Prepared(JobMode::kLearn);
+  EXPECT_EQ(outcome.ChosenText(prepared),
+            "allreduce up to 1MiB: tree/simple, 1 channel, at the end");
+  EXPECT_TRUE(outcome.GainText(prepared).starts_with("allreduce up to 1MiB 1.16 x (1.11 to 1.22)"));
 }
 
 TEST(OutcomeTest, NothingIsLearnedYet) {

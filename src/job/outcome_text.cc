@@ -33,7 +33,7 @@ std::string ContextText(const LearnedGain& gain) {
 
 std::string FigureText(const LearnedGain& gain) {
   return gain.high > 0 ? Format("{:.2f} x ({:.2f} to {:.2f})", gain.gain, gain.low, gain.high)
-                       : Format("{:.2f} x", gain.gain);
+                       : Format("{:.2f} x in trials, not confirmed", gain.gain);
 }
 
 std::string LibraryCalls(uint64_t calls, uint64_t of) {
@@ -43,8 +43,13 @@ std::string LibraryCalls(uint64_t calls, uint64_t of) {
 
 }  // namespace
 
-std::string JobOutcome::NothingSeenText(const PreparedJob& job) {
-  const std::string& name = job.command.Starting().first.name;
+std::string JobOutcome::NothingSeenText(const PreparedJob& job) const {
+  if (status != 0) {
+    return Format("no communicator was created: the command ended with status {} before that",
+                  status);
+  }
+  const std::vector<std::string> program = job.command.Program();
+  const std::string name = program.empty() ? "" : BaseName(program[0]);
   std::string text =
       "no communicator was created: no NCCL or RCCL of 2.19 or later has loaded the plugin in this "
       "command";
@@ -78,7 +83,8 @@ std::string JobOutcome::ChosenText(const PreparedJob& job) const {
       text += (text.empty() ? "" : "; ") + std::string("the library's own choice for ") +
               Count(kept, "context");
     }
-    return text + Format(", at the end of {}", Count(calls, "call"));
+    return text + (cut > 0 ? std::string(", at the end")
+                           : Format(", at the end of {}", Count(calls, "call")));
   }
   for (const ChosenConfig& one : chosen) {
     if (one.config.IsDefault()) {
@@ -154,6 +160,15 @@ std::string JobOutcome::GainText(const PreparedJob& job) const {
 }
 
 std::string JobOutcome::AgreementText(const PreparedJob& job) const {
+  const std::string text = Judged(job);
+  if (cut == 0 || journals == 0) return text;
+  return text +
+         Format("; {} of {} end before their process did ({}): nothing is known of later calls",
+                cut, Count(journals, "journal"),
+                status == 0 ? "at DIAPASON_JOURNAL_LIMIT" : "it was killed, or at their limit");
+}
+
+std::string JobOutcome::Judged(const PreparedJob& job) const {
   const std::string missing =
       job.command.Starting().hosts > 1 ? "; give --journal-dir a folder that all hosts share" : "";
   switch (agreement) {

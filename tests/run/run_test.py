@@ -107,10 +107,28 @@ class RunTest(Ran):
     def test_no_communicator(self):
         status, _, err = self.with_policy("sh", "-c", "exit 5")
         self.assertEqual(status, 5)
+        chosen, _, _ = self.assert_three_lines(err)
+        self.assertEqual(chosen, "no communicator was created: the command ended with status 5 before that")
+        status, _, err = self.with_policy("true")
+        self.assertEqual(status, 0)
         chosen, gained, agreed = self.assert_three_lines(err)
         self.assertTrue(chosen.startswith("no communicator was created: "), chosen)
         self.assertIn("NCCL_DEBUG=INFO", chosen)
         self.assertTrue(gained.startswith("not known") and agreed.startswith("not known"), err)
+
+    def test_journals_that_were_cut(self):
+        status, _, err = self.with_policy(ran.TOOL, "launch", "-n", "2", "--", *self.rank("--calls", "1000"),
+                                          env={"DIAPASON_JOURNAL_LIMIT": "64KiB"})
+        self.assertEqual(status, 0, err)
+        self.assertIn("2 of 2 journals end before their process did", self.assert_three_lines(err)[2])
+
+    def test_open_mpis_other_way(self):
+        self.needs("mpirun")
+        for words, env in ((["--mca", "mca_base_env_list", "HOME"], {}), ([], {"OMPI_MCA_mca_base_env_list": "HOME"})):
+            status, out, err = self.with_policy("mpirun", *words, "-n", "2", *self.rank(), env=env)
+            self.assertEqual(status, 0, (out, err))
+            self.assertTrue(self.assert_three_lines(err)[2].startswith("yes: 2 ranks"), err)
+            os.unlink(self.path("board"))
 
     def test_no_row_applies(self):
         with open(self.path("policy.conf"), "w", encoding="utf-8") as file:

@@ -114,9 +114,10 @@ Result<int> Run(const RunOptions& options) {
     return ended.status;
   }
   job::JobOutcome outcome = job::ReadOutcome(prepared.Journals());
+  outcome.status = ended.status;
   if (!prepared.learned.empty()) {
     const Result<std::string> after = ReadFile(prepared.learned, policy::kMostBytes);
-    if (after.ok()) job::AddIntervals(prepared.learned_before, after.value(), &outcome);
+    if (after.ok()) job::AddLearnedRows(prepared.learned_before, after.value(), &outcome);
   }
   const int status = StatusOf(ended, outcome);
   if (outcome.Differed() || !outcome.unreadable.empty()) KeepJournals(&prepared);

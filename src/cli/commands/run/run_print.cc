@@ -108,6 +108,7 @@ std::string RunJson(const job::PreparedJob& prepared, const job::Supervised& end
                                       ? ordered_json()
                                       : ordered_json(prepared.journal_dir)},
                        {"files", outcome.journals},
+                       {"cut", outcome.cut},
                        {"unreadable", outcome.unreadable}};
   whole["communicators"] = outcome.communicators;
   whole["library_version"] = LibraryVersionText(outcome.library_version);
