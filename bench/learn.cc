@@ -33,6 +33,8 @@ constexpr double kBarSafe = 0.99;
 constexpr double kSafe = 0.98;
 constexpr double kBarLost = 0.03;
 constexpr double kEpsilon = 0.1;
+constexpr uint64_t kLongCalls = 40000;
+constexpr uint64_t kLongSeeds = 3;
 
 struct Arguments {
   std::string data = "tests/data";
@@ -51,6 +53,7 @@ struct Score {
   double log_end = 0;
   double safe_200 = 0;
   double safe = 0;
+  double changed = 0;
   double runs = 0;
   std::vector<double> good_after_calls;  // by run
   std::vector<double> good_after_time;
@@ -63,6 +66,7 @@ struct Score {
     log_end += std::log(ground.BestRatio() / outcome.chosen);
     safe_200 += outcome.chosen_200 * kSafe <= 1 ? 1 : 0;
     safe += outcome.chosen * kSafe <= 1 ? 1 : 0;
+    changed += outcome.changed ? 1 : 0;
     runs += 1;
     good_after_calls.push_back(outcome.good_after_calls);
     good_after_time.push_back(outcome.good_after_time);
@@ -75,6 +79,7 @@ struct Score {
     log_end += other.log_end;
     safe_200 += other.safe_200;
     safe += other.safe;
+    changed += other.changed;
     runs += other.runs;
     const auto append = [](const std::vector<double>& from, std::vector<double>* to) {
       to->insert(to->end(), from.begin(), from.end());
@@ -182,10 +187,35 @@ void PrintContexts(const DataSet& set, const std::vector<Score>& ours,
   }
 }
 
-// The three quarters that are reached first are what a user can rely on.
-std::string Typical(const std::vector<double>& values) {
-  const double quantile = Quantile(values, 0.75);
+std::string Within(const std::vector<double>& values, double share) {
+  const double quantile = Quantile(values, share);
   return std::isfinite(quantile) ? Format("{:.0f}", quantile) : "never";
+}
+
+// The three quarters that are reached first are what a user can rely on.
+std::string Typical(const std::vector<double>& values) { return Within(values, 0.75); }
+
+// When contexts settle, and what looking for drift costs from then on.
+void PrintSettling(const DataSet& set, const Arguments& arguments) {
+  std::vector<double> settled;
+  Settling all;
+  for (size_t i = 0; i < set.grounds.size(); ++i) {
+    for (uint64_t seed = 1; seed <= kLongSeeds; ++seed) {
+      LearnOptions options;
+      options.seed = seed * 1000 + i;
+      const Settling one = RunLong(set.grounds[i], options, arguments.opening, kLongCalls);
+      settled.push_back(one.settled_after);
+      all.calls += one.calls;
+      all.looking += one.looking;
+      all.lost += one.lost;
+    }
+  }
+  std::printf(
+      "settled after %s calls in half of the runs, %s in three quarters (of %llu calls); of the "
+      "calls from then on %.3f %% look for drift, which takes %.3f %% of the time\n",
+      Within(settled, 0.5).c_str(), Within(settled, 0.75).c_str(),
+      static_cast<unsigned long long>(kLongCalls), 100 * all.looking / all.calls,
+      100 * all.lost / all.calls);
 }
 
 struct Verdict {
@@ -196,8 +226,8 @@ struct Verdict {
 void RunSet(const DataSet& set, const Arguments& arguments, Verdict* verdict) {
   Table table({"strategy", "regret, calls", "of the greedy's", "of best, 200", "of best, 1000",
                "safe, 200", "safe, 1000", "lost", "most lost", "0.97 after, calls", "in time",
-               "never"});
-  table.SetAlign(std::vector<Table::Align>(12, Table::Align::kRight));
+               "never", "changed"});
+  table.SetAlign(std::vector<Table::Align>(13, Table::Align::kRight));
   std::vector<std::vector<Score>> scores;
   const std::vector<ArmConfig> candidates = Contenders(arguments.opening);
   for (const ArmConfig& candidate : candidates) {
@@ -214,7 +244,8 @@ void RunSet(const DataSet& set, const Arguments& arguments, Verdict* verdict) {
                Format("{:.2f} %", 100 * score.safe / score.runs),
                Format("{:.2f} %", 100 * score.lost / score.runs),
                Format("{:.2f} %", 100 * score.most_lost), Typical(score.good_after_calls),
-               Typical(score.good_after_time), Format("{:.1f} %", 100 * score.NeverGood())});
+               Typical(score.good_after_time), Format("{:.1f} %", 100 * score.NeverGood()),
+               Format("{:.1f} %", 100 * score.changed / score.runs)});
     if (!verdict->json.empty()) verdict->json += ",\n";
     verdict->json += JsonLine(set, candidates[i].name, score);
   }
@@ -222,6 +253,7 @@ void RunSet(const DataSet& set, const Arguments& arguments, Verdict* verdict) {
               static_cast<unsigned long long>(arguments.seeds), set.what.c_str(),
               table.Text().c_str());
   if (arguments.contexts) PrintContexts(set, scores[0], scores[1]);
+  PrintSettling(set, arguments);
   const Score ours = Sum(scores[0]);
   const bool regret = ours.regret / ours.runs <= kBarRegret * greedy.regret / greedy.runs;
   const bool share = ours.Share200() >= kBarShare;
@@ -273,6 +305,11 @@ Status Main(int count, char** words, bool* met) {
   if (!parsed.ok()) return parsed.status();
   const Arguments& arguments = parsed.value();
   const std::string measurements = arguments.data + "/measurements/";
+  const auto job = [&](const std::string& machine, const std::string& name, const JobNoise& noise) {
+    const bool h200 = machine == "h200";
+    return JobGrounds(measurements + (h200 ? "h200_lab_nccl.csv" : "mi355x_allreduce_1n_2n.csv"),
+                      name, noise);
+  };
   const std::vector<std::pair<std::string, std::function<Result<DataSet>()>>> sets = {
       {"simulated", [] { return SimulatedGrounds(); }},
       {"heldout", [] { return HeldOutGrounds(); }},
@@ -287,14 +324,19 @@ Status Main(int count, char** words, bool* met) {
        [&] {
          return RecordedGrounds(measurements + "mi355x_allreduce_1n_2n.csv", "mi355x-own", true);
        }},
-      {"h200-job", [&] { return JobGrounds(measurements + "h200_lab_nccl.csv", "h200-job", 0); }},
-      {"h200-noisy",
-       [&] { return JobGrounds(measurements + "h200_lab_nccl.csv", "h200-noisy", 0.25); }},
-      {"mi355x-job",
-       [&] { return JobGrounds(measurements + "mi355x_allreduce_1n_2n.csv", "mi355x-job", 0); }},
-      {"mi355x-noisy",
+      {"h200-job", [&] { return job("h200", "h200-job", {}); }},
+      {"h200-noisy", [&] { return job("h200", "h200-noisy", {.noise = 0.25}); }},
+      {"h200-step", [&] { return job("h200", "h200-step", {.noise = 0.1, .reporting = 1}); }},
+      {"h200-null",
        [&] {
-         return JobGrounds(measurements + "mi355x_allreduce_1n_2n.csv", "mi355x-noisy", 0.25);
+         return job("h200", "h200-null", {0.1, 1, true});
+       }},
+      {"mi355x-job", [&] { return job("mi355x", "mi355x-job", {}); }},
+      {"mi355x-noisy", [&] { return job("mi355x", "mi355x-noisy", {.noise = 0.25}); }},
+      {"mi355x-step", [&] { return job("mi355x", "mi355x-step", {.noise = 0.1, .reporting = 1}); }},
+      {"mi355x-null",
+       [&] {
+         return job("mi355x", "mi355x-null", {0.1, 1, true});
        }},
       {"lab", [&] { return TableGrounds(arguments.data + "/gpu-lab/allreduce_4ranks.csv"); }}};
   Verdict verdict;

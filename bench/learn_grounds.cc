@@ -20,8 +20,6 @@ namespace {
 using comm::sim::Cluster;
 using comm::sim::RankLayout;
 
-constexpr size_t kFactors = 4096;
-
 // Times around their mean, 1.
 std::vector<float> LogNormal(double sigma, double spike_share, uint64_t seed) {
   const CounterRandom random(seed, 77);
@@ -88,15 +86,6 @@ std::vector<Config> Thinned(std::vector<Config> configs) {
     }
   }
   return chosen;
-}
-
-// Whether a pair has its usual number of channels. The library has no estimate for others.
-bool Usual(const Config& config, const std::vector<Config>& configs) {
-  return std::all_of(configs.begin(), configs.end(), [&](const Config& other) {
-    if (other.algorithm != config.algorithm || other.protocol != config.protocol) return true;
-    if (other.channels == 0 || config.channels == 0) return config.channels == 0;
-    return other.channels <= config.channels;
-  });
 }
 
 struct Row {
@@ -201,6 +190,14 @@ Ground MakeGround(const std::string& name, const Table& table, bool own) {
 }
 
 }  // namespace
+
+bool Usual(const Config& config, const std::vector<Config>& configs) {
+  return std::all_of(configs.begin(), configs.end(), [&](const Config& other) {
+    if (other.algorithm != config.algorithm || other.protocol != config.protocol) return true;
+    if (other.channels == 0 || config.channels == 0) return config.channels == 0;
+    return other.channels <= config.channels;
+  });
+}
 
 double Ground::BestRatio() const {
   double best = 1;
@@ -331,43 +328,6 @@ Result<DataSet> RecordedGrounds(const std::string& path, const std::string& name
                                                 ground.arms[i].config);
     }
     set.grounds.push_back(std::move(ground));
-  }
-  return set;
-}
-
-Result<DataSet> JobGrounds(const std::string& path, const std::string& name, double noise) {
-  Result<DataSet> set = RecordedGrounds(path, name, false);
-  if (!set.ok()) return set;
-  set.value().what = Format(
-      "recorded medians and deviations, further noise {:.0f} %, drift 5 %, 2 % spikes, channels "
-      "later",
-      100 * noise);
-  const CounterRandom random(11, 5);
-  uint64_t draw = 0;
-  for (Ground& ground : set.value().grounds) {
-    ground.drift = 0.05;
-    ground.staged = true;
-    // Enough of them for rare spikes.
-    std::vector<float> factors;
-    double sum = 0;
-    for (size_t i = 0; i < kFactors; ++i) {
-      const std::vector<float>& recorded = ground.arms[0].factors;
-      float factor = recorded[random.Bits(draw++) % recorded.size()];
-      factor *= static_cast<float>(std::exp(noise * random.Normal(2 * draw)));
-      draw += 4;
-      if (random.Uniform(draw++) < 0.02) {
-        factor *= static_cast<float>(3 + 12 * random.Uniform(draw++));
-      }
-      factors.push_back(factor);
-      sum += factor;
-    }
-    for (float& factor : factors) factor *= static_cast<float>(kFactors / sum);
-    std::vector<Config> configs;
-    for (const Ground::Arm& arm : ground.arms) configs.push_back(arm.config);
-    for (Ground::Arm& arm : ground.arms) {
-      arm.factors = factors;
-      arm.later = !arm.config.IsDefault() && !Usual(arm.config, configs);
-    }
   }
   return set;
 }

@@ -24,6 +24,8 @@ struct Ground {
   double drift = 0;
   // As in the plugin, a pair with fewer channels is added when the pair has been tried.
   bool staged = false;
+  // How many ranks tell times: all, or rank 0 alone, as with iterations.
+  int reporting = 4;
 
   double BestRatio() const;
 };
@@ -34,7 +36,11 @@ struct DataSet {
   std::vector<Ground> grounds;
 };
 
-inline constexpr size_t kMostArms = 12;  // the default among them
+inline constexpr size_t kMostArms = 12;   // the default among them
+inline constexpr size_t kFactors = 4096;  // of an arm, where they are made up
+
+// Whether a pair has its usual number of channels. The library has no estimate for others.
+bool Usual(const Config& config, const std::vector<Config>& configs);
 
 // Simulated clusters; log-normal noise of 5 %, one call in a hundred takes 2 to 5 times as long.
 // allreduce, allgather and reducescatter on five clusters, 1 KiB to 16 MiB: what the constants of
@@ -49,9 +55,13 @@ Result<DataSet> HeldOutGrounds();
 // arm slow for good, which lower quartiles do not show.
 Result<DataSet> RecordedGrounds(const std::string& path, const std::string& name, bool own);
 // The same medians as calls of a job see them: every time is also subject to drift and to spikes of
-// 3 to 15 times (2 % of the calls), and candidates with fewer channels come later. `noise`: the
-// deviation of the logarithm of a further factor.
-Result<DataSet> JobGrounds(const std::string& path, const std::string& name, double noise);
+// 3 to 15 times (2 % of the calls), and candidates with fewer channels come later.
+struct JobNoise {
+  double noise = 0;             // the deviation of the logarithm of a further factor
+  int reporting = 4;            // see Ground
+  bool nothing_faster = false;  // many tie with the default: any other choice is a mistake
+};
+Result<DataSet> JobGrounds(const std::string& path, const std::string& name, const JobNoise& job);
 // Default and best as a table of the laboratory has them, beside wrong choices of 2 to 7 times.
 Result<DataSet> TableGrounds(const std::string& path);
 

@@ -63,6 +63,7 @@ class Account {
   void Choose(size_t arm) {
     if (calls_ <= kEarly) outcome_.chosen_200 = ground_.arms[arm].ratio;
     outcome_.chosen = ground_.arms[arm].ratio;
+    outcome_.changed = arm != 0;
     const bool good = best_ >= kGood * outcome_.chosen;
     if (good && std::isfinite(outcome_.good_after_calls)) return;
     outcome_.good_after_calls = good ? static_cast<double>(calls_) : INFINITY;
@@ -104,9 +105,9 @@ size_t ArmOf(const Ground& ground, const Config& config) {
   return 0;
 }
 
-}  // namespace
-
-Outcome RunLearner(const Ground& ground, const LearnOptions& options, uint64_t opening) {
+// Runs a learner for so many calls; `settling`, where given, is filled.
+Outcome RunFor(const Ground& ground, const LearnOptions& options, uint64_t opening, uint64_t calls,
+               Settling* settling) {
   std::vector<ArmConfig> candidates;
   for (size_t i = 1; i < ground.arms.size(); ++i) {
     if (ground.arms[i].later) continue;
@@ -115,12 +116,16 @@ Outcome RunLearner(const Ground& ground, const LearnOptions& options, uint64_t o
   const std::unique_ptr<Learner> learner = MakeLearner(options, {}, candidates);
   Machine machine(ground, options.seed);
   Account account(ground);
-  std::vector<SampleBook> books(kRanks);
-  std::map<uint32_t, Schedule> schedules;
+  std::vector<SampleBook> books(static_cast<size_t>(ground.reporting));
+  struct Proposed {
+    Schedule schedule;
+    bool settled = false;
+  };
+  std::map<uint32_t, Proposed> schedules;
   Schedule first;
   first.segments.push_back({{}, opening, true});
-  schedules[0] = schedules[1] = first;
-  for (uint32_t epoch = 0; account.calls() < kCalls; ++epoch) {
+  schedules[0].schedule = schedules[1].schedule = first;
+  for (uint32_t epoch = 0; account.calls() < calls; ++epoch) {
     if (epoch >= 4) {
       std::vector<std::vector<SegmentResult>> told;
       for (SampleBook& book : books) {
@@ -130,25 +135,50 @@ Outcome RunLearner(const Ground& ground, const LearnOptions& options, uint64_t o
       learner->Learn(epoch - 2, SlowestOf(told));
       if (ground.staged) AddFewerChannels(ground, learner.get());
     }
-    if (epoch >= 1) schedules[epoch + 1] = learner->Next(epoch + 1);
-    const Schedule& schedule = schedules[epoch];
+    if (epoch >= 1) {
+      Schedule next = learner->Next(epoch + 1);
+      schedules[epoch + 1] = {std::move(next), learner->settled()};
+    }
+    const auto [schedule, settled] = schedules[epoch];
+    schedules.erase(epoch);
+    if (settling != nullptr && settled && std::isinf(settling->settled_after)) {
+      settling->settled_after = static_cast<double>(account.calls());
+    }
     uint64_t index = account.calls();
     for (SampleBook& book : books) book.Open(epoch, index, schedule);
     account.Choose(ArmOf(ground, learner->best()));
     const size_t incumbent = ArmOf(ground, schedule.incumbent);
     for (const Segment& segment : schedule.segments) {
       const size_t arm = ArmOf(ground, segment.config);
-      for (uint64_t i = 0; i < segment.calls && account.calls() < kCalls; ++i, ++index) {
+      for (uint64_t i = 0; i < segment.calls && account.calls() < calls; ++i, ++index) {
         const auto times = machine.Call(arm);
-        for (size_t rank = 0; rank < kRanks; ++rank) {
+        for (size_t rank = 0; rank < books.size(); ++rank) {
           books[rank].Credit(index, index + 1, times[rank]);
         }
         account.Call(arm, incumbent);
+        if (settling == nullptr || !settled) continue;
+        settling->calls += 1;
+        if (arm == incumbent) continue;
+        settling->looking += 1;
+        settling->lost += std::max(0.0, ground.arms[arm].ratio - ground.arms[incumbent].ratio);
       }
     }
   }
   account.Choose(ArmOf(ground, learner->best()));
   return account.outcome();
+}
+
+}  // namespace
+
+Outcome RunLearner(const Ground& ground, const LearnOptions& options, uint64_t opening) {
+  return RunFor(ground, options, opening, kCalls, nullptr);
+}
+
+Settling RunLong(const Ground& ground, const LearnOptions& options, uint64_t opening,
+                 uint64_t calls) {
+  Settling settling;
+  (void)RunFor(ground, options, opening, calls, &settling);
+  return settling;
 }
 
 Outcome RunGreedy(const Ground& ground, double epsilon, uint64_t seed) {

@@ -62,6 +62,32 @@ TEST(EliminationByNoise, SmallDifferencesAreFoundInNoisyCalls) {
   EXPECT_GE(found, 36) << "of 40";
 }
 
+// Of 200 runs, how many end with something else than the default.
+int Changed(const Truth& truth, uint64_t calls) {
+  int changed = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    Job job(Seeded(seed), truth);
+    job.RunFor(calls);
+    changed += job.learner->best().IsDefault() ? 0 : 1;
+  }
+  return changed;
+}
+
+TEST(EliminationByNoise, ManyLooksDoNotHideAClearGain) {
+  Truth truth;
+  truth.Add(0.9, 1.1);
+  for (int i = 0; i < 8; ++i) truth.Add(1 + 0.01 * i, 1.1);
+  truth.sigma = 0.2;
+  EXPECT_GE(Changed(truth, 1000), 140) << "of 200";
+}
+
+TEST(EliminationByNoise, TiesAreRarelyTakenForGains) {
+  Truth truth;
+  for (int i = 0; i < 9; ++i) truth.Add(1, 1.1);
+  truth.sigma = 0.2;
+  EXPECT_LE(Changed(truth, 1000), 10) << "of 200";
+}
+
 TEST(EliminationByNoise, LookingForDriftCostsNothingMeasurable) {
   Truth truth;
   truth.Add(0.7, 1.1);
