@@ -193,7 +193,8 @@ Result<Point> TableReader::PointOf(const Cells& row) {
     return Invalid("'" + Printable(Cell(row, kBytes), 40) + "' is no size in bytes");
   }
   int64_t channels = 0;
-  if (!ParseSigned(Cell(row, kChannels), &channels)) {
+  // An empty cell: the library's own number.
+  if (!Cell(row, kChannels).empty() && !ParseSigned(Cell(row, kChannels), &channels)) {
     return Invalid("'" + Printable(Cell(row, kChannels), 20) + "' is no number of channels");
   }
   if (Status known = SetConfig(options_.library, Cell(row, kAlgorithm), Cell(row, kProtocol),

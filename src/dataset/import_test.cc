@@ -195,6 +195,12 @@ TEST(ImportTableTest, ARowOfAnotherLibraryDoesNotTakeTheOthersWithIt) {
             std::string::npos);
 }
 
+TEST(ImportTableTest, AnEmptyNumberOfChannelsIsTheLibrarysOwn) {
+  const Import import = Read(std::string(kTitles) + "busbw_ip\nall_reduce,1,8,4096,RING,LL,,1\n");
+  ASSERT_EQ(import.runs[0].samples.size(), 1U);
+  EXPECT_EQ(import.runs[0].samples[0].point.channels, 0);
+}
+
 TEST(ImportTableTest, QuotationMarksAndBlanksAfterCommas) {
   const Import import = Read(
       "\"collective\", \"num_nodes\", \"num_gpus\", \"size_bytes\", \"algo\", \"proto\", "
