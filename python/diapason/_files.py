@@ -71,6 +71,12 @@ def find_plugin() -> str | None:
     return None
 
 
+def is_beside(plugin: str) -> bool:
+    """Whether it is the plugin that was built and installed with this package."""
+    there = [libraries / PLUGIN for folder in _around() for libraries in _libraries_of(folder)]
+    return any(one.is_file() and os.path.samefile(one, plugin) for one in there)
+
+
 def searched() -> List[str]:
     """The folders find_plugin() looks into, for an error message."""
     return [f"{path.parent} ({why})" for why, path in _candidates()]

@@ -103,13 +103,7 @@ def _call_of(collective: Any, nbytes: Any, milliseconds: Any) -> Tuple[bytes, in
 
 
 def report(collective: str, nbytes: int, milliseconds: float) -> bool:
-    """One call of a collective took this long, by the program's own clock.
-
-    For programs that time their calls: report each before the next of its kind, on rank 0. `nbytes` is
-    counted as the library does (for allgather and reducescatter those of all ranks). True if a learner
-    takes it, False if none does or the plugin is not there. With the plugin and without, an unknown
-    collective or an impossible time is a ValueError, and what is no name or no number a TypeError.
-    """
+    """One call of a collective took this long: report() with three arguments (_report.py)."""
     call = _call_of(collective, nbytes, milliseconds)
     plugin = loaded()
     if plugin is None:
@@ -117,7 +111,7 @@ def report(collective: str, nbytes: int, milliseconds: float) -> bool:
     answer = plugin.diapason_report(*call)
     if answer < 0:
         raise ValueError(f"report(): the plugin refuses {collective}, {nbytes} bytes, {milliseconds} ms")
-    return answer == 0
+    return bool(answer == 0)
 
 
 def _mapped(matches: Tuple[str, ...]) -> str | None:

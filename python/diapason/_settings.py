@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Iterable
 PREFIX = "DIAPASON_"
 
 BOUNDS: Dict[str, str] = {
-    "MODE": "off, observe, static, learn",
+    "MODE": "off, observe, static, learn, compare",
     "POLICY": "text",
     "POLICY_INLINE": "text",
     "POLICY_OVERLAP": "text",
@@ -39,6 +39,7 @@ BOUNDS: Dict[str, str] = {
     "EPSILON": "a share: 0.05 or 5%",
     "MARGIN": "a share: 0.05 or 5%",
     "EXPLORE_BUDGET": "a share: 0.05 or 5%",
+    "TURN": "20 to 3600000",
     "ARMS": "auto, policy, seed, offered",
     "LEARNED": "text",
     "LEARN_MEMORY": "0 to 1024TiB",
@@ -93,10 +94,9 @@ def _as_text(name: str, value: Any) -> str:
     if isinstance(value, float):  # never 1e-05, which the plugin does not read
         return f"{value:.9f}".rstrip("0").rstrip(".")
     try:
-        text = os.fspath(value)
+        text: str = os.fsdecode(os.fspath(value))
     except TypeError:
         raise ValueError(f"{name}: {value!r} is neither text nor a number") from None
-    text = os.fsdecode(text)
     if not text.strip():
         raise ValueError(f"{name}: an empty value sets nothing; leave it out, or pass None")
     if "\0" in text or "\n" in text:

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Union
+from typing import Any, Dict, List, Mapping
 
-from . import _files, _plugin, _tool
+from . import _files, _found, _journals, _plugin, _tool
+from ._found import Setup
 from ._settings import BOUNDS, PREFIX, checked, suggestion
-
-PathLike = Union[str, "os.PathLike[str]"]
+from ._types import Arms, Library, Mode, Numerics, PathLike, Reward, Strategy
 
 # Settings that name files: the program may change its folder before the plugin reads them.
 _FILES = ("POLICY", "POLICY_OVERLAP", "LEARNED", "JOURNAL", "REWARD_FILE")
 _TUNER, _PROFILER = "NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN"
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What init() has done. `print(setup)` shows it."""
-
-    plugin: str | None  #: the file NCCL or RCCL will load; None with required=False where there is none
-    environment: Mapping[str, str]  #: the variables that were set, with their values
-    before: Mapping[str, str | None]  #: what they were before; None: not set
-    notes: List[str] = field(default_factory=list)  #: what a person may want to know about it
-    policy_digest: str | None = None  #: as the plugin's log line will have it; None: not known
-
-    def __str__(self) -> str:
-        lines = [f"diapason: {name}={value}" for name, value in self.environment.items()]
-        return "\n".join(lines + [f"diapason: note: {note}" for note in self.notes] or ["diapason: nothing was set"])
+_DOING = {"learn": "learning", "compare": "comparing"}  # modes in which ranks agree call by call
 
 
 @dataclass
@@ -42,7 +29,9 @@ class _Plan:
     digest: str | None = None
 
 
+_log = logging.getLogger("diapason")
 _setup: Setup | None = None
+block: Setup | None = None  # what tuned() has set, while the program is inside
 
 
 class _NotFound(RuntimeError):
@@ -81,7 +70,7 @@ def _usable(plugin: PathLike | None) -> str:
     return path
 
 
-def _load_by(plan: _Plan, base: Mapping[str, str], chain: PathLike | bool | None, learning: bool, check: bool) -> None:
+def _load_by(plan: _Plan, base: Mapping[str, str], chain: PathLike | bool | None, mode: str, check: bool) -> None:
     """The variables that make the library load the plugin, beside what others have set there."""
     path = plan.plugin or ""
     tuner, profiler = base.get(_TUNER, ""), base.get(_PROFILER, "")
@@ -105,8 +94,8 @@ def _load_by(plan: _Plan, base: Mapping[str, str], chain: PathLike | bool | None
         plan.environment[PREFIX + "CHAIN"] = checked("chain", chain)
     plan.environment[_TUNER] = path
     if profiler.lower() == "none":
-        if learning:
-            raise ValueError(f"learning needs the profiler half of the plugin, and {_PROFILER}=none keeps it out; unset it, or "
+        if mode in _DOING:
+            raise ValueError(f"{_DOING[mode]} needs the profiler half of the plugin, and {_PROFILER}=none keeps it out; unset it, or "
                              "use mode='static'")
         plan.notes.append(f"{_PROFILER}=none stays: a journal will have decisions, and not what ran")
         return
@@ -150,7 +139,7 @@ def _check_environment(merged: Mapping[str, str], plan: _Plan) -> None:
 
 def _check_files(merged: Mapping[str, str], plan: _Plan, check: bool) -> None:
     policy, inline = merged.get(PREFIX + "POLICY"), merged.get(PREFIX + "POLICY_INLINE")
-    learned, mode = merged.get(PREFIX + "LEARNED"), merged.get(PREFIX + "MODE", "static").strip().lower()
+    learned, mode = merged.get(PREFIX + "LEARNED"), _mode_of(merged)
     first = merged.get("RANK", "0") == "0"
     used = policy if policy and not inline else None
     if learned and not (policy or inline) and os.path.exists(learned):
@@ -171,16 +160,22 @@ def _check_files(merged: Mapping[str, str], plan: _Plan, check: bool) -> None:
     if mode == "static" and not (policy or inline or learned or merged.get("NCCL_TUNER_CONFIG_FILE")):
         plan.notes.append("no policy: the library decides as it always did (mode='learn' would learn one)")
     hosts = merged.get("LOCAL_WORLD_SIZE", "") != merged.get("WORLD_SIZE", "") and merged.get("LOCAL_WORLD_SIZE")
-    if mode == "learn" and not merged.get(PREFIX + "STORE") and (hosts or merged.get("SLURM_NNODES", "1") not in ("", "1")):
-        plan.warnings.append("the ranks are on several hosts and have no place to agree: nothing will be learned. Set "
-                             "store='file:/shared/folder' or store='redis://host'")
+    if mode in _DOING and not merged.get(PREFIX + "STORE") and (hosts or merged.get("SLURM_NNODES", "1") not in ("", "1")):
+        plan.warnings.append("the ranks are on several hosts and have no place to agree: nothing will be "
+                             f"{'learned' if mode == 'learn' else 'compared'}. Set store='file:/shared/folder' or store='redis://host'")
+    if mode == "compare" and not (policy or inline or merged.get("NCCL_TUNER_CONFIG_FILE")):
+        plan.warnings.append("mode='compare' runs the default and a policy in turns, and there is no policy; pass policy=")
 
 
-def _plan(policy: PathLike | None, mode: str | None, learned: PathLike | None, journal: PathLike | None, plugin: PathLike | None,
-          inline: bool, chain: PathLike | bool | None, check: bool, required: bool, base: Mapping[str, str],
-          settings: Mapping[str, Any]) -> _Plan:
+def _mode_of(environment: Mapping[str, str]) -> str:
+    return environment.get(PREFIX + "MODE", "").strip().lower() or "static"
+
+
+def _plan(base: Mapping[str, str], plugin: PathLike | None = None, inline: bool = False, chain: PathLike | bool | None = None,
+          check: bool = True, required: bool = True, **settings: Any) -> _Plan:
     plan = _Plan()
-    own = _settings_of({"policy": policy, "mode": mode, "learned": learned, "journal": journal, **settings})
+    policy = settings.get("policy")
+    own = _settings_of(settings)
     if policy is not None and inline:
         found = _tool.check_policy(own[PREFIX + "POLICY"], own.get(PREFIX + "LIBRARY"))
         if found.errors:
@@ -193,11 +188,10 @@ def _plan(policy: PathLike | None, mode: str | None, learned: PathLike | None, j
         own[PREFIX + "POLICY_INLINE"] = ""  # it would win over the file; empty is not set
         plan.notes.append("DIAPASON_POLICY_INLINE was set and is emptied: the policy that was passed counts")
     merged = {**base, **own}
-    learning = merged.get(PREFIX + "MODE", "").strip().lower() == "learn"
     plan.plugin = _plugin_file(plugin, required, plan)
     if plan.plugin is None:
         return plan
-    _load_by(plan, base, chain, learning, check)
+    _load_by(plan, base, chain, _mode_of(merged), check)
     plan.environment.update(own)
     merged = {**base, **plan.environment}
     _check_environment(merged, plan)
@@ -205,9 +199,11 @@ def _plan(policy: PathLike | None, mode: str | None, learned: PathLike | None, j
     return plan
 
 
-def env(policy: PathLike | None = None, mode: str | None = None, learned: PathLike | None = None,
+def env(policy: PathLike | None = None, mode: Mode | None = None, learned: PathLike | None = None,
         journal: PathLike | None = None, *, plugin: PathLike | None = None, inline: bool = False,
         chain: PathLike | bool | None = None, check: bool = True, required: bool = True,
+        library: Library | None = None, numerics: Numerics | None = None, reward: Reward | None = None,
+        strategy: Strategy | None = None, arms: Arms | None = None,
         base: Mapping[str, str] | None = None, **settings: Any) -> Dict[str, str]:
     """The variables that init() would set, as a dict, and nothing is touched: for launchers.
 
@@ -215,14 +211,18 @@ def env(policy: PathLike | None = None, mode: str | None = None, learned: PathLi
         ray.init(runtime_env={"env_vars": diapason.env(policy="my.conf", inline=True)})
 
     Takes what init() takes, and `base`, the environment they will be added to (this process's, unless
-    given): what is set there is checked too. With required=False and no plugin the dict is empty. The plugin's path is this machine's; where it differs on
-    the others pass plugin=, or let every rank call init(). `inline=True` sends the policy itself, so that
-    all hosts use the same one without sharing a file system.
+    given): what is set there is checked too. With required=False and no plugin the dict is empty. The
+    plugin's path is this machine's; where it differs on the others pass plugin=, or let every rank call
+    init(). `inline=True` sends the policy itself, so that all hosts use the same one without sharing a
+    file system.
     """
-    plan = _plan(policy, mode, learned, journal, plugin, inline, chain, check, required,
-                 os.environ if base is None else base, settings)
+    around = os.environ if base is None else base
+    plan = _plan(around, plugin, inline, chain, check, required, policy=policy, mode=mode, learned=learned, journal=journal,
+                 library=library, numerics=numerics, reward=reward, strategy=strategy, arms=arms, **settings)
     for text in plan.warnings:
         warnings.warn(f"diapason: {text}", RuntimeWarning, stacklevel=2)
+    if plan.plugin is not None:
+        _journals.remember({**around, **plan.environment}.get(PREFIX + "JOURNAL"))
     return dict(plan.environment)
 
 
@@ -239,24 +239,65 @@ def _nccl_groups() -> bool:
         return False
 
 
-def _too_late() -> str | None:
+def _too_late(plan: _Plan, caller: str) -> str | None:
+    """Why NCCL would not read the variables any more; None where it will."""
     if _plugin.available():
-        return "the plugin is already in this process"
+        if caller == "init":
+            return "the plugin is already in this process"
+        loaded = _plugin.loaded_path() or ""  # it reads its settings for each communicator
+        if plan.plugin is not None and os.path.realpath(loaded) == os.path.realpath(plan.plugin):
+            return None
+        return f"the plugin {loaded} is already in this process, and not {plan.plugin}"
     if _nccl_groups():
         return "torch.distributed already has a process group on NCCL"
     return None
 
 
-def init(policy: PathLike | None = None, mode: str | None = None, learned: PathLike | None = None,
+def apply(caller: str, arguments: Mapping[str, Any]) -> Setup:
+    """What init() and tuned() do."""
+    global _setup
+    base = dict(os.environ)
+    if _setup is not None:
+        _undo(_setup, base)
+    plan = _plan(base, **arguments)
+    late = _too_late(plan, caller) if {**base, **plan.environment} != dict(os.environ) else None
+    if late is not None:
+        raise RuntimeError(f"diapason.{caller}() comes too late: {late}, and NCCL reads its variables when the first communicator "
+                           "is created. Call it before init_process_group(), or start the program with the variables of "
+                           "diapason.env()")
+    for text in plan.warnings:
+        warnings.warn(f"diapason: {text}", RuntimeWarning, stacklevel=3)
+    before = {name: base.get(name) for name in plan.environment}
+    setup = _found.found(plan.plugin, dict(plan.environment), before, plan.notes + plan.warnings, plan.digest,
+                         {**base, **plan.environment})
+    cleanup()
+    os.environ.update(plan.environment)
+    _setup = setup
+    if plan.plugin is not None:
+        _journals.remember(os.environ.get(PREFIX + "JOURNAL"))
+    _log.info("diapason: %s", setup.line())
+    return setup
+
+
+def take_back(setup: Setup | None) -> None:
+    """The end of a tuned() block: the environment is as before, and this is what it holds."""
+    global _setup
+    _setup = setup
+
+
+def init(policy: PathLike | None = None, mode: Mode | None = None, learned: PathLike | None = None,
          journal: PathLike | None = None, *, plugin: PathLike | None = None, inline: bool = False,
-         chain: PathLike | bool | None = None, check: bool = True, required: bool = True, **settings: Any) -> Setup:
+         chain: PathLike | bool | None = None, check: bool = True, required: bool = True,
+         library: Library | None = None, numerics: Numerics | None = None, reward: Reward | None = None,
+         strategy: Strategy | None = None, arms: Arms | None = None, **settings: Any) -> Setup:
     """Puts the plugin into this process's environment. Call it before the process group is created.
 
         diapason.init(policy="my.conf")                           # apply a policy
         diapason.init(mode="learn", learned="learned.conf")       # learn, and start from what is known
 
     policy    policy file; it is read strictly, and one mistake refuses it whole
-    mode      "static" (the default: apply the policy), "learn", "observe" or "off"
+    mode      "static" (the default: apply the policy), "learn", "compare" (the default and the policy
+              take turns), "observe" or "off"
     learned   policy file that rank 0 writes what was learned to; the next job starts from it
     journal   write every decision here; %h becomes the host and %p the process id
     plugin    the plugin's file, if not the one library_path() finds
@@ -271,24 +312,15 @@ def init(policy: PathLike | None = None, mode: str | None = None, learned: PathL
     ValueError; a missing plugin, or a call that comes too late, a RuntimeError: NCCL reads the variables once,
     when its first communicator is created. (If everything is set already as asked, because the launcher
     did, no call is too late.) A second call replaces what the first one has set.
+
+    The result names what was found: plugin, library, mode, policy, chained tuner and profiler. The same
+    line goes to the logger "diapason", at level INFO.
     """
-    global _setup
-    base = dict(os.environ)
-    if _setup is not None:
-        _undo(_setup, base)
-    plan = _plan(policy, mode, learned, journal, plugin, inline, chain, check, required, base, settings)
-    late = _too_late() if {**base, **plan.environment} != dict(os.environ) else None
-    if late is not None:
-        raise RuntimeError(f"diapason.init() comes too late: {late}, and NCCL reads its variables when the first communicator "
-                           "is created. Call it before init_process_group(), or start the program with the variables of "
-                           "diapason.env()")
-    for text in plan.warnings:
-        warnings.warn(f"diapason: {text}", RuntimeWarning, stacklevel=2)
-    cleanup()
-    before = {name: os.environ.get(name) for name in plan.environment}
-    os.environ.update(plan.environment)
-    _setup = Setup(plan.plugin, dict(plan.environment), before, plan.notes + plan.warnings, plan.digest)
-    return _setup
+    if block is not None:
+        raise RuntimeError("diapason.init() inside diapason.tuned(): the block has set the variables; leave it first")
+    return apply("init", dict(
+        policy=policy, mode=mode, learned=learned, journal=journal, plugin=plugin, inline=inline, chain=chain, check=check,
+        required=required, library=library, numerics=numerics, reward=reward, strategy=strategy, arms=arms, **settings))
 
 
 def _undo(setup: Setup, environment: Any) -> None:
@@ -315,7 +347,7 @@ def cleanup() -> None:
 
 
 def current() -> Setup | None:
-    """What init() has set; None before it and after cleanup()."""
+    """What init() has set and found; None before it and after cleanup()."""
     return _setup
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from typing import List
+from typing import Any, List
 
 from ._files import find_tool
 
 _SECONDS = 20.0
+_JOURNAL_SECONDS = 120.0
 _LARGEST_POLICY = 16 << 20  # beyond it the plugin refuses a file
 _LIBRARIES = ("nccl", "rccl")  # that load the plugin
 
@@ -25,7 +27,7 @@ class PolicyCheck:
     digest: str | None = None
 
 
-def _run(arguments: List[str]) -> subprocess.CompletedProcess | None:
+def _run(arguments: List[str], seconds: float = _SECONDS) -> subprocess.CompletedProcess[bytes] | None:
     """None where there is no tool, or it does not run here."""
     tool = find_tool()
     if tool is None:
@@ -34,7 +36,7 @@ def _run(arguments: List[str]) -> subprocess.CompletedProcess | None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("DIAPASON_")}
     try:
         return subprocess.run([tool, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=_SECONDS, env=environment)
+                              stderr=subprocess.PIPE, timeout=seconds, env=environment)
     except (OSError, subprocess.TimeoutExpired):
         return None
 
@@ -98,6 +100,23 @@ def inline_policy(path: str) -> str:
     raise ValueError(f"`diapason policy env {path}` failed: {said or f'exit status {done.returncode}'}")
 
 
+def read_journals(command: str, files: List[str]) -> Any:
+    """What `diapason journal COMMAND --json FILES` prints; a RuntimeError where it cannot be had."""
+    paths = [os.path.abspath(one) for one in files]  # none of them looks like an option
+    done = _run(["journal", command, "--json", *paths], _JOURNAL_SECONDS)
+    if done is None:
+        why = "there is none that runs here" if find_tool() is None else f"it did not run, or took more than {_JOURNAL_SECONDS:.0f} s"
+        raise RuntimeError(f"diapason.report() needs the command-line tool, and {why}")
+    try:
+        said = json.loads(done.stdout)
+    except ValueError:
+        text = done.stderr.decode("utf-8", "replace").strip() or f"exit status {done.returncode}"
+        raise RuntimeError(f"diapason.report(): `diapason journal {command}` failed: {text}") from None
+    if isinstance(said, dict) and "error" in said:
+        raise RuntimeError(f"diapason.report(): {said['error']}")
+    return said
+
+
 def main() -> int:
     """Becomes the tool. Returns only where there is none."""
     tool = find_tool()
@@ -106,6 +125,8 @@ def main() -> int:
               "has the Debian package diapason", file=sys.stderr)
         return 1
     sys.stdout.flush()
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and exec would keep that
+        signal.signal(ignored, signal.SIG_DFL)
     try:
         os.execv(tool, [tool, *sys.argv[1:]])
     except OSError as error:

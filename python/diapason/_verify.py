@@ -107,7 +107,7 @@ def _differ(facts: List[Dict[str, Any]], key: str, what: str) -> List[str]:
     others = [one[key] for one in facts if one[key] != mine]
     if not others:
         return []
-    return [f"{what}: {mine} on rank 0, {others[0]} on {_which(facts, lambda one: one[key] != mine)}"]
+    return [f"{what}: {mine} on rank 0, {others[0]} on {_which(facts, lambda one: bool(one[key] != mine))}"]
 
 
 def _judge(facts: List[Dict[str, Any]], nccl: bool) -> List[str]:

@@ -9,10 +9,13 @@ import ast
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import types
+import typing
 import unittest
 import warnings
 from pathlib import Path
@@ -24,7 +27,7 @@ BUILD = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "build/rele
 sys.path.insert(0, str(ROOT / "python"))
 
 import diapason  # noqa: E402
-from diapason import _files, _settings, _tool, _verify  # noqa: E402
+from diapason import _files, _found, _settings, _tool, _verify  # noqa: E402
 
 PLUGIN = str(BUILD / "lib/libnccl-tuner-diapason.so")
 TOOL = str(BUILD / "bin/diapason")
@@ -132,11 +135,21 @@ class EnvTest(Case):
         os.environ["NCCL_PROFILER_PLUGIN"] = "none"
         self.assertNotIn("NCCL_PROFILER_PLUGIN", diapason.env(policy=self.policy))
         self.refuses("learning needs the profiler half.*none", mode="learn")
+        self.refuses("comparing needs the profiler half.*none", mode="compare", policy=self.policy)
+
+    def test_comparing_needs_a_policy(self) -> None:
+        with self.assertWarnsRegex(RuntimeWarning, "there is no policy; pass policy="):
+            diapason.env(mode="compare")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual(diapason.env(mode="compare", policy=self.policy, turn=500)["DIAPASON_TURN"], "500")
 
     def test_several_hosts_need_a_store(self) -> None:
         os.environ.update(WORLD_SIZE="16", LOCAL_WORLD_SIZE="8")
         with self.assertWarnsRegex(RuntimeWarning, "on several hosts"):
             diapason.env(mode="learn")
+        with self.assertWarnsRegex(RuntimeWarning, "nothing will be compared"):
+            diapason.env(mode="compare", policy=self.policy)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             diapason.env(mode="learn", store="redis://host")
@@ -326,6 +339,32 @@ class InstalledTreeTest(unittest.TestCase):
             self.assertEqual(done.stdout, f"{prefix}/{libraries}/libnccl-tuner-diapason.so\n", done.stderr)
             self.assertEqual(self.python(prefix, "-m", "diapason", "--version").stdout, f"diapason {diapason.__version__}\n")
 
+    def test_status_and_signals_are_the_tools(self) -> None:
+        prefix = self.installed("lib")
+        self.assertEqual(self.python(prefix, "-m", "diapason", "nonsense").returncode, 2)
+        self.assertEqual(self.python(prefix, "-m", "diapason", "journal", "show", "/nope").returncode, 1)
+        tool = prefix / "bin/diapason"
+        for program, arguments, status in (("grep", ["^SigIgn:", "/proc/self/status"], 0), ("sleep", ["600"], -signal.SIGTERM)):
+            tool.unlink()
+            tool.symlink_to(shutil.which(program))
+            command = [sys.executable, "-m", "diapason", *arguments]
+            environment = {"PATH": "/nonexistent", "PYTHONPATH": str(prefix / "share/diapason/python"), "PYTHONDONTWRITEBYTECODE": "1"}
+            with subprocess.Popen(command, env=environment, cwd="/", stdout=subprocess.PIPE, text=True) as process:
+                if program == "sleep":
+                    self.wait_until(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "diapason\n")
+                    process.terminate()
+                out, _ = process.communicate(timeout=600)
+            self.assertEqual(process.returncode, status)
+            if program == "grep":  # as if a shell had started it: nothing is ignored
+                ignored = int(out.split()[1], 16)
+                self.assertFalse(ignored & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)), out)
+
+    def wait_until(self, reached: typing.Callable[[], bool]) -> None:
+        end = time.monotonic() + 300
+        while not reached():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
     def test_without_the_tool(self) -> None:
         prefix = self.installed("lib")
         (prefix / "bin/diapason").unlink()
@@ -360,6 +399,44 @@ class InitTest(Case):
         diapason.cleanup()
         self.assertEqual(dict(os.environ), before)
         self.assertIsNone(diapason.current())
+
+    def test_names_what_was_found(self) -> None:
+        os.environ.update(NCCL_TUNER_PLUGIN="ofi", NCCL_PROFILER_PLUGIN="inspector")
+        with mock.patch.object(diapason._plugin, "collective_library", lambda: ("/x/libnccl.so.2", "2.28.9")), \
+                self.assertLogs("diapason", "INFO") as logged:
+            setup = diapason.init(policy=self.policy, mode="observe")
+        self.assertEqual((setup.plugin, setup.library, setup.library_version, setup.mode, setup.policy, setup.chain, setup.profiler_chain),
+                         (PLUGIN, "/x/libnccl.so.2", "2.28.9", "observe", str(self.policy), "ofi", "inspector"))
+        for text in (repr(setup), logged.output[0]):
+            self.assertIn(f"plugin {PLUGIN}", text)
+            self.assertIn(f"; library /x/libnccl.so.2 (2.28.9); mode observe; policy {self.policy} (fnv1a64:", text)
+            self.assertIn("; chained tuner ofi; chained profiler inspector", text)
+        self.assertEqual(len(logged.output), 1)
+        self.assertEqual(len(logged.output[0].splitlines()), 1)
+
+    def test_names_what_was_not_found(self) -> None:
+        with mock.patch.object(_found, "_library", lambda: (None, None)):
+            setup = diapason.init(chain=False)
+        self.assertRegex(repr(setup), "; library not loaded yet; mode static; no policy; no chained tuner>$")
+        self.assertIn("chained tuner: the library's own, if any", repr(diapason.init()))
+        self.assertIn("policy inline", repr(diapason.init(policy=self.policy, inline=True)))
+        with mock.patch.object(_files, "find_plugin", lambda: None), self.assertWarns(RuntimeWarning):
+            self.assertEqual(repr(diapason.init(required=False)), "<diapason.Setup: no plugin, the library decides alone>")
+
+    def test_library_of_a_package_is_found_without_loading_it(self) -> None:
+        wheel, libraries = self.folder / "nvidia_nccl_cu12-2.21.5.dist-info", self.folder / "nvidia/nccl/lib"
+        wheel.mkdir()
+        libraries.mkdir(parents=True)
+        (wheel / "METADATA").write_text("Metadata-Version: 2.1\nName: nvidia-nccl-cu12\nVersion: 2.21.5\n")
+        (libraries / "libnccl.so.2").write_text("never loaded")
+        with mock.patch.object(sys, "path", [str(self.folder), *sys.path]):
+            setup = diapason.init()
+        self.assertEqual((setup.library, setup.library_version), (str(libraries / "libnccl.so.2"), "2.21.5"))
+
+    def test_passwords_are_not_printed(self) -> None:
+        setup = diapason.init(store="redis://me:hidden@host:7000/1", secret="hidden")
+        self.assertNotIn("hidden", str(setup) + repr(setup))
+        self.assertIn("DIAPASON_STORE=redis://***@host:7000/1", str(setup))
 
     def test_cleanup_leaves_what_others_have_changed(self) -> None:
         diapason.init(policy=self.policy)
@@ -426,6 +503,18 @@ class VerifyTest(unittest.TestCase):
 
 
 class SourceTest(unittest.TestCase):
+    def test_literals_are_what_the_settings_take(self) -> None:
+        for name in ("Mode", "Library", "Numerics", "Reward", "Strategy", "Arms"):
+            self.assertEqual(", ".join(typing.get_args(getattr(diapason, name))), _settings.BOUNDS[name.upper()])
+
+    def test_types(self) -> None:
+        if shutil.which("mypy") is None:
+            self.skipTest("no mypy")
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(["mypy", "--strict", "--ignore-missing-imports", "--python-version", "3.8", "--cache-dir", folder,
+                                   "diapason"], cwd=ROOT / "python", capture_output=True, text=True, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_version(self) -> None:
         self.assertEqual(diapason.__version__, (ROOT / "VERSION").read_text().strip())
 
@@ -436,7 +525,7 @@ class SourceTest(unittest.TestCase):
 
     def test_everything_public_is_documented(self) -> None:
         for name in diapason.__all__:
-            if name != "__version__":
+            if name != "__version__" and not typing.get_args(getattr(diapason, name)):  # a Literal has no text
                 self.assertTrue((getattr(diapason, name).__doc__ or "").strip(), name)
 
 
