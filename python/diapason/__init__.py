@@ -17,6 +17,7 @@ and return at once, so a program can keep them in.
 
 from __future__ import annotations
 
+from ._callback import StepCallback
 from ._found import Setup
 from ._plugin import available, step, version
 from ._report import Report, report
@@ -34,6 +35,7 @@ __all__ = [
     "Report",
     "Reward",
     "Setup",
+    "StepCallback",
     "Strategy",
     "Verification",
     "__version__",

@@ -1,12 +1,15 @@
-"""tuned() and report(): what a program does with the package beside init().
+"""tuned(), StepCallback and report(): what a program does with the package beside init().
 
     job_test.py BUILD_FOLDER FAKE_NCCL
+
+Hugging Face's Trainer and Lightning are stand-ins here (played_trainers.py).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import types
@@ -15,9 +18,10 @@ from pathlib import Path
 from unittest import mock
 
 from api_test import BUILD, PLUGIN, ROOT, ROW, Case
+from played_trainers import PlayedCallback, PlayedLightning, PlayedTrainer
 
 import diapason  # noqa: E402
-from diapason import _files, _journals, _plugin, _setup, _tool
+from diapason import _callback, _files, _journals, _plugin, _setup, _tool
 
 FAKE = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else str(BUILD / "lib/fakes/libnccl-fake.so")
 ANY = ROW.replace(",1,8,", ",-1,-1,")  # for communicators of any size
@@ -125,6 +129,75 @@ class TunedTest(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         tree_simple, ring_simple, ring_ll = [0, 2], [1, 2], [1, 0]  # ring/ll is what the library would take
         self.assertEqual(json.loads(done.stdout), [[tree_simple, ring_simple, tree_simple, ring_ll, ring_simple], []])
+
+
+class CallbackTest(unittest.TestCase):
+    def setUp(self) -> None:
+        patch = mock.patch.object(_callback, "step")
+        self.step = patch.start()
+        self.addCleanup(patch.stop)
+
+    def lightning(self, name: str = "lightning.pytorch") -> None:
+        module = types.ModuleType(name)
+        module.Callback = PlayedCallback
+        patch = mock.patch.dict(sys.modules, {"lightning.pytorch": None, "pytorch_lightning": None, name: module})
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_hugging_face(self) -> None:
+        for accumulate in (1, 4):
+            self.step.reset_mock()
+            PlayedTrainer([diapason.StepCallback()], accumulate).train(6)
+            self.assertEqual(self.step.call_count, 6)
+        PlayedTrainer([diapason.StepCallback()]).evaluate()
+        self.assertEqual(self.step.call_count, 6)
+
+    def test_hugging_face_beside_lightning(self) -> None:
+        self.lightning()
+        PlayedTrainer([diapason.StepCallback()]).train(6)
+        self.assertEqual(self.step.call_count, 6)
+
+    def test_lightning(self) -> None:
+        for name in ("lightning.pytorch", "pytorch_lightning"):
+            self.lightning(name)
+            for accumulate, optimizers, begin, want in ((1, 1, 0, 8), (4, 1, 0, 2), (1, 2, 0, 8), (8, 1, 100, 1), (9, 1, 100, 0)):
+                self.step.reset_mock()
+                PlayedLightning([diapason.StepCallback()], accumulate, optimizers, begin).fit(8)
+                self.assertEqual(self.step.call_count, want, (accumulate, optimizers, begin))
+
+    def test_one_callback_in_two_trainings(self) -> None:
+        self.lightning()
+        callback = diapason.StepCallback()
+        for _ in range(2):
+            PlayedLightning([callback], 4).fit(8)
+        self.assertEqual(self.step.call_count, 4)
+
+    def test_without_lightning_it_is_none_of_its_callbacks(self) -> None:
+        callback = diapason.StepCallback()
+        self.assertIs(type(callback), diapason.StepCallback)
+        with self.assertRaisesRegex(AttributeError, "'StepCallback' object has no attribute 'state'"):
+            callback.state
+
+    def test_it_can_be_sent_to_other_processes(self) -> None:
+        self.lightning()
+        again = pickle.loads(pickle.dumps(diapason.StepCallback()))
+        self.assertIsInstance(again, PlayedCallback)
+        self.assertIsInstance(again, diapason.StepCallback)
+
+    def test_classes_of_users(self) -> None:
+        self.lightning()
+
+        class Own(diapason.StepCallback, PlayedCallback):
+            pass
+
+        self.assertIs(type(Own()), Own)
+
+    def test_it_imports_nothing(self) -> None:
+        code = ("import sys, diapason\ndiapason.StepCallback()\n"
+                "print([one for one in ('torch', 'transformers', 'lightning', 'pytorch_lightning', 'pandas') if one in sys.modules])")
+        done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=600,
+                              env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        self.assertEqual(done.stdout, "[]\n", done.stderr)
 
 
 class RunReportTest(Case):
