@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +10,7 @@
 #include <map>
 #include <thread>
 
-#include "base/random.h"
+#include "library_words.h"
 
 namespace {
 int g_version = 22809;
@@ -49,23 +48,6 @@ void Log(int level, unsigned long, const char*, int, const char* format, ...) {
   if (g_listener != nullptr) g_listener(level <= 2, text);
 }
 
-const char* CollectiveWord(int collective) {
-  constexpr const char* kWords[kCollectives] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter",
-                                                "AllReduce"};
-  return kWords[collective];
-}
-
-const char* AlgorithmWord(int algorithm) {
-  constexpr const char* kWords[] = {"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
-                                    "NVLS_TREE", "PAT"};
-  return algorithm < 0 ? "NONE" : kWords[algorithm];
-}
-
-const char* ProtocolWord(int protocol) {
-  constexpr const char* kWords[] = {"LL", "LL128", "SIMPLE"};
-  return protocol < 0 ? "NONE" : kWords[protocol];
-}
-
 }  // namespace
 
 void ListenToLog(Listener listener) { g_listener = listener; }
@@ -80,29 +62,6 @@ void ChangeMask(int mask) {
 }
 
 int Mask() { return __atomic_load_n(&g_mask, __ATOMIC_RELAXED); }
-
-double LabPhysics::Cost(size_t bytes, int algorithm, int protocol) const {
-  if (algorithm > 1 || protocol == 1) return -1;
-  // The formula's opinion: ring always, ll for small calls.
-  const double kib = static_cast<double>(bytes) / 1024;
-  const double ll = (algorithm == 1 ? 20 : 24) + 1.5 * kib;
-  const double simple = (algorithm == 1 ? 60 : 66) + 0.3 * kib;
-  return protocol == 0 ? ll : simple;
-}
-
-double LabPhysics::Time(size_t bytes, const Choice& choice, uint64_t call, int rank) const {
-  const double kib = static_cast<double>(bytes) / 1024;
-  double time = 0;
-  if (choice.algorithm == 0) {
-    time = choice.protocol == 0 ? 70 + 3.2 * kib : 130 + 0.7 * kib;
-  } else {
-    time = choice.protocol == 0 ? 112 + 2.8 * kib : 280 + 0.55 * kib;
-  }
-  if (choice.channels == 1 && bytes >= (256u << 10)) time *= 0.82;
-  const diapason::CounterRandom random(17 + static_cast<uint64_t>(rank), bytes);
-  const double spike = random.Uniform(2 * call + 1) < 0.01 ? 3 : 1;
-  return time * std::exp(0.04 * random.Normal(2 * call)) * spike;
-}
 
 Plugin LoadPlugin(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -134,8 +93,8 @@ Plugin LoadPlugin(const std::string& path) {
 Communicator::Communicator(const Plugin& plugin, const Physics& physics, const Options& options)
     : plugin_(plugin), physics_(physics), options_(options) {
   if (options.profiler) {
-    plugin.profiler->init(&profiler_, options.id, &g_mask, "played", options.nodes, options.ranks,
-                          options.rank, Log);
+    plugin.profiler->init(&profiler_, options.id, &g_mask, options.name, options.nodes,
+                          options.ranks, options.rank, Log);
     if (g_mask_from_outside >= 0) ChangeMask(g_mask_from_outside);
   }
   // Gone when init returns; what a plugin writes there, 2.31 overwrites.
@@ -270,26 +229,37 @@ Choice Communicator::Ask(const Call& call, int* error) {
   return choice;
 }
 
+// The GPU runs a call whose number has been counted.
+void Communicator::Elapse(const Call& call, const Choice& choice) {
+  if (physics_.Schedule(call, choice, &start_ns_, &stop_ns_)) {
+    last_ = static_cast<double>(stop_ns_ - start_ns_) / 1000;
+    return;
+  }
+  last_ = physics_.Time(call.bytes, choice, sequence_, options_.rank);
+  start_ns_ = gpu_clock_;
+  stop_ns_ = start_ns_ + static_cast<uint64_t>(last_ * 1000);
+  gpu_clock_ = stop_ns_ + 5000;
+}
+
 void Communicator::Run(const Call& call, const Choice& choice, void* parent, bool timed) {
   void* run = Start(abi::kEventColl, parent, call, choice, false);
   Stop(run);
-  last_ = physics_.Time(call.bytes, choice, sequence_, options_.rank);
+  Elapse(call, choice);
   if (!timed || !options_.profiler) return;
-  const uint64_t start = gpu_clock_;
-  gpu_clock_ += static_cast<uint64_t>(last_ * 1000) + 5000;
   std::vector<void*> channels;
   for (int channel = 0; channel < choice.channels; ++channel) {
     abi::EventV7 event = {};
     event.type = abi::kEventKernelCh;
     event.parent = run;
-    event.kernel_ch = {static_cast<uint8_t>(channel), start + static_cast<uint64_t>(channel) * 300};
+    event.kernel_ch = {static_cast<uint8_t>(channel),
+                       start_ns_ + static_cast<uint64_t>(channel) * 300};
     void* handle = nullptr;
     plugin_.profiler->start_event(profiler_, &handle, &event);
     channels.push_back(handle);
   }
   for (void* handle : channels) {
     abi::StateV4 state = {};
-    state.stamp = start + static_cast<uint64_t>(last_ * 1000);
+    state.stamp = stop_ns_;
     plugin_.profiler->record_state(handle, abi::kStateKernelChStop, &state);
     plugin_.profiler->stop_event(handle);
   }
@@ -325,7 +295,7 @@ Choice Communicator::Make(const Call& call, Way way, int* error) {
       Run(call, choice, called, timed);
     } else {
       ++sequence_;  // counted whether or not events are told
-      last_ = physics_.Time(call.bytes, choice, sequence_, options_.rank);
+      Elapse(call, choice);
     }
   };
   if (way == Way::kNonBlocking) {
@@ -360,7 +330,10 @@ std::vector<Choice> Communicator::Group(const std::vector<size_t>& bytes, int* e
   std::vector<Choice> ran;
   for (size_t i = 0; i < bytes.size(); ++i) {
     ran.push_back(choices[bytes[i]]);
-    if (mask == 0) continue;
+    if (mask == 0) {
+      Elapse({kAllReduce, bytes[i]}, ran.back());
+      continue;
+    }
     Run({kAllReduce, bytes[i]}, ran.back(), calls[i], (mask & abi::kEventKernelCh) != 0);
   }
   if (group != nullptr) Stop(group);
@@ -408,6 +381,8 @@ void Communicator::Replay(size_t bytes, const Choice& choice) {
   const bool runs = (Mask() & abi::kEventColl) != 0;
   if (runs) {
     std::thread([&] { Run({kAllReduce, bytes}, choice, captured_call_, false); }).join();
+  } else {
+    Elapse({kAllReduce, bytes}, choice);
   }
 }
 

@@ -34,6 +34,12 @@ struct Physics {
   virtual ~Physics() = default;
   virtual double Cost(size_t bytes, int algorithm, int protocol) const = 0;  // -1: not offered
   virtual double Time(size_t bytes, const Choice& choice, uint64_t call, int rank) const = 0;
+  // When a call runs, in nanoseconds of the GPU's clock; called once for every run. False: the runs
+  // of a communicator follow each other, and take Time().
+  virtual bool Schedule(const Call& /*call*/, const Choice& /*choice*/, uint64_t* /*start_ns*/,
+                        uint64_t* /*stop_ns*/) const {
+    return false;
+  }
 };
 
 // The example of the GPU lab: ring/ll or ring/simple by default, trees better in the middle.
@@ -63,6 +69,7 @@ class Communicator {
  public:
   struct Options {
     uint64_t id = 1;
+    const char* name = "played";
     int ranks = 1;
     int rank = 0;
     int nodes = 1;
@@ -119,6 +126,7 @@ class Communicator {
   int AskTuner(const Call& call, size_t bytes, int pipe_ops, float* table, int* channels);
   void Fill(const Call& call, float* table) const;
   int Channels(int asked) const;
+  void Elapse(const Call& call, const Choice& choice);
   void Run(const Call& call, const Choice& choice, void* parent, bool timed);
 
   const Plugin& plugin_;
@@ -128,6 +136,8 @@ class Communicator {
   void* profiler_ = nullptr;
   uint64_t sequence_ = 0;
   uint64_t gpu_clock_ = 1000000;
+  uint64_t start_ns_ = 0;  // of the last run
+  uint64_t stop_ns_ = 0;
   void* captured_call_ = nullptr;
   double last_ = 0;
   bool misreport_ = false;
