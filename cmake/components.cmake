@@ -8,6 +8,7 @@ set(DIAPASON_USES_process         base)         # programs that are started: spa
 set(DIAPASON_USES_domain          base)         # collectives, algorithms, protocols, configurations, findings
 set(DIAPASON_USES_policy          base domain)  # the policy file: read, check, compile into a table
 set(DIAPASON_USES_journal         base domain)  # the record of decisions: write, read, compare
+set(DIAPASON_USES_job_profile     base domain journal)  # what a job does with its time, from its journals
 set(DIAPASON_USES_learn           base domain)  # what to try next; pure: no clock, no files, no threads
 set(DIAPASON_USES_agree           base domain)  # the same choice on every rank
 
@@ -42,5 +43,5 @@ set(DIAPASON_USES_job             base process domain policy journal agree launc
 set(DIAPASON_USES_report          base domain policy journal dataset doctor)
 set(DIAPASON_USES_tune            base domain policy journal comm launch dataset measure search model logs report)
 set(DIAPASON_USES_cli_framework   base domain)
-set(DIAPASON_USES_cli_commands    base domain policy journal agree plugin/client comm launch dataset measure search
-                                  model knobs host doctor watch logs env_plan env_tune tune report job cli/framework)
+set(DIAPASON_USES_cli_commands    base domain policy journal job_profile agree plugin/client comm launch dataset measure
+                                  search model knobs host doctor watch logs env_plan env_tune tune report job cli/framework)

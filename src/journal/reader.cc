@@ -161,6 +161,7 @@ Status ReadDecision(const Json& object, Library library, JournalRecord* record) 
       !Get(object, "reason", &reason) || !Get(object, "applied", &record->applied) ||
       !GetIfThere(object, "epoch", &record->epoch) ||
       !GetIfThere(object, "index", &record->index) ||
+      !GetIfThere(object, "group_calls", &record->group_calls) ||
       object.contains("epoch") != object.contains("index")) {
     return Invalid(kMalformed);
   }
@@ -231,7 +232,9 @@ Status ReadCommunicator(const Json& object, JournalContents* contents) {
       !GetIfThere(object, "rank", &communicator.rank) ||
       !GetIfThere(object, "name", &communicator.name) ||
       !GetIfThere(object, "store", &communicator.store) ||
-      !GetIfThere(object, "agreed", &communicator.agreed) || communicator.rank < -1) {
+      !GetIfThere(object, "agreed", &communicator.agreed) ||
+      !GetIfThere(object, "created_ns", &communicator.created_ns) ||
+      !GetIfThere(object, "ended_ns", &communicator.ended_ns) || communicator.rank < -1) {
     return Invalid("a communicator lacks a field or has one of another type");
   }
   ASSIGN_OR_RETURN(const Library parsed, ParseLibrary(library));
@@ -274,6 +277,12 @@ Status ReadLine(std::string_view line, JournalContents* contents) {
   }
   if (type == "reward") return ReadRecord(object, RecordKind::kReward, "a reward", contents);
   if (type == "communicator") return ReadCommunicator(object, contents);
+  if (type == "step") {
+    uint64_t time_ns = 0;
+    if (!Get(object, "time_ns", &time_ns)) return Invalid("a step lacks its time");
+    contents->steps.push_back(time_ns);
+    return {};
+  }
   if (type == "dropped") {
     if (!Get(object, "count", &contents->dropped)) return Invalid("a count is missing");
     return {};

@@ -19,9 +19,10 @@ struct JournalContents {
   std::string diapason;     // the version that wrote it; may be empty
   uint64_t started_ns = 0;  // since 1970; 0: not said
   std::vector<JournalComm> communicators;
-  std::vector<JournalRecord> records;
-  uint64_t dropped = 0;  // as the writer counted
-  bool ended = false;    // the process closed the file
+  std::vector<JournalRecord> records;  // of communicators: no steps
+  std::vector<uint64_t> steps;         // when iterations ended, as the program said; since 1970
+  uint64_t dropped = 0;                // as the writer counted
+  bool ended = false;                  // the process closed the file
   size_t bad_lines = 0;
   int first_bad_line = 0;  // from 1
   std::string first_bad_why;

@@ -69,6 +69,7 @@ std::string DecisionLine(const JournalRecord& record, Library library) {
   }
   if (record.learning) line += EpochFields(record);
   if (record.captured) line += ",\"captured\":true";
+  if (record.group_calls > 1) line += Format(",\"group_calls\":{}", record.group_calls);
   if (record.table_algorithms > 0) line += TableField(record);
   return line + "}";
 }
@@ -107,6 +108,8 @@ std::string RecordLine(const JournalRecord& record, Library library) {
              (record.captured ? ",\"captured\":true}" : "}");
     case RecordKind::kReward:
       return RewardLine(record, library);
+    case RecordKind::kStep:
+      return Format("{{\"type\":\"step\",\"time_ns\":{}}}", record.time_ns);
   }
   return "{}";
 }
@@ -126,6 +129,10 @@ std::string CommunicatorLine(const JournalComm& communicator) {
        {std::pair{"name", &communicator.name}, std::pair{"store", &communicator.store},
         std::pair{"agreed", &communicator.agreed}}) {
     if (!text->empty()) line += Format(",\"{}\":{}", key, JsonBytes(*text));
+  }
+  for (const auto& [key, time] : {std::pair{"created_ns", communicator.created_ns},
+                                  std::pair{"ended_ns", communicator.ended_ns}}) {
+    if (time != 0) line += Format(",\"{}\":{}", key, time);
   }
   return line + "}";
 }

@@ -16,6 +16,7 @@ enum class RecordKind : uint8_t {
   kRan = 1,       // the configuration that ran, and its duration
   kBypassed = 2,  // a collective that ran without a question to the tuner
   kReward = 3,    // the time of an agreed block of calls, over all ranks
+  kStep = 4,      // an iteration of the program has ended: only time_ns is valid
 };
 
 // kBypassed and kRan: a collective that a tuner is never asked about, and that has no number.
@@ -45,6 +46,8 @@ struct JournalRecord {
   int8_t default_protocol = kKeep;
   bool captured = false;  // the call is part of a graph
   int16_t channels = 0;
+  // kDecision: the calls of its group on this communicator; 0: not known.
+  uint16_t group_calls = 0;
   bool iteration = false;  // kReward: the time of a whole iteration, not of one call
   // Decisions while learning, and rewards: the call's number in its context, and its epoch.
   bool learning = false;
@@ -67,7 +70,7 @@ struct JournalRecord {
 static_assert(std::is_trivially_copyable_v<JournalRecord>);
 static_assert(sizeof(JournalRecord) <= 256);
 
-// The constant properties of a communicator, written once at init.
+// The properties of a communicator, written at init, and again with `ended_ns` when it ends.
 struct JournalComm {
   uint32_t number = 0;
   uint64_t id = 0;  // the library's commId; 0 before tuner API v5
@@ -85,6 +88,8 @@ struct JournalComm {
   std::string store;  // where its ranks agree; empty: nowhere
   // The result of the agreement: "learn", "static", or why not; empty: none was needed.
   std::string agreed;
+  uint64_t created_ns = 0;  // since 1970; 0: not said
+  uint64_t ended_ns = 0;    // 0: it lived until the process ended, or nobody said
 };
 
 // Of the whole file. A reader counts and skips unknown types of lines, so new types do not change

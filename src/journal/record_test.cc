@@ -177,5 +177,44 @@ TEST(RecordTest, ABypassedCallNeedsNoNumberOfItsCollective) {
   EXPECT_EQ(ParseJournal(text, "j").value().bad_lines, 1u) << "a question has a collective";
 }
 
+TEST(RecordTest, AStepHasItsTimeAndIsNoRecordOfACommunicator) {
+  JournalRecord record;
+  record.kind = RecordKind::kStep;
+  record.time_ns = 1234567890123456789;
+  const auto read =
+      ParseJournal(JournalWith(RecordLine(record, Library::kNccl) + "\n" + "{\"type\":\"step\"}\n" +
+                               "{\"type\":\"step\",\"time_ns\":-1}\n"),
+                   "j");
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read.value().steps, std::vector<uint64_t>{1234567890123456789});
+  EXPECT_TRUE(read.value().records.empty());
+  EXPECT_EQ(read.value().bad_lines, 2u);
+}
+
+TEST(RecordTest, TheCallsOfAGroupComeBack) {
+  JournalRecord record = SomeRecord();
+  for (const uint16_t calls : {0, 1, 2, 65535}) {
+    record.group_calls = calls;
+    const auto read = ParseJournal(JournalWith(RecordLine(record, Library::kNccl) + "\n"), "j");
+    ASSERT_TRUE(read.ok());
+    ASSERT_EQ(read.value().records.size(), 1u);
+    EXPECT_EQ(read.value().records[0].group_calls, calls > 1 ? calls : 0);
+  }
+}
+
+TEST(RecordTest, ACommunicatorsLifeComesBack) {
+  JournalComm communicator;
+  communicator.number = 3;
+  communicator.created_ns = 11;
+  std::string text = kFirstLine + CommunicatorLine(communicator) + "\n";
+  communicator.ended_ns = 22;
+  text += CommunicatorLine(communicator) + "\n";
+  const auto read = ParseJournal(text, "j");
+  ASSERT_TRUE(read.ok());
+  ASSERT_EQ(read.value().communicators.size(), 1u);
+  EXPECT_EQ(read.value().communicators[0].created_ns, 11u);
+  EXPECT_EQ(read.value().communicators[0].ended_ns, 22u);
+}
+
 }  // namespace
 }  // namespace diapason::journal

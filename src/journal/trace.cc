@@ -93,6 +93,8 @@ class TraceWriter::Journal {
         case RecordKind::kReward:
           status = Reward(record);
           break;
+        case RecordKind::kStep:  // not among the records
+          break;
       }
     }
     return status;

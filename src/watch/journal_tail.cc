@@ -179,6 +179,8 @@ void JournalTail::Line(std::string_view line, bool in_full) {
   } else if (StartsWithType(line, "communicator")) {
     TakeCommunicator(line);
     return;
+  } else if (StartsWithType(line, "step")) {
+    return;
   } else if (!StartsWithType(line, "dropped") && !StartsWithType(line, "end")) {
     ++counts_.unknown;
     return;
@@ -255,6 +257,7 @@ void JournalTail::TakeRecord(const JournalRecord& record, Library library) {
       context.why = "the library did not ask the tuner";
       break;
     case RecordKind::kReward:
+    case RecordKind::kStep:
       break;
   }
 }

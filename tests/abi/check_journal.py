@@ -12,7 +12,7 @@ import json
 import re
 import sys
 
-KINDS = {"journal", "communicator", "decision", "run", "bypassed", "reward", "dropped", "end"}
+KINDS = {"journal", "communicator", "decision", "run", "bypassed", "reward", "step", "dropped", "end"}
 
 
 def complete_lines(data, may_be_cut):
@@ -45,6 +45,7 @@ class Calls:
 
 def check(data, options):
     calls = {}
+    gone = set()
     decisions = 0
     ended = False
     for number, entry, problem in complete_lines(data, options.cut):
@@ -60,9 +61,12 @@ def check(data, options):
             yield number, "something after the end"
         ended = kind == "end"
         if kind == "communicator":
-            if entry["comm"] in calls:
-                yield number, f"communicator {entry['comm']} is described twice"
-            calls[entry["comm"]] = Calls(entry["api"])
+            # Again when it ends, and then with that time.
+            if (entry["comm"] in calls) != ("ended_ns" in entry) or entry["comm"] in gone:
+                yield number, f"communicator {entry['comm']} is described twice, or ends before it begins"
+            if "ended_ns" in entry:
+                gone.add(entry["comm"])
+            calls.setdefault(entry["comm"], Calls(entry["api"]))
         if kind == "decision":
             decisions += 1
             comm = entry["comm"]

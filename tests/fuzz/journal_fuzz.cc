@@ -1,5 +1,7 @@
-// Journals: garbage is counted, never believed; and what was read can be compared and exported.
+// Journals: garbage is counted, never believed; and what was read can be compared, exported and
+// profiled.
 #include "fuzz.h"
+#include "job_profile/job_profile.h"
 #include "journal/compare.h"
 #include "journal/learning.h"
 #include "journal/reader.h"
@@ -40,6 +42,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   });
   fuzz::Promise(trace.Add("a", contents).ok() && trace.Finish().ok() && written > 0,
                 "what was read can be exported");
+  job_profile::ProfileMaker maker;
+  maker.Add("a", contents);
+  maker.Add("b", other);
+  const Result<job_profile::JobProfile> profile = maker.Finish();
+  if (profile.ok()) {
+    const job_profile::JobProfile& made = profile.value();
+    fuzz::Promise(!made.Headline().empty() && made.calls > 0, "a profile has calls");
+    fuzz::Promise(made.times.exposed_low <= made.times.exposed * 1.001 &&
+                      made.times.exposed <= made.times.exposed_high * 1.001 &&
+                      made.times.exposed_high <= made.times.total * 1.001,
+                  "bounds are in order");
+  }
   for (const journal::JournalContext& context : journal::LearningOf(contents)) {
     fuzz::Promise(!context.epochs.empty(), "a context that was counted has an epoch");
   }

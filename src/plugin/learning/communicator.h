@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -29,6 +30,13 @@ class CommState final : public CommObserver {
   int rank() const { return init_.rank; }
   int profiler_api() const { return init_.api; }
   const std::string& name() const { return init_.name; }
+  // Of the group that is asked about now: its calls on this communicator, and whether the last one
+  // is captured into a graph. 0 calls: the library does not tell (before API v5).
+  uint32_t group_calls() const noexcept { return calls_; }
+  bool captured() const noexcept {
+    const uint32_t calls = calls_;
+    return calls > 0 && call_[std::min<uint32_t>(calls, kCalls) - 1].captured;
+  }
 
   // Called by the tuner half before the first question.
   void KeepJournal(journal::Journal* journal, uint32_t number, bool with_times);

@@ -87,7 +87,6 @@ class Learning {
   // Of the last question: the index of its call, and its context, if the call is counted.
   uint64_t last_index() const noexcept { return last_index_; }
   LearningContext* last_context() const noexcept { return last_context_; }
-  bool captured() const noexcept { return captured_; }
   // Whether a context explores, so that runs must be matched with questions.
   bool tracking() const noexcept { return tracking_ > 0; }
   // Whether this process still searches the order of calls for iterations.

@@ -11,4 +11,8 @@ namespace diapason::plugin {
 // child opens its own.
 journal::Journal* ProcessJournal(const Settings& settings, const HostLog& log);
 
+// Writes to the journal that an iteration of the program has ended, if there is a journal. Takes no
+// lock; any thread may call it.
+void JournalStep() noexcept;
+
 }  // namespace diapason::plugin

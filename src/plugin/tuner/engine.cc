@@ -75,6 +75,8 @@ void Engine::Destroy(Engine* engine) noexcept {
       engine->log_.Info("not about a call, and left as they came: " + Count(count, "question"));
     }
     if (engine->journal_ != nullptr) {
+      engine->journal_comm_.ended_ns = WallTimeNs();
+      engine->journal_->AddCommunicator(engine->journal_comm_);
       engine->journal_->Flush(
           std::max(std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(
                                                      deadline - std::chrono::steady_clock::now())));
@@ -369,7 +371,11 @@ void Engine::Note(const Question& question, const Wanted& wanted, const TableCho
   record.learning = wanted.learning;
   record.epoch = wanted.epoch;
   record.index = wanted.index;
-  record.captured = learning_ != nullptr && learning_->captured();
+  if (communicator_ != nullptr) {
+    record.captured = communicator_->captured();
+    record.group_calls =
+        static_cast<uint16_t>(std::min<uint32_t>(communicator_->group_calls(), UINT16_MAX));
+  }
   record.line = wanted.line;
   record.pipe_ops = question.pipe_ops;
   record.collective = static_cast<uint8_t>(question.collective);

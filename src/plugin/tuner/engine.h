@@ -163,6 +163,7 @@ class Engine {
   KeptConstants constants_;
   journal::Journal* journal_ = nullptr;
   bool journal_tables_ = false;
+  journal::JournalComm journal_comm_;  // as it was written; again at the end
   std::atomic<uint32_t> calls_{0};
   std::atomic<uint64_t> not_calls_{0};
   std::string policy_name_;

@@ -249,7 +249,8 @@ void Engine::OpenJournal(const Settings& settings) {
   journal_ = ProcessJournal(settings, log_);
   if (journal_ == nullptr) return;
   journal_tables_ = settings.Flag(Setting::kJournalTables);
-  journal::JournalComm communicator;
+  journal::JournalComm& communicator = journal_comm_;
+  communicator.created_ns = WallTimeNs();
   communicator.number = number_;
   communicator.id = init_.comm_id;
   communicator.api = init_.api;

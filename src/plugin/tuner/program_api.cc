@@ -3,6 +3,7 @@
 #include "diapason/diapason.h"
 #include "plugin/abi/abi.h"
 #include "plugin/learning/learning_thread.h"
+#include "plugin/learning/process_journal.h"
 #include "plugin/tuner/agreement.h"
 #include "plugin/tuner/pin.h"
 
@@ -24,6 +25,7 @@ DIAPASON_EXPORT void diapason_pin_counts(unsigned long long* asked, unsigned lon
 
 DIAPASON_EXPORT void diapason_step(void) {
   try {
+    diapason::plugin::JournalStep();
     LearningThread::Instance().Step();
   } catch (...) {  // no memory: one iteration is not counted
   }

@@ -56,6 +56,22 @@ void AddCheck(CommandLine* journal, CommandAction* run) {
   command->Callback([asked, run] { *run = [asked] { return RunJournalCheck(*asked); }; });
 }
 
+void AddProfile(CommandLine* journal, CommandAction* run) {
+  auto asked = std::make_shared<JournalProfile>();
+  CommandLine* command = journal->AddCommand(
+      "profile", "Show a job's iterations, and how much of them its collectives take");
+  command->Describe(
+      "Needs the GPU times of calls: start the job with DIAPASON_JOURNAL=j.%h.%p and "
+      "DIAPASON_JOURNAL_TIMES=1, and with both halves of the plugin. Iterations are those that the "
+      "program marks with diapason_step(); without it they are found in the order of its calls. "
+      "Exposed time, which is not hidden behind compute, is an estimate.");
+  command->AddOption("FILE", asked->files, "Journals of all ranks of one job")->Required();
+  command->AddJson(asked->json);
+  command->Example("diapason journal profile j.*",
+                   "Show where the time of a job's iterations goes");
+  command->Callback([asked, run] { *run = [asked] { return RunJournalProfile(*asked); }; });
+}
+
 void AddExport(CommandLine* journal, CommandAction* run) {
   auto asked = std::make_shared<JournalExport>();
   CommandLine* command =
@@ -88,6 +104,7 @@ void AddJournal(CommandLine* parent, CommandAction* run) {
   journal->SeeAlso({"ask", "watch"});
   AddShow(journal, run);
   AddCheck(journal, run);
+  AddProfile(journal, run);
   AddExport(journal, run);
 }
 

@@ -26,6 +26,12 @@ struct JournalCheck {
 };
 Result<int> RunJournalCheck(const JournalCheck& asked);
 
+struct JournalProfile {
+  std::vector<std::string> files;
+  bool json = false;
+};
+Result<int> RunJournalProfile(const JournalProfile& asked);
+
 struct JournalExport {
   std::vector<std::string> files;
   std::string format = "perfetto";

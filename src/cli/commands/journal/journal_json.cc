@@ -66,6 +66,7 @@ ordered_json ContentsJson(const std::string& file, const journal::JournalContent
           {"runs", std::move(records[RecordKind::kRan])},
           {"bypassed", std::move(records[RecordKind::kBypassed])},
           {"rewards", std::move(records[RecordKind::kReward])},
+          {"steps", contents.steps},
           {"learning", LearningJson(contents)}};
 }
 

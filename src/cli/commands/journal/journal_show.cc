@@ -75,6 +75,7 @@ class Calls {
           if (!Alone(i, record, library, detailed, &shown)) continue;
           break;
         case RecordKind::kReward:
+        case RecordKind::kStep:
           continue;
       }
       show(shown);

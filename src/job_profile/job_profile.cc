@@ -1,0 +1,231 @@
+#include "job_profile/job_profile.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/stats.h"
+#include "domain/schedule.h"
+#include "job_profile/iterations.h"
+#include "job_profile/timeline.h"
+
+namespace diapason::job_profile {
+namespace {
+
+constexpr double kLonger = 1.25;
+constexpr int kFirstWithoutGroups = 22900;  // groups and broadcasts are not counted from here on
+
+using ClassKey = std::tuple<size_t, uint8_t, int>;
+ClassKey KeyOf(const Call& call) { return {call.role, call.collective, SizeBand(call.bytes)}; }
+
+enum class Untried { kNo, kCaptured, kBypassed, kGroup, kBroadcast };
+
+Untried WhyUntried(const Call& call, const Role& role) {
+  if (call.bypassed) return Untried::kBypassed;
+  if (call.captured) return Untried::kCaptured;
+  const bool newer = role.library == Library::kNccl && role.library_version >= kFirstWithoutGroups;
+  if (newer && call.grouped) return Untried::kGroup;
+  if (newer && call.collective == static_cast<uint8_t>(Collective::kBroadcast)) {
+    return Untried::kBroadcast;
+  }
+  return Untried::kNo;
+}
+
+void Add(const Times& more, double weight, Times* sum) {
+  sum->total += more.total * weight;
+  sum->exposed += more.exposed * weight;
+  sum->exposed_low += more.exposed_low * weight;
+  sum->exposed_high += more.exposed_high * weight;
+  sum->waiting += more.waiting * weight;
+  sum->slowed += more.slowed * weight;
+}
+
+// Sums over the ranks; made into means at the end.
+class Profiler {
+ public:
+  explicit Profiler(Job job) : job_(std::move(job)) {}
+
+  JobProfile Run() {
+    for (const Timeline& timeline : job_.ranks) AddRank(timeline);
+    JobProfile profile;
+    profile.roles = std::move(job_.roles);
+    profile.ranks = std::move(ranks_);
+    profile.missing_ranks = job_.missing_ranks;
+    profile.untried_seconds = untried_seconds_;
+    Combine(&profile);
+    for (auto& [key, one] : classes_) {
+      profile.untried_calls += one.Untried();
+      profile.classes.push_back(std::move(one));
+    }
+    std::stable_sort(profile.classes.begin(), profile.classes.end(),
+                     [](const CallClass& a, const CallClass& b) {
+                       return std::pair(a.times.total, a.calls) > std::pair(b.times.total, b.calls);
+                     });
+    return profile;
+  }
+
+ private:
+  CallClass& ClassOf(const Call& call) {
+    const auto [at, fresh] = classes_.try_emplace(KeyOf(call));
+    CallClass& one = at->second;
+    if (fresh) {
+      one.role = call.role;
+      one.collective = call.collective;
+      one.band = SizeBand(call.bytes);
+      one.least_bytes = one.most_bytes = call.bytes;
+    }
+    one.least_bytes = std::min(one.least_bytes, call.bytes);
+    one.most_bytes = std::max(one.most_bytes, call.bytes);
+    return one;
+  }
+
+  void Count(const Timeline& timeline, RankProfile* rank) {
+    for (const Call& call : timeline.calls) {
+      CallClass& one = ClassOf(call);
+      ++one.calls;
+      rank->timed_calls += call.timed() ? 1 : 0;
+      switch (WhyUntried(call, job_.roles[call.role])) {
+        case Untried::kNo:
+          break;
+        case Untried::kCaptured:
+          ++one.captured;
+          break;
+        case Untried::kBypassed:
+          ++one.bypassed;
+          break;
+        case Untried::kGroup:
+          ++one.in_groups;
+          break;
+        case Untried::kBroadcast:
+          ++one.broadcasts;
+          break;
+      }
+    }
+  }
+
+  static void Lengths(const RankIterations& found, RankProfile* rank) {
+    std::vector<double> lengths;
+    std::vector<double> calls;
+    for (const RankIteration& iteration : found.timed) {
+      lengths.push_back(iteration.length);
+      calls.push_back(static_cast<double>(iteration.end - iteration.first));
+    }
+    rank->iterations = lengths.size();
+    if (lengths.empty()) return;
+    rank->calls_per_iteration = Median(std::move(calls));
+    rank->iteration = Median(lengths);
+    rank->iteration_low = Quantile(lengths, 0.1);
+    rank->iteration_high = Quantile(lengths, 0.9);
+    std::erase_if(lengths, [&](double one) { return one <= kLonger * rank->iteration; });
+    rank->longer = lengths.size();
+    if (!lengths.empty()) rank->longer_length = Median(std::move(lengths));
+  }
+
+  void AddTimes(const Timeline& timeline, const RankIterations& found, RankProfile* rank) {
+    const double share = 1.0 / static_cast<double>(job_.ranks.size());
+    if (!found.timed.empty()) {
+      const double each = share / static_cast<double>(found.timed.size());
+      for (const RankIteration& iteration : found.timed) {
+        for (size_t i = iteration.first; i < iteration.end; ++i) {
+          ClassOf(timeline.calls[i]).calls_per_iteration += each;
+        }
+      }
+    }
+    const PositionSpans spans = SpansOf(timeline, found);
+    const std::vector<PositionTime> positions =
+        EstimateExposure(spans.iterations, spans.examples.size());
+    for (size_t p = 0; p < positions.size(); ++p) {
+      const PositionTime& one = positions[p];
+      const Times times{one.total, one.exposed, one.low, one.high, one.total * spans.waiting[p],
+                        one.slowed};
+      Add(times, 1, &rank->times);
+      if (one.host_bound) rank->hidden_by_host += times.Hidden();
+      Add(times, share, &ClassOf(*spans.examples[p]).times);
+      if (WhyUntried(*spans.examples[p], job_.roles[spans.examples[p]->role]) != Untried::kNo) {
+        untried_seconds_ += one.total * share;
+      }
+    }
+  }
+
+  void AddRank(const Timeline& timeline) {
+    RankProfile rank;
+    rank.label = timeline.label;
+    rank.rank = timeline.rank;
+    rank.calls = timeline.calls.size();
+    rank.complete = timeline.complete;
+    Count(timeline, &rank);
+    const RankIterations found = FindIterations(timeline);
+    rank.source = found.source;
+    rank.gpu_clock = found.gpu_clock;
+    rank.startup_calls = found.startup_calls;
+    rank.other_calls = found.other_calls;
+    rank.parts = found.parts;
+    Lengths(found, &rank);
+    AddTimes(timeline, found, &rank);
+    ranks_.push_back(std::move(rank));
+  }
+
+  // From the ranks to the job.
+  static void Combine(JobProfile* profile) {
+    std::vector<const RankProfile*> by_length;
+    std::map<Source, size_t> sources;
+    for (const RankProfile& rank : profile->ranks) {
+      profile->calls += rank.calls;
+      profile->untimed_calls += rank.calls - rank.timed_calls;
+      profile->has_times = profile->has_times || rank.timed_calls > 0;
+      profile->iterations = std::max(profile->iterations, rank.iterations);
+      ++sources[rank.source];
+      const double share = 1.0 / static_cast<double>(profile->ranks.size());
+      Add(rank.times, share, &profile->times);
+      profile->hidden_by_host += rank.hidden_by_host * share;
+      if (rank.iterations > 0) by_length.push_back(&rank);
+    }
+    profile->source =
+        std::max_element(sources.begin(), sources.end(), [](const auto& a, const auto& b) {
+          return a.second < b.second;
+        })->first;
+    if (by_length.empty()) return;
+    std::stable_sort(by_length.begin(), by_length.end(),
+                     [](const auto* a, const auto* b) { return a->iteration < b->iteration; });
+    const RankProfile& middle = *by_length[(by_length.size() - 1) / 2];
+    profile->iteration = middle.iteration;
+    profile->iteration_low = middle.iteration_low;
+    profile->iteration_high = middle.iteration_high;
+    profile->slowest_rank = by_length.back()->label;
+    profile->slowest_iteration = by_length.back()->iteration;
+  }
+
+  Job job_;
+  std::map<ClassKey, CallClass> classes_;
+  std::vector<RankProfile> ranks_;
+  double untried_seconds_ = 0;
+};
+
+}  // namespace
+
+ProfileMaker::ProfileMaker() : job_(std::make_unique<JobMaker>()) {}
+ProfileMaker::~ProfileMaker() = default;
+
+void ProfileMaker::Add(const std::string& name, const journal::JournalContents& contents) {
+  job_->Add(name, contents);
+  // Counts come from files: their sum may be too large for the type.
+  dropped_ += std::min(contents.dropped, UINT64_MAX - dropped_);
+  bad_lines_ += contents.bad_lines;
+}
+
+Result<JobProfile> ProfileMaker::Finish() {
+  Job job = job_->Finish();
+  if (job.ranks.empty()) {
+    return Invalid(
+        "no call of a collective is in these journals: the job never reached one, or its library "
+        "asked no tuner; NCCL_DEBUG=INFO shows whether it has loaded the plugin");
+  }
+  const bool several_devices = job.several_devices;
+  JobProfile profile = Profiler(std::move(job)).Run();
+  profile.dropped = dropped_;
+  profile.bad_lines = bad_lines_;
+  profile.notes = NotesOf(profile, several_devices);
+  return profile;
+}
+
+}  // namespace diapason::job_profile
