@@ -175,7 +175,6 @@ RankIterations FindIterations(const Timeline& timeline) {
 
 PositionSpans SpansOf(const Timeline& timeline, const RankIterations& found) {
   PositionSpans result;
-  if (!found.gpu_clock) return result;
   // The host's clock on the GPU's: a kernel never starts before its launch.
   int64_t offset = INT64_MAX;
   for (const Call& call : timeline.calls) {
@@ -186,7 +185,12 @@ PositionSpans SpansOf(const Timeline& timeline, const RankIterations& found) {
   const size_t skipped = found.timed.size() > kMostSpans ? found.timed.size() - kMostSpans : 0;
   for (size_t i = skipped; i < found.timed.size(); ++i) {
     const RankIteration& iteration = found.timed[i];
-    const uint64_t base = timeline.calls[iteration.first].start_ns;
+    const auto timed =
+        std::find_if(timeline.calls.begin() + static_cast<std::ptrdiff_t>(iteration.first),
+                     timeline.calls.begin() + static_cast<std::ptrdiff_t>(iteration.end),
+                     [](const Call& call) { return call.timed(); });
+    if (timed == timeline.calls.begin() + static_cast<std::ptrdiff_t>(iteration.end)) continue;
+    const uint64_t base = timed->start_ns;
     const auto relative = [base](uint64_t time) {
       return static_cast<double>(static_cast<int64_t>(time - base)) * 1e-9;
     };

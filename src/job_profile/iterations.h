@@ -26,8 +26,7 @@ struct RankIterations {
 };
 RankIterations FindIterations(const Timeline& timeline);
 
-// The collectives of the newest iterations, by position; `positions` gets the kind of each. Empty
-// if the calls were not timed.
+// The collectives of the newest iterations, by position: those that were timed.
 struct PositionSpans {
   std::vector<IterationSpans> iterations;
   std::vector<const Call*> examples;  // by position: a call there

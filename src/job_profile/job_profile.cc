@@ -52,6 +52,7 @@ class Profiler {
     profile.ranks = std::move(ranks_);
     profile.missing_ranks = job_.missing_ranks;
     profile.untried_seconds = untried_seconds_;
+    profile.untimed_per_iteration = untimed_per_iteration_;
     Combine(&profile);
     for (auto& [key, one] : classes_) {
       profile.untried_calls += one.Untried();
@@ -128,6 +129,7 @@ class Profiler {
       for (const RankIteration& iteration : found.timed) {
         for (size_t i = iteration.first; i < iteration.end; ++i) {
           ClassOf(timeline.calls[i]).calls_per_iteration += each;
+          if (!timeline.calls[i].timed()) untimed_per_iteration_ += each;
         }
       }
     }
@@ -199,6 +201,7 @@ class Profiler {
   std::map<ClassKey, CallClass> classes_;
   std::vector<RankProfile> ranks_;
   double untried_seconds_ = 0;
+  double untimed_per_iteration_ = 0;
 };
 
 }  // namespace

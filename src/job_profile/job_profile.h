@@ -111,7 +111,8 @@ struct JobProfile {
   uint64_t untried_calls = 0;
   uint64_t calls = 0;
   uint64_t untimed_calls = 0;
-  uint64_t dropped = 0;  // records, by the writers
+  double untimed_per_iteration = 0;  // calls, mean over ranks: `times` lacks their time
+  uint64_t dropped = 0;              // records, by the writers
   size_t bad_lines = 0;
   std::vector<std::string> notes;  // what limits the figures, and what to do about it
 

@@ -11,6 +11,7 @@ namespace diapason::job_profile {
 namespace {
 
 constexpr double kTail = 0.025;  // of the time, on both sides, that the range of sizes leaves out
+constexpr double kSomeUntimed = 0.5;  // calls of an iteration
 
 std::string Milliseconds(double seconds) {
   const double value = seconds * 1e3;
@@ -80,8 +81,9 @@ std::string JobProfile::Headline() const {
   }
   std::string text = "an iteration takes " + Milliseconds(iteration);
   if (times.total <= 0) return text + "; the time of its collectives is not known; " + part;
-  text += Format("; collectives {} of it, {} exposed (estimate)", Milliseconds(times.total),
-                 Milliseconds(times.exposed));
+  text += Format("; collectives {}{} of it, {} exposed (estimate)",
+                 untimed_per_iteration >= kSomeUntimed ? "at least " : "",
+                 Milliseconds(times.total), Milliseconds(times.exposed));
   return text + "; " + part;
 }
 

@@ -301,6 +301,7 @@ ordered_json ProfileJson(const JobProfile& profile) {
           {"hidden_by_host_us", profile.hidden_by_host * 1e6},
           {"calls", profile.calls},
           {"untimed_calls", profile.untimed_calls},
+          {"untimed_calls_per_iteration", profile.untimed_per_iteration},
           {"untried_calls", profile.untried_calls},
           {"untried_us", profile.untried_seconds * 1e6},
           {"missing_ranks", profile.missing_ranks},
