@@ -32,12 +32,18 @@ std::vector<MadeConfig> Configs() {
 // One place: log seconds of every configuration at every size.
 class Truth {
  public:
-  Truth(GridShape shape, uint64_t seed, size_t place, size_t sizes)
-      : shape_(shape), random_(seed, 1000 + place), sizes_(sizes), configs_(Configs()) {}
+  Truth(const MadeGrid& made, size_t place)
+      : shape_(made.shape),
+        random_(made.seed, 1000 + (made.carried >= 0 && made.nodes[place] > 1 ? 1 : place)),
+        sizes_(made.sizes),
+        configs_(Configs()),
+        carried_(std::max(0.0, made.carried)) {
+    while (2 << doublings_ <= made.nodes[place]) ++doublings_;
+  }
 
   double LogSeconds(size_t config, size_t size) const {
     const double own = Base(size);
-    return config == 0 ? own : own - Gain(config, size);
+    return config == 0 ? own : own - Gain(config, size) - Walked(config, size);
   }
 
  private:
@@ -53,6 +59,15 @@ class Truth {
     return std::log(2e-5 + bytes * 4e-12);
   }
   size_t Family(size_t config) const { return (config - 1) / 5; }
+
+  // What the doublings of the nodes added to the gain of a family, for each quarter of the sizes.
+  double Walked(size_t config, size_t size) const {
+    double sum = 0;
+    for (uint64_t k = 0; k < doublings_ && carried_ > 0; ++k) {
+      sum += carried_ * Draw(12, 8 * Family(config) + 4 * size / sizes_, k);
+    }
+    return sum;
+  }
 
   // A family is good around a size of its own; the library picks one family for each third.
   double Curve(size_t family, double size) const {
@@ -107,6 +122,8 @@ class Truth {
   CounterRandom random_;
   size_t sizes_;
   std::vector<MadeConfig> configs_;
+  double carried_ = 0;
+  uint64_t doublings_ = 0;
 };
 
 double NoiseOf(NoiseKind noise, const CounterRandom& random, uint64_t index) {
@@ -151,15 +168,15 @@ dataset::StoreContents Make(const MadeGrid& made) {
     run.id = "day " + std::to_string(day);
     run.machine.library = "rccl";
     contents.runs.push_back(run);
-    for (size_t place = 0; place < 2; ++place) {
-      const Truth truth(made.shape, made.seed, place, made.sizes);
+    for (size_t place = 0; place < made.nodes.size(); ++place) {
+      const Truth truth(made, place);
       for (size_t size = 0; size < made.sizes; ++size) {
         for (size_t config = 0; config < configs.size(); ++config) {
           if (day > 0 && config == 0 && !made.second_day_has_default) continue;
           for (int repeat = 0; repeat < made.repeats; ++repeat) {
             dataset::Sample sample;
             sample.point.collective = "allreduce";
-            sample.point.nodes = static_cast<int>(place) + 1;
+            sample.point.nodes = made.nodes[place];
             sample.point.ranks = 8 * sample.point.nodes;
             sample.point.bytes = uint64_t{4096} << size;
             sample.point.algorithm = configs[config].algorithm;

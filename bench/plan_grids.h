@@ -31,12 +31,16 @@ struct MadeGrid {
   int repeats = 3;
   uint64_t seed = 1;
   size_t sizes = 18;
+  std::vector<int> nodes = {1, 2};
+  // The deviation of a gain from one number of nodes to the double, several nodes; negative: places
+  // have nothing in common.
+  double carried = -1;
   // A second run on another day, on which everything takes this many times as long; 0: none.
   double second_day = 0;
   bool second_day_has_default = true;
 };
 
-// Two places with some dozens of configurations.
+// A place for every number of nodes, with some dozens of configurations.
 dataset::StoreContents Make(const MadeGrid& made);
 
 }  // namespace diapason::model

@@ -11,12 +11,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
-#include "base/file.h"
 #include "base/text.h"
-#include "dataset/import.h"
+#include "grid_tables.h"
 #include "model/evaluate.h"
 #include "model/gap.h"
 #include "model/plan.h"
@@ -30,26 +28,6 @@ namespace {
 constexpr int kNullPlans = 100;
 constexpr int kMadeGrids = 10;
 constexpr double kHarm = 0.95;
-
-[[noreturn]] void Die(const std::string& why) {
-  std::fprintf(stderr, "bench_plan_sizes: %s\n", why.c_str());
-  std::exit(1);
-}
-
-Grid ReadTable(const std::string& argument) {
-  const size_t colon = argument.rfind(':');
-  if (colon == std::string::npos) Die("usage: bench_plan_sizes [FILE:LIBRARY]...");
-  const std::string path = argument.substr(0, colon);
-  const Result<std::string> text = ReadFile(path, size_t{256} << 20);
-  if (!text.ok()) Die(text.status().message());
-  dataset::ImportOptions options;
-  options.library = argument.substr(colon + 1);
-  Result<dataset::Import> import = dataset::ImportText(text.value(), path, options);
-  if (!import.ok()) Die(import.status().message());
-  Result<Grid> grid = MakeGrid(dataset::ContentsOf(std::move(import).value()), {});
-  if (!grid.ok()) Die(grid.status().message());
-  return std::move(grid).value();
-}
 
 Grid GridOf(const MadeGrid& made) {
   Result<Grid> grid = MakeGrid(Make(made), {});
@@ -162,57 +140,55 @@ Figures HideSizes(const Grid& grid) {
   return figures;
 }
 
-std::string Percent(size_t count, size_t of) {
-  return of == 0 ? "-"
-                 : Format("{:.1f} %", 100.0 * static_cast<double>(count) / static_cast<double>(of));
-}
-
-void AddLine(const std::string& name, const Figures& figures, report::Table* table) {
+void AddLine(const std::string& name, bool held_out, const Figures& figures, report::Table* table) {
   const double plan = figures.plan.Mean();
   const double line = figures.line.Mean();
   const double own = figures.library.Mean();
   const bool reached =
       plan >= line - 0.003 && plan >= own &&
       static_cast<double>(figures.harmful) <= 0.05 * static_cast<double>(figures.plan.contexts);
-  table->Add({name, std::to_string(figures.plan.contexts), Format("{:.3f}", own),
-              Format("{:.3f}", line), Format("{:.3f}", plan),
+  table->Add({name, SplitName(held_out), std::to_string(figures.plan.contexts),
+              Format("{:.3f}", own), Format("{:.3f}", line), Format("{:.3f}", plan),
               Format("{:.3f}", figures.plan.worst_default),
-              Percent(figures.line_harmful, figures.plan.contexts),
-              Percent(figures.harmful, figures.plan.contexts),
-              Percent(figures.held, figures.intervals), reached ? "yes" : "NO"});
+              PercentOf(figures.line_harmful, figures.plan.contexts),
+              PercentOf(figures.harmful, figures.plan.contexts),
+              PercentOf(figures.held, figures.intervals), reached ? "yes" : "NO"});
 }
 
-void PrintSizes(const std::vector<std::string>& tables) {
-  using Align = report::Table::Align;
-  report::Table table({"measurements", "choices", "default", "interpolation", "plan",
-                       "worst/default", "harmful (interp.)", "harmful (plan)", "90 % holds",
-                       "reached"});
-  table.SetAlign({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
-                  Align::kRight, Align::kRight, Align::kRight, Align::kRight});
-  for (const std::string& argument : tables) {
-    const Grid grid = ReadTable(argument);
-    for (const MeasuredPlace& scene : grid.scenes) {
-      Grid one = grid;
-      one.scenes = {scene};
-      const Figures figures = HideSizes(one);
-      if (figures.plan.contexts == 0) continue;
-      AddLine(PlaceText(scene.place), figures, &table);
-    }
-    const Figures all = HideSizes(grid);
-    const size_t slash = argument.rfind('/');
-    AddLine(argument.substr(slash == std::string::npos ? 0 : slash + 1), all, &table);
-  }
+void AddMade(bool held_out, report::Table* table) {
   for (const GridShape shape :
        {GridShape::kCrossing, GridShape::kTies, GridShape::kDips, GridShape::kRough}) {
     for (const NoiseKind noise : {NoiseKind::kNormal, NoiseKind::kHeavy, NoiseKind::kHiccups}) {
       Figures all;
-      for (int seed = 1; seed <= kMadeGrids; ++seed) {
-        all.Add(HideSizes(
-            GridOf({.shape = shape, .noise = noise, .seed = static_cast<uint64_t>(seed)})));
+      for (uint64_t i = 0; i < kMadeGrids; ++i) {
+        const uint64_t seed = (held_out ? kHeldOutSeed : kDevelopmentSeed) + i;
+        all.Add(HideSizes(GridOf({.shape = shape, .noise = noise, .seed = seed})));
       }
-      AddLine(Format("made up: {}, {}", ShapeName(shape), NoiseName(noise)), all, &table);
+      AddLine(Format("made up: {}, {}", ShapeName(shape), NoiseName(noise)), held_out, all, table);
     }
   }
+}
+
+void PrintSizes(const std::vector<std::string>& tables) {
+  using Align = report::Table::Align;
+  report::Table table({"measurements", "split", "choices", "default", "interpolation", "plan",
+                       "worst/default", "harmful (interp.)", "harmful (plan)", "90 % holds",
+                       "reached"});
+  table.SetAlign({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
+                  Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  for (const std::string& argument : tables) {
+    for (const NamedGrid& part : ReadTable(argument)) {
+      for (const MeasuredPlace& scene : part.grid.scenes) {
+        Grid one = part.grid;
+        one.scenes = {scene};
+        const Figures figures = HideSizes(one);
+        if (figures.plan.contexts == 0) continue;
+        AddLine(PlaceText(scene.place), part.held_out, figures, &table);
+      }
+      AddLine(part.name, part.held_out, HideSizes(part.grid), &table);
+    }
+  }
+  for (const bool held_out : {false, true}) AddMade(held_out, &table);
   std::printf("Every second size hidden, speed as a fraction of the best (geometric mean):\n\n%s\n",
               table.Text().c_str());
 }
@@ -232,7 +208,7 @@ void PrintNull() {
         rows += PlanOf(grid).rows.empty() ? 0 : 1;
       }
       table.Add({NoiseName(noise), std::to_string(repeats), std::to_string(kNullPlans),
-                 Percent(rows, kNullPlans), rows <= kNullPlans / 20 ? "yes" : "NO"});
+                 PercentOf(rows, kNullPlans), rows <= kNullPlans / 20 ? "yes" : "NO"});
     }
   }
   std::printf("%s\n", table.Text().c_str());
@@ -256,7 +232,7 @@ void PrintDays() {
         null += PlanOf(GridOf(made)).rows.empty() ? 0 : 1;
       }
       table.Add({Format("x {:.2f}{}", factor, has ? "" : ", without the default"),
-                 std::to_string(rows), std::to_string(alone), Percent(null, kMadeGrids)});
+                 std::to_string(rows), std::to_string(alone), PercentOf(null, kMadeGrids)});
     }
   }
   std::printf("%s", table.Text().c_str());

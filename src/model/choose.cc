@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "base/normal.h"
 #include "base/text.h"
@@ -10,8 +12,6 @@ namespace diapason::model {
 namespace {
 
 constexpr size_t kCoarseStep = 4;
-// An unmeasured candidate must promise this much more than a measured one.
-constexpr double kPromise = 0.02;
 constexpr double kShownConfidence = 0.95;  // one-sided confidence of a gain's interval
 
 double Score(const PredictedConfig& candidate, double caution) {
@@ -37,14 +37,23 @@ double Luck(size_t equals) {
                         (static_cast<double>(equals) + 0.25));
 }
 
-// The selection bias among candidates of equal speed, in logarithms.
+// Channel counts this close are predicted from the same measurements, and err alike.
+using Alike = std::pair<ConfigFamily, int>;
+Alike AlikeOf(const Config& config) {
+  return {FamilyOf(config),
+          static_cast<int>(std::lround(2 * std::log2(std::max(1, config.channels))))};
+}
+
+// The selection bias among candidates of equal speed, in logarithms. Measured ones err each by
+// itself.
 double LuckOf(const Prediction& prediction, const PredictedConfig& candidate) {
   size_t equals = 0;
+  std::set<Alike> unseen;
   for (const PredictedConfig& other : prediction.candidates) {
+    if (Seen(candidate) && !Seen(other)) continue;
     const double apart = std::fabs(other.estimate.log_seconds - candidate.estimate.log_seconds);
-    if (Seen(other) && apart < 2 * Together(other.estimate.doubt, candidate.estimate.doubt)) {
-      ++equals;
-    }
+    if (apart >= 2 * Together(other.estimate.doubt, candidate.estimate.doubt)) continue;
+    if (Seen(other) || unseen.insert(AlikeOf(other.config)).second) ++equals;
   }
   return Luck(equals) * candidate.estimate.doubt;
 }
@@ -79,23 +88,13 @@ ChoiceCase Compare(const Prediction& prediction, const PredictedConfig& candidat
   return found;
 }
 
-// A measured neighbour replaces an unmeasured candidate, unless it is far slower.
-const PredictedConfig* Neighbour(const Prediction& prediction, const PredictedConfig* candidate,
-                                 const ChoiceOptions& options) {
-  constexpr double kNext = 1.25;
-  const auto channels = static_cast<double>(candidate->config.channels);
-  const PredictedConfig* best = candidate;
-  double limit = Score(*candidate, options.caution) + std::log1p(options.margin_unmeasured);
-  for (const PredictedConfig& other : prediction.candidates) {
-    if (!Seen(other) || !(FamilyOf(other.config) == FamilyOf(candidate->config))) continue;
-    const auto theirs = static_cast<double>(other.config.channels);
-    if (theirs > channels * kNext || theirs * kNext < channels) continue;
-    if (Score(other, options.caution) > limit) continue;
-    if (!Compare(prediction, other, options).supported) continue;
-    limit = Score(other, options.caution);
-    best = &other;
-  }
-  return best;
+// Whether the lower bound of an unmeasured candidate's speed is above the best of what is known:
+// measured or interpolated configurations that the data support, and the library's own choice.
+bool BeatsKnown(const PredictedConfig& candidate, const PredictedConfig& known,
+                const ChoiceOptions& options) {
+  return known.estimate.log_seconds - candidate.estimate.log_seconds >=
+         NormalQuantile(options.confidence_unmeasured) *
+             Together(candidate.estimate.doubt, known.estimate.doubt);
 }
 
 // The best of the candidates that the data support, or of all if they support none.
@@ -114,12 +113,10 @@ const PredictedConfig* Best(const Prediction& prediction, const ChoiceOptions& o
     if (leads) supported = &one;
     if (leads_seen) seen = &one;
   }
-  if (seen != nullptr &&
-      Score(*seen, options.caution) < Score(*supported, options.caution) + std::log1p(kPromise)) {
+  if (supported != nullptr && !Seen(*supported) && seen != nullptr &&
+      !BeatsKnown(*supported, *seen, options)) {
     supported = seen;
   }
-  if (supported != nullptr && !Seen(*supported))
-    supported = Neighbour(prediction, supported, options);
   if (supported != nullptr) best = supported;
   if (best == nullptr || options.tolerance <= 0) return best;
   const double limit = Score(*best, options.caution) + std::log1p(options.tolerance);
@@ -134,6 +131,12 @@ const PredictedConfig* Best(const Prediction& prediction, const ChoiceOptions& o
     if (supported == nullptr || Compare(prediction, one, options).supported) fewest = &one;
   }
   return fewest;
+}
+
+ModelChoice::Gain GainLess(const ChoiceCase& found, double luck) {
+  const double gain = found.gain - luck;
+  const double shown = NormalQuantile(kShownConfidence) * found.doubt;
+  return {std::exp(gain), std::exp(gain - shown), std::exp(gain + shown)};
 }
 
 // The candidates that the coarse search looks at.
@@ -176,11 +179,14 @@ bool Supported(const Prediction& prediction, const PredictedConfig& candidate,
 std::optional<ModelChoice::Gain> GainOf(const Prediction& prediction,
                                         const PredictedConfig& candidate) {
   if (!prediction.library_default.has_value()) return {};
+  return GainLess(Compare(prediction, candidate, {}), 0);
+}
+
+std::optional<ModelChoice::Gain> GainOfChosen(const Prediction& prediction,
+                                              const PredictedConfig& candidate) {
+  if (!prediction.library_default.has_value()) return {};
   const ChoiceCase found = Compare(prediction, candidate, {});
-  const double luck = found.gain > 0 ? std::min(found.gain, LuckOf(prediction, candidate)) : 0;
-  const double gain = found.gain - luck;
-  const double shown = NormalQuantile(kShownConfidence) * found.doubt;
-  return ModelChoice::Gain{std::exp(gain), std::exp(gain - shown), std::exp(gain + shown)};
+  return GainLess(found, found.gain > 0 ? std::min(found.gain, LuckOf(prediction, candidate)) : 0);
 }
 
 ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options) {
@@ -209,7 +215,7 @@ ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options) {
     return choice;
   }
   const ChoiceCase found = Compare(prediction, *best, options);
-  choice.gain = GainOf(prediction, *best);
+  choice.gain = GainOfChosen(prediction, *best);
   if (!found.supported) {
     if (!prediction.contrast) {
       choice.why = "the configurations differ by no more than noise";

@@ -49,10 +49,14 @@ struct ModelChoice {
 bool Supported(const Prediction& prediction, const PredictedConfig& candidate,
                const ChoiceOptions& options);
 
-// The gain of a candidate over the library's own choice, less the lead that the luckiest among
-// equals has; nullopt if the default was not measured.
+// The gain of a candidate over the library's own choice, as estimated; nullopt if the default was
+// not measured.
 std::optional<ModelChoice::Gain> GainOf(const Prediction& prediction,
                                         const PredictedConfig& candidate);
+// The same for one that was chosen because of its estimate: less the lead that the luckiest among
+// equals has.
+std::optional<ModelChoice::Gain> GainOfChosen(const Prediction& prediction,
+                                              const PredictedConfig& candidate);
 
 ModelChoice Choose(const Prediction& prediction, const ChoiceOptions& options);
 

@@ -11,8 +11,6 @@ namespace diapason::model {
 namespace {
 
 constexpr double kLeastDoubt = 1e-8;  // squared
-// The correlation of the errors of two estimates that are made of the same measurements.
-constexpr double kSharedError = 0.5;
 
 // The channel counts at which estimates are computed; times are smooth in between.
 std::vector<int> Posts(const ChannelRange& range) {
@@ -93,17 +91,14 @@ void Correct(const MeasuredSize& context, const ConfigFamily& family,
   }
 }
 
-SceneTable::Value Weigh(const Estimate& a, const Estimate& b, bool measured) {
+SceneTable::Value Weigh(const Estimate& measured, const Estimate& neighbours) {
   const auto precision = [](double doubt) { return 1 / std::max(kLeastDoubt, doubt * doubt); };
-  const double first = precision(a.doubt);
-  const double second = precision(b.doubt);
+  const double first = precision(measured.doubt);
+  const double second = precision(neighbours.doubt);
   const double sum = first + second;
-  const double one = first * a.doubt / sum;
-  const double other = second * b.doubt / sum;
-  const double shared = measured ? 0 : kSharedError;
-  const double doubt = std::sqrt(one * one + other * other + 2 * shared * one * other);
-  return {static_cast<float>((first * a.log_seconds + second * b.log_seconds) / sum),
-          static_cast<float>(doubt), measured};
+  return {
+      static_cast<float>((first * measured.log_seconds + second * neighbours.log_seconds) / sum),
+      static_cast<float>(std::sqrt(1 / sum)), true};
 }
 
 }  // namespace diapason::model

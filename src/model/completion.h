@@ -10,10 +10,6 @@ namespace diapason::model {
 
 // The steps from measurements to a complete table; fit.cc combines them.
 
-// Configurations this much slower (log) than the best of their size are never chosen: the error of
-// their times does not matter.
-inline constexpr double kCompetitive = 0.3;
-
 // The reference for the times of one context: the library's own choice, or the typical time there.
 double Reference(const MeasuredSize& context);
 
@@ -32,8 +28,7 @@ std::vector<Estimate> AskNeighbours(const FamilyModel& model, double log_bytes,
 void Correct(const MeasuredSize& context, const ConfigFamily& family,
              std::vector<Estimate>* neighbours);
 
-// Combines two estimates of one time, weighted by their precision. A measurement errs independently
-// of an estimate; two estimates are of the same measurements, and err alike.
-SceneTable::Value Weigh(const Estimate& a, const Estimate& b, bool measured);
+// A measurement and an estimate by its neighbours, weighted by their precision.
+SceneTable::Value Weigh(const Estimate& measured, const Estimate& neighbours);
 
 }  // namespace diapason::model

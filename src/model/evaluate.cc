@@ -96,7 +96,6 @@ Status Run(const Grid& grid, const EvaluateOptions& options, const Part& part,
            std::vector<Score>* scores) {
   FitOptions fit = options.fit;
   fit.families = AllFamilies(grid);
-  fit.check_transfer = options.leave_out == LeaveOut::kNodes;
   fit.objective = Objective::kTime;
   const bool learn = !part.known.scenes.empty();
   std::optional<Predictor> ours;

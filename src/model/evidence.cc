@@ -42,35 +42,56 @@ double Threshold(std::vector<double> p, double alpha) {
   return -1;
 }
 
-// Fisher's combination of independent p-values.
-double Combined(const std::vector<double>& p) {
-  double half = 0;  // half of the statistic, which is chi squared with two degrees for each
-  for (const double one : p) half -= std::log(std::max(1e-300, one));
-  double term = std::exp(-half);
+// The probability of `least` or more of `count` independent events, each of this probability.
+double AtLeast(size_t least, size_t count, double each) {
+  double term = std::pow(each, static_cast<double>(count));
   double sum = 0;
-  for (size_t i = 0; i < p.size(); ++i) {
+  for (size_t k = count + 1; k-- > least;) {
     sum += term;
-    term *= half / static_cast<double>(i + 1);
+    term *= static_cast<double>(k) / static_cast<double>(count - k + 1) * (1 - each) / each;
   }
   return std::min(1.0, sum);
 }
 
-// The families of one place that have a configuration which is faster at all sizes together.
-std::set<ConfigFamily> FasterOverall(const MeasuredPlace& scene, double alpha) {
-  std::map<Config, std::vector<double>, decltype(&ConfigLess)> tests(&ConfigLess);
+// The probability that fewer than TestRank of these samples are below their true median.
+double HalfTail(size_t samples) { return AtLeast(samples - TestRank(samples) + 1, samples, 0.5); }
+
+struct OverallTest {
+  CallPlace place;
+  ConfigFamily family;
+  double p = 1;
+};
+
+// Whether a configuration is faster at so many sizes of a place that it cannot be luck: the samples
+// of both sides are apart (TestRank), whatever their distance and distribution. If the medians are
+// equal, they are apart at one size with a probability of at most HalfTail, as far as either side
+// alone has noise.
+std::vector<OverallTest> TestOverall(const MeasuredPlace& scene) {
+  struct Tally {
+    size_t sizes = 0;
+    size_t apart = 0;
+    double each = 0;
+  };
+  std::map<Config, Tally, decltype(&ConfigLess)> tallies(&ConfigLess);
   for (const MeasuredSize& context : scene.contexts) {
     if (!context.library_default.has_value()) continue;
+    const MeasuredConfig& own = context.cells[*context.library_default];
+    if (own.samples < kLeastSamples) continue;
     for (const MeasuredConfig& cell : context.cells) {
-      if (cell.config.IsDefault()) continue;
-      tests[cell.config].push_back(
-          GainP(scene.tail, context.cells[*context.library_default], cell, 1));
+      if (cell.config.IsDefault() || cell.samples < kLeastSamples || !cell.paired) continue;
+      Tally& tally = tallies[cell.config];
+      ++tally.sizes;
+      const double gain =
+          own.test_fast - cell.test_slow - std::log1p(own.coarse) - std::log1p(cell.coarse);
+      if (gain > 0) ++tally.apart;
+      tally.each = std::max({tally.each, HalfTail(own.samples), HalfTail(cell.samples)});
     }
   }
-  std::set<ConfigFamily> families;
-  for (const auto& [config, p] : tests) {
-    if (Combined(p) <= alpha / static_cast<double>(tests.size())) families.insert(FamilyOf(config));
+  std::vector<OverallTest> tests;
+  for (const auto& [config, tally] : tallies) {
+    tests.push_back({scene.place, FamilyOf(config), AtLeast(tally.apart, tally.sizes, tally.each)});
   }
-  return families;
+  return tests;
 }
 
 }  // namespace
@@ -118,10 +139,17 @@ Evidence::Evidence(const Grid& grid, double alpha) {
       least.push_back(tests.back().least);
     }
   }
+  std::vector<OverallTest> overall;
+  std::vector<double> p_overall;
   for (const MeasuredPlace& scene : grid.scenes) {
-    const std::set<ConfigFamily> families =
-        FasterOverall(scene, alpha / 2 / static_cast<double>(grid.scenes.size()));
-    if (!families.empty()) places_[scene.place].families = families;
+    for (const OverallTest& test : TestOverall(scene)) {
+      overall.push_back(test);
+      p_overall.push_back(test.p);
+    }
+  }
+  const double overall_threshold = Threshold(std::move(p_overall), alpha / 2);
+  for (const OverallTest& test : overall) {
+    if (test.p <= overall_threshold) places_[test.place].families.insert(test.family);
   }
   const double threshold = Threshold(std::move(least), alpha / 2);
   for (const SizeTest& test : tests) {

@@ -66,6 +66,16 @@ constexpr char kCollectivePrefix[] = "collective=";
 constexpr char kAlgorithmPrefix[] = "algorithm=";
 constexpr char kProtocolPrefix[] = "protocol=";
 
+// The original's numbers: ring 1, tree 2, others behind; simple 0, LL128 1, LL behind.
+int OriginalAlgorithm(Library library, int algorithm) {
+  if (!AsksTuner(library)) return algorithm;
+  return algorithm == kRing ? 1 : algorithm == kTree ? 2 : algorithm + 1;
+}
+int OriginalProtocol(Library library, int protocol) {
+  if (!AsksTuner(library)) return protocol;
+  return protocol == kSimple ? 0 : protocol == kLl128 ? 1 : 2;
+}
+
 double Log2(double value) { return std::log2(std::max(1.0, value)); }
 
 // The number of sequential transfers between ranks.
@@ -270,10 +280,10 @@ void Features::Fill(const CallPlace& place, uint64_t bytes, const Config& config
         value = size / ranks;
         break;
       case kAlgorithmNumber:
-        value = config.algorithm;
+        value = OriginalAlgorithm(library_, config.algorithm);
         break;
       case kProtocolNumber:
-        value = config.protocol;
+        value = OriginalProtocol(library_, config.protocol);
         break;
       case kChannels:
         value = config.channels;

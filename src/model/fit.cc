@@ -3,22 +3,23 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "base/random.h"
 #include "model/completion.h"
 #include "model/gap.h"
+#include "model/held_out.h"
 #include "model/predictor.h"
 
 namespace diapason::model {
 namespace {
 
 constexpr double kFinest = 0.02;
-constexpr int kMostTransferChecks = 4;
 // The error is larger for a family that was never run at a place.
 constexpr double kUnseenFamily = 2;
-constexpr double kSurer = 5;
-// A lower bound for the trees' error estimate.
-constexpr double kLeastTreeError = 0.05;
+constexpr double kSurer = 8;
+// If nothing could be hidden from them.
+constexpr double kUnknownTreeError = 0.5;
 
 struct FitRow {
   size_t scene = 0;
@@ -27,6 +28,7 @@ struct FitRow {
   uint32_t fold = 0;
   float target = 0;
   float weight = 1;
+  double off = NAN;  // the error of the trees that did not see it
 };
 
 int FoldOf(size_t scene, const Config& config, uint32_t seed, int folds) {
@@ -62,10 +64,8 @@ class Fitter {
       return std::move(made_);
     }
     RETURN_IF_ERROR(TrainMembers());
-    if (options_.check_transfer) {
-      RETURN_IF_ERROR(CheckTransfer());
-    }
     Complete();
+    made_.MakeTransfer();
     return std::move(made_);
   }
 
@@ -90,6 +90,8 @@ class Fitter {
           } else {
             row.target =
                 static_cast<float>(BusGigabytes(scene.place, context.bytes, cell.log_seconds));
+            // The original has a row for every repeat.
+            row.weight = static_cast<float>(std::max<size_t>(1, cell.samples));
           }
           sum += static_cast<double>(row.target) * static_cast<double>(row.weight);
           weight += static_cast<double>(row.weight);
@@ -131,8 +133,7 @@ class Fitter {
   }
 
   Status TrainMembers() {
-    double squares = 0;
-    size_t count = 0;
+    std::vector<double> errors;
     for (int member = 0; member < std::max(1, options_.members); ++member) {
       const auto out = [&](const FitRow& row) {
         return options_.members > 1 && row.fold == static_cast<uint32_t>(member);
@@ -147,50 +148,12 @@ class Fitter {
       if (!forest.ok()) return forest.status();
       for (size_t i = 0; any_left && i < rows_.size(); ++i) {
         if (!out(rows_[i])) continue;
-        const double error = ErrorOf(forest.value(), i);
-        squares += error * error;
-        ++count;
+        rows_[i].off = ErrorOf(forest.value(), i);
+        errors.push_back(rows_[i].off);
       }
       made_.forests_.push_back(std::move(forest).value());
     }
-    made_.tree_error_ =
-        count == 0 ? 0.5
-                   : std::max(kLeastTreeError, std::sqrt(squares / static_cast<double>(count)));
-    return {};
-  }
-
-  // Estimates the trees' error at a place by fitting without it. Needs three places: trees fitted
-  // on one place cannot generalise.
-  Status CheckTransfer() {
-    std::map<Collective, std::vector<size_t>> places;
-    for (size_t s = 0; s < grid_.scenes.size(); ++s) {
-      places[grid_.scenes[s].place.collective].push_back(s);
-    }
-    double worst = -1;
-    int checks = 0;
-    for (const auto& [collective, scenes] : places) {
-      if (scenes.size() < 3) continue;
-      // The largest come last, and are closest to extrapolation.
-      for (auto left = scenes.rbegin(); left != scenes.rend() && checks < kMostTransferChecks;
-           ++left, ++checks) {
-        TreeOptions trees = options_.trees;
-        trees.seed = options_.seed;
-        Result<Forest> forest = Train(trees, [&](const FitRow& row) { return row.scene != *left; });
-        if (!forest.ok()) return forest.status();
-        double squares = 0;
-        size_t count = 0;
-        for (size_t i = 0; i < rows_.size(); ++i) {
-          // Slow configurations are never chosen.
-          if (rows_[i].scene != *left || static_cast<double>(rows_[i].target) > kCompetitive)
-            continue;
-          const double error = ErrorOf(forest.value(), i);
-          squares += error * error;
-          ++count;
-        }
-        if (count > 0) worst = std::max(worst, std::sqrt(squares / static_cast<double>(count)));
-      }
-    }
-    made_.transfer_error_ = worst;
+    made_.tree_error_ = errors.empty() ? kUnknownTreeError : NinetyPercentDeviation(errors);
     return {};
   }
 
@@ -225,6 +188,7 @@ class Fitter {
       }
       table.bend = GapUnit(scene);
       table.time_bend = TimeGapUnit(scene);
+      table.ends = EndUnitsOf(scene);
       table.contrast = scene.Differs();
       made_.scenes_.push_back(std::move(table));
     }
@@ -237,17 +201,58 @@ class Fitter {
     }
     const std::vector<SceneModel> models = FitScenes(grid_, families);
     for (size_t s = 0; s < made_.scenes_.size(); ++s) {
+      const SceneErrors errors = ErrorsAt(s, models[s]);
       SceneTable& scene = made_.scenes_[s];
       for (auto& table : scene.families) {
-        CompleteFamily(grid_.scenes[s], models[s].at(table.family), scene, &table);
+        CompleteFamily(grid_.scenes[s], models[s].at(table.family), errors, scene, &table);
       }
     }
   }
 
-  void CompleteFamily(const MeasuredPlace& scene, const FamilyModel& model, const SceneTable& table,
+  // What hiding cells showed at one place.
+  struct SceneErrors {
+    HeldOut members;  // for configurations that were not measured at the place
+    HeldOut cells;    // for those that were, at other sizes
+  };
+  SceneErrors ErrorsAt(size_t scene, const SceneModel& models) const {
+    std::map<std::tuple<ConfigFamily, int, double>, double> trees;
+    for (const FitRow& row : rows_) {
+      if (row.scene != scene || std::isnan(row.off)) continue;
+      trees[{FamilyOf(row.cell->config), std::max(1, row.cell->config.channels),
+             LogBytes(grid_.scenes[scene].contexts[row.context].bytes)}] = row.off;
+    }
+    std::vector<HiddenCell> members;
+    std::vector<HiddenCell> cells;
+    size_t member_groups = 0;
+    for (const auto& [family, model] : models) {
+      const auto collect = [&, &family = family, &model = model](const FamilyModel::Check& check,
+                                                                 std::vector<HiddenCell>* found) {
+        for (const FamilyModel::Deviation& one : check.each) {
+          const FamilyModel::Observation& cell = model.observations()[one.observation];
+          const auto off = trees.find({family, cell.channels, cell.log_bytes});
+          if (off != trees.end()) found->push_back({one.off, one.error, off->second});
+        }
+      };
+      const FamilyModel::Check check = model.LeaveMembersOut();
+      member_groups += check.groups;
+      collect(check, &members);
+      collect(model.LeaveCellsOut(), &cells);
+    }
+    const size_t sizes = grid_.scenes[scene].contexts.size();
+    return {HeldOut(members, member_groups, made_.tree_error_),
+            HeldOut(cells, sizes, made_.tree_error_)};
+  }
+
+  void CompleteFamily(const MeasuredPlace& scene, const FamilyModel& model,
+                      const SceneErrors& errors, const SceneTable& table,
                       SceneTable::FamilyTable* family) {
     const size_t width = table.Width(family->family);
     const ChannelRange range{family->lowest, family->highest, table.top};
+    std::vector<bool> member(width, false);  // measured at some size
+    for (const FamilyModel::Observation& cell : model.observations()) {
+      member[family->family.channels ? static_cast<size_t>(cell.channels) - 1 : 0] = true;
+    }
+    const double unseen = model.empty() ? kUnseenFamily : 1;
     family->values.resize(table.sizes.size() * width);
     for (size_t k = 0; k < table.sizes.size(); ++k) {
       const MeasuredSize& context = scene.contexts[k];
@@ -256,30 +261,28 @@ class Fitter {
       const std::vector<Estimate> alone = neighbours;
       // If the neighbours' model uses only some measurements, the others correct it here.
       if (model.thinned()) Correct(context, family->family, &neighbours);
-      const double tree_error = made_.tree_error_ * (model.empty() ? kUnseenFamily : 1);
-      // If the neighbours' estimate is five times more precise, the trees have no weight.
+      // If the neighbours' estimate is far more precise, the trees have no weight.
       const bool ask = std::any_of(neighbours.begin(), neighbours.end(), [&](const Estimate& one) {
-        return one.doubt * kSurer > tree_error;
+        return one.doubt * kSurer > unseen * made_.tree_error_;
       });
       std::vector<Estimate> trees;
       if (ask) trees = made_.Ask(table.place, table.sizes[k], family->family, table.top);
       const double reference = Reference(context);
       for (size_t i = 0; i < width; ++i) {
         SceneTable::Value& value = family->values[k * width + i];
-        const Config member = Member(family->family, static_cast<int>(i) + 1);
-        if (const MeasuredConfig* cell = context.Find(member); cell != nullptr) {
+        const Config config = Member(family->family, static_cast<int>(i) + 1);
+        const HeldOut& held_out = member[i] ? errors.cells : errors.members;
+        if (const MeasuredConfig* cell = context.Find(config); cell != nullptr) {
           // A noisy measurement is shrunk towards its neighbours' estimate.
-          value = Weigh({cell->log_seconds, cell->noise}, alone[i], true);
+          value = Weigh({cell->log_seconds, cell->noise},
+                        {alone[i].log_seconds, held_out.factor() * alone[i].doubt});
           continue;
         }
-        if (!ask) {
-          value = {static_cast<float>(neighbours[i].log_seconds),
-                   static_cast<float>(neighbours[i].doubt), false};
-          continue;
-        }
-        value =
-            Weigh(neighbours[i],
-                  {trees[i].log_seconds + reference, Together(trees[i].doubt, tree_error)}, false);
+        const Estimate estimate =
+            ask ? held_out.Combine(neighbours[i], trees[i].log_seconds + reference, unseen)
+                : Estimate{neighbours[i].log_seconds, held_out.factor() * neighbours[i].doubt};
+        value = {static_cast<float>(estimate.log_seconds), static_cast<float>(estimate.doubt),
+                 false};
       }
     }
   }

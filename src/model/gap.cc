@@ -4,6 +4,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/normal.h"
+#include "model/held_out.h"
+
 namespace diapason::model {
 namespace {
 
@@ -14,6 +17,10 @@ constexpr double kUsualWorth = 2;
 // Configurations whose interpolated gain is this close to the best may be chosen; the errors of
 // others do not matter.
 constexpr double kClose = 0.2;
+// The pairs of sizes that say how far estimates hold beyond an end.
+constexpr size_t kEndPairs = 3;
+// The least factor by which an error falls with half the distance, beside that of a random walk.
+constexpr double kSmoothest = 0.35;
 
 // The time of the library's own choice relative to a configuration's, with the noise of both; or
 // the inverse of the configuration's time alone.
@@ -58,7 +65,7 @@ std::optional<Miss> MissOf(const MeasuredSize& low, const MeasuredSize& middle,
   return miss;
 }
 
-double UnitOf(const MeasuredPlace& scene, GapOf of) {
+double UnitOf(const MeasuredPlace& scene) {
   double sum = kUsualWorth * kUsualUnit * kUsualUnit;
   double count = kUsualWorth;
   for (size_t i = 1; i + 1 < scene.contexts.size(); ++i) {
@@ -66,8 +73,8 @@ double UnitOf(const MeasuredPlace& scene, GapOf of) {
     double best = -HUGE_VAL;
     for (const MeasuredConfig& cell : scene.contexts[i].cells) {
       if (cell.config.IsDefault()) continue;
-      const std::optional<Miss> miss =
-          MissOf(scene.contexts[i - 1], scene.contexts[i], scene.contexts[i + 1], cell.config, of);
+      const std::optional<Miss> miss = MissOf(scene.contexts[i - 1], scene.contexts[i],
+                                              scene.contexts[i + 1], cell.config, GapOf::kGain);
       if (!miss.has_value()) continue;
       misses.push_back(*miss);
       best = std::max(best, miss->expected);
@@ -81,17 +88,92 @@ double UnitOf(const MeasuredPlace& scene, GapOf of) {
     }
     if (close == 0) continue;
     // The configurations of a size deviate together, with the library's own choice: a size counts
-    // once.
-    sum += squares / close;
+    // once. Less than the noise is no deviation; it does not make up for those of other sizes.
+    sum += std::max(0.0, squares / close);
     ++count;
   }
   return std::sqrt(std::max(0.0, sum) / count);
 }
 
+// The magnitude that 90 % of the deviations of times do not exceed, as a standard deviation, where
+// each size is interpolated from those `step` sizes away; and how many sizes there were.
+struct TimeMiss {
+  double error = 0;
+  size_t sizes = 0;
+};
+TimeMiss TimeMissAt(const MeasuredPlace& scene, size_t step) {
+  std::vector<double> misses;
+  TimeMiss found;
+  for (size_t i = step; i + step < scene.contexts.size(); ++i) {
+    const size_t before = misses.size();
+    for (const MeasuredConfig& cell : scene.contexts[i].cells) {
+      const std::optional<Miss> miss = MissOf(scene.contexts[i - step], scene.contexts[i],
+                                              scene.contexts[i + step], cell.config, GapOf::kTime);
+      if (miss.has_value()) misses.push_back(std::sqrt(std::max(0.0, miss->square)));
+    }
+    if (misses.size() > before) ++found.sizes;
+  }
+  found.error = NinetyPercentDeviation(std::move(misses));
+  return found;
+}
+
+// The deviation of one doubling at an end of the sizes, from the last pairs there.
+double EndUnit(const MeasuredPlace& scene, bool top, GapOf of) {
+  std::vector<double> steps;
+  size_t pairs = 0;
+  for (size_t k = 0; k < kEndPairs && k + 1 < scene.contexts.size(); ++k) {
+    const size_t low = top ? scene.contexts.size() - 2 - k : k;
+    const MeasuredSize& inner = scene.contexts[top ? low : low + 1];
+    const MeasuredSize& outer = scene.contexts[top ? low + 1 : low];
+    const double doublings =
+        std::fabs(LogBytes(outer.bytes) - LogBytes(inner.bytes)) / std::numbers::ln2;
+    const size_t before = steps.size();
+    for (const MeasuredConfig& cell : outer.cells) {
+      if (of == GapOf::kGain && cell.config.IsDefault()) continue;
+      const std::optional<GapValue> here = ValueAt(inner, cell.config, of);
+      const std::optional<GapValue> there = ValueAt(outer, cell.config, of);
+      if (!here.has_value() || !there.has_value()) continue;
+      double off = there->log - here->log;
+      // Larger messages have the bandwidth of the largest.
+      if (of == GapOf::kTime && top) off += doublings * std::numbers::ln2;
+      steps.push_back(std::fabs(off) / doublings);
+    }
+    if (steps.size() > before) ++pairs;
+  }
+  const auto known = static_cast<double>(pairs);
+  const double found = pairs == 0 ? 0
+                                  : NinetyPercentDeviation(std::move(steps)) *
+                                        StudentQuantile(0.95, known) / StudentQuantile(0.95, 1e6);
+  return std::sqrt((known * found * found + kUsualUnit * kUsualUnit) / (known + 1));
+}
+
 }  // namespace
 
-double GapUnit(const MeasuredPlace& scene) { return UnitOf(scene, GapOf::kGain); }
-double TimeGapUnit(const MeasuredPlace& scene) { return UnitOf(scene, GapOf::kTime); }
+double GapUnit(const MeasuredPlace& scene) { return UnitOf(scene); }
+
+double TimeGapUnit(const MeasuredPlace& scene) {
+  const TimeMiss near = TimeMissAt(scene, 1);
+  const TimeMiss far = TimeMissAt(scene, 2);
+  double found = near.error;
+  // Hidden sizes are twice as far from their neighbours as sizes between these are. How the error
+  // falls with the distance is seen from there to four times the distance; as a random walk at
+  // least.
+  if (near.error > 0 && far.error > near.error) {
+    found *= std::clamp(near.error / far.error, kSmoothest, 1.0);
+  }
+  const auto known = static_cast<double>(near.sizes);
+  return std::sqrt((known * found * found + kUsualWorth * kUsualUnit * kUsualUnit) /
+                   (known + kUsualWorth));
+}
+
+EndUnits EndUnitsOf(const MeasuredPlace& scene) {
+  EndUnits units;
+  for (const bool top : {false, true}) {
+    units.gain[top ? 1 : 0] = EndUnit(scene, top, GapOf::kGain);
+    units.time[top ? 1 : 0] = EndUnit(scene, top, GapOf::kTime);
+  }
+  return units;
+}
 
 double GapError(double unit, double weight, double doublings) {
   return unit * std::sqrt(std::max(0.0, doublings * weight * (1 - weight)));

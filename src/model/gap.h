@@ -20,8 +20,16 @@ namespace diapason::model {
 // The standard deviation of a doubling, from the configurations of this place that come close to
 // the best. With few sizes it starts from what is usual on other machines.
 double GapUnit(const MeasuredPlace& scene);
-// The same for times instead of gains.
+// The same for the times of all configurations, at the distances of the measured sizes.
 double TimeGapUnit(const MeasuredPlace& scene);
+
+// The deviations of a doubling beyond the smallest ([0]) and the largest size ([1]), from the last
+// steps before it: of gains that stay, of times that stay (below) or grow with the size (above).
+struct EndUnits {
+  double gain[2] = {0, 0};
+  double time[2] = {0, 0};
+};
+EndUnits EndUnitsOf(const MeasuredPlace& scene);
 
 // The standard deviation of the interpolation at weight `w` between sizes this many doublings
 // apart.

@@ -121,27 +121,47 @@ std::vector<Estimate> FamilyModel::At(double log_bytes, const std::vector<int>& 
 }
 
 FamilyModel::Check FamilyModel::LeaveMembersOut() const {
+  std::map<int, std::vector<size_t>> members;
+  for (size_t i = 0; i < observations_.size(); ++i) {
+    members[observations_[i].channels].push_back(i);
+  }
+  if (members.size() < 2) return {};
+  std::vector<std::vector<size_t>> groups;
+  for (auto& [channels, block] : members) groups.push_back(std::move(block));
+  return LeaveOut(groups);
+}
+
+FamilyModel::Check FamilyModel::LeaveCellsOut() const {
+  if (observations_.size() < 2) return {};
+  std::vector<std::vector<size_t>> groups;
+  for (size_t i = 0; i < observations_.size(); ++i) groups.push_back({i});
+  return LeaveOut(groups);
+}
+
+FamilyModel::Check FamilyModel::LeaveOut(const std::vector<std::vector<size_t>>& groups) const {
   Check check;
   const size_t n = observations_.size();
-  std::map<int, std::vector<size_t>> members;
-  for (size_t i = 0; i < n; ++i) members[observations_[i].channels].push_back(i);
-  if (members.size() < 2) return check;
   // The inverse, from which the leave-one-out predictions follow.
   const auto size = static_cast<Eigen::Index>(n);
   Eigen::MatrixXd lower = Eigen::MatrixXd::Identity(size, size);
   LowerOf(factor_, size).triangularView<Eigen::Lower>().solveInPlace(lower);
   const Eigen::MatrixXd inverse = lower.transpose() * lower;
   const Eigen::Map<const Eigen::VectorXd> weights(weights_.data(), size);
-  for (const auto& [channels, block] : members) {
+  for (const std::vector<size_t>& block : groups) {
     const Eigen::LLT<Eigen::MatrixXd> part(inverse(block, block));
     if (part.info() != Eigen::Success) continue;
     const Eigen::VectorXd off = part.solve(weights(block));
     const auto m = static_cast<Eigen::Index>(block.size());
     const Eigen::MatrixXd units = part.matrixL().solve(Eigen::MatrixXd::Identity(m, m));
-    check.squares +=
-        (off.array().square() / units.colwise().squaredNorm().transpose().array()).sum();
+    const Eigen::VectorXd variances = units.colwise().squaredNorm().transpose();
+    check.squares += (off.array().square() / variances.array()).sum();
     check.square_errors += off.squaredNorm();
     check.count += block.size();
+    ++check.groups;
+    for (size_t i = 0; i < block.size(); ++i) {
+      const auto at = static_cast<Eigen::Index>(i);
+      check.each.push_back({block[i], -off[at], scale_ * std::sqrt(variances[at])});
+    }
   }
   return check;
 }

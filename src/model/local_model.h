@@ -43,16 +43,29 @@ class FamilyModel {
 
   // Leave-one-out check: each member is predicted from all others of the family; the deviations in
   // units of the predicted error, and in logarithms. Members are channel counts.
+  struct Deviation {
+    size_t observation = 0;
+    double off = 0;    // predicted less measured
+    double error = 0;  // predicted, of this deviation
+  };
   struct Check {
     double squares = 0;        // sum of (deviation / predicted error)^2
     double square_errors = 0;  // sum of deviation^2
     size_t count = 0;
+    std::vector<Deviation> each;
+    size_t groups = 0;  // that were left out, one after the other
   };
   Check LeaveMembersOut() const;
+  // The same for single observations: the other sizes of a member stay.
+  Check LeaveCellsOut() const;
+  const std::vector<Observation>& observations() const { return observations_; }
   // Predicted errors are multiplied by this.
   void set_scale(double scale) { scale_ = scale; }
 
  private:
+  // `groups` has the observations that are left out together.
+  Check LeaveOut(const std::vector<std::vector<size_t>>& groups) const;
+
   FittedCurve curve_;
   std::vector<Observation> observations_;
   std::vector<double> log2_bytes_;  // of the observations

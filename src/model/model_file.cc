@@ -102,6 +102,10 @@ void PutScene(const SceneTable& scene, Writer* out) {
   out->Put(static_cast<int32_t>(scene.top));
   out->Put(scene.bend);
   out->Put(scene.time_bend);
+  for (const size_t end : {0, 1}) {
+    out->Put(scene.ends.gain[end]);
+    out->Put(scene.ends.time[end]);
+  }
   out->Put(static_cast<uint8_t>(scene.contrast ? 1 : 0));
   out->Put(static_cast<uint64_t>(scene.sizes.size()));
   for (size_t i = 0; i < scene.sizes.size(); ++i) {
@@ -144,6 +148,11 @@ bool GetScene(ModelReader* in, bool filled, SceneTable* scene) {
   scene->top = in->Get<int32_t>();
   scene->bend = in->GetFinite<double>();
   scene->time_bend = in->GetFinite<double>();
+  for (const size_t end : {0, 1}) {
+    scene->ends.gain[end] = in->GetFinite<double>();
+    scene->ends.time[end] = in->GetFinite<double>();
+    if (!(scene->ends.gain[end] >= 0) || !(scene->ends.time[end] >= 0)) return false;
+  }
   scene->contrast = in->Get<uint8_t>() != 0;
   if (scene->place.nodes < 1 || scene->place.ranks < 1 || scene->top < 1 ||
       scene->top > kMostChannels || !(scene->bend >= 0) || !(scene->time_bend >= 0)) {
@@ -261,7 +270,6 @@ std::string ModelFile::Write(const Model& model) {
   Writer body;
   body.Put(predictor.offset_);
   body.Put(predictor.tree_error_);
-  body.Put(predictor.transfer_error_);
   body.Put(static_cast<uint64_t>(predictor.forests_.size()));
   for (const Forest& forest : predictor.forests_) body.PutBlock(forest.Bytes());
   body.Put(static_cast<uint64_t>(predictor.scenes_.size()));
@@ -302,7 +310,6 @@ Result<Model> ModelFile::Read(std::string_view bytes) {
   ModelReader body(bytes);
   predictor.offset_ = body.GetFinite<double>();
   predictor.tree_error_ = body.GetFinite<double>();
-  predictor.transfer_error_ = body.GetFinite<double>();
   const size_t forests = body.GetCount(8);
   for (size_t i = 0; i < forests && body.fine(); ++i) {
     ASSIGN_OR_RETURN(Forest forest, Forest::FromBytes(body.GetBlock(), names.size()));
@@ -315,6 +322,7 @@ Result<Model> ModelFile::Read(std::string_view bytes) {
     predictor.scenes_.push_back(std::move(scene));
   }
   if (!body.fine() || !body.AtEnd() || predictor.scenes_.empty()) return broken;
+  if (predictor.objective_ == Objective::kTime) predictor.MakeTransfer();
   return model;
 }
 

@@ -32,7 +32,7 @@ struct Model {
 // version and a checksum of the rest. The same model gives the same bytes.
 class ModelFile {
  public:
-  static constexpr int kVersion = 2;
+  static constexpr int kVersion = 3;
   static constexpr size_t kLargest = size_t{256} << 20;
 
   static std::string Write(const Model& model);

@@ -85,8 +85,8 @@ TEST_F(ModelFileTest, SaysWhatIsWrong) {
   EXPECT_TRUE(Has(message("collective,num_nodes\n"), "no model"));
   EXPECT_TRUE(Has(message(""), "no model"));
   std::string other = bytes;
-  other.replace(other.find(" 2 "), 3, " 3 ");
-  EXPECT_TRUE(Has(message(other), "format 3, this program reads 2"));
+  other.replace(other.find(" 3 "), 3, " 4 ");
+  EXPECT_TRUE(Has(message(other), "format 4, this program reads 3"));
   EXPECT_TRUE(Has(message(bytes.substr(0, bytes.size() - 1)), "changed or cut short"));
   const Result<Model> missing = ModelFile::Load("/nonexistent/x.model");
   EXPECT_FALSE(missing.ok());

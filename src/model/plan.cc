@@ -122,7 +122,7 @@ PlannedRow MakeRow(const CallPlace& place, const std::vector<SizePoint>& stops,
   for (size_t i = stretch.first; i < stretch.last; ++i) {
     const SizePoint& stop = stops[i];
     const PredictedConfig* const one = FindIn(stop.prediction.candidates, stretch.config);
-    const std::optional<ModelChoice::Gain> gain = GainOf(stop.prediction, *one);
+    const std::optional<ModelChoice::Gain> gain = GainOfChosen(stop.prediction, *one);
     if (gain.has_value()) (stop.measured ? measured : between).push_back(*gain);
     if (!stop.measured) continue;
     row.basis = std::max(row.basis, one->basis);
@@ -134,7 +134,7 @@ PlannedRow MakeRow(const CallPlace& place, const std::vector<SizePoint>& stops,
   }
   if (!between.empty()) row.between = *std::min_element(between.begin(), between.end(), less);
   if (row.sizes == 0) {
-    row.basis = Basis::kInterpolated;
+    row.basis = FindIn(stops[stretch.first].fine, stretch.config)->basis;
     measured = between;
   }
   double sum = 0;
@@ -209,6 +209,19 @@ void PlanPlace(const CallPlace& place, const std::vector<SizePoint>& stops,
   }
 }
 
+// Rows for numbers of nodes that were not measured, where gains are shown to carry over.
+void PlanUnmeasured(const PlanSources& sources, PlannedPolicy* plan) {
+  const Transfer transfer(sources.grid->scenes);
+  for (const CallPlace& place : transfer.Unmeasured()) {
+    const std::vector<SizePoint> stops = TransferredPoints(place, transfer, sources);
+    if (stops.empty()) continue;
+    // What is left to the library there is not listed: it is left without being asked.
+    PlannedPolicy there;
+    PlanPlace(place, stops, *sources.options, &there);
+    plan->rows.insert(plan->rows.end(), there.rows.begin(), there.rows.end());
+  }
+}
+
 // What a job may try, by size band: first the library's own choice, so that the rows after it never
 // match first, then the fastest.
 void AddArms(const CallPlace& place, const std::vector<SizePoint>& stops, size_t count,
@@ -277,6 +290,9 @@ Result<PlannedPolicy> MakePlan(const Grid* grid, const Predictor* predictor,
     }
     PlanPlace(place, stops, options, &plan);
     if (options.arms > 0) AddArms(place, stops, options.arms, &arms);
+  }
+  if (grid != nullptr && options.transfer && !options.measured_only && !options.chosen) {
+    PlanUnmeasured(sources, &plan);
   }
   if (unwritable > 0) {
     plan.messages.push_back(Count(unwritable, "measured configuration") +

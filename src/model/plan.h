@@ -16,12 +16,14 @@ namespace diapason::model {
 struct PlanOptions {
   ChoiceOptions choice{.margin = 0.02,
                        .confidence = 0.9,
-                       .confidence_between = 0.6,
+                       .confidence_between = 0.5,
                        .confidence_unmeasured = 0.95,
                        .discount_luck = true,
                        .tolerance = 0.01};
   // Only configurations that were measured, none that a model predicts.
   bool measured_only = false;
+  // Rows for numbers of nodes that were not measured (transfer.h), from the measurements.
+  bool transfer = true;
   // At most this share of the plans of measurements in which nothing is faster than the library's
   // own choice has a row at all. The goal is 5 %; the rest is for what the noise's own estimate
   // adds.
@@ -29,6 +31,9 @@ struct PlanOptions {
   // The confidence at one size for an algorithm and protocol that is proven to be faster at this
   // place; choice.confidence is for the others.
   double confidence_proven = 0.75;
+  // The confidence between two measured sizes for a configuration that is slower than the library's
+  // own choice at one of them; choice.confidence_between is for those that are faster at both.
+  double confidence_one_side = 0.7;
   // If set, supplies the choice at every size instead of these measurements; rows and their
   // boundaries are made of it. The default Config leaves the size to the library.
   std::function<Config(const CallPlace& place, uint64_t bytes)> chosen;
@@ -78,7 +83,7 @@ struct PlannedPolicy {
 // model covers the rest. At every size of a row the data must support the choice against the
 // library's own: at measured sizes by samples (Evidence), between them by the lower bound of the
 // interpolated gain (gap.h). There are as few rows as the tolerance allows. The library decides
-// outside the measured sizes and places.
+// outside the measured sizes, and on numbers of nodes to which nothing transfers (transfer.h).
 // REQUIRES: one of them.
 Result<PlannedPolicy> MakePlan(const Grid* grid, const Predictor* predictor,
                                const PlanOptions& options);

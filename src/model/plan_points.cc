@@ -13,6 +13,9 @@ namespace {
 // How far a row may be from a measured size.
 constexpr double kReach = 2 * (1 + 1e-9);
 constexpr uint64_t kPointsPerDoubling = 8;
+// Estimates further apart are not treated as equal, whatever their noise: the one that looks slower
+// usually is.
+constexpr double kMostNoise = 0.01;
 
 const MeasuredSize* ContextAt(const MeasuredPlace* scene, uint64_t bytes) {
   if (scene == nullptr) return nullptr;
@@ -89,12 +92,12 @@ class PointMaker {
         options_(*sources.options),
         scene_(sources.grid == nullptr ? nullptr : sources.grid->Find(place)) {
     if (scene_ != nullptr) unit_ = GapUnit(*scene_);
+    thresholds_ = options_.choice;
   }
 
   std::vector<SizePoint> Make() {
     std::vector<SizePoint> points;
     const std::vector<uint64_t> sizes = Sizes();
-    thresholds_ = options_.choice;
     if (scene_ == nullptr) {
       // Only a model: its measurements prove something if they do at all sizes together.
       thresholds_.confidence = std::max(
@@ -113,7 +116,38 @@ class PointMaker {
     return all;
   }
 
+  std::vector<SizePoint> MakeTransferred(const Transfer& transfer) const {
+    std::vector<SizePoint> points;
+    const std::vector<uint64_t> sizes = transfer.SizesFor(place_);
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      points.push_back(Transferred(sizes[i], transfer));
+      if (i + 1 == sizes.size()) break;
+      for (const uint64_t bytes : SizesBetween(sizes[i], sizes[i + 1])) {
+        points.push_back(Transferred(bytes, transfer));
+      }
+    }
+    return points;
+  }
+
  private:
+  SizePoint Transferred(uint64_t bytes, const Transfer& transfer) const {
+    SizePoint point;
+    point.bytes = bytes;
+    point.prediction.place = place_;
+    point.prediction.bytes = bytes;
+    if (std::optional<Prediction> found = transfer.At(place_, bytes); found.has_value()) {
+      point.prediction = *std::move(found);
+    }
+    std::erase_if(point.prediction.candidates,
+                  [](const PredictedConfig& one) { return !CanBeWritten(one.config); });
+    Judge(
+        [&](const PredictedConfig& one) {
+          return sources_.evidence->FamilyKnown(place_.collective, FamilyOf(one.config));
+        },
+        "it is proven on no other number of nodes", &point);
+    return point;
+  }
+
   std::vector<uint64_t> Sizes() const {
     std::set<uint64_t> sizes;
     if (scene_ != nullptr) {
@@ -201,11 +235,29 @@ class PointMaker {
     });
     Judge(
         [&](const PredictedConfig& one) {
-          return FindIn(low.supported, one.config) != nullptr ||
-                 FindIn(high.supported, one.config) != nullptr;
+          if (FindIn(low.supported, one.config) == nullptr &&
+              FindIn(high.supported, one.config) == nullptr) {
+            return false;
+          }
+          if (one.basis > Basis::kInterpolated || (Faster(low, one) && Faster(high, one))) {
+            return true;
+          }
+          ChoiceOptions thresholds = thresholds_;
+          thresholds.confidence_between = options_.confidence_one_side;
+          return Supported(point.prediction, one, thresholds);
         },
         "it is supported at neither of the measured sizes around", &point);
     return point;
+  }
+
+  // Faster at a measured size by half of the margin, or within half of the noise of it.
+  bool Faster(const SizePoint& point, const PredictedConfig& config) const {
+    const PredictedConfig* const one = FindIn(point.prediction.candidates, config.config);
+    const std::optional<Estimate>& own = point.prediction.library_default;
+    if (one == nullptr || !own.has_value()) return false;
+    const double noise = Together(own->doubt, one->estimate.doubt);
+    return own->log_seconds - one->estimate.log_seconds + noise / 2 >=
+           std::log1p(options_.choice.margin / 2);
   }
 
   // What is faster at all sizes together, or surely at one, is believed more easily elsewhere.
@@ -254,8 +306,8 @@ class PointMaker {
     const auto seen = [](const PredictedConfig& one) { return one.basis <= Basis::kInterpolated; };
     for (const PredictedConfig& one : point->supported) {
       if (one.basis > best.basis) continue;
-      // Differences within the noise do not count.
-      const double noise = Together(one.estimate.doubt, best.estimate.doubt);
+      // Small differences within the noise do not count.
+      const double noise = std::min(Together(one.estimate.doubt, best.estimate.doubt), kMostNoise);
       const double apart = one.estimate.log_seconds - best.estimate.log_seconds;
       if (apart <= std::log1p(thresholds_.tolerance) + (seen(one) ? noise : 0)) {
         point->fine.push_back(one);
@@ -289,6 +341,11 @@ bool CanBeWritten(const Config& config) { return config.segment_bytes == 0; }
 
 std::vector<SizePoint> PointsOf(const CallPlace& place, const PlanSources& sources) {
   return PointMaker(place, sources).Make();
+}
+
+std::vector<SizePoint> TransferredPoints(const CallPlace& place, const Transfer& transfer,
+                                         const PlanSources& sources) {
+  return PointMaker(place, sources).MakeTransferred(transfer);
 }
 
 }  // namespace diapason::model

@@ -8,6 +8,7 @@
 #include "model/grid.h"
 #include "model/plan.h"
 #include "model/predictor.h"
+#include "model/transfer.h"
 
 namespace diapason::model {
 
@@ -42,5 +43,10 @@ struct PlanSources {
 // measured sizes a configuration is fine if the lower bound of its interpolated gain says so, if it
 // is supported at one of the two, and if a measured size is within a factor of 2.
 std::vector<SizePoint> PointsOf(const CallPlace& place, const PlanSources& sources);
+
+// The same for a number of nodes that was not measured, by what transfers to it; none is
+// `measured`.
+std::vector<SizePoint> TransferredPoints(const CallPlace& place, const Transfer& transfer,
+                                         const PlanSources& sources);
 
 }  // namespace diapason::model

@@ -12,7 +12,9 @@ std::string PlannedRow::KnownFrom() const {
 
 std::string PlannedRow::Remark() const {
   std::string text = Format("{:.2f} x faster ", gain);
-  text += sizes > 0 ? "over " + Count(sizes, "measured size") : "between measured sizes";
+  text += sizes > 0                      ? "over " + Count(sizes, "measured size")
+          : basis == Basis::kTransferred ? "as other numbers of nodes have it"
+                                         : "between measured sizes";
   text += Format(", at least {:.2f} x [{:.2f}, {:.2f}], {}", least.expected, least.low, least.high,
                  BasisName(basis));
   if (samples > 0) text += ", " + Count(samples, "sample");

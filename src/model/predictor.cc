@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "domain/collectives.h"
 #include "model/gap.h"
+#include "model/transfer.h"
 
 namespace diapason::model {
 namespace {
@@ -153,14 +154,18 @@ Prediction Predictor::LookHere(const Request& request, const SceneTable& scene) 
   prediction.place = request.place;
   prediction.bytes = request.bytes;
   const Position position = Locate(scene.sizes, request.bytes);
-  const auto error = [&](double unit) {
-    return position.beyond != 0 ? BeyondError(unit, position.beyond)
-                                : GapError(unit, position.weight, position.gap);
-  };
-  prediction.bend = error(scene.bend);
-  prediction.time_bend = error(scene.time_bend);
+  if (position.beyond != 0) {
+    const size_t end = position.beyond > 0 ? 1 : 0;
+    prediction.bend = BeyondError(scene.ends.gain[end], position.beyond);
+    prediction.time_bend = BeyondError(scene.ends.time[end], position.beyond);
+  } else {
+    prediction.bend = GapError(scene.bend, position.weight, position.gap);
+    prediction.time_bend = GapError(scene.time_bend, position.weight, position.gap);
+  }
   // Further out it is unknown which algorithm the library uses.
-  if (std::fabs(position.beyond) > kMostBeyond + 1e-9) prediction.shared = INFINITY;
+  if (std::fabs(position.beyond) > kMostBeyond + 1e-9) {
+    prediction.shared = prediction.time_bend = INFINITY;
+  }
   if (std::fabs(position.beyond) > 1 + 1e-9) {
     prediction.caveats.push_back(
         Format("{} is {:.1f} doublings {} the sizes that were measured ({} to {})",
@@ -209,6 +214,38 @@ Prediction Predictor::LookHere(const Request& request, const SceneTable& scene) 
   return prediction;
 }
 
+void Predictor::MakeTransfer() {
+  std::vector<MeasuredPlace> places;
+  for (const SceneTable& scene : scenes_) {
+    MeasuredPlace place{scene.place, {}, {}};
+    for (size_t k = 0; k < scene.sizes.size(); ++k) {
+      MeasuredSize context{scene.sizes[k], {}, {}};
+      if (scene.library_default[k].has_value()) {
+        context.library_default = 0;
+        const Estimate& own = *scene.library_default[k];
+        context.cells.push_back({{}, own.log_seconds, own.doubt});
+      }
+      for (const SceneTable::FamilyTable& table : scene.families) {
+        const size_t width = scene.Width(table.family);
+        for (size_t i = 0; i < width && !table.values.empty(); ++i) {
+          const SceneTable::Value& value = table.values[k * width + i];
+          if (!value.measured) continue;
+          context.cells.push_back({Member(table.family, static_cast<int>(i) + 1),
+                                   static_cast<double>(value.log_seconds),
+                                   static_cast<double>(value.doubt)});
+        }
+      }
+      std::sort(context.cells.begin(), context.cells.end(),
+                [](const MeasuredConfig& a, const MeasuredConfig& b) {
+                  return ConfigLess(a.config, b.config);
+                });
+      place.contexts.push_back(std::move(context));
+    }
+    places.push_back(std::move(place));
+  }
+  transfer_ = std::make_shared<const Transfer>(places);
+}
+
 std::vector<ConfigFamily> Predictor::FamiliesElsewhere(Collective collective) const {
   std::set<ConfigFamily> found;
   for (const bool same : {true, false}) {
@@ -250,6 +287,17 @@ Prediction Predictor::LookElsewhere(const Request& request) const {
   if (nearest == nullptr) return prediction;
   prediction.caveats.push_back("nothing was measured for " + PlaceText(request.place) +
                                "; the nearest is " + PlaceText(nearest->place));
+  if (std::optional<Prediction> found =
+          transfer_ == nullptr ? std::nullopt : transfer_->At(request.place, request.bytes);
+      found.has_value()) {
+    found->caveats = std::move(prediction.caveats);
+    std::erase_if(found->candidates, [&](const PredictedConfig& one) {
+      return !request.families.empty() &&
+             std::find(request.families.begin(), request.families.end(), FamilyOf(one.config)) ==
+                 request.families.end();
+    });
+    return *std::move(found);
+  }
   const Request there{nearest->place, request.bytes, false, {}};
   const Prediction lent = LookHere(there, *nearest);
   double reference = 0;
@@ -265,7 +313,7 @@ Prediction Predictor::LookElsewhere(const Request& request) const {
                         std::max(0.1, BusFactor(nearest->place.collective, nearest->place.ranks)));
   if (objective_ == Objective::kTime) {
     if (lent.library_default.has_value()) prediction.library_default = Estimate{reference, 0};
-    prediction.shared = transfer_error_ < 0 ? INFINITY : transfer_error_;
+    prediction.shared = prediction.time_bend = INFINITY;
   }
   const std::vector<ConfigFamily> families =
       request.families.empty() ? FamiliesElsewhere(request.place.collective) : request.families;

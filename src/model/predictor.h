@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,11 +9,14 @@
 #include "base/status.h"
 #include "model/features.h"
 #include "model/forest.h"
+#include "model/gap.h"
 #include "model/grid.h"
 #include "model/local_model.h"
 #include "model/trainer.h"
 
 namespace diapason::model {
+
+class Transfer;
 
 enum class Objective : uint8_t {
   kTime,          // log of the time, relative to the library's own choice
@@ -48,7 +52,8 @@ struct Prediction {
   double time_bend = 0;
   // Whether the place's configurations differ by more than noise; see MeasuredSize::Differs.
   bool contrast = true;
-  // A common error of all candidates that does not cancel. Infinite: the transfer error is unknown.
+  // A common error of all candidates that does not cancel. Infinite: how far the estimates are off
+  // is unknown, and nothing is claimed.
   double shared = 0;
   std::vector<std::string> caveats;  // warnings about the distance from the data
 };
@@ -72,6 +77,7 @@ struct SceneTable {
   int top = 0;      // channels
   double bend = 0;  // GapUnit
   double time_bend = 0;
+  EndUnits ends;
   bool contrast = true;
   std::vector<FamilyTable> families;
 
@@ -83,15 +89,15 @@ struct SceneTable {
 struct FitOptions {
   Objective objective = Objective::kTime;
   TreeOptions trees;
-  TreeOptions original{200, 6, 0.1, 1, 1, 1};  // for kBusBandwidth, as in the original
+  // For kBusBandwidth, as the original describes it: scikit-learn's GradientBoostingRegressor with
+  // its defaults.
+  TreeOptions original{.trees = 100, .depth = 3, .least = 1, .ridge = 0, .exact = true};
   // The size of the ensemble, each fitted without another part of the configurations: its spread is
   // the error estimate.
   int members = 4;
   uint32_t seed = 1;
   // Families to predict at every place although they were not measured there.
   std::vector<ConfigFamily> families;
-  // Estimate the transfer error between places: costs up to four more fits.
-  bool check_transfer = true;
 };
 
 // A model fitted to a grid. Immutable after Fit or load, and thread-safe.
@@ -123,6 +129,8 @@ class Predictor {
   friend class Fitter;
   Prediction LookHere(const Request& request, const SceneTable& scene) const;
   Prediction LookElsewhere(const Request& request) const;
+  // Once the scenes are complete.
+  void MakeTransfer();
   std::vector<ConfigFamily> FamiliesElsewhere(Collective collective) const;
   // The estimates for channels 1..count of a family (or the one without): mean and spread of the
   // ensemble.
@@ -133,10 +141,10 @@ class Predictor {
   Library library_ = Library::kNccl;
   Features features_;
   std::vector<Forest> forests_;
-  double offset_ = 0;           // added to every tree's prediction
-  double tree_error_ = 0;       // for unseen configurations at seen places
-  double transfer_error_ = -1;  // ... at unseen places; negative: unknown
+  double offset_ = 0;      // added to every tree's prediction
+  double tree_error_ = 0;  // for unseen configurations at seen places
   std::vector<SceneTable> scenes_;
+  std::shared_ptr<const Transfer> transfer_;  // of the scenes
 };
 
 }  // namespace diapason::model

@@ -88,18 +88,29 @@ TEST_F(PredictorTest, AnUnseenPlaceIsTransferredAndLeftAlone) {
   EXPECT_EQ(choice.best->config.algorithm, kRing);
 }
 
-TEST_F(PredictorTest, ThreePlacesTellHowFarTheyHold) {
+TEST_F(PredictorTest, GainsThatAreTheSameOnSeveralNumbersOfNodesAreTransferred) {
   Recipe recipe = Flat(&BestIsAFifthFaster);
   recipe.places = {{Collective::kAllReduce, 1, 8},
                    {Collective::kAllReduce, 2, 16},
-                   {Collective::kAllReduce, 4, 32}};
+                   {Collective::kAllReduce, 4, 32},
+                   {Collective::kAllReduce, 16, 128}};
   const Predictor predictor = Learn(MeasureGrid(recipe));
-  const CallPlace unseen{Collective::kAllReduce, 8, 64};
-  EXPECT_TRUE(std::isfinite(predictor.Look({unseen, 65536, false, {}}).shared));
-  FitOptions unchecked = QuickFit();
-  unchecked.check_transfer = false;
+  const auto choose = [&](int nodes, int ranks) {
+    const Predictor::Request request{{Collective::kAllReduce, nodes, ranks}, 65536, false, {}};
+    return FindOptimalConfig(predictor, request, {});
+  };
+  for (const int nodes : {8, 32}) {
+    const ModelChoice choice = choose(nodes, 8 * nodes);
+    EXPECT_FALSE(choice.leave_default) << nodes << ": " << choice.why;
+    ASSERT_TRUE(choice.best.has_value());
+    EXPECT_EQ(choice.best->config, kBest);
+    EXPECT_EQ(choice.best->basis, Basis::kTransferred);
+  }
+  // Further away, with other ranks on a node, of another collective: nothing is known.
+  EXPECT_TRUE(choose(128, 1024).leave_default);
+  EXPECT_TRUE(choose(8, 32).leave_default);
   EXPECT_FALSE(
-      std::isfinite(Learn(MeasureGrid(recipe), unchecked).Look({unseen, 65536, false, {}}).shared));
+      std::isfinite(predictor.Look({{Collective::kAllGather, 8, 64}, 65536, false, {}}).shared));
 }
 
 TEST_F(PredictorTest, ADefaultThatWasMeasuredNowhereIsUnknownElsewhereToo) {

@@ -48,7 +48,6 @@ Result<SplitCheck> CheckSplit(const Grid& grid, double share, const FitOptions& 
   std::erase_if(shown.scenes, [](const MeasuredPlace& scene) { return scene.contexts.empty(); });
   if (hidden.empty()) return check;
   FitOptions fit = options;
-  fit.check_transfer = false;
   ASSIGN_OR_RETURN(const Predictor predictor, Predictor::Fit(shown, fit));
   std::vector<double> truth;
   std::vector<double> errors;

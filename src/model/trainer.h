@@ -25,6 +25,8 @@ struct TreeOptions {
   double share = 1;  // fraction of the rows that every tree sees
   double least = 4;  // minimum weight of a leaf
   uint32_t seed = 1;
+  double ridge = 1;    // penalty on the squares of leaf values
+  bool exact = false;  // every split is looked at, not those between 64 bins
 };
 
 // Boosted trees by XGBoost, squared error. Opens its module at the first call; the error says what

@@ -259,7 +259,6 @@ Status TuneSession::Learn() {
   if (!options_.fit || Iterations()) return {};
   model::FitOptions fit;
   fit.seed = static_cast<uint32_t>(options_.seed);
-  fit.check_transfer = false;
   Result<model::Predictor> predictor = model::Predictor::Fit(grid, fit);
   if (predictor.ok()) {
     predictor_ = std::move(predictor).value();

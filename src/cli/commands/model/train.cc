@@ -29,7 +29,7 @@ struct Train {
   std::string test_split = "0.2";
   std::string objective = "time";
   int trees = 0;  // 0: default of the objective
-  int depth = 6;
+  int depth = 0;  // 0: as the objective has it
   double rate = 0.1;
   bool json = false;
   model::FitOptions fit;
@@ -153,7 +153,7 @@ Result<int> RunTrain(const Train& asked) {
   fit.objective = objective;
   for (model::TreeOptions* const trees : {&fit.trees, &fit.original}) {
     if (asked.trees > 0) trees->trees = asked.trees;
-    trees->depth = asked.depth;
+    if (asked.depth > 0) trees->depth = asked.depth;
     trees->rate = asked.rate;
   }
   ASSIGN_OR_RETURN(const model::Grid grid, ReadGrid(asked.data));
@@ -218,10 +218,10 @@ void AddTrain(CommandLine* parent, CommandAction* run) {
       ->Default("time");
   command->AddOption("--trees", asked->trees, "Number of boosted trees of each ensemble member")
       ->Check(Range(1, 5000))
-      ->Default("100; 200 with --objective busbw");
+      ->Default("100");
   command->AddOption("--depth", asked->depth, "Maximum depth of the trees")
       ->Check(Range(1, 12))
-      ->ShowDefault();
+      ->Default("6; 3 with --objective busbw");
   command->AddOption("--rate", asked->rate, "Learning rate of the boosted trees")
       ->Check(Range(0.001, 1.0))
       ->ShowDefault();
