@@ -2,7 +2,7 @@
 // configurations are known. Nothing is measured: the machine's clock is played too, so that a
 // budget of minutes takes seconds.
 //
-//   bench_tune_played [--seeds 3] [--only 4|8] [--between 0]
+//   bench_tune_played [--seeds 3] [--only 4|8|launches] [--between 0]
 //
 // Bars: at sizes between the tuned ones at least 0.95 of the best in the geometric mean and none
 // below 0.97 of the default; at tuned sizes 0.98 of the best with 4 ranks and 0.97 with 8; the
@@ -17,6 +17,7 @@
 
 #include "base/stats.h"
 #include "base/text.h"
+#include "launches.h"
 #include "report/table.h"
 #include "tune/played_tuning.h"
 
@@ -48,12 +49,20 @@ const Ground kGrounds[] = {
 int main(int count, char** words) {
   int seeds = 3;
   int only = 0;
+  bool launches = true;
+  bool grounds = true;
   bool between = true;
   for (int i = 1; i + 1 < count; i += 2) {
     if (std::strcmp(words[i], "--seeds") == 0) seeds = std::atoi(words[i + 1]);
     if (std::strcmp(words[i], "--between") == 0) between = std::atoi(words[i + 1]) != 0;
-    if (std::strcmp(words[i], "--only") == 0) only = std::atoi(words[i + 1]);
+    if (std::strcmp(words[i], "--only") == 0) {
+      grounds = std::strcmp(words[i + 1], "launches") != 0;
+      launches = !grounds;
+      only = std::atoi(words[i + 1]);
+    }
   }
+  if (launches) diapason::bench::PrintLaunches();
+  if (!grounds) return 0;
   Table table({"played machine", "seed", "tuned: of the best", "between: of the best",
                "between: worst of the default", "between: default of the best", "seconds",
                "channel cap", "bars"});

@@ -51,6 +51,9 @@ struct CheckedSide {
 // variance) more than the rounds of each explain.
 constexpr double kApart = 1.15;
 constexpr double kUnexplained = 4;
+// Below this standard deviation of their gains, launches count as equal: a row that a few launches
+// confirm by luck is then close to the default, and small gains could hardly be confirmed at all.
+constexpr double kVaries = 0.04;
 
 // The median of every launch and the variance that its own rounds give it, as logarithms.
 struct LaunchGain {
@@ -91,6 +94,16 @@ bool Differ(const std::vector<LaunchGain>& launches) {
   return surplus / static_cast<double>(launches.size() - 1) > kUnexplained;
 }
 
+// Of Student's distribution. The approximation is too small for few degrees of freedom.
+double Quantile975(double freedom) {
+  constexpr double kFew[] = {12.706, 4.303, 3.182, 2.776};
+  if (freedom >= 4) return StudentQuantile(0.975, freedom);
+  if (freedom <= 1) return kFew[0];
+  const auto place = static_cast<size_t>(freedom) - 1;
+  const double share = freedom - std::floor(freedom);
+  return kFew[place] * std::pow(kFew[place + 1] / kFew[place], share);
+}
+
 // Of the launches, which are a sample of those to come.
 void ConcludeByLaunch(const std::vector<LaunchGain>& launches, PolicyCheck* check) {
   std::vector<double> medians;
@@ -98,13 +111,34 @@ void ConcludeByLaunch(const std::vector<LaunchGain>& launches, PolicyCheck* chec
   for (const LaunchGain& one : launches) medians.push_back(one.median);
   const double count = static_cast<double>(medians.size());
   const double middle = Mean(medians);
-  // The approximation of the quantile is too small for two and three of them.
-  const double quantile = medians.size() == 2   ? 12.706
-                          : medians.size() == 3 ? 4.303
-                                                : StudentQuantile(0.975, count - 1);
-  const double half = quantile * StandardDeviation(medians) / std::sqrt(count);
+  const double half = Quantile975(count - 1) * StandardDeviation(medians) / std::sqrt(count);
   check->gain = std::exp(middle);
   check->interval = {std::exp(middle - half), std::exp(middle + half)};
+}
+
+// Launches that do not clearly differ may still vary: what they vary by, beyond what their rounds
+// explain, widens the interval. It says where the gain of launches to come lies, and rounds of the
+// same few launches cannot make that narrow.
+void WidenByLaunches(const std::vector<LaunchGain>& launches, size_t rounds, PolicyCheck* check) {
+  if (launches.size() < 2 || !(check->gain > 0)) return;
+  const double count = static_cast<double>(launches.size());
+  std::vector<double> medians;
+  double within = 0;
+  for (const LaunchGain& one : launches) {
+    medians.push_back(one.median);
+    within += one.variance / count;
+  }
+  const double deviation = StandardDeviation(medians);
+  const double between = deviation * deviation - within;
+  if (between <= kVaries * kVaries) return;
+  const double both = between + within;
+  // Welch and Satterthwaite: few launches, many rounds.
+  const double freedom = both * both /
+                         (between * between / (count - 1) +
+                          within * within / std::max(1.0, static_cast<double>(rounds) - count));
+  const double half = Quantile975(freedom) * std::sqrt(both / count);
+  check->interval.low = std::min(check->interval.low, check->gain * std::exp(-half));
+  check->interval.high = std::max(check->interval.high, check->gain * std::exp(half));
 }
 
 PolicyVerdict Judge(const PolicyCheck& check) {
@@ -155,7 +189,11 @@ void PolicyCheck::Conclude() {
     interval = MedianInterval95(gains);
     const std::vector<LaunchGain> by_launch = GainsByLaunch(*this);
     launches_differ = Differ(by_launch);
-    if (launches_differ) ConcludeByLaunch(by_launch, this);
+    if (launches_differ) {
+      ConcludeByLaunch(by_launch, this);
+    } else {
+      WidenByLaunches(by_launch, gains.size(), this);
+    }
   }
   verdict = Judge(*this);
 }

@@ -30,7 +30,7 @@ struct PolicyCheck {
   // Of every round, which launch of the ranks it ran on; empty: all on one.
   std::vector<int> launches;
   double gain = 0;    // their median; 0: there are none
-  Interval interval;  // of it, 95 %
+  Interval interval;  // of it, 95 %; where there are several launches, with what they vary by
   // The launches have different gains, by more than their rounds explain: gain and interval are
   // then those of a launch, from what each of them has as its median.
   bool launches_differ = false;

@@ -188,6 +188,46 @@ TEST(PolicyCheckTest, RanksThatAreGoneAreAnError) {
   EXPECT_FALSE(CheckPolicy(&measurer, Ring(), Rounds(6)).ok());
 }
 
+// Rounds of launches with these gains, which scatter by 1 % in each launch.
+PolicyCheck OfLaunches(const std::vector<double>& gains) {
+  PolicyCheck check;
+  for (size_t launch = 0; launch < gains.size(); ++launch) {
+    for (const double off : {-0.01, 0.0, 0.01, -0.005, 0.005, 0.002}) {
+      check.gains.push_back(gains[launch] * (1 + off));
+      check.launches.push_back(static_cast<int>(launch) + 1);
+    }
+  }
+  check.Conclude();
+  return check;
+}
+
+TEST(PolicyCheckTest, WhatLaunchesVaryByIsInTheInterval) {
+  const PolicyCheck same = OfLaunches({1.06, 1.06, 1.06, 1.06});
+  EXPECT_EQ(same.verdict, PolicyVerdict::kFaster);
+  // 24 rounds say 1.06 as surely as before; four launches do not.
+  const PolicyCheck varied = OfLaunches({1.00, 1.03, 1.09, 1.12});
+  EXPECT_FALSE(varied.launches_differ) << "none is 15 % from another";
+  EXPECT_NEAR(varied.gain, same.gain, 0.01);
+  EXPECT_EQ(varied.verdict, PolicyVerdict::kNoDifference);
+  EXPECT_LT(varied.interval.low, 1.0);
+  // A large gain stands.
+  EXPECT_EQ(OfLaunches({1.40, 1.45, 1.48, 1.52}).verdict, PolicyVerdict::kFaster);
+  // More launches tell more.
+  const PolicyCheck more = OfLaunches({1.00, 1.03, 1.09, 1.12, 1.01, 1.04, 1.08, 1.11});
+  EXPECT_EQ(more.verdict, PolicyVerdict::kFaster);
+  EXPECT_LT(more.interval.high - more.interval.low, varied.interval.high - varied.interval.low);
+}
+
+TEST(PolicyCheckTest, OneLaunchIsJudgedByItsRounds) {
+  PolicyCheck check = OfLaunches({1.06});
+  EXPECT_EQ(check.verdict, PolicyVerdict::kFaster);
+  const Interval interval = check.interval;
+  check.launches.clear();
+  check.Conclude();
+  EXPECT_DOUBLE_EQ(check.interval.low, interval.low);
+  EXPECT_DOUBLE_EQ(check.interval.high, interval.high);
+}
+
 TEST(PolicySummaryTest, MeansAreOverWhatWasComparedAndTheWorstIsNamed) {
   std::vector<PolicyCheck> checks(6);
   const auto set = [&](size_t i, PolicyVerdict verdict, double gain) {
