@@ -53,6 +53,7 @@ Result<TuneOutcome> TuneSession::Run() {
   if (Status ended = EndSearch(false); status.ok()) status = ended;
   if (!status.ok()) return status;
   outcome_.seconds = Passed();
+  outcome_.more = More();
   outcome_.interrupted = stopped_;
   for (const TunedCall& line : outcome_.lines) {
     if (line.between) outcome_.between.push_back(line);
@@ -64,6 +65,11 @@ Result<TuneOutcome> TuneSession::Run() {
             });
   std::erase_if(outcome_.lines, [](const TunedCall& line) { return line.between; });
   return std::move(outcome_);
+}
+
+std::string TuneSession::More() const {
+  return options_.samples > 0 && Passed() < options_.seconds ? "more --samples give it"
+                                                             : "a larger --budget gives it";
 }
 
 double TuneSession::Passed() const { return options_.clock() - begin_; }
@@ -337,7 +343,7 @@ void TuneSession::AddLine(size_t call_case, const Winner& winner) {
   if (own.seconds.empty()) {
     line.ending = CallOutcome::kNoDefault;
     line.no_time = own.outcome == dataset::SampleOutcome::kFine;
-    line.why = line.no_time ? "there was no time to measure it; a larger --budget gives it"
+    line.why = line.no_time ? "it was not measured in time; " + More()
                             : "the library's own choice could not be measured";
     outcome_.lines.push_back(std::move(line));
     return;
@@ -359,7 +365,7 @@ void TuneSession::AddLine(size_t call_case, const Winner& winner) {
         std::any_of(known.begin() + 1, known.end(), [](const search::CandidateSamples& one) {
           return one.outcome == dataset::SampleOutcome::kFine;
         });
-    line.why = line.no_time ? "there was no time to compare others; a larger --budget gives it"
+    line.why = line.no_time ? "there was no time to compare others; " + More()
                             : "nothing else can run here";
   } else {
     const double gain = winner.library_default / winner.runner_up_seconds;
@@ -371,8 +377,8 @@ void TuneSession::AddLine(size_t call_case, const Winner& winner) {
     // With a budget in samples there is no time to run out of.
     if (options_.samples == 0 && !line.between) line.untried = UntriedPairs(call_case);
     if (line.untried > 0) {
-      line.why += Format("; {} had no time, a larger --budget gives it",
-                         Count(line.untried, "other algorithm and protocol pair"));
+      line.why += Format("; {} had no time, {}",
+                         Count(line.untried, "other algorithm and protocol pair"), More());
     }
   }
   outcome_.lines.push_back(std::move(line));

@@ -115,6 +115,8 @@ struct TuneOutcome {
   int launches = 0;
   double seconds = 0;
   bool interrupted = false;
+  // What would have given more: "a larger --budget gives it", or samples where those ran out first.
+  std::string more;
   std::vector<std::string> notes;
   // What hung, crashed or computed wrong results, for people: "ring/blocking hung at allreduce
   // 64MiB".

@@ -40,9 +40,9 @@ constexpr double kFirstCalls = 6;
 // An interval of a gain that is wider says nothing, and its ends are not shown.
 constexpr double kWidestInterval = 10;
 
-std::string WhyNotConfirmed(const PolicyCheck& check) {
+std::string WhyNotConfirmed(const PolicyCheck& check, const std::string& more) {
   if (check.verdict == PolicyVerdict::kTooFewRounds) {
-    return "there was not enough time to verify it; a larger --budget gives it";
+    return "there was not enough time to verify it; " + more;
   }
   if (check.launches_differ && check.interval.high > kWidestInterval * check.interval.low) {
     return "planned, but the launches that verify it differ too much to tell";
@@ -128,7 +128,7 @@ void TuneSession::Judge(size_t call_case, PolicyCheck check) {
     default:
       line.ending = CallOutcome::kNotConfirmed;
       line.no_time = check.verdict == PolicyVerdict::kTooFewRounds;
-      line.why = WhyNotConfirmed(check);
+      line.why = WhyNotConfirmed(check, More());
       break;
   }
   line.check = std::move(check);

@@ -28,6 +28,8 @@ class TuneSession {
  private:
   // Seconds since the beginning.
   double Passed() const;
+  // What gives more than there was, see TuneOutcome::more.
+  std::string More() const;
   bool Show(Stage stage, const std::string& what);
   Result<std::shared_ptr<measure::Measurer>> Launch();
 

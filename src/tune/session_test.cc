@@ -479,6 +479,17 @@ TEST(PlayedTuning, KeepsTheBudgetWhereEveryBlockCostsMoreThanItsCalls) {
   EXPECT_GE(tuned.value().worst_of_default, 0.97) << tuned.value().worst_at;
 }
 
+TEST_F(Tuning, SamplesThatRunOutAreNotABudgetThatDoes) {
+  options_.samples = 4;
+  const TuneOutcome outcome =
+      Tuned([this](const Trial& trial, size_t) { return Took(Truth(trial) * Noise()); });
+  EXPECT_EQ(outcome.more, "more --samples give it");
+  ASSERT_GT(outcome.OutOfTime(), 0U);
+  for (const TunedCall& line : outcome.lines) {
+    EXPECT_EQ(line.why.find("--budget"), std::string::npos) << line.why;
+  }
+}
+
 TEST(OutcomeTest, IsUndecidedWhereNothingWasFoundOutForWantOfTime) {
   TuneOutcome outcome;
   outcome.lines.resize(2);

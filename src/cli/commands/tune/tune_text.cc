@@ -153,12 +153,10 @@ std::string Headline(const TuneOutcome& outcome, const tune::TuneGoal& goal) {
   const size_t all = outcome.lines.size();
   const size_t late = outcome.OutOfTime();
   const char* const noun = goal.step.has_value() ? "bucket" : "size";
-  if (outcome.Undecided())
-    return "There was not enough time for a result: use a larger --budget.\n";
-  const std::string undecided =
-      late == 0 ? ""
-                : Format("Undecided: {} of {} had no time; a larger --budget gives it.\n", late,
-                         Count(all, noun));
+  if (outcome.Undecided()) return "There was not enough time for a result; " + outcome.more + ".\n";
+  const std::string undecided = late == 0 ? ""
+                                          : Format("Undecided: {} of {} had no time; {}.\n", late,
+                                                   Count(all, noun), outcome.more);
   const size_t unsteady = outcome.CannotTell();
   if (tuned == 0 && unsteady > 0) {
     return undecided +
