@@ -39,7 +39,7 @@ set(DIAPASON_USES_env_plan        base domain knobs host)
 set(DIAPASON_USES_env_tune        base process domain journal knobs host env_plan)
 
 # The tool
-set(DIAPASON_USES_job             base process domain policy journal agree launch knobs host doctor)  # `diapason run`
+set(DIAPASON_USES_job             base process domain policy journal job_profile agree launch knobs host doctor)  # `diapason run`
 set(DIAPASON_USES_report          base domain policy journal dataset doctor)
 set(DIAPASON_USES_tune            base domain policy journal comm launch dataset measure search model logs report)
 set(DIAPASON_USES_cli_framework   base domain)

@@ -76,10 +76,11 @@ void CheckHosts(const PreparedJob& job, const Environment& ranks, std::vector<Fi
   }
   const int hosts = job.command.Starting().hosts;
   if (hosts < 2) return;
-  if (job.mode == JobMode::kLearn && (store.empty() || store == "shm")) {
+  if (AgreesOnCalls(job.mode) && (store.empty() || store == "shm")) {
     findings->push_back({"job.no-store",
                          Severity::kError,
-                         Format("learning on {} hosts needs a store that all of them reach", hosts),
+                         Format("{} on {} hosts needs a store that all of them reach",
+                                job.mode == JobMode::kLearn ? "learning" : "comparing", hosts),
                          {store.empty() ? "DIAPASON_STORE is not set" : "DIAPASON_STORE=shm"},
                          "Give --store file:/shared/folder or --store redis://HOST"});
   }

@@ -131,8 +131,9 @@ class Gatherer {
 
 }  // namespace
 
-JobOutcome ReadOutcome(const std::vector<std::string>& journals) {
+JobOutcome ReadOutcome(const std::vector<std::string>& journals, bool compares) {
   Gatherer gatherer;
+  job_profile::TurnComparer turns;
   journal::JournalComparison comparison;
   for (const std::string& file : journals) {
     const Result<JournalContents> contents = journal::ReadJournal(file);
@@ -144,7 +145,9 @@ JobOutcome ReadOutcome(const std::vector<std::string>& journals) {
     gatherer.outcome.cut += contents.value().ended ? 0 : 1;
     comparison.Add(file, contents.value());
     gatherer.Add(contents.value());
+    if (compares) turns.Add(file, contents.value());
   }
+  if (compares) gatherer.outcome.compared = turns.Finish();
   gatherer.outcome.report = comparison.Finish();
   gatherer.Finish();
   return std::move(gatherer.outcome);

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "domain/decision.h"
 #include "job/prepare.h"
+#include "job_profile/turns.h"
 #include "journal/compare.h"
 #include "journal/reader.h"
 
@@ -57,6 +59,8 @@ struct JobOutcome {
   Library library = Library::kNccl;
   std::vector<ChosenConfig> chosen;  // those with most calls first; the default last
   uint64_t calls = 0;
+  // JobMode::kCompare: the iterations of both turns, or why they cannot be compared.
+  std::optional<Result<job_profile::TurnComparison>> compared;
   std::vector<LearnedGain> learned;      // with those that gain most first
   std::vector<std::string> stood_aside;  // why ranks left the choices to the library, if they did
   Agreement agreement = Agreement::kUnknown;
@@ -78,7 +82,8 @@ struct JobOutcome {
 // row is not in the text of `before` it. Where journals were cut, the file knows more than they do.
 void AddLearnedRows(const std::string& before, const std::string& after, JobOutcome* outcome);
 
-// Reads the journals of a run. A journal that cannot be read is named in the result.
-JobOutcome ReadOutcome(const std::vector<std::string>& journals);
+// Reads the journals of a run. A journal that cannot be read is named in the result. With
+// `compares`, JobOutcome::compared is set.
+JobOutcome ReadOutcome(const std::vector<std::string>& journals, bool compares = false);
 
 }  // namespace diapason::job

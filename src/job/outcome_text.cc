@@ -115,6 +115,8 @@ std::string JobOutcome::ChosenText(const PreparedJob& job) const {
 std::string JobOutcome::GainText(const PreparedJob& job) const {
   if (communicators == 0 || calls == 0) return "not known: there was no call";
   if (job.mode == JobMode::kObserve) return "nothing: nothing was changed";
+  if (compared.has_value() && !compared->ok()) return "not known: " + compared->status().message();
+  if (compared.has_value()) return compared->value().Text() + ", in turns in this run";
   if (job.mode == JobMode::kLearn) {
     std::vector<std::string> parts;
     std::set<bool> kinds;
@@ -155,7 +157,7 @@ std::string JobOutcome::GainText(const PreparedJob& job) const {
     if (found != job.evidence.end()) cited.push_back(Format("line {}: {}", line, found->second));
   }
   const std::string unknown = "not known: a policy is not compared with the default while it runs";
-  if (cited.empty()) return unknown + "; --learn measures it in the job";
+  if (cited.empty()) return unknown + "; --compare does that";
   return unknown + ". The policy says of itself: " + Shortened(cited, "line");
 }
 

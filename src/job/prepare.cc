@@ -58,6 +58,7 @@ class Preparer {
     Set("DIAPASON_MODE", std::string(JobModeName(request_.mode)));
     RETURN_IF_ERROR(SetPolicy());
     if (request_.mode == JobMode::kLearn) RETURN_IF_ERROR(SetLearning());
+    if (AgreesOnCalls(request_.mode)) TurnOffRas();
     if (!request_.store.empty()) Set("DIAPASON_STORE", request_.store);
     SetJobName();
     RETURN_IF_ERROR(SetJournals());
@@ -176,10 +177,13 @@ class Preparer {
       ASSIGN_OR_RETURN(job_.learned_before, ReadFile(job_.learned, policy::kMostBytes));
     }
     Set("DIAPASON_LEARNED", job_.learned);
-    // From 2.31 on nothing is learned with it; before, it has no part in collectives.
+    return {};
+  }
+
+  // From 2.31 on ranks agree on no call with it; before, it has no part in collectives.
+  void TurnOffRas() {
     const bool needed = job_.library.version == 0 || job_.library.version >= kFirstWithRasControl;
     if (needed && Given("NCCL_RAS_ENABLE").empty()) Set("NCCL_RAS_ENABLE", "0");
-    return {};
   }
 
   // Settings that the user has exported reach the ranks as ours do, or some hosts would not have
@@ -197,8 +201,8 @@ class Preparer {
 
   // Where no launcher gives the ranks a common name.
   void SetJobName() {
-    const bool agrees = request_.mode == JobMode::kLearn || !request_.store.empty() ||
-                        !Given("DIAPASON_STORE").empty();
+    const bool agrees =
+        AgreesOnCalls(request_.mode) || !request_.store.empty() || !Given("DIAPASON_STORE").empty();
     if (!agrees || job_.command.Starting().launcher != Launcher::kNone ||
         agree::JobIdentity(environment_) != agree::kNoJob) {
       return;
@@ -258,7 +262,17 @@ class Preparer {
 }  // namespace
 
 std::string_view JobModeName(JobMode mode) {
-  return mode == JobMode::kLearn ? "learn" : mode == JobMode::kObserve ? "observe" : "static";
+  switch (mode) {
+    case JobMode::kLearn:
+      return "learn";
+    case JobMode::kCompare:
+      return "compare";
+    case JobMode::kObserve:
+      return "observe";
+    case JobMode::kStatic:
+      break;
+  }
+  return "static";
 }
 
 std::vector<std::string> PreparedJob::Journals() const {

@@ -17,8 +17,12 @@
 
 namespace diapason::job {
 
-enum class JobMode : uint8_t { kStatic, kLearn, kObserve };
+enum class JobMode : uint8_t { kStatic, kLearn, kCompare, kObserve };
 std::string_view JobModeName(JobMode mode);  // as DIAPASON_MODE has it
+// Whether the ranks agree on every call while they run, and need a store for it.
+inline bool AgreesOnCalls(JobMode mode) {
+  return mode == JobMode::kLearn || mode == JobMode::kCompare;
+}
 
 // What a user wants of a job.
 struct JobRequest {

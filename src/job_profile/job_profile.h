@@ -92,6 +92,9 @@ struct RankProfile {
   bool complete = false;  // the journal was closed, and nothing is missing in it
 };
 
+// "28.1 ms".
+std::string Milliseconds(double seconds);
+
 struct JobProfile {
   std::vector<Role> roles;
   std::vector<CallClass> classes;  // by time per iteration, then by calls; descending

@@ -13,13 +13,6 @@ namespace {
 constexpr double kTail = 0.025;  // of the time, on both sides, that the range of sizes leaves out
 constexpr double kSomeUntimed = 0.5;  // calls of an iteration
 
-std::string Milliseconds(double seconds) {
-  const double value = seconds * 1e3;
-  return value >= 100 ? Format("{:.0f} ms", value)
-         : value >= 1 ? Format("{:.1f} ms", value)
-                      : Format("{:.3f} ms", value);
-}
-
 // "96 % allreduce of 259 to 1028 KiB": by time, or by calls if nothing was timed.
 std::string LargestPart(const JobProfile& profile) {
   const auto weight = [&](const CallClass& one) {
@@ -65,6 +58,13 @@ std::string LargestPart(const JobProfile& profile) {
 }
 
 }  // namespace
+
+std::string Milliseconds(double seconds) {
+  const double value = seconds * 1e3;
+  return value >= 100 ? Format("{:.0f} ms", value)
+         : value >= 1 ? Format("{:.1f} ms", value)
+                      : Format("{:.3f} ms", value);
+}
 
 std::string Role::Text() const {
   std::string text = name.empty() ? "" : name + ", ";

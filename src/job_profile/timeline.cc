@@ -39,6 +39,12 @@ Call CallOf(const JournalRecord& record, const Place& place) {
   return call;
 }
 
+CallTurn TurnOf(const JournalRecord& decision) {
+  if (!decision.learning || decision.captured) return CallTurn::kNone;
+  if (decision.reason == Reason::kDefaultTurn) return CallTurn::kDefault;
+  return decision.reason == Reason::kRow && decision.applied ? CallTurn::kPolicy : CallTurn::kNone;
+}
+
 // The calls of one journal: what ran, what was asked about where runs are not seen, and what
 // bypassed the tuner.
 void AddCalls(const JournalContents& contents, const std::map<uint32_t, Place>& places,
@@ -55,11 +61,13 @@ void AddCalls(const JournalContents& contents, const std::map<uint32_t, Place>& 
       // Where runs are seen, a question without one is a simulated or captured call.
       if (sees_runs[contents.by_number.at(record.communicator)]) continue;
       call.grouped = record.group_calls > 1;
+      call.turn = TurnOf(record);
     } else if (record.kind == RecordKind::kRan) {
       if (partners[i] != journal::kNoPartner) {
         const JournalRecord& decision = contents.records[partners[i]];
         call.host_ns = decision.time_ns;
         call.grouped = decision.group_calls > 1;
+        call.turn = TurnOf(decision);
         last_asked[record.communicator] = call.host_ns;
       } else if (!record.captured && last_asked.contains(record.communicator)) {
         // One of several questions of a group: which one is not known.

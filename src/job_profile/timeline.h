@@ -12,6 +12,10 @@
 
 namespace diapason::job_profile {
 
+// While the library's default and a policy take turns: which of the two a call ran, if a row of the
+// policy matches it.
+enum class CallTurn : uint8_t { kNone, kDefault, kPolicy };
+
 // One call on one rank.
 struct Call {
   size_t role = 0;
@@ -27,6 +31,7 @@ struct Call {
   bool captured = false;
   bool bypassed = false;
   bool grouped = false;  // with other calls of its communicator
+  CallTurn turn = CallTurn::kNone;
 
   bool timed() const { return stop_ns > start_ns; }
   double seconds() const { return static_cast<double>(stop_ns - start_ns) * 1e-9; }

@@ -72,6 +72,21 @@ void AddProfile(CommandLine* journal, CommandAction* run) {
   command->Callback([asked, run] { *run = [asked] { return RunJournalProfile(*asked); }; });
 }
 
+void AddCompare(CommandLine* journal, CommandAction* run) {
+  auto asked = std::make_shared<JournalCompare>();
+  CommandLine* command = journal->AddCommand(
+      "compare", "Compare the iterations of a job that ran the default and a policy in turns");
+  command->Describe(
+      "For jobs with DIAPASON_MODE=compare; `diapason run --compare` starts one and prints the "
+      "same "
+      "at its end. An iteration counts if all of its calls that a row of the policy matches ran in "
+      "turns of one of the two.");
+  command->AddOption("FILE", asked->files, "Journals of all ranks of one job")->Required();
+  command->AddJson(asked->json);
+  command->Example("diapason journal compare j.*", "Show how much faster a job is with a policy");
+  command->Callback([asked, run] { *run = [asked] { return RunJournalCompare(*asked); }; });
+}
+
 void AddExport(CommandLine* journal, CommandAction* run) {
   auto asked = std::make_shared<JournalExport>();
   CommandLine* command =
@@ -105,6 +120,7 @@ void AddJournal(CommandLine* parent, CommandAction* run) {
   AddShow(journal, run);
   AddCheck(journal, run);
   AddProfile(journal, run);
+  AddCompare(journal, run);
   AddExport(journal, run);
 }
 

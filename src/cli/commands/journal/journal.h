@@ -32,6 +32,12 @@ struct JournalProfile {
 };
 Result<int> RunJournalProfile(const JournalProfile& asked);
 
+struct JournalCompare {
+  std::vector<std::string> files;
+  bool json = false;
+};
+Result<int> RunJournalCompare(const JournalCompare& asked);
+
 struct JournalExport {
   std::vector<std::string> files;
   std::string format = "perfetto";

@@ -29,6 +29,7 @@ constexpr char kTunedPolicy[] = "diapason-tuned/policy.conf";
 struct RunOptions {
   job::JobRequest request;
   bool learn = false;
+  bool compare = false;
   bool observe = false;
   bool json = false;
   bool quiet = false;
@@ -53,6 +54,9 @@ void SayFindings(const std::vector<Finding>& findings, Severity least) {
 
 // What neither the options nor the environment name.
 Status CheckSomethingToDo(const RunOptions& options, const job::PreparedJob& prepared) {
+  if (options.compare && !prepared.policy.has_value()) {
+    return Invalid("there is nothing to compare with the default: give --policy FILE");
+  }
   if (options.learn || options.observe || prepared.policy.has_value()) return {};
   const std::string tuned = FileExists(kTunedPolicy)
                                 ? std::string("; did you mean `--policy ") + kTunedPolicy + "`?"
@@ -113,7 +117,7 @@ Result<int> Run(const RunOptions& options) {
     Fail(Unavailable(ended.trouble));
     return ended.status;
   }
-  job::JobOutcome outcome = job::ReadOutcome(prepared.Journals());
+  job::JobOutcome outcome = job::ReadOutcome(prepared.Journals(), options.compare);
   outcome.status = ended.status;
   if (!prepared.learned.empty()) {
     const Result<std::string> after = ReadFile(prepared.learned, policy::kMostBytes);
@@ -144,6 +148,8 @@ void Describe(CommandLine* command) {
                    "Run a job with a policy");
   command->Example("diapason run --learn -- mpirun -n 8 ./train",
                    "Let a job learn; the next one starts from what it learned");
+  command->Example("diapason run --compare --policy policy.conf -- torchrun train.py",
+                   "Measure what a policy gains, in turns with the library's default");
   command->Example("diapason run --dry-run --learn -- srun -N 2 ./train.sh",
                    "Show what would be set and started");
   command->ExitStatus(kExitFine, "the command succeeded, and no two ranks differed");
@@ -176,10 +182,15 @@ void AddRun(CommandLine* parent, CommandAction* run) {
       ->TypeName("FILE")
       ->Default(std::string("DIAPASON_LEARNED, else ") + job::kLearnedFile)
       ->Needs(learn);
+  Option* compare = command->AddFlag(
+      "--compare", options->compare,
+      "Run the library's default and the policy in turns, and say which makes iterations faster");
+  compare->Excludes(learn);
   command
       ->AddFlag("--observe", options->observe,
                 "Record what a policy would choose, and leave every choice to the library")
-      ->Excludes(learn);
+      ->Excludes(learn)
+      ->Excludes(compare);
   command
       ->AddOption(
           "--store", request.store,
@@ -213,6 +224,7 @@ void AddRun(CommandLine* parent, CommandAction* run) {
                        "no command given; usage: diapason run [OPTIONS] -- COMMAND ARGUMENTS..."};
     }
     options->request.mode = options->learn     ? job::JobMode::kLearn
+                            : options->compare ? job::JobMode::kCompare
                             : options->observe ? job::JobMode::kObserve
                                                : job::JobMode::kStatic;
     *run = [options] { return Run(*options); };

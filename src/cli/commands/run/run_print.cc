@@ -65,6 +65,19 @@ ordered_json GainJson(const job::JobOutcome& outcome) {
   return list;
 }
 
+ordered_json ComparedJson(const job::JobOutcome& outcome) {
+  if (!outcome.compared.has_value() || !outcome.compared->ok()) return {};
+  const job_profile::TurnComparison& compared = outcome.compared->value();
+  const bool decided = compared.Decided();
+  return {{"verdict", compared.Verdict()},
+          {"default_us", compared.default_seconds * 1e6},
+          {"policy_us", compared.policy_seconds * 1e6},
+          {"changes", compared.log_gains.size()},
+          {"gain", decided ? ordered_json(compared.gain) : ordered_json()},
+          {"low", decided ? ordered_json(compared.low) : ordered_json()},
+          {"high", decided ? ordered_json(compared.high) : ordered_json()}};
+}
+
 const char* AgreementWord(job::JobOutcome::Agreement agreement) {
   switch (agreement) {
     case job::JobOutcome::Agreement::kAgreed:
@@ -114,7 +127,9 @@ std::string RunJson(const job::PreparedJob& prepared, const job::Supervised& end
   whole["library_version"] = LibraryVersionText(outcome.library_version);
   whole["calls"] = outcome.calls;
   whole["chosen"] = {{"text", outcome.ChosenText(prepared)}, {"by_call", ChosenJson(outcome)}};
-  whole["gained"] = {{"text", outcome.GainText(prepared)}, {"by_context", GainJson(outcome)}};
+  whole["gained"] = {{"text", outcome.GainText(prepared)},
+                     {"by_context", GainJson(outcome)},
+                     {"compared", ComparedJson(outcome)}};
   whole["agreed"] = {{"text", outcome.AgreementText(prepared)},
                      {"agreed", AgreementWord(outcome.agreement)},
                      {"ranks", outcome.report.ranks},
