@@ -7,8 +7,8 @@
 // halves) and makes the calls of a program of this kind. Compute and collectives take simulated
 // time, which depends on the configurations that were chosen, alone and beside compute: a
 // collective is faster with more channels, and compute beside it slower (cluster.h). The plugin's
-// stamps are of simulated time too (virtual_clock.h). Nothing sleeps: a job of simulated minutes
-// takes less than a second.
+// stamps are of simulated time too (virtual_clock.h). Nothing sleeps unless it is asked to: a
+// job of simulated minutes takes less than a second.
 //
 // Kinds (kinds.cc): decode (32 allreduces of 32 KiB, all waited for), alike (the same, and nothing
 // else that would show an iteration's end), ddp (buckets beside the backward pass), fsdp (gathers
@@ -27,6 +27,9 @@
 //   --slow-rank X       the last rank computes X times as slowly: 1
 //   --steps             call diapason_step() after every iteration
 //   --stop RANK:N       this rank ends after N iterations, without closing its journal
+//   --pace N            sleep N real microseconds after every call: learning has a thread that
+//   works in
+//                       real time, and a job without pauses is over before it has proposed much; 0
 //   --print-every N     rank 0 prints a line with loss and time every N iterations
 //   --truth FILE        write to FILE.RANK, as JSON, what really happened (truth.h)
 //
@@ -37,6 +40,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -63,16 +67,22 @@ struct Board {
 Board* g_board = nullptr;
 int g_ranks = 0;
 int g_rank = 0;
+long g_pace = 0;  // nanoseconds
+
+void Pause(long nanoseconds) {
+  const timespec pause{0, nanoseconds};
+  nanosleep(&pause, nullptr);
+}
 
 // Nobody runs far ahead of the others.
 void MadeCall(uint32_t calls) {
   g_board->calls[g_rank].store(calls);
+  if (g_pace > 0) Pause(g_pace);
   for (int other = 0; other < g_ranks; ++other) {
     for (int i = 0; i < kLongestWaits; ++i) {
       if (calls < g_board->calls[other].load() + kFarthestAhead) break;
       if (g_board->over[other].load()) break;
-      const timespec pause{0, 100000};
-      nanosleep(&pause, nullptr);
+      Pause(100000);
     }
   }
 }
@@ -88,8 +98,7 @@ void AwaitJournal() {
   for (int i = 0; i < kLongestWaits * 4; ++i) {
     struct stat info {};
     if (stat(path.c_str(), &info) == 0 && info.st_size > kSomeBytes) return;
-    const timespec pause{0, 1000000};
-    nanosleep(&pause, nullptr);
+    Pause(1000000);
   }
 }
 
@@ -136,6 +145,8 @@ int Read(int argc, char** argv, Asked* asked) {
       asked->job.cluster.noise = std::atof(value.c_str());
     } else if (word == "--slow-rank") {
       asked->job.cluster.slow_rank = std::atof(value.c_str());
+    } else if (word == "--pace") {
+      g_pace = std::min(999999L, std::atol(value.c_str())) * 1000;
     } else if (word == "--print-every") {
       asked->job.print_every = std::atoi(value.c_str());
     } else if (word == "--truth") {
