@@ -17,7 +17,7 @@ namespace diapason::model {
 namespace {
 
 constexpr double kNinety = 1.6449;
-constexpr uint64_t kMadeGrids = 10;
+constexpr uint64_t kMadeGrids = 5;
 constexpr double kHarm = 0.95;
 
 struct Figures {
@@ -60,9 +60,8 @@ void CountIntervals(const Prediction& prediction, const MeasuredSize& context, F
   }
 }
 
-// "one node", "between two", "the smallest", "the largest": where the number left out lies.
+// "between", "the smallest", "the largest": where the number left out lies.
 std::string Where(const Grid& known, const CallPlace& place) {
-  if (place.nodes == 1) return "one node";
   bool below = false;
   bool above = false;
   for (const MeasuredPlace& scene : known.scenes) {
@@ -84,6 +83,7 @@ void CheckGrid(const Grid& grid, std::map<std::string, Figures>* found) {
     if (!plan.ok()) Die(plan.status().message());
     for (const Part::Question& question : part.questions) {
       const MeasuredPlace& scene = grid.scenes[question.scene];
+      if (scene.place.nodes == 1) continue;  // takes no part
       const MeasuredSize& context = scene.contexts[question.context];
       Figures& figures = (*found)[Where(part.known, scene.place)];
       Config chosen;

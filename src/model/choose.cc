@@ -97,6 +97,25 @@ bool BeatsKnown(const PredictedConfig& candidate, const PredictedConfig& known,
              Together(candidate.estimate.doubt, known.estimate.doubt);
 }
 
+// A measured neighbour replaces an unmeasured candidate, unless it is far slower.
+const PredictedConfig* Neighbour(const Prediction& prediction, const PredictedConfig* candidate,
+                                 const ChoiceOptions& options) {
+  constexpr double kNext = 1.25;
+  const auto channels = static_cast<double>(candidate->config.channels);
+  const PredictedConfig* best = candidate;
+  double limit = Score(*candidate, options.caution) + std::log1p(options.margin_unmeasured);
+  for (const PredictedConfig& other : prediction.candidates) {
+    if (!Seen(other) || !(FamilyOf(other.config) == FamilyOf(candidate->config))) continue;
+    const auto theirs = static_cast<double>(other.config.channels);
+    if (theirs > channels * kNext || theirs * kNext < channels) continue;
+    if (Score(other, options.caution) > limit) continue;
+    if (!Compare(prediction, other, options).supported) continue;
+    limit = Score(other, options.caution);
+    best = &other;
+  }
+  return best;
+}
+
 // The best of the candidates that the data support, or of all if they support none.
 const PredictedConfig* Best(const Prediction& prediction, const ChoiceOptions& options) {
   const auto better = [&](const PredictedConfig& one, const PredictedConfig* other) {
@@ -116,6 +135,9 @@ const PredictedConfig* Best(const Prediction& prediction, const ChoiceOptions& o
   if (supported != nullptr && !Seen(*supported) && seen != nullptr &&
       !BeatsKnown(*supported, *seen, options)) {
     supported = seen;
+  }
+  if (supported != nullptr && !Seen(*supported)) {
+    supported = Neighbour(prediction, supported, options);
   }
   if (supported != nullptr) best = supported;
   if (best == nullptr || options.tolerance <= 0) return best;

@@ -250,13 +250,13 @@ class PointMaker {
     return point;
   }
 
-  // Faster at a measured size by half of the margin, or within half of the noise of it.
+  // Faster at a measured size by half of the margin, or within the noise of it.
   bool Faster(const SizePoint& point, const PredictedConfig& config) const {
     const PredictedConfig* const one = FindIn(point.prediction.candidates, config.config);
     const std::optional<Estimate>& own = point.prediction.library_default;
     if (one == nullptr || !own.has_value()) return false;
     const double noise = Together(own->doubt, one->estimate.doubt);
-    return own->log_seconds - one->estimate.log_seconds + noise / 2 >=
+    return own->log_seconds - one->estimate.log_seconds + noise >=
            std::log1p(options_.choice.margin / 2);
   }
 

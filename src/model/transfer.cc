@@ -18,11 +18,14 @@ constexpr double kMostApart = 3;
 // What is usual for a doubling of the nodes, before the data say anything; it counts as much as
 // this many sizes.
 constexpr double kUsualUnit = 0.15;
-constexpr double kUsualWorth = 4;
+constexpr double kUsualWorth = 1;
 constexpr double kClose = 0.2;
 constexpr double kSizeReach = 2 * (1 + 1e-9);
 constexpr double kHarm = 0.95;
 constexpr double kMostHarmful = 0.05;
+// Of the 90 % intervals of gains that were left out, this many have to hold.
+constexpr double kLeastHeld = 0.8;
+constexpr double kNinety = 1.6449;
 constexpr size_t kLeastChanged = 6;
 constexpr size_t kLeastCounts = 2;
 constexpr size_t kNone = SIZE_MAX;
@@ -134,9 +137,22 @@ std::vector<Config> ConfigsAt(const std::vector<const MeasuredPlace*>& places) {
 
 }  // namespace
 
+void Transfer::CountHeld(const Prediction& prediction, const MeasuredSize& context, Trial* trial) {
+  const MeasuredConfig& own = DefaultOf(context);
+  for (const PredictedConfig& one : prediction.candidates) {
+    const MeasuredConfig& cell = *context.Find(one.config);
+    const double said = prediction.library_default->log_seconds - one.estimate.log_seconds;
+    const double noise = Together(own.noise, cell.noise);
+    const double doubt = Together(Together(one.estimate.doubt, prediction.bend), noise);
+    ++trial->cells;
+    if (std::fabs(own.log_seconds - cell.log_seconds - said) <= kNinety * doubt) ++trial->held;
+  }
+}
+
 bool Transfer::Trial::Holds() const {
   return counts >= kLeastCounts && changed >= kLeastChanged && sum_gain > 0 &&
-         static_cast<double>(harmful) <= kMostHarmful * static_cast<double>(changed);
+         static_cast<double>(harmful) <= kMostHarmful * static_cast<double>(changed) &&
+         static_cast<double>(held) >= kLeastHeld * static_cast<double>(cells);
 }
 
 Transfer::Transfer(const std::vector<MeasuredPlace>& places) {
@@ -226,6 +242,7 @@ Transfer::Trial Transfer::Try(const Group& group) {
         return context.Find(one.config) == nullptr;
       });
       ++trial.choices;
+      CountHeld(*prediction, context, &trial);
       const ModelChoice choice = Choose(*prediction, {});
       if (choice.leave_default || !choice.best.has_value()) continue;
       const double gain =

@@ -16,7 +16,8 @@ namespace diapason::model {
 // choice of the same place may. Whether they do is tried for every collective and number of ranks a
 // node: each number of nodes is left out and decided from the others. Only if something changes on
 // two of them or more, if no more than one in twenty of these changes is slower than the library's
-// own choice by 5 %, and if all together are faster, does anything transfer. One node uses other
+// own choice by 5 %, if all together are faster, and if four in five of the gains there lie within
+// their 90 % intervals, does anything transfer. One node uses other
 // links than several, and says nothing about them: it takes no part.
 class Transfer {
  public:
@@ -44,6 +45,8 @@ class Transfer {
     size_t changed = 0;   // ... not to the library's own choice
     size_t harmful = 0;   // of these, slower than it by more than 5 %
     double sum_gain = 0;  // log, measured, over those that changed
+    size_t cells = 0;     // gains that were left out and estimated
+    size_t held = 0;      // ... within their 90 % interval
     bool Holds() const;
   };
   std::vector<Trial> trials() const;
@@ -60,6 +63,7 @@ class Transfer {
   static std::optional<Prediction> Ask(const Group& group, const CallPlace& place, uint64_t bytes,
                                        size_t left_out);
   static Trial Try(const Group& group);
+  static void CountHeld(const Prediction& prediction, const MeasuredSize& context, Trial* trial);
   const Group* Find(const CallPlace& place) const;
 
   std::vector<Group> groups_;
