@@ -17,6 +17,10 @@ namespace diapason::model {
 // of the configuration counts once for each of them, that of the library's own choice once. The
 // sizes are corrected together by Benjamini and Hochberg's rule, which rejects nothing in all but
 // `alpha` of the cases where nothing is true. A single sample proves nothing.
+//
+// A configuration that is faster by little, or in much noise, is proven at all sizes of a place
+// together: by the number of sizes at which its samples and those of the library's own choice are
+// apart.
 class Evidence {
  public:
   Evidence(const Grid& grid, double alpha);

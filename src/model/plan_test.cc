@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "model/evidence.h"
 #include "model/testing.h"
 #include "policy/parse.h"
 #include "policy/table.h"
@@ -172,6 +173,22 @@ TEST(PlannedPolicy, AnotherDayChangesNothing) {
       EXPECT_EQ(AnyHas(grid.messages, "not measured in the same run"), !with_default);
     }
   }
+}
+
+TEST(PlannedPolicy, ManySizesTogetherProveWhatNoneDoesAlone) {
+  // Two samples a size, with so much noise that they prove little.
+  Recipe recipe = Flat([](uint64_t, const Config& config) {
+    return config == kBest ? 0.7 : config.IsDefault() ? 1.0 : 1.2;
+  });
+  recipe.repeats = 2;
+  recipe.noise = 0.1;
+  const Grid grid = MeasureGrid(recipe);
+  EXPECT_TRUE(Evidence(grid, 0.03).FamilyProven(kHere, FamilyOf(kBest)));
+  EXPECT_FALSE(Make(grid, {}).rows.empty());
+  // At few of the sizes that is luck.
+  Grid few = grid;
+  few.scenes[0].contexts.resize(2);
+  EXPECT_FALSE(Evidence(few, 0.03).FamilyProven(kHere, FamilyOf(kBest)));
 }
 
 TEST(PlannedPolicy, NoiseAloneIsLeftToTheLibrary) {
