@@ -251,6 +251,7 @@ class Supervisor {
     ended_.killed = true;
     phase_ = Phase::kKilling;
     deadline_ = Clock::now() + kToDie;
+    (void)::kill(-pid_, SIGKILL);  // needs no /proc; unreaped, the id is still its own
     SignalAll(SIGKILL);
   }
 
