@@ -116,7 +116,9 @@ std::string JobOutcome::GainText(const PreparedJob& job) const {
   if (communicators == 0 || calls == 0) return "not known: there was no call";
   if (job.mode == JobMode::kObserve) return "nothing: nothing was changed";
   if (compared.has_value() && !compared->ok()) return "not known: " + compared->status().message();
-  if (compared.has_value()) return compared->value().Text() + ", in turns in this run";
+  if (compared.has_value()) {
+    return compared->value().Text() + (compared->value().Decided() ? ", in turns in this run" : "");
+  }
   if (job.mode == JobMode::kLearn) {
     std::vector<std::string> parts;
     std::set<bool> kinds;

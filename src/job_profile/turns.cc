@@ -70,11 +70,15 @@ std::string TroubleOf(const TurnComparison& compared) {
   if (compared.source == Source::kNone) {
     return "no iterations were found: call diapason_step() once per iteration";
   }
+  const size_t pure = compared.default_iterations + compared.policy_iterations;
+  if (pure + compared.mixed_iterations == 0) {
+    return "in no iteration did the policy have a say: no row matches its calls, or they are "
+           "captured in graphs";
+  }
   if (compared.policy_iterations == 0 && compared.mixed_iterations == 0) {
     return "the policy never had a turn: let the job run longer, or set DIAPASON_TURN to less";
   }
   if (compared.Decided()) return "";
-  const size_t pure = compared.default_iterations + compared.policy_iterations;
   if (compared.mixed_iterations > pure) {
     return "most iterations ran partly with the default and partly with the policy: set "
            "DIAPASON_TURN to more, so that at least 20 iterations fit into a turn";
