@@ -1,97 +1,30 @@
-"""Real processes of `diapason launch`, for its tests.
+"""Real processes of `diapason launch`, for its tests."""
 
-Every process of a test carries a token of its own in its environment: so the test finds all of them, however they
-were started, and ends what a failed test leaves behind.
-"""
-
-import contextlib
 import os
-import signal
-import subprocess
 import sys
-import tempfile
-import time
 import unittest
-import uuid
+
+from tool_processes import LIMIT, proc, state, ToolProcesses, wait_until
+
+__all__ = ["Launched", "LIMIT", "main", "OWN", "PR_SET_CHILD_SUBREAPER", "proc", "state", "wait_until"]
 
 TOOL = None
-LIMIT = 600  # seconds; every wait in here ends by then, on a slow machine as well
 PR_SET_CHILD_SUBREAPER = 36
 OWN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
-def wait_until(condition, what):
-    end = time.monotonic() + LIMIT
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {LIMIT} s in vain: {what}")
-        time.sleep(0.01)
-
-
-def proc(pid, name):
-    try:
-        with open(f"/proc/{pid}/{name}", "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
-def state(pid):
-    stat = proc(pid, "stat")
-    return stat.rpartition(b")")[2].split()[0].decode() if stat else ""
-
-
-class Launched(unittest.TestCase):
-    def setUp(self):
-        self.token = uuid.uuid4().hex
-        self.folder = tempfile.TemporaryDirectory(prefix="launch_test.")
-        self.started = []
-
-    def tearDown(self):
-        for pid in self.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        for process in self.started:
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout, process.stderr):
-                if stream:
-                    stream.close()
-        self.folder.cleanup()
-
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
+class Launched(ToolProcesses):
     def environment(self, extra=()):
         kept = {name: value for name, value in os.environ.items() if name not in OWN}
         return {**kept, "TOKEN": self.token, "FOLDER": self.folder.name, **dict(extra)}
 
     def start(self, *arguments, env=(), **options):
-        options.setdefault("stdin", subprocess.DEVNULL)
-        options.setdefault("stdout", subprocess.PIPE)
-        options.setdefault("stderr", subprocess.PIPE)
-        process = subprocess.Popen([TOOL, "launch", *arguments], env=self.environment(env), **options)
-        self.started.append(process)
-        return process
+        return self.start_words([TOOL, "launch", *arguments], env=env, **options)
 
     def run_tool(self, *arguments, env=(), **options):
         """Exit status, lines of standard output, text of standard error."""
-        given = options.pop("input", None)
-        if given is not None:
-            options["stdin"] = subprocess.PIPE
-        process = self.start(*arguments, env=env, **options)
-        out, err = process.communicate(given, timeout=LIMIT)
-        return process.returncode, (out or b"").decode().splitlines(), (err or b"").decode()
-
-    def processes(self):
-        """Everybody of this test who is alive, except the test and the launchers."""
-        found = []
-        for name in os.listdir("/proc"):
-            if not name.isdigit() or int(name) in [process.pid for process in self.started]:
-                continue
-            if f"TOKEN={self.token}".encode() in proc(name, "environ") and state(name) not in ("", "Z", "X"):
-                found.append(int(name))
-        return found
+        status, out, err = self.run_to_end(*arguments, env=env, **options)
+        return status, out.splitlines(), err
 
     def ranks(self):
         return [pid for pid in self.processes() if b"\0RANK=" in b"\0" + proc(pid, "environ")]
@@ -99,13 +32,6 @@ class Launched(unittest.TestCase):
     def wait_for_files(self, *names):
         for name in names:
             wait_until(lambda name=name: os.path.exists(self.path(name)), f"file {name}")
-
-    def read(self, name):
-        with open(self.path(name), encoding="utf-8") as file:
-            return file.read()
-
-    def assert_nobody_left(self):
-        wait_until(lambda: not self.processes(), f"end of {self.processes()}")
 
 
 def main(doc):
