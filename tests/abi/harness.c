@@ -239,6 +239,13 @@ static struct {
   } lines[MOST_LINES];
 } g_log = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+/* A child that is forked while another thread logs must find the lock free. */
+static void lock_log(void) { pthread_mutex_lock(&g_log.mutex); }
+static void unlock_log(void) { pthread_mutex_unlock(&g_log.mutex); }
+__attribute__((constructor)) static void keep_log_across_forks(void) {
+  if (pthread_atfork(lock_log, unlock_log, unlock_log) != 0) abort();
+}
+
 void captured_log(int level, unsigned long flags, const char* file, int line, const char* format,
                   ...) {
   (void)flags, (void)file, (void)line;
