@@ -127,7 +127,7 @@ TEST(OutcomeTest, GainOfAPolicyIsWhatItSaysOfItself) {
   const JobOutcome outcome = ReadOutcome(job.files);
   PreparedJob prepared = Prepared();
   EXPECT_TRUE(Holds(outcome.GainText(prepared), "not known: "));
-  EXPECT_TRUE(Holds(outcome.GainText(prepared), "--learn"));
+  EXPECT_TRUE(Holds(outcome.GainText(prepared), "--compare"));
   prepared.evidence = {{2, "verified: 1.62 x over 3 sizes"}, {9, "verified: another row"}};
   EXPECT_TRUE(Holds(outcome.GainText(prepared),
                     "The policy says of itself: line 2: verified: 1.62 x over 3 sizes"));

@@ -54,9 +54,9 @@ class Profiler {
     profile.untried_seconds = untried_seconds_;
     profile.untimed_per_iteration = untimed_per_iteration_;
     Combine(&profile);
-    for (auto& [key, one] : classes_) {
+    for (const auto& [key, one] : classes_) {
       profile.untried_calls += one.Untried();
-      profile.classes.push_back(std::move(one));
+      profile.classes.push_back(one);
     }
     std::stable_sort(profile.classes.begin(), profile.classes.end(),
                      [](const CallClass& a, const CallClass& b) {

@@ -1,6 +1,7 @@
 #include "job_profile/timeline.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "journal/joined.h"
@@ -34,7 +35,7 @@ Call CallOf(const JournalRecord& record, const Place& place) {
   if (record.kind == RecordKind::kRan && record.seconds > 0 && record.seconds < kLongestSeconds &&
       record.gpu_start_ns < UINT64_MAX / 2) {
     call.start_ns = record.gpu_start_ns;
-    call.stop_ns = record.gpu_start_ns + static_cast<uint64_t>(record.seconds * 1e9 + 0.5);
+    call.stop_ns = record.gpu_start_ns + static_cast<uint64_t>(std::llround(record.seconds * 1e9));
   }
   return call;
 }
