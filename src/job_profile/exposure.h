@@ -41,9 +41,9 @@ struct PositionTime {
 //   half are taken as that, and their median is subtracted from all. If the interval has either
 //   this slope or 1 in it, that one is taken.
 // - Collectives that follow each other without a gap waited for each other, and so the work that
-//   ended in the last one was done while the others ran, but nobody saw when: at the earliest when
-//   the host launched the last one, at the latest when the last one started. Between these bounds
-//   the middle is taken.
+//   ended in the last one was done while the others ran, but no record says when: at the earliest
+//   when the host launched the last one, at the latest when the last one started. Between these
+//   bounds the middle is taken.
 //
 // Positions that too few iterations have, or whose times hardly vary, have the bounds 0 and all of
 // their time, and the share of all positions together.

@@ -89,7 +89,7 @@ struct JournalComm {
   // The result of the agreement: "learn", "static", or why not; empty: none was needed.
   std::string agreed;
   uint64_t created_ns = 0;  // since 1970; 0: not said
-  uint64_t ended_ns = 0;    // 0: it lived until the process ended, or nobody said
+  uint64_t ended_ns = 0;    // 0: it lived until the process ended, or the journal does not say
 };
 
 // Of the whole file. A reader counts and skips unknown types of lines, so new types do not change
