@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::array<SettingInfo, kSettingCount> kTable{{
     {Setting::kMode, "DIAPASON_MODE", "", SettingType::kChoice, "static", 0, 0,
-     "off|observe|static|learn|compare",
+     "off|observe|static|learn|compare|tune",
      "Operating mode. static applies the policy; learn tries configurations while the job runs and "
      "keeps the fastest; compare runs the library's default and the policy in turns, the same on "
-     "every rank; observe records in the journal what the policy would choose and changes nothing; "
+     "every rank; tune is set by `diapason tune -- COMMAND`, which says what is tried; observe "
+     "records in the journal what the policy would choose and changes nothing; "
      "off disables the plugin."},
     {Setting::kPolicy, "DIAPASON_POLICY", "NCCL_TUNER_CONFIG_FILE", SettingType::kText, "", 0, 0,
      "", "Policy file. Without one the library makes its own choices."},

@@ -27,8 +27,9 @@ class Finder {
   std::vector<SettingConflict> Find() {
     const bool learns = Word("DIAPASON_MODE") == "learn";
     const bool compares = Word("DIAPASON_MODE") == "compare";
+    const bool tuned = Word("DIAPASON_MODE") == "tune";
     learns ? CheckEpsilon() : CheckUnusedByMode();
-    if ((learns || compares) && !seen_.loaded) CheckLearning();
+    if ((learns || compares || tuned) && !seen_.loaded) CheckLearning();
     if (compares) CheckCompared();
     if (seen_.loaded) {
       CheckPaths();
@@ -99,7 +100,8 @@ class Finder {
   // What keeps a job from learning, or from comparing, although it should.
   void CheckLearning() {
     const std::string mode = "DIAPASON_MODE=" + Word("DIAPASON_MODE");
-    const std::string done = Word("DIAPASON_MODE") == "learn" ? "learned" : "compared";
+    const std::string word = Word("DIAPASON_MODE");
+    const std::string done = word == "learn" ? "learned" : word == "tune" ? "tried" : "compared";
     const std::vector<std::string> names = {"DIAPASON_MODE", "NCCL_TUNER_PLUGIN",
                                             "NCCL_PROFILER_PLUGIN", "NCCL_ENV_PLUGIN"};
     if (seen_.version != 0 && seen_.version < kFirstThatLearns) {

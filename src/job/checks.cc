@@ -80,7 +80,10 @@ void CheckHosts(const PreparedJob& job, const Environment& ranks, std::vector<Fi
     findings->push_back({"job.no-store",
                          Severity::kError,
                          Format("{} on {} hosts needs a store that all of them reach",
-                                job.mode == JobMode::kLearn ? "learning" : "comparing", hosts),
+                                job.mode == JobMode::kLearn  ? "learning"
+                                : job.mode == JobMode::kTune ? "tuning"
+                                                             : "comparing",
+                                hosts),
                          {store.empty() ? "DIAPASON_STORE is not set" : "DIAPASON_STORE=shm"},
                          "Give --store file:/shared/folder or --store redis://HOST"});
   }

@@ -269,6 +269,8 @@ std::string_view JobModeName(JobMode mode) {
       return "compare";
     case JobMode::kObserve:
       return "observe";
+    case JobMode::kTune:
+      return "tune";
     case JobMode::kStatic:
       break;
   }

@@ -17,11 +17,17 @@
 
 namespace diapason::job {
 
-enum class JobMode : uint8_t { kStatic, kLearn, kCompare, kObserve };
+enum class JobMode : uint8_t {
+  kStatic,
+  kLearn,
+  kCompare,
+  kObserve,
+  kTune,  // orders of this program say what runs (agree::OrderLog)
+};
 std::string_view JobModeName(JobMode mode);  // as DIAPASON_MODE has it
 // Whether the ranks agree on every call while they run, and need a store for it.
 inline bool AgreesOnCalls(JobMode mode) {
-  return mode == JobMode::kLearn || mode == JobMode::kCompare;
+  return mode == JobMode::kLearn || mode == JobMode::kCompare || mode == JobMode::kTune;
 }
 
 // What a user wants of a job.

@@ -57,6 +57,19 @@ int Candidates::EffectiveChannels(const Config& config) const {
   return own > 0 && config.channels >= own ? 0 : config.channels;
 }
 
+bool Candidates::MayTry(const Config& config) const {
+  const LearningOptions& options = learning_->options;
+  if (config.IsDefault() || !OfferedByAll(config)) return false;
+  // From 2.29 on the answer also selects between two kinds of kernels, and LL would switch the
+  // kind.
+  if (options.host.has_new_scheduler() && config.protocol == kLl) return false;
+  if (config.channels == 0) return true;
+  if (context_->collective == Collective::kAllGather && !options.allgather_channels) return false;
+  return config.channels >= options.min_ctas &&
+         SafeChannels(options.host.library, config.channels, config.algorithm, options.shape) ==
+             config.channels;
+}
+
 std::vector<learn::ArmConfig> Candidates::Initial(const Config& incumbent) {
   channels_added_for_.clear();
   const LearningOptions& options = learning_->options;

@@ -16,6 +16,9 @@ class Candidates {
 
   // Reads the offers of the ranks. False: some are missing.
   bool GatherOffers(double now);
+  // Whether a configuration that was not chosen here may be tried: all ranks offer its pair, and
+  // its channel count is safe.
+  bool MayTry(const Config& config) const;
   // The candidates to begin with, beside the library's default.
   std::vector<learn::ArmConfig> Initial(const Config& incumbent);
   // Adds the pairs that are known to be near the best one with fewer channels, each once. Called

@@ -33,8 +33,8 @@ uint64_t ThisThread() noexcept { return static_cast<uint64_t>(pthread_self()); }
 bool Interested(const Settings& settings) {
   const std::string& mode = settings.Text(Setting::kMode);
   if (mode == "off") return false;
-  return mode == "learn" || mode == "compare" || settings.IsSet(Setting::kJournal) ||
-         settings.IsSet(Setting::kStore);
+  return mode == "learn" || mode == "compare" || mode == "tune" ||
+         settings.IsSet(Setting::kJournal) || settings.IsSet(Setting::kStore);
 }
 
 CommObserver* AttachCommState(const ProfilerInit& init) noexcept {

@@ -9,6 +9,9 @@ constexpr double kRateInterval = 1.0;
 // Epochs beyond the present one that may be agreed on; see learn::ProposalLead. The other ranks
 // read as many ahead.
 constexpr uint32_t kMostAhead = 4;
+constexpr double kEpochsPerTurn = 8;
+constexpr uint64_t kFirstTurnCalls = 8;  // while the rate of calls is unknown
+constexpr uint64_t kMostTurnCalls = 4096;
 
 }  // namespace
 
@@ -38,6 +41,13 @@ bool EpochProposer::IsBehind() const {
   const uint64_t present_end = std::max(newest.end(), learning_->CallsMade(*context_));
   return proposed_end_ != 0 && proposed_ < newest.number + kMostAhead &&
          proposed_end_ < present_end + lead_.calls();
+}
+
+uint64_t EpochProposer::TurnCalls(double seconds) const {
+  if (store_->cells()->Fullness() > kFullStore) return kRestCalls;
+  const double calls = calls_per_second_ * seconds / kEpochsPerTurn;
+  const auto wanted = calls > 0 ? static_cast<uint64_t>(calls) : kFirstTurnCalls;
+  return std::clamp<uint64_t>(std::max(wanted, lead_.calls() / 2), 1, kMostTurnCalls);
 }
 
 bool EpochProposer::EndsWithin(double seconds) const {

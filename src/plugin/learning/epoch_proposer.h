@@ -29,6 +29,10 @@ class EpochProposer {
   double rate() const { return calls_per_second_; }
   // The calls that have to be agreed on beyond the present epoch.
   uint64_t lead() const { return lead_.calls(); }
+  // Calls in an epoch while turns of so many seconds are followed: short, so that every context
+  // changes over soon, and long enough for four epochs to last until a proposal stands. Longer
+  // when the store is nearly full.
+  uint64_t TurnCalls(double seconds) const;
 
   // The epoch to propose next, and its first call.
   uint32_t next() const;
@@ -37,6 +41,10 @@ class EpochProposer {
   // not known until the ranks have entered it.
   enum class Outcome : uint8_t { kStands, kOther, kFailed };
   Outcome Propose(const Schedule& schedule, double now);
+
+  // While a context has nothing to change: the calls of an epoch.
+  static constexpr uint64_t kRestCalls = uint64_t{1} << 16;
+  static constexpr double kFullStore = 0.75;
 
  private:
   void MeasureRate(double now);

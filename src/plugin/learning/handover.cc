@@ -27,7 +27,7 @@ LearningHandover::LearningHandover(LearningOptions agreed, const policy::Policy&
       log(to),
       journal(records),
       events(GpuEvents::Make(options.host.library)),
-      wants_pattern(leads() && !options.compare &&
+      wants_pattern(leads() && options.learns() &&
                     (options.reward == "auto" || options.reward == "pattern")) {}
 
 LearningHandover::~LearningHandover() {

@@ -76,6 +76,9 @@ struct LearningOptions {
   // The default and the policy take turns, and nothing is learned.
   bool compare = false;
   double turn_seconds = 0;
+  // A program outside the job says what runs, and nothing is learned.
+  bool ordered = false;
+  bool learns() const { return !compare && !ordered; }
   learn::LearnOptions learn;
   std::string reward = "auto";
   std::string reward_file;

@@ -118,7 +118,8 @@ bool Learning::Advance(LearningContext* context, uint64_t index, const CostTable
     ready.turn = TurnOf(span.value().by_policy);
     TellEntered(context);
     const agree::EpochLog::Epoch& newest = context->log.newest();
-    const bool settled = !newest.schedule.Explores() || ready.config == newest.schedule.incumbent;
+    const bool explores = handover_.options.ordered || newest.schedule.Explores();
+    const bool settled = !explores || ready.config == newest.schedule.incumbent;
     ready.reason = !ready.counts       ? Reason::kWarmUp
                    : span.value().held ? Reason::kHeld
                    : settled           ? Reason::kLearned
@@ -137,8 +138,9 @@ void Learning::TellEntered(LearningContext* context) {
   context->told_epoch = newest.number;
   // Runs are matched and timed only while the context explores. Decided here and not in the
   // background: a short epoch may be over before the learning thread runs.
-  // While turns are compared, both are treated alike.
-  const bool tracks = handover_.options.compare || newest.number < 2 || newest.schedule.Explores();
+  // While turns are followed, all are treated alike.
+  const bool tracks =
+      !handover_.options.learns() || newest.number < 2 || newest.schedule.Explores();
   if (tracks != context->tracking) {
     context->tracking = tracks;
     tracking_ = tracking_ + (tracks ? 1 : -1);
@@ -205,7 +207,7 @@ void Learning::MakeContext(Collective collective, int band) {
       handover_.options.prefix + Format("{}.{}.", std::string(CollectiveName(collective)), band);
   // Depends on the size band only, because ranks may be asked about different sizes first.
   const policy::DecisionTable::Entry* row = table_.Find({collective, BandLast(band), 1, 0});
-  if (row != nullptr && !handover_.options.compare) options.incumbent = row->config();
+  if (row != nullptr && handover_.options.learns()) options.incumbent = row->config();
   options.opening_calls = kOpeningCalls;
   options.hold_calls = kHoldCalls;
   auto context = std::make_unique<LearningContext>(collective, band, &patient_, options);

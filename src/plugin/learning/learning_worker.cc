@@ -46,7 +46,9 @@ LearningWorker::Context::Context(LearningHandover* learning, ContextHandover* co
                                  BackgroundStore* store)
     : shared(context), reporter(learning->options.store, context->prefix, learning->options.rank) {
   if (!learning->leads()) return;
-  if (learning->options.compare) {
+  if (learning->options.ordered) {
+    orders = std::make_unique<OrderProposer>(learning, context, &reporter, store);
+  } else if (learning->options.compare) {
     turns = std::make_unique<TurnProposer>(learning, context, &reporter, store);
   } else {
     explorer = std::make_unique<ContextExplorer>(learning, context, &reporter, store);
@@ -56,7 +58,7 @@ LearningWorker::Context::Context(LearningHandover* learning, ContextHandover* co
 LearningWorker::LearningWorker(std::shared_ptr<LearningHandover> handover)
     : handover_(std::move(handover)), options_(handover_->options), store_(options_.store) {
   // Here, before the communicator's first call: what the file has now is not about its calls.
-  if (!handover_->leads() || options_.compare) return;
+  if (!handover_->leads() || !options_.learns()) return;
   if (options_.reward != "auto" && options_.reward != "file") return;
   reward_file_ = std::make_unique<RewardFile>(
       !options_.reward_file.empty() ? options_.reward_file
@@ -144,15 +146,16 @@ bool LearningWorker::PollAll(double now, JobWatch* job) {
   WatchStop(now);
   WatchFreeze(now, &job->freeze);
   WatchTurns(now, job);
+  WatchOrders(now, job);
   for (const LearningHandover::Sample& one : samples) {
     contexts_[one.context]->reporter.Credit(one.index, one.index + 1, one.seconds);
   }
   if (handover_->leads()) ReadRewardFile(now);
-  bool exploring = contexts_.empty() || options_.compare;
+  bool exploring = contexts_.empty() || !options_.learns();
   bool wants_pattern = contexts_.empty() && handover_->wants_pattern;
   for (const auto& context : contexts_) {
     if (finish_wanted_) return false;
-    TakeFinished(context.get(), now);
+    TakeFinished(context.get(), now, *job);
     ReadAhead(context.get(), now);
     CheckRuns(context.get(), now);
     const ContextExplorer* explorer = context->explorer.get();
@@ -162,7 +165,7 @@ bool LearningWorker::PollAll(double now, JobWatch* job) {
     wants_pattern = wants_pattern || (explorer != nullptr && explorer->wants_pattern());
   }
   handover_->wants_pattern = wants_pattern;
-  if (handover_->leads() && !options_.compare && !said_why_) SayWhyNothing(now);
+  if (handover_->leads() && options_.learns() && !said_why_) SayWhyNothing(now);
   if (now - last_saved_ > kSaveInterval) {
     last_saved_ = now;
     Save();
@@ -192,11 +195,13 @@ void LearningWorker::TakeEntered(Context* context, double now) {
   }
 }
 
-void LearningWorker::TakeFinished(Context* context, double now) {
+void LearningWorker::TakeFinished(Context* context, double now, const JobWatch& job) {
   const double patience = reward_file_ != nullptr ? kFilePatience : kPatience;
   std::vector<Reporter::Finished> finished = context->reporter.TakeFinished(now, patience);
   if (context->explorer != nullptr) {
     context->explorer->Poll({now, frozen_, calls_of_all_}, std::move(finished));
+  } else if (context->orders != nullptr) {
+    context->orders->Poll(now, job.order.has_value() ? &*job.order : nullptr, frozen_);
   } else if (context->turns != nullptr) {
     context->turns->Poll(now, policy_turn_, frozen_);
   } else if (Reports(options_.rank, options_.shape.ranks)) {
@@ -205,7 +210,7 @@ void LearningWorker::TakeFinished(Context* context, double now) {
 }
 
 void LearningWorker::Save() {
-  if (!handover_->leads() || options_.compare || options_.learned.empty()) return;
+  if (!handover_->leads() || !options_.learns() || options_.learned.empty()) return;
   std::vector<LearnedContext> learned;
   for (const auto& context : contexts_) {
     if (!context->explorer->decided()) continue;
@@ -326,6 +331,21 @@ void LearningWorker::WatchTurns(double now, JobWatch* job) {
   policy_turn_ = job->turns->is_policy();
 }
 
+void LearningWorker::WatchOrders(double now, JobWatch* job) {
+  if (!handover_->leads() || !options_.ordered || store_.away(now)) return;
+  if (job->orders == nullptr) job->orders = std::make_unique<agree::OrderLog>(options_.store);
+  // On an error the order stays as it was.
+  (void)job->orders->Look(now);
+  if (job->orders->number() == job->order_number) return;
+  job->order_number = job->orders->number();
+  job->order.reset();
+  Result<policy::Order> order = policy::ParseOrder(job->orders->text());
+  // What cannot be read, or is for another library, leaves everything to the library.
+  if (order.ok() && order.value().rows.library == options_.host.library) {
+    job->order = std::move(order).value();
+  }
+}
+
 void LearningWorker::Finish(Deadline deadline) {
   TakeContexts();
   Save();
@@ -335,6 +355,7 @@ void LearningWorker::Finish(Deadline deadline) {
   // done before the others have begun).
   for (const auto& context : contexts_) {
     context->turns.reset();
+    context->orders.reset();
     if (context->explorer == nullptr) continue;
     context->explorer->Leave(deadline);
     context->explorer.reset();

@@ -5,14 +5,17 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "agree/freeze.h"
+#include "agree/orders.h"
 #include "agree/turns.h"
 #include "plugin/learning/background_store.h"
 #include "plugin/learning/context_explorer.h"
 #include "plugin/learning/handover.h"
+#include "plugin/learning/order_proposer.h"
 #include "plugin/learning/reporter.h"
 #include "plugin/learning/reward_file.h"
 #include "plugin/learning/turn_proposer.h"
@@ -35,7 +38,10 @@ class FreezeWatch {
 // has one for all communicators.
 struct JobWatch {
   FreezeWatch freeze;
-  std::unique_ptr<agree::Turns> turns;  // while the default and the policy take turns
+  std::unique_ptr<agree::Turns> turns;      // while the default and the policy take turns
+  std::unique_ptr<agree::OrderLog> orders;  // while a program outside says what runs
+  uint64_t order_number = 0;
+  std::optional<policy::Order> order;  // number order_number; none: there is none, or it is invalid
 };
 
 // Learning in the background, for one communicator on one rank: takes in times, posts results,
@@ -69,7 +75,8 @@ class LearningWorker {
     Reporter reporter;
     // On rank 0, until the end: the one that proposes its epochs.
     std::unique_ptr<ContextExplorer> explorer;
-    std::unique_ptr<TurnProposer> turns;  // instead of it, while turns are compared
+    std::unique_ptr<TurnProposer> turns;    // instead of it, while turns are compared
+    std::unique_ptr<OrderProposer> orders;  // instead of it, while orders are followed
   };
 
   bool PollAll(double now, JobWatch* job);
@@ -78,7 +85,7 @@ class LearningWorker {
   void TakeTimes(double now);
   void TakeRuns();
   void TakeEntered(Context* context, double now);
-  void TakeFinished(Context* context, double now);
+  void TakeFinished(Context* context, double now, const JobWatch& job);
   void ReadAhead(Context* context, double now);
   void CheckRuns(Context* context, double now);
   void Differs(const Context& context, const RunDifference& difference);
@@ -86,6 +93,7 @@ class LearningWorker {
   void TakeStop(const std::string& text);
   void WatchFreeze(double now, FreezeWatch* freeze);
   void WatchTurns(double now, JobWatch* job);
+  void WatchOrders(double now, JobWatch* job);
   void ReadRewardFile(double now);
   // Once, after some thousand calls: why nothing is learned, or why the reward file is not used.
   void SayWhyNothing(double now);

@@ -18,8 +18,6 @@ class TurnProposer {
   void Poll(double now, bool policy_turn, bool frozen);
 
  private:
-  uint64_t EpochCalls() const;
-
   const LearningHandover* const learning_;
   BackgroundStore* const store_;
   EpochProposer proposer_;

@@ -108,7 +108,7 @@ Purpose PurposeOf(const Settings& settings, const CommInit& init, const OwnPolic
   const std::string& mode = settings.Text(Setting::kMode);
   // The library never asks about a communicator of one rank.
   if ((mode == "observe" && !acts) || init.shape.ranks < 2) return Purpose::kNone;
-  if (mode == "learn" || mode == "compare") return Purpose::kLearn;
+  if (mode == "learn" || mode == "compare" || mode == "tune") return Purpose::kLearn;
   if (settings.IsSet(Setting::kStore)) return Purpose::kShare;
   const bool verifiable = (own.named || acts) && init.api >= kAgreesFromApi &&
                           !g_rehearsal.load() && RanksOnThisHost(init) != OnThisHost::kNo;

@@ -113,6 +113,7 @@ Engine::Engine(const CommInit& init, const Settings& settings, const Host& host,
       log_(log),
       observe_(settings.Text(Setting::kMode) == "observe"),
       compare_(settings.Text(Setting::kMode) == "compare"),
+      ordered_(settings.Text(Setting::kMode) == "tune"),
       number_(g_communicators.fetch_add(1) + 1) {
   communicator_.reset(CommState::TakeNewComm(init.comm_id, init.shape));
   WarnAboutSettings();

@@ -153,6 +153,7 @@ class Engine {
   const HostLog log_;
   const bool observe_;
   const bool compare_;     // the default and the policy take turns
+  const bool ordered_;     // a program outside says what runs
   const uint32_t number_;  // of the communicator, in this process
   DecisionInputs inputs_;
   policy::DecisionTable table_;

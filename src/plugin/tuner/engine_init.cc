@@ -94,8 +94,9 @@ bool Engine::ComeTogether(const Settings& settings, OwnPolicy loaded,
     UsePolicy(*agreement_.policy);
   } else {
     if (compare_) log_.Warn("DIAPASON_MODE=compare has nothing to compare: no policy is set");
-    log_.Info(who + (agreement_.learn && !compare_ ? ": learning, from the library's own choices"
-                                                   : ": no policy is set, the library decides"));
+    log_.Info(who + (!agreement_.learn || compare_ ? ": no policy is set, the library decides"
+                     : ordered_ ? ": tuned from outside, which begins with the library's choices"
+                                : ": learning, from the library's own choices"));
   }
   return true;
 }
@@ -122,6 +123,7 @@ void Engine::UsePolicy(policy::Policy policy) {
                    observe_            ? "; observing, nothing is changed"
                    : !agreement_.learn ? ""
                    : compare_          ? "; in turns with the library's default"
+                   : ordered_          ? "; tuned from outside"
                                        : "; learning from there"));
 }
 
@@ -139,6 +141,7 @@ void Engine::StartLearning(const Settings& settings, const policy::Policy& polic
   options.min_ctas = inputs_.min_ctas;
   options.number = number_;
   options.compare = compare_;
+  options.ordered = ordered_;
   options.turn_seconds = static_cast<double>(settings.Number(Setting::kTurn)) * 1e-3;
   const Result<learn::Strategy> strategy = learn::ParseStrategy(settings.Text(Setting::kStrategy));
   if (strategy.ok()) options.learn.strategy = strategy.value();
@@ -268,6 +271,7 @@ void Engine::OpenJournal(const Settings& settings) {
                         : agreement_.kind == Agreement::Kind::kTogether
                             ? (!agreement_.learn ? "static"
                                : compare_        ? "compare"
+                               : ordered_        ? "tune"
                                                  : "learn")
                             : "";
   if (communicator_ != nullptr) {
