@@ -1,4 +1,5 @@
 """Jobs to which nothing happens that the plugin could not live with: all of them must end well."""
+import processes
 from job import EITHER, SURVIVE
 from scene import LIBRARIES, NEW_SELECTION, ROW, case
 
@@ -31,6 +32,21 @@ def turns(scene):
         calls=3000, options={'captured': 40, 'groups': 60, 'nonblocking': 40, 'late': 40, 'communicators': 3},
         environment={'DIAPASON_MODE': 'compare', 'DIAPASON_TURN': 20},
         each=lambda rank: {'environment': {'DIAPASON_POLICY': rows[rank % 2]}}).start())
+
+
+@case()
+def orders(scene):
+    """two programs outside say at random what runs, and one of them is killed"""
+    job = scene.job(
+        calls=10000, options={'pause': 30, 'captured': 40, 'groups': 60, 'nonblocking': 40, 'late': 40,
+                              'communicators': 3},
+        environment={'DIAPASON_MODE': 'tune'}).start()
+    before = scene.hosts.on(0) if scene.store == 'redis' else ()
+    first = scene.order(job, before)
+    job.reach(3000)
+    scene.order(job, before)
+    processes.end(first)
+    scene.expect(SURVIVE, job)
 
 
 @case()

@@ -25,6 +25,7 @@ class Places:
         build = os.path.abspath(build)
         self.plugin = os.path.join(build, 'lib', 'libnccl-tuner-diapason.so')
         self.rank = os.path.join(build, 'bin', 'attack_rank')
+        self.orders = os.path.join(build, 'bin', 'attack_orders')
         self.fail_malloc = os.path.join(build, 'lib', 'attack', 'libattack_fail_malloc.so')
         self.chain = os.path.join(build, 'lib', 'attack', 'libattack_chain_tree.so')
 
@@ -34,7 +35,7 @@ class Job:
     {'options': {}, 'environment': {}, 'before': [command words]}."""
 
     def __init__(self, places, folder, ranks, options, environment, each=None, before=None):
-        self.ranks, self.folder = ranks, folder
+        self.ranks, self.folder, self.environment = ranks, folder, environment
         self.patience = float(environment.get('DIAPASON_STORE_PATIENCE', 60))
         self.join_limit = float(environment.get('DIAPASON_JOIN_LIMIT', 10))
         self.killed = set()

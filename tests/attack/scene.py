@@ -6,6 +6,7 @@ import shutil
 from contextlib import ExitStack
 
 import job as jobs
+import processes
 import server as servers
 
 STORES = ('shm', 'file', 'redis')
@@ -104,6 +105,13 @@ class Scene:
                         {**drawn, **(options or {})}, {**own, **(environment or {})}, each, before)
         self._stack.callback(made.close)
         return made
+
+    def order(self, job, before=()):
+        """A program that gives a job orders at random, until the case ends."""
+        giver = processes.start([*before, self.places.orders, job.environment['DIAPASON_STORE'],
+                                 job.environment['DIAPASON_JOB'], str(self.random.randrange(1 << 30))])
+        self._stack.callback(processes.end, giver)
+        return giver
 
     def _host_of(self, rank):
         return self.hosts.on(rank % self.hosts.COUNT)
