@@ -181,4 +181,13 @@ Result<double> ParseSeconds(std::string_view text) {
   return Invalid("'" + std::string(text) + "' is no time such as 250us, 5ms, 90s, 5m or 1h");
 }
 
+std::string DurationText(double seconds) {
+  if (!(seconds >= 0)) return "?";
+  if (seconds < 10) return Format("{:.1f}s", seconds);
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 60) return Format("{}s", whole);
+  if (whole < 3600) return Format("{}m {:02}s", whole / 60, whole % 60);
+  return Format("{}h {:02}m", whole / 3600, whole / 60 % 60);
+}
+
 }  // namespace diapason

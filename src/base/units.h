@@ -31,4 +31,7 @@ Result<double> ParseShare(std::string_view text, std::string_view what);
 // A duration: "250us", "5ms", "1.5s", "5m" or "5min", "1h". More than zero.
 Result<double> ParseSeconds(std::string_view text);
 
+// Rounded, for the user: "4.2s", "59s", "3m 05s", "2h 30m"; "?" below zero.
+std::string DurationText(double seconds);
+
 }  // namespace diapason

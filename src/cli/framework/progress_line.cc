@@ -24,15 +24,6 @@ int Width() {
 
 }  // namespace
 
-std::string DurationText(double seconds) {
-  if (!(seconds >= 0)) return "?";
-  if (seconds < 10) return Format("{:.1f}s", seconds);
-  const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole < 60) return Format("{}s", whole);
-  if (whole < 3600) return Format("{}m {:02}s", whole / 60, whole % 60);
-  return Format("{}h {:02}m", whole / 3600, whole / 60 % 60);
-}
-
 ProgressLine::ProgressLine(std::string command, bool quiet)
     : command_(std::move(command)), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) != 0) {}
 

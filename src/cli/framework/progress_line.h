@@ -32,7 +32,4 @@ class ProgressLine {
   Clock::time_point next_{};
 };
 
-// "3m 12s"
-std::string DurationText(double seconds);
-
 }  // namespace diapason::cli
