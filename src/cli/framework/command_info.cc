@@ -73,6 +73,7 @@ std::vector<std::string> UsageLines(const CommandInfo& command) {
   }
   if (command.takes_command) parts.emplace_back("-- COMMAND [ARGUMENT...]");
   lines.push_back(Join(parts, " "));
+  if (command.may_take_command) lines.emplace_back("[OPTIONS] -- COMMAND [ARGUMENT...]");
   if (!command.Shown().empty()) lines.emplace_back("COMMAND [OPTIONS]");
   return lines;
 }

@@ -53,8 +53,10 @@ struct CommandInfo {
   std::vector<std::pair<std::string, std::string>> environment;  // variable, its effect
   std::vector<std::shared_ptr<CommandInfo>> below;
   bool hidden = false;
-  bool needs_command = false;  // one of `below` must be named
-  bool takes_command = false;  // a program and its arguments, after "--"
+  bool needs_command = false;        // one of `below` must be named
+  bool takes_command = false;        // a program and its arguments, after "--"
+  bool may_take_command = false;     // the same beside arguments of its own; never both
+  std::vector<std::string> program;  // may_take_command: what stands after "--"
 
   const std::string& name() const { return path.back(); }
   // The words to type: "diapason env check".

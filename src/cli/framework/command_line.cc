@@ -263,6 +263,8 @@ void CommandLine::TakeCommand() {
   info_->takes_command = true;
 }
 
+void CommandLine::MayTakeCommand() { info_->may_take_command = true; }
+
 std::vector<std::string> CommandLine::CommandAfterDashes(const std::string& usage) const {
   // CLI11 keeps words that match no option, and the "--" itself.
   const std::vector<std::string> rest = app_->remaining();

@@ -52,6 +52,7 @@ class Option {
   Option* OneEach();
   Option* Delimiter(char separator);
   bool Given() const;
+  const std::string& Name() const { return command_->options[index_].names.back(); }
 
  private:
   OptionInfo* info() { return &command_->options[index_]; }
@@ -108,6 +109,10 @@ class CommandLine {
   void RequireOneOption();
   // The command takes the command line of another program after "--", verbatim.
   void TakeCommand();
+  // The same for a command that has arguments of its own before "--", and needs no other program.
+  void MayTakeCommand();
+  // For use in a callback: what stands after "--" then.
+  const std::vector<std::string>& ProgramGiven() const { return info_->program; }
   // For use in a callback: the command after "--", or an empty list. An argument before "--" that
   // is not an option is a UsageError, which shows `usage` ("diapason launch -n 4 --").
   std::vector<std::string> CommandAfterDashes(const std::string& usage) const;

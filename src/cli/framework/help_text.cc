@@ -114,7 +114,7 @@ std::string HelpText(const CommandInfo& command, int wanted_columns) {
   for (const OptionInfo& option : command.options) {
     if (option.by_place()) arguments += Entry(OptionLeft(option), WholeText(option), columns);
   }
-  if (command.takes_command) {
+  if (command.takes_command || command.may_take_command) {
     arguments += Entry("COMMAND [ARGUMENT...]", "After --: a program and its arguments", columns);
   }
   if (!arguments.empty()) text += "\nArguments:\n" + arguments;

@@ -104,7 +104,7 @@ std::string Options(const CommandInfo& command) {
   for (const OptionInfo& option : command.options) {
     if (option.by_place()) text += Tagged(OptionTag(option), WholeText(option) + ".");
   }
-  if (command.takes_command) {
+  if (command.takes_command || command.may_take_command) {
     text += Tagged("\\fB\\-\\-\\fR \\fICOMMAND\\fR [\\fIARGUMENT...\\fR]",
                    "A program and its arguments.");
   }

@@ -44,6 +44,29 @@ class Reader {
 
   const CommandInfo& command() const { return *command_; }
 
+  // Takes what stands after "--" from a command that may be given a program: the number of words
+  // that are left to parse.
+  int CutProgram(int argc, char** argv) const {
+    CommandInfo* command = line_->info().get();
+    for (int i = 1; i < argc; ++i) {
+      const std::string word = argv[i];
+      if (word == "--" && command->may_take_command) {
+        command->program.assign(argv + i + 1, argv + argc);
+        if (command->program.empty()) {
+          throw UsageError{"--", "a command has to follow"};
+        }
+        return i;
+      }
+      for (const auto& below : command->below) {
+        if (below->name() == word) {
+          command = below.get();
+          break;
+        }
+      }
+    }
+    return argc;
+  }
+
   std::string Explain(const CLI::ParseError& error) const {
     const std::string text = error.what();
     const std::string first = text.substr(0, text.find_first_of(": "));
@@ -136,7 +159,7 @@ int ReadCommandLine(int argc, char** argv, const std::string& text,
   Reader reader(&app, &line);
   if (!reader.CheckCommands(argc, argv)) return kExitUsage;
   try {
-    app.parse(argc, argv);
+    app.parse(reader.CutProgram(argc, argv), argv);
   } catch (const CLI::CallForHelp&) {
     reader.FindCommand();
     std::fputs(HelpText(reader.command(), TerminalColumns()).c_str(), stdout);
