@@ -46,6 +46,13 @@ CallTurn TurnOf(const JournalRecord& decision) {
   return decision.reason == Reason::kRow && decision.applied ? CallTurn::kPolicy : CallTurn::kNone;
 }
 
+void TakeDecision(const JournalRecord& decision, Call* call) {
+  call->grouped = decision.group_calls > 1;
+  call->turn = TurnOf(decision);
+  call->decided = true;
+  call->asked = journal::AskedOf(decision);
+}
+
 // The calls of one journal: what ran, what was asked about where runs are not seen, and what
 // bypassed the tuner.
 void AddCalls(const JournalContents& contents, const std::map<uint32_t, Place>& places,
@@ -61,14 +68,13 @@ void AddCalls(const JournalContents& contents, const std::map<uint32_t, Place>& 
     if (record.kind == RecordKind::kDecision) {
       // Where runs are seen, a question without one is a simulated or captured call.
       if (sees_runs[contents.by_number.at(record.communicator)]) continue;
-      call.grouped = record.group_calls > 1;
-      call.turn = TurnOf(record);
+      TakeDecision(record, &call);
     } else if (record.kind == RecordKind::kRan) {
+      call.ran = journal::ConfigOf(record);
       if (partners[i] != journal::kNoPartner) {
         const JournalRecord& decision = contents.records[partners[i]];
         call.host_ns = decision.time_ns;
-        call.grouped = decision.group_calls > 1;
-        call.turn = TurnOf(decision);
+        TakeDecision(decision, &call);
         last_asked[record.communicator] = call.host_ns;
       } else if (!record.captured && last_asked.contains(record.communicator)) {
         // One of several questions of a group: which one is not known.

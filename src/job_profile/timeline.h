@@ -32,6 +32,9 @@ struct Call {
   bool bypassed = false;
   bool grouped = false;  // with other calls of its communicator
   CallTurn turn = CallTurn::kNone;
+  bool decided = false;  // its decision is known, and so is:
+  Config asked;          // what the library was asked for; default: nothing
+  Config ran;            // as the library reported it; default: not known
 
   bool timed() const { return stop_ns > start_ns; }
   double seconds() const { return static_cast<double>(stop_ns - start_ns) * 1e-9; }

@@ -12,4 +12,15 @@ std::string JobContext::Text() const {
                 Count(static_cast<size_t>(shape.nodes), "node"));
 }
 
+policy::Rule RowOf(const JobContext& context, const Config& config) {
+  policy::Rule rule;
+  rule.collective = context.collective;
+  rule.min_bytes = BandFirst(context.band);
+  rule.max_bytes = BandLast(context.band);
+  rule.config = config;
+  rule.nodes = context.shape.nodes;
+  rule.ranks = context.shape.ranks;
+  return rule;
+}
+
 }  // namespace diapason::job_tune

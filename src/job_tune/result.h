@@ -25,6 +25,9 @@ struct JobContext {
   std::string Text() const;
 };
 
+// The row of a policy for a context: its whole band of sizes, in communicators of its shape.
+policy::Rule RowOf(const JobContext& context, const Config& config);
+
 // One configuration of a context, judged by whole iterations.
 struct TriedConfig {
   Config config;
@@ -42,7 +45,7 @@ struct TunedContext {
   uint64_t least_bytes = 0;
   uint64_t most_bytes = 0;
   double calls_per_iteration = 0;
-  double seconds = 0;             // of an iteration, as in the look
+  double seconds = 0;              // of an iteration, as in the look
   std::vector<TriedConfig> tried;  // the fastest first
   Config chosen;                   // default: the library's own stays
   std::string untried;             // why nothing could be tried; "" if something was

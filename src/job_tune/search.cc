@@ -1,0 +1,176 @@
+#include "job_tune/search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "domain/schedule.h"
+
+namespace diapason::job_tune {
+namespace {
+
+// Pairs within this factor of the best are tried with fewer channels, too: in an iteration the
+// difference between two pairs is diluted by compute.
+constexpr double kNearBest = 1.3;
+// No share of the time is too much: this is a run for tuning.
+constexpr double kUnlimited = 1e6;
+// A configuration whose blocks gave no time so often is far slower than the others, or never ran.
+constexpr int kMostUnmeasured = 3;
+constexpr double kFarSlower = 20;
+
+std::pair<int, int> PairOf(const Config& config) { return {config.algorithm, config.protocol}; }
+
+}  // namespace
+
+Search::Search(std::vector<SearchContext> contexts, const SearchOptions& options)
+    : contexts_(std::move(contexts)),
+      options_(options),
+      learners_(contexts_.size()),
+      measured_(contexts_.size()) {
+  if (!over()) Begin();
+}
+
+void Search::Begin() {
+  const SearchContext& context = contexts_[current_];
+  learn::LearnOptions how;
+  how.margin = options_.margin;
+  how.budget = kUnlimited;
+  how.unit = options_.unit;
+  how.seed = options_.seed + current_;
+  std::vector<learn::ArmConfig> arms;
+  for (const learn::ArmConfig& one : context.offered) {
+    if (PairOf(one.config) != PairOf(context.by_default)) arms.push_back(one);
+  }
+  channels_added_.clear();
+  learners_[current_] = learn::MakeLearner(how, Config(), std::move(arms));
+  if (!context.by_default.IsDefault()) {
+    own_channels_[{current_, PairOf(context.by_default)}] = context.by_default.channels;
+  }
+  AddFewerChannels();
+}
+
+std::vector<Search::Trial> Search::Next() {
+  if (!issued_.empty()) Lost();
+  while (!over()) {
+    learn::Learner& learner = *learners_[current_];
+    const Schedule schedule = learner.Next(++epoch_);
+    if (learner.settled()) {
+      learner.Lost(epoch_);
+      ++current_;
+      if (!over()) Begin();
+      continue;
+    }
+    issued_ = schedule.segments;
+    const JobSetting base = best();
+    std::vector<Trial> trials;
+    for (const Segment& segment : issued_) {
+      Trial trial{base, segment.calls};
+      trial.setting[current_] = segment.config;
+      // What gave no time in a block of the usual length is slow: it gets longer.
+      const auto slow = unmeasured_.find({current_, PairOf(segment.config)});
+      if (slow != unmeasured_.end()) trial.iterations <<= slow->second;
+      trials.push_back(std::move(trial));
+    }
+    return trials;
+  }
+  return {};
+}
+
+void Search::Lost() {
+  if (!issued_.empty()) learners_[current_]->Lost(epoch_);
+  issued_.clear();
+}
+
+void Search::Learn(const std::vector<learn::SegmentResult>& results) {
+  if (issued_.empty() || results.size() != issued_.size()) return Lost();
+  std::vector<learn::SegmentResult> taken = results;
+  double reference = 0;
+  for (const learn::SegmentResult& one : results) {
+    if (one.seconds > 0 && (reference == 0 || one.seconds < reference)) reference = one.seconds;
+  }
+  for (size_t i = 0; i < taken.size(); ++i) {
+    const Config& config = issued_[i].config;
+    if (taken[i].samples > 0) {
+      ++blocks_;
+      ++MeasuredBlocks(current_, config);
+    }
+    if (taken[i].samples > 0 || config.IsDefault() || reference == 0) continue;
+    if (++unmeasured_[{current_, PairOf(config)}] < kMostUnmeasured) continue;
+    taken[i] = {kFarSlower * reference, 1};
+  }
+  learners_[current_]->Learn(epoch_, taken);
+  issued_.clear();
+  AddFewerChannels();
+}
+
+size_t& Search::MeasuredBlocks(size_t context, const Config& config) {
+  for (auto& [one, count] : measured_[context]) {
+    if (one == config) return count;
+  }
+  return measured_[context].emplace_back(config, 0).second;
+}
+
+void Search::Ran(size_t context, const Config& asked, const Config& ran) {
+  if (context >= contexts_.size() || ran.IsDefault() || ran.channels <= 0) return;
+  if (asked.channels != 0) return;
+  if (asked.IsDefault()) contexts_[context].by_default = ran;
+  own_channels_[{context, PairOf(ran)}] = ran.channels;
+}
+
+// The library's own count is an upper bound, and fewer leave more of the GPU to compute.
+void Search::AddFewerChannels() {
+  const SearchContext& context = contexts_[current_];
+  if (!context.channel_counts) return;
+  learn::Learner& learner = *learners_[current_];
+  const std::vector<learn::ArmSummary> arms = learner.Summary();
+  double best = 1;
+  for (const learn::ArmSummary& arm : arms) {
+    if (arm.config == learner.best()) best = arm.ratio;
+  }
+  for (const learn::ArmSummary& arm : arms) {
+    if (arm.config.channels != 0 || arm.ratio > best * kNearBest) continue;
+    if (!arm.config.IsDefault() && arm.samples == 0) continue;
+    const std::pair<int, int> pair =
+        arm.config.IsDefault() ? PairOf(context.by_default) : PairOf(arm.config);
+    const auto own = own_channels_.find({current_, pair});
+    if (own == own_channels_.end() ||
+        std::find(channels_added_.begin(), channels_added_.end(), pair) != channels_added_.end()) {
+      continue;
+    }
+    channels_added_.push_back(pair);
+    for (int fewer = own->second / 2; fewer >= std::max(1, context.least_channels); fewer /= 2) {
+      learner.Add({{pair.first, pair.second, fewer}, arm.config.IsDefault() ? 1.0 : 0.0});
+    }
+  }
+}
+
+JobSetting Search::best() const {
+  JobSetting setting(contexts_.size());
+  for (size_t i = 0; i < contexts_.size(); ++i) {
+    if (learners_[i] != nullptr) setting[i] = learners_[i]->best();
+  }
+  return setting;
+}
+
+std::vector<TriedConfig> Search::TriedIn(size_t context) const {
+  std::vector<TriedConfig> tried;
+  if (learners_[context] == nullptr) return tried;
+  for (const learn::ArmSummary& arm : learners_[context]->Summary()) {
+    if (arm.config.IsDefault()) continue;
+    TriedConfig one;
+    one.config = arm.config;
+    if (arm.samples > 0) {
+      one.gain = 1 / arm.ratio;
+      one.low = 1 / arm.high;
+      one.high = 1 / arm.low;
+    }
+    for (const auto& [config, count] : measured_[context]) {
+      if (config == arm.config) one.blocks = count;
+    }
+    tried.push_back(one);
+  }
+  std::stable_sort(tried.begin(), tried.end(),
+                   [](const TriedConfig& a, const TriedConfig& b) { return a.gain > b.gain; });
+  return tried;
+}
+
+}  // namespace diapason::job_tune

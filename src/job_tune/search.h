@@ -1,0 +1,83 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "job_tune/blocks.h"
+#include "learn/learner.h"
+
+namespace diapason::job_tune {
+
+// A context and what can be tried in it.
+struct SearchContext {
+  JobContext context;
+  // Pairs of algorithm and protocol that all ranks offer, with the library's own estimates of their
+  // times as multiples of its choice's; the library's own pair is among them.
+  std::vector<learn::ArmConfig> offered;
+  Config by_default;       // the pair that runs by itself, and its channels; default: not known
+  int least_channels = 1;  // fewer are not tried
+  bool channel_counts = true;
+};
+
+struct SearchOptions {
+  uint64_t unit = 8;  // blocks are multiples of so many iterations
+  // A configuration that makes an iteration faster by less is not worth a row.
+  double margin = 0.01;
+  uint64_t seed = 1;
+};
+
+// Looks for the setting that makes the iteration fastest: one context after the other, those with
+// most time first, each beside the best known configurations of the others (coordinate descent).
+// Within a context it compares by blocks of iterations, as learning does (learn::Learner), without
+// a budget: the pairs on offer first, then fewer channels of those near the best. Pure: the caller
+// runs the trials and passes the results back. Not thread-safe.
+class Search {
+ public:
+  Search(std::vector<SearchContext> contexts, const SearchOptions& options);
+
+  struct Trial {
+    JobSetting setting;
+    uint64_t iterations = 0;
+  };
+  // Settings to run one after the other; empty: the search is over. Asked again before Learn or
+  // Lost, it gives the next ones, and those before are lost.
+  std::vector<Trial> Next();
+  // The results of the trials of the last Next, one each (ResultsOf).
+  void Learn(const std::vector<learn::SegmentResult>& results);
+  void Lost();
+  // With how many channels a pair ran when it was asked for without a count.
+  void Ran(size_t context, const Config& asked, const Config& ran);
+
+  bool over() const { return current_ >= contexts_.size(); }
+  size_t current() const { return current_; }  // the context in hand
+  // What is best by what is known now.
+  JobSetting best() const;
+  const std::vector<SearchContext>& contexts() const { return contexts_; }
+  // What was tried in a context, the fastest first. The library's own is not among them.
+  std::vector<TriedConfig> TriedIn(size_t context) const;
+  // Blocks that were measured so far.
+  size_t blocks() const { return blocks_; }
+
+ private:
+  void Begin();
+  void AddFewerChannels();
+  size_t& MeasuredBlocks(size_t context, const Config& config);
+
+  std::vector<SearchContext> contexts_;
+  const SearchOptions options_;
+  size_t current_ = 0;
+  uint32_t epoch_ = 0;
+  std::vector<Segment> issued_;
+  std::vector<std::unique_ptr<learn::Learner>> learners_;  // by context; those begun
+  std::map<std::pair<size_t, std::pair<int, int>>, int> own_channels_;
+  std::vector<std::pair<int, int>> channels_added_;  // pairs, of the context in hand
+  std::map<std::pair<size_t, std::pair<int, int>>, int> unmeasured_;
+  // Blocks that were measured, by context and configuration.
+  std::vector<std::vector<std::pair<Config, size_t>>> measured_;
+  size_t blocks_ = 0;
+};
+
+}  // namespace diapason::job_tune
