@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -67,10 +68,15 @@ def _end(process: subprocess.Popen) -> None:
                 pass
 
 
-def run(command: list[str], environment: dict[str, str], output: Path, seconds: float) -> str | None:
-    """None if the command has ended well within the time, else what went wrong."""
-    with open(output, "wb") as file:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, env=environment)
+def run(command: list[str], environment: dict[str, str], output: Path, seconds: float, errors: Path | None = None) -> str | None:
+    """None if the command has ended well within the time, else what went wrong.
+
+    `errors`: the file for what it writes to standard error, if that is to be apart from the rest.
+    """
+    with contextlib.ExitStack() as files:
+        out = files.enter_context(open(output, "wb"))
+        error = files.enter_context(open(errors, "wb")) if errors else subprocess.STDOUT
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=error, env=environment)
         try:
             status = process.wait(max(1.0, seconds))
         except subprocess.TimeoutExpired:

@@ -1,0 +1,60 @@
+"""Stands in for torchrun and whole_job.py in the self-test of the labs of whole jobs: the same options, no torch, no GPU.
+
+    fake_whole_job.py --program played_program --kind decode --lab --iterations 100 ...
+
+The job is one of played_program's, in simulated time; its trace is what that program knows to be true.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+KINDS = {"decode": "decode", "ddp": "ddp", "fsdp2": "fsdp", "tp-dp": "two", "moe": "two", "resnet": "ddp"}
+RANKS = 4
+PER_SECOND = 400  # iterations that stand for a second of the job
+PACE = "30"  # real microseconds between two calls
+
+
+def trace_of(truth: dict, options: argparse.Namespace) -> dict:
+    hidden = truth["collective_us"] - truth["exposed_us"]
+    return {"rank": truth["rank"], "iterations": options.trace_iterations, "split": True, "collective_kernels": 1, "other_kernels": 1,
+            "collective_us": truth["collective_us"], "exposed_us": truth["exposed_us"], "hidden_us": hidden, "compute_us": 0.0,
+            "iteration_us": truth["iteration_us"], "host_iteration_us": truth["iteration_us"], "untraced_iteration_us": truth["iteration_us"],
+            "started_ns": 1 << 62, "window_ns": [0, 1 << 62]}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--kind", choices=sorted(KINDS))
+    parser.add_argument("--iterations", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--lab", action="store_true")
+    parser.add_argument("--trace")
+    parser.add_argument("--trace-after", type=int)
+    parser.add_argument("--trace-iterations", type=int)
+    parser.add_argument("--result", type=Path)
+    options = parser.parse_args()
+    iterations = options.iterations or int(PER_SECOND * min(options.seconds, 10))
+    if os.environ.get("FAKE_FAULT") == "fail":
+        print("fake: cannot go on", file=sys.stderr)
+        return 3
+    with tempfile.TemporaryDirectory(prefix="fake-whole-job-") as folder:
+        truth = Path(folder) / "truth"
+        done = subprocess.run([options.program, "--ranks", str(RANKS), "--iterations", str(iterations), "--pace", PACE, "--print-every", "50",
+                               "--truth", str(truth), KINDS[options.kind]], stdin=subprocess.DEVNULL, timeout=600)
+        if done.returncode == 0 and options.trace and os.environ.get("FAKE_FAULT") != "no-trace":
+            for rank in range(RANKS):
+                known = json.loads(Path(f"{truth}.{rank}").read_text()) | {"rank": rank}
+                Path(f"{options.trace}.{rank}.json").write_text(json.dumps(trace_of(known, options)))
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
