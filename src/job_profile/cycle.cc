@@ -19,7 +19,9 @@ constexpr size_t kMostParts = 8;  // of an iteration; more are iterations of the
 // Calls: shorter repetitions inside a longer one are layers.
 constexpr size_t kShortestIteration = 4;
 constexpr double kLongPause = 1.5;  // over the shorter ones
-constexpr double kRegular = 0.8;    // of the distances between long pauses that are equal
+constexpr double kLeastRise = 1.1;  // between two pauses, sorted, that a border may divide
+constexpr size_t kMostBorders = 32;
+constexpr double kRegular = 0.8;  // of the distances between long pauses that are equal
 constexpr uint64_t kAfterPause = 0xa5c3'0f96'1e2d'4b78;
 
 // How many calls are as the call `period` before, in stretches of at least two periods.
@@ -151,35 +153,75 @@ Cycle CycleOf(const Sequence& sequence, size_t period, size_t part) {
   return cycle;
 }
 
-// Marks the calls after a long pause. The border between short and long pauses is where sorted
-// pauses rise most.
-bool MarkPauses(Sequence* sequence) {
-  std::vector<double> sorted(sequence->pauses.begin() + 1, sequence->pauses.end());
+// The calls after a pause that is longer than `border`.
+std::vector<size_t> AfterPauses(const Sequence& sequence, double border) {
+  std::vector<size_t> marks;
+  for (size_t i = 1; i < sequence.kinds.size(); ++i) {
+    if (sequence.pauses[i] > border) marks.push_back(i);
+  }
+  return marks;
+}
+
+// The distance that most neighbours among these calls have, and the share of those that have it.
+struct Regularity {
+  size_t distance = 0;
+  double share = 0;
+};
+Regularity RegularityOf(const std::vector<size_t>& marks) {
+  std::map<size_t, size_t> distances;
+  for (size_t i = 1; i < marks.size(); ++i) ++distances[marks[i] - marks[i - 1]];
+  Regularity found;
+  size_t most = 0;
+  for (const auto& [distance, count] : distances) {
+    if (count <= most) continue;
+    most = count;
+    found.distance = distance;
+  }
+  if (most > 0) found.share = static_cast<double>(most) / static_cast<double>(marks.size() - 1);
+  return found;
+}
+
+// Where sorted pauses rise most: borders between short and long ones. A few hiccups of the machine
+// are longer than all others, so that the largest rise is not always the one that is meant.
+std::vector<double> BordersOf(const Sequence& sequence) {
+  std::vector<double> sorted(sequence.pauses.begin() + 1, sequence.pauses.end());
   std::sort(sorted.begin(), sorted.end());
-  double border = 0;
-  double rise = kLongPause;
+  std::vector<std::pair<double, double>> rises;  // and borders
   // At most every second call comes after a long pause, and at least one in a thousand.
   const size_t last = sorted.size() - std::max<size_t>(sorted.size() / 1024, 3);
   for (size_t i = sorted.size() / 2; i < last; ++i) {
-    const double below = std::max(sorted[i], 1e-9);
-    if (sorted[i + 1] / below <= rise) continue;
-    rise = sorted[i + 1] / below;
-    border = (sorted[i + 1] + sorted[i]) / 2;
+    const double rise = sorted[i + 1] / std::max(sorted[i], 1e-9);
+    if (rise > kLeastRise) rises.emplace_back(rise, (sorted[i + 1] + sorted[i]) / 2);
   }
-  if (border == 0) return false;
-  std::map<size_t, size_t> distances;
-  size_t marks = 0;
-  size_t before = 0;
-  for (size_t i = 1; i < sequence->kinds.size(); ++i) {
-    if (sequence->pauses[i] <= border) continue;
-    if (marks++ > 0) ++distances[i - before];
-    before = i;
-    sequence->kinds[i] ^= kAfterPause;
+  std::sort(rises.rbegin(), rises.rend());
+  if (rises.size() > kMostBorders) rises.resize(kMostBorders);
+  std::vector<double> borders;
+  for (const auto& [rise, border] : rises) borders.push_back(border);
+  return borders;
+}
+
+// Marks the calls after long pauses at equal distances; false if there are none.
+bool MarkPauses(Sequence* sequence) {
+  std::vector<double> shorter(sequence->pauses.begin() + 1, sequence->pauses.end());
+  const double usual = Median(std::move(shorter));
+  std::vector<size_t> marks;
+  Regularity best;
+  for (const double border : BordersOf(*sequence)) {
+    if (border < kLongPause * usual) continue;
+    std::vector<size_t> some = AfterPauses(*sequence, border);
+    const Regularity regularity = RegularityOf(some);
+    if (some.size() <= kRepetitions || regularity.share <= best.share) continue;
+    best = regularity;
+    marks = std::move(some);
   }
-  if (marks <= kRepetitions) return false;
-  size_t most = 0;
-  for (const auto& [distance, count] : distances) most = std::max(most, count);
-  return static_cast<double>(most) >= kRegular * static_cast<double>(marks - 1);
+  if (best.share < kRegular) return false;
+  for (size_t i = 0; i < marks.size(); ++i) {
+    // Hiccups are at other distances.
+    const bool after = i > 0 && marks[i] - marks[i - 1] == best.distance;
+    const bool before = i + 1 < marks.size() && marks[i + 1] - marks[i] == best.distance;
+    if (after || before) sequence->kinds[marks[i]] ^= kAfterPause;
+  }
+  return true;
 }
 
 bool IsSubsequence(const std::vector<uint64_t>& part, const uint64_t* first, const uint64_t* last) {
