@@ -122,7 +122,8 @@ def _settings_of(given: Mapping[str, Any]) -> Dict[str, str]:
 def _check_environment(merged: Mapping[str, str], plan: _Plan) -> None:
     """What is already set, and would make the plugin step aside or do nothing."""
     for name, value in merged.items():
-        if not name.startswith(PREFIX) or not value:
+        # `diapason tune` numbers its launches by DIAPASON_LAUNCH, for scripts.
+        if not name.startswith(PREFIX) or not value or name == PREFIX + "LAUNCH":
             continue
         if name[len(PREFIX):] not in BOUNDS:
             plan.warnings.append(f"{name} is no setting{suggestion(name, [PREFIX + one for one in BOUNDS])}"

@@ -279,7 +279,8 @@ Settings Settings::Read(const Environment& environment) {
     }
   }
   for (const std::string& name : environment.Names()) {
-    if (!name.starts_with("DIAPASON_")) continue;
+    // `diapason tune` numbers its launches by this one, for scripts.
+    if (!name.starts_with("DIAPASON_") || name == "DIAPASON_LAUNCH") continue;
     bool known = false;
     for (const std::string& other : known_names) known = known || other == name;
     if (known) continue;

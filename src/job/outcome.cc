@@ -131,12 +131,13 @@ class Gatherer {
 
 }  // namespace
 
-JobOutcome ReadOutcome(const std::vector<std::string>& journals, bool compares) {
+JobOutcome ReadOutcome(const std::vector<std::string>& journals, bool compares, size_t most_bytes) {
   Gatherer gatherer;
   job_profile::TurnComparer turns;
   journal::JournalComparison comparison;
   for (const std::string& file : journals) {
-    const Result<JournalContents> contents = journal::ReadJournal(file);
+    const Result<JournalContents> contents =
+        most_bytes > 0 ? journal::ReadJournalHead(file, most_bytes) : journal::ReadJournal(file);
     if (!contents.ok()) {
       gatherer.outcome.unreadable.push_back(contents.status().message());
       continue;

@@ -83,7 +83,9 @@ struct JobOutcome {
 void AddLearnedRows(const std::string& before, const std::string& after, JobOutcome* outcome);
 
 // Reads the journals of a run. A journal that cannot be read is named in the result. With
-// `compares`, JobOutcome::compared is set.
-JobOutcome ReadOutcome(const std::vector<std::string>& journals, bool compares = false);
+// `compares`, JobOutcome::compared is set. With `most_bytes` no more than that is read of each: who
+// took part, and the first calls.
+JobOutcome ReadOutcome(const std::vector<std::string>& journals, bool compares = false,
+                       size_t most_bytes = 0);
 
 }  // namespace diapason::job

@@ -62,6 +62,10 @@ class Preparer {
     if (!request_.store.empty()) Set("DIAPASON_STORE", request_.store);
     SetJobName();
     RETURN_IF_ERROR(SetJournals());
+    for (const RankVariable& one : request_.variables) {
+      std::erase_if(job_.variables, [&](const RankVariable& set) { return set.name == one.name; });
+      job_.variables.push_back(one);
+    }
     PassOnSettings();
     std::vector<RankPath> paths = {{job_.plugin, false}, {job_.journal_dir, true}};
     if (!job_.learned.empty()) {
@@ -201,6 +205,7 @@ class Preparer {
 
   // Where no launcher gives the ranks a common name.
   void SetJobName() {
+    if (!request_.job.empty()) return Set("DIAPASON_JOB", request_.job);
     const bool agrees =
         AgreesOnCalls(request_.mode) || !request_.store.empty() || !Given("DIAPASON_STORE").empty();
     if (!agrees || job_.command.Starting().launcher != Launcher::kNone ||
@@ -287,6 +292,13 @@ std::vector<std::string> PreparedJob::Journals() const {
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+std::string PreparedJob::Variable(const std::string& name) const {
+  for (const RankVariable& one : variables) {
+    if (one.name == name) return one.value;
+  }
+  return "";
 }
 
 std::map<int, std::string> EvidenceIn(const std::string& text) {

@@ -36,9 +36,11 @@ struct JobRequest {
   JobMode mode = JobMode::kStatic;
   std::string policy;   // a file; "": what the environment names, if anything
   std::string learned;  // where kLearn keeps its result; "": DIAPASON_LEARNED, else kLearnedFile
-  std::string journal_dir;  // "": a folder of its own, which is removed
-  std::string store;        // "": DIAPASON_STORE
-  bool dry_run = false;     // nothing is created
+  std::string journal_dir;              // "": a folder of its own, which is removed
+  std::string store;                    // "": DIAPASON_STORE
+  std::string job;                      // its name in the store; "": as the launcher has it
+  std::vector<RankVariable> variables;  // further ones, which win over those that are set here
+  bool dry_run = false;                 // nothing is created
 };
 inline constexpr char kLearnedFile[] = "diapason-learned.conf";
 
@@ -63,6 +65,8 @@ struct PreparedJob {
 
   // Every journal of the run that there is now, sorted.
   std::vector<std::string> Journals() const;
+  // The value of a variable that is set for the ranks; "" for another one.
+  std::string Variable(const std::string& name) const;
 };
 
 // Determines what has to be set, checks that it will be read, and writes it into the command line

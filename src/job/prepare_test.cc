@@ -112,6 +112,19 @@ TEST_F(PrepareTest, Learning) {
   EXPECT_TRUE(Prepared().status().message().find("--learned") != std::string::npos);
 }
 
+TEST_F(PrepareTest, ANameAndFurtherVariables) {
+  request_.job = "tune-1";
+  request_.variables = {{"DIAPASON_JOURNAL_TIMES", "1"}, {"DIAPASON_MODE", "observe"}};
+  const PreparedJob job =
+      Prepared({{"SLURM_JOB_ID", "7"}, {"DIAPASON_JOURNAL_TIMES", "0"}, {"DIAPASON_JOB", "mine"}})
+          .value();
+  EXPECT_EQ(job.Variable("DIAPASON_JOB"), "tune-1");
+  EXPECT_EQ(job.Variable("DIAPASON_JOURNAL_TIMES"), "1");
+  EXPECT_EQ(job.Variable("DIAPASON_MODE"), "observe");
+  EXPECT_EQ(job.Variable("DIAPASON_REWARD"), "");
+  EXPECT_EQ(job.handed.environment.at("DIAPASON_MODE"), "observe");
+}
+
 TEST_F(PrepareTest, LearningOnSeveralHostsNeedsAStore) {
   request_.mode = JobMode::kLearn;
   request_.learned = Path("learned.conf");

@@ -29,9 +29,9 @@ constexpr milliseconds kLeftGrace{5000};
 constexpr milliseconds kToDie{5000};
 // timeout(1) signals its child and then the child's group: two signals, one request.
 constexpr milliseconds kOneRequest{100};
-// How often to look for processes whose end is not reported to us, and to ask `enough`.
+// How often to look for processes whose end is not reported to us, and for output.
 constexpr milliseconds kLook{20};
-constexpr milliseconds kAsk{250};
+constexpr milliseconds kLeastAsk{5};
 constexpr int kPatience = 3;  // the Ctrl-C that kills
 
 bool InForeground() {
@@ -58,6 +58,7 @@ class Supervisor {
     (void)::prctl(PR_SET_CHILD_SUBREAPER, 1);
     RETURN_IF_ERROR(Start());
     if (options_.limit.count() > 0) limit_ = Clock::now() + options_.limit;
+    ask_at_ = Clock::now() + AskEvery();
     while (ended_.started && phase_ != Phase::kOver) Wait();
     starter_.Finish();
     return ended_;
@@ -101,10 +102,12 @@ class Supervisor {
     if (options_.say) options_.say(text);
   }
 
-  int MillisecondsToWait() const {
-    auto until = Clock::now() + (phase_ != Phase::kRunning    ? kLook
-                                 : options_.enough != nullptr ? kAsk
-                                                              : milliseconds(3'600'000));
+  milliseconds AskEvery() const { return std::max(options_.ask_every, kLeastAsk); }
+
+  int MillisecondsToWait(bool watches) const {
+    auto until = Clock::now() + (phase_ != Phase::kRunning ? kLook : milliseconds(3'600'000));
+    if (phase_ == Phase::kRunning && options_.enough) until = std::min(until, ask_at_);
+    if (options_.watched >= 0 && !watches) until = std::min(until, read_at_);
     if (limit_) until = std::min(until, *limit_);
     if (deadline_) until = std::min(until, *deadline_);
     const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
@@ -112,8 +115,13 @@ class Supervisor {
   }
 
   void Wait() {
-    pollfd polled{signals_.fd(), POLLIN, 0};
-    (void)::poll(&polled, 1, MillisecondsToWait());
+    const bool watches = options_.watched >= 0 && Clock::now() >= read_at_;
+    pollfd polled[2] = {{signals_.fd(), POLLIN, 0}, {watches ? options_.watched : -1, POLLIN, 0}};
+    (void)::poll(polled, 2, MillisecondsToWait(watches));
+    if (polled[1].revents != 0) {
+      const bool more = options_.read();
+      read_at_ = Clock::now() + (more ? milliseconds(0) : kLook);
+    }
     signalfd_siginfo info;
     bool reported = false;  // that a child has ended
     while (::read(signals_.fd(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
@@ -157,7 +165,8 @@ class Supervisor {
   // What is alive, and ends with the command.
   std::vector<process::Descendant> Left() const {
     std::vector<process::Descendant> left = process::DescendantsOf(::getpid(), starter_.keeper());
-    const bool all = ended_.status != 0 || ended_.asked_by != 0 || ended_.limited || !has_ended_;
+    const bool all = options_.end_all || ended_.status != 0 || ended_.asked_by != 0 ||
+                     ended_.limited || !has_ended_;
     std::erase_if(left, [&](const process::Descendant& one) {
       return one.ended || (!all && one.session != pid_);
     });
@@ -217,8 +226,9 @@ class Supervisor {
         AskToEnd(Format("the time limit of {:g} s is over; {} for the command",
                         static_cast<double>(options_.limit.count()) / 1000,
                         launch::SignalName(options_.end_signal)));
-      } else if (options_.enough && options_.enough()) {
-        AskToEnd("enough was seen; ending the command");
+      } else if (options_.enough && now >= ask_at_) {
+        if (options_.enough()) AskToEnd("enough was seen; ending the command");
+        ask_at_ = Clock::now() + AskEvery();
       }
     }
     const bool late = deadline_ && now >= *deadline_;
@@ -271,6 +281,8 @@ class Supervisor {
   std::optional<Clock::time_point> limit_;
   std::optional<Clock::time_point> deadline_;  // of the phase, or of a request to end
   std::optional<Clock::time_point> asked_at_;
+  Clock::time_point ask_at_;   // when `enough` is asked next
+  Clock::time_point read_at_;  // before which output is left where it is
   int interrupts_ = 0;
 };
 

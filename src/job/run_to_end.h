@@ -24,8 +24,16 @@ struct SupervisionOptions {
   std::chrono::milliseconds limit_grace{30000};
   std::chrono::milliseconds limit{0};  // after which it is asked to end; 0: none
   int end_signal = SIGTERM;            // by which it is asked
-  // Asked a few times a second while the command runs; true ends it as `limit` does.
+  // Asked every `ask_every` (5 ms or more) while the command runs; true ends it as `limit` does.
   std::function<bool()> enough;
+  std::chrono::milliseconds ask_every{250};
+  // A descriptor of ours with what the command writes. `read` is called when there is something, to
+  // the end of the command and what it has started; true: it has not taken everything yet. Output
+  // in small pieces is left there for up to 20 ms.
+  int watched = -1;
+  std::function<bool()> read;
+  // After a success, too, processes that made a session of their own are ended.
+  bool end_all = false;
   // Sentences for the user. May be empty.
   std::function<void(const std::string&)> say;
 };
@@ -47,7 +55,7 @@ struct Supervised {
 //     SIGUSR2 and SIGWINCH to its process. Ctrl-Z stops all its processes and this one, SIGCONT
 //     continues them. A third SIGINT or SIGQUIT kills.
 //   - Processes of its session that outlive it are ended. If it failed or was asked to end, so are
-//     those that made a session of their own; otherwise these are left alone.
+//     those that made a session of their own; otherwise these are left alone, unless `end_all`.
 //   - If this process is killed, the command and its session are too.
 //
 // Fails if it could not be set up. REQUIRES: a process with one thread.

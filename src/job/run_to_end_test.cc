@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/descriptor.h"
 #include "base/file.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
@@ -152,6 +153,36 @@ TEST(RunToEndTest, Enough) {
   EXPECT_TRUE(InAProcess(options).text.starts_with("143 true 15 0 true false\n"));
 }
 
+// A command in whose time a pipe of 64 KiB is filled many times, and which is asked about often.
+TEST(RunToEndTest, OutputThatIsRead) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() + "/read";
+  Result<Pipe> pipe = MakePipe();
+  ASSERT_TRUE(pipe.ok());
+  ASSERT_EQ(::fcntl(pipe.value().read.get(), F_SETFL, O_NONBLOCK), 0);
+  SupervisionOptions options = Shell("yes | head -c 5000000; touch " + file + "; exec sleep 1000");
+  options.streams[1] = pipe.value().write.get();
+  options.watched = pipe.value().read.get();
+  size_t read = 0;
+  options.read = [&] {
+    char buffer[65536];
+    const ssize_t got = ::read(options.watched, buffer, sizeof(buffer));
+    read += got > 0 ? static_cast<size_t>(got) : 0;
+    return got > 0;
+  };
+  options.ask_every = milliseconds(0);  // as often as can be
+  int asked = 0;
+  options.enough = [&] {
+    if (!FileExists(file) || ++asked < 3) return false;
+    std::ofstream(file) << read;
+    return true;
+  };
+  EXPECT_TRUE(InAProcess(options).text.starts_with("143 true 15 0 true false\n"));
+  size_t seen = 0;
+  std::ifstream(file) >> seen;
+  EXPECT_EQ(seen, 5000000U);
+}
+
 TEST(RunToEndTest, NothingOfTheSessionIsLeft) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/pid";
@@ -171,6 +202,11 @@ TEST(RunToEndTest, OtherSessionsAreLeftAloneAfterASuccess) {
   const pid_t daemon = PidIn(file);
   EXPECT_TRUE(Alive(daemon));
   (void)::kill(daemon, SIGKILL);
+  ::unlink(file.c_str());
+  SupervisionOptions all = Shell(start + "exit 0");
+  all.end_all = true;
+  (void)InAProcess(all);
+  EXPECT_FALSE(Alive(PidIn(file)));
   ::unlink(file.c_str());
   (void)InAProcess(Shell(start + "exit 1"));
   const pid_t second = PidIn(file);

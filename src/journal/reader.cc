@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -338,6 +339,16 @@ Result<JournalContents> ParseJournal(std::string_view text, const std::string& n
 
 Result<JournalContents> ReadJournal(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostBytes));
+  return ParseJournal(text, path);
+}
+
+Result<JournalContents> ReadJournalHead(const std::string& path, size_t most_bytes) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return ReadJournal(path);  // which says why
+  std::string text(most_bytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(most_bytes));
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() == most_bytes) text.resize(text.rfind('\n') + 1);  // npos + 1 is 0
   return ParseJournal(text, path);
 }
 

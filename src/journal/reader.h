@@ -34,6 +34,8 @@ struct JournalContents {
 };
 
 Result<JournalContents> ReadJournal(const std::string& path);
+// Its whole lines among the first `most_bytes`.
+Result<JournalContents> ReadJournalHead(const std::string& path, size_t most_bytes);
 // The same from text; for tests and fuzzing.
 Result<JournalContents> ParseJournal(std::string_view text, const std::string& name);
 

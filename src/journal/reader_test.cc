@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "journal/testing.h"
 
@@ -25,6 +27,20 @@ TEST(ReaderTest, ACommunicatorsLaterLineAddsToItAndCannotMakeItAnother) {
   contents = ParseJournal(JournalWith(CommunicatorLine(communicator)), "j").value();
   EXPECT_EQ(contents.bad_lines, 1u);
   EXPECT_EQ(contents.Find(2)->library, Library::kRccl);
+}
+
+TEST(ReaderTest, TheBeginningOfAFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/j";
+  const std::string line = RecordLine(SomeRecord(), Library::kNccl) + "\n";
+  const std::string text = JournalWith(line + line);
+  std::ofstream(path) << text;
+  EXPECT_EQ(ReadJournalHead(path, text.size() + 1).value().records.size(), 2u);
+  const JournalContents cut = ReadJournalHead(path, text.size() - 1).value();
+  EXPECT_EQ(cut.records.size(), 1u);
+  EXPECT_EQ(cut.bad_lines, 0u);
+  EXPECT_FALSE(ReadJournalHead(path, 10).ok());
+  EXPECT_FALSE(ReadJournalHead(path + ".none", 10).ok());
 }
 
 TEST(ReaderTest, EveryWordOfEveryLibraryComesBack) {

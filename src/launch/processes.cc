@@ -82,6 +82,8 @@ Starter::~Starter() {
   // Without Finish() something went wrong, and the keeper cleans up.
   life_.write.Close();
   if (keeper_ > 0) (void)::waitpid(keeper_, nullptr, 0);
+  // What is started later has the same limits as what was started now.
+  if (raised_) (void)::setrlimit(RLIMIT_NOFILE, &files_before_);
   if (sessions_ != nullptr) ::munmap(sessions_, sizeof(*sessions_) * static_cast<size_t>(ranks_));
 }
 
@@ -89,7 +91,7 @@ Status Starter::Prepare() {
   if (::getrlimit(RLIMIT_NOFILE, &files_before_) == 0) {
     rlimit most = files_before_;
     most.rlim_cur = most.rlim_max;
-    (void)::setrlimit(RLIMIT_NOFILE, &most);
+    raised_ = ::setrlimit(RLIMIT_NOFILE, &most) == 0;
   }
   const size_t count = static_cast<size_t>(ranks_);
   void* memory = ::mmap(nullptr, sizeof(*sessions_) * count, PROT_READ | PROT_WRITE,

@@ -67,6 +67,7 @@ class Starter {
   Pipe life_;                               // its end tells the keeper that the launcher is gone
   std::atomic<pid_t>* sessions_ = nullptr;  // shared with the keeper; each rank writes its own
   rlimit files_before_{};
+  bool raised_ = false;
 };
 
 }  // namespace diapason::launch
