@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
 
 namespace diapason {
@@ -32,6 +33,15 @@ double StudentQuantile(double share, double freedom) {
   const double z3 = z * z * z;
   return z + (z3 + z) / (4 * freedom) +
          (5 * z3 * z * z + 16 * z3 + 3 * z) / (96 * freedom * freedom);
+}
+
+double StudentQuantile975(double freedom) {
+  constexpr double kFew[] = {12.706, 4.303, 3.182, 2.776};
+  if (freedom >= 4) return StudentQuantile(0.975, freedom);
+  if (freedom <= 1) return kFew[0];
+  const auto place = static_cast<size_t>(freedom) - 1;
+  const double share = freedom - std::floor(freedom);
+  return kFew[place] * std::pow(kFew[place + 1] / kFew[place], share);
 }
 
 }  // namespace diapason

@@ -17,5 +17,8 @@ double NormalTailQuantile(double tail);
 // The quantile of Student's t distribution; `share` in (0.5, 1). From NormalTailQuantile and the
 // first terms of Cornish and Fisher.
 double StudentQuantile(double share, double freedom);
+// The same for 0.975, the end of an interval of 95 %, which is also right for one to four degrees
+// of freedom, where the terms above are too small.
+double StudentQuantile975(double freedom);
 
 }  // namespace diapason

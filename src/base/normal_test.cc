@@ -36,5 +36,14 @@ TEST(NormalTest, StudentsTailsAreHeavierThanNormalOnes) {
   EXPECT_TRUE(std::isfinite(StudentQuantile(1, 6)));
 }
 
+TEST(NormalTest, FewDegreesOfFreedomHaveWideIntervals) {
+  EXPECT_NEAR(StudentQuantile975(1), 12.706, 0.001);
+  EXPECT_NEAR(StudentQuantile975(2), 4.303, 0.001);
+  EXPECT_NEAR(StudentQuantile975(7), 2.365, 0.01);
+  EXPECT_LT(StudentQuantile975(2.5), StudentQuantile975(2));
+  EXPECT_GT(StudentQuantile975(2.5), StudentQuantile975(3));
+  EXPECT_EQ(StudentQuantile975(0.5), StudentQuantile975(1));
+}
+
 }  // namespace
 }  // namespace diapason

@@ -94,16 +94,6 @@ bool Differ(const std::vector<LaunchGain>& launches) {
   return surplus / static_cast<double>(launches.size() - 1) > kUnexplained;
 }
 
-// Of Student's distribution. The approximation is too small for few degrees of freedom.
-double Quantile975(double freedom) {
-  constexpr double kFew[] = {12.706, 4.303, 3.182, 2.776};
-  if (freedom >= 4) return StudentQuantile(0.975, freedom);
-  if (freedom <= 1) return kFew[0];
-  const auto place = static_cast<size_t>(freedom) - 1;
-  const double share = freedom - std::floor(freedom);
-  return kFew[place] * std::pow(kFew[place + 1] / kFew[place], share);
-}
-
 // Of the launches, which are a sample of those to come.
 void ConcludeByLaunch(const std::vector<LaunchGain>& launches, PolicyCheck* check) {
   std::vector<double> medians;
@@ -111,7 +101,7 @@ void ConcludeByLaunch(const std::vector<LaunchGain>& launches, PolicyCheck* chec
   for (const LaunchGain& one : launches) medians.push_back(one.median);
   const double count = static_cast<double>(medians.size());
   const double middle = Mean(medians);
-  const double half = Quantile975(count - 1) * StandardDeviation(medians) / std::sqrt(count);
+  const double half = StudentQuantile975(count - 1) * StandardDeviation(medians) / std::sqrt(count);
   check->gain = std::exp(middle);
   check->interval = {std::exp(middle - half), std::exp(middle + half)};
 }
@@ -136,7 +126,7 @@ void WidenByLaunches(const std::vector<LaunchGain>& launches, size_t rounds, Pol
   const double freedom = both * both /
                          (between * between / (count - 1) +
                           within * within / std::max(1.0, static_cast<double>(rounds) - count));
-  const double half = Quantile975(freedom) * std::sqrt(both / count);
+  const double half = StudentQuantile975(freedom) * std::sqrt(both / count);
   check->interval.low = std::min(check->interval.low, check->gain * std::exp(-half));
   check->interval.high = std::max(check->interval.high, check->gain * std::exp(half));
 }
