@@ -17,6 +17,7 @@ struct Span {
 struct IterationSpans {
   std::vector<Span> spans;
   double length = 0;
+  bool followed = true;  // the next one of the list is the one that came next
 };
 
 // Of one position, in seconds per iteration: medians.

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "base/stats.h"
+#include "base/text.h"
 #include "domain/schedule.h"
 #include "job_profile/iterations.h"
 #include "job_profile/timeline.h"
+#include "job_profile/turns.h"
 
 namespace diapason::job_profile {
 namespace {
@@ -40,15 +43,23 @@ void Add(const Times& more, double weight, Times* sum) {
   sum->slowed += more.slowed * weight;
 }
 
-// Sums over the ranks; made into means at the end.
+// Sums over the ranks; made into means at the end. Of all iterations, or of those of one side.
 class Profiler {
  public:
-  explicit Profiler(Job job) : job_(std::move(job)) {}
+  explicit Profiler(const Job& job, std::optional<Side> side = {}) : job_(job), side_(side) {}
 
   JobProfile Run() {
-    for (const Timeline& timeline : job_.ranks) AddRank(timeline);
+    std::vector<RankIterations> found;
+    for (const Timeline& timeline : job_.ranks) {
+      found.push_back(FindIterations(timeline));
+      if (side_) found.back().timed = IterationsOf(timeline, found.back().timed, *side_);
+      counted_ += Counts(found.back()) ? 1 : 0;
+    }
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (Counts(found[i])) AddRank(job_.ranks[i], found[i]);
+    }
     JobProfile profile;
-    profile.roles = std::move(job_.roles);
+    profile.roles = job_.roles;
     profile.ranks = std::move(ranks_);
     profile.missing_ranks = job_.missing_ranks;
     profile.untried_seconds = untried_seconds_;
@@ -80,27 +91,36 @@ class Profiler {
     return one;
   }
 
-  void Count(const Timeline& timeline, RankProfile* rank) {
-    for (const Call& call : timeline.calls) {
-      CallClass& one = ClassOf(call);
-      ++one.calls;
-      rank->timed_calls += call.timed() ? 1 : 0;
-      switch (WhyUntried(call, job_.roles[call.role])) {
-        case Untried::kNo:
-          break;
-        case Untried::kCaptured:
-          ++one.captured;
-          break;
-        case Untried::kBypassed:
-          ++one.bypassed;
-          break;
-        case Untried::kGroup:
-          ++one.in_groups;
-          break;
-        case Untried::kBroadcast:
-          ++one.broadcasts;
-          break;
-      }
+  void Count(const Call& call, RankProfile* rank) {
+    CallClass& one = ClassOf(call);
+    ++one.calls;
+    ++rank->calls;
+    rank->timed_calls += call.timed() ? 1 : 0;
+    switch (WhyUntried(call, job_.roles[call.role])) {
+      case Untried::kNo:
+        break;
+      case Untried::kCaptured:
+        ++one.captured;
+        break;
+      case Untried::kBypassed:
+        ++one.bypassed;
+        break;
+      case Untried::kGroup:
+        ++one.in_groups;
+        break;
+      case Untried::kBroadcast:
+        ++one.broadcasts;
+        break;
+    }
+  }
+
+  void CountAll(const Timeline& timeline, const RankIterations& found, RankProfile* rank) {
+    if (!side_) {
+      for (const Call& call : timeline.calls) Count(call, rank);
+      return;
+    }
+    for (const RankIteration& iteration : found.timed) {
+      for (size_t i = iteration.first; i < iteration.end; ++i) Count(timeline.calls[i], rank);
     }
   }
 
@@ -123,7 +143,7 @@ class Profiler {
   }
 
   void AddTimes(const Timeline& timeline, const RankIterations& found, RankProfile* rank) {
-    const double share = 1.0 / static_cast<double>(job_.ranks.size());
+    const double share = 1.0 / static_cast<double>(counted_);
     if (!found.timed.empty()) {
       const double each = share / static_cast<double>(found.timed.size());
       for (const RankIteration& iteration : found.timed) {
@@ -149,14 +169,15 @@ class Profiler {
     }
   }
 
-  void AddRank(const Timeline& timeline) {
+  // A rank without iterations of the side has no part in its profile.
+  bool Counts(const RankIterations& found) const { return !side_ || !found.timed.empty(); }
+
+  void AddRank(const Timeline& timeline, const RankIterations& found) {
     RankProfile rank;
     rank.label = timeline.label;
     rank.rank = timeline.rank;
-    rank.calls = timeline.calls.size();
     rank.complete = timeline.complete;
-    Count(timeline, &rank);
-    const RankIterations found = FindIterations(timeline);
+    CountAll(timeline, found, &rank);
     rank.source = found.source;
     rank.gpu_clock = found.gpu_clock;
     rank.startup_calls = found.startup_calls;
@@ -182,6 +203,7 @@ class Profiler {
       profile->hidden_by_host += rank.hidden_by_host * share;
       if (rank.iterations > 0) by_length.push_back(&rank);
     }
+    if (sources.empty()) return;
     profile->source =
         std::max_element(sources.begin(), sources.end(), [](const auto& a, const auto& b) {
           return a.second < b.second;
@@ -197,7 +219,9 @@ class Profiler {
     profile->slowest_iteration = by_length.back()->iteration;
   }
 
-  Job job_;
+  const Job& job_;
+  std::optional<Side> side_;
+  size_t counted_ = 0;  // ranks
   std::map<ClassKey, CallClass> classes_;
   std::vector<RankProfile> ranks_;
   double untried_seconds_ = 0;
@@ -216,19 +240,42 @@ void ProfileMaker::Add(const std::string& name, const journal::JournalContents& 
   bad_lines_ += contents.bad_lines;
 }
 
-Result<JobProfile> ProfileMaker::Finish() {
+Result<Job> ProfileMaker::FinishJob() {
   Job job = job_->Finish();
   if (job.ranks.empty()) {
     return Invalid(
         "no call of a collective is in these journals: the job never reached one, or its library "
         "asked no tuner; NCCL_DEBUG=INFO shows whether it has loaded the plugin");
   }
-  const bool several_devices = job.several_devices;
-  JobProfile profile = Profiler(std::move(job)).Run();
+  return job;
+}
+
+Result<JobProfile> ProfileMaker::Finish() {
+  ASSIGN_OR_RETURN(const Job job, FinishJob());
+  JobProfile profile = Profiler(job).Run();
   profile.dropped = dropped_;
   profile.bad_lines = bad_lines_;
-  profile.notes = NotesOf(profile, several_devices);
+  profile.notes = NotesOf(profile, job.several_devices);
   return profile;
+}
+
+Result<SidedProfiles> ProfileMaker::FinishSides() {
+  ASSIGN_OR_RETURN(const Job job, FinishJob());
+  SidedProfiles sides;
+  for (const auto& [side, profile] : {std::pair(Side::kDefault, &sides.by_default),
+                                      std::pair(Side::kPolicy, &sides.by_policy)}) {
+    *profile = Profiler(job, side).Run();
+    profile->dropped = dropped_;
+    profile->bad_lines = bad_lines_;
+    profile->notes = NotesOf(*profile, job.several_devices);
+    if (profile->iterations > 0) continue;
+    return NotFound(
+        Format("no iteration of these journals ran in turns of the {} alone: run the job with "
+               "DIAPASON_MODE=compare and a policy whose rows match its calls, for at least two "
+               "turns of each",
+               side == Side::kDefault ? "default" : "policy"));
+  }
+  return sides;
 }
 
 }  // namespace diapason::job_profile

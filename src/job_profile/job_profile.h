@@ -127,6 +127,13 @@ struct JobProfile {
 std::vector<std::string> NotesOf(const JobProfile& profile, bool several_devices);
 
 class JobMaker;
+struct Job;
+
+// Of a job in which the library's default and a policy took turns: the iterations of each.
+struct SidedProfiles {
+  JobProfile by_default;
+  JobProfile by_policy;
+};
 
 // Makes the profile of one job from the journals of its ranks, one after the other: only their
 // calls are kept.
@@ -139,10 +146,16 @@ class ProfileMaker {
 
   // `name` is that of the file.
   void Add(const std::string& name, const journal::JournalContents& contents);
-  // Called once. An error if there was no call of a collective.
+  // One of the two is called, once. An error if there was no call of a collective.
   Result<JobProfile> Finish();
+  // Both profiles have only iterations whose calls all ran in turns of one of the two, without
+  // those next to a change of turns, and only the calls of these iterations. An error if one of the
+  // two has no such iteration.
+  Result<SidedProfiles> FinishSides();
 
  private:
+  Result<Job> FinishJob();
+
   std::unique_ptr<JobMaker> job_;
   uint64_t dropped_ = 0;
   size_t bad_lines_ = 0;

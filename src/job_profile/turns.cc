@@ -1,5 +1,6 @@
 #include "job_profile/turns.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -48,17 +49,6 @@ std::optional<double> HalfOf(const Block& block, bool second) {
   return second ? Median({middle, block.seconds.end()}) : Median({block.seconds.begin(), middle});
 }
 
-Side SideOf(const Timeline& timeline, const RankIteration& iteration) {
-  bool by_default = false;
-  bool by_policy = false;
-  for (size_t i = iteration.first; i < iteration.end; ++i) {
-    by_default = by_default || timeline.calls[i].turn == CallTurn::kDefault;
-    by_policy = by_policy || timeline.calls[i].turn == CallTurn::kPolicy;
-  }
-  if (by_default && by_policy) return Side::kMixed;
-  return by_default ? Side::kDefault : by_policy ? Side::kPolicy : Side::kNeither;
-}
-
 bool TookTurns(const Timeline& timeline) {
   for (const Call& call : timeline.calls) {
     if (call.turn != CallTurn::kNone) return true;
@@ -90,6 +80,32 @@ std::string TroubleOf(const TurnComparison& compared) {
 }
 
 }  // namespace
+
+Side SideOf(const Timeline& timeline, const RankIteration& iteration) {
+  bool by_default = false;
+  bool by_policy = false;
+  for (size_t i = iteration.first; i < iteration.end; ++i) {
+    by_default = by_default || timeline.calls[i].turn == CallTurn::kDefault;
+    by_policy = by_policy || timeline.calls[i].turn == CallTurn::kPolicy;
+  }
+  if (by_default && by_policy) return Side::kMixed;
+  return by_default ? Side::kDefault : by_policy ? Side::kPolicy : Side::kNeither;
+}
+
+std::vector<RankIteration> IterationsOf(const Timeline& timeline,
+                                        const std::vector<RankIteration>& iterations, Side side) {
+  std::vector<Side> sides;
+  sides.reserve(iterations.size());
+  for (const RankIteration& one : iterations) sides.push_back(SideOf(timeline, one));
+  std::vector<RankIteration> chosen;
+  for (size_t first = 0; first < iterations.size();) {
+    size_t end = first;
+    while (end < iterations.size() && sides[end] == side) ++end;
+    for (size_t i = first + kBorder; i + kBorder < end; ++i) chosen.push_back(iterations[i]);
+    first = std::max(end, first + 1);
+  }
+  return chosen;
+}
 
 TurnComparison CompareSides(const std::vector<SidedIteration>& iterations) {
   TurnComparison compared;

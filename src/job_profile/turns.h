@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "job_profile/iterations.h"
 #include "job_profile/job_profile.h"
 #include "job_profile/timeline.h"
 
@@ -54,12 +55,18 @@ class TurnComparer {
   JobMaker maker_;
 };
 
-// For tests: the turn of an iteration, and its seconds, in order.
+// The turn of an iteration, and its seconds, in order.
 enum class Side { kNeither, kDefault, kPolicy, kMixed };
 struct SidedIteration {
   Side side = Side::kNeither;
   double seconds = 0;
 };
 TurnComparison CompareSides(const std::vector<SidedIteration>& iterations);
+
+Side SideOf(const Timeline& timeline, const RankIteration& iteration);
+// The iterations of one side, without those next to a change of turns: the host may be ahead of the
+// GPU, so that these have part of the other side's time.
+std::vector<RankIteration> IterationsOf(const Timeline& timeline,
+                                        const std::vector<RankIteration>& iterations, Side side);
 
 }  // namespace diapason::job_profile

@@ -1,4 +1,5 @@
 """The default and a policy in turns, in played jobs whose truth is known: compare_test.py PROGRAM TOOL CASE."""
+import glob
 import json
 import os
 import subprocess
@@ -29,18 +30,26 @@ def run(folder, options, kind, *mode, pace=0, iterations=60, **variables):
     return json.loads(done.stdout)
 
 
-def truth(folder, kind, *mode):
-    """The length of an iteration when the whole job runs in one way."""
+def whole_truth(folder, kind, *mode):
+    """What happens in an iteration of rank 0 when the whole job runs in one way."""
     path = os.path.join(folder, "truth")
     run(folder, ["--truth", path], kind, *mode)
     with open(path + ".0", encoding="utf-8") as file:
-        return json.load(file)["iteration_us"]
+        return json.load(file)
 
 
-def compared(folder, kind, *options):
+def truth(folder, kind, *mode):
+    """The length of an iteration when the whole job runs in one way."""
+    return whole_truth(folder, kind, *mode)["iteration_us"]
+
+
+def compared(folder, kind, *options, mode=(), **variables):
     """A job in turns, slower and slower until enough turns have changed over."""
     for pace in PACES:
-        whole = run(folder, options, kind, "--compare", pace=pace, iterations=1200, DIAPASON_TURN="100")
+        for name in glob.glob(os.path.join(folder, "journals", "*")):
+            os.remove(name)
+        whole = run(folder, options, kind, "--compare", *mode, pace=pace, iterations=1200, DIAPASON_TURN="100",
+                    **variables)
         if whole["agreed"]["agreed"] != "yes":
             sys.exit(f"the ranks did not agree: {whole['agreed']}")
         print(pace, whole["gained"]["text"])
@@ -63,6 +72,27 @@ def gain_is_true(kind, *options):
             sys.exit(f"{name} is {found[name]:.1f}, and in truth {expected:.1f}")
 
 
+def sides_are_true(kind):
+    """The profiles of both sides have the times of a job that runs in one way."""
+    with tempfile.TemporaryDirectory(prefix="diapason_compare_") as folder:
+        truths = {"default": whole_truth(folder, kind, "--observe"), "policy": whole_truth(folder, kind)}
+        journals = os.path.join(folder, "journals")
+        os.mkdir(journals)
+        compared(folder, kind, mode=("--journal-dir", journals), DIAPASON_JOURNAL_TIMES="1",
+                 DIAPASON_JOURNAL_RECORDS="262144")
+        for side, expected in truths.items():
+            command = [TOOL, "journal", "profile", "--json", "--side", side, *sorted(glob.glob(journals + "/*"))]
+            found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, timeout=600, check=True).stdout)
+            print(side, found["headline"], "in truth", expected)
+            exposed = found["collectives"]["exposed_us"]
+            for name, value, share in (("iteration_us", found["iteration_us"], 0.02),
+                                       ("collective_us", found["collectives"]["us"], 0.05)):
+                if abs(value / expected[name] - 1) > share:
+                    sys.exit(f"{side}: {name} is {value:.1f}, and in truth {expected[name]:.1f}")
+            if abs(exposed - expected["exposed_us"]) > 0.1 * expected["collective_us"]:
+                sys.exit(f"{side}: exposed {exposed:.1f}, and in truth {expected['exposed_us']:.1f}")
+
+
 def says(kind, expected, mode=("--compare",)):
     """A job that cannot be compared says why, and succeeds."""
     with tempfile.TemporaryDirectory(prefix="diapason_compare_") as folder:
@@ -75,6 +105,7 @@ CASES = {
     "decode": lambda: gain_is_true("decode"),
     "steps": lambda: gain_is_true("decode", "--steps"),
     "two": lambda: gain_is_true("two"),
+    "sides": lambda: sides_are_true("decode"),
     "no_iterations": lambda: says("none", "no iterations were found"),
     "captured": lambda: says("graph", "in no iteration"),
     "no_row": lambda: says("fsdp", "in no iteration"),

@@ -66,9 +66,17 @@ void AddProfile(CommandLine* journal, CommandAction* run) {
       "program marks with diapason_step(); without it they are found in the order of its calls. "
       "Exposed time, which is not hidden behind compute, is an estimate.");
   command->AddOption("FILE", asked->files, "Journals of all ranks of one job")->Required();
+  command
+      ->AddOption("--side", asked->side,
+                  "Of a job that ran the default and a policy in turns: only the iterations of one "
+                  "of the two")
+      ->TypeName("WORD")
+      ->Check(OneOf({"default", "policy"}));
   command->AddJson(asked->json);
   command->Example("diapason journal profile j.*",
                    "Show where the time of a job's iterations goes");
+  command->Example("diapason journal profile --side policy j.*",
+                   "Show where it goes while a job that compares runs its policy");
   command->Callback([asked, run] { *run = [asked] { return RunJournalProfile(*asked); }; });
 }
 

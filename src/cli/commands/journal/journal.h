@@ -28,6 +28,7 @@ Result<int> RunJournalCheck(const JournalCheck& asked);
 
 struct JournalProfile {
   std::vector<std::string> files;
+  std::string side;  // "default", "policy"; "": all iterations
   bool json = false;
 };
 Result<int> RunJournalProfile(const JournalProfile& asked);

@@ -6,6 +6,7 @@
 #include "cli/framework/json_text.h"
 #include "dataset/words.h"
 #include "job_profile/turns.h"
+#include "job_profile/turns_json.h"
 
 namespace diapason::cli {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 using dataset::Printable;
 using job_profile::Source;
 using job_profile::TurnComparison;
-using nlohmann::ordered_json;
 
 void Print(const TurnComparison& compared) {
   PrintOut("{}\n", compared.Text());
@@ -26,26 +26,6 @@ void Print(const TurnComparison& compared) {
                                              : "found in the order of calls");
 }
 
-ordered_json ComparisonJson(const TurnComparison& compared) {
-  ordered_json json = {{"verdict", compared.Verdict()},
-                       {"decided", compared.Decided()},
-                       {"rank", compared.rank},
-                       {"default_iterations", compared.default_iterations},
-                       {"policy_iterations", compared.policy_iterations},
-                       {"mixed_iterations", compared.mixed_iterations},
-                       {"default_us", compared.default_seconds * 1e6},
-                       {"policy_us", compared.policy_seconds * 1e6},
-                       {"changes", compared.log_gains.size()},
-                       {"log_gains", compared.log_gains}};
-  if (compared.Decided()) {
-    json["gain"] = compared.gain;
-    json["low"] = compared.low;
-    json["high"] = compared.high;
-  }
-  if (!compared.trouble.empty()) json["note"] = compared.trouble;
-  return json;
-}
-
 }  // namespace
 
 Result<int> RunJournalCompare(const JournalCompare& asked) {
@@ -56,7 +36,7 @@ Result<int> RunJournalCompare(const JournalCompare& asked) {
   }
   ASSIGN_OR_RETURN(const TurnComparison compared, comparer.Finish());
   if (asked.json) {
-    PrintOut("{}\n", JsonText(ComparisonJson(compared)));
+    PrintOut("{}\n", JsonText(job_profile::TurnComparisonJson(compared)));
   } else {
     Print(compared);
   }

@@ -313,6 +313,12 @@ ordered_json ProfileJson(const JobProfile& profile) {
           {"notes", profile.notes}};
 }
 
+Result<JobProfile> Finish(job_profile::ProfileMaker* maker, const std::string& side) {
+  if (side.empty()) return maker->Finish();
+  ASSIGN_OR_RETURN(job_profile::SidedProfiles sides, maker->FinishSides());
+  return std::move(side == "default" ? sides.by_default : sides.by_policy);
+}
+
 }  // namespace
 
 Result<int> RunJournalProfile(const JournalProfile& asked) {
@@ -329,7 +335,7 @@ Result<int> RunJournalProfile(const JournalProfile& asked) {
     }
     maker.Add(file, read.value());
   }
-  Result<JobProfile> made = maker.Finish();
+  Result<JobProfile> made = Finish(&maker, asked.side);
   if (!made.ok() && !unread.empty()) return Invalid(unread[0]);
   RETURN_IF_ERROR(made.status());
   JobProfile profile = std::move(made).value();

@@ -7,6 +7,7 @@
 #include "cli/framework/findings.h"
 #include "cli/framework/json_text.h"
 #include "domain/library_version.h"
+#include "job_profile/turns_json.h"
 
 namespace diapason::cli {
 namespace {
@@ -67,15 +68,7 @@ ordered_json GainJson(const job::JobOutcome& outcome) {
 
 ordered_json ComparedJson(const job::JobOutcome& outcome) {
   if (!outcome.compared.has_value() || !outcome.compared->ok()) return {};
-  const job_profile::TurnComparison& compared = outcome.compared->value();
-  const bool decided = compared.Decided();
-  return {{"verdict", compared.Verdict()},
-          {"default_us", compared.default_seconds * 1e6},
-          {"policy_us", compared.policy_seconds * 1e6},
-          {"changes", compared.log_gains.size()},
-          {"gain", decided ? ordered_json(compared.gain) : ordered_json()},
-          {"low", decided ? ordered_json(compared.low) : ordered_json()},
-          {"high", decided ? ordered_json(compared.high) : ordered_json()}};
+  return job_profile::TurnComparisonJson(outcome.compared->value());
 }
 
 const char* AgreementWord(job::JobOutcome::Agreement agreement) {
