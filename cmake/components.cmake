@@ -42,7 +42,7 @@ set(DIAPASON_USES_env_tune        base process domain journal knobs host env_pla
 set(DIAPASON_USES_job             base process domain policy journal job_profile agree launch knobs host doctor)  # `diapason run`
 set(DIAPASON_USES_report          base domain policy journal dataset doctor)
 set(DIAPASON_USES_tune            base domain policy journal comm launch dataset measure search model logs report)
-set(DIAPASON_USES_job_tune        base process domain policy journal job_profile agree learn launch job)  # `diapason tune -- COMMAND`
+set(DIAPASON_USES_job_tune        base process domain policy journal job_profile agree learn launch dataset job report)
 set(DIAPASON_USES_cli_framework   base domain)
 set(DIAPASON_USES_cli_commands    base domain policy journal job_profile agree plugin/client comm launch dataset measure
                                   search model knobs host doctor watch logs env_plan env_tune tune report job job_tune cli/framework)

@@ -262,8 +262,8 @@ Result<JobProfile> ProfileMaker::Finish() {
 Result<SidedProfiles> ProfileMaker::FinishSides() {
   ASSIGN_OR_RETURN(const Job job, FinishJob());
   SidedProfiles sides;
-  for (const auto& [side, profile] : {std::pair(Side::kDefault, &sides.by_default),
-                                      std::pair(Side::kPolicy, &sides.by_policy)}) {
+  for (const auto& [side, profile] :
+       {std::pair(Side::kDefault, &sides.by_default), std::pair(Side::kPolicy, &sides.by_policy)}) {
     *profile = Profiler(job, side).Run();
     profile->dropped = dropped_;
     profile->bad_lines = bad_lines_;

@@ -116,8 +116,9 @@ PooledGain PoolLaunches(const std::vector<VerifyingLaunch>& launches) {
   } else {
     PoolSeveral(found, &pooled);
   }
-  std::stable_sort(counted.begin(), counted.end(),
-                   [](const auto* a, const auto* b) { return a->compared.gain < b->compared.gain; });
+  std::stable_sort(counted.begin(), counted.end(), [](const auto* a, const auto* b) {
+    return a->compared.gain < b->compared.gain;
+  });
   const VerifyingLaunch& middle = *counted[(counted.size() - 1) / 2];
   pooled.launch = middle.launch;
   pooled.default_seconds = middle.compared.default_seconds;

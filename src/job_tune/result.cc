@@ -1,8 +1,10 @@
 #include "job_tune/result.h"
 
+#include "base/secrets.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "domain/schedule.h"
+#include "journal/reader.h"
 
 namespace diapason::job_tune {
 
@@ -21,6 +23,95 @@ policy::Rule RowOf(const JobContext& context, const Config& config) {
   rule.nodes = context.shape.nodes;
   rule.ranks = context.shape.ranks;
   return rule;
+}
+
+namespace {
+
+// "1.44 x as fast [1.41, 1.47], in 3 fresh launches".
+std::string GainText(const PooledGain& gain) {
+  return Format("{:.2f} x as fast [{:.2f}, {:.2f}], in {} fresh launch{}", gain.gain, gain.low,
+                gain.high, gain.launches, gain.launches == 1 ? "" : "es");
+}
+
+std::string Because(const std::string& why) { return why.empty() ? "" : ": " + why; }
+
+}  // namespace
+
+std::string_view VerdictName(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFaster:
+      return "faster";
+    case Verdict::kNothingToGain:
+      return "nothing to gain";
+    case Verdict::kNotConfirmed:
+      return "not confirmed";
+    case Verdict::kMetricChanged:
+      return "metric changed";
+    case Verdict::kUndecided:
+      break;
+  }
+  return "undecided";
+}
+
+std::string JobTuneResult::Headline() const {
+  const double now = gain.gain > 0 ? gain.default_seconds : look.iteration;
+  const std::string takes =
+      now > 0 ? Format("an iteration takes {}", job_profile::Milliseconds(now)) : "";
+  const std::string both =
+      gain.gain > 0 ? Format("{} by default and {} tuned: {}", takes,
+                             job_profile::Milliseconds(gain.tuned_seconds), GainText(gain))
+                    : "";
+  switch (verdict) {
+    case Verdict::kFaster:
+      return both;
+    case Verdict::kNothingToGain:
+      return "nothing to gain" + (takes.empty() ? "" : ": " + takes) +
+             ", and nothing that was tried made it faster" + Because(why);
+    case Verdict::kNotConfirmed:
+      return "not confirmed: what the search found is " +
+             (gain.gain > 0 ? GainText(gain) : std::string("not known to be faster")) +
+             Because(why);
+    case Verdict::kMetricChanged:
+      return "faster, but the metric changed: " + both + "; " + metric.Text();
+    case Verdict::kUndecided:
+      break;
+  }
+  return "undecided" + Because(why) + (takes.empty() ? "" : "; " + takes);
+}
+
+std::vector<std::string> JobTuneResult::Untried() const {
+  std::vector<std::string> reasons;
+  for (const TunedContext& one : contexts) {
+    if (!one.untried.empty()) reasons.push_back(one.context.Text() + ": " + one.untried);
+  }
+  if (look.untried_calls > 0) {
+    std::string text = Format("{} of {} calls of the first launch cannot be tried in place",
+                              look.untried_calls, look.calls);
+    if (look.untried_seconds > 0 && look.times.total > 0) {
+      text += Format(", {:.0f} % of the collective time",
+                     100 * look.untried_seconds / look.times.total);
+    }
+    reasons.push_back(text + " (captured in graphs, or without a question to the tuner)");
+  }
+  return reasons;
+}
+
+std::string JobTuneResult::UseCommand() const {
+  if (files.policy.empty()) return "";
+  return "diapason run --policy " + ShellWord(files.policy) + " -- " + MaskSecretsIn(command);
+}
+
+Status ProfileSettings(const std::vector<std::string>& journals, JobTuneResult* result) {
+  job_profile::ProfileMaker maker;
+  for (const std::string& file : journals) {
+    // A rank that was ended early may leave a file without a line; the others have the iterations.
+    const Result<journal::JournalContents> read = journal::ReadJournal(file);
+    if (read.ok()) maker.Add(file, read.value());
+  }
+  ASSIGN_OR_RETURN(job_profile::SidedProfiles sides, maker.FinishSides());
+  result->by_default = std::move(sides.by_default);
+  result->tuned = std::move(sides.by_policy);
+  return {};
 }
 
 }  // namespace diapason::job_tune

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "domain/decision.h"
@@ -28,6 +29,12 @@ struct JobContext {
 // The row of a policy for a context: its whole band of sizes, in communicators of its shape.
 policy::Rule RowOf(const JobContext& context, const Config& config);
 
+// A block of iterations with one configuration, beside a block with the library's own choice.
+struct TriedBlock {
+  double seconds = 0;  // of an iteration
+  double default_seconds = 0;
+};
+
 // One configuration of a context, judged by whole iterations.
 struct TriedConfig {
   Config config;
@@ -37,7 +44,8 @@ struct TriedConfig {
   double low = 0;
   double high = 0;
   size_t blocks = 0;
-  bool by_launches = false;  // compared between launches, not inside one
+  bool by_launches = false;       // compared between launches, not inside one
+  std::vector<TriedBlock> times;  // of the blocks, where they are known
 };
 
 struct TunedContext {
@@ -107,6 +115,20 @@ enum class Verdict {
   kUndecided,      // there was not enough time, or too few iterations: no policy
 };
 
+// "faster", "nothing to gain", "not confirmed", "metric changed", "undecided".
+std::string_view VerdictName(Verdict verdict);
+
+// What was written (leave.h); "" for what was not.
+struct LeftFiles {
+  std::string folder;
+  std::string policy;     // confirmed rows
+  std::string previous;   // the policy of an earlier run, which `policy` has replaced
+  std::string untouched;  // the policy of an earlier run, which was left: nothing was confirmed
+  std::string result;
+  std::string measurements;
+  std::string report;
+};
+
 struct JobTuneResult {
   std::string command;  // as the user typed it
   Verdict verdict = Verdict::kUndecided;
@@ -123,6 +145,22 @@ struct JobTuneResult {
   std::vector<LaunchSummary> launches;
   double seconds = 0;  // from the command to this result
   bool interrupted = false;
+  bool simulated = false;  // the library was a played one: no figure was measured
+  LeftFiles files;
+
+  // The verdict in one sentence: "an iteration takes 8.5 ms by default and 5.9 ms tuned: ...".
+  std::string Headline() const;
+  // What could not be tried and why, a sentence each.
+  std::vector<std::string> Untried() const;
+  // The command line that runs the job with the policy; "" if there is none.
+  std::string UseCommand() const;
 };
+
+// The profiles of both settings (JobTuneResult::by_default and tuned) from the journals of one
+// verifying launch: that of PooledGain::launch, so that picture and headline are of the same one.
+Status ProfileSettings(const std::vector<std::string>& journals, JobTuneResult* result);
+
+// The document of `tune -- COMMAND --json`, and result.json: all figures.
+std::string ResultJson(const JobTuneResult& result);
 
 }  // namespace diapason::job_tune

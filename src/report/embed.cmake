@@ -1,15 +1,17 @@
-# cmake -DOUT=file.cc -DPAGE=page.html -DSTYLE=page.css "-DSCRIPTS=a.js|b.js" -P embed.cmake: writes
-# the files of the page as texts into one source file, so that they are compiled in.
-string(REPLACE "|" ";" scripts "${SCRIPTS}")
-set(script "")
-foreach(file IN LISTS scripts)
-  file(READ "${file}" text)
-  string(APPEND script "${text}")
+# cmake -DOUT=file.cc -DPAGE=page.html -DSTYLE=page.css "-DSCRIPTS=a.js|b.js" "-DJOB_SCRIPTS=a.js|c.js" -P
+# embed.cmake: writes the files of the page as texts into one source file, so that they are compiled in.
+foreach(list IN ITEMS SCRIPTS JOB_SCRIPTS)
+  string(REPLACE "|" ";" files "${${list}}")
+  set(text_of_${list} "")
+  foreach(file IN LISTS files)
+    file(READ "${file}" text)
+    string(APPEND text_of_${list} "${text}")
+  endforeach()
 endforeach()
 file(READ "${PAGE}" page)
 file(READ "${STYLE}" style)
 set(body "// Made from assets/ by embed.cmake.\n#include \"report/page.h\"\n\nnamespace diapason::report {\n\n")
-foreach(part IN ITEMS "PageTemplate|page" "PageStyle|style" "PageScript|script")
+foreach(part IN ITEMS "PageTemplate|page" "PageStyle|style" "PageScript|text_of_SCRIPTS" "JobScript|text_of_JOB_SCRIPTS")
   string(REPLACE "|" ";" pair "${part}")
   list(GET pair 0 function)
   list(GET pair 1 name)

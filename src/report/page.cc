@@ -1,5 +1,7 @@
 #include "report/page.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -155,6 +157,27 @@ std::string LeadText(const PageData& data) {
          ComeOf(data, data.iterations, data.other_iterations, "whole iterations");
 }
 
+std::string FillPage(const PageParts& parts, const std::string& nonce) {
+  const std::string title = HtmlText(parts.title);
+  const std::string lead = HtmlText(parts.lead);
+  return Fill(PageTemplate(), {{"@NONCE@", nonce},
+                               {"@TITLE@", title},
+                               {"@LEAD@", lead},
+                               {"@VERSION@", parts.version},
+                               {"@STYLE@", PageStyle()},
+                               {"@SCRIPT@", parts.script},
+                               {"@DATA@", parts.json}});
+}
+
+std::string PageNonce() {
+  // Not std::random_device: it would need a newer glibc than we promise to run on.
+  unsigned random[4] = {};
+  (void)::getentropy(random, sizeof(random));
+  std::string word;
+  for (const unsigned number : random) word += Format("{:08x}", number);
+  return word;
+}
+
 std::string PageHtml(const PageData& data, const std::string& nonce, size_t most_bytes) {
   PageLimits limits;
   std::string page;
@@ -163,16 +186,8 @@ std::string PageHtml(const PageData& data, const std::string& nonce, size_t most
   for (int step = 0; step < kMostSteps; ++step) {
     PageData shown = data;
     LimitPage(limits, &shown);
-    const std::string json = PageJson(shown);
-    const std::string title = HtmlText(shown.title);
-    const std::string lead = HtmlText(LeadText(shown));
-    page = Fill(PageTemplate(), {{"@NONCE@", nonce},
-                                 {"@TITLE@", title},
-                                 {"@LEAD@", lead},
-                                 {"@VERSION@", shown.version},
-                                 {"@STYLE@", PageStyle()},
-                                 {"@SCRIPT@", PageScript()},
-                                 {"@DATA@", json}});
+    page = FillPage({shown.title, LeadText(shown), shown.version, PageJson(shown), PageScript()},
+                    nonce);
     if (page.size() <= most_bytes) break;
     limits = limits.Smaller();
   }

@@ -28,5 +28,18 @@ std::string LeadText(const PageData& data);
 std::string_view PageTemplate();
 std::string_view PageStyle();
 std::string_view PageScript();
+std::string_view JobScript();  // of the page of a tuned job
+
+// What pages are made of; title and lead are texts, not markup.
+struct PageParts {
+  std::string title;
+  std::string lead;
+  std::string version;
+  std::string json;
+  std::string_view script;
+};
+std::string FillPage(const PageParts& parts, const std::string& nonce);
+// A word that the author of the data cannot have known.
+std::string PageNonce();
 
 }  // namespace diapason::report

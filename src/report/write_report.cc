@@ -1,12 +1,9 @@
 #include "report/write_report.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/text.h"
 #include "dataset/words.h"
 #include "report/inputs.h"
 #include "report/page.h"
@@ -39,16 +36,6 @@ Status CheckOutput(const ReportRequest& request) {
   return {};
 }
 
-// A word that the author of the data cannot have known.
-std::string Nonce() {
-  // Not std::random_device: it would need a newer glibc than we promise to run on.
-  unsigned random[4] = {};
-  (void)::getentropy(random, sizeof(random));
-  std::string word;
-  for (const unsigned number : random) word += Format("{:08x}", number);
-  return word;
-}
-
 }  // namespace
 
 Result<ReportMade> WriteReport(const ReportRequest& request) {
@@ -64,7 +51,7 @@ Result<ReportMade> WriteReport(const ReportRequest& request) {
   if (request.doctor) page.doctor = LookAtThisMachine();
   page.notes = made.warnings;
   made.samples = page.contents.records.size();
-  const std::string html = PageHtml(MakePageData(std::move(page)), Nonce());
+  const std::string html = PageHtml(MakePageData(std::move(page)), PageNonce());
   made.bytes = html.size();
   const Status written = WriteFileAtomically(request.output, html);
   if (!written.ok()) return written.WithContext("writing the report '" + request.output + "'");

@@ -71,3 +71,7 @@ function count(number, noun) {
 function dateText(seconds) {
   return seconds > 0 ? new Date(seconds * 1e3).toISOString().slice(0, 16).replace('T', ' ') + ' UTC' : 'unknown';
 }
+function clipText(text, width) {
+  const most = Math.floor(width / 7.8);
+  return text.length > most ? text.slice(0, most - 1) + '…' : text;
+}

@@ -101,8 +101,3 @@ function mapSection() {
   onTheme(draw);
   return node;
 }
-
-function clipText(text, width) {
-  const most = Math.floor(width / 7.8);
-  return text.length > most ? text.slice(0, most - 1) + '…' : text;
-}

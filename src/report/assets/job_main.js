@@ -1,0 +1,21 @@
+// Builds the page of a tuned job.
+function startJob() {
+  startTheme();
+  const main = document.getElementById('content');
+  if (DATA.simulated) main.prepend(el('p', { class: 'banner', id: 'simulated' }, 'SIMULATED: every figure of this page comes from a simulated job, none was measured.'));
+  const titles = [];
+  for (const [make, title] of [[barsSection, 'Iteration'], [resultSection, 'Result'], [verifiedSection, 'Verified'], [triedSection, 'Tried'], [launchesSection, 'Launches']]) {
+    const slot = el('div');
+    main.append(slot);
+    const node = make(slot);
+    if (!node) {
+      slot.remove();
+      continue;
+    }
+    slot.replaceWith(node);
+    titles.push([node.id, title]);
+  }
+  document.getElementById('toc').append(el('ol', {}, titles.map(([id, title]) => el('li', {}, el('a', { href: '#' + id }, title)))));
+  document.getElementById('foot').append(`Written by diapason ${DATA.version}, ${dateText(DATA.made)}. This file needs no network: everything it shows is inside it. Intervals are 95 % intervals.`);
+}
+startJob();
