@@ -35,7 +35,10 @@ class Gatherer {
       ranks_ = std::max(ranks_, one.shape.ranks);
       if (one.library_version != 0) outcome.library_version = one.library_version;
       outcome.library = one.library;
-      if (!one.agreed.empty() && one.agreed != "learn" && one.agreed != "static") {
+      static constexpr std::string_view kTogether[] = {"learn", "static", "compare", "tune"};
+      const bool together = std::find(std::begin(kTogether), std::end(kTogether), one.agreed) !=
+                            std::end(kTogether);
+      if (!one.agreed.empty() && !together) {
         aside_.insert(one.agreed);
       }
     }

@@ -12,7 +12,7 @@ namespace diapason::job_tune {
 namespace {
 
 constexpr size_t kMostAtOnce = size_t{64} << 20;
-constexpr size_t kPiece = size_t{1} << 20;
+constexpr size_t kReadAtOnce = size_t{1} << 20;
 
 bool Describes(std::string_view line) {
   const std::string_view start = line.substr(0, 40);
@@ -25,7 +25,7 @@ bool Describes(std::string_view line) {
 Status JournalWindow::Read() {
   const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.get() < 0) return IoError("cannot read '" + path_ + "': " + ErrnoText(errno));
-  std::string piece(kPiece, '\0');
+  std::string piece(kReadAtOnce, '\0');
   for (size_t taken = 0; taken < kMostAtOnce;) {
     const ssize_t got =
         ::pread(file.get(), piece.data(), piece.size(), static_cast<off_t>(offset_));

@@ -81,6 +81,7 @@ bool LiveSearch::Poll(const job::PreparedJob& job, double now) {
     case Phase::kLooking:
       if (!Look(job, now)) return !no_look_.empty();
       phase_ = Phase::kJoining;
+      next_look_ = 0;
       return over();
     case Phase::kJoining:
       if (now < next_look_) return false;

@@ -239,7 +239,7 @@ bool MetricReader::Search(std::string_view line, bool known) {
 MetricJudgement JudgeMetric(const MetricRequest& request,
                             const std::vector<std::optional<double>>& by_default,
                             const std::vector<std::optional<double>>& tuned) {
-  using Verdict = MetricJudgement::Verdict;
+  using Judged = MetricJudgement::Verdict;
   MetricJudgement judged;
   if (request.pattern.empty()) return judged;
   const std::vector<double> defaults = Present(by_default);
@@ -249,7 +249,7 @@ MetricJudgement JudgeMetric(const MetricRequest& request,
   judged.allowed = request.tolerance;
   if (defaults.empty() || others.empty()) {
     const bool silent = judged.silent_defaults > 0 || judged.silent_tuned > 0;
-    judged.verdict = silent ? Verdict::kNotPrinted : Verdict::kTooFew;
+    judged.verdict = silent ? Judged::kNotPrinted : Judged::kTooFew;
     return judged;
   }
   judged.by_default = Middle(defaults);
@@ -276,7 +276,7 @@ MetricJudgement JudgeMetric(const MetricRequest& request,
   }
   constexpr double kRounding = 1 + 1e-9;
   judged.verdict =
-      judged.change > judged.allowed * kRounding ? Verdict::kChanged : Verdict::kUnchanged;
+      judged.change > judged.allowed * kRounding ? Judged::kChanged : Judged::kUnchanged;
   return judged;
 }
 
@@ -287,21 +287,21 @@ std::string MetricJudgement::Text() const {
                   by_spread ? "(the spread of launches with the default) is" : "is");
   };
   switch (verdict) {
-    case Verdict::kNotAsked:
+    case MetricJudgement::Verdict::kNotAsked:
       return "";
-    case Verdict::kUnchanged:
+    case MetricJudgement::Verdict::kUnchanged:
       return "the metric has not changed: " + compared() +
              (std::isfinite(by_default) ? "" : ". It is no number in either");
-    case Verdict::kChanged:
+    case MetricJudgement::Verdict::kChanged:
       return "the metric has changed: " + compared() +
              ". If such a change is harmless, give a larger --metric-tolerance";
-    case Verdict::kNotPrinted:
+    case MetricJudgement::Verdict::kNotPrinted:
       return Format(
           "the metric was not printed in {}: see whether its last lines, in the logs of the output "
           "folder, match --metric, and whether the command prints it before it is ended",
           silent_defaults == 0 ? LaunchCount(silent_tuned) + " with the policy"
                                : LaunchCount(silent_defaults) + " with the default");
-    case Verdict::kTooFew:
+    case MetricJudgement::Verdict::kTooFew:
       return "the metric cannot be judged: there was no launch with the default alone, or none "
              "with "
              "the policy; give a larger --budget";

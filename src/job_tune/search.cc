@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/stats.h"
 #include "domain/schedule.h"
 
 namespace diapason::job_tune {
@@ -84,15 +85,16 @@ void Search::Learn(const std::vector<learn::SegmentResult>& results) {
   if (issued_.empty() || results.size() != issued_.size()) return Lost();
   std::vector<learn::SegmentResult> taken = results;
   double reference = 0;
-  for (const learn::SegmentResult& one : results) {
-    if (one.seconds > 0 && (reference == 0 || one.seconds < reference)) reference = one.seconds;
+  std::vector<double> defaults;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const double seconds = results[i].seconds;
+    if (seconds > 0 && (reference == 0 || seconds < reference)) reference = seconds;
+    if (seconds > 0 && issued_[i].config.IsDefault()) defaults.push_back(seconds);
   }
+  const double by_default = defaults.empty() ? 0 : Median(defaults);
   for (size_t i = 0; i < taken.size(); ++i) {
     const Config& config = issued_[i].config;
-    if (taken[i].samples > 0) {
-      ++blocks_;
-      ++MeasuredBlocks(current_, config);
-    }
+    if (taken[i].samples > 0) KeepBlock(config, taken[i].seconds, by_default);
     if (taken[i].samples > 0 || config.IsDefault() || reference == 0) continue;
     if (++unmeasured_[{current_, PairOf(config)}] < kMostUnmeasured) continue;
     taken[i] = {kFarSlower * reference, 1};
@@ -102,11 +104,17 @@ void Search::Learn(const std::vector<learn::SegmentResult>& results) {
   AddFewerChannels();
 }
 
-size_t& Search::MeasuredBlocks(size_t context, const Config& config) {
-  for (auto& [one, count] : measured_[context]) {
-    if (one == config) return count;
+// `default_seconds`: of the default in the same trials; 0: it was not among them.
+void Search::KeepBlock(const Config& config, double seconds, double default_seconds) {
+  ++blocks_;
+  std::vector<Measured>& all = measured_[current_];
+  auto one = std::find_if(all.begin(), all.end(),
+                          [&](const Measured& known) { return known.config == config; });
+  if (one == all.end()) one = all.insert(all.end(), {config, 0, {}});
+  ++one->blocks;
+  if (default_seconds > 0 && !config.IsDefault()) {
+    one->beside_default.push_back({seconds, default_seconds});
   }
-  return measured_[context].emplace_back(config, 0).second;
 }
 
 void Search::Ran(size_t context, const Config& asked, const Config& ran) {
@@ -163,8 +171,10 @@ std::vector<TriedConfig> Search::TriedIn(size_t context) const {
       one.low = 1 / arm.high;
       one.high = 1 / arm.low;
     }
-    for (const auto& [config, count] : measured_[context]) {
-      if (config == arm.config) one.blocks = count;
+    for (const Measured& known : measured_[context]) {
+      if (known.config != arm.config) continue;
+      one.blocks = known.blocks;
+      one.times = known.beside_default;
     }
     tried.push_back(one);
   }

@@ -64,7 +64,7 @@ class Search {
  private:
   void Begin();
   void AddFewerChannels();
-  size_t& MeasuredBlocks(size_t context, const Config& config);
+  void KeepBlock(const Config& config, double seconds, double default_seconds);
 
   std::vector<SearchContext> contexts_;
   const SearchOptions options_;
@@ -76,7 +76,12 @@ class Search {
   std::vector<std::pair<int, int>> channels_added_;  // pairs, of the context in hand
   std::map<std::pair<size_t, std::pair<int, int>>, int> unmeasured_;
   // Blocks that were measured, by context and configuration.
-  std::vector<std::vector<std::pair<Config, size_t>>> measured_;
+  struct Measured {
+    Config config;
+    size_t blocks = 0;
+    std::vector<TriedBlock> beside_default;
+  };
+  std::vector<std::vector<Measured>> measured_;
   size_t blocks_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -110,7 +111,7 @@ class JobTuner {
 
   void Note(const Launch& launch) {
     LaunchSummary summary;
-    summary.number = launches_.count();
+    summary.number = launch.number;
     summary.purpose = launch.purpose;
     summary.seconds = launch.seconds;
     summary.status = launch.ended.status;
@@ -163,8 +164,8 @@ class JobTuner {
               : "the command has ended before 30 of its iterations were seen: let it run longer");
     }
     if (live_.search().blocks() == 0 && !live_.over()) {
-      if (!trouble.empty()) return Unavailable(trouble);
       if (!live_.trouble().empty()) return Unavailable(live_.trouble());
+      if (!trouble.empty()) return Unavailable(trouble);
     }
     return {};
   }
@@ -258,7 +259,8 @@ class JobTuner {
           launch.prepared.journal_dir + "/*`");
     }
     VerifyingLaunch verified;
-    verified.launch = launches_.count();
+    verified.launch = launch.number;
+    journals_[launch.number] = launch.prepared.Journals();
     if (outcome.compared.has_value() && outcome.compared->ok()) {
       verified.compared = outcome.compared->value();
     } else if (outcome.compared.has_value()) {
@@ -271,6 +273,8 @@ class JobTuner {
   }
 
   void Judge(const policy::Policy& candidate) {
+    // The picture of where the time went; the verdict does not need it.
+    if (result_.gain.launch > 0) (void)ProfileSettings(journals_[result_.gain.launch], &result_);
     if (Confirmed()) {
       result_.verdict = Verdict::kFaster;
       result_.policy = candidate;
@@ -324,6 +328,7 @@ class JobTuner {
   const double deadline_;
   JobTuneResult result_;
   LiveSearch live_;
+  std::map<int, std::vector<std::string>> journals_;  // of verifying launches
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 namespace diapason::plugin {
 namespace {
 
+constexpr uint32_t kTablesOfAKind = 4;
 constexpr uint64_t kTreeLlRuleFirst = 64;
 constexpr uint64_t kTreeLlRuleLast = 262144;
 
@@ -138,6 +139,17 @@ Engine::Engine(const CommInit& init, const Settings& settings, const Host& host,
            !inputs_.tree_ll_rule && !inputs_.numerics_pinned;
 }
 
+// A job that is tuned from outside makes many calls, and only what is on offer is read from the
+// tables.
+bool Engine::WantsTable(const Question& question) noexcept {
+  if (!ordered_) return true;
+  Relaxed<uint32_t>& kept =
+      tables_kept_[static_cast<size_t>(question.collective)][SizeBand(question.bytes)];
+  if (kept >= kTablesOfAKind) return false;
+  kept = kept + 1;
+  return true;
+}
+
 int Engine::ChannelsFor(const Config& wanted, Collective collective, int algorithm,
                         const Shape& shape) const noexcept {
   int channels = SafeChannels(host_.library, wanted.channels, algorithm, shape);
@@ -251,7 +263,7 @@ int Engine::Apply(const Question& question, Choice chosen, CostTable table,
   if (journal_ != nullptr) [[unlikely]] {
     by_default = CheapestPair(rules_, table, {});
     const int count = table.algorithms * table.protocols;
-    if (journal_tables_ && count <= journal::kTableCells) {
+    if (journal_tables_ && count <= journal::kTableCells && WantsTable(question)) {
       std::copy_n(table.cells, count, before);
       recorded = {before, table.algorithms, table.protocols};
     }

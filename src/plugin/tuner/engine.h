@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "domain/schedule.h"
 #include "journal/writer.h"
 #include "plugin/abi/constants.h"
 #include "plugin/abi/host.h"
+#include "plugin/abi/relaxed.h"
 #include "plugin/abi/selection.h"
 #include "plugin/learning/communicator.h"
 #include "plugin/tuner/agreement.h"
@@ -114,6 +116,7 @@ class Engine {
   void StayOff();
   void StartLearning(const Settings& settings, const policy::Policy& policy);
   void PrepareChannels(policy::Policy* policy) const;
+  bool WantsTable(const Question& question) noexcept;
   // A chained tuner's count was meant for its own pair and may not be safe with another one.
   void DropUnsafeCount(int algorithm, const Shape& shape, int before, int* channels) const noexcept;
   int ChannelsFor(const Config& wanted, Collective collective, int algorithm,
@@ -164,6 +167,8 @@ class Engine {
   KeptConstants constants_;
   journal::Journal* journal_ = nullptr;
   bool journal_tables_ = false;
+  // Tables in the journal, by collective and band, where a few of each are enough.
+  Relaxed<uint32_t> tables_kept_[kAskedCollectiveCount][kSizeBands];
   journal::JournalComm journal_comm_;  // as it was written; again at the end
   std::atomic<uint32_t> calls_{0};
   std::atomic<uint64_t> not_calls_{0};

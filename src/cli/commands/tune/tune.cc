@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/ranks.h"
+#include "cli/commands/tune/tune_job.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/interrupt.h"
@@ -170,6 +171,17 @@ Result<int> RunTune(TuneOptions options) {
   });
 }
 
+// `tune -- COMMAND` shares the options of time and output with the others.
+Result<int> RunJob(const TuneOptions& options, TuneJobOptions job,
+                   const std::vector<std::string>& command, bool budget_given) {
+  job.request.command = command;
+  if (budget_given) job.request.budget = options.budget;
+  job.request.output = options.output;
+  job.json = options.json;
+  job.quiet = options.quiet;
+  return RunTuneJob(job);
+}
+
 void AddTuneOptions(CommandLine* command, TuneOptions* options) {
   SweepOptions& sweep = options->sweep;
   sweep.collectives.clear();
@@ -184,8 +196,8 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
       ->TypeName("SIZES")
       ->Check(ReadBy(ParseSizes))
       ->Default("1K:64M:x2 on GPUs, 1K:4M:x2 elsewhere");
-  command->AddTime("--budget", options->budget, "Time limit for the whole command, from 1s to 24h",
-                   1, 86400);
+  command->AddTime("--budget", options->budget,
+                   "Time limit for the whole command, from 1s to 24h; for a job 20m", 1, 86400);
   command
       ->AddOption("--samples", options->samples,
                   "Maximum number of samples of the search, and of each later step")
@@ -244,9 +256,20 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
 
 void AddTune(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<TuneOptions>();
+  auto job = std::make_shared<TuneJobOptions>();
   CommandLine* command = parent->AddCommand(
-      "tune", "Measure, plan and verify a policy for this machine, and report its gain");
+      "tune", "Find, verify and report the fastest configurations for a job, or for this machine");
+  command->MayTakeCommand();
   AddTuneOptions(command, options.get());
+  AddTuneJobOptions(command, job.get());
+  command->Describe(
+      "With a command after --, tunes that job for the time of its iterations: looks at it, tries "
+      "configurations inside it, verifies the best in fresh launches, and leaves a policy, "
+      "measurements and a report. Works under any launcher, and starts the command several times. "
+      "The options of headings other than 'A job' and 'Output' are not for this, except "
+      "--budget.");
+  command->Example("diapason tune --budget 20m -- torchrun --nproc-per-node 8 train.py",
+                   "Make the iterations of a training job faster");
   command->Describe(
       "Measures the configurations of every call with an adaptive search, plans a policy, and "
       "compares it with the library's own choice on newly started ranks. Choices that this "
@@ -270,7 +293,23 @@ void AddTune(CommandLine* parent, CommandAction* run) {
   command->ExitStatus(kExitInterrupted,
                       "interrupted by Ctrl-C: the samples are kept, no policy is written");
   command->SeeAlso({"sweep", "plan", "bench", "report", "policy"});
-  command->Callback([options, run] {
+  command->Callback([command, options, job, run] {
+    const bool budget_given = command->FindOption("--budget")->Given();
+    if (!command->ProgramGiven().empty()) {
+      if (!options->sweep.collectives.empty() || !options->sweep.sizes.empty() ||
+          !options->workload.empty() || options->Iterates()) {
+        throw UsageError{"--",
+                         "the command's own calls are tuned: give neither collectives nor "
+                         "sizes, --workload or --objective"};
+      }
+      *run = [options, job, program = command->ProgramGiven(), budget_given] {
+        return RunJob(*options, *job, program, budget_given);
+      };
+      return;
+    }
+    for (const Option* one : job->own) {
+      if (one->Given()) throw UsageError{one->Name(), "it needs a command after --"};
+    }
     options->collectives_given = !options->sweep.collectives.empty();
     options->sizes_given = !options->sweep.sizes.empty();
     if (!options->workload.empty() && (options->collectives_given || options->sizes_given)) {

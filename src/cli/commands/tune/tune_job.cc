@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <cstdio>
+#include <ctime>
 
 #include "base/environment.h"
 #include "base/text.h"
@@ -10,6 +11,7 @@
 #include "cli/framework/command.h"
 #include "cli/framework/progress_line.h"
 #include "dataset/words.h"
+#include "domain/fingerprint.h"
 #include "job_tune/leave.h"
 #include "job_tune/tuning.h"
 
@@ -92,16 +94,21 @@ Result<int> RunTuneJob(const TuneJobOptions& given) {
   events.progress = [&](double share, const std::string& what) {
     if (line.Due()) line.Show(share, what);
   };
-  const Result<job_tune::JobTuneResult> result =
+  Result<job_tune::JobTuneResult> tuned =
       job_tune::TuneJob(options.request, ProcessEnvironment(), events);
   line.Clear();
-  RETURN_IF_ERROR(result);
-  ASSIGN_OR_RETURN(const job_tune::LeftFiles files,
-                   job_tune::Leave(result.value(), options.request.output));
-  PrintOut("{}",
-           options.json ? JobTuneJson(result.value(), files) : JobTuneText(result.value(), files));
-  if (result.value().interrupted) return kExitInterrupted;
-  switch (result.value().verdict) {
+  RETURN_IF_ERROR(tuned);
+  job_tune::JobTuneResult result = std::move(tuned).value();
+  job_tune::LeaveOptions leave;
+  leave.folder = options.request.output;
+  leave.command_line = "diapason tune -- " + result.command;
+  leave.fingerprint = MachineFingerprint();
+  leave.driver = DriverVersion();
+  leave.now = static_cast<double>(std::time(nullptr));
+  RETURN_IF_ERROR(job_tune::Leave(leave, &result));
+  PrintOut("{}", options.json ? job_tune::ResultJson(result) : JobTuneText(result));
+  if (result.interrupted) return kExitInterrupted;
+  switch (result.verdict) {
     case job_tune::Verdict::kFaster:
     case job_tune::Verdict::kNothingToGain:
       return kExitFine;
