@@ -153,7 +153,7 @@ Points PointsOf(const Train& train, const Grid& grid,
     const Span* first = grid[train.positions.front()][i];
     const Span* last = grid[train.positions.back()][i];
     const bool wraps = train.next_iteration;
-    if (wraps && (i + 1 == iterations.size() || !iterations[i].followed)) continue;
+    if (wraps && i + 1 == iterations.size()) continue;
     const Span* next = grid[train.next][wraps ? i + 1 : i];
     if (first == nullptr || last == nullptr || next == nullptr) continue;
     const double shift = wraps ? iterations[i].length : 0;

@@ -17,7 +17,6 @@ struct Span {
 struct IterationSpans {
   std::vector<Span> spans;
   double length = 0;
-  bool followed = true;  // the next one of the list is the one that came next
 };
 
 // Of one position, in seconds per iteration: medians.

@@ -182,7 +182,6 @@ PositionSpans SpansOf(const Timeline& timeline, const RankIterations& found) {
   }
   std::map<std::pair<uint64_t, size_t>, size_t> positions;
   std::vector<std::vector<double>> waiting;
-  size_t last_end = 0;  // of the iteration that was added last
   const size_t skipped = found.timed.size() > kMostSpans ? found.timed.size() - kMostSpans : 0;
   for (size_t i = skipped; i < found.timed.size(); ++i) {
     const RankIteration& iteration = found.timed[i];
@@ -215,8 +214,6 @@ PositionSpans SpansOf(const Timeline& timeline, const RankIterations& found) {
                              relative(call.host_ns + static_cast<uint64_t>(offset))});
       if (call.quickest > 0) waiting[at->second].push_back(1 - call.quickest / call.seconds());
     }
-    if (!result.iterations.empty()) result.iterations.back().followed = last_end == iteration.first;
-    last_end = iteration.end;
     result.iterations.push_back(std::move(spans));
   }
   for (std::vector<double>& shares : waiting) {

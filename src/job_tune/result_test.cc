@@ -38,6 +38,13 @@ TEST(JobTuneResult, WhatCouldNotBeTried) {
   EXPECT_NE(untried[1].find("15 % of the collective time"), std::string::npos);
 }
 
+TEST(ProfileSettings, NeedsJournalsOfTurns) {
+  JobTuneResult result = testing::Faster();
+  EXPECT_FALSE(ProfileSettings({}, &result).ok());
+  EXPECT_FALSE(ProfileSettings({"/nowhere/j.1"}, &result).ok());
+  EXPECT_GT(result.by_default.iteration, 0) << "what was there stays";
+}
+
 TEST(PageOf, BarsAddUpToTheIteration) {
   const report::JobPage page = PageOf(testing::Faster(), 1.7e9);
   ASSERT_EQ(page.settings.size(), 2u);
