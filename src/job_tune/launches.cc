@@ -214,7 +214,7 @@ Status Launches::RunBetween(Output* output, Launch* launch) {
   options.limit = Milliseconds(SecondsLeft());
   if (options.limit.count() == 0) return TimedOut("the budget is over; give a larger --budget");
   ASSIGN_OR_RETURN(launch->ended, Supervise(std::move(options), output));
-  (void)output->Take(kMostPieces);
+  (void)output->Take(kMostAtEnd / kPiece);
   const job::Supervised& ended = launch->ended;
   launch->interrupted = ended.asked_by != 0;
   if (launch->interrupted) return {};

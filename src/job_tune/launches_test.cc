@@ -133,13 +133,22 @@ class LaunchesTest : public testing::Test {
   std::string Log(int number = 1) const {
     return ReadAll(Path(Format("tuned/launch-{}.log", number)));
   }
-  // Whether a process has this word in its command line.
-  static bool Running(const std::string& word) {
+  // A time for `sleep` by which the processes of this test are found.
+  static std::string Word() { return Format("{}", 100'000'000 + ::getpid()); }
+  // Whether one of them runs; it is ended.
+  static bool LeftRunning() {
+    bool found = false;
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-      if (Contains(ReadAll(entry.path().string() + "/cmdline"), word)) return true;
+      const std::string words = ReadAll(entry.path().string() + "/cmdline");
+      uint64_t pid = 0;
+      if (!Contains(words, Word()) || !ParseUnsigned(entry.path().filename().string(), &pid)) {
+        continue;
+      }
+      found = true;
+      (void)::kill(static_cast<pid_t>(pid), SIGKILL);
     }
-    return false;
+    return found;
   }
 
   TemporaryFolder folder_;
@@ -178,21 +187,22 @@ TEST_F(LaunchesTest, ACommandWithoutACommunicator) {
 
 TEST_F(LaunchesTest, ACommandThatHangs) {
   // Only the limit ends it, however slow the machine is.
-  Shell("trap '' TERM; setsid sh -c \"trap '' TERM; sleep 31415926\" & sleep 31415926");
+  Shell("trap '' TERM; setsid sh -c \"trap '' TERM; sleep " + Word() + "\" & sleep " + Word());
   plan_.limit = 1;
   request_.grace = 0.3;
   const std::string trouble = Trouble();
   EXPECT_TRUE(Contains(trouble, "created no communicator within 1 s")) << trouble;
   EXPECT_TRUE(Contains(trouble, "was killed"));
   EXPECT_TRUE(Contains(trouble, "--budget"));
-  EXPECT_FALSE(Running("31415926"));
+  EXPECT_FALSE(LeftRunning());
 }
 
 TEST_F(LaunchesTest, WhatItLeavesBehindIsEnded) {
-  Shell("sleep 27182818 & setsid sleep 27182818 & (setsid sh -c 'sleep 27182818' &) ; exit 0");
+  Shell("sleep " + Word() + " & setsid sleep " + Word() + " & (setsid sh -c 'sleep " + Word() +
+        "' &) ; exit 0");
   (void)Trouble();
   EXPECT_TRUE(Launched().starts_with("0 fine=true limited=false")) << Launched();
-  EXPECT_FALSE(Running("27182818"));
+  EXPECT_FALSE(LeftRunning());
 }
 
 TEST_F(LaunchesTest, MuchOutputIsBounded) {
@@ -302,7 +312,7 @@ TEST_F(LaunchesTest, BetweenThatFails) {
 
 TEST_F(LaunchesTest, BetweenEndsWithTheBudget) {
   Shell("exit 0");
-  request_.between = "exec sleep 16180339";
+  request_.between = "exec sleep " + Word();
   request_.budget = 3;
   const std::string text = InAProcess([this](Launches* launches) {
     // On a slow machine the first launch may take all of it.
@@ -310,7 +320,7 @@ TEST_F(LaunchesTest, BetweenEndsWithTheBudget) {
     return launches->Run(plan_).status().message();
   });
   EXPECT_TRUE(Contains(text, "larger --budget")) << text;
-  EXPECT_FALSE(Running("16180339"));
+  EXPECT_FALSE(LeftRunning());
 }
 
 TEST_F(LaunchesTest, WhatCannotBePrepared) {
@@ -366,6 +376,7 @@ TEST_F(TroubleTest, Journals) {
   ended_ = {};
   EXPECT_EQ(TroubleOf(Communicator("") + kCall), "");
   EXPECT_EQ(TroubleOf(Communicator("learn") + kCall, job::JobMode::kLearn), "");
+  EXPECT_EQ(TroubleOf(Communicator("compare") + kCall, job::JobMode::kCompare), "");
   const std::string aside = Communicator("the versions differ") + kCall;
   EXPECT_TRUE(Contains(TroubleOf(aside, job::JobMode::kCompare),
                        "left every choice to the library: the versions differ"));

@@ -126,6 +126,20 @@ TEST(MetricReaderTest, HostileText) {
   }
 }
 
+// The largest patterns that are accepted, in texts through which every state is visited.
+TEST(MetricReaderTest, LargePatterns) {
+  std::string optional = "(x)(?:";
+  for (int i = 0; i < 120; ++i) optional += "a?";
+  for (const std::string& pattern : {optional + "){15}b", optional + "){1,15}b",
+                                     "(?:" + optional + "){4})*b", std::string("([0-9]{300})")}) {
+    MetricReader reader = Reader(pattern);
+    const std::string many(2000, 'a');
+    reader.Add("x" + many + "\n1" + many + "\n");
+    reader.Finish();
+    EXPECT_FALSE(reader.last().has_value());
+  }
+}
+
 // A line that is not searched because a part of the pattern is missing could not have matched.
 TEST(MetricReaderTest, NoMatchIsMissedByTheQuickTest) {
   EXPECT_TRUE(Reader("loss=([0-9]+)").quick());
