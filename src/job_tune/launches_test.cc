@@ -100,6 +100,9 @@ class LaunchesTest : public testing::Test {
     const pid_t pid = ::fork();
     if (pid == 0) {
       ::alarm(900);
+      // A standard input with something in it, which is not the command's.
+      std::ofstream(Path("input")) << "of the user\n";
+      (void)::dup2(::open(Path("input").c_str(), O_RDONLY | O_CLOEXEC), STDIN_FILENO);
       std::string said;
       Launches launches(request_, ProcessEnvironment(),
                         [&](const std::string& text) { said += text + "\n"; });
@@ -262,7 +265,11 @@ TEST_F(LaunchesTest, EveryLaunchIsAnother) {
   std::filesystem::create_directories(Path("tuned/journals/launch-7"));
   std::ofstream(Path("tuned/launch-7.log")) << "of before";
   std::ofstream(Path("tuned/launch-mine.log")) << "of the user";
-  const std::string text = InAProcess([this](Launches* launches) {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = std::min<rlim_t>(files.rlim_max, 555);
+  const std::string text = InAProcess([&](Launches* launches) {
+    (void)::setrlimit(RLIMIT_NOFILE, &files);
     std::string all = Format("{}:{} ", launches->count(), launches->left());
     for (int i = 0; i < 2; ++i) {
       all += launches->Run(plan_).value().prepared.Variable("DIAPASON_JOB") + " ";
@@ -277,8 +284,6 @@ TEST_F(LaunchesTest, EveryLaunchIsAnother) {
   EXPECT_TRUE(first.starts_with("tune-"));
   EXPECT_NE(first, second);
   EXPECT_TRUE(Contains(text, "has been started 2 times, as often as it may be"));
-  rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
   const std::string rest = Format(" observe [] 256MiB 1 {}\n", files.rlim_cur);
   EXPECT_EQ(ReadAll(Path("seen")), "1 " + first + rest + "between 2\n2 " + second + rest);
   EXPECT_TRUE(Log(2).starts_with("[diapason: between launches: echo")) << Log(2);
