@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
-#include "job_tune/output_log.h"
 
 namespace diapason::job_tune {
 namespace {
@@ -31,54 +30,6 @@ bool Contains(const std::string& text, const std::string& part) {
 
 void WaitFor(const std::string& path) {
   for (int i = 0; i < 60000 && !FileExists(path); ++i) ::usleep(10000);
-}
-
-TEST(OutputLogTest, TheBeginningAndTheEnd) {
-  const TemporaryFolder folder;
-  const std::string path = folder.path() + "/log";
-  for (const size_t length : {1, 7, 64, 1000}) {
-    OutputLog log(64);
-    ASSERT_TRUE(log.Open(path).ok());
-    std::string all;
-    for (int i = 0; i < 300; ++i) all += Format("line {}\n", i);
-    for (size_t at = 0; at < all.size(); at += length) {
-      log.Add(std::string_view(all).substr(at, length));
-      EXPECT_LE(std::filesystem::file_size(path), 4 * 64u + 60);
-    }
-    log.Finish();
-    EXPECT_EQ(ReadAll(path),
-              all.substr(0, 64) +
-                  Format("\n[diapason: {} bytes are left out here]\n", all.size() - 128) +
-                  all.substr(all.size() - 64));
-    EXPECT_EQ(log.left_out(), all.size() - 128);
-    EXPECT_EQ(log.Tail(2), "line 298\nline 299");
-  }
-}
-
-TEST(OutputLogTest, ShortOutputIsWhole) {
-  const TemporaryFolder folder;
-  const std::string path = folder.path() + "/log";
-  OutputLog log(64);
-  ASSERT_TRUE(log.Open(path).ok());
-  EXPECT_EQ(log.Tail(3), "");
-  log.Add("before\n");
-  log.Note("a line of ours");
-  EXPECT_EQ(log.Tail(3), "");
-  log.Add("a\x1b[2Jb\nno line end");
-  log.Finish();
-  EXPECT_EQ(ReadAll(path), "before\n[diapason: a line of ours]\na\x1b[2Jb\nno line end");
-  EXPECT_EQ(log.Tail(3), "a\\x1b[2Jb\nno line end");
-  EXPECT_FALSE(OutputLog().Open(path + "/below").ok());
-}
-
-TEST(OutputLogTest, AFullDiskEndsNothing) {
-  OutputLog log(64);
-  ASSERT_TRUE(log.Open("/dev/full").ok());
-  log.Add("some");
-  log.Add("more");
-  log.Finish();
-  EXPECT_TRUE(Contains(log.status().message(), "not complete")) << log.status().message();
-  EXPECT_EQ(log.Tail(1), "somemore");
 }
 
 // Everything in a process of its own: the command is started by one with one thread.
