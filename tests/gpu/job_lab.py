@@ -13,6 +13,7 @@ from pathlib import Path
 
 import group
 import job
+import run_pytorch
 
 HERE = Path(__file__).resolve().parent
 # A turn of a comparison in ms: at least twenty iterations.
@@ -24,6 +25,10 @@ JOURNAL = {"DIAPASON_JOURNAL_LIMIT": "1GiB", "DIAPASON_JOURNAL_RECORDS": "262144
 
 def say(text: str) -> None:
     print(text, flush=True)
+
+
+def why_skip(tool: Path) -> str | None:
+    return run_pytorch.why_skip(tool) if tool.is_file() else f"no tool {tool}"
 
 
 class JobLab:

@@ -236,7 +236,7 @@ def main(arguments: list[str]) -> int:
     options = options_of(arguments)
     try:
         run_pytorch.catch_signals(options.limit)
-        if reason := run_pytorch.why_skip(options.tool):
+        if reason := job_lab.why_skip(options.tool):
             say(f"SKIP: {reason}")
             return SKIP
         return run(options, group.Deadline(options.limit))

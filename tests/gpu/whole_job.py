@@ -6,6 +6,7 @@ Kinds: decode, ddp, fsdp2, tp-dp, moe, resnet (whole_job_kinds.py). It runs for 
 ends first; SIGTERM ends it in order. Rank 0 prints `loss 1.2345` every --print-every iterations and at the end, and
 then the iteration time of the slowest rank. --lab makes each rank a host of its own, so that ranks can share one GPU.
 --trace FILE records iterations with torch.profiler; every rank writes FILE.RANK.json (kernel_trace.summary).
+--arms FILE (job_arms.Plan) makes choices in turns, by pins; it needs the plugin.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ sys.dont_write_bytecode = True
 _HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, _HERE)
 
+import job_arms  # noqa: E402
 import kernel_trace  # noqa: E402
 
 # Modules of this folder must not stand in for others that torch imports.
@@ -50,6 +52,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--trace", type=Path, help="prefix of the files with what torch.profiler has seen")
     parser.add_argument("--trace-after", type=int, default=100, help="iterations before the trace")
     parser.add_argument("--trace-iterations", type=int, default=20)
+    parser.add_argument("--arms", type=Path, help="choices to make in turns")
     parser.add_argument("--result", type=Path, help="file for times and losses, as JSON")
     parser.add_argument("--cpu", action="store_true", help="without a GPU, for a trial of this program")
     options = parser.parse_args(arguments)
@@ -183,7 +186,18 @@ def typical(times: list[float]) -> float:
     return statistics.median(times[-max(1, len(times) // 3):])
 
 
-def conclude(options: argparse.Namespace, store, rank: int, ranks: int, times: list[float], losses: list[list[float]]) -> None:
+def install_arms(options: argparse.Namespace, torch, dist, job) -> "job_arms.Arms | None":
+    if not options.arms:
+        return None
+    arms = job_arms.Arms(job_arms.Plan.read(options.arms), job_arms.Plugin())
+    arms.install(dist)
+    model = getattr(job, "model", None)
+    if isinstance(model, torch.nn.parallel.DistributedDataParallel):
+        model.register_comm_hook(None, job_arms.hook_of(dist, model))
+    return arms
+
+
+def conclude(options: argparse.Namespace, store, rank: int, ranks: int, times: list[float], losses: list[list[float]], **more: object) -> None:
     """Rank 0 says how long an iteration took on the slowest rank; through the store, not by a collective."""
     store.set(f"whole_job/times/{rank}", json.dumps([round(one, 7) for one in times]))
     if rank != 0:
@@ -195,7 +209,7 @@ def conclude(options: argparse.Namespace, store, rank: int, ranks: int, times: l
     print(f"{options.kind}: {text}", flush=True)
     if options.result:
         options.result.write_text(json.dumps({"kind": options.kind, "iterations": len(slowest), "ranks": ranks, "losses": losses,
-                                              "ms": typical(slowest) * 1e3 if slowest else None, "times": slowest}))
+                                              "ms": typical(slowest) * 1e3 if slowest else None, "times": slowest, **more}))
 
 
 def load_kinds():
@@ -211,6 +225,7 @@ def run(options: argparse.Namespace, torch, dist, device) -> None:
     store = dist.distributed_c10d._get_default_store()
     torch.manual_seed(1)
     job = load_kinds()[options.kind](device)
+    arms = install_arms(options, torch, dist, job)
     end = End(options, store, rank)
     trace = Trace(options, torch, store, rank, ranks) if options.trace else None
     wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
@@ -222,6 +237,8 @@ def run(options: argparse.Namespace, torch, dist, device) -> None:
         iteration = len(times)
         if trace:
             trace.before(iteration)
+        if arms:
+            arms.before(iteration)
         begin = time.perf_counter()
         loss = job.step()
         wait()
@@ -240,7 +257,7 @@ def run(options: argparse.Namespace, torch, dist, device) -> None:
         print(f"loss {losses[-1][1]:.6f}", flush=True)
     if trace:
         trace.write(times)
-    conclude(options, store, rank, ranks, times, losses)
+    conclude(options, store, rank, ranks, times, losses, pins=arms.counts if arms else {})
     meet(store, "done", ranks)  # rank 0 may be the one that has the store
 
 

@@ -68,7 +68,7 @@ class Training:
 
     def __init__(self, model: nn.Module, inputs: torch.Tensor, targets: torch.Tensor) -> None:
         self.model, self.inputs, self.targets = model, inputs, targets
-        self.optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
 
     def after_backward(self) -> None:
         pass
