@@ -22,7 +22,8 @@ from pathlib import Path  # noqa: E402
 import job_arms  # noqa: E402
 import policy_file  # noqa: E402
 
-KINDS = {"decode": "decode", "ddp": "ddp", "fsdp2": "fsdp", "tp-dp": "two", "moe": "two", "resnet": "ddp"}
+KINDS = {"decode": "decode", "ddp": "ddp", "fsdp2": "fsdp", "tp-dp": "two", "moe": "two", "resnet": "ddp",
+         "regroup": "comes-and-goes"}
 RANKS = 4
 PER_SECOND = 400  # iterations that stand for a second of the job
 PACE = "30"  # real microseconds between two calls

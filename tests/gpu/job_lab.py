@@ -17,7 +17,7 @@ import run_pytorch
 
 HERE = Path(__file__).resolve().parent
 # A turn of a comparison in ms: at least twenty iterations.
-TURN = {"decode": 300, "ddp": 700, "fsdp2": 1000, "tp-dp": 700, "moe": 700, "resnet": 700}
+TURN = {"decode": 300, "ddp": 700, "fsdp2": 1000, "tp-dp": 700, "moe": 700, "resnet": 700, "regroup": 300}
 START_SECONDS = 40.0  # of a launch, beside its iterations: torch is imported by every rank
 TOOL_SECONDS = 60.0
 JOURNAL = {"DIAPASON_JOURNAL_LIMIT": "1GiB", "DIAPASON_JOURNAL_RECORDS": "262144"}
@@ -42,10 +42,11 @@ class JobLab:
         self.records: list[dict] = []
         self.failures: list[str] = []
 
-    def record(self, **figures: object) -> None:
+    def record(self, quiet: bool = False, **figures: object) -> None:
         """One line of JSON, at once: what was found so far survives whatever happens next."""
         self.records.append(figures)
-        say(json.dumps(figures))
+        if not quiet:
+            say(json.dumps(figures))
 
     def fail(self, what: str) -> None:
         self.failures.append(what)

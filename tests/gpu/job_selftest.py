@@ -49,6 +49,7 @@ def kernel(name: str, start: float, stop: float, category: str = "kernel") -> di
 class Trace(unittest.TestCase):
     def test_union(self):
         self.assertEqual(kernel_trace.union([(5, 6), (0, 2), (1, 3), (3, 4), (7, 7)]), [(0, 4), (5, 6)])
+        self.assertEqual(kernel_trace.union([(0, 10), (2, 3), (11, 12)]), [(0, 10), (11, 12)])
         self.assertEqual(kernel_trace.union([]), [])
 
     def test_overlap(self):
@@ -329,7 +330,7 @@ class Rivals(unittest.TestCase):
 
     def test_what_a_bandit_uses(self):
         chosen = [{"collective": "allreduce", "least_bytes": 32768, "most_bytes": 32768, "algorithm": "tree", "protocol": "simple", "channels": 0},
-                  {"collective": "allgather", "least_bytes": 4, "most_bytes": 4, "algorithm": "library", "protocol": "", "channels": 0}]
+                  {"collective": "allgather", "least_bytes": 4, "most_bytes": 4, "algorithm": "library", "protocol": "simple", "channels": 0}]
         rows = policy_file.parse_policy(job_rivals.policy_of_chosen(chosen, 4))
         self.assertEqual([(row.collective, row.min_bytes, row.max_bytes, str(row)) for row in rows], [("allreduce", 16385, 32768, "tree/simple")])
 

@@ -50,7 +50,7 @@ def kernels(trace: dict) -> tuple[list[tuple[float, float, str]], list[Interval]
         start = float(event["ts"])
         stop = start + float(event.get("dur", 0))
         name = str(event.get("name", ""))
-        if "nccl" in name.lower() and event["cat"].lower() == "kernel":
+        if "nccl" in name.lower():
             collectives.append((start, stop, name))
         else:
             compute.append((start, stop))

@@ -36,7 +36,7 @@ SKIP = 77
 BAR_PERCENT = 10.0
 # Iterations before the trace, in it, and in all.
 ITERATIONS = {"decode": (200, 60, 320), "ddp": (120, 40, 200), "fsdp2": (100, 40, 170), "tp-dp": (120, 40, 200), "moe": (120, 40, 200),
-              "resnet": (120, 40, 200)}
+              "resnet": (120, 40, 200), "regroup": (202, 40, 320)}
 OBSERVED_SECONDS = 30.0
 KEYS = ("collective_us", "exposed_us", "hidden_us")
 
@@ -136,7 +136,7 @@ class ProfileLab:
         kineto = kernel_trace.mean_of_ranks(traces)
         kineto["iteration_us"] = statistics.median(one["host_iteration_us"] for one in traces)
         self.add(row(kind, "Kineto", kineto, None))
-        self.lab.record(kind=kind, part="kineto by rank", ranks=traces)
+        self.lab.record(quiet=True, kind=kind, part="kineto by rank", ranks=traces)
         for part, (begin, end) in windows(traces).items():
             targets = [self.lab.work / f"{kind}.{part}" / path.name for path in files]
             calls = [job_lab.cut(path, target, begin, end) for path, target in zip(files, targets)]

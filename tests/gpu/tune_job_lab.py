@@ -50,7 +50,7 @@ BASE, CONTROL, TUNED, BEST = "default", "default again", "tuned in the job", "be
 RIVALS = {"calls": "tune without a command", "table": "table of a sweep", "epsilon": "epsilon bandit", "descent": "AutoCCL's descent"}
 # Iterations of a block that count; those before them do not.
 BLOCKS = {"decode": (10, 3)}
-USUAL_BLOCK = (5, 2)
+USUAL_BLOCK = (4, 1)
 BAR_GAIN = {"decode": 1.45}
 BAR_LOW, BAR_OF_BEST, BAR_SECONDS = 0.99, 0.97, 300.0
 

@@ -2,7 +2,7 @@
 
     python3 -m torch.distributed.run --nproc-per-node 4 whole_job.py --kind decode --lab --seconds 20
 
-Kinds: decode, ddp, fsdp2, tp-dp, moe, resnet (whole_job_kinds.py). It runs for --iterations or --seconds, whichever
+Kinds: decode, ddp, fsdp2, tp-dp, moe, resnet, regroup (whole_job_kinds.py). It runs for --iterations or --seconds, whichever
 ends first; SIGTERM ends it in order. Rank 0 prints `loss 1.2345` every --print-every iterations and at the end, and
 then the iteration time of the slowest rank. --lab makes each rank a host of its own, so that ranks can share one GPU.
 --trace FILE records iterations with torch.profiler; every rank writes FILE.RANK.json (kernel_trace.summary).
@@ -35,7 +35,7 @@ import time  # noqa: E402
 from datetime import timedelta  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-KINDS = ("decode", "ddp", "fsdp2", "tp-dp", "moe", "resnet")
+KINDS = ("decode", "ddp", "fsdp2", "tp-dp", "moe", "resnet", "regroup")
 WAIT_SECONDS = 60  # for other ranks, in the program and in collectives
 LOOK_EVERY = 8  # iterations between two looks at whether the job is to end
 WARM_UP = 4  # iterations of the profiler before those that it keeps

@@ -268,4 +268,35 @@ class ResNet(Training):
         super().__init__(ddp(model, device, bucket_cap_mb=1), inputs, targets)
 
 
-KINDS = {"decode": Decode, "ddp": Ddp, "fsdp2": Fsdp2, "tp-dp": TensorAndData, "moe": MixtureOfExperts, "resnet": ResNet}
+class Regroup:
+    """Pairs of ranks whose communicator is made anew every 50 iterations, beside one that all ranks keep."""
+
+    EVERY, CALLS = 50, 8
+
+    def __init__(self, device: torch.device) -> None:
+        self.iteration, self.group = 0, None
+        self.weight = (seeded(1, 512, 512) / 512 ** 0.5).to(device)
+        self.small, self.large = seeded(2, 64, 512).to(device), seeded(3, 512, 512).to(device)
+
+    def renew(self) -> None:
+        rank, ranks = dist.get_rank(), dist.get_world_size()
+        if self.group is not None:
+            dist.destroy_process_group(self.group)
+        self.group = [group_of(list(range(first, min(first + 2, ranks))), "pair") for first in range(0, ranks, 2)][rank // 2]
+
+    @torch.no_grad()
+    def step(self) -> torch.Tensor:
+        if self.iteration % self.EVERY == 0:
+            self.renew()
+        self.iteration += 1
+        x = self.small
+        for _ in range(self.CALLS):
+            x = torch.tanh(x @ self.weight)
+            dist.all_reduce(x, group=self.group)
+        y = self.large + x.mean()
+        dist.all_reduce(y)
+        return y.square().mean()
+
+
+KINDS = {"decode": Decode, "ddp": Ddp, "fsdp2": Fsdp2, "tp-dp": TensorAndData, "moe": MixtureOfExperts, "resnet": ResNet,
+         "regroup": Regroup}
