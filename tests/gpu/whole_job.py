@@ -1,4 +1,4 @@
-"""A whole job: one rank of a small PyTorch program, for the labs of whole jobs. Knows nothing of diapason.
+"""A whole job: one rank of a small PyTorch program, for the labs of whole jobs; it runs without diapason too.
 
     python3 -m torch.distributed.run --nproc-per-node 4 whole_job.py --kind decode --lab --seconds 20
 
