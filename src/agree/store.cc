@@ -36,16 +36,37 @@ Result<std::unique_ptr<CellStore>> OpenStore(const StoreOptions& options) {
                         where.substr(0, where.find(':'))));
 }
 
-std::vector<std::string> JobsIn(const std::string& where) {
-  constexpr size_t kMostJobs = 100;
+namespace {
+
+// The folder of this user's jobs; "" if the store has none.
+std::string FolderOfJobs(const std::string& where) {
   std::string root;
   if (where == "shm") root = ShmOptions().root;
   if (where.compare(0, 5, "file:") == 0) root = where.substr(5);
+  if (root.empty()) return root;
+  return root + Format("/diapason-{}", static_cast<unsigned>(::geteuid()));
+}
+
+}  // namespace
+
+void RemoveJob(const std::string& where, const std::string& job) {
+  const std::string folder = FolderOfJobs(where);
+  std::error_code ignored;
+  // A link in place of the folder is somebody else's work.
+  if (folder.empty() || !CheckJob(job).ok() ||
+      !std::filesystem::is_directory(std::filesystem::symlink_status(folder, ignored))) {
+    return;
+  }
+  std::filesystem::remove_all(std::filesystem::path(folder) / job, ignored);
+}
+
+std::vector<std::string> JobsIn(const std::string& where) {
+  constexpr size_t kMostJobs = 100;
+  const std::string folder = FolderOfJobs(where);
   std::vector<std::string> jobs;
-  if (root.empty()) return jobs;
+  if (folder.empty()) return jobs;
   std::error_code error;
-  std::filesystem::directory_iterator entries(
-      root + Format("/diapason-{}", static_cast<unsigned>(::geteuid())), error);
+  std::filesystem::directory_iterator entries(folder, error);
   for (; !error && entries != std::filesystem::directory_iterator() && jobs.size() < kMostJobs;
        entries.increment(error)) {
     const std::string name = entries->path().filename().string();

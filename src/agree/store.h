@@ -99,6 +99,10 @@ struct StoreOptions {
 };
 Result<std::unique_ptr<CellStore>> OpenStore(const StoreOptions& options);
 
+// Removes what a job has left in shared memory or in a folder because its processes were killed; a
+// server forgets it by itself. REQUIRES: none of its processes lives.
+void RemoveJob(const std::string& where, const std::string& job);
+
 // Names of this user's jobs in a shared-memory or folder store; at most 100. Empty if the store
 // cannot list them.
 std::vector<std::string> JobsIn(const std::string& where);

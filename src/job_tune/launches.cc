@@ -201,7 +201,8 @@ Result<job::Supervised> Launches::Supervise(job::SupervisionOptions options, Out
   options.grace = Milliseconds(request_.grace);
   options.limit_grace = options.grace;
   options.end_signal = request_.end_signal;
-  options.say = [this](const std::string& text) { Say(text); };
+  // Every launch is ended by us: how is for the log alone.
+  options.say = [output](const std::string& text) { output->log.Note(text); };
   return job::RunToEnd(options);
 }
 

@@ -34,13 +34,6 @@ std::vector<journal::JournalContents> ReadAll(const job::PreparedJob& job) {
   return all;
 }
 
-std::string JobName(const job::PreparedJob& job) {
-  for (const job::RankVariable& one : job.variables) {
-    if (one.name == "DIAPASON_JOB") return one.value;
-  }
-  return "";
-}
-
 policy::Order OrderOf(const std::vector<SearchContext>& contexts, const Search::Trial& trial,
                       double seconds) {
   policy::Order order;
@@ -146,7 +139,7 @@ bool LiveSearch::Look(const job::PreparedJob& job, double now) {
 bool LiveSearch::StartTrials(const job::PreparedJob& job) {
   agree::StoreOptions wanted;
   wanted.where = options_.store;
-  wanted.job = JobName(job);
+  wanted.job = job.Variable("DIAPASON_JOB");
   wanted.existing_only = true;
   Result<std::unique_ptr<agree::CellStore>> store = agree::OpenStore(wanted);
   if (!store.ok()) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "agree/store.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/settings.h"
@@ -61,9 +62,10 @@ class JobTuner {
   LiveSearchOptions SearchOptionsFor(const Environment& environment) {
     LiveSearchOptions options;
     const Settings settings = Settings::Read(environment);
-    options.store = !request_.store.empty()           ? request_.store
-                    : settings.IsSet(Setting::kStore) ? settings.Text(Setting::kStore)
-                                                      : "shm";
+    store_ = !request_.store.empty()           ? request_.store
+             : settings.IsSet(Setting::kStore) ? settings.Text(Setting::kStore)
+                                               : "shm";
+    options.store = store_;
     options.look_limit = std::min(kMostLook, request_.budget / 3);
     options.looked = [this](const job_profile::JobProfile& profile, const JobOffers& offers) {
       Looked(profile, offers);
@@ -97,7 +99,10 @@ class JobTuner {
     result_.look = profile;
     result_.contexts = offers.all;
     Say(profile.Headline());
-    for (const std::string& note : profile.notes) Say("note: " + note);
+    for (const std::string& note : profile.notes) {
+      // The job still runs.
+      if (note.find("not complete") == std::string::npos) Say("note: " + note);
+    }
     size_t candidates = 0;
     for (const SearchContext& one : offers.contexts) candidates += one.offered.size();
     if (offers.contexts.empty()) {
@@ -118,6 +123,7 @@ class JobTuner {
     summary.ended_by_us = launch.ended.limited;
     summary.log = launch.log;
     result_.launches.push_back(summary);
+    agree::RemoveJob(store_, launch.prepared.Variable("DIAPASON_JOB"));
     if (launch.interrupted) result_.interrupted = true;
   }
 
@@ -327,6 +333,7 @@ class JobTuner {
   const double begun_;
   const double deadline_;
   JobTuneResult result_;
+  std::string store_;  // set while live_ is made
   LiveSearch live_;
   std::map<int, std::vector<std::string>> journals_;  // of verifying launches
 };
