@@ -150,12 +150,14 @@ std::string TurnComparison::Text() const {
       Verdict(), Milliseconds(default_seconds), Milliseconds(policy_seconds), gain, low, high);
 }
 
-Result<TurnComparison> TurnComparer::Finish() {
+Result<TurnComparison> TurnComparer::Finish(const CountedCalls& counted) {
   const Job job = maker_.Finish();
   std::optional<TurnComparison> best;
   for (const Timeline& timeline : job.ranks) {
     if (!TookTurns(timeline)) continue;
-    const RankIterations found = FindIterations(timeline);
+    const RankIterations found = counted.per_iteration > 0
+                                     ? CountIterations(timeline, job.roles, counted)
+                                     : FindIterations(timeline);
     std::vector<SidedIteration> iterations;
     for (const RankIteration& one : found.timed) {
       iterations.push_back({SideOf(timeline, one), one.length});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "job_profile/iterations.h"
+#include "job_profile/counted.h"
 #include "job_profile/job_profile.h"
 #include "job_profile/timeline.h"
 
@@ -48,8 +49,9 @@ class TurnComparer {
   void Add(const std::string& name, const journal::JournalContents& contents) {
     maker_.Add(name, contents);
   }
-  // Called once. An error if no rank ran in turns.
-  Result<TurnComparison> Finish();
+  // Called once. An error if no rank ran in turns. `counted`: calls whose number per iteration is
+  // known; with per_iteration 0, iterations are looked for.
+  Result<TurnComparison> Finish(const CountedCalls& counted = {});
 
  private:
   JobMaker maker_;

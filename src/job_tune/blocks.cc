@@ -65,8 +65,11 @@ bool Fits(const Block& block, const JobSetting& asked) {
 }  // namespace
 
 std::vector<Block> BlocksOf(const Timeline& timeline, const std::vector<job_profile::Role>& roles,
-                            const std::vector<JobContext>& contexts) {
-  const RankIterations found = job_profile::FindIterations(timeline);
+                            const std::vector<JobContext>& contexts,
+                            const job_profile::CountedCalls& counted) {
+  const RankIterations found = counted.per_iteration > 0
+                                   ? job_profile::CountIterations(timeline, roles, counted)
+                                   : job_profile::FindIterations(timeline);
   std::vector<Block> blocks;
   bool joined = false;  // the iteration before belongs to the last block
   for (const RankIteration& one : found.timed) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "job_profile/counted.h"
 #include "job_profile/timeline.h"
 #include "job_tune/result.h"
 #include "learn/learner.h"
@@ -22,10 +23,12 @@ struct Block {
   size_t all = 0;               // iterations, with those at the borders
 };
 
-// The blocks of one rank, in order.
+// The blocks of one rank, in order. `counted`: calls whose number per iteration is known;
+// per_iteration 0: iterations are found in the order of calls.
 std::vector<Block> BlocksOf(const job_profile::Timeline& timeline,
                             const std::vector<job_profile::Role>& roles,
-                            const std::vector<JobContext>& contexts);
+                            const std::vector<JobContext>& contexts,
+                            const job_profile::CountedCalls& counted = {});
 
 // The time of an iteration in each of the settings that were asked for one after the other:
 // SegmentResult::samples is the number of iterations, 0 if it was not measured. A setting that

@@ -56,6 +56,7 @@ void LiveSearch::Begin(double until) {
   orders_.reset();
   windows_.clear();
   trials_.clear();
+  timed_context_ = SIZE_MAX;
   trouble_.clear();
 }
 
@@ -190,7 +191,22 @@ bool LiveSearch::StartTrials(const job::PreparedJob& job) {
   return true;
 }
 
+// A context gets time by its part in the collective time of all that are left, and at least half of
+// an equal part: a first one whose configurations are all alike must not take it all.
+void LiveSearch::ShareTime(double now) {
+  if (timed_context_ == search_->current() && now < context_end_) return;
+  if (timed_context_ == search_->current()) search_->GoOn();
+  if (search_->over()) return;
+  timed_context_ = search_->current();
+  double all = 0;
+  for (size_t i = timed_context_; i < offers_.contexts.size(); ++i) all += offers_.all[i].seconds;
+  const auto left = static_cast<double>(offers_.contexts.size() - timed_context_);
+  const double part = all > 0 ? offers_.all[timed_context_].seconds / all : 1 / left;
+  context_end_ = now + std::max(part, 0.5 / left) * (until_ - now);
+}
+
 bool LiveSearch::NextTrials(double now) {
+  ShareTime(now);
   trials_ = search_->Next();
   if (trials_.empty()) return true;
   for (const auto& window : windows_) {
@@ -237,7 +253,7 @@ void LiveSearch::TakeResults() {
   std::vector<JobSetting> asked;
   for (const Search::Trial& trial : trials_) asked.push_back(trial.setting);
   const std::vector<learn::SegmentResult> results =
-      ResultsOf(asked, BlocksOf(timeline, job.roles, contexts));
+      ResultsOf(asked, BlocksOf(timeline, job.roles, contexts, CountedIn(offers_.all[context])));
   for (const learn::SegmentResult& one : results) {
     if (one.seconds > 0) iteration_ = std::min(iteration_, one.seconds);
   }

@@ -59,6 +59,7 @@ class LiveSearch {
   bool Look(const job::PreparedJob& job, double now);
   bool StartTrials(const job::PreparedJob& job);
   bool NextTrials(double now);
+  void ShareTime(double now);
   bool Give(size_t trial, double now);
   void TakeResults();
   void SayProgress(double now);
@@ -87,6 +88,8 @@ class LiveSearch {
   double trial_end_ = 0;
   std::string trouble_;
   double next_progress_ = 0;
+  size_t timed_context_ = SIZE_MAX;  // the one whose time ends at context_end_
+  double context_end_ = 0;
 };
 
 }  // namespace diapason::job_tune

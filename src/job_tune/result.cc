@@ -1,5 +1,7 @@
 #include "job_tune/result.h"
 
+#include <cmath>
+
 #include "base/secrets.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -12,6 +14,20 @@ std::string JobContext::Text() const {
   return Format("{} up to {}, {} on {}", CollectiveName(collective), FormatBytes(BandLast(band)),
                 Count(static_cast<size_t>(shape.ranks), "rank"),
                 Count(static_cast<size_t>(shape.nodes), "node"));
+}
+
+job_profile::CountedCalls CountedIn(const TunedContext& context) {
+  constexpr double kWhole = 0.02;
+  job_profile::CountedCalls counted;
+  counted.library = context.context.library;
+  counted.collective = static_cast<uint8_t>(context.context.collective);
+  counted.band = context.context.band;
+  counted.shape = context.context.shape;
+  const double calls = std::round(context.calls_per_iteration);
+  if (calls >= 1 && std::abs(calls - context.calls_per_iteration) <= kWhole * calls) {
+    counted.per_iteration = static_cast<size_t>(calls);
+  }
+  return counted;
 }
 
 policy::Rule RowOf(const JobContext& context, const Config& config) {

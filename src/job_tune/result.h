@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "domain/decision.h"
+#include "job_profile/counted.h"
 #include "job_profile/job_profile.h"
 #include "job_profile/turns.h"
 #include "job_tune/metric.h"
@@ -25,6 +26,10 @@ struct JobContext {
   // "allreduce up to 32KiB, 4 ranks on 1 node".
   std::string Text() const;
 };
+
+struct TunedContext;
+// Its calls, and how many an iteration has; per_iteration is 0 where that is no whole number.
+job_profile::CountedCalls CountedIn(const TunedContext& context);
 
 // The row of a policy for a context: its whole band of sizes, in communicators of its shape.
 policy::Rule RowOf(const JobContext& context, const Config& config);

@@ -26,6 +26,7 @@ Search::Search(std::vector<SearchContext> contexts, const SearchOptions& options
     : contexts_(std::move(contexts)),
       options_(options),
       learners_(contexts_.size()),
+      left_(contexts_.size()),
       measured_(contexts_.size()) {
   if (!over()) Begin();
 }
@@ -42,6 +43,7 @@ void Search::Begin() {
     if (PairOf(one.config) != PairOf(context.by_default)) arms.push_back(one);
   }
   channels_added_.clear();
+  unmeasured_.clear();
   learners_[current_] = learn::MakeLearner(how, Config(), std::move(arms));
   if (!context.by_default.IsDefault()) {
     own_channels_[{current_, PairOf(context.by_default)}] = context.by_default.channels;
@@ -67,8 +69,7 @@ std::vector<Search::Trial> Search::Next() {
       Trial trial{base, segment.calls};
       trial.setting[current_] = segment.config;
       // What gave no time in a block of the usual length is slow: it gets longer.
-      const auto slow = unmeasured_.find({current_, PairOf(segment.config)});
-      if (slow != unmeasured_.end()) trial.iterations <<= slow->second;
+      trial.iterations <<= Unmeasured(segment.config);
       trials.push_back(std::move(trial));
     }
     return trials;
@@ -81,6 +82,18 @@ void Search::Lost() {
   issued_.clear();
 }
 
+void Search::GoOn() {
+  if (over()) return;
+  Lost();
+  if (!learners_[current_]->settled()) left_[current_] = MostLikely(current_);
+  ++current_;
+  if (!over()) Begin();
+}
+
+bool Search::gave_up() const {
+  return std::any_of(left_.begin(), left_.end(), [](const auto& one) { return one.has_value(); });
+}
+
 void Search::Learn(const std::vector<learn::SegmentResult>& results) {
   if (issued_.empty() || results.size() != issued_.size()) return Lost();
   std::vector<learn::SegmentResult> taken = results;
@@ -91,17 +104,29 @@ void Search::Learn(const std::vector<learn::SegmentResult>& results) {
     if (seconds > 0 && (reference == 0 || seconds < reference)) reference = seconds;
     if (seconds > 0 && issued_[i].config.IsDefault()) defaults.push_back(seconds);
   }
+  const Config best = learners_[current_]->best();
   const double by_default = defaults.empty() ? 0 : Median(defaults);
   for (size_t i = 0; i < taken.size(); ++i) {
     const Config& config = issued_[i].config;
-    if (taken[i].samples > 0) KeepBlock(config, taken[i].seconds, by_default);
-    if (taken[i].samples > 0 || config.IsDefault() || reference == 0) continue;
-    if (++unmeasured_[{current_, PairOf(config)}] < kMostUnmeasured) continue;
-    taken[i] = {kFarSlower * reference, 1};
+    if (taken[i].samples > 0) {
+      KeepBlock(config, taken[i].seconds, by_default);
+      Unmeasured(config) = 0;
+      continue;
+    }
+    // The default and the best are what the others are compared with.
+    if (config.IsDefault() || config == best || reference == 0) continue;
+    if (++Unmeasured(config) >= kMostUnmeasured) taken[i] = {kFarSlower * reference, 1};
   }
   learners_[current_]->Learn(epoch_, taken);
   issued_.clear();
   AddFewerChannels();
+}
+
+int& Search::Unmeasured(const Config& config) {
+  for (auto& [known, count] : unmeasured_) {
+    if (known == config) return count;
+  }
+  return unmeasured_.emplace_back(config, 0).second;
 }
 
 // `default_seconds`: of the default in the same trials; 0: it was not among them.
@@ -154,8 +179,27 @@ void Search::AddFewerChannels() {
 JobSetting Search::best() const {
   JobSetting setting(contexts_.size());
   for (size_t i = 0; i < contexts_.size(); ++i) {
-    if (learners_[i] != nullptr) setting[i] = learners_[i]->best();
+    if (learners_[i] == nullptr) continue;
+    setting[i] = left_[i].has_value() ? *left_[i] : learners_[i]->best();
   }
+  return setting;
+}
+
+Config Search::MostLikely(size_t context) const {
+  Config chosen = learners_[context]->best();
+  if (!chosen.IsDefault()) return chosen;
+  double highest = 1 - options_.margin;
+  for (const TriedConfig& one : TriedIn(context)) {
+    if (one.gain < 1 + options_.margin || one.low <= highest) continue;
+    highest = one.low;
+    chosen = one.config;
+  }
+  return chosen;
+}
+
+JobSetting Search::Candidate() const {
+  JobSetting setting = best();
+  if (!over()) setting[current_] = MostLikely(current_);
   return setting;
 }
 

@@ -48,13 +48,20 @@ class Search {
   // The results of the trials of the last Next, one each (ResultsOf).
   void Learn(const std::vector<learn::SegmentResult>& results);
   void Lost();
+  // Ends the search in the context in hand; what is most likely faster there stays in use.
+  void GoOn();
   // With how many channels a pair ran when it was asked for without a count.
   void Ran(size_t context, const Config& asked, const Config& ran);
 
   bool over() const { return current_ >= contexts_.size(); }
+  // A context was left before its evidence was complete.
+  bool gave_up() const;
   size_t current() const { return current_; }  // the context in hand
   // What is best by what is known now.
   JobSetting best() const;
+  // What is worth verifying: best(), and where the evidence was not enough for a context in the
+  // time there was, what is most likely faster there.
+  JobSetting Candidate() const;
   const std::vector<SearchContext>& contexts() const { return contexts_; }
   // What was tried in a context, the fastest first. The library's own is not among them.
   std::vector<TriedConfig> TriedIn(size_t context) const;
@@ -64,6 +71,8 @@ class Search {
  private:
   void Begin();
   void AddFewerChannels();
+  int& Unmeasured(const Config& config);
+  Config MostLikely(size_t context) const;
   void KeepBlock(const Config& config, double seconds, double default_seconds);
 
   std::vector<SearchContext> contexts_;
@@ -72,9 +81,11 @@ class Search {
   uint32_t epoch_ = 0;
   std::vector<Segment> issued_;
   std::vector<std::unique_ptr<learn::Learner>> learners_;  // by context; those begun
+  std::vector<std::optional<Config>> left_;  // by context: what stays where GoOn ended the search
   std::map<std::pair<size_t, std::pair<int, int>>, int> own_channels_;
   std::vector<std::pair<int, int>> channels_added_;  // pairs, of the context in hand
-  std::map<std::pair<size_t, std::pair<int, int>>, int> unmeasured_;
+  // How often in a row a configuration of the context in hand gave no time.
+  std::vector<std::pair<Config, int>> unmeasured_;
   // Blocks that were measured, by context and configuration.
   struct Measured {
     Config config;

@@ -177,7 +177,7 @@ class JobTuner {
   }
 
   void TakeSearch() {
-    const JobSetting best = live_.search().best();
+    const JobSetting best = live_.search().Candidate();
     for (size_t i = 0; i < best.size(); ++i) {
       result_.contexts[i].tried = live_.search().TriedIn(i);
       result_.contexts[i].chosen = best[i];
@@ -192,8 +192,13 @@ class JobTuner {
       candidate.rules.push_back(RowOf(one.context, one.chosen));
     }
     if (candidate.rules.empty()) {
-      result_.verdict = live_.over() ? Verdict::kNothingToGain : Verdict::kUndecided;
-      if (!live_.over()) result_.why = "the search did not come to an end in the time it had";
+      const bool complete = live_.over() && !live_.search().gave_up();
+      result_.verdict = complete ? Verdict::kNothingToGain : Verdict::kUndecided;
+      if (!complete) {
+        result_.why =
+            "nothing faster was found in the time there was, and not everything was compared to "
+            "the end; give a larger --budget";
+      }
       return {};
     }
     candidate.header.origin = "diapason tune -- " + result_.command;
@@ -257,7 +262,8 @@ class JobTuner {
   }
 
   Status TakeVerified(const Launch& launch) {
-    const job::JobOutcome outcome = job::ReadOutcome(launch.prepared.Journals(), true);
+    const std::vector<std::string> journals = launch.prepared.Journals();
+    const job::JobOutcome outcome = job::ReadOutcome(journals);
     if (outcome.Differed()) {
       return Unavailable(
           "ranks chose differently while the policy was verified; see `diapason "
@@ -266,15 +272,30 @@ class JobTuner {
     }
     VerifyingLaunch verified;
     verified.launch = launch.number;
-    journals_[launch.number] = launch.prepared.Journals();
-    if (outcome.compared.has_value() && outcome.compared->ok()) {
-      verified.compared = outcome.compared->value();
-    } else if (outcome.compared.has_value()) {
-      verified.compared.trouble = outcome.compared->status().message();
+    journals_[launch.number] = journals;
+    job_profile::TurnComparer comparer;
+    for (const std::string& path : journals) {
+      const Result<journal::JournalContents> contents = journal::ReadJournal(path);
+      if (contents.ok()) comparer.Add(path, contents.value());
+    }
+    // By the calls that decide most: the order of calls shows no iterations where all are alike.
+    const Result<job_profile::TurnComparison> compared = comparer.Finish(CountedCalls());
+    if (compared.ok()) {
+      verified.compared = compared.value();
+    } else {
+      verified.compared.trouble = compared.status().message();
     }
     Say(Format("launch {}: {}", verified.launch, verified.compared.Text()));
     result_.verified.push_back(std::move(verified));
     result_.gain = PoolLaunches(result_.verified);
+    return {};
+  }
+
+  // Of the context with most time that the policy changes.
+  job_profile::CountedCalls CountedCalls() const {
+    for (const TunedContext& one : result_.contexts) {
+      if (!one.chosen.IsDefault()) return CountedIn(one);
+    }
     return {};
   }
 

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "job_profile/iterations.h"
+#include "job_profile/timeline.h"
+
+namespace diapason::job_profile {
+
+// Calls of which every iteration has the same number: one collective in one band of sizes, in
+// communicators of one shape.
+struct CountedCalls {
+  Library library = Library::kNccl;
+  uint8_t collective = 0;
+  int band = 0;
+  Shape shape;
+  size_t per_iteration = 0;
+};
+
+// Whether a call is one of them.
+bool IsCounted(const Call& call, const std::vector<Role>& roles, const CountedCalls& counted);
+
+// The iterations of a rank where their number of calls is known from elsewhere: from one of these
+// calls to the one that comes so many later. Where in the program that is does not matter: each has
+// the length of an iteration, and begins where the one before ends. Calls that some iterations have
+// more shift them.
+RankIterations CountIterations(const Timeline& timeline, const std::vector<Role>& roles,
+                               const CountedCalls& counted);
+
+}  // namespace diapason::job_profile
