@@ -21,7 +21,10 @@ constexpr size_t kShortestIteration = 4;
 constexpr double kLongPause = 1.5;  // over the shorter ones
 constexpr double kLeastRise = 1.1;  // between two pauses, sorted, that a border may divide
 constexpr size_t kMostBorders = 32;
-constexpr double kRegular = 0.8;  // of the distances between long pauses that are equal
+constexpr double kRegular = 0.6;  // of the long pauses that have another at the usual distance
+constexpr double kAsRegular = 1.1;
+constexpr size_t kMostHiccups = 3;  // between two iterations
+constexpr double kAlike = 0.98;     // of what any period explains
 constexpr uint64_t kAfterPause = 0xa5c3'0f96'1e2d'4b78;
 
 // How many calls are as the call `period` before, in stretches of at least two periods.
@@ -162,23 +165,51 @@ std::vector<size_t> AfterPauses(const Sequence& sequence, double border) {
   return marks;
 }
 
-// The distance that most neighbours among these calls have, and the share of those that have it.
+// Calls after long pauses at one distance from each other. Hiccups of the machine are long pauses
+// too, and stand anywhere between them.
 struct Regularity {
   size_t distance = 0;
-  double share = 0;
+  double share = 0;    // of these calls that have another one at this distance
+  double covered = 0;  // of all calls: those from one to the next
 };
-Regularity RegularityOf(const std::vector<size_t>& marks) {
-  std::map<size_t, size_t> distances;
-  for (size_t i = 1; i < marks.size(); ++i) ++distances[marks[i] - marks[i - 1]];
-  Regularity found;
-  size_t most = 0;
-  for (const auto& [distance, count] : distances) {
-    if (count <= most) continue;
-    most = count;
-    found.distance = distance;
+
+Regularity RegularityAt(const std::vector<bool>& marked, const std::vector<size_t>& marks,
+                        size_t distance) {
+  const size_t calls = marked.size();
+  std::vector<size_t> members;
+  for (const size_t mark : marks) {
+    const bool after = mark >= distance && marked[mark - distance];
+    if (after || (mark + distance < calls && marked[mark + distance])) members.push_back(mark);
   }
-  if (most > 0) found.share = static_cast<double>(most) / static_cast<double>(marks.size() - 1);
+  // Where iterations of half this length begin without a long pause now and then, others stand in
+  // between.
+  size_t pairs = 0;
+  for (size_t i = 1; i < members.size(); ++i) pairs += members[i] - members[i - 1] == distance;
+  Regularity found;
+  if (pairs < kRepetitions) return found;
+  found.distance = distance;
+  found.share = static_cast<double>(members.size()) / static_cast<double>(marks.size());
+  found.covered = static_cast<double>(pairs * distance) / static_cast<double>(calls);
   return found;
+}
+
+// The shortest of the distances that most of these calls have.
+Regularity RegularityOf(const std::vector<size_t>& marks, size_t calls) {
+  std::map<size_t, size_t> distances;
+  for (size_t i = 0; i < marks.size(); ++i) {
+    for (size_t k = 1; k <= kMostHiccups + 1 && i + k < marks.size(); ++k) {
+      ++distances[marks[i + k] - marks[i]];
+    }
+  }
+  size_t most = 0;
+  for (const auto& [distance, count] : distances) most = std::max(most, count);
+  std::vector<bool> marked(calls, false);
+  for (const size_t mark : marks) marked[mark] = true;
+  for (const auto& [distance, count] : distances) {
+    if (10 * count < 9 * most || distance < 2) continue;
+    return RegularityAt(marked, marks, distance);
+  }
+  return {};
 }
 
 // Where sorted pauses rise most: borders between short and long ones. A few hiccups of the machine
@@ -200,26 +231,48 @@ std::vector<double> BordersOf(const Sequence& sequence) {
   return borders;
 }
 
+// Whether the first tells iterations better than the second. Both may be regular: layers have
+// pauses of their own inside an iteration, and every tenth iteration may have a longer one.
+bool Better(const Regularity& one, const Regularity& other) {
+  const double score = one.share * one.covered;
+  const double against = other.share * other.covered;
+  const bool alike = std::max(score, against) < kAsRegular * std::min(score, against);
+  if (!alike || one.distance == other.distance) return score > against;
+  const size_t shorter = std::min(one.distance, other.distance);
+  const size_t longer = std::max(one.distance, other.distance);
+  const bool layers = shorter < kShortestIteration || longer / shorter <= kMostParts;
+  return one.distance == (longer % shorter == 0 && layers ? longer : shorter);
+}
+
 // Marks the calls after long pauses at equal distances; false if there are none.
 bool MarkPauses(Sequence* sequence) {
+  const size_t calls = sequence->kinds.size();
   std::vector<double> shorter(sequence->pauses.begin() + 1, sequence->pauses.end());
   const double usual = Median(std::move(shorter));
-  std::vector<size_t> marks;
+  std::vector<bool> marked;
   Regularity best;
   for (const double border : BordersOf(*sequence)) {
     if (border < kLongPause * usual) continue;
-    std::vector<size_t> some = AfterPauses(*sequence, border);
-    const Regularity regularity = RegularityOf(some);
-    if (some.size() <= kRepetitions || regularity.share <= best.share) continue;
+    const std::vector<size_t> some = AfterPauses(*sequence, border);
+    if (some.size() <= kRepetitions) continue;
+    const Regularity regularity = RegularityOf(some, calls);
+    if (regularity.share < kRegular || regularity.covered < kLeastShare) continue;
+    if (!Better(regularity, best)) continue;
     best = regularity;
-    marks = std::move(some);
+    marked.assign(calls, false);
+    for (const size_t mark : some) marked[mark] = true;
   }
-  if (best.share < kRegular) return false;
-  for (size_t i = 0; i < marks.size(); ++i) {
+  if (best.distance == 0) return false;
+  const auto at = [&](size_t mark) { return mark < calls && marked[mark]; };
+  // An iteration that began without a long pause stands between two that did not.
+  for (size_t i = best.distance; i + best.distance < calls; ++i) {
+    if (at(i - best.distance) && at(i + best.distance)) marked[i] = true;
+  }
+  for (size_t i = 0; i < calls; ++i) {
     // Hiccups are at other distances.
-    const bool after = i > 0 && marks[i] - marks[i - 1] == best.distance;
-    const bool before = i + 1 < marks.size() && marks[i + 1] - marks[i] == best.distance;
-    if (after || before) sequence->kinds[marks[i]] ^= kAfterPause;
+    if (!marked[i]) continue;
+    const bool after = i >= best.distance && marked[i - best.distance];
+    if (after || at(i + best.distance)) sequence->kinds[i] ^= kAfterPause;
   }
   return true;
 }
@@ -233,13 +286,19 @@ bool IsSubsequence(const std::vector<uint64_t>& part, const uint64_t* first, con
   return true;
 }
 
+// Whether calls are alike, alone or layer by layer: nothing longer explains notably more of them.
+bool AreAlike(const std::vector<Period>& periods) {
+  if (periods.empty() || periods[0].length >= 2 * kShortestIteration) return false;
+  return static_cast<double>(periods[0].explained) >=
+         kAlike * static_cast<double>(periods.back().explained);
+}
+
 }  // namespace
 
 Cycle FindCycle(Sequence* sequence) {
   if (sequence->kinds.size() < 2 * kRepetitions) return {};
   std::vector<Period> periods = Periods(sequence->kinds);
-  // Calls that are alike, alone or layer by layer.
-  if (periods.size() == 1 && periods[0].length < 2 * kShortestIteration) {
+  if (AreAlike(periods)) {
     Sequence marked = *sequence;
     if (MarkPauses(&marked)) {
       const std::vector<Period> longer = Periods(marked.kinds);

@@ -29,7 +29,8 @@ struct Cycle {
 //   period too. It is told from layers and from accumulated gradients by its parts: there are more
 //   than eight, of at least four calls, with one pause that is longer than the others.
 // - Calls that are all alike, or alike layer by layer, have iterations only if there are longer
-//   pauses at equal distances.
+//   pauses at equal distances. Hiccups of the machine may stand between, and a pause may be short
+//   now and then.
 //
 // `kinds` of the sequence are changed in the last case: those after a long pause become others.
 Cycle FindCycle(Sequence* sequence);

@@ -62,6 +62,68 @@ TEST(Cycle, EqualCallsHaveIterationsByTheirPauses) {
   EXPECT_EQ(Look(Times("a", 400)).period, 0u) << "evenly spaced calls have no iterations";
 }
 
+// Pauses by their length in microseconds.
+Found LookAt(const std::vector<double>& pauses) {
+  Sequence sequence;
+  for (const double pause : pauses) {
+    sequence.kinds.push_back(1);
+    sequence.pauses.push_back(pause * 1e-6);
+  }
+  const Cycle cycle = FindCycle(&sequence);
+  Found found{cycle.kinds.size(), cycle.parts, FindPieces(sequence, cycle), 0};
+  for (const Piece& piece : found.pieces) found.followed += piece.followed ? 1 : 0;
+  return found;
+}
+
+TEST(Cycle, HiccupsHideNoIterations) {
+  std::vector<double> pauses;
+  for (size_t i = 0; i < 60 * 32; ++i) {
+    pauses.push_back(i % 32 == 0 ? 500 + static_cast<double>(i * 7 % 200) : 50);
+    if (i % 150 == i / 150 * 37 % 140) pauses.back() = 4000;
+  }
+  const Found found = LookAt(pauses);
+  EXPECT_EQ(found.period, 32u);
+  EXPECT_GE(found.followed, 57u);
+}
+
+TEST(Cycle, SomeIterationsBeginWithoutALongPause) {
+  std::vector<double> pauses;
+  for (size_t i = 0; i < 60 * 32; ++i) {
+    const bool early = i / 32 % 7 == 3;
+    // They are of very different length.
+    pauses.push_back(i % 32 != 0 ? 50 : early ? 55 : 600.0 * static_cast<double>(1 + i / 32 % 9));
+  }
+  const Found found = LookAt(pauses);
+  EXPECT_EQ(found.period, 32u);
+  EXPECT_GE(found.followed, 57u);
+}
+
+TEST(Cycle, LayersMayHavePausesOfTheirOwn) {
+  std::vector<double> pauses;
+  for (size_t i = 0; i < 60 * 32; ++i) {
+    pauses.push_back(i % 32 == 0 ? 2000 : i % 8 == 0 ? 200 : 20);
+  }
+  EXPECT_EQ(LookAt(pauses).period, 32u);
+}
+
+TEST(Cycle, EveryTwentiethIterationMayHaveALongerPause) {
+  std::vector<double> pauses;
+  for (size_t i = 0; i < 200 * 16; ++i) {
+    pauses.push_back(i % 320 == 0 ? 20000 : i % 16 == 0 ? 500 : 20);
+  }
+  EXPECT_EQ(LookAt(pauses).period, 16u);
+}
+
+TEST(Cycle, LongPausesAnywhereAreNoIterations) {
+  std::vector<double> random;
+  uint64_t state = 5;
+  for (size_t i = 0; i < 2000; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    random.push_back(state >> 33 & 31 ? 50 : 900);
+  }
+  EXPECT_EQ(LookAt(random).period, 0u);
+}
+
 TEST(Cycle, EvaluationMayStandBetween) {
   const Found found = Look(Times("Abcd", 30) + Times("xy", 21) + Times("Abcd", 30));
   EXPECT_EQ(found.period, 4u);

@@ -2,66 +2,30 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
+#include <numeric>
 
 #include "base/stats.h"
+#include "job_profile/trains.h"
 
 namespace diapason::job_profile {
 namespace {
 
-constexpr size_t kLeastPoints = 8;
 constexpr double kLeastVariation = 1e-4;  // of the median time
-// On one stream a kernel starts so soon after the one before it if nothing else held it up.
-constexpr double kBackToBack = 5e-6;
-// A kernel that starts so soon after its launch, on an idle stream, waited for the host.
-constexpr double kSoonAfterLaunch = 15e-6;
+// A kernel that starts so soon after its launch, or after this share of the time since the launch
+// before it, waited for the host: the GPU had done everything else by then.
+constexpr double kSoonAfterLaunch = 30e-6;
+constexpr double kSoonShare = 0.25;
+// Of the time in which the GPU waits for the host, what it computes. No record tells: kernels that
+// the host launches no faster than they run leave the GPU idle for most of the time.
+constexpr double kBusyBehindHost = 0.2;
+constexpr size_t kLeastLonger = 3;
+constexpr double kNearlyAll = 0.9;
+constexpr double kSameLaunches = 0.1;
 constexpr double kNormal90 = 1.645;
 // With a smaller slope a collective is hidden, and slows the work beside it.
 constexpr double kMostSlowed = 0.5;
-
-struct Medians {
-  double start = 0;
-  double stop = 0;
-  double launched = 0;
-  size_t role = 0;
-  size_t count = 0;
-};
-
-// The spans of every position: [position][iteration], nullptr where it is missing.
-using Grid = std::vector<std::vector<const Span*>>;
-
-Grid MakeGrid(const std::vector<IterationSpans>& iterations, size_t positions) {
-  Grid grid(positions, std::vector<const Span*>(iterations.size(), nullptr));
-  for (size_t i = 0; i < iterations.size(); ++i) {
-    for (const Span& span : iterations[i].spans) {
-      if (span.position < positions) grid[span.position][i] = &span;
-    }
-  }
-  return grid;
-}
-
-std::vector<Medians> MediansOf(const Grid& grid) {
-  std::vector<Medians> medians(grid.size());
-  for (size_t p = 0; p < grid.size(); ++p) {
-    std::vector<double> starts;
-    std::vector<double> stops;
-    std::vector<double> launches;
-    for (const Span* span : grid[p]) {
-      if (span == nullptr) continue;
-      starts.push_back(span->start);
-      stops.push_back(span->stop);
-      launches.push_back(span->launched);
-      medians[p].role = span->role;
-    }
-    medians[p].count = starts.size();
-    if (starts.empty()) continue;
-    medians[p].start = Median(std::move(starts));
-    medians[p].stop = Median(std::move(stops));
-    medians[p].launched = Median(std::move(launches));
-  }
-  return medians;
-}
+constexpr double kSurelyWaits = 0.8;
 
 // The time of each span in which no span that started later runs.
 std::vector<double> OwnTimes(const std::vector<Span>& spans) {
@@ -89,51 +53,16 @@ std::vector<double> OwnTimes(const std::vector<Span>& spans) {
   return own;
 }
 
-// Collectives that run back to back, and the position that follows them.
-struct Train {
-  std::vector<size_t> positions;  // in the order of time
-  size_t next = 0;
-  bool next_iteration = false;  // `next` is of the iteration after
-};
-
-std::vector<Train> MakeTrains(const std::vector<Medians>& medians) {
-  std::vector<size_t> order;
-  for (size_t p = 0; p < medians.size(); ++p) {
-    if (medians[p].count >= kLeastPoints) order.push_back(p);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return medians[a].start < medians[b].start; });
-  std::vector<Train> trains;
-  for (const size_t p : order) {
-    size_t joined = SIZE_MAX;
-    for (size_t t = trains.size(); t-- > 0 && joined == SIZE_MAX;) {
-      const Medians& last = medians[trains[t].positions.back()];
-      if (last.role != medians[p].role) continue;
-      joined = std::abs(medians[p].start - last.stop) <= kBackToBack ? t : trains.size();
-    }
-    if (joined < trains.size()) {
-      trains[joined].positions.push_back(p);
-    } else {
-      trains.push_back({{p}, 0, false});
-    }
-  }
-  for (Train& train : trains) {
-    const double end = medians[train.positions.back()].stop;
-    const auto next = std::find_if(order.begin(), order.end(), [&](size_t p) {
-      return medians[p].start >= end - kBackToBack / 5 && p != train.positions.back();
-    });
-    train.next_iteration = next == order.end();
-    train.next = train.next_iteration ? order.front() : *next;
-  }
-  return trains;
-}
-
+// What is seen of a train in some iterations.
 struct Points {
-  std::vector<double> lengths;   // of the train
-  std::vector<double> to_next;   // from its start to the next start
-  std::vector<double> shortest;  // exposed at least, and at most, if what follows waits for it
-  std::vector<double> longest;
-  std::vector<double> delays;  // of the next one after its launch
+  std::vector<double> lengths;    // of the train
+  std::vector<double> to_next;    // from its start to the next start
+  std::vector<double> shortest;   // exposed at least, if what follows waits for it
+  std::vector<double> launching;  // from its start until the host has launched all of it
+};
+struct AllPoints {
+  Points behind_host;  // the next one started as soon as the host had launched it
+  Points others;
 };
 
 // The calls of a group are launched together, when the input of all of them is there.
@@ -146,9 +75,9 @@ double StartOfGroup(const Train& train, const Grid& grid, size_t iteration, cons
   return start;
 }
 
-Points PointsOf(const Train& train, const Grid& grid,
-                const std::vector<IterationSpans>& iterations) {
-  Points points;
+AllPoints PointsOf(const Train& train, const Grid& grid,
+                   const std::vector<IterationSpans>& iterations) {
+  AllPoints all;
   for (size_t i = 0; i < iterations.size(); ++i) {
     const Span* first = grid[train.positions.front()][i];
     const Span* last = grid[train.positions.back()][i];
@@ -157,69 +86,201 @@ Points PointsOf(const Train& train, const Grid& grid,
     const Span* next = grid[train.next][wraps ? i + 1 : i];
     if (first == nullptr || last == nullptr || next == nullptr) continue;
     const double shift = wraps ? iterations[i].length : 0;
+    const double launches = next->launched + shift - last->launched;
+    const bool soon =
+        next->start - next->launched < std::max(kSoonAfterLaunch, kSoonShare * launches);
+    Points& points = soon ? all.behind_host : all.others;
     points.lengths.push_back(last->stop - first->start);
     points.to_next.push_back(next->start + shift - first->start);
     points.shortest.push_back(last->stop - StartOfGroup(train, grid, i, *last));
-    points.longest.push_back(last->stop - std::clamp(last->launched, first->start, last->start));
-    points.delays.push_back(next->start - next->launched);
+    points.launching.push_back(std::clamp(last->launched, first->start, last->start) -
+                               first->start);
   }
-  return points;
+  return all;
 }
 
 // What the points of a train say.
 struct Judged {
   Slope slope;
-  double length = 0;  // medians; 0: no iteration has all of it
+  Slope behind_host;
+  bool waits = false;  // what follows never came at its usual time if this one took longer
+  double late = 0;     // the share of iterations in which what follows was launched late
+  double length = 0;   // medians; 0: no iteration has all of it
   double shortest = 0;
-  double longest = 0;
-  double delay = 0;
+  double launching = 0;
+  double gap = 0;  // to what follows, unless that was launched late
 };
 
-Judged Judge(const Points& points) {
-  Judged one;
-  if (points.lengths.empty()) return one;
-  one.slope = MedianSlope(points.lengths, points.to_next);
-  for (double* share : {&one.slope.value, &one.slope.low, &one.slope.high}) {
+Slope SlopeOf(const Points& points) {
+  Slope slope = MedianSlope(points.lengths, points.to_next);
+  for (double* share : {&slope.value, &slope.low, &slope.high}) {
     *share = std::clamp(*share, 0.0, 1.0);
   }
-  one.length = Median(points.lengths);
-  one.shortest = Median(points.shortest);
-  one.longest = Median(points.longest);
-  one.delay = Median(points.delays);
+  return slope;
+}
+
+// Whether work that takes a while always stands between a train and what follows it, even if the
+// train ended after the time at which that usually starts. Work that does not wait for the train
+// would have been done by then.
+bool AlwaysWaits(const std::vector<double>& lengths, const std::vector<double>& to_next) {
+  const double usual = Median(to_next);
+  size_t longer = 0;
+  size_t waited = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] < usual) continue;
+    ++longer;
+    waited += to_next[i] - lengths[i] > kBackToBack ? 1 : 0;
+  }
+  return longer >= kLeastLonger &&
+         static_cast<double>(waited) >= kNearlyAll * static_cast<double>(longer);
+}
+
+Judged Judge(const AllPoints& points) {
+  Judged one;
+  const auto together = [&](std::vector<double> Points::*values) {
+    std::vector<double> all = points.others.*values;
+    const std::vector<double>& more = points.behind_host.*values;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const std::vector<double> lengths = together(&Points::lengths);
+  if (lengths.empty()) return one;
+  one.waits = AlwaysWaits(lengths, together(&Points::to_next));
+  one.slope = SlopeOf(points.others);
+  one.behind_host = SlopeOf(points.behind_host);
+  one.late =
+      static_cast<double>(points.behind_host.lengths.size()) / static_cast<double>(lengths.size());
+  one.length = Median(lengths);
+  one.shortest = Median(together(&Points::shortest));
+  one.launching = Median(together(&Points::launching));
+  std::vector<double> gaps;
+  for (size_t i = 0; i < points.others.lengths.size(); ++i) {
+    gaps.push_back(points.others.to_next[i] - points.others.lengths[i]);
+  }
+  if (!gaps.empty()) one.gap = std::max(0.0, Median(std::move(gaps)));
   return one;
 }
 
 struct Usual {
   double share = 1;   // of the time that is exposed
   double slowed = 0;  // the slope of hidden collectives
-  double least_delay = 0;
+  // The work from one collective to the next, inside of an iteration, where the GPU was never
+  // without it; negative: it is nowhere seen.
+  double work = -1;
+  double launching_work = 0;  // by the host, with the collective after it,
+  double launching_call = 0;  // and of a collective alone, or of the least work
 };
 
-Usual UsualOf(const std::vector<Judged>& judged) {
+Usual UsualOf(const std::vector<Train>& trains, const std::vector<Judged>& judged) {
   Usual usual;
   double all = 0;
   double exposed = 0;
   std::vector<double> slow;
-  double least_delay = std::numeric_limits<double>::max();
-  for (const Judged& one : judged) {
-    if (one.length > 0) least_delay = std::min(least_delay, one.delay);
+  std::vector<double> work;
+  std::vector<double> launching;
+  double least = std::numeric_limits<double>::max();
+  for (const Train& train : trains) {
+    for (const double launch : train.launches) {
+      if (launch > 0) least = std::min(least, launch);
+    }
+  }
+  for (size_t t = 0; t < judged.size(); ++t) {
+    const Judged& one = judged[t];
     if (!one.slope.known) continue;
-    all += one.length;
-    exposed += one.slope.value * one.length;
-    if (one.slope.value < kMostSlowed) slow.push_back(one.slope.value);
+    all += one.length * (1 - one.late);
+    exposed += one.slope.value * one.length * (1 - one.late);
+    const bool hidden = one.slope.value < kMostSlowed;
+    if (hidden && one.slope.high < kSurelyWaits) slow.push_back(one.slope.value);
+    if (trains[t].next_iteration) continue;
+    work.push_back(one.gap + (hidden ? one.length : 0));
+    launching.push_back(trains[t].launches.back());
   }
   if (all > 0) usual.share = exposed / all;
   if (!slow.empty()) usual.slowed = Median(std::move(slow));
-  usual.least_delay = least_delay;
+  if (work.empty()) return usual;
+  usual.work = Median(std::move(work));
+  usual.launching_work = Median(std::move(launching));
+  usual.launching_call = std::min(least, usual.launching_work);
   return usual;
+}
+
+// The work between two collectives, by the time that the host took from the launch of one to that
+// of the other: it launches less work in less time, and none in the time that a collective takes.
+double WorkBetween(double launch, const Usual& usual) {
+  if (launch <= 0) return 0;
+  const double most = usual.launching_work - usual.launching_call;
+  if (most < kSameLaunches * usual.launching_work) return usual.work;
+  return usual.work * std::clamp((launch - usual.launching_call) / most, 0.0, 1.0);
+}
+
+// The work that is done beside collectives that run back to back, although what follows waits for
+// the last one: an estimate.
+double WorkBeside(const std::vector<Train>& trains, const std::vector<Judged>& judged, size_t train,
+                  const Usual& usual) {
+  const Judged& one = judged[train];
+  const double most = std::max(0.0, one.length - one.shortest);
+  if (most <= 0) return 0;
+  // What led to its first one, and what follows the iteration's last one.
+  const Judged* before = nullptr;
+  const Judged* outside = nullptr;
+  for (size_t t = 0; t < trains.size(); ++t) {
+    if (judged[t].length <= 0) continue;
+    if (trains[t].next == trains[train].positions.front()) before = &judged[t];
+    if (trains[t].next_iteration) outside = &judged[t];
+  }
+  if (before != nullptr && before->late > 0.5) {
+    return std::min(most, kBusyBehindHost * one.launching);
+  }
+  if (usual.work >= 0) {
+    double work = 0;
+    for (size_t i = 0; i + 1 < trains[train].launches.size(); ++i) {
+      work += WorkBetween(trains[train].launches[i], usual);
+    }
+    return std::min(most, work);
+  }
+  return outside == nullptr ? most / 2 : std::min(outside->gap, most);
+}
+
+struct Share {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+// Of the time of a train that what follows waits for, if the host was not late.
+Share WaitedFor(const Judged& one, const Usual& usual) {
+  Slope slope = one.slope.known ? one.slope : Slope{usual.share, 0, 1, false};
+  // A collective is waited for or not: where the interval says which, the slope in it that means
+  // just that is taken.
+  const bool may_wait = slope.high >= 1;
+  const bool may_hide = slope.low <= usual.slowed;
+  if (may_wait != may_hide) slope.value = may_wait ? 1 : usual.slowed;
+  const auto waited = [&](double share) {
+    return std::max(0.0, (share - usual.slowed) / (1 - usual.slowed));
+  };
+  return {waited(slope.value), waited(slope.low), slope.high};
+}
+
+// The same if it was late. What waits for what is the same in all iterations, so that those in
+// which the host was not late tell. Without them the GPU was busy for some of the time at most.
+Share ExposedBehindHost(const Judged& one, const Share& usually, const Usual& usual) {
+  const Slope& slope = one.behind_host;
+  const double low = slope.known ? slope.low : 0;
+  if (one.slope.known) return {usually.value, std::min(usually.low, low), 1};
+  double busy = kBusyBehindHost;
+  if (usual.work >= 0) busy = std::min(busy, usual.work / one.length);
+  const double waited = one.waits ? 1 : slope.known ? slope.value : 0;
+  return {1 - (1 - waited) * busy, low, 1};
 }
 
 // The time of every position, all of it exposed for all we know.
 std::vector<PositionTime> TotalsOf(const std::vector<IterationSpans>& iterations,
                                    size_t positions) {
   std::vector<std::vector<double>> own(positions);
+  std::vector<double> sums;
   for (const IterationSpans& iteration : iterations) {
     const std::vector<double> times = OwnTimes(iteration.spans);
+    sums.push_back(std::accumulate(times.begin(), times.end(), 0.0));
     for (size_t i = 0; i < times.size(); ++i) {
       if (iteration.spans[i].position < positions) {
         own[iteration.spans[i].position].push_back(times[i]);
@@ -227,14 +288,21 @@ std::vector<PositionTime> TotalsOf(const std::vector<IterationSpans>& iterations
     }
   }
   std::vector<PositionTime> totals(positions);
+  double all = 0;
   for (size_t p = 0; p < positions; ++p) {
     if (own[p].empty()) continue;
     // A position that few iterations have counts as often.
     const double often =
         static_cast<double>(own[p].size()) / static_cast<double>(iterations.size());
     totals[p].total = Median(std::move(own[p])) * often;
-    totals[p].high = totals[p].total;
-    totals[p].exposed = totals[p].total;
+    all += totals[p].total;
+  }
+  if (all <= 0) return totals;
+  // The sum of medians is less than the median of sums where slow ones are far from the others.
+  const double scale = Median(std::move(sums)) / all;
+  for (PositionTime& one : totals) {
+    one.total *= scale;
+    one.high = one.exposed = one.total;
   }
   return totals;
 }
@@ -279,34 +347,31 @@ std::vector<PositionTime> EstimateExposure(const std::vector<IterationSpans>& it
                                            size_t positions) {
   std::vector<PositionTime> result = TotalsOf(iterations, positions);
   const Grid grid = MakeGrid(iterations, positions);
-  const std::vector<Train> trains = MakeTrains(MediansOf(grid));
+  const std::vector<Train> trains = MakeTrains(grid);
   std::vector<Judged> judged;
   for (const Train& train : trains) judged.push_back(Judge(PointsOf(train, grid, iterations)));
-  const Usual usual = UsualOf(judged);
+  const Usual usual = UsualOf(trains, judged);
   for (size_t t = 0; t < trains.size(); ++t) {
     const Judged& one = judged[t];
     if (one.length <= 0) continue;
-    Slope slope = one.slope.known ? one.slope : Slope{usual.share, 0, 1, false};
-    // A collective is waited for or not: where the interval says which, the slope in it that means
-    // just that is taken.
-    const bool may_wait = slope.high >= 1;
-    const bool may_hide = slope.low <= usual.slowed;
-    if (may_wait != may_hide) slope.value = may_wait ? 1 : usual.slowed;
-    const auto waited = [&](double share) {
-      return std::max(0.0, (share - usual.slowed) / (1 - usual.slowed));
+    const Share usually = WaitedFor(one, usual);
+    const Share late = ExposedBehindHost(one, usually, usual);
+    const double beside = WorkBeside(trains, judged, t, usual) / one.length;
+    const auto mean = [&](double if_late, double if_not) {
+      return one.late * if_late + (1 - one.late) * if_not;
     };
-    const double middle = (one.shortest + one.longest) / 2 / one.length;
-    const double exposed = waited(slope.value) * middle;
-    const double low = waited(slope.low) * one.shortest / one.length;
-    const double high = slope.high * one.longest / one.length;
+    const double exposed = mean(late.value, usually.value) * (1 - beside);
+    const double low = mean(late.low, usually.low) * one.shortest / one.length;
+    const double high = mean(late.high, usually.high);
     for (const size_t p : trains[t].positions) {
       const double total = result[p].total;
       result[p].exposed = total * exposed;
       result[p].low = total * std::min(low, exposed);
       result[p].high = total * std::max(high, exposed);
-      result[p].slowed = (total - result[p].exposed) * usual.slowed;
-      result[p].host_bound =
-          slope.value < kMostSlowed && one.delay < usual.least_delay + kSoonAfterLaunch;
+      result[p].slowed = total * (1 - one.late) * (1 - usually.value) * usual.slowed;
+      if (one.behind_host.known) {
+        result[p].behind_host = total * one.late * (1 - one.behind_host.value);
+      }
     }
   }
   return result;

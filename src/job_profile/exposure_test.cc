@@ -67,7 +67,8 @@ TEST(Exposure, FewIterationsHaveTheWidestBounds) {
   EXPECT_EQ(EstimateExposure({}, 2)[1].total, 0);
 }
 
-// Five collectives back to back, of which the last is followed by work that waits for it.
+// Five collectives back to back, of which the last is followed by work that waits for it: 500 us,
+// which may well be done beside the others.
 TEST(Exposure, BackToBackOnlyTheEndIsCertain) {
   const CounterRandom random(6, 0);
   uint64_t n = 0;
@@ -93,10 +94,97 @@ TEST(Exposure, BackToBackOnlyTheEndIsCertain) {
       high += one.high;
     }
     EXPECT_NEAR(low, 100 * kUs, 10 * kUs);
-    // The last one was launched before the others had begun, or after three of them had ended.
-    EXPECT_NEAR(high, launched < 0 ? 504 * kUs : 154 * kUs, 15 * kUs);
-    EXPECT_NEAR(exposed, (low + high) / 2, 20 * kUs);
+    EXPECT_NEAR(high, 500 * kUs, 15 * kUs);
+    // The host was far ahead, or launched the first one late and the last one after 350 us, in
+    // which the GPU cannot have been busy throughout.
+    EXPECT_NEAR(exposed, launched < 0 ? 100 * kUs : 430 * kUs, 20 * kUs);
   }
+}
+
+// Five collectives back to back after others with 20 us of work from one to the next.
+TEST(Exposure, WorkBesideCollectivesBackToBackIsAsMuchAsElsewhere) {
+  const CounterRandom random(9, 0);
+  uint64_t n = 0;
+  std::vector<IterationSpans> all;
+  for (int i = 0; i < 60; ++i) {
+    IterationSpans one;
+    double now = 0;
+    for (size_t p = 0; p < 10; ++p) {
+      const double length = 100 * kUs * (1 + 0.05 * random.Normal(n++));
+      one.spans.push_back({p, 0, now, now + length, -1e-3 + static_cast<double>(p) * kUs});
+      now += length + (p < 5 ? 20 : 2) * kUs;
+    }
+    one.length = now + 500 * kUs;
+    all.push_back(one);
+  }
+  double exposed = 0;
+  double low = 0;
+  double high = 0;
+  for (const PositionTime& one : EstimateExposure(all, 10)) {
+    exposed += one.exposed;
+    low += one.low;
+    high += one.high;
+  }
+  EXPECT_NEAR(exposed, 920 * kUs, 20 * kUs);
+  EXPECT_LT(low, 620 * kUs);
+  EXPECT_NEAR(high, 1000 * kUs, 20 * kUs);
+}
+
+// The host launches a call every 150 us at the earliest. Work of 30 us waits for each collective of
+// 100 us, and now and then of 200.
+std::vector<IterationSpans> BehindHost(double longer) {
+  const CounterRandom random(10, 0);
+  uint64_t n = 0;
+  std::vector<IterationSpans> all;
+  for (int i = 0; i < 80; ++i) {
+    IterationSpans one;
+    double now = 0;
+    double launched = -5 * kUs;
+    for (size_t p = 0; p < 4; ++p) {
+      const bool slow = random.Uniform(n++) < longer;
+      const double length = (slow ? 200 : 100) * kUs * (1 + 0.05 * random.Normal(n++));
+      one.spans.push_back({p, 0, now, now + length, launched});
+      launched += 150 * kUs;
+      now = std::max(now + length + 30 * kUs, launched + 5 * kUs);
+    }
+    // The host waits for the last one.
+    one.length = now + 5 * kUs;
+    all.push_back(one);
+  }
+  return all;
+}
+
+TEST(Exposure, WhatTheHostIsLateForIsNotHidden) {
+  for (const double longer : {0.05, 0.3}) {
+    double total = 0;
+    double exposed = 0;
+    double behind = 0;
+    for (const PositionTime& one : EstimateExposure(BehindHost(longer), 4)) {
+      total += one.total;
+      exposed += one.exposed;
+      behind += one.behind_host;
+      EXPECT_NEAR(one.high, one.total, 0.05 * one.total);
+    }
+    EXPECT_NEAR(exposed, total, 0.1 * total) << longer;
+    EXPECT_GT(behind, 0.2 * total) << "a faster collective saves nothing there";
+  }
+}
+
+TEST(Exposure, TheTimeOfAllIsTheMedianOfIterations) {
+  std::vector<IterationSpans> all;
+  for (size_t i = 0; i < 30; ++i) {
+    IterationSpans one;
+    // One of three takes long.
+    for (size_t p = 0; p < 3; ++p) {
+      const double start = static_cast<double>(p) * 500 * kUs;
+      one.spans.push_back({p, 0, start, start + (i % 3 == p ? 300 : 100) * kUs, start - 1e-3});
+    }
+    one.length = 1500 * kUs;
+    all.push_back(one);
+  }
+  double total = 0;
+  for (const PositionTime& one : EstimateExposure(all, 3)) total += one.total;
+  EXPECT_NEAR(total, 500 * kUs, 1 * kUs);
 }
 
 TEST(Exposure, CallsOfOneGroupCountAsOne) {

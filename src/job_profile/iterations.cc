@@ -16,6 +16,7 @@ constexpr size_t kMostSpans = 256;              // iterations whose collectives 
 constexpr size_t kMostPositions = size_t{1} << 14;
 constexpr size_t kLeastIterations = 3;
 constexpr double kLeastCovered = 0.5;  // of the calls that are searched
+constexpr double kAllAlike = 0.95;     // of the calls
 constexpr double kUsualCalls = 1.5;    // an iteration with so many times the usual calls has others
 constexpr double kLongestIteration = 86400;
 
@@ -135,6 +136,42 @@ bool ByOrder(const Timeline& timeline, const std::vector<size_t>& chosen, Detail
   return true;
 }
 
+// Calls that are all alike: many of them together, in the place of iterations.
+bool ByCount(const Timeline& timeline, RankIterations* found) {
+  std::map<uint64_t, size_t> counts;
+  for (const uint64_t kind : found->kinds) ++counts[kind];
+  const auto usual =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const size_t calls = timeline.calls.size();
+  if (usual == counts.end() ||
+      static_cast<double>(usual->second) < kAllAlike * static_cast<double>(calls)) {
+    return false;
+  }
+  const auto alike = [&](size_t call) { return found->kinds[call] == usual->first; };
+  size_t first = 0;
+  while (!alike(first)) ++first;
+  found->startup_calls = first;
+  size_t inside = 0;
+  for (size_t i = first; i + kCallsTogether < calls;) {
+    size_t end = i;
+    while (end < i + kCallsTogether && alike(end)) ++end;
+    if (end == i + kCallsTogether) {
+      AddTimed(timeline, i, end, found);
+      inside += kCallsTogether;
+    }
+    i = std::max(end, i + 1);
+  }
+  if (found->timed.size() < kLeastIterations) {
+    found->timed.clear();
+    found->startup_calls = 0;
+    return false;
+  }
+  found->source = Source::kCalls;
+  found->other_calls = calls - first - inside;
+  return true;
+}
+
 }  // namespace
 
 RankIterations FindIterations(const Timeline& timeline) {
@@ -170,6 +207,8 @@ RankIterations FindIterations(const Timeline& timeline) {
       if (ByOrder(timeline, *chosen, detail, &found)) return found;
     }
   }
+  note_kinds(Detail::kBytes);
+  ByCount(timeline, &found);
   return found;
 }
 

@@ -14,7 +14,8 @@ struct RankIteration {
 };
 
 // The iterations of one rank: by diapason_step() if the program called it, else by the order of its
-// calls. Each rank is looked at alone, since the stages of a pipeline differ.
+// calls, else, if they are all alike, by their number. Each rank is looked at alone, since the
+// stages of a pipeline differ.
 struct RankIterations {
   Source source = Source::kNone;
   bool gpu_clock = false;

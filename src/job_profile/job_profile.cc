@@ -50,10 +50,16 @@ class Profiler {
 
   JobProfile Run() {
     std::vector<RankIterations> found;
+    bool any = false;
     for (const Timeline& timeline : job_.ranks) {
       found.push_back(FindIterations(timeline));
-      if (side_) found.back().timed = IterationsOf(timeline, found.back().timed, *side_);
-      counted_ += Counts(found.back()) ? 1 : 0;
+      any = any || (!found.back().timed.empty() && found.back().source != Source::kCalls);
+    }
+    for (size_t i = 0; i < found.size(); ++i) {
+      // Calls that are only counted are no iterations beside those of other ranks.
+      if (any && found[i].source == Source::kCalls) found[i] = {};
+      if (side_) found[i].timed = IterationsOf(job_.ranks[i], found[i].timed, *side_);
+      with_iterations_ += found[i].timed.empty() ? 0 : 1;
     }
     for (size_t i = 0; i < found.size(); ++i) {
       if (Counts(found[i])) AddRank(job_.ranks[i], found[i]);
@@ -143,14 +149,13 @@ class Profiler {
   }
 
   void AddTimes(const Timeline& timeline, const RankIterations& found, RankProfile* rank) {
-    const double share = 1.0 / static_cast<double>(counted_);
-    if (!found.timed.empty()) {
-      const double each = share / static_cast<double>(found.timed.size());
-      for (const RankIteration& iteration : found.timed) {
-        for (size_t i = iteration.first; i < iteration.end; ++i) {
-          ClassOf(timeline.calls[i]).calls_per_iteration += each;
-          if (!timeline.calls[i].timed()) untimed_per_iteration_ += each;
-        }
+    if (found.timed.empty()) return;
+    const double share = 1.0 / static_cast<double>(with_iterations_);
+    const double each = share / static_cast<double>(found.timed.size());
+    for (const RankIteration& iteration : found.timed) {
+      for (size_t i = iteration.first; i < iteration.end; ++i) {
+        ClassOf(timeline.calls[i]).calls_per_iteration += each;
+        if (!timeline.calls[i].timed()) untimed_per_iteration_ += each;
       }
     }
     const PositionSpans spans = SpansOf(timeline, found);
@@ -161,7 +166,7 @@ class Profiler {
       const Times times{one.total, one.exposed, one.low, one.high, one.total * spans.waiting[p],
                         one.slowed};
       Add(times, 1, &rank->times);
-      if (one.host_bound) rank->hidden_by_host += times.Hidden();
+      rank->hidden_by_host += one.behind_host;
       Add(times, share, &ClassOf(*spans.examples[p]).times);
       if (WhyUntried(*spans.examples[p], job_.roles[spans.examples[p]->role]) != Untried::kNo) {
         untried_seconds_ += one.total * share;
@@ -198,12 +203,16 @@ class Profiler {
       profile->has_times = profile->has_times || rank.timed_calls > 0;
       profile->iterations = std::max(profile->iterations, rank.iterations);
       ++sources[rank.source];
-      const double share = 1.0 / static_cast<double>(profile->ranks.size());
-      Add(rank.times, share, &profile->times);
-      profile->hidden_by_host += rank.hidden_by_host * share;
       if (rank.iterations > 0) by_length.push_back(&rank);
     }
     if (sources.empty()) return;
+    // Ranks without iterations say nothing about the others.
+    for (const RankProfile* rank : by_length) {
+      const double share = 1.0 / static_cast<double>(by_length.size());
+      Add(rank->times, share, &profile->times);
+      profile->hidden_by_host += rank->hidden_by_host * share;
+    }
+    if (!by_length.empty()) sources.erase(Source::kNone);
     profile->source =
         std::max_element(sources.begin(), sources.end(), [](const auto& a, const auto& b) {
           return a.second < b.second;
@@ -221,9 +230,9 @@ class Profiler {
 
   const Job& job_;
   std::optional<Side> side_;
-  size_t counted_ = 0;  // ranks
   std::map<ClassKey, CallClass> classes_;
   std::vector<RankProfile> ranks_;
+  size_t with_iterations_ = 0;  // ranks
   double untried_seconds_ = 0;
   double untimed_per_iteration_ = 0;
 };

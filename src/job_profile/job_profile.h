@@ -68,7 +68,11 @@ enum class Source {
   kNone,   // there are none
   kSteps,  // the program called diapason_step()
   kOrder,  // the order of the calls repeats
+  // There are none, but the calls are all alike: so many of them are taken together. Good for
+  // comparing times only.
+  kCalls,
 };
+constexpr size_t kCallsTogether = 32;
 
 struct RankProfile {
   std::string label;  // "rank 3", or the journal's name
@@ -87,7 +91,8 @@ struct RankProfile {
   size_t longer = 0;         // iterations that took over a quarter longer than the median,
   double longer_length = 0;  // and their median
   Times times;
-  double hidden_by_host = 0;  // of the hidden time: the host launched the following call late
+  // Of the collective time: what follows waited for the host to launch it, not for the collective.
+  double hidden_by_host = 0;
   uint64_t timed_calls = 0;
   bool complete = false;  // the journal was closed, and nothing is missing in it
 };
@@ -108,7 +113,7 @@ struct JobProfile {
   double iteration_high = 0;
   std::string slowest_rank;
   double slowest_iteration = 0;
-  Times times;  // mean over the ranks
+  Times times;  // mean over the ranks with iterations
   double hidden_by_host = 0;
   double untried_seconds = 0;  // per iteration, of calls that were timed
   uint64_t untried_calls = 0;

@@ -116,6 +116,65 @@ bool HasNote(const JobProfile& profile, const std::string& part) {
   return false;
 }
 
+TEST(JobProfile, RanksWithoutIterationsCountForNothing) {
+  Writer first(7);
+  first.Comm(1, 0, 2);
+  WriteJob(&first, 1, 20);
+  first.End();
+  Writer second(8);
+  second.Comm(1, 1, 2);
+  for (uint64_t i = 0; i < 4; ++i) second.Call(1, 4096 + i * 512, kStart + i * kMs, kMs, 1e-3);
+  second.End();
+  const JobProfile profile = Profile({first.Read(), second.Read()});
+  EXPECT_EQ(profile.source, Source::kOrder);
+  EXPECT_NEAR(profile.times.total, 2e-3, 1e-6);
+  EXPECT_NEAR(profile.classes[0].calls_per_iteration, 1, 1e-9);
+  EXPECT_NEAR(profile.classes[0].times.total, 1e-3, 1e-6);
+  EXPECT_TRUE(HasNote(profile, "no iterations were found on 1 rank"));
+}
+
+TEST(JobProfile, EqualCallsWithoutPausesAreCounted) {
+  Writer writer;
+  writer.Comm(1, 0, 1);
+  writer.Call(1, 8, kStart, kStart + 1, 1e-6);
+  for (uint64_t i = 0; i < 330; ++i) {
+    const uint64_t now = kStart + (i + 1) * kMs;
+    writer.Call(1, 4096, now, now + 1000, 0.5e-3);
+  }
+  writer.End();
+  const JobProfile profile = Profile({writer.Read()});
+  EXPECT_EQ(profile.source, Source::kCalls);
+  EXPECT_EQ(profile.iterations, 10u);
+  EXPECT_EQ(profile.ranks[0].calls_per_iteration, 32);
+  EXPECT_EQ(profile.ranks[0].startup_calls, 1u);
+  EXPECT_EQ(profile.ranks[0].other_calls, 10u);
+  EXPECT_NEAR(profile.iteration, 32e-3, 1e-6);
+  EXPECT_EQ(profile.Headline().find("32 calls take 32.0 ms; collectives 16.0 ms of it"), 0u)
+      << profile.Headline();
+  EXPECT_TRUE(HasNote(profile, "not of an iteration"));
+}
+
+TEST(JobProfile, CountedCallsAreNotMixedWithIterationsOfOtherRanks) {
+  std::vector<NamedJournal> journals;
+  for (const int rank : {0, 1}) {
+    Writer writer(7 + rank);
+    writer.Comm(1, rank, 2);
+    uint64_t now = kStart;
+    for (uint64_t i = 0; i < 400; ++i) {
+      now += (rank == 0 && i % 8 == 0 ? 5 : 1) * kMs;
+      writer.Call(1, 4096, now, now + 1000, 0.5e-3);
+    }
+    writer.End();
+    journals.push_back(writer.Read());
+  }
+  const JobProfile profile = Profile(journals);
+  EXPECT_EQ(profile.source, Source::kOrder);
+  EXPECT_NEAR(profile.iteration, 12e-3, 1e-6);
+  EXPECT_NEAR(profile.times.total, 4e-3, 1e-6);
+  EXPECT_EQ(profile.ranks[1].iterations, 0u);
+  EXPECT_TRUE(HasNote(profile, "no iterations were found on 1 rank"));
+}
+
 TEST(JobProfile, IterationsFromTheOrderOfCalls) {
   Writer writer;
   writer.Comm(1, 0, 1, "dp");

@@ -79,7 +79,9 @@ std::string JobProfile::Headline() const {
   if (iteration <= 0) {
     return Format("no iterations found in {}; {}", Count(calls, "call"), part);
   }
-  std::string text = "an iteration takes " + Milliseconds(iteration);
+  std::string text = source == Source::kCalls ? Format("{} calls take ", kCallsTogether)
+                                              : std::string("an iteration takes ");
+  text += Milliseconds(iteration);
   if (times.total <= 0) return text + "; the time of its collectives is not known; " + part;
   text += Format("; collectives {}{} of it, {} exposed (estimate)",
                  untimed_per_iteration >= kSomeUntimed ? "at least " : "",
@@ -101,6 +103,12 @@ std::vector<std::string> NotesOf(const JobProfile& profile, bool several_devices
     notes.push_back(
         "the calls do not repeat in a way that shows iterations: call diapason_step() once per "
         "iteration (diapason.step() in Python), or record more of them");
+  }
+  if (profile.source == Source::kCalls) {
+    notes.push_back(Format(
+        "the calls are all alike, and no pauses divide them: times are of {} calls, not of an "
+        "iteration; call diapason_step() once per iteration (diapason.step() in Python)",
+        kCallsTogether));
   }
   size_t without = 0;
   size_t cut = 0;

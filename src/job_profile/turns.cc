@@ -144,10 +144,12 @@ std::string TurnComparison::Verdict() const {
 std::string TurnComparison::Text() const {
   if (!Decided()) return Verdict() + ": " + trouble;
   return Format(
-      "{}: an iteration takes {} with the default and {} with the policy, {:.3f} x as fast "
+      "{}: {} {} with the default and {} with the policy, {:.3f} x as fast "
       "[{:.3f}, "
       "{:.3f}]",
-      Verdict(), Milliseconds(default_seconds), Milliseconds(policy_seconds), gain, low, high);
+      Verdict(),
+      source == Source::kCalls ? Format("{} calls take", kCallsTogether) : "an iteration takes",
+      Milliseconds(default_seconds), Milliseconds(policy_seconds), gain, low, high);
 }
 
 Result<TurnComparison> TurnComparer::Finish(const CountedCalls& counted) {

@@ -22,8 +22,9 @@ void Print(const TurnComparison& compared) {
       compared.default_iterations, compared.policy_iterations, compared.mixed_iterations);
   PrintOut("turns: changed over {} times; {}, iterations {}\n", compared.log_gains.size(),
            Printable(compared.rank),
-           compared.source == Source::kSteps ? "as the program marked them"
-                                             : "found in the order of calls");
+           compared.source == Source::kSteps   ? "as the program marked them"
+           : compared.source == Source::kCalls ? "not found: so many equal calls together"
+                                               : "found in the order of calls");
 }
 
 }  // namespace

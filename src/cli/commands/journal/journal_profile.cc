@@ -79,8 +79,9 @@ void PrintIterations(const JobProfile& profile) {
   if (profile.iteration <= 0) return;
   PrintOut("iterations: {} timed, {} to {} (10 to 90 %); {}\n", profile.iterations,
            TimeText(profile.iteration_low), TimeText(profile.iteration_high),
-           profile.source == Source::kSteps ? "as the program marked them"
-                                            : "found in the order of calls");
+           profile.source == Source::kSteps   ? "as the program marked them"
+           : profile.source == Source::kCalls ? "none was found: so many equal calls together"
+                                              : "found in the order of calls");
   if (profile.ranks.size() > 1) {
     PrintOut("slowest: {}, {}\n", Printable(profile.slowest_rank),
              TimeText(profile.slowest_iteration));
@@ -111,8 +112,10 @@ void PrintTimes(const JobProfile& profile) {
            TimeText(times.total), 100 * times.total / profile.iteration, ExposedText(times),
            TimeText(times.Hidden()));
   if (profile.hidden_by_host > 0.02 * times.total) {
-    PrintOut("of the hidden time {} hides behind the host, which launches the next call late\n",
-             TimeText(profile.hidden_by_host));
+    PrintOut(
+        "in {} of it the next call was not launched yet: faster collectives would wait for the "
+        "host\n",
+        TimeText(profile.hidden_by_host));
   }
   if (times.slowed > 0.02 * times.total) {
     PrintOut("hidden collectives slow the work beside them by about {} (estimate)\n",
@@ -219,6 +222,8 @@ const char* SourceName(Source source) {
       return "steps";
     case Source::kOrder:
       return "order";
+    case Source::kCalls:
+      return "calls";
   }
   return "none";
 }
