@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "job_profile/iterations.h"
 #include "job_profile/counted.h"
+#include "job_profile/iterations.h"
 #include "job_profile/job_profile.h"
 #include "job_profile/timeline.h"
 

@@ -22,8 +22,9 @@ TEST(JobTuneResult, TheVerdictIsASentence) {
   EXPECT_EQ(
       testing::WithVerdict(Verdict::kMetricChanged).Headline(),
       "faster, but the metric changed: an iteration takes 8.5 ms by default and 5.9 ms tuned: "
-      "1.44 x as fast [1.42, 1.47], in 3 fresh launches; the metric is 2.12 by default and "
-      "2.19 tuned: a change of 3.3 %, and 0.1 % are allowed");
+      "1.44 x as fast [1.42, 1.47], in 3 fresh launches; the metric has changed: 2.12 by default, "
+      "2.19 tuned, a change of 3.3 % where 0.1 % is allowed. If such a change is harmless, give a "
+      "larger --metric-tolerance");
   EXPECT_EQ(testing::WithVerdict(Verdict::kUndecided).Headline(),
             "undecided: the command ended after 12 iterations, and 200 are needed: let it run "
             "longer; an iteration takes 8.6 ms");

@@ -1,12 +1,13 @@
 // Gives orders to a job that is tuned from outside (DIAPASON_MODE=tune): orders STORE JOB SEED.
 // Rows at random, with and without sense, and texts that are no orders, until the job is gone.
+#include "agree/orders.h"
+
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 
-#include "agree/orders.h"
 #include "base/random.h"
 #include "policy/order.h"
 

@@ -151,7 +151,9 @@ bool LearningWorker::PollAll(double now, JobWatch* job) {
     contexts_[one.context]->reporter.Credit(one.index, one.index + 1, one.seconds);
   }
   if (handover_->leads()) ReadRewardFile(now);
-  bool exploring = contexts_.empty() || !options_.learns();
+  // Turns and orders are followed with the next epoch, whose beginning wakes the thread: nothing is
+  // to be looked at in between, and a thread that wakes often disturbs the job.
+  bool exploring = contexts_.empty();
   bool wants_pattern = contexts_.empty() && handover_->wants_pattern;
   for (const auto& context : contexts_) {
     if (finish_wanted_) return false;
@@ -160,7 +162,8 @@ bool LearningWorker::PollAll(double now, JobWatch* job) {
     CheckRuns(context.get(), now);
     const ContextExplorer* explorer = context->explorer.get();
     const agree::EpochLog::Epoch& newest = context->reporter.newest();
-    exploring = exploring || newest.number < 2 || newest.schedule.Explores() ||
+    exploring = exploring || newest.number < 2 ||
+                (options_.learns() && newest.schedule.Explores()) ||
                 (explorer != nullptr && explorer->exploring());
     wants_pattern = wants_pattern || (explorer != nullptr && explorer->wants_pattern());
   }

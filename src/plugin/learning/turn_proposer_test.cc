@@ -66,7 +66,7 @@ class ComparedPair {
   }
   // Rank 1 may be in another process, with a watch of its own.
   void Poll(double now, JobWatch* first, JobWatch* second) {
-    EXPECT_TRUE(workers_[0]->Poll(now, first)) << "it has to look again soon";
+    workers_[0]->Poll(now, first);
     workers_[1]->Poll(now, second);
   }
   LearningWorker& worker(int rank) { return *workers_[static_cast<size_t>(rank)]; }
