@@ -146,8 +146,9 @@ JobOffers FindOffers(const job_profile::JobProfile& profile,
     seconds += one.seconds;
     calls += one.calls_per_iteration;
   }
+  const bool timed = seconds > 0 && profile.iteration > 0;
   const auto weight = [&](const TunedContext& one) {
-    return seconds > 0 ? one.seconds / seconds : one.calls_per_iteration / calls;
+    return timed ? one.seconds / profile.iteration : one.calls_per_iteration / calls;
   };
   std::stable_sort(found.begin(), found.end(), [&](const TunedContext& a, const TunedContext& b) {
     return weight(a) > weight(b);
@@ -156,7 +157,8 @@ JobOffers FindOffers(const job_profile::JobProfile& profile,
   std::vector<TunedContext> others;
   for (TunedContext& one : found) {
     if (one.untried.empty() && weight(one) < least_share) {
-      one.untried = Format("less than {:g} % of the collective time", 100 * least_share);
+      one.untried =
+          Format("less than {:g} % of the {}", 100 * least_share, timed ? "iteration" : "calls");
     } else if (one.untried.empty() && offers.contexts.size() == kMostContexts) {
       one.untried = Format("the {} kinds of calls with most time are tried", kMostContexts);
     }

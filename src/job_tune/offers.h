@@ -17,8 +17,9 @@ struct JobOffers {
                                         // tried, each with its reason
 };
 
-// Which contexts matter: those with at least `least_share` of the collective time, or, where calls
-// are not timed, of the calls; at most kMostContexts.
+// Which contexts matter: those with at least `least_share` of the iteration's time, or, where calls
+// are not timed, of the calls; at most kMostContexts. A call with less cannot make an iteration
+// faster by more than noise does, and every one that is tried may seem to.
 inline constexpr size_t kMostContexts = 12;
 JobOffers FindOffers(const job_profile::JobProfile& profile,
                      const std::vector<journal::JournalContents>& journals,
