@@ -309,13 +309,22 @@ class JobTuner {
     }
     if (result_.gain.launches < static_cast<size_t>(kLeastVerifying)) {
       result_.verdict = Verdict::kUndecided;
-      result_.why = result_.verified.empty() ? "there was no time left to verify what was found"
-                                             : "too few launches could be compared: " +
-                                                   result_.verified.back().compared.trouble;
+      result_.why = WhyNotVerified();
       return;
     }
     result_.verdict = Verdict::kNotConfirmed;
     result_.why = "in fresh launches the gain could not be told from none";
+  }
+
+  std::string WhyNotVerified() const {
+    for (const VerifyingLaunch& one : result_.verified) {
+      if (!one.compared.trouble.empty()) return "a launch to verify: " + one.compared.trouble;
+    }
+    const char* had = result_.verified.empty() ? "no launch" : "one launch only";
+    return Format(
+        "there was time for {} to verify what was found, and {} are needed; give a larger "
+        "--budget",
+        had, kLeastVerifying);
   }
 
   // Whole launches, to the end: what is printed last can be compared only there.
