@@ -36,8 +36,8 @@ class Gatherer {
       if (one.library_version != 0) outcome.library_version = one.library_version;
       outcome.library = one.library;
       static constexpr std::string_view kTogether[] = {"learn", "static", "compare", "tune"};
-      const bool together = std::find(std::begin(kTogether), std::end(kTogether), one.agreed) !=
-                            std::end(kTogether);
+      const bool together =
+          std::find(std::begin(kTogether), std::end(kTogether), one.agreed) != std::end(kTogether);
       if (!one.agreed.empty() && !together) {
         aside_.insert(one.agreed);
       }

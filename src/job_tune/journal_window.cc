@@ -12,6 +12,7 @@ namespace diapason::job_tune {
 namespace {
 
 constexpr size_t kMostAtOnce = size_t{64} << 20;
+constexpr size_t kMostKept = size_t{16} << 20;
 constexpr size_t kReadAtOnce = size_t{1} << 20;
 
 bool Describes(std::string_view line) {
@@ -41,8 +42,15 @@ Status JournalWindow::Read() {
       (Describes(line) ? head_ : lines_).append(line);
     }
     partial_.erase(0, begin);
+    DropOldest();
   }
   return {};
+}
+
+void JournalWindow::DropOldest() {
+  if (lines_.size() <= kMostKept) return;
+  const size_t line = lines_.find('\n', lines_.size() - kMostKept / 2);
+  lines_.erase(0, line == std::string::npos ? lines_.size() : line + 1);
 }
 
 void JournalWindow::Open() { lines_.clear(); }

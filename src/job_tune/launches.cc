@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 // Of a journal. They stay in the output folder, those of all launches.
-constexpr char kJournalLimit[] = "256MiB";
 constexpr int kPipeBytes = 1 << 20;
 constexpr size_t kPiece = 64 * 1024;
 constexpr size_t kMostPieces = 16;  // that are taken at once
@@ -172,7 +171,7 @@ Result<job::PreparedJob> Launches::Prepare(const LaunchPlan& plan) {
   wanted.job = Format("tune-{}-{}-{}", ::getpid(), started_, count_);
   wanted.variables.push_back({"DIAPASON_LAUNCH", Format("{}", count_)});
   if (environment_.Get("DIAPASON_JOURNAL_LIMIT").value_or("").empty()) {
-    wanted.variables.push_back({"DIAPASON_JOURNAL_LIMIT", kJournalLimit});
+    wanted.variables.push_back({"DIAPASON_JOURNAL_LIMIT", Format("{}", kJournalBytes)});
   }
   for (const job::RankVariable& one : plan.variables) {
     std::erase_if(wanted.variables, [&](const auto& set) { return set.name == one.name; });

@@ -16,6 +16,9 @@
 
 namespace diapason::job_tune {
 
+// At which a journal of a launch ends, unless DIAPASON_JOURNAL_LIMIT is set.
+inline constexpr uint64_t kJournalBytes = uint64_t{256} << 20;
+
 // How the command is started once.
 struct LaunchPlan {
   std::string purpose;  // "look and search", "verify 2"; for the user and the name of the log

@@ -235,7 +235,7 @@ TEST_F(LaunchesTest, EveryLaunchIsAnother) {
   EXPECT_TRUE(first.starts_with("tune-"));
   EXPECT_NE(first, second);
   EXPECT_TRUE(Contains(text, "has been started 2 times, as often as it may be"));
-  const std::string rest = Format(" observe [] 256MiB 1 {}\n", files.rlim_cur);
+  const std::string rest = Format(" observe [] 268435456 1 {}\n", files.rlim_cur);
   EXPECT_EQ(ReadAll(Path("seen")), "1 " + first + rest + "between 2\n2 " + second + rest);
   EXPECT_TRUE(Log(2).starts_with("[diapason: between launches: echo")) << Log(2);
   EXPECT_TRUE(Contains(Log(2), "hello\n[diapason: launch 2, look:"));

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "domain/schedule.h"
 #include "job_profile/timeline.h"
+#include "job_tune/launches.h"
 #include "policy/order.h"
 
 namespace diapason::job_tune {
@@ -21,14 +22,18 @@ constexpr double kShortestTrial = 0.06;  // seconds
 constexpr double kChangeOver = 0.3;     // of a trial
 constexpr double kJournalDelay = 0.15;  // seconds until a call is in the journal
 constexpr double kProgressPause = 1;
+constexpr double kNearlyFull = 0.9;
 constexpr uint64_t kUnit = 8;  // iterations
 constexpr uint64_t kLongUnit = 4;
 constexpr double kLongIteration = 0.1;
 
-std::vector<journal::JournalContents> ReadAll(const job::PreparedJob& job) {
+// Their newest records: a job that makes many calls has more than can be read while it runs.
+std::vector<journal::JournalContents> ReadNewest(const job::PreparedJob& job) {
   std::vector<journal::JournalContents> all;
   for (const std::string& path : job.Journals()) {
-    Result<journal::JournalContents> contents = journal::ReadJournal(path);
+    JournalWindow window(path);
+    if (!window.Read().ok()) continue;
+    Result<journal::JournalContents> contents = window.Contents();
     if (contents.ok()) all.push_back(std::move(contents).value());
   }
   return all;
@@ -90,7 +95,8 @@ bool LiveSearch::Poll(const job::PreparedJob& job, double now) {
     case Phase::kResting:
       if (now < trial_end_) return false;
       TakeResults();
-      return NextTrials(now);
+      // A journal that has reached its limit shows nothing more: another launch goes on.
+      return NearlyFull() || NextTrials(now);
   }
   return false;
 }
@@ -113,7 +119,7 @@ bool LiveSearch::Look(const job::PreparedJob& job, double now) {
   const double since = now - first_call_;
   next_look_ = first_call_ + since * kLookAgain;
   const bool last = since >= options_.look_limit;
-  const std::vector<journal::JournalContents> journals = ReadAll(job);
+  const std::vector<journal::JournalContents> journals = ReadNewest(job);
   job_profile::ProfileMaker maker;
   for (size_t i = 0; i < journals.size(); ++i) maker.Add(Format("journal {}", i), journals[i]);
   Result<job_profile::JobProfile> profile = maker.Finish();
@@ -203,6 +209,12 @@ void LiveSearch::ShareTime(double now) {
   const auto left = static_cast<double>(offers_.contexts.size() - timed_context_);
   const double part = all > 0 ? offers_.all[timed_context_].seconds / all : 1 / left;
   context_end_ = now + std::max(part, 0.5 / left) * (until_ - now);
+}
+
+bool LiveSearch::NearlyFull() const {
+  return std::any_of(windows_.begin(), windows_.end(), [](const auto& window) {
+    return static_cast<double>(window->offset()) > kNearlyFull * static_cast<double>(kJournalBytes);
+  });
 }
 
 bool LiveSearch::NextTrials(double now) {

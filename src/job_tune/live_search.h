@@ -59,6 +59,7 @@ class LiveSearch {
   bool Look(const job::PreparedJob& job, double now);
   bool StartTrials(const job::PreparedJob& job);
   bool NextTrials(double now);
+  bool NearlyFull() const;
   void ShareTime(double now);
   bool Give(size_t trial, double now);
   void TakeResults();

@@ -54,6 +54,11 @@ class JobTuner {
                request_.most_launches, DurationText(request_.budget)));
     RETURN_IF_ERROR(LookAndSearch());
     if (!result_.interrupted) RETURN_IF_ERROR(Conclude());
+    if (result_.interrupted) {
+      // Nothing is confirmed before everything was done.
+      result_.verdict = Verdict::kUndecided;
+      result_.policy.rules.clear();
+    }
     result_.seconds = SteadySeconds() - begun_;
     return std::move(result_);
   }

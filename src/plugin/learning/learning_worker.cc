@@ -151,9 +151,9 @@ bool LearningWorker::PollAll(double now, JobWatch* job) {
     contexts_[one.context]->reporter.Credit(one.index, one.index + 1, one.seconds);
   }
   if (handover_->leads()) ReadRewardFile(now);
-  // Turns and orders are followed with the next epoch, whose beginning wakes the thread: nothing is
-  // to be looked at in between, and a thread that wakes often disturbs the job.
-  bool exploring = contexts_.empty();
+  // Turns and orders are followed by rank 0; the others only run what was agreed on, and threads
+  // that wake often disturb the job.
+  bool exploring = contexts_.empty() || (!options_.learns() && handover_->leads());
   bool wants_pattern = contexts_.empty() && handover_->wants_pattern;
   for (const auto& context : contexts_) {
     if (finish_wanted_) return false;
