@@ -49,7 +49,8 @@ std::string Failed(const Launch& launch, const job::JobOutcome& seen) {
   if (ended.signal == SIGKILL) {
     text += ". The kernel or the batch system kills what needs too much memory: see dmesg";
   }
-  const bool changed = launch.prepared.mode != job::JobMode::kObserve;
+  // Without a call nothing was tried yet.
+  const bool changed = launch.prepared.mode != job::JobMode::kObserve && seen.calls > 0;
   text += changed ? ". Run it with `diapason run --observe --`: if that fails too, it is not what "
                     "was tried here"
                   : ". Run it alone first: it has to succeed as it stands behind `--`, with an "

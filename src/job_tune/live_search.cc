@@ -118,7 +118,15 @@ bool LiveSearch::Look(const job::PreparedJob& job, double now) {
   }
   const double since = now - first_call_;
   next_look_ = first_call_ + since * kLookAgain;
-  const bool last = since >= options_.look_limit;
+  return TakeLook(job, since >= options_.look_limit);
+}
+
+void LiveSearch::LookAtEnd(const job::PreparedJob& job) {
+  if (!looked() && no_look_.empty()) (void)TakeLook(job, true);
+}
+
+// `last`: a few iterations have to do.
+bool LiveSearch::TakeLook(const job::PreparedJob& job, bool last) {
   const std::vector<journal::JournalContents> journals = ReadNewest(job);
   job_profile::ProfileMaker maker;
   for (size_t i = 0; i < journals.size(); ++i) maker.Add(Format("journal {}", i), journals[i]);

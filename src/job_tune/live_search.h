@@ -38,6 +38,8 @@ class LiveSearch {
   void EndAt(double until) { until_ = until; }
   // Called every few milliseconds while it runs. True: the launch may end.
   bool Poll(const job::PreparedJob& job, double now);
+  // It has ended by itself before there was a look: what it has left is all there is to look at.
+  void LookAtEnd(const job::PreparedJob& job);
   // It has ended.
   void End();
 
@@ -57,6 +59,7 @@ class LiveSearch {
 
  private:
   bool Look(const job::PreparedJob& job, double now);
+  bool TakeLook(const job::PreparedJob& job, bool last);
   bool StartTrials(const job::PreparedJob& job);
   bool NextTrials(double now);
   bool NearlyFull() const;

@@ -148,10 +148,16 @@ class JobTuner {
       plan.enough = [this](const job::PreparedJob& job) {
         return live_.Poll(job, SteadySeconds());
       };
+      const double limit = until - SteadySeconds();
       live_.Begin(until);
       Result<Launch> launch = launches_.Run(plan);
       live_.End();
       RETURN_IF_ERROR(launch);
+      if (!live_.looked() && launch.value().ended.limited && live_.WhyNoLook().empty()) {
+        // The time for the look was over.
+        launch.value().enough = false;
+        launch.value().limit = limit;
+      }
       Note(launch.value());
       if (result_.interrupted) return {};
       RETURN_IF_ERROR(CheckSearch(launch.value()));
@@ -163,8 +169,9 @@ class JobTuner {
   }
 
   // What went wrong so badly that nothing can be said about the job.
-  Status CheckSearch(const Launch& launch) const {
+  Status CheckSearch(const Launch& launch) {
     const std::string trouble = Launches::Trouble(launch);
+    if (!live_.looked() && trouble.empty()) live_.LookAtEnd(launch.prepared);
     if (!live_.looked()) {
       if (!trouble.empty()) return Unavailable(trouble);
       if (!live_.WhyNoLook().empty()) return Unavailable(live_.WhyNoLook());
@@ -172,7 +179,7 @@ class JobTuner {
           launch.ended.limited
               ? Format("there were not enough iterations in {}: give it more time (--budget)",
                        DurationText(launch.seconds))
-              : "the command has ended before 30 of its iterations were seen: let it run longer");
+              : "the command has ended before its iterations could be seen: let it run longer");
     }
     if (live_.search().blocks() == 0 && !live_.over()) {
       if (!live_.trouble().empty()) return Unavailable(live_.trouble());
@@ -302,6 +309,18 @@ class JobTuner {
       if (!one.chosen.IsDefault()) return CountedIn(one);
     }
     return {};
+  }
+
+  std::string WhyNotVerified() const {
+    for (const VerifyingLaunch& one : result_.verified) {
+      if (!one.compared.Decided()) {
+        return "too few launches could be compared: " + one.compared.trouble;
+      }
+    }
+    return Format("{} to verify what was found, and {} are needed; give {}",
+                  result_.verified.empty() ? "there was no time for a launch"
+                                           : "there was time for one launch",
+                  kLeastVerifying, launches_.left() == 0 ? "more --launches" : "a larger --budget");
   }
 
   void Judge(const policy::Policy& candidate) {

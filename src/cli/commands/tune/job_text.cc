@@ -141,7 +141,8 @@ std::string JobTuneText(const JobTuneResult& result) {
       std::count_if(result.launches.begin(), result.launches.end(),
                     [](const LaunchSummary& one) { return one.status != 0 && !one.ended_by_us; });
   if (!result.launches.empty()) {
-    text += Format("started    the command {} times in {:.0f} s{}\n", result.launches.size(),
+    text += Format("started    the command {} in {:.0f} s{}\n",
+                   result.launches.size() == 1 ? "once" : Count(result.launches.size(), "time"),
                    result.seconds,
                    failed > 0 ? Format("; {} of them failed", static_cast<size_t>(failed)) : "");
   }

@@ -20,6 +20,12 @@
 namespace diapason::cli {
 namespace {
 
+// Options of measuring with ranks of our own.
+constexpr const char* kNotForJobs[] = {
+    "--samples",      "--ranks", "--backend",  "--cluster",  "--limit",
+    "--library-file", "--seed",  "--datatype", "--compute",  "--iteration",
+    "--bucket-bytes", "--nodes", "--launcher", "--hostfile", "--launcher-args"};
+
 const char* StageText(tune::Stage stage) {
   switch (stage) {
     case tune::Stage::kStarting:
@@ -182,7 +188,7 @@ Result<int> RunJob(const TuneOptions& options, TuneJobOptions job,
   return RunTuneJob(job);
 }
 
-void AddTuneOptions(CommandLine* command, TuneOptions* options) {
+void AddTuneOptions(CommandLine* command, TuneOptions* options, TuneJobOptions* job) {
   SweepOptions& sweep = options->sweep;
   sweep.collectives.clear();
   sweep.sizes.clear();
@@ -204,6 +210,7 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options) {
       ->TypeName("N")
       ->Check(Range(1, 1000000000))
       ->Default("as many as the time limit allows");
+  AddTuneJobOptions(command, job);
   AddRankOptions(command, &sweep.ranks);
   command->FindOption("--ranks")->Default("one per GPU, else 4");
   command->FindOption("--limit")->Default("a sixth of --budget, from 5s to 20s");
@@ -260,18 +267,17 @@ void AddTune(CommandLine* parent, CommandAction* run) {
   CommandLine* command = parent->AddCommand(
       "tune", "Find, verify and report the fastest configurations for a job, or for this machine");
   command->MayTakeCommand();
-  AddTuneOptions(command, options.get());
-  AddTuneJobOptions(command, job.get());
+  AddTuneOptions(command, options.get(), job.get());
   command->Describe(
       "With a command after --, tunes that job for the time of its iterations: looks at it, tries "
       "configurations inside it, verifies the best in fresh launches, and leaves a policy, "
       "measurements and a report. Works under any launcher, and starts the command several times. "
-      "The options of headings other than 'A job' and 'Output' are not for this, except "
-      "--budget.");
+      "Of the options it takes --budget and those under 'A job' and 'Output'.");
   command->Example("diapason tune --budget 20m -- torchrun --nproc-per-node 8 train.py",
                    "Make the iterations of a training job faster");
   command->Describe(
-      "Measures the configurations of every call with an adaptive search, plans a policy, and "
+      "Without a command, measures the configurations of every call with an adaptive search, plans "
+      "a policy, and "
       "compares it with the library's own choice on newly started ranks. Choices that this "
       "verification does not confirm are left to the library. Sizes between the given ones are "
       "measured too wherever the policy would change something there. The output folder then "
@@ -301,6 +307,11 @@ void AddTune(CommandLine* parent, CommandAction* run) {
         throw UsageError{"--",
                          "the command's own calls are tuned: give neither collectives nor "
                          "sizes, --workload or --objective"};
+      }
+      for (const char* name : kNotForJobs) {
+        if (command->FindOption(name)->Given()) {
+          throw UsageError{name, "it is not for a command after --, which starts its own ranks"};
+        }
       }
       *run = [options, job, program = command->ProgramGiven(), budget_given] {
         return RunJob(*options, *job, program, budget_given);

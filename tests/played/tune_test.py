@@ -1,0 +1,217 @@
+"""`diapason tune -- COMMAND`, from the command line to the report, in played jobs whose truth is known.
+
+    tune_test.py PROGRAM TOOL CASE
+"""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+PROGRAM, TOOL, CASE = (os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3])
+LIMIT = 900  # seconds; every wait ends by then
+# Seconds of a run, and real microseconds between two calls: a busy machine needs more of both.
+EFFORTS = ((50, 150), (100, 300), (300, 500))
+TOKEN = uuid.uuid4().hex
+SHARED = f"/dev/shm/diapason-{os.getuid()}"
+
+
+def environment(**more):
+    ours = ("DIAPASON_", "NCCL_", "OMPI_", "PMIX", "SLURM")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return {**clean, "TUNE_TEST_TOKEN": TOKEN, **more}
+
+
+def processes():
+    """Those of this test, however they were started."""
+    found = []
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            if name.isdigit() and int(name) != os.getpid():
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    if TOKEN.encode() in file.read():
+                        found.append(int(name))
+    return found
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(text)
+
+
+def check_nothing_left(tool):
+    check(not processes(), f"processes are left: {processes()}")
+    # Jobs are named after the process of the tool.
+    left = [name for name in os.listdir(SHARED) if f"tune-{tool}-" in name] if os.path.isdir(SHARED) else []
+    check(not left, f"left in {SHARED}: {left}")
+
+
+def command_of(folder, budget, options, command):
+    return [TOOL, "tune", "--json", "--budget", f"{budget}s", "-o", folder, *options, "--", *command]
+
+
+def tune(folder, budget, command, *options):
+    """Status, result (None if there is none) and what was said of one run, which leaves nothing running."""
+    line = command_of(folder, budget, options, command)
+    with subprocess.Popen(line, env=environment(), cwd=os.path.dirname(folder), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        out, err = process.communicate(timeout=LIMIT)
+    print(err)
+    check_nothing_left(process.pid)
+    result = json.loads(out) if out.strip() else None
+    if result:
+        print("status", process.returncode, json.dumps({**result, "look": 0, "contexts": 0})[:2000])
+    return process.returncode, result, err
+
+
+def program(kind, pace, *options, iterations=10000000):
+    return [PROGRAM, "--iterations", str(iterations), "--pace", str(pace), *options, kind]
+
+
+def truth(folder, kind, *mode):
+    """The length of an iteration, in seconds, when the whole job runs in one way."""
+    path = os.path.join(folder, "truth")
+    done = subprocess.run([TOOL, "run", "-q", *mode, "--", *program(kind, 0, "--truth", path, iterations=60)],
+                          env=environment(), cwd=folder, stdout=subprocess.DEVNULL, timeout=LIMIT, check=False)
+    check(done.returncode == 0, f"status {done.returncode} of a whole job")
+    with open(path + ".0", encoding="utf-8") as file:
+        return json.load(file)["iteration_us"] / 1e6
+
+
+def check_files(tuned, result):
+    wanted = ["result.json", "report.html"] + [f"launch-{one['number']}.log" for one in result["launches"]]
+    if result["verdict"] == "faster":
+        wanted += ["policy.conf", "measurements.db"]
+    for name in wanted:
+        check(os.path.getsize(os.path.join(tuned, name)) > 0, f"{name} is empty")
+    with open(os.path.join(tuned, "result.json"), encoding="utf-8") as file:
+        check(json.load(file)["verdict"] == result["verdict"], "result.json is of another run")
+    check(os.path.exists(os.path.join(tuned, "policy.conf")) == (result["verdict"] == "faster"),
+          "a policy is written if and only if it is confirmed")
+
+
+def check_agreed(tuned, result):
+    for one in result["launches"]:
+        journals = os.path.join(tuned, "journals", f"launch-{one['number']}")
+        files = [os.path.join(journals, name) for name in sorted(os.listdir(journals))]
+        done = subprocess.run([TOOL, "journal", "check", *files], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=LIMIT, check=False, text=True)
+        check(done.returncode == 0, f"the ranks of launch {one['number']} did not agree:\n{done.stdout}")
+
+
+def check_truth(folder, tuned, kind, result):
+    by_default = truth(folder, kind, "--observe")
+    if result["verdict"] == "nothing to gain":
+        # What was tried alone, each in all its calls, is known from the search; nothing in it is faster.
+        for context in result["contexts"]:
+            for one in context["tried"]:
+                check(one["low"] <= 1.02, f"nothing to gain, and {one} is faster")
+        return
+    gained = by_default / truth(folder, kind, "--policy", os.path.join(tuned, "policy.conf"))
+    gain = result["gain"]
+    print(f"{kind}: in truth {gained:.4f} x, found {gain}")
+    # A percent beside the interval: iterations next to a change of turns are part of both.
+    check(gain["low"] * 0.99 <= gained <= gain["high"] * 1.01, "the gain is outside its interval")
+    check(gained > 1, "the policy is slower")
+
+
+def decided(kind, *options, command=program, verdicts=("faster", "nothing to gain")):
+    """Tunes a kind of job, with more and more time until the tool can decide; the files stay for `then`."""
+    with tempfile.TemporaryDirectory(prefix="diapason_tune_") as folder:
+        tuned = os.path.join(folder, "tuned")
+        for budget, pace in EFFORTS:
+            status, result, err = tune(tuned, budget, command(kind, pace), *options)
+            check(result is not None, f"status {status} without a result: {err}")
+            check(status == (0 if result["verdict"] in ("faster", "nothing to gain") else 1), f"status {status}")
+            if result["verdict"] in verdicts:
+                break
+            check(result["verdict"] in ("undecided", "not confirmed"), f"the verdict is {result['verdict']}")
+        else:
+            sys.exit("it could never decide")
+        check_files(tuned, result)
+        check_agreed(tuned, result)
+        if "metric changed" not in verdicts:
+            check_truth(folder, tuned, kind, result)
+        return result
+
+
+def says(kind, expected, budget=20):
+    """A job in which nothing can be tuned: what is said about it, and that no policy is written."""
+    with tempfile.TemporaryDirectory(prefix="diapason_tune_") as folder:
+        tuned = os.path.join(folder, "tuned")
+        _, result, err = tune(tuned, budget, program(kind, 150))
+        check(expected in err + json.dumps(result), f"expected '{expected}'")
+        check(not os.path.exists(os.path.join(tuned, "policy.conf")), "a policy was written")
+
+
+def again():
+    """Launches that end by themselves: the search goes on in the next one; --between runs; the metric is the same."""
+    with tempfile.TemporaryDirectory(prefix="diapason_tune_") as folder:
+        between = os.path.join(folder, "between")
+
+        def short(kind, pace):
+            # About four seconds: a launch is too short for the whole search.
+            return ["sh", "-c", f"echo loss 1.0; exec {PROGRAM} --iterations {800 * 150 // pace} --pace {pace} {kind}"]
+
+        result = decided("decode", "--metric", "loss ([0-9.]+)", "--launches", "40", "--between",
+                         f"echo $DIAPASON_LAUNCH >> {between}", command=short)
+        with open(between, encoding="utf-8") as file:
+            numbers = [int(line) for line in file]
+    searching = [one for one in result["launches"] if "search" in one["purpose"]]
+    check(len(searching) > 1, "one launch was enough for the search")
+    # The last run, if it took several.
+    last = numbers[-(len(result["launches"]) - 1):]
+    check(last == list(range(2, len(result["launches"]) + 1)), f"between launches: {numbers}")
+    check(result["verdict"] == "faster", result["headline"])
+    check(result["metric"]["verdict"] == "unchanged", f"the metric: {result['metric']}")
+
+
+def metric_changes():
+    """A loss that is another one with a policy: no policy is written."""
+
+    def changing(kind, pace):
+        lines = f"""case "$DIAPASON_MODE" in static) echo loss 1.1;; *) echo loss 1.0;; esac
+            exec {PROGRAM} --iterations {1600 * 150 // pace} --pace {pace} {kind}"""
+        return ["sh", "-c", lines]
+
+    result = decided("decode", "--metric", "loss ([0-9.]+)", "--launches", "40", command=changing,
+                     verdicts=("metric changed",))
+    check("1.1" in result["headline"], result["headline"])
+
+
+def interrupted():
+    """SIGINT in the middle of the search."""
+    with tempfile.TemporaryDirectory(prefix="diapason_tune_") as folder:
+        tuned = os.path.join(folder, "tuned")
+        line = command_of(tuned, 600, (), program("decode", 150))
+        with subprocess.Popen(line, env=environment(), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as process:
+            for text in process.stderr:
+                if "trying" in text:
+                    break
+            time.sleep(2)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=LIMIT)
+        check(process.returncode == 130, f"status {process.returncode}: {err}")
+        check_nothing_left(process.pid)
+        check(json.loads(out)["interrupted"], "it does not say that it was interrupted")
+        check(not os.path.exists(os.path.join(tuned, "policy.conf")), "a policy was written")
+
+
+CASES = {
+    "none": lambda: says("none", "no iterations were found"),
+    "graph": lambda: says("graph", "captured in CUDA graphs"),
+    "again": again,
+    "metric_changes": metric_changes,
+    "interrupted": interrupted,
+}
+try:
+    CASES.get(CASE, lambda: decided(CASE))()
+finally:
+    for left in processes():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(left, signal.SIGKILL)
