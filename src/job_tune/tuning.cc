@@ -104,10 +104,11 @@ class JobTuner {
     result_.look = profile;
     result_.contexts = offers.all;
     Say(profile.Headline());
-    for (const std::string& note : profile.notes) {
-      // The job still runs.
-      if (note.find("not complete") == std::string::npos) Say("note: " + note);
-    }
+    // The job still runs, and is ended by us.
+    std::erase_if(result_.look.notes, [](const std::string& note) {
+      return note.find("not complete") != std::string::npos;
+    });
+    for (const std::string& note : result_.look.notes) Say("note: " + note);
     size_t candidates = 0;
     for (const SearchContext& one : offers.contexts) candidates += one.offered.size();
     if (offers.contexts.empty()) {

@@ -157,7 +157,7 @@ def says(kind, expected, budget=20):
     """A job in which nothing can be tuned: what is said about it, and that no policy is written."""
     with tempfile.TemporaryDirectory(prefix="diapason_tune_") as folder:
         tuned = os.path.join(folder, "tuned")
-        _, result, err = tune(tuned, budget, program(kind, 150))
+        _, result, err = tune(tuned, budget, program(kind, 500))
         check(expected in err + json.dumps(result), f"expected '{expected}'")
         check(not os.path.exists(os.path.join(tuned, "policy.conf")), "a policy was written")
 
@@ -168,8 +168,8 @@ def again():
         between = os.path.join(folder, "between")
 
         def short(kind, pace):
-            # About four seconds: a launch is too short for the whole search.
-            return ["sh", "-c", f"echo loss 1.0; exec {PROGRAM} --iterations {800 * 150 // pace} --pace {pace} {kind}"]
+            # About nine seconds: a launch is too short for the whole search.
+            return ["sh", "-c", f"echo loss 1.0; exec {PROGRAM} --iterations {800 * 300 // pace} --pace {pace} {kind}"]
 
         result = decided("decode", "--metric", "loss ([0-9.]+)", "--launches", "40", "--between",
                          f"echo $DIAPASON_LAUNCH >> {between}", command=short)
@@ -189,7 +189,7 @@ def metric_changes():
 
     def changing(kind, pace):
         lines = f"""case "$DIAPASON_MODE" in static) echo loss 1.1;; *) echo loss 1.0;; esac
-            exec {PROGRAM} --iterations {1600 * 150 // pace} --pace {pace} {kind}"""
+            exec {PROGRAM} --iterations {1200 * 300 // pace} --pace {pace} {kind}"""
         return ["sh", "-c", lines]
 
     result = decided("decode", "--metric", "loss ([0-9.]+)", "--launches", "40", command=changing,
