@@ -139,7 +139,7 @@ def decided(kind, *options, command=program, verdicts=("faster", "nothing to gai
         tuned = os.path.join(folder, "tuned")
         for budget, pace in EFFORTS:
             status, result, err = tune(tuned, budget, command(kind, pace), *options)
-            check(result is not None, f"status {status} without a result: {err}")
+            check(result and "verdict" in result, f"status {status} without a result: {err}")
             check(status == (0 if result["verdict"] in ("faster", "nothing to gain") else 1), f"status {status}")
             if result["verdict"] in verdicts:
                 break
