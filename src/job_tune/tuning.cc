@@ -341,17 +341,6 @@ class JobTuner {
     result_.why = "in fresh launches the gain could not be told from none";
   }
 
-  std::string WhyNotVerified() const {
-    for (const VerifyingLaunch& one : result_.verified) {
-      if (!one.compared.trouble.empty()) return "a launch to verify: " + one.compared.trouble;
-    }
-    const char* had = result_.verified.empty() ? "no launch" : "one launch only";
-    return Format(
-        "there was time for {} to verify what was found, and {} are needed; give a larger "
-        "--budget",
-        had, kLeastVerifying);
-  }
-
   // Whole launches, to the end: what is printed last can be compared only there.
   Status CompareMetric(const std::string& policy) {
     std::vector<std::optional<double>> values[2];
