@@ -223,6 +223,8 @@ CASES = {
     "metric_changes": metric_changes,
     "interrupted": interrupted,
 }
+# Where a shell has started this in the background, SIGINT is ignored, and would be by the tool and its jobs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     CASES.get(CASE, lambda: decided(CASE))()
 finally:
