@@ -55,7 +55,7 @@ std::string Lines(const CommandInfo& command) {
     }
     text += start + names + Value(option) + " -d " + FishQuoted(ShortText(option.text)) + "\n";
   }
-  if (command.takes_command) {
+  if (command.takes_command || command.may_take_command) {
     text += "complete -c diapason -n " +
             FishQuoted("__diapason_program " + ShellQuoted(Below(command))) +
             " -x -a '(__fish_complete_command)'\n";

@@ -58,6 +58,17 @@ std::string Function(const CommandInfo& command) {
     text += "  local curcontext=\"$curcontext\" context state state_descr line\n";
     text += "  typeset -A opt_args\n  local -a commands\n";
   }
+  if (command.may_take_command) {
+    // Behind "--" stands another program, and before it are arguments of this one.
+    text +=
+        "  local at=${words[(i)--]}\n"
+        "  if ((at < CURRENT)); then\n"
+        "    words=(\"${(@)words[at + 1,-1]}\")\n"
+        "    ((CURRENT -= at))\n"
+        "    _normal\n"
+        "    return\n"
+        "  fi\n";
+  }
   text += below.empty() ? "  _arguments -s" : "  _arguments -C -s";
   int place = 0;
   std::string words;
