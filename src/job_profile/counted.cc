@@ -31,6 +31,8 @@ RankIterations CountIterations(const Timeline& timeline, const std::vector<Role>
   const size_t step = counted.per_iteration;
   if (step == 0 || own.size() <= step) return found;
   found.source = Source::kOrder;
+  found.kinds = KindsBySize(timeline);
+  found.startup_calls = own.front();
   found.gpu_clock = 2 * timed > own.size();
   for (size_t at = 0; at + step < own.size(); at += step) {
     const Call& first = timeline.calls[own[at]];

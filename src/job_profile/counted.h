@@ -8,16 +8,6 @@
 
 namespace diapason::job_profile {
 
-// Calls of which every iteration has the same number: one collective in one band of sizes, in
-// communicators of one shape.
-struct CountedCalls {
-  Library library = Library::kNccl;
-  uint8_t collective = 0;
-  int band = 0;
-  Shape shape;
-  size_t per_iteration = 0;
-};
-
 // Whether a call is one of them.
 bool IsCounted(const Call& call, const std::vector<Role>& roles, const CountedCalls& counted);
 

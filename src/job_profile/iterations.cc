@@ -174,6 +174,12 @@ bool ByCount(const Timeline& timeline, RankIterations* found) {
 
 }  // namespace
 
+std::vector<uint64_t> KindsBySize(const Timeline& timeline) {
+  std::vector<uint64_t> kinds;
+  for (const Call& call : timeline.calls) kinds.push_back(KindOf(call, Detail::kBytes));
+  return kinds;
+}
+
 RankIterations FindIterations(const Timeline& timeline) {
   RankIterations found;
   found.gpu_clock = MostTimed(timeline.calls);

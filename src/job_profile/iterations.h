@@ -27,6 +27,9 @@ struct RankIterations {
 };
 RankIterations FindIterations(const Timeline& timeline);
 
+// RankIterations::kinds where calls are told apart by their sizes.
+std::vector<uint64_t> KindsBySize(const Timeline& timeline);
+
 // The collectives of the newest iterations, by position: those that were timed.
 struct PositionSpans {
   std::vector<IterationSpans> iterations;

@@ -8,6 +8,7 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "domain/schedule.h"
+#include "job_profile/counted.h"
 #include "job_profile/iterations.h"
 #include "job_profile/timeline.h"
 #include "job_profile/turns.h"
@@ -46,13 +47,15 @@ void Add(const Times& more, double weight, Times* sum) {
 // Sums over the ranks; made into means at the end. Of all iterations, or of those of one side.
 class Profiler {
  public:
-  explicit Profiler(const Job& job, std::optional<Side> side = {}) : job_(job), side_(side) {}
+  explicit Profiler(const Job& job, std::optional<Side> side = {}, const CountedCalls& counted = {})
+      : job_(job), side_(side), counted_(counted) {}
 
   JobProfile Run() {
     std::vector<RankIterations> found;
     bool any = false;
     for (const Timeline& timeline : job_.ranks) {
-      found.push_back(FindIterations(timeline));
+      found.push_back(counted_.per_iteration > 0 ? CountIterations(timeline, job_.roles, counted_)
+                                                 : FindIterations(timeline));
       any = any || (!found.back().timed.empty() && found.back().source != Source::kCalls);
     }
     for (size_t i = 0; i < found.size(); ++i) {
@@ -230,6 +233,7 @@ class Profiler {
 
   const Job& job_;
   std::optional<Side> side_;
+  CountedCalls counted_;
   std::map<ClassKey, CallClass> classes_;
   std::vector<RankProfile> ranks_;
   size_t with_iterations_ = 0;  // ranks
@@ -268,12 +272,12 @@ Result<JobProfile> ProfileMaker::Finish() {
   return profile;
 }
 
-Result<SidedProfiles> ProfileMaker::FinishSides() {
+Result<SidedProfiles> ProfileMaker::FinishSides(const CountedCalls& counted) {
   ASSIGN_OR_RETURN(const Job job, FinishJob());
   SidedProfiles sides;
   for (const auto& [side, profile] :
        {std::pair(Side::kDefault, &sides.by_default), std::pair(Side::kPolicy, &sides.by_policy)}) {
-    *profile = Profiler(job, side).Run();
+    *profile = Profiler(job, side, counted).Run();
     profile->dropped = dropped_;
     profile->bad_lines = bad_lines_;
     profile->notes = NotesOf(*profile, job.several_devices);

@@ -131,6 +131,16 @@ struct JobProfile {
 // JobProfile::notes. `several_devices`: a process has several ranks.
 std::vector<std::string> NotesOf(const JobProfile& profile, bool several_devices);
 
+// Calls of which every iteration has the same number: one collective in one band of sizes, in
+// communicators of one shape.
+struct CountedCalls {
+  Library library = Library::kNccl;
+  uint8_t collective = 0;
+  int band = 0;
+  Shape shape;
+  size_t per_iteration = 0;
+};
+
 class JobMaker;
 struct Job;
 
@@ -156,7 +166,9 @@ class ProfileMaker {
   // Both profiles have only iterations whose calls all ran in turns of one of the two, without
   // those next to a change of turns, and only the calls of these iterations. An error if one of the
   // two has no such iteration.
-  Result<SidedProfiles> FinishSides();
+  // `counted`: calls whose number per iteration is known; with per_iteration 0, iterations are
+  // looked for.
+  Result<SidedProfiles> FinishSides(const CountedCalls& counted = {});
 
  private:
   Result<Job> FinishJob();

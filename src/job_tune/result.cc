@@ -117,14 +117,15 @@ std::string JobTuneResult::UseCommand() const {
   return "diapason run --policy " + ShellWord(files.policy) + " -- " + MaskSecretsIn(command);
 }
 
-Status ProfileSettings(const std::vector<std::string>& journals, JobTuneResult* result) {
+Status ProfileSettings(const std::vector<std::string>& journals,
+                       const job_profile::CountedCalls& counted, JobTuneResult* result) {
   job_profile::ProfileMaker maker;
   for (const std::string& file : journals) {
     // A rank that was ended early may leave a file without a line; the others have the iterations.
     const Result<journal::JournalContents> read = journal::ReadJournal(file);
     if (read.ok()) maker.Add(file, read.value());
   }
-  ASSIGN_OR_RETURN(job_profile::SidedProfiles sides, maker.FinishSides());
+  ASSIGN_OR_RETURN(job_profile::SidedProfiles sides, maker.FinishSides(counted));
   result->by_default = std::move(sides.by_default);
   result->tuned = std::move(sides.by_policy);
   return {};

@@ -163,7 +163,9 @@ struct JobTuneResult {
 
 // The profiles of both settings (JobTuneResult::by_default and tuned) from the journals of one
 // verifying launch: that of PooledGain::launch, so that picture and headline are of the same one.
-Status ProfileSettings(const std::vector<std::string>& journals, JobTuneResult* result);
+// `counted`: calls whose number per iteration the look has found.
+Status ProfileSettings(const std::vector<std::string>& journals,
+                       const job_profile::CountedCalls& counted, JobTuneResult* result);
 
 // The document of `tune -- COMMAND --json`, and result.json: all figures.
 std::string ResultJson(const JobTuneResult& result);

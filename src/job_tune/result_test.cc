@@ -41,8 +41,8 @@ TEST(JobTuneResult, WhatCouldNotBeTried) {
 
 TEST(ProfileSettings, NeedsJournalsOfTurns) {
   JobTuneResult result = testing::Faster();
-  EXPECT_FALSE(ProfileSettings({}, &result).ok());
-  EXPECT_FALSE(ProfileSettings({"/nowhere/j.1"}, &result).ok());
+  EXPECT_FALSE(ProfileSettings({}, {}, &result).ok());
+  EXPECT_FALSE(ProfileSettings({"/nowhere/j.1"}, {}, &result).ok());
   EXPECT_GT(result.by_default.iteration, 0) << "what was there stays";
 }
 

@@ -326,7 +326,8 @@ class JobTuner {
 
   void Judge(const policy::Policy& candidate) {
     // The picture of where the time went; the verdict does not need it.
-    if (result_.gain.launch > 0) (void)ProfileSettings(journals_[result_.gain.launch], &result_);
+    if (result_.gain.launch > 0)
+      (void)ProfileSettings(journals_[result_.gain.launch], CountedCalls(), &result_);
     if (Confirmed()) {
       result_.verdict = Verdict::kFaster;
       result_.policy = candidate;
