@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Iterable
 PREFIX = "DIAPASON_"
 
 BOUNDS: Dict[str, str] = {
-    "MODE": "off, observe, static, learn, compare",
+    "MODE": "off, observe, static, learn, compare, tune",
     "POLICY": "text",
     "POLICY_INLINE": "text",
     "POLICY_OVERLAP": "text",
