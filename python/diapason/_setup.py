@@ -17,7 +17,7 @@ from ._types import Arms, Library, Mode, Numerics, PathLike, Reward, Strategy
 # Settings that name files: the program may change its folder before the plugin reads them.
 _FILES = ("POLICY", "POLICY_OVERLAP", "LEARNED", "JOURNAL", "REWARD_FILE")
 _TUNER, _PROFILER = "NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN"
-_DOING = {"learn": "learning", "compare": "comparing"}  # modes in which ranks agree call by call
+_DOING = {"learn": "learning", "compare": "comparing", "tune": "tuning"}  # modes in which ranks agree call by call
 
 
 @dataclass

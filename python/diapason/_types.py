@@ -7,7 +7,7 @@ from typing import Literal, Union
 
 PathLike = Union[str, "os.PathLike[str]"]
 
-Mode = Literal["off", "observe", "static", "learn", "compare"]
+Mode = Literal["off", "observe", "static", "learn", "compare", "tune"]
 Library = Literal["auto", "nccl", "rccl"]
 Numerics = Literal["free", "pinned"]
 Reward = Literal["auto", "step", "report", "file", "pattern", "gpu"]

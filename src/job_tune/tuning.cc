@@ -93,11 +93,15 @@ class JobTuner {
   double VerifyingSeconds() const {
     return live_.start_up() + kTurnsPerLaunch * TurnSeconds() + kToEnd;
   }
-  // What verification needs is kept back.
-  double SearchUntil() const {
-    const double reserved =
-        std::min(kMostForVerifying * request_.budget, kVerifyingLaunches * VerifyingSeconds());
-    return deadline_ - reserved;
+  // What verification needs is kept back, once there is something to verify.
+  double SearchEnd() const {
+    if (!live_.looked()) return begun_ + request_.budget / 2;
+    const JobSetting candidate = live_.search().Candidate();
+    const bool found = std::any_of(candidate.begin(), candidate.end(),
+                                   [](const Config& one) { return !one.IsDefault(); });
+    if (!found) return deadline_ - kToEnd;
+    return deadline_ -
+           std::min(kMostForVerifying * request_.budget, kVerifyingLaunches * VerifyingSeconds());
   }
 
   void Looked(const job_profile::JobProfile& profile, const JobOffers& offers) {
@@ -117,7 +121,7 @@ class JobTuner {
       Say(Format("trying {} in {}, in blocks of iterations beside the default",
                  Count(candidates, "pair"), Count(offers.contexts.size(), "context")));
     }
-    live_.EndAt(SearchUntil());
+    live_.EndAt(SearchEnd());
   }
 
   void Note(const Launch& launch) {
@@ -136,7 +140,7 @@ class JobTuner {
   Status LookAndSearch() {
     int fruitless = 0;
     while (!live_.over() && fruitless < kFruitless && launches_.left() > kLeastVerifying) {
-      const double until = live_.looked() ? SearchUntil() : begun_ + request_.budget / 2;
+      const double until = SearchEnd();
       const double needed = live_.start_up() + kLeastSearch;
       if (live_.looked() && SteadySeconds() + needed > until) break;
       const size_t before = live_.looked() ? live_.search().blocks() : 0;
@@ -146,9 +150,7 @@ class JobTuner {
       plan.variables = {{"DIAPASON_JOURNAL_TIMES", "1"}, {"DIAPASON_JOURNAL_TABLES", "1"}};
       plan.limit = std::max(1.0, Left());
       plan.ask_every = kAskWhileSearching;
-      plan.enough = [this](const job::PreparedJob& job) {
-        return live_.Poll(job, SteadySeconds());
-      };
+      plan.enough = [this](const job::PreparedJob& job) { return PollSearch(job); };
       const double limit = until - SteadySeconds();
       live_.Begin(until);
       Result<Launch> launch = launches_.Run(plan);
@@ -167,6 +169,14 @@ class JobTuner {
     if (!live_.looked()) return Unavailable("no launch of the command is left to look at it");
     TakeSearch();
     return {};
+  }
+
+  bool PollSearch(const job::PreparedJob& job) {
+    if (live_.looked() && live_.search().blocks() != judged_blocks_) {
+      judged_blocks_ = live_.search().blocks();
+      live_.EndAt(SearchEnd());
+    }
+    return live_.Poll(job, SteadySeconds());
   }
 
   // What went wrong so badly that nothing can be said about the job.
@@ -380,6 +390,7 @@ class JobTuner {
   JobTuneResult result_;
   std::string store_;  // set while live_ is made
   LiveSearch live_;
+  size_t judged_blocks_ = 0;
   std::map<int, std::vector<std::string>> journals_;  // of verifying launches
 };
 

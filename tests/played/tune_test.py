@@ -15,7 +15,7 @@ import uuid
 PROGRAM, TOOL, CASE = (os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3])
 LIMIT = 900  # seconds; every wait ends by then
 # Seconds of a run, and real microseconds between two calls: a busy machine needs more of both.
-EFFORTS = ((120, 300), (400, 500))
+EFFORTS = ((240, 300), (600, 500))
 TOKEN = uuid.uuid4().hex
 SHARED = f"/dev/shm/diapason-{os.getuid()}"
 
