@@ -85,7 +85,9 @@ void AddPairs(const Offered& offered, int library_version, SearchContext* contex
   }
   for (int a = 0; a < offered.algorithms; ++a) {
     for (int p = 0; p < offered.protocols; ++p) {
-      const float cost = offered.costs[static_cast<size_t>(a * offered.protocols + p)];
+      const auto pair =
+          static_cast<size_t>(a) * static_cast<size_t>(offered.protocols) + static_cast<size_t>(p);
+      const float cost = offered.costs[pair];
       if (!IsOffered(cost) || !PairExists(context->context.collective, a, p)) continue;
       if (p == kLl && library_version >= kNewScheduler) continue;
       context->offered.push_back({{a, p, 0}, cost > 0 && cheapest > 0 ? cost / cheapest : 0});
